@@ -1,0 +1,1 @@
+"""TFLite: from the bytes of a `.tflite` file to a module."""
