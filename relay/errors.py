@@ -6,8 +6,8 @@ from __future__ import annotations
 class RelayError(Exception):
     """`where: what; hint`. The hint is left out when there is none.
 
-    `where` is the place in the user's terms (a file and byte, an operator, an argument), `what` is the fact found there,
-    `hint` is what the user can do about it.
+    `where` is the place in the user's terms (a file and byte, an operator, an argument), `what` is the fact found
+    there, `hint` is what the user can do about it.
     """
 
     where: str

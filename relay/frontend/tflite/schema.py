@@ -1,24 +1,26 @@
 """The TFLite schema as data: the fields of its tables, the names of its enums, the options of its operators.
 
-Source: TFLite schema.fbs, version 3. A field's slot is its index in the table's vtable; slots never change meaning, new fields
-come last, so a reader of this table reads files written before and after it. A test compares every row with LiteRT's own
-generated schema.
+Source: TFLite schema.fbs, version 3. A field's slot is its index in the table's vtable; slots never change meaning and
+new fields come last, so a reader of this table reads files written before and after it. A test compares every row with
+LiteRT's own generated schema.
 """
 
 from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-Kind = Literal["bool", "int8", "uint8", "int32", "int64", "uint32", "uint64", "float32", "string", "vector", "table", "union"]
+Kind = Literal[
+    "bool", "int8", "uint8", "int32", "int64", "uint32", "uint64", "float32", "string", "vector", "table", "union"
+]
 
 
 class Field(NamedTuple):
-    """One field of a table. `kind` of a vector of scalars is `vector` and `of` the scalar; a vector of tables has `of` = `table`."""
+    """One field of a table; `of` is what a vector holds."""
 
     slot: int
     kind: Kind
     default: int | float | bool = 0
-    of: Kind | None = None
+    of: Kind = "table"
     names: tuple[str, ...] = ()
     """What the values 0, 1, … of an enum are called; empty for a plain number."""
 
@@ -28,67 +30,6 @@ Fields = dict[str, Field]
 
 def _vector(slot: int, of: Kind) -> Field:
     return Field(slot, "vector", of=of)
-
-
-MODEL: Fields = {
-    "version": Field(0, "uint32"),
-    "operator_codes": _vector(1, "table"),
-    "subgraphs": _vector(2, "table"),
-    "description": Field(3, "string"),
-    "buffers": _vector(4, "table"),
-    "metadata": _vector(6, "table"),
-}
-OPERATOR_CODE: Fields = {
-    "deprecated_builtin_code": Field(0, "int8"),
-    "custom_code": Field(1, "string"),
-    "version": Field(2, "int32", 1),
-    "builtin_code": Field(3, "int32"),
-}
-SUBGRAPH: Fields = {
-    "tensors": _vector(0, "table"),
-    "inputs": _vector(1, "int32"),
-    "outputs": _vector(2, "int32"),
-    "operators": _vector(3, "table"),
-    "name": Field(4, "string"),
-}
-TENSOR: Fields = {
-    "shape": _vector(0, "int32"),
-    "type": Field(1, "int8"),
-    "buffer": Field(2, "uint32"),
-    "name": Field(3, "string"),
-    "quantization": Field(4, "table"),
-    "is_variable": Field(5, "bool", False),
-    "sparsity": Field(6, "table"),
-    "shape_signature": _vector(7, "int32"),
-    "external_buffer": Field(10, "uint32"),
-}
-QUANTIZATION: Fields = {
-    "scale": _vector(2, "float32"),
-    "zero_point": _vector(3, "int64"),
-    "details_type": Field(4, "uint8"),
-    "quantized_dimension": Field(6, "int32"),
-}
-OPERATOR: Fields = {
-    "opcode_index": Field(0, "uint32"),
-    "inputs": _vector(1, "int32"),
-    "outputs": _vector(2, "int32"),
-    "builtin_options_type": Field(3, "uint8"),
-    "builtin_options": Field(4, "union"),
-    "custom_options": _vector(5, "uint8"),
-    "mutating_variable_inputs": _vector(7, "bool"),
-    "intermediates": _vector(8, "int32"),
-    "large_custom_options_offset": Field(9, "uint64"),
-    "large_custom_options_size": Field(10, "uint64"),
-}
-BUFFER: Fields = {
-    "data": _vector(0, "uint8"),
-    "offset": Field(1, "uint64"),
-    "size": Field(2, "uint64"),
-}
-METADATA: Fields = {
-    "name": Field(0, "string"),
-    "buffer": Field(1, "uint32"),
-}
 
 
 class TensorType(NamedTuple):
@@ -131,6 +72,66 @@ MIRROR_PAD_MODES = ("REFLECT", "SYMMETRIC")
 WEIGHTS_FORMATS = ("DEFAULT", "SHUFFLED4x16INT8")
 LSTM_KERNELS = ("FULL", "BASIC")
 QUANTIZATION_DETAILS = ("NONE", "CustomQuantization", "BlockwiseQuantization", "MultiAxisQuantization")
+
+MODEL: Fields = {
+    "version": Field(0, "uint32"),
+    "operator_codes": _vector(1, "table"),
+    "subgraphs": _vector(2, "table"),
+    "description": Field(3, "string"),
+    "buffers": _vector(4, "table"),
+    "metadata": _vector(6, "table"),
+}
+OPERATOR_CODE: Fields = {
+    "deprecated_builtin_code": Field(0, "int8"),
+    "custom_code": Field(1, "string"),
+    "version": Field(2, "int32", 1),
+    "builtin_code": Field(3, "int32"),
+}
+SUBGRAPH: Fields = {
+    "tensors": _vector(0, "table"),
+    "inputs": _vector(1, "int32"),
+    "outputs": _vector(2, "int32"),
+    "operators": _vector(3, "table"),
+    "name": Field(4, "string"),
+}
+TENSOR: Fields = {
+    "shape": _vector(0, "int32"),
+    "type": Field(1, "int8"),
+    "buffer": Field(2, "uint32"),
+    "name": Field(3, "string"),
+    "quantization": Field(4, "table"),
+    "is_variable": Field(5, "bool", False),
+    "sparsity": Field(6, "table"),
+    "shape_signature": _vector(7, "int32"),
+    "external_buffer": Field(10, "uint32"),
+}
+QUANTIZATION: Fields = {
+    "scale": _vector(2, "float32"),
+    "zero_point": _vector(3, "int64"),
+    "details_type": Field(4, "uint8", names=QUANTIZATION_DETAILS),
+    "quantized_dimension": Field(6, "int32"),
+}
+OPERATOR: Fields = {
+    "opcode_index": Field(0, "uint32"),
+    "inputs": _vector(1, "int32"),
+    "outputs": _vector(2, "int32"),
+    "builtin_options_type": Field(3, "uint8"),
+    "builtin_options": Field(4, "union"),
+    "custom_options": _vector(5, "uint8"),
+    "mutating_variable_inputs": _vector(7, "bool"),
+    "intermediates": _vector(8, "int32"),
+    "large_custom_options_offset": Field(9, "uint64"),
+    "large_custom_options_size": Field(10, "uint64"),
+}
+BUFFER: Fields = {
+    "data": _vector(0, "uint8"),
+    "offset": Field(1, "uint64"),
+    "size": Field(2, "uint64"),
+}
+METADATA: Fields = {
+    "name": Field(0, "string"),
+    "buffer": Field(1, "uint32"),
+}
 
 # Indexed by BuiltinOperator, 0 to 209.
 BUILTIN_OPERATORS: tuple[str, ...] = tuple(
@@ -273,7 +274,6 @@ _STRIDED_SLICE = Options(
         "offset": _bool(5),
     },
 )
-_MAXIMUM_MINIMUM = Options(39, "MaximumMinimumOptions", {})
 _TRANSPOSE_CONV = Options(
     49,
     "TransposeConvOptions",
@@ -298,76 +298,48 @@ _UNIDIRECTIONAL_SEQUENCE_LSTM = Options(
     },
 )
 
-# The options of each builtin operator that has any here. Operators without a row have options {}, whatever they store.
+# The options of the builtin operators that have any. An operator without a row has none, or none that relay knows.
 OPTIONS: dict[str, Options] = {
-    "ABS": Options(78, "AbsOptions", {}),
     "ADD": Options(11, "AddOptions", {"fused_activation_function": _activation(0), "pot_scale_int16": _bool(1, True)}),
-    "ADD_N": Options(82, "AddNOptions", {}),
     "ARG_MAX": Options(40, "ArgMaxOptions", {"output_type": _type(0)}),
     "ARG_MIN": Options(57, "ArgMinOptions", {"output_type": _type(0)}),
     "AVERAGE_POOL_2D": _POOL_2D,
     "BATCH_MATMUL": Options(
         101, "BatchMatMulOptions", {"adj_x": _bool(0), "adj_y": _bool(1), "asymmetric_quantize_inputs": _bool(2)}
     ),
-    "BATCH_TO_SPACE_ND": Options(24, "BatchToSpaceNDOptions", {}),
-    "BROADCAST_TO": Options(104, "BroadcastToOptions", {}),
     "CAST": Options(37, "CastOptions", {"in_data_type": _type(0), "out_data_type": _type(1)}),
     "CONCATENATION": Options(
         10, "ConcatenationOptions", {"axis": _int32(0), "fused_activation_function": _activation(1)}
     ),
     "CONV_2D": _CONV_2D,
-    "COS": Options(84, "CosOptions", {}),
     "CUMSUM": Options(102, "CumsumOptions", {"exclusive": _bool(0), "reverse": _bool(1)}),
     "DEPTHWISE_CONV_2D": _DEPTHWISE_CONV_2D,
     "DEPTH_TO_SPACE": Options(94, "DepthToSpaceOptions", {"block_size": _int32(0)}),
-    "DEQUANTIZE": Options(38, "DequantizeOptions", {}),
     "DIV": Options(29, "DivOptions", {"fused_activation_function": _activation(0)}),
-    "EQUAL": Options(53, "EqualOptions", {}),
-    "EXP": Options(33, "ExpOptions", {}),
-    "EXPAND_DIMS": Options(52, "ExpandDimsOptions", {}),
     "FAKE_QUANT": Options(
         58,
         "FakeQuantOptions",
         {"min": _float32(0), "max": _float32(1), "num_bits": _int32(2), "narrow_range": _bool(3)},
     ),
-    "FILL": Options(68, "FillOptions", {}),
-    "FLOOR_DIV": Options(65, "FloorDivOptions", {}),
-    "FLOOR_MOD": Options(72, "FloorModOptions", {}),
     "FULLY_CONNECTED": _FULLY_CONNECTED,
     "GATHER": Options(23, "GatherOptions", {"axis": _int32(0), "batch_dims": _int32(1)}),
-    "GATHER_ND": Options(83, "GatherNdOptions", {}),
     "GELU": Options(116, "GeluOptions", {"approximate": _bool(0)}),
-    "GREATER": Options(44, "GreaterOptions", {}),
-    "GREATER_EQUAL": Options(45, "GreaterEqualOptions", {}),
-    "HARD_SWISH": Options(91, "HardSwishOptions", {}),
     "IF": Options(92, "IfOptions", {"then_subgraph_index": _int32(0), "else_subgraph_index": _int32(1)}),
     "L2_NORMALIZATION": Options(12, "L2NormOptions", {"fused_activation_function": _activation(0)}),
     "L2_POOL_2D": _POOL_2D,
     "LEAKY_RELU": Options(75, "LeakyReluOptions", {"alpha": _float32(0)}),
-    "LESS": Options(41, "LessOptions", {}),
-    "LESS_EQUAL": Options(46, "LessEqualOptions", {}),
     "LOCAL_RESPONSE_NORMALIZATION": Options(
         13,
         "LocalResponseNormalizationOptions",
         {"radius": _int32(0), "bias": _float32(1), "alpha": _float32(2), "beta": _float32(3)},
     ),
-    "LOG_SOFTMAX": Options(36, "LogSoftmaxOptions", {}),
     "LSTM": _LSTM,
-    "MAXIMUM": _MAXIMUM_MINIMUM,
     "MAX_POOL_2D": _POOL_2D,
     "MEAN": _REDUCER,
-    "MINIMUM": _MAXIMUM_MINIMUM,
     "MIRROR_PAD": Options(77, "MirrorPadOptions", {"mode": Field(0, "int8", names=MIRROR_PAD_MODES)}),
     "MUL": Options(21, "MulOptions", {"fused_activation_function": _activation(0)}),
-    "NEG": Options(42, "NegOptions", {}),
-    "NOT_EQUAL": Options(54, "NotEqualOptions", {}),
     "ONE_HOT": Options(61, "OneHotOptions", {"axis": _int32(0)}),
     "PACK": Options(59, "PackOptions", {"values_count": _int32(0), "axis": _int32(1)}),
-    "PAD": Options(22, "PadOptions", {}),
-    "PADV2": Options(43, "PadV2Options", {}),
-    "POW": Options(56, "PowOptions", {}),
-    "QUANTIZE": Options(89, "QuantizeOptions", {}),
-    "RANGE": Options(73, "RangeOptions", {}),
     "REDUCE_ALL": _REDUCER,
     "REDUCE_ANY": _REDUCER,
     "REDUCE_MAX": _REDUCER,
@@ -381,29 +353,18 @@ OPTIONS: dict[str, Options] = {
         74, "ResizeNearestNeighborOptions", {"align_corners": _bool(0), "half_pixel_centers": _bool(1)}
     ),
     "REVERSE_SEQUENCE": Options(87, "ReverseSequenceOptions", {"seq_dim": _int32(0), "batch_dim": _int32(1)}),
-    "REVERSE_V2": Options(81, "ReverseV2Options", {}),
-    "SELECT": Options(47, "SelectOptions", {}),
-    "SELECT_V2": Options(98, "SelectV2Options", {}),
     "SHAPE": Options(55, "ShapeOptions", {"out_type": _type(0)}),
-    "SLICE": Options(48, "SliceOptions", {}),
     "SOFTMAX": Options(9, "SoftmaxOptions", {"beta": _float32(0)}),
-    "SPACE_TO_BATCH_ND": Options(25, "SpaceToBatchNDOptions", {}),
     "SPACE_TO_DEPTH": Options(19, "SpaceToDepthOptions", {"block_size": _int32(0)}),
     "SPLIT": Options(35, "SplitOptions", {"num_splits": _int32(0)}),
     "SPLIT_V": Options(79, "SplitVOptions", {"num_splits": _int32(0)}),
-    "SQUARE": Options(66, "SquareOptions", {}),
-    "SQUARED_DIFFERENCE": Options(76, "SquaredDifferenceOptions", {}),
     "SQUEEZE": Options(30, "SqueezeOptions", {"squeeze_dims": _vector(0, "int32")}),
     "STRIDED_SLICE": _STRIDED_SLICE,
     "SUB": Options(28, "SubOptions", {"fused_activation_function": _activation(0), "pot_scale_int16": _bool(1, True)}),
     "SUM": _REDUCER,
     "SVDF": _SVDF,
-    "TILE": Options(51, "TileOptions", {}),
-    "TOPK_V2": Options(34, "TopKV2Options", {}),
-    "TRANSPOSE": Options(26, "TransposeOptions", {}),
     "TRANSPOSE_CONV": _TRANSPOSE_CONV,
     "UNIDIRECTIONAL_SEQUENCE_LSTM": _UNIDIRECTIONAL_SEQUENCE_LSTM,
     "UNPACK": Options(64, "UnpackOptions", {"num": _int32(0), "axis": _int32(1)}),
     "WHILE": Options(93, "WhileOptions", {"cond_subgraph_index": _int32(0), "body_subgraph_index": _int32(1)}),
-    "ZEROS_LIKE": Options(67, "ZerosLikeOptions", {}),
 }
