@@ -1,0 +1,82 @@
+"""The `byoc` dialect: what an external compiler ("bring your own codegen") takes, before it is a function."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import StringAttr, TensorType
+from xdsl.ir import Attribute, Dialect
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_op_definition,
+    operand_def,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+    var_result_def,
+)
+from xdsl.traits import IsolatedFromAbove, IsTerminator, Pure, SingleBlockImplicitTerminator
+from xdsl.utils.exceptions import VerifyException
+
+from relay.dialects.op import TensorOp, Type, tensor
+
+
+class Boundary(TensorOp):
+    """An edge between the host and a compiler's region; the value passes unchanged."""
+
+    input = operand_def(TensorType[Attribute])
+    compiler = prop_def(StringAttr)
+    result = result_def(TensorType[Attribute])
+    assembly_format = "$input attr-dict `:` functional-type(operands, results)"
+
+    def infer(self) -> Sequence[Type]:
+        return [tensor(self.input)]
+
+
+@irdl_op_definition
+class CompilerBeginOp(Boundary):
+    """The value enters a region of `compiler`."""
+
+    name = "byoc.compiler_begin"
+
+
+@irdl_op_definition
+class CompilerEndOp(Boundary):
+    """The value leaves a region of `compiler`."""
+
+    name = "byoc.compiler_end"
+
+
+@irdl_op_definition
+class YieldOp(IRDLOperation):
+    """Ends a `byoc.region` with its results."""
+
+    name = "byoc.yield"
+    values = var_operand_def(Attribute)
+    traits = traits_def(IsTerminator())
+    assembly_format = "($values^ `:` type($values))? attr-dict"
+
+
+@irdl_op_definition
+class RegionOp(IRDLOperation):
+    """A region that `compiler` takes: isolated from above, its block's arguments are its operands."""
+
+    name = "byoc.region"
+    inputs = var_operand_def(Attribute)
+    compiler = prop_def(StringAttr)
+    body = region_def("single_block")
+    outputs = var_result_def(Attribute)
+    traits = traits_def(Pure(), IsolatedFromAbove(), SingleBlockImplicitTerminator(YieldOp))
+    assembly_format = "$compiler `(` $inputs `)` attr-dict-with-keyword `:` functional-type(operands, results) $body"
+
+    def verify_(self) -> None:
+        if tuple(a.type for a in self.body.block.args) != tuple(self.operand_types):
+            raise VerifyException("byoc.region: the block's arguments must have the operands' types")
+        end = self.body.block.last_op
+        if not isinstance(end, YieldOp) or tuple(end.operand_types) != tuple(self.result_types):
+            raise VerifyException("byoc.region: byoc.yield must give values of the result types")
+
+
+Byoc = Dialect("byoc", [CompilerBeginOp, CompilerEndOp, RegionOp, YieldOp])

@@ -1,0 +1,150 @@
+"""The base of every op of ours: result types are inferred by one function, which also is the verifier."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Self
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX, NoneAttr, TensorType
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import IRDLOperation, ParsePropInAttrDict
+from xdsl.traits import Pure
+from xdsl.irdl import traits_def
+from xdsl.utils.exceptions import VerifyException
+
+Type = TensorType[Attribute]
+DYNAMIC = DYNAMIC_INDEX
+"""An unknown dimension, printed `?`."""
+
+
+class TensorOp(IRDLOperation, ABC):
+    """A pure op from tensors to tensors whose result types follow from its operands and properties.
+
+    A subclass says in `infer` what its result types are, and raises `VerifyException` where operands or properties
+    do not fit. The verifier compares; `make` builds an op without naming result types.
+    """
+
+    ELEMENTWISE: ClassVar[bool] = False
+    """Whether each result element depends only on the operands' elements at its (broadcast) position."""
+
+    irdl_options = (ParsePropInAttrDict(),)
+    traits = traits_def(Pure())
+
+    @abstractmethod
+    def infer(self) -> Sequence[Type]:
+        """The result types that follow from operands and properties."""
+
+    @classmethod
+    def make(
+        cls,
+        operands: Sequence[SSAValue | Operation],
+        properties: Mapping[str, Attribute | None] | None = None,
+        like: Operation | None = None,
+    ) -> Self:
+        """Build the op with inferred result types; `like` gives the source location."""
+        given = {name: value for name, value in (properties or {}).items() if value is not None}
+        definition = cls.get_irdl_definition()
+        for name, prop in definition.properties.items():
+            default = prop.default_value
+            if default is not None and name not in given:
+                given[name] = default
+        values = [SSAValue.get(operand) for operand in operands]
+        op = cls.create(
+            operands=values,
+            result_types=[NoneAttr()] * len(definition.results),
+            properties=given,
+            location=None if like is None else like.location,
+        )
+        op.set_result_types(op.infer())
+        return op
+
+    def set_result_types(self, types: Sequence[Type]) -> bool:
+        """Give the results these types; True if one changed."""
+        changed = False
+        for result, type in zip(self.results, types, strict=True):
+            if result.type != type:
+                result._type = type  # pyright: ignore[reportPrivateUsage]
+                changed = True
+        return changed
+
+    def verify_(self) -> None:
+        for number, (result, expected) in enumerate(zip(self.results, self.infer(), strict=True)):
+            if not compatible(result.type, expected):
+                raise VerifyException(f"{self.name}: result {number} is {result.type}; expected {expected}")
+
+
+def compatible(actual: Attribute, expected: Attribute) -> bool:
+    """Whether two tensor types agree wherever both know a dimension."""
+    if actual == expected:
+        return True
+    if not isinstance(actual, TensorType) or not isinstance(expected, TensorType):
+        return False
+    a, b = actual.get_shape(), expected.get_shape()
+    return (
+        actual.element_type == expected.element_type
+        and len(a) == len(b)
+        and all(x == y or DYNAMIC in (x, y) for x, y in zip(a, b, strict=True))
+    )
+
+
+def tensor(value: SSAValue) -> Type:
+    """The value's type, which must be a ranked tensor."""
+    type = value.type
+    if not isinstance(type, TensorType):
+        raise VerifyException(f"expected a ranked tensor, got {type}")
+    return type
+
+
+def shape(value: SSAValue) -> tuple[int, ...]:
+    return tensor(value).get_shape()
+
+
+def rank(value: SSAValue) -> int:
+    return len(shape(value))
+
+
+def require(condition: bool, message: str) -> None:
+    """Raise `VerifyException(message)` unless the condition holds."""
+    if not condition:
+        raise VerifyException(message)
+
+
+def axis_of(axis: int, rank: int, what: str) -> int:
+    """A possibly negative axis as a number in 0..rank-1."""
+    require(-rank <= axis < rank, f"{what}: axis {axis} is outside a tensor of rank {rank}")
+    return axis % rank
+
+
+def broadcast(what: str, *shapes: Sequence[int]) -> tuple[int, ...]:
+    """numpy's broadcast of shapes, with `?` for what is not known."""
+    width = max((len(s) for s in shapes), default=0)
+    result: list[int] = []
+    for column in zip(*[(1,) * (width - len(s)) + tuple(s) for s in shapes], strict=True):
+        known = {d for d in column if d not in (1, DYNAMIC)}
+        require(len(known) <= 1, f"{what}: shapes {' and '.join(str(list(s)) for s in shapes)} do not broadcast")
+        result.append(known.pop() if known else DYNAMIC if DYNAMIC in column else 1)
+    return tuple(result)
+
+
+def window(size: int, kernel: int, stride: int, dilation: int, before: int, after: int, what: str) -> int:
+    """Number of positions of a dilated window along one padded dimension."""
+    require(stride > 0 and dilation > 0 and kernel > 0, f"{what}: kernel, strides and dilation must be positive")
+    if size == DYNAMIC:
+        return DYNAMIC
+    span = size + before + after - ((kernel - 1) * dilation + 1)
+    require(span >= 0, f"{what}: a window of {(kernel - 1) * dilation + 1} does not fit in {size} padded to {size + before + after}")
+    return span // stride + 1
+
+
+def two(values: Sequence[int], what: str) -> tuple[int, int]:
+    require(len(values) == 2, f"{what} must have 2 numbers, has {len(values)}")
+    return values[0], values[1]
+
+
+def four(values: Sequence[int], what: str) -> tuple[int, int, int, int]:
+    require(len(values) == 4, f"{what} must have 4 numbers, has {len(values)}")
+    require(min(values) >= 0, f"{what} must not be negative")
+    return values[0], values[1], values[2], values[3]
+
+

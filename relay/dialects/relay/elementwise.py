@@ -1,0 +1,311 @@
+"""Elementwise ops. Binary ones broadcast as numpy does. `iN` is signed, `uiN` unsigned; integers wrap."""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Sequence
+from typing import ClassVar
+
+from xdsl.dialects.builtin import AnyFloat, IntegerType, TensorType, TypedAttribute, i1
+from xdsl.ir import Attribute, Operation
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
+
+from relay.dialects.attributes import dtype_of
+from relay.dialects.op import TensorOp, Type, broadcast, require, shape, tensor
+
+
+class UnaryOp(TensorOp, ABC):
+    """`result[i] = f(input[i])`, same type."""
+
+    ELEMENTWISE: ClassVar[bool] = True
+    FLOAT_ONLY: ClassVar[bool] = True
+    input = operand_def(TensorType[Attribute])
+    result = result_def(TensorType[Attribute])
+    assembly_format = "$input attr-dict `:` functional-type(operands, results)"
+
+    def infer(self) -> Sequence[Type]:
+        type = tensor(self.input)
+        require(
+            not self.FLOAT_ONLY or isinstance(type.element_type, AnyFloat),
+            f"{self.name}: takes floats, not {type.element_type}",
+        )
+        return [type]
+
+
+class BinaryOp(TensorOp, ABC):
+    """`result[i] = f(lhs[i], rhs[i])` with numpy broadcasting; one element type."""
+
+    ELEMENTWISE: ClassVar[bool] = True
+    INTEGER_ONLY: ClassVar[bool] = False
+    lhs = operand_def(TensorType[Attribute])
+    rhs = operand_def(TensorType[Attribute])
+    result = result_def(TensorType[Attribute])
+    assembly_format = "$lhs `,` $rhs attr-dict `:` functional-type(operands, results)"
+
+    def element(self) -> Attribute:
+        lhs, rhs = tensor(self.lhs).element_type, tensor(self.rhs).element_type
+        require(lhs == rhs, f"{self.name}: element types differ: {lhs} and {rhs}")
+        require(
+            not self.INTEGER_ONLY or isinstance(lhs, IntegerType), f"{self.name}: takes integers, not {lhs}"
+        )
+        return lhs
+
+    def infer(self) -> Sequence[Type]:
+        return [TensorType(self.element(), broadcast(self.name, shape(self.lhs), shape(self.rhs)))]
+
+
+class CompareOp(BinaryOp, ABC):
+    """A `BinaryOp` to booleans (`i1`)."""
+
+    def infer(self) -> Sequence[Type]:
+        self.element()
+        return [TensorType(i1, broadcast(self.name, shape(self.lhs), shape(self.rhs)))]
+
+
+@irdl_op_definition
+class AddOp(BinaryOp):
+    """`lhs + rhs`."""
+
+    name = "relay.add"
+
+
+@irdl_op_definition
+class SubtractOp(BinaryOp):
+    """`lhs - rhs`."""
+
+    name = "relay.subtract"
+
+
+@irdl_op_definition
+class MultiplyOp(BinaryOp):
+    """`lhs * rhs`."""
+
+    name = "relay.multiply"
+
+
+@irdl_op_definition
+class DivideOp(BinaryOp):
+    """`lhs / rhs`; integers truncate towards zero, and a zero divisor gives 0."""
+
+    name = "relay.divide"
+
+
+@irdl_op_definition
+class FloorDivideOp(BinaryOp):
+    """`floor(lhs / rhs)`; an integer zero divisor gives 0."""
+
+    name = "relay.floor_divide"
+
+
+@irdl_op_definition
+class MaximumOp(BinaryOp):
+    """The larger one."""
+
+    name = "relay.maximum"
+
+
+@irdl_op_definition
+class MinimumOp(BinaryOp):
+    """The smaller one."""
+
+    name = "relay.minimum"
+
+
+@irdl_op_definition
+class LeftShiftOp(BinaryOp):
+    """`lhs << rhs`, 0 <= rhs < bits."""
+
+    name = "relay.left_shift"
+    INTEGER_ONLY: ClassVar[bool] = True
+
+
+@irdl_op_definition
+class RightShiftOp(BinaryOp):
+    """`lhs >> rhs`, arithmetic for signed types, 0 <= rhs < bits."""
+
+    name = "relay.right_shift"
+    INTEGER_ONLY: ClassVar[bool] = True
+
+
+@irdl_op_definition
+class EqualOp(CompareOp):
+    """`lhs == rhs`."""
+
+    name = "relay.equal"
+
+
+@irdl_op_definition
+class GreaterOp(CompareOp):
+    """`lhs > rhs`."""
+
+    name = "relay.greater"
+
+
+@irdl_op_definition
+class LessOp(CompareOp):
+    """`lhs < rhs`."""
+
+    name = "relay.less"
+
+
+@irdl_op_definition
+class WhereOp(TensorOp):
+    """`condition[i] ? lhs[i] : rhs[i]`, with broadcasting."""
+
+    name = "relay.where"
+    ELEMENTWISE: ClassVar[bool] = True
+    condition = operand_def(TensorType[Attribute])
+    lhs = operand_def(TensorType[Attribute])
+    rhs = operand_def(TensorType[Attribute])
+    result = result_def(TensorType[Attribute])
+    assembly_format = "$condition `,` $lhs `,` $rhs attr-dict `:` functional-type(operands, results)"
+
+    def infer(self) -> Sequence[Type]:
+        lhs, rhs = tensor(self.lhs).element_type, tensor(self.rhs).element_type
+        require(tensor(self.condition).element_type == i1, "relay.where: the condition must be i1")
+        require(lhs == rhs, f"relay.where: element types differ: {lhs} and {rhs}")
+        return [TensorType(lhs, broadcast(self.name, shape(self.condition), shape(self.lhs), shape(self.rhs)))]
+
+
+@irdl_op_definition
+class NegativeOp(UnaryOp):
+    """`-x`."""
+
+    name = "relay.negative"
+    FLOAT_ONLY: ClassVar[bool] = False
+
+
+@irdl_op_definition
+class AbsOp(UnaryOp):
+    """`|x|`; the smallest integer stays itself."""
+
+    name = "relay.abs"
+    FLOAT_ONLY: ClassVar[bool] = False
+
+
+@irdl_op_definition
+class SqrtOp(UnaryOp):
+    """Square root."""
+
+    name = "relay.sqrt"
+
+
+@irdl_op_definition
+class RsqrtOp(UnaryOp):
+    """`1 / sqrt(x)`."""
+
+    name = "relay.rsqrt"
+
+
+@irdl_op_definition
+class ExpOp(UnaryOp):
+    """`e**x`."""
+
+    name = "relay.exp"
+
+
+@irdl_op_definition
+class LogOp(UnaryOp):
+    """Natural logarithm."""
+
+    name = "relay.log"
+
+
+@irdl_op_definition
+class SigmoidOp(UnaryOp):
+    """`1 / (1 + exp(-x))`."""
+
+    name = "relay.sigmoid"
+
+
+@irdl_op_definition
+class TanhOp(UnaryOp):
+    """Hyperbolic tangent."""
+
+    name = "relay.tanh"
+
+
+@irdl_op_definition
+class RoundOp(UnaryOp):
+    """Nearest integer, halves away from zero (C `round`, TFLite `TfLiteRound`)."""
+
+    name = "relay.round"
+
+
+@irdl_op_definition
+class FloorOp(UnaryOp):
+    """Largest integer not above x."""
+
+    name = "relay.floor"
+
+
+@irdl_op_definition
+class CeilOp(UnaryOp):
+    """Smallest integer not below x."""
+
+    name = "relay.ceil"
+
+
+@irdl_op_definition
+class ClipOp(TensorOp):
+    """`min(max(x, a_min), a_max)`; the bounds have the element type."""
+
+    name = "relay.clip"
+    ELEMENTWISE: ClassVar[bool] = True
+    input = operand_def(TensorType[Attribute])
+    a_min = prop_def(TypedAttribute)
+    a_max = prop_def(TypedAttribute)
+    result = result_def(TensorType[Attribute])
+    assembly_format = "$input attr-dict `:` functional-type(operands, results)"
+
+    def infer(self) -> Sequence[Type]:
+        type = tensor(self.input)
+        for bound in (self.a_min, self.a_max):
+            require(bound.get_type() == type.element_type, f"relay.clip: bound {bound} is not of {type.element_type}")
+        return [type]
+
+
+@irdl_op_definition
+class CastOp(TensorOp):
+    """Convert the elements to `dtype`: integers wrap, floats truncate towards zero (out of range: undefined)."""
+
+    name = "relay.cast"
+    ELEMENTWISE: ClassVar[bool] = True
+    input = operand_def(TensorType[Attribute])
+    dtype = prop_def(Attribute)
+    result = result_def(TensorType[Attribute])
+    assembly_format = "$input attr-dict `:` functional-type(operands, results)"
+
+    def infer(self) -> Sequence[Type]:
+        dtype_of(self.dtype)
+        return [TensorType(self.dtype, shape(self.input))]
+
+
+OPERATIONS: list[type[Operation]] = [
+    AddOp,
+    SubtractOp,
+    MultiplyOp,
+    DivideOp,
+    FloorDivideOp,
+    MaximumOp,
+    MinimumOp,
+    LeftShiftOp,
+    RightShiftOp,
+    EqualOp,
+    GreaterOp,
+    LessOp,
+    WhereOp,
+    NegativeOp,
+    AbsOp,
+    SqrtOp,
+    RsqrtOp,
+    ExpOp,
+    LogOp,
+    SigmoidOp,
+    TanhOp,
+    RoundOp,
+    FloorOp,
+    CeilOp,
+    ClipOp,
+    CastOp,
+]

@@ -1,0 +1,147 @@
+"""Integer arithmetic of quantised networks that stays whole until `expand-apply-scale`, and table lookups.
+
+Source of the primitives: gemmlowp's fixed-point definitions, as used by TFLite's reference kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from xdsl.dialects.builtin import IntegerAttr, IntegerType, StringAttr, TensorType, i32, i64
+from xdsl.ir import Attribute, Operation
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
+
+from relay.dialects.op import TensorOp, Type, axis_of, broadcast, rank, require, shape, tensor
+
+ROUNDINGS = ("tflite", "tflite_single", "upward", "tonearest")
+"""How `fixed_point_multiply` rounds x * multiplier * 2^(shift-31):
+
+- `tflite`: twice, as gemmlowp and TFLite's reference kernels: SRDHM (halves up), then RDBPOT (halves away from zero);
+- `tflite_single`, `upward`: once, halves up; - `tonearest`: once, halves away from zero.
+"""
+
+
+@irdl_op_definition
+class FixedPointMultiplyOp(TensorOp):
+    """`round(input * multiplier * 2^(shift - 31))` in i32; multiplier and shift are scalars or one per `axis` index.
+
+    `multiplier` is i32, 0 or in [2^30, 2^31); `shift` is i32 in [-31, 30], positive to the left (and the value wraps
+    when shifted left). TFLite's MultiplyByQuantizedMultiplier for `rounding = "tflite"`.
+    """
+
+    name = "relay.fixed_point_multiply"
+    ELEMENTWISE: ClassVar[bool] = True
+    input = operand_def(TensorType[Attribute])
+    multiplier = operand_def(TensorType[Attribute])
+    shift = operand_def(TensorType[Attribute])
+    axis = prop_def(IntegerAttr, default_value=IntegerAttr(-1, i64))
+    rounding = prop_def(StringAttr, default_value=StringAttr("tflite"))
+    result = result_def(TensorType[Attribute])
+    assembly_format = "$input `,` $multiplier `,` $shift attr-dict `:` functional-type(operands, results)"
+
+    def infer(self) -> Sequence[Type]:
+        require(self.rounding.data in ROUNDINGS, f"{self.name}: rounding {self.rounding} is none of {ROUNDINGS}")
+        for value in (self.input, self.multiplier, self.shift):
+            require(tensor(value).element_type == i32, f"{self.name}: operands must be i32")
+        per_axis(self, self.multiplier, self.input, self.axis.value.data, "multiplier")
+        per_axis(self, self.shift, self.input, self.axis.value.data, "shift")
+        return [tensor(self.input)]
+
+
+def per_axis(op: Operation, parameter: Operation | object, data: object, axis: int, what: str) -> None:
+    """Check that a parameter is a scalar, or a vector as long as the data's axis."""
+    from xdsl.ir import SSAValue
+
+    assert isinstance(parameter, SSAValue) and isinstance(data, SSAValue)
+    dims = shape(parameter)
+    require(len(dims) <= 1, f"{op.name}: {what} must be a scalar or a vector")
+    if dims:
+        size = shape(data)[axis_of(axis, rank(data), op.name)]
+        require(dims[0] == size or -1 in (dims[0], size), f"{op.name}: {dims[0]} numbers in {what} for axis of {size}")
+
+
+@irdl_op_definition
+class HighMultiplyOp(TensorOp):
+    """SaturatingRoundingDoublingHighMul: `(lhs * rhs + 2^30) >> 31` in i32, halves up; min * min saturates."""
+
+    name = "relay.rounding_doubling_high_multiply"
+    ELEMENTWISE: ClassVar[bool] = True
+    lhs = operand_def(TensorType[Attribute])
+    rhs = operand_def(TensorType[Attribute])
+    result = result_def(TensorType[Attribute])
+    assembly_format = "$lhs `,` $rhs attr-dict `:` functional-type(operands, results)"
+
+    def infer(self) -> Sequence[Type]:
+        for value in (self.lhs, self.rhs):
+            require(tensor(value).element_type == i32, f"{self.name}: operands must be i32")
+        return [TensorType(i32, broadcast(self.name, shape(self.lhs), shape(self.rhs)))]
+
+
+@irdl_op_definition
+class RoundingRightShiftOp(TensorOp):
+    """RoundingDivideByPOT: `input / 2^amount` in i32, halves away from zero; 0 <= amount <= 31."""
+
+    name = "relay.rounding_right_shift"
+    ELEMENTWISE: ClassVar[bool] = True
+    input = operand_def(TensorType[Attribute])
+    amount = operand_def(TensorType[Attribute])
+    result = result_def(TensorType[Attribute])
+    assembly_format = "$input `,` $amount attr-dict `:` functional-type(operands, results)"
+
+    def infer(self) -> Sequence[Type]:
+        for value in (self.input, self.amount):
+            require(tensor(value).element_type == i32, f"{self.name}: operands must be i32")
+        return [TensorType(i32, broadcast(self.name, shape(self.input), shape(self.amount)))]
+
+
+@irdl_op_definition
+class FixedPointReciprocalOp(TensorOp):
+    """`1 / input` for a positive sum of Q12.19 numbers, as gemmlowp's softmax computes it.
+
+    With h = number of leading zeros of input: `headroom = h`, `mantissa` = the Q0.31 reciprocal of input << h seen
+    as 1 + f in Q0.31 (three Newton-Raphson steps from 48/17 - 32/17 x). So 1 / x ~ mantissa * 2^-31 * 2^(12 - ...).
+    Source: gemmlowp `one_over_one_plus_x_for_x_in_0_1`, TFLite `GetReciprocal`.
+    """
+
+    name = "relay.fixed_point_reciprocal"
+    ELEMENTWISE: ClassVar[bool] = True
+    input = operand_def(TensorType[Attribute])
+    mantissa = result_def(TensorType[Attribute])
+    headroom = result_def(TensorType[Attribute])
+    assembly_format = "$input attr-dict `:` functional-type(operands, results)"
+
+    def infer(self) -> Sequence[Type]:
+        require(tensor(self.input).element_type == i32, f"{self.name}: the operand must be i32")
+        return [tensor(self.input), tensor(self.input)]
+
+
+@irdl_op_definition
+class LookupOp(TensorOp):
+    """`table[input - lowest(input type)]`: any function of an 8- or 16-bit code; the table is a vector of 2^bits."""
+
+    name = "relay.lookup"
+    ELEMENTWISE: ClassVar[bool] = True
+    input = operand_def(TensorType[Attribute])
+    table = operand_def(TensorType[Attribute])
+    result = result_def(TensorType[Attribute])
+    assembly_format = "$input `,` $table attr-dict `:` functional-type(operands, results)"
+
+    def infer(self) -> Sequence[Type]:
+        code = tensor(self.input).element_type
+        require(
+            isinstance(code, IntegerType) and code.width.data in (8, 16), f"{self.name}: takes 8- or 16-bit codes"
+        )
+        assert isinstance(code, IntegerType)
+        entries = 1 << code.width.data
+        require(shape(self.table) == (entries,), f"{self.name}: the table must be a vector of {entries}")
+        return [TensorType(tensor(self.table).element_type, shape(self.input))]
+
+
+OPERATIONS: list[type[Operation]] = [
+    FixedPointMultiplyOp,
+    HighMultiplyOp,
+    RoundingRightShiftOp,
+    FixedPointReciprocalOp,
+    LookupOp,
+]

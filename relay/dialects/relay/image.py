@@ -1,0 +1,44 @@
+"""Image ops on NHWC data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import AnyFloat, BoolAttr, DenseArrayBase, IntegerType, StringAttr, TensorType
+from xdsl.ir import Attribute, Operation
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
+
+from relay.dialects.attributes import int_values
+from relay.dialects.op import TensorOp, Type, require, shape, tensor, two
+
+FALSE = BoolAttr(0, 1)
+
+
+@irdl_op_definition
+class Resize2dOp(TensorOp):
+    """Resize height and width to `size`; `method` is `linear` or `nearest_neighbor`.
+
+    `linear` on signed integers is TFLite's 10-bit fixed point, `(sum +- 2^19) / 2^20`; on `ui8` and floats it is
+    float32 in TFLite's written order (codes: + 0.5, truncated). Source: TFLite's reference RESIZE_BILINEAR.
+    """
+
+    name = "relay.image.resize2d"
+    data = operand_def(TensorType[Attribute])
+    size = prop_def(DenseArrayBase[IntegerType])
+    method = prop_def(StringAttr, default_value=StringAttr("linear"))
+    align_corners = prop_def(BoolAttr, default_value=FALSE)
+    half_pixel_centers = prop_def(BoolAttr, default_value=FALSE)
+    result = result_def(TensorType[Attribute])
+    assembly_format = "$data attr-dict `:` functional-type(operands, results)"
+
+    def infer(self) -> Sequence[Type]:
+        data, type = shape(self.data), tensor(self.data)
+        require(len(data) == 4, f"{self.name}: data must have rank 4")
+        require(self.method.data in ("linear", "nearest_neighbor"), f"{self.name}: unknown method {self.method}")
+        require(isinstance(type.element_type, AnyFloat | IntegerType), f"{self.name}: takes floats or integers")
+        rows, columns = two(int_values(self.size), f"{self.name}: size")
+        require(rows > 0 and columns > 0, f"{self.name}: size must be positive")
+        return [TensorType(type.element_type, [data[0], rows, columns, data[3]])]
+
+
+OPERATIONS: list[type[Operation]] = [Resize2dOp]

@@ -1,0 +1,205 @@
+"""Neural-network ops: convolution, dense, pooling, softmax. Data is NHWC."""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Sequence
+from typing import ClassVar
+
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    DenseArrayBase,
+    IntegerAttr,
+    IntegerType,
+    StringAttr,
+    TensorType,
+    i32,
+    i64,
+)
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
+
+from relay.dialects.attributes import int_values, ints
+from relay.dialects.op import DYNAMIC, TensorOp, Type, axis_of, four, rank, require, shape, tensor, two, window
+
+ONE_ONE = ints([1, 1])
+ZEROS = ints([0, 0, 0, 0])
+KERNEL_LAYOUTS = ("OHWI", "HWOI")
+"""`OHWI`: [out, h, w, in / groups]. `HWOI`: depthwise, [h, w, groups, multiplier]."""
+
+
+class Conv2dBase(TensorOp, ABC):
+    """What `relay.nn.conv2d` and `qnn.conv2d` share: data NHWC, kernel `OHWI`, or `HWOI` for depthwise.
+
+    `result[n, y, x, o] = sum over i, j, c of data[n, y*sy + i*dy - top, x*sx + j*dx - left, c] * kernel[o, i, j, c]`;
+    positions outside contribute nothing. `padding` is top, left, bottom, right. `groups` splits both channel axes;
+    with `HWOI`, groups = input channels and output channel = channel * multiplier + m.
+    """
+
+    data = operand_def(TensorType[Attribute])
+    kernel = operand_def(TensorType[Attribute])
+    strides = prop_def(DenseArrayBase[IntegerType], default_value=ONE_ONE)
+    padding = prop_def(DenseArrayBase[IntegerType], default_value=ZEROS)
+    dilation = prop_def(DenseArrayBase[IntegerType], default_value=ONE_ONE)
+    groups = prop_def(IntegerAttr, default_value=IntegerAttr(1, i64))
+    data_layout = prop_def(StringAttr, default_value=StringAttr("NHWC"))
+    kernel_layout = prop_def(StringAttr, default_value=StringAttr("OHWI"))
+    out_dtype = prop_def(Attribute, default_value=i32)
+    result = result_def(TensorType[Attribute])
+    assembly_format = "$data `,` $kernel attr-dict `:` functional-type(operands, results)"
+
+    @property
+    def depthwise(self) -> bool:
+        return self.kernel_layout.data == "HWOI"
+
+    def infer(self) -> Sequence[Type]:
+        name, data, kernel = self.name, shape(self.data), shape(self.kernel)
+        require(self.data_layout.data == "NHWC", f"{name}: data_layout must be NHWC")
+        require(self.kernel_layout.data in KERNEL_LAYOUTS, f"{name}: kernel_layout must be one of {KERNEL_LAYOUTS}")
+        require(len(data) == 4 and len(kernel) == 4, f"{name}: data and kernel must have rank 4")
+        check_operand_types(name, self.data, self.kernel, self.out_dtype)
+        groups = self.groups.value.data
+        channels = data[3]
+        require(groups > 0, f"{name}: groups must be positive")
+        if self.depthwise:
+            height, width, per_group, multiplier = kernel
+            require(per_group == groups, f"{name}: a HWOI kernel of {per_group} groups where groups = {groups}")
+            require(channels in (groups, DYNAMIC), f"{name}: {channels} channels where groups = {groups}")
+            out = groups * multiplier
+        else:
+            out, height, width, per_group = kernel
+            require(channels in (per_group * groups, DYNAMIC), f"{name}: {channels} channels, kernel takes {per_group} x {groups} groups")
+            require(out % groups == 0, f"{name}: {out} output channels are not divisible by {groups} groups")
+        sy, sx = two(int_values(self.strides), f"{name}: strides")
+        dy, dx = two(int_values(self.dilation), f"{name}: dilation")
+        top, left, bottom, right = four(int_values(self.padding), f"{name}: padding")
+        rows = window(data[1], height, sy, dy, top, bottom, name)
+        columns = window(data[2], width, sx, dx, left, right, name)
+        return [TensorType(self.out_dtype, [data[0], rows, columns, out])]
+
+
+def check_operand_types(name: str, data: SSAValue, kernel: SSAValue, out: Attribute) -> None:
+    """Both 8- or 16-bit codes with an i32/i64 result, or all one float type."""
+    a, b = tensor(data).element_type, tensor(kernel).element_type
+    if isinstance(a, AnyFloat):
+        require(a == b == out, f"{name}: float operands and result must have one type, got {a}, {b}, {out}")
+        return
+    for type in (a, b):
+        require(
+            isinstance(type, IntegerType) and type.width.data in (8, 16), f"{name}: takes floats or 8/16-bit codes, not {type}"
+        )
+    require(out in (i32, i64), f"{name}: integers accumulate in i32 or i64, not {out}")
+
+
+@irdl_op_definition
+class Conv2dOp(Conv2dBase):
+    """Convolution of `data - input_zero_point` with `kernel - kernel_zero_point` (integers), or of floats."""
+
+    name = "relay.nn.conv2d"
+    input_zero_point = opt_prop_def(IntegerAttr)
+    kernel_zero_point = opt_prop_def(IntegerAttr)
+
+
+class DenseBase(TensorOp, ABC):
+    """`result[..., u] = sum over k of data[..., k] * kernel[u, k]`."""
+
+    data = operand_def(TensorType[Attribute])
+    kernel = operand_def(TensorType[Attribute])
+    out_dtype = prop_def(Attribute, default_value=i32)
+    result = result_def(TensorType[Attribute])
+    assembly_format = "$data `,` $kernel attr-dict `:` functional-type(operands, results)"
+
+    def infer(self) -> Sequence[Type]:
+        data, kernel = shape(self.data), shape(self.kernel)
+        require(len(data) >= 1 and len(kernel) == 2, f"{self.name}: data must have rank 1 or more, the kernel rank 2")
+        require(data[-1] == kernel[1] or DYNAMIC in (data[-1], kernel[1]), f"{self.name}: {data[-1]} inputs, kernel takes {kernel[1]}")
+        check_operand_types(self.name, self.data, self.kernel, self.out_dtype)
+        return [TensorType(self.out_dtype, [*data[:-1], kernel[0]])]
+
+
+@irdl_op_definition
+class DenseOp(DenseBase):
+    """Matrix product of `data - input_zero_point` with `kernel - kernel_zero_point` (integers), or of floats."""
+
+    name = "relay.nn.dense"
+    input_zero_point = opt_prop_def(IntegerAttr)
+    kernel_zero_point = opt_prop_def(IntegerAttr)
+
+
+@irdl_op_definition
+class BiasAddOp(TensorOp):
+    """`data + bias`, a vector along `axis`."""
+
+    name = "relay.nn.bias_add"
+    ELEMENTWISE: ClassVar[bool] = True
+    data = operand_def(TensorType[Attribute])
+    bias = operand_def(TensorType[Attribute])
+    axis = prop_def(IntegerAttr, default_value=IntegerAttr(-1, i64))
+    result = result_def(TensorType[Attribute])
+    assembly_format = "$data `,` $bias attr-dict `:` functional-type(operands, results)"
+
+    def infer(self) -> Sequence[Type]:
+        size = shape(self.data)[axis_of(self.axis.value.data, rank(self.data), self.name)]
+        bias = shape(self.bias)
+        require(tensor(self.data).element_type == tensor(self.bias).element_type, f"{self.name}: element types differ")
+        require(len(bias) == 1 and (bias[0] == size or DYNAMIC in (bias[0], size)), f"{self.name}: bias {list(bias)} for axis of {size}")
+        return [tensor(self.data)]
+
+
+class Pool2dOp(TensorOp, ABC):
+    """A window over height and width of NHWC data; cells outside the image are left out."""
+
+    data = operand_def(TensorType[Attribute])
+    pool_size = prop_def(DenseArrayBase[IntegerType])
+    strides = prop_def(DenseArrayBase[IntegerType], default_value=ONE_ONE)
+    padding = prop_def(DenseArrayBase[IntegerType], default_value=ZEROS)
+    result = result_def(TensorType[Attribute])
+    assembly_format = "$data attr-dict `:` functional-type(operands, results)"
+
+    def infer(self) -> Sequence[Type]:
+        data = shape(self.data)
+        require(len(data) == 4, f"{self.name}: data must have rank 4")
+        ky, kx = two(int_values(self.pool_size), f"{self.name}: pool_size")
+        sy, sx = two(int_values(self.strides), f"{self.name}: strides")
+        top, left, bottom, right = four(int_values(self.padding), f"{self.name}: padding")
+        require(max(top, bottom) < ky and max(left, right) < kx, f"{self.name}: a window may not lie wholly in the padding")
+        rows = window(data[1], ky, sy, 1, top, bottom, self.name)
+        columns = window(data[2], kx, sx, 1, left, right, self.name)
+        return [TensorType(tensor(self.data).element_type, [data[0], rows, columns, data[3]])]
+
+
+@irdl_op_definition
+class MaxPool2dOp(Pool2dOp):
+    """Largest element of the window."""
+
+    name = "relay.nn.max_pool2d"
+
+
+@irdl_op_definition
+class AvgPool2dOp(Pool2dOp):
+    """Mean of the cells inside the image. Integers: `(sum +- count/2) / count` towards zero, halves away from zero.
+
+    Source of the integer rounding: TFLite's reference AVERAGE_POOL_2D.
+    """
+
+    name = "relay.nn.avg_pool2d"
+
+
+@irdl_op_definition
+class SoftmaxOp(TensorOp):
+    """`exp(beta (x - max)) / sum` along the last axis, floats."""
+
+    name = "relay.nn.softmax"
+    data = operand_def(TensorType[Attribute])
+    beta = prop_def(Attribute)
+    result = result_def(TensorType[Attribute])
+    assembly_format = "$data attr-dict `:` functional-type(operands, results)"
+
+    def infer(self) -> Sequence[Type]:
+        type = tensor(self.data)
+        require(isinstance(type.element_type, AnyFloat), f"{self.name}: takes floats, not {type.element_type}")
+        require(rank(self.data) >= 1, f"{self.name}: takes rank 1 or more")
+        return [type]
+
+
+OPERATIONS: list[type[Operation]] = [Conv2dOp, DenseOp, BiasAddOp, MaxPool2dOp, AvgPool2dOp, SoftmaxOp]

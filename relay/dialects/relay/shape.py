@@ -1,0 +1,244 @@
+"""Constants, and ops that move data without computing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    DenseIntOrFPElementsAttr,
+    DenseResourceAttr,
+    IntegerAttr,
+    IntegerType,
+    StringAttr,
+    TensorType,
+    TypedAttribute,
+)
+from xdsl.ir import Attribute, Operation
+from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def, var_operand_def
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import ConstantLike, Pure
+
+from relay.dialects.attributes import WeightAttr, int_values
+from relay.dialects.op import DYNAMIC, TensorOp, Type, axis_of, broadcast, rank, require, shape, tensor
+
+
+@irdl_op_definition
+class ConstantOp(TensorOp):
+    """A tensor known at compile time; `label` is its name in the model's file."""
+
+    name = "relay.constant"
+    value = prop_def(WeightAttr | DenseIntOrFPElementsAttr | DenseResourceAttr)
+    label = opt_prop_def(StringAttr)
+    result = result_def(TensorType[Attribute])
+    traits = traits_def(Pure(), ConstantLike())
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ConstantOp:
+        attributes = parser.parse_optional_attr_dict()
+        value = parser.parse_attribute()
+        properties: dict[str, Attribute] = {"value": value}
+        if (label := attributes.pop("label", None)) is not None:
+            properties["label"] = label
+        if not isinstance(value, DenseIntOrFPElementsAttr | DenseResourceAttr):
+            parser.raise_error("relay.constant holds dense<...> or dense_resource<...>")
+        return cls.create(result_types=[value.get_type()], properties=properties, attributes=attributes)
+
+    def print(self, printer: Printer) -> None:
+        shown = self.attributes if self.label is None else {"label": self.label, **self.attributes}
+        if shown:
+            printer.print_string(" ")
+            printer.print_attr_dict(shown)
+        printer.print_string(" ")
+        printer.print_attribute(self.value)
+
+    def infer(self) -> Sequence[Type]:
+        type = self.value.get_type()
+        require(isinstance(type, TensorType), f"relay.constant: holds a tensor, not {type}")
+        assert isinstance(type, TensorType)
+        return [type]
+
+
+@irdl_op_definition
+class ReshapeOp(TensorOp):
+    """The same elements in row-major order under another shape; at most one -1 is computed."""
+
+    name = "relay.reshape"
+    input = operand_def(TensorType[Attribute])
+    newshape = prop_def(DenseArrayBase[IntegerType])
+    result = result_def(TensorType[Attribute])
+    assembly_format = "$input attr-dict `:` functional-type(operands, results)"
+
+    def infer(self) -> Sequence[Type]:
+        wanted, given = list(int_values(self.newshape)), shape(self.input)
+        require(wanted.count(-1) <= 1 and min(wanted, default=0) >= -1, f"relay.reshape: bad newshape {wanted}")
+        if DYNAMIC not in given:
+            size, known = prod(given), prod(d for d in wanted if d != -1)
+            if -1 in wanted:
+                require(known > 0 and size % known == 0, f"relay.reshape: {list(given)} does not fill {wanted}")
+                wanted[wanted.index(-1)] = size // known
+            require(prod(wanted) == size, f"relay.reshape: {list(given)} has not the elements of {wanted}")
+        return [TensorType(tensor(self.input).element_type, wanted)]
+
+
+@irdl_op_definition
+class TransposeOp(TensorOp):
+    """`result.shape[i] = input.shape[axes[i]]`."""
+
+    name = "relay.transpose"
+    input = operand_def(TensorType[Attribute])
+    axes = prop_def(DenseArrayBase[IntegerType])
+    result = result_def(TensorType[Attribute])
+    assembly_format = "$input attr-dict `:` functional-type(operands, results)"
+
+    def infer(self) -> Sequence[Type]:
+        axes, dims = int_values(self.axes), shape(self.input)
+        require(sorted(axes) == list(range(len(dims))), f"relay.transpose: {list(axes)} is no permutation of the axes")
+        return [TensorType(tensor(self.input).element_type, [dims[a] for a in axes])]
+
+
+@irdl_op_definition
+class BroadcastToOp(TensorOp):
+    """numpy's broadcast to `shape`."""
+
+    name = "relay.broadcast_to"
+    input = operand_def(TensorType[Attribute])
+    shape = prop_def(DenseArrayBase[IntegerType])
+    result = result_def(TensorType[Attribute])
+    assembly_format = "$input attr-dict `:` functional-type(operands, results)"
+
+    def infer(self) -> Sequence[Type]:
+        wanted = int_values(self.shape)
+        require(broadcast(self.name, shape(self.input), wanted) == wanted, f"{self.name}: cannot reach {list(wanted)}")
+        return [TensorType(tensor(self.input).element_type, wanted)]
+
+
+@irdl_op_definition
+class ConcatenateOp(TensorOp):
+    """Operands one after the other along `axis`; one element type."""
+
+    name = "relay.concatenate"
+    inputs = var_operand_def(TensorType[Attribute])
+    axis = prop_def(IntegerAttr)
+    result = result_def(TensorType[Attribute])
+    assembly_format = "$inputs attr-dict `:` functional-type(operands, results)"
+
+    def infer(self) -> Sequence[Type]:
+        require(len(self.inputs) > 0, "relay.concatenate: takes at least one operand")
+        first = tensor(self.inputs[0])
+        axis = axis_of(self.axis.value.data, rank(self.inputs[0]), self.name)
+        result = list(first.get_shape())
+        for value in self.inputs[1:]:
+            type = tensor(value)
+            require(type.element_type == first.element_type, "relay.concatenate: element types differ")
+            require(rank(value) == len(result), "relay.concatenate: ranks differ")
+            for i, d in enumerate(type.get_shape()):
+                if i == axis:
+                    result[i] = DYNAMIC if DYNAMIC in (d, result[i]) else result[i] + d
+                else:
+                    require(d == result[i] or DYNAMIC in (d, result[i]), f"relay.concatenate: axis {i} differs")
+        return [TensorType(first.element_type, result)]
+
+
+@irdl_op_definition
+class StridedSliceOp(TensorOp):
+    """`input[begin:end:strides]` per axis, all axes named, numbers as Python's slice after normalisation.
+
+    0 <= begin <= size; strides are not zero; `end` may be -1 only for a negative stride (up to the first element).
+    """
+
+    name = "relay.strided_slice"
+    input = operand_def(TensorType[Attribute])
+    begin = prop_def(DenseArrayBase[IntegerType])
+    end = prop_def(DenseArrayBase[IntegerType])
+    strides = prop_def(DenseArrayBase[IntegerType])
+    result = result_def(TensorType[Attribute])
+    assembly_format = "$input attr-dict `:` functional-type(operands, results)"
+
+    def infer(self) -> Sequence[Type]:
+        dims = shape(self.input)
+        begin, end, strides = int_values(self.begin), int_values(self.end), int_values(self.strides)
+        require(len(begin) == len(end) == len(strides) == len(dims), f"{self.name}: one number per axis is needed")
+        result: list[int] = []
+        for b, e, s, d in zip(begin, end, strides, dims, strict=True):
+            require(s != 0, f"{self.name}: a stride is zero")
+            require(
+                (0 <= b <= d and 0 <= e <= d) if s > 0 else (0 <= b < d and -1 <= e < d),
+                f"{self.name}: {b}:{e}:{s} is outside an axis of {d}",
+            )
+            result.append(len(range(b, e, s)))
+        return [TensorType(tensor(self.input).element_type, result)]
+
+
+@irdl_op_definition
+class TakeOp(TensorOp):
+    """`input.take(indices, axis)`: the axis is replaced by the indices' shape. Indices out of range are clamped."""
+
+    name = "relay.take"
+    input = operand_def(TensorType[Attribute])
+    indices = operand_def(TensorType[Attribute])
+    axis = prop_def(IntegerAttr)
+    result = result_def(TensorType[Attribute])
+    assembly_format = "$input `,` $indices attr-dict `:` functional-type(operands, results)"
+
+    def infer(self) -> Sequence[Type]:
+        axis, dims = axis_of(self.axis.value.data, rank(self.input), self.name), shape(self.input)
+        require(isinstance(tensor(self.indices).element_type, IntegerType), f"{self.name}: indices must be integers")
+        return [TensorType(tensor(self.input).element_type, [*dims[:axis], *shape(self.indices), *dims[axis + 1 :]])]
+
+
+@irdl_op_definition
+class GatherNdOp(TensorOp):
+    """`result[i..., j...] = input[indices[i..., :], j...]` (TensorFlow's gather_nd). Indices are clamped."""
+
+    name = "relay.gather_nd"
+    input = operand_def(TensorType[Attribute])
+    indices = operand_def(TensorType[Attribute])
+    result = result_def(TensorType[Attribute])
+    assembly_format = "$input `,` $indices attr-dict `:` functional-type(operands, results)"
+
+    def infer(self) -> Sequence[Type]:
+        dims, index = shape(self.input), shape(self.indices)
+        require(isinstance(tensor(self.indices).element_type, IntegerType), f"{self.name}: indices must be integers")
+        require(1 <= len(index) and index[-1] <= len(dims), f"{self.name}: indices have too many coordinates")
+        return [TensorType(tensor(self.input).element_type, [*index[:-1], *dims[index[-1] :]])]
+
+
+@irdl_op_definition
+class PadOp(TensorOp):
+    """Surround with `pad_value` (of the element type): `pad_width` is before, after for each axis in turn."""
+
+    name = "relay.nn.pad"
+    input = operand_def(TensorType[Attribute])
+    pad_width = prop_def(DenseArrayBase[IntegerType])
+    pad_value = prop_def(TypedAttribute)
+    result = result_def(TensorType[Attribute])
+    assembly_format = "$input attr-dict `:` functional-type(operands, results)"
+
+    def widths(self) -> list[tuple[int, int]]:
+        """(before, after) per axis."""
+        flat = int_values(self.pad_width)
+        return list(zip(flat[::2], flat[1::2], strict=True))
+
+    def infer(self) -> Sequence[Type]:
+        type, flat = tensor(self.input), int_values(self.pad_width)
+        require(len(flat) == 2 * rank(self.input), f"{self.name}: pad_width needs two numbers per axis")
+        require(min(flat, default=0) >= 0, f"{self.name}: pad_width must not be negative")
+        require(self.pad_value.get_type() == type.element_type, f"{self.name}: pad_value is not {type.element_type}")
+        dims = [d if d == DYNAMIC else d + b + a for d, (b, a) in zip(type.get_shape(), self.widths(), strict=True)]
+        return [TensorType(type.element_type, dims)]
+
+
+OPERATIONS: list[type[Operation]] = [
+    ConstantOp,
+    ReshapeOp,
+    TransposeOp,
+    BroadcastToOp,
+    ConcatenateOp,
+    StridedSliceOp,
+    TakeOp,
+    GatherNdOp,
+    PadOp,
+]

@@ -1,0 +1,168 @@
+"""`IRModule`: a thin handle on xDSL's `ModuleOp`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from io import StringIO
+from typing import TYPE_CHECKING
+
+import numpy as np
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, DenseResourceAttr, ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import ParseError, VerifyException
+
+from relay.dialects.attributes import Array, WeightAttr, WeightPrinter, elements, tensor_type, to_numpy
+from relay.dialects.context import make_context
+from relay.dialects.relay import ConstantOp
+from relay.errors import InvalidArgument, Malformed
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+
+class IRModule:
+    """A module of functions. `.op` is the xDSL operation; passes, `build` and `relay-opt` take either."""
+
+    def __init__(self, op: ModuleOp | None = None):
+        self.op = ModuleOp([]) if op is None else op
+
+    @staticmethod
+    def parse(text: str, weights: Mapping[str, Array] | None = None, name: str = "<text>") -> IRModule:
+        """Read MLIR text; weights that it only names (`dense_resource<...>`) are looked up in `weights`.
+
+        Raises Malformed, with line and column, if the text does not parse or verify.
+        """
+        try:
+            op = Parser(make_context(), text, name).parse_module()
+            op.verify()
+        except ParseError as error:
+            start = error.span.start
+            line = text.count("\n", 0, start) + 1
+            column = start - (text.rfind("\n", 0, start) + 1) + 1
+            raise Malformed(f"{name}:{line}:{column}", error.msg) from None
+        except VerifyException as error:
+            raise Malformed(name, str(error).strip().splitlines()[-1]) from None
+        mod = IRModule(op)
+        if weights is not None:
+            mod.bind(weights)
+        return mod
+
+    def bind(self, weights: Mapping[str, Array]) -> None:
+        """Give the weights that the module's text only named their numbers, by handle.
+
+        Raises InvalidArgument if one is missing or has another shape or dtype.
+        """
+        for op in self.op.walk():
+            if not isinstance(op, ConstantOp) or not isinstance(op.value, DenseResourceAttr):
+                continue
+            handle = op.value.resource_handle.data
+            if handle not in weights:
+                raise InvalidArgument(f"weight {handle}", "is not in the side-car file")
+            label = "weight" if op.label is None else op.label.data
+            found = elements(weights[handle], label=label)
+            if found.type != op.value.type:
+                raise InvalidArgument(f"weight {handle}", f"is {found.type}; the module wants {op.value.type}")
+            op.properties["value"] = found
+
+    @property
+    def functions(self) -> dict[str, FuncOp]:
+        """The functions by name, in the module's order."""
+        return {op.sym_name.data: op for op in self.op.body.block.ops if isinstance(op, FuncOp)}
+
+    def __getitem__(self, name: str) -> FuncOp:
+        functions = self.functions
+        if name not in functions:
+            raise InvalidArgument(f"function {name}", "is not in the module", f"it has {', '.join(functions) or 'none'}")
+        return functions[name]
+
+    def __setitem__(self, name: str, function: FuncOp) -> None:
+        """Add or replace a function; it takes the name."""
+        from xdsl.dialects.builtin import StringAttr
+
+        new = function.clone() if function.parent is not None else function
+        new.properties["sym_name"] = StringAttr(name)
+        old = self.functions.get(name)
+        if old is None:
+            self.op.body.block.add_op(new)
+        else:
+            self.op.body.block.insert_op_before(new, old)
+            old.detach()
+            old.erase()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.functions)
+
+    def constants(self) -> Iterator[tuple[str, ConstantOp]]:
+        """The labelled constants, in the module's order."""
+        for op in self.op.walk():
+            if isinstance(op, ConstantOp) and op.label is not None:
+                yield op.label.data, op
+
+    @property
+    def weights(self) -> dict[str, Array]:
+        """The labelled constants by name, zero-copy and read-only."""
+        return {label: to_numpy(op.value) for label, op in self.constants()}
+
+    def replace_weights(self, params: Mapping[str, Array]) -> None:
+        """Replace weights by name; an unknown name, another shape or another dtype is an InvalidArgument."""
+        known = dict(self.constants())
+        for name, array in params.items():
+            if name not in known:
+                raise InvalidArgument(f"params['{name}']", "the module has no weight of that name")
+            op, array = known[name], np.asarray(array)
+            if tensor_type(array) != op.result.type:
+                raise InvalidArgument(f"params['{name}']", f"is {tensor_type(array)}; the weight is {op.result.type}")
+            op.properties["value"] = elements(array.copy(), label=name)
+
+    def side_car(self) -> dict[str, Array]:
+        """What `to_text()` leaves out: the weights it prints by handle only."""
+        found: dict[str, Array] = {}
+        for op in self.op.walk():
+            for attr in op.properties.values():
+                if isinstance(attr, WeightAttr):
+                    found[attr.handle] = attr.array
+        return found
+
+    def save_weights(self, path: str | PathLike[str]) -> None:
+        """Write `side_car()` as a safetensors file (needs the `safetensors` package)."""
+        try:
+            from safetensors.numpy import save_file
+        except ImportError:
+            raise InvalidArgument("save_weights", "the package safetensors is not installed", "pip install safetensors") from None
+        save_file({name: np.ascontiguousarray(array) for name, array in self.side_car().items()}, path)
+
+    def to_text(self, *, weights: bool = False, generic: bool = False, locations: bool = False) -> str:
+        """MLIR text; weights over 1 KiB by name and hash, or in full if `weights`."""
+        out = StringIO()
+        cls = WeightPrinter if weights else Printer
+        cls(out, print_generic_format=generic, print_debuginfo=locations).print_op(self.op)
+        return out.getvalue() + "\n"
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def clone(self) -> IRModule:
+        """A deep copy that shares the weights."""
+        return IRModule(self.op.clone())
+
+    def verify(self) -> None:
+        """Raise Malformed if an op is not valid."""
+        try:
+            self.op.verify()
+        except VerifyException as error:
+            raise Malformed("module", str(error).strip().splitlines()[-1]) from None
+
+
+def as_module_op(mod: IRModule | ModuleOp) -> ModuleOp:
+    """The xDSL operation of either form."""
+    return mod.op if isinstance(mod, IRModule) else mod
+
+
+def is_constant(op: Operation | object) -> bool:
+    """Whether the op is a `relay.constant` whose numbers are at hand."""
+    return isinstance(op, ConstantOp) and (
+        isinstance(op.value, WeightAttr | DenseIntOrFPElementsAttr) or hasattr(op.value, "array")
+    )

@@ -1,0 +1,51 @@
+"""Every dialect, pass and target of ours by name; each line is imported when it is first used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import cast
+
+from xdsl.passes import ModulePass
+from xdsl.transforms import get_all_passes
+from xdsl.universe import Universe
+from xdsl.utils.target import Target
+
+from relay.dialects.context import OURS as DIALECTS
+
+
+def _pass(path: str) -> Callable[[], type[ModulePass]]:
+    module, name = path.split(":")
+    return lambda: cast(type[ModulePass], getattr(import_module(module), name))
+
+
+def _target(path: str) -> Callable[[], type[Target]]:
+    module, name = path.split(":")
+    return lambda: cast(type[Target], getattr(import_module(module), name))
+
+
+PASSES: dict[str, Callable[[], type[ModulePass]]] = {
+    "infer-types": _pass("relay.transforms.infer_types:InferTypes"),
+    "legalize": _pass("relay.transforms.legalize:Legalize"),
+    "qnn-legalize": _pass("relay.transforms.qnn_legalize:QnnLegalize"),
+    "fold-constant": _pass("relay.transforms.fold_constant:FoldConstant"),
+    "fuse-ops": _pass("relay.transforms.fuse_ops:FuseOps"),
+    "relay-to-linalg": _pass("relay.lowering.relay_to_linalg:RelayToLinalg"),
+    "expand-apply-scale": _pass("relay.lowering.expand_apply_scale:ExpandApplyScale"),
+    "bufferize": _pass("relay.lowering.bufferize:Bufferize"),
+    "schedule": _pass("relay.lowering.schedule:Schedule"),
+    "plan-memory": _pass("relay.lowering.plan_memory:PlanMemory"),
+}
+"""Passes that xDSL does not have. xDSL's `canonicalize`, `cse` and `dce` work on our ops as they are."""
+
+TARGETS: dict[str, Callable[[], type[Target]]] = {
+    "llvm-ir": _target("relay.lowering.llvm_ir:LlvmIrTarget"),
+}
+
+UNIVERSE = Universe(all_dialects=dict(DIALECTS), all_passes=dict(PASSES), all_targets=dict(TARGETS))
+"""The `xdsl.universe` entry point."""
+
+
+def all_passes() -> dict[str, Callable[[], type[ModulePass]]]:
+    """xDSL's passes and ours."""
+    return get_all_passes() | PASSES
