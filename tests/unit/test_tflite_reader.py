@@ -35,7 +35,7 @@ Values = dict[str, Any]
 
 
 def write_table(out: bytearray, fields: schema.Fields, values: Values) -> int:
-    """Append the table, 8 bytes a field, then what it points at; its offset. The same child twice in a list is shared."""
+    """Append the table, 8 bytes a field, then what it points at; its offset. A child twice in a list is shared."""
     count = max((fields[name].slot + 1 for name in values), default=0)
     out += bytes(-len(out) % 8)
     vtable = len(out)
@@ -248,9 +248,7 @@ BAD_MODELS: dict[str, Damage] = {
     ),
     r"tensor 0 'x': the shape is \(1, -4\)": lambda m: tensor(m, 0).update(shape=[1, -4]),
     r"the shape is \(1, 1, 1, 1, 1, 1, 1, 1, …\)": lambda m: tensor(m, 0).update(shape=[1] * 9),
-    r"the shape is \(1048576, 1048577\)": lambda m: tensor(m, 0).update(
-        shape=[1 << 20, (1 << 20) + 1]
-    ),
+    r"the shape is \(1048576, 1048577\)": lambda m: tensor(m, 0).update(shape=[1 << 20, (1 << 20) + 1]),
     r"and its signature \(-1,?\)": lambda m: tensor(m, 0).update(shape_signature=[-1]),
     r"8 bytes of data for shape \(2, 3\) of INT8, which takes 6": lambda m: tensor(m, 1).update(shape=[2, 3]),
     "which takes 4": lambda m: tensor(m, 1).update(type=17),
@@ -413,7 +411,7 @@ def vector_item_size(start: Callable[[Any, int], Any]) -> int:
     return start(Builder(), 1)
 
 
-ENUMS = {
+ENUMS: dict[str, tuple[str, ...] | dict[int, str]] = {
     "BuiltinOperator": schema.BUILTIN_OPERATORS,
     "TensorType": schema.TENSOR_TYPE_NAMES,
     "ActivationFunctionType": schema.ACTIVATIONS,
@@ -430,7 +428,8 @@ ENUMS = {
 def test_enums_agree_with_litert(enum: str) -> None:
     pytest.importorskip("ai_edge_litert", reason="LiteRT, whose schema this compares with, is not installed")
     litert = importlib.import_module("ai_edge_litert.schema_py_generated")
-    theirs: dict[str, Any] = dict(vars(getattr(litert, enum)))
+    generated: type = getattr(litert, enum)
+    theirs = vars(generated)
     ours = ENUMS[enum]
     numbered = ours if isinstance(ours, dict) else dict(enumerate(ours))
     for number, name in numbered.items():

@@ -31,9 +31,9 @@ _VTABLE_HEAD = struct.Struct("<HH")
 
 _MAX_DEPTH = 16
 _WORK_PER_BYTE = 4
-"""Files written by the converters need under 1: few bytes are reached twice, and the weights are not read at all."""
+"""The converters' files need under 2 for each byte that is not weights, and none for the weights, which are not read."""
 _WORK_MIN = 1 << 16
-_TABLE_WORK = 16
+_TABLE_WORK = 32
 _VECTOR_WORK = 4
 
 
