@@ -4,28 +4,12 @@ from __future__ import annotations
 
 from xdsl.dialects import tosa
 from xdsl.dialects.builtin import i8, i32
-from xdsl.dialects.utils import EnumAttribute
+from xdsl.dialects.tosa import RoundingMode, RoundingModeAttr
 from xdsl.ir import Dialect
-from xdsl.irdl import IRDLOperation, irdl_attr_definition, irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
-from xdsl.utils.str_enum import StrEnum
-
-
-class RoundingMode(StrEnum):
-    """How `tosa.apply_scale` rounds."""
-
-    SINGLE_ROUND = "SINGLE_ROUND"
-    DOUBLE_ROUND = "DOUBLE_ROUND"
-    INEXACT_ROUND = "INEXACT_ROUND"
-
-
-@irdl_attr_definition
-class RoundingModeAttr(EnumAttribute[RoundingMode]):
-    """`#tosa.rounding_mode<DOUBLE_ROUND>`."""
-
-    name = "tosa.rounding_mode"
 
 
 @irdl_op_definition
@@ -64,4 +48,4 @@ class ApplyScaleOp(IRDLOperation):
         printer.print_function_type(self.operand_types, self.result_types)
 
 
-Tosa = Dialect("tosa", [*tosa.TOSA.operations, ApplyScaleOp], [*tosa.TOSA.attributes, RoundingModeAttr])
+Tosa = Dialect("tosa", [*tosa.TOSA.operations, ApplyScaleOp], [*tosa.TOSA.attributes])
