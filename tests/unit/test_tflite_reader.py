@@ -322,8 +322,17 @@ def test_every_truncation() -> None:
 
 def test_shared_data_is_bounded_work() -> None:
     """20 000 operators that all point at one vector of 20 000 inputs."""
+    refuse_soon([{"inputs": [0] * 20_000}] * 20_000)
+
+
+def test_shared_custom_options_are_bounded_work() -> None:
+    """20 000 operators that all copy the same 80 KB."""
+    refuse_soon([{"large_custom_options_offset": 8, "large_custom_options_size": 80_000}] * 20_000)
+
+
+def refuse_soon(operators: list[Values]) -> None:
     model = small_model()
-    graph(model)["operators"] = [{"inputs": [0] * 20_000}] * 20_000
+    graph(model)["operators"] = operators
     file = write_model(model)
     assert len(file) < 200_000
     start = time.perf_counter()

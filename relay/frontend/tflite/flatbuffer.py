@@ -31,7 +31,7 @@ _VTABLE_HEAD = struct.Struct("<HH")
 
 _MAX_DEPTH = 16
 _WORK_PER_BYTE = 4
-"""The converters' files need under 2 for each byte that is not weights, and none for the weights, which are not read."""
+"""The converters' files need under 2 for each byte that is not weights; the weights are not read at all."""
 _WORK_MIN = 1 << 16
 _TABLE_WORK = 32
 _VECTOR_WORK = 4

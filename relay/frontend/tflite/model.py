@@ -150,11 +150,12 @@ class _ModelReader:
     def __init__(self, data: memoryview, where: str) -> None:
         self._data = data
         self._where = where
+        self._reader = Reader(data, where)
         self._buffers: list[memoryview] = []
         self._operator_codes: list[tuple[str, int]] = []
 
     def model(self) -> Model:
-        root = Reader(self._data, self._where).root(schema.MODEL, b"TFL3", "model")
+        root = self._reader.root(schema.MODEL, b"TFL3", "model")
         version = root.integer("version")
         if version != 3:
             raise Malformed(self._where, f"the schema version is {version}", "only version 3 was ever in use")
@@ -254,6 +255,7 @@ class _ModelReader:
         where = f"{where} {_printable(kind)}"
         if offset := table.integer("large_custom_options_offset"):
             custom_options = self._behind(offset, table.integer("large_custom_options_size"), where)
+            self._reader.work(len(custom_options), offset, table.path)
         else:
             custom_options = table.raw("custom_options")
         return Operator(
