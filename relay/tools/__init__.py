@@ -1,0 +1,1 @@
+"""Commands: each parses its arguments, calls the front door and prints."""

@@ -1,0 +1,54 @@
+"""An error as the one line `where: what; hint` that a command prints."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, ParseError, VerifyException
+
+from relay.errors import RelayError
+from relay.tools.source import first_invalid, place_of
+
+TRACEBACK = "RELAY_TRACEBACK"
+"""The environment variable that, set to 1, shows the Python traceback of an error before its line."""
+
+
+def one_line(text: str) -> str:
+    """The text without line breaks."""
+    return " ".join(text.split())
+
+
+def message_of(text: str) -> str:
+    """What a message of xDSL says last: xDSL puts the source before it, and carets under that."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1] if lines else ""
+
+
+def line_of(error: BaseException, where: str, module: ModuleOp | None) -> str:
+    """The line for any error; `where` is what was being done, `module` what was being worked on."""
+    match error:
+        case RelayError():
+            return one_line(str(error))
+        case ParseError():
+            return one_line(f"{error.span.get_location()}: {error.msg}")
+        case VerifyException():
+            found = None if module is None else first_invalid(module)
+            if found is None:
+                return one_line(f"{where}: {message_of(str(error))}")
+            op, message = found
+            place = place_of(op)
+            return one_line(f"{where if place is None else f'{place} ({where})'}: {op.name}: {message_of(message)}")
+        case ArgSpecParseError():
+            return one_line(f"{where}: {message_of(str(error))}; write for example -p 'cse,dce'")
+        case DiagnosticException():
+            return one_line(f"{where}: {error}")
+        case OSError() if error.strerror:
+            return one_line(f"{error.filename or where}: {error.strerror}")
+        case RecursionError():
+            return f"{where}: is nested too deeply"
+        case MemoryError():
+            return f"{where}: there is not enough memory"
+        case ModuleNotFoundError():
+            return one_line(f"{where}: {error}; install the package that it needs")
+        case _:
+            what = one_line(f"{type(error).__name__}: {error}")
+            return f"{where}: unexpected {what}; set {TRACEBACK}=1 to see where, and please report it"

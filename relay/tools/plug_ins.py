@@ -1,0 +1,41 @@
+"""Dialects, passes and targets of xDSL, of relay and of other packages; of two with one name the first wins.
+
+xDSL's own `get_multiverse` refuses to start when two packages share a name; a tool of ours then still works, since
+relay's come first, then xDSL's, then those of other packages in the order of their entry points' names.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import entry_points
+
+from xdsl.targets import get_all_targets
+from xdsl.universe import XDSL_UNIVERSE, Universe
+
+from relay.dialects.context import EXTENDED
+from relay.errors import Unsupported
+from relay.universe import UNIVERSE
+
+
+def others() -> list[Universe]:
+    """The universes that other packages than xDSL and relay have registered."""
+    found: list[Universe] = []
+    for point in sorted(entry_points(group="xdsl.universe"), key=lambda point: point.name):
+        try:
+            universe: object = point.load()
+        except Exception as error:
+            raise Unsupported(
+                f"plug-in {point.name}", f"cannot be loaded: {error}", "repair or uninstall it"
+            ) from error
+        if isinstance(universe, Universe) and universe is not UNIVERSE and universe is not XDSL_UNIVERSE:
+            found.append(universe)
+    return found
+
+
+def everything() -> Universe:
+    """One universe with all there is."""
+    merged = Universe(all_targets=dict(get_all_targets()))
+    for universe in (*reversed(others()), XDSL_UNIVERSE, UNIVERSE, Universe(all_dialects=dict(EXTENDED))):
+        merged.all_dialects.update(universe.all_dialects)
+        merged.all_passes.update(universe.all_passes)
+        merged.all_targets.update(universe.all_targets)
+    return merged

@@ -1,0 +1,224 @@
+"""`relay-opt`: xDSL's opt tool with the dialects, passes and targets of relay, reading MLIR text and TFLite files."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from argparse import ArgumentParser
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+from io import BytesIO, StringIO
+from pathlib import Path
+from typing import IO, ClassVar, NoReturn
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass, PassPipeline
+from xdsl.utils.arg_spec import parse_pipeline
+from xdsl.utils.exceptions import PassFailedException
+from xdsl.xdsl_opt_main import xDSLOptMain
+
+from relay import __version__
+from relay.dialects.attributes import Array
+from relay.dialects.context import make_context
+from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
+from relay.module import IRModule
+from relay.tools.failure import TRACEBACK, line_of
+from relay.tools.plug_ins import everything
+from relay.tools.source import LocatingParser, format_of
+
+
+class HeldText(StringIO):
+    """Text that is kept when the stream is closed."""
+
+    text: str = ""
+
+    def close(self) -> None:
+        self.text = self.getvalue()
+        super().close()
+
+
+class RelayOptMain(xDSLOptMain):
+    """xDSL's tool, by its hooks. `stage` and `module` are what an error of the moment is about."""
+
+    version_format: ClassVar[str] = f"relay-opt {__version__} on xDSL {{xdsl_version}}"
+
+    def __init__(self, args: Sequence[str] | None = None):
+        self.stage = "relay-opt"
+        self.module: ModuleOp | None = None
+        self.held = HeldText()
+        self.universe = everything()
+        super().__init__("Read a module, run passes on it, and print it.", args)
+
+    def register_all_dialects(self) -> None:
+        self.ctx = make_context()
+        for name, factory in self.universe.all_dialects.items():
+            if name not in self.ctx.registered_dialect_names:
+                self.ctx.register_dialect(name, factory)
+
+    def register_all_passes(self) -> None:
+        self.available_passes.update(self.universe.all_passes)
+
+    def register_all_targets(self) -> None:
+        self.available_targets.update(self.universe.all_targets)
+
+    def register_all_frontends(self) -> None:
+        self.available_frontends.update({"mlir": self.read_mlir, "tflite": self.read_tflite})
+
+    def register_all_arguments(self, arg_parser: ArgumentParser) -> None:
+        def error(message: str) -> NoReturn:
+            raise InvalidArgument("relay-opt", message, "see relay-opt --help")
+
+        arg_parser.prog, arg_parser.error = "relay-opt", error
+        super().register_all_arguments(arg_parser)
+        arg_parser.add_argument("--list-passes", action="store_true", help="print the passes and what they do")
+        arg_parser.add_argument("--weights", metavar="FILE", help="safetensors file of the weights that the text names")
+        arg_parser.add_argument("--save-weights", metavar="FILE", help="write the weights that the text only names")
+        style = arg_parser.add_mutually_exclusive_group()
+        style.add_argument("--elide-weights", action="store_true", help="weights over 1 KiB by name only (default)")
+        style.add_argument("--print-weights", action="store_true", help="print every weight in full")
+
+    def setup_pipeline(self) -> None:
+        self.stage = "relay-opt -p"
+        for spec in parse_pipeline(self.args.passes):
+            known("pass", spec.name, self.available_passes)
+            self.stage = f"pass {spec.name}"
+            try:
+                self.available_passes[spec.name]().from_pass_spec(spec)
+            except ValueError as error:
+                raise InvalidArgument(self.stage, str(error), "see relay-opt --list-passes") from error
+            except ModuleNotFoundError as error:
+                raise Unsupported(self.stage, str(error), "install the package that it needs") from error
+        super().setup_pipeline()
+        checks = self.pipeline.callback
+
+        def between(previous: ModulePass | None, module: ModuleOp, following: ModulePass | None) -> None:
+            self.stage = self.get_input_name() + (f": after pass {previous.name}" if previous else "")
+            if checks is not None:
+                checks(previous, module, following)
+            self.stage = self.get_input_name() + (f": pass {following.name}" if following else "")
+
+        self.pipeline = PassPipeline(self.pipeline.passes, between)
+
+    def run(self) -> None:
+        """Read, transform, write. A file named by `-o` is written only if all went well."""
+        if self.args.list_passes:
+            list_passes(self.available_passes)
+            return
+        super().run()
+        if self.args.output_file is not None:
+            Path(self.args.output_file).write_text(self.held.text)
+
+    def prepare_output(self) -> IO[str]:
+        return sys.stdout if self.args.output_file is None else self.held
+
+    def get_input_stream(self) -> tuple[IO[bytes], str]:
+        """The bytes of the file or of standard input, and the name of their format, told by content."""
+        self.stage = self.get_input_name()
+        if self.args.input_file in (None, "-"):
+            data = sys.stdin.buffer.read()
+        else:
+            data = Path(self.args.input_file).read_bytes()
+        format = format_of(data, self.get_input_name())
+        if format != "mlir":
+            self.args.split_input_file = False
+        return BytesIO(data), format
+
+    def parse_chunk(self, chunk: IO[bytes], file_extension: str, start_offset: int = 0) -> ModuleOp | None:
+        self.stage, self.module, self.first_line = self.get_input_name(), None, start_offset
+        self.module = super().parse_chunk(chunk, file_extension)
+        if self.module is not None and self.args.weights is not None:
+            IRModule(self.module).bind(load_weights(self.args.weights))
+        return self.module
+
+    def read_mlir(self, stream: IO[bytes]) -> ModuleOp:
+        """The module of MLIR text."""
+        parser = LocatingParser(self.ctx, stream.read().decode(), self.get_input_name(), self.first_line)
+        return parser.parse_module(not self.args.no_implicit_module)
+
+    def read_tflite(self, stream: IO[bytes]) -> ModuleOp:
+        """The module of a TFLite file; a file on disk is named in its own errors and locations."""
+        from relay.frontend import from_tflite
+
+        path = Path(self.args.input_file or "-")
+        return from_tflite(path if path.is_file() else stream.read()).op
+
+    def apply_passes(self, prog: ModuleOp) -> None:
+        try:
+            super().apply_passes(prog)
+        except RelayError as error:
+            if self.args.verify_diagnostics:
+                raise PassFailedException(str(error)) from error
+            raise
+
+    def output_resulting_program(self, prog: ModuleOp) -> str:
+        self.stage = f"{self.get_input_name()}: target {self.args.target}"
+        if self.args.save_weights is not None:
+            IRModule(prog).save_weights(self.args.save_weights)
+        if self.args.print_weights and self.args.target == "mlir":
+            return IRModule(prog).to_text(
+                weights=True, generic=self.args.print_op_generic, locations=self.args.print_debuginfo
+            )
+        return super().output_resulting_program(prog)
+
+
+def known(what: str, name: str, names: dict[str, Callable[[], type[ModulePass]]]) -> None:
+    """Raise InvalidArgument, with the nearest names, unless `name` is one of them."""
+    if name not in names:
+        near = get_close_matches(name, names)
+        hint = f"did you mean {' or '.join(near)}?" if near else "see relay-opt --list-passes"
+        raise InvalidArgument("relay-opt -p", f"there is no {what} '{name}'", hint)
+
+
+def list_passes(passes: dict[str, Callable[[], type[ModulePass]]]) -> None:
+    """Print each pass and the first line of its documentation."""
+    width = max(map(len, passes))
+    for name, factory in sorted(passes.items()):
+        try:
+            cls = factory()
+        except ImportError as error:
+            print(f"{name:{width}}  (cannot be imported: {error})")
+            continue
+        written = (cls.__doc__ or "").strip()
+        generated = written.startswith(f"{cls.__name__}(")
+        print(f"{name:{width}}  {'' if generated else written.partition(chr(10))[0]}".rstrip())
+
+
+def load_weights(path: str) -> dict[str, Array]:
+    """The arrays of a safetensors file by name."""
+    try:
+        from safetensors import SafetensorError
+        from safetensors.numpy import load_file
+    except ImportError:
+        hint = "pip install relay-mlir[weights]"
+        raise InvalidArgument("--weights", "the package safetensors is not installed", hint) from None
+    try:
+        return load_file(path)
+    except SafetensorError as error:
+        raise Malformed(path, str(error), "--weights takes what --save-weights wrote") from None
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run the tool. Returns the exit code: 0, or 1 after one line about the error on standard error."""
+    tool = None
+    try:
+        tool = RelayOptMain(args)
+        tool.run()
+        sys.stdout.flush()
+    except (SystemExit, KeyboardInterrupt):
+        raise
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except BaseException as error:
+        if os.environ.get(TRACEBACK) == "1":
+            traceback.print_exc()
+        sys.stdout.flush()
+        line = line_of(error, tool.stage, tool.module) if tool is not None else line_of(error, "relay-opt", None)
+        print(line, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,28 @@
+"""lit: every .mlir file here is a test; `relay-opt` is this checkout's, run by the interpreter that runs lit."""
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import lit.formats
+
+root = Path(__file__).parents[2]
+bin = Path(sys.executable).parent
+
+config.name = "relay"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir"]
+config.test_source_root = str(Path(__file__).parent)
+config.test_exec_root = os.environ.get("RELAY_LIT_OUTPUT", str(root / "tests" / "filecheck"))
+config.environment["PYTHONPATH"] = str(root)
+config.environment["PATH"] = os.pathsep.join([str(bin), os.environ["PATH"]])
+config.substitutions += [
+    ("%models", str(root / "examples" / "digits")),
+    (r"\brelay-opt\b", f"{sys.executable} -m relay.tools.relay_opt"),
+]
+for tool in ("mlir-opt-22", "mlir-opt"):
+    if shutil.which(tool):
+        config.available_features.add("mlir-opt")
+        config.substitutions.append((r"%mlir_opt\b", tool))
+        break

@@ -1,0 +1,12 @@
+from collections.abc import Mapping
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+def load_file(filename: str | PathLike[str]) -> dict[str, np.ndarray[Any, np.dtype[Any]]]: ...
+def save_file(
+    tensor_dict: Mapping[str, np.ndarray[Any, np.dtype[Any]]],
+    filename: str | PathLike[str],
+    metadata: dict[str, str] | None = None,
+) -> None: ...
