@@ -97,10 +97,13 @@ class RoundingRightShiftOp(TensorOp):
 
 @irdl_op_definition
 class FixedPointReciprocalOp(TensorOp):
-    """`1 / input` for a positive sum of Q12.19 numbers, as gemmlowp's softmax computes it.
+    """`1 / input` of positive i32 numbers as `mantissa * 2^(headroom - 62)`.
 
-    With h = number of leading zeros of input: `headroom = h`, `mantissa` = the Q0.31 reciprocal of input << h seen
-    as 1 + f in Q0.31 (three Newton-Raphson steps from 48/17 - 32/17 x). So 1 / x ~ mantissa * 2^-31 * 2^(12 - ...).
+    `headroom` h = number of leading zeros of input; `mantissa` = Q0.31 of `1 / (1 + f)`, where f = input * 2^h - 2^31
+    in Q0.31 lies in [0, 1): `a = (f + 2^31) / 2` rounded (half of the denominator), `x = 48/17 - 32/17 a` in Q2.29,
+    three times `x = x + 4 * SRDHM(x, 2^29 - SRDHM(a, x))`, and `mantissa = 2 x`; both shifts to the left saturate.
+    With e in Q0.31 and S = the sum of RDBPOT(e, 12), TFLite's softmax of 8 bits is
+    `clamp(RDBPOT(SRDHM(mantissa, e), (12 - headroom) + 31 - 8) + lowest code)`.
     Source: gemmlowp `one_over_one_plus_x_for_x_in_0_1`, TFLite `GetReciprocal`.
     """
 

@@ -1,0 +1,111 @@
+"""What every op means, in numpy: the oracle of the tests, and what constants fold with.
+
+`run` runs a module's function, `evaluate` one op. `register` gives the same functions to xDSL's own `Interpreter`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.interpreter import Interpreter
+from xdsl.interpreters.func import FuncFunctions
+from xdsl.ir import Operation
+from xdsl.utils.exceptions import VerifyException
+
+from relay.dialects.attributes import Array, dtype_of
+from relay.dialects.op import DYNAMIC, tensor
+from relay.errors import InvalidArgument
+from relay.interpreters import byoc, elementwise, fixed_point, image, nn, qnn, qnn_recurrent, reduce, shape
+from relay.interpreters.func import Machine
+from relay.interpreters.meaning import Meaning, interpreter_functions
+from relay.module import IRModule, as_module_op
+
+KINDS = {
+    "Elementwise": elementwise.MEANINGS,
+    "FixedPoint": fixed_point.MEANINGS,
+    "Reduce": reduce.MEANINGS,
+    "Shape": shape.MEANINGS,
+    "Nn": nn.MEANINGS,
+    "Image": image.MEANINGS,
+    "Qnn": qnn.MEANINGS,
+    "QnnRecurrent": qnn_recurrent.MEANINGS,
+    "Byoc": byoc.MEANINGS,
+}
+MEANINGS: dict[type[Operation], Meaning] = {op: meaning for rows in KINDS.values() for op, meaning in rows.items()}
+"""Every op that means a function of arrays."""
+
+FUNCTIONS = [interpreter_functions(f"{kind}Functions", rows) for kind, rows in KINDS.items()]
+"""The same as xDSL's `InterpreterFunctions`, one class per kind."""
+
+
+def register(interpreter: Interpreter) -> None:
+    """Give xDSL's interpreter the meaning of relay, qnn, byoc and func ops."""
+    for functions in (*FUNCTIONS, byoc.RegionFunctions, FuncFunctions):
+        interpreter.register_implementations(functions())
+
+
+def evaluate(op: Operation, operands: Sequence[Array]) -> tuple[Array, ...]:
+    """The results of one op for these operands, which are not checked; results may share memory with operands.
+
+    Raises Unsupported if the op is not one of relay, qnn or byoc.
+    """
+    with np.errstate(all="ignore"):
+        return Machine({}, MEANINGS).op(op, operands)
+
+
+def run(
+    module: IRModule | ModuleOp, inputs: Sequence[Array] | Mapping[str, Array], function: str = "main"
+) -> tuple[Array, ...]:
+    """The results of a function of the module for these inputs, in order or by argument name; fresh arrays.
+
+    Raises InvalidArgument if their number, a name, a dtype or a shape is wrong, or the function is not there;
+    Unsupported if it holds an op that is neither relay, qnn, byoc nor func.
+    """
+    functions = {op.sym_name.data: op for op in as_module_op(module).body.block.ops if isinstance(op, FuncOp)}
+    machine = Machine(functions, MEANINGS)
+    arguments = check_inputs(functions[function], inputs) if function in functions else ()
+    with np.errstate(all="ignore"):
+        return tuple(np.array(result) for result in machine.call(function, arguments))
+
+
+def argument_names(function: FuncOp) -> list[str]:
+    """The arguments' names: attribute `relay.name`, else the name in the text, else `arg` and the position."""
+    names: list[str] = []
+    for position, argument in enumerate(function.body.block.args):
+        given = None if function.arg_attrs is None else function.arg_attrs.data[position].data.get("relay.name")
+        names.append(given.data if isinstance(given, StringAttr) else argument.name_hint or f"arg{position}")
+    return names
+
+
+def check_inputs(function: FuncOp, inputs: Sequence[Array] | Mapping[str, Array]) -> list[Array]:
+    """The inputs in the order of the arguments, each of its argument's dtype and shape."""
+    where = f"function {function.sym_name.data}"
+    names = argument_names(function) if function.body.blocks else []
+    if isinstance(inputs, Mapping):
+        missing, unknown = [n for n in names if n not in inputs], [n for n in inputs if n not in names]
+        if missing or unknown:
+            wrong = f"input {missing[0]} is missing" if missing else f"there is no input {unknown[0]}"
+            raise InvalidArgument(where, wrong, f"it takes {', '.join(names)}")
+        inputs = [inputs[name] for name in names]
+    if len(inputs) != len(names):
+        raise InvalidArgument(where, f"takes {len(names)} inputs, got {len(inputs)}")
+    arrays = [np.asarray(array) for array in inputs]
+    for name, array, argument in zip(names, arrays, function.body.block.args if names else (), strict=True):
+        try:
+            type = tensor(argument)
+        except VerifyException as error:
+            raise InvalidArgument(f"{where}, input {name}", str(error)) from None
+        dims, dtype = type.get_shape(), dtype_of(type.element_type)
+        fits = len(dims) == array.ndim and all(d in (size, DYNAMIC) for d, size in zip(dims, array.shape, strict=True))
+        if array.dtype != dtype or not fits:
+            wanted = f"{dtype} of shape {['?' if d == DYNAMIC else d for d in dims]}"
+            raise InvalidArgument(
+                f"{where}, input {name}", f"is {array.dtype} of shape {list(array.shape)}; it takes {wanted}"
+            )
+    return arrays
+
+
+__all__ = ["MEANINGS", "evaluate", "register", "run"]

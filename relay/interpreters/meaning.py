@@ -1,0 +1,60 @@
+"""What an interpreter function is, and how tables of them become xDSL's `InterpreterFunctions`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl, register_impls
+from xdsl.ir import Attribute, Operation
+
+from relay.dialects.attributes import Array, to_numpy
+
+Meaning = Callable[..., Array | tuple[Array, ...]]
+"""`f(op, *operands)`: the result's array, or a tuple of them for an op of several results."""
+
+Meanings = Mapping[type[Operation], Meaning]
+"""A row per op."""
+
+
+def apply(meaning: Meaning, op: Operation, operands: Sequence[Array]) -> tuple[Array, ...]:
+    """The results of one op, as arrays also where they have rank 0."""
+    results = meaning(op, *operands)
+    return tuple(map(np.asarray, results)) if isinstance(results, tuple) else (np.asarray(results),)
+
+
+def interpreter_functions(name: str, meanings: Meanings) -> type[InterpreterFunctions]:
+    """A class that gives xDSL's `Interpreter` every row of the table."""
+
+    def method(op_type: type[Operation], meaning: Meaning) -> object:
+        def run(
+            functions: InterpreterFunctions, interpreter: Interpreter, op: Operation, args: PythonValues
+        ) -> PythonValues:
+            with np.errstate(all="ignore"):
+                return apply(meaning, op, args)
+
+        return impl(op_type)(run)
+
+    members: dict[str, Any] = {t.name.replace(".", "_"): method(t, meaning) for t, meaning in meanings.items()}
+    return register_impls(type(name, (InterpreterFunctions,), members))
+
+
+def along(parameter: Array, axis: int, rank: int) -> Array:
+    """A scalar or a vector along `axis`, shaped so that it broadcasts against a tensor of that rank."""
+    if parameter.ndim == 0:
+        return parameter
+    shape = [1] * rank
+    shape[axis] = parameter.size
+    return parameter.reshape(shape)
+
+
+def number(attr: IntegerAttr[Any] | None) -> int:
+    """An optional integer property; 0 if absent."""
+    return 0 if attr is None else attr.value.data
+
+
+def parameter(attr: Attribute, axis: int, rank: int) -> Array:
+    """A quantisation parameter's numbers, shaped so that they broadcast against a tensor of that rank."""
+    return along(to_numpy(attr), axis, rank)

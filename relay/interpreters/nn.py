@@ -1,0 +1,186 @@
+"""Meaning of the neural-network ops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from relay.dialects import relay
+from relay.dialects.attributes import Array, dtype_of, int_values, to_numpy
+from relay.interpreters.arithmetic import Dtype, Int64, code_range, int64, truncating_divide
+from relay.interpreters.elementwise import exp
+from relay.interpreters.meaning import Meanings, along, number
+
+PATCH_ELEMENTS = 1 << 23
+"""Numbers of one block of patches: bounds the memory that a convolution takes."""
+
+
+def exact_type(data: Array, kernel: Array) -> Dtype:
+    """The fastest dtype in which `data @ kernel.T` is exact for these integers.
+
+    No partial sum exceeds `max |data| * max over rows of sum |kernel|`; where that is below 2^24 (2^53) every one of
+    them is a float32 (float64), in whatever order BLAS adds. Otherwise int64, which wraps as the sums shall.
+    """
+    largest = max((abs(int(v)) for v in (data.min(), data.max())), default=0) if data.size else 0
+    row = int(np.abs(kernel.astype(np.int64)).sum(axis=1).max()) if kernel.size else 0
+    bound = max(largest * row, largest, row)
+    return np.dtype(np.float32 if bound < 1 << 24 else np.float64 if bound < 1 << 53 else np.int64)
+
+
+def matrix_product(data: Array, kernel: Array, out: Dtype) -> Array:
+    """`data @ kernel.T`, exact and wrapping in `out` for integers; f16 is summed in f32."""
+    if data.dtype.kind == "f":
+        wide = np.result_type(data.dtype, np.float32)
+        return (data.astype(wide) @ kernel.astype(wide).T).astype(out)
+    exact = exact_type(data, kernel)
+    product: Array = data.astype(exact) @ kernel.astype(exact).T
+    return product.astype(np.int64).astype(out)
+
+
+def centred(codes: Array, zero_point: int) -> Array:
+    """`codes - zero_point` in i32; floats stay."""
+    return codes if codes.dtype.kind == "f" else codes.astype(np.int32) - np.int32(zero_point)
+
+
+def pad_image(data: Array, padding: tuple[int, ...], value: float) -> Array:
+    """NHWC data surrounded by `value`."""
+    top, left, bottom, right = padding
+    if not any(padding):
+        return data
+    n, h, w, c = data.shape
+    result = np.full((n, h + top + bottom, w + left + right, c), value, data.dtype)
+    result[:, top : top + h, left : left + w] = data
+    return result
+
+
+def window_cells(
+    padded: Array, window: tuple[int, int], strides: tuple[int, ...], dilation: tuple[int, ...] = (1, 1)
+) -> Iterator[tuple[int, int, Array]]:
+    """For each cell (i, j) of a window: the view [n, rows, columns, c] of what lies under it at each position."""
+    (kh, kw), (sy, sx), (dy, dx) = window, strides, dilation
+    rows = (padded.shape[1] - (kh - 1) * dy - 1) // sy + 1
+    columns = (padded.shape[2] - (kw - 1) * dx - 1) // sx + 1
+    for i in range(kh):
+        for j in range(kw):
+            y, x = i * dy, j * dx
+            yield i, j, padded[:, y : y + (rows - 1) * sy + 1 : sy, x : x + (columns - 1) * sx + 1 : sx]
+
+
+def convolve(op: relay.Conv2dBase, data: Array, kernel: Array) -> Array:
+    """The sum of products of `Conv2dBase` for centred operands."""
+    strides, dilation = int_values(op.strides), int_values(op.dilation)
+    padded = pad_image(data, int_values(op.padding), 0)
+    out = dtype_of(op.out_dtype)
+    if op.depthwise:
+        return depthwise(padded, kernel, strides, dilation, out)
+    groups, outputs, depth = op.groups.value.data, kernel.shape[0], kernel.shape[3]
+    step = outputs // groups
+    parts = [
+        dense_windows(
+            padded[..., g * depth : (g + 1) * depth], kernel[g * step : (g + 1) * step], strides, dilation, out
+        )
+        for g in range(groups)
+    ]
+    return parts[0] if groups == 1 else np.concatenate(parts, axis=-1)
+
+
+def depthwise(padded: Array, kernel: Array, strides: tuple[int, ...], dilation: tuple[int, ...], out: Dtype) -> Array:
+    """HWOI: shifted multiply-adds in the result's dtype (integers wrap); f16 in f32."""
+    wide = np.result_type(out, np.float32) if out.kind == "f" else out
+    padded, kernel = padded.astype(wide), kernel.astype(wide)
+    multiplier = kernel.shape[3]
+    if multiplier > 1:
+        padded = np.repeat(padded, multiplier, axis=-1)
+    flat = kernel.reshape(*kernel.shape[:2], -1)
+    total: Array | None = None
+    for i, j, cells in window_cells(padded, (flat.shape[0], flat.shape[1]), strides, dilation):
+        product = cells * flat[i, j]
+        total = product if total is None else np.add(total, product, out=total)
+    assert total is not None
+    return total.astype(out, copy=False)
+
+
+def dense_windows(
+    padded: Array, kernel: Array, strides: tuple[int, ...], dilation: tuple[int, ...], out: Dtype
+) -> Array:
+    """OHWI: patches times kernel matrix, a block of rows at a time."""
+    outputs, kh, kw, _ = kernel.shape
+    matrix = kernel.reshape(outputs, -1)
+    if padded.dtype.kind != "f":
+        exact = exact_type(padded, matrix)
+        padded, matrix = padded.astype(exact), matrix.astype(exact)
+    elif padded.dtype == np.float16:
+        padded, matrix = padded.astype(np.float32), matrix.astype(np.float32)
+    cells = list(window_cells(padded, (kh, kw), strides, dilation))
+    n, rows, columns, _ = cells[0][2].shape
+    result = np.empty((n, rows, columns, outputs), out)
+    block = max(1, PATCH_ELEMENTS // max(1, n * columns * matrix.shape[1]))
+    for start in range(0, rows, block):
+        parts = [cell[:, start : start + block] for _, _, cell in cells]
+        patches = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=-1)
+        product = patches.reshape(-1, matrix.shape[1]) @ matrix.T
+        if out.kind != "f" and product.dtype.kind == "f":
+            product = product.astype(np.int64)
+        result[:, start : start + block] = product.astype(out).reshape(n, -1, columns, outputs)
+    return result
+
+
+def conv2d(op: relay.Conv2dOp, data: Array, kernel: Array) -> Array:
+    return convolve(op, centred(data, number(op.input_zero_point)), centred(kernel, number(op.kernel_zero_point)))
+
+
+def dense(op: relay.DenseOp, data: Array, kernel: Array) -> Array:
+    data, kernel = centred(data, number(op.input_zero_point)), centred(kernel, number(op.kernel_zero_point))
+    return matrix_product(data, kernel, dtype_of(op.out_dtype))
+
+
+def bias_add(op: relay.BiasAddOp, data: Array, bias: Array) -> Array:
+    return data + along(bias, op.axis.value.data, data.ndim)
+
+
+def pool_size(op: relay.Pool2dOp) -> tuple[int, int]:
+    height, width = int_values(op.pool_size)
+    return height, width
+
+
+def max_pool2d(op: relay.MaxPool2dOp, data: Array) -> Array:
+    lowest = -np.inf if data.dtype.kind == "f" else code_range(data.dtype)[0]
+    padded = pad_image(data, int_values(op.padding), lowest)
+    cells = [cell for _, _, cell in window_cells(padded, pool_size(op), int_values(op.strides))]
+    result = cells[0].copy()
+    for cell in cells[1:]:
+        np.maximum(result, cell, out=result)
+    return result
+
+
+def avg_pool2d(op: relay.AvgPool2dOp, data: Array) -> Array:
+    floating = data.dtype.kind == "f"
+    wide = np.result_type(data.dtype, np.float32) if floating else np.dtype(np.int64)
+    size, strides, padding = pool_size(op), int_values(op.strides), int_values(op.padding)
+    inside = pad_image(np.ones((1, *data.shape[1:3], 1), np.int64), padding, 0)
+    count = int64(np.add.reduce([cell for _, _, cell in window_cells(inside, size, strides)]))
+    total: Array | None = None
+    for _, _, cell in window_cells(pad_image(data, padding, 0), size, strides):
+        total = cell.astype(wide) if total is None else np.add(total, cell, out=total)
+    assert total is not None
+    if floating:
+        return (total / count.astype(wide)).astype(data.dtype)
+    half: Int64 = np.where(total > 0, count // 2, -(count // 2))
+    return truncating_divide(total + half, count).astype(data.dtype)
+
+
+def softmax(op: relay.SoftmaxOp, data: Array) -> Array:
+    """Sums in order, as TFLite's reference does."""
+    powers = exp((data - data.max(axis=-1, keepdims=True)) * to_numpy(op.beta).astype(data.dtype))
+    return powers / np.cumsum(powers, axis=-1, dtype=data.dtype)[..., -1:]
+
+
+MEANINGS: Meanings = {
+    relay.Conv2dOp: conv2d,
+    relay.DenseOp: dense,
+    relay.BiasAddOp: bias_add,
+    relay.MaxPool2dOp: max_pool2d,
+    relay.AvgPool2dOp: avg_pool2d,
+    relay.SoftmaxOp: softmax,
+}

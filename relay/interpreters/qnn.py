@@ -1,0 +1,230 @@
+"""Meaning of the quantised ops, as TFLite's reference kernels compute them. Recurrent ones: `qnn_recurrent`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+from xdsl.dialects.builtin import IntegerAttr
+
+from relay.dialects import qnn
+from relay.dialects.attributes import Array, dtype_of, to_numpy
+from relay.dialects.op import tensor
+from relay.interpreters import elementwise, nn
+from relay.interpreters.arithmetic import (
+    FIXED32,
+    INT32_MAX,
+    INT32_MIN,
+    Dtype,
+    Int64,
+    code_range,
+    int64,
+    multiply_by_quantized_multiplier,
+    multiply_by_quantized_multiplier_64,
+    reciprocal,
+    round_away,
+    rounding_doubling_high_multiply,
+    rounding_right_shift,
+    wrap32,
+)
+from relay.interpreters.fixed_point import lookup_codes
+from relay.interpreters.meaning import Meanings, number, parameter
+
+
+def to_codes(
+    x: Int64,
+    zero_point: npt.ArrayLike,
+    dtype: Dtype,
+    low: IntegerAttr | None = None,
+    high: IntegerAttr | None = None,
+) -> Array:
+    """`clamp(x + zero_point)` to the bounds, where given, and to the dtype's range."""
+    lowest, highest = code_range(dtype)
+    moved = x + int64(zero_point)
+    if low is not None:
+        moved = np.maximum(moved, number(low))
+    if high is not None:
+        moved = np.minimum(moved, number(high))
+    return np.clip(moved, lowest, highest).astype(dtype)
+
+
+def to_int32(x: Array) -> Int64:
+    """Whole floats as integers, saturated to i32."""
+    return np.clip(x.astype(np.float64), INT32_MIN, INT32_MAX).astype(np.int64)
+
+
+def quantize(op: qnn.QuantizeOp, x: Array) -> Array:
+    axis = op.axis.value.data
+    steps = round_away(x / parameter(op.scale, axis, x.ndim))
+    return to_codes(to_int32(steps), parameter(op.zero_point, axis, x.ndim), dtype_of(op.out_dtype))
+
+
+def dequantize(op: qnn.DequantizeOp, codes: Array) -> Array:
+    axis = op.axis.value.data
+    scale = parameter(op.scale, axis, codes.ndim)
+    steps = int64(codes) - parameter(op.zero_point, axis, codes.ndim)
+    if scale.ndim == 0:
+        return (scale.astype(np.float64) * steps).astype(np.float32)
+    return scale * steps.astype(np.float32)
+
+
+def requantize(op: qnn.RequantizeOp, x: Array) -> Array:
+    axis, rounding = op.axis.value.data, op.rounding.data
+    steps = int64(x) - number(op.input_zero_point)
+    if rounding == "f64_away":
+        assert op.real_multiplier is not None
+        rescaled = to_int32(round_away(steps * parameter(op.real_multiplier, axis, x.ndim).astype(np.float64)))
+    elif rounding == "f32_even":
+        scale = single_multiplier(op, x.ndim)
+        rescaled = to_int32(np.rint(steps.astype(np.float32) * scale))
+    else:
+        multiplier, shift = parameter(op.multiplier, axis, x.ndim), parameter(op.shift, axis, x.ndim)
+        if x.dtype == np.int64:
+            rescaled = multiply_by_quantized_multiplier_64(steps, multiplier, shift)
+        else:
+            rescaled = multiply_by_quantized_multiplier(wrap32(steps), multiplier, shift, rounding)
+    return to_codes(rescaled, number(op.output_zero_point), dtype_of(op.out_dtype), op.min, op.max)
+
+
+def single_multiplier(op: qnn.RequantizeOp, rank: int) -> Array:
+    """The float32 factor of `f32_even`: `real_multiplier` where given, else `input_scale / output_scale`."""
+    if op.real_multiplier is not None:
+        return parameter(op.real_multiplier, op.axis.value.data, rank).astype(np.float32)
+    return parameter(op.input_scale, op.axis.value.data, rank).astype(np.float32) / to_numpy(op.output_scale)
+
+
+def conv2d(op: qnn.Conv2dOp, data: Array, kernel: Array) -> Array:
+    return nn.convolve(
+        op, nn.centred(data, number(op.input_zero_point)), nn.centred(kernel, number(op.kernel_zero_point))
+    )
+
+
+def dense(op: qnn.DenseOp, data: Array, kernel: Array) -> Array:
+    return nn.matrix_product(
+        nn.centred(data, number(op.input_zero_point)),
+        nn.centred(kernel, number(op.kernel_zero_point)),
+        dtype_of(op.out_dtype),
+    )
+
+
+def common_scale(op: qnn.AddOp | qnn.SubtractOp, lhs: Array, rhs: Array) -> tuple[Int64, Int64]:
+    """Both operands in the scale in which they are added."""
+    left_shift, rounding = number(op.left_shift), op.rounding.data
+    a = wrap32((int64(lhs) - number(op.lhs_zero_point)) << left_shift)
+    b = wrap32((int64(rhs) - number(op.rhs_zero_point)) << left_shift)
+    return (
+        multiply_by_quantized_multiplier(a, number(op.lhs_multiplier), number(op.lhs_shift), rounding),
+        multiply_by_quantized_multiplier(b, number(op.rhs_multiplier), number(op.rhs_shift), rounding),
+    )
+
+
+def rescaled_result(op: qnn.QnnBinaryOp, raw: Int64, dtype: Dtype) -> Array:
+    """A raw i32 result rescaled to codes of the op's result."""
+    scaled = multiply_by_quantized_multiplier(wrap32(raw), number(op.multiplier), number(op.shift), op.rounding.data)
+    return to_codes(scaled, number(op.output_zero_point), dtype, op.min, op.max)
+
+
+def add(op: qnn.AddOp, lhs: Array, rhs: Array) -> Array:
+    a, b = common_scale(op, lhs, rhs)
+    return rescaled_result(op, a + b, lhs.dtype)
+
+
+def subtract(op: qnn.SubtractOp, lhs: Array, rhs: Array) -> Array:
+    a, b = common_scale(op, lhs, rhs)
+    return rescaled_result(op, a - b, lhs.dtype)
+
+
+def mul(op: qnn.MulOp, lhs: Array, rhs: Array) -> Array:
+    product = (int64(lhs) - number(op.lhs_zero_point)) * (int64(rhs) - number(op.rhs_zero_point))
+    return rescaled_result(op, product, lhs.dtype)
+
+
+def mean(op: qnn.MeanOp, x: Array) -> Array:
+    steps = int64(x) - number(op.input_zero_point)
+    total = np.add.reduce(steps, axis=op.axes(), keepdims=bool(op.keepdims.value.data))
+    scaled = multiply_by_quantized_multiplier(wrap32(total), number(op.multiplier), number(op.shift), op.rounding.data)
+    return to_codes(scaled, number(op.output_zero_point), x.dtype)
+
+
+def softmax_exp_table(multiplier: int, shift: int) -> npt.NDArray[np.int32]:
+    """`exp(beta * scale * d)` in Q0.31 for the differences d = -255..0 from the largest code (entry 255 is d = 0).
+
+    Entries for differences below `-floor(31 * 2^26 / 2^shift)`, which count as no probability at all, are 0: they add
+    nothing to the sum and come out as the lowest code. Source: TFLite's reference SOFTMAX (5 integer bits).
+    """
+    difference = np.arange(-255, 1, dtype=np.int64)
+    live = difference >= -int(31 * 2.0 ** (26 - shift))
+    scaled = wrap32(np.where(live, difference, 0) << max(shift, 0))
+    power = FIXED32.exp_on_negative_values(rounding_doubling_high_multiply(scaled, multiplier), 5)
+    return np.where(live, power, 0).astype(np.int32)
+
+
+def softmax(op: qnn.SoftmaxOp, x: Array) -> Array:
+    table = softmax_exp_table(number(op.multiplier), number(op.shift))
+    difference = x.astype(np.int64) - x.max(axis=-1, keepdims=True)
+    power = table[difference + 255].astype(np.int64)
+    total = wrap32(np.add.reduce(rounding_right_shift(power, 12), axis=-1, keepdims=True))
+    mantissa, headroom = reciprocal(total)
+    result = rounding_right_shift(rounding_doubling_high_multiply(mantissa, power), 12 - headroom + 31 - 8)
+    return to_codes(result, code_range(x.dtype)[0], x.dtype)
+
+
+FUNCTIONS: dict[type[qnn.QnnUnaryOp], Callable[[Array], Array]] = {
+    qnn.SigmoidOp: elementwise.sigmoid,
+    qnn.TanhOp: elementwise.tanh,
+}
+"""The float32 function behind each table."""
+
+
+def unary_table(op: qnn.QnnUnaryOp) -> Array:
+    """The codes of the op's result for each code of its input, from the lowest: 256 of them, in the input's dtype."""
+    dtype = dtype_of(tensor(op.input).element_type)
+    lowest, highest = code_range(dtype)
+    steps = (np.arange(lowest, highest + 1) - number(op.input_zero_point)).astype(np.float32)
+    real = FUNCTIONS[type(op)](to_numpy(op.input_scale).astype(np.float32) * steps)
+    inverse = np.float32(1) / to_numpy(op.output_scale).astype(np.float32)
+    return to_codes(to_int32(round_away(real * inverse) + np.float32(number(op.output_zero_point))), 0, dtype)
+
+
+def unary(op: qnn.QnnUnaryOp, x: Array) -> Array:
+    return lookup_codes(unary_table(op), x)
+
+
+def concatenate(op: qnn.ConcatenateOp, *inputs: Array) -> Array:
+    out_scale, out_zero_point = to_numpy(op.output_scale).astype(np.float32), number(op.output_zero_point)
+    parts: list[Array] = []
+    for x, scale, zero_point in zip(inputs, to_numpy(op.input_scales), to_numpy(op.input_zero_points), strict=True):
+        if scale == out_scale and zero_point == out_zero_point:
+            parts.append(x)
+            continue
+        factor = np.float32(scale) * (np.float32(1) / out_scale)
+        steps = round_away(x.astype(np.float32) * factor + np.float32(-int(zero_point)) * factor)
+        parts.append(to_codes(to_int32(steps), out_zero_point, x.dtype))
+    return np.concatenate(parts, op.axis.value.data)
+
+
+def dynamic_quantize(op: qnn.DynamicQuantizeOp, x: Array) -> tuple[Array, Array]:
+    largest = np.abs(x).max(axis=tuple(range(1, x.ndim)), keepdims=True)
+    known = largest != 0
+    factor = np.float32(127) / np.where(known, largest, np.float32(1))
+    codes = np.where(known, np.clip(round_away(x * factor), -127, 127), 0).astype(np.int8)
+    return codes, np.where(known, largest / np.float32(127), np.float32(1)).reshape(x.shape[:1])
+
+
+MEANINGS: Meanings = {
+    qnn.QuantizeOp: quantize,
+    qnn.DequantizeOp: dequantize,
+    qnn.RequantizeOp: requantize,
+    qnn.Conv2dOp: conv2d,
+    qnn.DenseOp: dense,
+    qnn.AddOp: add,
+    qnn.SubtractOp: subtract,
+    qnn.MulOp: mul,
+    qnn.MeanOp: mean,
+    qnn.SoftmaxOp: softmax,
+    qnn.SigmoidOp: unary,
+    qnn.TanhOp: unary,
+    qnn.ConcatenateOp: concatenate,
+    qnn.DynamicQuantizeOp: dynamic_quantize,
+}
