@@ -1,0 +1,288 @@
+"""`from_tflite`: the bytes of a `.tflite` file to a module, in three stages.
+
+1. read (`model.py`): bytes to dataclasses, everything checked that holds for any operator.
+2. survey: every operator that the outputs need is held against the table (`table.py`) and the tensors' types.
+3. convert: the table's functions build the ops, and refuse the options they have no formula for.
+
+What 2 and 3 refuse is collected: one Unsupported names every operator that stands in the way.
+
+The module is one function `@main`: an argument for each input of the graph, in the file's order and with the file's
+types, then one for each state (a variable tensor of the file); results are the outputs, then the new states. What
+they are called and how their codes are scaled is kept on the function (`relay.signature`). Constants are
+`relay.constant`s that share the file's bytes and have the file's tensor names as labels, made unique. The location of
+every op reads `"operator 17 CONV_2D 'name of its output'"("file.tflite":17:0)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike, fspath
+from pathlib import Path
+
+import numpy as np
+from xdsl.dialects.builtin import FunctionType, ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Region, SSAValue
+
+from relay import signature
+from relay.errors import InvalidArgument, Unsupported
+from relay.frontend.tflite import operators
+from relay.frontend.tflite.graph import Importer, numpy_type, tensor_type
+from relay.frontend.tflite.model import Model, Subgraph, Tensor, read_model
+from relay.frontend.tflite.node import Node
+from relay.frontend.tflite.table import ANY, TABLE, Convert, Row
+from relay.module import IRModule
+from relay.signature import TensorInfo
+
+NUMERICS = ("litert", "litert-1.2", "xnnpack", "tflm", "ort", "tvm")
+assert operators.__all__  # importing the package fills the table
+
+
+def supported_operators() -> dict[str, tuple[int, int]]:
+    """The kinds of operators that `from_tflite` imports, and the first and last version of each."""
+    return {kind: row.versions for kind, row in sorted(TABLE.items())}
+
+
+def from_tflite(
+    model: bytes | memoryview | str | PathLike[str],
+    *,
+    batch: int | None = None,
+    numerics: str = "litert",
+    custom_ops: Mapping[str, Convert] | None = None,
+    outputs: Sequence[str] | None = None,
+) -> IRModule:
+    """Read a .tflite file, given as bytes or by path: `@main`, one argument per graph input, NHWC, dtypes as stored.
+
+    `batch` must be the stored one. `numerics="litert"` makes integers equal to LiteRT's reference kernels (2.3).
+    `custom_ops` maps names of custom operators to functions like those of the table: they take an `Importer` and a
+    `Node`, and return a value per output. `outputs` names the tensors to compute instead of the graph's outputs;
+    operators that they do not need are dropped.
+
+    Raises Malformed (the bytes), Unsupported (every operator that cannot be imported) or InvalidArgument.
+    Source: TFLite schema.fbs, version 3.
+    """
+    _check_numerics(numerics)
+    data, name = _load(model)
+    graph = _main(read_model(data, name), name)
+    _check_batch(graph, batch, name)
+    table = TABLE | {f"CUSTOM:{key}": Row((1, ANY), (0, ANY), (0, ANY), fn) for key, fn in (custom_ops or {}).items()}
+    wanted = _wanted(graph, outputs, name)
+    nodes = _needed(graph, wanted, name, keep_states=outputs is None)
+    return _Conversion(graph, name, table).run(nodes, wanted)
+
+
+def _check_numerics(numerics: str) -> None:
+    if numerics not in NUMERICS:
+        raise InvalidArgument("from_tflite", f"numerics {numerics!r} is unknown", f"use one of {', '.join(NUMERICS)}")
+    if numerics != "litert":
+        raise Unsupported("from_tflite", f"numerics {numerics!r} is not built yet", 'use "litert"')
+
+
+def _load(model: bytes | memoryview | str | PathLike[str]) -> tuple[bytes | memoryview, str]:
+    if isinstance(model, bytes | bytearray | memoryview):
+        return model, "<bytes>"
+    try:
+        path = Path(fspath(model))
+        return path.read_bytes(), path.name
+    except (OSError, TypeError, ValueError) as error:
+        raise InvalidArgument("from_tflite", f"cannot read {model!r}: {error}", "pass bytes or a path") from error
+
+
+def _main(model: Model, name: str) -> Subgraph:
+    if len(model.subgraphs) > 1:
+        others = ", ".join(repr(graph.name) for graph in model.subgraphs[1:9])
+        raise Unsupported(name, f"has {len(model.subgraphs)} subgraphs (beside the main one: {others})", _ONE_SUBGRAPH)
+    return model.subgraphs[0]
+
+
+_ONE_SUBGRAPH = "convert the model without control flow, and with one signature"
+
+
+def _check_batch(graph: Subgraph, batch: int | None, name: str) -> None:
+    if batch is None:
+        return
+    if batch < 1:
+        raise InvalidArgument("from_tflite", f"batch is {batch}", "it must be at least 1")
+    for index in graph.inputs:
+        tensor = graph.tensors[index]
+        if tensor.shape[:1] != (batch,):
+            raise Unsupported(
+                f"{name}: {tensor}", f"is stored with shape {tensor.shape}, not batch {batch}", "use the stored batch"
+            )
+
+
+def _wanted(graph: Subgraph, outputs: Sequence[str] | None, name: str) -> list[Tensor]:
+    """The tensors to compute."""
+    if outputs is None:
+        return [graph.tensors[index] for index in graph.outputs]
+    if isinstance(outputs, str) or not outputs:
+        raise InvalidArgument("from_tflite", f"outputs is {outputs!r}", "give a list of tensor names")
+    computed = {index for operator in graph.operators for index in operator.outputs} | {*graph.inputs}
+    found: list[Tensor] = []
+    for wanted in outputs:
+        matches = [graph.tensors[index] for index in sorted(computed) if graph.tensors[index].name == wanted]
+        if len(matches) != 1:
+            what = "names several tensors of" if matches else "names no computed tensor of"
+            hint = f"the graph's own outputs are {', '.join(repr(graph.tensors[i].name) for i in graph.outputs)}"
+            raise InvalidArgument(f"outputs {wanted!r}", f"{what} {name}", hint)
+        found += matches
+    return found
+
+
+def _needed(graph: Subgraph, wanted: Iterable[Tensor], name: str, keep_states: bool) -> list[Node]:
+    """The operators that the tensors depend on, in order; with `keep_states` also those that change a state."""
+    live = {tensor.index for tensor in wanted}
+    found: list[Node] = []
+    for operator in reversed(graph.operators):
+        changes_state = keep_states and any(i >= 0 and graph.tensors[i].is_variable for i in operator.inputs)
+        if changes_state or not live.isdisjoint(operator.outputs) or (keep_states and not operator.outputs):
+            live.update(operator.inputs)
+            found.append(Node(name, graph, operator))
+    return found[::-1]
+
+
+class _Conversion:
+    """Stages 2 and 3: the module under construction, and what stands in its way."""
+
+    def __init__(self, graph: Subgraph, file: str, table: Mapping[str, Row]) -> None:
+        self.graph = graph
+        self.file = file
+        self.table = table
+        self.names = _unique_names(graph)
+        self.importer = Importer(self.names)
+        self.problems: list[tuple[str, str]] = []
+
+    def run(self, nodes: Sequence[Node], wanted: Sequence[Tensor]) -> IRModule:
+        used = {index for node in nodes for index in node.operator.inputs} | {tensor.index for tensor in wanted}
+        inputs = [self.graph.tensors[index] for index in self.graph.inputs]
+        states = [
+            tensor
+            for tensor in self.graph.tensors
+            if tensor.is_variable and tensor.index in used and tensor not in inputs
+        ]
+        for tensor in (*inputs, *states, *wanted):
+            if tensor_type(tensor) is None:
+                self.problems.append((f"{self.file}: {tensor}", _type_problem(tensor)))
+        for tensor in (*inputs, *states):
+            self.importer.argument(tensor)
+        for node in nodes:
+            self.convert(node)
+        self.raise_problems()
+        return self.module(inputs, states, wanted)
+
+    def convert(self, node: Node) -> None:
+        """Build the operator; where that cannot be, remember why and go on as if it had been."""
+        self.importer.enter(node)
+        outputs = [self.graph.tensors[index] for index in node.operator.outputs]
+        try:
+            row = self.survey(node)
+            with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+                values = row.convert(self.importer, node)
+            self.check(node, outputs, values)
+        except Unsupported as error:
+            what = f"{error.what}; {error.hint}" if error.hint else error.what
+            self.problems.append((node.title, what))
+            for tensor in outputs:
+                self.importer.placeholder(tensor)
+        except InvalidArgument as error:
+            raise node.malformed(f"{error.where} {error.what}") from None
+        else:
+            for tensor, value in zip(outputs, values, strict=True):
+                self.importer.define(tensor, value)
+
+    def survey(self, node: Node) -> Row:
+        """The operator's row, if its kind, version, arity and the types of its tensors allow for one."""
+        operator = node.operator
+        row = self.table.get(operator.kind)
+        if row is None:
+            hint = "pass it in custom_ops, or cut it off with outputs" if operator.kind.startswith("CUSTOM:") else ""
+            raise node.unsupported("the operator is not supported", hint)
+        first, last = row.versions
+        if not first <= operator.version <= last:
+            raise node.unsupported(f"version {operator.version} is not supported", f"versions {first} to {last} are")
+        for what, count, (least, most) in (
+            ("inputs", len(operator.inputs), row.inputs),
+            ("outputs", len(operator.outputs), row.outputs),
+        ):
+            if not least <= count <= most:
+                raise node.malformed(f"has {count} {what}", f"it takes {least} to {most}")
+        for index in (*operator.inputs, *operator.outputs):
+            if index >= 0 and tensor_type(self.graph.tensors[index]) is None:
+                raise node.unsupported(f"{self.graph.tensors[index]}: {_type_problem(self.graph.tensors[index])}")
+        return row
+
+    def check(self, node: Node, outputs: Sequence[Tensor], values: Sequence[SSAValue]) -> None:
+        """The types that follow from the operands are those that the file says."""
+        if len(outputs) != len(values):
+            raise node.malformed(f"has {len(outputs)} outputs, but its kind has {len(values)}")
+        for tensor, value in zip(outputs, values, strict=True):
+            if value.type != tensor_type(tensor):
+                raise node.malformed(f"{tensor} is {tensor_type(tensor)}, but {value.type} follows from the inputs")
+
+    def raise_problems(self) -> None:
+        if len(self.problems) == 1:
+            where, what = self.problems[0]
+            raise Unsupported(where if where.startswith(self.file) else f"{self.file}: {where}", what)
+        if self.problems:
+            lines = "".join(f"\n  {where.removeprefix(f'{self.file}: ')}: {what}" for where, what in self.problems)
+            raise Unsupported(self.file, f"{len(self.problems)} problems:{lines}")
+
+    def module(self, inputs: Sequence[Tensor], states: Sequence[Tensor], wanted: Sequence[Tensor]) -> IRModule:
+        block, importer = self.importer.block, self.importer
+        importer.leave()
+        results = [importer.value(tensor) for tensor in (*wanted, *states)]
+        block.add_op(ReturnOp(*results))
+        types = FunctionType.from_lists([arg.type for arg in block.args], [value.type for value in results])
+        function = FuncOp("main", types, Region(block))
+        state_infos = [self.info(tensor, "state") for tensor in states]
+        signature.write(
+            function,
+            [*(self.info(tensor, "input") for tensor in inputs), *state_infos],
+            [*_distinct([self.info(tensor, "output") for tensor in wanted]), *state_infos],
+        )
+        return IRModule(ModuleOp([function]))
+
+    def info(self, tensor: Tensor, kind: str) -> TensorInfo:
+        dtype = numpy_type(tensor)
+        found = tensor.quantization
+        scale, zero_point = None, 0
+        if found is not None and len(found.scale) == 1 and found.details == "NONE":
+            scale, zero_point = float(found.scale[0]), int(found.zero_point[0])
+        initial = None
+        if kind == "state":
+            start = zero_point if tensor.type == "INT8" else 0
+            initial = tensor.to_numpy() if tensor.data is not None else np.full(tensor.shape, start, dtype)
+        return TensorInfo(self.names[tensor.index], tensor.shape, dtype, kind, scale, zero_point, initial)
+
+
+def _distinct(infos: list[TensorInfo]) -> list[TensorInfo]:
+    """A graph may give out one tensor twice; its second name gets a number."""
+    seen: set[str] = set()
+    found: list[TensorInfo] = []
+    for info in infos:
+        name = _free(info.name, seen)
+        seen.add(name)
+        found.append(TensorInfo(name, info.shape, info.dtype, info.kind, info.scale, info.zero_point, info.initial))
+    return found
+
+
+def _unique_names(graph: Subgraph) -> dict[int, str]:
+    """The tensors' names; those that are empty or taken get a number."""
+    names: dict[int, str] = {}
+    taken: set[str] = set()
+    for tensor in graph.tensors:
+        names[tensor.index] = _free(tensor.name or f"tensor{tensor.index}", taken)
+        taken.add(names[tensor.index])
+    return names
+
+
+def _free(name: str, taken: set[str]) -> str:
+    found, count = name, 0
+    while found in taken:
+        count += 1
+        found = f"{name}_{count}"
+    return found
+
+
+def _type_problem(tensor: Tensor) -> str:
+    return "the data is sparse; store the tensor dense" if tensor.is_sparse else f"the type is {tensor.type}"

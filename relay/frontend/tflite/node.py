@@ -1,0 +1,199 @@
+"""`Node`: one operator of a file, with checked access to its tensors, options and constants.
+
+Operators of the table read everything they need through it, so that a file that leaves something out, or has it of the
+wrong kind, ends in an error that names the operator.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from relay.dialects.attributes import Array
+from relay.errors import Malformed, Unsupported
+from relay.frontend.tflite.model import Operator, OptionValue, Quantization, Subgraph, Tensor
+from relay.frontend.tflite.scales import Codes, code_bounds, is_clamp
+
+CODES = ("INT8", "UINT8")
+INDICES = ("INT32", "INT64")
+_RANGES = {"INT8": (-128, 127), "UINT8": (0, 255), "INT16": (-32768, 32767)}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Node:
+    file: str
+    graph: Subgraph
+    operator: Operator
+
+    @property
+    def name(self) -> str:
+        """The name of the first output, by which people know an operator."""
+        outputs = self.operator.outputs
+        return self.graph.tensors[outputs[0]].name if outputs else ""
+
+    @property
+    def title(self) -> str:
+        """`operator 17 CONV_2D 'conv1'`."""
+        name = self.name if len(self.name) <= 120 else f"{self.name[:120]}…"
+        return f"{self.operator} {name!r}"
+
+    @property
+    def where(self) -> str:
+        return f"{self.file}: {self.title}"
+
+    def malformed(self, what: str, hint: str = "") -> Malformed:
+        return Malformed(self.where, what, hint)
+
+    def unsupported(self, what: str, hint: str = "") -> Unsupported:
+        return Unsupported(self.where, what, hint)
+
+    def optional(self, number: int) -> Tensor | None:
+        """The input, or None where it is left out."""
+        inputs = self.operator.inputs
+        if number >= len(inputs) or inputs[number] < 0:
+            return None
+        return self.graph.tensors[inputs[number]]
+
+    def input(self, number: int) -> Tensor:
+        tensor = self.optional(number)
+        if tensor is None:
+            raise self.malformed(f"input {number} is missing")
+        return tensor
+
+    def inputs(self) -> list[Tensor]:
+        return [self.input(number) for number in range(len(self.operator.inputs))]
+
+    def output(self, number: int = 0) -> Tensor:
+        if number >= len(self.operator.outputs):
+            raise self.malformed(f"output {number} is missing")
+        return self.graph.tensors[self.operator.outputs[number]]
+
+    def intermediate(self, number: int) -> Tensor:
+        numbers = self.operator.intermediates
+        if number >= len(numbers) or numbers[number] < 0:
+            raise self.malformed(f"intermediate {number} is missing")
+        return self.graph.tensors[numbers[number]]
+
+    def _option(self, name: str) -> OptionValue:
+        return self.operator.options.get(name, 0)
+
+    def integer(self, name: str) -> int:
+        value = self._option(name)
+        if not isinstance(value, int):
+            raise self.malformed(f"the option {name} is {value!r}, not a number")
+        return int(value)
+
+    def integers(self, name: str) -> tuple[int, ...]:
+        value = self._option(name)
+        return value if isinstance(value, tuple) else ()
+
+    def flag(self, name: str) -> bool:
+        return bool(self._option(name))
+
+    def real(self, name: str) -> float:
+        value = self._option(name)
+        if not isinstance(value, int | float) or not np.isfinite(value):
+            raise self.malformed(f"the option {name} is {value!r}, not a finite number")
+        return float(value)
+
+    def word(self, name: str) -> str:
+        """An enum by name."""
+        return str(self._option(name))
+
+    def positive(self, *names: str) -> tuple[int, ...]:
+        """Options such as strides: at least 1."""
+        values = tuple(self.integer(name) for name in names)
+        for name, value in zip(names, values, strict=True):
+            if value < 1:
+                raise self.malformed(f"the option {name} is {value}")
+        return values
+
+    def activation(self) -> str:
+        """The fused activation, which must be one that clamps."""
+        name = self.word("fused_activation_function")
+        if not is_clamp(name):
+            raise self.unsupported(f"the fused activation is {name}")
+        return name
+
+    def no_activation(self) -> None:
+        if self.word("fused_activation_function") not in ("NONE", "0"):
+            raise self.unsupported(f"the fused activation is {self.word('fused_activation_function')}")
+
+    def types(self, *tensors: Tensor | None) -> tuple[str, ...]:
+        return tuple(tensor.type for tensor in tensors if tensor is not None)
+
+    def refuse_types(self, *tensors: Tensor | None, hint: str = "") -> Unsupported:
+        """The error for a combination of types that has no formula here."""
+        return self.unsupported(f"takes no {', '.join(self.types(*tensors))}", hint)
+
+    def array(self, tensor: Tensor) -> Array:
+        """The numbers of a constant, not copied."""
+        if tensor.data is None and 0 not in tensor.shape:
+            raise self.unsupported(f"{tensor} is computed at run time", "it must be a constant")
+        return tensor.to_numpy()
+
+    def numbers(self, tensor: Tensor) -> tuple[int, ...]:
+        """The values of a small constant such as axes or a shape."""
+        if tensor.type not in INDICES:
+            raise self.unsupported(f"{tensor} is {tensor.type}, not INT32 or INT64")
+        values = self.array(tensor).reshape(-1)
+        if values.size > 1024:
+            raise self.malformed(f"{tensor} has {values.size} numbers")
+        return tuple(int(value) for value in values)
+
+    def axis(self, axis: int, rank: int) -> int:
+        """A possibly negative axis as a number in 0..rank-1."""
+        if not -rank <= axis < rank:
+            raise self.malformed(f"axis {axis} is outside a tensor of rank {rank}")
+        return axis % rank
+
+    def axes(self, tensor: Tensor, rank: int) -> tuple[int, ...]:
+        """A constant of axes: distinct, sorted."""
+        return tuple(sorted({self.axis(axis, rank) for axis in self.numbers(tensor)}))
+
+    def rank(self, tensor: Tensor, rank: int) -> tuple[int, ...]:
+        """The tensor's shape, of that rank."""
+        if len(tensor.shape) != rank:
+            raise self.malformed(f"{tensor} has rank {len(tensor.shape)}, not {rank}")
+        return tensor.shape
+
+    def quantization(self, tensor: Tensor) -> Quantization:
+        """Scales and zero points, one or several."""
+        found = tensor.quantization
+        if found is None or not len(found.scale):
+            raise self.malformed(f"{tensor} has no scale")
+        if found.details != "NONE":
+            raise self.unsupported(f"{tensor} is quantised by {found.details}")
+        return found
+
+    def codes(self, tensor: Tensor) -> Codes:
+        """The one scale and zero point of a tensor of codes."""
+        found = self.quantization(tensor)
+        if len(found.scale) != 1:
+            raise self.unsupported(
+                f"{tensor} has {len(found.scale)} scales", "only weights can be quantised per channel"
+            )
+        if tensor.type not in _RANGES:
+            raise self.unsupported(f"{tensor} of {tensor.type} is quantised")
+        low, high = _RANGES[tensor.type]
+        return Codes(np.float32(found.scale[0]), int(found.zero_point[0]), low, high)
+
+    def same_codes(self, *tensors: Tensor) -> Codes | None:
+        """The scale and zero point that the tensors share; None where none of them has any."""
+        if all(tensor.quantization is None for tensor in tensors):
+            return None
+        first, *others = [self.codes(tensor) for tensor in tensors]
+        if any(other != first for other in others):
+            raise self.unsupported("the scales and zero points of inputs and output differ")
+        return first
+
+    def bounds(self, codes: Codes) -> tuple[int, int]:
+        """The codes that the fused activation lets through."""
+        try:
+            low, high = code_bounds(self.activation(), codes)
+        except OverflowError:
+            low, high = 1, 0
+        if low > high:
+            raise self.malformed(f"the output's scale {codes.scale} leaves no code to the activation")
+        return low, high

@@ -1,0 +1,7 @@
+"""The operators by kind. Importing this package fills the table."""
+
+from __future__ import annotations
+
+from relay.frontend.tflite.operators import activation, arithmetic, convolution, dense, pooling, shape
+
+__all__ = ["activation", "arithmetic", "convolution", "dense", "pooling", "shape"]

@@ -1,0 +1,126 @@
+"""Arithmetic of two tensors."""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.ir import Attribute, SSAValue
+
+from relay.dialects import qnn
+from relay.dialects.relay import AddOp, BinaryOp, DivideOp, FloorDivideOp, MaximumOp, MinimumOp, MultiplyOp, SubtractOp
+from relay.frontend.tflite.graph import Importer, multiplier_attrs, number, real
+from relay.frontend.tflite.node import CODES, INDICES, Node
+from relay.frontend.tflite.scales import Codes, quantize_multiplier
+from relay.frontend.tflite.table import operator
+
+_LEFT_SHIFT = 20
+
+
+@operator("ADD", versions=(1, 5), inputs=(2, 2))
+def add(importer: Importer, node: Node) -> list[SSAValue]:
+    return _sum(importer, node, AddOp, qnn.AddOp)
+
+
+@operator("SUB", versions=(1, 5), inputs=(2, 2))
+def subtract(importer: Importer, node: Node) -> list[SSAValue]:
+    return _sum(importer, node, SubtractOp, qnn.SubtractOp)
+
+
+def _sum(
+    importer: Importer, node: Node, plain: type[BinaryOp], quantised: type[qnn.AddOp] | type[qnn.SubtractOp]
+) -> list[SSAValue]:
+    """Codes: both sides are brought to twice the larger scale, 20 bits up, added, and rescaled (all in double)."""
+    if _operand_type(node) not in CODES:
+        return [_plain(importer, node, plain)]
+    lhs, rhs, out = _codes(node)
+    twice = np.float64(2 * max(lhs.scale, rhs.scale))
+    left = quantize_multiplier(float(np.float64(lhs.scale) / twice))
+    right = quantize_multiplier(float(np.float64(rhs.scale) / twice))
+    last = quantize_multiplier(float(twice / np.float64(np.float32(1 << _LEFT_SHIFT) * out.scale)))
+    properties = _properties(node, lhs, rhs, out) | {
+        "left_shift": number(_LEFT_SHIFT),
+        **{f"lhs_{name}": attr for name, attr in multiplier_attrs(left).items()},
+        **{f"rhs_{name}": attr for name, attr in multiplier_attrs(right).items()},
+        **multiplier_attrs(last),
+    }
+    return [importer.emit(quantised, _operands(importer, node), properties).result]
+
+
+@operator("MUL", versions=(1, 5), inputs=(2, 2))
+def multiply(importer: Importer, node: Node) -> list[SSAValue]:
+    """Codes: the multiplier is computed in float32."""
+    if _operand_type(node) not in CODES:
+        return [_plain(importer, node, MultiplyOp)]
+    lhs, rhs, out = _codes(node)
+    multiplier = quantize_multiplier(float(lhs.scale * rhs.scale / out.scale))
+    properties = _properties(node, lhs, rhs, out) | multiplier_attrs(multiplier)
+    return [importer.emit(qnn.MulOp, _operands(importer, node), properties).result]
+
+
+@operator("DIV", versions=(1, 1), inputs=(2, 2))
+def divide(importer: Importer, node: Node) -> list[SSAValue]:
+    return [_plain(importer, node, DivideOp)]
+
+
+@operator("FLOOR_DIV", versions=(1, 2), inputs=(2, 2))
+def floor_divide(importer: Importer, node: Node) -> list[SSAValue]:
+    return [_plain(importer, node, FloorDivideOp)]
+
+
+@operator("MAXIMUM", versions=(1, 4), inputs=(2, 2))
+def maximum(importer: Importer, node: Node) -> list[SSAValue]:
+    return [_extreme(importer, node, MaximumOp)]
+
+
+@operator("MINIMUM", versions=(1, 4), inputs=(2, 2))
+def minimum(importer: Importer, node: Node) -> list[SSAValue]:
+    return [_extreme(importer, node, MinimumOp)]
+
+
+def _extreme(importer: Importer, node: Node, op: type[BinaryOp]) -> SSAValue:
+    """The same on codes, whose scales and zero points must agree."""
+    if _operand_type(node) in CODES:
+        node.same_codes(node.input(0), node.input(1), node.output())
+        return importer.emit(op, _operands(importer, node)).result
+    return _plain(importer, node, op)
+
+
+def _plain(importer: Importer, node: Node, op: type[BinaryOp]) -> SSAValue:
+    """Floats, with a fused activation; INT32 and INT64 without."""
+    type = _operand_type(node)
+    if type != "FLOAT32" and type not in INDICES:
+        raise node.refuse_types(node.input(0), node.input(1))
+    if type in INDICES:
+        node.no_activation()
+    result = importer.emit(op, _operands(importer, node)).result
+    has_activation = "fused_activation_function" in node.operator.options
+    return importer.clip_reals(result, node.activation() if has_activation else "NONE")
+
+
+def _operand_type(node: Node) -> str:
+    """The one type of operands and result."""
+    first = node.input(0).type
+    if any(tensor.type != first for tensor in (node.input(1), node.output())):
+        raise node.refuse_types(node.input(0), node.input(1), node.output())
+    return first
+
+
+def _operands(importer: Importer, node: Node) -> list[SSAValue]:
+    return [importer.value(node.input(0)), importer.value(node.input(1))]
+
+
+def _codes(node: Node) -> tuple[Codes, Codes, Codes]:
+    return node.codes(node.input(0)), node.codes(node.input(1)), node.codes(node.output())
+
+
+def _properties(node: Node, lhs: Codes, rhs: Codes, out: Codes) -> dict[str, Attribute]:
+    low, high = node.bounds(out)
+    return {
+        "lhs_scale": real(lhs.scale),
+        "lhs_zero_point": number(lhs.zero_point),
+        "rhs_scale": real(rhs.scale),
+        "rhs_zero_point": number(rhs.zero_point),
+        "output_scale": real(out.scale),
+        "output_zero_point": number(out.zero_point),
+        "min": number(low),
+        "max": number(high),
+    }

@@ -1,0 +1,165 @@
+"""CONV_2D and DEPTHWISE_CONV_2D: integers, floats, and floats with int8 weights ("hybrid")."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, f32, i64
+from xdsl.ir import Attribute, SSAValue
+
+from relay.dialects import qnn
+from relay.dialects.attributes import Array, ints
+from relay.dialects.relay import BiasAddOp, CastOp, Conv2dOp, MultiplyOp
+from relay.frontend.tflite.graph import Importer, multiplier_vectors, number, scale_attr
+from relay.frontend.tflite.model import Tensor
+from relay.frontend.tflite.node import Node
+from relay.frontend.tflite.scales import Codes, quantize_multipliers, window_padding
+from relay.frontend.tflite.table import operator
+
+
+class Window(NamedTuple):
+    """The properties that every form of the convolution shares, and its kernel."""
+
+    kernel: SSAValue
+    properties: dict[str, Attribute]
+    channel_axis: int
+    """The dimension of the file's kernel that holds the output channels."""
+
+
+@operator("CONV_2D", versions=(1, 8), inputs=(2, 3))
+def conv_2d(importer: Importer, node: Node) -> list[SSAValue]:
+    """Kernel [out, h, w, in / groups]."""
+    data, kernel = node.input(0), node.input(1)
+    channels, (_, height, width, per_group) = node.rank(data, 4)[3], node.rank(kernel, 4)
+    if per_group < 1 or channels % per_group:
+        raise node.malformed(f"a kernel over {per_group} channels does not fit an input of {channels}")
+    window = _window(node, (height, width), "OHWI", channels // per_group)
+    return _convolve(importer, node, Window(importer.weight(kernel, kernel.shape), window, 0))
+
+
+@operator("DEPTHWISE_CONV_2D", versions=(1, 7), inputs=(2, 3))
+def depthwise_conv_2d(importer: Importer, node: Node) -> list[SSAValue]:
+    """Kernel [1, h, w, in * multiplier], which is [h, w, in, multiplier]."""
+    data, kernel = node.input(0), node.input(1)
+    channels, (one, height, width, out) = node.rank(data, 4)[3], node.rank(kernel, 4)
+    if one != 1 or channels < 1 or out % channels:
+        raise node.malformed(f"a kernel of shape {kernel.shape} does not fit an input of {channels} channels")
+    if data.type == "FLOAT32" and kernel.type != "FLOAT32":
+        raise node.refuse_types(data, kernel, hint="convert the weights to float32, or the model to int8")
+    value = importer.weight(kernel, (height, width, channels, out // channels))
+    return _convolve(importer, node, Window(value, _window(node, (height, width), "HWOI", channels), 3))
+
+
+def _window(node: Node, kernel: tuple[int, int], layout: str, groups: int) -> dict[str, Attribute]:
+    strides = node.positive("stride_h", "stride_w")
+    dilation = node.positive("dilation_h_factor", "dilation_w_factor")
+    sizes, padding = node.input(0).shape[1:3], node.word("padding")
+    (top, bottom), (left, right) = (
+        window_padding(padding, *numbers) for numbers in zip(sizes, kernel, strides, dilation, strict=True)
+    )
+    return {
+        "strides": ints(strides),
+        "padding": ints([top, left, bottom, right]),
+        "dilation": ints(dilation),
+        "groups": IntegerAttr(groups, i64),
+        "kernel_layout": StringAttr(layout),
+    }
+
+
+def _convolve(importer: Importer, node: Node, window: Window) -> list[SSAValue]:
+    data, kernel, bias, out = node.input(0), node.input(1), node.optional(2), node.output()
+    match node.types(data, kernel, out):
+        case ("INT8", "INT8", "INT8") | ("UINT8", "UINT8", "UINT8") if bias is None or bias.type == "INT32":
+            return [_codes(importer, node, window)]
+        case ("FLOAT32", "FLOAT32", "FLOAT32") if bias is None or bias.type == "FLOAT32":
+            properties = window.properties | {"out_dtype": f32}
+            result = importer.emit(Conv2dOp, [importer.value(data), window.kernel], properties).result
+        case ("FLOAT32", "INT8", "FLOAT32") if bias is None or bias.type == "FLOAT32":
+            result = _hybrid(importer, node, window)
+        case _:
+            raise node.refuse_types(data, kernel, bias, out)
+    return [importer.clip_reals(add_bias(importer, result, bias), node.activation())]
+
+
+def _codes(importer: Importer, node: Node, window: Window) -> SSAValue:
+    """`clamp(rescale(sum + bias) + zero point)`, with a multiplier for each output channel or one for all."""
+    data, bias = node.input(0), node.optional(2)
+    source, target = node.codes(data), node.codes(node.output())
+    scales, zero_point = kernel_scales(node, window.channel_axis)
+    properties = window.properties | {
+        "input_scale": scale_attr(np.array([source.scale])),
+        "input_zero_point": number(source.zero_point),
+        "kernel_scale": scale_attr(scales),
+        "kernel_zero_point": number(zero_point),
+    }
+    result = importer.emit(qnn.Conv2dOp, [importer.value(data), window.kernel], properties).result
+    result = add_bias(importer, result, bias)
+    if data.type == "UINT8":
+        products = (source.scale * scales).astype(np.float64)
+    else:
+        products = np.float64(source.scale) * scales.astype(np.float64)
+    return requantize(importer, node, result, (source, scales, target), products / np.float64(target.scale))
+
+
+def requantize(
+    importer: Importer,
+    node: Node,
+    value: SSAValue,
+    scales: tuple[Codes, Array, Codes],
+    reals: Array,
+    extra: dict[str, Attribute] | None = None,
+) -> SSAValue:
+    """From sums of products to the output's codes. `scales`: of data, kernel and output; `reals`: the multipliers."""
+    source, kernel, target = scales
+    low, high = node.bounds(target)
+    properties: dict[str, Attribute] = {
+        "input_scale": scale_attr(source.scale * kernel),
+        "output_scale": scale_attr(np.array([target.scale])),
+        "output_zero_point": number(target.zero_point),
+        "min": number(low),
+        "max": number(high),
+        "out_dtype": importer.element(node.output()),
+        **multiplier_vectors(quantize_multipliers(reals)),
+        **(extra or {}),
+    }
+    return importer.emit(qnn.RequantizeOp, [value], properties).result
+
+
+def kernel_scales(node: Node, channel_axis: int) -> tuple[Array, int]:
+    """The scales of weights, one or one for each output channel, and their zero point (int8 weights have none)."""
+    kernel = node.input(1)
+    found = node.quantization(kernel)
+    if len(found.scale) > 1 and (found.axis != channel_axis or kernel.type != "INT8"):
+        raise node.unsupported(f"{kernel} of {kernel.type} has {len(found.scale)} scales along axis {found.axis}")
+    return found.scale, int(found.zero_point[0]) if kernel.type == "UINT8" else 0
+
+
+def add_bias(importer: Importer, value: SSAValue, bias: Tensor | None) -> SSAValue:
+    """Plus a vector along the last axis, if there is one."""
+    if bias is None:
+        return value
+    vector = importer.value(bias)
+    return importer.emit(BiasAddOp, [value, vector]).result
+
+
+def _hybrid(importer: Importer, node: Node, window: Window) -> SSAValue:
+    """Each image is quantised at run time: `float(sum) * (image's scale * kernel's scale)`."""
+    data = node.input(0)
+    found = node.quantization(node.input(1))
+    if len(found.scale) != 1:
+        raise node.unsupported(
+            "float data with int8 weights that have a scale per channel", "convert the model to int8"
+        )
+    codes = importer.emit(qnn.DynamicQuantizeOp, [importer.value(data)])
+    sums = importer.emit(Conv2dOp, [codes.codes, window.kernel], {**window.properties}).result
+    return scale_sums(importer, sums, codes.scale, data.shape[0], found.scale[0])
+
+
+def scale_sums(importer: Importer, sums: SSAValue, scale: SSAValue, batch: int, kernel_scale: np.float32) -> SSAValue:
+    """`float(sums) * (scale * kernel_scale)`, one scale for each index of the first axis."""
+    rank = len(importer.shape(sums))
+    factor = importer.emit(MultiplyOp, [scale, importer.scalar(float(kernel_scale), scale)]).result
+    factor = importer.reshape(factor, [batch] + [1] * (rank - 1))
+    reals = importer.emit(CastOp, [sums], {"dtype": f32}).result
+    return importer.emit(MultiplyOp, [reals, factor]).result

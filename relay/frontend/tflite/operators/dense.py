@@ -1,0 +1,57 @@
+"""FULLY_CONNECTED: integers, floats, and floats with int8 weights ("hybrid")."""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.dialects.builtin import FloatAttr, StringAttr, f32, f64
+from xdsl.ir import Attribute, SSAValue
+
+from relay.dialects import qnn
+from relay.dialects.attributes import elements
+from relay.dialects.relay import DenseOp
+from relay.frontend.tflite.graph import Importer, number, scale_attr
+from relay.frontend.tflite.node import Node
+from relay.frontend.tflite.operators.convolution import add_bias, kernel_scales, requantize
+from relay.frontend.tflite.table import operator
+
+
+@operator("FULLY_CONNECTED", versions=(1, 12), inputs=(2, 3))
+def fully_connected(importer: Importer, node: Node) -> list[SSAValue]:
+    """`input [n, k] times weights [units, k]`; an input of another rank is seen as [n, k]."""
+    data, kernel, bias, out = node.input(0), node.input(1), node.optional(2), node.output()
+    units, inputs = node.rank(kernel, 2)
+    if node.word("weights_format") not in ("DEFAULT", "0"):
+        raise node.unsupported(f"the weights are {node.word('weights_format')}")
+    value = importer.value(data)
+    if not node.flag("keep_num_dims") and len(data.shape) != 2:
+        if inputs < 1:
+            raise node.malformed("the weights have no columns")
+        value = importer.reshape(value, [-1, inputs])
+    match node.types(data, kernel, out):
+        case ("INT8", "INT8", "INT8") | ("UINT8", "UINT8", "UINT8") if bias is None or bias.type == "INT32":
+            return [_codes(importer, node, value)]
+        case ("FLOAT32", "FLOAT32", "FLOAT32") if bias is None or bias.type == "FLOAT32":
+            result = importer.emit(DenseOp, [value, importer.value(kernel)], {"out_dtype": f32}).result
+            return [importer.clip_reals(add_bias(importer, result, bias), node.activation())]
+        case _:
+            raise node.refuse_types(data, kernel, bias, out)
+
+
+def _codes(importer: Importer, node: Node, value: SSAValue) -> SSAValue:
+    """`clamp(round(double(sum + bias) * (scale * kernel scale / output scale)) + zero point)`, half away from zero."""
+    data, kernel = node.codes(node.input(0)), node.input(1)
+    found = node.quantization(kernel)
+    target = node.codes(node.output())
+    scales, _ = kernel_scales(node, 0)
+    properties: dict[str, Attribute] = {
+        "input_scale": scale_attr(np.array([data.scale])),
+        "input_zero_point": number(data.zero_point),
+        "kernel_scale": scale_attr(scales),
+        "kernel_zero_point": number(int(found.zero_point[0]) if len(scales) == 1 else 0),
+    }
+    result = importer.emit(qnn.DenseOp, [value, importer.value(kernel)], properties).result
+    result = add_bias(importer, result, node.optional(2))
+    reals = np.float64(data.scale) * scales.astype(np.float64) / np.float64(target.scale)
+    exact = FloatAttr(float(reals[0]), f64) if len(reals) == 1 else elements(reals, label="real_multiplier")
+    extra: dict[str, Attribute] = {"rounding": StringAttr("f64_away"), "real_multiplier": exact}
+    return requantize(importer, node, result, (data, scales, target), reals, extra)

@@ -1,0 +1,48 @@
+"""AVERAGE_POOL_2D and MAX_POOL_2D, on codes or floats."""
+
+from __future__ import annotations
+
+from xdsl.ir import SSAValue
+
+from relay.dialects.attributes import ints
+from relay.dialects.relay import AvgPool2dOp, MaxPool2dOp
+from relay.frontend.tflite.graph import Importer
+from relay.frontend.tflite.node import CODES, Node
+from relay.frontend.tflite.scales import window_padding
+from relay.frontend.tflite.table import operator
+
+
+@operator("AVERAGE_POOL_2D", versions=(1, 3), inputs=(1, 1))
+def average_pool_2d(importer: Importer, node: Node) -> list[SSAValue]:
+    return [_pool(importer, node, AvgPool2dOp)]
+
+
+@operator("MAX_POOL_2D", versions=(1, 3), inputs=(1, 1))
+def max_pool_2d(importer: Importer, node: Node) -> list[SSAValue]:
+    return [_pool(importer, node, MaxPool2dOp)]
+
+
+def _pool(importer: Importer, node: Node, op: type[AvgPool2dOp] | type[MaxPool2dOp]) -> SSAValue:
+    """Codes are pooled as they are: input and output have one scale and zero point."""
+    data, out = node.input(0), node.output()
+    if data.type != out.type or data.type not in (*CODES, "FLOAT32"):
+        raise node.refuse_types(data, out)
+    sizes = node.rank(data, 4)[1:3]
+    pool = node.positive("filter_height", "filter_width")
+    strides = node.positive("stride_h", "stride_w")
+    padding = node.word("padding")
+    (top, bottom), (left, right) = (
+        window_padding(padding, *numbers) for numbers in zip(sizes, pool, strides, strict=True)
+    )
+    properties = {
+        "pool_size": ints(pool),
+        "strides": ints(strides),
+        "padding": ints([top, left, bottom, right]),
+    }
+    result = importer.emit(op, [importer.value(data)], properties).result
+    if data.type == "FLOAT32":
+        return importer.clip_reals(result, node.activation())
+    codes = node.same_codes(data, out)
+    if codes is None:
+        raise node.malformed(f"{out} has no scale")
+    return importer.clip_codes(result, codes, node.bounds(codes))

@@ -1,0 +1,72 @@
+"""Scale arithmetic of TFLite's reference kernels: multipliers, clamp bounds of activations, padding.
+
+The precision of each step (float32 or double) is part of the result, so numpy's scalar types are used throughout.
+Source: TFLite `quantization_util.cc`, `kernel_util.cc`, `padding.h`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from relay.dialects.attributes import Array
+from relay.interpreters.arithmetic import quantize_multiplier, round_away
+
+FLOAT_LIMIT = float(np.finfo(np.float32).max)
+_ACTIVATIONS: dict[str, tuple[float | None, float | None]] = {
+    "NONE": (None, None),
+    "RELU": (0.0, None),
+    "RELU6": (0.0, 6.0),
+    "RELU_N1_TO_1": (-1.0, 1.0),
+    "RELU_0_TO_1": (0.0, 1.0),
+}
+"""Activations that are clamps: bounds in real numbers."""
+
+
+class Codes(NamedTuple):
+    """How 8- or 16-bit codes stand for reals: `scale * (code - zero_point)`, codes from `low` to `high`."""
+
+    scale: np.float32
+    zero_point: int
+    low: int
+    high: int
+
+
+def quantize_multipliers(reals: Array) -> tuple[Array, Array]:
+    """`quantize_multiplier` of each number, as i32 vectors."""
+    pairs = [quantize_multiplier(float(real)) for real in reals]
+    return np.array([m for m, _ in pairs], np.int32), np.array([s for _, s in pairs], np.int32)
+
+
+def is_clamp(activation: str) -> bool:
+    """Whether the fused activation only bounds the result."""
+    return activation in _ACTIVATIONS
+
+
+def code_bounds(activation: str, codes: Codes) -> tuple[int, int]:
+    """The smallest and largest code that the activation lets through (CalculateActivationRangeQuantized)."""
+    low, high = _ACTIVATIONS[activation]
+    return (
+        codes.low if low is None else max(codes.low, _code(low, codes)),
+        codes.high if high is None else min(codes.high, _code(high, codes)),
+    )
+
+
+def _code(real: float, codes: Codes) -> int:
+    return codes.zero_point + int(round_away(np.asarray(np.float32(real) / codes.scale)))
+
+
+def real_bounds(activation: str) -> tuple[float, float]:
+    """The same for floats: no bound is the largest float, not infinity (CalculateActivationRange)."""
+    low, high = _ACTIVATIONS[activation]
+    return -FLOAT_LIMIT if low is None else low, FLOAT_LIMIT if high is None else high
+
+
+def window_padding(padding: str, size: int, kernel: int, stride: int, dilation: int = 1) -> tuple[int, int]:
+    """Cells before and after one dimension; for SAME the result has ceil(size / stride) positions."""
+    if padding == "VALID":
+        return 0, 0
+    span = (kernel - 1) * dilation + 1
+    total = max((-(-size // stride) - 1) * stride + span - size, 0)
+    return total // 2, total - total // 2

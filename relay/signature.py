@@ -1,0 +1,145 @@
+"""What a function's arguments and results stand for: names, quantisation, initial states, kept on the function itself.
+
+`relay.inputs` and `relay.outputs` are discardable attributes of a `func.func`: an array with one dictionary per
+argument (or result):
+
+- `name`: string, what the user calls it; unique among the inputs and among the outputs;
+- `kind`: "input", "output", or "state": a tensor that lives from one run to the next, given as an argument and
+  returned as a result of the same name;
+- `dtype`: the element type, kept because lowered functions are signless;
+- `scale` (f32) and `zero_point` (i64), absent where the tensor has no or more than one scale;
+- `initial`, of states: the number, or the elements, that the state starts with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DictionaryAttr,
+    FloatAttr,
+    IntegerAttr,
+    ShapedType,
+    StringAttr,
+    TensorType,
+    f32,
+    i64,
+)
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute
+
+from relay.dialects.attributes import Array, dtype_of, element_type, elements, scalar_attr, to_numpy
+from relay.errors import InvalidArgument, Malformed
+
+INPUTS = "relay.inputs"
+OUTPUTS = "relay.outputs"
+KINDS = ("input", "state", "output")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TensorInfo:
+    """One argument or result of a function."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    kind: str = "input"
+    """"input", "state" or "output"."""
+    scale: float | None = None
+    """Real units per step: `real = scale * (code - zero_point)`; None where the numbers are no codes."""
+    zero_point: int = 0
+    initial: Array | None = None
+    """States: what the first run starts with, in the tensor's shape."""
+
+
+def write(function: FuncOp, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
+    """Keep on the function what its arguments and results stand for; shapes stay in its type."""
+    for infos, types, what in (
+        (inputs, function.function_type.inputs, "arguments"),
+        (outputs, function.function_type.outputs, "results"),
+    ):
+        if len(infos) != len(types):
+            where = f"function {function.sym_name.data}"
+            raise InvalidArgument(where, f"has {len(types)} {what}, but {len(infos)} descriptions are given")
+    function.attributes[INPUTS] = ArrayAttr([_to_attribute(info) for info in inputs])
+    function.attributes[OUTPUTS] = ArrayAttr([_to_attribute(info) for info in outputs])
+
+
+def read(function: FuncOp) -> tuple[list[TensorInfo], list[TensorInfo]]:
+    """Inputs and outputs, one for each argument and result; names are arg0, …, out0, … where the function says none."""
+    types = function.function_type
+    return (
+        _read(function, INPUTS, list(types.inputs), "arg", "input"),
+        _read(function, OUTPUTS, list(types.outputs), "out", "output"),
+    )
+
+
+def _read(function: FuncOp, key: str, types: list[Attribute], prefix: str, kind: str) -> list[TensorInfo]:
+    where = f"function {function.sym_name.data}"
+    rows: list[Attribute] = [DictionaryAttr({}) for _ in types]
+    if (attr := function.attributes.get(key)) is not None:
+        if not isinstance(attr, ArrayAttr):
+            raise Malformed(where, f"{key} is no array")
+        rows = list(cast(ArrayAttr[Attribute], attr))
+        if len(rows) != len(types):
+            raise Malformed(where, f"{key} describes {len(rows)} tensors, the function has {len(types)}")
+    infos = [
+        _from_attribute(row, type, f"{prefix}{number}", kind, where)
+        for number, (row, type) in enumerate(zip(rows, types, strict=True))
+    ]
+    names = [info.name for info in infos]
+    if len(set(names)) != len(names):
+        raise Malformed(where, f"{key} has a name twice")
+    return infos
+
+
+def _to_attribute(info: TensorInfo) -> DictionaryAttr:
+    row: dict[str, Attribute] = {
+        "name": StringAttr(info.name),
+        "kind": StringAttr(info.kind),
+        "dtype": element_type(info.dtype),
+    }
+    if info.scale is not None:
+        row["scale"] = FloatAttr(info.scale, f32)
+        row["zero_point"] = IntegerAttr(info.zero_point, i64)
+    if info.initial is not None:
+        flat = info.initial.reshape(-1)
+        if flat.size and bool((flat == flat[0]).all()):
+            row["initial"] = scalar_attr(flat[0], element_type(info.dtype))
+        else:
+            row["initial"] = elements(info.initial, label=info.name)
+    return DictionaryAttr(row)
+
+
+def _from_attribute(row: Attribute, type: Attribute, name: str, kind: str, where: str) -> TensorInfo:
+    if not isinstance(row, DictionaryAttr):
+        raise Malformed(where, f"{row} describes no tensor")
+    if isinstance(type, ShapedType):
+        shape, element = type.get_shape(), cast(TensorType[Attribute], type).element_type
+    else:
+        shape, element = (), type
+    name, kind = _text(row, "name", name, where), _text(row, "kind", kind, where)
+    if kind not in KINDS:
+        raise Malformed(where, f"the kind of {name} is {kind!r}", f"it is one of {', '.join(KINDS)}")
+    dtype = dtype_of(row.data.get("dtype", element))
+    scale, zero_point, initial = (row.data.get(key) for key in ("scale", "zero_point", "initial"))
+    return TensorInfo(
+        name,
+        shape,
+        dtype,
+        kind,
+        None if scale is None else float(to_numpy(scale)),
+        0 if zero_point is None else int(to_numpy(zero_point)),
+        None if initial is None else np.broadcast_to(to_numpy(initial).astype(dtype), shape),
+    )
+
+
+def _text(row: DictionaryAttr, key: str, default: str, where: str) -> str:
+    attr = row.data.get(key, StringAttr(default))
+    if not isinstance(attr, StringAttr):
+        raise Malformed(where, f"the {key} {attr} is no string")
+    return attr.data
