@@ -199,7 +199,7 @@ def to_numpy(attr: Attribute) -> Array:
             dtype = dtype_of(attr.get_element_type())
             flat = np.frombuffer(attr.data.data, dtype)
             shape = attr.get_shape()
-            return np.broadcast_to(flat, shape) if flat.size == 1 else flat.reshape(shape)
+            return np.broadcast_to(flat.reshape(()), shape) if flat.size == 1 else flat.reshape(shape)
         case DenseArrayBase():
             return np.asarray(attr.get_values(), dtype_of(attr.elt_type))
         case IntegerAttr():

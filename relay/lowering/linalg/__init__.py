@@ -1,0 +1,35 @@
+"""How each `relay` op becomes `linalg` and `tensor` ops, split by kind; `LOWERINGS` lists what is not elementwise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xdsl.ir import Operation, SSAValue
+
+from relay.dialects import relay
+from relay.lowering.linalg import contraction, movement, pool, reduce, resize
+from relay.lowering.linalg.emitter import Emitter
+
+Lowering = Callable[[Emitter, Any, Sequence[SSAValue]], Sequence[SSAValue]]
+"""Emits an op for its lowered operands; the new values of its results."""
+
+LOWERINGS: dict[type[Operation], Lowering] = {
+    relay.ConstantOp: movement.constant,
+    relay.ReshapeOp: movement.reshape,
+    relay.PadOp: movement.pad,
+    relay.ConcatenateOp: movement.concatenate,
+    relay.StridedSliceOp: movement.strided_slice,
+    relay.TakeOp: movement.take,
+    relay.GatherNdOp: movement.gather_nd,
+    relay.Conv2dOp: contraction.conv2d,
+    relay.DenseOp: contraction.dense,
+    relay.MaxPool2dOp: pool.max_pool2d,
+    relay.SumOp: reduce.reduce,
+    relay.MaxOp: reduce.reduce,
+    relay.MinOp: reduce.reduce,
+    relay.ArgmaxOp: reduce.arg,
+    relay.ArgminOp: reduce.arg,
+    relay.Resize2dOp: resize.resize2d,
+}
+"""Ops that are no part of an elementwise group."""

@@ -1,0 +1,121 @@
+"""Convolutions and matrix products: one generic each, whose body is extend, subtract zero point, multiply, add."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import AnyFloat, IntegerAttr
+from xdsl.ir import SSAValue
+from xdsl.ir.affine import AffineExpr, AffineMap
+
+from relay.dialects import relay
+from relay.dialects.attributes import int_values
+from relay.dialects.op import tensor
+from relay.lowering.linalg.emitter import Body, Emitter, axes, dims, over, sliding
+
+
+def zero_point(attr: IntegerAttr | None) -> int:
+    return 0 if attr is None else attr.value.data
+
+
+def multiply_add(op: relay.Conv2dOp | relay.DenseOp) -> Body:
+    """`acc + (data - input zero point) * (kernel - kernel zero point)` in the accumulator's type."""
+    sources = tensor(op.data).element_type, tensor(op.kernel).element_type
+    zeros = zero_point(op.input_zero_point), zero_point(op.kernel_zero_point)
+
+    def body(e: Emitter, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        accumulator = args[2]
+        to = accumulator.type
+        if isinstance(to, AnyFloat):
+            return [e(arith.AddfOp(accumulator, e(arith.MulfOp(args[0], args[1]))))]
+        factors: list[SSAValue] = []
+        for value, source, zero in zip(args[:2], sources, zeros, strict=True):
+            wide = e.widen(value, source, to)
+            factors.append(e(arith.SubiOp(wide, e.constant(zero, to))) if zero else wide)
+        return [e(arith.AddiOp(accumulator, e(arith.MuliOp(factors[0], factors[1]))))]
+
+    return body
+
+
+def contract(
+    e: Emitter,
+    op: relay.Conv2dOp | relay.DenseOp,
+    data: tuple[SSAValue, AffineMap],
+    kernel: tuple[SSAValue, AffineMap],
+    shape: Sequence[int],
+    reductions: int,
+) -> SSAValue:
+    """The sum of products into a new tensor of zeros over the leading dimensions."""
+    accumulator = e.filled(shape, op.out_dtype, 0)
+    output = axes(len(shape) + reductions, *range(len(shape)))
+    return e.generic([data, kernel], [(accumulator, output)], reductions, multiply_add(op))[0]
+
+
+def conv2d(e: Emitter, op: relay.Conv2dOp, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
+    """Dimensions (n, y, x, o, i, j, c); grouped (n, y, x, g, o, i, j, c); depthwise (n, y, x, c, [m,] i, j)."""
+    data, kernel = operands
+    top, left, bottom, right = int_values(op.padding)
+    data = e.pad(data, [(0, 0), (top, bottom), (left, right), (0, 0)], zero_point(op.input_zero_point))
+    result = tensor(op.result).get_shape()
+    if op.depthwise:
+        return [depthwise(e, op, data, kernel, result)]
+    groups = op.groups.value.data
+    if groups > 1:
+        return [grouped(e, op, data, kernel, result, groups)]
+    rows, columns = window(op, 4, 5)
+    image = over(7, [*first(1), rows, columns, AffineExpr.dimension(6)])
+    return [contract(e, op, (data, image), (kernel, axes(7, 3, 4, 5, 6)), result, 3)]
+
+
+def first(count: int) -> list[AffineExpr]:
+    return [AffineExpr.dimension(i) for i in range(count)]
+
+
+def window(op: relay.Conv2dOp, i: int, j: int) -> tuple[AffineExpr, AffineExpr]:
+    """Row and column in the padded image, for output rows and columns in dimensions 1 and 2."""
+    (sy, sx), (dy, dx) = int_values(op.strides), int_values(op.dilation)
+    return sliding(1, sy, i, dy), sliding(2, sx, j, dx)
+
+
+def depthwise(e: Emitter, op: relay.Conv2dOp, data: SSAValue, kernel: SSAValue, result: Sequence[int]) -> SSAValue:
+    """A kernel [h, w, c, 1] counts as [h, w, c]; with a multiplier m the result is [n, y, x, c, m], collapsed."""
+    height, width, channels, multiplier = dims(kernel)
+    if multiplier == 1:
+        kernel = e.collapse(kernel, [[0], [1], [2, 3]], [height, width, channels])
+        rows, columns = window(op, 4, 5)
+        image = over(6, [*first(1), rows, columns, AffineExpr.dimension(3)])
+        return contract(e, op, (data, image), (kernel, axes(6, 4, 5, 3)), result, 2)
+    rows, columns = window(op, 5, 6)
+    image = over(7, [*first(1), rows, columns, AffineExpr.dimension(3)])
+    shape = [*result[:3], channels, multiplier]
+    product = contract(e, op, (data, image), (kernel, axes(7, 5, 6, 3, 4)), shape, 2)
+    return e.collapse(product, [[0], [1], [2], [3, 4]], result)
+
+
+def grouped(
+    e: Emitter, op: relay.Conv2dOp, data: SSAValue, kernel: SSAValue, result: Sequence[int], groups: int
+) -> SSAValue:
+    """Channels as (group, channel in group) on both sides."""
+    batch, height, width, channels = dims(data)
+    out, *window_shape = dims(kernel)
+    split = [[0], [1], [2], [3, 4]]
+    data = e.expand(data, split, [batch, height, width, groups, channels // groups])
+    kernel = e.expand(kernel, [[0, 1], [2], [3], [4]], [groups, out // groups, *window_shape])
+    rows, columns = window(op, 5, 6)
+    image = over(8, [*first(1), rows, columns, AffineExpr.dimension(3), AffineExpr.dimension(7)])
+    shape = [*result[:3], groups, out // groups]
+    product = contract(e, op, (data, image), (kernel, axes(8, 3, 4, 5, 6, 7)), shape, 3)
+    return e.collapse(product, split, result)
+
+
+def dense(e: Emitter, op: relay.DenseOp, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
+    """Dimensions (m, o, k), the leading axes of the data flattened to m."""
+    data, kernel = operands
+    units, inputs = dims(kernel)
+    rows = 1
+    for size in dims(data)[:-1]:
+        rows *= size
+    data = e.reshape(data, [rows, inputs])
+    product = contract(e, op, (data, axes(3, 0, 2)), (kernel, axes(3, 1, 2)), [rows, units], 1)
+    return [e.reshape(product, tensor(op.result).get_shape())]

@@ -1,0 +1,260 @@
+"""`Emitter`: appends the ops of one source location to a block; what every kind of lowering builds with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import numpy as np
+from xdsl.dialects import arith, linalg, tensor
+from xdsl.dialects.builtin import (
+    AffineMapAttr,
+    AnyFloat,
+    BytesAttr,
+    DenseIntOrFPElementsAttr,
+    DenseResourceAttr,
+    FloatAttr,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    LocationAttr,
+    Signedness,
+    TensorType,
+)
+from xdsl.dialects.linalg import IteratorTypeAttr
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir.affine import AffineExpr, AffineMap
+from xdsl.utils.hints import isa
+
+from relay.dialects.attributes import INLINE_BYTES, Array, dtype_of, elements, scalar_attr
+from relay.lowering.linalg.reassociation import attribute, reassociation
+
+INDEX = IndexType()
+
+Kind = Literal["float", "signed", "unsigned"]
+
+Operand = tuple[SSAValue, AffineMap]
+"""A tensor and where an iteration reads or writes it."""
+
+Body = Callable[["Emitter", Sequence[SSAValue]], Sequence[SSAValue]]
+"""Emits the scalar code of a `linalg.generic` for its block's arguments; returns what it yields."""
+
+
+def kind(type: Attribute) -> Kind:
+    """How the elements of a level-1 type compute. `i1` is unsigned."""
+    if isinstance(type, AnyFloat):
+        return "float"
+    assert isa(type, IntegerType)
+    return "unsigned" if type.signedness.data == Signedness.UNSIGNED or type.width.data == 1 else "signed"
+
+
+def signless(type: Attribute) -> Attribute:
+    """The type without signedness; it lives in the ops from level 2 down."""
+    if isa(type, IntegerType):
+        return IntegerType(type.width.data)
+    if isa(type, TensorType):
+        return TensorType(signless(type.element_type), type.get_shape())
+    return type
+
+
+def element(value: SSAValue) -> Attribute:
+    """The element type of a tensor, or the type of a scalar."""
+    return value.type.element_type if isa(value.type, TensorType) else value.type
+
+
+def dims(value: SSAValue) -> tuple[int, ...]:
+    """The shape of a tensor value."""
+    assert isa(value.type, TensorType)
+    return value.type.get_shape()
+
+
+def lowest(type: Attribute) -> float | int:
+    """The smallest number of a level-1 element type; minus infinity for floats."""
+    return (
+        -np.inf if isinstance(type, AnyFloat) else 0 if kind(type) == "unsigned" else int(np.iinfo(dtype_of(type)).min)
+    )
+
+
+def highest(type: Attribute) -> float | int:
+    """The largest number of a level-1 element type; infinity for floats."""
+    if isinstance(type, AnyFloat):
+        return np.inf
+    return 1 if type == IntegerType(1) else int(np.iinfo(dtype_of(type)).max)
+
+
+def identity(rank: int) -> AffineMap:
+    return AffineMap.identity(rank)
+
+
+def over(rank: int, expressions: Sequence[AffineExpr | int]) -> AffineMap:
+    """A map of `rank` dimensions to these expressions; numbers are constants."""
+    return AffineMap(rank, 0, tuple(AffineExpr.constant(x) if isinstance(x, int) else x for x in expressions))
+
+
+def axes(rank: int, *positions: int) -> AffineMap:
+    """A map of `rank` dimensions to some of them."""
+    return over(rank, [AffineExpr.dimension(p) for p in positions])
+
+
+def sliding(position: int, stride: int, offset: int, dilation: int) -> AffineExpr:
+    """`position * stride + offset * dilation` of two dimensions, without factors of one."""
+    a, b = AffineExpr.dimension(position), AffineExpr.dimension(offset)
+    return (a if stride == 1 else a * stride) + (b if dilation == 1 else b * dilation)
+
+
+def number(value: SSAValue) -> float | int | None:
+    """The value of a scalar `arith.constant`."""
+    match value.owner:
+        case arith.ConstantOp(value=IntegerAttr() as attr):
+            return attr.value.data
+        case arith.ConstantOp(value=FloatAttr() as attr):
+            return attr.value.data
+        case _:
+            return None
+
+
+class Emitter:
+    """Appends ops of one source location to a block. Constants go to the function's block and are shared there."""
+
+    def __init__(self, block: Block, location: LocationAttr, root: Emitter | None = None):
+        self.block = block
+        self.location = location
+        self.root = self if root is None else root
+        self._constants: dict[Attribute, SSAValue] = {}
+
+    def at(self, location: LocationAttr) -> Emitter:
+        """The same block, for another source location."""
+        return Emitter(self.block, location, self.root)
+
+    def __call__(self, op: Operation) -> SSAValue:
+        """Append an op; its first result."""
+        op.location = self.location
+        self.block.add_op(op)
+        return op.results[0]
+
+    def constant(self, value: float | int | np.generic, type: Attribute) -> SSAValue:
+        """A scalar `arith.constant` of a signless type, in the function's block."""
+        if isa(type, IntegerType):
+            modulus = 1 << type.width.data
+            value = int(value) % modulus
+            value = value - modulus if value >= modulus >> 1 and type.width.data > 1 else value
+        attr = scalar_attr(value, signless(type))
+        root = self.root
+        if attr not in root._constants:
+            op = arith.ConstantOp.create(result_types=[signless(type)], properties={"value": attr})
+            op.location = self.location
+            root.block.add_op(op)
+            root._constants[attr] = op.result
+        return root._constants[attr]
+
+    def tensor_constant(self, array: Array, label: str = "constant") -> SSAValue:
+        """An `arith.constant` tensor of a signless type: `dense` if small, else `dense_resource`; shares the memory."""
+        if array.dtype.kind == "u":
+            array = array.view(f"i{array.dtype.itemsize}")
+        weight = elements(array, label=label)
+        attr: DenseIntOrFPElementsAttr | DenseResourceAttr = (
+            DenseIntOrFPElementsAttr.new([weight.type, BytesAttr(weight.array.tobytes())])
+            if array.nbytes <= INLINE_BYTES
+            else weight.resource()
+        )
+        return self(arith.ConstantOp.create(result_types=[weight.type], properties={"value": attr}))
+
+    def empty(self, shape: Sequence[int], element: Attribute) -> SSAValue:
+        return self(tensor.EmptyOp([], TensorType(element, shape)))
+
+    def filled(self, shape: Sequence[int], element: Attribute, value: float | int) -> SSAValue:
+        """A tensor of one number."""
+        scalar, empty = self.constant(value, element), self.empty(shape, element)
+        return self(linalg.FillOp([scalar], [empty], [[empty.type]]))
+
+    def generic(
+        self, inputs: Sequence[Operand], outputs: Sequence[Operand], reductions: int, body: Body
+    ) -> Sequence[SSAValue]:
+        """A `linalg.generic` whose last `reductions` dimensions are reduced; its results."""
+        every = [*inputs, *outputs]
+        block = Block(arg_types=[element(value) for value, _ in every])
+        inner = Emitter(block, self.location, self.root)
+        results = body(inner, block.args)
+        end = linalg.YieldOp(*results)
+        end.location = self.location
+        block.add_op(end)
+        rank = every[0][1].num_dims
+        op = linalg.GenericOp(
+            [value for value, _ in inputs],
+            [value for value, _ in outputs],
+            Region(block),
+            [AffineMapAttr(map) for _, map in every],
+            [IteratorTypeAttr.parallel()] * (rank - reductions) + [IteratorTypeAttr.reduction()] * reductions,
+            [value.type for value, _ in outputs],
+        )
+        self(op)
+        return op.results
+
+    def map(
+        self, inputs: Sequence[Operand], shape: Sequence[int], elements: Sequence[Attribute], body: Body
+    ) -> Sequence[SSAValue]:
+        """A parallel `linalg.generic` that makes new tensors of one shape."""
+        outputs = [(self.empty(shape, element), identity(len(shape))) for element in elements]
+        count = len(inputs)
+        return self.generic(inputs, outputs, 0, lambda e, args: body(e, args[:count]))
+
+    def copy(self, value: SSAValue, map: AffineMap, shape: Sequence[int]) -> SSAValue:
+        """The elements of a tensor, read through a map, as a new tensor."""
+        return self.map([(value, map)], shape, [element(value)], lambda _, args: args)[0]
+
+    def pad(self, value: SSAValue, widths: Sequence[tuple[int, int]], fill: float | int) -> SSAValue:
+        """`tensor.pad` by (before, after) per axis; the value itself if all are zero."""
+        if not any(before or after for before, after in widths):
+            return value
+        scalar = self.constant(fill, element(value))
+        block = Block(arg_types=[INDEX] * len(widths))
+        end = tensor.YieldOp(scalar)
+        end.location = self.location
+        block.add_op(end)
+        low, high = [w[0] for w in widths], [w[1] for w in widths]
+        shape = [d + b + a for d, (b, a) in zip(dims(value), widths, strict=True)]
+        return self(tensor.PadOp(value, [], [], Region(block), low, high, TensorType(element(value), shape)))
+
+    def reshape(self, value: SSAValue, shape: Sequence[int]) -> SSAValue:
+        """`tensor.collapse_shape` or `tensor.expand_shape`, both (through one dimension) where neither suffices."""
+        given, wanted = dims(value), tuple(shape)
+        if given == wanted:
+            return value
+        if 0 in given:
+            return self.empty(wanted, element(value))
+        if len(wanted) < len(given) and (groups := reassociation(wanted, given)) is not None:
+            return self.collapse(value, groups, wanted)
+        if len(wanted) > len(given) and (groups := reassociation(given, wanted)) is not None:
+            return self.expand(value, groups, wanted)
+        flat = (int(np.prod(given)),)
+        return self.reshape(self.reshape(value, flat), wanted)
+
+    def collapse(self, value: SSAValue, groups: Sequence[Sequence[int]], shape: Sequence[int]) -> SSAValue:
+        return self(
+            tensor.CollapseShapeOp.create(
+                operands=[value],
+                result_types=[TensorType(element(value), shape)],
+                properties={"reassociation": attribute(groups)},
+            )
+        )
+
+    def expand(self, value: SSAValue, groups: Sequence[Sequence[int]], shape: Sequence[int]) -> SSAValue:
+        return self(tensor.ExpandShapeOp(value, [], attribute(groups), shape, TensorType(element(value), shape)))
+
+    # Scalars
+
+    def widen(self, value: SSAValue, of: Attribute, to: Attribute) -> SSAValue:
+        """An integer of level-1 type `of` in a type at least as wide; a float as it is."""
+        if value.type == to or not isa(to, IntegerType):
+            return value
+        return self(arith.ExtUIOp(value, to) if kind(of) == "unsigned" else arith.ExtSIOp(value, to))
+
+    def index(self, dimension: int) -> SSAValue:
+        """The number of the current iteration along a dimension."""
+        return self(linalg.IndexOp(dimension))
+
+    def to_index(self, value: SSAValue) -> SSAValue:
+        return self(arith.IndexCastOp(value, INDEX))
+
+    def extract(self, source: SSAValue, indices: Sequence[SSAValue]) -> SSAValue:
+        return self(tensor.ExtractOp(source, indices, element(source)))

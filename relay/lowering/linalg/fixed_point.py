@@ -1,0 +1,89 @@
+"""gemmlowp's fixed-point primitives on scalars, exact. Source: gemmlowp `fixedpoint.h`; TFLite `GetReciprocal`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import i8, i32, i64
+from xdsl.dialects.tosa import RoundingMode, RoundingModeAttr
+from xdsl.ir import SSAValue
+
+from relay.dialects import relay
+from relay.dialects.tosa import ApplyScaleOp
+from relay.errors import Unsupported
+from relay.lowering.linalg.emitter import Emitter, number
+from relay.transforms.location import place
+
+LOWEST, HIGHEST = -(1 << 31), (1 << 31) - 1
+
+MODES = {
+    "tflite": RoundingMode.DOUBLE_ROUND,
+    "tflite_single": RoundingMode.SINGLE_ROUND,
+    "upward": RoundingMode.SINGLE_ROUND,
+}
+"""Both single roundings are halves up, which is `SINGLE_ROUND`."""
+
+
+def fixed_point_multiply(e: Emitter, op: relay.FixedPointMultiplyOp, xs: Sequence[SSAValue]) -> Sequence[SSAValue]:
+    """`tosa.apply_scale` with shift 31 - exponent. A known positive exponent shifts the value left before it."""
+    if op.rounding.data not in MODES:
+        raise Unsupported(place(op), f"rounding {op.rounding} has no lowering", f"use one of {', '.join(MODES)}")
+    value, multiplier, exponent = xs
+    known = number(exponent)
+    if known is None:
+        shift = e(arith.TruncIOp(e(arith.SubiOp(e.constant(31, i32), exponent)), i8))
+    else:
+        if known > 0:
+            value = e(arith.ShLIOp(value, exponent))
+        shift = e.constant(31 - min(int(known), 0), i8)
+    mode = RoundingModeAttr(MODES[op.rounding.data])
+    return [
+        e(
+            ApplyScaleOp.create(
+                operands=[value, multiplier, shift], result_types=[i32], properties={"rounding_mode": mode}
+            )
+        )
+    ]
+
+
+def high_multiply(e: Emitter, a: SSAValue, b: SSAValue) -> SSAValue:
+    """`(a * b + 2^30) >> 31`, the square of the lowest number saturated."""
+    product = e(arith.MuliOp(e(arith.ExtSIOp(a, i64)), e(arith.ExtSIOp(b, i64))))
+    rounded = e(arith.ShRSIOp(e(arith.AddiOp(product, e.constant(1 << 30, i64))), e.constant(31, i64)))
+    one_is_not_lowest = any(number(x) not in (None, LOWEST) for x in (a, b))
+    saturated = rounded if one_is_not_lowest else e(arith.MinSIOp(rounded, e.constant(HIGHEST, i64)))
+    return e(arith.TruncIOp(saturated, i32))
+
+
+def rounding_right_shift(e: Emitter, x: SSAValue, amount: SSAValue) -> SSAValue:
+    """`x / 2^amount`, halves away from zero: `(x >> n) + ((x & mask) > (mask >> 1) + (x < 0))`."""
+    one = e.constant(1, i32)
+    mask = e(arith.SubiOp(e(arith.ShLIOp(one, amount)), one))
+    negative = e(arith.ExtUIOp(e(arith.CmpiOp(x, e.constant(0, i32), "slt")), i32))
+    threshold = e(arith.AddiOp(e(arith.ShRUIOp(mask, one)), negative))
+    up = e(arith.CmpiOp(e(arith.AndIOp(x, mask)), threshold, "sgt"))
+    return e(arith.AddiOp(e(arith.ShRSIOp(x, amount)), e(arith.ExtUIOp(up, i32))))
+
+
+def saturating_left_shift(e: Emitter, x: SSAValue, amount: int) -> SSAValue:
+    """`x * 2^amount`, saturated."""
+    threshold = (1 << (31 - amount)) - 1
+    shifted = e(arith.ShLIOp(x, e.constant(amount, i32)))
+    over = e(arith.CmpiOp(x, e.constant(threshold, i32), "sgt"))
+    under = e(arith.CmpiOp(x, e.constant(-threshold, i32), "slt"))
+    upper = e(arith.SelectOp(over, e.constant(HIGHEST, i32), shifted))
+    return e(arith.SelectOp(under, e.constant(LOWEST, i32), upper))
+
+
+def reciprocal(e: Emitter, x: SSAValue) -> Sequence[SSAValue]:
+    """(mantissa, headroom) of `relay.fixed_point_reciprocal`: three Newton-Raphson steps in Q2.29."""
+    headroom = e(math.CountLeadingZerosOp(x))
+    fraction = e(arith.AddiOp(e(arith.ShLIOp(x, headroom)), e.constant(LOWEST, i32)))
+    half = e(arith.AddiOp(e(arith.ShRUIOp(fraction, e.constant(1, i32))), e.constant(1 << 30, i32)))
+    scaled = high_multiply(e, half, e.constant(-1010580540, i32))
+    guess = e(arith.AddiOp(e.constant(1515870810, i32), scaled))
+    for _ in range(3):
+        error = e(arith.SubiOp(e.constant(1 << 29, i32), high_multiply(e, half, guess)))
+        guess = e(arith.AddiOp(guess, saturating_left_shift(e, high_multiply(e, guess, error), 2)))
+    return saturating_left_shift(e, guess, 1), headroom

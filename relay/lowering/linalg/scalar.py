@@ -1,0 +1,221 @@
+"""Elementwise ops: one row per op gives its scalar code in `arith` and `math`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import AnyFloat, IntegerType, i32
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.utils.hints import isa
+
+from relay.dialects import relay
+from relay.dialects.attributes import to_numpy
+from relay.dialects.op import tensor
+from relay.errors import Unsupported
+from relay.lowering.linalg import fixed_point
+from relay.lowering.linalg.emitter import Emitter, kind, lowest, number, signless
+from relay.transforms.location import place
+
+Scalar = Callable[[Emitter, Any, Sequence[SSAValue]], Sequence[SSAValue]]
+"""Emits the scalar code of an op for its operands' elements; one value per result."""
+
+BINARY: dict[type[Operation], dict[str, Callable[[SSAValue, SSAValue], Operation]]] = {
+    relay.AddOp: {"float": arith.AddfOp, "signed": arith.AddiOp, "unsigned": arith.AddiOp},
+    relay.SubtractOp: {"float": arith.SubfOp, "signed": arith.SubiOp, "unsigned": arith.SubiOp},
+    relay.MultiplyOp: {"float": arith.MulfOp, "signed": arith.MuliOp, "unsigned": arith.MuliOp},
+    relay.MaximumOp: {"float": arith.MaximumfOp, "signed": arith.MaxSIOp, "unsigned": arith.MaxUIOp},
+    relay.MinimumOp: {"float": arith.MinimumfOp, "signed": arith.MinSIOp, "unsigned": arith.MinUIOp},
+    relay.LeftShiftOp: {"signed": arith.ShLIOp, "unsigned": arith.ShLIOp},
+    relay.RightShiftOp: {"signed": arith.ShRSIOp, "unsigned": arith.ShRUIOp},
+}
+
+COMPARE: dict[type[Operation], dict[str, str]] = {
+    relay.EqualOp: {"float": "oeq", "signed": "eq", "unsigned": "eq"},
+    relay.GreaterOp: {"float": "ogt", "signed": "sgt", "unsigned": "ugt"},
+    relay.LessOp: {"float": "olt", "signed": "slt", "unsigned": "ult"},
+}
+
+UNARY: dict[type[Operation], Callable[[SSAValue], Operation]] = {
+    relay.SqrtOp: math.SqrtOp,
+    relay.ExpOp: math.ExpOp,
+    relay.LogOp: math.LogOp,
+    relay.TanhOp: math.TanhOp,
+    relay.RoundOp: math.RoundOp,
+    relay.FloorOp: math.FloorOp,
+    relay.CeilOp: math.CeilOp,
+}
+
+
+def divide(e: Emitter, op: relay.DivideOp, xs: Sequence[SSAValue]) -> Sequence[SSAValue]:
+    """Floats divide; integers truncate, by zero gives 0."""
+    of = kind(tensor(op.lhs).element_type)
+    return [e(arith.DivfOp(xs[0], xs[1])) if of == "float" else integer_divide(e, xs[0], xs[1], of == "signed")]
+
+
+def integer_divide(e: Emitter, a: SSAValue, b: SSAValue, signed: bool) -> SSAValue:
+    """Truncating division; guards what the hardware traps on (0, and -1 for the lowest number) unless b is known."""
+    make = arith.DivSIOp if signed else arith.DivUIOp
+    if number(b) not in (None, 0, -1):
+        return e(make(a, b))
+    zero, one = e.constant(0, a.type), e.constant(1, a.type)
+    by_zero = e(arith.CmpiOp(b, zero, "eq"))
+    if not signed:
+        return e(arith.SelectOp(by_zero, zero, e(make(a, e(arith.SelectOp(by_zero, one, b))))))
+    by_minus_one = e(arith.CmpiOp(b, e.constant(-1, a.type), "eq"))
+    trap = e(arith.OrIOp(by_zero, by_minus_one))
+    quotient = e(make(a, e(arith.SelectOp(trap, one, b))))
+    quotient = e(arith.SelectOp(by_minus_one, e(arith.SubiOp(zero, a)), quotient))
+    return e(arith.SelectOp(by_zero, zero, quotient))
+
+
+def floor_divide(e: Emitter, op: relay.FloorDivideOp, xs: Sequence[SSAValue]) -> Sequence[SSAValue]:
+    """Floats: floor of the quotient. Signed: one less than the truncated one if inexact and signs differ."""
+    a, b = xs
+    of = kind(tensor(op.lhs).element_type)
+    if of == "float":
+        return [e(math.FloorOp(e(arith.DivfOp(a, b))))]
+    quotient = integer_divide(e, a, b, of == "signed")
+    if of == "unsigned":
+        return [quotient]
+    zero = e.constant(0, a.type)
+    rest = e(arith.SubiOp(a, e(arith.MuliOp(quotient, b))))
+    inexact = e(arith.CmpiOp(rest, zero, "ne"))
+    opposite = e(arith.CmpiOp(e(arith.XOrIOp(a, b)), zero, "slt"))
+    less = e(arith.SubiOp(quotient, e.constant(1, a.type)))
+    lower = e(arith.SelectOp(e(arith.AndIOp(inexact, opposite)), less, quotient))
+    divisible = e(arith.CmpiOp(b, zero, "ne"))
+    return [e(arith.SelectOp(divisible, lower, zero))]
+
+
+def negative(e: Emitter, op: relay.NegativeOp, xs: Sequence[SSAValue]) -> Sequence[SSAValue]:
+    x = xs[0]
+    if kind(tensor(op.input).element_type) == "float":
+        return [e(arith.NegfOp(x))]
+    return [e(arith.SubiOp(e.constant(0, x.type), x))]
+
+
+def absolute(e: Emitter, op: relay.AbsOp, xs: Sequence[SSAValue]) -> Sequence[SSAValue]:
+    x = xs[0]
+    match kind(tensor(op.input).element_type):
+        case "float":
+            return [e(math.AbsFOp(x))]
+        case "unsigned":
+            return [x]
+        case "signed":
+            return [e(arith.MaxSIOp(x, e(arith.SubiOp(e.constant(0, x.type), x))))]
+
+
+def rsqrt(e: Emitter, op: relay.RsqrtOp, xs: Sequence[SSAValue]) -> Sequence[SSAValue]:
+    return [e(arith.DivfOp(e.constant(1.0, xs[0].type), e(math.SqrtOp(xs[0]))))]
+
+
+def sigmoid(e: Emitter, op: relay.SigmoidOp, xs: Sequence[SSAValue]) -> Sequence[SSAValue]:
+    one = e.constant(1.0, xs[0].type)
+    return [e(arith.DivfOp(one, e(arith.AddfOp(one, e(math.ExpOp(e(arith.NegfOp(xs[0]))))))))]
+
+
+def where(e: Emitter, op: relay.WhereOp, xs: Sequence[SSAValue]) -> Sequence[SSAValue]:
+    return [e(arith.SelectOp(*xs))]
+
+
+def clip(e: Emitter, op: relay.ClipOp, xs: Sequence[SSAValue]) -> Sequence[SSAValue]:
+    type = tensor(op.input).element_type
+    low, high = (e.constant(to_numpy(bound).item(), type) for bound in (op.a_min, op.a_max))
+    raised = e(BINARY[relay.MaximumOp][kind(type)](xs[0], low))
+    return [e(BINARY[relay.MinimumOp][kind(type)](raised, high))]
+
+
+def cast(e: Emitter, op: relay.CastOp, xs: Sequence[SSAValue]) -> Sequence[SSAValue]:
+    return [convert(e, xs[0], tensor(op.input).element_type, op.dtype)]
+
+
+def convert(e: Emitter, x: SSAValue, source: Attribute, target: Attribute) -> SSAValue:
+    """A number of one level-1 type as another: integers wrap, floats truncate, anything to `i1` is `!= 0`."""
+    to = signless(target)
+    if target == IntegerType(1) and source != target:
+        zero = e.constant(0, source)
+        return e(arith.CmpfOp(x, zero, "une") if kind(source) == "float" else arith.CmpiOp(x, zero, "ne"))
+    match kind(source), kind(target):
+        case "float", "float":
+            return resize_float(e, x, to)
+        case "float", "signed":
+            assert isa(to, IntegerType)
+            return e(arith.FPToSIOp(x, to))
+        case "float", _:
+            assert isa(to, IntegerType)
+            return e(arith.FPToUIOp(x, to))
+        case "signed", "float":
+            return e(arith.SIToFPOp(x, to))
+        case _, "float":
+            return e(arith.UIToFPOp(x, to))
+        case _:
+            assert isa(x.type, IntegerType) and isa(to, IntegerType)
+            if to.width.data < x.type.width.data:
+                return e(arith.TruncIOp(x, to))
+            return e.widen(x, source, to)
+
+
+def resize_float(e: Emitter, x: SSAValue, to: Attribute) -> SSAValue:
+    """A float of another width."""
+    if x.type == to:
+        return x
+    assert isinstance(to, AnyFloat) and isinstance(x.type, AnyFloat)
+    return e(arith.ExtFOp(x, to) if to.bitwidth > x.type.bitwidth else arith.TruncFOp(x, to))
+
+
+def lookup(e: Emitter, op: relay.LookupOp, xs: Sequence[SSAValue]) -> Sequence[SSAValue]:
+    """`table[code - lowest code]`; the table is a tensor."""
+    type = tensor(op.input).element_type
+    code = e.widen(xs[0], type, i32)
+    if base := int(lowest(type)):
+        code = e(arith.AddiOp(code, e.constant(-base, i32)))
+    return [e.extract(xs[1], [e.to_index(code)])]
+
+
+def unchanged(e: Emitter, op: Operation, xs: Sequence[SSAValue]) -> Sequence[SSAValue]:
+    return xs
+
+
+OTHERS: dict[type[Operation], Scalar] = {
+    relay.DivideOp: divide,
+    relay.FloorDivideOp: floor_divide,
+    relay.NegativeOp: negative,
+    relay.AbsOp: absolute,
+    relay.RsqrtOp: rsqrt,
+    relay.SigmoidOp: sigmoid,
+    relay.WhereOp: where,
+    relay.ClipOp: clip,
+    relay.CastOp: cast,
+    relay.LookupOp: lookup,
+    relay.BiasAddOp: lambda e, op, xs: [e(BINARY[relay.AddOp][kind(tensor(op.data).element_type)](*xs))],
+    relay.FixedPointMultiplyOp: fixed_point.fixed_point_multiply,
+    relay.HighMultiplyOp: lambda e, op, xs: [fixed_point.high_multiply(e, *xs)],
+    relay.RoundingRightShiftOp: lambda e, op, xs: [fixed_point.rounding_right_shift(e, *xs)],
+    relay.FixedPointReciprocalOp: lambda e, op, xs: fixed_point.reciprocal(e, xs[0]),
+    relay.BroadcastToOp: unchanged,
+    relay.TransposeOp: unchanged,
+}
+"""What is more than one op, or depends on more than the kind of number."""
+
+
+def is_scalar(op: Operation) -> bool:
+    """Whether the op has scalar code."""
+    return type(op) in BINARY or type(op) in COMPARE or type(op) in UNARY or type(op) in OTHERS
+
+
+def scalar(e: Emitter, op: Operation, xs: Sequence[SSAValue]) -> Sequence[SSAValue]:
+    """Emit the scalar code of an op for its operands' elements."""
+    row = type(op)
+    if (other := OTHERS.get(row)) is not None:
+        return other(e, op, xs)
+    if (unary := UNARY.get(row)) is not None:
+        return [e(unary(xs[0]))]
+    of = kind(tensor(op.operands[0]).element_type)
+    if (predicate := COMPARE.get(row)) is not None:
+        compare = arith.CmpfOp if of == "float" else arith.CmpiOp
+        return [e(compare(xs[0], xs[1], predicate[of]))]
+    if (binary := BINARY.get(row)) is not None and of in binary:
+        return [e(binary[of](xs[0], xs[1]))]
+    raise Unsupported(place(op), f"has no scalar code for {of} numbers")

@@ -1,0 +1,39 @@
+"""Float softmax along the last axis: maximum, exponentials, their sum, quotient."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects import arith, math
+from xdsl.ir import Operation, SSAValue
+
+from relay.dialects import relay
+from relay.dialects.attributes import to_numpy
+from relay.dialects.op import tensor
+from relay.lowering.linalg.emitter import Emitter, Operand, axes, identity
+from relay.lowering.linalg.reduce import combine, start
+
+
+def operands(e: Emitter, op: Operation, values: Sequence[SSAValue]) -> Sequence[Operand]:
+    """`exp(beta * (x - max))`, and its sum per row."""
+    assert isinstance(op, relay.SoftmaxOp)
+    data, type = values[0], tensor(op.data)
+    element, shape = type.element_type, type.get_shape()
+    width = len(shape)
+    whole, row = identity(width), axes(width, *range(width - 1))
+    beta = e.constant(float(to_numpy(op.beta)), element)
+
+    def along(reduction: type[Operation], value: SSAValue) -> SSAValue:
+        initial = e.filled(shape[:-1], element, start(reduction, element))
+        return e.generic([(value, whole)], [(initial, row)], 1, combine(reduction, element))[0]
+
+    def exponential(e: Emitter, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        return [e(math.ExpOp(e(arith.MulfOp(e(arith.SubfOp(args[0], args[1])), beta))))]
+
+    largest = along(relay.MaxOp, data)
+    powers = e.map([(data, whole), (largest, row)], shape, [element], exponential)[0]
+    return [(powers, whole), (along(relay.SumOp, powers), row)]
+
+
+def normalise(e: Emitter, op: relay.SoftmaxOp, xs: Sequence[SSAValue]) -> Sequence[SSAValue]:
+    return [e(arith.DivfOp(xs[0], xs[1]))]

@@ -1,0 +1,120 @@
+"""`relay-to-linalg`: level 1 to level 2."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import func
+from xdsl.dialects.builtin import DYNAMIC_INDEX, FunctionType, ModuleOp, TensorType
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.utils.hints import isa
+
+from relay.errors import Unsupported
+from relay.lowering.linalg import LOWERINGS
+from relay.lowering.linalg.elementwise import Group, emit, groups
+from relay.lowering.linalg.emitter import Emitter, signless
+from relay.passes import Pass
+from relay.transforms.location import place
+
+
+@dataclass(frozen=True)
+class RelayToLinalg(Pass):
+    """Turn `relay` ops into `linalg.generic`, `tensor` and `arith` ops, and every integer type into a signless one.
+
+    Elementwise ops of one shape that depend on each other become one `linalg.generic`. Rescaling stays whole, as
+    `tosa.apply_scale` in its body. Shapes must be static. Raises Unsupported for an op that has no lowering.
+    """
+
+    name = "relay-to-linalg"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in [f for f in op.walk() if isinstance(f, func.FuncOp)]:
+            FunctionLowering(function).run()
+
+
+class FunctionLowering:
+    """Builds a new body beside the old one, from the old one's types; values are lowered when they are first needed."""
+
+    def __init__(self, function: func.FuncOp):
+        self.function = function
+        self.values: dict[SSAValue, SSAValue] = {}
+        self.groups: dict[Operation, Group] = {}
+
+    def run(self) -> None:
+        type = self.function.function_type
+        if self.function.body.blocks:
+            if len(self.function.body.blocks) > 1:
+                raise Unsupported(f"@{self.function.sym_name.data}", "has several blocks", "lower control flow first")
+            self.lower_body(self.function.body.block)
+        self.function.properties["function_type"] = FunctionType.from_lists(
+            [signless(t) for t in type.inputs], [signless(t) for t in type.outputs]
+        )
+
+    def lower_body(self, old: Block) -> None:
+        new = Block(arg_types=[signless(arg.type) for arg in old.args])
+        for before, after in zip(old.args, new.args, strict=True):
+            after.name_hint = before.name_hint
+            after.location = before.location
+            self.values[before] = after
+        ops = list(old.ops)
+        for op in ops:
+            check(op)
+        self.groups = groups(ops)
+        self.emitter = Emitter(new, self.function.location)
+        for op in ops:
+            if type(op).name != "relay.constant":
+                self.lower(op)
+        self.function.body.add_block(new)
+        self.function.body.detach_block(old)
+        old.erase(safe_erase=False)
+
+    def value(self, old: SSAValue) -> SSAValue:
+        """The lowered value; what computes it is emitted if it is not there yet."""
+        if old not in self.values:
+            assert isinstance(old.owner, Operation)
+            self.lower(old.owner)
+        return self.values[old]
+
+    def lower(self, op: Operation) -> None:
+        """Emit the op, or the group that it is in, once."""
+        if op.results and op.results[0] in self.values:
+            return
+        if (group := self.groups.get(op)) is not None:
+            if any(result in self.values for member in group.ops for result in member.results):
+                return
+            self.values.update(emit(self.emitter.at(group.ops[-1].location), group, self.value))
+            return
+        operands = [self.value(operand) for operand in op.operands]
+        e = self.emitter.at(op.location)
+        results = self.results(e, op, operands)
+        for before, after in zip(op.results, results, strict=True):
+            if after.name_hint is None:
+                after.name_hint = before.name_hint
+            self.values[before] = after
+
+    def results(self, e: Emitter, op: Operation, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        """Emit an op that is no part of a group."""
+        if (lowering := LOWERINGS.get(type(op))) is not None:
+            return lowering(e, op, operands)
+        dialect = op.name.split(".")[0]
+        if dialect in ("relay", "qnn", "byoc") or op.regions:
+            hint = "run legalize first" if dialect == "qnn" else ""
+            raise Unsupported(place(op), "has no lowering to linalg", hint)
+        new = type(op).create(
+            operands=operands,
+            result_types=[signless(t) for t in op.result_types],
+            properties=dict(op.properties),
+            attributes=dict(op.attributes),
+        )
+        new.location = op.location
+        e.block.add_op(new)
+        return new.results
+
+
+def check(op: Operation) -> None:
+    """Raise Unsupported for a dynamic shape."""
+    for value in (*op.operands, *op.results):
+        if isa(value.type, TensorType) and DYNAMIC_INDEX in value.type.get_shape():
+            raise Unsupported(place(op), f"has the dynamic shape {value.type}", "give the inputs a static shape")
