@@ -1,0 +1,1 @@
+"""Passes that stay on their level: one pass, one file, the file named as the pass."""

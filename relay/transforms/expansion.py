@@ -1,0 +1,119 @@
+"""Building the ops that replace one op: in order, with its location, without identity steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter
+
+from relay.dialects import relay
+from relay.dialects.attributes import dtype_of, elements, ints, scalar_attr, to_numpy
+from relay.dialects.op import TensorOp, rank, shape, tensor
+
+Op = TypeVar("Op", bound=TensorOp)
+
+
+class Expansion:
+    """The ops that replace `source`: each method adds ops and returns the value; a step that would change nothing adds
+    none. `replace` puts them in place of the source."""
+
+    def __init__(self, source: Operation):
+        self.source = source
+        self.ops: list[Operation] = []
+
+    def add(
+        self, kind: type[Op], operands: Sequence[SSAValue], properties: Mapping[str, Attribute | None] | None = None
+    ) -> Op:
+        """Any op, with inferred result types."""
+        op = kind.make(operands, properties, like=self.source)
+        self.ops.append(op)
+        return op
+
+    def value(
+        self, kind: type[TensorOp], *operands: SSAValue, properties: Mapping[str, Attribute | None] | None = None
+    ) -> SSAValue:
+        """Any op's first result."""
+        return self.add(kind, operands, properties).results[0]
+
+    def constant(self, numbers: npt.ArrayLike, dtype: npt.DTypeLike) -> SSAValue:
+        """A constant, scalar or not."""
+        return self.add(relay.ConstantOp, [], {"value": elements(numbers, dtype)}).result
+
+    def constant_like(self, numbers: npt.ArrayLike, like: SSAValue) -> SSAValue:
+        """A constant of another value's element type."""
+        return self.constant(numbers, dtype_of(tensor(like).element_type))
+
+    def parameter(self, attr: Attribute, dtype: npt.DTypeLike) -> SSAValue:
+        """A scalar or per-axis attribute as a constant."""
+        return self.constant(to_numpy(attr), dtype)
+
+    def cast(self, x: SSAValue, type: Attribute) -> SSAValue:
+        """x as `type`."""
+        if tensor(x).element_type == type:
+            return x
+        return self.value(relay.CastOp, x, properties={"dtype": type})
+
+    def subtract(self, x: SSAValue, numbers: npt.ArrayLike) -> SSAValue:
+        """x - numbers."""
+        return x if not np.any(numbers) else self.value(relay.SubtractOp, x, self.constant_like(numbers, x))
+
+    def plus(self, x: SSAValue, numbers: npt.ArrayLike) -> SSAValue:
+        """x + numbers."""
+        return x if not np.any(numbers) else self.value(relay.AddOp, x, self.constant_like(numbers, x))
+
+    def times(self, x: SSAValue, numbers: npt.ArrayLike) -> SSAValue:
+        """x * numbers."""
+        return self.value(relay.MultiplyOp, x, self.constant_like(numbers, x))
+
+    def left_shift(self, x: SSAValue, numbers: npt.ArrayLike) -> SSAValue:
+        """x << numbers, wrapping."""
+        return x if not np.any(numbers) else self.value(relay.LeftShiftOp, x, self.constant_like(numbers, x))
+
+    def clip(self, x: SSAValue, low: float, high: float) -> SSAValue:
+        """min(max(x, low), high); left out where the bounds are those of x's own integer type or wider."""
+        type = tensor(x).element_type
+        if dtype_of(type).kind in "iu":
+            least, most = limits(type)
+            if low <= least and high >= most:
+                return x
+            low, high = min(max(low, least), most), min(max(high, least), most)
+        bounds = {"a_min": scalar_attr(low, type), "a_max": scalar_attr(high, type)}
+        return self.value(relay.ClipOp, x, properties=bounds)
+
+    def lookup(self, x: SSAValue, table: npt.ArrayLike, dtype: npt.DTypeLike) -> SSAValue:
+        """table[x - lowest code]."""
+        return self.value(relay.LookupOp, x, self.constant(table, dtype))
+
+    def reshape(self, x: SSAValue, dims: Sequence[int]) -> SSAValue:
+        """x under another shape."""
+        return x if shape(x) == tuple(dims) else self.value(relay.ReshapeOp, x, properties={"newshape": ints(dims)})
+
+    def columns(self, x: SSAValue, begin: int, end: int, axis: int = -1) -> SSAValue:
+        """x[..., begin:end] along an axis."""
+        dims = shape(x)
+        first, last = [0] * len(dims), list(dims)
+        first[axis], last[axis] = begin, end
+        bounds = {"begin": ints(first), "end": ints(last), "strides": ints([1] * len(dims))}
+        return self.value(relay.StridedSliceOp, x, properties=bounds)
+
+    def replace(self, rewriter: PatternRewriter, *values: SSAValue) -> None:
+        """Put the ops in place of the source, whose results become `values`."""
+        rewriter.replace(self.source, self.ops, values)
+
+
+def limits(type: Attribute) -> tuple[int, int]:
+    """The least and the largest number of an integer type."""
+    bounds = np.iinfo(dtype_of(type))
+    return int(bounds.min), int(bounds.max)
+
+
+def along(numbers: npt.ArrayLike, axis: int, x: SSAValue) -> npt.NDArray[np.generic]:
+    """A scalar, or a vector along `axis` of x, shaped so that it broadcasts against x."""
+    array = np.asarray(numbers)
+    if array.ndim == 0:
+        return array
+    return array.reshape([-1] + [1] * (rank(x) - 1 - axis % rank(x)))

@@ -1,0 +1,96 @@
+"""Where the legalization patterns are listed, and how they are applied.
+
+A dialect's patterns bring its ops to level 1. They live beside this module, or in any package that names them under
+the entry point group `relay.legalize` (entry point name: the dialect; object: a list of `Legalization` classes).
+Nothing is imported for a dialect that neither the context has loaded nor the module uses.
+"""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
+
+from relay.dialects import byoc
+from relay.errors import RelayError, Unsupported
+from relay.transforms.location import place
+
+ENTRY_POINTS = "relay.legalize"
+LEGAL = ("relay", "byoc")
+"""Dialects of level 1. Their ops may have patterns too (a target's choices), and may stay."""
+ROUNDS = 32
+"""How often all ops are offered to the patterns before the patterns are taken to chase each other."""
+
+
+@dataclass(frozen=True)
+class Legalization(RewritePattern, ABC):
+    """A pattern towards level 1; `features` are the target's, for those that choose by them."""
+
+    features: frozenset[str] = frozenset()
+
+
+Patterns = Sequence[type[Legalization]]
+
+
+REGISTRY: list[tuple[str, str]] = [("qnn", "relay.transforms.qnn_patterns:PATTERNS")]
+"""(dialect, where its patterns are), asked in this order."""
+
+
+def registered() -> list[EntryPoint]:
+    """`REGISTRY`, then the entry points of other packages in the order of their names; nothing is imported yet."""
+    ours = [EntryPoint(name, value, ENTRY_POINTS) for name, value in REGISTRY]
+    return [*ours, *sorted(entry_points(group=ENTRY_POINTS), key=lambda point: (point.name, point.value))]
+
+
+def legalize(ctx: Context, module: ModuleOp, features: str = "", dialects: Sequence[str] | None = None) -> None:
+    """Apply the patterns of the dialects (default: every registered one in use) until none applies any more.
+
+    Raises Unsupported for an op that is left over of a dialect that has patterns, and if patterns do not come to rest.
+    """
+    used = {op.name.split(".")[0] for op in own(module)} | {dialect.name for dialect in ctx.loaded_dialects}
+    asked = [point for point in registered() if point.name in used and (dialects is None or point.name in dialects)]
+    chosen = frozenset(name for name in features.split(",") if name)
+    settle(module, [pattern(chosen) for point in asked for pattern in cast(Patterns, point.load())])
+    targets = {point.name for point in asked} - set(LEGAL)
+    for op in own(module):
+        if op.name.split(".")[0] in targets:
+            raise Unsupported(place(op), "no legalization pattern takes it", "see the op's documentation")
+
+
+def settle(module: ModuleOp, patterns: Sequence[RewritePattern]) -> bool:
+    """Offer every op to the patterns, in order, until a round changes nothing. Returns whether something changed."""
+    for round in range(ROUNDS):
+        changed = False
+        for op in list(own(module)):
+            if op.parent is None:
+                continue
+            rewriter = PatternRewriter(op)
+            for pattern in patterns:
+                pattern.match_and_rewrite(op, rewriter)
+                if rewriter.has_done_action:
+                    changed = True
+                    break
+        if not changed:
+            return round > 0
+    raise RelayError("legalize", f"the patterns still changed the module after {ROUNDS} rounds", "two undo each other")
+
+
+def own(op: Operation) -> Iterator[Operation]:
+    """The ops inside, in order, without those that belong to an external compiler: the bodies of functions with an
+    attribute `compiler`, and of `byoc.region`."""
+    for region in op.regions:
+        for block in region.blocks:
+            for inner in block.ops:
+                if isinstance(inner, FuncOp) and "compiler" in inner.attributes:
+                    continue
+                yield inner
+                if not isinstance(inner, byoc.RegionOp):
+                    yield from own(inner)

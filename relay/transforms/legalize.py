@@ -1,0 +1,28 @@
+"""The pass `legalize`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+from relay.passes import Pass
+from relay.transforms.legalization import legalize
+
+
+@dataclass(frozen=True)
+class Legalize(Pass):
+    """Bring every op to level 1, where only `relay` and `byoc` ops are left.
+
+    Every dialect in use is asked for its patterns (see `relay.transforms.legalization`); `features` lists the target's
+    features, comma-separated, for patterns that choose by them. What belongs to an external compiler stays as it is.
+    Raises Unsupported, naming the op and its source, where a dialect's patterns leave one of its ops over.
+    """
+
+    name: ClassVar[str] = "legalize"
+    features: str = ""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        legalize(ctx, op, self.features)

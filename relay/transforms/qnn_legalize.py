@@ -1,0 +1,23 @@
+"""The pass `qnn-legalize`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+from relay.passes import Pass
+from relay.transforms.legalization import legalize
+
+
+@dataclass(frozen=True)
+class QnnLegalize(Pass):
+    """Expand `qnn` ops into integer `relay` ops that give equal numbers; other dialects' patterns are not asked."""
+
+    name: ClassVar[str] = "qnn-legalize"
+    features: str = ""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        legalize(ctx, op, self.features, ("qnn",))

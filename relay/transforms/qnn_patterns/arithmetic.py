@@ -1,0 +1,99 @@
+"""Sums, differences, products and means of codes, in i32."""
+
+from __future__ import annotations
+
+from math import prod
+
+from xdsl.dialects.builtin import IntegerAttr, f32, i8, i32
+from xdsl.ir import SSAValue
+from xdsl.pattern_rewriter import PatternRewriter, op_type_rewrite_pattern
+
+from relay.dialects import qnn, relay
+from relay.dialects.attributes import ints
+from relay.dialects.op import DYNAMIC, TensorOp, rank, shape, tensor
+from relay.errors import Unsupported
+from relay.transforms.expansion import Expansion
+from relay.transforms.legalization import Legalization
+from relay.transforms.location import place
+from relay.transforms.qnn_patterns.rescale import codes_to_i32, finish, rescale
+
+
+def sides(new: Expansion, op: qnn.QnnAddBase) -> tuple[SSAValue, SSAValue]:
+    """Both operands under the common scale: `rescale((x - zero point) << left_shift)`."""
+    lhs = new.left_shift(codes_to_i32(new, op.lhs, op.lhs_zero_point), op.left_shift.value.data)
+    lhs = rescale(new, lhs, op.lhs_multiplier.value.data, op.lhs_shift.value.data, op.rounding)
+    rhs = new.left_shift(codes_to_i32(new, op.rhs, op.rhs_zero_point), op.left_shift.value.data)
+    rhs = rescale(new, rhs, op.rhs_multiplier.value.data, op.rhs_shift.value.data, op.rounding)
+    return lhs, rhs
+
+
+def end(new: Expansion, op: qnn.QnnBinaryOp, x: SSAValue) -> SSAValue:
+    """`clamp(rescale(x) + output zero point)`."""
+    x = rescale(new, x, op.multiplier.value.data, op.shift.value.data, op.rounding)
+    return finish(new, x, op.output_zero_point.value.data, op.min, op.max, tensor(op.result).element_type)
+
+
+class Sum(Legalization):
+    """qnn.add, qnn.subtract %a, %b  =>  cast(clip(rescale(rescale(a' << L) +- rescale(b' << L)) + zero point))"""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: qnn.AddOp | qnn.SubtractOp, rewriter: PatternRewriter) -> None:
+        new = Expansion(op)
+        kind: type[TensorOp] = relay.AddOp if isinstance(op, qnn.AddOp) else relay.SubtractOp
+        new.replace(rewriter, end(new, op, new.value(kind, *sides(new, op))))
+
+
+class Multiply(Legalization):
+    """qnn.mul %a, %b  =>  cast(clip(rescale((%a - zero point) * (%b - zero point)) + zero point))"""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: qnn.MulOp, rewriter: PatternRewriter) -> None:
+        new = Expansion(op)
+        lhs, rhs = codes_to_i32(new, op.lhs, op.lhs_zero_point), codes_to_i32(new, op.rhs, op.rhs_zero_point)
+        new.replace(rewriter, end(new, op, new.value(relay.MultiplyOp, lhs, rhs)))
+
+
+class Mean(Legalization):
+    """qnn.mean %x  =>  cast(clip(rescale(sum(i32(%x)) - count * zero point) + zero point))"""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: qnn.MeanOp, rewriter: PatternRewriter) -> None:
+        new, axes = Expansion(op), op.axes()
+        count = prod(shape(op.input)[axis] for axis in axes)
+        if count < 0:
+            raise Unsupported(place(op), "the reduced axes have no known size", "give the model fixed shapes")
+        x = new.cast(op.input, i32)
+        if axes:
+            x = new.value(relay.SumOp, x, properties={"axis": ints(axes), "keepdims": op.keepdims})
+        x = new.subtract(x, count * op.input_zero_point.value.data)
+        x = rescale(new, x, op.multiplier.value.data, op.shift.value.data, op.rounding)
+        new.replace(
+            rewriter, finish(new, x, op.output_zero_point.value.data, None, None, tensor(op.result).element_type)
+        )
+
+
+class DynamicQuantize(Legalization):
+    """qnn.dynamic_quantize %x  =>  range = max |%x| (1 where 0); codes = cast(clip(round(%x * (127 / range)))),
+    scale = where(range == 0, 1, range / 127)"""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: qnn.DynamicQuantizeOp, rewriter: PatternRewriter) -> None:
+        new, axes = Expansion(op), range(1, rank(op.input))
+        batch = shape(op.input)[0]
+        if batch == DYNAMIC:
+            raise Unsupported(place(op), "the batch is not known", "give the model fixed shapes")
+        largest = new.value(relay.AbsOp, op.input)
+        if axes:
+            keep = {"axis": ints(axes), "keepdims": IntegerAttr.from_bool(True)}
+            largest = new.value(relay.MaxOp, largest, properties=keep)
+        one, most = new.constant(1.0, "float32"), new.constant(127.0, "float32")
+        zero = new.value(relay.EqualOp, largest, new.constant(0.0, "float32"))
+        divisor = new.value(relay.WhereOp, zero, one, largest)
+        scale = new.value(relay.WhereOp, zero, one, new.value(relay.DivideOp, largest, most))
+        codes = new.value(relay.MultiplyOp, op.input, new.value(relay.DivideOp, most, divisor))
+        codes = new.clip(new.value(relay.RoundOp, codes), -127, 127)
+        assert tensor(scale).element_type == f32
+        new.replace(rewriter, new.cast(new.cast(codes, i32), i8), new.reshape(scale, [batch]))
+
+
+PATTERNS: list[type[Legalization]] = [Sum, Multiply, Mean, DynamicQuantize]

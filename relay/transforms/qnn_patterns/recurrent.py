@@ -1,0 +1,137 @@
+"""Recurrent layers: LSTM, unrolled over time, and SVDF, one step."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, i8, i16, i32, i64
+from xdsl.ir import SSAValue
+from xdsl.pattern_rewriter import PatternRewriter, op_type_rewrite_pattern
+
+from relay.dialects import qnn, relay
+from relay.dialects.attributes import ints, to_numpy
+from relay.dialects.op import DYNAMIC, shape, tensor
+from relay.errors import Unsupported
+from relay.interpreters.qnn_recurrent import logistic_table, tanh_table
+from relay.transforms.expansion import Expansion, limits
+from relay.transforms.legalization import Legalization
+from relay.transforms.location import place
+from relay.transforms.qnn_patterns.rescale import finish, rescale
+
+TFLITE = StringAttr("tflite")
+
+
+def dense(new: Expansion, x: SSAValue, kernel: SSAValue, zero_point: IntegerAttr) -> SSAValue:
+    """i32 product with the codes of zero point."""
+    given = {"input_zero_point": zero_point if zero_point.value.data else None, "out_dtype": i32}
+    return new.value(relay.DenseOp, x, kernel, properties=given)
+
+
+def sat16(new: Expansion, x: SSAValue) -> SSAValue:
+    """x, in i32, clipped to i16's range."""
+    return new.clip(x, *limits(i16))
+
+
+def shifted_product(new: Expansion, a: SSAValue, b: SSAValue, amount: int) -> SSAValue:
+    """`RDBPOT(a * b, amount)` of i16 in i32."""
+    product = new.value(relay.MultiplyOp, new.cast(a, i32), new.cast(b, i32))
+    return new.value(relay.RoundingRightShiftOp, product, new.constant(amount, np.int32))
+
+
+class Lstm(Legalization):
+    """qnn.lstm  =>  one product W x for all steps; per step one product R h, the rescaled gates' sum, tables of
+    sigmoid and tanh on their i16 codes, and the cell's and hidden state's products"""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: qnn.LstmOp, rewriter: PatternRewriter) -> None:
+        new, major = Expansion(op), bool(op.time_major.value.data)
+        dims = shape(op.data)
+        if DYNAMIC in dims:
+            raise Unsupported(place(op), "the batch or the number of steps is not known", "give the model fixed shapes")
+        (batch, units), steps = shape(op.hidden_state), dims[0] if major else dims[1]
+        from_input = dense(new, op.data, op.input_kernel, op.input_zero_point)
+        from_input = new.value(relay.BiasAddOp, from_input, op.bias)
+        from_input = self.gates(new, from_input, to_numpy(op.input_multiplier), to_numpy(op.input_shift), units)
+        from_input = new.cast(sat16(new, from_input), i16)
+        hidden, cell, sequence = op.hidden_state, op.cell_state, list[SSAValue]()
+        step = Step(new, op, units)
+        for t in range(steps):
+            now = new.columns(from_input, t, t + 1, 0 if major else 1)
+            hidden, cell = step(new.reshape(now, [batch, shape(now)[2]]), hidden, cell)
+            sequence.append(new.reshape(hidden, [1, batch, units] if major else [batch, 1, units]))
+        axis = IntegerAttr(0 if major else 1, i64)
+        result = new.value(relay.ConcatenateOp, *sequence, properties={"axis": axis})
+        new.replace(rewriter, result, hidden, cell)
+
+    @staticmethod
+    def gates(
+        new: Expansion, x: SSAValue, multiplier: npt.NDArray[np.generic], shift: npt.NDArray[np.generic], units: int
+    ) -> SSAValue:
+        """Rescale the gates, side by side on the last axis, each with its own multiplier."""
+        return rescale(new, x, np.repeat(multiplier, units), np.repeat(shift, units), TFLITE)
+
+
+class Step:
+    """One time step; its constants are shared by all steps."""
+
+    def __init__(self, new: Expansion, op: qnn.LstmOp, units: int):
+        self.new, self.op, self.units = new, op, units
+        cell_bits = 15 + op.cell_shift.value.data
+        if not 0 <= cell_bits <= 15:
+            raise Unsupported(
+                place(op), f"cell_shift {op.cell_shift.value.data}", "the cell's scale must be 2^-15 to 1"
+            )
+        self.sigmoid = new.constant(logistic_table(), np.int16)
+        self.tanh = new.constant(tanh_table(), np.int16)
+        self.tanh_of_cell = new.constant(tanh_table(cell_bits), np.int16)
+        self.multiplier, self.shift = to_numpy(op.recurrent_multiplier), to_numpy(op.recurrent_shift)
+
+    def __call__(self, from_input: SSAValue, hidden: SSAValue, cell: SSAValue) -> tuple[SSAValue, SSAValue]:
+        """The next hidden and cell state."""
+        new, op = self.new, self.op
+        recurrent = dense(new, hidden, op.recurrent_kernel, op.hidden_zero_point)
+        recurrent = Lstm.gates(new, recurrent, self.multiplier, self.shift, self.units)
+        total = new.cast(sat16(new, new.value(relay.AddOp, new.cast(from_input, i32), recurrent)), i16)
+        count = shape(total)[1] // self.units
+        parts = [new.columns(total, i * self.units, (i + 1) * self.units) for i in range(count)]
+        tables = [self.sigmoid, self.sigmoid, self.tanh, self.sigmoid][4 - count :]
+        gates = [new.value(relay.LookupOp, part, table) for part, table in zip(parts, tables, strict=True)]
+        forget, candidate, output = gates[-3:]
+        admit = gates[0] if count == 4 else new.value(relay.SubtractOp, new.constant(32767, np.int16), forget)
+        kept = new.cast(new.cast(shifted_product(new, forget, cell, 15), i16), i32)
+        added = shifted_product(new, admit, candidate, 30 + op.cell_shift.value.data)
+        total = sat16(new, new.value(relay.AddOp, kept, new.cast(new.cast(added, i16), i32)))
+        if bound := op.cell_clip.value.data:
+            total = new.clip(total, -bound, bound)
+        cell = new.cast(total, i16)
+        squashed = new.value(relay.LookupOp, cell, self.tanh_of_cell)
+        product = new.value(relay.MultiplyOp, new.cast(output, i32), new.cast(squashed, i32))
+        product = rescale(new, product, op.hidden_multiplier.value.data, op.hidden_shift.value.data, TFLITE)
+        return finish(new, product, op.hidden_zero_point.value.data, None, None, i8), cell
+
+
+class Svdf(Legalization):
+    """qnn.svdf  =>  state = concat(state[:, 1:], 0) with cast(clip(rescale(W x))) in each filter's last slot;
+    cast(clip(rescale(sum(state * time kernel) + bias) + zero point))"""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: qnn.SvdfOp, rewriter: PatternRewriter) -> None:
+        new, ranks = Expansion(op), op.rank.value.data
+        (batch, _), (filters, memory) = shape(op.data), shape(op.time_kernel)
+        type = tensor(op.state).element_type
+        fresh = dense(new, op.data, op.feature_kernel, op.input_zero_point)
+        fresh = rescale(new, fresh, op.feature_multiplier.value.data, op.feature_shift.value.data, TFLITE)
+        fresh = new.reshape(finish(new, fresh, 0, None, None, type), [batch, filters, 1])
+        history = new.columns(new.reshape(op.state, [batch, filters, memory]), 1, memory)
+        state = new.value(relay.ConcatenateOp, history, fresh, properties={"axis": IntegerAttr(2, i64)})
+        products = new.value(relay.MultiplyOp, new.cast(state, i32), new.cast(op.time_kernel, i32))
+        products = new.reshape(products, [batch, filters // ranks, ranks * memory])
+        total = new.value(relay.SumOp, products, properties={"axis": ints([2])})
+        if op.bias is not None:
+            total = new.value(relay.BiasAddOp, total, op.bias)
+        total = rescale(new, total, op.multiplier.value.data, op.shift.value.data, TFLITE)
+        result = finish(new, total, op.output_zero_point.value.data, op.min, op.max, i8)
+        new.replace(rewriter, result, new.reshape(state, [batch, filters * memory]))
+
+
+PATTERNS: list[type[Legalization]] = [Lstm, Svdf]

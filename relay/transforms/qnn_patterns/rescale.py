@@ -1,0 +1,161 @@
+"""Changes of scale: requantize, quantize, dequantize; and `rescale` and `finish`, with which other kinds end."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from xdsl.dialects.builtin import Float32Type, Float64Type, IntegerAttr, f32, f64, i32, i64
+from xdsl.ir import Attribute, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter, op_type_rewrite_pattern
+
+from relay.dialects import qnn, relay
+from relay.dialects.attributes import to_numpy
+from relay.dialects.op import tensor
+from relay.errors import Unsupported
+from relay.transforms.expansion import Expansion, along, limits
+from relay.transforms.legalization import Legalization
+from relay.transforms.location import place
+
+TO_EVEN = 1.5 * 2.0**23
+"""Added to and subtracted from a float32 below 2^22, it leaves the nearest integer, halves to even."""
+
+
+def codes_to_i32(new: Expansion, x: SSAValue, zero_point: IntegerAttr) -> SSAValue:
+    """i32(x) - zero_point."""
+    return new.subtract(new.cast(x, i32), zero_point.value.data)
+
+
+def rescale(
+    new: Expansion, x: SSAValue, multiplier: npt.ArrayLike, shift: npt.ArrayLike, rounding: Attribute, axis: int = -1
+) -> SSAValue:
+    """`x * multiplier * 2^(shift-31)` in i32: a left shift, which wraps, where shift > 0, then the rounding product."""
+    exponent = np.asarray(shift)
+    x = new.left_shift(x, along(np.maximum(exponent, 0), axis, x))
+    factors = [new.constant(multiplier, np.int32), new.constant(np.minimum(exponent, 0), np.int32)]
+    properties = {"axis": IntegerAttr(axis, i64), "rounding": rounding}
+    return new.value(relay.FixedPointMultiplyOp, x, *factors, properties=properties)
+
+
+def rescale_i64(new: Expansion, x: SSAValue, multiplier: npt.ArrayLike, shift: npt.ArrayLike, axis: int) -> SSAValue:
+    """The same of an i64 accumulator: `(x * m16 + 2^(14-shift)) >> (15-shift)`, the multiplier rounded to 16 bits.
+
+    Source: TFLite's MultiplyByQuantizedMultiplier for int64.
+    """
+    m, amount = np.asarray(multiplier, np.int64), 15 - np.asarray(shift, np.int64)
+    narrow = np.where(m < 0x7FFF0000, (m + (1 << 15)) >> 16, 0x7FFF)
+    x = new.plus(new.times(x, along(narrow, axis, x)), along(np.left_shift(np.int64(1), amount - 1), axis, x))
+    return new.value(relay.RightShiftOp, x, new.constant(along(amount, axis, x), np.int64))
+
+
+def code_bounds(low: IntegerAttr | None, high: IntegerAttr | None, type: Attribute) -> tuple[int, int]:
+    """The bounds where given, within the type's."""
+    least, most = limits(type)
+    bottom = least if low is None else min(max(low.value.data, least), most)
+    return bottom, most if high is None else min(max(high.value.data, least), most)
+
+
+def finish(
+    new: Expansion, x: SSAValue, zero_point: int, low: IntegerAttr | None, high: IntegerAttr | None, type: Attribute
+) -> SSAValue:
+    """`type(min(max(x + zero_point, low), high))`; casts wrap, so the type's full bounds clip too."""
+    return new.cast(new.clip(new.plus(x, zero_point), *code_bounds(low, high, type)), type)
+
+
+class Requantize(Legalization):
+    """qnn.requantize %x  =>  cast(clip(rescale(i32(%x) - zero point) + zero point))
+
+    rescale: `tflite`... a fixed_point_multiply; `f64_away` round(f64(x) * real_multiplier); `f32_even` the float32
+    product, clipped, and rounded to even by adding and subtracting 1.5 * 2^23.
+    """
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: qnn.RequantizeOp, rewriter: PatternRewriter) -> None:
+        new, wide = Expansion(op), tensor(op.input).element_type == i64
+        x = new.subtract(op.input if wide else new.cast(op.input, i32), op.input_zero_point.value.data)
+        multiplier, shift, axis = to_numpy(op.multiplier), to_numpy(op.shift), op.axis.value.data
+        match op.rounding.data:
+            case "f64_away":
+                result = float64_product(new, op, x)
+            case "f32_even":
+                result = float32_product(new, op, x)
+            case rounding if wide and rounding != "tflite":
+                raise Unsupported(place(op), f"rounding {rounding} of 64-bit sums", "use tflite or f64_away")
+            case _:
+                rescaled = (
+                    rescale_i64(new, x, multiplier, shift, axis)
+                    if wide
+                    else rescale(new, x, multiplier, shift, op.rounding, axis)
+                )
+                result = finish(new, rescaled, op.output_zero_point.value.data, op.min, op.max, op.out_dtype)
+        new.replace(rewriter, result)
+
+
+def real_multiplier(op: qnn.RequantizeOp) -> npt.NDArray[np.float64]:
+    """`real_multiplier`, or the quotient of the scales."""
+    if op.real_multiplier is not None:
+        return to_numpy(op.real_multiplier).astype(np.float64)
+    return to_numpy(op.input_scale).astype(np.float64) / to_numpy(op.output_scale).astype(np.float64)
+
+
+def float64_product(new: Expansion, op: qnn.RequantizeOp, x: SSAValue) -> SSAValue:
+    """`clamp(round(f64(x) * factor) + zero point)`; i32 sums times less than 1 fit i32, others are clipped as f64."""
+    factor, axis, zero_point = real_multiplier(op), op.axis.value.data, op.output_zero_point.value.data
+    fits = tensor(x).element_type == i32 and float(factor.max()) < 0.999
+    x = new.value(relay.RoundOp, new.times(new.cast(x, f64), along(factor, axis, x)))
+    if fits:
+        return finish(new, new.cast(x, i32), zero_point, op.min, op.max, op.out_dtype)
+    low, high = code_bounds(op.min, op.max, op.out_dtype)
+    x = new.clip(x, low - zero_point, high - zero_point)
+    return new.cast(new.plus(new.cast(x, i32), zero_point), op.out_dtype)
+
+
+def float32_product(new: Expansion, op: qnn.RequantizeOp, x: SSAValue) -> SSAValue:
+    """`clamp(rint(f32(x) * f32(factor)) + zero point)`; clipping before an integer rounding changes nothing."""
+    factor, axis, zero_point = real_multiplier(op), op.axis.value.data, op.output_zero_point.value.data
+    low, high = code_bounds(op.min, op.max, op.out_dtype)
+    if max(abs(low - zero_point), abs(high - zero_point)) > 1 << 22:
+        raise Unsupported(place(op), f"rounding f32_even to {op.out_dtype}", "use 8- or 16-bit codes")
+    x = new.times(new.cast(x, f32), along(factor.astype(np.float32), axis, x))
+    x = new.clip(x, low - zero_point, high - zero_point)
+    x = new.subtract(new.plus(x, TO_EVEN), TO_EVEN)
+    return new.cast(new.plus(new.cast(x, i32), zero_point), op.out_dtype)
+
+
+class Quantize(Legalization):
+    """qnn.quantize %x  =>  cast(i32(clip(round(%x / scale))) + zero point)
+
+    The clip is before the cast, so that floats beyond the integers' range give the nearest code.
+    """
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: qnn.QuantizeOp, rewriter: PatternRewriter) -> None:
+        new, axis = Expansion(op), op.axis.value.data
+        scale, zero_point = to_numpy(op.scale).astype(np.float32), to_numpy(op.zero_point).astype(np.int64)
+        least, most = limits(op.out_dtype)
+        x = new.value(relay.DivideOp, op.input, new.constant(along(scale, axis, op.input), np.float32))
+        x = new.value(relay.RoundOp, x)
+        x = new.clip(x, least - int(zero_point.max()), most - int(zero_point.min()))
+        x = new.plus(new.cast(x, i32), along(zero_point, axis, x))
+        if zero_point.size > 1:
+            x = new.clip(x, least, most)
+        new.replace(rewriter, new.cast(x, op.out_dtype))
+
+
+class Dequantize(Legalization):
+    """qnn.dequantize %x  =>  f32(i32(%x) - zero point) * scale
+
+    For 8- and 16-bit codes the float32 product is the rounded exact one, as the float64 product of the reference is;
+    32-bit codes of one scale take the product in f64.
+    """
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: qnn.DequantizeOp, rewriter: PatternRewriter) -> None:
+        new, axis = Expansion(op), op.axis.value.data
+        scale, zero_point = to_numpy(op.scale), to_numpy(op.zero_point)
+        x = new.subtract(new.cast(op.input, i32), along(zero_point, axis, op.input))
+        exact = scale.ndim > 0 or (limits(tensor(op.input).element_type)[1] < 1 << 16 and scale.dtype == np.float32)
+        x = new.cast(x, Float32Type() if exact else Float64Type())
+        new.replace(rewriter, new.cast(new.times(x, along(scale, axis, x)), f32))
+
+
+PATTERNS: list[type[Legalization]] = [Requantize, Quantize, Dequantize]

@@ -1,0 +1,71 @@
+"""Functions of one code: tables of all codes, made by the op's own interpreter."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import Attribute
+from xdsl.pattern_rewriter import PatternRewriter, op_type_rewrite_pattern
+
+from relay.dialects import qnn, relay
+from relay.dialects.attributes import dtype_of, elements, to_numpy
+from relay.dialects.op import TensorOp, tensor
+from relay.interpreters import evaluate
+from relay.transforms.expansion import Expansion, limits
+from relay.transforms.legalization import Legalization
+
+
+def every_code(type: Attribute) -> npt.NDArray[np.generic]:
+    """The codes of a type, lowest first."""
+    least, most = limits(type)
+    return np.arange(least, most + 1).astype(dtype_of(type))
+
+
+class Unary(Legalization):
+    """qnn.sigmoid, qnn.tanh %x  =>  relay.lookup %x, table"""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: qnn.SigmoidOp | qnn.TanhOp, rewriter: PatternRewriter) -> None:
+        new = Expansion(op)
+        type = tensor(op.input).element_type
+        (table,) = evaluate(op, [every_code(type)])
+        new.replace(rewriter, new.lookup(op.input, table, table.dtype))
+
+
+class Concatenate(Legalization):
+    """qnn.concatenate %a, %b  =>  relay.concatenate; operands of other parameters than the result's by table"""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: qnn.ConcatenateOp, rewriter: PatternRewriter) -> None:
+        new, inputs = Expansion(op), list(op.inputs)
+        scales, zero_points = to_numpy(op.input_scales).astype(np.float32), to_numpy(op.input_zero_points)
+        own = (np.float32(op.output_scale.value.data), op.output_zero_point.value.data)
+        tables: dict[tuple[float, int], npt.NDArray[np.generic]] = {}
+        for i, (scale, zero_point) in enumerate(zip(scales, zero_points, strict=True)):
+            if (scale, zero_point) == own:
+                continue
+            key = (float(scale), int(zero_point))
+            if key not in tables:
+                tables[key] = rescaling_table(op, *key)
+            inputs[i] = new.lookup(inputs[i], tables[key], tables[key].dtype)
+        new.replace(rewriter, new.value(relay.ConcatenateOp, *inputs, properties={"axis": op.axis}))
+
+
+def rescaling_table(op: qnn.ConcatenateOp, scale: float, zero_point: int) -> npt.NDArray[np.generic]:
+    """What the op makes of every code of an input with these parameters: of a concatenation of just that."""
+    codes = every_code(tensor(op.result).element_type)
+    properties: dict[str, Attribute] = {
+        "axis": IntegerAttr(0, 64),
+        "input_scales": elements([scale], np.float32),
+        "input_zero_points": elements([zero_point], np.int32),
+        "output_scale": op.output_scale,
+        "output_zero_point": op.output_zero_point,
+    }
+    source = relay.ConstantOp.make([], {"value": elements(codes)})
+    single: TensorOp = qnn.ConcatenateOp.make([source], properties)
+    (table,) = evaluate(single, [codes])
+    return table
+
+
+PATTERNS: list[type[Legalization]] = [Unary, Concatenate]
