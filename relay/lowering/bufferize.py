@@ -1,0 +1,340 @@
+"""`bufferize`: tensors to memrefs, by destination passing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import arith, bufferization, func, linalg, memref, tensor
+from xdsl.dialects.builtin import (
+    FunctionType,
+    MemRefType,
+    ModuleOp,
+    TensorType,
+    UnitAttr,
+)
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
+
+from relay.dialects.attributes import int_values, ints
+from relay.errors import Unsupported
+from relay.lowering.builder import contiguous
+from relay.passes import Pass
+
+
+@dataclass(frozen=True)
+class Bufferize(Pass):
+    """Turn tensors into memrefs. Results of functions become arguments that the caller passes, so that nothing is
+    allocated inside a kernel but its own scratch; constants inside kernels become arguments too.
+
+    Takes what `relay-to-linalg` makes: static shapes, `tensor.*`, `linalg.generic`, `linalg.fill`, `func.call`.
+    """
+
+    name = "bufferize"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        functions = {f.sym_name.data: f for f in op.body.block.ops if isinstance(f, func.FuncOp)}
+        calls: dict[str, list[func.CallOp]] = {name: [] for name in functions}
+        for call in op.walk():
+            if isinstance(call, func.CallOp) and call.callee.string_value() in calls:
+                calls[call.callee.string_value()].append(call)
+        for name, function in functions.items():
+            if function.sym_visibility is not None and calls[name]:
+                calls[name] = hoist_constants(function, calls[name])
+        for function in functions.values():
+            if function.body.blocks:
+                FunctionBufferizer(function).run()
+
+
+def hoist_constants(function: func.FuncOp, calls: Sequence[func.CallOp]) -> list[func.CallOp]:
+    """Make the tensor constants of a kernel arguments, given by every caller. Returns the new calls."""
+    block = function.body.block
+    constants = [
+        op for op in function.walk() if isinstance(op, arith.ConstantOp) and isinstance(op.result.type, TensorType)
+    ]
+    if not constants:
+        return list(calls)
+    for constant in constants:
+        argument = block.insert_arg(constant.result.type, len(block.args))
+        constant.result.replace_all_uses_with(argument)
+        constant.detach()
+    inputs = [a.type for a in block.args]
+    function.properties["function_type"] = FunctionType.from_lists(inputs, list(function.function_type.outputs))
+    function.properties.pop("arg_attrs", None)
+    renewed: list[func.CallOp] = []
+    for call in calls:
+        parent = call.parent
+        assert parent is not None
+        copies = [constant.clone() for constant in constants]
+        parent.insert_ops_before(copies, call)
+        new = func.CallOp(call.callee, [*call.operands, *(c.result for c in copies)], call.result_types)
+        new.location = call.location
+        parent.insert_op_before(new, call)
+        for old, result in zip(call.results, new.results, strict=True):
+            old.replace_all_uses_with(result)
+        call.detach()
+        call.erase()
+        renewed.append(new)
+    for constant in constants:
+        constant.erase()
+    return renewed
+
+
+def buffer_type(type: Attribute) -> Attribute:
+    """`tensor<4xf32>` as `memref<4xf32>`; anything else as it is."""
+    return MemRefType(type.element_type, type.get_shape()) if isinstance(type, TensorType) else type
+
+
+class FunctionBufferizer:
+    """Rewrites one function. `buffers` maps tensors to memrefs, `destination` those that must lie in a given one."""
+
+    def __init__(self, function: func.FuncOp):
+        self.function = function
+        self.block = function.body.block
+        self.buffers: dict[SSAValue, SSAValue] = {}
+        self.destination: dict[SSAValue, SSAValue] = {}
+        self.at: Operation = function
+
+    def run(self) -> None:
+        function, block = self.function, self.block
+        end = block.last_op
+        if not isinstance(end, func.ReturnOp):
+            raise Unsupported(f"function {function.sym_name.data}", "has no func.return")
+        first = block.first_op
+        assert first is not None
+        self.at = first
+        tensors = [a for a in block.args if isinstance(a.type, TensorType)]
+        for argument in tensors:
+            new = block.insert_arg(buffer_type(argument.type), argument.index)
+            new.name_hint, new.location = argument.name_hint, argument.location
+            self.buffers[argument] = new
+        outputs = [block.insert_arg(buffer_type(v.type), len(block.args)) for v in end.arguments]
+        for value, output in zip(end.arguments, outputs, strict=True):
+            self.assign(value, output)
+        for op in list(block.ops):
+            self.at = op
+            self.convert(op)
+        self.at = end
+        for value, output in zip(end.arguments, outputs, strict=True):
+            if self.destination.get(value) is not output:
+                self.copy(self.buffers[value], output)
+        block.insert_op_before(func.ReturnOp(), end)
+        end.detach()
+        end.erase()
+        for op in reversed(list(block.ops)):
+            if any(isinstance(r.type, TensorType) for r in op.results) and not isinstance(op, arith.ConstantOp):
+                op.detach()
+                op.erase(safe_erase=False)
+        for argument in tensors:
+            block.erase_arg(argument)
+        function.properties["function_type"] = FunctionType.from_lists([a.type for a in block.args], [])
+        function.properties.pop("arg_attrs", None)
+        function.properties.pop("res_attrs", None)
+
+    def insert(self, op: Operation) -> SSAValue | None:
+        op.location = self.at.location
+        self.block.insert_op_before(op, self.at)
+        return op.results[0] if op.results else None
+
+    def value(self, op: Operation) -> SSAValue:
+        result = self.insert(op)
+        assert result is not None
+        return result
+
+    # Where results lie
+
+    def assign(self, value: SSAValue, buffer: SSAValue) -> None:
+        """Let the tensor be computed in this buffer, if an operation of ours computes it."""
+        op = value.owner
+        if isinstance(op, Block) or value in self.destination:
+            return
+        match op:
+            case tensor.CollapseShapeOp() | tensor.ExpandShapeOp():
+                self.assign(op.src, self.value(reshaped(buffer, buffer_type(op.src.type), op.reassociation)))
+                if op.src in self.destination:
+                    self.destination[value] = buffer
+            case tensor.InsertSliceOp():
+                self.destination[value] = buffer
+                if has_one_use(op.dest):
+                    self.assign(op.dest, buffer)
+            case tensor.EmptyOp() | linalg.GenericOp() | linalg.FillOp() | tensor.PadOp() | func.CallOp():
+                self.destination[value] = buffer
+            case _:
+                pass
+
+    def fresh(self, value: SSAValue) -> SSAValue:
+        """The buffer a tensor must lie in, or a new one."""
+        if (known := self.destination.get(value)) is not None:
+            return known
+        type = value.type
+        assert isinstance(type, TensorType)
+        return self.value(memref.AllocOp.get(type.element_type, 64, type.get_shape()))
+
+    def copy(self, source: SSAValue, target: SSAValue) -> None:
+        self.insert(memref.CopyOp(source, target))
+
+    def dense(self, value: SSAValue) -> SSAValue:
+        """The tensor's buffer, copied if it is a strided view."""
+        buffer = self.buffers[value]
+        if contiguous(buffer.type):
+            return buffer
+        type = value.type
+        assert isinstance(type, TensorType)
+        new = self.value(memref.AllocOp.get(type.element_type, 64, type.get_shape()))
+        self.copy(buffer, new)
+        return new
+
+    # Operations
+
+    def convert(self, op: Operation) -> None:
+        match op:
+            case arith.ConstantOp() if isinstance(op.result.type, TensorType):
+                new = bufferization.ToBufferOp.create(
+                    operands=[op.result],
+                    result_types=[buffer_type(op.result.type)],
+                    properties={"read_only": UnitAttr()},
+                )
+                new.location = op.location
+                self.block.insert_op_after(new, op)
+                self.buffers[op.result] = new.results[0]
+            case tensor.EmptyOp():
+                pass
+            case linalg.FillOp():
+                self.convert_fill(op)
+            case linalg.GenericOp():
+                self.convert_generic(op)
+            case tensor.PadOp():
+                self.convert_pad(op)
+            case tensor.CollapseShapeOp() | tensor.ExpandShapeOp():
+                if op.result in self.destination:
+                    self.buffers[op.result] = self.destination[op.result]
+                else:
+                    type = buffer_type(op.result.type)
+                    self.buffers[op.result] = self.value(reshaped(self.dense(op.src), type, op.reassociation))
+            case tensor.ExtractSliceOp():
+                self.buffers[op.result] = self.view(self.buffers[op.source], op)
+            case tensor.InsertSliceOp():
+                self.convert_insert(op)
+            case func.CallOp():
+                self.convert_call(op)
+            case _:
+                if any(isinstance(v.type, TensorType) for v in (*op.operands, *op.results)) and not isinstance(
+                    op, func.ReturnOp
+                ):
+                    raise Unsupported(f"bufferize: {op.name}", "is no operation that relay-to-linalg makes")
+
+    def convert_fill(self, op: linalg.FillOp) -> None:
+        """A fill that only starts reductions is done by them, each in its own buffer."""
+        result = op.results[0]
+        users = [use.operation for use in result.uses]
+        if result in self.destination or not all(
+            isinstance(u, linalg.GenericOp) and result in tuple(u.outputs) for u in users
+        ):
+            buffer = self.fresh(result)
+            self.insert(linalg.FillOp([op.inputs[0]], [buffer], []))
+            self.buffers[result] = buffer
+
+    def init(self, value: SSAValue, result: SSAValue) -> SSAValue:
+        """A buffer for a generic's result that starts with the init tensor's contents."""
+        owner = value.owner
+        if isinstance(owner, tensor.EmptyOp):
+            return self.fresh(result)
+        if isinstance(owner, linalg.FillOp) and value not in self.buffers:
+            buffer = self.fresh(result)
+            self.insert(linalg.FillOp([owner.inputs[0]], [buffer], []))
+            return buffer
+        if has_one_use(value) and not isinstance(value, BlockArgument) and result not in self.destination:
+            return self.buffers[value]
+        buffer = self.fresh(result)
+        self.copy(self.buffers[value], buffer)
+        return buffer
+
+    def convert_generic(self, op: linalg.GenericOp) -> None:
+        outputs = [self.init(v, r) for v, r in zip(op.outputs, op.results, strict=True)]
+        inputs = [self.input(v) for v in op.inputs]
+        body = op.body
+        for inner in list(body.block.ops):
+            if isinstance(inner, tensor.ExtractOp):
+                load = memref.LoadOp.get(self.buffers[inner.tensor], list(inner.indices))
+                load.location = inner.location
+                body.block.insert_op_before(load, inner)
+                inner.result.replace_all_uses_with(load.res)
+                inner.detach()
+                inner.erase()
+        region = Region()
+        body.move_blocks(region)
+        self.insert(linalg.GenericOp(inputs, outputs, region, op.indexing_maps, op.iterator_types))
+        op.add_region(Region(Block())) if not op.regions else None
+        for result, buffer in zip(op.results, outputs, strict=True):
+            self.buffers[result] = buffer
+
+    def input(self, value: SSAValue) -> SSAValue:
+        """The buffer of a generic's input; one that only gives a shape may be empty."""
+        if value in self.buffers or not isinstance(value.type, TensorType):
+            return self.buffers.get(value, value)
+        self.buffers[value] = self.fresh(value)
+        return self.buffers[value]
+
+    def convert_pad(self, op: tensor.PadOp) -> None:
+        end = op.region.block.last_op
+        assert isinstance(end, tensor.YieldOp)
+        buffer = self.fresh(op.result)
+        self.insert(linalg.FillOp([end.operands[0]], [buffer], []))
+        source = self.buffers[op.source]
+        type = op.source.type
+        assert isinstance(type, TensorType)
+        sizes = type.get_shape()
+        ones = [1] * len(sizes)
+        inner = self.value(subview(buffer, int_values(op.static_low), sizes, ones))
+        self.copy(source, inner)
+        self.buffers[op.result] = buffer
+
+    def convert_insert(self, op: tensor.InsertSliceOp) -> None:
+        if isinstance(op.dest.owner, tensor.EmptyOp):
+            buffer = self.fresh(op.result)
+        elif has_one_use(op.dest) and not isinstance(op.dest, BlockArgument):
+            buffer = self.buffers[op.dest]
+        else:
+            buffer = self.fresh(op.result)
+            self.copy(self.buffers[op.dest], buffer)
+        self.copy(self.buffers[op.source], self.view(buffer, op))
+        self.buffers[op.result] = buffer
+
+    def view(self, buffer: SSAValue, op: tensor.ExtractSliceOp | tensor.InsertSliceOp) -> SSAValue:
+        if op.offsets or op.sizes or op.strides:
+            raise Unsupported(f"bufferize: {op.name}", "has offsets, sizes or strides that are not constant")
+        numbers = [int_values(a) for a in (op.static_offsets, op.static_sizes, op.static_strides)]
+        return self.value(subview(buffer, *numbers))
+
+    def convert_call(self, op: func.CallOp) -> None:
+        inputs = [self.dense(v) if isinstance(v.type, TensorType) else v for v in op.arguments]
+        outputs = [self.fresh(r) for r in op.results]
+        self.insert(func.CallOp(op.callee, [*inputs, *outputs], []))
+        for result, buffer in zip(op.results, outputs, strict=True):
+            self.buffers[result] = buffer
+
+
+def has_one_use(value: SSAValue) -> bool:
+    return value.has_one_use()
+
+
+def subview(buffer: SSAValue, offsets: Sequence[int], sizes: Sequence[int], strides: Sequence[int]) -> Operation:
+    """A static view of a part."""
+    type = buffer.type
+    assert isinstance(type, MemRefType)
+    result = memref.SubviewOp.infer_result_type(type, offsets, sizes, strides)
+    return memref.SubviewOp.get(buffer, offsets, sizes, strides, result)
+
+
+def reshaped(buffer: SSAValue, type: Attribute, reassociation: Attribute) -> Operation:
+    """The buffer as a memref type with more or fewer dimensions."""
+    assert isinstance(type, MemRefType) and isinstance(buffer.type, MemRefType)
+    properties: dict[str, Attribute] = {"reassociation": reassociation}
+    if type.get_num_dims() < buffer.type.get_num_dims():
+        return memref.CollapseShapeOp.create(operands=[buffer], result_types=[type], properties=properties)
+
+
+    properties["static_output_shape"] = ints(type.get_shape())
+    return memref.ExpandShapeOp.create(operands=[buffer], result_types=[type], properties=properties)
+
+

@@ -1,0 +1,192 @@
+"""A small builder for loop nests: indices fold while they are numbers, loops nest as Python blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from xdsl.dialects import arith, memref, scf, vector
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    ArrayAttr,
+    IndexType,
+    IntegerAttr,
+    MemRefType,
+    NoneAttr,
+    VectorType,
+    i64,
+)
+from xdsl.ir import Attribute, Block, Operation, OperationInvT, SSAValue
+from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineDimExpr, AffineExpr
+
+from relay.dialects.attributes import ints, scalar_attr
+
+INDEX = IndexType()
+
+Index = SSAValue | int
+"""A loop index or an offset: a number until it depends on a loop."""
+
+
+class LoopBuilder:
+    """Appends operations to a block; `loop` opens a block inside. Constants stand at the start of the function."""
+
+    def __init__(self, entry: Block, location_of: Operation | None = None):
+        self.entry = entry
+        self.block = entry
+        self.location = None if location_of is None else location_of.location
+        self._constants: dict[tuple[Attribute, Attribute], SSAValue] = {}
+        self._anchor: Operation | None = None
+
+    def add(self, op: OperationInvT) -> OperationInvT:
+        """Append an operation."""
+        if self.location is not None:
+            op.location = self.location
+        self.block.add_op(op)
+        return op
+
+    def constant(self, value: float | int, type: Attribute) -> SSAValue:
+        """An `arith.constant` at the start of the function; equal ones are one."""
+        return self.constant_attr(scalar_attr(value, type), type)
+
+    def constant_attr(self, attr: Attribute, type: Attribute) -> SSAValue:
+        """An `arith.constant` of any attribute at the start of the function."""
+        if (known := self._constants.get((attr, type))) is not None:
+            return known
+        op = arith.ConstantOp.create(result_types=[type], properties={"value": attr})
+        if self._anchor is None:
+            first = self.entry.first_op
+            if first is None:
+                self.entry.add_op(op)
+            else:
+                self.entry.insert_op_before(op, first)
+        else:
+            self.entry.insert_op_after(op, self._anchor)
+        self._anchor = op
+        self._constants[(attr, type)] = op.result
+        return op.result
+
+    # Index arithmetic
+
+    def index(self, value: Index) -> SSAValue:
+        """The index as a value."""
+        return self.constant(value, INDEX) if isinstance(value, int) else value
+
+    def plus(self, a: Index, b: Index) -> Index:
+        if isinstance(a, int) and isinstance(b, int):
+            return a + b
+        if a == 0:
+            return b
+        if b == 0:
+            return a
+        return self.add(arith.AddiOp(self.index(a), self.index(b))).result
+
+    def times(self, a: Index, b: Index) -> Index:
+        if isinstance(a, int) and isinstance(b, int):
+            return a * b
+        for x, y in ((a, b), (b, a)):
+            if x == 0:
+                return 0
+            if x == 1:
+                return y
+        return self.add(arith.MuliOp(self.index(a), self.index(b))).result
+
+    def apply(self, expression: AffineExpr, dims: Sequence[Index]) -> Index:
+        """The value of an affine expression (sums and products) for these dimensions."""
+        match expression:
+            case AffineConstantExpr():
+                return expression.value
+            case AffineDimExpr():
+                return dims[expression.position]
+            case AffineBinaryOpExpr(kind=AffineBinaryOpKind.Add):
+                return self.plus(self.apply(expression.lhs, dims), self.apply(expression.rhs, dims))
+            case AffineBinaryOpExpr(kind=AffineBinaryOpKind.Mul):
+                return self.times(self.apply(expression.lhs, dims), self.apply(expression.rhs, dims))
+            case _:
+                raise ValueError(f"affine expression {expression} is no sum of products")
+
+    # Loops
+
+    @contextmanager
+    def loop(
+        self, start: int, stop: int, step: int = 1, carried: Sequence[SSAValue] = ()
+    ) -> Iterator[tuple[Index, Loop]]:
+        """A loop; its body is the `with` block. A single turn makes no loop. See `Loop` for carried values."""
+        if start + step >= stop:
+            state = Loop(list(carried))
+            yield start, state
+            state.results = state.next
+            return
+        body = Block(arg_types=[INDEX, *(value.type for value in carried)])
+        bounds = [self.constant(n, INDEX) for n in (start, stop, step)]
+        outer, self.block = self.block, body
+        state = Loop(list(body.args[1:]))
+        yield body.args[0], state
+        self.add(scf.YieldOp(*state.next))
+        self.block = outer
+        state.results = list(self.add(scf.ForOp(*bounds, carried, body)).results)
+
+    # Memory
+
+    def flatten(self, buffer: SSAValue) -> SSAValue:
+        """The buffer as one dimension."""
+        type = buffer.type
+        assert isinstance(type, MemRefType)
+        dims = type.get_shape()
+        if len(dims) == 1:
+            return buffer
+        size = 1
+        for d in dims:
+            size *= d
+        result = MemRefType(type.element_type, [size])
+        if not dims:
+            return self.add(
+                memref.ExpandShapeOp.create(
+                    operands=[buffer],
+                    result_types=[MemRefType(type.element_type, [1])],
+                    properties={"reassociation": ArrayAttr([]), "static_output_shape": ints([1])},
+                )
+            ).results[0]
+        groups = ArrayAttr([ArrayAttr([IntegerAttr(i, i64) for i in range(len(dims))])])
+        return self.add(
+            memref.CollapseShapeOp.create(
+                operands=[buffer], result_types=[result], properties={"reassociation": groups}
+            )
+        ).results[0]
+
+    def load(self, buffer: SSAValue, indices: Sequence[Index]) -> SSAValue:
+        return self.add(memref.LoadOp.get(buffer, [self.index(i) for i in indices])).res
+
+    def store(self, value: SSAValue, buffer: SSAValue, indices: Sequence[Index]) -> None:
+        self.add(memref.StoreOp.get(value, buffer, [self.index(i) for i in indices]))
+
+    def vector_load(self, buffer: SSAValue, indices: Sequence[Index], lanes: int) -> SSAValue:
+        assert isinstance(buffer.type, MemRefType)
+        type = VectorType(buffer.type.element_type, [lanes])
+        return self.add(vector.LoadOp(buffer, [self.index(i) for i in indices], type)).result
+
+    def vector_store(self, value: SSAValue, buffer: SSAValue, indices: Sequence[Index]) -> None:
+        self.add(vector.StoreOp(value, buffer, [self.index(i) for i in indices]))
+
+    def broadcast(self, value: SSAValue, lanes: int) -> SSAValue:
+        """A scalar, or a vector of one, in every lane."""
+        element = value.type.element_type if isinstance(value.type, VectorType) else value.type
+        return self.add(vector.BroadcastOp(value, VectorType(element, [lanes]))).vector
+
+    def bitcast(self, value: SSAValue, element: Attribute, lanes: int) -> SSAValue:
+        return self.add(vector.BitcastOp(value, VectorType(element, [lanes]))).result
+
+
+class Loop:
+    """The values a loop carries: `args` at the start of a turn, `next` (set by the body) at its end, `results` after."""
+
+    def __init__(self, args: list[SSAValue]):
+        self.args = args
+        self.next: list[SSAValue] = list(args)
+        self.results: list[SSAValue] = list(args)
+
+
+def contiguous(type: Attribute) -> bool:
+    """Whether a memref type is static, row-major and without offset."""
+    return (
+        isinstance(type, MemRefType) and isinstance(type.layout, NoneAttr) and DYNAMIC_INDEX not in type.get_shape()
+    )

@@ -1,0 +1,47 @@
+"""LLVM: text to optimised object code, by llvmlite."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+
+import llvmlite.binding as llvm
+
+from relay.errors import Unsupported
+from relay.lowering.targets import CpuTarget
+
+_LOCK = threading.Lock()
+_READY: list[bool] = []
+
+
+@dataclass(frozen=True)
+class NativeCode:
+    """One module compiled: relocatable object code, and the optimised text it came from."""
+
+    code: bytes
+    ir: str
+    assembly: str
+
+
+def compile_text(text: str, target: CpuTarget, level: int = 3) -> NativeCode:
+    """Optimise and compile LLVM IR text. The text is our own; what LLVM refuses is a bug reported as Unsupported."""
+    with _LOCK:
+        if not _READY:
+            llvm.initialize_native_target()
+            llvm.initialize_native_asmprinter()
+            _READY.append(True)
+    try:
+        module = llvm.parse_assembly(text)
+        module.verify()
+    except RuntimeError as error:
+        raise Unsupported("llvm", f"refused the generated code: {str(error).strip().splitlines()[0]}") from None
+    machine = llvm.Target.from_triple(target.triple).create_target_machine(
+        cpu=target.cpu, features=target.feature_string, opt=level, reloc="pic", codemodel="default"
+    )
+    module.triple = target.triple
+    module.data_layout = str(machine.target_data)
+    options = llvm.PipelineTuningOptions(speed_level=level)
+    options.loop_vectorization = options.slp_vectorization = True
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+    return NativeCode(machine.emit_object(module), str(module), machine.emit_assembly(module))

@@ -1,0 +1,248 @@
+"""`schedule`: `linalg` on memrefs becomes loops; convolutions and products get micro-kernels and packed weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects import arith, bufferization, func, linalg, memref
+from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr, UnitAttr, i8
+from xdsl.ir import BlockArgument, Operation, SSAValue
+
+from relay.dialects.attributes import Array, elements, to_numpy
+from relay.lowering.bufferize import buffer_type
+from relay.lowering.builder import LoopBuilder
+from relay.lowering.scheduling import depthwise, loops, matmul
+from relay.lowering.scheduling.contraction import Convolution, recognise
+from relay.lowering.scheduling.epilogue import Epilogue
+from relay.passes import Pass
+
+
+@dataclass(frozen=True)
+class Schedule(Pass):
+    """Turn `linalg.fill`, `linalg.generic` and `memref.copy` into `scf` loops over `vector`, `arith` and `memref`.
+
+    A convolution, depthwise convolution or matrix product whose weights every caller gives as constants becomes a
+    register-tiled micro-kernel with the elementwise operation that follows it as epilogue; its weights are packed
+    now. `features`: the target's features, as LLVM names them, separated by commas (`avx512f,avx512vnni`).
+    """
+
+    name = "schedule"
+    features: str = ""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        features = frozenset(f.strip().lstrip("+") for f in self.features.split(",") if f.strip())
+        calls: dict[str, list[func.CallOp]] = {}
+        for call in op.walk():
+            if isinstance(call, func.CallOp):
+                calls.setdefault(call.callee.string_value(), []).append(call)
+        for function in list(op.body.block.ops):
+            if isinstance(function, func.FuncOp) and function.body.blocks:
+                FunctionScheduler(function, calls.get(function.sym_name.data, []), features).run()
+
+
+@dataclass(frozen=True)
+class Contraction:
+    """A contraction whose weights are constants, and the elementwise operation after it."""
+
+    conv: Convolution
+    kernel: BlockArgument
+    epilogue: linalg.GenericOp | None
+
+
+class FunctionScheduler:
+    """Rewrites one function's body."""
+
+    def __init__(self, function: func.FuncOp, calls: Sequence[func.CallOp], features: frozenset[str]):
+        self.function = function
+        self.calls = list(calls)
+        self.features = features
+        self.old = function.body.block
+        self.done: set[Operation] = set()
+        self.retired: list[BlockArgument] = []
+        self.pending: dict[Operation, Contraction] = {}
+
+    def run(self) -> None:
+        ops = list(self.old.ops)
+        if not any(isinstance(op, linalg.GenericOp | linalg.FillOp | memref.CopyOp) for op in ops):
+            return
+        for op in ops:
+            op.detach()
+        self.builder = LoopBuilder(self.old)
+        for op in ops:
+            if op not in self.done:
+                self.builder.location = op.location
+                self.emit(op)
+        for op in self.done:
+            op.erase(safe_erase=False)
+        for op in reversed(list(self.old.ops)):
+            if isinstance(op, memref.AllocOp | memref.CollapseShapeOp | memref.ExpandShapeOp | memref.SubviewOp):
+                if not any(op.results[0].uses):
+                    op.detach()
+                    op.erase()
+        for argument in self.retired:
+            self.old.erase_arg(argument)
+        self.function.properties["function_type"] = FunctionType.from_lists([a.type for a in self.old.args], [])
+
+    def emit(self, op: Operation) -> None:
+        if (contraction := self.pending.pop(op, None)) is not None:
+            self.contract(contraction)
+            self.done.add(op)
+            return
+        match op:
+            case linalg.FillOp() if self.defer(op):
+                pass
+            case linalg.FillOp():
+                loops.emit_fill(self.builder, op)
+            case memref.CopyOp():
+                loops.emit_copy(self.builder, op)
+            case linalg.GenericOp():
+                loops.emit_generic(self.builder, op)
+            case _:
+                self.old.add_op(op)
+                return
+        self.done.add(op)
+
+    # Contractions
+
+    def started(self, fill: linalg.FillOp) -> tuple[linalg.GenericOp, Convolution] | None:
+        """The contraction that accumulates into what the fill set to zero."""
+        target = fill.outputs[0]
+        constant = fill.inputs[0].owner
+        if not isinstance(constant, arith.ConstantOp) or float(to_numpy(constant.value)) != 0.0:
+            return None
+        for use in target.uses:
+            user = use.operation
+            if isinstance(user, linalg.GenericOp) and target in tuple(user.outputs):
+                conv = recognise(user)
+                if conv is not None:
+                    return user, conv
+        return None
+
+    def defer(self, fill: linalg.FillOp) -> bool:
+        """Whether the fill starts a contraction that gets a micro-kernel, emitted where its epilogue stands."""
+        found = self.started(fill)
+        if found is None or not self.calls:
+            return False
+        op, conv = found
+        kernel = argument_of(conv.kernel.value)
+        if kernel is None or any(constant_of(call.arguments[kernel.index]) is None for call in self.calls):
+            return False
+        epilogue = self.epilogue_of(fill, op, conv.out)
+        self.pending[op if epilogue is None else epilogue] = Contraction(conv, kernel, epilogue)
+        self.done.add(op)
+        return True
+
+    def contract(self, contraction: Contraction) -> None:
+        """Emit a contraction with its epilogue."""
+        conv, kernel = contraction.conv, contraction.kernel
+        plan = matmul.plan(conv, self.features)
+        shape = loops.shape_of(conv.kernel.value)
+        weights = [constant for call in self.calls if (constant := constant_of(call.arguments[kernel.index]))]
+        packed: list[matmul.Packed] = []
+        for weight in weights:
+            array = to_numpy(weight.value)
+            array = (array.view(np.uint8) if conv.kernel.unsigned else array).reshape(shape)
+            if conv.depthwise:
+                packed.append(depthwise.pack_depthwise(conv, array))
+            else:
+                packed.append(matmul.pack_constants(conv, plan, array))
+        constants = self.replace_argument(kernel, conv.kernel.value, weights, packed)
+        data = conv.data.value
+        if not conv.depthwise and plan.dot and matmul.slack(conv, plan):
+            data = self.with_slack(data)
+        epilogue = Epilogue(self.builder, conv.out, contraction.epilogue, conv.outputs)
+        if conv.depthwise:
+            depthwise.DepthwiseEmitter(self.builder, conv, data, constants, epilogue).emit()
+        else:
+            matmul.MatmulEmitter(self.builder, conv, plan, data, constants, epilogue).emit()
+
+    def epilogue_of(self, fill: linalg.FillOp, op: linalg.GenericOp, out: SSAValue) -> linalg.GenericOp | None:
+        """The one elementwise operation that reads the accumulators, if nothing else does."""
+        users = {use.operation for use in out.uses} - {fill, op}
+        if isinstance(out, BlockArgument) or len(users) != 1:
+            return None
+        user = users.pop()
+        if not isinstance(user, linalg.GenericOp) or out in tuple(user.outputs) or not Epilogue.fits(user, out):
+            return None
+        return user
+
+    def replace_argument(
+        self,
+        kernel: BlockArgument,
+        view: SSAValue,
+        weights: Sequence[arith.ConstantOp],
+        packed: Sequence[matmul.Packed],
+    ) -> list[SSAValue]:
+        """Pass packed constants in place of the kernel's weights; returns the new arguments."""
+        columns = [[p.weights for p in packed], [p.initial for p in packed]]
+        if packed[0].ones is not None:
+            columns.append([p.ones for p in packed if p.ones is not None])
+        block = self.old
+        position = kernel.index
+        new: list[SSAValue] = []
+        for number, column in enumerate(columns):
+            type = buffer_type(elements(column[0]).type)
+            new.append(block.insert_arg(type, position + 1 + number))
+        for call, weight, row in zip(self.calls, weights, zip(*columns, strict=True), strict=True):
+            buffers = [packed_constant(call, weight, array, kind) for array, kind in zip(row, ("packed", "start", "ones"), strict=False)]
+            arguments = list(call.arguments)
+            call.operands = [*arguments[:position], *buffers, *arguments[position + 1 :]]
+        while view is not kernel:
+            owner = view.owner
+            assert isinstance(owner, memref.CollapseShapeOp | memref.ExpandShapeOp)
+            owner.detach()
+            self.done.add(owner)
+            view = owner.src
+        self.retired.append(kernel)
+        return new
+
+    def with_slack(self, data: SSAValue) -> SSAValue:
+        """A flat copy of the data with room behind it, so that a step may read past the end."""
+        b = self.builder
+        flat = b.flatten(data)
+        size = loops.shape_of(flat)[0]
+        room = b.add(memref.AllocOp.get(i8, 64, [size + 64])).memref
+        with b.loop(0, size) as (i, _):
+            b.store(b.load(flat, [i]), room, [i])
+        return room
+
+
+def argument_of(value: SSAValue) -> BlockArgument | None:
+    """The function argument that the value is, or is a reshape of."""
+    while not isinstance(value, BlockArgument):
+        op = value.owner
+        if not isinstance(op, memref.CollapseShapeOp | memref.ExpandShapeOp) or not value.has_one_use():
+            return None
+        value = op.src
+    return value if value.has_one_use() else None
+
+
+def constant_of(value: SSAValue) -> arith.ConstantOp | None:
+    """The constant whose buffer the value is."""
+    op = value.owner
+    if isinstance(op, bufferization.ToBufferOp) and isinstance(op.tensor.owner, arith.ConstantOp):
+        return op.tensor.owner
+    return None
+
+
+def packed_constant(call: func.CallOp, weight: arith.ConstantOp, array: Array, kind: str) -> SSAValue:
+    """A new constant and its buffer before the call, named after the weight it was made from."""
+    label = weight.attributes.get("label")
+    name = f"{label.data if isinstance(label, StringAttr) else 'weight'}.{kind}"
+    attr = elements(array, label=name).resource()
+    constant = arith.ConstantOp.create(result_types=[attr.type], properties={"value": attr}, location=weight.location)
+    constant.attributes["label"] = StringAttr(name)
+    buffer = bufferization.ToBufferOp.create(
+        operands=[constant.result],
+        result_types=[buffer_type(attr.type)],
+        properties={"read_only": UnitAttr()},
+        location=weight.location,
+    )
+    block = call.parent
+    assert block is not None
+    block.insert_ops_before([constant, buffer], call)
+    return buffer.memref
+

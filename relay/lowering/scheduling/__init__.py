@@ -1,0 +1,1 @@
+"""How `linalg` operations on memrefs become loops: one file per kind of schedule."""

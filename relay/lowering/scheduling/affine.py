@@ -1,0 +1,58 @@
+"""Reading affine maps: coefficients of sums of dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineDimExpr, AffineExpr, AffineMap
+
+
+def coefficients(expression: AffineExpr) -> tuple[dict[int, int], int] | None:
+    """`{dimension: factor}` and the constant of a linear expression; None if it is not linear."""
+    match expression:
+        case AffineConstantExpr():
+            return {}, expression.value
+        case AffineDimExpr():
+            return {expression.position: 1}, 0
+        case AffineBinaryOpExpr():
+            left, right = coefficients(expression.lhs), coefficients(expression.rhs)
+            if left is None or right is None:
+                return None
+            if expression.kind is AffineBinaryOpKind.Add:
+                sums = dict(left[0])
+                for dim, factor in right[0].items():
+                    sums[dim] = sums.get(dim, 0) + factor
+                return sums, left[1] + right[1]
+            if expression.kind is AffineBinaryOpKind.Mul and (not left[0] or not right[0]):
+                scaled, factor = (right, left[1]) if not left[0] else (left, right[1])
+                return {d: f * factor for d, f in scaled[0].items()}, scaled[1] * factor
+            return None
+        case _:
+            return None
+
+
+def is_identity(map: AffineMap, rank: int) -> bool:
+    """Whether the map is (d0, ..., dn-1) -> (d0, ..., dn-1)."""
+    return len(map.results) == rank and dims_of(map) == list(range(rank))
+
+
+def dims_of(map: AffineMap) -> list[int | None]:
+    """Per result: the dimension it is, or None if it is something else."""
+    return [r.position if isinstance(r, AffineDimExpr) else None for r in map.results]
+
+
+def uses(map: AffineMap, dimension: int) -> bool:
+    """Whether any result depends on the dimension."""
+    for result in map.results:
+        linear = coefficients(result)
+        if linear is None or linear[0].get(dimension, 0):
+            return True
+    return False
+
+
+def strides(shape: Sequence[int]) -> list[int]:
+    """Row-major strides."""
+    result = [1] * len(shape)
+    for i in range(len(shape) - 2, -1, -1):
+        result[i] = result[i + 1] * shape[i + 1]
+    return result

@@ -1,0 +1,98 @@
+"""The region of a `linalg.generic`: cloned for scalars, or lifted to vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects import arith, linalg
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, VectorType
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from relay.lowering.builder import Index, LoopBuilder
+
+LIFTED_DIALECTS = ("arith.", "math.")
+
+
+def can_lift(block: Block) -> bool:
+    """Whether every operation also works lane by lane on vectors."""
+    return all(isinstance(op, linalg.YieldOp) or op.name.startswith(LIFTED_DIALECTS) for op in block.ops)
+
+
+class Lifter:
+    """Emits a region's operations on vectors of `lanes`; scalars from outside are broadcast once."""
+
+    def __init__(self, builder: LoopBuilder, lanes: int):
+        self.builder = builder
+        self.lanes = lanes
+        self.constants: dict[tuple[Attribute, Attribute], SSAValue] = {}
+
+    def type(self, scalar: Attribute) -> VectorType:
+        return VectorType(scalar, [self.lanes])
+
+    def splat(self, op: arith.ConstantOp) -> SSAValue:
+        """A scalar constant as a vector, at the start of the function."""
+        key = (op.value, op.result.type)
+        if (known := self.constants.get(key)) is None:
+            known = splat_constant(self.builder, op, self.lanes)
+            self.constants[key] = known
+        return known
+
+    def emit(self, block: Block, arguments: Sequence[SSAValue]) -> list[SSAValue]:
+        """Emit the block on vector arguments; returns the vectors it yields."""
+        values: dict[SSAValue, SSAValue] = dict(zip(block.args, arguments, strict=True))
+
+        def of(value: SSAValue) -> SSAValue:
+            if value not in values:
+                owner = value.owner
+                if isinstance(owner, arith.ConstantOp):
+                    values[value] = self.splat(owner)
+                else:
+                    values[value] = self.builder.broadcast(value, self.lanes)
+            return values[value]
+
+        for op in block.ops:
+            if isinstance(op, linalg.YieldOp):
+                return [of(v) for v in op.operands]
+            if isinstance(op, arith.ConstantOp):
+                values[op.result] = self.splat(op)
+                continue
+            lifted = type(op).create(
+                operands=[of(v) for v in op.operands],
+                result_types=[self.type(r.type) for r in op.results],
+                properties=dict(op.properties),
+                attributes=dict(op.attributes),
+            )
+            self.builder.add(lifted)
+            for old, new in zip(op.results, lifted.results, strict=True):
+                values[old] = new
+        raise ValueError("the region has no linalg.yield")
+
+
+def splat_constant(builder: LoopBuilder, op: arith.ConstantOp, lanes: int) -> SSAValue:
+    """`arith.constant dense<value>` at the start of the function."""
+    from relay.dialects.attributes import to_numpy
+
+    number = to_numpy(op.value)
+    return vector_constant(builder, number.tolist(), op.result.type, lanes)
+
+
+def vector_constant(builder: LoopBuilder, value: float | int | bool, element: Attribute, lanes: int) -> SSAValue:
+    """A vector with one number in every lane."""
+    type = VectorType(element, [lanes])
+    numbers = [float(value) if isinstance(value, float) else int(value)]
+    attr = DenseIntOrFPElementsAttr.from_list(type, numbers)  # one number: a splat
+    return builder.constant_attr(attr, type)
+
+
+def clone_scalar(builder: LoopBuilder, block: Block, arguments: Sequence[SSAValue], dims: Sequence[Index]) -> list[SSAValue]:
+    """Emit the block on scalars; `linalg.index` becomes the loop's index."""
+    values: dict[SSAValue, SSAValue] = dict(zip(block.args, arguments, strict=True))
+    for op in block.ops:
+        if isinstance(op, linalg.YieldOp):
+            return [values.get(v, v) for v in op.operands]
+        if isinstance(op, linalg.IndexOp):
+            values[op.result] = builder.index(dims[op.dim.value.data])
+            continue
+        copy: Operation = op.clone(values)
+        builder.add(copy)
+    raise ValueError("the region has no linalg.yield")

@@ -1,0 +1,159 @@
+"""Recognising convolutions and matrix products among `linalg.generic`s on memrefs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects import arith, linalg
+from xdsl.dialects.builtin import Float32Type, IntegerType, MemRefType, i32
+from xdsl.dialects.linalg import IteratorType
+from xdsl.ir import Attribute, Block, BlockArgument, SSAValue
+
+from relay.dialects.attributes import to_numpy
+from relay.lowering.builder import contiguous
+from relay.lowering.scheduling.affine import coefficients, dims_of
+
+
+@dataclass(frozen=True)
+class Operand:
+    """One side of the products: where it comes from, how it widens, its zero point."""
+
+    value: SSAValue
+    unsigned: bool
+    zero_point: int
+
+    @property
+    def element(self) -> Attribute:
+        assert isinstance(self.value.type, MemRefType)
+        return self.value.type.element_type
+
+
+@dataclass(frozen=True)
+class Convolution:
+    """`out[n, y, x, o] += (data[n, y*sy+i*dy, x*sx+j*dx, c] - zp) * (kernel[o, i, j, c] - zp)`, all NHWC.
+
+    A matrix product is a convolution of M images of one pixel. `depthwise`: the kernel is [i, j, c] and o = c.
+    """
+
+    data: Operand
+    kernel: Operand
+    out: SSAValue
+    images: int
+    rows: int
+    columns: int
+    channels: int
+    out_rows: int
+    out_columns: int
+    outputs: int
+    kernel_rows: int
+    kernel_columns: int
+    strides: tuple[int, int]
+    dilation: tuple[int, int]
+    depthwise: bool
+    accumulator: Attribute
+
+    @property
+    def is_float(self) -> bool:
+        return isinstance(self.accumulator, Float32Type)
+
+    @property
+    def pointwise(self) -> bool:
+        """Whether the pixels form one long row: 1x1 without strides."""
+        return (
+            self.kernel_rows == self.kernel_columns == 1
+            and self.strides == (1, 1)
+            and (self.rows, self.columns) == (self.out_rows, self.out_columns)
+        )
+
+
+def recognise(op: linalg.GenericOp) -> Convolution | None:
+    """The convolution or product that the operation is; None if it is none or a form we do not schedule."""
+    if len(op.inputs) != 2 or len(op.outputs) != 1:
+        return None
+    if not all(contiguous(v.type) for v in op.operands):
+        return None
+    product = match_product(op.body.block)
+    if product is None:
+        return None
+    data, kernel, out = op.inputs[0], op.inputs[1], op.outputs[0]
+    assert isinstance(data.type, MemRefType) and isinstance(kernel.type, MemRefType) and isinstance(out.type, MemRefType)
+    accumulator = out.type.element_type
+    if accumulator not in (i32, Float32Type()):
+        return None
+    sides = (Operand(data, *product[0]), Operand(kernel, *product[1]))
+    kinds = "".join("p" if t.data is IteratorType.PARALLEL else "r" for t in op.iterator_types)
+    maps = [m.data for m in op.indexing_maps]
+    shape, kshape, oshape = data.type.get_shape(), kernel.type.get_shape(), out.type.get_shape()
+    if kinds == "ppr" and [dims_of(m) for m in maps] == [[0, 2], [1, 2], [0, 1]]:
+        return Convolution(
+            *sides, out, shape[0], 1, 1, shape[1], 1, 1, kshape[0], 1, 1, (1, 1), (1, 1), False, accumulator
+        )
+    if kinds == "pppprrr":
+        patterns = ([3, 4, 5, 6], 6, (4, 5))
+    elif kinds == "pppprr":
+        patterns = ([4, 5, 3], 3, (4, 5))
+    else:
+        return None
+    if dims_of(maps[1]) != patterns[0] or dims_of(maps[2]) != [0, 1, 2, 3] or len(maps[0].results) != 4:
+        return None
+    linear = [coefficients(r) for r in maps[0].results]
+    if any(entry is None or entry[1] != 0 for entry in linear):
+        return None
+    factors = [entry[0] for entry in linear if entry is not None]
+    i, j = patterns[2]
+    if factors[0] != {0: 1} or factors[3] != {patterns[1]: 1}:
+        return None
+    if set(factors[1]) - {1, i} or set(factors[2]) - {2, j}:
+        return None
+    depthwise = len(kinds) == 6
+    taps = kshape[:2] if depthwise else kshape[1:3]
+    return Convolution(
+        *sides,
+        out,
+        shape[0],
+        shape[1],
+        shape[2],
+        shape[3],
+        oshape[1],
+        oshape[2],
+        oshape[3],
+        taps[0],
+        taps[1],
+        (factors[1].get(1, 1), factors[2].get(2, 1)),
+        (factors[1].get(i, 1), factors[2].get(j, 1)),
+        depthwise,
+        accumulator,
+    )
+
+
+def match_product(block: Block) -> tuple[tuple[bool, int], tuple[bool, int]] | None:
+    """Match `yield(add(out, mul(side(a), side(b))))`; returns (unsigned, zero point) of both sides."""
+    end = block.last_op
+    if not isinstance(end, linalg.YieldOp) or len(end.operands) != 1 or len(block.args) != 3:
+        return None
+    total = end.operands[0].owner
+    if not isinstance(total, arith.AddiOp | arith.AddfOp) or block.args[2] not in (total.lhs, total.rhs):
+        return None
+    other = total.rhs if total.lhs is block.args[2] else total.lhs
+    product = other.owner
+    if not isinstance(product, arith.MuliOp | arith.MulfOp):
+        return None
+    lhs, rhs = match_side(product.lhs, block.args[0]), match_side(product.rhs, block.args[1])
+    return None if lhs is None or rhs is None else (lhs, rhs)
+
+
+def match_side(value: SSAValue, argument: BlockArgument) -> tuple[bool, int] | None:
+    """Match `[subi](ext(argument), zero point)`, or the float argument itself."""
+    if value is argument:
+        return (False, 0) if not isinstance(argument.type, IntegerType) else None
+    zero_point = 0
+    op = value.owner
+    if isinstance(op, arith.SubiOp):
+        constant = op.rhs.owner
+        if not isinstance(constant, arith.ConstantOp):
+            return None
+        zero_point = int(to_numpy(constant.value))
+        op = op.lhs.owner
+    if isinstance(op, arith.ExtSIOp | arith.ExtUIOp) and op.input is argument and argument.type == IntegerType(8):
+        return isinstance(op, arith.ExtUIOp), zero_point
+    return None

@@ -1,0 +1,96 @@
+"""Depthwise convolution: 16 channels in the lanes, all taps of a pixel in registers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+
+import numpy as np
+from xdsl.dialects import arith, vector
+from xdsl.dialects.builtin import VectorType, i32
+from xdsl.ir import SSAValue
+
+from relay.dialects.attributes import Array
+from relay.lowering.builder import Index, LoopBuilder
+from relay.lowering.scheduling.contraction import Convolution
+from relay.lowering.scheduling.epilogue import Epilogue
+from relay.lowering.scheduling.matmul import Packed
+from relay.lowering.scheduling.packing import LANES, initial_accumulator, padded
+
+UNROLLED_TAPS = 32
+
+
+def pack_depthwise(conv: Convolution, kernel: Array) -> Packed:
+    """[i, j, c] as [16-channel block][i][j][16], the zero point subtracted (9 bits in i16)."""
+    wide = kernel if conv.is_float else kernel.astype(np.int16) - np.int16(conv.kernel.zero_point)
+    channels = conv.outputs
+    wide = np.pad(wide, ((0, 0), (0, 0), (0, -channels % LANES)))
+    weights = wide.reshape(conv.kernel_rows, conv.kernel_columns, -1, LANES).transpose(2, 0, 1, 3).reshape(-1)
+    if conv.is_float:
+        return Packed(weights, padded(np.zeros(channels, np.float32)), None)
+    return Packed(weights, initial_accumulator(conv, kernel, conv.data.zero_point), None)
+
+
+class DepthwiseEmitter:
+    """Emits one depthwise convolution with its epilogue."""
+
+    def __init__(
+        self, builder: LoopBuilder, conv: Convolution, data: SSAValue, constants: Sequence[SSAValue], epilogue: Epilogue
+    ):
+        self.b, self.conv, self.epilogue = builder, conv, epilogue
+        self.data = builder.flatten(data)
+        self.weights, self.initial = constants[0], constants[1]
+
+    def emit(self) -> None:
+        conv, b = self.conv, self.b
+        whole = conv.outputs // LANES * LANES
+        spans = [(0, whole, LANES)] if whole else []
+        if conv.outputs % LANES:
+            spans.append((whole, whole + 1, conv.outputs % LANES))
+        for start, stop, lanes in spans:
+            with ExitStack() as stack:
+                image, _ = stack.enter_context(b.loop(0, conv.images))
+                channel, _ = stack.enter_context(b.loop(start, stop, LANES))
+                y, _ = stack.enter_context(b.loop(0, conv.out_rows))
+                x, _ = stack.enter_context(b.loop(0, conv.out_columns))
+                self.pixel(image, y, x, channel, lanes)
+
+    def pixel(self, image: Index, y: Index, x: Index, channel: Index, lanes: int) -> None:
+        """All taps of one output pixel for 16 channels."""
+        conv, b = self.conv, self.b
+        total = b.vector_load(self.initial, [channel], LANES)
+        row = b.plus(b.times(image, conv.rows), b.times(y, conv.strides[0]))
+        column = b.times(x, conv.strides[1])
+        taps = conv.kernel_rows * conv.kernel_columns
+        block = b.times(channel, taps)
+        if taps <= UNROLLED_TAPS:
+            base = b.plus(b.times(b.plus(b.times(row, conv.columns), column), conv.channels), channel)
+            for i in range(conv.kernel_rows):
+                for j in range(conv.kernel_columns):
+                    ahead = (i * conv.dilation[0] * conv.columns + j * conv.dilation[1]) * conv.channels
+                    weight = b.plus(block, (i * conv.kernel_columns + j) * LANES)
+                    total = self.multiply_add(total, b.plus(base, ahead), weight, lanes)
+        else:
+            with b.loop(0, conv.kernel_rows, carried=[total]) as (i, rows):
+                with b.loop(0, conv.kernel_columns, carried=rows.args) as (j, taps_of_row):
+                    line = b.times(b.plus(row, b.times(i, conv.dilation[0])), conv.columns)
+                    pixel = b.plus(line, b.plus(column, b.times(j, conv.dilation[1])))
+                    at = b.plus(b.times(pixel, conv.channels), channel)
+                    tap = b.plus(b.times(i, conv.kernel_columns), j)
+                    weight = b.plus(block, b.times(tap, LANES))
+                    taps_of_row.next = [self.multiply_add(taps_of_row.args[0], at, weight, lanes)]
+                rows.next = taps_of_row.results
+            total = rows.results[0]
+        point = [image, y, x] if self.epilogue.rank == 4 else [b.plus(b.times(b.plus(b.times(image, conv.out_rows), y), conv.out_columns), x)]
+        self.epilogue.apply(total, point, channel, lanes)
+
+    def multiply_add(self, total: SSAValue, at: Index, weight: Index, lanes: int) -> SSAValue:
+        b, conv = self.b, self.conv
+        data = self.epilogue.load(self.data, [at], lanes)
+        weights = b.vector_load(self.weights, [weight], LANES)
+        if conv.is_float:
+            return b.add(vector.FMAOp(data, weights, total)).results[0]
+        wide = VectorType(i32, [LANES])
+        extend = arith.ExtUIOp if conv.data.unsigned else arith.ExtSIOp
+        product = arith.MuliOp(b.add(extend(data, wide)).result, b.add(arith.ExtSIOp(weights, wide)).result)
+        return b.add(arith.AddiOp(total, b.add(product).result)).result

@@ -1,0 +1,65 @@
+"""Weights as the micro-kernels read them: packed once, when compiling, in numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from relay.dialects.attributes import Array
+from relay.lowering.scheduling.contraction import Convolution
+
+LANES = 16
+
+
+def blocks_of(outputs: int, vectors: int) -> list[tuple[int, int]]:
+    """Output channels as (first channel, vectors of 16): blocks of `vectors`, then one of what is left."""
+    whole = -(-outputs // LANES)
+    full = [(b * vectors * LANES, vectors) for b in range(whole // vectors)]
+    return full + ([(len(full) * vectors * LANES, whole % vectors)] if whole % vectors else [])
+
+
+def as_matrix(conv: Convolution, kernel: Array, group: int) -> Array:
+    """Kernel [o, i, j, c] as int or float [o, reduction]: each run of contiguous data padded with zeros to `group`.
+
+    The runs are rows of taps (j, c) where the taps are neighbours, else channels.
+    """
+    wide = kernel.astype(np.int32) - conv.kernel.zero_point if not conv.is_float else kernel
+    runs = wide.reshape(conv.outputs, -1, run_length(conv))
+    padding = -runs.shape[2] % group
+    return np.pad(runs, ((0, 0), (0, 0), (0, padding))).reshape(conv.outputs, -1)
+
+
+def run_length(conv: Convolution) -> int:
+    """How many data elements, contiguous in memory, meet contiguous kernel elements."""
+    joined = conv.dilation[1] == 1 or conv.kernel_columns == 1
+    return conv.kernel_columns * conv.channels if joined else conv.channels
+
+
+def pack(matrix: Array, vectors: int, group: int) -> Array:
+    """[o, reduction] as blocks [reduction / group][vectors][16 channels][group], channels padded with zeros."""
+    outputs, depth = matrix.shape
+    parts: list[Array] = []
+    for first, count in blocks_of(outputs, vectors):
+        block = matrix[first : first + count * LANES]
+        block = np.pad(block, ((0, count * LANES - block.shape[0]), (0, 0)))
+        parts.append(block.reshape(count, LANES, depth // group, group).transpose(2, 0, 1, 3).reshape(-1))
+    return np.concatenate(parts)
+
+
+def padded(vector: Array) -> Array:
+    """A per-channel vector, padded with zeros to whole vectors."""
+    return np.pad(vector, (0, -vector.size % LANES))
+
+
+def wrap_i32(value: Array) -> Array:
+    """int64 as int32, wrapping."""
+    return value.astype(np.int64).astype(np.int32)
+
+
+def initial_accumulator(conv: Convolution, kernel: Array, bias_of_data: int) -> Array:
+    """What each accumulator starts with so that the data's zero point need not be subtracted:
+    `-zp * sum(kernel - kernel zp)`, i32, zp as the micro-kernel sees the codes."""
+    axes: Sequence[int] = (0, 1) if conv.depthwise else (1, 2, 3) if kernel.ndim == 4 else (1,)
+    sums = (kernel.astype(np.int64) - conv.kernel.zero_point).sum(axis=tuple(axes))
+    return padded(wrap_i32(-bias_of_data * sums))

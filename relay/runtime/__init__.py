@@ -1,0 +1,6 @@
+"""Run what was built. Imports nothing of the compiler: neither xdsl nor the rest of relay but its errors."""
+
+from relay.runtime.executable import Executable, TensorSpec, create, load
+from relay.runtime.library import Library
+
+__all__ = ["Executable", "Library", "TensorSpec", "create", "load"]
