@@ -1,0 +1,63 @@
+// RUN: relay-opt %s --verify-diagnostics --split-input-file | filecheck %s
+
+// CHECK: relay.reshape: [2, 3] does not fill [4, -1]
+func.func @reshape(%x: tensor<2x3xf32>) {
+  %r = relay.reshape %x {newshape = array<i64: 4, -1>} : (tensor<2x3xf32>) -> tensor<4x1xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.transpose: [0, 0] is no permutation of the axes
+func.func @transpose(%x: tensor<2x3xf32>) {
+  %r = relay.transpose %x {axes = array<i64: 0, 0>} : (tensor<2x3xf32>) -> tensor<2x2xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.broadcast_to: cannot reach [3]
+func.func @broadcast_to(%x: tensor<2x3xf32>) {
+  %r = relay.broadcast_to %x {shape = array<i64: 3>} : (tensor<2x3xf32>) -> tensor<3xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.concatenate: ranks differ
+func.func @concatenate(%x: tensor<2x3xf32>, %y: tensor<3xf32>) {
+  %r = relay.concatenate %x, %y {axis = 0 : i64} : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<3x3xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.strided_slice: 0:4:1 is outside an axis of 3
+func.func @strided_slice(%x: tensor<3xf32>) {
+  %r = relay.strided_slice %x {begin = array<i64: 0>, end = array<i64: 4>, strides = array<i64: 1>} : (tensor<3xf32>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.take: indices must be integers
+func.func @take(%x: tensor<3xf32>) {
+  %r = relay.take %x, %x {axis = 0 : i64} : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.gather_nd: indices have too many coordinates
+func.func @gather_nd(%x: tensor<3xf32>, %i: tensor<1x2xi32>) {
+  %r = relay.gather_nd %x, %i : (tensor<3xf32>, tensor<1x2xi32>) -> tensor<1xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.nn.pad: pad_value is not i8
+func.func @pad(%x: tensor<3xi8>) {
+  %r = relay.nn.pad %x {pad_width = array<i64: 1, 1>, pad_value = 0 : i32} : (tensor<3xi8>) -> tensor<5xi8>
+  func.return
+}
