@@ -116,20 +116,26 @@ def number(value: SSAValue) -> float | int | None:
 class Emitter:
     """Appends ops of one source location to a block. Constants go to the function's block and are shared there."""
 
-    def __init__(self, block: Block, location: LocationAttr, root: Emitter | None = None):
+    def __init__(
+        self, block: Block, location: LocationAttr, root: Emitter | None = None, before: Operation | None = None
+    ):
         self.block = block
+        self.before = before
         self.location = location
         self.root = self if root is None else root
         self._constants: dict[Attribute, SSAValue] = {}
 
     def at(self, location: LocationAttr) -> Emitter:
         """The same block, for another source location."""
-        return Emitter(self.block, location, self.root)
+        return Emitter(self.block, location, self.root, self.before)
 
     def __call__(self, op: Operation) -> SSAValue:
-        """Append an op; its first result."""
+        """Append an op (or insert it before `before`); its first result."""
         op.location = self.location
-        self.block.add_op(op)
+        if self.before is None:
+            self.block.add_op(op)
+        else:
+            self.block.insert_op_before(op, self.before)
         return op.results[0]
 
     def constant(self, value: float | int | np.generic, type: Attribute) -> SSAValue:
@@ -142,9 +148,7 @@ class Emitter:
         root = self.root
         if attr not in root._constants:
             op = arith.ConstantOp.create(result_types=[signless(type)], properties={"value": attr})
-            op.location = self.location
-            root.block.add_op(op)
-            root._constants[attr] = op.result
+            root._constants[attr] = root.at(self.location)(op)
         return root._constants[attr]
 
     def tensor_constant(self, array: Array, label: str = "constant") -> SSAValue:

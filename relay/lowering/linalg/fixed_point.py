@@ -10,6 +10,7 @@ from xdsl.dialects.tosa import RoundingMode, RoundingModeAttr
 from xdsl.ir import SSAValue
 
 from relay.dialects import relay
+from relay.dialects.attributes import to_numpy
 from relay.dialects.tosa import ApplyScaleOp
 from relay.errors import Unsupported
 from relay.lowering.linalg.emitter import Emitter, number
@@ -26,12 +27,19 @@ MODES = {
 
 
 def fixed_point_multiply(e: Emitter, op: relay.FixedPointMultiplyOp, xs: Sequence[SSAValue]) -> Sequence[SSAValue]:
-    """`tosa.apply_scale` with shift 31 - exponent. A known positive exponent shifts the value left before it."""
+    """`tosa.apply_scale` with shift 31 - exponent. A positive exponent, if known, shifts the value left before it.
+
+    The exponents of level 1 that are not known here are not positive: `legalize` has shifted before.
+    """
     if op.rounding.data not in MODES:
         raise Unsupported(place(op), f"rounding {op.rounding} has no lowering", f"use one of {', '.join(MODES)}")
     value, multiplier, exponent = xs
     known = number(exponent)
     if known is None:
+        if isinstance(op.shift.owner, relay.ConstantOp) and to_numpy(op.shift.owner.value).max(initial=0) > 0:
+            zero = e.constant(0, i32)
+            value = e(arith.ShLIOp(value, e(arith.MaxSIOp(exponent, zero))))
+            exponent = e(arith.MinSIOp(exponent, zero))
         shift = e(arith.TruncIOp(e(arith.SubiOp(e.constant(31, i32), exponent)), i8))
     else:
         if known > 0:
@@ -58,10 +66,18 @@ def high_multiply(e: Emitter, a: SSAValue, b: SSAValue) -> SSAValue:
 
 def rounding_right_shift(e: Emitter, x: SSAValue, amount: SSAValue) -> SSAValue:
     """`x / 2^amount`, halves away from zero: `(x >> n) + ((x & mask) > (mask >> 1) + (x < 0))`."""
-    one = e.constant(1, i32)
-    mask = e(arith.SubiOp(e(arith.ShLIOp(one, amount)), one))
+    known = number(amount)
+    if known == 0:
+        return x
+    if known is not None:
+        bits = (1 << int(known)) - 1
+        mask, half = e.constant(bits, i32), e.constant(bits >> 1, i32)
+    else:
+        one = e.constant(1, i32)
+        mask = e(arith.SubiOp(e(arith.ShLIOp(one, amount)), one))
+        half = e(arith.ShRUIOp(mask, one))
     negative = e(arith.ExtUIOp(e(arith.CmpiOp(x, e.constant(0, i32), "slt")), i32))
-    threshold = e(arith.AddiOp(e(arith.ShRUIOp(mask, one)), negative))
+    threshold = e(arith.AddiOp(half, negative))
     up = e(arith.CmpiOp(e(arith.AndIOp(x, mask)), threshold, "sgt"))
     return e(arith.AddiOp(e(arith.ShRSIOp(x, amount)), e(arith.ExtUIOp(up, i32))))
 

@@ -147,8 +147,10 @@ def convert(e: Emitter, x: SSAValue, source: Attribute, target: Attribute) -> SS
             assert isa(to, IntegerType)
             return e(arith.FPToUIOp(x, to))
         case "signed", "float":
+            assert isinstance(to, AnyFloat)
             return e(arith.SIToFPOp(x, to))
         case _, "float":
+            assert isinstance(to, AnyFloat)
             return e(arith.UIToFPOp(x, to))
         case _:
             assert isa(x.type, IntegerType) and isa(to, IntegerType)
