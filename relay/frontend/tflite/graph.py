@@ -17,7 +17,6 @@ from xdsl.dialects.builtin import (
     FloatAttr,
     IntAttr,
     IntegerAttr,
-    IntegerType,
     LocationAttr,
     NameLoc,
     StringAttr,
@@ -190,11 +189,9 @@ class Importer:
     def shape(self, value: SSAValue) -> tuple[int, ...]:
         return type_of(value).get_shape()
 
-    def element(self, tensor: Tensor) -> IntegerType:
-        """The element type of a tensor of integers."""
-        element = element_type(_DTYPES[tensor.type])
-        assert isinstance(element, IntegerType)
-        return element
+    def element(self, tensor: Tensor) -> Attribute:
+        """The element type of the tensor, which the survey has found to have one."""
+        return element_type(_DTYPES[tensor.type])
 
     def reshape(self, value: SSAValue, shape: Sequence[int]) -> SSAValue:
         """The value under another shape."""

@@ -89,13 +89,12 @@ def _load(model: bytes | memoryview | str | PathLike[str]) -> tuple[bytes | memo
 
 
 def _main(model: Model, name: str) -> Subgraph:
-    if len(model.subgraphs) > 1:
-        others = ", ".join(repr(graph.name) for graph in model.subgraphs[1:9])
-        raise Unsupported(name, f"has {len(model.subgraphs)} subgraphs (beside the main one: {others})", _ONE_SUBGRAPH)
-    return model.subgraphs[0]
-
-
-_ONE_SUBGRAPH = "convert the model without control flow, and with one signature"
+    main, *others = model.subgraphs
+    if others:
+        names = ", ".join(repr(graph.name[:40]) for graph in others[:8])
+        hint = "convert the model without control flow, and with one signature"
+        raise Unsupported(name, f"has {len(others)} subgraphs beside the main one: {names}", hint)
+    return main
 
 
 def _check_batch(graph: Subgraph, batch: int | None, name: str) -> None:
@@ -105,7 +104,7 @@ def _check_batch(graph: Subgraph, batch: int | None, name: str) -> None:
         raise InvalidArgument("from_tflite", f"batch is {batch}", "it must be at least 1")
     for index in graph.inputs:
         tensor = graph.tensors[index]
-        if tensor.shape[:1] != (batch,):
+        if next(iter(tensor.shape), None) != batch:
             raise Unsupported(
                 f"{name}: {tensor}", f"is stored with shape {tensor.shape}, not batch {batch}", "use the stored batch"
             )

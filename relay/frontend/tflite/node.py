@@ -188,10 +188,10 @@ class Node:
             raise self.unsupported("the scales and zero points of inputs and output differ")
         return first
 
-    def bounds(self, codes: Codes) -> tuple[int, int]:
-        """The codes that the fused activation lets through."""
+    def bounds(self, codes: Codes, activation: str | None = None) -> tuple[int, int]:
+        """The codes that the activation lets through, by default the fused one."""
         try:
-            low, high = code_bounds(self.activation(), codes)
+            low, high = code_bounds(activation or self.activation(), codes)
         except OverflowError:
             low, high = 1, 0
         if low > high:

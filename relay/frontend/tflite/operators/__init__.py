@@ -2,6 +2,30 @@
 
 from __future__ import annotations
 
-from relay.frontend.tflite.operators import activation, arithmetic, convolution, dense, pooling, shape
+from relay.frontend.tflite.operators import (
+    activation,
+    arithmetic,
+    convolution,
+    dense,
+    image,
+    pooling,
+    quantize,
+    recurrent,
+    reduce,
+    shape,
+    slicing,
+)
 
-__all__ = ["activation", "arithmetic", "convolution", "dense", "pooling", "shape"]
+__all__ = [
+    "activation",
+    "arithmetic",
+    "convolution",
+    "dense",
+    "image",
+    "pooling",
+    "quantize",
+    "recurrent",
+    "reduce",
+    "shape",
+    "slicing",
+]

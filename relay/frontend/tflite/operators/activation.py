@@ -6,11 +6,28 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from relay.dialects import qnn
-from relay.dialects.relay import SoftmaxOp
-from relay.frontend.tflite.graph import Importer, multiplier_attrs, real
+from relay.dialects.relay import (
+    AbsOp,
+    CeilOp,
+    ClipOp,
+    ExpOp,
+    FloorOp,
+    LogOp,
+    MaximumOp,
+    NegativeOp,
+    RsqrtOp,
+    SigmoidOp,
+    SoftmaxOp,
+    SqrtOp,
+    TanhOp,
+    UnaryOp,
+)
+from relay.frontend.tflite.graph import Importer, multiplier_attrs, number, real
 from relay.frontend.tflite.node import CODES, Node
-from relay.frontend.tflite.scales import quantize_multiplier
+from relay.frontend.tflite.operators.quantize import rescale
+from relay.frontend.tflite.scales import real_bounds
 from relay.frontend.tflite.table import operator
+from relay.interpreters.arithmetic import quantize_multiplier
 
 
 @operator("SOFTMAX", versions=(1, 3), inputs=(1, 1))
@@ -32,3 +49,84 @@ def softmax(importer: Importer, node: Node) -> list[SSAValue]:
     multiplier = quantize_multiplier(min(float(scaled), float((1 << 31) - 1)))
     properties = {"beta": real(beta), "input_scale": real(source.scale), **multiplier_attrs(multiplier)}
     return [importer.emit(qnn.SoftmaxOp, [value], properties).result]
+
+
+@operator("LOGISTIC", versions=(1, 3), inputs=(1, 1))
+def logistic(importer: Importer, node: Node) -> list[SSAValue]:
+    return [_curve(importer, node, SigmoidOp, qnn.SigmoidOp)]
+
+
+@operator("TANH", versions=(1, 3), inputs=(1, 1))
+def tanh(importer: Importer, node: Node) -> list[SSAValue]:
+    return [_curve(importer, node, TanhOp, qnn.TanhOp)]
+
+
+def _curve(
+    importer: Importer, node: Node, plain: type[UnaryOp], quantised: type[qnn.SigmoidOp] | type[qnn.TanhOp]
+) -> SSAValue:
+    data, out = node.input(0), node.output()
+    value = importer.value(data)
+    if data.type == out.type == "FLOAT32":
+        return importer.emit(plain, [value]).result
+    if data.type != out.type or data.type not in CODES:
+        raise node.refuse_types(data, out)
+    source, target = node.codes(data), node.codes(out)
+    properties = {
+        "input_scale": real(source.scale),
+        "input_zero_point": number(source.zero_point),
+        "output_scale": real(target.scale),
+        "output_zero_point": number(target.zero_point),
+    }
+    return importer.emit(quantised, [value], properties).result
+
+
+@operator("RELU", versions=(1, 3), inputs=(1, 1))
+def relu(importer: Importer, node: Node) -> list[SSAValue]:
+    return [_clamp(importer, node, "RELU")]
+
+
+@operator("RELU6", versions=(1, 3), inputs=(1, 1))
+def relu6(importer: Importer, node: Node) -> list[SSAValue]:
+    return [_clamp(importer, node, "RELU6")]
+
+
+@operator("RELU_N1_TO_1", versions=(1, 1), inputs=(1, 1))
+def relu_n1_to_1(importer: Importer, node: Node) -> list[SSAValue]:
+    return [_clamp(importer, node, "RELU_N1_TO_1")]
+
+
+def _clamp(importer: Importer, node: Node, activation: str) -> SSAValue:
+    """Codes are rescaled by `float32(scale / output scale)`, then clamped."""
+    data, out = node.input(0), node.output()
+    if data.type == out.type == "FLOAT32":
+        value = importer.value(data)
+        if activation == "RELU":
+            return importer.emit(MaximumOp, [value, importer.scalar(0.0, value)]).result
+        low, high = real_bounds(activation)
+        return importer.emit(ClipOp, [value], {"a_min": real(low), "a_max": real(high)}).result
+    if data.type != out.type or data.type not in CODES:
+        raise node.refuse_types(data, out)
+    source, target = node.codes(data), node.codes(out)
+    bounds = node.bounds(target, activation)
+    return rescale(importer, node, (source, target), float(source.scale / target.scale), bounds)
+
+
+_FLOAT_FUNCTIONS: dict[str, type[UnaryOp]] = {
+    "ABS": AbsOp,
+    "CEIL": CeilOp,
+    "EXP": ExpOp,
+    "FLOOR": FloorOp,
+    "LOG": LogOp,
+    "NEG": NegativeOp,
+    "RSQRT": RsqrtOp,
+    "SQRT": SqrtOp,
+}
+
+
+@operator(*_FLOAT_FUNCTIONS, versions=(1, 2), inputs=(1, 1))
+def float_function(importer: Importer, node: Node) -> list[SSAValue]:
+    """One function of each element of a float tensor."""
+    data, out = node.input(0), node.output()
+    if not data.type == out.type == "FLOAT32":
+        raise node.refuse_types(data, out)
+    return [importer.emit(_FLOAT_FUNCTIONS[node.operator.kind], [importer.value(data)]).result]

@@ -1,11 +1,15 @@
-"""Operators that change a tensor's shape and nothing else."""
+"""Operators that give the elements another shape or order, or surround them."""
 
 from __future__ import annotations
 
-from xdsl.ir import SSAValue
+import math
 
+from xdsl.ir import Attribute, SSAValue
+
+from relay.dialects.attributes import ints, scalar_attr
+from relay.dialects.relay import PadOp, TransposeOp
 from relay.frontend.tflite.graph import Importer
-from relay.frontend.tflite.node import Node
+from relay.frontend.tflite.node import CODES, Node
 from relay.frontend.tflite.table import operator
 
 
@@ -14,6 +18,61 @@ def reshape(importer: Importer, node: Node) -> list[SSAValue]:
     """The new shape is a constant operand or, in old files, an option."""
     wanted = node.optional(1)
     shape = node.numbers(wanted) if wanted is not None else node.integers("new_shape")
-    if not shape and wanted is None and node.output().shape:
-        shape = node.output().shape
     return [importer.reshape(importer.value(node.input(0)), shape)]
+
+
+@operator("SQUEEZE", versions=(1, 2), inputs=(1, 1))
+def squeeze(importer: Importer, node: Node) -> list[SSAValue]:
+    """Drop the named dimensions, or all, of size 1."""
+    shape = node.input(0).shape
+    named = {node.axis(axis, len(shape)) for axis in node.integers("squeeze_dims")}
+    if any(shape[axis] != 1 for axis in named):
+        raise node.malformed(f"cannot squeeze {sorted(named)} of shape {shape}")
+    axes = named or {axis for axis, size in enumerate(shape) if size == 1}
+    kept = [size for axis, size in enumerate(shape) if axis not in axes]
+    return [importer.reshape(importer.value(node.input(0)), kept)]
+
+
+@operator("EXPAND_DIMS", versions=(1, 1), inputs=(2, 2))
+def expand_dims(importer: Importer, node: Node) -> list[SSAValue]:
+    """Insert a dimension of size 1."""
+    shape = node.input(0).shape
+    numbers = node.numbers(node.input(1))
+    if len(numbers) != 1:
+        raise node.malformed(f"has {len(numbers)} axes")
+    axis = node.axis(numbers[0], len(shape) + 1)
+    return [importer.reshape(importer.value(node.input(0)), [*shape[:axis], 1, *shape[axis:]])]
+
+
+@operator("TRANSPOSE", versions=(1, 6), inputs=(2, 2))
+def transpose(importer: Importer, node: Node) -> list[SSAValue]:
+    rank = len(node.input(0).shape)
+    axes = [node.axis(axis, rank) for axis in node.numbers(node.input(1))]
+    return [importer.emit(TransposeOp, [importer.value(node.input(0))], {"axes": ints(axes)}).result]
+
+
+@operator("PAD", versions=(1, 4), inputs=(2, 2))
+def pad(importer: Importer, node: Node) -> list[SSAValue]:
+    """With real zero: the zero point of codes."""
+    out = node.output()
+    return [_pad(importer, node, node.codes(out).zero_point if out.quantization is not None else 0)]
+
+
+@operator("PADV2", versions=(1, 4), inputs=(3, 3))
+def pad_v2(importer: Importer, node: Node) -> list[SSAValue]:
+    """With a constant, for codes a code."""
+    filler = node.input(2)
+    if filler.type != node.input(0).type or math.prod(filler.shape) != 1:
+        raise node.malformed(f"{filler} of {filler.type} is no filler for {node.input(0).type}")
+    return [_pad(importer, node, node.array(filler).reshape(-1)[0].item())]
+
+
+def _pad(importer: Importer, node: Node, filler: float | int) -> SSAValue:
+    data, widths = node.input(0), node.input(1)
+    if data.type in CODES:
+        node.same_codes(data, node.output())
+    if widths.shape != (len(data.shape), 2):
+        raise node.malformed(f"{widths} of shape {widths.shape} does not name two numbers per axis of {data.shape}")
+    pad_value: Attribute = scalar_attr(filler, importer.element(data))
+    properties = {"pad_width": ints(node.numbers(widths)), "pad_value": pad_value}
+    return importer.emit(PadOp, [importer.value(data)], properties).result

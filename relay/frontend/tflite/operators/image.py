@@ -1,0 +1,42 @@
+"""RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import BoolAttr, StringAttr
+from xdsl.ir import SSAValue
+
+from relay.dialects.attributes import ints
+from relay.dialects.relay import Resize2dOp
+from relay.frontend.tflite.graph import Importer
+from relay.frontend.tflite.node import CODES, Node
+from relay.frontend.tflite.table import operator
+
+
+@operator("RESIZE_BILINEAR", versions=(1, 4), inputs=(2, 2))
+def resize_bilinear(importer: Importer, node: Node) -> list[SSAValue]:
+    return [_resize(importer, node, "linear")]
+
+
+@operator("RESIZE_NEAREST_NEIGHBOR", versions=(1, 4), inputs=(2, 2))
+def resize_nearest_neighbor(importer: Importer, node: Node) -> list[SSAValue]:
+    return [_resize(importer, node, "nearest_neighbor")]
+
+
+def _resize(importer: Importer, node: Node, method: str) -> SSAValue:
+    """To a constant height and width. Codes are interpolated as they are."""
+    data, out = node.input(0), node.output()
+    if data.type != out.type or data.type not in (*CODES, "FLOAT32"):
+        raise node.refuse_types(data, out)
+    if 0 in node.rank(data, 4):
+        raise node.unsupported("an empty image")
+    size = node.numbers(node.input(1))
+    align_corners, half_pixel_centers = node.flag("align_corners"), node.flag("half_pixel_centers")
+    if align_corners and half_pixel_centers:
+        raise node.malformed("align_corners and half_pixel_centers exclude each other")
+    properties = {
+        "size": ints(size),
+        "method": StringAttr(method),
+        "align_corners": BoolAttr.from_bool(align_corners),
+        "half_pixel_centers": BoolAttr.from_bool(half_pixel_centers),
+    }
+    return importer.emit(Resize2dOp, [importer.value(data)], properties).result

@@ -1,0 +1,81 @@
+"""Changes of type: QUANTIZE, DEQUANTIZE and CAST."""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.dialects.builtin import IntegerAttr, i64
+from xdsl.ir import Attribute, SSAValue
+
+from relay.dialects import qnn
+from relay.dialects.attributes import elements
+from relay.dialects.relay import CastOp
+from relay.frontend.tflite.graph import Importer, multiplier_attrs, number, real, scale_attr
+from relay.frontend.tflite.model import Tensor
+from relay.frontend.tflite.node import CODES, INDICES, Node
+from relay.frontend.tflite.scales import Codes
+from relay.frontend.tflite.table import operator
+from relay.interpreters.arithmetic import quantize_multiplier
+
+
+@operator("QUANTIZE", versions=(1, 4), inputs=(1, 1))
+def quantize(importer: Importer, node: Node) -> list[SSAValue]:
+    """Floats to codes, or codes to codes of another scale (`double(scale) / double(output scale)`)."""
+    data, out = node.input(0), node.output()
+    value = importer.value(data)
+    if data.type == "FLOAT32" and out.type in (*CODES, "INT16"):
+        properties = _parameters(node, out) | {"out_dtype": importer.element(out)}
+        return [importer.emit(qnn.QuantizeOp, [value], properties).result]
+    if data.type not in CODES or out.type not in CODES:
+        raise node.refuse_types(data, out)
+    source, target = node.codes(data), node.codes(out)
+    ratio = np.float64(source.scale) / np.float64(target.scale)
+    return [rescale(importer, node, (source, target), float(ratio), (target.low, target.high))]
+
+
+def rescale(
+    importer: Importer, node: Node, codes: tuple[Codes, Codes], ratio: float, bounds: tuple[int, int]
+) -> SSAValue:
+    """Codes of one scale as codes of another, clamped; `ratio` is the source's scale over the target's."""
+    source, target = codes
+    properties: dict[str, Attribute] = {
+        "input_scale": real(source.scale),
+        "input_zero_point": number(source.zero_point),
+        "output_scale": real(target.scale),
+        "output_zero_point": number(target.zero_point),
+        **multiplier_attrs(quantize_multiplier(ratio)),
+        "min": number(bounds[0]),
+        "max": number(bounds[1]),
+        "out_dtype": importer.element(node.output()),
+    }
+    return importer.emit(qnn.RequantizeOp, [importer.value(node.input(0))], properties).result
+
+
+@operator("DEQUANTIZE", versions=(1, 6), inputs=(1, 1))
+def dequantize(importer: Importer, node: Node) -> list[SSAValue]:
+    data, out = node.input(0), node.output()
+    if data.type not in (*CODES, "INT16") or out.type != "FLOAT32":
+        raise node.refuse_types(data, out)
+    return [importer.emit(qnn.DequantizeOp, [importer.value(data)], _parameters(node, data)).result]
+
+
+def _parameters(node: Node, tensor: Tensor) -> dict[str, Attribute]:
+    """Scale and zero point of codes, one or one for each index of an axis."""
+    found = node.quantization(tensor)
+    zero_point = found.zero_point
+    return {
+        "scale": scale_attr(found.scale),
+        "zero_point": number(int(zero_point[0]))
+        if len(zero_point) == 1
+        else elements(zero_point, np.int32, label="zero_point"),
+        "axis": IntegerAttr(found.axis if len(zero_point) > 1 else -1, i64),
+    }
+
+
+@operator("CAST", versions=(1, 5), inputs=(1, 1))
+def cast(importer: Importer, node: Node) -> list[SSAValue]:
+    """Plain conversion of numbers: floats to integers towards zero, integers wrap."""
+    data, out = node.input(0), node.output()
+    known = (*CODES, *INDICES, "INT16", "FLOAT32")
+    if data.type not in (*known, "BOOL") or out.type not in known:
+        raise node.refuse_types(data, out)
+    return [importer.emit(CastOp, [importer.value(data)], {"dtype": importer.element(out)}).result]

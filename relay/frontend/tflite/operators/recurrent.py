@@ -1,0 +1,148 @@
+"""UNIDIRECTIONAL_SEQUENCE_LSTM (8-bit with 16-bit cell state) and SVDF: layers that keep a state between runs."""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.dialects.builtin import BoolAttr
+from xdsl.ir import Attribute, SSAValue
+
+from relay.dialects import qnn
+from relay.dialects.attributes import Array, elements
+from relay.frontend.tflite.graph import Importer, multiplier_attrs, number
+from relay.frontend.tflite.model import Tensor
+from relay.frontend.tflite.node import Node
+from relay.frontend.tflite.table import operator
+from relay.interpreters.arithmetic import quantize_multiplier, round_away
+
+_GATE_SCALE = np.float32(2.0**-12)
+"""Of the gates' sums: Q3.12."""
+_NOT_BUILT = ((range(9, 12), "peephole connections"), (range(16, 18), "a projection"), (range(20, 24), "layer norms"))
+
+
+@operator("UNIDIRECTIONAL_SEQUENCE_LSTM", versions=(1, 4), inputs=(20, 24))
+def unidirectional_sequence_lstm(importer: Importer, node: Node) -> list[SSAValue]:
+    """Inputs: data, 4 input kernels, 4 recurrent kernels, 3 peepholes, 4 biases, 2 projections, 2 states, 4 norms.
+
+    The gates come in the order input (absent if it is coupled to the forget gate), forget, cell, output. All scales
+    are multiplied in float32.
+    """
+    for numbers, what in _NOT_BUILT:
+        if any(node.optional(number) is not None for number in numbers):
+            raise node.unsupported(f"has {what}")
+    if node.word("fused_activation_function") != "TANH":
+        raise node.unsupported(f"the activation is {node.word('fused_activation_function')}, not TANH")
+    if node.flag("diagonal_recurrent_tensors"):
+        raise node.unsupported("the recurrent weights are diagonal")
+    coupled = node.optional(1) is None
+    gates = range(1 if coupled else 0, 4)
+    data, hidden, cell = node.input(0), state(node, 18), state(node, 19)
+    inputs, recurrents = [node.input(1 + gate) for gate in gates], [node.input(5 + gate) for gate in gates]
+    biases = [node.optional(12 + gate) for gate in gates]
+    _check_types(node, (data, node.output(), hidden, *inputs, *recurrents), cell, biases)
+    units = node.rank(inputs[0], 2)[0]
+    zeros = np.zeros(units, np.int32)
+    operands = [
+        importer.value(data),
+        _stack(importer, node, [node.array(tensor) for tensor in inputs], "input_kernel"),
+        _stack(importer, node, [node.array(tensor) for tensor in recurrents], "recurrent_kernel"),
+        _stack(importer, node, [zeros if tensor is None else node.array(tensor) for tensor in biases], "bias"),
+        importer.value(hidden),
+        importer.value(cell),
+    ]
+    source, previous, result = node.codes(data), node.codes(hidden), node.codes(node.intermediate(4))
+    if previous.zero_point != result.zero_point:
+        raise node.unsupported(f"the zero points of {hidden} and {node.intermediate(4)} differ")
+    output_scale = np.float32(2.0**-15 / np.float64(result.scale) * 2.0**-15)
+    hidden_multiplier = multiplier_attrs(quantize_multiplier(float(output_scale)))
+    properties: dict[str, Attribute] = {
+        "input_zero_point": number(source.zero_point),
+        "hidden_zero_point": number(previous.zero_point),
+        **_gate_multipliers(node, "input", inputs, source.scale),
+        **_gate_multipliers(node, "recurrent", recurrents, previous.scale),
+        **{f"hidden_{name}": attr for name, attr in hidden_multiplier.items()},
+        "cell_shift": number(_cell_shift(node, cell)),
+        "cell_clip": number(_cell_clip(node, cell)),
+        "cifg": BoolAttr.from_bool(coupled),
+        "time_major": BoolAttr.from_bool(node.flag("time_major")),
+    }
+    op = importer.emit(qnn.LstmOp, operands, properties)
+    importer.define(hidden, op.last_hidden)
+    importer.define(cell, op.last_cell)
+    return [op.result]
+
+
+def state(node: Node, number: int) -> Tensor:
+    """An input that the operator changes: a variable of the file, which becomes an argument and a result."""
+    tensor = node.input(number)
+    if not tensor.is_variable or tensor.index in node.graph.inputs:
+        raise node.unsupported(f"the state {tensor} is no variable")
+    return tensor
+
+
+def _check_types(node: Node, codes: tuple[Tensor, ...], cell: Tensor, biases: list[Tensor | None]) -> None:
+    if cell.type != "INT16" or any(tensor.type != "INT8" for tensor in codes):
+        raise node.refuse_types(*codes, cell, hint="only int8 with an int16 cell state is")
+    if any(bias is not None and bias.type != "INT32" for bias in biases):
+        raise node.refuse_types(*biases)
+
+
+def _stack(importer: Importer, node: Node, arrays: list[Array], what: str) -> SSAValue:
+    """The gates' weights as one constant, named after the operator."""
+    if any(array.shape[1:] != arrays[0].shape[1:] for array in arrays):
+        raise node.malformed(f"the gates' weights have shapes {[array.shape for array in arrays]}")
+    return importer.constant(np.concatenate(arrays), f"{node.name}/{what}")
+
+
+def _gate_multipliers(node: Node, what: str, kernels: list[Tensor], scale: np.float32) -> dict[str, Attribute]:
+    pairs = [quantize_multiplier(float(node.codes(kernel).scale * scale / _GATE_SCALE)) for kernel in kernels]
+    return {
+        f"{what}_multiplier": elements([m for m, _ in pairs], np.int32, label="multiplier"),
+        f"{what}_shift": elements([s for _, s in pairs], np.int32, label="shift"),
+    }
+
+
+def _cell_shift(node: Node, cell: Tensor) -> int:
+    """The cell's scale as a power of two."""
+    scale = node.codes(cell).scale
+    power = int(round_away(np.asarray(np.log2(scale))))
+    if scale != np.float32(2.0**power) or not -15 <= power <= -1:
+        raise node.unsupported(f"the scale of {cell} is {scale}, not a power of two")
+    return power
+
+
+def _cell_clip(node: Node, cell: Tensor) -> int:
+    clip = np.float32(node.real("cell_clip"))
+    return int(np.clip(clip / node.codes(cell).scale, -32768, 32767)) if clip > 0 else 0
+
+
+@operator("SVDF", versions=(1, 4), inputs=(5, 5))
+def svdf(importer: Importer, node: Node) -> list[SSAValue]:
+    """Inputs: data, feature weights, time weights, bias, state. Scales are multiplied in float32."""
+    data, features, time, bias, memory = (*(node.input(i) for i in range(3)), node.optional(3), state(node, 4))
+    out = node.output()
+    if node.types(data, features, out) != ("INT8", "INT8", "INT8") or memory.type not in ("INT8", "INT16"):
+        raise node.refuse_types(data, features, memory, out)
+    if time.type != memory.type or (bias is not None and bias.type != "INT32"):
+        raise node.refuse_types(time, memory, bias)
+    for tensor in (data, features, time):
+        node.rank(tensor, 2)
+    source, target, held = node.codes(data), node.codes(out), node.codes(memory)
+    if node.activation() not in ("NONE", "RELU") or (node.activation() == "RELU" and target.zero_point != target.low):
+        raise node.unsupported(f"the fused activation is {node.activation()}")
+    feature = quantize_multiplier(float(source.scale * node.codes(features).scale / held.scale))
+    last = quantize_multiplier(float(held.scale * node.codes(time).scale / target.scale))
+    properties: dict[str, Attribute] = {
+        "input_zero_point": number(source.zero_point),
+        "rank": number(*node.positive("rank")),
+        **{f"feature_{name}": attr for name, attr in multiplier_attrs(feature).items()},
+        **multiplier_attrs(last),
+        "output_zero_point": number(target.zero_point),
+        "min": number(target.low),
+        "max": number(target.high),
+    }
+    operands = [importer.value(tensor) for tensor in (data, features, time)]
+    if bias is not None:
+        operands.append(importer.value(bias))
+    op = importer.emit(qnn.SvdfOp, [*operands, importer.value(memory)], properties)
+    importer.define(memory, op.new_state)
+    return [op.result]

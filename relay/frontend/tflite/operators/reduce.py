@@ -1,0 +1,103 @@
+"""Reductions: MEAN, SUM, REDUCE_MAX, REDUCE_MIN, ARG_MAX, ARG_MIN."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from xdsl.dialects.builtin import BoolAttr
+from xdsl.ir import Attribute, SSAValue
+
+from relay.dialects import qnn
+from relay.dialects.attributes import ints
+from relay.dialects.relay import ArgmaxOp, ArgminOp, DivideOp, MaxOp, MinOp, SumOp
+from relay.frontend.tflite.graph import Importer, multiplier_attrs, number, real
+from relay.frontend.tflite.node import CODES, INDICES, Node
+from relay.frontend.tflite.table import operator
+from relay.interpreters.arithmetic import quantize_multiplier
+
+
+@operator("MEAN", versions=(1, 3), inputs=(2, 2))
+def mean(importer: Importer, node: Node) -> list[SSAValue]:
+    """Codes: the multiplier is divided by the number of elements, after as many doublings as fit."""
+    data, out = node.input(0), node.output()
+    properties = _reduction(node)
+    count = math.prod(data.shape[axis] for axis in node.axes(node.input(1), len(data.shape)))
+    if count < 1:
+        raise node.unsupported("the mean of no elements")
+    value = importer.value(data)
+    if data.type == out.type == "FLOAT32":
+        total = importer.emit(SumOp, [value], properties).result
+        return [importer.emit(DivideOp, [total, importer.scalar(count, total)]).result]
+    if data.type != out.type or data.type not in CODES:
+        raise node.refuse_types(data, out)
+    source, target = node.codes(data), node.codes(out)
+    multiplier, shift = quantize_multiplier(float(np.float64(source.scale) / np.float64(target.scale)))
+    doublings = min(count.bit_length() - 1, 32, 31 + shift)
+    properties |= {
+        "input_scale": real(source.scale),
+        "input_zero_point": number(source.zero_point),
+        "output_scale": real(target.scale),
+        "output_zero_point": number(target.zero_point),
+        **multiplier_attrs(((multiplier << doublings) // count, shift - doublings)),
+    }
+    return [importer.emit(qnn.MeanOp, [value], properties).result]
+
+
+@operator("SUM", versions=(1, 2), inputs=(2, 2))
+def total(importer: Importer, node: Node) -> list[SSAValue]:
+    """Not on codes: LiteRT's reference kernel reads int8 as uint8."""
+    data, out = node.input(0), node.output()
+    if data.type != out.type or data.type not in (*INDICES, "FLOAT32"):
+        raise node.refuse_types(data, out)
+    return [importer.emit(SumOp, [importer.value(data)], _reduction(node)).result]
+
+
+@operator("REDUCE_MAX", versions=(1, 3), inputs=(2, 2))
+def reduce_max(importer: Importer, node: Node) -> list[SSAValue]:
+    return [_extreme(importer, node, MaxOp)]
+
+
+@operator("REDUCE_MIN", versions=(1, 3), inputs=(2, 2))
+def reduce_min(importer: Importer, node: Node) -> list[SSAValue]:
+    return [_extreme(importer, node, MinOp)]
+
+
+def _extreme(importer: Importer, node: Node, op: type[MaxOp] | type[MinOp]) -> SSAValue:
+    data, out = node.input(0), node.output()
+    if data.type != out.type or data.type not in (*CODES, *INDICES, "FLOAT32"):
+        raise node.refuse_types(data, out)
+    if data.type in CODES:
+        node.same_codes(data, out)
+    return importer.emit(op, [importer.value(data)], _reduction(node)).result
+
+
+def _reduction(node: Node) -> dict[str, Attribute]:
+    """The properties `axis` and `keepdims`."""
+    shape = node.input(0).shape
+    axes = node.axes(node.input(1), len(shape))
+    if not axes or 0 in shape:
+        raise node.unsupported("nothing is reduced")
+    return {"axis": ints(axes), "keepdims": BoolAttr.from_bool(node.flag("keep_dims"))}
+
+
+@operator("ARG_MAX", versions=(1, 3), inputs=(2, 2))
+def arg_max(importer: Importer, node: Node) -> list[SSAValue]:
+    return [_arg(importer, node, ArgmaxOp)]
+
+
+@operator("ARG_MIN", versions=(1, 3), inputs=(2, 2))
+def arg_min(importer: Importer, node: Node) -> list[SSAValue]:
+    return [_arg(importer, node, ArgminOp)]
+
+
+def _arg(importer: Importer, node: Node, op: type[ArgmaxOp] | type[ArgminOp]) -> SSAValue:
+    """The index of the first extreme element along one axis."""
+    data, out = node.input(0), node.output()
+    if data.type not in (*CODES, "INT32", "FLOAT32") or out.type not in INDICES:
+        raise node.refuse_types(data, out)
+    axes = node.axes(node.input(1), len(data.shape))
+    if len(axes) != 1 or 0 in data.shape:
+        raise node.malformed(f"an index along axes {axes} of shape {data.shape}")
+    properties: dict[str, Attribute] = {"axis": ints(axes), "dtype": importer.element(out)}
+    return importer.emit(op, [importer.value(data)], properties).result

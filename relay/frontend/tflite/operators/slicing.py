@@ -1,0 +1,185 @@
+"""Operators that take tensors apart and put them together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from xdsl.dialects.builtin import IntegerAttr, i64
+from xdsl.ir import SSAValue
+
+from relay.dialects import qnn
+from relay.dialects.attributes import elements, ints
+from relay.dialects.relay import ConcatenateOp, GatherNdOp, StridedSliceOp, TakeOp
+from relay.frontend.tflite.graph import Importer, number, real
+from relay.frontend.tflite.node import CODES, INDICES, Node
+from relay.frontend.tflite.table import ANY, operator
+
+
+@operator("CONCATENATION", versions=(1, 4), inputs=(1, ANY))
+def concatenation(importer: Importer, node: Node) -> list[SSAValue]:
+    """Uint8 codes of other scales than the result's are rescaled in float32; int8 ones must agree."""
+    tensors, out = node.inputs(), node.output()
+    node.no_activation()
+    if any(tensor.type != out.type for tensor in tensors):
+        raise node.refuse_types(*tensors, out)
+    axis = IntegerAttr(node.axis(node.integer("axis"), len(out.shape)), i64)
+    values = [importer.value(tensor) for tensor in tensors]
+    if out.type in CODES and out.quantization is not None:
+        target, sources = node.codes(out), [node.codes(tensor) for tensor in tensors]
+        if any(source != target for source in sources):
+            if out.type != "UINT8":
+                raise node.unsupported("the scales and zero points of inputs and output differ")
+            properties = {
+                "axis": axis,
+                "input_scales": elements([source.scale for source in sources], np.float32, label="scale"),
+                "input_zero_points": elements([source.zero_point for source in sources], np.int32, label="zero_point"),
+                "output_scale": real(target.scale),
+                "output_zero_point": number(target.zero_point),
+            }
+            return [importer.emit(qnn.ConcatenateOp, values, properties).result]
+    return [importer.emit(ConcatenateOp, values, {"axis": axis}).result]
+
+
+@operator("PACK", versions=(1, 4), inputs=(1, ANY))
+def pack(importer: Importer, node: Node) -> list[SSAValue]:
+    """Stack tensors of one shape along a new axis."""
+    tensors = node.inputs()
+    shape = tensors[0].shape
+    axis = node.axis(node.integer("axis"), len(shape) + 1)
+    if any(tensor.shape != shape or tensor.type != tensors[0].type for tensor in tensors):
+        raise node.malformed("the inputs differ in shape or type")
+    if tensors[0].type in CODES:
+        node.same_codes(*tensors, node.output())
+    layer = [*shape[:axis], 1, *shape[axis:]]
+    values = [importer.reshape(importer.value(tensor), layer) for tensor in tensors]
+    return [importer.emit(ConcatenateOp, values, {"axis": IntegerAttr(axis, i64)}).result]
+
+
+@operator("UNPACK", versions=(1, 4), inputs=(1, 1), outputs=(1, ANY))
+def unpack(importer: Importer, node: Node) -> list[SSAValue]:
+    """The layers along an axis, without it."""
+    shape = node.input(0).shape
+    axis = node.axis(node.integer("axis"), len(shape))
+    if len(node.operator.outputs) != shape[axis]:
+        raise node.malformed(f"has {len(node.operator.outputs)} outputs, but dimension {axis} of {shape}")
+    layers = _split(importer, node.input(0).shape, importer.value(node.input(0)), axis, [1] * shape[axis])
+    return [importer.reshape(layer, [*shape[:axis], *shape[axis + 1 :]]) for layer in layers]
+
+
+@operator("SPLIT", versions=(1, 4), inputs=(2, 2), outputs=(1, ANY))
+def split(importer: Importer, node: Node) -> list[SSAValue]:
+    """Equal parts along an axis, which is the first input."""
+    data, count = node.input(1), len(node.operator.outputs)
+    axes = node.axes(node.input(0), len(data.shape))
+    if len(axes) != 1 or data.shape[axes[0]] % count:
+        raise node.malformed(f"cannot split axes {axes} of shape {data.shape} in {count}")
+    parts = [data.shape[axes[0]] // count] * count
+    return _split(importer, data.shape, importer.value(data), axes[0], parts)
+
+
+@operator("SPLIT_V", versions=(1, 2), inputs=(3, 3), outputs=(1, ANY))
+def split_v(importer: Importer, node: Node) -> list[SSAValue]:
+    """Parts of given sizes, one of which may be -1: the rest."""
+    data, sizes = node.input(0), list(node.numbers(node.input(1)))
+    axes = node.axes(node.input(2), len(data.shape))
+    if len(axes) == 1 and sizes.count(-1) == 1:
+        sizes[sizes.index(-1)] = data.shape[axes[0]] - sum(sizes) - 1
+    if len(axes) != 1 or min(sizes, default=0) < 0 or sum(sizes) != data.shape[axes[0]]:
+        raise node.malformed(f"cannot split axes {axes} of shape {data.shape} in {sizes}")
+    return _split(importer, data.shape, importer.value(data), axes[0], sizes)
+
+
+def _split(
+    importer: Importer, shape: Sequence[int], value: SSAValue, axis: int, sizes: Sequence[int]
+) -> list[SSAValue]:
+    parts: list[SSAValue] = []
+    start = 0
+    for size in sizes:
+        begin = [start if i == axis else 0 for i in range(len(shape))]
+        end = [start + size if i == axis else d for i, d in enumerate(shape)]
+        parts.append(_slice(importer, value, begin, end, [1] * len(shape)))
+        start += size
+    return parts
+
+
+def _slice(
+    importer: Importer, value: SSAValue, begin: Sequence[int], end: Sequence[int], strides: Sequence[int]
+) -> SSAValue:
+    properties = {"begin": ints(begin), "end": ints(end), "strides": ints(strides)}
+    return importer.emit(StridedSliceOp, [value], properties).result
+
+
+@operator("SLICE", versions=(1, 6), inputs=(3, 3))
+def slice_(importer: Importer, node: Node) -> list[SSAValue]:
+    """From constant begins, of constant sizes; size -1 is up to the end."""
+    shape = node.input(0).shape
+    begin, sizes = node.numbers(node.input(1)), node.numbers(node.input(2))
+    if not len(begin) == len(sizes) == len(shape):
+        raise node.malformed(f"{len(begin)} begins and {len(sizes)} sizes for shape {shape}")
+    end = [d if size == -1 else b + size for b, size, d in zip(begin, sizes, shape, strict=True)]
+    if any(not 0 <= b <= e <= d for b, e, d in zip(begin, end, shape, strict=True)):
+        raise node.malformed(f"the slice from {begin} of sizes {sizes} is outside shape {shape}")
+    return [_slice(importer, importer.value(node.input(0)), begin, end, [1] * len(shape))]
+
+
+@operator("STRIDED_SLICE", versions=(1, 8), inputs=(4, 4))
+def strided_slice(importer: Importer, node: Node) -> list[SSAValue]:
+    """Python's slice per axis. A masked begin counts even where the axis is dropped (shrink_axis_mask)."""
+    shape = node.input(0).shape
+    if node.integer("ellipsis_mask") or node.integer("new_axis_mask") or node.flag("offset"):
+        raise node.unsupported("ellipsis_mask, new_axis_mask and offset are not supported")
+    given = [node.numbers(node.input(i)) for i in (1, 2, 3)]
+    count = len(given[0])
+    if count > len(shape) or any(len(numbers) != count for numbers in given):
+        raise node.malformed(f"{[len(numbers) for numbers in given]} numbers for shape {shape}")
+    begin, end, strides = [0] * len(shape), list(shape), [1] * len(shape)
+    shrink_mask = node.integer("shrink_axis_mask") & ((1 << count) - 1)
+    for axis in range(count):
+        bound = _Bound(*(numbers[axis] for numbers in given))
+        masked = [bool(node.integer(name) >> axis & 1) for name in ("begin_mask", "end_mask")]
+        if bound.stride == 0 or (shrink_mask >> axis & 1 and bound.stride < 0):
+            raise node.malformed(f"the stride of axis {axis} is {bound.stride}")
+        if shrink_mask >> axis & 1:
+            first = 0 if masked[0] else bound.begin + (shape[axis] if bound.begin < 0 else 0)
+            if not 0 <= first < shape[axis]:
+                raise node.malformed(f"index {bound.begin} is outside dimension {axis} of {shape}")
+            begin[axis], end[axis] = first, first + 1
+        else:
+            begin[axis], end[axis], strides[axis] = bound.normalised(masked, shape[axis])
+    value = _slice(importer, importer.value(node.input(0)), begin, end, strides)
+    if shrink_mask:
+        kept = [size for axis, size in enumerate(importer.shape(value)) if not shrink_mask >> axis & 1]
+        value = importer.reshape(value, kept)
+    return [value]
+
+
+class _Bound(NamedTuple):
+    begin: int
+    end: int
+    stride: int
+
+    def normalised(self, masked: Sequence[bool], size: int) -> tuple[int, int, int]:
+        """Begin and end inside an axis of `size`, as `relay.strided_slice` wants them."""
+        begin, end = (None if mask else bound for mask, bound in zip(masked, (self.begin, self.end), strict=True))
+        first, last, stride = slice(begin, end, self.stride).indices(size)
+        return (0, 0, 1) if not len(range(first, last, stride)) else (first, last, stride)
+
+
+@operator("GATHER", versions=(1, 7), inputs=(2, 2))
+def gather(importer: Importer, node: Node) -> list[SSAValue]:
+    """`data.take(indices, axis)`."""
+    data, indices = node.input(0), node.input(1)
+    if indices.type not in INDICES or node.integer("batch_dims"):
+        raise node.unsupported(f"indices of {indices.type} with {node.integer('batch_dims')} batch dimensions")
+    axis = IntegerAttr(node.axis(node.integer("axis"), len(data.shape)), i64)
+    return [importer.emit(TakeOp, [importer.value(data), importer.value(indices)], {"axis": axis}).result]
+
+
+@operator("GATHER_ND", versions=(1, 5), inputs=(2, 2))
+def gather_nd(importer: Importer, node: Node) -> list[SSAValue]:
+    data, indices = node.input(0), node.input(1)
+    if indices.type not in INDICES:
+        raise node.unsupported(f"indices of {indices.type}")
+    return [importer.emit(GatherNdOp, [importer.value(data), importer.value(indices)]).result]
