@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from xdsl.context import Context
+from xdsl.dialect_interfaces.op_asm import OpAsmDialectInterface
 from xdsl.dialects import get_all_dialects
 from xdsl.ir import Dialect
 
 UPSTREAM = (
-    "builtin", "func", "arith", "math", "scf", "cf", "tensor", "memref", "linalg", "vector", "llvm", "affine",
+    "func", "arith", "math", "scf", "cf", "tensor", "memref", "linalg", "vector", "llvm", "affine",
     "bufferization", "gpu", "ml_program", "ub", "test",
 )  # fmt: skip
 """Dialects of xDSL that our passes read or write."""
@@ -33,17 +34,38 @@ def _byoc() -> Dialect:
     return Byoc
 
 
+def _arith() -> Dialect:
+    from relay.dialects.arith import Arith
+
+    return Arith
+
+
 def _tosa() -> Dialect:
     from relay.dialects.tosa import Tosa
 
     return Tosa
 
 
+class Resources(OpAsmDialectInterface):
+    """Resource handles as they are written: xDSL's own makes a handle that any module of the process has used
+    before a new one, so a weight named by text would not be found in its side-car file."""
+
+    def declare_resource(self, key: str) -> str:
+        self._blob_storage.setdefault(key, "")
+        return key
+
+
+def _builtin() -> Dialect:
+    from xdsl.dialects.builtin import Builtin
+
+    return Dialect("builtin", [*Builtin.operations], [*Builtin.attributes], [Resources()])
+
+
 OURS: dict[str, Callable[[], Dialect]] = {"relay": _relay, "qnn": _qnn, "byoc": _byoc}
 """Dialects that xDSL does not have."""
 
-EXTENDED: dict[str, Callable[[], Dialect]] = {"tosa": _tosa}
-"""Upstream dialects of which xDSL lacks ops that we need: xDSL's own plus ours, under upstream's name."""
+EXTENDED: dict[str, Callable[[], Dialect]] = {"builtin": _builtin, "tosa": _tosa}
+"""Upstream dialects of which xDSL lacks something that we need: xDSL's own plus ours, under upstream's name."""
 
 
 def make_context() -> Context:

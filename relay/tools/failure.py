@@ -23,8 +23,9 @@ def message_of(text: str) -> str:
     return lines[-1] if lines else ""
 
 
-def line_of(error: BaseException, where: str, module: ModuleOp | None) -> str:
-    """The line for any error; `where` is what was being done, `module` what was being worked on."""
+def line_of(error: BaseException, file: str, doing: str = "", module: ModuleOp | None = None) -> str:
+    """The line for any error met in `file`, while `doing` something to `module`."""
+    where = f"{file}: {doing}" if doing else file
     match error:
         case RelayError():
             return one_line(str(error))
@@ -35,8 +36,9 @@ def line_of(error: BaseException, where: str, module: ModuleOp | None) -> str:
             if found is None:
                 return one_line(f"{where}: {message_of(str(error))}")
             op, message = found
-            place = place_of(op)
-            return one_line(f"{where if place is None else f'{place} ({where})'}: {op.name}: {message_of(message)}")
+            place, message = place_of(op) or file, message_of(message)
+            said = message if message.startswith(op.name) else f"{op.name}: {message}"
+            return one_line(f"{place}: {said}; found {doing}" if doing else f"{place}: {said}")
         case ArgSpecParseError():
             return one_line(f"{where}: {message_of(str(error))}; write for example -p 'cse,dce'")
         case DiagnosticException():

@@ -39,12 +39,12 @@ class HeldText(StringIO):
 
 
 class RelayOptMain(xDSLOptMain):
-    """xDSL's tool, by its hooks. `stage` and `module` are what an error of the moment is about."""
+    """xDSL's tool, by its hooks. `doing` and `module` are what an error of the moment is about."""
 
     version_format: ClassVar[str] = f"relay-opt {__version__} on xDSL {{xdsl_version}}"
 
     def __init__(self, args: Sequence[str] | None = None):
-        self.stage = "relay-opt"
+        self.doing = ""
         self.module: ModuleOp | None = None
         self.held = HeldText()
         self.universe = everything()
@@ -79,24 +79,22 @@ class RelayOptMain(xDSLOptMain):
         style.add_argument("--print-weights", action="store_true", help="print every weight in full")
 
     def setup_pipeline(self) -> None:
-        self.stage = "relay-opt -p"
         for spec in parse_pipeline(self.args.passes):
             known("pass", spec.name, self.available_passes)
-            self.stage = f"pass {spec.name}"
             try:
                 self.available_passes[spec.name]().from_pass_spec(spec)
             except ValueError as error:
-                raise InvalidArgument(self.stage, str(error), "see relay-opt --list-passes") from error
+                raise InvalidArgument(f"pass {spec.name}", str(error), "see relay-opt --list-passes") from error
             except ModuleNotFoundError as error:
-                raise Unsupported(self.stage, str(error), "install the package that it needs") from error
+                raise Unsupported(f"pass {spec.name}", str(error), "install the package that it needs") from error
         super().setup_pipeline()
         checks = self.pipeline.callback
 
         def between(previous: ModulePass | None, module: ModuleOp, following: ModulePass | None) -> None:
-            self.stage = self.get_input_name() + (f": after pass {previous.name}" if previous else "")
+            self.doing = f"after pass {previous.name}" if previous else ""
             if checks is not None:
                 checks(previous, module, following)
-            self.stage = self.get_input_name() + (f": pass {following.name}" if following else "")
+            self.doing = f"pass {following.name}" if following else ""
 
         self.pipeline = PassPipeline(self.pipeline.passes, between)
 
@@ -114,7 +112,6 @@ class RelayOptMain(xDSLOptMain):
 
     def get_input_stream(self) -> tuple[IO[bytes], str]:
         """The bytes of the file or of standard input, and the name of their format, told by content."""
-        self.stage = self.get_input_name()
         if self.args.input_file in (None, "-"):
             data = sys.stdin.buffer.read()
         else:
@@ -125,7 +122,7 @@ class RelayOptMain(xDSLOptMain):
         return BytesIO(data), format
 
     def parse_chunk(self, chunk: IO[bytes], file_extension: str, start_offset: int = 0) -> ModuleOp | None:
-        self.stage, self.module, self.first_line = self.get_input_name(), None, start_offset
+        self.doing, self.module, self.first_line = "", None, start_offset
         self.module = super().parse_chunk(chunk, file_extension)
         if self.module is not None and self.args.weights is not None:
             IRModule(self.module).bind(load_weights(self.args.weights))
@@ -152,7 +149,7 @@ class RelayOptMain(xDSLOptMain):
             raise
 
     def output_resulting_program(self, prog: ModuleOp) -> str:
-        self.stage = f"{self.get_input_name()}: target {self.args.target}"
+        self.doing = f"target {self.args.target}"
         if self.args.save_weights is not None:
             IRModule(prog).save_weights(self.args.save_weights)
         if self.args.print_weights and self.args.target == "mlir":
@@ -188,12 +185,12 @@ def load_weights(path: str) -> dict[str, Array]:
     """The arrays of a safetensors file by name."""
     try:
         from safetensors import SafetensorError
-        from safetensors.numpy import load_file
+        from safetensors.numpy import load
     except ImportError:
         hint = "pip install relay-mlir[weights]"
         raise InvalidArgument("--weights", "the package safetensors is not installed", hint) from None
     try:
-        return load_file(path)
+        return load(Path(path).read_bytes())
     except SafetensorError as error:
         raise Malformed(path, str(error), "--weights takes what --save-weights wrote") from None
 
@@ -214,7 +211,10 @@ def main(args: Sequence[str] | None = None) -> int:
         if os.environ.get(TRACEBACK) == "1":
             traceback.print_exc()
         sys.stdout.flush()
-        line = line_of(error, tool.stage, tool.module) if tool is not None else line_of(error, "relay-opt", None)
+        if tool is None:
+            line = line_of(error, "relay-opt")
+        else:
+            line = line_of(error, tool.get_input_name(), tool.doing, tool.module)
         print(line, file=sys.stderr)
         return 1
     return 0

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-def load_file(filename: str | PathLike[str]) -> dict[str, np.ndarray[Any, np.dtype[Any]]]: ...
+def load(data: bytes) -> dict[str, np.ndarray[Any, np.dtype[Any]]]: ...
 def save_file(
     tensor_dict: Mapping[str, np.ndarray[Any, np.dtype[Any]]],
     filename: str | PathLike[str],

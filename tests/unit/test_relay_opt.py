@@ -1,0 +1,284 @@
+"""relay-opt: what it reads, what it prints, and the one line that it says of an error."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from relay import __version__
+from relay.module import IRModule
+from relay.tools import plug_ins
+from relay.tools.relay_opt import RelayOptMain, main
+
+ROOT = Path(__file__).parents[2]
+DIGITS = ROOT / "examples" / "digits" / "digits_int8.tflite"
+GOOD = """func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %r = relay.negative %x : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %r : tensor<4xf32>
+}
+"""
+INVALID = GOOD.replace("-> tensor<4xf32>\n", "-> tensor<5xf32>\n").replace(
+    "return %r : tensor<4", "return %r : tensor<5"
+)
+PRINTED = "builtin.module {\n" + "".join(f"  {line}\n" for line in GOOD.splitlines()) + "}\n\n"
+
+
+class Feed:
+    """Standard input that holds these bytes."""
+
+    def __init__(self, data: bytes):
+        self.buffer = io.BytesIO(data)
+
+
+def fails(capsys: pytest.CaptureFixture[str], *args: str | Path) -> str:
+    """The line about the error of a run that must fail."""
+    assert main([str(arg) for arg in args]) == 1
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1 and error.endswith("\n") and "Traceback" not in error
+    return error.rstrip("\n")
+
+
+@pytest.fixture
+def good(tmp_path: Path) -> Path:
+    path = tmp_path / "good.mlir"
+    path.write_text(GOOD)
+    return path
+
+
+def test_prints_the_module(good: Path, capsys: pytest.CaptureFixture[str]):
+    assert main([str(good)]) == 0
+    assert capsys.readouterr().out == PRINTED
+
+
+def test_reads_standard_input(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sys, "stdin", Feed(GOOD.encode()))
+    assert main([]) == 0
+    assert capsys.readouterr().out == PRINTED
+
+
+def test_format_is_told_by_content_not_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    text = tmp_path / "model.tflite"
+    text.write_text(GOOD)
+    assert main([str(text)]) == 0
+    assert capsys.readouterr().out == PRINTED
+
+
+@pytest.mark.parametrize("by_pipe", [False, True])
+def test_reads_tflite(
+    by_pipe: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    misnamed = tmp_path / "digits.mlir"
+    misnamed.write_bytes(DIGITS.read_bytes())
+    monkeypatch.setattr(sys, "stdin", Feed(DIGITS.read_bytes()))
+    assert main([] if by_pipe else [str(misnamed)]) == 0
+    output = capsys.readouterr().out
+    assert output.count("qnn.conv2d") == 5 and "tensor<1x8x8x1xi8>" in output
+
+
+@pytest.mark.parametrize(
+    ("data", "what"),
+    [
+        (b"\x08\x07\x12\x07pytorch\x1a\x052.1.0:", "is binary and not a format known here; the formats known are MLIR"),
+        (b"ML\xefR\x0d", "is MLIR bytecode, which is not a format known here; turn it into text with mlir-opt"),
+        (b"PK\x03\x04rest", "is a zip archive, which is not a format known here; unpack it"),
+        (b"// caf\xe9\n", "byte 6 is not UTF-8; MLIR text is UTF-8"),
+        (b"TFL3\x00\x00\x00\x00", "is binary"),
+    ],
+)
+def test_other_formats(data: bytes, what: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    path = tmp_path / "model"
+    path.write_bytes(data)
+    assert fails(capsys, path).startswith(f"{path}: {what}")
+
+
+def test_onnx_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    path = tmp_path / "model.onnx"
+    path.write_bytes(b"\x08\x07\x12\x07pytorch")
+    assert fails(capsys, path).startswith(f"{path}: is ONNX and not a format known here; the formats known are MLIR")
+
+
+def test_broken_tflite(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    path = tmp_path / "cut.tflite"
+    path.write_bytes(DIGITS.read_bytes()[:200])
+    assert "cut.tflite: byte " in fails(capsys, path)
+
+
+def test_parse_error_has_line_and_column(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    path = tmp_path / "bad.mlir"
+    path.write_text(GOOD.replace("relay.negative", "relay.negtive"))
+    assert fails(capsys, path) == f"{path}:2:22: Operation relay.negtive is not registered"
+
+
+def test_verifier_error_has_line_and_column(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    path = tmp_path / "bad.mlir"
+    path.write_text(INVALID)
+    assert fails(capsys, path).startswith(f"{path}:2:3: relay.negative: result 0 is tensor<5xf32>")
+
+
+def test_line_in_a_later_piece_counts_from_the_start_of_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    path = tmp_path / "two.mlir"
+    path.write_text(f"{GOOD}// -----\n{INVALID}")
+    assert fails(capsys, path, "--split-input-file").startswith(f"{path}:7:3: ")
+
+
+@pytest.mark.parametrize(
+    ("args", "line"),
+    [
+        (["-p", "legalise"], "relay-opt -p: there is no pass 'legalise'; did you mean legalize"),
+        (["-p", "nothing-like-it"], "relay-opt -p: there is no pass 'nothing-like-it'; see relay-opt --list-passes"),
+        (["-p", "dce{depth=1}"], "pass dce: Provided arguments"),
+        (["-p", "dce{"], "relay-opt: Expected argument name here; write for example -p 'cse,dce'"),
+        (["-t", "nowhere"], "relay-opt: argument -t/--target: invalid choice: 'nowhere'"),
+        (["--no-such-option"], "relay-opt: unrecognized arguments: --no-such-option; see relay-opt --help"),
+        (["/nowhere/model.mlir"], "/nowhere/model.mlir: No such file or directory"),
+        (["/"], "/: Is a directory"),
+    ],
+)
+def test_bad_arguments(args: list[str], line: str, capsys: pytest.CaptureFixture[str]):
+    assert fails(capsys, *args).startswith(line)
+
+
+def test_deep_nesting(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    path = tmp_path / "deep.mlir"
+    path.write_text("builtin.module {" * 3000 + "}" * 3000)
+    assert fails(capsys, path) == f"{path}: is nested too deeply"
+
+
+class Crash(ModulePass):
+    """Fails as no pass should."""
+
+    name = "crash"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        raise KeyError("lost\nitem")
+
+
+class Spoil(ModulePass):
+    """Leaves an op that does not verify."""
+
+    name = "spoil"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        function = IRModule(op)["main"]
+        function.body.block.args[0].name_hint = "spoilt"
+        function.properties.pop("sym_name")
+
+
+@pytest.fixture
+def bad_passes(monkeypatch: pytest.MonkeyPatch):
+    passes = {"crash": lambda: Crash, "spoil": lambda: Spoil}
+    original = RelayOptMain.register_all_passes
+
+    def register(tool: RelayOptMain) -> None:
+        original(tool)
+        tool.available_passes.update(passes)
+
+    monkeypatch.setattr(RelayOptMain, "register_all_passes", register)
+
+
+@pytest.mark.usefixtures("bad_passes")
+def test_a_crash_inside_a_pass_names_the_pass(
+    good: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    line = fails(capsys, good, "-p", "cse,crash")
+    assert line.startswith(f"{good}: pass crash: unexpected KeyError: 'lost\\nitem'; set RELAY_TRACEBACK=1")
+    monkeypatch.setenv("RELAY_TRACEBACK", "1")
+    assert main([str(good), "-p", "crash"]) == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("bad_passes")
+def test_an_invalid_module_names_the_pass_that_left_it(good: Path, capsys: pytest.CaptureFixture[str]):
+    line = fails(capsys, good, "-p", "cse,spoil,dce")
+    assert line.startswith(f"{good}:1:1: func.func: ") and line.endswith("; found after pass spoil")
+
+
+@pytest.mark.usefixtures("bad_passes")
+def test_output_file_stays_when_a_pass_fails(good: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    output = tmp_path / "out.mlir"
+    assert main([str(good), "-o", str(output)]) == 0
+    assert output.read_text() == PRINTED
+    fails(capsys, good, "-p", "crash", "-o", output)
+    assert output.read_text() == PRINTED
+
+
+def test_ops_know_their_place(good: Path, capsys: pytest.CaptureFixture[str]):
+    assert main([str(good), "--print-debuginfo"]) == 0
+    assert f'-> tensor<4xf32> loc("{good}":2:3)' in capsys.readouterr().out
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_list_passes(capsys: pytest.CaptureFixture[str]):
+    assert main(["--list-passes"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    names = [line.split()[0] for line in lines]
+    assert {"legalize", "canonicalize", "infer-types"} <= set(names) and names == sorted(names)
+    assert all(re.match(r"\S+  +\S", line) for line in lines if line.split()[0] in plug_ins.UNIVERSE.all_passes)
+
+
+def test_weights_by_side_car(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    pytest.importorskip("safetensors")
+    array = np.arange(4096, dtype=np.int16).reshape(64, 64)
+    text = array.tobytes().hex().upper()
+    full, brief, car = tmp_path / "full.mlir", tmp_path / "brief.mlir", tmp_path / "w.safetensors"
+    full.write_text(f'%w = relay.constant {{label = "big"}} dense<"0x{text}"> : tensor<64x64xi16>\n')
+    weights = IRModule.parse(full.read_text())
+    assert main([str(full), "--print-weights"]) == 0
+    assert text in capsys.readouterr().out
+    handle = "w_big_0"
+    brief.write_text(f'%w = relay.constant {{label = "big"}} dense_resource<{handle}> : tensor<64x64xi16>\n')
+    from safetensors.numpy import save_file
+
+    save_file({handle: weights.weights["big"]}, car)
+    assert main([str(brief), "--weights", str(car), "--print-weights"]) == 0
+    assert text in capsys.readouterr().out
+    assert main([str(brief), "--weights", str(car), "--save-weights", str(tmp_path / "again.safetensors")]) == 0
+    output = capsys.readouterr().out
+    assert text not in output and "dense_resource<w_big_" in output
+    again = tmp_path / "again.mlir"
+    again.write_text(output)
+    assert main([str(again), "--weights", str(tmp_path / "again.safetensors"), "--print-weights"]) == 0
+    assert text in capsys.readouterr().out
+    save_file({"other": array}, car)
+    assert fails(capsys, brief, "--weights", car) == f"weight {handle}: is not in the side-car file"
+    car.write_bytes(b"nonsense")
+    assert fails(capsys, brief, "--weights", car).startswith(f"{car}: ")
+    assert fails(capsys, brief, "--weights", "/nowhere.safetensors").startswith("/nowhere.safetensors: ")
+
+
+def test_tosa_is_the_extended_one(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sys, "stdin", Feed(b'%x, %s = "test.op"() : () -> (i32, i8)\n'
+        b"%r = tosa.apply_scale %x, %x, %s {rounding_mode = DOUBLE_ROUND} : (i32, i32, i8) -> i32\n"))  # fmt: skip
+    assert main([]) == 0
+    assert "tosa.apply_scale" in capsys.readouterr().out
+
+
+def run(*args: str, input: str = "", cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    """The tool as a process of its own, from this checkout."""
+    command = [sys.executable, "-m", "relay.tools.relay_opt", *args]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(command, input=input, capture_output=True, text=True, cwd=cwd, env=environment)
+
+
+def test_as_a_process_from_a_checkout(tmp_path: Path):
+    assert run(input=GOOD, cwd=tmp_path).stdout == PRINTED
+    assert run("--version").stdout.startswith(f"relay-opt {__version__} on xDSL 0.74.")
+    assert run("--help").stdout.startswith("usage: relay-opt")
+    bad = run(input=INVALID)
+    assert (bad.returncode, bad.stdout, bad.stderr.count("\n")) == (1, "", 1)
+
+
+def test_closed_pipe_is_quiet():
+    command = f"{sys.executable} -m relay.tools.relay_opt --list-passes | head -c 1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, cwd=ROOT)
+    assert done.stderr == ""
