@@ -6,7 +6,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, ParseError, VerifyException
 
 from relay.errors import RelayError
-from relay.tools.source import first_invalid, place_of
+from relay.tools.source import first_invalid
+from relay.transforms.location import words
 
 TRACEBACK = "RELAY_TRACEBACK"
 """The environment variable that, set to 1, shows the Python traceback of an error before its line."""
@@ -36,7 +37,7 @@ def line_of(error: BaseException, file: str, doing: str = "", module: ModuleOp |
             if found is None:
                 return one_line(f"{where}: {message_of(str(error))}")
             op, message = found
-            place, message = place_of(op) or file, message_of(message)
+            place, message = words(op.location) or file, message_of(message)
             said = message if message.startswith(op.name) else f"{op.name}: {message}"
             return one_line(f"{place}: {said}; found {doing}" if doing else f"{place}: {said}")
         case ArgSpecParseError():

@@ -63,15 +63,6 @@ class LocatingParser(Parser):
         return op
 
 
-def place_of(op: Operation) -> str | None:
-    """`file:line:column` of an op that has one."""
-    match op.location:
-        case FileLineColLoc(filename=file, line=line, column=column):
-            return f"{file.data}:{line.data}:{column.data}"
-        case _:
-            return None
-
-
 def _post_order(op: Operation) -> Iterator[Operation]:
     for region in op.regions:
         for block in region.blocks:

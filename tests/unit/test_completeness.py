@@ -1,0 +1,61 @@
+"""Every op and every pass has all that belongs to it: its documentation, its tests, and an op its meaning."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from xdsl.ir import Dialect, Operation
+from xdsl.traits import IsTerminator
+
+from relay.dialects.byoc import Byoc, RegionOp
+from relay.dialects.qnn import Qnn
+from relay.dialects.relay import Relay
+from relay.dialects.tosa import ApplyScaleOp
+from relay.interpreters import MEANINGS
+from relay.universe import PASSES
+
+FILECHECK = Path(__file__).parents[1] / "filecheck"
+DIALECTS: list[Dialect] = [Relay, Qnn, Byoc]
+OPS: list[type[Operation]] = [op for dialect in DIALECTS for op in dialect.operations]
+TESTS = "\n".join(path.read_text() for path in (FILECHECK / "dialects").glob("*.mlir"))
+
+
+def name_of(op: type[Operation]) -> str:
+    return op.name
+
+
+@pytest.mark.parametrize("op", [*OPS, ApplyScaleOp], ids=name_of)
+def test_op_round_trips_in_a_test(op: type[Operation]):
+    assert re.search(rf"// CHECK: (%[^=]* = )?{re.escape(op.name)}[ $]", TESTS, re.MULTILINE)
+
+
+@pytest.mark.parametrize("op", [op for op in OPS if op is not RegionOp and not op.has_trait(IsTerminator)], ids=name_of)
+def test_op_has_a_meaning(op: type[Operation]):
+    assert op in MEANINGS
+
+
+@pytest.mark.parametrize("op", [*OPS, ApplyScaleOp], ids=name_of)
+def test_op_is_documented(op: type[Operation]):
+    assert op.__doc__ and len(op.__doc__) > 3
+
+
+@pytest.mark.parametrize("name", PASSES)
+def test_pass_has_a_filecheck_test(name: str):
+    found = [path for folder in ("transforms", "lowering") for path in (FILECHECK / folder).glob(f"{name}.mlir")]
+    assert len(found) == 1, f"tests/filecheck/{{transforms,lowering}}/{name}.mlir"
+    runs = re.findall(r"// RUN:.*", found[0].read_text())
+    assert any(re.search(rf"-p [\"']?([\w,{{}}= -]*,)?{name}\b", run) for run in runs), "no RUN line runs the pass"
+
+
+@pytest.mark.parametrize("name", PASSES)
+def test_pass_is_documented(name: str):
+    cls = PASSES[name]()
+    assert cls.__doc__ and not cls.__doc__.startswith(f"{cls.__name__}(")
+
+
+def test_every_filecheck_test_checks():
+    for path in FILECHECK.rglob("*.mlir"):
+        text = path.read_text()
+        assert "// RUN:" in text and "CHECK" in text, path
