@@ -48,6 +48,14 @@ INLINE_BYTES = 1024
 class WeightPrinter(Printer):
     """A printer that spells every weight in full (`dense<"0x...">`), whatever its size."""
 
+    def print_attribute(self, attribute: Attribute) -> None:
+        array = getattr(attribute, "array", None)
+        if isinstance(attribute, DenseResourceAttr) and isinstance(array, np.ndarray):
+            print_dense(cast(Array, array), attribute.type, self)
+            self.print_string(" : ")
+            attribute = attribute.type
+        super().print_attribute(attribute)
+
 
 class Blob:
     """Read-only bytes of a tensor, shared and never copied; hashed once, when first needed."""

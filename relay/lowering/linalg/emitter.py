@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Literal
 
 import numpy as np
-from xdsl.dialects import arith, linalg, tensor
+from xdsl.dialects import arith, tensor
 from xdsl.dialects.builtin import (
     AffineMapAttr,
     AnyFloat,
@@ -21,7 +21,8 @@ from xdsl.dialects.builtin import (
     Signedness,
     TensorType,
 )
-from xdsl.dialects.linalg import IteratorTypeAttr
+from xdsl.dialects.linalg.attrs import IteratorTypeAttr
+from xdsl.dialects.linalg.ops import FillOp, GenericOp, IndexOp, YieldOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.utils.hints import isa
@@ -169,7 +170,7 @@ class Emitter:
     def filled(self, shape: Sequence[int], element: Attribute, value: float | int) -> SSAValue:
         """A tensor of one number."""
         scalar, empty = self.constant(value, element), self.empty(shape, element)
-        return self(linalg.FillOp([scalar], [empty], [[empty.type]]))
+        return self(FillOp([scalar], [empty], [[empty.type]]))
 
     def generic(
         self, inputs: Sequence[Operand], outputs: Sequence[Operand], reductions: int, body: Body
@@ -179,11 +180,11 @@ class Emitter:
         block = Block(arg_types=[element(value) for value, _ in every])
         inner = Emitter(block, self.location, self.root)
         results = body(inner, block.args)
-        end = linalg.YieldOp(*results)
+        end = YieldOp(*results)
         end.location = self.location
         block.add_op(end)
         rank = every[0][1].num_dims
-        op = linalg.GenericOp(
+        op = GenericOp(
             [value for value, _ in inputs],
             [value for value, _ in outputs],
             Region(block),
@@ -220,12 +221,17 @@ class Emitter:
         return self(tensor.PadOp(value, [], [], Region(block), low, high, TensorType(element(value), shape)))
 
     def reshape(self, value: SSAValue, shape: Sequence[int]) -> SSAValue:
-        """`tensor.collapse_shape` or `tensor.expand_shape`, both (through one dimension) where neither suffices."""
+        """`tensor.collapse_shape` or `tensor.expand_shape`, both (through one dimension) where neither suffices.
+
+        From or to rank 0 it is a copy: xDSL does not accept a reassociation without groups.
+        """
         given, wanted = dims(value), tuple(shape)
         if given == wanted:
             return value
         if 0 in given:
             return self.empty(wanted, element(value))
+        if not given or not wanted:
+            return self.copy(value, over(len(wanted), [0] * len(given)), wanted)
         if len(wanted) < len(given) and (groups := reassociation(wanted, given)) is not None:
             return self.collapse(value, groups, wanted)
         if len(wanted) > len(given) and (groups := reassociation(given, wanted)) is not None:
@@ -255,7 +261,7 @@ class Emitter:
 
     def index(self, dimension: int) -> SSAValue:
         """The number of the current iteration along a dimension."""
-        return self(linalg.IndexOp(dimension))
+        return self(IndexOp(dimension))
 
     def to_index(self, value: SSAValue) -> SSAValue:
         return self(arith.IndexCastOp(value, INDEX))
