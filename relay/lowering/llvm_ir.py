@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import IO
 
 from xdsl.context import Context
-from xdsl.dialects import arith, func, llvm, math, memref, scf, vector
+from xdsl.dialects import arith, func, llvm, memref, scf, vector
 from xdsl.dialects.builtin import (
     DenseIntOrFPElementsAttr,
     Float16Type,
@@ -29,6 +29,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.target import Target
 
+from relay.dialects.arith import FLOAT_PREDICATES, INTEGER_PREDICATES
 from relay.dialects.attributes import dtype_of, to_numpy
 from relay.errors import Unsupported
 
@@ -119,69 +120,64 @@ def literal(value: float | int | bool, type: Attribute) -> str:
     return str(int(value))
 
 
-BINARY: dict[type[Operation], str] = {
-    arith.AddiOp: "add",
-    arith.SubiOp: "sub",
-    arith.MuliOp: "mul",
-    arith.DivSIOp: "sdiv",
-    arith.DivUIOp: "udiv",
-    arith.RemSIOp: "srem",
-    arith.RemUIOp: "urem",
-    arith.AndIOp: "and",
-    arith.OrIOp: "or",
-    arith.XOrIOp: "xor",
-    arith.ShLIOp: "shl",
-    arith.ShRSIOp: "ashr",
-    arith.ShRUIOp: "lshr",
-    arith.AddfOp: "fadd",
-    arith.SubfOp: "fsub",
-    arith.MulfOp: "fmul",
-    arith.DivfOp: "fdiv",
+BINARY: dict[str, str] = {
+    "arith.addi": "add",
+    "arith.subi": "sub",
+    "arith.muli": "mul",
+    "arith.divsi": "sdiv",
+    "arith.divui": "udiv",
+    "arith.remsi": "srem",
+    "arith.remui": "urem",
+    "arith.andi": "and",
+    "arith.ori": "or",
+    "arith.xori": "xor",
+    "arith.shli": "shl",
+    "arith.shrsi": "ashr",
+    "arith.shrui": "lshr",
+    "arith.addf": "fadd",
+    "arith.subf": "fsub",
+    "arith.mulf": "fmul",
+    "arith.divf": "fdiv",
 }
-CASTS: dict[type[Operation], str] = {
-    arith.ExtSIOp: "sext",
-    arith.ExtUIOp: "zext",
-    arith.TruncIOp: "trunc",
-    arith.SIToFPOp: "sitofp",
-    arith.UIToFPOp: "uitofp",
-    arith.FPToSIOp: "fptosi",
-    arith.FPToUIOp: "fptoui",
-    arith.ExtFOp: "fpext",
-    arith.TruncFOp: "fptrunc",
-    arith.BitcastOp: "bitcast",
-    vector.BitcastOp: "bitcast",
+CASTS: dict[str, str] = {
+    "arith.extsi": "sext",
+    "arith.extui": "zext",
+    "arith.trunci": "trunc",
+    "arith.sitofp": "sitofp",
+    "arith.uitofp": "uitofp",
+    "arith.fptosi": "fptosi",
+    "arith.fptoui": "fptoui",
+    "arith.extf": "fpext",
+    "arith.truncf": "fptrunc",
+    "arith.bitcast": "bitcast",
+    "vector.bitcast": "bitcast",
 }
-INTRINSICS: dict[type[Operation], str] = {
-    arith.MaxSIOp: "llvm.smax",
-    arith.MinSIOp: "llvm.smin",
-    arith.MaxUIOp: "llvm.umax",
-    arith.MinUIOp: "llvm.umin",
-    arith.MaximumfOp: "llvm.maximum",
-    arith.MinimumfOp: "llvm.minimum",
-    arith.MaxnumfOp: "llvm.maxnum",
-    arith.MinnumfOp: "llvm.minnum",
-    math.AbsFOp: "llvm.fabs",
-    math.CeilOp: "llvm.ceil",
-    math.CopySignOp: "llvm.copysign",
-    math.CosOp: "llvm.cos",
-    math.ExpOp: "llvm.exp",
-    math.FloorOp: "llvm.floor",
-    math.FmaOp: "llvm.fma",
-    math.LogOp: "llvm.log",
-    math.PowFOp: "llvm.pow",
-    math.RoundOp: "llvm.round",
-    math.RoundEvenOp: "llvm.roundeven",
-    math.SinOp: "llvm.sin",
-    math.SqrtOp: "llvm.sqrt",
-    math.TanhOp: "llvm.tanh",
-    math.TruncOp: "llvm.trunc",
-    vector.FMAOp: "llvm.fma",
+INTRINSICS: dict[str, str] = {
+    "arith.maxsi": "llvm.smax",
+    "arith.minsi": "llvm.smin",
+    "arith.maxui": "llvm.umax",
+    "arith.minui": "llvm.umin",
+    "arith.maximumf": "llvm.maximum",
+    "arith.minimumf": "llvm.minimum",
+    "arith.maxnumf": "llvm.maxnum",
+    "arith.minnumf": "llvm.minnum",
+    "math.absf": "llvm.fabs",
+    "math.ceil": "llvm.ceil",
+    "math.copysign": "llvm.copysign",
+    "math.cos": "llvm.cos",
+    "math.exp": "llvm.exp",
+    "math.floor": "llvm.floor",
+    "math.fma": "llvm.fma",
+    "math.log": "llvm.log",
+    "math.powf": "llvm.pow",
+    "math.round": "llvm.round",
+    "math.roundeven": "llvm.roundeven",
+    "math.sin": "llvm.sin",
+    "math.sqrt": "llvm.sqrt",
+    "math.tanh": "llvm.tanh",
+    "math.trunc": "llvm.trunc",
+    "vector.fma": "llvm.fma",
 }
-INTEGER_PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
-FLOAT_PREDICATES = (
-    "false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "ugt", "uge", "ult", "ule", "une", "uno", "true",
-)  # fmt: skip
-
 
 class FunctionWriter:
     """Writes one function. Blocks are opened as loops need them; `label` is the current one, for phis."""
@@ -236,16 +232,15 @@ class FunctionWriter:
             self.operation(op)
 
     def operation(self, op: Operation) -> None:
-        kind = type(op)
-        if (name := BINARY.get(kind)) is not None:
+        if (name := BINARY.get(op.name)) is not None:
             a, b = op.operands
             self.define(op.results[0], f"{name} {self.typed(a)}, {self.of(b)}")
-        elif (name := CASTS.get(kind)) is not None:
+        elif (name := CASTS.get(op.name)) is not None:
             result = op.results[0]
             self.define(result, f"{name} {self.typed(op.operands[0])} to {type_name(result.type)}")
-        elif (name := INTRINSICS.get(kind)) is not None:
+        elif (name := INTRINSICS.get(op.name)) is not None:
             self.intrinsic(op.results[0], name, list(op.operands))
-        elif (writer := WRITERS.get(kind)) is not None:
+        elif (writer := WRITERS.get(op.name)) is not None:
             writer(self, op)
         else:
             raise Unsupported(f"llvm-ir: {op.name}", "has no translation", "run the passes up to plan-memory first")
@@ -310,9 +305,11 @@ def write_constant(w: FunctionWriter, op: Operation) -> None:
 
 
 def write_compare(w: FunctionWriter, op: Operation) -> None:
-    assert isinstance(op, arith.CmpiOp | arith.CmpfOp)
-    table, name = (INTEGER_PREDICATES, "icmp") if isinstance(op, arith.CmpiOp) else (FLOAT_PREDICATES, "fcmp")
-    w.define(op.result, f"{name} {table[op.predicate.value.data]} {w.typed(op.lhs)}, {w.of(op.rhs)}")
+    table, name = (INTEGER_PREDICATES, "icmp") if op.name == "arith.cmpi" else (FLOAT_PREDICATES, "fcmp")
+    predicate = op.properties["predicate"]
+    assert isinstance(predicate, IntegerAttr)
+    lhs, rhs = op.operands
+    w.define(op.results[0], f"{name} {table[predicate.value.data]} {w.typed(lhs)}, {w.of(rhs)}")
 
 
 def write_negate(w: FunctionWriter, op: Operation) -> None:
@@ -486,31 +483,31 @@ def write_for(w: FunctionWriter, op: Operation) -> None:
         w.names[result] = w.of(argument)
 
 
-WRITERS: dict[type[Operation], Callable[[FunctionWriter, Operation], None]] = {
-    arith.ConstantOp: write_constant,
-    arith.CmpiOp: write_compare,
-    arith.CmpfOp: write_compare,
-    arith.NegfOp: write_negate,
-    arith.SelectOp: write_select,
-    arith.IndexCastOp: write_index_cast,
-    math.RsqrtOp: write_rsqrt,
-    math.CountLeadingZerosOp: write_ctlz,
-    math.AbsIOp: write_absi,
-    memref.LoadOp: write_load,
-    memref.StoreOp: write_store,
-    memref.ViewOp: write_view,
-    memref.CollapseShapeOp: write_alias,
-    memref.ExpandShapeOp: write_alias,
-    memref.SubviewOp: write_alias,
-    memref.CastOp: write_alias,
-    vector.LoadOp: write_vector_load,
-    vector.StoreOp: write_vector_store,
-    vector.MaskedLoadOp: write_masked_load,
-    vector.MaskedStoreOp: write_masked_store,
-    vector.BroadcastOp: write_broadcast,
-    llvm.CallIntrinsicOp: write_call_intrinsic,
-    func.CallOp: write_call,
-    func.ReturnOp: write_return,
-    scf.ForOp: write_for,
+WRITERS: dict[str, Callable[[FunctionWriter, Operation], None]] = {
+    "arith.constant": write_constant,
+    "arith.cmpi": write_compare,
+    "arith.cmpf": write_compare,
+    "arith.negf": write_negate,
+    "arith.select": write_select,
+    "arith.index_cast": write_index_cast,
+    "math.rsqrt": write_rsqrt,
+    "math.ctlz": write_ctlz,
+    "math.absi": write_absi,
+    "memref.load": write_load,
+    "memref.store": write_store,
+    "memref.view": write_view,
+    "memref.collapse_shape": write_alias,
+    "memref.expand_shape": write_alias,
+    "memref.subview": write_alias,
+    "memref.cast": write_alias,
+    "vector.load": write_vector_load,
+    "vector.store": write_vector_store,
+    "vector.maskedload": write_masked_load,
+    "vector.maskedstore": write_masked_store,
+    "vector.broadcast": write_broadcast,
+    "llvm.call_intrinsic": write_call_intrinsic,
+    "func.call": write_call,
+    "func.return": write_return,
+    "scf.for": write_for,
 }
 

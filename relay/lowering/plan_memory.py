@@ -178,8 +178,7 @@ def plan(module: ModuleOp, function: func.FuncOp, scratch: dict[str, int]) -> No
         constant = op.tensor.owner
         if constant.value not in known:
             known[constant.value] = offset
-            label = constant.attributes.get("label")
-            name = label.data if isinstance(label, StringAttr) else f"constant_{len(rows)}"
+            name = constant.result.name_hint or f"constant_{len(rows)}"
             names[name] = count = names.get(name, -1) + 1
             rows.append(
                 DictionaryAttr(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from xdsl.context import Context
 from xdsl.dialects import arith, bufferization, func, linalg, memref
-from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr, UnitAttr, i8
+from xdsl.dialects.builtin import FunctionType, ModuleOp, UnitAttr, i8
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from relay.dialects.attributes import Array, elements, to_numpy
@@ -230,11 +230,10 @@ def constant_of(value: SSAValue) -> arith.ConstantOp | None:
 
 def packed_constant(call: func.CallOp, weight: arith.ConstantOp, array: Array, kind: str) -> SSAValue:
     """A new constant and its buffer before the call, named after the weight it was made from."""
-    label = weight.attributes.get("label")
-    name = f"{label.data if isinstance(label, StringAttr) else 'weight'}.{kind}"
+    name = f"{weight.result.name_hint or 'weight'}.{kind}"
     attr = elements(array, label=name).resource()
     constant = arith.ConstantOp.create(result_types=[attr.type], properties={"value": attr}, location=weight.location)
-    constant.attributes["label"] = StringAttr(name)
+    constant.result.name_hint = name
     buffer = bufferization.ToBufferOp.create(
         operands=[constant.result],
         result_types=[buffer_type(attr.type)],

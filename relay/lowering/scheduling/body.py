@@ -8,6 +8,8 @@ from xdsl.dialects import arith, linalg
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, VectorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from relay.dialects.arith import WIDENED
+from relay.dialects.attributes import to_numpy
 from relay.lowering.builder import Index, LoopBuilder
 
 LIFTED_DIALECTS = ("arith.", "math.")
@@ -56,7 +58,7 @@ class Lifter:
             if isinstance(op, arith.ConstantOp):
                 values[op.result] = self.splat(op)
                 continue
-            lifted = type(op).create(
+            lifted = WIDENED.get(op.name, type(op)).create(
                 operands=[of(v) for v in op.operands],
                 result_types=[self.type(r.type) for r in op.results],
                 properties=dict(op.properties),
@@ -70,8 +72,6 @@ class Lifter:
 
 def splat_constant(builder: LoopBuilder, op: arith.ConstantOp, lanes: int) -> SSAValue:
     """`arith.constant dense<value>` at the start of the function."""
-    from relay.dialects.attributes import to_numpy
-
     number = to_numpy(op.value)
     return vector_constant(builder, number.tolist(), op.result.type, lanes)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from xdsl.dialects import arith, linalg
 from xdsl.dialects.builtin import Float32Type, IntegerType, MemRefType, i32
 from xdsl.dialects.linalg import IteratorType
-from xdsl.ir import Attribute, Block, BlockArgument, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
 from relay.dialects.attributes import to_numpy
 from relay.lowering.builder import contiguous
@@ -154,6 +154,8 @@ def match_side(value: SSAValue, argument: BlockArgument) -> tuple[bool, int] | N
             return None
         zero_point = int(to_numpy(constant.value))
         op = op.lhs.owner
-    if isinstance(op, arith.ExtSIOp | arith.ExtUIOp) and op.input is argument and argument.type == IntegerType(8):
-        return isinstance(op, arith.ExtUIOp), zero_point
+    if not isinstance(op, Operation) or op.name not in ("arith.extsi", "arith.extui"):
+        return None
+    if op.operands[0] is argument and argument.type == IntegerType(8):
+        return op.name == "arith.extui", zero_point
     return None

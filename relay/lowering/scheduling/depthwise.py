@@ -10,6 +10,7 @@ from xdsl.dialects import arith, vector
 from xdsl.dialects.builtin import VectorType, i32
 from xdsl.ir import SSAValue
 
+from relay.dialects.arith import ExtSIOp, ExtUIOp
 from relay.dialects.attributes import Array
 from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.scheduling.contraction import Convolution
@@ -91,6 +92,6 @@ class DepthwiseEmitter:
         if conv.is_float:
             return b.add(vector.FMAOp(data, weights, total)).results[0]
         wide = VectorType(i32, [LANES])
-        extend = arith.ExtUIOp if conv.data.unsigned else arith.ExtSIOp
-        product = arith.MuliOp(b.add(extend(data, wide)).result, b.add(arith.ExtSIOp(weights, wide)).result)
+        extend = ExtUIOp if conv.data.unsigned else ExtSIOp
+        product = arith.MuliOp(b.add(extend(data, wide)).result, b.add(ExtSIOp(weights, wide)).result)
         return b.add(arith.AddiOp(total, b.add(product).result)).result

@@ -15,6 +15,7 @@ from xdsl.dialects import arith, llvm, vector
 from xdsl.dialects.builtin import VectorType, i8, i32
 from xdsl.ir import SSAValue
 
+from relay.dialects.arith import ExtSIOp, ExtUIOp
 from relay.dialects.attributes import Array
 from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.scheduling.body import vector_constant
@@ -219,7 +220,7 @@ class MatmulEmitter:
         vec = b.vector_load(self.weights, [at], LANES * self.plan.group)
         if self.plan.dot or self.conv.is_float:
             return vec
-        return b.add(arith.ExtSIOp(vec, VectorType(i32, [LANES]))).result
+        return b.add(ExtSIOp(vec, VectorType(i32, [LANES]))).result
 
     def spread(self, four: SSAValue) -> SSAValue:
         """Four codes in each of 16 lanes."""
@@ -233,7 +234,7 @@ class MatmulEmitter:
             return b.broadcast(b.load(self.data, [at]), LANES)
         if not self.plan.dot:
             scalar = b.load(self.data, [at])
-            extend = arith.ExtUIOp if conv.data.unsigned else arith.ExtSIOp
+            extend = ExtUIOp if conv.data.unsigned else ExtSIOp
             return b.broadcast(b.add(extend(scalar, i32)).result, LANES)
         words = b.broadcast(b.bitcast(b.vector_load(self.data, [at], 4), i32, 1), LANES)
         if not conv.data.unsigned:

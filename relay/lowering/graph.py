@@ -1,0 +1,87 @@
+"""The graph of a planned module as JSON: what the runtime needs to know, and what the compiler did."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, MemRefType, ModuleOp, StringAttr
+from xdsl.dialects.func import CallOp
+
+from relay import signature
+from relay.dialects.attributes import Array, to_numpy
+from relay.errors import RelayError
+from relay.lowering.targets import CpuTarget
+from relay.module import IRModule
+
+
+def describe(
+    module: IRModule,
+    target: CpuTarget,
+    inputs: list[signature.TensorInfo],
+    outputs: list[signature.TensorInfo],
+) -> tuple[dict[str, Any], dict[str, Array]]:
+    """The graph of a planned module as JSON, and its constants by name."""
+    main = module["main"]
+    params: dict[str, Array] = {}
+    constants: list[dict[str, Any]] = []
+    for row in _rows(module.op, "relay.constants"):
+        name, array = _string(row, "name"), to_numpy(row.data["value"])
+        params[name] = array
+        constants.append(
+            {"name": name, "offset": _int(row, "offset"), "dtype": str(array.dtype), "shape": list(array.shape)}
+        )
+    described: list[dict[str, Any]] = []
+    for info in inputs:
+        entry = _describe(info)
+        if info.initial is not None:
+            entry["initial"] = f"{info.name}.initial"
+            params[entry["initial"]] = np.array(np.broadcast_to(info.initial, info.shape), info.dtype)
+        described.append(entry)
+    sizes = [arg.type.get_shape()[0] for arg in main.body.block.args[-2:] if isinstance(arg.type, MemRefType)]
+    graph: dict[str, Any] = {
+        "entry": "relay_main",
+        "target": {"triple": target.triple, "cpu": target.cpu, "features": sorted(target.features)},
+        "inputs": described,
+        "outputs": [_describe(info) for info in outputs],
+        "kernels": [op.callee.string_value() for op in main.walk() if isinstance(op, CallOp)],
+        "functions": [name for name in module.functions if name != "main"],
+        "buffers": [
+            {"name": _string(row, "name"), **{k: _int(row, k) for k in ("offset", "size", "first", "last")}}
+            for row in _rows(module.op, "relay.buffers")
+        ],
+        "arena_bytes": sizes[1],
+        "constants_bytes": sizes[0],
+        "constants": constants,
+    }
+    return graph, params
+
+
+def _describe(info: signature.TensorInfo) -> dict[str, Any]:
+    return {
+        "name": info.name,
+        "shape": list(info.shape),
+        "dtype": str(info.dtype),
+        "scale": info.scale,
+        "zero_point": int(info.zero_point),
+        "kind": info.kind,
+    }
+
+
+def _rows(op: ModuleOp, name: str) -> list[DictionaryAttr]:
+    attr = op.attributes.get(name)
+    if not isinstance(attr, ArrayAttr):
+        raise RelayError("module", f"has no {name}; run plan-memory first")
+    return [row for row in attr.data if isinstance(row, DictionaryAttr)]
+
+
+def _string(row: DictionaryAttr, key: str) -> str:
+    value = row.data[key]
+    assert isinstance(value, StringAttr)
+    return value.data
+
+
+def _int(row: DictionaryAttr, key: str) -> int:
+    value = row.data[key]
+    assert isinstance(value, IntegerAttr)
+    return value.value.data
