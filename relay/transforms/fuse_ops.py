@@ -1,0 +1,140 @@
+"""The pass `fuse-ops`."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.transforms.dead_code_elimination import region_dce
+
+from relay.dialects import relay
+from relay.dialects.op import rank
+from relay.passes import Pass
+from relay.transforms.fusion import Fusion, Group, recompute
+
+
+@dataclass(frozen=True)
+class FuseOps(Pass):
+    """Outline kernels: functions that hold only constants, calls of kernels and reshapes call `func.func private`s.
+
+    A kernel is an anchor (convolution, reduction, ...) with the elementwise ops after it, or elementwise ops alone; the
+    rules are those of `relay.transforms.fusion.Fusion`. Constants of rank 0 are cloned into the kernel, others are its
+    arguments, in the order of their first use. Kernels of equal bodies are one function, named after the anchor's kind
+    and numbered in program order. Private functions and an external compiler's are left alone.
+    """
+
+    name: ClassVar[str] = "fuse-ops"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        outline = Outline(op)
+        for function in [f for f in op.body.block.ops if isinstance(f, FuncOp)]:
+            private = function.sym_visibility is not None and function.sym_visibility.data == "private"
+            if not private and "compiler" not in function.attributes and len(function.body.blocks) == 1:
+                outline.function(function)
+
+
+class Outline:
+    """Makes kernels in a module, each body once."""
+
+    def __init__(self, module: ModuleOp):
+        self.module = module
+        self.names = {f.sym_name.data for f in module.body.block.ops if isinstance(f, FuncOp)}
+        self.kernels: dict[Hashable, FuncOp] = {}
+
+    def function(self, function: FuncOp) -> None:
+        """Replace the groups of a function by calls."""
+        region_dce(function.body)
+        block = function.body.block
+        recompute(block)
+        order: list[Operation] = []
+        for group in Fusion(block).groups():
+            order.append(self.call(group) if group.fusible else group.ops[0])
+            if group.fusible:
+                for op in reversed(group.ops):
+                    op.detach()
+                    op.erase()
+        for op in list(block.ops):
+            op.detach()
+        block.add_ops(order)
+        for op in order:
+            if isinstance(op, relay.ConstantOp) and not op.result.uses.get_length():
+                op.detach()
+                op.erase()
+
+    def call(self, group: Group) -> CallOp:
+        """A call of the group's kernel, whose results take the place of the group's."""
+        outputs = group.outputs()
+        block, arguments = body(group, outputs)
+        kernel = self.kernel(block, group)
+        call = CallOp(kernel.sym_name.data, arguments, [value.type for value in outputs])
+        call.location = (group.anchor or group.ops[-1]).location
+        for old, new in zip(outputs, call.res, strict=True):
+            new.name_hint = old.name_hint
+            old.replace_all_uses_with(new)
+        return call
+
+    def kernel(self, block: Block, group: Group) -> FuncOp:
+        """The function of this body, a new one if it is the first."""
+        key = structure(block)
+        if key in self.kernels:
+            return self.kernels[key]
+        kind = "elementwise" if group.anchor is None else group.anchor.name.rsplit(".", 1)[-1]
+        number = 0
+        while f"{kind}_{number}" in self.names:
+            number += 1
+        name = f"{kind}_{number}"
+        self.names.add(name)
+        assert isinstance(end := block.last_op, ReturnOp)
+        types = ([argument.type for argument in block.args], [value.type for value in end.arguments])
+        kernel = FuncOp(name, types, Region(block), visibility="private")
+        kernel.location = (group.anchor or group.ops[-1]).location
+        self.module.body.block.add_op(kernel)
+        self.kernels[key] = kernel
+        return kernel
+
+
+def body(group: Group, outputs: Sequence[SSAValue]) -> tuple[Block, list[SSAValue]]:
+    """The kernel's block, and the values its caller gives for the block's arguments."""
+    inside = set(group.ops)
+    outside = list(dict.fromkeys(v for op in group.ops for v in op.operands if v.owner not in inside))
+    scalars = [v for v in outside if isinstance(v.owner, relay.ConstantOp) and rank(v) == 0]
+    arguments = [v for v in outside if v not in scalars]
+    block = Block(arg_types=[value.type for value in arguments])
+    known: dict[SSAValue, SSAValue] = dict(zip(arguments, block.args, strict=True))
+    for argument, value in zip(block.args, arguments, strict=True):
+        argument.name_hint = value.name_hint
+    constants: dict[Hashable, SSAValue] = {}
+    for value in scalars:
+        assert isinstance(value.owner, relay.ConstantOp)
+        if value.owner.value not in constants:
+            copy = value.owner.clone()
+            copy.properties.pop("label", None)
+            block.add_op(copy)
+            constants[value.owner.value] = copy.result
+        known[value] = constants[value.owner.value]
+    block.add_ops(op.clone(known) for op in group.ops)
+    block.add_op(ReturnOp(*(known[value] for value in outputs)))
+    return block, arguments
+
+
+def structure(block: Block) -> Hashable:
+    """What two blocks have in common if they differ only in names and locations."""
+    number: dict[SSAValue, int] = {}
+    for value in (*block.args, *(result for op in block.ops for result in op.results)):
+        number[value] = len(number)
+    ops = (
+        (
+            op.name,
+            tuple(number[value] for value in op.operands),
+            tuple(op.result_types),
+            frozenset(op.properties.items()),
+            frozenset(op.attributes.items()),
+        )
+        for op in block.ops
+    )
+    return (tuple(argument.type for argument in block.args), *ops)

@@ -1,0 +1,261 @@
+"""Which ops become one kernel: the rules of `fuse-ops`, over the ops of one block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from heapq import heapify, heappop, heappush
+
+from xdsl.dialects.builtin import FixedBitwidthType
+from xdsl.ir import Block, Operation, OpResult, SSAValue
+from xdsl.traits import is_side_effect_free
+
+from relay.dialects import relay
+from relay.dialects.op import TensorOp, shape, tensor
+
+EXPENSIVE = (
+    relay.DivideOp,
+    relay.FloorDivideOp,
+    relay.ExpOp,
+    relay.LogOp,
+    relay.SqrtOp,
+    relay.RsqrtOp,
+    relay.SigmoidOp,
+    relay.TanhOp,
+    relay.FixedPointMultiplyOp,
+    relay.FixedPointReciprocalOp,
+)
+"""Elementwise ops that are worth a tensor in memory rather than being computed twice."""
+
+
+def fusible(op: Operation) -> bool:
+    """Whether the op goes into a kernel; constants and reshapes stay with the caller."""
+    return (
+        isinstance(op, TensorOp)
+        and op.name.startswith("relay.")
+        and not isinstance(op, relay.ConstantOp | relay.ReshapeOp)
+    )
+
+
+def elementwise(op: Operation) -> bool:
+    return isinstance(op, TensorOp) and op.ELEMENTWISE and fusible(op)
+
+
+def bits(value: SSAValue) -> int:
+    """Bits of an element."""
+    element = tensor(value).element_type
+    return element.bitwidth if isinstance(element, FixedBitwidthType) else 64
+
+
+def volume(value: SSAValue) -> int:
+    """Bits of the tensor, unknown sizes as 1."""
+    size = bits(value)
+    for d in shape(value):
+        size *= max(d, 1)
+    return size
+
+
+def variable(op: Operation) -> list[SSAValue]:
+    """The operands that are no constants."""
+    return [value for value in op.operands if not isinstance(value.owner, relay.ConstantOp)]
+
+
+def users(value: SSAValue) -> list[Operation]:
+    """The ops that use a value, each once."""
+    return list(dict.fromkeys(use.operation for use in value.uses))
+
+
+COPIES = 4
+"""An op with more users is computed once."""
+
+
+def recompute(block: Block) -> None:
+    """Give every user of a cheap elementwise op its own copy, where its operands are in memory anyway or are smaller
+    than its result: rather read codes twice than write and read their widened form."""
+    for op in reversed(list(block.ops)):
+        if len(op.results) != 1 or not 1 < len(users(op.results[0])) <= COPIES or not recomputable(op):
+            continue
+        for user in users(op.results[0])[1:]:
+            copy = op.clone()
+            block.insert_op_before(copy, op)
+            for index, operand in enumerate(user.operands):
+                if operand is op.results[0]:
+                    user.operands[index] = copy.results[0]
+
+
+def recomputable(op: Operation) -> bool:
+    """Whether a copy of the op costs less than its result in memory."""
+    if (
+        not elementwise(op)
+        or isinstance(op, EXPENSIVE)
+        or any(not elementwise(u) and not reduces(u) for u in users(op.results[0]))
+    ):
+        return False
+    return all(
+        isinstance(value.owner, Block)
+        or not fusible(value.owner)
+        or len(users(value)) > 1
+        or 2 * volume(value) <= volume(op.results[0])
+        or (len(value.owner.results) == 1 and recomputable(value.owner))
+        for value in variable(op)
+    )
+
+
+def reduces(op: Operation) -> bool:
+    """Whether the op reads every element of its operand once, so that the operand can be computed on the way."""
+    return isinstance(op, relay.ReduceOp)
+
+
+class Group:
+    """Ops that become one kernel, or one op that stays: `anchor` is its op that is not elementwise."""
+
+    def __init__(self, op: Operation):
+        self.ops = [op]
+        self.fusible = fusible(op)
+        self.anchor = None if elementwise(op) else op
+
+    def outputs(self) -> list[OpResult]:
+        """The values used outside, in the order of their ops."""
+        inside = set(self.ops)
+        return [r for op in self.ops for r in op.results if any(use.operation not in inside for use in r.uses)]
+
+
+class Fusion:
+    """Groups the ops of a block, in program order:
+
+    1. an elementwise op joins the group of an operand's producer if nothing else uses that operand and it has the
+       result's shape; of several, one with an anchor, and the latest;
+    2. a purely elementwise group of that shape whose only consumer is an elementwise op joins the op's group; so does
+       one whose only consumer is a reduction;
+    3. where the op also takes a value of another anchor's group that nothing else uses, the elementwise ops at the end
+       of that group move to the op's, up to where the value is narrowest.
+    An anchor never joins another anchor's group, and no step may make two groups wait for each other.
+    """
+
+    def __init__(self, block: Block):
+        self.order = {op: i for i, op in enumerate(block.ops)}
+        self.of: dict[Operation, Group] = {}
+        self.needs: dict[Group, set[Operation]] = {}
+        previous: Operation | None = None
+        for op in self.order:
+            self.of[op] = group = Group(op)
+            self.needs[group] = set(self.producers(op))
+            if not is_side_effect_free(op):
+                self.needs[group] |= {previous} if previous is not None else set()
+                previous = op
+            if fusible(op):
+                self.place(op)
+
+    def groups(self) -> list[Group]:
+        """Every group after those it needs, else in the order of their first ops; ops within a group in order."""
+        groups = list(dict.fromkeys(self.of.values()))
+        waiting = {group: {self.of[op] for op in self.needs[group]} - {group} for group in groups}
+        consumers: dict[Group, list[Group]] = {group: [] for group in groups}
+        for group, needed in waiting.items():
+            group.ops.sort(key=self.order.__getitem__)
+            for other in needed:
+                consumers[other].append(group)
+        ready = [(self.order[group.ops[0]], group) for group in groups if not waiting[group]]
+        heapify(ready)
+        done: list[Group] = []
+        while ready:
+            _, group = heappop(ready)
+            done.append(group)
+            for other in consumers[group]:
+                waiting[other].discard(group)
+                if not waiting[other]:
+                    heappush(ready, (self.order[other.ops[0]], other))
+        return done
+
+    def producers(self, op: Operation) -> Iterator[Operation]:
+        """The ops of this block whose results the op, or an op inside it, uses."""
+        for inner in op.walk():
+            for value in inner.operands:
+                if isinstance(value.owner, Operation) and value.owner in self.order:
+                    yield value.owner
+
+    def place(self, op: Operation) -> None:
+        """Apply the rules to one op, so far in a group of its own."""
+        if elementwise(op):
+            hosts = {group for value in variable(op) if (group := self.host(value, op)) is not None}
+            for host in sorted(hosts, key=self.preference, reverse=True):
+                if self.merge(host, self.of[op]):
+                    break
+            for value in variable(op):
+                self.take_tail(value, op)
+        if elementwise(op) or reduces(op):
+            for value in variable(op):
+                if self.feeds_only(value, op):
+                    self.merge(self.of[op], self.producing(value))
+
+    def producing(self, value: SSAValue) -> Group | None:
+        """The group that computes a value, if it is one of kernels."""
+        group = self.of.get(value.owner) if isinstance(value.owner, Operation) else None
+        return group if group is not None and group.fusible else None
+
+    def preference(self, group: Group) -> tuple[bool, int]:
+        """Groups of an anchor first, and of those the last."""
+        return group.anchor is not None, max(self.order[op] for op in group.ops)
+
+    def host(self, value: SSAValue, op: Operation) -> Group | None:
+        """Rule 1: the group that computes `value`, if the op may join it."""
+        return self.producing(value) if users(value) == [op] and shape(value) == shape(op.results[0]) else None
+
+    def feeds_only(self, value: SSAValue, op: Operation) -> bool:
+        """Rule 2: whether the group of `value` is elementwise, and all that leaves it goes to the op's group."""
+        group = self.producing(value)
+        if group is None or group.anchor is not None or not (reduces(op) or shape(value) == shape(op.results[0])):
+            return False
+        inside = set(self.of[op].ops)
+        outside = [user for output in group.outputs() for user in users(output) if user not in group.ops]
+        return all(user in inside and (elementwise(user) or reduces(user)) for user in outside)
+
+    def take_tail(self, value: SSAValue, op: Operation) -> None:
+        """Rule 3: move what computes `value` after its narrowest form from another anchor's group to the op's."""
+        source, target = self.producing(value), self.of[op]
+        if source is None or source is target or source.anchor is None or users(value) != [op]:
+            return
+        tail, narrowest, moved = list[Operation](), bits(value), list[Operation]()
+        while isinstance(owner := value.owner, Operation) and elementwise(owner) and len(owner.results) == 1:
+            tail.append(owner)
+            inner = [v for v in variable(owner) if shape(v) == shape(value)]
+            if len(inner) != 1 or self.producing(inner[0]) is not source or users(inner[0]) != [owner]:
+                break
+            value = inner[0]
+            if bits(value) < narrowest:
+                narrowest, moved = bits(value), list(tail)
+        if not moved or self.depends(source, target):
+            return
+        for member in moved:
+            source.ops.remove(member)
+            target.ops.append(member)
+            self.of[member] = target
+        for group in (source, target):
+            self.needs[group] = {producer for member in group.ops for producer in self.producers(member)}
+
+    def merge(self, first: Group, second: Group | None) -> bool:
+        """Make two groups one, unless both have anchors or a third would have to run between them."""
+        if second is None or first is second or (first.anchor is not None and second.anchor is not None):
+            return False
+        if self.depends(first, second, through=True) or self.depends(second, first, through=True):
+            return False
+        first.ops += second.ops
+        first.anchor = first.anchor if second.anchor is None else second.anchor
+        self.needs[first] |= self.needs.pop(second)
+        for op in second.ops:
+            self.of[op] = first
+        return True
+
+    def depends(self, last: Group, first: Group, through: bool = False) -> bool:
+        """Whether `last` needs a result of `first`; if `through`, whether it does by way of a third group."""
+        pending = [group for op in self.needs[last] if (group := self.of[op]) not in (first, last)]
+        if not through and any(self.of[op] is first for op in self.needs[last]):
+            return True
+        seen = {last}
+        while pending:
+            group = pending.pop()
+            if group is first:
+                return True
+            if group not in seen:
+                seen.add(group)
+                pending += [self.of[op] for op in self.needs[group]]
+        return False
