@@ -1,0 +1,1 @@
+"""Down a level: relay to linalg, to loops over planned memory, to LLVM IR."""
