@@ -129,8 +129,11 @@ class DequantizeOp(TensorOp):
 class RequantizeOp(TensorOp):
     """`clamp(rescale(input - input_zero_point) + output_zero_point, min, max)`.
 
-    `rescale(x)` is `x * multiplier * 2^(shift-31)` under `rounding`; for `f64_away` it is
-    `round(f64(x) * real_multiplier)` (f64, scalar or per axis). `input` is i32 or codes.
+    `rescale(x)` is `x * multiplier * 2^(shift-31)` under `rounding`, as `relay.fixed_point_multiply`; for `f64_away` it
+    is `round(f64(x) * real_multiplier)` (f64, scalar or per axis); for `f32_even` `rint(f32(x) * s)`, s in f32 being
+    `real_multiplier`, or `input_scale / output_scale` where it is absent; both saturate to i32. `input` is i32 or codes,
+    or i64 (sums of 16-bit convolutions): with m = `min((multiplier + 2^15) >> 16, 0x7FFF)` then, whatever the
+    fixed-point `rounding`, `rescale(x) = (x * m + 2^(14-shift)) >> (15-shift)`.
     """
 
     name = "qnn.requantize"
@@ -286,8 +289,12 @@ class MeanOp(TensorOp):
 class SoftmaxOp(TensorOp):
     """Softmax of 8-bit codes along the last axis in gemmlowp's fixed point; result scale 1/256, zero point lowest.
 
-    `multiplier`, `shift`: of `min(beta * input_scale * 2^26, 2^31 - 1)`. Differences below
-    `-floor(31 * 2^26 / 2^shift)` give the lowest code. Source: TFLite's reference SOFTMAX for int8 and uint8.
+    `multiplier`, `shift`: of `min(beta * input_scale * 2^26, 2^31 - 1)`. With d = x - max and, in Q5.26 to Q0.31,
+    `e = exp_on_negative_values(SRDHM(d * 2^shift, multiplier))`, but e = 0 where d < `-floor(31 * 2^26 / 2^shift)`:
+    `(mantissa, headroom) = relay.fixed_point_reciprocal(sum of RDBPOT(e, 12))`, result
+    `clamp(RDBPOT(SRDHM(mantissa, e), (12 - headroom) + 31 - 8) + lowest code)`. The shift passes 31 where the sum
+    reaches 2^28 (512 equal codes): it rounds likewise; TFLite's reference aborts there.
+    Source: TFLite's reference SOFTMAX for int8 and uint8; `relay.interpreters.qnn.softmax_exp_table` gives e.
     """
 
     name = "qnn.softmax"

@@ -12,11 +12,12 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.interpreter import Interpreter
 from xdsl.interpreters.func import FuncFunctions
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import VerifyException
 
-from relay.dialects.attributes import Array, dtype_of
-from relay.dialects.op import DYNAMIC, tensor
+from relay.dialects.attributes import Array, dtype_of, elements
+from relay.dialects.op import DYNAMIC, TensorOp, tensor
+from relay.dialects.relay import ConstantOp
 from relay.errors import InvalidArgument
 from relay.interpreters import byoc, elementwise, fixed_point, image, nn, qnn, qnn_recurrent, reduce, shape
 from relay.interpreters.func import Machine
@@ -56,6 +57,21 @@ def evaluate(op: Operation, operands: Sequence[Array]) -> tuple[Array, ...]:
         return Machine({}, MEANINGS).op(op, operands)
 
 
+def compute(
+    op_type: type[TensorOp], operands: Sequence[Array], properties: Mapping[str, Attribute | None] | None = None
+) -> tuple[Array, ...]:
+    """The results of an op of this kind for these operands and properties, without a module.
+
+    Raises InvalidArgument if the op's verifier refuses them.
+    """
+    values = [ConstantOp.make([], {"value": elements(array)}) for array in operands]
+    try:
+        op = op_type.make(values, properties)
+    except VerifyException as error:
+        raise InvalidArgument(op_type.name, str(error)) from None
+    return evaluate(op, operands)
+
+
 def run(
     module: IRModule | ModuleOp, inputs: Sequence[Array] | Mapping[str, Array], function: str = "main"
 ) -> tuple[Array, ...]:
@@ -66,9 +82,10 @@ def run(
     """
     functions = {op.sym_name.data: op for op in as_module_op(module).body.block.ops if isinstance(op, FuncOp)}
     machine = Machine(functions, MEANINGS)
-    arguments = check_inputs(functions[function], inputs) if function in functions else ()
+    block = machine.body(function)
+    arguments = check_inputs(functions[function], inputs)
     with np.errstate(all="ignore"):
-        return tuple(np.array(result) for result in machine.call(function, arguments))
+        return tuple(np.array(result) for result in machine.block(block, arguments))
 
 
 def argument_names(function: FuncOp) -> list[str]:
@@ -83,7 +100,7 @@ def argument_names(function: FuncOp) -> list[str]:
 def check_inputs(function: FuncOp, inputs: Sequence[Array] | Mapping[str, Array]) -> list[Array]:
     """The inputs in the order of the arguments, each of its argument's dtype and shape."""
     where = f"function {function.sym_name.data}"
-    names = argument_names(function) if function.body.blocks else []
+    names = argument_names(function)
     if isinstance(inputs, Mapping):
         missing, unknown = [n for n in names if n not in inputs], [n for n in inputs if n not in names]
         if missing or unknown:
@@ -93,7 +110,7 @@ def check_inputs(function: FuncOp, inputs: Sequence[Array] | Mapping[str, Array]
     if len(inputs) != len(names):
         raise InvalidArgument(where, f"takes {len(names)} inputs, got {len(inputs)}")
     arrays = [np.asarray(array) for array in inputs]
-    for name, array, argument in zip(names, arrays, function.body.block.args if names else (), strict=True):
+    for name, array, argument in zip(names, arrays, function.body.block.args, strict=True):
         try:
             type = tensor(argument)
         except VerifyException as error:
@@ -108,4 +125,4 @@ def check_inputs(function: FuncOp, inputs: Sequence[Array] | Mapping[str, Array]
     return arrays
 
 
-__all__ = ["MEANINGS", "evaluate", "register", "run"]
+__all__ = ["MEANINGS", "compute", "evaluate", "register", "run"]

@@ -20,19 +20,21 @@ class Machine:
         self.functions = functions
         self.meanings = meanings
 
-    def call(self, name: str, arguments: Sequence[Array]) -> tuple[Array, ...]:
-        """The results of a function of the module."""
+    def body(self, name: str) -> Block:
+        """The one block of a function of the module."""
         function = self.functions.get(name)
         if function is None:
-            raise InvalidArgument(
-                f"function {name}", "is not in the module", f"it has {', '.join(self.functions) or 'none'}"
-            )
+            known = ", ".join(self.functions) or "none"
+            raise InvalidArgument(f"function {name}", "is not in the module", f"it has {known}")
         blocks = function.body.blocks
         if len(blocks) != 1:
-            raise Unsupported(
-                f"function {name}", "has no body of one block", "the interpreter runs neither declarations nor branches"
-            )
-        return self.block(blocks[0], arguments)
+            hint = "the interpreter runs neither declarations nor branches"
+            raise Unsupported(f"function {name}", "has no body of one block", hint)
+        return blocks[0]
+
+    def call(self, name: str, arguments: Sequence[Array]) -> tuple[Array, ...]:
+        """The results of a function of the module."""
+        return self.block(self.body(name), arguments)
 
     def block(self, block: Block, arguments: Sequence[Array]) -> tuple[Array, ...]:
         """The operands of the block's terminator."""

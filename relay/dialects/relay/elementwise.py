@@ -267,7 +267,10 @@ class ClipOp(TensorOp):
 
 @irdl_op_definition
 class CastOp(TensorOp):
-    """Convert the elements to `dtype`: integers wrap, floats truncate towards zero (out of range: undefined)."""
+    """Convert the elements to `dtype`: integers wrap, floats truncate towards zero (out of range: undefined).
+
+    To i1: `x != 0`.
+    """
 
     name = "relay.cast"
     ELEMENTWISE: ClassVar[bool] = True
