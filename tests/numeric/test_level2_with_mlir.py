@@ -64,18 +64,14 @@ def numbers(dtype: Any, *shape: int) -> Array:
         return RNG.normal(0, 3, shape).astype(dtype)
     if dtype == np.bool_:
         return RNG.integers(0, 2, shape).astype(dtype)
-    info = np.iinfo(dtype)
-    return RNG.integers(info.min, info.max, shape, dtype=dtype, endpoint=True)
+    size = int(np.prod(shape))
+    return np.frombuffer(RNG.bytes(size * dtype.itemsize), dtype).reshape(shape).copy()
 
 
 def edges(*shape: int) -> Array:
     """i32 numbers where overflow and rounding happen, then random ones."""
     size = int(np.prod(shape))
     return np.concatenate([np.array(EDGES, np.int32), numbers(np.int32, size)])[:size].reshape(shape)
-
-
-def true() -> Attribute:
-    return BoolAttr(1, 1)
 
 
 def zero_point(value: int) -> Attribute:
@@ -224,14 +220,14 @@ def pool_and_reduce() -> dict[str, Case]:
         for dtype in ("int8", "uint8", "int32", "float32"):
             for axes, keep in ((ints([1]), False), (ints([0, -1]), True), (ints([]), False)):
                 x = numbers(dtype, 3, 4, 5)
-                properties = {"axis": axes, "keepdims": BoolAttr(int(keep), 1)}
+                properties = {"axis": axes, "keepdims": BoolAttr.from_bool(keep)}
                 tolerance = 1e-4 if dtype == "float32" else 0.0
                 cases[f"{op.name}_{dtype}_{len(axes)}"] = Case(op, [x], properties, (), tolerance)
     for op in (relay.ArgmaxOp, relay.ArgminOp):
         for dtype in ("int8", "uint8", "float32"):
             x = RNG.integers(0, 3, (3, 7, 2)).astype(dtype)
             for axis, keep, result in ((1, False, i32), (0, True, i64), (-1, False, i32)):
-                properties = {"axis": ints([axis]), "keepdims": BoolAttr(int(keep), 1), "dtype": result}
+                properties = {"axis": ints([axis]), "keepdims": BoolAttr.from_bool(keep), "dtype": result}
                 cases[f"{op.name}_{dtype}_{axis}"] = Case(op, [x], properties)
     for shape in ((7,), (2, 5), (2, 3, 4)):
         properties = {"beta": FloatAttr(0.5, f32)}
@@ -274,8 +270,8 @@ def movement() -> dict[str, Case]:
                     properties = {
                         "size": ints(size),
                         "method": StringAttr(method),
-                        "align_corners": BoolAttr(align, 1),
-                        "half_pixel_centers": BoolAttr(half, 1),
+                        "align_corners": BoolAttr.from_bool(bool(align)),
+                        "half_pixel_centers": BoolAttr.from_bool(bool(half)),
                     }
                     name = f"resize_{method}_{dtype}_{align}{half}_{size[0]}"
                     cases[name] = Case(relay.Resize2dOp, [numbers(dtype, 2, 4, 4, 3)], properties)

@@ -170,7 +170,7 @@ class Emitter:
     def filled(self, shape: Sequence[int], element: Attribute, value: float | int) -> SSAValue:
         """A tensor of one number."""
         scalar, empty = self.constant(value, element), self.empty(shape, element)
-        return self(FillOp([scalar], [empty], [[empty.type]]))
+        return self(FillOp([scalar], [empty], [empty.type]))
 
     def generic(
         self, inputs: Sequence[Operand], outputs: Sequence[Operand], reductions: int, body: Body
