@@ -7,7 +7,19 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import BoolAttr, FloatAttr, IntegerAttr, IntegerType, StringAttr, f32, i8, i16, i32, i64
+from xdsl.dialects.builtin import (
+    BoolAttr,
+    Float32Type,
+    FloatAttr,
+    IntegerAttr,
+    IntegerType,
+    StringAttr,
+    f32,
+    i8,
+    i16,
+    i32,
+    i64,
+)
 from xdsl.ir import Attribute, SSAValue
 
 from relay.dialects import qnn
