@@ -1,0 +1,88 @@
+"""What is shipped: the metadata, the links at the root, and, slowly, an sdist and a wheel that install and run."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tarfile
+import tomllib
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import relay
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+LINKS = ("dialects", "transforms", "lowering", "tools")
+
+
+def test_links_at_the_root():
+    found = [name for name in LINKS if (ROOT / name).exists()]
+    if not found:
+        pytest.skip("this checkout has no links")
+    assert [os.readlink(ROOT / name) for name in LINKS] == [f"relay/{name}" for name in LINKS]
+
+
+def test_every_folder_of_the_package_is_a_package():
+    folders = {path.parent for path in (ROOT / "relay").rglob("*.py")}
+    assert [folder for folder in sorted(folders) if not (folder / "__init__.py").exists()] == []
+
+
+def test_no_module_is_named_for_nothing():
+    assert not [path for path in (ROOT / "relay").rglob("*.py") if path.stem in ("utils", "helpers", "common", "build")]
+
+
+def test_version_is_written_once():
+    assert PROJECT["project"]["dynamic"] == ["version"]
+    assert PROJECT["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "relay.__version__"}
+    assert relay.__version__.count(".") == 2
+
+
+def test_types_are_shipped():
+    assert (ROOT / "relay" / "py.typed").exists()
+    assert PROJECT["tool"]["setuptools"]["package-data"]["relay"] == ["py.typed"]
+
+
+def test_two_checkouts_do_not_mix(tmp_path: Path):
+    """A checkout runs its own code, also when another relay is found first on the path of imports."""
+    other = tmp_path / "relay"
+    other.mkdir()
+    (other / "__init__.py").write_text("raise RuntimeError('the wrong one')")
+    command = [sys.executable, "-m", "relay.tools.relay_opt", "--version"]
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def run(*command: str | Path, cwd: Path) -> str:
+    """The output of a command that must succeed, run without this environment's paths."""
+    environment = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    done = subprocess.run([str(c) for c in command], cwd=cwd, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_sdist_and_wheel_install(tmp_path: Path, clone: Path):
+    venv.create(tmp_path / "venv", with_pip=True)
+    python = tmp_path / "venv" / "bin" / "python"
+    run(python, "-m", "pip", "install", "-q", "build", cwd=tmp_path)
+    run(python, "-m", "build", "--outdir", tmp_path / "dist", clone, cwd=tmp_path)
+    (sdist,), (wheel,) = (tmp_path / "dist").glob("*.tar.gz"), (tmp_path / "dist").glob("*.whl")
+    with tarfile.open(sdist) as archive:
+        shipped = {name.partition("/")[2] for name in archive.getnames()}
+    assert {"pyproject.toml", "LICENSE", "README.md", "relay/py.typed", "tests/filecheck/lit.cfg.py"} <= shipped
+    with zipfile.ZipFile(wheel) as archive:
+        tops = {name.partition("/")[0] for name in archive.namelist()}
+    assert tops == {"relay", f"relay_mlir-{relay.__version__}.dist-info"}
+    run(python, "-m", "pip", "install", "-q", wheel, cwd=tmp_path)
+    where = run(python, "-c", "import relay; print(relay.__file__, relay.__version__)", cwd=tmp_path)
+    assert str(tmp_path / "venv") in where and where.split()[-1] == relay.__version__
+    version = run(tmp_path / "venv" / "bin" / "relay-opt", "--version", cwd=tmp_path)
+    assert version.startswith(f"relay-opt {relay.__version__} ")
+    listed = run(tmp_path / "venv" / "bin" / "xdsl-opt", "--help", cwd=tmp_path)
+    assert "infer-types" in "".join(listed.split())
