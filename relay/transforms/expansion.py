@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
+from xdsl.rewriter import InsertPoint
 
 from relay.dialects import relay
 from relay.dialects.attributes import dtype_of, elements, ints, scalar_attr, to_numpy
@@ -101,8 +102,9 @@ class Expansion:
         return self.value(relay.StridedSliceOp, x, properties=bounds)
 
     def replace(self, rewriter: PatternRewriter, *values: SSAValue) -> None:
-        """Put the ops in place of the source, whose results become `values`."""
-        rewriter.replace(self.source, self.ops, values)
+        """Put the ops in place of the source, whose results, and names, become those of `values`."""
+        rewriter.insert(self.ops, InsertPoint.before(self.source))
+        rewriter.replace(self.source, [], values)
 
 
 def limits(type: Attribute) -> tuple[int, int]:

@@ -106,18 +106,16 @@ def body(group: Group, outputs: Sequence[SSAValue]) -> tuple[Block, list[SSAValu
     arguments = [v for v in outside if v not in scalars]
     block = Block(arg_types=[value.type for value in arguments])
     known: dict[SSAValue, SSAValue] = dict(zip(arguments, block.args, strict=True))
-    for argument, value in zip(block.args, arguments, strict=True):
-        argument.name_hint = value.name_hint
     constants: dict[Hashable, SSAValue] = {}
     for value in scalars:
         assert isinstance(value.owner, relay.ConstantOp)
         if value.owner.value not in constants:
-            copy = value.owner.clone()
+            copy = value.owner.clone(clone_name_hints=False)
             copy.properties.pop("label", None)
             block.add_op(copy)
             constants[value.owner.value] = copy.result
         known[value] = constants[value.owner.value]
-    block.add_ops(op.clone(known) for op in group.ops)
+    block.add_ops(op.clone(known, clone_name_hints=False) for op in group.ops)
     block.add_op(ReturnOp(*(known[value] for value in outputs)))
     return block, arguments
 

@@ -72,7 +72,9 @@ def recompute(block: Block) -> None:
     """Give every user of a cheap elementwise op its own copy, where its operands are in memory anyway or are smaller
     than its result: rather read codes twice than write and read their widened form."""
     for op in reversed(list(block.ops)):
-        if len(op.results) != 1 or not 1 < len(users(op.results[0])) <= COPIES or not recomputable(op):
+        if len(op.results) != 1 or not 1 < len(users(op.results[0])) <= COPIES:
+            continue
+        if not recomputable(op, volume(op.results[0])):
             continue
         for user in users(op.results[0])[1:]:
             copy = op.clone()
@@ -82,20 +84,18 @@ def recompute(block: Block) -> None:
                     user.operands[index] = copy.results[0]
 
 
-def recomputable(op: Operation) -> bool:
-    """Whether a copy of the op costs less than its result in memory."""
-    if (
-        not elementwise(op)
-        or isinstance(op, EXPENSIVE)
-        or any(not elementwise(u) and not reduces(u) for u in users(op.results[0]))
-    ):
+def recomputable(op: Operation, size: int) -> bool:
+    """Whether cheap steps lead to the op's result from values that are in memory anyway or of half the size."""
+    if not elementwise(op) or isinstance(op, EXPENSIVE):
+        return False
+    if not all(elementwise(user) or reduces(user) for user in users(op.results[0])):
         return False
     return all(
         isinstance(value.owner, Block)
         or not fusible(value.owner)
         or len(users(value)) > 1
-        or 2 * volume(value) <= volume(op.results[0])
-        or (len(value.owner.results) == 1 and recomputable(value.owner))
+        or 2 * volume(value) <= size
+        or (len(value.owner.results) == 1 and recomputable(value.owner, size))
         for value in variable(op)
     )
 
@@ -135,13 +135,18 @@ class Fusion:
         self.order = {op: i for i, op in enumerate(block.ops)}
         self.of: dict[Operation, Group] = {}
         self.needs: dict[Group, set[Operation]] = {}
+        self.level: dict[Group, int] = {}
+        self.then: dict[Operation, Operation] = {}
         previous: Operation | None = None
         for op in self.order:
             self.of[op] = group = Group(op)
             self.needs[group] = set(self.producers(op))
             if not is_side_effect_free(op):
-                self.needs[group] |= {previous} if previous is not None else set()
+                if previous is not None:
+                    self.needs[group].add(previous)
+                    self.then[previous] = op
                 previous = op
+            self.raise_level(group)
             if fusible(op):
                 self.place(op)
 
@@ -231,6 +236,8 @@ class Fusion:
             self.of[member] = target
         for group in (source, target):
             self.needs[group] = {producer for member in group.ops for producer in self.producers(member)}
+        self.raise_level(source)
+        self.raise_level(target)
 
     def merge(self, first: Group, second: Group | None) -> bool:
         """Make two groups one, unless both have anchors or a third would have to run between them."""
@@ -243,19 +250,43 @@ class Fusion:
         self.needs[first] |= self.needs.pop(second)
         for op in second.ops:
             self.of[op] = first
+        self.raise_level(first, max(self.level.pop(first), self.level.pop(second)))
         return True
+
+    def raise_level(self, group: Group, least: int = 0) -> None:
+        """Put the group at `least` and above all that it needs, and what needs it above the group."""
+        pending = [(group, least)]
+        while pending:
+            group, least = pending.pop()
+            needed = {self.of[op] for op in self.needs[group]} - {group}
+            level = max(least, *(1 + self.level[other] for other in needed), 0)
+            if group not in self.level or self.level[group] < level:
+                self.level[group] = level
+                pending += [(other, 0) for op in group.ops for other in self.consumers(op) if other is not group]
+
+    def consumers(self, op: Operation) -> Iterator[Group]:
+        """The groups, so far, that need the op."""
+        for result in op.results:
+            for user in users(result):
+                while user not in self.order and (parent := user.parent_op()) is not None:
+                    user = parent
+                if user in self.of:
+                    yield self.of[user]
+        later = self.then.get(op)
+        if later is not None and later in self.of:
+            yield self.of[later]
 
     def depends(self, last: Group, first: Group, through: bool = False) -> bool:
         """Whether `last` needs a result of `first`; if `through`, whether it does by way of a third group."""
         pending = [group for op in self.needs[last] if (group := self.of[op]) not in (first, last)]
         if not through and any(self.of[op] is first for op in self.needs[last]):
             return True
-        seen = {last}
+        seen, floor = {last}, self.level[first]
         while pending:
             group = pending.pop()
             if group is first:
                 return True
-            if group not in seen:
+            if group not in seen and self.level[group] > floor:
                 seen.add(group)
                 pending += [self.of[op] for op in self.needs[group]]
         return False

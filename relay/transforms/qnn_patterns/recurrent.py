@@ -54,12 +54,11 @@ class Lstm(Legalization):
         from_input = self.gates(new, from_input, to_numpy(op.input_multiplier), to_numpy(op.input_shift), units)
         from_input = new.cast(sat16(new, from_input), i16)
         hidden, cell, sequence = op.hidden_state, op.cell_state, list[SSAValue]()
-        step = Step(new, op, units)
+        step, axis = Step(new, op, units), IntegerAttr(0 if major else 1, i64)
         for t in range(steps):
-            now = new.columns(from_input, t, t + 1, 0 if major else 1)
+            now = new.value(relay.TakeOp, from_input, new.constant([t], np.int32), properties={"axis": axis})
             hidden, cell = step(new.reshape(now, [batch, shape(now)[2]]), hidden, cell)
             sequence.append(new.reshape(hidden, [1, batch, units] if major else [batch, 1, units]))
-        axis = IntegerAttr(0 if major else 1, i64)
         result = new.value(relay.ConcatenateOp, *sequence, properties={"axis": axis})
         new.replace(rewriter, result, hidden, cell)
 
