@@ -6,15 +6,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.interpreter import Interpreter
 from xdsl.interpreters.func import FuncFunctions
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import VerifyException
 
+from relay import signature
 from relay.dialects.attributes import Array, dtype_of, elements
 from relay.dialects.op import DYNAMIC, TensorOp, tensor
 from relay.dialects.relay import ConstantOp
@@ -23,6 +25,7 @@ from relay.interpreters import byoc, elementwise, fixed_point, image, nn, qnn, q
 from relay.interpreters.func import Machine
 from relay.interpreters.meaning import Meaning, interpreter_functions
 from relay.module import IRModule, as_module_op
+from relay.signature import TensorInfo
 
 KINDS = {
     "Elementwise": elementwise.MEANINGS,
@@ -77,6 +80,8 @@ def run(
 ) -> tuple[Array, ...]:
     """The results of a function of the module for these inputs, in order or by argument name; fresh arrays.
 
+    States that a mapping leaves out start with their initial values.
+
     Raises InvalidArgument if their number, a name, a dtype or a shape is wrong, or the function is not there;
     Unsupported if it holds an op that is neither relay, qnn, byoc nor func.
     """
@@ -88,20 +93,22 @@ def run(
         return tuple(np.array(result) for result in machine.block(block, arguments))
 
 
-def argument_names(function: FuncOp) -> list[str]:
-    """The arguments' names: attribute `relay.name`, else the name in the text, else `arg` and the position."""
-    names: list[str] = []
-    for position, argument in enumerate(function.body.block.args):
-        given = None if function.arg_attrs is None else function.arg_attrs.data[position].data.get("relay.name")
-        names.append(given.data if isinstance(given, StringAttr) else argument.name_hint or f"arg{position}")
-    return names
+def argument_infos(function: FuncOp) -> list[TensorInfo]:
+    """What the arguments stand for; without a signature they are named as in the text, else `arg` and the position."""
+    infos, _ = signature.read(function)
+    if signature.INPUTS in function.attributes:
+        return infos
+    hints = [argument.name_hint for argument in function.body.block.args]
+    return [replace(info, name=hint or info.name) for info, hint in zip(infos, hints, strict=True)]
 
 
 def check_inputs(function: FuncOp, inputs: Sequence[Array] | Mapping[str, Array]) -> list[Array]:
     """The inputs in the order of the arguments, each of its argument's dtype and shape."""
     where = f"function {function.sym_name.data}"
-    names = argument_names(function)
+    infos = argument_infos(function)
+    names = [info.name for info in infos]
     if isinstance(inputs, Mapping):
+        inputs = {info.name: info.initial for info in infos if info.initial is not None} | dict(inputs)
         missing, unknown = [n for n in names if n not in inputs], [n for n in inputs if n not in names]
         if missing or unknown:
             wrong = f"input {missing[0]} is missing" if missing else f"there is no input {unknown[0]}"

@@ -11,6 +11,7 @@ import pytest
 from xdsl.interpreter import Interpreter
 from xdsl.ir import Operation
 
+from relay import signature
 from relay.dialects.attributes import Array
 from relay.dialects.byoc import Byoc, RegionOp, YieldOp
 from relay.dialects.qnn import Qnn
@@ -18,6 +19,7 @@ from relay.dialects.relay import AddOp, Relay
 from relay.errors import InvalidArgument, Unsupported
 from relay.interpreters import MEANINGS, evaluate, func, register, run
 from relay.module import IRModule
+from relay.signature import TensorInfo
 
 TWO_FUNCTIONS = """
 func.func @twice(%x: tensor<2xi32>) -> tensor<2xi32> {
@@ -53,6 +55,18 @@ def test_run_calls_functions_and_regions() -> None:
         first, second = run(module, inputs)
         assert first.tolist() == [7, 19] and second.tolist() == [1, -2]
     assert run(module.op, [X], "twice")[0].tolist() == [2, -4]
+
+
+def test_inputs_by_the_names_of_the_signature() -> None:
+    module = IRModule.parse(TWO_FUNCTIONS)
+    i32 = np.dtype(np.int32)
+    state = TensorInfo("memory", (2,), i32, "state", initial=np.array([3, 4], np.int32))
+    outputs = [TensorInfo("sum", (2,), i32, "output"), TensorInfo("memory", (2,), i32, "state")]
+    signature.write(module["main"], [state, TensorInfo("image", (3,), i32)], outputs)
+    assert run(module, {"image": Y})[1].tolist() == [3, 4]
+    assert run(module, {"image": Y, "memory": X})[1].tolist() == [1, -2]
+    with pytest.raises(InvalidArgument, match="input image is missing; it takes memory, image"):
+        run(module, {"memory": X})
 
 
 def test_results_are_fresh_arrays() -> None:
