@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 import numpy as np
-from xdsl.dialects import arith, llvm, vector
+from xdsl.dialects import arith, llvm, memref, vector
 from xdsl.dialects.builtin import VectorType, i8, i32
 from xdsl.ir import SSAValue
 
@@ -125,6 +125,8 @@ class MatmulEmitter:
         self.taps = conv.kernel_rows * (1 if joined else conv.kernel_columns)
         self.tap_columns = 1 if joined else conv.kernel_columns
         self.depth = self.taps * self.run
+        tile = max(pixels * vectors for vectors, pixels in enumerate(plan.pixels))
+        self.scratch = builder.add(memref.AllocOp.get(conv.accumulator, 64, [tile * LANES])).memref
 
     def emit(self) -> None:
         conv, b = self.conv, self.b
@@ -176,17 +178,34 @@ class MatmulEmitter:
                     steps.next = self.step(steps.args, start_of_data, at, step, pixels, vectors)
                 taps.next = steps.results
             rows.next = taps.results
-        finished = rows.results
+        self.finish(rows.results, point, x, channel, pixels, vectors)
+
+    def finish(
+        self, accumulators: Sequence[SSAValue], point: Sequence[Index], x: Index, channel: Index, pixels: int, vectors: int
+    ) -> None:
+        """The epilogue, as a loop over the tile: accumulators go through a few lines of scratch, the code is small."""
+        b, conv = self.b, self.conv
         for m in range(pixels):
             for v in range(vectors):
-                value = finished[m * vectors + v]
+                value = accumulators[m * vectors + v]
                 if self.ones is not None:
-                    value = self.correct(value, finished[pixels * vectors + m])
-                lanes = LANES
-                if isinstance(channel, int):
-                    lanes = min(LANES, conv.outputs - channel - v * LANES)
-                if lanes > 0:
-                    self.epilogue.apply(value, [*point, b.plus(x, m)], b.plus(channel, v * LANES), lanes)
+                    value = self.correct(value, accumulators[pixels * vectors + m])
+                b.vector_store(value, self.scratch, [(m * vectors + v) * LANES])
+        last = LANES
+        if isinstance(channel, int):
+            last = min(LANES, conv.outputs - channel - (vectors - 1) * LANES)
+        whole = vectors if last == LANES else vectors - 1
+        with b.loop(0, pixels) as (m, _):
+            row = [*point, b.plus(x, m)]
+            line = b.times(m, vectors * LANES)
+            if whole:
+                with b.loop(0, whole * LANES, LANES) as (ahead, _):
+                    value = b.vector_load(self.scratch, [b.plus(line, ahead)], LANES)
+                    self.epilogue.apply(value, row, b.plus(channel, ahead), LANES)
+            if last != LANES:
+                ahead = whole * LANES
+                value = b.vector_load(self.scratch, [b.plus(line, ahead)], LANES)
+                self.epilogue.apply(value, row, b.plus(channel, ahead), last)
 
     def correct(self, value: SSAValue, total: SSAValue) -> SSAValue:
         """Take the kernel's zero point times the sum of the data off."""
