@@ -70,10 +70,11 @@ def run(mod: IRModule, calls: Sequence[Call]) -> list[list[Array]]:
     """The results of each call."""
     body = mod.to_text(weights=True).rstrip()
     assert body.endswith("}")
-    entry = "\n".join(call_text(mod, call, number) for number, call in enumerate(calls))
-    text = f"{body[:-1]}{DECLARATIONS}  func.func @entry() {{\n{entry}\n    return\n  }}\n}}\n"
+    wrappers = "\n".join(call_text(mod, call, number) for number, call in enumerate(calls))
+    entry = "\n".join(f"    func.call @call_{number}() : () -> ()" for number in range(len(calls)))
+    text = f"{body[:-1]}{DECLARATIONS}{wrappers}\n  func.func @entry() {{\n{entry}\n    return\n  }}\n}}\n"
     lowered = tool([str(MLIR_OPT), f"--pass-pipeline={PIPELINE}"], text)
-    options = ["-e", "entry", "-entry-point-result=void", *(f"--shared-libs={library}" for library in LIBRARIES)]
+    options = ["-O0", "-e", "entry", "-entry-point-result=void", *(f"--shared-libs={library}" for library in LIBRARIES)]
     printed = tool([str(MLIR_RUNNER), *options], lowered).split("Unranked Memref")[1:]
     assert len(printed) == sum(len(call.results) for call in calls)
     tensors = iter(printed)
@@ -81,7 +82,7 @@ def run(mod: IRModule, calls: Sequence[Call]) -> list[list[Array]]:
 
 
 def call_text(mod: IRModule, call: Call, number: int) -> str:
-    """The call, and the printing of its results."""
+    """A function that makes the call and prints its results."""
     type = mod[call.function].function_type
     lines: list[str] = []
     for i, array in enumerate(call.inputs):
@@ -91,7 +92,8 @@ def call_text(mod: IRModule, call: Call, number: int) -> str:
     lines.append(f"{', '.join(names)} = func.call @{call.function}({operands}) : {type}")
     for i, dtype in enumerate(call.results):
         lines += printing(names[i], f"{number}_{i}", str(type.outputs.data[i]), dtype)
-    return "\n".join("    " + line for line in lines)
+    inside = "\n".join("    " + line for line in lines)
+    return f"  func.func private @call_{number}() {{\n{inside}\n    return\n  }}"
 
 
 def literal(array: Array) -> str:
