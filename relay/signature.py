@@ -125,17 +125,25 @@ def _from_attribute(row: Attribute, type: Attribute, name: str, kind: str, where
     name, kind = _text(row, "name", name, where), _text(row, "kind", kind, where)
     if kind not in KINDS:
         raise Malformed(where, f"the kind of {name} is {kind!r}", f"it is one of {', '.join(KINDS)}")
-    dtype = dtype_of(row.data.get("dtype", element))
-    scale, zero_point, initial = (row.data.get(key) for key in ("scale", "zero_point", "initial"))
-    return TensorInfo(
-        name,
-        shape,
-        dtype,
-        kind,
-        None if scale is None else float(to_numpy(scale)),
-        0 if zero_point is None else int(to_numpy(zero_point)),
-        None if initial is None else np.broadcast_to(to_numpy(initial).astype(dtype), shape),
-    )
+    try:
+        dtype = dtype_of(row.data.get("dtype", element))
+        scale, zero_point, initial = (_number(row, key) for key in ("scale", "zero_point", "initial"))
+        return TensorInfo(
+            name,
+            shape,
+            dtype,
+            kind,
+            None if scale is None else float(scale),
+            0 if zero_point is None else int(zero_point),
+            None if initial is None else np.broadcast_to(initial.astype(dtype), shape),
+        )
+    except (InvalidArgument, TypeError, ValueError) as error:
+        raise Malformed(f"{where}: {name}", f"dtype, scale, zero_point or initial is wrong: {error}") from None
+
+
+def _number(row: DictionaryAttr, key: str) -> Array | None:
+    attr = row.data.get(key)
+    return None if attr is None else to_numpy(attr)
 
 
 def _text(row: DictionaryAttr, key: str, default: str, where: str) -> str:

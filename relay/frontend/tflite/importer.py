@@ -26,16 +26,16 @@ from xdsl.ir import Region, SSAValue
 
 from relay import signature
 from relay.errors import InvalidArgument, Unsupported
-from relay.frontend.tflite import operators
 from relay.frontend.tflite.graph import Importer, numpy_type, tensor_type
 from relay.frontend.tflite.model import Model, Subgraph, Tensor, read_model
 from relay.frontend.tflite.node import Node
-from relay.frontend.tflite.table import ANY, TABLE, Convert, Row
+from relay.frontend.tflite.operators import TABLE
+from relay.frontend.tflite.table import ANY, Convert, Row
 from relay.module import IRModule
 from relay.signature import TensorInfo
 
 NUMERICS = ("litert", "litert-1.2", "xnnpack", "tflm", "ort", "tvm")
-assert operators.__all__  # importing the package fills the table
+_MOST_PROBLEMS = 100
 
 
 def supported_operators() -> dict[str, tuple[int, int]]:
@@ -223,8 +223,10 @@ class _Conversion:
             where, what = self.problems[0]
             raise Unsupported(where if where.startswith(self.file) else f"{self.file}: {where}", what)
         if self.problems:
-            lines = "".join(f"\n  {where.removeprefix(f'{self.file}: ')}: {what}" for where, what in self.problems)
-            raise Unsupported(self.file, f"{len(self.problems)} problems:{lines}")
+            shown = self.problems[:_MOST_PROBLEMS]
+            lines = [f"{where.removeprefix(f'{self.file}: ')}: {what}" for where, what in shown]
+            lines += [f"and {len(self.problems) - len(shown)} more"] * (len(self.problems) > len(shown))
+            raise Unsupported(self.file, "\n  ".join([f"{len(self.problems)} problems:", *lines]))
 
     def module(self, inputs: Sequence[Tensor], states: Sequence[Tensor], wanted: Sequence[Tensor]) -> IRModule:
         block, importer = self.importer.block, self.importer

@@ -35,7 +35,7 @@ class Node:
     @property
     def title(self) -> str:
         """`operator 17 CONV_2D 'conv1'`."""
-        name = self.name if len(self.name) <= 120 else f"{self.name[:120]}…"
+        name = self.name if len(self.name) <= 120 else f"{self.name[:117]}..."
         return f"{self.operator} {name!r}"
 
     @property

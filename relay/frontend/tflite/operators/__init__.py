@@ -1,4 +1,4 @@
-"""The operators by kind. Importing this package fills the table."""
+"""The operators by kind. `TABLE` is full once this package is imported."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ from relay.frontend.tflite.operators import (
     shape,
     slicing,
 )
+from relay.frontend.tflite.table import TABLE
 
 __all__ = [
+    "TABLE",
     "activation",
     "arithmetic",
     "convolution",

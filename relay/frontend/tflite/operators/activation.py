@@ -8,7 +8,6 @@ from xdsl.ir import SSAValue
 from relay.dialects import qnn
 from relay.dialects.relay import (
     AbsOp,
-    CeilOp,
     ClipOp,
     ExpOp,
     FloorOp,
@@ -113,7 +112,6 @@ def _clamp(importer: Importer, node: Node, activation: str) -> SSAValue:
 
 _FLOAT_FUNCTIONS: dict[str, type[UnaryOp]] = {
     "ABS": AbsOp,
-    "CEIL": CeilOp,
     "EXP": ExpOp,
     "FLOOR": FloorOp,
     "LOG": LogOp,

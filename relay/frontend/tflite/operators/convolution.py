@@ -153,13 +153,13 @@ def _hybrid(importer: Importer, node: Node, window: Window) -> SSAValue:
         )
     codes = importer.emit(qnn.DynamicQuantizeOp, [importer.value(data)])
     sums = importer.emit(Conv2dOp, [codes.codes, window.kernel], {**window.properties}).result
-    return scale_sums(importer, sums, codes.scale, data.shape[0], found.scale[0])
+    return scale_sums(importer, sums, codes.scale, found.scale[0])
 
 
-def scale_sums(importer: Importer, sums: SSAValue, scale: SSAValue, batch: int, kernel_scale: np.float32) -> SSAValue:
+def scale_sums(importer: Importer, sums: SSAValue, scale: SSAValue, kernel_scale: np.float32) -> SSAValue:
     """`float(sums) * (scale * kernel_scale)`, one scale for each index of the first axis."""
-    rank = len(importer.shape(sums))
+    batch, *others = importer.shape(sums)
     factor = importer.emit(MultiplyOp, [scale, importer.scalar(float(kernel_scale), scale)]).result
-    factor = importer.reshape(factor, [batch] + [1] * (rank - 1))
+    factor = importer.reshape(factor, [batch] + [1] * len(others))
     reals = importer.emit(CastOp, [sums], {"dtype": f32}).result
     return importer.emit(MultiplyOp, [reals, factor]).result

@@ -11,7 +11,7 @@ from relay.dialects.attributes import elements
 from relay.dialects.relay import DenseOp
 from relay.frontend.tflite.graph import Importer, number, scale_attr
 from relay.frontend.tflite.node import Node
-from relay.frontend.tflite.operators.convolution import add_bias, kernel_scales, requantize
+from relay.frontend.tflite.operators.convolution import add_bias, kernel_scales, requantize, scale_sums
 from relay.frontend.tflite.table import operator
 
 
@@ -32,9 +32,25 @@ def fully_connected(importer: Importer, node: Node) -> list[SSAValue]:
             return [_codes(importer, node, value)]
         case ("FLOAT32", "FLOAT32", "FLOAT32") if bias is None or bias.type == "FLOAT32":
             result = importer.emit(DenseOp, [value, importer.value(kernel)], {"out_dtype": f32}).result
-            return [importer.clip_reals(add_bias(importer, result, bias), node.activation())]
+        case ("FLOAT32", "INT8", "FLOAT32") if bias is None or bias.type == "FLOAT32":
+            result = _hybrid(importer, node, value)
         case _:
             raise node.refuse_types(data, kernel, bias, out)
+    return [importer.clip_reals(add_bias(importer, result, bias), node.activation())]
+
+
+def _hybrid(importer: Importer, node: Node, value: SSAValue) -> SSAValue:
+    """Each row is quantised at run time: `float(sum) * (row's scale * kernel's scale)`."""
+    found = node.quantization(node.input(1))
+    if len(found.scale) != 1 or node.flag("asymmetric_quantize_inputs"):
+        hint = "convert the model to int8"
+        raise node.unsupported("float data with int8 weights is quantised asymmetrically or per channel", hint)
+    inputs = node.input(1).shape[1]
+    lines = importer.reshape(value, [-1, inputs])
+    codes = importer.emit(qnn.DynamicQuantizeOp, [lines])
+    sums = importer.emit(DenseOp, [codes.codes, importer.value(node.input(1))]).result
+    result = scale_sums(importer, sums, codes.scale, found.scale[0])
+    return importer.reshape(result, [*importer.shape(value)[:-1], node.input(1).shape[0]])
 
 
 def _codes(importer: Importer, node: Node, value: SSAValue) -> SSAValue:

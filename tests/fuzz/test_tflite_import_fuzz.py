@@ -1,0 +1,54 @@
+"""Damaged .tflite files: importing one ends in a RelayError or in a module that verifies, and soon."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from relay.errors import RelayError
+from relay.frontend import from_tflite
+from tests.fuzz.test_tflite_reader_fuzz import DAMAGES, SMALL, Seed, seeds
+
+DIGITS = Path(__file__).parents[2] / "examples/digits"
+WORST_SECONDS = 4.0
+
+
+def fuzz(cases: int, number: int) -> Counter[str]:
+    """Import this many damaged files; how each ended. A failure names the seed, so that it can be repeated."""
+    rng = random.Random(number)
+    own = [Seed(path.read_bytes()) for path in sorted(DIGITS.glob("*.tflite"))]
+    start_from = own + [seed for seed in seeds() if seed.file != SMALL]
+    ends: Counter[str] = Counter()
+    worst = 0.0
+    for case in range(cases):
+        damage = rng.choice(DAMAGES)
+        file = damage(rng.choice(start_from), rng)
+        start = time.perf_counter()
+        try:
+            from_tflite(file).verify()
+        except RelayError as error:
+            assert all(line.isprintable() for line in str(error).splitlines()), f"number {number}, case {case}: {error}"
+            ends[type(error).__name__] += 1
+        except Exception as error:
+            raise AssertionError(f"number {number}, case {case}, {damage.__name__}: {error!r}") from error
+        else:
+            ends["imported"] += 1
+        worst = max(worst, time.perf_counter() - start)
+    assert worst < WORST_SECONDS, f"number {number}: one file took {worst:.2f} s"
+    print(f"{cases} files: {dict(ends)}, worst {worst * 1e3:.0f} ms")
+    return ends
+
+
+def test_damaged_files_are_refused_or_imported() -> None:
+    ends = fuzz(100, 1)
+    assert ends["imported"] and ends["Malformed"]
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("number", range(2, 12))
+def test_many_damaged_files_are_refused_or_imported(number: int) -> None:
+    fuzz(1500, number)

@@ -1,0 +1,141 @@
+"""Models of one operator, written with LiteRT's own schema classes, and LiteRT's reference kernels to run them."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+Scales = float | Sequence[float]
+
+
+def schema() -> Any:
+    """The schema module, which has no types."""
+    return importlib.import_module("ai_edge_litert.schema_py_generated")
+
+
+@dataclass
+class T:
+    """A tensor: a constant where `value` is an array, else an input or output of that shape."""
+
+    value: Array | Sequence[int]
+    dtype: str
+    scale: Scales | None = None
+    zero_point: int = 0
+    axis: int = 0
+    variable: bool = False
+
+
+@dataclass
+class Case:
+    """One operator. An input that is None is left out."""
+
+    kind: str
+    inputs: Sequence[T | None]
+    outputs: Sequence[T]
+    options: str = ""
+    values: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    version: int = 1
+    intermediates: Sequence[T] = ()
+    custom_inputs: Mapping[int, Array] = field(default_factory=dict[int, Array])
+    """Numbers for an input, by position, where random ones would not do."""
+    custom_code: str = ""
+
+    def model(self) -> bytes:
+        """The file."""
+        s, flatbuffers = schema(), importlib.import_module("flatbuffers")
+        model, graph, op, code = s.ModelT(), s.SubGraphT(), s.OperatorT(), s.OperatorCodeT()
+        code.builtinCode = getattr(s.BuiltinOperator, self.kind)
+        code.customCode = self.custom_code.encode() or None
+        code.deprecatedBuiltinCode, code.version = min(code.builtinCode, 127), self.version
+        inputs: list[int] = []
+        outputs: list[int] = []
+        graph.name, graph.tensors, graph.operators, graph.inputs, graph.outputs = b"main", [], [op], inputs, outputs
+        model.version, model.description, model.buffers, model.operatorCodes = 3, b"case", [s.BufferT()], [code]
+        model.subgraphs, model.metadata, model.signatureDefs = [graph], [], []
+        slots: list[int] = []
+        op.opcodeIndex, op.inputs, op.outputs = 0, slots, outputs
+        for spec in self.inputs:
+            slots.append(-1 if spec is None else self._add(model, graph, spec, f"in{len(slots)}"))
+            if spec is not None and not isinstance(spec.value, np.ndarray) and not spec.variable:
+                inputs.append(slots[-1])
+        for spec in self.outputs:
+            outputs.append(self._add(model, graph, spec, f"out{len(outputs)}"))
+        if self.intermediates:
+            op.intermediates = [self._add(model, graph, t, f"mid{i}") for i, t in enumerate(self.intermediates)]
+        if self.options:
+            op.builtinOptionsType = getattr(s.BuiltinOptions, self.options)
+            op.builtinOptions = getattr(s, f"{self.options}T")()
+            for name, value in self.values.items():
+                assert hasattr(op.builtinOptions, name), name
+                setattr(op.builtinOptions, name, value)
+        builder = flatbuffers.Builder(1 << 12)
+        builder.Finish(model.Pack(builder), b"TFL3")
+        return bytes(builder.Output())
+
+    @staticmethod
+    def _add(model: Any, graph: Any, spec: T, name: str) -> int:
+        s = schema()
+        tensor = s.TensorT()
+        tensor.name, tensor.isVariable, tensor.buffer = name.encode(), spec.variable, 0
+        tensor.type = getattr(s.TensorType, spec.dtype.upper())
+        if isinstance(spec.value, np.ndarray):
+            buffer = s.BufferT()
+            buffer.data = np.frombuffer(np.ascontiguousarray(spec.value.astype(spec.dtype)).tobytes(), np.uint8)
+            model.buffers.append(buffer)
+            tensor.shape, tensor.buffer = list(spec.value.shape), len(model.buffers) - 1
+        else:
+            tensor.shape = [int(d) for d in spec.value]
+        if spec.scale is not None:
+            quantization = s.QuantizationParametersT()
+            quantization.scale = [float(v) for v in np.atleast_1d(spec.scale)]
+            quantization.zeroPoint = [spec.zero_point] * len(quantization.scale)
+            quantization.quantizedDimension = spec.axis
+            tensor.quantization = quantization
+        graph.tensors.append(tensor)
+        return len(graph.tensors) - 1
+
+    def feeds(self, rng: np.random.Generator) -> list[Array]:
+        """Numbers for the inputs of the graph."""
+        return [
+            self.custom_inputs.get(i, random_numbers(rng, spec.value, spec.dtype))
+            for i, spec in enumerate(self.inputs)
+            if spec is not None and not isinstance(spec.value, np.ndarray) and not spec.variable
+        ]
+
+
+def random_numbers(rng: np.random.Generator, shape: Sequence[int], dtype: str) -> Array:
+    """Codes over their whole range; floats and wide integers around zero."""
+    shape = tuple(int(d) for d in shape)
+    if dtype == "float32":
+        return (rng.standard_normal(shape) * 10).astype(np.float32)
+    if dtype == "bool":
+        return rng.integers(0, 2, shape).astype(np.bool_)
+    if dtype in ("int32", "int64"):
+        return rng.integers(-1000, 1000, shape).astype(dtype)
+    info = np.iinfo(dtype)
+    return rng.integers(int(info.min), int(info.max) + 1, shape).astype(dtype)
+
+
+class Reference:
+    """LiteRT with its reference kernels and no delegate. Raises RuntimeError or ValueError for what it refuses."""
+
+    def __init__(self, model: bytes) -> None:
+        litert: Any = importlib.import_module("ai_edge_litert.interpreter")
+        self._interpreter: Any = litert.Interpreter(
+            model_content=model, experimental_op_resolver_type=litert.OpResolverType.BUILTIN_REF, num_threads=1
+        )
+        self._interpreter.allocate_tensors()
+
+    def run(self, feeds: Sequence[Array]) -> list[Array]:
+        """The outputs; variables keep what the last run left in them."""
+        interpreter = self._interpreter
+        for detail, array in zip(interpreter.get_input_details(), feeds, strict=True):
+            interpreter.set_tensor(detail["index"], array)
+        interpreter.invoke()
+        return [np.array(interpreter.get_tensor(detail["index"])) for detail in interpreter.get_output_details()]
