@@ -28,6 +28,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "infer-types": _pass("relay.transforms.infer_types:InferTypes"),
     "legalize": _pass("relay.transforms.legalize:Legalize"),
     "qnn-legalize": _pass("relay.transforms.qnn_legalize:QnnLegalize"),
+    "simplify": _pass("relay.transforms.simplify:Simplify"),
     "fold-constant": _pass("relay.transforms.fold_constant:FoldConstant"),
     "fuse-ops": _pass("relay.transforms.fuse_ops:FuseOps"),
     "relay-to-linalg": _pass("relay.lowering.relay_to_linalg:RelayToLinalg"),

@@ -1,0 +1,63 @@
+"""The pass `fold-constant`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Operation
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from relay.dialects import relay
+from relay.dialects.attributes import dtype_of, elements, to_numpy
+from relay.dialects.op import DYNAMIC, TensorOp, tensor
+from relay.interpreters import evaluate
+from relay.module import is_constant
+from relay.passes import Pass
+from relay.transforms.legalization import own
+
+
+@dataclass(frozen=True)
+class FoldConstant(Pass):
+    """Replace every op whose operands are all `relay.constant`s by constants, computed by the op's interpreter.
+
+    An op with a result over `max_bytes` stays, as does one whose operands' numbers are not at hand. A constant that is
+    only reshaped keeps its label, and shares its memory.
+    """
+
+    name: ClassVar[str] = "fold-constant"
+    max_bytes: int = 16 << 20
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for inner in list(own(op)):
+            if isinstance(inner, TensorOp) and inner.operands and self.foldable(inner):
+                fold(inner)
+
+    def foldable(self, op: TensorOp) -> bool:
+        """Whether the operands are known, and the results known not to be too large."""
+        if not all(is_constant(value.owner) for value in op.operands):
+            return False
+        for result in op.results:
+            dims = tensor(result).get_shape()
+            if DYNAMIC in dims or prod(dims) * dtype_of(tensor(result).element_type).itemsize > self.max_bytes:
+                return False
+        return True
+
+
+def fold(op: TensorOp) -> None:
+    """Replace one op by constants of its results, and erase constants that only it used."""
+    sources = [value.owner for value in op.operands if isinstance(value.owner, relay.ConstantOp)]
+    results = evaluate(op, [to_numpy(source.value) for source in sources])
+    label: StringAttr | None = sources[0].label if isinstance(op, relay.ReshapeOp) else None
+    constants: list[Operation] = []
+    for array in results:
+        value = elements(array, label="weight" if label is None else label.data)
+        constants.append(relay.ConstantOp.make([], {"value": value, "label": label}, like=op))
+    Rewriter.insert_op(constants, InsertPoint.before(op))
+    Rewriter.replace_op(op, [], [constant.results[0] for constant in constants])
+    for source in dict.fromkeys(sources):
+        if source.result.first_use is None:
+            Rewriter.erase_op(source)

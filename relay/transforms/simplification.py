@@ -1,0 +1,119 @@
+"""Patterns of `simplify`: relay ops that change nothing, and pairs that one op can do."""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+
+from relay.dialects import relay
+from relay.dialects.attributes import dtype_of, int_values, ints, to_numpy
+from relay.dialects.op import tensor
+from relay.interpreters import evaluate
+from relay.module import is_constant
+from relay.transforms.expansion import Expansion, limits
+
+
+class SameType(RewritePattern):
+    """relay.reshape, relay.cast, relay.broadcast_to, relay.nn.pad, relay.concatenate of one %x, to its type  =>  %x"""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(
+        self,
+        op: relay.ReshapeOp | relay.CastOp | relay.BroadcastToOp | relay.PadOp | relay.ConcatenateOp,
+        rewriter: PatternRewriter,
+    ) -> None:
+        if len(op.operands) == 1 and op.operands[0].type == op.result.type:
+            rewriter.replace(op, [], [op.operands[0]])
+
+
+class WholeSlice(RewritePattern):
+    """relay.strided_slice of all of %x, in order  =>  %x"""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: relay.StridedSliceOp, rewriter: PatternRewriter) -> None:
+        if op.input.type == op.result.type and all(s > 0 for s in int_values(op.strides)):
+            rewriter.replace(op, [], [op.input])
+
+
+class ReshapeOfReshape(RewritePattern):
+    """relay.reshape (relay.reshape %x)  =>  relay.reshape %x"""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: relay.ReshapeOp, rewriter: PatternRewriter) -> None:
+        if not isinstance(inner := op.input.owner, relay.ReshapeOp):
+            return
+        new = Expansion(op)
+        new.replace(rewriter, new.value(relay.ReshapeOp, inner.input, properties={"newshape": op.newshape}))
+
+
+class Transpose(RewritePattern):
+    """relay.transpose {0, 1, ...} %x  =>  %x; relay.transpose {a} (relay.transpose {b} %x)  =>  one {b[a]}"""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: relay.TransposeOp, rewriter: PatternRewriter) -> None:
+        axes = int_values(op.axes)
+        if list(axes) == list(range(len(axes))):
+            rewriter.replace(op, [], [op.input])
+        elif isinstance(inner := op.input.owner, relay.TransposeOp):
+            new, before = Expansion(op), int_values(inner.axes)
+            joined = ints([before[axis] for axis in axes])
+            new.replace(rewriter, new.value(relay.TransposeOp, inner.input, properties={"axes": joined}))
+
+
+class Clip(RewritePattern):
+    """relay.clip of integers to all of their type, or to bounds that the clip before has already  =>  its operand"""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: relay.ClipOp, rewriter: PatternRewriter) -> None:
+        type = tensor(op.input).element_type
+        if dtype_of(type).kind not in "iu":
+            return
+        low, high = limits(type)
+        if isinstance(inner := op.input.owner, relay.ClipOp) and to_numpy(inner.a_min) <= to_numpy(inner.a_max):
+            low, high = int(to_numpy(inner.a_min)), int(to_numpy(inner.a_max))
+        if to_numpy(op.a_min) <= low and to_numpy(op.a_max) >= high:
+            rewriter.replace(op, [], [op.input])
+
+
+class Neutral(RewritePattern):
+    """relay.add, relay.subtract of an integer 0, relay.multiply by an integer 1  =>  the other operand"""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(
+        self, op: relay.AddOp | relay.SubtractOp | relay.MultiplyOp, rewriter: PatternRewriter
+    ) -> None:
+        constant, neutral = op.rhs.owner, 1 if isinstance(op, relay.MultiplyOp) else 0
+        if not isinstance(constant, relay.ConstantOp) or not is_constant(constant) or op.lhs.type != op.result.type:
+            return
+        numbers = to_numpy(constant.value)
+        if numbers.dtype.kind in "iu" and bool(np.all(numbers == neutral)):
+            rewriter.replace(op, [], [op.lhs])
+
+
+class LookupOfLookup(RewritePattern):
+    """relay.lookup (relay.lookup %x, a), b  =>  relay.lookup %x, b[a], where nothing else uses the inner one"""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: relay.LookupOp, rewriter: PatternRewriter) -> None:
+        inner = op.input.owner
+        if not isinstance(inner, relay.LookupOp) or not inner.result.has_one_use():
+            return
+        first, second = inner.table.owner, op.table.owner
+        if not isinstance(first, relay.ConstantOp) or not isinstance(second, relay.ConstantOp):
+            return
+        if not is_constant(first) or not is_constant(second):
+            return
+        (table,) = evaluate(op, [to_numpy(first.value), to_numpy(second.value)])
+        new = Expansion(op)
+        new.replace(rewriter, new.lookup(inner.input, table, table.dtype))
+
+
+PATTERNS: list[type[RewritePattern]] = [
+    SameType,
+    WholeSlice,
+    ReshapeOfReshape,
+    Transpose,
+    Clip,
+    Neutral,
+    LookupOfLookup,
+]

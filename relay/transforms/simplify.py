@@ -1,0 +1,26 @@
+"""The pass `simplify`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.transforms.dead_code_elimination import dce
+
+from relay.passes import Pass
+from relay.transforms.legalization import settle
+from relay.transforms.simplification import PATTERNS
+
+
+@dataclass(frozen=True)
+class Simplify(Pass):
+    """Remove `relay` ops that change nothing, and make one of two that follow each other: see
+    `relay.transforms.simplification`. Numbers stay equal to the last bit. Dead code goes too."""
+
+    name: ClassVar[str] = "simplify"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        settle(op, [pattern() for pattern in PATTERNS])
+        dce(op)

@@ -1,0 +1,24 @@
+// RUN: relay-opt %s -p fold-constant | filecheck %s
+// RUN: relay-opt %s -p 'fold-constant{max-bytes=8}' | filecheck %s --check-prefix=SMALL
+
+// What is known is computed; a constant that is only reshaped keeps its label.
+func.func @main(%x: tensor<2x2xi32>) -> tensor<2x2xi32> {
+  %a = relay.constant {label = "weight"} dense<[1, 2, 3, 4]> : tensor<4xi32>
+  %b = relay.constant dense<3> : tensor<i32>
+  %0 = relay.reshape %a {newshape = array<i64: 2, 2>} : (tensor<4xi32>) -> tensor<2x2xi32>
+  %1 = relay.add %b, %b : (tensor<i32>, tensor<i32>) -> tensor<i32>
+  %2 = relay.negative %1 : (tensor<i32>) -> tensor<i32>
+  %3 = relay.multiply %x, %0 : (tensor<2x2xi32>, tensor<2x2xi32>) -> tensor<2x2xi32>
+  %4 = relay.add %3, %2 : (tensor<2x2xi32>, tensor<i32>) -> tensor<2x2xi32>
+  func.return %4 : tensor<2x2xi32>
+}
+// CHECK-LABEL: func.func @main
+// CHECK-NEXT:    [[W:%.+]] = relay.constant {label = "weight"} dense<{{.+}}1, 2], [3, 4]]> : tensor<2x2xi32>
+// CHECK-NEXT:    [[S:%.+]] = relay.constant dense<-6> : tensor<i32>
+// CHECK-NEXT:    [[M:%.+]] = relay.multiply %x, [[W]]
+// CHECK-NEXT:    relay.add [[M]], [[S]]
+
+// A result over the bound stays to be computed.
+// SMALL-LABEL: func.func @main
+// SMALL:         relay.reshape
+// SMALL-NEXT:    relay.constant dense<-6> : tensor<i32>

@@ -1,0 +1,47 @@
+// RUN: relay-opt %s -p simplify | filecheck %s
+
+// Steps that change nothing go.
+func.func @nothing(%x: tensor<2x3xi32>) -> tensor<2x3xi32> {
+  %zero = relay.constant dense<0> : tensor<i32>
+  %one = relay.constant dense<1> : tensor<3xi32>
+  %0 = relay.add %x, %zero : (tensor<2x3xi32>, tensor<i32>) -> tensor<2x3xi32>
+  %1 = relay.multiply %0, %one : (tensor<2x3xi32>, tensor<3xi32>) -> tensor<2x3xi32>
+  %2 = relay.cast %1 {dtype = i32} : (tensor<2x3xi32>) -> tensor<2x3xi32>
+  %3 = relay.transpose %2 {axes = array<i64: 0, 1>} : (tensor<2x3xi32>) -> tensor<2x3xi32>
+  %4 = relay.clip %3 {a_min = -2147483648 : i32, a_max = 2147483647 : i32} : (tensor<2x3xi32>) -> tensor<2x3xi32>
+  %5 = relay.reshape %4 {newshape = array<i64: 2, 3>} : (tensor<2x3xi32>) -> tensor<2x3xi32>
+  %6 = relay.strided_slice %5 {begin = array<i64: 0, 0>, end = array<i64: 2, 3>, strides = array<i64: 1, 1>} : (tensor<2x3xi32>) -> tensor<2x3xi32>
+  func.return %6 : tensor<2x3xi32>
+}
+// CHECK-LABEL: func.func @nothing
+// CHECK-NEXT:    func.return %x
+
+// Of two, one.
+func.func @pairs(%x: tensor<2x3x4xi32>) -> (tensor<24xi32>, tensor<3x4x2xi32>, tensor<2x3x4xi32>) {
+  %0 = relay.reshape %x {newshape = array<i64: 6, 4>} : (tensor<2x3x4xi32>) -> tensor<6x4xi32>
+  %1 = relay.reshape %0 {newshape = array<i64: 24>} : (tensor<6x4xi32>) -> tensor<24xi32>
+  %2 = relay.transpose %x {axes = array<i64: 2, 0, 1>} : (tensor<2x3x4xi32>) -> tensor<4x2x3xi32>
+  %3 = relay.transpose %2 {axes = array<i64: 2, 0, 1>} : (tensor<4x2x3xi32>) -> tensor<3x4x2xi32>
+  %4 = relay.clip %x {a_min = 0 : i32, a_max = 9 : i32} : (tensor<2x3x4xi32>) -> tensor<2x3x4xi32>
+  %5 = relay.clip %4 {a_min = -1 : i32, a_max = 9 : i32} : (tensor<2x3x4xi32>) -> tensor<2x3x4xi32>
+  func.return %1, %3, %5 : tensor<24xi32>, tensor<3x4x2xi32>, tensor<2x3x4xi32>
+}
+// CHECK-LABEL: func.func @pairs
+// CHECK-NEXT:    [[R:%.+]] = relay.reshape %x {newshape = array<i64: 24>}
+// CHECK-NEXT:    [[T:%.+]] = relay.transpose %x {axes = array<i64: 1, 2, 0>}
+// CHECK-NEXT:    [[C:%.+]] = relay.clip %x {a_min = 0 : i32, a_max = 9 : i32}
+// CHECK-NEXT:    func.return [[R]], [[T]], [[C]]
+
+// What does change something stays: a float's sign of zero, a narrower clip, a broadcast.
+func.func @stays(%x: tensor<3xf32>, %y: tensor<3xi8>) -> (tensor<3xf32>, tensor<3xi8>, tensor<2x3xi8>) {
+  %zero = relay.constant dense<0.0> : tensor<f32>
+  %none = relay.constant dense<0> : tensor<2x1xi8>
+  %0 = relay.add %x, %zero : (tensor<3xf32>, tensor<f32>) -> tensor<3xf32>
+  %1 = relay.clip %y {a_min = -127 : i8, a_max = 127 : i8} : (tensor<3xi8>) -> tensor<3xi8>
+  %2 = relay.add %y, %none : (tensor<3xi8>, tensor<2x1xi8>) -> tensor<2x3xi8>
+  func.return %0, %1, %2 : tensor<3xf32>, tensor<3xi8>, tensor<2x3xi8>
+}
+// CHECK-LABEL: func.func @stays
+// CHECK:         relay.add
+// CHECK-NEXT:    relay.clip
+// CHECK-NEXT:    relay.add

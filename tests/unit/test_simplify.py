@@ -1,0 +1,111 @@
+"""`simplify`, `fold-constant` and xDSL's own clean-up change no number."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from xdsl.passes import ModulePass
+from xdsl.transforms.canonicalize import CanonicalizePass
+from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
+
+from relay.dialects import relay
+from relay.dialects.attributes import to_numpy
+from relay.interpreters import run
+from relay.module import IRModule
+from relay.passes import Sequential
+from relay.transforms.fold_constant import FoldConstant
+from relay.transforms.simplify import Simplify
+
+SQUARE = "tensor<4x4xi8>"
+
+
+def operations(mod: IRModule) -> list[str]:
+    return [op.name.removeprefix("relay.") for op in mod["main"].body.block.ops][:-1]
+
+
+def random_chain(seed: int) -> IRModule:
+    """`@main`: thirty ops that often undo each other or change nothing, on an argument or on constants."""
+    rng = np.random.default_rng(seed)
+    lines, last = list[str](), "%x" if seed % 2 else "%c"
+    for i in range(30):
+        small, low = int(rng.integers(0, 2)), int(rng.integers(-128, -125))
+        whole = "begin = array<i64: 0, 0>, end = array<i64: 4, 4>, strides = array<i64: 1, 1>"
+        step = [
+            f"relay.add {last}, %zero : ({SQUARE}, tensor<i8>)",
+            f"relay.multiply {last}, %{'one' if small else 'zero'} : ({SQUARE}, tensor<i8>)" if rng.random() < 0.2 else
+            f"relay.subtract {last}, %{'one' if small else 'zero'} : ({SQUARE}, tensor<i8>)",
+            f"relay.transpose {last} {{axes = array<i64: {small}, {1 - small}>}} : ({SQUARE})",
+            f"relay.clip {last} {{a_min = {low} : i8, a_max = 127 : i8}} : ({SQUARE})",
+            f"relay.cast {last} {{dtype = i8}} : ({SQUARE})",
+            f"relay.reshape {last} {{newshape = array<i64: 4, 4>}} : ({SQUARE})",
+            f"relay.strided_slice {last} {{{whole}}} : ({SQUARE})",
+            f"relay.lookup {last}, %table : ({SQUARE}, tensor<256xi8>)",
+        ][int(rng.integers(8))]  # fmt: skip
+        lines.append(f"%{i} = {step} -> {SQUARE}")
+        last = f"%{i}"
+    table = ", ".join(map(str, rng.integers(-128, 128, 256)))
+    codes = ", ".join(str(row.tolist()) for row in rng.integers(-128, 128, (4, 4)))
+    return IRModule.parse(
+        f"""func.func @main(%x: {SQUARE}) -> {SQUARE} {{
+          %zero = relay.constant dense<0> : tensor<i8>
+          %one = relay.constant dense<1> : tensor<i8>
+          %table = relay.constant dense<[{table}]> : tensor<256xi8>
+          %c = relay.constant dense<[{codes}]> : {SQUARE}
+          {chr(10).join(lines)}
+          func.return {last} : {SQUARE}
+        }}"""
+    )
+
+
+@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("which", [Simplify, FoldConstant, CommonSubexpressionElimination, CanonicalizePass])
+def test_numbers_stay(seed: int, which: type[ModulePass]) -> None:
+    mod = random_chain(seed)
+    x = np.random.default_rng(seed).integers(-128, 128, (4, 4)).astype(np.int8)
+    after = Sequential([which()])(mod)
+    after.verify()
+    np.testing.assert_array_equal(run(after, [x])[0], run(mod, [x])[0])
+
+
+def test_constants_fold_to_the_end_and_steps_that_change_nothing_go() -> None:
+    assert operations(Sequential([FoldConstant(), Simplify()])(random_chain(4))) == ["constant"]
+    assert len(operations(Simplify()(random_chain(5)))) < 20
+
+
+def test_two_tables_become_one() -> None:
+    mod = IRModule.parse(
+        f"""func.func @main(%x: {SQUARE}, %a: tensor<256xi8>) -> {SQUARE} {{
+          %b = relay.constant dense<5> : tensor<256xi8>
+          %c = relay.constant dense<7> : tensor<256xui8>
+          %0 = relay.lookup %x, %c : ({SQUARE}, tensor<256xui8>) -> tensor<4x4xui8>
+          %1 = relay.lookup %0, %b : (tensor<4x4xui8>, tensor<256xi8>) -> {SQUARE}
+          %2 = relay.lookup %1, %a : ({SQUARE}, tensor<256xi8>) -> {SQUARE}
+          func.return %2 : {SQUARE}
+        }}"""
+    )
+    assert operations(Simplify()(mod)) == ["constant", "lookup", "lookup"]
+
+
+def test_a_reshaped_weight_keeps_its_name_and_memory() -> None:
+    mod = IRModule.parse(
+        """func.func @main() -> tensor<2x3xf32> {
+          %w = relay.constant {label = "w"} dense<[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]> : tensor<6xf32>
+          %0 = relay.reshape %w {newshape = array<i64: 2, 3>} : (tensor<6xf32>) -> tensor<2x3xf32>
+          func.return %0 : tensor<2x3xf32>
+        }"""
+    )
+    before, after = mod.weights["w"], FoldConstant()(mod).weights["w"]
+    assert after.shape == (2, 3) and np.shares_memory(before, after)
+
+
+def test_a_folded_op_of_several_results() -> None:
+    mod = IRModule.parse(
+        """func.func @main() -> (tensor<i32>, tensor<i32>) {
+          %x = relay.constant dense<12345> : tensor<i32>
+          %m, %h = relay.fixed_point_reciprocal %x : (tensor<i32>) -> (tensor<i32>, tensor<i32>)
+          func.return %m, %h : tensor<i32>, tensor<i32>
+        }"""
+    )
+    after = FoldConstant()(mod)
+    constants = [int(to_numpy(op.value)) for op in after.op.walk() if isinstance(op, relay.ConstantOp)]
+    assert constants == [int(array) for array in run(mod, [])] and operations(after) == ["constant", "constant"]
