@@ -132,7 +132,8 @@ class FunctionScheduler:
             return False
         epilogue = self.epilogue_of(fill, op, conv.out)
         self.pending[op if epilogue is None else epilogue] = Contraction(conv, kernel, epilogue)
-        self.done.add(op)
+        if epilogue is not None:
+            self.done.add(op)
         return True
 
     def contract(self, contraction: Contraction) -> None:
