@@ -19,6 +19,13 @@ def schema() -> Any:
     return importlib.import_module("ai_edge_litert.schema_py_generated")
 
 
+def pack(model: Any) -> bytes:
+    """The file of a `ModelT`."""
+    builder: Any = importlib.import_module("flatbuffers").Builder(1 << 12)
+    builder.Finish(model.Pack(builder), b"TFL3")
+    return bytes(builder.Output())
+
+
 @dataclass
 class T:
     """A tensor: a constant where `value` is an array, else an input or output of that shape."""
@@ -48,7 +55,7 @@ class Case:
 
     def model(self) -> bytes:
         """The file."""
-        s, flatbuffers = schema(), importlib.import_module("flatbuffers")
+        s = schema()
         model, graph, op, code = s.ModelT(), s.SubGraphT(), s.OperatorT(), s.OperatorCodeT()
         code.builtinCode = getattr(s.BuiltinOperator, self.kind)
         code.customCode = self.custom_code.encode() or None
@@ -74,9 +81,7 @@ class Case:
             for name, value in self.values.items():
                 assert hasattr(op.builtinOptions, name), name
                 setattr(op.builtinOptions, name, value)
-        builder = flatbuffers.Builder(1 << 12)
-        builder.Finish(model.Pack(builder), b"TFL3")
-        return bytes(builder.Output())
+        return pack(model)
 
     @staticmethod
     def _add(model: Any, graph: Any, spec: T, name: str) -> int:

@@ -20,7 +20,8 @@ from relay.frontend.tflite.graph import Importer
 from relay.frontend.tflite.model import read_model
 from relay.frontend.tflite.node import Node
 from relay.interpreters import run
-from tests.numeric.litert_models import Case, T
+from tests.numeric.litert_models import Case, T, pack, schema
+from tests.numeric.litert_shape_cases import CASES
 
 DIGITS = Path(__file__).parents[2] / "examples/digits"
 INT8, FLOAT = DIGITS / "digits_int8.tflite", DIGITS / "digits_float.tflite"
@@ -218,6 +219,7 @@ def conv(inputs: Sequence[T | None] = CONV_IN, outputs: Sequence[T] = CONV_OUT, 
         (Case("CONCATENATION", [IMAGE], [IMAGE], "ConcatenationOptions", {"axis": 4}), Malformed, "axis 4"),
         (Case("COS", [T([1], "float32")], [T([1], "float32")]), Unsupported, "operator is not supported"),
         (Case("CONV_2D", CONV_IN, CONV_OUT, "Conv2DOptions", CONV, 99), Unsupported, "version 99"),
+        (Case("SQRT", [T([1], "int4")], [T([1], "float32")]), Unsupported, "the type is INT4"),
         (Case("SQRT", [T([1], "float64")], [T([1], "float64")]), Unsupported, "the type is FLOAT64"),
         (Case("SQRT", [T([1], "float32")], [T([1], "float32")] * 2), Malformed, "has 2 outputs"),
     ],
@@ -227,7 +229,7 @@ def test_bad_operators_are_told(case: Case, error: type[RelayError], message: st
     with pytest.raises(error, match=re.escape(message)) as raised:
         from_tflite(case.model())
     assert type(raised.value) is error
-    if "FLOAT64" not in message:
+    if "the type is" not in message:
         assert f"<bytes>: operator 0 {case.kind} 'out0'" in str(raised.value)
 
 
@@ -242,3 +244,43 @@ def test_custom_operators_are_given_by_the_caller() -> None:
     assert np.array_equal(run(mod, [x])[0], x)
     with pytest.raises(Unsupported, match="CUSTOM:Same.*custom_ops"):
         from_tflite(model)
+
+
+@pytest.mark.parametrize(
+    ("slot", "tensor", "values", "message"),
+    [
+        (9, T(np.ones(2), "int16", 0.1), {}, "peephole"),
+        (16, T(np.ones((2, 2)), "int8", 0.1), {}, "projection"),
+        (20, T(np.ones(2), "int16", 0.1), {}, "layer norms"),
+        (19, T([2, 2], "int16", 0.1, variable=True), {}, "not a power of two"),
+        (18, T([2, 2], "int8", 0.1), {}, "is no variable"),
+        (5, T(np.ones((2, 2)), "float32"), {}, "takes no"),
+        (18, None, {"fusedActivationFunction": 1}, "RELU, not TANH"),
+    ],
+)
+def test_lstms_that_are_not_built(slot: int, tensor: T | None, values: Mapping[str, Any], message: str) -> None:
+    pytest.importorskip("ai_edge_litert", reason="LiteRT's schema builds these files")
+    case = CASES["UNIDIRECTIONAL_SEQUENCE_LSTM"](np.random.default_rng(0), "UNIDIRECTIONAL_SEQUENCE_LSTM")
+    if tensor is not None:
+        case.inputs = [*case.inputs[:slot], tensor, *case.inputs[slot + 1 :]]
+    case.values = {**case.values, **values}
+    with pytest.raises(Unsupported, match=message):
+        from_tflite(case.model())
+
+
+def test_states_are_arguments_and_results() -> None:
+    pytest.importorskip("ai_edge_litert", reason="LiteRT's schema builds this file")
+    mod = from_tflite(CASES["SVDF"](np.random.default_rng(0), "SVDF").model())
+    inputs, outputs = signature.read(mod["main"])
+    assert [(i.name, i.kind) for i in inputs] == [("in0", "input"), ("in4", "state")]
+    assert [(o.name, o.kind) for o in outputs] == [("out0", "output"), ("in4", "state")]
+    assert inputs[1].initial is not None and not inputs[1].initial.any()
+
+
+def test_several_subgraphs_are_unsupported() -> None:
+    pytest.importorskip("ai_edge_litert", reason="LiteRT's schema builds this file")
+    s: Any = schema()
+    model = s.ModelT.InitFromObj(s.Model.GetRootAs(bytearray(conv().model()), 0))
+    model.subgraphs.append(model.subgraphs[0])
+    with pytest.raises(Unsupported, match="has 1 subgraphs beside the main one: 'main'"):
+        from_tflite(pack(model))

@@ -194,7 +194,9 @@ class Importer:
         return element_type(_DTYPES[tensor.type])
 
     def reshape(self, value: SSAValue, shape: Sequence[int]) -> SSAValue:
-        """The value under another shape."""
+        """The value under another shape; itself where it has that shape."""
+        if self.shape(value) == tuple(shape):
+            return value
         return self.emit(ReshapeOp, [value], {"newshape": ints(shape)}).result
 
     def clip_reals(self, value: SSAValue, activation: str) -> SSAValue:

@@ -239,7 +239,7 @@ class _Conversion:
         signature.write(
             function,
             [*(self.info(tensor, "input") for tensor in inputs), *state_infos],
-            [*_distinct([self.info(tensor, "output") for tensor in wanted]), *state_infos],
+            [*_distinct([self.info(tensor, "output") for tensor in wanted], state_infos), *state_infos],
         )
         return IRModule(ModuleOp([function]))
 
@@ -256,9 +256,9 @@ class _Conversion:
         return TensorInfo(self.names[tensor.index], tensor.shape, dtype, kind, scale, zero_point, initial)
 
 
-def _distinct(infos: list[TensorInfo]) -> list[TensorInfo]:
-    """A graph may give out one tensor twice; its second name gets a number."""
-    seen: set[str] = set()
+def _distinct(infos: list[TensorInfo], others: list[TensorInfo]) -> list[TensorInfo]:
+    """A graph may give out one tensor twice, or a state; the second name gets a number."""
+    seen = {info.name for info in others}
     found: list[TensorInfo] = []
     for info in infos:
         name = _free(info.name, seen)

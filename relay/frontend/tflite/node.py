@@ -152,7 +152,7 @@ class Node:
         """A constant of axes: distinct, sorted."""
         return tuple(sorted({self.axis(axis, rank) for axis in self.numbers(tensor)}))
 
-    def rank(self, tensor: Tensor, rank: int) -> tuple[int, ...]:
+    def shape(self, tensor: Tensor, rank: int) -> tuple[int, ...]:
         """The tensor's shape, of that rank."""
         if len(tensor.shape) != rank:
             raise self.malformed(f"{tensor} has rank {len(tensor.shape)}, not {rank}")

@@ -31,7 +31,7 @@ class Window(NamedTuple):
 def conv_2d(importer: Importer, node: Node) -> list[SSAValue]:
     """Kernel [out, h, w, in / groups]."""
     data, kernel = node.input(0), node.input(1)
-    channels, (_, height, width, per_group) = node.rank(data, 4)[3], node.rank(kernel, 4)
+    channels, (_, height, width, per_group) = node.shape(data, 4)[3], node.shape(kernel, 4)
     if per_group < 1 or channels % per_group:
         raise node.malformed(f"a kernel over {per_group} channels does not fit an input of {channels}")
     window = _window(node, (height, width), "OHWI", channels // per_group)
@@ -42,7 +42,7 @@ def conv_2d(importer: Importer, node: Node) -> list[SSAValue]:
 def depthwise_conv_2d(importer: Importer, node: Node) -> list[SSAValue]:
     """Kernel [1, h, w, in * multiplier], which is [h, w, in, multiplier]."""
     data, kernel = node.input(0), node.input(1)
-    channels, (one, height, width, out) = node.rank(data, 4)[3], node.rank(kernel, 4)
+    channels, (one, height, width, out) = node.shape(data, 4)[3], node.shape(kernel, 4)
     if one != 1 or channels < 1 or out % channels:
         raise node.malformed(f"a kernel of shape {kernel.shape} does not fit an input of {channels} channels")
     if data.type == "FLOAT32" and kernel.type != "FLOAT32":

@@ -19,7 +19,7 @@ from relay.frontend.tflite.table import operator
 def fully_connected(importer: Importer, node: Node) -> list[SSAValue]:
     """`input [n, k] times weights [units, k]`; an input of another rank is seen as [n, k]."""
     data, kernel, bias, out = node.input(0), node.input(1), node.optional(2), node.output()
-    inputs = node.rank(kernel, 2)[1]
+    inputs = node.shape(kernel, 2)[1]
     if node.word("weights_format") not in ("DEFAULT", "0"):
         raise node.unsupported(f"the weights are {node.word('weights_format')}")
     value = importer.value(data)

@@ -27,7 +27,7 @@ def _resize(importer: Importer, node: Node, method: str) -> SSAValue:
     data, out = node.input(0), node.output()
     if data.type != out.type or data.type not in (*CODES, "FLOAT32"):
         raise node.refuse_types(data, out)
-    if 0 in node.rank(data, 4):
+    if 0 in node.shape(data, 4):
         raise node.unsupported("an empty image")
     size = node.numbers(node.input(1))
     align_corners, half_pixel_centers = node.flag("align_corners"), node.flag("half_pixel_centers")

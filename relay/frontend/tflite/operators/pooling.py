@@ -27,7 +27,7 @@ def _pool(importer: Importer, node: Node, op: type[AvgPool2dOp] | type[MaxPool2d
     data, out = node.input(0), node.output()
     if data.type != out.type or data.type not in (*CODES, "FLOAT32"):
         raise node.refuse_types(data, out)
-    sizes = node.rank(data, 4)[1:3]
+    sizes = node.shape(data, 4)[1:3]
     pool = node.positive("filter_height", "filter_width")
     strides = node.positive("stride_h", "stride_w")
     padding = node.word("padding")

@@ -39,7 +39,7 @@ def unidirectional_sequence_lstm(importer: Importer, node: Node) -> list[SSAValu
     inputs, recurrents = [node.input(1 + gate) for gate in gates], [node.input(5 + gate) for gate in gates]
     biases = [node.optional(12 + gate) for gate in gates]
     _check_types(node, (data, node.output(), hidden, *inputs, *recurrents), cell, biases)
-    units = node.rank(inputs[0], 2)[0]
+    units = node.shape(inputs[0], 2)[0]
     zeros = np.zeros(units, np.int32)
     operands = [
         importer.value(data),
@@ -128,7 +128,7 @@ def svdf(importer: Importer, node: Node) -> list[SSAValue]:
     if time.type != memory.type or (bias is not None and bias.type != "INT32"):
         raise node.refuse_types(time, memory, bias)
     for tensor in (data, features, time):
-        node.rank(tensor, 2)
+        node.shape(tensor, 2)
     source, target, held = node.codes(data), node.codes(out), node.codes(memory)
     if node.activation() != "RELU":
         raise node.unsupported(f"the fused activation is {node.activation()}, not RELU")
