@@ -284,3 +284,11 @@ def test_several_subgraphs_are_unsupported() -> None:
     model.subgraphs.append(model.subgraphs[0])
     with pytest.raises(Unsupported, match="has 1 subgraphs beside the main one: 'main'"):
         from_tflite(pack(model))
+
+
+def test_bias_is_optional() -> None:
+    pytest.importorskip("ai_edge_litert", reason="LiteRT's schema builds these files")
+    image = np.arange(32).reshape(1, 4, 4, 2).astype(np.int8)
+    without, zero = conv([IMAGE, KERNEL]), conv([IMAGE, KERNEL, T(np.zeros(2), "int32", 0.05)])
+    results = [run(from_tflite(case.model()), [image])[0] for case in (without, zero)]
+    assert np.array_equal(*results) and results[0].any()
