@@ -1,10 +1,57 @@
-"""relay: a compiler for pre-quantised models, built on xDSL. `relay.build(mod_or_path)` is the one call."""
+"""relay: a compiler for pre-quantised models, built on xDSL. `relay.build(model)` is the one call.
+
+Every name is imported when it is first used, so that `import relay` costs nothing.
+"""
 
 from __future__ import annotations
 
-from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
-from relay.module import IRModule
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from relay import frontend, interpreters, qnn, runtime, transform
+    from relay.driver import build, optimize
+    from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
+    from relay.module import IRModule
 
 __version__ = "0.1.0"
 
-__all__ = ["IRModule", "InvalidArgument", "Malformed", "RelayError", "Unsupported", "__version__"]
+_HOME = {
+    "build": "relay.driver",
+    "optimize": "relay.driver",
+    "IRModule": "relay.module",
+    "InvalidArgument": "relay.errors",
+    "Malformed": "relay.errors",
+    "RelayError": "relay.errors",
+    "Unsupported": "relay.errors",
+}
+_MODULES = ("errors", "frontend", "interpreters", "qnn", "runtime", "transform")
+
+
+def __getattr__(name: str) -> object:
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    if name in _MODULES:
+        return import_module(f"relay.{name}")
+    raise AttributeError(f"module 'relay' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *_MODULES])
+
+
+__all__ = [
+    "IRModule",
+    "InvalidArgument",
+    "Malformed",
+    "RelayError",
+    "Unsupported",
+    "__version__",
+    "build",
+    "frontend",
+    "interpreters",
+    "optimize",
+    "qnn",
+    "runtime",
+    "transform",
+]
