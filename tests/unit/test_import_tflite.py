@@ -290,5 +290,5 @@ def test_bias_is_optional() -> None:
     pytest.importorskip("ai_edge_litert", reason="LiteRT's schema builds these files")
     image = np.arange(32).reshape(1, 4, 4, 2).astype(np.int8)
     without, zero = conv([IMAGE, KERNEL]), conv([IMAGE, KERNEL, T(np.zeros(2), "int32", 0.05)])
-    results = [run(from_tflite(case.model()), [image])[0] for case in (without, zero)]
-    assert np.array_equal(*results) and results[0].any()
+    first, second = (run(from_tflite(case.model()), [image])[0] for case in (without, zero))
+    assert np.array_equal(first, second) and first.any()
