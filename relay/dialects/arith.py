@@ -191,8 +191,7 @@ class SelectOp(IRDLOperation):
 
 
 WIDENED: dict[str, type[IRDLOperation]] = {
-    op.name: op
-    for op in (ExtSIOp, ExtUIOp, TruncIOp, SIToFPOp, UIToFPOp, FPToSIOp, FPToUIOp, CmpiOp, CmpfOp, SelectOp)
+    op.name: op for op in (ExtSIOp, ExtUIOp, TruncIOp, SIToFPOp, UIToFPOp, FPToSIOp, FPToUIOp, CmpiOp, CmpfOp, SelectOp)
 }
 
 Arith = Dialect(

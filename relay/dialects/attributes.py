@@ -142,7 +142,7 @@ def print_dense(array: Array, type: ShapedType, printer: Printer) -> None:
         nested = str(array.astype(np.int8).tolist()).replace("1", "true").replace("0", "false")
         printer.print_string(f"dense<{nested}>")
         return
-    DenseIntOrFPElementsAttr(type, BytesAttr(flat.tobytes())).print_without_type(printer)  # pyright: ignore
+    DenseIntOrFPElementsAttr.new([type, BytesAttr(flat.tobytes())]).print_without_type(printer)
 
 
 _FLOATS = {np.dtype("float16"): Float16Type(), np.dtype("float32"): Float32Type(), np.dtype("float64"): Float64Type()}
@@ -189,7 +189,7 @@ def tensor_type(array: Array) -> TensorType[Attribute]:
     return TensorType(element_type(array.dtype), array.shape)
 
 
-def elements(value: npt.ArrayLike, dtype: npt.DTypeLike = None, label: str = "weight") -> WeightAttr:
+def elements(value: npt.ArrayLike, dtype: npt.DTypeLike | None = None, label: str = "weight") -> WeightAttr:
     """An elements attribute that shares the array's memory (rank 0 and up)."""
     array = np.asarray(value, dtype=dtype)
     array = array if array.flags.c_contiguous else np.ascontiguousarray(array)
@@ -209,7 +209,7 @@ def to_numpy(attr: Attribute) -> Array:
             shape = attr.get_shape()
             return np.broadcast_to(flat.reshape(()), shape) if flat.size == 1 else flat.reshape(shape)
         case DenseArrayBase():
-            return np.asarray(attr.get_values(), dtype_of(attr.elt_type))
+            return np.frombuffer(attr.data.data, dtype_of(attr.elt_type))
         case IntegerAttr():
             return np.asarray(attr.value.data, dtype_of(attr.type))
         case FloatAttr():
@@ -219,7 +219,8 @@ def to_numpy(attr: Attribute) -> Array:
             if isinstance(array, np.ndarray):
                 return cast(Array, array)
             raise InvalidArgument(
-                f"weight {attr.resource_handle.data}", "is named by the text but its bytes are not there",
+                f"weight {attr.resource_handle.data}",
+                "is named by the text but its bytes are not there",
                 "give the side-car file that holds it, or print the module with its weights",
             )
         case _:
@@ -228,8 +229,10 @@ def to_numpy(attr: Attribute) -> Array:
 
 def scalar_attr(value: float | int | np.generic, type: Attribute) -> Attribute:
     """`5 : i32` or `0.5 : f32`."""
-    if isinstance(type, IntegerType | IndexType):
+    if isinstance(type, IndexType):
         return IntegerAttr(int(value), type)
+    if isinstance(type, IntegerType):
+        return IntegerAttr(int(value), cast(IntegerType, type))
     if isinstance(type, Float16Type | Float32Type | Float64Type):
         return FloatAttr(float(value), type)
     raise InvalidArgument(f"element type {type}", "has no scalars", "")

@@ -10,7 +10,7 @@ from xdsl.dialects import get_all_dialects
 from xdsl.ir import Dialect
 
 UPSTREAM = (
-    "func", "arith", "math", "scf", "cf", "tensor", "memref", "linalg", "vector", "llvm", "affine",
+    "func", "math", "scf", "cf", "tensor", "memref", "linalg", "vector", "llvm", "affine",
     "bufferization", "gpu", "ml_program", "ub", "test",
 )  # fmt: skip
 """Dialects of xDSL that our passes read or write."""
@@ -64,7 +64,7 @@ def _builtin() -> Dialect:
 OURS: dict[str, Callable[[], Dialect]] = {"relay": _relay, "qnn": _qnn, "byoc": _byoc}
 """Dialects that xDSL does not have."""
 
-EXTENDED: dict[str, Callable[[], Dialect]] = {"builtin": _builtin, "tosa": _tosa}
+EXTENDED: dict[str, Callable[[], Dialect]] = {"arith": _arith, "builtin": _builtin, "tosa": _tosa}
 """Upstream dialects of which xDSL lacks something that we need: xDSL's own plus ours, under upstream's name."""
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self, TypeGuard
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, NoneAttr, TensorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerType, NoneAttr, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import IRDLOperation, ParsePropInAttrDict
+from xdsl.irdl import IRDLOperation, ParsePropInAttrDict, traits_def
+from xdsl.rewriter import Rewriter
 from xdsl.traits import Pure
-from xdsl.irdl import traits_def
 from xdsl.utils.exceptions import VerifyException
 
 Type = TensorType[Attribute]
@@ -62,9 +62,9 @@ class TensorOp(IRDLOperation, ABC):
     def set_result_types(self, types: Sequence[Type]) -> bool:
         """Give the results these types; True if one changed."""
         changed = False
-        for result, type in zip(self.results, types, strict=True):
+        for result, type in zip(tuple(self.results), types, strict=True):
             if result.type != type:
-                result._type = type  # pyright: ignore[reportPrivateUsage]
+                Rewriter.replace_value_with_new_type(result, type)
                 changed = True
         return changed
 
@@ -74,11 +74,24 @@ class TensorOp(IRDLOperation, ABC):
                 raise VerifyException(f"{self.name}: result {number} is {result.type}; expected {expected}")
 
 
+def is_tensor(type: Attribute) -> TypeGuard[Type]:
+    return isinstance(type, TensorType)
+
+
+def is_integer(type: Attribute) -> TypeGuard[IntegerType]:
+    return isinstance(type, IntegerType)
+
+
+def is_code(type: Attribute, *widths: int) -> TypeGuard[IntegerType]:
+    """Whether the type is an integer one of these widths; 8 or 16 bits if none is given."""
+    return is_integer(type) and type.width.data in (widths or (8, 16))
+
+
 def compatible(actual: Attribute, expected: Attribute) -> bool:
     """Whether two tensor types agree wherever both know a dimension."""
     if actual == expected:
         return True
-    if not isinstance(actual, TensorType) or not isinstance(expected, TensorType):
+    if not is_tensor(actual) or not is_tensor(expected):
         return False
     a, b = actual.get_shape(), expected.get_shape()
     return (
@@ -91,7 +104,7 @@ def compatible(actual: Attribute, expected: Attribute) -> bool:
 def tensor(value: SSAValue) -> Type:
     """The value's type, which must be a ranked tensor."""
     type = value.type
-    if not isinstance(type, TensorType):
+    if not is_tensor(type):
         raise VerifyException(f"expected a ranked tensor, got {type}")
     return type
 
@@ -133,7 +146,10 @@ def window(size: int, kernel: int, stride: int, dilation: int, before: int, afte
     if size == DYNAMIC:
         return DYNAMIC
     span = size + before + after - ((kernel - 1) * dilation + 1)
-    require(span >= 0, f"{what}: a window of {(kernel - 1) * dilation + 1} does not fit in {size} padded to {size + before + after}")
+    require(
+        span >= 0,
+        f"{what}: a window of {(kernel - 1) * dilation + 1} does not fit in {size} padded to {size + before + after}",
+    )
     return span // stride + 1
 
 
@@ -146,5 +162,3 @@ def four(values: Sequence[int], what: str) -> tuple[int, int, int, int]:
     require(len(values) == 4, f"{what} must have 4 numbers, has {len(values)}")
     require(min(values) >= 0, f"{what} must not be negative")
     return values[0], values[1], values[2], values[3]
-
-

@@ -32,8 +32,6 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Dialect, Operation, SSAValue
 from xdsl.irdl import (
-    AttrSizedOperandSegments,
-    ParsePropInAttrDict,
     irdl_op_definition,
     operand_def,
     opt_operand_def,
@@ -44,7 +42,7 @@ from xdsl.irdl import (
 )
 
 from relay.dialects.attributes import WeightAttr, int_values, to_numpy
-from relay.dialects.op import TensorOp, Type, axis_of, broadcast, rank, require, shape, tensor
+from relay.dialects.op import TensorOp, Type, axis_of, broadcast, is_code, rank, require, shape, tensor
 from relay.dialects.relay.fixed_point import ROUNDINGS
 from relay.dialects.relay.nn import Conv2dBase, DenseBase
 
@@ -75,7 +73,7 @@ def parameter(op: Operation, attr: Attribute | None, data: SSAValue, axis: int, 
 
 def code(op: Operation, type: Attribute) -> Attribute:
     """Check that a type is one of codes."""
-    require(isinstance(type, IntegerType) and type.width.data in (8, 16), f"{op.name}: {type} is no type of codes")
+    require(is_code(type), f"{op.name}: {type} is no type of codes")
     return type
 
 
@@ -131,7 +129,7 @@ class RequantizeOp(TensorOp):
 
     `rescale(x)` is `x * multiplier * 2^(shift-31)` under `rounding`, as `relay.fixed_point_multiply`; for `f64_away` it
     is `round(f64(x) * real_multiplier)` (f64, scalar or per axis); for `f32_even` `rint(f32(x) * s)`, s in f32 being
-    `real_multiplier`, or `input_scale / output_scale` where it is absent; both saturate to i32. `input` is i32 or codes,
+    `real_multiplier`, or `input_scale / output_scale` where it is absent; both saturate to i32. `input` is i32, codes
     or i64 (sums of 16-bit convolutions): with m = `min((multiplier + 2^15) >> 16, 0x7FFF)` then, whatever the
     fixed-point `rounding`, `rescale(x) = (x * m + 2^(14-shift)) >> (15-shift)`.
     """
@@ -263,7 +261,7 @@ class MeanOp(TensorOp):
     name = "qnn.mean"
     input = operand_def(TensorType[Attribute])
     axis = prop_def(DenseArrayBase[IntegerType])
-    keepdims = prop_def(BoolAttr, default_value=BoolAttr(0, 1))
+    keepdims = prop_def(BoolAttr, default_value=IntegerAttr.from_bool(False))
     input_scale = prop_def(FloatAttr)
     input_zero_point = prop_def(IntegerAttr)
     output_scale = prop_def(FloatAttr)
@@ -309,7 +307,7 @@ class SoftmaxOp(TensorOp):
     def infer(self) -> Sequence[Type]:
         type = tensor(self.input)
         require(
-            isinstance(type.element_type, IntegerType) and type.element_type.width.data == 8,
+            is_code(type.element_type, 8),
             f"{self.name}: takes 8-bit codes, not {type.element_type}",
         )
         require(rank(self.input) >= 1, f"{self.name}: takes rank 1 or more")
@@ -331,7 +329,7 @@ class QnnUnaryOp(TensorOp, ABC):
     def infer(self) -> Sequence[Type]:
         type = tensor(self.input)
         require(
-            isinstance(type.element_type, IntegerType) and type.element_type.width.data == 8,
+            is_code(type.element_type, 8),
             f"{self.name}: takes 8-bit codes, not {type.element_type}",
         )
         return [type]
@@ -427,8 +425,8 @@ class LstmOp(TensorOp):
     hidden_shift = prop_def(IntegerAttr)
     cell_shift = prop_def(IntegerAttr)
     cell_clip = prop_def(IntegerAttr, default_value=IntegerAttr(0, i32))
-    cifg = prop_def(BoolAttr, default_value=BoolAttr(0, 1))
-    time_major = prop_def(BoolAttr, default_value=BoolAttr(0, 1))
+    cifg = prop_def(BoolAttr, default_value=IntegerAttr.from_bool(False))
+    time_major = prop_def(BoolAttr, default_value=IntegerAttr.from_bool(False))
     numerics = prop_def(StringAttr, default_value=StringAttr("litert"))
     result = result_def(TensorType[Attribute])
     last_hidden = result_def(TensorType[Attribute])
@@ -444,9 +442,14 @@ class LstmOp(TensorOp):
         require(len(data) == 3, f"{self.name}: data must have rank 3")
         batch = data[1] if self.time_major.value.data else data[0]
         require(shape(self.input_kernel) == (gates * units, data[2]), f"{self.name}: input_kernel has the wrong shape")
-        require(shape(self.recurrent_kernel) == (gates * units, units), f"{self.name}: recurrent_kernel has the wrong shape")
+        require(
+            shape(self.recurrent_kernel) == (gates * units, units), f"{self.name}: recurrent_kernel has the wrong shape"
+        )
         require(shape(self.bias) == (gates * units,), f"{self.name}: bias has the wrong shape")
-        require(shape(self.hidden_state) == shape(self.cell_state) == (batch, units), f"{self.name}: state is not [{batch}, {units}]")
+        require(
+            shape(self.hidden_state) == shape(self.cell_state) == (batch, units),
+            f"{self.name}: state is not [{batch}, {units}]",
+        )
         types = [tensor(v).element_type for v in self.operands]
         require(types == [i8, i8, i8, i32, i8, i16], f"{self.name}: operands must be i8, i8, i8, i32, i8, i16")
         require(self.numerics.data == "litert", f"{self.name}: unknown numerics {self.numerics}")
@@ -492,7 +495,9 @@ class SvdfOp(TensorOp):
         ranks = self.rank.value.data
         require(ranks > 0 and filters % ranks == 0, f"{self.name}: {filters} filters are not divisible by the rank")
         require(shape(self.feature_kernel) == (filters, inputs), f"{self.name}: feature_kernel has the wrong shape")
-        require(shape(self.state) == (batch, filters * memory), f"{self.name}: state is not [{batch}, {filters * memory}]")
+        require(
+            shape(self.state) == (batch, filters * memory), f"{self.name}: state is not [{batch}, {filters * memory}]"
+        )
         require(self.bias is None or shape(self.bias) == (filters // ranks,), f"{self.name}: bias has the wrong shape")
         return [TensorType(i8, [batch, filters // ranks]), tensor(self.state)]
 

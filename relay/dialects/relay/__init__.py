@@ -2,6 +2,7 @@
 
 from xdsl.ir import Dialect
 
+from relay.dialects.relay.elementwise import OPERATIONS as ELEMENTWISE
 from relay.dialects.relay.elementwise import (
     AbsOp,
     AddOp,
@@ -33,7 +34,7 @@ from relay.dialects.relay.elementwise import (
     UnaryOp,
     WhereOp,
 )
-from relay.dialects.relay.elementwise import OPERATIONS as ELEMENTWISE
+from relay.dialects.relay.fixed_point import OPERATIONS as FIXED_POINT
 from relay.dialects.relay.fixed_point import (
     FixedPointMultiplyOp,
     FixedPointReciprocalOp,
@@ -41,29 +42,11 @@ from relay.dialects.relay.fixed_point import (
     LookupOp,
     RoundingRightShiftOp,
 )
-from relay.dialects.relay.fixed_point import OPERATIONS as FIXED_POINT
-from relay.dialects.relay.reduce import (
-    ArgOp,
-    ArgmaxOp,
-    ArgminOp,
-    MaxOp,
-    MinOp,
-    ReduceOp,
-    SumOp,
+from relay.dialects.relay.image import OPERATIONS as IMAGE
+from relay.dialects.relay.image import (
+    Resize2dOp,
 )
-from relay.dialects.relay.reduce import OPERATIONS as REDUCE
-from relay.dialects.relay.shape import (
-    BroadcastToOp,
-    ConcatenateOp,
-    ConstantOp,
-    GatherNdOp,
-    PadOp,
-    ReshapeOp,
-    StridedSliceOp,
-    TakeOp,
-    TransposeOp,
-)
-from relay.dialects.relay.shape import OPERATIONS as SHAPE
+from relay.dialects.relay.nn import OPERATIONS as NN
 from relay.dialects.relay.nn import (
     AvgPool2dOp,
     BiasAddOp,
@@ -75,11 +58,28 @@ from relay.dialects.relay.nn import (
     Pool2dOp,
     SoftmaxOp,
 )
-from relay.dialects.relay.nn import OPERATIONS as NN
-from relay.dialects.relay.image import (
-    Resize2dOp,
+from relay.dialects.relay.reduce import OPERATIONS as REDUCE
+from relay.dialects.relay.reduce import (
+    ArgmaxOp,
+    ArgminOp,
+    ArgOp,
+    MaxOp,
+    MinOp,
+    ReduceOp,
+    SumOp,
 )
-from relay.dialects.relay.image import OPERATIONS as IMAGE
+from relay.dialects.relay.shape import OPERATIONS as SHAPE
+from relay.dialects.relay.shape import (
+    BroadcastToOp,
+    ConcatenateOp,
+    ConstantOp,
+    GatherNdOp,
+    PadOp,
+    ReshapeOp,
+    StridedSliceOp,
+    TakeOp,
+    TransposeOp,
+)
 
 Relay = Dialect("relay", [*ELEMENTWISE, *FIXED_POINT, *REDUCE, *SHAPE, *NN, *IMAGE])
 

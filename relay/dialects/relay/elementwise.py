@@ -6,12 +6,12 @@ from abc import ABC
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import AnyFloat, IntegerType, TensorType, TypedAttribute, i1
-from xdsl.ir import Attribute, Operation
+from xdsl.dialects.builtin import AnyFloat, TensorType, i1
+from xdsl.ir import Attribute, Operation, TypedAttribute
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
 from relay.dialects.attributes import dtype_of
-from relay.dialects.op import TensorOp, Type, broadcast, require, shape, tensor
+from relay.dialects.op import TensorOp, Type, broadcast, is_integer, require, shape, tensor
 
 
 class UnaryOp(TensorOp, ABC):
@@ -45,9 +45,7 @@ class BinaryOp(TensorOp, ABC):
     def element(self) -> Attribute:
         lhs, rhs = tensor(self.lhs).element_type, tensor(self.rhs).element_type
         require(lhs == rhs, f"{self.name}: element types differ: {lhs} and {rhs}")
-        require(
-            not self.INTEGER_ONLY or isinstance(lhs, IntegerType), f"{self.name}: takes integers, not {lhs}"
-        )
+        require(not self.INTEGER_ONLY or is_integer(lhs), f"{self.name}: takes integers, not {lhs}")
         return lhs
 
     def infer(self) -> Sequence[Type]:

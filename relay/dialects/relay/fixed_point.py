@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import IntegerAttr, IntegerType, StringAttr, TensorType, i32, i64
-from xdsl.ir import Attribute, Operation
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, TensorType, i32, i64
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
+from xdsl.utils.exceptions import VerifyException
 
-from relay.dialects.op import TensorOp, Type, axis_of, broadcast, rank, require, shape, tensor
+from relay.dialects.op import TensorOp, Type, axis_of, broadcast, is_code, rank, require, shape, tensor
 
 ROUNDINGS = ("tflite", "tflite_single", "upward", "tonearest")
 """How `fixed_point_multiply` rounds x * multiplier * 2^(shift-31):
@@ -49,11 +50,8 @@ class FixedPointMultiplyOp(TensorOp):
         return [tensor(self.input)]
 
 
-def per_axis(op: Operation, parameter: Operation | object, data: object, axis: int, what: str) -> None:
+def per_axis(op: Operation, parameter: SSAValue, data: SSAValue, axis: int, what: str) -> None:
     """Check that a parameter is a scalar, or a vector as long as the data's axis."""
-    from xdsl.ir import SSAValue
-
-    assert isinstance(parameter, SSAValue) and isinstance(data, SSAValue)
     dims = shape(parameter)
     require(len(dims) <= 1, f"{op.name}: {what} must be a scalar or a vector")
     if dims:
@@ -101,8 +99,8 @@ class FixedPointReciprocalOp(TensorOp):
 
     `headroom` h = number of leading zeros of input; `mantissa` = Q0.31 of `1 / (1 + f)`, where f = input * 2^h - 2^31
     in Q0.31 lies in [0, 1). From `a = input * 2^(h-1)` (half the denominator in Q0.31) and, in Q2.29,
-    `x = 1515870810 + SRDHM(a, -1010580540)` (48/17 - 32/17 a), three times `x = x + sat(4 SRDHM(x, 2^29 - SRDHM(a, x)))`,
-    then `mantissa = sat(2 x)`; sat saturates to i32.
+    `x = 1515870810 + SRDHM(a, -1010580540)` (48/17 - 32/17 a), three times
+    `x = x + sat(4 SRDHM(x, 2^29 - SRDHM(a, x)))`, then `mantissa = sat(2 x)`; sat saturates to i32.
     With e in Q0.31 and S = the sum of RDBPOT(e, 12), TFLite's softmax of 8 bits is
     `clamp(RDBPOT(SRDHM(mantissa, e), (12 - headroom) + 31 - 8) + lowest code)`.
     Source: gemmlowp `one_over_one_plus_x_for_x_in_0_1`, TFLite `GetReciprocal`.
@@ -133,10 +131,8 @@ class LookupOp(TensorOp):
 
     def infer(self) -> Sequence[Type]:
         code = tensor(self.input).element_type
-        require(
-            isinstance(code, IntegerType) and code.width.data in (8, 16), f"{self.name}: takes 8- or 16-bit codes"
-        )
-        assert isinstance(code, IntegerType)
+        if not is_code(code):
+            raise VerifyException(f"{self.name}: takes 8- or 16-bit codes")
         entries = 1 << code.width.data
         require(shape(self.table) == (entries,), f"{self.name}: the table must be a vector of {entries}")
         return [TensorType(tensor(self.table).element_type, shape(self.input))]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import AnyFloat, BoolAttr, DenseArrayBase, IntegerType, StringAttr, TensorType
+from xdsl.dialects.builtin import AnyFloat, BoolAttr, DenseArrayBase, IntegerAttr, IntegerType, StringAttr, TensorType
 from xdsl.ir import Attribute, Operation
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
 from relay.dialects.attributes import int_values
 from relay.dialects.op import TensorOp, Type, require, shape, tensor, two
 
-FALSE = BoolAttr(0, 1)
+FALSE = IntegerAttr.from_bool(False)
 
 
 @irdl_op_definition

@@ -20,7 +20,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
 
 from relay.dialects.attributes import int_values, ints
-from relay.dialects.op import DYNAMIC, TensorOp, Type, axis_of, four, rank, require, shape, tensor, two, window
+from relay.dialects.op import DYNAMIC, TensorOp, Type, axis_of, four, is_code, rank, require, shape, tensor, two, window
 
 ONE_ONE = ints([1, 1])
 ZEROS = ints([0, 0, 0, 0])
@@ -68,7 +68,10 @@ class Conv2dBase(TensorOp, ABC):
             out = groups * multiplier
         else:
             out, height, width, per_group = kernel
-            require(channels in (per_group * groups, DYNAMIC), f"{name}: {channels} channels, kernel takes {per_group} x {groups} groups")
+            require(
+                channels in (per_group * groups, DYNAMIC),
+                f"{name}: {channels} channels, kernel takes {per_group} x {groups} groups",
+            )
             require(out % groups == 0, f"{name}: {out} output channels are not divisible by {groups} groups")
         sy, sx = two(int_values(self.strides), f"{name}: strides")
         dy, dx = two(int_values(self.dilation), f"{name}: dilation")
@@ -86,7 +89,8 @@ def check_operand_types(name: str, data: SSAValue, kernel: SSAValue, out: Attrib
         return
     for type in (a, b):
         require(
-            isinstance(type, IntegerType) and type.width.data in (8, 16), f"{name}: takes floats or 8/16-bit codes, not {type}"
+            is_code(type),
+            f"{name}: takes floats or 8/16-bit codes, not {type}",
         )
     require(out in (i32, i64), f"{name}: integers accumulate in i32 or i64, not {out}")
 
@@ -111,8 +115,9 @@ class DenseBase(TensorOp, ABC):
 
     def infer(self) -> Sequence[Type]:
         data, kernel = shape(self.data), shape(self.kernel)
-        require(len(data) >= 1 and len(kernel) == 2, f"{self.name}: data must have rank 1 or more, the kernel rank 2")
-        require(data[-1] == kernel[1] or DYNAMIC in (data[-1], kernel[1]), f"{self.name}: {data[-1]} inputs, kernel takes {kernel[1]}")
+        require(bool(data) and len(kernel) == 2, f"{self.name}: data must have rank 1 or more, the kernel rank 2")
+        inputs, taken = data[len(data) - 1], kernel[1]
+        require(inputs == taken or DYNAMIC in (inputs, taken), f"{self.name}: {inputs} inputs, kernel takes {taken}")
         check_operand_types(self.name, self.data, self.kernel, self.out_dtype)
         return [TensorType(self.out_dtype, [*data[:-1], kernel[0]])]
 
@@ -142,7 +147,10 @@ class BiasAddOp(TensorOp):
         size = shape(self.data)[axis_of(self.axis.value.data, rank(self.data), self.name)]
         bias = shape(self.bias)
         require(tensor(self.data).element_type == tensor(self.bias).element_type, f"{self.name}: element types differ")
-        require(len(bias) == 1 and (bias[0] == size or DYNAMIC in (bias[0], size)), f"{self.name}: bias {list(bias)} for axis of {size}")
+        require(
+            len(bias) == 1 and (bias[0] == size or DYNAMIC in (bias[0], size)),
+            f"{self.name}: bias {list(bias)} for axis of {size}",
+        )
         return [tensor(self.data)]
 
 
@@ -162,7 +170,9 @@ class Pool2dOp(TensorOp, ABC):
         ky, kx = two(int_values(self.pool_size), f"{self.name}: pool_size")
         sy, sx = two(int_values(self.strides), f"{self.name}: strides")
         top, left, bottom, right = four(int_values(self.padding), f"{self.name}: padding")
-        require(max(top, bottom) < ky and max(left, right) < kx, f"{self.name}: a window may not lie wholly in the padding")
+        require(
+            max(top, bottom) < ky and max(left, right) < kx, f"{self.name}: a window may not lie wholly in the padding"
+        )
         rows = window(data[1], ky, sy, 1, top, bottom, self.name)
         columns = window(data[2], kx, sx, 1, left, right, self.name)
         return [TensorType(tensor(self.data).element_type, [data[0], rows, columns, data[3]])]

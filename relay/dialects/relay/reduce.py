@@ -5,14 +5,14 @@ from __future__ import annotations
 from abc import ABC
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, IntegerType, TensorType, i32, i64
+from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, IntegerAttr, IntegerType, TensorType, i32, i64
 from xdsl.ir import Attribute, Operation
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
 from relay.dialects.attributes import int_values
 from relay.dialects.op import TensorOp, Type, axis_of, rank, require, shape, tensor
 
-FALSE = BoolAttr(0, 1)
+FALSE = IntegerAttr.from_bool(False)
 
 
 class ReduceOp(TensorOp, ABC):

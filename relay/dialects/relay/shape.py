@@ -13,16 +13,16 @@ from xdsl.dialects.builtin import (
     IntegerType,
     StringAttr,
     TensorType,
-    TypedAttribute,
 )
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Operation, TypedAttribute
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def, var_operand_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import ConstantLike, Pure
+from xdsl.utils.exceptions import VerifyException
 
 from relay.dialects.attributes import WeightAttr, int_values
-from relay.dialects.op import DYNAMIC, TensorOp, Type, axis_of, broadcast, rank, require, shape, tensor
+from relay.dialects.op import DYNAMIC, TensorOp, Type, axis_of, broadcast, is_tensor, rank, require, shape, tensor
 
 
 @irdl_op_definition
@@ -56,8 +56,8 @@ class ConstantOp(TensorOp):
 
     def infer(self) -> Sequence[Type]:
         type = self.value.get_type()
-        require(isinstance(type, TensorType), f"relay.constant: holds a tensor, not {type}")
-        assert isinstance(type, TensorType)
+        if not is_tensor(type):
+            raise VerifyException(f"relay.constant: holds a tensor, not {type}")
         return [type]
 
 
