@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from xdsl.dialects import arith, linalg
 from xdsl.dialects.builtin import Float32Type, IntegerType, MemRefType, i32
-from xdsl.dialects.linalg import IteratorType
+from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
 from relay.dialects.attributes import to_numpy

@@ -9,7 +9,7 @@ from math import prod
 
 from xdsl.dialects import linalg, vector
 from xdsl.dialects.builtin import ArrayAttr, DenseIntOrFPElementsAttr, IntegerAttr, MemRefType, VectorType, i1, i64
-from xdsl.dialects.linalg import IteratorType
+from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.dialects.memref import CollapseShapeOp
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineMap

@@ -7,7 +7,7 @@ from math import prod
 
 from xdsl.dialects import linalg, memref
 from xdsl.dialects.builtin import MemRefType
-from xdsl.dialects.linalg import IteratorType
+from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineMap
 
