@@ -75,10 +75,12 @@ class TensorOp(IRDLOperation, ABC):
 
 
 def is_tensor(type: Attribute) -> TypeGuard[Type]:
+    """Whether the type is a ranked tensor, of any element type."""
     return isinstance(type, TensorType)
 
 
 def is_integer(type: Attribute) -> TypeGuard[IntegerType]:
+    """Whether the type is an integer one, of any width and signedness."""
     return isinstance(type, IntegerType)
 
 

@@ -12,7 +12,6 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.interpreter import Interpreter
-from xdsl.interpreters.func import FuncFunctions
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import VerifyException
 
@@ -24,7 +23,7 @@ from relay.errors import InvalidArgument
 from relay.interpreters import byoc, elementwise, fixed_point, image, nn, qnn, qnn_recurrent, reduce, shape
 from relay.interpreters.func import Machine
 from relay.interpreters.meaning import Meaning, interpreter_functions
-from relay.module import IRModule, as_module_op
+from relay.module import IRModule
 from relay.signature import TensorInfo
 
 KINDS = {
@@ -47,6 +46,8 @@ FUNCTIONS = [interpreter_functions(f"{kind}Functions", rows) for kind, rows in K
 
 def register(interpreter: Interpreter) -> None:
     """Give xDSL's interpreter the meaning of relay, qnn, byoc and func ops."""
+    from xdsl.interpreters.func import FuncFunctions  # here: the package imports every dialect that xDSL interprets
+
     for functions in (*FUNCTIONS, byoc.RegionFunctions, FuncFunctions):
         interpreter.register_implementations(functions())
 
@@ -85,7 +86,7 @@ def run(
     Raises InvalidArgument if their number, a name, a dtype or a shape is wrong, or the function is not there;
     Unsupported if it holds an op that is neither relay, qnn, byoc nor func.
     """
-    functions = {op.sym_name.data: op for op in as_module_op(module).body.block.ops if isinstance(op, FuncOp)}
+    functions = (module if isinstance(module, IRModule) else IRModule(module)).functions
     machine = Machine(functions, MEANINGS)
     block = machine.body(function)
     arguments = check_inputs(functions[function], inputs)
