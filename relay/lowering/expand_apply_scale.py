@@ -82,11 +82,11 @@ def high_half(e: Emitter, product: SSAValue) -> SSAValue:
 
 def exponent_of(shift: SSAValue) -> SSAValue | None:
     """The i32 `e` of a shift that is `trunci(31 - e)`."""
-    match shift.owner:
-        case arith.TruncIOp(input=SSAValue(owner=arith.SubiOp(lhs=lhs, rhs=rhs))) if number(lhs) == 31:
-            return rhs if rhs.type == i32 else None
-        case _:
-            return None
+    owner = shift.owner
+    source = owner.operands[0].owner if isinstance(owner, Operation) and owner.name == "arith.trunci" else None
+    if isinstance(source, arith.SubiOp) and number(source.lhs) == 31 and source.rhs.type == i32:
+        return source.rhs
+    return None
 
 
 def by_any(e: Emitter, op: ApplyScaleOp, product: SSAValue, twice: bool) -> SSAValue:
@@ -106,7 +106,9 @@ def erase_unused(values: list[SSAValue]) -> None:
     """Erase the arithmetic that computed these values, as far as nothing else uses it."""
     while values:
         owner = values.pop().owner
-        if isinstance(owner, arith.TruncIOp | arith.SubiOp) and not any(result.uses for result in owner.results):
+        if not isinstance(owner, Operation) or owner.name not in ("arith.trunci", "arith.subi"):
+            continue
+        if not any(result.uses for result in owner.results):
             values += owner.operands
             owner.detach()
             owner.erase()
