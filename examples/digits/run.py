@@ -22,9 +22,8 @@ SHADES = " .:-=+*#%@"
 
 def draw(image: npt.NDArray[np.float32]) -> list[str]:
     """An 8 x 8 image of numbers in [0, 1] as text, two characters a pixel."""
-    return [
-        "".join(SHADES[min(int(pixel * len(SHADES)), len(SHADES) - 1)] * 2 for pixel in row) for row in image[..., 0]
-    ]
+    levels = np.minimum(image[..., 0] * len(SHADES), len(SHADES) - 1).astype(int)
+    return ["".join(SHADES[level] * 2 for level in row) for row in levels]
 
 
 def show(images: npt.NDArray[np.float32], codes: npt.NDArray[np.int8], labels: npt.NDArray[np.int32]) -> None:
@@ -48,9 +47,8 @@ def describe(graph: dict[str, Any]) -> None:
     apart = sum(buffer["size"] for buffer in buffers)
     print(f"code        {len(graph['kernels'])} kernel calls of {len(graph['functions'])} functions")
     print(f"constants   {kibibytes(graph['constants_bytes'])} in one block: weights, biases, multipliers")
-    print(
-        f"arena       {kibibytes(graph['arena_bytes'])} for {len(buffers)} buffers that take {kibibytes(apart)} apart"
-    )
+    arena = kibibytes(graph["arena_bytes"])
+    print(f"arena       {arena}, shared by {len(buffers)} buffers of {kibibytes(apart)} in all")
     print(f"made for    {graph['target']['cpu']} ({graph['target']['triple']})")
 
 
@@ -85,9 +83,8 @@ def main() -> int:
     right = int(np.sum(read == labels))
     print(f"accuracy    {right} of {len(labels)}, {right / len(labels):.2%}")
     same = np.array_equal(outputs, data["int8_out"])
-    print(
-        f"integers    {'equal to' if same else 'NOT EQUAL TO'} those of TFLite's reference kernels, all {outputs.size}"
-    )
+    verdict = "equal to" if same else "NOT EQUAL TO"
+    print(f"integers    {outputs.size}, {verdict} those of TFLite's reference kernels")
     print(f"time        {best * 1e6:.1f} us per image; built in {built:.2f} s")
     graph, _, _ = executable
     describe(json.loads(graph))
