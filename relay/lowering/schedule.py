@@ -7,14 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 from xdsl.context import Context
-from xdsl.dialects import arith, bufferization, func, linalg, memref
+from xdsl.dialects import arith, bufferization, func, memref
 from xdsl.dialects.builtin import FunctionType, ModuleOp, UnitAttr, i8
+from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from relay.dialects.attributes import Array, elements, to_numpy
 from relay.lowering.bufferize import buffer_type
 from relay.lowering.builder import LoopBuilder
 from relay.lowering.scheduling import depthwise, loops, matmul
+from relay.lowering.scheduling.buffers import shape_of
 from relay.lowering.scheduling.contraction import Convolution, recognise
 from relay.lowering.scheduling.epilogue import Epilogue
 from relay.passes import Pass
@@ -140,7 +142,7 @@ class FunctionScheduler:
         """Emit a contraction with its epilogue."""
         conv, kernel = contraction.conv, contraction.kernel
         plan = matmul.plan(conv, self.features)
-        shape = loops.shape_of(conv.kernel.value)
+        shape = shape_of(conv.kernel.value)
         weights = [constant for call in self.calls if (constant := constant_of(call.arguments[kernel.index]))]
         packed: list[matmul.Packed] = []
         for weight in weights:
@@ -188,7 +190,10 @@ class FunctionScheduler:
             type = buffer_type(elements(column[0]).type)
             new.append(block.insert_arg(type, position + 1 + number))
         for call, weight, row in zip(self.calls, weights, zip(*columns, strict=True), strict=True):
-            buffers = [packed_constant(call, weight, array, kind) for array, kind in zip(row, ("packed", "start", "ones"), strict=False)]
+            buffers = [
+                packed_constant(call, weight, array, kind)
+                for array, kind in zip(row, ("packed", "start", "ones"), strict=False)
+            ]
             arguments = list(call.arguments)
             call.operands = [*arguments[:position], *buffers, *arguments[position + 1 :]]
         while view is not kernel:
@@ -204,7 +209,7 @@ class FunctionScheduler:
         """A flat copy of the data with room behind it, so that a step may read past the end."""
         b = self.builder
         flat = b.flatten(data)
-        size = loops.shape_of(flat)[0]
+        size = shape_of(flat)[0]
         room = b.add(memref.AllocOp.get(i8, 64, [size + 64])).memref
         with b.loop(0, size) as (i, _):
             b.store(b.load(flat, [i]), room, [i])
@@ -245,4 +250,3 @@ def packed_constant(call: func.CallOp, weight: arith.ConstantOp, array: Array, k
     assert block is not None
     block.insert_ops_before([constant, buffer], call)
     return buffer.memref
-

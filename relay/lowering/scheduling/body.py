@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
-from xdsl.dialects import arith, linalg
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, VectorType
+import numpy as np
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import AnyFloat, BytesAttr, DenseIntOrFPElementsAttr, IntegerType, VectorType
+from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from relay.dialects.arith import WIDENED
-from relay.dialects.attributes import to_numpy
+from relay.dialects.attributes import dtype_of, to_numpy
 from relay.lowering.builder import Index, LoopBuilder
 
 LIFTED_DIALECTS = ("arith.", "math.")
@@ -78,13 +81,19 @@ def splat_constant(builder: LoopBuilder, op: arith.ConstantOp, lanes: int) -> SS
 
 def vector_constant(builder: LoopBuilder, value: float | int | bool, element: Attribute, lanes: int) -> SSAValue:
     """A vector with one number in every lane."""
-    type = VectorType(element, [lanes])
-    numbers = [float(value) if isinstance(value, float) else int(value)]
-    attr = DenseIntOrFPElementsAttr.from_list(type, numbers)  # one number: a splat
-    return builder.constant_attr(attr, type)
+    return builder.constant_attr(dense_vector([value] * lanes, element), VectorType(element, [lanes]))
 
 
-def clone_scalar(builder: LoopBuilder, block: Block, arguments: Sequence[SSAValue], dims: Sequence[Index]) -> list[SSAValue]:
+def dense_vector(values: Sequence[float | int | bool], element: Attribute) -> Attribute:
+    """`dense<...> : vector<...>`."""
+    data = np.asarray(values, dtype_of(element)).tobytes()
+    type = cast(VectorType[IntegerType | AnyFloat], VectorType(element, [len(values)]))
+    return DenseIntOrFPElementsAttr(type, BytesAttr(data))
+
+
+def clone_scalar(
+    builder: LoopBuilder, block: Block, arguments: Sequence[SSAValue], dims: Sequence[Index]
+) -> list[SSAValue]:
     """Emit the block on scalars; `linalg.index` becomes the loop's index."""
     values: dict[SSAValue, SSAValue] = dict(zip(block.args, arguments, strict=True))
     for op in block.ops:

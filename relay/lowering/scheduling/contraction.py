@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.dialects import arith, linalg
-from xdsl.dialects.builtin import Float32Type, IntegerType, MemRefType, i32
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import Float32Type, IntegerType, i32
+from xdsl.dialects.linalg import ops as linalg
 from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
 from relay.dialects.attributes import to_numpy
 from relay.lowering.builder import contiguous
 from relay.lowering.scheduling.affine import coefficients, dims_of
+from relay.lowering.scheduling.buffers import shape_of, type_of
 
 
 @dataclass(frozen=True)
@@ -24,8 +26,7 @@ class Operand:
 
     @property
     def element(self) -> Attribute:
-        assert isinstance(self.value.type, MemRefType)
-        return self.value.type.element_type
+        return type_of(self.value).element_type
 
 
 @dataclass(frozen=True)
@@ -76,14 +77,13 @@ def recognise(op: linalg.GenericOp) -> Convolution | None:
     if product is None:
         return None
     data, kernel, out = op.inputs[0], op.inputs[1], op.outputs[0]
-    assert isinstance(data.type, MemRefType) and isinstance(kernel.type, MemRefType) and isinstance(out.type, MemRefType)
-    accumulator = out.type.element_type
+    accumulator = type_of(out).element_type
     if accumulator not in (i32, Float32Type()):
         return None
     sides = (Operand(data, *product[0]), Operand(kernel, *product[1]))
     kinds = "".join("p" if t.data is IteratorType.PARALLEL else "r" for t in op.iterator_types)
     maps = [m.data for m in op.indexing_maps]
-    shape, kshape, oshape = data.type.get_shape(), kernel.type.get_shape(), out.type.get_shape()
+    shape, kshape, oshape = shape_of(data), shape_of(kernel), shape_of(out)
     if kinds == "ppr" and [dims_of(m) for m in maps] == [[0, 2], [1, 2], [0, 1]]:
         return Convolution(
             *sides, out, shape[0], 1, 1, shape[1], 1, 1, kshape[0], 1, 1, (1, 1), (1, 1), False, accumulator
@@ -156,6 +156,6 @@ def match_side(value: SSAValue, argument: BlockArgument) -> tuple[bool, int] | N
         op = op.lhs.owner
     if not isinstance(op, Operation) or op.name not in ("arith.extsi", "arith.extui"):
         return None
-    if op.operands[0] is argument and argument.type == IntegerType(8):
-        return op.name == "arith.extui", zero_point
-    return None
+    if op.operands[0] is not argument or argument.type != IntegerType(8):
+        return None
+    return op.name == "arith.extui", zero_point

@@ -6,17 +6,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-
-from xdsl.dialects import linalg, vector
-from xdsl.dialects.builtin import ArrayAttr, DenseIntOrFPElementsAttr, IntegerAttr, MemRefType, VectorType, i1, i64
+from xdsl.dialects import vector
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    IntegerAttr,
+    MemRefType,
+    VectorType,
+    i1,
+    i64,
+)
+from xdsl.dialects.linalg import ops as linalg
 from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.dialects.memref import CollapseShapeOp
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import AffineMap
 
+from relay.dialects.attributes import dtype_of
 from relay.lowering.builder import Index, LoopBuilder, contiguous
 from relay.lowering.scheduling.affine import dims_of, is_identity, uses
-from relay.lowering.scheduling.body import Lifter, can_lift, vector_constant
+from relay.lowering.scheduling.body import Lifter, can_lift, dense_vector, vector_constant
+from relay.lowering.scheduling.buffers import is_buffer, shape_of, type_of
 
 LANES = 16
 
@@ -38,8 +47,7 @@ class Epilogue:
         self.channels = channels
         self.op = op
         self.accumulator = accumulator
-        assert isinstance(accumulator.type, MemRefType)
-        self.rank = accumulator.type.get_num_dims()
+        self.rank = len(shape_of(accumulator))
         if op is None:
             identity = AffineMap.identity(self.rank)
             self.inputs: list[Access] = []
@@ -54,8 +62,7 @@ class Epilogue:
     @staticmethod
     def fits(op: linalg.GenericOp, accumulator: SSAValue) -> bool:
         """Whether the operation reads the accumulators elementwise and can run on vectors of channels."""
-        assert isinstance(accumulator.type, MemRefType)
-        rank, maps = accumulator.type.get_num_dims(), [m.data for m in op.indexing_maps]
+        rank, maps = len(shape_of(accumulator)), [m.data for m in op.indexing_maps]
         if any(t.data is not IteratorType.PARALLEL for t in op.iterator_types) or maps[0].num_dims != rank:
             return False
         if not can_lift(op.body.block) or not all(is_identity(m, rank) for m in maps[len(op.inputs) :]):
@@ -63,7 +70,7 @@ class Epilogue:
         for value, map in zip(op.operands, maps, strict=True):
             if value is accumulator and not is_identity(map, rank):
                 return False
-            if isinstance(value.type, MemRefType) and not contiguous(value.type):
+            if is_buffer(value) and not contiguous(value.type):
                 return False
             last = dims_of(map)
             if uses(map, rank - 1) and (last[-1] != rank - 1 or any(d == rank - 1 for d in last[:-1])):
@@ -76,8 +83,8 @@ class Epilogue:
             if not (
                 is_identity(access.map, self.rank)
                 or dims_of(access.map) == [self.rank - 1]
-                or not isinstance(access.value.type, MemRefType)
-                or prod(access.value.type.get_shape()) == 1
+                or not is_buffer(access.value)
+                or prod(shape_of(access.value)) == 1
             ):
                 return False
         self.inputs = [self.flat(a) for a in self.inputs]
@@ -86,9 +93,10 @@ class Epilogue:
         return True
 
     def flat(self, access: Access) -> Access:
-        type = access.value.type
-        if not isinstance(type, MemRefType):
+        """The access in terms of (point, channel)."""
+        if not is_buffer(access.value):
             return Access(access.value, AffineMap.from_callable(lambda a, b: (), dim_symbol_split=(2, 0)), access.used)
+        type = type_of(access.value)
         if is_identity(access.map, self.rank):
             value = access.value
             if self.rank > 2 and value is not self.accumulator or (self.rank > 2 and self.op is None):
@@ -110,24 +118,25 @@ class Epilogue:
                     self.accumulator = value
             return Access(value, AffineMap.identity(2), access.used)
         if dims_of(access.map) == [self.rank - 1]:
-            return Access(access.value, AffineMap.from_callable(lambda a, b: (b,), dim_symbol_split=(2, 0)), access.used)
+            return Access(
+                access.value, AffineMap.from_callable(lambda a, b: (b,), dim_symbol_split=(2, 0)), access.used
+            )
         zeros = AffineMap(2, 0, AffineMap.constant_map(0).results * type.get_num_dims())
         return Access(access.value, zeros, access.used)
 
     def mask(self, lanes: int) -> SSAValue:
         """The first `lanes` of 16."""
-        type = VectorType(i1, [LANES])
-        attr = DenseIntOrFPElementsAttr.from_list(type, [int(i < lanes) for i in range(LANES)])
-        return self.builder.constant_attr(attr, type)
+        attr = dense_vector([i < lanes for i in range(LANES)], i1)
+        return self.builder.constant_attr(attr, VectorType(i1, [LANES]))
 
     def load(self, value: SSAValue, at: Sequence[Index], lanes: int) -> SSAValue:
         """16 elements, or the first `lanes` and zeros."""
         b = self.builder
         if lanes == LANES:
             return b.vector_load(value, at, LANES)
-        assert isinstance(value.type, MemRefType)
-        element = value.type.element_type
-        zero = vector_constant(b, 0.0 if not element.name.startswith("integer") else 0, element, LANES)
+        element: Attribute = type_of(value).element_type
+        number = 0 if dtype_of(element).kind in "iu" else 0.0
+        zero = vector_constant(b, number, element, LANES)
         return b.add(vector.MaskedLoadOp(value, [b.index(i) for i in at], self.mask(lanes), zero)).result
 
     def store(self, vec: SSAValue, target: SSAValue, at: Sequence[Index], lanes: int) -> None:
@@ -148,7 +157,7 @@ class Epilogue:
                     values.append(accumulators)
                 elif not access.used:
                     values.append(access.value)
-                elif not isinstance(access.value.type, MemRefType):
+                elif not is_buffer(access.value):
                     values.append(b.broadcast(access.value, LANES))
                 else:
                     at = [b.apply(r, dims) for r in access.map.results]
@@ -159,5 +168,3 @@ class Epilogue:
             results = self.lifter.emit(self.op.body.block, values)
         for value, access in zip(results, self.outputs, strict=True):
             self.store(value, access.value, [b.apply(r, dims) for r in access.map.results], lanes)
-
-

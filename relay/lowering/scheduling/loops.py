@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import ExitStack
 from math import prod
 
-from xdsl.dialects import linalg, memref
-from xdsl.dialects.builtin import MemRefType
+from xdsl.dialects import memref
+from xdsl.dialects.linalg import ops as linalg
 from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineMap
@@ -14,13 +14,9 @@ from xdsl.ir.affine import AffineMap
 from relay.lowering.builder import Index, LoopBuilder, contiguous
 from relay.lowering.scheduling.affine import dims_of, is_identity, uses
 from relay.lowering.scheduling.body import Lifter, can_lift, clone_scalar
+from relay.lowering.scheduling.buffers import is_buffer, shape_of
 
 LANES = 16
-
-
-def shape_of(value: SSAValue) -> tuple[int, ...]:
-    assert isinstance(value.type, MemRefType)
-    return value.type.get_shape()
 
 
 def extents(op: linalg.GenericOp) -> list[int]:
@@ -28,7 +24,7 @@ def extents(op: linalg.GenericOp) -> list[int]:
     maps = [m.data for m in op.indexing_maps]
     result = [0] * maps[0].num_dims
     for map, value in zip(maps, op.operands, strict=True):
-        if isinstance(value.type, MemRefType):
+        if is_buffer(value):
             for dim, size in zip(dims_of(map), shape_of(value), strict=True):
                 if dim is not None:
                     result[dim] = size
@@ -85,72 +81,97 @@ def emit_nest(builder: LoopBuilder, op: linalg.GenericOp) -> None:
 
 
 def read(builder: LoopBuilder, value: SSAValue, map: AffineMap, dims: list[Index]) -> SSAValue:
-    if not isinstance(value.type, MemRefType):
+    if not is_buffer(value):
         return value
     return builder.load(value, [builder.apply(r, dims) for r in map.results])
 
 
 def emit_elementwise(builder: LoopBuilder, op: linalg.GenericOp) -> bool:
-    """All-parallel with liftable body: vectors along the last dimension, the rest one by one. False if it is not so."""
+    """All-parallel with a liftable body: vectors along the last dimension, what is left one by one.
+
+    False, and nothing is emitted, where the operation is not of this kind.
+    """
     maps = [m.data for m in op.indexing_maps]
     rank = maps[0].num_dims
-    block = op.body.block
-    if rank == 0 or any(t.data is not IteratorType.PARALLEL for t in op.iterator_types) or not can_lift(block):
+    if rank == 0 or any(t.data is not IteratorType.PARALLEL for t in op.iterator_types) or not can_lift(op.body.block):
         return False
-    operands = list(op.operands)
     if not all(is_identity(m, rank) for m in maps[len(op.inputs) :]):
         return False
-    for value, map in zip(op.inputs, maps, strict=False):
-        inner = dims_of(map)
-        if uses(map, rank - 1) and (inner[-1] != rank - 1 or any(d == rank - 1 for d in inner[:-1])):
-            return False
-        if isinstance(value.type, MemRefType) and not contiguous(value.type) and uses(map, rank - 1):
-            return False
-    sizes = extents(op)
-    flat = all(
-        (is_identity(m, rank) and contiguous(v.type)) or prod(shape_of(v) if isinstance(v.type, MemRefType) else ()) == 1
-        for v, m in zip(operands, maps, strict=True)
-    )
-    if flat:
-        operands = [builder.flatten(v) if isinstance(v.type, MemRefType) and shape_of(v) else v for v in operands]
-        one = AffineMap.identity(1)
-        zero = AffineMap.from_callable(lambda _: (), dim_symbol_split=(1, 0))
-        first = AffineMap.constant_map(0)
-        maps = [
-            one if is_identity(m, rank) and shape_of(v) else first if isinstance(v.type, MemRefType) and shape_of(v) else zero
-            for v, m in zip(operands, maps, strict=True)
-        ]
-        sizes = [prod(sizes)]
-    lifter = Lifter(builder, LANES)
-    last = len(sizes) - 1
-    inputs = len(op.inputs)
-    whole = sizes[last] // LANES * LANES
-    with ExitStack() as stack:
-        outer: list[Index] = [stack.enter_context(builder.loop(0, d))[0] for d in sizes[:-1]]
-
-        def emit(dims: list[Index], lanes: bool) -> None:
-            values: list[SSAValue] = []
-            for number, (value, map) in enumerate(zip(operands, maps, strict=True)):
-                if not isinstance(value.type, MemRefType):
-                    values.append(builder.broadcast(value, LANES) if lanes else value)
-                    continue
-                at = [builder.apply(r, dims) for r in map.results]
-                if not any(block.args[number].uses):
-                    values.append(value)
-                elif lanes and uses(map, last):
-                    values.append(builder.vector_load(value, at, LANES))
-                else:
-                    scalar = builder.load(value, at)
-                    values.append(builder.broadcast(scalar, LANES) if lanes else scalar)
-            results = lifter.emit(block, values) if lanes else clone_scalar(builder, block, values, dims)
-            for result, target, map in zip(results, operands[inputs:], maps[inputs:], strict=True):
-                at = [builder.apply(r, dims) for r in map.results]
-                builder.vector_store(result, target, at) if lanes else builder.store(result, target, at)
-
-        if whole:
-            with builder.loop(0, whole, LANES) as (i, _):
-                emit([*outer, i], True)
-        if whole < sizes[last]:
-            with builder.loop(whole, sizes[last]) as (i, _):
-                emit([*outer, i], False)
+    if not all(last_is_contiguous(v, m, rank) for v, m in zip(op.operands, maps, strict=True)):
+        return False
+    Elementwise(builder, op).emit()
     return True
+
+
+def last_is_contiguous(value: SSAValue, map: AffineMap, rank: int) -> bool:
+    """Whether neighbours along the last loop are neighbours in memory, or one element."""
+    if not uses(map, rank - 1):
+        return True
+    dims = dims_of(map)
+    return dims[-1] == rank - 1 and rank - 1 not in dims[:-1] and contiguous(value.type)
+
+
+class Elementwise:
+    """Emits one elementwise operation; as one long row where every operand is either whole or a single element."""
+
+    def __init__(self, builder: LoopBuilder, op: linalg.GenericOp):
+        self.b, self.op = builder, op
+        self.operands = list(op.operands)
+        self.maps = [m.data for m in op.indexing_maps]
+        self.sizes = extents(op)
+        self.inputs = len(op.inputs)
+        rank = len(self.sizes)
+        if all(
+            (is_identity(m, rank) and contiguous(v.type)) or (not is_buffer(v)) or prod(shape_of(v)) == 1
+            for v, m in zip(self.operands, self.maps, strict=True)
+        ):
+            self.flatten(rank)
+        self.lifter = Lifter(builder, LANES)
+
+    def flatten(self, rank: int) -> None:
+        """See everything as vectors of one dimension."""
+        for number, (value, map) in enumerate(zip(self.operands, self.maps, strict=True)):
+            if is_buffer(value) and shape_of(value):
+                self.operands[number] = self.b.flatten(value)
+                whole = is_identity(map, rank)
+                self.maps[number] = (
+                    AffineMap.identity(1) if whole else AffineMap(1, 0, AffineMap.constant_map(0).results)
+                )
+            else:
+                self.maps[number] = AffineMap(1, 0, ())
+        self.sizes = [prod(self.sizes)]
+
+    def emit(self) -> None:
+        size = self.sizes[-1]
+        whole = size // LANES * LANES
+        with ExitStack() as stack:
+            outer: list[Index] = [stack.enter_context(self.b.loop(0, d))[0] for d in self.sizes[:-1]]
+            if whole:
+                with self.b.loop(0, whole, LANES) as (i, _):
+                    self.point([*outer, i], lanes=True)
+            if whole < size:
+                with self.b.loop(whole, size) as (i, _):
+                    self.point([*outer, i], lanes=False)
+
+    def point(self, dims: list[Index], lanes: bool) -> None:
+        """One element, or 16 neighbours."""
+        b, block = self.b, self.op.body.block
+        values = [
+            self.read(value, map, dims, lanes) if any(argument.uses) else value
+            for value, map, argument in zip(self.operands, self.maps, block.args, strict=True)
+        ]
+        results = self.lifter.emit(block, values) if lanes else clone_scalar(b, block, values, dims)
+        for result, target, map in zip(results, self.operands[self.inputs :], self.maps[self.inputs :], strict=True):
+            at = [b.apply(r, dims) for r in map.results]
+            if lanes:
+                b.vector_store(result, target, at)
+            else:
+                b.store(result, target, at)
+
+    def read(self, value: SSAValue, map: AffineMap, dims: list[Index], lanes: bool) -> SSAValue:
+        b = self.b
+        at = [b.apply(r, dims) for r in map.results]
+        if lanes and uses(map, len(self.sizes) - 1):
+            return b.vector_load(value, at, LANES)
+        scalar = b.load(value, at) if is_buffer(value) else value
+        return b.broadcast(scalar, LANES) if lanes else scalar

@@ -181,7 +181,13 @@ class MatmulEmitter:
         self.finish(rows.results, point, x, channel, pixels, vectors)
 
     def finish(
-        self, accumulators: Sequence[SSAValue], point: Sequence[Index], x: Index, channel: Index, pixels: int, vectors: int
+        self,
+        accumulators: Sequence[SSAValue],
+        point: Sequence[Index],
+        x: Index,
+        channel: Index,
+        pixels: int,
+        vectors: int,
     ) -> None:
         """The epilogue, as a loop over the tile: accumulators go through a few lines of scratch, the code is small."""
         b, conv = self.b, self.conv
@@ -264,9 +270,7 @@ class MatmulEmitter:
     def multiply_add(self, accumulator: SSAValue, data: SSAValue, weights: SSAValue) -> SSAValue:
         b = self.b
         if self.plan.dot:
-            return b.add(
-                llvm.CallIntrinsicOp(VPDPBUSD, [accumulator, data, weights], [accumulator.type])
-            ).results[0]
+            return b.add(llvm.CallIntrinsicOp(VPDPBUSD, [accumulator, data, weights], [accumulator.type])).results[0]
         if self.conv.is_float:
             return b.add(vector.FMAOp(data, weights, accumulator)).results[0]
         return b.add(arith.AddiOp(accumulator, b.add(arith.MuliOp(data, weights)).result)).result
@@ -275,5 +279,3 @@ class MatmulEmitter:
 def slack(conv: Convolution, plan: Plan) -> int:
     """Bytes that the last step may read behind the data."""
     return -run_length(conv) % plan.group
-
-
