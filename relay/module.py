@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from io import StringIO
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, DenseResourceAttr, ModuleOp
+from xdsl.dialects.builtin import DenseResourceAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError, VerifyException
@@ -75,13 +74,12 @@ class IRModule:
     def __getitem__(self, name: str) -> FuncOp:
         functions = self.functions
         if name not in functions:
-            raise InvalidArgument(f"function {name}", "is not in the module", f"it has {', '.join(functions) or 'none'}")
+            known = ", ".join(functions) or "none"
+            raise InvalidArgument(f"function {name}", "is not in the module", f"it has {known}")
         return functions[name]
 
     def __setitem__(self, name: str, function: FuncOp) -> None:
         """Add or replace a function; it takes the name."""
-        from xdsl.dialects.builtin import StringAttr
-
         new = function.clone() if function.parent is not None else function
         new.properties["sym_name"] = StringAttr(name)
         old = self.functions.get(name)
@@ -131,7 +129,8 @@ class IRModule:
         try:
             from safetensors.numpy import save_file
         except ImportError:
-            raise InvalidArgument("save_weights", "the package safetensors is not installed", "pip install safetensors") from None
+            hint = "pip install safetensors"
+            raise InvalidArgument("save_weights", "the package safetensors is not installed", hint) from None
         save_file({name: np.ascontiguousarray(array) for name, array in self.side_car().items()}, path)
 
     def to_text(self, *, weights: bool = False, generic: bool = False, locations: bool = False) -> str:
@@ -156,13 +155,6 @@ class IRModule:
             raise Malformed("module", str(error).strip().splitlines()[-1]) from None
 
 
-def as_module_op(mod: IRModule | ModuleOp) -> ModuleOp:
-    """The xDSL operation of either form."""
-    return mod.op if isinstance(mod, IRModule) else mod
-
-
-def is_constant(op: Operation | object) -> bool:
-    """Whether the op is a `relay.constant` whose numbers are at hand."""
-    return isinstance(op, ConstantOp) and (
-        isinstance(op.value, WeightAttr | DenseIntOrFPElementsAttr) or hasattr(op.value, "array")
-    )
+def is_constant(op: object) -> TypeGuard[ConstantOp]:
+    """Whether this is a `relay.constant` whose numbers are at hand: not one that its text only named."""
+    return isinstance(op, ConstantOp) and (not isinstance(op.value, DenseResourceAttr) or hasattr(op.value, "array"))

@@ -6,20 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects import arith, bufferization, func, linalg, memref, tensor
-from xdsl.dialects.builtin import (
-    FunctionType,
-    MemRefType,
-    ModuleOp,
-    TensorType,
-    UnitAttr,
-)
+from xdsl.dialects import arith, bufferization, func, memref, tensor
+from xdsl.dialects.builtin import FunctionType, MemRefType, ModuleOp, UnitAttr
+from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
 from relay.dialects.attributes import int_values, ints
+from relay.dialects.op import Type, is_tensor
+from relay.dialects.op import tensor as tensor_of
 from relay.errors import Unsupported
 from relay.lowering.builder import contiguous
+from relay.lowering.shaped import Buffer, buffer_of
 from relay.passes import Pass
+
+ALIGNMENT = 64
 
 
 @dataclass(frozen=True)
@@ -49,9 +49,7 @@ class Bufferize(Pass):
 def hoist_constants(function: func.FuncOp, calls: Sequence[func.CallOp]) -> list[func.CallOp]:
     """Make the tensor constants of a kernel arguments, given by every caller. Returns the new calls."""
     block = function.body.block
-    constants = [
-        op for op in function.walk() if isinstance(op, arith.ConstantOp) and isinstance(op.result.type, TensorType)
-    ]
+    constants = [op for op in function.walk() if isinstance(op, arith.ConstantOp) and is_tensor(op.result.type)]
     if not constants:
         return list(calls)
     for constant in constants:
@@ -82,7 +80,12 @@ def hoist_constants(function: func.FuncOp, calls: Sequence[func.CallOp]) -> list
 
 def buffer_type(type: Attribute) -> Attribute:
     """`tensor<4xf32>` as `memref<4xf32>`; anything else as it is."""
-    return MemRefType(type.element_type, type.get_shape()) if isinstance(type, TensorType) else type
+    return buffer_for(type) if is_tensor(type) else type
+
+
+def buffer_for(type: Type) -> Buffer:
+    """`tensor<4xf32>` as `memref<4xf32>`."""
+    return MemRefType(type.element_type, type.get_shape())
 
 
 class FunctionBufferizer:
@@ -103,7 +106,7 @@ class FunctionBufferizer:
         first = block.first_op
         assert first is not None
         self.at = first
-        tensors = [a for a in block.args if isinstance(a.type, TensorType)]
+        tensors = [a for a in block.args if is_tensor(a.type)]
         for argument in tensors:
             new = block.insert_arg(buffer_type(argument.type), argument.index)
             new.name_hint, new.location = argument.name_hint, argument.location
@@ -122,7 +125,7 @@ class FunctionBufferizer:
         end.detach()
         end.erase()
         for op in reversed(list(block.ops)):
-            if any(isinstance(r.type, TensorType) for r in op.results) and not isinstance(op, arith.ConstantOp):
+            if any(is_tensor(r.type) for r in op.results) and not isinstance(op, arith.ConstantOp):
                 op.detach()
                 op.erase(safe_erase=False)
         for argument in tensors:
@@ -150,12 +153,12 @@ class FunctionBufferizer:
             return
         match op:
             case tensor.CollapseShapeOp() | tensor.ExpandShapeOp():
-                self.assign(op.src, self.value(reshaped(buffer, buffer_type(op.src.type), op.reassociation)))
+                self.assign(op.src, self.value(reshaped(buffer, tensor_of(op.src), op.reassociation)))
                 if op.src in self.destination:
                     self.destination[value] = buffer
             case tensor.InsertSliceOp():
                 self.destination[value] = buffer
-                if has_one_use(op.dest):
+                if op.dest.has_one_use():
                     self.assign(op.dest, buffer)
             case tensor.EmptyOp() | linalg.GenericOp() | linalg.FillOp() | tensor.PadOp() | func.CallOp():
                 self.destination[value] = buffer
@@ -166,9 +169,12 @@ class FunctionBufferizer:
         """The buffer a tensor must lie in, or a new one."""
         if (known := self.destination.get(value)) is not None:
             return known
-        type = value.type
-        assert isinstance(type, TensorType)
-        return self.value(memref.AllocOp.get(type.element_type, 64, type.get_shape()))
+        return self.allocate(value)
+
+    def allocate(self, value: SSAValue) -> SSAValue:
+        """A new buffer for a tensor."""
+        type = tensor_of(value)
+        return self.value(memref.AllocOp.get(type.element_type, ALIGNMENT, type.get_shape()))
 
     def copy(self, source: SSAValue, target: SSAValue) -> None:
         self.insert(memref.CopyOp(source, target))
@@ -178,9 +184,7 @@ class FunctionBufferizer:
         buffer = self.buffers[value]
         if contiguous(buffer.type):
             return buffer
-        type = value.type
-        assert isinstance(type, TensorType)
-        new = self.value(memref.AllocOp.get(type.element_type, 64, type.get_shape()))
+        new = self.allocate(value)
         self.copy(buffer, new)
         return new
 
@@ -188,7 +192,7 @@ class FunctionBufferizer:
 
     def convert(self, op: Operation) -> None:
         match op:
-            case arith.ConstantOp() if isinstance(op.result.type, TensorType):
+            case arith.ConstantOp() if is_tensor(op.result.type):
                 new = bufferization.ToBufferOp.create(
                     operands=[op.result],
                     result_types=[buffer_type(op.result.type)],
@@ -209,18 +213,18 @@ class FunctionBufferizer:
                 if op.result in self.destination:
                     self.buffers[op.result] = self.destination[op.result]
                 else:
-                    type = buffer_type(op.result.type)
-                    self.buffers[op.result] = self.value(reshaped(self.dense(op.src), type, op.reassociation))
+                    shaped = reshaped(self.dense(op.src), tensor_of(op.result), op.reassociation)
+                    self.buffers[op.result] = self.value(shaped)
             case tensor.ExtractSliceOp():
                 self.buffers[op.result] = self.view(self.buffers[op.source], op)
             case tensor.InsertSliceOp():
                 self.convert_insert(op)
             case func.CallOp():
                 self.convert_call(op)
+            case func.ReturnOp():
+                pass
             case _:
-                if any(isinstance(v.type, TensorType) for v in (*op.operands, *op.results)) and not isinstance(
-                    op, func.ReturnOp
-                ):
+                if any(is_tensor(v.type) for v in (*op.operands, *op.results)):
                     raise Unsupported(f"bufferize: {op.name}", "is no operation that relay-to-linalg makes")
 
     def convert_fill(self, op: linalg.FillOp) -> None:
@@ -243,7 +247,7 @@ class FunctionBufferizer:
             buffer = self.fresh(result)
             self.insert(linalg.FillOp([owner.inputs[0]], [buffer], []))
             return buffer
-        if has_one_use(value) and not isinstance(value, BlockArgument) and result not in self.destination:
+        if value.has_one_use() and not isinstance(value, BlockArgument) and result not in self.destination:
             return self.buffers[value]
         buffer = self.fresh(result)
         self.copy(self.buffers[value], buffer)
@@ -264,13 +268,12 @@ class FunctionBufferizer:
         region = Region()
         body.move_blocks(region)
         self.insert(linalg.GenericOp(inputs, outputs, region, op.indexing_maps, op.iterator_types))
-        op.add_region(Region(Block())) if not op.regions else None
         for result, buffer in zip(op.results, outputs, strict=True):
             self.buffers[result] = buffer
 
     def input(self, value: SSAValue) -> SSAValue:
         """The buffer of a generic's input; one that only gives a shape may be empty."""
-        if value in self.buffers or not isinstance(value.type, TensorType):
+        if value in self.buffers or not is_tensor(value.type):
             return self.buffers.get(value, value)
         self.buffers[value] = self.fresh(value)
         return self.buffers[value]
@@ -281,18 +284,15 @@ class FunctionBufferizer:
         buffer = self.fresh(op.result)
         self.insert(linalg.FillOp([end.operands[0]], [buffer], []))
         source = self.buffers[op.source]
-        type = op.source.type
-        assert isinstance(type, TensorType)
-        sizes = type.get_shape()
-        ones = [1] * len(sizes)
-        inner = self.value(subview(buffer, int_values(op.static_low), sizes, ones))
+        sizes = tensor_of(op.source).get_shape()
+        inner = self.value(subview(buffer, int_values(op.static_low), sizes, [1] * len(sizes)))
         self.copy(source, inner)
         self.buffers[op.result] = buffer
 
     def convert_insert(self, op: tensor.InsertSliceOp) -> None:
         if isinstance(op.dest.owner, tensor.EmptyOp):
             buffer = self.fresh(op.result)
-        elif has_one_use(op.dest) and not isinstance(op.dest, BlockArgument):
+        elif op.dest.has_one_use() and not isinstance(op.dest, BlockArgument):
             buffer = self.buffers[op.dest]
         else:
             buffer = self.fresh(op.result)
@@ -307,34 +307,24 @@ class FunctionBufferizer:
         return self.value(subview(buffer, *numbers))
 
     def convert_call(self, op: func.CallOp) -> None:
-        inputs = [self.dense(v) if isinstance(v.type, TensorType) else v for v in op.arguments]
+        inputs = [self.dense(v) if is_tensor(v.type) else v for v in op.arguments]
         outputs = [self.fresh(r) for r in op.results]
         self.insert(func.CallOp(op.callee, [*inputs, *outputs], []))
         for result, buffer in zip(op.results, outputs, strict=True):
             self.buffers[result] = buffer
 
 
-def has_one_use(value: SSAValue) -> bool:
-    return value.has_one_use()
-
-
 def subview(buffer: SSAValue, offsets: Sequence[int], sizes: Sequence[int], strides: Sequence[int]) -> Operation:
     """A static view of a part."""
-    type = buffer.type
-    assert isinstance(type, MemRefType)
-    result = memref.SubviewOp.infer_result_type(type, offsets, sizes, strides)
+    result = memref.SubviewOp.infer_result_type(buffer_of(buffer), offsets, sizes, strides)
     return memref.SubviewOp.get(buffer, offsets, sizes, strides, result)
 
 
-def reshaped(buffer: SSAValue, type: Attribute, reassociation: Attribute) -> Operation:
-    """The buffer as a memref type with more or fewer dimensions."""
-    assert isinstance(type, MemRefType) and isinstance(buffer.type, MemRefType)
+def reshaped(buffer: SSAValue, like: Type, reassociation: Attribute) -> Operation:
+    """The buffer with more or fewer dimensions, as the tensor type has."""
+    type = buffer_for(like)
     properties: dict[str, Attribute] = {"reassociation": reassociation}
-    if type.get_num_dims() < buffer.type.get_num_dims():
+    if type.get_num_dims() < buffer_of(buffer).get_num_dims():
         return memref.CollapseShapeOp.create(operands=[buffer], result_types=[type], properties=properties)
-
-
     properties["static_output_shape"] = ints(type.get_shape())
     return memref.ExpandShapeOp.create(operands=[buffer], result_types=[type], properties=properties)
-
-

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from math import prod
 
 from xdsl.dialects import arith, memref, scf, vector
 from xdsl.dialects.builtin import (
@@ -20,6 +21,7 @@ from xdsl.ir import Attribute, Block, Operation, OperationInvT, SSAValue
 from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineDimExpr, AffineExpr
 
 from relay.dialects.attributes import ints, scalar_attr
+from relay.lowering.shaped import buffer_of, is_buffer, scalar_of
 
 INDEX = IndexType()
 
@@ -72,6 +74,7 @@ class LoopBuilder:
         return self.constant(value, INDEX) if isinstance(value, int) else value
 
     def plus(self, a: Index, b: Index) -> Index:
+        """`a + b`, as a number where both are."""
         if isinstance(a, int) and isinstance(b, int):
             return a + b
         if a == 0:
@@ -81,6 +84,7 @@ class LoopBuilder:
         return self.add(arith.AddiOp(self.index(a), self.index(b))).result
 
     def times(self, a: Index, b: Index) -> Index:
+        """`a * b`, as a number where both are."""
         if isinstance(a, int) and isinstance(b, int):
             return a * b
         for x, y in ((a, b), (b, a)):
@@ -109,7 +113,7 @@ class LoopBuilder:
     @contextmanager
     def loop(
         self, start: int, stop: int, step: int = 1, carried: Sequence[SSAValue] = ()
-    ) -> Iterator[tuple[Index, Loop]]:
+    ) -> Generator[tuple[Index, Loop]]:
         """A loop; its body is the `with` block. A single turn makes no loop. See `Loop` for carried values."""
         if start + step >= stop:
             state = Loop(list(carried))
@@ -117,32 +121,28 @@ class LoopBuilder:
             state.results = state.next
             return
         body = Block(arg_types=[INDEX, *(value.type for value in carried)])
-        bounds = [self.constant(n, INDEX) for n in (start, stop, step)]
+        first, end, stride = (self.constant(n, INDEX) for n in (start, stop, step))
         outer, self.block = self.block, body
         state = Loop(list(body.args[1:]))
         yield body.args[0], state
         self.add(scf.YieldOp(*state.next))
         self.block = outer
-        state.results = list(self.add(scf.ForOp(*bounds, carried, body)).results)
+        state.results = list(self.add(scf.ForOp(first, end, stride, carried, body)).results)
 
     # Memory
 
     def flatten(self, buffer: SSAValue) -> SSAValue:
         """The buffer as one dimension."""
-        type = buffer.type
-        assert isinstance(type, MemRefType)
+        type = buffer_of(buffer)
         dims = type.get_shape()
         if len(dims) == 1:
             return buffer
-        size = 1
-        for d in dims:
-            size *= d
-        result = MemRefType(type.element_type, [size])
+        result = MemRefType(type.element_type, [prod(dims)])
         if not dims:
             return self.add(
                 memref.ExpandShapeOp.create(
                     operands=[buffer],
-                    result_types=[MemRefType(type.element_type, [1])],
+                    result_types=[result],
                     properties={"reassociation": ArrayAttr([]), "static_output_shape": ints([1])},
                 )
             ).results[0]
@@ -154,30 +154,33 @@ class LoopBuilder:
         ).results[0]
 
     def load(self, buffer: SSAValue, indices: Sequence[Index]) -> SSAValue:
+        """One element."""
         return self.add(memref.LoadOp.get(buffer, [self.index(i) for i in indices])).res
 
     def store(self, value: SSAValue, buffer: SSAValue, indices: Sequence[Index]) -> None:
+        """Write one element."""
         self.add(memref.StoreOp.get(value, buffer, [self.index(i) for i in indices]))
 
     def vector_load(self, buffer: SSAValue, indices: Sequence[Index], lanes: int) -> SSAValue:
-        assert isinstance(buffer.type, MemRefType)
-        type = VectorType(buffer.type.element_type, [lanes])
+        """Consecutive elements from these indices on."""
+        type = VectorType(buffer_of(buffer).element_type, [lanes])
         return self.add(vector.LoadOp(buffer, [self.index(i) for i in indices], type)).result
 
     def vector_store(self, value: SSAValue, buffer: SSAValue, indices: Sequence[Index]) -> None:
+        """Write the lanes to consecutive elements."""
         self.add(vector.StoreOp(value, buffer, [self.index(i) for i in indices]))
 
     def broadcast(self, value: SSAValue, lanes: int) -> SSAValue:
         """A scalar, or a vector of one, in every lane."""
-        element = value.type.element_type if isinstance(value.type, VectorType) else value.type
-        return self.add(vector.BroadcastOp(value, VectorType(element, [lanes]))).vector
+        return self.add(vector.BroadcastOp(value, VectorType(scalar_of(value.type), [lanes]))).vector
 
     def bitcast(self, value: SSAValue, element: Attribute, lanes: int) -> SSAValue:
+        """The vector's bits as lanes of another type."""
         return self.add(vector.BitcastOp(value, VectorType(element, [lanes]))).result
 
 
 class Loop:
-    """The values a loop carries: `args` at the start of a turn, `next` (set by the body) at its end, `results` after."""
+    """The values a loop carries: `args` as a turn starts, `next` (set by the body) as it ends, `results` after."""
 
     def __init__(self, args: list[SSAValue]):
         self.args = args
@@ -187,6 +190,4 @@ class Loop:
 
 def contiguous(type: Attribute) -> bool:
     """Whether a memref type is static, row-major and without offset."""
-    return (
-        isinstance(type, MemRefType) and isinstance(type.layout, NoneAttr) and DYNAMIC_INDEX not in type.get_shape()
-    )
+    return is_buffer(type) and isinstance(type.layout, NoneAttr) and DYNAMIC_INDEX not in type.get_shape()

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, MemRefType, ModuleOp, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import CallOp
+from xdsl.utils.hints import isa
 
 from relay import signature
 from relay.dialects.attributes import Array, to_numpy
 from relay.errors import RelayError
+from relay.lowering.llvm_ir import ENTRY
+from relay.lowering.shaped import buffer_of
 from relay.lowering.targets import CpuTarget
 from relay.module import IRModule
 
@@ -38,9 +42,9 @@ def describe(
             entry["initial"] = f"{info.name}.initial"
             params[entry["initial"]] = np.array(np.broadcast_to(info.initial, info.shape), info.dtype)
         described.append(entry)
-    sizes = [arg.type.get_shape()[0] for arg in main.body.block.args[-2:] if isinstance(arg.type, MemRefType)]
+    constants_bytes, arena_bytes = (prod(buffer_of(arg).get_shape()) for arg in main.body.block.args[-2:])
     graph: dict[str, Any] = {
-        "entry": "relay_main",
+        "entry": ENTRY,
         "target": {"triple": target.triple, "cpu": target.cpu, "features": sorted(target.features)},
         "inputs": described,
         "outputs": [_describe(info) for info in outputs],
@@ -50,8 +54,8 @@ def describe(
             {"name": _string(row, "name"), **{k: _int(row, k) for k in ("offset", "size", "first", "last")}}
             for row in _rows(module.op, "relay.buffers")
         ],
-        "arena_bytes": sizes[1],
-        "constants_bytes": sizes[0],
+        "arena_bytes": arena_bytes,
+        "constants_bytes": constants_bytes,
         "constants": constants,
     }
     return graph, params
@@ -70,9 +74,9 @@ def _describe(info: signature.TensorInfo) -> dict[str, Any]:
 
 def _rows(op: ModuleOp, name: str) -> list[DictionaryAttr]:
     attr = op.attributes.get(name)
-    if not isinstance(attr, ArrayAttr):
-        raise RelayError("module", f"has no {name}; run plan-memory first")
-    return [row for row in attr.data if isinstance(row, DictionaryAttr)]
+    if not isa(attr, ArrayAttr[DictionaryAttr]):
+        raise RelayError("module", f"has no {name}", "run plan-memory first")
+    return list(attr.data)
 
 
 def _string(row: DictionaryAttr, key: str) -> str:

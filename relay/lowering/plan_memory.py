@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from math import prod
 
 from xdsl.context import Context
@@ -19,10 +20,11 @@ from xdsl.dialects.builtin import (
     i8,
     i64,
 )
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from relay.dialects.attributes import dtype_of
 from relay.lowering.builder import INDEX
+from relay.lowering.shaped import Buffer, buffer_of, is_buffer
 from relay.passes import Pass
 
 ALIGNMENT = 64
@@ -34,8 +36,8 @@ SLACK = 64
 class PlanMemory(Pass):
     """Give every public function two more arguments, `constants` and `arena` (memrefs of bytes), and every buffer
     and constant its offset there. Buffers share memory when their lives do not overlap. A kernel's scratch becomes
-    its last argument. The module's attribute `relay.constants` lists the constants: name, offset, value; `relay.buffers`
-    tells the plan.
+    its last argument. The module's attribute `relay.constants` lists the constants (name, offset, value) and
+    `relay.buffers` the plan.
     """
 
     name = "plan-memory"
@@ -52,23 +54,23 @@ class PlanMemory(Pass):
                 plan(op, function, scratch)
 
 
-def size_of(type: Attribute) -> int:
+def size_of(type: Buffer) -> int:
     """Bytes of a static memref."""
-    assert isinstance(type, MemRefType)
     return prod(type.get_shape()) * dtype_of(type.element_type).itemsize
 
 
 def aligned(size: int) -> int:
+    """The next multiple of the alignment."""
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 
-def bytes_type(size: int) -> MemRefType[Attribute]:
+def bytes_type(size: int) -> Buffer:
+    """A memref of bytes."""
     return MemRefType(i8, [size])
 
 
-def view(base: SSAValue, offset: int, type: Attribute, before: Operation) -> SSAValue:
+def view(base: SSAValue, offset: int, type: Buffer, before: Operation) -> SSAValue:
     """The buffer of this type at an offset of a memref of bytes."""
-    assert isinstance(type, MemRefType)
     at = arith.ConstantOp.create(result_types=[INDEX], properties={"value": IntegerAttr(offset, INDEX)})
     new = memref.ViewOp(base, at, [], MemRefType(type.element_type, type.get_shape()))
     block = before.parent
@@ -80,6 +82,7 @@ def view(base: SSAValue, offset: int, type: Attribute, before: Operation) -> SSA
 
 
 def replace(op: Operation, value: SSAValue) -> None:
+    """Let the value take the place of the operation's result."""
     op.results[0].replace_all_uses_with(value)
     op.detach()
     op.erase()
@@ -91,130 +94,129 @@ def hoist_scratch(function: func.FuncOp) -> int:
     allocations = [op for op in block.ops if isinstance(op, memref.AllocOp)]
     if not allocations:
         return 0
-    offsets, total = [0] * len(allocations), 0
-    for number, op in enumerate(allocations):
-        offsets[number] = total
-        total += aligned(size_of(op.memref.type) + SLACK)
+    types = [buffer_of(op.memref) for op in allocations]
+    offsets = [0, *accumulate(aligned(size_of(type) + SLACK) for type in types)]
+    total = offsets.pop()
     scratch = block.insert_arg(bytes_type(total), len(block.args))
-    for op, offset in zip(allocations, offsets, strict=True):
-        replace(op, view(scratch, offset, op.memref.type, op))
+    for op, type, offset in zip(allocations, types, offsets, strict=True):
+        replace(op, view(scratch, offset, type, op))
     set_type(function)
     return total
 
 
 def set_type(function: func.FuncOp) -> None:
+    """Make the signature that of the entry block."""
     inputs = [a.type for a in function.body.block.args]
     function.properties["function_type"] = FunctionType.from_lists(inputs, [])
 
 
 @dataclass
-class Buffer:
-    """A piece of the arena: alive from the operation number `start` to `end`, both included."""
+class Piece:
+    """A piece of the arena: alive from the operation number `first` to `last`, both included."""
 
     name: str
     size: int
-    start: int
-    end: int
+    first: int
+    last: int
     offset: int = -1
 
+    @property
+    def end(self) -> int:
+        """Where the next piece may start."""
+        return self.offset + aligned(self.size + SLACK)
 
-def place(buffers: Sequence[Buffer]) -> int:
-    """Give every buffer an offset so that no two that live at once overlap; returns the arena's size.
+    def row(self) -> DictionaryAttr:
+        """The piece as `relay.buffers` tells it."""
+        numbers = {"offset": self.offset, "size": self.size, "first": self.first, "last": self.last}
+        return DictionaryAttr(
+            {"name": StringAttr(self.name), **{key: IntegerAttr(number, i64) for key, number in numbers.items()}}
+        )
 
-    Largest first, each at the lowest gap that fits (best known simple rule for static plans).
+
+def place(pieces: Sequence[Piece]) -> int:
+    """Give every piece an offset so that no two that live at once overlap; returns the arena's size.
+
+    Largest first, each in the lowest gap that fits: a simple rule, and close to the best for static plans. Source:
+    Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference" (greedy by size).
     """
-    placed: list[Buffer] = []
-    total = 0
-    for buffer in sorted(buffers, key=lambda b: (-b.size, b.start, b.name)):
-        size = aligned(buffer.size + SLACK)
-        offset = 0
-        for other in sorted((p for p in placed if p.start <= buffer.end and buffer.start <= p.end), key=lambda p: p.offset):
-            if offset + size <= other.offset:
+    placed: list[Piece] = []
+    for piece in sorted(pieces, key=lambda p: (-p.size, p.first, p.name)):
+        together = [p for p in placed if p.first <= piece.last and piece.first <= p.last]
+        piece.offset = 0
+        for other in sorted(together, key=lambda p: p.offset):
+            if piece.end <= other.offset:
                 break
-            offset = max(offset, other.offset + aligned(other.size + SLACK))
-        buffer.offset = offset
-        placed.append(buffer)
-        total = max(total, offset + size)
-    return total
+            piece.offset = max(piece.offset, other.end)
+        placed.append(piece)
+    return max((piece.end for piece in placed), default=0)
 
 
-def roots(value: SSAValue) -> SSAValue:
+def root(value: SSAValue) -> SSAValue:
     """The buffer that the value is a reshape or view of."""
     while isinstance(op := value.owner, memref.CollapseShapeOp | memref.ExpandShapeOp | memref.SubviewOp):
         value = op.operands[0]
     return value
 
 
-def plan(module: ModuleOp, function: func.FuncOp, scratch: dict[str, int]) -> None:
-    """Plan one public function."""
+def plan(module: ModuleOp, function: func.FuncOp, scratch: Mapping[str, int]) -> None:
+    """Plan one public function; `scratch` is the size that each kernel asks for."""
     block = function.body.block
-    ops = list(block.ops)
-    buffers: dict[Operation, Buffer] = {}
-    for number, op in enumerate(ops):
-        if isinstance(op, memref.AllocOp):
-            buffers[op] = Buffer(f"buffer_{len(buffers)}", size_of(op.memref.type), len(ops), -1)
-        for operand in (v for inner in op.walk() for v in inner.operands):
-            if isinstance(operand.type, MemRefType) and isinstance(root := roots(operand).owner, memref.AllocOp):
-                found = buffers[root]
-                found.start, found.end = min(found.start, number), max(found.end, number)
-    temporary: dict[func.CallOp, Buffer] = {}
-    for number, op in enumerate(ops):
-        if isinstance(op, func.CallOp) and scratch.get(op.callee.string_value(), 0):
-            size = scratch[op.callee.string_value()]
-            temporary[op] = Buffer(f"scratch_{len(temporary)}", size, number, number)
-    every = [*buffers.values(), *temporary.values()]
-    total = place(every)
-
-    constants_argument = block.insert_arg(bytes_type(0), len(block.args))
+    buffers = lives(block)
+    temporary: dict[func.CallOp, Piece] = {}
+    for number, op in enumerate(block.ops):
+        if isinstance(op, func.CallOp) and (size := scratch.get(op.callee.string_value(), 0)):
+            temporary[op] = Piece(f"scratch_{len(temporary)}", size, number, number)
+    pieces = [*buffers.values(), *temporary.values()]
+    total = place(pieces)
+    module.attributes["relay.constants"] = ArrayAttr(place_constants(block))
+    module.attributes["relay.buffers"] = ArrayAttr(piece.row() for piece in pieces)
     arena = block.insert_arg(bytes_type(max(total, ALIGNMENT)), len(block.args))
-    arena.name_hint, constants_argument.name_hint = "arena", "constants"
-    rows: list[Attribute] = []
-    known: dict[Attribute, int] = {}
+    arena.name_hint = "arena"
+    for op, piece in buffers.items():
+        replace(op, view(arena, piece.offset, buffer_of(op.memref), op))
+    for call, piece in temporary.items():
+        call.operands = [*call.operands, view(arena, piece.offset, bytes_type(piece.size), call)]
+    set_type(function)
+
+
+def lives(block: Block) -> dict[memref.AllocOp, Piece]:
+    """The block's allocations, each alive from the first to the last operation that touches it or a view of it."""
+    pieces: dict[memref.AllocOp, Piece] = {}
+    count = len(block.ops)
+    for number, op in enumerate(block.ops):
+        if isinstance(op, memref.AllocOp):
+            pieces[op] = Piece(f"buffer_{len(pieces)}", size_of(buffer_of(op.memref)), count, -1)
+        for operand in (value for inner in op.walk() for value in inner.operands):
+            if is_buffer(operand.type) and isinstance(owner := root(operand).owner, memref.AllocOp):
+                piece = pieces[owner]
+                piece.first, piece.last = min(piece.first, number), max(piece.last, number)
+    return pieces
+
+
+def place_constants(block: Block) -> list[DictionaryAttr]:
+    """Let the constants come from one more argument, equal ones from one place; returns the rows that list them."""
+    constants: list[tuple[bufferization.ToBufferOp, arith.ConstantOp]] = []
+    for op in block.ops:
+        if isinstance(op, bufferization.ToBufferOp) and isinstance(op.tensor.owner, arith.ConstantOp):
+            constants.append((op, op.tensor.owner))
+    offsets: dict[Attribute, int] = {}
     names: dict[str, int] = {}
-    offset = 0
-    for op in ops:
-        if not isinstance(op, bufferization.ToBufferOp) or not isinstance(op.tensor.owner, arith.ConstantOp):
+    rows: list[DictionaryAttr] = []
+    total = 0
+    for op, constant in constants:
+        if constant.value in offsets:
             continue
-        constant = op.tensor.owner
-        if constant.value not in known:
-            known[constant.value] = offset
-            name = constant.result.name_hint or f"constant_{len(rows)}"
-            names[name] = count = names.get(name, -1) + 1
-            rows.append(
-                DictionaryAttr(
-                    {
-                        "name": StringAttr(f"{name}#{count}" if count else name),
-                        "offset": IntegerAttr(offset, i64),
-                        "value": constant.value,
-                    }
-                )
-            )
-            offset += aligned(size_of(op.memref.type) + SLACK)
-        replace(op, view(constants_argument, known[constant.value], op.memref.type, op))
+        name = constant.result.name_hint or f"constant_{len(rows)}"
+        names[name] = count = names.get(name, -1) + 1
+        label = StringAttr(f"{name}#{count}" if count else name)
+        rows.append(DictionaryAttr({"name": label, "offset": IntegerAttr(total, i64), "value": constant.value}))
+        offsets[constant.value] = total
+        total += aligned(size_of(buffer_of(op.memref)) + SLACK)
+    blob = block.insert_arg(bytes_type(max(total, ALIGNMENT)), len(block.args))
+    blob.name_hint = "constants"
+    for op, constant in constants:
+        replace(op, view(blob, offsets[constant.value], buffer_of(op.memref), op))
         if not any(constant.result.uses):
             constant.detach()
             constant.erase()
-    constants_type = bytes_type(max(offset, ALIGNMENT))
-    real = block.insert_arg(constants_type, constants_argument.index)
-    real.name_hint = "constants"
-    constants_argument.replace_all_uses_with(real)
-    block.erase_arg(constants_argument)
-    for op, buffer in buffers.items():
-        replace(op, view(arena, buffer.offset, op.results[0].type, op))
-    for call, buffer in temporary.items():
-        extra = view(arena, buffer.offset, bytes_type(buffer.size), call)
-        call.operands = [*call.operands, extra]
-    set_type(function)
-    module.attributes["relay.constants"] = ArrayAttr(rows)
-    module.attributes["relay.buffers"] = ArrayAttr(
-        DictionaryAttr(
-            {
-                "name": StringAttr(b.name),
-                "offset": IntegerAttr(b.offset, i64),
-                "size": IntegerAttr(b.size, i64),
-                "first": IntegerAttr(b.start, i64),
-                "last": IntegerAttr(b.end, i64),
-            }
-        )
-        for b in every
-    )
+    return rows

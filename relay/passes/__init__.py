@@ -14,7 +14,7 @@ from relay.module import IRModule
 
 
 class Pass(ModulePass, ABC):
-    """An xDSL pass that can also be called: `mod = SomePass()(mod)` returns a new module, the old one stays as it is."""
+    """An xDSL pass that can also be called: `mod = SomePass()(mod)` returns a new module; the old stays as it is."""
 
     @overload
     def __call__(self, mod: IRModule) -> IRModule: ...

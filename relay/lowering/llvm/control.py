@@ -1,0 +1,65 @@
+"""Calls, returns and loops."""
+
+from __future__ import annotations
+
+from xdsl.dialects.func import CallOp
+from xdsl.dialects.scf import ForOp, YieldOp
+from xdsl.ir import Operation
+
+from relay.lowering.llvm.function import FunctionWriter, Writer
+from relay.lowering.llvm.types import type_name
+
+
+def write_call(w: FunctionWriter, op: Operation) -> None:
+    """Results are arguments since `bufferize`."""
+    assert isinstance(op, CallOp)
+    w.line(f"call void @{op.callee.string_value()}({w.list(op.arguments)})")
+
+
+def write_return(w: FunctionWriter, op: Operation) -> None:
+    """The end of the function."""
+    w.line("ret void")
+
+
+def write_for(w: FunctionWriter, op: Operation) -> None:
+    """`scf.for` as a loop tested at its start; bounds are signed `i64`.
+
+    The phis stand at the start and name values of the end: their lines are kept free and filled last.
+    """
+    assert isinstance(op, ForOp)
+    block = op.body.block
+    end = block.last_op
+    assert isinstance(end, YieldOp)
+    w.counter += 1
+    head, inside, after = f"head{w.counter}", f"body{w.counter}", f"after{w.counter}"
+    before = w.label
+    w.lines += [f"  br label %{head}", f"{head}:"]
+    starts = [w.of(value) for value in (op.lb, *op.iter_args)]
+    phis = len(w.lines)
+    for argument in block.args:
+        w.names[argument] = w.fresh()
+        w.lines.append("")
+    induction = w.of(block.args[0])
+    test = w.emit(f"icmp slt i64 {induction}, {w.of(op.ub)}")
+    w.lines += [f"  br i1 {test}, label %{inside}, label %{after}", f"{inside}:"]
+    w.label = inside
+    for inner in block.ops:
+        if inner is not end:
+            w.operation(inner)
+    following = w.emit(f"add nsw i64 {induction}, {w.of(op.step)}")
+    nexts = [following, *(w.of(value) for value in end.operands)]
+    w.line(f"br label %{head}")
+    for line, (argument, start, next) in enumerate(zip(block.args, starts, nexts, strict=True), phis):
+        sources = f"[ {start}, %{before} ], [ {next}, %{w.label} ]"
+        w.lines[line] = f"  {w.of(argument)} = phi {type_name(argument.type)} {sources}"
+    w.lines.append(f"{after}:")
+    w.label = after
+    for result, argument in zip(op.res, block.args[1:], strict=True):
+        w.names[result] = w.of(argument)
+
+
+CONTROL: dict[str, Writer] = {
+    "func.call": write_call,
+    "func.return": write_return,
+    "scf.for": write_for,
+}

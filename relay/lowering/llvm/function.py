@@ -1,0 +1,134 @@
+"""`FunctionWriter`: the text of one function, line by line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation, SSAValue
+
+from relay.errors import Unsupported
+from relay.lowering.llvm.rows import BINARY, CASTS, INTRINSICS
+from relay.lowering.llvm.types import layout, memory_type, suffix, type_name
+from relay.lowering.shaped import buffer_of, is_buffer
+
+
+class FunctionWriter:
+    """Writes one function. Blocks are opened as loops need them; `label` is the current one, for phis.
+
+    `writers` has what is no row of `rows`, by the operation's name. Declarations of intrinsics are collected in
+    `declarations`, which functions share.
+    """
+
+    def __init__(self, function: FuncOp, writers: Mapping[str, Writer], declarations: dict[str, str]):
+        self.function = function
+        self.writers = writers
+        self.declarations = declarations
+        self.lines: list[str] = []
+        self.names: dict[SSAValue, str] = {}
+        self.counter = 0
+        self.label = "entry"
+
+    def write(self) -> str:
+        """The function's text."""
+        block = self.function.body.block
+        arguments: list[str] = []
+        for number, argument in enumerate(block.args):
+            self.names[argument] = f"%arg{number}"
+            kind = "noalias nocapture " if is_buffer(argument.type) else ""
+            arguments.append(f"{type_name(argument.type)} {kind}%arg{number}")
+        self.body(block)
+        private = self.function.sym_visibility is not None
+        scope, attributes = ("internal ", "noinline ") if private else ("", "")
+        head = f"define {scope}void @{self.function.sym_name.data}({', '.join(arguments)}) {attributes}#0 {{"
+        return "\n".join([head, "entry:", *self.lines, "}"])
+
+    def body(self, block: Block) -> None:
+        """Every operation of the block."""
+        for op in block.ops:
+            self.operation(op)
+
+    def operation(self, op: Operation) -> None:
+        """One operation. Raises Unsupported if it has no translation."""
+        if (name := BINARY.get(op.name)) is not None:
+            lhs, rhs = op.operands
+            self.define(op.results[0], f"{name} {self.typed(lhs)}, {self.of(rhs)}")
+        elif (name := CASTS.get(op.name)) is not None:
+            result = op.results[0]
+            self.define(result, f"{name} {self.typed(op.operands[0])} to {type_name(result.type)}")
+        elif (name := INTRINSICS.get(op.name)) is not None:
+            self.intrinsic(op.results[0], name, op.operands)
+        elif (writer := self.writers.get(op.name)) is not None:
+            writer(self, op)
+        else:
+            raise Unsupported(f"llvm-ir: {op.name}", "has no translation", "run the passes up to plan-memory first")
+
+    # Lines
+
+    def line(self, text: str) -> None:
+        """An instruction without a result."""
+        self.lines.append(f"  {text}")
+
+    def emit(self, text: str) -> str:
+        """An instruction; returns its result's name."""
+        name = self.fresh()
+        self.line(f"{name} = {text}")
+        return name
+
+    def define(self, result: SSAValue, text: str) -> None:
+        """An instruction whose result is this value."""
+        self.names[result] = self.emit(text)
+
+    def fresh(self) -> str:
+        """A name that is not used yet."""
+        self.counter += 1
+        return f"%v{self.counter}"
+
+    def of(self, value: SSAValue) -> str:
+        """The value's name, or the literal that it is."""
+        return self.names[value]
+
+    def typed(self, value: SSAValue) -> str:
+        """The value's type and name."""
+        return f"{type_name(value.type)} {self.names[value]}"
+
+    def list(self, values: Sequence[SSAValue]) -> str:
+        """The values' types and names, with commas."""
+        return ", ".join(self.typed(value) for value in values)
+
+    # Intrinsics
+
+    def declare(self, name: str, result: str, arguments: str) -> None:
+        """Declare an intrinsic, once per module."""
+        self.declarations[name] = f"declare {result} @{name}({arguments})"
+
+    def intrinsic(self, result: SSAValue, name: str, operands: Sequence[SSAValue], flag: str = "") -> None:
+        """Call an intrinsic that is overloaded by its result's type; `flag` is one more argument, an `i1`."""
+        full, out = f"{name}.{suffix(result.type)}", type_name(result.type)
+        types = [type_name(value.type) for value in operands]
+        self.declare(full, out, ", ".join([*types, "i1"] if flag else types))
+        arguments = f"{self.list(operands)}, i1 {flag}" if flag else self.list(operands)
+        self.define(result, f"call {out} @{full}({arguments})")
+
+    # Memory
+
+    def address(self, buffer: SSAValue, indices: Sequence[SSAValue]) -> str:
+        """A pointer to an element; LLVM folds the constant part of the index."""
+        type = buffer_of(buffer)
+        strides, offset = layout(type)
+        total = str(offset) if offset else None
+        for index, stride in zip(indices, strides, strict=True):
+            term = self.of(index)
+            if stride == 0 or term == "0":
+                continue
+            if stride != 1:
+                term = self.emit(f"mul nsw i64 {term}, {stride}")
+            total = term if total is None else self.emit(f"add nsw i64 {total}, {term}")
+        if total is None:
+            return self.of(buffer)
+        element = memory_type(type_name(type.element_type))
+        return self.emit(f"getelementptr inbounds {element}, ptr {self.of(buffer)}, i64 {total}")
+
+
+Writer = Callable[[FunctionWriter, Operation], None]
+"""Writes one operation."""

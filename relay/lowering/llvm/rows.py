@@ -1,0 +1,67 @@
+"""Operations that are one instruction or one intrinsic: a row each."""
+
+from __future__ import annotations
+
+BINARY: dict[str, str] = {
+    "arith.addi": "add",
+    "arith.subi": "sub",
+    "arith.muli": "mul",
+    "arith.divsi": "sdiv",
+    "arith.divui": "udiv",
+    "arith.remsi": "srem",
+    "arith.remui": "urem",
+    "arith.andi": "and",
+    "arith.ori": "or",
+    "arith.xori": "xor",
+    "arith.shli": "shl",
+    "arith.shrsi": "ashr",
+    "arith.shrui": "lshr",
+    "arith.addf": "fadd",
+    "arith.subf": "fsub",
+    "arith.mulf": "fmul",
+    "arith.divf": "fdiv",
+}
+"""Instructions of two operands."""
+
+CASTS: dict[str, str] = {
+    "arith.extsi": "sext",
+    "arith.extui": "zext",
+    "arith.trunci": "trunc",
+    "arith.sitofp": "sitofp",
+    "arith.uitofp": "uitofp",
+    "arith.fptosi": "fptosi",
+    "arith.fptoui": "fptoui",
+    "arith.extf": "fpext",
+    "arith.truncf": "fptrunc",
+    "arith.bitcast": "bitcast",
+    "vector.bitcast": "bitcast",
+}
+"""Instructions that convert."""
+
+INTRINSICS: dict[str, str] = {
+    "arith.maxsi": "llvm.smax",
+    "arith.minsi": "llvm.smin",
+    "arith.maxui": "llvm.umax",
+    "arith.minui": "llvm.umin",
+    "arith.maximumf": "llvm.maximum",
+    "arith.minimumf": "llvm.minimum",
+    "arith.maxnumf": "llvm.maxnum",
+    "arith.minnumf": "llvm.minnum",
+    "math.absf": "llvm.fabs",
+    "math.ceil": "llvm.ceil",
+    "math.copysign": "llvm.copysign",
+    "math.cos": "llvm.cos",
+    "math.exp": "llvm.exp",
+    "math.floor": "llvm.floor",
+    "math.fma": "llvm.fma",
+    "math.log": "llvm.log",
+    "math.powf": "llvm.pow",
+    "math.round": "llvm.round",
+    "math.roundeven": "llvm.roundeven",
+    "math.sin": "llvm.sin",
+    "math.sqrt": "llvm.sqrt",
+    "math.tanh": "llvm.tanh",
+    "math.trunc": "llvm.trunc",
+    "vector.fma": "llvm.fma",
+}
+"""Intrinsics, overloaded by the type of the result, of operands of that type."""

@@ -1,0 +1,115 @@
+"""Numbers and vectors: constants, comparisons, and what takes more than one instruction."""
+
+from __future__ import annotations
+
+from xdsl.dialects.arith import ConstantOp
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.dialects.llvm import CallIntrinsicOp
+from xdsl.dialects.vector import BroadcastOp
+from xdsl.ir import Operation
+
+from relay.dialects.arith import FLOAT_PREDICATES, INTEGER_PREDICATES
+from relay.dialects.attributes import to_numpy
+from relay.lowering.llvm.function import FunctionWriter, Writer
+from relay.lowering.llvm.types import lanes, literal, suffix, type_name
+from relay.lowering.shaped import is_vector, scalar_of
+
+
+def write_constant(w: FunctionWriter, op: Operation) -> None:
+    """A literal; it takes no instruction."""
+    assert isinstance(op, ConstantOp)
+    type, element = op.result.type, scalar_of(op.result.type)
+    numbers = [literal(number, element) for number in to_numpy(op.value).reshape(-1).tolist()]
+    w.names[op.result] = vector_literal(numbers, type_name(element)) if is_vector(type) else numbers[0]
+
+
+def vector_literal(numbers: list[str], element: str) -> str:
+    """`<i32 1, i32 2>`."""
+    return f"<{', '.join(f'{element} {number}' for number in numbers)}>"
+
+
+def write_compare(w: FunctionWriter, op: Operation) -> None:
+    """`icmp` or `fcmp`."""
+    table, name = (INTEGER_PREDICATES, "icmp") if op.name == "arith.cmpi" else (FLOAT_PREDICATES, "fcmp")
+    predicate = op.properties["predicate"]
+    assert isinstance(predicate, IntegerAttr)
+    lhs, rhs = op.operands
+    w.define(op.results[0], f"{name} {table[predicate.value.data]} {w.typed(lhs)}, {w.of(rhs)}")
+
+
+def write_negate(w: FunctionWriter, op: Operation) -> None:
+    """`fneg`: the sign bit flipped, also of zeros."""
+    w.define(op.results[0], f"fneg {w.typed(op.operands[0])}")
+
+
+def write_select(w: FunctionWriter, op: Operation) -> None:
+    """`select`."""
+    w.define(op.results[0], f"select {w.list(op.operands)}")
+
+
+def write_index_cast(w: FunctionWriter, op: Operation) -> None:
+    """An index is an `i64`."""
+    source, result = op.operands[0], op.results[0]
+    before, after = type_name(source.type), type_name(result.type)
+    if before == after:
+        w.names[result] = w.of(source)
+        return
+    wider = int(after[1:]) > int(before[1:])
+    w.define(result, f"{'sext' if wider else 'trunc'} {before} {w.of(source)} to {after}")
+
+
+def write_rsqrt(w: FunctionWriter, op: Operation) -> None:
+    """`1 / sqrt(x)`, both correctly rounded."""
+    result = op.results[0]
+    type, element = type_name(result.type), scalar_of(result.type)
+    name = f"llvm.sqrt.{suffix(result.type)}"
+    w.declare(name, type, type)
+    root = w.emit(f"call {type} @{name}({w.typed(op.operands[0])})")
+    one = literal(1.0, element)
+    if is_vector(result.type):
+        one = vector_literal([one] * lanes(result.type), type_name(element))
+    w.define(result, f"fdiv {type} {one}, {root}")
+
+
+def write_ctlz(w: FunctionWriter, op: Operation) -> None:
+    """Leading zeros; those of 0 are the width."""
+    w.intrinsic(op.results[0], "llvm.ctlz", op.operands, "false")
+
+
+def write_absi(w: FunctionWriter, op: Operation) -> None:
+    """The lowest number stays as it is."""
+    w.intrinsic(op.results[0], "llvm.abs", op.operands, "false")
+
+
+def write_broadcast(w: FunctionWriter, op: Operation) -> None:
+    """A scalar, or a vector of one, in every lane."""
+    assert isinstance(op, BroadcastOp)
+    element = type_name(scalar_of(op.vector.type))
+    name = w.of(op.source)
+    if not is_vector(op.source.type):
+        name = w.emit(f"insertelement <1 x {element}> poison, {element} {name}, i64 0")
+    mask = f"<{lanes(op.vector.type)} x i32> zeroinitializer"
+    w.define(op.vector, f"shufflevector <1 x {element}> {name}, <1 x {element}> poison, {mask}")
+
+
+def write_call_intrinsic(w: FunctionWriter, op: Operation) -> None:
+    """An intrinsic by its full name, as `llvm.x86.avx512.vpdpbusd.512`."""
+    assert isinstance(op, CallIntrinsicOp)
+    name, result = op.intrin.data, op.results[0]
+    w.declare(name, type_name(result.type), ", ".join(type_name(value.type) for value in op.args))
+    w.define(result, f"call {type_name(result.type)} @{name}({w.list(op.args)})")
+
+
+SCALAR: dict[str, Writer] = {
+    "arith.constant": write_constant,
+    "arith.cmpi": write_compare,
+    "arith.cmpf": write_compare,
+    "arith.negf": write_negate,
+    "arith.select": write_select,
+    "arith.index_cast": write_index_cast,
+    "math.rsqrt": write_rsqrt,
+    "math.ctlz": write_ctlz,
+    "math.absi": write_absi,
+    "vector.broadcast": write_broadcast,
+    "llvm.call_intrinsic": write_call_intrinsic,
+}

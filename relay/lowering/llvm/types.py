@@ -1,0 +1,81 @@
+"""How LLVM IR spells types and numbers, and how memrefs lie in memory."""
+
+from __future__ import annotations
+
+import struct
+
+from xdsl.dialects.builtin import Float16Type, Float32Type, Float64Type, IndexType
+from xdsl.ir import Attribute
+
+from relay.dialects.attributes import dtype_of
+from relay.dialects.op import is_integer
+from relay.errors import Unsupported
+from relay.lowering.shaped import Buffer, is_buffer, is_vector, scalar_of
+
+FLOATS: dict[type[Attribute], tuple[str, str]] = {
+    Float16Type: ("half", "f16"),
+    Float32Type: ("float", "f32"),
+    Float64Type: ("double", "f64"),
+}
+"""The name of a type, and what it is called in the names of intrinsics."""
+
+
+def type_name(type: Attribute) -> str:
+    """The LLVM spelling of a type: `i32`, `float`, `<16 x i32>`, `ptr` for a memref, `i64` for an index."""
+    if is_vector(type):
+        return f"<{lanes(type)} x {type_name(type.element_type)}>"
+    if is_integer(type):
+        return f"i{type.width.data}"
+    if isinstance(type, IndexType):
+        return "i64"
+    if is_buffer(type):
+        return "ptr"
+    if type.__class__ in FLOATS:
+        return FLOATS[type.__class__][0]
+    raise Unsupported(f"llvm-ir: type {type}", "has no LLVM form here")
+
+
+def lanes(type: Attribute) -> int:
+    """The length of a vector; 1 for a scalar. Raises Unsupported for a vector of another rank than 1."""
+    if not is_vector(type):
+        return 1
+    dims = type.get_shape()
+    if len(dims) != 1:
+        raise Unsupported(f"llvm-ir: type {type}", "is a vector of another rank than 1")
+    return dims[0]
+
+
+def suffix(type: Attribute) -> str:
+    """The mangling of an overloaded intrinsic: `v16i32`, `f32`."""
+    if is_vector(type):
+        return f"v{lanes(type)}{suffix(type.element_type)}"
+    return FLOATS[type.__class__][1] if type.__class__ in FLOATS else type_name(type)
+
+
+def literal(value: float | int | bool, type: Attribute) -> str:
+    """A number as LLVM writes it; floats by the bits of the double that they equal."""
+    if type.__class__ in FLOATS:
+        number = struct.unpack("<f", struct.pack("<f", value))[0] if isinstance(type, Float32Type) else float(value)
+        return f"0x{struct.unpack('<Q', struct.pack('<d', number))[0]:016X}"
+    if type_name(type) == "i1":
+        return "true" if value else "false"
+    return str(int(value))
+
+
+def memory_type(element: str) -> str:
+    """The type of an element in memory: booleans take a byte."""
+    return "i8" if element == "i1" else element
+
+
+def alignment(type: Attribute) -> int:
+    """The alignment that an access may assume, in bytes: that of one element."""
+    return dtype_of(scalar_of(type)).itemsize
+
+
+def layout(type: Buffer) -> tuple[list[int], int]:
+    """Strides and offset, in elements. The offset is part of the address only here: views keep their base."""
+    strides, offset = type.get_strides(), type.get_offset()
+    known = [stride for stride in strides or () if stride is not None]
+    if strides is None or len(known) != len(strides) or offset is None:
+        raise Unsupported(f"llvm-ir: {type}", "has a layout that is not static")
+    return known, offset

@@ -1,0 +1,34 @@
+"""The shaped types of levels 2 and 3, by kind: xDSL's classes are generic in their element type, checks are not."""
+
+from __future__ import annotations
+
+from typing import TypeGuard
+
+from xdsl.dialects.builtin import MemRefType, VectorType
+from xdsl.ir import Attribute, SSAValue
+
+Buffer = MemRefType[Attribute]
+Vector = VectorType[Attribute]
+
+
+def is_buffer(type: Attribute) -> TypeGuard[Buffer]:
+    """Whether the type is a ranked memref."""
+    return isinstance(type, MemRefType)
+
+
+def is_vector(type: Attribute) -> TypeGuard[Vector]:
+    """Whether the type is a vector."""
+    return isinstance(type, VectorType)
+
+
+def buffer_of(value: SSAValue) -> Buffer:
+    """The type of a value that is a memref."""
+    type = value.type
+    if not is_buffer(type):
+        raise ValueError(f"expected a memref, got {type}")
+    return type
+
+
+def scalar_of(type: Attribute) -> Attribute:
+    """The element type of a vector; any other type as it is."""
+    return type.element_type if is_vector(type) else type
