@@ -1,0 +1,190 @@
+"""Modules of several operators, built and held against the interpreter: one build for many cases."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, i32, i64
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Attribute, Block, Region, SSAValue
+
+from relay.dialects import relay
+from relay.dialects.attributes import Array, element_type, elements, ints, scalar_attr, tensor_type
+from relay.dialects.op import TensorOp
+from relay.driver import build
+from relay.interpreters import run
+from relay.lowering.targets import CpuTarget
+from relay.module import IRModule
+from relay.runtime import Executable
+
+
+class Net:
+    """Builds `@main` op by op; each `result` is compared under its name."""
+
+    def __init__(self, seed: int):
+        self.rng = np.random.default_rng(seed)
+        self.block = Block()
+        self.inputs: list[Array] = []
+        self.results: dict[str, SSAValue] = {}
+
+    def numbers(self, dtype: str, *shape: int) -> Array:
+        """Codes over their whole range; floats around zero."""
+        if dtype == "float32":
+            return (self.rng.standard_normal(shape) / 4).astype(np.float32)
+        info = np.iinfo(dtype)
+        return self.rng.integers(int(info.min), int(info.max) + 1, shape).astype(dtype)
+
+    def argument(self, array: Array) -> SSAValue:
+        self.inputs.append(array)
+        return self.block.insert_arg(tensor_type(array), len(self.block.args))
+
+    def constant(self, array: Array) -> SSAValue:
+        return self.add(relay.ConstantOp, [], {"value": elements(array)})
+
+    def add(self, op: type[TensorOp], operands: Sequence[SSAValue], properties: Mapping[str, Attribute]) -> SSAValue:
+        new = op.make(operands, properties)
+        self.block.add_op(new)
+        return new.results[0]
+
+    def result(self, name: str, value: SSAValue) -> None:
+        assert name not in self.results, name
+        self.results[name] = value
+
+    def requantize(self, sums: SSAValue, channels: int, dtype: str, *, per_channel: bool = True) -> SSAValue:
+        """Bias, rescaling, zero point, clamp, narrowing: what follows a convolution of codes."""
+        shape = (channels,) if per_channel else ()
+        bias = self.constant(self.rng.integers(-20000, 20000, channels).astype(np.int32))
+        sums = self.add(relay.BiasAddOp, [sums, bias], {})
+        multiplier = self.constant(self.rng.integers(1 << 30, 1 << 31, shape).astype(np.int32))
+        shift = self.constant(self.rng.integers(-11, -5, shape).astype(np.int32))
+        sums = self.add(relay.FixedPointMultiplyOp, [sums, multiplier, shift], {})
+        sums = self.add(relay.AddOp, [sums, self.constant(np.array(-3, np.int32))], {})
+        low, high = (-128, 120) if dtype == "int8" else (4, 255)
+        clipped = self.add(relay.ClipOp, [sums], {"a_min": scalar_attr(low, i32), "a_max": scalar_attr(high, i32)})
+        return self.add(relay.CastOp, [clipped], {"dtype": element_type(dtype)})
+
+    def relu(self, sums: SSAValue, channels: int) -> SSAValue:
+        """Bias and clamp of floats."""
+        biased = self.add(relay.BiasAddOp, [sums, self.constant(self.numbers("float32", channels))], {})
+        f32 = element_type("float32")
+        return self.add(relay.ClipOp, [biased], {"a_min": scalar_attr(0.0, f32), "a_max": scalar_attr(6.0, f32)})
+
+    def conv2d(
+        self,
+        data: SSAValue,
+        kernel: SSAValue,
+        *,
+        strides: Sequence[int] = (1, 1),
+        padding: Sequence[int] = (0, 0, 0, 0),
+        dilation: Sequence[int] = (1, 1),
+        groups: int = 1,
+        zero_points: tuple[int, int] | None = None,
+        depthwise: bool = False,
+    ) -> SSAValue:
+        properties: dict[str, Attribute] = {
+            "strides": ints(strides),
+            "padding": ints(padding),
+            "dilation": ints(dilation),
+            "groups": IntegerAttr(groups, i64),
+            "kernel_layout": StringAttr("HWOI" if depthwise else "OHWI"),
+            **(offsets(zero_points)),
+        }
+        return self.add(relay.Conv2dOp, [data, kernel], properties)
+
+    def dense(self, data: SSAValue, kernel: SSAValue, zero_points: tuple[int, int] | None = None) -> SSAValue:
+        return self.add(relay.DenseOp, [data, kernel], offsets(zero_points))
+
+    def module(self) -> IRModule:
+        block = self.block
+        values = list(self.results.values())
+        block.add_op(ReturnOp(*values))
+        types = ([a.type for a in block.args], [v.type for v in values])
+        mod = IRModule()
+        mod["main"] = FuncOp("main", types, Region(block))
+        mod.verify()
+        return mod
+
+    def check(self, target: str | CpuTarget = "llvm") -> Executable:
+        """Build it and compare all results; the failure names every result that differs."""
+        mod = self.module()
+        wanted = run(mod, self.inputs)
+        executable = build(mod, target)
+        guarded = Guarded(executable)
+        results = guarded.run(self.inputs)
+        assert guarded.touched() == [], "the code writes where it must not"
+        assert len(results) == len(wanted)
+        wrong = [name for name, got, want in zip(self.results, results, wanted, strict=True) if not equal(got, want)]
+        assert not wrong, f"{len(wrong)} of {len(wanted)} results differ from the interpreter's: {wrong}"
+        return executable
+
+
+class Guarded:
+    """Runs the entry point on arrays of its own that lie between guard bytes."""
+
+    GUARD = 1024
+    FILL = 0x5A
+
+    def __init__(self, executable: Executable):
+        self.executable = executable
+        self.memory: list[tuple[str, Array, Array, slice]] = []
+        self.table = np.zeros(len(executable.inputs) + len(executable.outputs) + 2, np.uint64)
+
+    def place(self, name: str, size: int, content: Array | None = None) -> Array:
+        """Bytes at a multiple of 64; nothing may write outside them, nor inside if they have a content."""
+        raw = np.full(size + 2 * self.GUARD + 64, self.FILL, np.uint8)
+        start = self.GUARD + -(raw.ctypes.data + self.GUARD) % 64
+        self.table[len(self.memory)] = raw.ctypes.data + start
+        inside = raw[start : start + size]
+        if content is not None:
+            inside[:] = np.ascontiguousarray(content).reshape(-1).view(np.uint8)
+        self.memory.append((name, raw, raw.copy(), slice(start, start + size if content is None else start)))
+        return inside
+
+    def run(self, inputs: Sequence[Array]) -> list[Array]:
+        """The outputs for these inputs."""
+        executable = self.executable
+        graph, params = executable.graph, executable.params
+        for spec, array in zip(executable.inputs, inputs, strict=True):
+            self.place(f"input {spec.name}", array.nbytes, array)
+        results: list[Array] = []
+        for spec in executable.outputs:
+            size = int(np.prod(spec.shape)) * spec.dtype.itemsize
+            results.append(self.place(f"output {spec.name}", size).view(spec.dtype).reshape(spec.shape))
+        blob = np.zeros(graph["constants_bytes"], np.uint8)
+        for row in graph["constants"]:
+            array = np.ascontiguousarray(params[row["name"]]).reshape(-1).view(np.uint8)
+            blob[row["offset"] : row["offset"] + array.size] = array
+        self.place("constants", blob.size, blob)
+        self.place("arena", graph["arena_bytes"])
+        executable.library.function(graph["entry"])(self.table.ctypes.data)
+        return results
+
+    def touched(self) -> list[str]:
+        """What was written to and must not be."""
+        found: list[str] = []
+        for name, now, before, writable in self.memory:
+            different = now != before
+            different[writable] = False
+            if different.any():
+                found.append(f"{name} at {(np.flatnonzero(different)[:8] - writable.start).tolist()}")
+        return found
+
+
+def offsets(zero_points: tuple[int, int] | None) -> dict[str, Attribute]:
+    """Zero points of data and kernel; None is for floats."""
+    if zero_points is None:
+        return {"out_dtype": element_type("float32")}
+    found: dict[str, Attribute] = {"input_zero_point": IntegerAttr(zero_points[0], i32)}
+    if zero_points[1]:
+        found["kernel_zero_point"] = IntegerAttr(zero_points[1], i32)
+    return found
+
+
+def equal(got: Array, want: Array) -> bool:
+    """Equal integers; floats within 1e-5 of the largest."""
+    if (got.dtype, got.shape) != (want.dtype, want.shape):
+        return False
+    if want.dtype.kind != "f":
+        return np.array_equal(got, want)
+    return bool(np.abs(got - want).max(initial=0) <= 1e-5 * np.abs(want).max(initial=0))
