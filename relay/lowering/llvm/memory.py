@@ -7,7 +7,8 @@ from xdsl.ir import Operation, SSAValue
 
 from relay.dialects.attributes import to_numpy
 from relay.lowering.llvm.function import FunctionWriter, Writer
-from relay.lowering.llvm.types import alignment, scalar_of, suffix, type_name
+from relay.lowering.llvm.types import alignment, suffix, type_name
+from relay.lowering.shaped import scalar_of
 
 
 def write_load(w: FunctionWriter, op: Operation) -> None:
