@@ -4,45 +4,68 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import ModuleOp, i32, i64
-from xdsl.dialects.func import FuncOp
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, i32, i64
+from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.dialects.tosa import RoundingMode
 from xdsl.ir import Operation, SSAValue
 
 from relay.dialects.tosa import ApplyScaleOp
 from relay.lowering.linalg.emitter import Emitter, number
 from relay.lowering.linalg.fixed_point import rounding_right_shift
+from relay.lowering.rescale.forms import drop_unused_arguments, find, rewrite
+from relay.lowering.rescale.values import scalars
 from relay.passes import Pass
 
 
 @dataclass(frozen=True)
 class ExpandApplyScale(Pass):
-    """Turn each `tosa.apply_scale` into `arith`, exactly and without branches, so that LLVM can vectorize it.
+    """Turn each `tosa.apply_scale` into `arith` and `math`, exactly and without branches, so that it vectorizes.
 
-    Where the shift is at least 31, only the product and its first rounding are in i64; the second rounding is in i32.
-    `31 - e` is taken to be at least 31: `relay-to-linalg` writes it for exponents that are not positive.
+    Where multiplier and shift are constants of every caller, a fused multiply-add in float32, else in float64, takes
+    its place if it is proved, channel by channel, to give the same integers for every value that matters (see
+    `relay.lowering.rescale.proof`). The module's attribute `relay.rescale` counts the channels of each form.
+    With `literal` no float form is used.
+
+    The literal form: where the shift is at least 31, only the product and its first rounding are in i64; the second
+    rounding is in i32. `31 - e` is taken to be at least 31: `relay-to-linalg` writes it for exponents that are not
+    positive.
     """
 
     name = "expand-apply-scale"
+    literal: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        calls: dict[str, list[CallOp]] = {}
+        for call in op.walk():
+            if isinstance(call, CallOp):
+                calls.setdefault(call.callee.string_value(), []).append(call)
+        counts = {"f32": 0, "f64": 0, "literal": 0}
         for function in [f for f in op.walk() if isinstance(f, FuncOp)]:
             scales = [s for s in function.walk() if isinstance(s, ApplyScaleOp)]
-            if scales:
-                entry = function.body.blocks[0]
-                constants = Emitter(entry, function.location, before=inside(scales[0], function))
-                for scale in scales:
+            if not scales:
+                continue
+            entry = function.body.blocks[0]
+            constants = Emitter(entry, function.location, before=entry.first_op)
+            for scale in scales:
+                found = None if self.literal else find(scale, calls)
+                if found is None:
+                    counts["literal"] += channels(scale, calls)
                     expand(scale, constants)
+                else:
+                    counts[f"f{found.bits}"] += found.channels
+                    rewrite(scale, found, constants, calls)
+            if function.sym_visibility is not None:
+                drop_unused_arguments(function, calls.get(function.sym_name.data, []))
+        if any(counts.values()):
+            op.attributes["relay.rescale"] = DictionaryAttr({k: IntegerAttr(n, i64) for k, n in counts.items()})
 
 
-def inside(op: Operation, function: FuncOp) -> Operation:
-    """The op of the function's own block that holds the op."""
-    while (parent := op.parent_op()) is not function:
-        assert parent is not None
-        op = parent
-    return op
+def channels(op: ApplyScaleOp, calls: dict[str, list[CallOp]]) -> int:
+    """How many multipliers the op stands for: channels of every call, 1 where they are not known."""
+    return sum(array.size for array in scalars(op.multiplier, calls) or [np.ones(1)])
 
 
 def expand(op: ApplyScaleOp, constants: Emitter) -> None:

@@ -1,0 +1,1 @@
+"""Rescaling in floating point, where it is proved to give the reference's integers."""

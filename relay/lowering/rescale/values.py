@@ -1,0 +1,104 @@
+"""Where the numbers of a rescale come from: constants of every caller, and the few values that a code can give."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IntegerType
+from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.dialects.linalg.ops import GenericOp
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+
+from relay.dialects.attributes import Array, to_numpy
+
+Calls = Mapping[str, Sequence[CallOp]]
+
+
+def tensors(value: SSAValue, calls: Calls) -> list[Array] | None:
+    """The constant tensor that the value is, once per call of the function it is an argument of; None if unknown."""
+    if isinstance(value.owner, arith.ConstantOp):
+        return [to_numpy(value.owner.value)]
+    if not isinstance(value, BlockArgument):
+        return None
+    function = value.owner.parent_op()
+    if not isinstance(function, FuncOp) or not calls.get(function.sym_name.data):
+        return None
+    found: list[Array] = []
+    for call in calls[function.sym_name.data]:
+        owner = call.arguments[value.index].owner
+        if not isinstance(owner, arith.ConstantOp):
+            return None
+        found.append(to_numpy(owner.value))
+    return found
+
+
+def scalars(value: SSAValue, calls: Calls) -> list[Array] | None:
+    """The numbers a scalar inside a `linalg.generic` takes, as one vector per call; None if they are not constants."""
+    if isinstance(value.owner, arith.ConstantOp):
+        return [to_numpy(value.owner.value).reshape(1).astype(np.int64)]
+    if isinstance(value, BlockArgument) and isinstance(generic := value.owner.parent_op(), GenericOp):
+        if value.index < len(generic.inputs):
+            found = tensors(generic.inputs[value.index], calls)
+            return None if found is None else [a.reshape(-1).astype(np.int64) for a in found]
+        return None
+    owner = value.owner
+    if isinstance(owner, Block) or owner.name not in SIMPLE or owner.name == "arith.shli":
+        return None
+    parts = [scalars(v, calls) for v in owner.operands]
+    if any(p is None for p in parts):
+        return None
+    known = [p for p in parts if p is not None]
+    count = max(len(p) for p in known)
+    spread = [p * count if len(p) == 1 else p for p in known]
+    return [SIMPLE[owner.name](*(p[i] for p in spread)) for i in range(count)]
+
+
+def same(a: Array) -> Array:
+    return a
+
+
+def shift_left(a: Array, b: Array) -> Array:
+    return a << b
+
+
+SIMPLE: dict[str, Callable[..., Array]] = {
+    "arith.extsi": same,
+    "arith.extui": same,
+    "arith.trunci": same,
+    "arith.addi": operator.add,
+    "arith.subi": operator.sub,
+    "arith.muli": operator.mul,
+    "arith.shli": shift_left,
+}
+"""Integer operations in int64; right where nothing wraps, which `enumerate_codes` checks."""
+
+
+def enumerate_codes(value: SSAValue) -> Array | None:
+    """Every number the scalar can be, if it is computed from one 8-bit code and constants; None otherwise."""
+    codes: set[SSAValue] = set()
+    unsigned: set[bool] = set()
+
+    def walk(v: SSAValue) -> Array | None:
+        owner = v.owner
+        if isinstance(owner, arith.ConstantOp):
+            return to_numpy(owner.value).reshape(1).astype(np.int64)
+        if isinstance(v, BlockArgument) or not isinstance(owner, Operation) or owner.name not in SIMPLE:
+            return None
+        if owner.name in ("arith.extsi", "arith.extui") and owner.operands[0].type == IntegerType(8):
+            codes.add(owner.operands[0])
+            unsigned.add(owner.name == "arith.extui")
+            dtype = np.uint8 if owner.name == "arith.extui" else np.int8
+            return np.arange(256, dtype=np.uint8).view(dtype).astype(np.int64)
+        if owner.name == "arith.trunci":
+            return None
+        parts = [walk(o) for o in owner.operands]
+        if any(p is None for p in parts):
+            return None
+        result = SIMPLE[owner.name](*parts)
+        return result if bool((np.abs(result) < 2**31).all()) else None
+
+    numbers = walk(value)
+    return numbers if numbers is not None and len(codes) == 1 and len(unsigned) == 1 else None
