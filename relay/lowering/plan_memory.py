@@ -81,11 +81,22 @@ def view(base: SSAValue, offset: int, type: Buffer, before: Operation) -> SSAVal
     return new.result
 
 
+def erase(op: Operation) -> None:
+    """Take the operation out of its block, for good."""
+    op.detach()
+    op.erase()
+
+
+def erase_unused(constant: arith.ConstantOp) -> None:
+    """Erase the constant if nothing uses it."""
+    if not any(constant.result.uses):
+        erase(constant)
+
+
 def replace(op: Operation, value: SSAValue) -> None:
     """Let the value take the place of the operation's result."""
     op.results[0].replace_all_uses_with(value)
-    op.detach()
-    op.erase()
+    erase(op)
 
 
 def hoist_scratch(function: func.FuncOp) -> int:
@@ -194,11 +205,18 @@ def lives(block: Block) -> dict[memref.AllocOp, Piece]:
 
 
 def place_constants(block: Block) -> list[DictionaryAttr]:
-    """Let the constants come from one more argument, equal ones from one place; returns the rows that list them."""
+    """Let the constants come from one more argument, equal ones from one place; returns the rows that list them.
+
+    Constants that nothing reads any more, such as weights before they were packed, are left out.
+    """
     constants: list[tuple[bufferization.ToBufferOp, arith.ConstantOp]] = []
-    for op in block.ops:
-        if isinstance(op, bufferization.ToBufferOp) and isinstance(op.tensor.owner, arith.ConstantOp):
-            constants.append((op, op.tensor.owner))
+    for op in list(block.ops):
+        if isinstance(op, bufferization.ToBufferOp) and isinstance(constant := op.tensor.owner, arith.ConstantOp):
+            if any(op.memref.uses):
+                constants.append((op, constant))
+            else:
+                erase(op)
+                erase_unused(constant)
     offsets: dict[Attribute, int] = {}
     names: dict[str, int] = {}
     rows: list[DictionaryAttr] = []
@@ -216,7 +234,5 @@ def place_constants(block: Block) -> list[DictionaryAttr]:
     blob.name_hint = "constants"
     for op, constant in constants:
         replace(op, view(blob, offsets[constant.value], buffer_of(op.memref), op))
-        if not any(constant.result.uses):
-            constant.detach()
-            constant.erase()
+        erase_unused(constant)
     return rows
