@@ -1,0 +1,90 @@
+// RUN: relay-opt %s -p bufferize | filecheck %s
+
+// The result is a buffer that the caller passes; a fill that starts a reduction is done in it.
+
+// CHECK-LABEL: func.func @dense
+// CHECK-SAME:    (%x: memref<4x8xi8>, %w: memref<3x8xi8>, [[R:%.+]]: memref<4x3xi32>) {
+// CHECK-NOT:     alloc
+// CHECK:         linalg.fill ins({{%.+}} : i32) outs([[R]] : memref<4x3xi32>)
+// CHECK-NEXT:    linalg.generic {{.*}} ins(%x, %w : memref<4x8xi8>, memref<3x8xi8>) outs([[R]] : memref<4x3xi32>) {
+// CHECK:         func.return
+func.func @dense(%x: tensor<4x8xi8>, %w: tensor<3x8xi8>) -> tensor<4x3xi32> {
+  %zero = arith.constant 0 : i32
+  %e = tensor.empty() : tensor<4x3xi32>
+  %f = linalg.fill ins(%zero : i32) outs(%e : tensor<4x3xi32>) -> tensor<4x3xi32>
+  %r = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (d0, d2)>, affine_map<(d0, d1, d2) -> (d1, d2)>, affine_map<(d0, d1, d2) -> (d0, d1)>], iterator_types = ["parallel", "parallel", "reduction"]} ins(%x, %w : tensor<4x8xi8>, tensor<3x8xi8>) outs(%f : tensor<4x3xi32>) {
+  ^bb0(%a: i8, %b: i8, %c: i32):
+    %0 = arith.extsi %a : i8 to i32
+    %1 = arith.extsi %b : i8 to i32
+    %2 = arith.muli %0, %1 : i32
+    %3 = arith.addi %c, %2 : i32
+    linalg.yield %3 : i32
+  } -> tensor<4x3xi32>
+  func.return %r : tensor<4x3xi32>
+}
+
+// Padding fills the buffer and copies into its middle; a reshape is a view of the result.
+
+// CHECK-LABEL: func.func @pad
+// CHECK-SAME:    (%x: memref<2xi8>, [[R:%.+]]: memref<2x2xi8>) {
+// CHECK:         [[V:%.+]] = memref.collapse_shape [[R]] {{.*}} : memref<2x2xi8> into memref<4xi8>
+// CHECK:         linalg.fill ins({{%.+}} : i8) outs([[V]] : memref<4xi8>)
+// CHECK-NEXT:    [[S:%.+]] = memref.subview [[V]][1] [2] [1]
+// CHECK-NEXT:    "memref.copy"(%x, [[S]])
+// CHECK-NEXT:    func.return
+func.func @pad(%x: tensor<2xi8>) -> tensor<2x2xi8> {
+  %v = arith.constant -5 : i8
+  %p = tensor.pad %x low[1] high[1] {
+  ^bb0(%i: index):
+    tensor.yield %v : i8
+  } : tensor<2xi8> to tensor<4xi8>
+  %r = tensor.expand_shape %p [[0 : i64, 1 : i64]] output_shape [2, 2] : tensor<4xi8> into tensor<2x2xi8>
+  func.return %r : tensor<2x2xi8>
+}
+
+// Parts are copied into the whole; an argument that is returned is copied.
+
+// CHECK-LABEL: func.func @concatenate
+// CHECK-SAME:    (%x: memref<2xi8>, %y: memref<3xi8>, [[R:%.+]]: memref<5xi8>, [[X:%.+]]: memref<2xi8>) {
+// CHECK-NEXT:    [[A:%.+]] = memref.subview [[R]][0] [2] [1]
+// CHECK-NEXT:    "memref.copy"(%x, [[A]])
+// CHECK-NEXT:    [[B:%.+]] = memref.subview [[R]][2] [3] [1]
+// CHECK-NEXT:    "memref.copy"(%y, [[B]])
+// CHECK-NEXT:    "memref.copy"(%x, [[X]])
+// CHECK-NEXT:    func.return
+func.func @concatenate(%x: tensor<2xi8>, %y: tensor<3xi8>) -> (tensor<5xi8>, tensor<2xi8>) {
+  %e = tensor.empty() : tensor<5xi8>
+  %0 = tensor.insert_slice %x into %e[0] [2] [1] : tensor<2xi8> into tensor<5xi8>
+  %1 = tensor.insert_slice %y into %0[2] [3] [1] : tensor<3xi8> into tensor<5xi8>
+  func.return %1, %x : tensor<5xi8>, tensor<2xi8>
+}
+
+// A constant of a kernel becomes an argument that every caller gives; only callers allocate.
+
+// CHECK-LABEL: func.func private @kernel
+// CHECK-SAME:    (%x: memref<2xf32>, [[C:%.+]]: memref<2xf32>, [[R:%.+]]: memref<2xf32>) {
+// CHECK-NEXT:    linalg.generic {{.*}} ins(%x, [[C]] : memref<2xf32>, memref<2xf32>) outs([[R]] : memref<2xf32>)
+func.func private @kernel(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %c = arith.constant dense<[1.0, 2.0]> : tensor<2xf32>
+  %e = tensor.empty() : tensor<2xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]} ins(%x, %c : tensor<2xf32>, tensor<2xf32>) outs(%e : tensor<2xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %0 = arith.addf %a, %b : f32
+    linalg.yield %0 : f32
+  } -> tensor<2xf32>
+  func.return %r : tensor<2xf32>
+}
+
+// CHECK-LABEL: func.func @main
+// CHECK-SAME:    (%x: memref<2xf32>, [[R:%.+]]: memref<2xf32>) {
+// CHECK:         [[C:%.+]] = bufferization.to_buffer {{.*}} read_only : tensor<2xf32> to memref<2xf32>
+// CHECK-NEXT:    [[A:%.+]] = memref.alloc() {alignment = 64 : i64} : memref<2xf32>
+// CHECK-NEXT:    func.call @kernel(%x, [[C]], [[A]]) : (memref<2xf32>, memref<2xf32>, memref<2xf32>) -> ()
+// CHECK:         [[D:%.+]] = bufferization.to_buffer
+// CHECK-NEXT:    func.call @kernel([[A]], [[D]], [[R]])
+// CHECK-NEXT:    func.return
+func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %0 = func.call @kernel(%x) : (tensor<2xf32>) -> tensor<2xf32>
+  %1 = func.call @kernel(%0) : (tensor<2xf32>) -> tensor<2xf32>
+  func.return %1 : tensor<2xf32>
+}

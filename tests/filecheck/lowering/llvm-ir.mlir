@@ -1,0 +1,88 @@
+// RUN: relay-opt %s -t llvm-ir | filecheck %s
+
+// Memrefs are pointers that do not alias; private functions are internal and stay functions of their own.
+
+// CHECK-LABEL: define internal void @kernel(ptr noalias {{.*}}%arg0, ptr noalias {{.*}}%arg1, ptr noalias {{.*}}%arg2) noinline
+// CHECK:         [[I:%.+]] = phi i64 [ 0, %entry ], [ [[NEXT:%.+]], %{{.+}} ]
+// CHECK-NEXT:    [[C:%.+]] = icmp slt i64 [[I]], 32
+// CHECK-NEXT:    br i1 [[C]]
+// CHECK:         [[P:%.+]] = getelementptr inbounds float, ptr %arg0, i64 [[I]]
+// CHECK-NEXT:    [[V:%.+]] = load <16 x float>, ptr [[P]], align 4
+// CHECK-NEXT:    [[S:%.+]] = fadd <16 x float> [[V]], [[V]]
+// CHECK:         store <16 x float> [[S]], ptr
+// CHECK:         [[NEXT]] = add nsw i64 [[I]], 16
+// CHECK:         ret void
+func.func private @kernel(%x: memref<32xf32>, %y: memref<4x8xi8>, %r: memref<32xf32>) {
+  %0 = arith.constant 0 : index
+  %16 = arith.constant 16 : index
+  %32 = arith.constant 32 : index
+  scf.for %i = %0 to %32 step %16 {
+    %v = vector.load %x[%i] : memref<32xf32>, vector<16xf32>
+    %s = arith.addf %v, %v : vector<16xf32>
+    vector.store %s, %r[%i] : memref<32xf32>, vector<16xf32>
+  }
+  func.return
+}
+
+// Static strides and offsets of a view are part of the address; carried values are phis.
+
+// CHECK-LABEL: define internal void @sum
+// CHECK:         [[I:%.+]] = phi i64
+// CHECK-NEXT:    [[T:%.+]] = phi i32 [ 7, %entry ], [ [[N:%.+]], %{{.+}} ]
+// CHECK:         [[L:%.+]] = mul nsw i64 [[I]], 8
+// CHECK:         [[A:%.+]] = add nsw i64 10, [[L]]
+// CHECK:         getelementptr inbounds i8, ptr %arg0, i64 [[A]]
+// CHECK-NEXT:    [[E:%.+]] = load i8, ptr {{%.+}}, align 1
+// CHECK-NEXT:    [[W:%.+]] = sext i8 [[E]] to i32
+// CHECK-NEXT:    [[N]] = add i32 [[T]], [[W]]
+// CHECK:         store i32 [[T]], ptr %arg1, align 4
+func.func private @sum(%x: memref<4x8xi8>, %r: memref<1xi32>) {
+  %0 = arith.constant 0 : index
+  %1 = arith.constant 1 : index
+  %2 = arith.constant 2 : index
+  %7 = arith.constant 7 : i32
+  %v = memref.subview %x[1, 2] [2, 1] [1, 1] : memref<4x8xi8> to memref<2x1xi8, strided<[8, 1], offset: 10>>
+  %s = scf.for %i = %0 to %2 step %1 iter_args(%t = %7) -> (i32) {
+    %e = memref.load %v[%i, %0] : memref<2x1xi8, strided<[8, 1], offset: 10>>
+    %w = arith.extsi %e : i8 to i32
+    %n = arith.addi %t, %w : i32
+    scf.yield %n : i32
+  }
+  memref.store %s, %r[%0] : memref<1xi32>
+  func.return
+}
+
+// A masked store; one lane alone is stored as a scalar, for LLVM stores too much else.
+
+// CHECK-LABEL: define internal void @masked
+// CHECK:         call void @llvm.masked.store.v4i8.p0(<4 x i8> [[V:%.+]], ptr %arg0, i32 1, <4 x i1> <i1 true, i1 true, i1 false, i1 false>)
+// CHECK-NEXT:    [[E:%.+]] = extractelement <4 x i8> [[V]], i64 2
+// CHECK-NEXT:    store i8 [[E]], ptr %arg0, align 1
+// CHECK-NEXT:    ret void
+func.func private @masked(%r: memref<4xi8>) {
+  %0 = arith.constant 0 : index
+  %two = arith.constant dense<[true, true, false, false]> : vector<4xi1>
+  %one = arith.constant dense<[false, false, true, false]> : vector<4xi1>
+  %v = vector.load %r[%0] : memref<4xi8>, vector<4xi8>
+  vector.maskedstore %r[%0], %two, %v : memref<4xi8>, vector<4xi1>, vector<4xi8>
+  vector.maskedstore %r[%0], %one, %v : memref<4xi8>, vector<4xi1>, vector<4xi8>
+  func.return
+}
+
+// Buffers are pointers into the arena. A public function is also an entry point that takes a table of addresses.
+
+// CHECK-LABEL: define void @main(
+// CHECK:         [[A:%.+]] = getelementptr inbounds i8, ptr %arg1, i64 128
+// CHECK-NEXT:    call void @kernel(ptr [[A]], ptr %arg0, ptr %arg1)
+// CHECK-LABEL: define void @relay_main(ptr %table)
+// CHECK:         [[Q:%.+]] = getelementptr ptr, ptr %table, i64 1
+// CHECK-NEXT:    [[T:%.+]] = load ptr, ptr [[Q]], align 8
+// CHECK:         call void @main(ptr {{%.+}}, ptr [[T]])
+func.func @main(%x: memref<4x8xi8>, %arena: memref<256xi8>) {
+  %0 = arith.constant 0 : index
+  %128 = arith.constant 128 : index
+  %a = memref.view %arena[%128][] : memref<256xi8> to memref<32xf32>
+  %b = memref.view %arena[%0][] : memref<256xi8> to memref<32xf32>
+  func.call @kernel(%a, %x, %b) : (memref<32xf32>, memref<4x8xi8>, memref<32xf32>) -> ()
+  func.return
+}

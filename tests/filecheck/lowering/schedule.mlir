@@ -1,0 +1,99 @@
+// RUN: relay-opt %s -p schedule | filecheck %s
+// RUN: relay-opt %s -p 'schedule{features="avx512f,avx512vnni"}' | filecheck %s --check-prefix DOT
+
+// A product whose weights its caller gives as constants: the weights are packed, [reduction][16 units] in i16, and the
+// accumulators start at minus the zero point times their sums; the fill is gone.
+
+// CHECK-LABEL: func.func private @dense
+// CHECK-SAME:    (%x: memref<4x8xi8>, [[W:%.+]]: memref<128xi16>, [[S:%.+]]: memref<16xi32>, [[R:%.+]]: memref<4x3xi32>) {
+// CHECK-NOT:     linalg
+// CHECK:         scf.for
+// CHECK:           [[START:%.+]] = vector.load [[S]]
+// CHECK:           scf.for {{.*}} iter_args({{%.+}} = [[START]]
+// CHECK:             [[V:%.+]] = vector.load [[W]]{{.*}} : memref<128xi16>, vector<16xi16>
+// CHECK-NEXT:        [[WIDE:%.+]] = arith.extsi [[V]] : vector<16xi16> to vector<16xi32>
+// CHECK:             [[B:%.+]] = vector.broadcast {{%.+}} : i32 to vector<16xi32>
+// CHECK-NEXT:        [[P:%.+]] = arith.muli [[B]], [[WIDE]] : vector<16xi32>
+// CHECK-NEXT:        arith.addi {{%.+}}, [[P]] : vector<16xi32>
+// CHECK:           vector.maskedstore [[R]]
+// CHECK:         func.return
+
+// With 8-bit dot products, four codes a step; signed data is made unsigned by flipping its top bits.
+
+// DOT-LABEL:   func.func private @dense
+// DOT-SAME:      (%x: memref<4x8xi8>, [[W:%.+]]: memref<128xi8>, [[S:%.+]]: memref<16xi32>,
+// DOT:           [[FLIP:%.+]] = arith.constant dense<-2139062144> : vector<16xi32>
+// DOT:             [[V:%.+]] = vector.load [[W]]{{.*}} : memref<128xi8>, vector<64xi8>
+// DOT:             [[F:%.+]] = vector.load {{.*}} vector<4xi8>
+// DOT:             [[X:%.+]] = arith.xori {{%.+}}, [[FLIP]] : vector<16xi32>
+// DOT-NEXT:        [[Y:%.+]] = vector.bitcast [[X]] : vector<16xi32> to vector<64xi8>
+// DOT-NEXT:        llvm.call_intrinsic "llvm.x86.avx512.vpdpbusd.512"({{%.+}}, [[Y]], [[V]])
+func.func private @dense(%x: memref<4x8xi8>, %w: memref<3x8xi8>, %r: memref<4x3xi32>) {
+  %zero = arith.constant 0 : i32
+  %zp = arith.constant 5 : i32
+  linalg.fill ins(%zero : i32) outs(%r : memref<4x3xi32>)
+  linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (d0, d2)>, affine_map<(d0, d1, d2) -> (d1, d2)>, affine_map<(d0, d1, d2) -> (d0, d1)>], iterator_types = ["parallel", "parallel", "reduction"]} ins(%x, %w : memref<4x8xi8>, memref<3x8xi8>) outs(%r : memref<4x3xi32>) {
+  ^bb0(%a: i8, %b: i8, %c: i32):
+    %0 = arith.extsi %a : i8 to i32
+    %1 = arith.subi %0, %zp : i32
+    %2 = arith.extsi %b : i8 to i32
+    %3 = arith.muli %1, %2 : i32
+    %4 = arith.addi %c, %3 : i32
+    linalg.yield %4 : i32
+  }
+  func.return
+}
+
+// CHECK-LABEL: func.func @main
+// CHECK:         [[W:%.+]] = arith.constant dense_resource<{{.*}}> : tensor<128xi16>
+// CHECK-NEXT:    [[WB:%.+]] = bufferization.to_buffer [[W]] read_only
+// CHECK:         [[S:%.+]] = arith.constant {{.*}} : tensor<16xi32>
+// CHECK-NEXT:    [[SB:%.+]] = bufferization.to_buffer [[S]] read_only
+// CHECK:         func.call @dense(%x, [[WB]], [[SB]], %r)
+func.func @main(%x: memref<4x8xi8>, %r: memref<4x3xi32>) {
+  %w = arith.constant dense<1> : tensor<3x8xi8>
+  %wb = bufferization.to_buffer %w read_only : tensor<3x8xi8> to memref<3x8xi8>
+  func.call @dense(%x, %wb, %r) : (memref<4x8xi8>, memref<3x8xi8>, memref<4x3xi32>) -> ()
+  func.return
+}
+
+// Elementwise: 16 lanes at a time over all dimensions as one, what is left one by one.
+
+// CHECK-LABEL: func.func @elementwise
+// CHECK-DAG:     [[X:%.+]] = memref.collapse_shape %x {{.*}} : memref<5x7xf32> into memref<35xf32>
+// CHECK-DAG:     [[R:%.+]] = memref.collapse_shape %r {{.*}} : memref<5x7xf32> into memref<35xf32>
+// CHECK:         scf.for
+// CHECK-NEXT:      [[V:%.+]] = vector.load [[X]][[[I:%.+]]] : memref<35xf32>, vector<16xf32>
+// CHECK-NEXT:      [[N:%.+]] = arith.negf [[V]] : vector<16xf32>
+// CHECK-NEXT:      vector.store [[N]], [[R]][[[I]]]
+// CHECK:         scf.for
+// CHECK-NEXT:      [[V1:%.+]] = memref.load [[X]]
+// CHECK-NEXT:      [[N1:%.+]] = arith.negf [[V1]] : f32
+// CHECK-NEXT:      memref.store [[N1]], [[R]]
+func.func @elementwise(%x: memref<5x7xf32>, %r: memref<5x7xf32>) {
+  linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]} ins(%x : memref<5x7xf32>) outs(%r : memref<5x7xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %0 = arith.negf %a : f32
+    linalg.yield %0 : f32
+  }
+  func.return
+}
+
+// Fill and copy: loops; a strided view keeps its dimensions.
+
+// CHECK-LABEL: func.func @pad
+// CHECK:         [[F:%.+]] = memref.collapse_shape %r {{.*}} : memref<4x4xi8> into memref<16xi8>
+// CHECK:         scf.for
+// CHECK-NEXT:      memref.store {{%.+}}, [[F]]
+// CHECK:         [[V:%.+]] = memref.subview %r[1, 1] [2, 2] [1, 1]
+// CHECK:         scf.for [[I:%.+]] =
+// CHECK-NEXT:      scf.for [[J:%.+]] =
+// CHECK-NEXT:        [[E:%.+]] = memref.load %x[[[I]], [[J]]]
+// CHECK-NEXT:        memref.store [[E]], [[V]][[[I]], [[J]]]
+func.func @pad(%x: memref<2x2xi8>, %r: memref<4x4xi8>) {
+  %v = arith.constant -5 : i8
+  linalg.fill ins(%v : i8) outs(%r : memref<4x4xi8>)
+  %s = memref.subview %r[1, 1] [2, 2] [1, 1] : memref<4x4xi8> to memref<2x2xi8, strided<[4, 1], offset: 5>>
+  "memref.copy"(%x, %s) : (memref<2x2xi8>, memref<2x2xi8, strided<[4, 1], offset: 5>>) -> ()
+  func.return
+}
