@@ -8,6 +8,8 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any
 
+from relay.errors import Malformed
+
 _NAMES = count()
 _LOCK = threading.Lock()
 _LINKER: list[Any] = []
@@ -23,7 +25,10 @@ class Library:
         self._functions: dict[str, Callable[[int], None]] = {}
 
     def function(self, symbol: str) -> Callable[[int], None]:
-        """The function of this name, taking one address. Linked once; the library must outlive its use."""
+        """The function of this name, taking one address. Linked once; the library must outlive its use.
+
+        Raises Malformed if the code is damaged, or has no such function.
+        """
         with _LOCK:
             if symbol not in self._functions:
                 import llvmlite.binding as llvm
@@ -34,7 +39,10 @@ class Library:
                     _LINKER.append(llvm.create_lljit_compiler(use_jit_link=False))
                 linker = _LINKER[0]
                 builder = llvm.JITLibraryBuilder().add_object_img(self.code).add_current_process().export_symbol(symbol)
-                tracker = builder.link(linker, f"relay_{next(_NAMES)}")
+                try:
+                    tracker = builder.link(linker, f"relay_{next(_NAMES)}")
+                except RuntimeError as error:
+                    raise Malformed("object code", f"cannot be linked: {error}") from None
                 self._tracker = tracker
                 self._functions[symbol] = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(tracker[symbol])
             return self._functions[symbol]

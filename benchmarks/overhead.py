@@ -1,0 +1,73 @@
+"""What `run()` and `run(x)` add to the native call, in microseconds: `python benchmarks/overhead.py MODEL.tflite`.
+
+Each figure is a median, over many rounds, of the difference between a batch of calls and a batch of native calls
+right beside it, so that a busy machine moves both.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Callable, Sequence
+from statistics import median
+from time import perf_counter_ns
+
+import numpy as np
+
+import relay
+from relay.runtime import Executable
+from relay.runtime.memory import address, aligned_bytes
+
+ROUNDS, BATCH = 400, 20
+
+
+def native_call(executable: Executable) -> Callable[[], None]:
+    """The entry point on memory of its own, as close to C as ctypes comes."""
+    graph, params = executable.graph, executable.params
+    constants, arena = aligned_bytes(graph["constants_bytes"]), aligned_bytes(graph["arena_bytes"])
+    for entry in graph["constants"]:
+        data = np.ascontiguousarray(params[entry["name"]]).reshape(-1).view(np.uint8)
+        constants[entry["offset"] : entry["offset"] + data.size] = data
+    tensors = [np.zeros(spec.shape, spec.dtype) for spec in (*executable.inputs, *executable.outputs)]
+    memory = [*tensors, constants, arena]
+    table = (ctypes.c_uint64 * len(memory))(*map(address, memory))
+    function, pointer = executable.library.function(graph["entry"]), ctypes.addressof(table)
+
+    def call() -> None:
+        function(pointer)
+
+    call.__dict__["memory"] = (memory, table)  # lives as long as the call
+    return call
+
+
+def nanoseconds(call: Callable[[], object]) -> float:
+    """The time of one call of a batch."""
+    start = perf_counter_ns()
+    for _ in range(BATCH):
+        call()
+    return (perf_counter_ns() - start) / BATCH
+
+
+def overhead(executable: Executable, rounds: int = ROUNDS) -> tuple[float, float, float]:
+    """Microseconds: the native call, what `run()` adds, what `run(x)` adds."""
+    inputs = [np.zeros(spec.shape, spec.dtype) for spec in executable.inputs]
+    for number, array in enumerate(inputs):
+        executable.set_input(number, array)
+    calls = (native_call(executable), lambda: executable.run(), lambda: executable.run(*inputs))
+    rows = [[nanoseconds(call) for call in calls] for _ in range(rounds)]
+    return (
+        median(native for native, _, _ in rows) / 1e3,
+        median(bound - native for native, bound, _ in rows) / 1e3,
+        median(given - native for native, _, given in rows) / 1e3,
+    )
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Print the figures of each model."""
+    for path in arguments:
+        native, bound, given = overhead(relay.build(path))
+        print(f"{path}: native call {native:.2f} us; run() adds {bound:.2f} us; run(x) adds {given:.2f} us")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,56 @@
+"""`TensorSpec`: what an input or output of a compiled model is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from relay.errors import InvalidArgument
+from relay.runtime.memory import Array
+
+
+@dataclass(frozen=True)
+class TensorSpec:
+    """An input or output: real = scale * (code - zero_point) where a scale is given. `kind`: input, output or state."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    scale: float | None
+    zero_point: int
+    kind: str
+
+    @staticmethod
+    def from_json(entry: Mapping[str, Any]) -> TensorSpec:
+        """Read an entry of the graph's `inputs` or `outputs`."""
+        return TensorSpec(
+            str(entry["name"]),
+            tuple(int(d) for d in entry["shape"]),
+            np.dtype(entry["dtype"]),
+            None if entry.get("scale") is None else float(entry["scale"]),
+            int(entry.get("zero_point") or 0),
+            str(entry["kind"]),
+        )
+
+    def take(self, value: npt.ArrayLike) -> Array:
+        """The value as an array that native code can read; strides are made so. Raises InvalidArgument if its dtype
+        or shape is another."""
+        where = f"input '{self.name}'"
+        try:
+            array = np.asarray(value)
+        except (TypeError, ValueError) as error:
+            raise InvalidArgument(where, f"is no array: {error}") from None
+        if array.dtype != self.dtype:
+            raise InvalidArgument(where, f"has dtype {array.dtype}; {self.dtype} is needed", self._conversion(array))
+        if array.shape != self.shape:
+            raise InvalidArgument(where, f"has shape {list(array.shape)}; {list(self.shape)} is needed")
+        return np.require(array, requirements=["C", "A"])
+
+    def _conversion(self, array: Array) -> str:
+        if self.scale is not None and array.dtype.kind == "f":
+            return f"quantise it: round(x / {self.scale:g}) + {self.zero_point}"
+        return f"convert it with .astype('{self.dtype}')"
