@@ -1,0 +1,51 @@
+"""Real models at every level from `relay-to-linalg` on: MLIR's own parser and verifiers accept them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from relay.driver import graph_passes, import_model, lowering_passes
+from relay.lowering.targets import host
+from relay.passes import Sequential
+from tests.numeric import mlir_runner
+
+MODELS = Path(__file__).parents[2] / "../shared/models"
+FAST = [
+    "ad01_fp32",
+    "ad01_int8",
+    "keras_lstm_mnist_ptq",
+    "kws_fp32",
+    "kws_int8",
+    "mobilenet_v1_0.25_128_quant",
+    "mobilenet_v2_1.0_224_quant",
+    "mobilenetv2_224_f32",
+    "resnet8_fp32",
+    "resnet8_int8",
+    "tf2_mobilenet_v2_1.0_224_ptq",
+    "vww_96_float",
+    "vww_96_int8",
+]
+SLOW = ["deeplabv3_mnv2_dm05_pascal_quant", "resnet50_224_int8"]
+NAMES = [*FAST, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)]
+
+
+@mlir_runner.needs_mlir
+@pytest.mark.parametrize("name", NAMES)
+def test_mlir_accepts_every_level_of_a_model(name: str):
+    path = MODELS / f"{name}.tflite"
+    if not path.exists():
+        pytest.skip(f"the model {name} is not here")
+    machine = host()
+    mod = import_model(path, {})
+    Sequential(graph_passes(machine)).apply(mod)
+    for each in lowering_passes(machine):
+        Sequential([each]).apply(mod)
+        mlir_runner.verify(mod, weights=False)
+
+
+def test_every_model_is_listed():
+    if not MODELS.exists():
+        pytest.skip("the models are not here")
+    assert {*FAST, *SLOW} == {path.stem for path in MODELS.glob("*.tflite")}
