@@ -1,0 +1,64 @@
+"""The memory plan: pieces that live at once never overlap, those that do not share memory."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from random import Random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from relay.lowering.plan_memory import ALIGNMENT, SLACK, Piece, aligned, place
+
+
+def pieces(*rows: tuple[int, int, int]) -> list[Piece]:
+    return [Piece(f"p{number}", size, first, last) for number, (size, first, last) in enumerate(rows)]
+
+
+lives = st.tuples(st.integers(0, 5000), st.integers(0, 20), st.integers(0, 8)).map(lambda t: (t[0], t[1], t[1] + t[2]))
+
+
+@given(st.lists(lives, max_size=30))
+def test_what_lives_at_once_does_not_overlap(rows: list[tuple[int, int, int]]):
+    every = pieces(*rows)
+    total = place(every)
+    for piece in every:
+        assert piece.offset >= 0 and piece.offset % ALIGNMENT == 0
+        assert piece.offset + piece.size + SLACK <= total
+    for a, b in combinations(every, 2):
+        if a.first <= b.last and b.first <= a.last:
+            assert a.offset + a.size + SLACK <= b.offset or b.offset + b.size + SLACK <= a.offset
+
+
+@given(st.lists(lives, max_size=30))
+def test_the_arena_is_no_larger_than_all_pieces_and_no_smaller_than_the_most_at_once(rows: list[tuple[int, int, int]]):
+    every = pieces(*rows)
+    total = place(every)
+    room = {piece.name: aligned(piece.size + SLACK) for piece in every}
+    together = [sum(room[p.name] for p in every if p.first <= now <= p.last) for now in range(30)]
+    assert max(together, default=0) <= total <= sum(room.values())
+
+
+@given(st.lists(lives, max_size=12), st.randoms(use_true_random=False))
+def test_the_plan_depends_on_no_order(rows: list[tuple[int, int, int]], random: Random):
+    first, second = pieces(*rows), pieces(*rows)
+    shuffled = second.copy()
+    random.shuffle(shuffled)
+    assert place(first) == place(shuffled)
+    assert [piece.offset for piece in first] == [piece.offset for piece in second]
+
+
+def test_a_chain_needs_two_buffers():
+    every = pieces(*((1000, number, number + 1) for number in range(10)))
+    assert place(every) == 2 * aligned(1000 + SLACK)
+    assert {piece.offset for piece in every} == {0, aligned(1000 + SLACK)}
+
+
+def test_a_small_piece_fills_a_gap():
+    large, late, small = every = pieces((4000, 0, 1), (3000, 1, 3), (900, 2, 3))
+    assert place(every) == late.end
+    assert (large.offset, late.offset, small.offset) == (0, large.end, 0)
+
+
+def test_nothing_needs_nothing():
+    assert place([]) == 0
