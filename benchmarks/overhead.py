@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from statistics import median
 from time import perf_counter_ns
 
@@ -31,13 +32,9 @@ def native_call(executable: Executable) -> Callable[[], None]:
     tensors = [np.zeros(spec.shape, spec.dtype) for spec in (*executable.inputs, *executable.outputs)]
     memory = [*tensors, constants, arena]
     table = (ctypes.c_uint64 * len(memory))(*map(address, memory))
-    function, pointer = executable.library.function(graph["entry"]), ctypes.addressof(table)
-
-    def call() -> None:
-        function(pointer)
-
-    call.__dict__["memory"] = (memory, table)  # lives as long as the call
-    return call
+    function = partial(executable.library.function(graph["entry"]), ctypes.addressof(table))
+    function.__dict__["memory"] = (memory, table)  # lives as long as the function
+    return function
 
 
 def nanoseconds(call: Callable[[], object]) -> float:
@@ -53,7 +50,7 @@ def overhead(executable: Executable, rounds: int = ROUNDS) -> tuple[float, float
     inputs = [np.zeros(spec.shape, spec.dtype) for spec in executable.inputs]
     for number, array in enumerate(inputs):
         executable.set_input(number, array)
-    calls = (native_call(executable), lambda: executable.run(), lambda: executable.run(*inputs))
+    calls = (native_call(executable), partial(executable.run), partial(executable.run, *inputs))
     rows = [[nanoseconds(call) for call in calls] for _ in range(rounds)]
     return (
         median(native for native, _, _ in rows) / 1e3,

@@ -113,7 +113,13 @@ class Executable:
                 alive.append(array := value if value.flags.carray else self.inputs[slot].take(value))
                 table[slot] = address(array)
             slot += 1
-        if outputs := frame.outputs:
+        outputs = frame.outputs
+        if len(outputs) == 1:
+            self._native(frame.pointer)
+            result = outputs[0].copy()
+            self._frames.append(frame)
+            return result
+        if outputs:
             self._native(frame.pointer)
             results = [array.copy() for array in outputs]
         else:
