@@ -18,7 +18,9 @@ from relay.lowering.builder import LoopBuilder
 from relay.lowering.scheduling import depthwise, loops, matmul
 from relay.lowering.scheduling.buffers import shape_of
 from relay.lowering.scheduling.contraction import Convolution, recognise
+from relay.lowering.scheduling.depthwise_dot import DepthwiseDotEmitter, fits, image_of, pack_depthwise_dot
 from relay.lowering.scheduling.epilogue import Epilogue
+from relay.lowering.scheduling.padding import Padding, emit_padding, find_paddings
 from relay.passes import Pass
 
 
@@ -65,11 +67,14 @@ class FunctionScheduler:
         self.done: set[Operation] = set()
         self.retired: list[BlockArgument] = []
         self.pending: dict[Operation, Contraction] = {}
+        self.paddings: dict[SSAValue, Padding] = {}
 
     def run(self) -> None:
         ops = list(self.old.ops)
         if not any(isinstance(op, linalg.GenericOp | linalg.FillOp | memref.CopyOp) for op in ops):
             return
+        self.paddings = find_paddings(ops)
+        self.done |= {op for padding in self.paddings.values() for op in padding.ops}
         for op in ops:
             op.detach()
         self.builder = LoopBuilder(self.old)
@@ -88,7 +93,25 @@ class FunctionScheduler:
             self.old.erase_arg(argument)
         self.function.properties["function_type"] = FunctionType.from_lists([a.type for a in self.old.args], [])
 
+    def write_padding(self, value: SSAValue) -> None:
+        """Write a padded copy, where it is first read."""
+        padding = self.paddings.pop(value, None)
+        if padding is None:
+            return
+        if padding.of_image:
+            emit_padding(self.builder, padding)
+            return
+        fill, view, copy = padding.ops
+        assert isinstance(fill, linalg.FillOp) and isinstance(copy, memref.CopyOp)
+        loops.emit_fill(self.builder, fill)
+        self.done.discard(view)
+        self.old.add_op(view)
+        loops.emit_copy(self.builder, copy)
+
     def emit(self, op: Operation) -> None:
+        if op not in self.pending:
+            for operand in op.operands:
+                self.write_padding(operand)
         if (contraction := self.pending.pop(op, None)) is not None:
             self.contract(contraction)
             self.done.add(op)
@@ -144,14 +167,22 @@ class FunctionScheduler:
         plan = matmul.plan(conv, self.features)
         shape = shape_of(conv.kernel.value)
         weights = [constant for call in self.calls if (constant := constant_of(call.arguments[kernel.index]))]
-        packed: list[matmul.Packed] = []
-        for weight in weights:
-            array = to_numpy(weight.value)
-            array = (array.view(np.uint8) if conv.kernel.unsigned else array).reshape(shape)
-            if conv.depthwise:
-                packed.append(depthwise.pack_depthwise(conv, array))
-            else:
-                packed.append(matmul.pack_constants(conv, plan, array))
+        arrays = [to_numpy(weight.value) for weight in weights]
+        kernels = [(a.view(np.uint8) if conv.kernel.unsigned else a).reshape(shape) for a in arrays]
+        padding = self.paddings.get(conv.data.value)
+        if conv.depthwise and (padding is None or is_border(padding, conv)):
+            image = image_of(conv, padding)
+            if fits(conv, image, self.features):
+                packed = [pack_depthwise_dot(conv, image, array) for array in kernels]
+                constants = self.replace_argument(kernel, conv.kernel.value, weights, packed)
+                epilogue = Epilogue(self.builder, conv.out, contraction.epilogue, conv.outputs)
+                DepthwiseDotEmitter(self.builder, conv, image, constants, epilogue).emit()
+                return
+        self.write_padding(conv.data.value)
+        if conv.depthwise:
+            packed = [depthwise.pack_depthwise(conv, array) for array in kernels]
+        else:
+            packed = [matmul.pack_constants(conv, plan, array) for array in kernels]
         constants = self.replace_argument(kernel, conv.kernel.value, weights, packed)
         data = conv.data.value
         if not conv.depthwise and plan.dot and matmul.slack(conv, plan):
@@ -214,6 +245,14 @@ class FunctionScheduler:
         with b.loop(0, size) as (i, _):
             b.store(b.load(flat, [i]), room, [i])
         return room
+
+
+def is_border(padding: Padding, conv: Convolution) -> bool:
+    """Whether the padding adds nothing to the sums: around the image, of the data's zero point."""
+    constant = padding.value.owner
+    if not padding.of_image or not isinstance(constant, arith.ConstantOp):
+        return False
+    return (int(to_numpy(constant.value)) - conv.data.zero_point) % 256 == 0
 
 
 def argument_of(value: SSAValue) -> BlockArgument | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.dialects.llvm import CallIntrinsicOp
-from xdsl.dialects.vector import BroadcastOp
+from xdsl.dialects.vector import BroadcastOp, ShuffleOp
 from xdsl.ir import Operation
 
 from relay.dialects.arith import FLOAT_PREDICATES, INTEGER_PREDICATES
@@ -92,6 +92,13 @@ def write_broadcast(w: FunctionWriter, op: Operation) -> None:
     w.define(op.vector, f"shufflevector <1 x {element}> {name}, <1 x {element}> poison, {mask}")
 
 
+def write_shuffle(w: FunctionWriter, op: Operation) -> None:
+    """Lanes of two vectors by number; -1 is any."""
+    assert isinstance(op, ShuffleOp)
+    mask = ", ".join("i32 poison" if lane < 0 else f"i32 {lane}" for lane in op.mask.get_values())
+    w.define(op.result, f"shufflevector {w.typed(op.v1)}, {w.typed(op.v2)}, <{len(op.mask)} x i32> <{mask}>")
+
+
 def write_call_intrinsic(w: FunctionWriter, op: Operation) -> None:
     """An intrinsic by its full name, as `llvm.x86.avx512.vpdpbusd.512`."""
     assert isinstance(op, CallIntrinsicOp)
@@ -111,5 +118,6 @@ SCALAR: dict[str, Writer] = {
     "math.ctlz": write_ctlz,
     "math.absi": write_absi,
     "vector.broadcast": write_broadcast,
+    "vector.shuffle": write_shuffle,
     "llvm.call_intrinsic": write_call_intrinsic,
 }

@@ -20,6 +20,9 @@ from relay.lowering.rescale.proof import Form, prove32, prove64
 from relay.lowering.rescale.values import Calls, enumerate_codes, scalars
 
 FULL = (-(2**31), 2**31 - 1)
+WIDEST = 4096
+"""Steps that a proof may have to look at per channel."""
+
 SAMPLE = 32
 """Channels tried first: if float32 fails on one of them, it is not tried on all."""
 
@@ -70,13 +73,18 @@ def find(op: ApplyScaleOp, calls: Calls) -> Found | None:
     pairs = [np.broadcast_arrays(_at(multipliers, i), _at(shifts, i)) for i in range(count)]
     low, high = bounds(op)
     values = enumerate_codes(op.value)
-    if values is None and high - low > 65536:
+    if values is None and high - low > WIDEST:
         return None
     first_m, first_s = (np.concatenate([p[k][:SAMPLE] for p in pairs]) for k in (0, 1))
     for bits, prove in ((32, prove32), (64, prove64)):
         if prove(first_m, first_s, low, high, values) is None:
             continue
-        forms = [prove(np.ascontiguousarray(m), np.ascontiguousarray(s), low, high, values) for m, s in pairs]
+        known: dict[bytes, Form | None] = {}
+        for m, s in pairs:
+            key = m.tobytes() + s.tobytes()
+            if key not in known:
+                known[key] = prove(np.ascontiguousarray(m), np.ascontiguousarray(s), low, high, values)
+        forms = [known[m.tobytes() + s.tobytes()] for m, s in pairs]
         proved = [form for form in forms if form is not None]
         if len(proved) == len(forms):
             return Found(bits, proved)

@@ -1,0 +1,217 @@
+"""Depthwise convolution by dot products of 4 codes: up to 4 rows of a column of the image, byte by byte, per channel.
+
+A column of 16 channels is read once per tile of neighbouring pixels and interleaved to [row 0, row 1, row 2, row 3] in
+each of 16 lanes; every pixel that the column meets takes one dot product of it. Borders are not padded: rows outside
+are zeros, columns outside are left out, and the initial accumulators of each kind of border make up for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.dialects import arith, llvm, memref, vector
+from xdsl.dialects.builtin import DenseArrayBase, VectorType, i8, i32, i64
+from xdsl.ir import SSAValue
+
+from relay.dialects.attributes import Array
+from relay.lowering.builder import Index, LoopBuilder
+from relay.lowering.scheduling.body import vector_constant
+from relay.lowering.scheduling.buffers import shape_of
+from relay.lowering.scheduling.contraction import Convolution
+from relay.lowering.scheduling.epilogue import Epilogue
+from relay.lowering.scheduling.matmul import VPDPBUSD, Packed, data_offset, kernel_offset, needs_sums
+from relay.lowering.scheduling.packing import LANES, padded, wrap_i32
+from relay.lowering.scheduling.padding import Padding, spans
+
+GROUP = 4
+TILE = 8
+NEEDED = frozenset({"avx512f", "avx512bw", "avx512vnni"})
+
+
+@dataclass(frozen=True)
+class Image:
+    """What the convolution reads, without its padding."""
+
+    value: SSAValue
+    rows: int
+    columns: int
+    top: int
+    left: int
+
+
+def image_of(conv: Convolution, padding: Padding | None) -> Image:
+    """The unpadded image, if the padding is one of height and width by the zero point."""
+    if padding is None:
+        return Image(conv.data.value, conv.rows, conv.columns, 0, 0)
+    _, rows, columns, _ = shape_of(padding.source)
+    return Image(padding.source, rows, columns, padding.low[1], padding.low[2])
+
+
+def rows_of(conv: Convolution, image: Image) -> list[tuple[int, int, int, int]]:
+    return spans(image.rows, conv.kernel_rows, conv.strides[0], conv.dilation[0], image.top, conv.out_rows)
+
+
+def columns_of(conv: Convolution, image: Image) -> list[tuple[int, int, int, int]]:
+    return spans(image.columns, conv.kernel_columns, conv.strides[1], conv.dilation[1], image.left, conv.out_columns)
+
+
+def fits(conv: Convolution, image: Image, features: frozenset[str]) -> bool:
+    """Whether this schedule can be used: 8-bit codes, the instruction, few kinds of border."""
+    codes = not conv.is_float and conv.data.element == conv.kernel.element == i8
+    if not codes or not features >= NEEDED or conv.kernel_rows > 8 or conv.kernel_columns > 8:
+        return False
+    if not conv.kernel.unsigned and conv.kernel.zero_point != 0:
+        return False
+    rows, columns = rows_of(conv, image), columns_of(conv, image)
+    return len(rows) <= 5 and len(columns) <= 5 and all(end > first for _, _, first, end in rows + columns)
+
+
+def pack_depthwise_dot(conv: Convolution, image: Image, kernel: Array) -> Packed:
+    """Weights [block of 16 channels][group of rows][column][channel][row]; initial accumulators per kind of border."""
+    rows, columns, channels = kernel.shape
+    signed = (kernel.astype(np.int16) - kernel_offset(conv)).astype(np.int8)
+    groups = -(-rows // GROUP)
+    wide = np.pad(signed, ((0, groups * GROUP - rows), (0, 0), (0, -channels % LANES)))
+    weights = wide.reshape(groups, GROUP, columns, -1, LANES).transpose(3, 0, 2, 4, 1).reshape(-1)
+    true = kernel.astype(np.int64) - conv.kernel.zero_point
+    initial: list[Array] = []
+    zero_point = conv.data.zero_point + data_offset(conv)
+    for _, _, first, end in rows_of(conv, image):
+        for _, _, left, right in columns_of(conv, image):
+            inside = true[first:end, left:right].sum(axis=(0, 1))
+            outside = true[:first, left:right].sum(axis=(0, 1)) + true[end:, left:right].sum(axis=(0, 1))
+            initial.append(padded(wrap_i32(-zero_point * inside - data_offset(conv) * outside)))
+    return Packed(weights, np.concatenate(initial), None)
+
+
+class DepthwiseDotEmitter:
+    """Emits one depthwise convolution with its epilogue."""
+
+    def __init__(
+        self,
+        builder: LoopBuilder,
+        conv: Convolution,
+        image: Image,
+        constants: Sequence[SSAValue],
+        epilogue: Epilogue,
+    ):
+        self.b, self.conv, self.image, self.epilogue = builder, conv, image, epilogue
+        self.data = builder.flatten(image.value)
+        self.weights, self.initial = constants[0], constants[1]
+        self.groups = -(-conv.kernel_rows // GROUP)
+        self.scratch = builder.add(memref.AllocOp.get(i32, 64, [conv.out_columns * LANES])).memref
+        self.padded_channels = -(-conv.outputs // LANES) * LANES
+
+    def emit(self) -> None:
+        conv, b = self.conv, self.b
+        whole = conv.outputs // LANES * LANES
+        parts = [(0, whole, LANES)] if whole else []
+        if conv.outputs % LANES:
+            parts.append((whole, whole + 1, conv.outputs % LANES))
+        rows, columns = rows_of(conv, self.image), columns_of(conv, self.image)
+        for start, stop, lanes in parts:
+            with ExitStack() as stack:
+                n, _ = stack.enter_context(b.loop(0, conv.images))
+                channel, _ = stack.enter_context(b.loop(start, stop, LANES))
+                for number, (first, end, *taps) in enumerate(rows):
+                    with b.loop(first, end) as (y, _):
+                        for kind, (left, right, *across) in enumerate(columns):
+                            at = b.plus(channel, (number * len(columns) + kind) * self.padded_channels)
+                            tile = min(TILE, right - left)
+                            cut = left + (right - left) // tile * tile
+                            with b.loop(left, cut, tile) as (x, _):
+                                self.tile((n, y, x), channel, at, tile, lanes, (*taps, *across))
+                            if cut < right:
+                                self.tile((n, y, cut), channel, at, right - cut, lanes, (*taps, *across))
+                        self.finish(n, y, channel, lanes)
+
+    def tile(
+        self,
+        point: tuple[Index, Index, Index],
+        channel: Index,
+        initial: Index,
+        pixels: int,
+        lanes: int,
+        taps: tuple[int, ...],
+    ) -> None:
+        """`pixels` neighbours of 16 channels, all with the same taps inside the image."""
+        conv, b, image = self.conv, self.b, self.image
+        n, y, x = point
+        first, end, left, right = taps
+        row = b.plus(b.times(n, image.rows), b.times(y, conv.strides[0]))
+        base = b.plus(b.times(row, image.columns), b.times(x, conv.strides[1]))
+        base = b.plus(b.times(base, conv.channels), channel)
+        start = b.vector_load(self.initial, [initial], LANES)
+        totals = [start] * pixels
+        sums = [vector_constant(b, 0, i32, LANES)] * pixels if needs_sums(conv) else []
+        ones = vector_constant(b, 1, i8, GROUP * LANES)
+        block = b.times(channel, self.groups * conv.kernel_columns * GROUP)
+        for group in range(self.groups):
+            weights = {
+                j: b.vector_load(
+                    self.weights,
+                    [b.plus(block, (group * conv.kernel_columns + j) * GROUP * LANES)],
+                    GROUP * LANES,
+                )
+                for j in range(left, right)
+            }
+            known: dict[int, SSAValue] = {}
+            for m in range(pixels):
+                for j in range(left, right):
+                    offset = m * conv.strides[1] + j * conv.dilation[1]
+                    if offset not in known:
+                        known[offset] = self.column(base, offset, group, first, end, lanes)
+                    totals[m] = self.dot(totals[m], known[offset], weights[j])
+                    if sums:
+                        sums[m] = self.dot(sums[m], known[offset], ones)
+        for m, total in enumerate(totals):
+            if sums:
+                factor = vector_constant(b, kernel_offset(conv) - conv.kernel.zero_point, i32, LANES)
+                total = b.add(arith.AddiOp(total, b.add(arith.MuliOp(sums[m], factor)).result)).result
+            b.vector_store(total, self.scratch, [b.times(b.plus(x, m), LANES)])
+
+    def finish(self, n: Index, y: Index, channel: Index, lanes: int) -> None:
+        """The epilogue of one row of 16 channels; its accumulators are in scratch."""
+        b, conv = self.b, self.conv
+        with b.loop(0, conv.out_columns) as (x, _):
+            value = b.vector_load(self.scratch, [b.times(x, LANES)], LANES)
+            where: list[Index] = [n, y, x]
+            if self.epilogue.rank == 2:
+                where = [b.plus(b.times(b.plus(b.times(n, conv.out_rows), y), conv.out_columns), x)]
+            self.epilogue.apply(value, where, channel, lanes)
+
+    def column(self, base: Index, offset: int, group: int, first: int, end: int, lanes: int) -> SSAValue:
+        """Up to 4 rows of one column, a byte of each per lane; rows outside are zeros."""
+        conv, b, image = self.conv, self.b, self.image
+        rows: list[SSAValue] = []
+        for i in range(group * GROUP, (group + 1) * GROUP):
+            if first <= i < end:
+                line = i * conv.dilation[0] - image.top
+                ahead = (line * image.columns + offset - image.left) * conv.channels
+                rows.append(self.epilogue.load(self.data, [b.plus(base, ahead)], lanes))
+            else:
+                rows.append(vector_constant(b, 0, i8, LANES))
+        halves = [self.shuffle(rows[k], rows[k + 1], range(2 * LANES)) for k in (0, 2)]
+        order = [k * LANES + lane for lane in range(LANES) for k in range(GROUP)]
+        codes = self.shuffle(halves[0], halves[1], order)
+        if conv.data.unsigned:
+            return codes
+        flip = vector_constant(b, -0x7F7F7F80, i32, LANES)
+        words = b.add(arith.XOrIOp(b.bitcast(codes, i32, LANES), flip)).result
+        return b.bitcast(words, i8, GROUP * LANES)
+
+    def shuffle(self, first: SSAValue, second: SSAValue, order: Sequence[int]) -> SSAValue:
+        mask = DenseArrayBase.from_list(i64, list(order))
+        return self.b.add(
+            vector.ShuffleOp.create(
+                operands=[first, second],
+                result_types=[VectorType(i8, [len(mask)])],
+                properties={"mask": mask},
+            )
+        ).result
+
+    def dot(self, total: SSAValue, codes: SSAValue, weights: SSAValue) -> SSAValue:
+        return self.b.add(llvm.CallIntrinsicOp(VPDPBUSD, [total, codes, weights], [total.type])).results[0]

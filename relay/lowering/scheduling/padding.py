@@ -1,0 +1,94 @@
+"""Padded copies of images: found, so that kernels which need none leave them out; written row by row where needed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import arith, memref
+from xdsl.dialects.linalg import ops as linalg
+from xdsl.ir import Operation, SSAValue
+
+from relay.dialects.attributes import int_values
+from relay.lowering.builder import Index, LoopBuilder, contiguous
+from relay.lowering.scheduling.buffers import shape_of
+
+
+@dataclass(frozen=True)
+class Padding:
+    """`buffer` is `source` with `low` elements of `value` before each axis (and some behind)."""
+
+    buffer: SSAValue
+    source: SSAValue
+    low: tuple[int, ...]
+    value: SSAValue
+    ops: tuple[Operation, ...]
+
+    @property
+    def of_image(self) -> bool:
+        """Whether only height and width of NHWC data are padded."""
+        inner, outer = shape_of(self.source), shape_of(self.buffer)
+        return len(inner) == 4 and (inner[0], inner[3]) == (outer[0], outer[3]) and contiguous(self.source.type)
+
+
+def find_paddings(ops: Sequence[Operation]) -> dict[SSAValue, Padding]:
+    """The padded copies among the operations: allocated, filled, one part copied into, then only read."""
+    found: dict[SSAValue, Padding] = {}
+    for fill in ops:
+        if not isinstance(fill, linalg.FillOp) or not isinstance(fill.outputs[0].owner, memref.AllocOp):
+            continue
+        buffer, value = fill.outputs[0], fill.inputs[0]
+        users = [use.operation for use in buffer.uses if use.operation is not fill]
+        views = [op for op in users if isinstance(op, memref.SubviewOp)]
+        written = any(isinstance(op, linalg.GenericOp) and buffer in tuple(op.outputs) for op in users)
+        if len(views) != 1 or written or not isinstance(value.owner, arith.ConstantOp):
+            continue
+        copies = [use.operation for use in views[0].result.uses]
+        if len(copies) != 1 or not isinstance(copies[0], memref.CopyOp) or copies[0].destination is not views[0].result:
+            continue
+        low = int_values(views[0].static_offsets)
+        found[buffer] = Padding(buffer, copies[0].source, low, value, (fill, views[0], copies[0]))
+    return found
+
+
+def emit_padding(b: LoopBuilder, padding: Padding) -> None:
+    """Write a padded image: rows above, then left edge, row and right edge in turn, then rows below."""
+    images, height, width, channels = shape_of(padding.source)
+    _, rows, columns, _ = shape_of(padding.buffer)
+    top, left = padding.low[1], padding.low[2]
+    source, target = b.flatten(padding.source), b.flatten(padding.buffer)
+    line = columns * channels
+
+    def fill(start: Index, count: int) -> None:
+        if count:
+            with b.loop(0, count) as (k, _):
+                b.store(padding.value, target, [b.plus(start, k)])
+
+    with b.loop(0, images) as (n, _):
+        image = b.times(n, rows * line)
+        fill(image, top * line)
+        with b.loop(0, height) as (y, _):
+            start = b.plus(b.plus(image, top * line), b.times(y, line))
+            fill(start, left * channels)
+            begin = b.plus(start, left * channels)
+            read = b.times(b.plus(b.times(n, height), y), width * channels)
+            with b.loop(0, width * channels) as (k, _):
+                b.store(b.load(source, [b.plus(read, k)]), target, [b.plus(begin, k)])
+            fill(b.plus(begin, width * channels), (columns - left - width) * channels)
+        fill(b.plus(image, (top + height) * line), (rows - top - height) * line)
+
+
+def spans(
+    size: int, window: int, stride: int, dilation: int, before: int, outputs: int
+) -> list[tuple[int, int, int, int]]:
+    """Runs of output positions whose window meets the image with the same taps: (first, end, first tap, end tap)."""
+    result: list[tuple[int, int, int, int]] = []
+    for position in range(outputs):
+        start = position * stride - before
+        inside = [t for t in range(window) if 0 <= start + t * dilation < size]
+        first, end = (inside[0], inside[-1] + 1) if inside else (0, 0)
+        if result and result[-1][2:] == (first, end):
+            result[-1] = (result[-1][0], position + 1, first, end)
+        else:
+            result.append((position, position + 1, first, end))
+    return result
