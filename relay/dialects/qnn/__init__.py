@@ -1,0 +1,69 @@
+"""The `qnn` dialect: quantised ops. A code q stands for `scale * (q - zero_point)`.
+
+Scales (f32) and zero points (i32) are scalars, or one per index of `axis`. Equal integers need more than a float32
+scale: TFLite multiplies some scales in double and some in float, so every op that rescales also carries the
+`multiplier` (i32) and `shift` (i32) the reference's kernel would have computed; value ~ multiplier * 2^(shift - 31).
+`min` and `max` are the bounds of the result's codes: the dtype's range, tightened by a fused activation.
+Source of every formula: TFLite's reference kernels.
+"""
+
+from xdsl.ir import Dialect
+
+from relay.dialects.qnn.elementwise import (
+    AddOp,
+    MulOp,
+    QnnAddBase,
+    QnnBinaryOp,
+    QnnUnaryOp,
+    SigmoidOp,
+    SubtractOp,
+    TanhOp,
+)
+from relay.dialects.qnn.nn import ConcatenateOp, Conv2dOp, DenseOp, MeanOp, SoftmaxOp
+from relay.dialects.qnn.quantize import DequantizeOp, DynamicQuantizeOp, QuantizeOp, RequantizeOp
+from relay.dialects.qnn.recurrent import LstmOp, SvdfOp
+
+Qnn = Dialect(
+    "qnn",
+    [
+        QuantizeOp,
+        DequantizeOp,
+        RequantizeOp,
+        Conv2dOp,
+        DenseOp,
+        AddOp,
+        SubtractOp,
+        MulOp,
+        MeanOp,
+        SoftmaxOp,
+        SigmoidOp,
+        TanhOp,
+        ConcatenateOp,
+        DynamicQuantizeOp,
+        LstmOp,
+        SvdfOp,
+    ],
+)
+
+__all__ = [
+    "AddOp",
+    "ConcatenateOp",
+    "Conv2dOp",
+    "DenseOp",
+    "DequantizeOp",
+    "DynamicQuantizeOp",
+    "LstmOp",
+    "MeanOp",
+    "MulOp",
+    "Qnn",
+    "QnnAddBase",
+    "QnnBinaryOp",
+    "QnnUnaryOp",
+    "QuantizeOp",
+    "RequantizeOp",
+    "SigmoidOp",
+    "SoftmaxOp",
+    "SubtractOp",
+    "SvdfOp",
+    "TanhOp",
+]

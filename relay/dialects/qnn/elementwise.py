@@ -1,0 +1,121 @@
+"""Operations on each code: sums, products, functions."""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import (
+    FloatAttr,
+    IntegerAttr,
+    StringAttr,
+    TensorType,
+)
+from xdsl.ir import Attribute
+from xdsl.irdl import (
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+)
+
+from relay.dialects.op import TensorOp, Type, broadcast, is_code, require, shape, tensor
+from relay.dialects.qnn.parameters import TFLITE, bounds, code, parameter
+from relay.dialects.relay.fixed_point import ROUNDINGS
+
+
+class QnnBinaryOp(TensorOp, ABC):
+    """A binary op on codes with broadcasting; both operands have the result's type."""
+
+    lhs = operand_def(TensorType[Attribute])
+    rhs = operand_def(TensorType[Attribute])
+    lhs_scale = prop_def(FloatAttr)
+    lhs_zero_point = prop_def(IntegerAttr)
+    rhs_scale = prop_def(FloatAttr)
+    rhs_zero_point = prop_def(IntegerAttr)
+    output_scale = prop_def(FloatAttr)
+    output_zero_point = prop_def(IntegerAttr)
+    multiplier = prop_def(IntegerAttr)
+    shift = prop_def(IntegerAttr)
+    rounding = prop_def(StringAttr, default_value=TFLITE)
+    min = opt_prop_def(IntegerAttr)
+    max = opt_prop_def(IntegerAttr)
+    result = result_def(TensorType[Attribute])
+    assembly_format = "$lhs `,` $rhs attr-dict `:` functional-type(operands, results)"
+
+    def infer(self) -> Sequence[Type]:
+        type = code(self, tensor(self.lhs).element_type)
+        require(tensor(self.rhs).element_type == type, f"{self.name}: element types differ")
+        require(self.rounding.data in ROUNDINGS, f"{self.name}: rounding {self.rounding} is none of {ROUNDINGS}")
+        bounds(self, self.min, self.max, type)
+        for what in ("lhs_scale", "rhs_scale", "output_scale"):
+            parameter(self, self.properties[what], self.lhs, 0, what)
+        return [TensorType(type, broadcast(self.name, shape(self.lhs), shape(self.rhs)))]
+
+
+class QnnAddBase(QnnBinaryOp, ABC):
+    """With `x' = (x - zero_point) << left_shift` rescaled by each side's multiplier and shift:
+    `clamp(rescale(lhs' +- rhs') + output_zero_point, min, max)`."""
+
+    left_shift = prop_def(IntegerAttr)
+    lhs_multiplier = prop_def(IntegerAttr)
+    lhs_shift = prop_def(IntegerAttr)
+    rhs_multiplier = prop_def(IntegerAttr)
+    rhs_shift = prop_def(IntegerAttr)
+
+
+@irdl_op_definition
+class AddOp(QnnAddBase):
+    """Sum of codes (TFLite ADD: left_shift 20 for 8 bits, 15 for 16)."""
+
+    name = "qnn.add"
+
+
+@irdl_op_definition
+class SubtractOp(QnnAddBase):
+    """Difference of codes (TFLite SUB)."""
+
+    name = "qnn.subtract"
+
+
+@irdl_op_definition
+class MulOp(QnnBinaryOp):
+    """`clamp(rescale((lhs - zp) * (rhs - zp)) + output_zero_point, min, max)` (TFLite MUL)."""
+
+    name = "qnn.mul"
+
+
+class QnnUnaryOp(TensorOp, ABC):
+    """A function of 8-bit codes: `q = clamp(round(f(scale * (x - zero_point)) / output_scale) + output_zero_point)`
+    in float32 (multiplied by the reciprocal of output_scale), as TFLite builds its 256-entry tables."""
+
+    input = operand_def(TensorType[Attribute])
+    input_scale = prop_def(FloatAttr)
+    input_zero_point = prop_def(IntegerAttr)
+    output_scale = prop_def(FloatAttr)
+    output_zero_point = prop_def(IntegerAttr)
+    result = result_def(TensorType[Attribute])
+    assembly_format = "$input attr-dict `:` functional-type(operands, results)"
+
+    def infer(self) -> Sequence[Type]:
+        type = tensor(self.input)
+        require(
+            is_code(type.element_type, 8),
+            f"{self.name}: takes 8-bit codes, not {type.element_type}",
+        )
+        return [type]
+
+
+@irdl_op_definition
+class SigmoidOp(QnnUnaryOp):
+    """Logistic function of codes."""
+
+    name = "qnn.sigmoid"
+
+
+@irdl_op_definition
+class TanhOp(QnnUnaryOp):
+    """Hyperbolic tangent of codes."""
+
+    name = "qnn.tanh"

@@ -1,0 +1,142 @@
+"""Convolution, products with matrices, softmax, mean, concatenation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import (
+    BoolAttr,
+    DenseArrayBase,
+    FloatAttr,
+    IntegerAttr,
+    IntegerType,
+    StringAttr,
+    TensorType,
+    i32,
+)
+from xdsl.ir import Attribute
+from xdsl.irdl import (
+    irdl_op_definition,
+    operand_def,
+    prop_def,
+    result_def,
+    var_operand_def,
+)
+
+from relay.dialects.attributes import int_values, to_numpy
+from relay.dialects.op import TensorOp, Type, axis_of, is_code, rank, require, shape, tensor
+from relay.dialects.qnn.parameters import TFLITE, FloatParameter, IntParameter, code
+from relay.dialects.relay.nn import Conv2dBase, DenseBase
+
+
+@irdl_op_definition
+class Conv2dOp(Conv2dBase):
+    """Convolution of `data - input_zero_point` with `kernel - kernel_zero_point`, in i32 (wrapping) or i64.
+
+    The result has scale `input_scale * kernel_scale` and zero point 0.
+    """
+
+    name = "qnn.conv2d"
+    input_scale = prop_def(FloatParameter)
+    input_zero_point = prop_def(IntegerAttr)
+    kernel_scale = prop_def(FloatParameter)
+    kernel_zero_point = prop_def(IntegerAttr, default_value=IntegerAttr(0, i32))
+
+
+@irdl_op_definition
+class DenseOp(DenseBase):
+    """Matrix product of `data - input_zero_point` with `kernel - kernel_zero_point`, in i32 (wrapping) or i64."""
+
+    name = "qnn.dense"
+    input_scale = prop_def(FloatParameter)
+    input_zero_point = prop_def(IntegerAttr)
+    kernel_scale = prop_def(FloatParameter)
+    kernel_zero_point = prop_def(IntegerAttr, default_value=IntegerAttr(0, i32))
+
+
+@irdl_op_definition
+class MeanOp(TensorOp):
+    """`clamp(rescale(sum - count * input_zero_point) + output_zero_point)`: the division by count is in the
+    multiplier (TFLite MEAN)."""
+
+    name = "qnn.mean"
+    input = operand_def(TensorType[Attribute])
+    axis = prop_def(DenseArrayBase[IntegerType])
+    keepdims = prop_def(BoolAttr, default_value=IntegerAttr.from_bool(False))
+    input_scale = prop_def(FloatAttr)
+    input_zero_point = prop_def(IntegerAttr)
+    output_scale = prop_def(FloatAttr)
+    output_zero_point = prop_def(IntegerAttr)
+    multiplier = prop_def(IntegerAttr)
+    shift = prop_def(IntegerAttr)
+    rounding = prop_def(StringAttr, default_value=TFLITE)
+    result = result_def(TensorType[Attribute])
+    assembly_format = "$input attr-dict `:` functional-type(operands, results)"
+
+    def axes(self) -> tuple[int, ...]:
+        """The reduced axes: sorted, distinct, not negative."""
+        return tuple(sorted({axis_of(a, rank(self.input), self.name) for a in int_values(self.axis)}))
+
+    def infer(self) -> Sequence[Type]:
+        axes, keep, type = self.axes(), bool(self.keepdims.value.data), tensor(self.input)
+        code(self, type.element_type)
+        dims = [1 if i in axes else d for i, d in enumerate(shape(self.input)) if keep or i not in axes]
+        return [TensorType(type.element_type, dims)]
+
+
+@irdl_op_definition
+class SoftmaxOp(TensorOp):
+    """Softmax of 8-bit codes along the last axis in gemmlowp's fixed point; result scale 1/256, zero point lowest.
+
+    `multiplier`, `shift`: of `min(beta * input_scale * 2^26, 2^31 - 1)`. With d = x - max and, in Q5.26 to Q0.31,
+    `e = exp_on_negative_values(SRDHM(d * 2^shift, multiplier))`, but e = 0 where d < `-floor(31 * 2^26 / 2^shift)`:
+    `(mantissa, headroom) = relay.fixed_point_reciprocal(sum of RDBPOT(e, 12))`, result
+    `clamp(RDBPOT(SRDHM(mantissa, e), (12 - headroom) + 31 - 8) + lowest code)`. The shift passes 31 where the sum
+    reaches 2^28 (512 equal codes): it rounds likewise; TFLite's reference aborts there.
+    Source: TFLite's reference SOFTMAX for int8 and uint8; `relay.interpreters.qnn.softmax_exp_table` gives e.
+    """
+
+    name = "qnn.softmax"
+    input = operand_def(TensorType[Attribute])
+    beta = prop_def(FloatAttr)
+    input_scale = prop_def(FloatAttr)
+    multiplier = prop_def(IntegerAttr)
+    shift = prop_def(IntegerAttr)
+    result = result_def(TensorType[Attribute])
+    assembly_format = "$input attr-dict `:` functional-type(operands, results)"
+
+    def infer(self) -> Sequence[Type]:
+        type = tensor(self.input)
+        require(
+            is_code(type.element_type, 8),
+            f"{self.name}: takes 8-bit codes, not {type.element_type}",
+        )
+        require(rank(self.input) >= 1, f"{self.name}: takes rank 1 or more")
+        return [type]
+
+
+@irdl_op_definition
+class ConcatenateOp(TensorOp):
+    """Concatenate codes along `axis`; an operand whose parameters differ from the result's is rescaled in float32:
+    `clamp(round(x * s + (-zp * s)) + output_zero_point)`, `s = input_scale * (1 / output_scale)` (TFLite, uint8)."""
+
+    name = "qnn.concatenate"
+    inputs = var_operand_def(TensorType[Attribute])
+    axis = prop_def(IntegerAttr)
+    input_scales = prop_def(FloatParameter)
+    input_zero_points = prop_def(IntParameter)
+    output_scale = prop_def(FloatAttr)
+    output_zero_point = prop_def(IntegerAttr)
+    result = result_def(TensorType[Attribute])
+    assembly_format = "$inputs attr-dict `:` functional-type(operands, results)"
+
+    def infer(self) -> Sequence[Type]:
+        from relay.dialects.relay.shape import ConcatenateOp as Plain
+
+        count = len(self.inputs)
+        for what in ("input_scales", "input_zero_points"):
+            require(to_numpy(self.properties[what]).shape == (count,), f"{self.name}: {what} needs {count} numbers")
+        plain = Plain.make(self.inputs, {"axis": self.axis})
+        types = [tensor(plain.result)]
+        plain.erase()
+        return types

@@ -1,0 +1,56 @@
+"""What qnn ops share: scales, zero points, multipliers and shifts, clamp bounds."""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.dialects.builtin import (
+    DenseIntOrFPElementsAttr,
+    DenseResourceAttr,
+    FloatAttr,
+    IntegerAttr,
+    IntegerType,
+    StringAttr,
+    i64,
+)
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from relay.dialects.attributes import WeightAttr, to_numpy
+from relay.dialects.op import axis_of, is_code, rank, require, shape
+from relay.dialects.relay.fixed_point import ROUNDINGS
+
+FloatParameter = FloatAttr | WeightAttr | DenseIntOrFPElementsAttr | DenseResourceAttr
+IntParameter = IntegerAttr | WeightAttr | DenseIntOrFPElementsAttr | DenseResourceAttr
+
+LAST = IntegerAttr(-1, i64)
+TFLITE = StringAttr("tflite")
+REQUANTIZE_ROUNDINGS = (*ROUNDINGS, "f64_away", "f32_even")
+"""`f64_away`: `round(double(x) * double(scale))`, halves away from zero (TFLite FULLY_CONNECTED since LiteRT 1.3);
+`f32_even`: `rint(float(x) * float(scale))`, halves to even (XNNPACK, ONNX Runtime)."""
+
+
+def parameter(op: Operation, attr: Attribute | None, data: SSAValue, axis: int, what: str) -> None:
+    """Check a scale, zero point, multiplier or shift: finite, and a scalar or one number per index of the axis."""
+    if attr is None or (isinstance(attr, DenseResourceAttr) and not hasattr(attr, "array")):
+        return
+    numbers = to_numpy(attr)
+    require(numbers.ndim <= 1, f"{op.name}: {what} must be a scalar or a vector")
+    if numbers.ndim == 1:
+        size = shape(data)[axis_of(axis, rank(data), op.name)]
+        require(numbers.size == size or size == -1, f"{op.name}: {numbers.size} numbers in {what} for axis of {size}")
+    if "scale" in what:
+        require(bool(np.isfinite(numbers).all() and (numbers > 0).all()), f"{op.name}: {what} must be positive")
+    if what == "shift":
+        require(bool(((numbers >= -31) & (numbers <= 30)).all()), f"{op.name}: shift must lie in -31..30")
+
+
+def code(op: Operation, type: Attribute) -> Attribute:
+    """Check that a type is one of codes."""
+    require(is_code(type), f"{op.name}: {type} is no type of codes")
+    return type
+
+
+def bounds(op: Operation, low: IntegerAttr | None, high: IntegerAttr | None, type: Attribute) -> None:
+    """Check that clamp bounds are ordered. They may lie outside the type's range; the result saturates to both."""
+    if low is not None and high is not None:
+        require(low.value.data <= high.value.data, f"{op.name}: min is above max")
+    require(isinstance(type, IntegerType), f"{op.name}: clamps integers, not {type}")

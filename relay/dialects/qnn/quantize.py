@@ -1,0 +1,138 @@
+"""Between real numbers and codes, and from codes to codes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import (
+    Float32Type,
+    FloatAttr,
+    IntegerAttr,
+    IntegerType,
+    StringAttr,
+    TensorType,
+    f32,
+    i8,
+    i32,
+)
+from xdsl.ir import Attribute
+from xdsl.irdl import (
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+)
+
+from relay.dialects.op import TensorOp, Type, rank, require, shape, tensor
+from relay.dialects.qnn.parameters import (
+    LAST,
+    REQUANTIZE_ROUNDINGS,
+    TFLITE,
+    FloatParameter,
+    IntParameter,
+    bounds,
+    code,
+    parameter,
+)
+
+
+@irdl_op_definition
+class QuantizeOp(TensorOp):
+    """`clamp(round(input / scale) + zero_point)`, float32 division, halves away from zero."""
+
+    name = "qnn.quantize"
+    input = operand_def(TensorType[Attribute])
+    scale = prop_def(FloatParameter)
+    zero_point = prop_def(IntParameter)
+    axis = prop_def(IntegerAttr, default_value=LAST)
+    out_dtype = prop_def(IntegerType)
+    result = result_def(TensorType[Attribute])
+    assembly_format = "$input attr-dict `:` functional-type(operands, results)"
+
+    def infer(self) -> Sequence[Type]:
+        require(tensor(self.input).element_type == f32, f"{self.name}: takes f32")
+        for what in ("scale", "zero_point"):
+            parameter(self, self.properties[what], self.input, self.axis.value.data, what)
+        return [TensorType(code(self, self.out_dtype), shape(self.input))]
+
+
+@irdl_op_definition
+class DequantizeOp(TensorOp):
+    """`f32(f64(scale) * (input - zero_point))` per tensor; `scale * f32(input - zero_point)` per axis."""
+
+    name = "qnn.dequantize"
+    input = operand_def(TensorType[Attribute])
+    scale = prop_def(FloatParameter)
+    zero_point = prop_def(IntParameter)
+    axis = prop_def(IntegerAttr, default_value=LAST)
+    result = result_def(TensorType[Attribute])
+    assembly_format = "$input attr-dict `:` functional-type(operands, results)"
+
+    def infer(self) -> Sequence[Type]:
+        for what in ("scale", "zero_point"):
+            parameter(self, self.properties[what], self.input, self.axis.value.data, what)
+        require(isinstance(tensor(self.input).element_type, IntegerType), f"{self.name}: takes integers")
+        return [TensorType(Float32Type(), shape(self.input))]
+
+
+@irdl_op_definition
+class RequantizeOp(TensorOp):
+    """`clamp(rescale(input - input_zero_point) + output_zero_point, min, max)`.
+
+    `rescale(x)` is `x * multiplier * 2^(shift-31)` under `rounding`, as `relay.fixed_point_multiply`; for `f64_away` it
+    is `round(f64(x) * real_multiplier)` (f64, scalar or per axis); for `f32_even` `rint(f32(x) * s)`, s in f32 being
+    `real_multiplier`, or `input_scale / output_scale` where it is absent; both saturate to i32. `input` is i32, codes
+    or i64 (sums of 16-bit convolutions): with m = `min((multiplier + 2^15) >> 16, 0x7FFF)` then, whatever the
+    fixed-point `rounding`, `rescale(x) = (x * m + 2^(14-shift)) >> (15-shift)`.
+    """
+
+    name = "qnn.requantize"
+    input = operand_def(TensorType[Attribute])
+    input_scale = prop_def(FloatParameter)
+    input_zero_point = prop_def(IntegerAttr, default_value=IntegerAttr(0, i32))
+    output_scale = prop_def(FloatAttr)
+    output_zero_point = prop_def(IntegerAttr)
+    multiplier = prop_def(IntParameter)
+    shift = prop_def(IntParameter)
+    real_multiplier = opt_prop_def(FloatParameter)
+    axis = prop_def(IntegerAttr, default_value=LAST)
+    rounding = prop_def(StringAttr, default_value=TFLITE)
+    min = opt_prop_def(IntegerAttr)
+    max = opt_prop_def(IntegerAttr)
+    out_dtype = prop_def(IntegerType)
+    result = result_def(TensorType[Attribute])
+    assembly_format = "$input attr-dict `:` functional-type(operands, results)"
+
+    def infer(self) -> Sequence[Type]:
+        require(
+            self.rounding.data in REQUANTIZE_ROUNDINGS,
+            f"{self.name}: rounding {self.rounding} is none of {REQUANTIZE_ROUNDINGS}",
+        )
+        for what in ("input_scale", "multiplier", "shift", "real_multiplier"):
+            parameter(self, self.properties.get(what), self.input, self.axis.value.data, what)
+        require(
+            self.rounding.data != "f64_away" or self.real_multiplier is not None,
+            f"{self.name}: rounding f64_away needs real_multiplier",
+        )
+        bounds(self, self.min, self.max, self.out_dtype)
+        require(isinstance(tensor(self.input).element_type, IntegerType), f"{self.name}: takes integers")
+        return [TensorType(self.out_dtype, shape(self.input))]
+
+
+@irdl_op_definition
+class DynamicQuantizeOp(TensorOp):
+    """Symmetric i8 codes of floats, and the scale (f32), found at run time, per index of the first axis:
+    `range = max |x|`, `scale = range / 127`, `code = clamp(round(x * (127 / range)), -127, 127)`; range 0 gives
+    codes 0 and scale 1. Source: TFLite's hybrid kernels."""
+
+    name = "qnn.dynamic_quantize"
+    input = operand_def(TensorType[Attribute])
+    codes = result_def(TensorType[Attribute])
+    scale = result_def(TensorType[Attribute])
+    assembly_format = "$input attr-dict `:` functional-type(operands, results)"
+
+    def infer(self) -> Sequence[Type]:
+        require(tensor(self.input).element_type == f32, f"{self.name}: takes f32")
+        require(rank(self.input) >= 1, f"{self.name}: takes rank 1 or more")
+        return [TensorType(i8, shape(self.input)), TensorType(f32, shape(self.input)[:1])]

@@ -1,0 +1,136 @@
+"""Recurrent layers, whose states are operands and results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import (
+    BoolAttr,
+    IntegerAttr,
+    StringAttr,
+    TensorType,
+    i8,
+    i16,
+    i32,
+)
+from xdsl.ir import Attribute
+from xdsl.irdl import (
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+)
+
+from relay.dialects.attributes import to_numpy
+from relay.dialects.op import TensorOp, Type, require, shape, tensor
+from relay.dialects.qnn.parameters import IntParameter
+
+
+@irdl_op_definition
+class LstmOp(TensorOp):
+    """A sequence of int8 LSTM steps with int16 cell state (TFLite UNIDIRECTIONAL_SEQUENCE_LSTM 8x8_16).
+
+    `data` is [time, batch, input] (or [batch, time, input] unless `time_major`). `input_kernel` is [gates*units,
+    input], `recurrent_kernel` [gates*units, units], `bias` i32 [gates*units], gates in the order input (absent with
+    `cifg`), forget, cell, output; the two multipliers and shifts have one number per gate. Per step, with sat16 and
+    gemmlowp's int16 sigmoid (s) and tanh (t) of Q3.12:
+    `g = sat16(sat16(rescale(W (x - zp_x) + b)) + rescale(R (h - zp_h)))`;
+    `c = clip(sat16(RDBPOT(s(f) c, 15) + RDBPOT(s(i) t(g), 30 + cell_shift)), +-cell_clip)` (no clip if 0);
+    `h = clamp(rescale(s(o) t(c)) + zp_h)`. `cell_shift` is log2 of the cell's scale.
+    Results: the sequence of h, the last h, the last c.
+    """
+
+    name = "qnn.lstm"
+    data = operand_def(TensorType[Attribute])
+    input_kernel = operand_def(TensorType[Attribute])
+    recurrent_kernel = operand_def(TensorType[Attribute])
+    bias = operand_def(TensorType[Attribute])
+    hidden_state = operand_def(TensorType[Attribute])
+    cell_state = operand_def(TensorType[Attribute])
+    input_zero_point = prop_def(IntegerAttr)
+    hidden_zero_point = prop_def(IntegerAttr)
+    input_multiplier = prop_def(IntParameter)
+    input_shift = prop_def(IntParameter)
+    recurrent_multiplier = prop_def(IntParameter)
+    recurrent_shift = prop_def(IntParameter)
+    hidden_multiplier = prop_def(IntegerAttr)
+    hidden_shift = prop_def(IntegerAttr)
+    cell_shift = prop_def(IntegerAttr)
+    cell_clip = prop_def(IntegerAttr, default_value=IntegerAttr(0, i32))
+    cifg = prop_def(BoolAttr, default_value=IntegerAttr.from_bool(False))
+    time_major = prop_def(BoolAttr, default_value=IntegerAttr.from_bool(False))
+    numerics = prop_def(StringAttr, default_value=StringAttr("litert"))
+    result = result_def(TensorType[Attribute])
+    last_hidden = result_def(TensorType[Attribute])
+    last_cell = result_def(TensorType[Attribute])
+    assembly_format = (
+        "$data `,` $input_kernel `,` $recurrent_kernel `,` $bias `,` $hidden_state `,` $cell_state attr-dict `:` "
+        "functional-type(operands, results)"
+    )
+
+    def infer(self) -> Sequence[Type]:
+        data, units = shape(self.data), shape(self.hidden_state)[-1]
+        gates = 3 if self.cifg.value.data else 4
+        require(len(data) == 3, f"{self.name}: data must have rank 3")
+        batch = data[1] if self.time_major.value.data else data[0]
+        require(shape(self.input_kernel) == (gates * units, data[2]), f"{self.name}: input_kernel has the wrong shape")
+        require(
+            shape(self.recurrent_kernel) == (gates * units, units), f"{self.name}: recurrent_kernel has the wrong shape"
+        )
+        require(shape(self.bias) == (gates * units,), f"{self.name}: bias has the wrong shape")
+        require(
+            shape(self.hidden_state) == shape(self.cell_state) == (batch, units),
+            f"{self.name}: state is not [{batch}, {units}]",
+        )
+        types = [tensor(v).element_type for v in self.operands]
+        require(types == [i8, i8, i8, i32, i8, i16], f"{self.name}: operands must be i8, i8, i8, i32, i8, i16")
+        require(self.numerics.data == "litert", f"{self.name}: unknown numerics {self.numerics}")
+        for what in ("input_multiplier", "input_shift", "recurrent_multiplier", "recurrent_shift"):
+            require(to_numpy(self.properties[what]).shape == (gates,), f"{self.name}: {what} needs {gates} numbers")
+        return [TensorType(i8, [*data[:2], units]), tensor(self.hidden_state), tensor(self.cell_state)]
+
+
+@irdl_op_definition
+class SvdfOp(TensorOp):
+    """One step of an int8 SVDF layer: a rank-`rank` filter over the last `memory` inputs (TFLite SVDF).
+
+    data [batch, input]; feature_kernel i8 [filters, input]; time_kernel i16 (or i8) [filters, memory]; bias i32
+    [filters / rank]; state i16 (or i8) [batch, filters * memory], shifted by one slot per step:
+    `s = sat(rescale(feature_kernel (x - zp)))`, `y = clamp(rescale2(sum over rank and memory of state * time_kernel
+    + bias) + output_zero_point, min, max)`. Results: y and the new state.
+    """
+
+    name = "qnn.svdf"
+    data = operand_def(TensorType[Attribute])
+    feature_kernel = operand_def(TensorType[Attribute])
+    time_kernel = operand_def(TensorType[Attribute])
+    bias = opt_operand_def(TensorType[Attribute])
+    state = operand_def(TensorType[Attribute])
+    input_zero_point = prop_def(IntegerAttr)
+    rank = prop_def(IntegerAttr)
+    feature_multiplier = prop_def(IntegerAttr)
+    feature_shift = prop_def(IntegerAttr)
+    multiplier = prop_def(IntegerAttr)
+    shift = prop_def(IntegerAttr)
+    output_zero_point = prop_def(IntegerAttr)
+    min = opt_prop_def(IntegerAttr)
+    max = opt_prop_def(IntegerAttr)
+    result = result_def(TensorType[Attribute])
+    new_state = result_def(TensorType[Attribute])
+    assembly_format = (
+        "$data `,` $feature_kernel `,` $time_kernel `,` $state (`bias` $bias^)? attr-dict `:` "
+        "functional-type(operands, results)"
+    )
+
+    def infer(self) -> Sequence[Type]:
+        (batch, inputs), (filters, memory) = shape(self.data), shape(self.time_kernel)
+        ranks = self.rank.value.data
+        require(ranks > 0 and filters % ranks == 0, f"{self.name}: {filters} filters are not divisible by the rank")
+        require(shape(self.feature_kernel) == (filters, inputs), f"{self.name}: feature_kernel has the wrong shape")
+        require(
+            shape(self.state) == (batch, filters * memory), f"{self.name}: state is not [{batch}, {filters * memory}]"
+        )
+        require(self.bias is None or shape(self.bias) == (filters // ranks,), f"{self.name}: bias has the wrong shape")
+        return [TensorType(i8, [batch, filters // ranks]), tensor(self.state)]
