@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from relay.dialects.context import make_context
 from relay.driver import graph_passes, import_model, lowering_passes
 from relay.lowering.targets import host
 from relay.passes import Sequential
@@ -41,7 +42,7 @@ def test_mlir_accepts_every_level_of_a_model(name: str):
     mod = import_model(path, {})
     Sequential(graph_passes(machine)).apply(mod)
     for each in lowering_passes(machine):
-        Sequential([each]).apply(mod)
+        each.apply(make_context(), mod.op)
         mlir_runner.verify(mod, weights=False)
 
 
