@@ -20,7 +20,12 @@ class NativeCode:
 
     code: bytes
     ir: str
-    assembly: str
+    target: CpuTarget
+    level: int
+
+    def assembly(self) -> str:
+        """The assembly of the code, made from the optimised text anew."""
+        return _machine(self.target, self.level).emit_assembly(llvm.parse_assembly(self.ir))
 
 
 def compile_text(text: str, target: CpuTarget, level: int = 3) -> NativeCode:
@@ -35,13 +40,17 @@ def compile_text(text: str, target: CpuTarget, level: int = 3) -> NativeCode:
         module.verify()
     except RuntimeError as error:
         raise Unsupported("llvm", f"refused the generated code: {str(error).strip().splitlines()[0]}") from None
-    machine = llvm.Target.from_triple(target.triple).create_target_machine(
-        cpu=target.cpu, features=target.feature_string, opt=level, reloc="pic", codemodel="default"
-    )
+    machine = _machine(target, level)
     module.triple = target.triple
     module.data_layout = str(machine.target_data)
     options = llvm.PipelineTuningOptions(speed_level=level)
     options.loop_vectorization = options.slp_vectorization = True
     builder = llvm.create_pass_builder(machine, options)
     builder.getModulePassManager().run(module, builder)
-    return NativeCode(machine.emit_object(module), str(module), machine.emit_assembly(module))
+    return NativeCode(machine.emit_object(module), str(module), target, level)
+
+
+def _machine(target: CpuTarget, level: int) -> llvm.TargetMachine:
+    return llvm.Target.from_triple(target.triple).create_target_machine(
+        cpu=target.cpu, features=target.feature_string, opt=level, reloc="pic", codemodel="default"
+    )

@@ -216,7 +216,7 @@ class Executable:
         if kind not in self.library.sources:
             known = ", ".join(sorted(self.library.sources)) or "none"
             raise InvalidArgument(f"get_source({kind!r})", "is not there", f"the sources are: {known}")
-        return self.library.sources[kind]
+        return self.library.sources[kind]()
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write one file that `relay.runtime.load` reads: graph, object code, constants; for this kind of CPU."""

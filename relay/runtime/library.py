@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import count
 from typing import Any
 
@@ -16,11 +16,11 @@ _LINKER: list[Any] = []
 
 
 class Library:
-    """Relocatable object code and the texts it was made from. Native code: trust it like a program."""
+    """Relocatable object code and the texts it was made from, each written when it is asked for. Native code: trust it like a program."""
 
-    def __init__(self, code: bytes, sources: dict[str, str] | None = None):
+    def __init__(self, code: bytes, sources: Mapping[str, Callable[[], str]] | None = None):
         self.code = code
-        self.sources = sources or {}
+        self.sources = dict(sources or {})
         self._tracker: object | None = None
         self._functions: dict[str, Callable[[int], None]] = {}
 
