@@ -10,14 +10,17 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from relay import frontend, interpreters, qnn, runtime, transform
-    from relay.driver import build, optimize
+    from relay.driver import build, default_pipeline, optimize
     from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
     from relay.module import IRModule
+    from relay.passes.build_config import BuildConfig
 
 __version__ = "0.1.0"
 
 _HOME = {
+    "BuildConfig": "relay.passes.build_config",
     "build": "relay.driver",
+    "default_pipeline": "relay.driver",
     "optimize": "relay.driver",
     "IRModule": "relay.module",
     "InvalidArgument": "relay.errors",
@@ -41,6 +44,7 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
+    "BuildConfig",
     "IRModule",
     "InvalidArgument",
     "Malformed",
@@ -48,6 +52,7 @@ __all__ = [
     "Unsupported",
     "__version__",
     "build",
+    "default_pipeline",
     "frontend",
     "interpreters",
     "optimize",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from os import PathLike, fspath
 from typing import Any
 
@@ -26,12 +26,23 @@ from relay.lowering.relay_to_linalg import RelayToLinalg
 from relay.lowering.schedule import Schedule
 from relay.lowering.targets import CpuTarget, resolve
 from relay.module import IRModule
-from relay.passes import Sequential
+from relay.passes import PassContext, Pipeline
+from relay.passes.base import as_module, info_of
+from relay.passes.build_config import BuildConfig
+from relay.passes.context import activated
+from relay.passes.requests import refuse_pending
+from relay.passes.requirements import providers_of
+from relay.passes.runner import Runner
 from relay.runtime import Executable, Library
 from relay.transforms.fold_constant import FoldConstant
 from relay.transforms.fuse_ops import FuseOps
 from relay.transforms.legalize import Legalize
 from relay.transforms.simplify import Simplify
+
+CODE_GENERATION = ("loops", "planned")
+"""Properties that a module must have for LLVM IR."""
+LLVM_EFFORT = (0, 1, 3, 3, 3)
+"""LLVM's optimization level by `opt_level`."""
 
 
 def graph_passes(target: CpuTarget) -> list[ModulePass]:
@@ -57,13 +68,52 @@ def lowering_passes(target: CpuTarget) -> list[ModulePass]:
     ]
 
 
-def optimize(mod: IRModule | ModuleOp, target: str | CpuTarget = "llvm") -> IRModule:
-    """Everything before code generation: legalised, folded, fused. The given module stays as it is."""
-    return Sequential(graph_passes(resolve(target)))(_module(mod))
+def default_pipeline(target: str | CpuTarget = "llvm", opt_level: int | None = None) -> Pipeline:
+    """What `build` runs for a target at a level (default: the current `PassContext`'s), to be listed and edited."""
+    machine = resolve(target)
+    ctx = PassContext.current().at_level(opt_level)
+    every = Pipeline([*graph_passes(machine), *lowering_passes(machine)])
+    if isinstance(ctx, BuildConfig):
+        ctx.expand(every)
+    return Pipeline([step for step in every if ctx.enabled(info_of(step))])
 
 
-def _module(mod: IRModule | ModuleOp) -> IRModule:
-    return mod if isinstance(mod, IRModule) else IRModule(mod)
+def optimize(
+    mod: IRModule | ModuleOp,
+    target: str | CpuTarget = "llvm",
+    *,
+    pipeline: Pipeline | Sequence[ModulePass] | str | None = None,
+    opt_level: int | None = None,
+) -> IRModule:
+    """A new module, legalised, folded and fused: what `build` does before it goes below `relay` ops.
+
+    `pipeline` runs another one instead. The given module stays as it is. Raises RelayError.
+    """
+    machine = resolve(target)
+    with activated(PassContext.current().at_level(opt_level)):
+        chosen = _chosen(pipeline, default_pipeline(machine))
+        if pipeline is None:
+            below = {step.name for step in lowering_passes(machine)}
+            first = next((n for n, step in enumerate(chosen) if step.name in below), len(chosen))
+            chosen = chosen[:first]
+        module = as_module(mod).clone()
+        _runner(module, machine).run(chosen.items)
+    return module
+
+
+def _chosen(pipeline: Pipeline | Sequence[ModulePass] | str | None, default: Pipeline) -> Pipeline:
+    if pipeline is None:
+        return default
+    if isinstance(pipeline, str):
+        return Pipeline.parse(pipeline)
+    return pipeline if isinstance(pipeline, Pipeline) else Pipeline(pipeline)
+
+
+def _runner(module: IRModule, machine: CpuTarget) -> Runner:
+    """Passes that others require, and options that are not given, are those of the default pipeline."""
+    every = [*graph_passes(machine), *lowering_passes(machine)]
+    features = ",".join(sorted(machine.features))
+    return Runner(module.op, providers=providers_of(every), options={"features": features})
 
 
 def import_model(model: str | PathLike[str] | bytes, options: Mapping[str, Any]) -> IRModule:
@@ -78,31 +128,37 @@ def build(
     target: str | CpuTarget = "llvm",
     params: Mapping[str, npt.ArrayLike] | None = None,
     *,
+    pipeline: Pipeline | Sequence[ModulePass] | str | None = None,
     opt_level: int | None = None,
     frontend: Mapping[str, Any] | None = None,
 ) -> Executable:
     """Compile a module, or the model in a file (or its bytes), for a target.
 
-    `params` replaces weights by name. `opt_level` (0-3, default 3) is LLVM's effort; the integers never depend on it.
-    `frontend` holds options of the importer. Raises RelayError.
+    `params` replaces weights by name. `pipeline` (passes, or their text) runs instead of `default_pipeline(target)`;
+    what code generation needs and it leaves out, runs after it. `opt_level` (0-4; default: the `PassContext`'s, 2)
+    says which passes run, and LLVM's effort: 0 at level 0, 1 at 1, 3 from 2 on; the integers never depend on it.
+    Passes that were requested on the module run where they were asked for. `frontend` holds options of the importer.
+    Raises RelayError.
     """
     machine = resolve(target)
-    if opt_level is not None and opt_level not in (0, 1, 2, 3):
-        raise InvalidArgument(f"opt_level={opt_level}", "is not 0, 1, 2 or 3")
+    ctx = PassContext.current().at_level(opt_level)
     if isinstance(mod, IRModule | ModuleOp):
         if frontend:
             raise InvalidArgument("frontend", "options are for model files; a module is imported already")
-        module = _module(mod).clone()
+        module = as_module(mod).clone()
     else:
         module = import_model(mod if isinstance(mod, bytes) else fspath(mod), frontend or {})
     if params:
         module.replace_weights({name: np.asarray(value) for name, value in params.items()})
-    main = module["main"]
-    inputs, outputs = signature.read(main)
-    Sequential(graph_passes(machine)).apply(module)
-    Sequential(lowering_passes(machine)).apply(module)
+    inputs, outputs = signature.read(module["main"])
+    with activated(ctx):
+        chosen = _chosen(pipeline, default_pipeline(machine))
+        runner = _runner(module, machine)
+        runner.run(chosen.items)
+        runner.reach("code generation", CODE_GENERATION)
+        refuse_pending(module.op, [step.name for step in chosen])
     text = translate(module.op, '"prefer-vector-width"="512"' if "avx512f" in machine.features else "")
-    code = compile_text(text, machine, 3 if opt_level is None else opt_level)
+    code = compile_text(text, machine, LLVM_EFFORT[ctx.opt_level])
     graph, params_out = describe(module, machine, inputs, outputs)
     library = Library(code.code, {"mlir": module.to_text, "ll": lambda: code.ir, "asm": code.assembly})
     return Executable(json.dumps(graph), library, params_out)

@@ -7,11 +7,13 @@ from io import StringIO
 from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
-from xdsl.dialects.builtin import DenseResourceAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, DenseResourceAttr, DictionaryAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError, VerifyException
+from xdsl.utils.hints import isa
 
 from relay.dialects.attributes import Array, WeightAttr, WeightPrinter, elements, tensor_type, to_numpy
 from relay.dialects.context import make_context
@@ -20,6 +22,9 @@ from relay.errors import InvalidArgument, Malformed
 
 if TYPE_CHECKING:
     from os import PathLike
+
+REQUESTS = "relay.requests"
+"""The module attribute that lists the passes asked for: an array of dictionaries `pass`, and `before` or `after`."""
 
 
 class IRModule:
@@ -92,6 +97,18 @@ class IRModule:
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.functions)
+
+    def request_pass(self, name: str, *, before: str | None = None, after: str | None = None) -> None:
+        """Ask for a pass that the next pipeline is to run: before or after the pass named, else at once.
+
+        `name` is in a pipeline's syntax, options included. It is kept as an attribute of the module, `relay.requests`.
+        """
+        if before is not None and after is not None:
+            raise InvalidArgument(f"request_pass('{name}')", "has both before and after", "give one of them")
+        given = {"pass": name, "before": before, "after": after}
+        row = DictionaryAttr({key: StringAttr(value) for key, value in given.items() if value is not None})
+        old = self.op.attributes.get(REQUESTS)
+        self.op.attributes[REQUESTS] = ArrayAttr([*(old.data if isa(old, ArrayAttr[Attribute]) else ()), row])
 
     def constants(self) -> Iterator[tuple[str, ConstantOp]]:
         """The labelled constants, in the module's order."""

@@ -31,6 +31,15 @@ class Bufferize(Pass):
     """
 
     name = "bufferize"
+    requires = ("linalg",)
+    establishes = ("bufferized",)
+    invalidates = ()
+    why = "turns values into memory"
+
+    @classmethod
+    def holds(cls, op: ModuleOp) -> bool:
+        functions = (f.function_type for f in op.body.block.ops if isinstance(f, func.FuncOp))
+        return not any(is_tensor(type) for f in functions for type in (*f.inputs, *f.outputs))
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         functions = {f.sym_name.data: f for f in op.body.block.ops if isinstance(f, func.FuncOp)}

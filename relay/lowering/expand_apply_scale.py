@@ -35,7 +35,15 @@ class ExpandApplyScale(Pass):
     """
 
     name = "expand-apply-scale"
+    requires = ("linalg",)
+    establishes = ("expanded",)
+    invalidates = ()
+    why = "makes rescaling plain arithmetic"
     literal: bool = False
+
+    @classmethod
+    def holds(cls, op: ModuleOp) -> bool:
+        return not any(isinstance(inner, ApplyScaleOp) for inner in op.walk())
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         calls: dict[str, list[CallOp]] = {}

@@ -41,6 +41,14 @@ class PlanMemory(Pass):
     """
 
     name = "plan-memory"
+    requires = ("loops",)
+    establishes = ("planned",)
+    invalidates = ()
+    why = "gives every buffer its place in one arena"
+
+    @classmethod
+    def holds(cls, op: ModuleOp) -> bool:
+        return "relay.constants" in op.attributes
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         functions = {f.sym_name.data: f for f in op.body.block.ops if isinstance(f, func.FuncOp)}

@@ -28,6 +28,14 @@ class RelayToLinalg(Pass):
     """
 
     name = "relay-to-linalg"
+    requires = ("legal",)
+    establishes = ("linalg",)
+    invalidates = ("folded", "kernels")
+    why = "turns kernels into loop nests"
+
+    @classmethod
+    def holds(cls, op: ModuleOp) -> bool:
+        return not any(inner.name.startswith("relay.") for inner in op.walk())
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in [f for f in op.walk() if isinstance(f, func.FuncOp)]:

@@ -34,7 +34,15 @@ class Schedule(Pass):
     """
 
     name = "schedule"
+    requires = ("bufferized", "expanded")
+    establishes = ("loops",)
+    invalidates = ()
+    why = "tiles, vectorizes, and packs weights"
     features: str = ""
+
+    @classmethod
+    def holds(cls, op: ModuleOp) -> bool:
+        return not any(inner.name.startswith("linalg.") for inner in op.walk())
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         features = frozenset(f.strip().lstrip("+") for f in self.features.split(",") if f.strip())

@@ -29,6 +29,11 @@ class FoldConstant(Pass):
     """
 
     name: ClassVar[str] = "fold-constant"
+    aliases = ("ConstFolding", "ConstantFolding")
+    opt_level = 1
+    establishes = ("folded",)
+    invalidates = ()
+    why = "computes what does not depend on the input"
     max_bytes: int = 16 << 20
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

@@ -29,6 +29,10 @@ class FuseOps(Pass):
     """
 
     name: ClassVar[str] = "fuse-ops"
+    requires = ("legal",)
+    establishes = ("kernels",)
+    invalidates = ()
+    why = "makes kernels, so that intermediate results stay in registers"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         outline = Outline(op)

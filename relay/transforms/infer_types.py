@@ -29,6 +29,10 @@ class InferTypes(Pass):
     """
 
     name: ClassVar[str] = "infer-types"
+    aliases = ("InferType",)
+    establishes = ("typed",)
+    invalidates = ()
+    why = "recomputes types after an edit"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         functions = {f.sym_name.data: f for f in op.walk() if isinstance(f, FuncOp)}

@@ -65,6 +65,12 @@ def legalize(ctx: Context, module: ModuleOp, features: str = "", dialects: Seque
             raise Unsupported(place(op), "no legalization pattern takes it", "see the op's documentation")
 
 
+def legal(module: ModuleOp, dialects: Sequence[str] | None = None) -> bool:
+    """Whether no op is left of the dialects (default: every registered one) that have patterns."""
+    targets = {point.name for point in registered()} - set(LEGAL) if dialects is None else set(dialects)
+    return not any(op.name.split(".")[0] in targets for op in own(module))
+
+
 def settle(module: ModuleOp, patterns: Sequence[RewritePattern]) -> bool:
     """Offer every op to the patterns, in order, until a round changes nothing. Returns whether something changed."""
     for round in range(ROUNDS):

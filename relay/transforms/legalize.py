@@ -9,7 +9,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from relay.passes import Pass
-from relay.transforms.legalization import legalize
+from relay.transforms.legalization import legal, legalize
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,14 @@ class Legalize(Pass):
     """
 
     name: ClassVar[str] = "legalize"
+    establishes = ("legal", "no-qnn")
+    invalidates = ("folded",)
+    why = "brings every dialect to the ops that have a lowering"
     features: str = ""
+
+    @classmethod
+    def holds(cls, op: ModuleOp) -> bool:
+        return legal(op)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         legalize(ctx, op, self.features)

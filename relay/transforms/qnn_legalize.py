@@ -9,7 +9,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from relay.passes import Pass
-from relay.transforms.legalization import legalize
+from relay.transforms.legalization import legal, legalize
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,15 @@ class QnnLegalize(Pass):
     """Expand `qnn` ops into integer `relay` ops that give equal numbers; other dialects' patterns are not asked."""
 
     name: ClassVar[str] = "qnn-legalize"
+    aliases = ("qnn.Legalize",)
+    establishes = ("no-qnn",)
+    invalidates = ("folded",)
+    why = "brings quantised ops to integer ones"
     features: str = ""
+
+    @classmethod
+    def holds(cls, op: ModuleOp) -> bool:
+        return legal(op, ("qnn",))
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         legalize(ctx, op, self.features, ("qnn",))

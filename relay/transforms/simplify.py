@@ -20,6 +20,10 @@ class Simplify(Pass):
     `relay.transforms.simplification`. Numbers stay equal to the last bit. Dead code goes too."""
 
     name: ClassVar[str] = "simplify"
+    aliases = ("SimplifyExpr",)
+    opt_level = 1
+    invalidates = ()
+    why = "removes ops that change nothing"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         settle(op, [pattern() for pattern in PATTERNS])

@@ -1,0 +1,99 @@
+"""The keys of `PassContext.config`: every option of every pass, and what others declare, typed, with a default."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import cast, get_type_hints
+
+from xdsl.passes import ModulePass
+from xdsl.utils.hints import isa, type_repr
+
+from relay.errors import InvalidArgument
+from relay.passes import registry
+
+
+@dataclasses.dataclass(frozen=True)
+class Key:
+    """One key of the configuration."""
+
+    name: str
+    type: object
+    default: object
+    doc: str = ""
+
+    def check(self, value: object) -> object:
+        """The value, if it has the type; `int` is taken for `float`, a list for a tuple, but `bool` not for `int`."""
+        given = float(value) if self.type is float and type(value) is int else value
+        given = tuple(cast(list[object], given)) if isinstance(given, list) else given
+        if isinstance(given, bool) and self.type in (int, float) or not isa(given, cast(type[object], self.type)):
+            raise InvalidArgument(f"config['{self.name}']", f"{value!r} is not of type {type_repr(self.type)}")
+        return given
+
+
+DECLARED: dict[str, Key] = {}
+"""Keys that are no option of a pass."""
+
+
+def declare(name: str, type: object, default: object, doc: str) -> Key:
+    """Make a key known. Declaring it again in the same way changes nothing."""
+    key = Key(name, type, default, doc)
+    if DECLARED.setdefault(name, key) != key:
+        raise InvalidArgument(f"config['{name}']", "is declared already, with another type or default")
+    return key
+
+
+def options(cls: type[ModulePass]) -> dict[str, Key]:
+    """The options of a pass by name."""
+    hints = get_type_hints(cls)
+    found: dict[str, Key] = {}
+    for field in dataclasses.fields(cls):
+        if field.name != "name" and field.init and field.default is not dataclasses.MISSING:
+            found[field.name] = Key(f"{cls.name}.{field.name}", hints[field.name], field.default)
+    return found
+
+
+def all_keys() -> dict[str, Key]:
+    """Every key: the declared ones, then the options of relay's passes and of the made ones."""
+    return DECLARED | {key.name: key for cls in registry.ours() for key in options(cls).values()}
+
+
+def normalise(config: Mapping[str, object]) -> dict[str, object]:
+    """Checked values by canonical key: `relay.FoldConstant.max_bytes` is `fold-constant.max_bytes`.
+
+    Raises InvalidArgument for an unknown key, naming the nearest ones, and for a value of another type.
+    """
+    found: dict[str, object] = {}
+    for name, value in config.items():
+        key = _key(name)
+        found[key.name] = key.check(value)
+    return found
+
+
+def _key(name: str) -> Key:
+    if name in DECLARED:
+        return DECLARED[name]
+    pass_name, _, option = name.removeprefix("relay.").rpartition(".")
+    try:
+        keys = options(registry.find(pass_name)) if pass_name else {}
+    except InvalidArgument:
+        keys = {}
+    option = option.replace("-", "_")
+    if option in keys:
+        return keys[option]
+    known = [key.name for key in keys.values()] or list(all_keys())
+    near = get_close_matches(name.removeprefix("relay."), known, cutoff=0.5) or [k.name for k in keys.values()]
+    hint = f"did you mean {' or '.join(near)}?" if near else "see PassContext.list_configs()"
+    raise InvalidArgument(f"config['{name}']", "is not a known key", hint)
+
+
+def override(step: ModulePass, config: Mapping[str, object]) -> ModulePass:
+    """The pass with the configured values for those of its options that are left at their defaults."""
+    prefix = f"{step.name}."
+    given = {key.removeprefix(prefix): value for key, value in config.items() if key.startswith(prefix)}
+    if not given:
+        return step
+    keys = options(type(step))
+    changes = {n: v for n, v in given.items() if n in keys and getattr(step, n) == keys[n].default}
+    return dataclasses.replace(step, **changes) if changes else step

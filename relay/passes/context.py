@@ -1,0 +1,132 @@
+"""`PassContext`: what passes run under: level, required and disabled passes, options, instruments."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from copy import copy
+from types import TracebackType
+from typing import Self
+
+from relay.errors import InvalidArgument
+from relay.passes import config as configuration
+from relay.passes import registry
+from relay.passes.base import PassInfo
+from relay.passes.diagnostics import Reporter
+from relay.passes.instruments import PassInstrument, enter_all, exit_all
+
+LEVELS = range(5)
+DEFAULT_LEVEL = 2
+
+
+class _Stack(threading.local):
+    """The contexts entered in one thread, innermost last."""
+
+    def __init__(self) -> None:
+        self.entered: list[PassContext] = []
+        self.default: PassContext | None = None
+
+
+_STACK = _Stack()
+
+
+class PassContext:
+    """`with PassContext(opt_level=3, disabled_pass=["cse"]): relay.build(mod)`. Per thread; the innermost one counts.
+
+    A pass runs if it is not in `disabled_pass`, and is in `required_pass` or of a level up to `opt_level` (0-4).
+    What a later pass needs (`Pass.requires`) runs at any level; disabling it is an error that says who needs it.
+    `config` sets options of passes that leave them at their defaults, `{"fold-constant.max_bytes": 1024}`; every key
+    has a type and a default (`list_configs`). Names are canonical ones or aliases.
+
+    Raises InvalidArgument for a level, name, key or value that is not known, with the nearest ones.
+    """
+
+    def __init__(
+        self,
+        opt_level: int = DEFAULT_LEVEL,
+        required_pass: Sequence[str] = (),
+        disabled_pass: Sequence[str] = (),
+        instruments: Sequence[PassInstrument] = (),
+        config: Mapping[str, object] | None = None,
+    ):
+        self.opt_level = _level(opt_level)
+        for what, names in (("required_pass", required_pass), ("disabled_pass", disabled_pass)):
+            if isinstance(names, str):
+                raise InvalidArgument(what, f"is the text '{names}'", f"write {what}=['{names}']")
+        self.required_pass = [registry.canonical(name, "required_pass") for name in required_pass]
+        self.disabled_pass = [registry.canonical(name, "disabled_pass") for name in disabled_pass]
+        self.config = configuration.normalise(config or {})
+        self.instruments = list(instruments)
+        self.diagnostics = Reporter()
+
+    def __enter__(self) -> Self:
+        enter_all(self.instruments)
+        _STACK.entered.append(self)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _STACK.entered.pop()
+        exit_all(self.instruments)
+
+    @staticmethod
+    def current() -> PassContext:
+        """The innermost context of this thread; the default one (level 2) outside of all."""
+        if _STACK.entered:
+            return _STACK.entered[-1]
+        if _STACK.default is None:
+            _STACK.default = PassContext()
+        return _STACK.default
+
+    @staticmethod
+    def list_configs() -> dict[str, configuration.Key]:
+        """The keys of `config` by name: type, default and documentation of each."""
+        return configuration.all_keys()
+
+    def override_instruments(self, instruments: Sequence[PassInstrument]) -> None:
+        """Replace the instruments while the context is entered: the old ones exit, the new ones enter."""
+        exit_all(self.instruments)
+        self.instruments[:] = instruments
+        enter_all(self.instruments)
+
+    def at_level(self, opt_level: int | None) -> PassContext:
+        """This context, or one like it of another level that shares its instruments without entering them again."""
+        if opt_level is None or opt_level == self.opt_level:
+            return self
+        other = copy(self)
+        other.opt_level = _level(opt_level)
+        return other
+
+    def enabled(self, info: PassInfo) -> bool:
+        """Whether a pass runs: disabled wins, then required, then the level."""
+        if info.name in self.disabled_pass:
+            return False
+        return info.name in self.required_pass or info.opt_level <= self.opt_level
+
+    def __repr__(self) -> str:
+        said = [f"opt_level={self.opt_level}"]
+        for name in ("required_pass", "disabled_pass", "config"):
+            if value := getattr(self, name):
+                said.append(f"{name}={value!r}")
+        return f"PassContext({', '.join(said)})"
+
+
+def _level(opt_level: int) -> int:
+    if opt_level not in LEVELS or isinstance(opt_level, bool):
+        raise InvalidArgument(f"opt_level={opt_level!r}", "is not one of 0, 1, 2, 3, 4")
+    return opt_level
+
+
+class activated:
+    """`with activated(ctx):` makes a context current without entering its instruments."""
+
+    def __init__(self, ctx: PassContext):
+        self.ctx = ctx
+
+    def __enter__(self) -> PassContext:
+        _STACK.entered.append(self.ctx)
+        return self.ctx
+
+    def __exit__(self, *_: object) -> None:
+        _STACK.entered.pop()

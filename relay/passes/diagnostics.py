@@ -1,0 +1,113 @@
+"""Problems that passes collect, with locations, and show together in the caret form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from xdsl.dialects.builtin import ArrayAttr, FileLineColLoc, FusedLoc, NameLoc
+from xdsl.ir import Attribute, Operation
+from xdsl.utils.hints import isa
+
+from relay.errors import RelayError
+
+
+class Severity(Enum):
+    """How bad it is."""
+
+    NOTE = "note"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One problem of one op."""
+
+    severity: Severity
+    place: str
+    message: str
+    source: str
+    """The source line, or the op's own text, and the line of the caret under it."""
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.severity.value}: {self.message}\n{self.source}"
+
+
+class CollectedErrors(RelayError):
+    """All that passes have collected, shown together: `place: error: message`, the source line, a caret."""
+
+    diagnostics: tuple[Diagnostic, ...]
+
+    def __init__(self, where: str, diagnostics: tuple[Diagnostic, ...]):
+        count = sum(d.severity is Severity.ERROR for d in diagnostics)
+        super().__init__(where, f"{count} error{'' if count == 1 else 's'}")
+        self.diagnostics = diagnostics
+
+    def __str__(self) -> str:
+        return "\n".join([super().__str__(), *map(str, self.diagnostics)])
+
+
+class Reporter:
+    """Collects. The pass that reports goes on; after it, errors are raised as one `CollectedErrors`."""
+
+    def __init__(self) -> None:
+        self.diagnostics: list[Diagnostic] = []
+
+    def error(self, op: Operation, message: str) -> None:
+        """What the pass cannot handle."""
+        self._add(Severity.ERROR, op, message)
+
+    def warning(self, op: Operation, message: str) -> None:
+        """What the user may not want; shown with errors, and kept in `diagnostics`."""
+        self._add(Severity.WARNING, op, message)
+
+    def note(self, op: Operation, message: str) -> None:
+        """More about the diagnostic before."""
+        self._add(Severity.NOTE, op, message)
+
+    def _add(self, severity: Severity, op: Operation, message: str) -> None:
+        self.diagnostics.append(Diagnostic(severity, _place(op), message, _source(op)))
+
+    def raise_errors(self, where: str) -> None:
+        """Raise what was collected if an error is among it; then nothing is left."""
+        if any(d.severity is Severity.ERROR for d in self.diagnostics):
+            found = tuple(self.diagnostics)
+            self.diagnostics.clear()
+            raise CollectedErrors(where, found)
+
+
+def _file(location: Attribute) -> FileLineColLoc | None:
+    """The place in a file, inside whatever names it."""
+    match location:
+        case FileLineColLoc():
+            return location
+        case NameLoc():
+            return _file(location.location)
+        case FusedLoc() if isa(parts := location.locations, ArrayAttr[Attribute]):
+            return next(filter(None, map(_file, parts)), None)
+        case _:
+            return None
+
+
+def _place(op: Operation) -> str:
+    found = _file(op.location)
+    if found is not None:
+        return f"{found.filename.data}:{found.line.data}:{found.column.data}"
+    named = op.location
+    return named.desc.data if isinstance(named, NameLoc) else op.name
+
+
+def _source(op: Operation) -> str:
+    """The line of the file with a caret at the column; where there is no such text, the op's own."""
+    found = _file(op.location)
+    if found is not None:
+        try:
+            line = Path(found.filename.data).read_text().splitlines()[found.line.data - 1]
+        except (OSError, UnicodeDecodeError, IndexError):
+            pass
+        else:
+            return f"  {line}\n  {' ' * (found.column.data - 1)}^"
+    line = str(op).splitlines()[0]
+    return f"  {line}\n  {' ' * max(line.find(op.name), 0)}^"

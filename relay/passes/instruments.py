@@ -1,0 +1,71 @@
+"""`PassInstrument`: what is told of every pass that runs, and may veto it."""
+
+from __future__ import annotations
+
+from relay.errors import InvalidArgument
+from relay.module import IRModule
+from relay.passes.base import PassInfo
+
+
+class PassInstrument:
+    """Override what is needed; each method does nothing here. `info` says what runs, `mod` is what it runs on.
+
+    An exception in a method goes to the caller. Where entering one instrument of a context fails, those entered before
+    exit; where exiting fails, the others exit all the same; then the context has no instruments left.
+    """
+
+    def enter_pass_ctx(self) -> None:
+        """A context with this instrument is entered."""
+
+    def exit_pass_ctx(self) -> None:
+        """The context is left, also after an exception."""
+
+    def should_run(self, mod: IRModule, info: PassInfo) -> bool:
+        """Whether the pass may run; it does if every instrument agrees. Not asked for what a later pass requires."""
+        return True
+
+    def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
+        """The pass is about to run."""
+
+    def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
+        """The pass has run."""
+
+    def run_failed_pass(self, mod: IRModule, info: PassInfo, error: BaseException) -> None:
+        """The pass, or an instrument around it, has raised; called for the instruments that were told it begins."""
+
+
+METHODS = ("enter_pass_ctx", "exit_pass_ctx", "should_run", "run_before_pass", "run_after_pass", "run_failed_pass")
+
+
+def pass_instrument(cls: type) -> type[PassInstrument]:
+    """Decorator: make a class with some of the methods of `PassInstrument` one."""
+    if not any(hasattr(cls, name) for name in METHODS):
+        raise InvalidArgument(f"pass_instrument {cls.__name__}", f"has none of the methods {', '.join(METHODS)}")
+    made = type(cls.__name__, (cls, PassInstrument), {"__doc__": cls.__doc__, "__module__": cls.__module__})
+    assert issubclass(made, PassInstrument)
+    return made
+
+
+def enter_all(instruments: list[PassInstrument]) -> None:
+    """Enter in order; if one raises, exit those before it, forget all, and raise."""
+    for number, instrument in enumerate(instruments):
+        try:
+            instrument.enter_pass_ctx()
+        except BaseException:
+            entered = instruments[:number]
+            instruments.clear()
+            exit_all(entered)
+            raise
+
+
+def exit_all(instruments: list[PassInstrument]) -> None:
+    """Exit each, also if another raises; then forget all, and raise the first error."""
+    first: BaseException | None = None
+    for instrument in list(instruments):
+        try:
+            instrument.exit_pass_ctx()
+        except BaseException as error:
+            first = first or error
+    if first is not None:
+        instruments.clear()
+        raise first

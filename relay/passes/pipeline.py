@@ -1,0 +1,216 @@
+"""`Pipeline`: passes in order, edited in place, callable as one pass. `Sequential` is the same class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Self, overload
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.passes import ModulePass
+
+from relay.errors import InvalidArgument
+from relay.module import IRModule
+from relay.passes import registry
+from relay.passes.base import PassInfo, as_module, check_step, names_of
+from relay.passes.context import PassContext
+from relay.passes.plan import Planned, plan
+
+
+class Pipeline:
+    """Passes in order; `pipeline(mod)` clones the module once and runs in place on the clone.
+
+    Items are passes or pipelines; a nested one is a group with a name and level of its own. A pipeline iterates over
+    its passes, whatever groups they are in; `len`, indices and slices count passes. Wherever a pass is named, its
+    canonical name or an alias does; where several match, `name#2` is the second. Each editing method returns the
+    pipeline. Raises InvalidArgument for a name that is not there, or stands for several passes.
+    """
+
+    def __init__(
+        self,
+        passes: Sequence[ModulePass | Pipeline] = (),
+        opt_level: int = 0,
+        name: str = "sequential",
+        required: Sequence[str] = (),
+    ):
+        for item in passes:
+            if not isinstance(item, Pipeline):
+                check_step(item)
+        self.items: list[ModulePass | Pipeline] = list(passes)
+        self.opt_level = opt_level
+        self.name = name
+        self.requires = tuple(required)
+
+    @staticmethod
+    def parse(text: str) -> Pipeline:
+        """The pipeline of a text in xDSL's syntax: `legalize,fold-constant{max_bytes=1024}`."""
+        return Pipeline(registry.parse(text))
+
+    def __str__(self) -> str:
+        """xDSL's syntax, without the groups; `parse` reads it, and `relay-opt -p` runs it."""
+        return ",".join(map(str, self))
+
+    def __repr__(self) -> str:
+        return f"Pipeline.parse({str(self)!r})"
+
+    @property
+    def passes(self) -> list[ModulePass]:
+        """The passes, whatever groups they are in."""
+        return list(self)
+
+    @property
+    def info(self) -> PassInfo:
+        """What instruments are told of it when it is nested."""
+        return PassInfo(self.name, self.opt_level, self.requires, (), (), self)
+
+    def __iter__(self) -> Iterator[ModulePass]:
+        for item in self.items:
+            if isinstance(item, Pipeline):
+                yield from item
+            else:
+                yield item
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    @overload
+    def __getitem__(self, where: int | str) -> ModulePass: ...
+    @overload
+    def __getitem__(self, where: slice) -> Pipeline: ...
+    def __getitem__(self, where: int | str | slice) -> ModulePass | Pipeline:
+        if isinstance(where, slice):
+            return Pipeline(self.passes[where])
+        return self.passes[self.index(where) if isinstance(where, str) else where]
+
+    def __contains__(self, step: object) -> bool:
+        if isinstance(step, str):
+            return any(_matches(item, step) for _, _, item in self._places())
+        return any(item == step for item in self)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the same passes with the same options run in the same order."""
+        return isinstance(other, Pipeline) and self.passes == other.passes
+
+    def __add__(self, other: Pipeline | Sequence[ModulePass]) -> Pipeline:
+        return Pipeline([*self.items, *(other.items if isinstance(other, Pipeline) else other)])
+
+    def copy(self) -> Pipeline:
+        """A pipeline with the same passes; editing one leaves the other."""
+        items = [item.copy() if isinstance(item, Pipeline) else item for item in self.items]
+        return Pipeline(items, self.opt_level, self.name, self.requires)
+
+    def index(self, name: str) -> int:
+        """The position of the pass, or of the first pass of the group, of this name."""
+        owner, number = self._find(name)
+        position = 0
+        for other, place, item in self._places():
+            if other is owner and place == number:
+                return position
+            position += isinstance(item, ModulePass)
+        raise AssertionError(name)
+
+    def insert_before(self, name: str, step: ModulePass | Pipeline | str) -> Self:
+        """Run a pass, a pipeline, or a text's passes before the pass named."""
+        owner, number = self._find(name)
+        owner.items[number:number] = _steps(step)
+        return self
+
+    def insert_after(self, name: str, step: ModulePass | Pipeline | str) -> Self:
+        """Run a pass, a pipeline, or a text's passes after the pass named."""
+        owner, number = self._find(name)
+        owner.items[number + 1 : number + 1] = _steps(step)
+        return self
+
+    run_before = insert_before
+    run_after = insert_after
+
+    def append(self, step: ModulePass | Pipeline | str) -> Self:
+        """Run it last."""
+        self.items.extend(_steps(step))
+        return self
+
+    def remove(self, name: str) -> Self:
+        """Take out the pass, or the group, of this name."""
+        owner, number = self._find(name)
+        del owner.items[number]
+        return self
+
+    def replace(self, name: str, step: ModulePass | Pipeline | str) -> Self:
+        """Put something else in the place of the pass named."""
+        owner, number = self._find(name)
+        owner.items[number : number + 1] = _steps(step)
+        return self
+
+    def _places(self) -> Iterator[tuple[Pipeline, int, ModulePass | Pipeline]]:
+        """Every item with the pipeline that holds it and its place there: a group, then what is in it."""
+        for number, item in enumerate(self.items):
+            yield self, number, item
+            if isinstance(item, Pipeline):
+                yield from item._places()
+
+    def _find(self, name: str) -> tuple[Pipeline, int]:
+        """Where the one item of this name is."""
+        wanted, _, ordinal = name.partition("#")
+        found: list[tuple[Pipeline, int]] = []
+        positions: list[int] = []
+        position = 0
+        for owner, number, item in self._places():
+            if _matches(item, wanted):
+                found.append((owner, number))
+                positions.append(position)
+            position += isinstance(item, ModulePass)
+        if not found:
+            have = ", ".join(step.name for step in self) or "no passes"
+            canonical = registry.canonical(wanted)
+            raise InvalidArgument("pipeline", f"has no pass '{canonical}'", f"it has {have}")
+        if ordinal:
+            if not ordinal.isdigit() or not 1 <= int(ordinal) <= len(found):
+                raise InvalidArgument("pipeline", f"has {len(found)} of '{wanted}', no '{name}'", "count from #1")
+            return found[int(ordinal) - 1]
+        if len(found) > 1:
+            where = ", ".join(map(str, positions))
+            raise InvalidArgument(
+                "pipeline",
+                f"'{name}' matches the passes at positions {where}",
+                f"write {name}#1 to {name}#{len(found)}",
+            )
+        return found[0]
+
+    def plan(self, ctx: PassContext | None = None) -> list[Planned]:
+        """What would run under the context (default: the current one), and why; requirements that no pass before
+        establishes included. Requests on a module are not known here."""
+        return plan(self.items, ctx or PassContext.current())
+
+    def apply(self, mod: IRModule | ModuleOp, ctx: Context | None = None) -> None:
+        """Run in place."""
+        from relay.passes.runner import Runner
+
+        Runner(as_module(mod).op, ctx).run(self.items)
+
+    @overload
+    def __call__(self, mod: IRModule) -> IRModule: ...
+    @overload
+    def __call__(self, mod: ModuleOp) -> ModuleOp: ...
+    @overload
+    def __call__(self, mod: FuncOp) -> FuncOp: ...
+    def __call__(self, mod: IRModule | ModuleOp | FuncOp) -> IRModule | ModuleOp | FuncOp:
+        from relay.passes.runner import call
+
+        return call(self.items, mod)
+
+
+Sequential = Pipeline
+"""Relay's name for a pipeline."""
+
+
+def _matches(item: ModulePass | Pipeline, name: str) -> bool:
+    return name in (names_of(type(item)) if isinstance(item, ModulePass) else (item.name,))
+
+
+def _steps(step: ModulePass | Pipeline | str) -> list[ModulePass | Pipeline]:
+    if isinstance(step, str):
+        return [*registry.parse(step)]
+    if not isinstance(step, Pipeline):
+        check_step(step)
+    return [step]

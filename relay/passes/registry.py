@@ -1,0 +1,127 @@
+"""Passes by name: those of relay, of xDSL and of other packages, and those that decorators have made."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from difflib import get_close_matches
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+
+from xdsl.passes import ModulePass
+from xdsl.universe import Universe
+from xdsl.utils.arg_spec import ArgSpec, parse_pipeline
+from xdsl.utils.exceptions import ArgSpecParseError
+
+from relay.errors import InvalidArgument, Unsupported
+from relay.passes.base import FOREIGN, Pass, names_of
+
+Factory = Callable[[], type[ModulePass]]
+
+GROUP = "xdsl.universe"
+OURS = EntryPoint("relay", "relay.universe:UNIVERSE", GROUP)
+XDSL = EntryPoint("xdsl", "xdsl.universe:XDSL_UNIVERSE", GROUP)
+"""Two universes that are there without being installed; of two passes with one name the first wins."""
+
+MADE: dict[str, type[Pass]] = {}
+"""Passes that `module_pass` and `function_pass` have made, by name; the last of a name."""
+
+
+def register(cls: type[Pass]) -> None:
+    """Let a made pass be found by its name. The name of a pass of ours stays with that one."""
+    if cls.name not in _factories(OURS):
+        MADE[cls.name] = cls
+
+
+@cache
+def _factories(point: EntryPoint) -> dict[str, Factory]:
+    try:
+        universe: object = point.load()
+    except Exception as error:
+        raise Unsupported(f"plug-in {point.name}", f"cannot be loaded: {error}", "repair or uninstall it") from error
+    return dict(universe.all_passes) if isinstance(universe, Universe) else {}
+
+
+def factories() -> dict[str, Factory]:
+    """Every pass by its canonical name, imported when its factory is called."""
+    merged: dict[str, Factory] = {}
+    others = sorted((p for p in entry_points(group=GROUP) if p.name not in ("relay", "xdsl")), key=lambda p: p.name)
+    for point in (*reversed(others), XDSL, OURS):
+        merged.update(_factories(point))
+    return merged | {name: _given(cls) for name, cls in MADE.items()}
+
+
+def _given(cls: type[Pass]) -> Factory:
+    return lambda: cls
+
+
+def ours() -> Iterator[type[Pass]]:
+    """The passes of relay and the made ones, imported, in the order of their rows."""
+    for factory in _factories(OURS).values():
+        if issubclass(cls := factory(), Pass):
+            yield cls
+    yield from MADE.values()
+
+
+def find(name: str, where: str = "pipeline") -> type[ModulePass]:
+    """The pass of this name or alias. Raises InvalidArgument with the nearest names."""
+    if name in MADE:
+        return MADE[name]
+    for candidate in (name, kebab(name)):
+        for point in (OURS, XDSL):
+            if candidate in (table := _factories(point)):
+                return load(candidate, table[candidate])
+    known = factories()
+    if name in known:
+        return load(name, known[name])
+    for foreign, facts in FOREIGN.items():
+        if name in facts.aliases:
+            return known[foreign]()
+    by_alias = {alias: cls for cls in ours() for alias in names_of(cls)}
+    if name in by_alias:
+        return by_alias[name]
+    near = get_close_matches(name, [*known, *by_alias])
+    hint = f"did you mean {' or '.join(near)}?" if near else "see relay-opt --list-passes"
+    raise InvalidArgument(where, f"there is no pass '{name}'", hint)
+
+
+def load(name: str, factory: Factory) -> type[ModulePass]:
+    """Import a pass. Raises Unsupported if that needs a package that is not there."""
+    try:
+        return factory()
+    except ModuleNotFoundError as error:
+        raise Unsupported(f"pass {name}", str(error), "install the package that it needs") from error
+
+
+def kebab(name: str) -> str:
+    """`FoldConstant` as `fold-constant`."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name).lower()
+
+
+def canonical(name: str, where: str = "pipeline") -> str:
+    """The canonical name for a name or alias."""
+    return find(name, where).name
+
+
+def create(spec: ArgSpec, where: str = "pipeline") -> ModulePass:
+    """The pass that a part of a pipeline's text names, with its options."""
+    cls = find(spec.name, where)
+    try:
+        return cls.from_pass_spec(ArgSpec(cls.name, spec.parameters))
+    except ValueError as error:
+        raise InvalidArgument(f"pass {spec.name}", str(error), "see relay-opt --list-passes") from error
+
+
+def parse(text: str, where: str = "pipeline") -> list[ModulePass]:
+    """The passes of a pipeline's text, in xDSL's syntax: `legalize,fold-constant{max_bytes=1024}`."""
+    try:
+        specs = list(parse_pipeline(text))
+    except ArgSpecParseError as error:
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        raise InvalidArgument(where, f"'{text}': {lines[-1]}", "write for example 'cse,dce'") from None
+    return [create(spec, where) for spec in specs]
+
+
+def provider(prop: str) -> type[ModulePass] | None:
+    """The first pass of ours that establishes a property; None if there is none."""
+    return next((cls for cls in ours() if prop in cls.establishes), None)

@@ -1,0 +1,60 @@
+"""Passes that were asked for on the module itself: see `IRModule.request_pass`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
+from xdsl.ir import Attribute
+from xdsl.utils.hints import isa
+
+from relay.errors import InvalidArgument, Malformed
+from relay.module import REQUESTS
+
+
+def rows(op: ModuleOp) -> list[dict[str, str]]:
+    """The requests in order. Raises Malformed if the attribute is not what `request_pass` writes."""
+    attr = op.attributes.get(REQUESTS)
+    if attr is None:
+        return []
+    found: list[dict[str, str]] = []
+    for row in attr.data if isa(attr, ArrayAttr[Attribute]) else [attr]:
+        given = dict(row.data) if isinstance(row, DictionaryAttr) else {}
+        texts = {key: value.data for key, value in given.items() if isinstance(value, StringAttr)}
+        if "pass" not in texts or len(texts) != len(given) or not texts.keys() <= {"pass", "before", "after"}:
+            raise Malformed(f"module attribute {REQUESTS}", f"has {row}", 'write [{pass = "dce", before = "fuse-ops"}]')
+        found.append(texts)
+    return found
+
+
+def take(op: ModuleOp, when: str, names: Sequence[str]) -> str | None:
+    """Remove the first request for `when` ("before" or "after") the pass of these names, and return its text.
+
+    A request that names no pass is one before any.
+    """
+    if REQUESTS not in op.attributes:
+        return None
+    found = rows(op)
+    for number, row in enumerate(found):
+        anywhere = when == "before" and len(row) == 1
+        if anywhere or row.get(when) in names:
+            _write(op, found[:number] + found[number + 1 :])
+            return row["pass"]
+    return None
+
+
+def _write(op: ModuleOp, requests: Sequence[dict[str, str]]) -> None:
+    if requests:
+        op.attributes[REQUESTS] = ArrayAttr(
+            DictionaryAttr({key: StringAttr(value) for key, value in row.items()}) for row in requests
+        )
+    else:
+        del op.attributes[REQUESTS]
+
+
+def refuse_pending(op: ModuleOp, ran: Sequence[str]) -> None:
+    """Raise InvalidArgument if a request is left whose pass the pipeline does not have."""
+    for row in rows(op):
+        when = "before" if "before" in row else "after"
+        where = f"request_pass('{row['pass']}', {when}='{row.get(when, '')}')"
+        raise InvalidArgument(where, "the pipeline ran no such pass after the request", f"it ran {', '.join(ran)}")

@@ -1,0 +1,89 @@
+"""What holds at a point of a pipeline, and what must run so that a pass's requirements hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from xdsl.passes import ModulePass
+
+from relay.errors import InvalidArgument
+from relay.passes import registry
+from relay.passes.base import Pass, PassInfo, info_of
+from relay.passes.context import PassContext
+
+Providers = Mapping[str, ModulePass]
+"""Passes by the names and properties they establish, taken before the registry's."""
+
+
+def providers_of(passes: Sequence[ModulePass]) -> dict[str, ModulePass]:
+    """Each pass by its name and by what it establishes; the first of a property wins."""
+    found: dict[str, ModulePass] = {}
+    for step in passes:
+        for name in (step.name, *info_of(step).establishes):
+            found.setdefault(name, step)
+    return found
+
+
+class Requirements:
+    """Tracks which passes' properties hold. A property holds from a pass that establishes it up to one that
+    invalidates it; a pass that does not say what it invalidates leaves nothing certain, so it is looked at again."""
+
+    def __init__(self, ctx: PassContext, looks: Callable[[type[Pass]], bool], providers: Providers | None = None):
+        self.ctx = ctx
+        self.looks = looks
+        self.providers = providers or {}
+        self.valid: dict[str, frozenset[str]] = {}
+
+    def holds(self, prop: str) -> bool:
+        """Whether the property is known to hold."""
+        return any(prop in properties for properties in self.valid.values())
+
+    def ran(self, info: PassInfo) -> None:
+        """A pass has run."""
+        lost = None if info.invalidates is None else frozenset(info.invalidates)
+        self.valid = {} if lost is None else {name: held for name, held in self.valid.items() if not held & lost}
+        self.valid[info.name] = frozenset((info.name, *info.establishes))
+
+    def satisfy(self, info: PassInfo, run: Callable[[ModulePass, str], None], chain: tuple[str, ...] = ()) -> None:
+        """Call `run(pass, who needs it)` for what must run before a pass, in order, each after its own requirements.
+
+        Raises InvalidArgument for a cycle, an unknown name, and a disabled pass.
+        """
+        chain = (*chain, info.name)
+        for prop in info.requires:
+            if self.holds(prop) or self.holds(name := self._canonical(prop, info)):
+                continue
+            step = self._provider(name, info)
+            if isinstance(step, Pass) and self.looks(type(step)):
+                self.valid[step.name] = frozenset((step.name, *step.establishes))
+                continue
+            if step.name in chain:
+                raise InvalidArgument(
+                    f"pass {chain[0]}", f"requirements go in a circle: {' -> '.join((*chain, step.name))}"
+                )
+            if step.name in self.ctx.disabled_pass:
+                said = "" if prop == step.name else f" (it needs '{prop}')"
+                raise InvalidArgument(
+                    f"disabled_pass '{step.name}'", f"is required by {info.name}{said}", f"disable {info.name} too"
+                )
+            self.satisfy(info_of(step), run, chain)
+            run(step, info.name)
+
+    def _canonical(self, prop: str, info: PassInfo) -> str:
+        """The property, or the canonical name of a pass."""
+        if prop in self.providers or registry.provider(prop) is not None:
+            return prop
+        return registry.canonical(prop, f"pass {info.name}, required")
+
+    def _provider(self, name: str, info: PassInfo) -> ModulePass:
+        """The pass that establishes a property, or is of that name."""
+        if name in self.providers:
+            return self.providers[name]
+        cls = registry.provider(name) or registry.find(name)
+        try:
+            return cls()
+        except TypeError as error:
+            hint = f"put {cls.name} into the pipeline before it"
+            raise InvalidArgument(
+                f"pass {info.name}", f"requires {cls.name}, which has options to give", hint
+            ) from error

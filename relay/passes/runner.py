@@ -1,0 +1,184 @@
+"""Running passes on a module: levels, requirements, requests, instruments, analyses, diagnostics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.passes import ModulePass
+
+from relay.dialects.context import make_context
+from relay.errors import InvalidArgument
+from relay.module import IRModule
+from relay.passes import analyses, registry, requests
+from relay.passes.base import Pass, PassInfo, as_module, check_module, info_of, names_of
+from relay.passes.config import override
+from relay.passes.context import PassContext
+from relay.passes.instruments import PassInstrument
+from relay.passes.requirements import Providers, Requirements
+
+if TYPE_CHECKING:
+    from relay.passes.pipeline import Pipeline
+
+
+@cache
+def _prepared() -> Context:
+    return make_context()
+
+
+def fresh_context() -> Context:
+    """A context with our dialects, as `make_context`, in a fiftieth of the time after the first."""
+    return _prepared().clone()
+
+
+class Runner:
+    """One run over one module, in place. `options` are given to passes that have them and leave them at defaults."""
+
+    def __init__(
+        self,
+        op: ModuleOp,
+        ctx: Context | None = None,
+        *,
+        providers: Providers | None = None,
+        options: Mapping[str, object] | None = None,
+    ):
+        self.mod = IRModule(op)
+        self.xdsl = ctx or fresh_context()
+        self.ctx = PassContext.current()
+        self.options = options or {}
+        self.requirements = Requirements(self.ctx, self._looks, providers)
+
+    def _looks(self, cls: type[Pass]) -> bool:
+        return cls.holds(self.mod.op)
+
+    def run(self, items: Sequence[ModulePass | Pipeline], *, explicit: bool = False) -> None:
+        """Run the items; `explicit` ones run at any level."""
+        analyses.CACHES.stack.append((self.mod.op, {}))
+        try:
+            for item in items:
+                self.item(item, explicit)
+        finally:
+            analyses.CACHES.stack.pop()
+
+    def reach(self, goal: str, properties: Sequence[str]) -> None:
+        """Run what is missing so that these properties hold, for `goal`: what comes after the passes."""
+        self.requirements.satisfy(PassInfo(goal, 0, tuple(properties), (), (), None), self.required)
+
+    def item(self, item: ModulePass | Pipeline, explicit: bool = False) -> None:
+        """Run a pass or a nested pipeline, if it is enabled and no instrument objects."""
+        if isinstance(item, ModulePass):
+            self.requested("before", item)
+            self.step(item, explicit)
+            self.requested("after", item)
+            return
+        info = item.info
+        if self.ctx.enabled(info) and self.wanted(info):
+            self.requirements.satisfy(info, self.required)
+            with Told(self.mod, info, self.ctx.instruments):
+                for inner in item.items:
+                    self.item(inner)
+
+    def step(self, step: ModulePass, explicit: bool = False) -> None:
+        """One pass of the pipeline, after what it requires."""
+        info = info_of(step)
+        enabled = info.name not in self.ctx.disabled_pass if explicit else self.ctx.enabled(info)
+        if enabled and self.wanted(info):
+            self.requirements.satisfy(info, self.required)
+            self.apply(step, info)
+
+    def wanted(self, info: PassInfo) -> bool:
+        """Whether every instrument agrees; all are asked."""
+        return all([instrument.should_run(self.mod, info) for instrument in self.ctx.instruments])
+
+    def required(self, step: ModulePass, needed_by: str) -> None:
+        """A pass that another needs, at any level."""
+        self.apply(step, info_of(step))
+
+    def apply(self, step: ModulePass, info: PassInfo) -> None:
+        """Run it, and keep account."""
+        step = override(step, self.options_of(step))
+        with Told(self.mod, info, self.ctx.instruments):
+            step.apply(self.xdsl, self.mod.op)
+            self.ctx.diagnostics.raise_errors(f"pass {info.name}")
+        self.requirements.ran(info)
+        analyses.forget(self.mod.op, step.preserves if isinstance(step, Pass) else ())
+
+    def options_of(self, step: ModulePass) -> dict[str, object]:
+        """What options are configured for a pass, by key."""
+        return {f"{step.name}.{name}": value for name, value in self.options.items()} | self.ctx.config
+
+    def requested(self, when: str, step: ModulePass) -> None:
+        """Run what was requested on the module before (after) this pass, in the order of the requests."""
+        while (text := requests.take(self.mod.op, when, names_of(type(step)))) is not None:
+            for pass_ in registry.parse(text, "request_pass"):
+                self.step(pass_, explicit=True)
+
+
+class Told:
+    """`with Told(mod, info, instruments):` tells instruments before and after; of a failure, those told before."""
+
+    def __init__(self, mod: IRModule, info: PassInfo, instruments: Sequence[PassInstrument]):
+        self.mod, self.info, self.instruments = mod, info, list(instruments)
+        self.told: list[PassInstrument] = []
+
+    def __enter__(self) -> None:
+        try:
+            for instrument in self.instruments:
+                instrument.run_before_pass(self.mod, self.info)
+                self.told.append(instrument)
+        except BaseException as error:
+            self.failed(error)
+            raise
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if error is not None:
+            self.failed(error)
+            return
+        try:
+            for instrument in self.instruments:
+                instrument.run_after_pass(self.mod, self.info)
+                self.told.remove(instrument)
+        except BaseException as raised:
+            self.failed(raised)
+            raise
+
+    def failed(self, error: BaseException) -> None:
+        """Tell of the failure. What an instrument raises now is a note on the first error."""
+        for instrument in reversed(self.told):
+            try:
+                instrument.run_failed_pass(self.mod, self.info, error)
+            except Exception as second:
+                error.add_note(f"instrument {type(instrument).__name__}: {type(second).__name__}: {second}")
+
+
+def call(
+    items: Sequence[ModulePass | Pipeline], mod: IRModule | ModuleOp | FuncOp, *, explicit: bool = False
+) -> IRModule | ModuleOp | FuncOp:
+    """Clone the module or function once, run the items on the clone, and return it in the form that was given."""
+    if isinstance(mod, FuncOp):
+        return call_on_function(items, mod, explicit)
+    check_module(mod)
+    clone = as_module(mod).op.clone()
+    Runner(clone).run(items, explicit=explicit)
+    return IRModule(clone) if isinstance(mod, IRModule) else clone
+
+
+def call_on_function(items: Sequence[ModulePass | Pipeline], function: FuncOp, explicit: bool) -> FuncOp:
+    """A new function, of no module. The passes see the other functions of its module as declarations."""
+    name, holder = function.sym_name.data, function.parent_op()
+    clone = function.clone()
+    others = IRModule(holder).functions.values() if isinstance(holder, ModuleOp) else ()
+    types = [(other.sym_name.data, other.function_type) for other in others if other is not function]
+    module = IRModule(ModuleOp([clone, *(FuncOp.external(n, t.inputs.data, t.outputs.data) for n, t in types)]))
+    before = set(module.functions)
+    Runner(module.op).run(items, explicit=explicit)
+    made = [other for other in module.functions if other not in before]
+    if made:
+        raise InvalidArgument(f"@{name}", f"the pass made other functions ({', '.join(made)})", "give it the module")
+    result = module[name]
+    result.detach()
+    return result
