@@ -112,8 +112,8 @@ class FunctionWriter:
 
     # Memory
 
-    def address(self, buffer: SSAValue, indices: Sequence[SSAValue]) -> str:
-        """A pointer to an element; LLVM folds the constant part of the index."""
+    def address(self, buffer: SSAValue, indices: Sequence[SSAValue], inside: bool = True) -> str:
+        """A pointer to an element; LLVM folds the constant part of the index. `inside`: it is known to be in bounds."""
         type = buffer_of(buffer)
         strides, offset = layout(type)
         total = str(offset) if offset else None
@@ -127,7 +127,8 @@ class FunctionWriter:
         if total is None:
             return self.of(buffer)
         element = memory_type(type_name(type.element_type))
-        return self.emit(f"getelementptr inbounds {element}, ptr {self.of(buffer)}, i64 {total}")
+        flag = "inbounds " if inside else ""
+        return self.emit(f"getelementptr {flag}{element}, ptr {self.of(buffer)}, i64 {total}")
 
 
 Writer = Callable[[FunctionWriter, Operation], None]

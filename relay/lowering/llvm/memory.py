@@ -65,7 +65,7 @@ def write_vector_store(w: FunctionWriter, op: Operation) -> None:
 def write_masked_load(w: FunctionWriter, op: Operation) -> None:
     """Lanes that are not in the mask come from `pass_thru`; their memory is not touched."""
     assert isinstance(op, vector.MaskedLoadOp)
-    at = w.address(op.base, op.indices)
+    at = w.address(op.base, op.indices, inside=False)
     type = op.result.type
     name, out = f"llvm.masked.load.{suffix(type)}.p0", type_name(type)
     w.declare(name, out, f"ptr, i32, {type_name(op.mask.type)}, {out}")

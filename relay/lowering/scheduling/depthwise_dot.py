@@ -2,7 +2,7 @@
 
 A column of 16 channels is read once per tile of neighbouring pixels and interleaved to [row 0, row 1, row 2, row 3] in
 each of 16 lanes; every pixel that the column meets takes one dot product of it. Borders are not padded: rows outside
-are zeros, columns outside are left out, and the initial accumulators of each kind of border make up for it.
+are masked to zeros, columns outside are left out, and the initial accumulators of each kind of border make up for it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import DenseArrayBase, VectorType, i8, i32, i64
 from xdsl.ir import SSAValue
 
 from relay.dialects.attributes import Array
-from relay.lowering.builder import Index, LoopBuilder
+from relay.lowering.builder import INDEX, Index, LoopBuilder
 from relay.lowering.scheduling.body import vector_constant
 from relay.lowering.scheduling.buffers import shape_of
 from relay.lowering.scheduling.contraction import Convolution
@@ -70,7 +70,8 @@ def fits(conv: Convolution, image: Image, features: frozenset[str]) -> bool:
 
 
 def pack_depthwise_dot(conv: Convolution, image: Image, kernel: Array) -> Packed:
-    """Weights [block of 16 channels][group of rows][column][channel][row]; initial accumulators per kind of border."""
+    """Weights [block of 16 channels][group of rows][column][channel][row]; initial accumulators per kind of border;
+    and where those of each row start."""
     rows, columns, channels = kernel.shape
     signed = (kernel.astype(np.int16) - kernel_offset(conv)).astype(np.int8)
     groups = -(-rows // GROUP)
@@ -84,7 +85,15 @@ def pack_depthwise_dot(conv: Convolution, image: Image, kernel: Array) -> Packed
             inside = true[first:end, left:right].sum(axis=(0, 1))
             outside = true[:first, left:right].sum(axis=(0, 1)) + true[end:, left:right].sum(axis=(0, 1))
             initial.append(padded(wrap_i32(-zero_point * inside - data_offset(conv) * outside)))
-    return Packed(weights, np.concatenate(initial), None)
+    kinds = np.concatenate(
+        [np.full(end - first, n, np.int32) for n, (first, end, _, _) in enumerate(rows_of(conv, image))]
+    )
+    return Packed(weights, np.concatenate(initial), kinds * np.int32(len(columns_of(conv, image)) * initial[0].size))
+
+
+def tile_of(width: int) -> int:
+    """Pixels per tile: a divisor of the width, if a good one exists."""
+    return next((t for t in range(min(TILE, width), 3, -1) if width % t == 0), min(TILE, width))
 
 
 class DepthwiseDotEmitter:
@@ -100,9 +109,10 @@ class DepthwiseDotEmitter:
     ):
         self.b, self.conv, self.image, self.epilogue = builder, conv, image, epilogue
         self.data = builder.flatten(image.value)
-        self.weights, self.initial = constants[0], constants[1]
+        self.weights, self.initial, self.kinds = constants
         self.groups = -(-conv.kernel_rows // GROUP)
         self.scratch = builder.add(memref.AllocOp.get(i32, 64, [conv.out_columns * LANES])).memref
+        self.masks: list[SSAValue | None] = []
         self.padded_channels = -(-conv.outputs // LANES) * LANES
 
     def emit(self) -> None:
@@ -111,22 +121,36 @@ class DepthwiseDotEmitter:
         parts = [(0, whole, LANES)] if whole else []
         if conv.outputs % LANES:
             parts.append((whole, whole + 1, conv.outputs % LANES))
-        rows, columns = rows_of(conv, self.image), columns_of(conv, self.image)
+        columns = columns_of(conv, self.image)
         for start, stop, lanes in parts:
             with ExitStack() as stack:
                 n, _ = stack.enter_context(b.loop(0, conv.images))
                 channel, _ = stack.enter_context(b.loop(start, stop, LANES))
-                for number, (first, end, *taps) in enumerate(rows):
-                    with b.loop(first, end) as (y, _):
-                        for kind, (left, right, *across) in enumerate(columns):
-                            at = b.plus(channel, (number * len(columns) + kind) * self.padded_channels)
-                            tile = min(TILE, right - left)
-                            cut = left + (right - left) // tile * tile
-                            with b.loop(left, cut, tile) as (x, _):
-                                self.tile((n, y, x), channel, at, tile, lanes, (*taps, *across))
-                            if cut < right:
-                                self.tile((n, y, cut), channel, at, right - cut, lanes, (*taps, *across))
-                        self.finish(n, y, channel, lanes)
+                y, _ = stack.enter_context(b.loop(0, conv.out_rows))
+                kind = b.add(arith.IndexCastOp(b.load(self.kinds, [y]), INDEX)).result
+                self.masks = [self.row_mask(y, i, lanes) for i in range(conv.kernel_rows)]
+                for number, (left, right, *across) in enumerate(columns):
+                    at = b.plus(b.plus(channel, kind), number * self.padded_channels)
+                    tile = tile_of(right - left)
+                    cut = left + (right - left) // tile * tile
+                    with b.loop(left, cut, tile) as (x, _):
+                        self.tile((n, y, x), channel, at, tile, (across[0], across[1]))
+                    if cut < right:
+                        self.tile((n, y, cut), channel, at, right - cut, (across[0], across[1]))
+                self.finish(n, y, channel, lanes)
+
+    def row_mask(self, y: Index, i: int, lanes: int) -> SSAValue | None:
+        """The lanes to read of one row of taps: none where it lies outside the image. None: all 16, always."""
+        conv, b, image = self.conv, self.b, self.image
+        row = i * conv.dilation[0] - image.top
+        last = (conv.out_rows - 1) * conv.strides[0] + row
+        channels = self.epilogue.mask(lanes)
+        if row >= 0 and last < image.rows:
+            return None if lanes == LANES else channels
+        position = b.index(b.plus(b.times(y, conv.strides[0]), row))
+        inside = b.add(arith.CmpiOp(position, b.constant(image.rows, INDEX), "ult")).result
+        rows = b.broadcast(inside, LANES)
+        return rows if lanes == LANES else b.add(arith.AndIOp(rows, channels)).result
 
     def tile(
         self,
@@ -134,13 +158,12 @@ class DepthwiseDotEmitter:
         channel: Index,
         initial: Index,
         pixels: int,
-        lanes: int,
-        taps: tuple[int, ...],
+        taps: tuple[int, int],
     ) -> None:
-        """`pixels` neighbours of 16 channels, all with the same taps inside the image."""
+        """`pixels` neighbours of 16 channels, all with the same columns of taps inside the image."""
         conv, b, image = self.conv, self.b, self.image
         n, y, x = point
-        first, end, left, right = taps
+        left, right = taps
         row = b.plus(b.times(n, image.rows), b.times(y, conv.strides[0]))
         base = b.plus(b.times(row, image.columns), b.times(x, conv.strides[1]))
         base = b.plus(b.times(base, conv.channels), channel)
@@ -163,7 +186,7 @@ class DepthwiseDotEmitter:
                 for j in range(left, right):
                     offset = m * conv.strides[1] + j * conv.dilation[1]
                     if offset not in known:
-                        known[offset] = self.column(base, offset, group, first, end, lanes)
+                        known[offset] = self.column(base, offset, group)
                     totals[m] = self.dot(totals[m], known[offset], weights[j])
                     if sums:
                         sums[m] = self.dot(sums[m], known[offset], ones)
@@ -183,17 +206,22 @@ class DepthwiseDotEmitter:
                 where = [b.plus(b.times(b.plus(b.times(n, conv.out_rows), y), conv.out_columns), x)]
             self.epilogue.apply(value, where, channel, lanes)
 
-    def column(self, base: Index, offset: int, group: int, first: int, end: int, lanes: int) -> SSAValue:
+    def column(self, base: Index, offset: int, group: int) -> SSAValue:
         """Up to 4 rows of one column, a byte of each per lane; rows outside are zeros."""
         conv, b, image = self.conv, self.b, self.image
+        zeros = vector_constant(b, 0, i8, LANES)
         rows: list[SSAValue] = []
         for i in range(group * GROUP, (group + 1) * GROUP):
-            if first <= i < end:
-                line = i * conv.dilation[0] - image.top
-                ahead = (line * image.columns + offset - image.left) * conv.channels
-                rows.append(self.epilogue.load(self.data, [b.plus(base, ahead)], lanes))
+            if i >= conv.kernel_rows:
+                rows.append(zeros)
+                continue
+            line = i * conv.dilation[0] - image.top
+            at = b.plus(base, (line * image.columns + offset - image.left) * conv.channels)
+            mask = self.masks[i]
+            if mask is None:
+                rows.append(b.vector_load(self.data, [at], LANES))
             else:
-                rows.append(vector_constant(b, 0, i8, LANES))
+                rows.append(b.add(vector.MaskedLoadOp(self.data, [b.index(at)], mask, zeros)).result)
         halves = [self.shuffle(rows[k], rows[k + 1], range(2 * LANES)) for k in (0, 2)]
         order = [k * LANES + lane for lane in range(LANES) for k in range(GROUP)]
         codes = self.shuffle(halves[0], halves[1], order)

@@ -26,9 +26,9 @@ func.func @exponent(%x: i32, %m: i32, %e: i32) -> i32 {
 }
 
 // CHECK-LABEL: func.func @known_long
-// CHECK:         [[H:%.+]] = arith.trunci {{%.+}} : i64 to i32
 // CHECK:         [[MASK:%.+]] = arith.constant 511 : i32
 // CHECK:         [[HALF:%.+]] = arith.constant 255 : i32
+// CHECK:         [[H:%.+]] = arith.trunci {{%.+}} : i64 to i32
 // CHECK:         arith.addi [[HALF]], {{%.+}} : i32
 // CHECK-NEXT:    arith.andi [[H]], [[MASK]] : i32
 func.func @known_long(%x: i32, %m: i32) -> i32 {
@@ -39,7 +39,7 @@ func.func @known_long(%x: i32, %m: i32) -> i32 {
 
 // CHECK-LABEL: func.func @known_single
 // CHECK:         [[HALF:%.+]] = arith.constant 549755813888 : i64
-// CHECK-NEXT:    [[N:%.+]] = arith.addi {{%.+}}, [[HALF]] : i64
+// CHECK:         [[N:%.+]] = arith.addi {{%.+}}, [[HALF]] : i64
 // CHECK:         [[S:%.+]] = arith.shrsi [[N]], {{%.+}} : i64
 // CHECK-NEXT:    [[R:%.+]] = arith.trunci [[S]] : i64 to i32
 // CHECK-NEXT:    func.return [[R]]
@@ -79,4 +79,42 @@ func.func @body(%x: tensor<4xi32>, %init: tensor<4xi32>) -> tensor<4xi32> {
     linalg.yield %0 : i32
   } -> tensor<4xi32>
   func.return %r : tensor<4xi32>
+}
+
+// Numbers that every caller gives as constants: the float form that is proved for all channels takes their place.
+
+// CHECK-LABEL: func.func private @float32
+// CHECK-SAME:    (%x: tensor<2xi32>, {{%.+}}: tensor<2xf32>, {{%.+}}: tensor<2xf32>) -> tensor<2xi8>
+// CHECK:         ^bb0([[X:%.+]]: i32, [[SCALE:%.+]]: f32, [[OFFSET:%.+]]: f32, {{%.+}}: i8):
+// CHECK-NEXT:      [[F:%.+]] = arith.sitofp [[X]] : i32 to f32
+// CHECK-NEXT:      [[O:%.+]] = math.copysign [[OFFSET]], [[F]] : f32
+// CHECK-NEXT:      [[V:%.+]] = math.fma [[F]], [[SCALE]], [[O]] : f32
+// CHECK-NEXT:      [[R:%.+]] = math.roundeven [[V]] : f32
+// CHECK-NEXT:      arith.fptosi [[R]] : f32 to i32
+func.func private @float32(%x: tensor<2xi32>, %m: tensor<2xi32>, %e: tensor<2xi32>) -> tensor<2xi8> {
+  %c31 = arith.constant 31 : i32
+  %low = arith.constant -128 : i32
+  %high = arith.constant 127 : i32
+  %empty = tensor.empty() : tensor<2xi8>
+  %r = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]} ins(%x, %m, %e : tensor<2xi32>, tensor<2xi32>, tensor<2xi32>) outs(%empty : tensor<2xi8>) {
+  ^bb0(%a: i32, %b: i32, %c: i32, %d: i8):
+    %0 = arith.subi %c31, %c : i32
+    %1 = arith.trunci %0 : i32 to i8
+    %2 = tosa.apply_scale %a, %b, %1 {rounding_mode = DOUBLE_ROUND} : (i32, i32, i8) -> i32
+    %3 = arith.maxsi %2, %low : i32
+    %4 = arith.minsi %3, %high : i32
+    %5 = arith.trunci %4 : i32 to i8
+    linalg.yield %5 : i8
+  } -> tensor<2xi8>
+  func.return %r : tensor<2xi8>
+}
+
+// CHECK-LABEL: func.func @caller
+// CHECK-NOT:     tensor<2xi32>, tensor<2xi32>
+// CHECK:         func.call @float32({{%.+}}, {{%.+}}, {{%.+}}) : (tensor<2xi32>, tensor<2xf32>, tensor<2xf32>) -> tensor<2xi8>
+func.func @caller(%x: tensor<2xi32>) -> tensor<2xi8> {
+  %m = arith.constant dense<[1100000000, 1900000000]> : tensor<2xi32>
+  %e = arith.constant dense<[-5, -4]> : tensor<2xi32>
+  %r = func.call @float32(%x, %m, %e) : (tensor<2xi32>, tensor<2xi32>, tensor<2xi32>) -> tensor<2xi8>
+  func.return %r : tensor<2xi8>
 }
