@@ -16,11 +16,11 @@ from relay.dialects.attributes import Array, elements, to_numpy
 from relay.lowering.bufferize import buffer_type
 from relay.lowering.builder import LoopBuilder
 from relay.lowering.scheduling import depthwise, loops, matmul
-from relay.lowering.scheduling.buffers import shape_of
 from relay.lowering.scheduling.contraction import Convolution, recognise
 from relay.lowering.scheduling.depthwise_dot import DepthwiseDotEmitter, fits, image_of, pack_depthwise_dot
 from relay.lowering.scheduling.epilogue import Epilogue
 from relay.lowering.scheduling.padding import Padding, emit_padding, find_paddings
+from relay.lowering.shaped import shape_of
 from relay.passes import Pass
 
 

@@ -29,6 +29,11 @@ def buffer_of(value: SSAValue) -> Buffer:
     return type
 
 
+def shape_of(value: SSAValue) -> tuple[int, ...]:
+    """The shape of a value that is a memref."""
+    return buffer_of(value).get_shape()
+
+
 def scalar_of(type: Attribute) -> Attribute:
     """The element type of a vector; any other type as it is."""
     return type.element_type if is_vector(type) else type

@@ -13,7 +13,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from relay.dialects.attributes import to_numpy
 from relay.lowering.builder import contiguous
 from relay.lowering.scheduling.affine import coefficients, dims_of
-from relay.lowering.scheduling.buffers import shape_of, type_of
+from relay.lowering.shaped import buffer_of, shape_of
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Operand:
 
     @property
     def element(self) -> Attribute:
-        return type_of(self.value).element_type
+        return buffer_of(self.value).element_type
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def recognise(op: linalg.GenericOp) -> Convolution | None:
     if product is None:
         return None
     data, kernel, out = op.inputs[0], op.inputs[1], op.outputs[0]
-    accumulator = type_of(out).element_type
+    accumulator = buffer_of(out).element_type
     if accumulator not in (i32, Float32Type()):
         return None
     sides = (Operand(data, *product[0]), Operand(kernel, *product[1]))

@@ -19,12 +19,12 @@ from xdsl.ir import SSAValue
 from relay.dialects.attributes import Array
 from relay.lowering.builder import INDEX, Index, LoopBuilder
 from relay.lowering.scheduling.body import vector_constant
-from relay.lowering.scheduling.buffers import shape_of
 from relay.lowering.scheduling.contraction import Convolution
 from relay.lowering.scheduling.epilogue import Epilogue
 from relay.lowering.scheduling.matmul import VPDPBUSD, Packed, data_offset, kernel_offset, needs_sums
 from relay.lowering.scheduling.packing import LANES, padded, wrap_i32
 from relay.lowering.scheduling.padding import Padding, spans
+from relay.lowering.shaped import shape_of
 
 GROUP = 4
 TILE = 8

@@ -25,7 +25,7 @@ from relay.dialects.attributes import dtype_of
 from relay.lowering.builder import Index, LoopBuilder, contiguous
 from relay.lowering.scheduling.affine import dims_of, is_identity, uses
 from relay.lowering.scheduling.body import Lifter, can_lift, dense_vector, vector_constant
-from relay.lowering.scheduling.buffers import is_buffer, shape_of, type_of
+from relay.lowering.shaped import buffer_of, is_buffer, shape_of
 
 LANES = 16
 
@@ -70,7 +70,7 @@ class Epilogue:
         for value, map in zip(op.operands, maps, strict=True):
             if value is accumulator and not is_identity(map, rank):
                 return False
-            if is_buffer(value) and not contiguous(value.type):
+            if is_buffer(value.type) and not contiguous(value.type):
                 return False
             last = dims_of(map)
             if uses(map, rank - 1) and (last[-1] != rank - 1 or any(d == rank - 1 for d in last[:-1])):
@@ -83,7 +83,7 @@ class Epilogue:
             if not (
                 is_identity(access.map, self.rank)
                 or dims_of(access.map) == [self.rank - 1]
-                or not is_buffer(access.value)
+                or not is_buffer(access.value.type)
                 or prod(shape_of(access.value)) == 1
             ):
                 return False
@@ -94,9 +94,9 @@ class Epilogue:
 
     def flat(self, access: Access) -> Access:
         """The access in terms of (point, channel)."""
-        if not is_buffer(access.value):
+        if not is_buffer(access.value.type):
             return Access(access.value, AffineMap.from_callable(lambda a, b: (), dim_symbol_split=(2, 0)), access.used)
-        type = type_of(access.value)
+        type = buffer_of(access.value)
         if is_identity(access.map, self.rank):
             value = access.value
             if self.rank > 2 and value is not self.accumulator or (self.rank > 2 and self.op is None):
@@ -134,7 +134,7 @@ class Epilogue:
         b = self.builder
         if lanes == LANES:
             return b.vector_load(value, at, LANES)
-        element: Attribute = type_of(value).element_type
+        element: Attribute = buffer_of(value).element_type
         number = 0 if dtype_of(element).kind in "iu" else 0.0
         zero = vector_constant(b, number, element, LANES)
         return b.add(vector.MaskedLoadOp(value, [b.index(i) for i in at], self.mask(lanes), zero)).result
@@ -157,7 +157,7 @@ class Epilogue:
                     values.append(accumulators)
                 elif not access.used:
                     values.append(access.value)
-                elif not is_buffer(access.value):
+                elif not is_buffer(access.value.type):
                     values.append(b.broadcast(access.value, LANES))
                 else:
                     at = [b.apply(r, dims) for r in access.map.results]

@@ -14,7 +14,7 @@ from xdsl.ir.affine import AffineMap
 from relay.lowering.builder import Index, LoopBuilder, contiguous
 from relay.lowering.scheduling.affine import dims_of, is_identity, uses
 from relay.lowering.scheduling.body import Lifter, can_lift, clone_scalar
-from relay.lowering.scheduling.buffers import is_buffer, shape_of
+from relay.lowering.shaped import is_buffer, shape_of
 
 LANES = 16
 
@@ -24,7 +24,7 @@ def extents(op: linalg.GenericOp) -> list[int]:
     maps = [m.data for m in op.indexing_maps]
     result = [0] * maps[0].num_dims
     for map, value in zip(maps, op.operands, strict=True):
-        if is_buffer(value):
+        if is_buffer(value.type):
             for dim, size in zip(dims_of(map), shape_of(value), strict=True):
                 if dim is not None:
                     result[dim] = size
@@ -81,7 +81,7 @@ def emit_nest(builder: LoopBuilder, op: linalg.GenericOp) -> None:
 
 
 def read(builder: LoopBuilder, value: SSAValue, map: AffineMap, dims: list[Index]) -> SSAValue:
-    if not is_buffer(value):
+    if not is_buffer(value.type):
         return value
     return builder.load(value, [builder.apply(r, dims) for r in map.results])
 
@@ -122,7 +122,7 @@ class Elementwise:
         self.inputs = len(op.inputs)
         rank = len(self.sizes)
         if all(
-            (is_identity(m, rank) and contiguous(v.type)) or (not is_buffer(v)) or prod(shape_of(v)) == 1
+            (is_identity(m, rank) and contiguous(v.type)) or (not is_buffer(v.type)) or prod(shape_of(v)) == 1
             for v, m in zip(self.operands, self.maps, strict=True)
         ):
             self.flatten(rank)
@@ -131,7 +131,7 @@ class Elementwise:
     def flatten(self, rank: int) -> None:
         """See everything as vectors of one dimension."""
         for number, (value, map) in enumerate(zip(self.operands, self.maps, strict=True)):
-            if is_buffer(value) and shape_of(value):
+            if is_buffer(value.type) and shape_of(value):
                 self.operands[number] = self.b.flatten(value)
                 whole = is_identity(map, rank)
                 self.maps[number] = (
@@ -173,5 +173,5 @@ class Elementwise:
         at = [b.apply(r, dims) for r in map.results]
         if lanes and uses(map, len(self.sizes) - 1):
             return b.vector_load(value, at, LANES)
-        scalar = b.load(value, at) if is_buffer(value) else value
+        scalar = b.load(value, at) if is_buffer(value.type) else value
         return b.broadcast(scalar, LANES) if lanes else scalar

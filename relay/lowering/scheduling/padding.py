@@ -11,7 +11,7 @@ from xdsl.ir import Operation, SSAValue
 
 from relay.dialects.attributes import int_values
 from relay.lowering.builder import Index, LoopBuilder, contiguous
-from relay.lowering.scheduling.buffers import shape_of
+from relay.lowering.shaped import shape_of
 
 
 @dataclass(frozen=True)
