@@ -16,7 +16,10 @@ _LINKER: list[Any] = []
 
 
 class Library:
-    """Relocatable object code and the texts it was made from, each written when it is asked for. Native code: trust it like a program."""
+    """Relocatable object code, and the texts it was made from: each is written when it is asked for.
+
+    Native code: trust it like a program.
+    """
 
     def __init__(self, code: bytes, sources: Mapping[str, Callable[[], str]] | None = None):
         self.code = code
