@@ -1,28 +1,83 @@
-"""Passes by their class names, and `Sequential`: `mod = relay.transform.Sequential([...])(mod)`."""
+"""Passes by their class names and by Relay's, and what composes, edits and watches them.
+
+`mod = relay.transform.Sequential([relay.transform.Legalize(), relay.transform.FuseOps()])(mod)`
+"""
+
+from xdsl.transforms.canonicalize import CanonicalizePass as Canonicalize
+from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
+from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination as EliminateCommonSubexpr
+from xdsl.transforms.dead_code_elimination import DeadCodeElimination
 
 from relay.lowering.bufferize import Bufferize
 from relay.lowering.expand_apply_scale import ExpandApplyScale
 from relay.lowering.plan_memory import PlanMemory
 from relay.lowering.relay_to_linalg import RelayToLinalg
 from relay.lowering.schedule import Schedule
-from relay.passes import Pass, Sequential
+from relay.passes.analyses import Analysis, liveness, shapes, use_counts
+from relay.passes.base import Pass, PassInfo
+from relay.passes.build_config import BuildConfig
+from relay.passes.checking import BisectLimit, CrashReproducer, VerifyEach
+from relay.passes.context import PassContext
+from relay.passes.decorators import function_pass, module_pass
+from relay.passes.diagnostics import CollectedErrors
+from relay.passes.instruments import PassInstrument, pass_instrument
+from relay.passes.pipeline import Pipeline, Sequential
+from relay.passes.printing import DumpIR, PassPrintingInstrument, PrintAfterAll, PrintBeforeAll, PrintChanged
+from relay.passes.timing import OpStatistics, PassTimingInstrument
+from relay.transforms.bisection import find_culprit
 from relay.transforms.fold_constant import FoldConstant
+from relay.transforms.fold_constant import FoldConstant as ConstFolding
 from relay.transforms.fuse_ops import FuseOps
 from relay.transforms.infer_types import InferTypes
+from relay.transforms.infer_types import InferTypes as InferType
 from relay.transforms.legalize import Legalize
+from relay.transforms.qnn_legalize import QnnLegalize
 from relay.transforms.simplify import Simplify
+from relay.transforms.simplify import Simplify as SimplifyExpr
 
 __all__ = [
+    "Analysis",
+    "BisectLimit",
     "Bufferize",
+    "BuildConfig",
+    "Canonicalize",
+    "CollectedErrors",
+    "CommonSubexpressionElimination",
+    "ConstFolding",
+    "CrashReproducer",
+    "DeadCodeElimination",
+    "DumpIR",
+    "EliminateCommonSubexpr",
     "ExpandApplyScale",
     "FoldConstant",
     "FuseOps",
+    "InferType",
     "InferTypes",
     "Legalize",
+    "OpStatistics",
     "Pass",
+    "PassContext",
+    "PassInfo",
+    "PassInstrument",
+    "PassPrintingInstrument",
+    "PassTimingInstrument",
+    "Pipeline",
     "PlanMemory",
+    "PrintAfterAll",
+    "PrintBeforeAll",
+    "PrintChanged",
+    "QnnLegalize",
     "RelayToLinalg",
     "Schedule",
     "Sequential",
     "Simplify",
+    "SimplifyExpr",
+    "VerifyEach",
+    "find_culprit",
+    "function_pass",
+    "liveness",
+    "module_pass",
+    "pass_instrument",
+    "shapes",
+    "use_counts",
 ]

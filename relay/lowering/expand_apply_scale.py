@@ -35,7 +35,6 @@ class ExpandApplyScale(Pass):
     """
 
     name = "expand-apply-scale"
-    requires = ("linalg",)
     establishes = ("expanded",)
     invalidates = ()
     why = "makes rescaling plain arithmetic"

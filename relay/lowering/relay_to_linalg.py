@@ -30,7 +30,7 @@ class RelayToLinalg(Pass):
     name = "relay-to-linalg"
     requires = ("legal",)
     establishes = ("linalg",)
-    invalidates = ("folded", "kernels")
+    invalidates = ("folded", "kernels", "expanded")
     why = "turns kernels into loop nests"
 
     @classmethod

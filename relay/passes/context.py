@@ -98,6 +98,12 @@ class PassContext:
         other.opt_level = _level(opt_level)
         return other
 
+    def with_instruments(self, instruments: Sequence[PassInstrument]) -> PassContext:
+        """A context like this one with other instruments, which are not entered."""
+        other = copy(self)
+        other.instruments = list(instruments)
+        return other
+
     def enabled(self, info: PassInfo) -> bool:
         """Whether a pass runs: disabled wins, then required, then the level."""
         if info.name in self.disabled_pass:

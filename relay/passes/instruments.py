@@ -10,6 +10,7 @@ from relay.passes.base import PassInfo
 class PassInstrument:
     """Override what is needed; each method does nothing here. `info` says what runs, `mod` is what it runs on.
 
+    Instruments nest: after a pass the last of a context is told first.
     An exception in a method goes to the caller. Where entering one instrument of a context fails, those entered before
     exit; where exiting fails, the others exit all the same; then the context has no instruments left.
     """

@@ -72,7 +72,7 @@ class Planner:
 
     def required(self, step: ModulePass, needed_by: str) -> None:
         """Plan a pass that another needs."""
-        self.add(step, f"required by {needed_by}")
+        self.add(step, f"required by {needed_by}, unless the module is so already")
 
     def add(self, step: ModulePass, why: str) -> None:
         """Note a pass that runs."""

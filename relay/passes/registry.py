@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
@@ -63,8 +63,10 @@ def ours() -> Iterator[type[Pass]]:
     yield from MADE.values()
 
 
-def find(name: str, where: str = "pipeline") -> type[ModulePass]:
-    """The pass of this name or alias. Raises InvalidArgument with the nearest names."""
+def find(name: str, where: str = "pipeline", first: Mapping[str, Factory] | None = None) -> type[ModulePass]:
+    """The pass of this name or alias, of the table `first` if it is there. Raises InvalidArgument with the nearest."""
+    if first is not None and name in first:
+        return load(name, first[name])
     if name in MADE:
         return MADE[name]
     for candidate in (name, kebab(name)):
@@ -80,7 +82,8 @@ def find(name: str, where: str = "pipeline") -> type[ModulePass]:
     by_alias = {alias: cls for cls in ours() for alias in names_of(cls)}
     if name in by_alias:
         return by_alias[name]
-    near = get_close_matches(name, [*known, *by_alias])
+    named = {**{name: name for name in known}, **{alias: cls.name for alias, cls in by_alias.items()}}
+    near = dict.fromkeys(named[each] for each in get_close_matches(name, named))
     hint = f"did you mean {' or '.join(near)}?" if near else "see relay-opt --list-passes"
     raise InvalidArgument(where, f"there is no pass '{name}'", hint)
 
@@ -103,23 +106,23 @@ def canonical(name: str, where: str = "pipeline") -> str:
     return find(name, where).name
 
 
-def create(spec: ArgSpec, where: str = "pipeline") -> ModulePass:
+def create(spec: ArgSpec, where: str = "pipeline", first: Mapping[str, Factory] | None = None) -> ModulePass:
     """The pass that a part of a pipeline's text names, with its options."""
-    cls = find(spec.name, where)
+    cls = find(spec.name, where, first)
     try:
         return cls.from_pass_spec(ArgSpec(cls.name, spec.parameters))
     except ValueError as error:
         raise InvalidArgument(f"pass {spec.name}", str(error), "see relay-opt --list-passes") from error
 
 
-def parse(text: str, where: str = "pipeline") -> list[ModulePass]:
+def parse(text: str, where: str = "pipeline", first: Mapping[str, Factory] | None = None) -> list[ModulePass]:
     """The passes of a pipeline's text, in xDSL's syntax: `legalize,fold-constant{max_bytes=1024}`."""
     try:
         specs = list(parse_pipeline(text))
     except ArgSpecParseError as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         raise InvalidArgument(where, f"'{text}': {lines[-1]}", "write for example 'cse,dce'") from None
-    return [create(spec, where) for spec in specs]
+    return [create(spec, where, first) for spec in specs]
 
 
 def provider(prop: str) -> type[ModulePass] | None:

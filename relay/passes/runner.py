@@ -139,7 +139,7 @@ class Told:
             self.failed(error)
             return
         try:
-            for instrument in self.instruments:
+            for instrument in reversed(self.instruments):
                 instrument.run_after_pass(self.mod, self.info)
                 self.told.remove(instrument)
         except BaseException as raised:

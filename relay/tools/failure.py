@@ -6,6 +6,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, ParseError, VerifyException
 
 from relay.errors import RelayError
+from relay.passes import CollectedErrors
 from relay.tools.source import first_invalid
 from relay.transforms.location import words
 
@@ -28,6 +29,8 @@ def line_of(error: BaseException, file: str, doing: str = "", module: ModuleOp |
     """The line for any error met in `file`, while `doing` something to `module`."""
     where = f"{file}: {doing}" if doing else file
     match error:
+        case CollectedErrors():
+            return str(error)
         case RelayError():
             return one_line(str(error))
         case ParseError():

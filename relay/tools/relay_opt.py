@@ -6,24 +6,25 @@ import os
 import sys
 import traceback
 from argparse import ArgumentParser
-from collections.abc import Callable, Sequence
-from difflib import get_close_matches
+from collections.abc import Sequence
 from io import BytesIO, StringIO
 from pathlib import Path
 from typing import IO, ClassVar, NoReturn
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass, PassPipeline
-from xdsl.utils.arg_spec import parse_pipeline
 from xdsl.utils.exceptions import PassFailedException
 from xdsl.xdsl_opt_main import xDSLOptMain
 
 from relay import __version__
 from relay.dialects.attributes import Array
 from relay.dialects.context import make_context
-from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
+from relay.errors import InvalidArgument, Malformed, RelayError
 from relay.module import IRModule
+from relay.passes import PassContext, PassInfo, PassInstrument
+from relay.passes.checking import pipeline_of as reproduced_pipeline
 from relay.tools.failure import TRACEBACK, line_of
+from relay.tools.pass_list import list_passes
+from relay.tools.pipeline_options import Watchers, add_arguments, context_of, parse_pipeline, pipeline_of, show
 from relay.tools.plug_ins import everything
 from relay.tools.source import LocatingParser, format_of
 
@@ -61,6 +62,7 @@ class RelayOptMain(xDSLOptMain):
 
     def register_all_targets(self) -> None:
         self.available_targets.update(self.universe.all_targets)
+        self.available_targets["llvm"] = self.available_targets["llvm-ir"]
 
     def register_all_frontends(self) -> None:
         self.available_frontends.update({"mlir": self.read_mlir, "tflite": self.read_tflite})
@@ -71,6 +73,7 @@ class RelayOptMain(xDSLOptMain):
 
         arg_parser.prog, arg_parser.error = "relay-opt", error
         super().register_all_arguments(arg_parser)
+        add_arguments(arg_parser)
         arg_parser.add_argument("--list-passes", action="store_true", help="print the passes and what they do")
         arg_parser.add_argument("--weights", metavar="FILE", help="safetensors file of the weights that the text names")
         arg_parser.add_argument("--save-weights", metavar="FILE", help="write the weights that the text only names")
@@ -79,29 +82,18 @@ class RelayOptMain(xDSLOptMain):
         style.add_argument("--print-weights", action="store_true", help="print every weight in full")
 
     def setup_pipeline(self) -> None:
-        for spec in parse_pipeline(self.args.passes):
-            known("pass", spec.name, self.available_passes)
-            try:
-                self.available_passes[spec.name]().from_pass_spec(spec)
-            except ValueError as error:
-                raise InvalidArgument(f"pass {spec.name}", str(error), "see relay-opt --list-passes") from error
-            except ModuleNotFoundError as error:
-                raise Unsupported(f"pass {spec.name}", str(error), "install the package that it needs") from error
-        super().setup_pipeline()
-        checks = self.pipeline.callback
-
-        def between(previous: ModulePass | None, module: ModuleOp, following: ModulePass | None) -> None:
-            self.doing = f"after pass {previous.name}" if previous else ""
-            if checks is not None:
-                checks(previous, module, following)
-            self.doing = f"pass {following.name}" if following else ""
-
-        self.pipeline = PassPipeline(self.pipeline.passes, between)
+        named = self.args.show_pipeline and self.args.target not in ("mlir", "llvm-ir")
+        self.built_for = self.args.target if named else "llvm"
+        self.chosen = pipeline_of(self.args, self.built_for, self.available_passes)
 
     def run(self) -> None:
         """Read, transform, write. A file named by `-o` is written only if all went well."""
         if self.args.list_passes:
             list_passes(self.available_passes)
+            return
+        if self.args.show_pipeline:
+            level = PassContext.current().opt_level if self.args.opt_level is None else self.args.opt_level
+            print(show(self.chosen, context_of(self.args), self.built_for, level))
             return
         super().run()
         if self.args.output_file is not None:
@@ -130,7 +122,11 @@ class RelayOptMain(xDSLOptMain):
 
     def read_mlir(self, stream: IO[bytes]) -> ModuleOp:
         """The module of MLIR text."""
-        parser = LocatingParser(self.ctx, stream.read().decode(), self.get_input_name(), self.first_line)
+        text = stream.read().decode()
+        reproduced = reproduced_pipeline(text)
+        if reproduced is not None and not self.args.passes:
+            self.chosen = parse_pipeline(reproduced, self.available_passes)
+        parser = LocatingParser(self.ctx, text, self.get_input_name(), self.first_line)
         return parser.parse_module(not self.args.no_implicit_module)
 
     def read_tflite(self, stream: IO[bytes]) -> ModuleOp:
@@ -141,12 +137,23 @@ class RelayOptMain(xDSLOptMain):
         return from_tflite(path if path.is_file() else stream.read()).op
 
     def apply_passes(self, prog: ModuleOp) -> None:
+        watchers = Watchers(self.args)
+        ctx = context_of(self.args).with_instruments([Progress(self), *watchers.instruments])
         try:
-            super().apply_passes(prog)
+            self.check(prog)
+            with ctx:
+                self.chosen.apply(prog, self.ctx)
         except RelayError as error:
             if self.args.verify_diagnostics:
                 raise PassFailedException(str(error)) from error
             raise
+        finally:
+            watchers.report()
+
+    def check(self, prog: ModuleOp) -> None:
+        """Verify, unless that is not wanted."""
+        if not self.args.disable_verify or self.args.verify_each:
+            prog.verify()
 
     def output_resulting_program(self, prog: ModuleOp) -> str:
         self.doing = f"target {self.args.target}"
@@ -159,26 +166,19 @@ class RelayOptMain(xDSLOptMain):
         return super().output_resulting_program(prog)
 
 
-def known(what: str, name: str, names: dict[str, Callable[[], type[ModulePass]]]) -> None:
-    """Raise InvalidArgument, with the nearest names, unless `name` is one of them."""
-    if name not in names:
-        near = get_close_matches(name, names)
-        hint = f"did you mean {' or '.join(near)}?" if near else "see relay-opt --list-passes"
-        raise InvalidArgument("relay-opt -p", f"there is no {what} '{name}'", hint)
+class Progress(PassInstrument):
+    """Keeps what the tool is doing, for its errors, and verifies after each pass."""
 
+    def __init__(self, tool: RelayOptMain):
+        self.tool = tool
 
-def list_passes(passes: dict[str, Callable[[], type[ModulePass]]]) -> None:
-    """Print each pass and the first line of its documentation."""
-    width = max(map(len, passes))
-    for name, factory in sorted(passes.items()):
-        try:
-            cls = factory()
-        except ImportError as error:
-            print(f"{name:{width}}  (cannot be imported: {error})")
-            continue
-        written = (cls.__doc__ or "").strip()
-        generated = written.startswith(f"{cls.__name__}(")
-        print(f"{name:{width}}  {'' if generated else written.partition(chr(10))[0]}".rstrip())
+    def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
+        self.tool.doing = f"pass {info.name}"
+
+    def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
+        self.tool.doing = f"after pass {info.name}"
+        self.tool.check(mod.op)
+        self.tool.doing = ""
 
 
 def load_weights(path: str) -> dict[str, Array]:

@@ -1,0 +1,117 @@
+"""Instruments that measure: time as a tree, and ops by kind."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from time import perf_counter
+
+from relay.module import IRModule
+from relay.passes.base import PassInfo
+from relay.passes.instruments import PassInstrument
+
+
+def count(mod: IRModule) -> int:
+    """The ops of the module."""
+    return sum(1 for _ in mod.op.walk())
+
+
+@dataclass
+class Entry:
+    """One pass that ran, and what ran inside it."""
+
+    name: str
+    ops_before: int = 0
+    ops_after: int = 0
+    total: float = 0.0
+    """Seconds, with all that ran inside."""
+    inner: list[Entry] = field(default_factory=list["Entry"])
+
+    @property
+    def self_time(self) -> float:
+        """Seconds without what ran inside."""
+        return self.total - sum(entry.total for entry in self.inner)
+
+
+class PassTimingInstrument(PassInstrument):
+    """Time of every pass, by nesting, and the ops before and after. Counting the ops is not in the times."""
+
+    def __init__(self) -> None:
+        self.root = Entry("all passes")
+        self._open: list[tuple[Entry, float]] = []
+        self._counting = 0.0
+
+    def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
+        entry = Entry(info.name)
+        (self._open[-1][0] if self._open else self.root).inner.append(entry)
+        entry.ops_before = self._count(mod)
+        self._open.append((entry, perf_counter() - self._counting))
+
+    def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
+        self._close()
+        last = self._last(self.root)
+        last.ops_after = self._count(mod)
+
+    def run_failed_pass(self, mod: IRModule, info: PassInfo, error: BaseException) -> None:
+        self._close()
+
+    def _close(self) -> None:
+        entry, start = self._open.pop()
+        entry.total = perf_counter() - self._counting - start
+        if not self._open:
+            self.root.total += entry.total
+
+    def _last(self, entry: Entry) -> Entry:
+        """The entry closed last, at the depth that is open now."""
+        for _ in range(len(self._open)):
+            entry = entry.inner[-1]
+        return entry.inner[-1]
+
+    def _count(self, mod: IRModule) -> int:
+        start = perf_counter()
+        found = count(mod)
+        self._counting += perf_counter() - start
+        return found
+
+    def render(self) -> str:
+        """A table: total and self time in milliseconds, share, ops before and after, name by nesting."""
+        lines = ["total ms   self ms   share     ops before -> after   pass"]
+        whole = self.root.total or 1.0
+
+        def write(entry: Entry, depth: int) -> None:
+            ops = f"{entry.ops_before:>10} -> {entry.ops_after:<5}" if depth else " " * 19
+            times = f"{entry.total * 1e3:8.2f}  {entry.self_time * 1e3:8.2f}  {entry.total / whole:6.1%}"
+            lines.append(f"{times}   {ops}       {'  ' * depth}{entry.name}")
+            for inner in entry.inner:
+                write(inner, depth + 1)
+
+        write(self.root, 0)
+        return "\n".join(lines)
+
+
+class OpStatistics(PassInstrument):
+    """How many ops of each kind a pass adds and takes away."""
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[str, dict[str, int]]] = []
+        """(pass, change by op name), for every pass that ran."""
+        self._before: list[Counter[str]] = []
+
+    def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
+        self._before.append(self._kinds(mod))
+
+    def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
+        before, after = self._before.pop(), self._kinds(mod)
+        changed = {name: after[name] - before[name] for name in sorted(before | after)}
+        self.rows.append((info.name, {name: change for name, change in changed.items() if change}))
+
+    def run_failed_pass(self, mod: IRModule, info: PassInfo, error: BaseException) -> None:
+        self._before.pop()
+
+    def _kinds(self, mod: IRModule) -> Counter[str]:
+        return Counter(op.name for op in mod.op.walk())
+
+    def render(self) -> str:
+        """One line per pass: `legalize: qnn.conv2d -5, relay.nn.conv2d +5`."""
+        said = (", ".join(f"{name} {change:+d}" for name, change in row.items()) for _, row in self.rows)
+        return "\n".join(f"{name}: {text or 'no change'}" for (name, _), text in zip(self.rows, said, strict=True))

@@ -1,0 +1,105 @@
+"""The options of `relay-opt` about its pipeline: which passes, edits, and what watches them."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
+
+from relay.driver import default_pipeline
+from relay.errors import InvalidArgument
+from relay.passes import PassContext, PassInstrument, Pipeline, registry
+from relay.passes.checking import BisectLimit, CrashReproducer
+from relay.passes.printing import DumpIR, PrintAfterAll, PrintChanged
+from relay.passes.registry import Factory
+from relay.passes.timing import OpStatistics, PassTimingInstrument
+
+EDITS = ("insert_before", "insert_after", "remove")
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """What `-p` and xDSL's options do not say."""
+    group = parser.add_argument_group("pipeline", "Without -p, the edits and -O are of the pipeline that build runs.")
+    group.add_argument("--show-pipeline", action="store_true", help="print what would run, and why; read no file")
+    group.add_argument("-O", dest="opt_level", type=int, metavar="LEVEL", help="run passes up to this level (0-4)")
+    for flag, metavar, help in (
+        ("--insert-before", "NAME=PASS", "run PASS before the pass NAME"),
+        ("--insert-after", "NAME=PASS", "run PASS after the pass NAME"),
+        ("--remove", "NAME", "leave the pass NAME out"),
+    ):
+        group.add_argument(flag, metavar=metavar, help=help, action="append", default=[])
+    watch = parser.add_argument_group("passes")
+    watch.add_argument("--verify-each", action="store_true", help="verify after each pass (default)")
+    watch.add_argument("--print-ir-after-all", action="store_true", help="print the IR after each pass")
+    watch.add_argument("--print-ir-changed", action="store_true", help="print what each pass changes, as a diff")
+    watch.add_argument("--dump-ir", metavar="DIR", help="write the IR after each pass into numbered files")
+    watch.add_argument("--stats", action="store_true", help="print how many ops of each kind each pass adds or removes")
+    watch.add_argument("--opt-bisect-limit", type=int, metavar="N", help="run only N passes that can be left out")
+    watch.add_argument("--crash-reproducer", metavar="FILE", help="write the IR before a pass that fails, and the pass")
+
+
+def parse_pipeline(text: str, known: Mapping[str, Factory]) -> Pipeline:
+    """The pipeline of a text; the tool's own passes come first."""
+    return Pipeline(registry.parse(text, "relay-opt -p", known))
+
+
+def pipeline_of(args: Namespace, target: str, known: Mapping[str, Factory]) -> Pipeline:
+    """The pipeline that the arguments ask for: that of `-p`, else the default one if it is shown, edited or leveled."""
+    edited = any(getattr(args, edit) for edit in EDITS)
+    if args.passes:
+        pipeline = parse_pipeline(args.passes, known)
+    elif args.show_pipeline or edited or args.opt_level is not None:
+        pipeline = default_pipeline(target, args.opt_level)
+    else:
+        pipeline = Pipeline()
+    for option, insert in (("insert_before", pipeline.insert_before), ("insert_after", pipeline.insert_after)):
+        for text in getattr(args, option):
+            name, equals, step = text.partition("=")
+            if not equals or not step:
+                flag = f"--{option.replace('_', '-')}"
+                raise InvalidArgument(flag, f"'{text}' names no pass to insert", f"write {flag} fuse-ops=cse")
+            insert(name, parse_pipeline(step, known))
+    for name in args.remove:
+        pipeline.remove(name)
+    return pipeline
+
+
+def context_of(args: Namespace) -> PassContext:
+    """The level; every pass that was named runs where no level is given."""
+    return PassContext(4 if args.opt_level is None else args.opt_level)
+
+
+class Watchers:
+    """The instruments that the arguments ask for; they write to standard error."""
+
+    def __init__(self, args: Namespace):
+        self.timing = PassTimingInstrument() if args.time_passes else None
+        self.statistics = OpStatistics() if args.stats else None
+        self.bisect = None if args.opt_bisect_limit is None else BisectLimit(args.opt_bisect_limit)
+        self.reproducer = CrashReproducer(args.crash_reproducer) if args.crash_reproducer else None
+        printed = (
+            PrintAfterAll(sys.stdout) if args.print_between_passes else None,
+            PrintAfterAll() if args.print_ir_after_all else None,
+            PrintChanged() if args.print_ir_changed else None,
+            DumpIR(args.dump_ir, refresh=True) if args.dump_ir else None,
+        )
+        every = (self.bisect, self.reproducer, self.statistics, *printed, self.timing)
+        self.instruments: list[PassInstrument] = [one for one in every if one is not None]
+
+    def report(self) -> None:
+        """What was gathered."""
+        for part in (self.timing, self.statistics):
+            if part is not None:
+                print(part.render(), file=sys.stderr)
+        if self.bisect is not None:
+            print("\n".join(self.bisect.log), file=sys.stderr)
+
+
+def show(pipeline: Pipeline, ctx: PassContext, target: str, level: int) -> str:
+    """What would run, one line a pass, and the text for `-p`."""
+    planned = pipeline.plan(ctx)
+    width = max((len(row.name) for row in planned), default=0)
+    lines = [f"target {target}, opt_level {level}"]
+    lines += [f"{'' if row.runs else 'not '}{row.name:{width}}  {row.why}".rstrip() for row in planned]
+    text = ",".join(str(row.step) for row in planned if row.runs)
+    return "\n".join([*lines, f"-p '{text}'"])
