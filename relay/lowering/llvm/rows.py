@@ -29,7 +29,6 @@ CASTS: dict[str, str] = {
     "arith.trunci": "trunc",
     "arith.sitofp": "sitofp",
     "arith.uitofp": "uitofp",
-    "arith.fptosi": "fptosi",
     "arith.fptoui": "fptoui",
     "arith.extf": "fpext",
     "arith.truncf": "fptrunc",

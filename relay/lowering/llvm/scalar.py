@@ -71,6 +71,19 @@ def write_rsqrt(w: FunctionWriter, op: Operation) -> None:
     w.define(result, f"fdiv {type} {one}, {root}")
 
 
+def write_fptosi(w: FunctionWriter, op: Operation) -> None:
+    """Towards zero; of a number just rounded to even, one instruction that rounds and converts."""
+    source, result = op.operands[0], op.results[0]
+    rounded = source.owner
+    if isinstance(rounded, Operation) and rounded.name == "math.roundeven" and source.has_one_use():
+        value = rounded.operands[0]
+        name, out = f"llvm.lrint.{suffix(result.type)}.{suffix(value.type)}", type_name(result.type)
+        w.declare(name, out, type_name(value.type))
+        w.define(result, f"call {out} @{name}({w.typed(value)})")
+    else:
+        w.define(result, f"fptosi {w.typed(source)} to {type_name(result.type)}")
+
+
 def write_ctlz(w: FunctionWriter, op: Operation) -> None:
     """Leading zeros; those of 0 are the width."""
     w.intrinsic(op.results[0], "llvm.ctlz", op.operands, "false")
@@ -117,6 +130,7 @@ SCALAR: dict[str, Writer] = {
     "math.rsqrt": write_rsqrt,
     "math.ctlz": write_ctlz,
     "math.absi": write_absi,
+    "arith.fptosi": write_fptosi,
     "vector.broadcast": write_broadcast,
     "vector.shuffle": write_shuffle,
     "llvm.call_intrinsic": write_call_intrinsic,
