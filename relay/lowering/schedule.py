@@ -219,9 +219,7 @@ class FunctionScheduler:
         packed: Sequence[matmul.Packed],
     ) -> list[SSAValue]:
         """Pass packed constants in place of the kernel's weights; returns the new arguments."""
-        columns = [[p.weights for p in packed], [p.initial for p in packed]]
-        if packed[0].ones is not None:
-            columns.append([p.ones for p in packed if p.ones is not None])
+        columns = list(zip(*(p.columns for p in packed), strict=True))
         block = self.old
         position = kernel.index
         new: list[SSAValue] = []
@@ -231,7 +229,7 @@ class FunctionScheduler:
         for call, weight, row in zip(self.calls, weights, zip(*columns, strict=True), strict=True):
             buffers = [
                 packed_constant(call, weight, array, kind)
-                for array, kind in zip(row, ("packed", "start", "ones"), strict=False)
+                for array, kind in zip(row, ("packed", "start", "third", "fourth"), strict=False)
             ]
             arguments = list(call.arguments)
             call.operands = [*arguments[:position], *buffers, *arguments[position + 1 :]]

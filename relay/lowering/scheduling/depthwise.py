@@ -28,8 +28,8 @@ def pack_depthwise(conv: Convolution, kernel: Array) -> Packed:
     wide = np.pad(wide, ((0, 0), (0, 0), (0, -channels % LANES)))
     weights = wide.reshape(conv.kernel_rows, conv.kernel_columns, -1, LANES).transpose(2, 0, 1, 3).reshape(-1)
     if conv.is_float:
-        return Packed(weights, padded(np.zeros(channels, np.float32)), None)
-    return Packed(weights, initial_accumulator(conv, kernel, conv.data.zero_point), None)
+        return Packed(weights, padded(np.zeros(channels, np.float32)))
+    return Packed(weights, initial_accumulator(conv, kernel, conv.data.zero_point))
 
 
 class DepthwiseEmitter:

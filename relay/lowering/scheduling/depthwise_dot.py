@@ -24,10 +24,12 @@ from relay.lowering.scheduling.epilogue import Epilogue
 from relay.lowering.scheduling.matmul import VPDPBUSD, Packed, data_offset, kernel_offset, needs_sums
 from relay.lowering.scheduling.packing import LANES, padded, wrap_i32
 from relay.lowering.scheduling.padding import Padding, spans
-from relay.lowering.shaped import shape_of
+from relay.lowering.shaped import is_vector, shape_of
 
 GROUP = 4
 TILE = 8
+PERMUTE_WORDS = "llvm.x86.avx512.permvar.si.512"
+PERMUTE_BYTES = "llvm.x86.avx512.pshuf.b.512"
 NEEDED = frozenset({"avx512f", "avx512bw", "avx512vnni"})
 
 
@@ -88,7 +90,16 @@ def pack_depthwise_dot(conv: Convolution, image: Image, kernel: Array) -> Packed
     kinds = np.concatenate(
         [np.full(end - first, n, np.int32) for n, (first, end, _, _) in enumerate(rows_of(conv, image))]
     )
-    return Packed(weights, np.concatenate(initial), kinds * np.int32(len(columns_of(conv, image)) * initial[0].size))
+    starts = kinds * np.int32(len(columns_of(conv, image)) * initial[0].size)
+    return Packed(weights, np.concatenate(initial), (starts, interleave()))
+
+
+def interleave() -> Array:
+    """How 4 rows of 16 codes, one per 128 bits, become 4 codes in each of 16 lanes: first words across the 128 bits,
+    then bytes inside. Read from memory, since LLVM would merge known orders into a slower one."""
+    words = [GROUP * row + lane for lane in range(4) for row in range(GROUP)]
+    inside = [GROUP * row + code for code in range(4) for row in range(GROUP)] * 4
+    return np.concatenate([np.array(words, np.int32), np.array(inside, np.int8).view(np.int32)])
 
 
 def tile_of(width: int) -> int:
@@ -109,7 +120,7 @@ class DepthwiseDotEmitter:
     ):
         self.b, self.conv, self.image, self.epilogue = builder, conv, image, epilogue
         self.data = builder.flatten(image.value)
-        self.weights, self.initial, self.kinds = constants
+        self.weights, self.initial, self.kinds, self.order = constants
         self.groups = -(-conv.kernel_rows // GROUP)
         self.scratch = builder.add(memref.AllocOp.get(i32, 64, [conv.out_columns * LANES])).memref
         self.masks: list[SSAValue | None] = []
@@ -222,24 +233,30 @@ class DepthwiseDotEmitter:
                 rows.append(b.vector_load(self.data, [at], LANES))
             else:
                 rows.append(b.add(vector.MaskedLoadOp(self.data, [b.index(at)], mask, zeros)).result)
-        halves = [self.shuffle(rows[k], rows[k + 1], range(2 * LANES)) for k in (0, 2)]
-        order = [k * LANES + lane for lane in range(LANES) for k in range(GROUP)]
-        codes = self.shuffle(halves[0], halves[1], order)
+        halves = [self.join(rows[k], rows[k + 1]) for k in (0, 2)]
+        words = b.bitcast(self.join(halves[0], halves[1]), i32, LANES)
+        words = self.call(PERMUTE_WORDS, words, b.vector_load(self.order, [0], LANES))
+        inner = b.bitcast(b.vector_load(self.order, [LANES], LANES), i8, GROUP * LANES)
+        codes = self.call(PERMUTE_BYTES, b.bitcast(words, i8, GROUP * LANES), inner)
         if conv.data.unsigned:
             return codes
         flip = vector_constant(b, -0x7F7F7F80, i32, LANES)
         words = b.add(arith.XOrIOp(b.bitcast(codes, i32, LANES), flip)).result
         return b.bitcast(words, i8, GROUP * LANES)
 
-    def shuffle(self, first: SSAValue, second: SSAValue, order: Sequence[int]) -> SSAValue:
-        mask = DenseArrayBase.from_list(i64, list(order))
+    def join(self, first: SSAValue, second: SSAValue) -> SSAValue:
+        """Two vectors of codes, one behind the other."""
+        size = 2 * first.type.get_shape()[0] if is_vector(first.type) else 0
+        mask = DenseArrayBase.from_list(i64, list(range(size)))
         return self.b.add(
             vector.ShuffleOp.create(
-                operands=[first, second],
-                result_types=[VectorType(i8, [len(mask)])],
-                properties={"mask": mask},
+                operands=[first, second], result_types=[VectorType(i8, [size])], properties={"mask": mask}
             )
         ).result
 
+    def call(self, name: str, *operands: SSAValue) -> SSAValue:
+        """An intrinsic whose result has its first operand's type."""
+        return self.b.add(llvm.CallIntrinsicOp(name, operands, [operands[0].type])).results[0]
+
     def dot(self, total: SSAValue, codes: SSAValue, weights: SSAValue) -> SSAValue:
-        return self.b.add(llvm.CallIntrinsicOp(VPDPBUSD, [total, codes, weights], [total.type])).results[0]
+        return self.call(VPDPBUSD, total, codes, weights)

@@ -76,32 +76,37 @@ def needs_sums(conv: Convolution) -> bool:
 
 @dataclass(frozen=True)
 class Packed:
-    """The constants of one call of a kernel: weights, initial accumulators, which of 4 codes count in the sums."""
+    """The constants of one call of a kernel: weights, initial accumulators, and what else the schedule reads: which
+    of 4 codes count in the sums, or where the initial accumulators of each row start, and an order of bytes."""
 
     weights: Array
     initial: Array
-    ones: Array | None
+    more: tuple[Array, ...] = ()
+
+    @property
+    def columns(self) -> tuple[Array, ...]:
+        return (self.weights, self.initial, *self.more)
 
 
 def pack_constants(conv: Convolution, plan: Plan, kernel: Array) -> Packed:
     """Numbers of the micro-kernel for the weights of one call."""
     if conv.is_float:
         matrix = as_matrix(conv, kernel, 1)
-        return Packed(pack(matrix, plan.vectors, 1), padded(np.zeros(conv.outputs, np.float32)), None)
+        return Packed(pack(matrix, plan.vectors, 1), padded(np.zeros(conv.outputs, np.float32)))
     if not plan.dot:
         matrix = as_matrix(conv, kernel, 1)
         initial = initial_accumulator(conv, kernel, conv.data.zero_point)
-        return Packed(pack(matrix, plan.vectors, 1).astype(np.int16), initial, None)
+        return Packed(pack(matrix, plan.vectors, 1).astype(np.int16), initial)
     signed = kernel.astype(np.int16) - kernel_offset(conv)
     runs = signed.reshape(conv.outputs, -1, run_length(conv))
     extra = -runs.shape[2] % 4
     matrix = np.pad(runs, ((0, 0), (0, 0), (0, extra))).reshape(conv.outputs, -1)
     initial = initial_accumulator(conv, kernel, conv.data.zero_point + data_offset(conv))
-    ones = None
+    more: tuple[Array, ...] = ()
     if needs_sums(conv):
         counts = np.pad(np.ones((runs.shape[1], runs.shape[2]), np.int8), ((0, 0), (0, extra)))
-        ones = counts.reshape(-1)
-    return Packed(pack(matrix, plan.vectors, 4).astype(np.int8), initial, ones)
+        more = (counts.reshape(-1),)
+    return Packed(pack(matrix, plan.vectors, 4).astype(np.int8), initial, more)
 
 
 class MatmulEmitter:
