@@ -50,24 +50,42 @@ class Requirements:
         Raises InvalidArgument for a cycle, an unknown name, and a disabled pass.
         """
         chain = (*chain, info.name)
+        for _ in range(len(info.requires) + 1):
+            missing = [prop for prop in info.requires if not self.holds(self._canonical(prop, info))]
+            if not missing:
+                return
+            for prop in missing:
+                self._satisfy(prop, info, run, chain)
+        raise InvalidArgument(f"pass {info.name}", f"its requirements undo each other: {', '.join(info.requires)}")
+
+    def _satisfy(
+        self, prop: str, info: PassInfo, run: Callable[[ModulePass, str], None], chain: tuple[str, ...]
+    ) -> None:
+        """Make one missing property hold."""
+        step = self._provider(self._canonical(prop, info), info)
+        if self._seen(step, chain):
+            return
+        if step.name in chain:
+            circle = " -> ".join((*chain, step.name))
+            raise InvalidArgument(f"pass {chain[0]}", f"requirements go in a circle: {circle}")
+        if step.name in self.ctx.disabled_pass:
+            said = "" if prop == step.name else f" (it needs '{prop}')"
+            hint = f"disable {info.name} too"
+            raise InvalidArgument(f"disabled_pass '{step.name}'", f"is required by {info.name}{said}", hint)
+        self.satisfy(info_of(step), run, chain)
+        run(step, info.name)
+
+    def _seen(self, step: ModulePass, chain: tuple[str, ...]) -> bool:
+        """Whether what a pass establishes is seen to hold: it looks so, and so does all that the pass requires."""
+        info = info_of(step)
+        if not isinstance(step, Pass) or step.name in chain or not self.looks(type(step)):
+            return False
         for prop in info.requires:
-            if self.holds(prop) or self.holds(name := self._canonical(prop, info)):
-                continue
-            step = self._provider(name, info)
-            if isinstance(step, Pass) and self.looks(type(step)):
-                self.valid[step.name] = frozenset((step.name, *step.establishes))
-                continue
-            if step.name in chain:
-                raise InvalidArgument(
-                    f"pass {chain[0]}", f"requirements go in a circle: {' -> '.join((*chain, step.name))}"
-                )
-            if step.name in self.ctx.disabled_pass:
-                said = "" if prop == step.name else f" (it needs '{prop}')"
-                raise InvalidArgument(
-                    f"disabled_pass '{step.name}'", f"is required by {info.name}{said}", f"disable {info.name} too"
-                )
-            self.satisfy(info_of(step), run, chain)
-            run(step, info.name)
+            name = self._canonical(prop, info)
+            if not self.holds(name) and not self._seen(self._provider(name, info), (*chain, step.name)):
+                return False
+        self.valid[step.name] = frozenset((step.name, *info.establishes))
+        return True
 
     def _canonical(self, prop: str, info: PassInfo) -> str:
         """The property, or the canonical name of a pass."""
