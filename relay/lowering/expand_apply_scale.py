@@ -15,7 +15,7 @@ from xdsl.ir import Operation, SSAValue
 from relay.dialects.tosa import ApplyScaleOp
 from relay.lowering.linalg.emitter import Emitter, number
 from relay.lowering.linalg.fixed_point import rounding_right_shift
-from relay.lowering.rescale.forms import drop_unused_arguments, find, rewrite
+from relay.lowering.rescale.forms import drop_unused, erase_unused, find, rewrite
 from relay.lowering.rescale.values import scalars
 from relay.passes import Pass
 
@@ -64,8 +64,7 @@ class ExpandApplyScale(Pass):
                 else:
                     counts[f"f{found.bits}"] += found.channels
                     rewrite(scale, found, constants, calls)
-            if function.sym_visibility is not None:
-                drop_unused_arguments(function, calls.get(function.sym_name.data, []))
+            drop_unused(function, calls.get(function.sym_name.data, []))
         if any(counts.values()):
             op.attributes["relay.rescale"] = DictionaryAttr({k: IntegerAttr(n, i64) for k, n in counts.items()})
 
@@ -130,15 +129,3 @@ def by_any(e: Emitter, op: ApplyScaleOp, product: SSAValue, twice: bool) -> SSAV
         long = e(arith.CmpiOp(shift, e.constant(31, i64), "sgt"))
         rounded = e(arith.AddiOp(rounded, e(arith.SelectOp(long, nudge, e.constant(0, i64)))))
     return e(arith.TruncIOp(e(arith.ShRSIOp(rounded, shift)), i32))
-
-
-def erase_unused(values: list[SSAValue]) -> None:
-    """Erase the arithmetic that computed these values, as far as nothing else uses it."""
-    while values:
-        owner = values.pop().owner
-        if not isinstance(owner, Operation) or owner.name not in ("arith.trunci", "arith.subi"):
-            continue
-        if not any(result.uses for result in owner.results):
-            values += owner.operands
-            owner.detach()
-            owner.erase()

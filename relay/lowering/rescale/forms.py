@@ -9,6 +9,7 @@ import numpy as np
 from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, Float32Type, Float64Type, FunctionType, TensorType, i32
 from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.dialects.linalg.ops import GenericOp
 from xdsl.dialects.tosa import RoundingMode
 from xdsl.ir import BlockArgument, Operation, Region, SSAValue
@@ -115,8 +116,10 @@ def rewrite(op: ApplyScaleOp, found: Found, constants: Emitter, calls: dict[str,
     total = e(math.FmaOp(value, numbers[0], offset))
     result = e(arith.FPToSIOp(e(math.RoundEvenOp(total)), i32))
     op.output.replace_all_uses_with(result)
+    old = [op.shift, op.multiplier]
     op.detach()
     op.erase()
+    erase_unused(old)
 
 
 def channel_operand(op: ApplyScaleOp, column: Sequence[Array], calls: dict[str, list[CallOp]]) -> SSAValue:
@@ -131,25 +134,7 @@ def channel_operand(op: ApplyScaleOp, column: Sequence[Array], calls: dict[str, 
     argument = block.insert_arg(element(tensor), position)
     maps = list(generic.indexing_maps.data)
     maps.insert(position, AffineMapAttr(maps[source.index].data))
-    region = Region()
-    generic.body.move_blocks(region)
-    new = GenericOp(
-        [*generic.inputs, tensor],
-        list(generic.outputs),
-        region,
-        ArrayAttr(maps),
-        generic.iterator_types,
-        [r.type for r in generic.results],
-    )
-    new.location = generic.location
-    parent = generic.parent
-    assert parent is not None
-    parent.insert_op_before(new, generic)
-    for before, after in zip(generic.results, new.results, strict=True):
-        before.replace_all_uses_with(after)
-        after.name_hint = before.name_hint
-    generic.detach()
-    generic.erase()
+    rebuild(generic, [*generic.inputs, tensor], maps)
     return argument
 
 
@@ -211,8 +196,45 @@ def refresh(function: FuncOp) -> None:
     function.properties["function_type"] = FunctionType.from_lists([a.type for a in function.body.block.args], outputs)
 
 
-def drop_unused_arguments(function: FuncOp, calls: Sequence[CallOp]) -> None:
-    """Remove arguments that nothing reads, and what the callers pass for them."""
+def rebuild(generic: GenericOp, inputs: Sequence[SSAValue], maps: Sequence[AffineMapAttr]) -> None:
+    """Give the generic other inputs; its body has the arguments already."""
+    region = Region()
+    generic.body.move_blocks(region)
+    new = GenericOp(
+        list(inputs),
+        list(generic.outputs),
+        region,
+        ArrayAttr(maps),
+        generic.iterator_types,
+        [r.type for r in generic.results],
+    )
+    new.location = generic.location
+    parent = generic.parent
+    assert parent is not None
+    parent.insert_op_before(new, generic)
+    for before, after in zip(generic.results, new.results, strict=True):
+        before.replace_all_uses_with(after)
+        after.name_hint = before.name_hint
+    generic.detach()
+    generic.erase()
+
+
+def drop_unused(function: FuncOp, calls: Sequence[CallOp]) -> None:
+    """Remove what the forms left unread: inputs of generics, and arguments of a kernel with what callers pass."""
+    for generic in [op for op in function.walk() if isinstance(op, GenericOp)]:
+        if any(kind.data is not IteratorType.PARALLEL for kind in generic.iterator_types):
+            continue  # an input that is not read may give the size of a reduction
+        block = generic.body.block
+        kept = [i for i in range(len(generic.inputs)) if any(block.args[i].uses)]
+        if len(kept) < len(generic.inputs):
+            inputs = [generic.inputs[i] for i in kept]
+            maps = [m for i, m in enumerate(generic.indexing_maps.data) if i in kept or i >= len(generic.inputs)]
+            for index in reversed(range(len(generic.inputs))):
+                if index not in kept:
+                    block.erase_arg(block.args[index])
+            rebuild(generic, inputs, maps)
+    if function.sym_visibility is None:
+        return
     block = function.body.block
     for argument in reversed(block.args):
         if any(argument.uses):
@@ -223,3 +245,15 @@ def drop_unused_arguments(function: FuncOp, calls: Sequence[CallOp]) -> None:
             call.operands = operands
         block.erase_arg(argument)
     refresh(function)
+
+
+def erase_unused(values: list[SSAValue]) -> None:
+    """Erase the arithmetic that computed these values, as far as nothing else uses it."""
+    while values:
+        owner = values.pop().owner
+        if not isinstance(owner, Operation) or owner.name not in ("arith.trunci", "arith.subi"):
+            continue
+        if not any(result.uses for result in owner.results):
+            values += owner.operands
+            owner.detach()
+            owner.erase()
