@@ -6,7 +6,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 
-from relay.driver import default_pipeline
+import relay
 from relay.errors import InvalidArgument
 from relay.passes import PassContext, PassInstrument, Pipeline, registry
 from relay.passes.checking import BisectLimit, CrashReproducer
@@ -49,7 +49,7 @@ def pipeline_of(args: Namespace, target: str, known: Mapping[str, Factory]) -> P
     if args.passes:
         pipeline = parse_pipeline(args.passes, known)
     elif args.show_pipeline or edited or args.opt_level is not None:
-        pipeline = default_pipeline(target, args.opt_level)
+        pipeline = relay.default_pipeline(target, args.opt_level)
     else:
         pipeline = Pipeline()
     for option, insert in (("insert_before", pipeline.insert_before), ("insert_after", pipeline.insert_after)):
