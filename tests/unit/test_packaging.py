@@ -36,6 +36,12 @@ def test_no_module_is_named_for_nothing():
     assert not [path for path in (ROOT / "relay").rglob("*.py") if path.stem in ("utils", "helpers", "common", "build")]
 
 
+def test_no_check_of_types_is_switched_off():
+    marks = ("type: " + "ignore", "pyright: " + "ignore", "pyright: " + "basic")
+    files = [*(ROOT / "relay").rglob("*.py"), *(ROOT / "tests").rglob("*.py"), ROOT / "examples" / "digits" / "run.py"]
+    assert [str(path) for path in files if any(mark in path.read_text() for mark in marks)] == []
+
+
 def test_version_is_written_once():
     assert PROJECT["project"]["dynamic"] == ["version"]
     assert PROJECT["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "relay.__version__"}
