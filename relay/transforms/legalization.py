@@ -8,9 +8,10 @@ Nothing is imported for a dialect that neither the context has loaded nor the mo
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint, entry_points
+from functools import cache
+from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from typing import cast
 
 from xdsl.context import Context
@@ -47,7 +48,13 @@ REGISTRY: list[tuple[str, str]] = [("qnn", "relay.transforms.qnn_patterns:PATTER
 def registered() -> list[EntryPoint]:
     """`REGISTRY`, then the entry points of other packages in the order of their names; nothing is imported yet."""
     ours = [EntryPoint(name, value, ENTRY_POINTS) for name, value in REGISTRY]
-    return [*ours, *sorted(entry_points(group=ENTRY_POINTS), key=lambda point: (point.name, point.value))]
+    return [*ours, *_installed(entry_points)]
+
+
+@cache
+def _installed(search: Callable[..., EntryPoints]) -> list[EntryPoint]:
+    """Those of other packages: looking through all that is installed takes milliseconds."""
+    return sorted(search(group=ENTRY_POINTS), key=lambda point: (point.name, point.value))
 
 
 def legalize(ctx: Context, module: ModuleOp, features: str = "", dialects: Sequence[str] | None = None) -> None:

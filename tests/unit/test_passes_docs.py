@@ -1,0 +1,35 @@
+"""docs/passes.md is what the passes say; the blocks of docs/writing_a_pass.md run."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+BLOCKS = re.findall(
+    r"^```(\w+)\n(.*?)^```$", (ROOT / "docs" / "writing_a_pass.md").read_text(), re.MULTILINE | re.DOTALL
+)
+
+
+def python(*args: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run([sys.executable, *args], cwd=ROOT, env=environment, capture_output=True, text=True)
+
+
+def test_the_page_is_up_to_date():
+    code = "import runpy; g = runpy.run_path('docs/generate.py'); print(g['page'](), end='')"
+    done = python("-c", code)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == (ROOT / "docs" / "passes.md").read_text(), "run python docs/generate.py"
+
+
+def test_the_examples_run_in_order():
+    assert {language for language, _ in BLOCKS} == {"python"} and len(BLOCKS) == 5
+    done = python("-W", "error::DeprecationWarning", "-c", "\n".join(code for _, code in BLOCKS))
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert re.fullmatch(r"main \d+", lines[0]) and "drop-negations runs at 5" in lines
+    assert any(line.startswith("legalize: qnn.add -1") for line in lines)
