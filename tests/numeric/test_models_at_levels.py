@@ -1,0 +1,20 @@
+"""Every model at every opt_level: equal to the stored outputs of LiteRT's reference kernels."""
+
+from __future__ import annotations
+
+import pytest
+
+from relay.passes import PassContext
+from tests.numeric.test_models_compiled import check
+from tests.numeric.test_models_interpreted import ALL, LARGE
+
+QUICK = ("kws_int8", "ad01_fp32")
+
+
+@pytest.mark.parametrize("level", [0, 1, 4])
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in (*ALL, *LARGE)]
+)
+def test_integers_are_equal_at_every_level(name: str, level: int):
+    with PassContext(opt_level=level):
+        check(name)

@@ -1,0 +1,174 @@
+"""relay-opt: showing, editing and watching the pipeline."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+from relay.module import IRModule
+from relay.passes import Pass, PassContext, Pipeline, registry
+from relay.tools.relay_opt import main
+from tests.unit.pass_modules import DIGITS, SMALL, Mark
+
+Capture = pytest.CaptureFixture[str]
+
+
+@dataclass(frozen=True)
+class Crash(Pass):
+    """Reports every op, or fails."""
+
+    name: ClassVar[str] = "crash"
+    report: bool = False
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if not self.report:
+            raise KeyError("lost")
+        for inner in op.walk():
+            if inner.name == "relay.add":
+                PassContext.current().diagnostics.error(inner, "cannot add")
+
+
+@dataclass(frozen=True)
+class Spoil(Pass):
+    """Leaves a function without a name."""
+
+    name: ClassVar[str] = "spoil"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        IRModule(op)["main"].properties.pop("sym_name")
+
+
+@pytest.fixture(autouse=True)
+def made(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(registry, "MADE", {"mark": Mark, "crash": Crash, "spoil": Spoil})
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "small.mlir"
+    path.write_text(SMALL)
+    return path
+
+
+def ok(capsys: Capture, *args: str | Path) -> tuple[str, str]:
+    """Output and messages of a run that must succeed."""
+    assert main([str(arg) for arg in args]) == 0
+    captured = capsys.readouterr()
+    return captured.out, captured.err
+
+
+def fails(capsys: Capture, *args: str | Path) -> str:
+    assert main([str(arg) for arg in args]) == 1
+    return capsys.readouterr().err
+
+
+def shown(text: str) -> list[str]:
+    """The names of the passes that a shown pipeline runs."""
+    return [line.split()[0] for line in text.splitlines()[1:-1] if not line.startswith("not ")]
+
+
+def test_show_pipeline(capsys: Capture):
+    out, _ = ok(capsys, "--show-pipeline", "--target", "llvm", "-O2")
+    assert out.startswith("target llvm, opt_level 2\nlegalize ") and "computes what does not depend on the input" in out
+    text = out.splitlines()[-1].removeprefix("-p ").strip("'")
+    assert [step.name for step in Pipeline.parse(text)] == shown(out)
+    out, _ = ok(capsys, "--show-pipeline", "-O0")
+    assert "simplify" not in out and out.startswith("target llvm, opt_level 0")
+
+
+def test_show_what_is_required_and_what_does_not_run(capsys: Capture):
+    out, _ = ok(capsys, "--show-pipeline", "-p", "simplify,fuse-ops", "-O0")
+    assert "not simplify  from opt_level 1" in out and "legalize  required by fuse-ops, unless" in out.replace(
+        "   ", " "
+    )
+
+
+def test_edits(capsys: Capture):
+    edits = ["--insert-before", "FuseOps=mark{letter=x},cse", "--insert-after", "legalize=mark", "--remove", "simplify"]
+    out, _ = ok(capsys, "--show-pipeline", *edits)
+    assert shown(out)[:7] == ["legalize", "mark", "fold-constant", "cse", "dce", "mark", "cse"]
+    out, _ = ok(capsys, DIGITS, "-p", "legalize,simplify", "--remove", "legalize")
+    assert "qnn.conv2d" in out
+
+
+def test_a_level_runs_the_default_pipeline(file: Path, capsys: Capture):
+    out, _ = ok(capsys, file, "-O1")
+    assert "relay.constants" in out and "memref" in out
+    out, _ = ok(capsys, file)
+    assert "relay.add" in out
+    out, _ = ok(capsys, file, "-p", "fold-constant", "-O0")
+    assert out.count("relay.add") == 2
+
+
+@pytest.mark.parametrize(
+    ("args", "line"),
+    [
+        (["--insert-before", "fuse-ops"], "--insert-before: 'fuse-ops' names no pass to insert; write --insert-before"),
+        (["--insert-after", "fuse-opps=cse"], "pipeline: there is no pass 'fuse-opps'; did you mean fuse-ops"),
+        (["--remove", "infer-types"], "pipeline: has no pass 'infer-types'; it has legalize"),
+        (["-p", "cse,dce,cse", "--remove", "cse"], "pipeline: 'cse' matches the passes at positions 0, 2"),
+        (["-O9"], "opt_level=9: is not one of 0, 1, 2, 3, 4"),
+    ],
+)
+def test_bad_edits(args: list[str], line: str, file: Path, capsys: Capture):
+    assert fails(capsys, file, *args).startswith(line)
+
+
+def test_time_passes_is_a_tree(file: Path, capsys: Capture):
+    _, err = ok(capsys, file, "-p", "fold-constant,cse", "--time-passes")
+    assert re.fullmatch(r".*pass\n.*all passes\n.* 7 -> 6 +fold-constant\n.* 6 -> 6 +cse\n", err, re.DOTALL)
+
+
+def test_stats(file: Path, capsys: Capture):
+    _, err = ok(capsys, file, "-p", "fold-constant,cse", "--stats")
+    assert err == "fold-constant: relay.add -1\ncse: no change\n"
+
+
+def test_printing(file: Path, tmp_path: Path, capsys: Capture):
+    _, err = ok(capsys, file, "-p", "fold-constant,cse", "--print-ir-after-all")
+    assert re.findall("// IR .*", err) == ["// IR after fold-constant", "// IR after cse"]
+    _, err = ok(capsys, file, "-p", "fold-constant,cse", "--print-ir-changed")
+    assert "// fold-constant changed\n" in err and err.endswith("// cse changed nothing\n")
+    ok(capsys, file, "-p", "fold-constant,cse", "--dump-ir", tmp_path / "d")
+    assert sorted(p.name for p in (tmp_path / "d").iterdir()) == [
+        "000_input.mlir", "001_fold-constant.mlir", "002_cse.mlir"]  # fmt: skip
+    out, _ = ok(capsys, file, "-p", "cse,dce", "--print-between-passes")
+    assert out.count("// IR after") == 2
+
+
+def test_bisect_limit(file: Path, capsys: Capture):
+    out, err = ok(capsys, file, "-p", "mark,fold-constant", "--opt-bisect-limit", "1")
+    assert 'trace = "m"' in out and out.count("relay.add") == 2
+    assert err == "BISECT: running pass (1) mark\nBISECT: NOT running pass (2) fold-constant\n"
+
+
+def test_verify_each(file: Path, capsys: Capture):
+    line = fails(capsys, file, "-p", "cse,spoil,dce", "--verify-each")
+    assert line.startswith(f"{file}:2:1: func.func: ") and line.endswith("; found after pass spoil\n")
+
+
+def test_a_crash_is_reproduced(file: Path, tmp_path: Path, capsys: Capture):
+    path = tmp_path / "crash.mlir"
+    first = fails(capsys, file, "-p", "fold-constant,crash,cse", "--crash-reproducer", path)
+    assert first.startswith(f"{file}: pass crash: unexpected KeyError")
+    assert fails(capsys, path).startswith(f"{path}: pass crash: unexpected KeyError")
+    out, _ = ok(capsys, path, "-p", "cse")
+    assert out.count("relay.add") == 1, "the constant was folded before the crash"
+
+
+def test_collected_errors_have_carets(file: Path, capsys: Capture):
+    assert fails(capsys, file, "-p", "crash{report=true}").splitlines() == [
+        "pass crash: 2 errors",
+        f"{file}:4:3: error: cannot add",
+        "    %d = relay.add %c, %c : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>",
+        "    ^",
+        f"{file}:6:3: error: cannot add",
+        "    %r = relay.add %y, %d : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>",
+        "    ^",
+    ]
