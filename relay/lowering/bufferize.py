@@ -162,8 +162,9 @@ class FunctionBufferizer:
             return
         match op:
             case tensor.CollapseShapeOp() | tensor.ExpandShapeOp():
-                self.assign(op.src, self.value(reshaped(buffer, tensor_of(op.src), op.reassociation)))
-                if op.src in self.destination:
+                view = self.value(reshaped(buffer, tensor_of(op.src), op.reassociation))
+                self.assign(op.src, view)
+                if self.destination.get(op.src) is view:
                     self.destination[value] = buffer
             case tensor.InsertSliceOp():
                 self.destination[value] = buffer

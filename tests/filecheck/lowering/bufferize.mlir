@@ -88,3 +88,21 @@ func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
   %1 = func.call @kernel(%0) : (tensor<2xf32>) -> tensor<2xf32>
   func.return %1 : tensor<2xf32>
 }
+
+// A tensor and its reshape, both returned: one is computed in its place, the other copied.
+
+// CHECK-LABEL: func.func @both
+// CHECK-SAME:    (%x: memref<2x3xf32>, [[A:%.+]]: memref<2x3xf32>, [[B:%.+]]: memref<6xf32>)
+// CHECK:         linalg.generic {{.*}} outs([[A]] : memref<2x3xf32>)
+// CHECK:         [[FLAT:%.+]] = memref.collapse_shape [[A]]
+// CHECK:         "memref.copy"([[FLAT]], [[B]])
+func.func @both(%x: tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<6xf32>) {
+  %empty = tensor.empty() : tensor<2x3xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<2x3xf32>) outs(%empty : tensor<2x3xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %0 = arith.negf %a : f32
+    linalg.yield %0 : f32
+  } -> tensor<2x3xf32>
+  %f = tensor.collapse_shape %r [[0, 1]] : tensor<2x3xf32> into tensor<6xf32>
+  func.return %r, %f : tensor<2x3xf32>, tensor<6xf32>
+}
