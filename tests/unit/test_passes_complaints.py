@@ -16,7 +16,7 @@ from relay.errors import InvalidArgument
 from relay.frontend import from_tflite
 from relay.interpreters import run
 from relay.module import IRModule
-from relay.passes import PassContext, PassInfo, PassInstrument, Pipeline, Sequential, function_pass
+from relay.passes import PassContext, PassInfo, PassInstrument, Pipeline, Sequential, function_pass, registry
 from relay.passes.base import names_of
 from relay.transform import (
     FoldConstant,
@@ -31,6 +31,12 @@ from relay.universe import PASSES
 from tests.unit.pass_modules import DIGITS, Log, image, small
 
 ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(autouse=True)
+def made(monkeypatch: pytest.MonkeyPatch):
+    """Passes made here are not known elsewhere."""
+    monkeypatch.setattr(registry, "MADE", {})
 
 
 def test_3761_which_pass_runs_at_which_level_is_told_by_the_pipeline_itself():
