@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import threading
 from collections.abc import Mapping, Sequence
 from os import PathLike, fspath
 from typing import Any
@@ -97,7 +99,8 @@ def optimize(
             first = next((n for n, step in enumerate(chosen) if step.name in below), len(chosen))
             chosen = chosen[:first]
         module = as_module(mod).clone()
-        _runner(module, machine).run(chosen.items)
+        with _PASSES:
+            _runner(module, machine).run(chosen.items)
     return module
 
 
@@ -116,10 +119,20 @@ def _runner(module: IRModule, machine: CpuTarget) -> Runner:
     return Runner(module.op, providers=providers_of(every), options={"features": features})
 
 
+_PASSES = threading.RLock()
+"""One build at a time runs passes: xDSL builds some operations through a hook that the whole process shares."""
+
+
 def import_model(model: str | PathLike[str] | bytes, options: Mapping[str, Any]) -> IRModule:
     """A model file by its content. Raises Malformed for a format that is not known."""
     from relay import frontend
 
+    known = inspect.signature(frontend.from_tflite).parameters
+    for name in options:
+        if name not in known or name == "model":
+            raise InvalidArgument(
+                f"frontend['{name}']", "is no option of the importer", f"it has {', '.join([*known][1:])}"
+            )
     return frontend.from_tflite(model, **options)
 
 
@@ -154,8 +167,9 @@ def build(
     with activated(ctx):
         chosen = _chosen(pipeline, default_pipeline(machine))
         runner = _runner(module, machine)
-        runner.run(chosen.items)
-        runner.reach("code generation", CODE_GENERATION)
+        with _PASSES:
+            runner.run(chosen.items)
+            runner.reach("code generation", CODE_GENERATION)
         refuse_pending(module.op, [step.name for step in chosen])
     text = translate(module.op, '"prefer-vector-width"="512"' if "avx512f" in machine.features else "")
     code = compile_text(text, machine, LLVM_EFFORT[ctx.opt_level])

@@ -82,7 +82,7 @@ class Executable:
 
     # Running
 
-    def run(self, *inputs: npt.ArrayLike, **named: npt.ArrayLike) -> Array | tuple[Array, ...] | None:
+    def run(self, /, *inputs: npt.ArrayLike, **named: npt.ArrayLike) -> Array | tuple[Array, ...] | None:
         """Run the model. With arguments: inputs in order or by name, and one array, or a tuple of all outputs, is
         returned; states that are not given start anew. Without arguments: run on what `set_input` bound.
 
@@ -233,5 +233,8 @@ def load(path: str | PathLike[str]) -> Executable:
 
     Raises Malformed if the file is none of ours or damaged, InvalidArgument if this CPU lacks a feature it needs.
     """
-    graph, code, params = archive.read(path)
+    try:
+        graph, code, params = archive.read(path)
+    except OSError as error:
+        raise InvalidArgument(str(path), f"cannot be read: {error.strerror}") from None
     return Executable(graph, Library(code), params)

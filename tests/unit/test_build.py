@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -180,3 +181,14 @@ def test_the_graph_tells_what_was_compiled():
         array = params[row["name"]]
         assert (str(array.dtype), list(array.shape)) == (row["dtype"], row["shape"])
         assert row["offset"] % 64 == 0 and row["offset"] + array.nbytes <= graph["constants_bytes"]
+
+
+def test_builds_in_several_threads():
+    with ThreadPoolExecutor(3) as pool:
+        built = list(pool.map(build, [DIGITS] * 3))
+    assert all(np.array_equal(classify(executable), CODES) for executable in built)
+
+
+def test_names_the_options_of_the_importer():
+    with pytest.raises(InvalidArgument, match=r"frontend\['bach'\]: is no option of the importer; it has batch"):
+        build(DIGITS, frontend={"bach": 1})

@@ -92,7 +92,7 @@ def multiplier_vectors(found: tuple[Array, Array]) -> dict[str, Attribute]:
 def _hint(name: str) -> str | None:
     """A tensor's name as the name of a value in text: without what MLIR's syntax does not allow there."""
     hint = re.sub(r"[^A-Za-z0-9_$.]", "_", name)[:60]
-    return SSAValue.extract_valid_name(f"t{hint}" if hint[:1].isdigit() else hint) if hint else None
+    return SSAValue.extract_valid_name(hint if hint[:1].isalpha() else f"t{hint}") if hint else None
 
 
 class Importer:
