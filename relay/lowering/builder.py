@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import (
     ArrayAttr,
     IndexType,
     IntegerAttr,
+    LocationAttr,
     MemRefType,
     NoneAttr,
     VectorType,
@@ -32,10 +33,10 @@ Index = SSAValue | int
 class LoopBuilder:
     """Appends operations to a block; `loop` opens a block inside. Constants stand at the start of the function."""
 
-    def __init__(self, entry: Block, location_of: Operation | None = None):
+    def __init__(self, entry: Block):
         self.entry = entry
         self.block = entry
-        self.location = None if location_of is None else location_of.location
+        self.location: LocationAttr | None = None
         self._constants: dict[tuple[Attribute, Attribute], SSAValue] = {}
         self._anchor: Operation | None = None
 

@@ -33,13 +33,19 @@ def register(cls: type[Pass]) -> None:
         MADE[cls.name] = cls
 
 
-@cache
-def _factories(point: EntryPoint) -> dict[str, Factory]:
+def universe_of(point: EntryPoint) -> Universe | None:
+    """The universe that an entry point names; None if it is something else. Raises Unsupported if it cannot load."""
     try:
         universe: object = point.load()
     except Exception as error:
         raise Unsupported(f"plug-in {point.name}", f"cannot be loaded: {error}", "repair or uninstall it") from error
-    return dict(universe.all_passes) if isinstance(universe, Universe) else {}
+    return universe if isinstance(universe, Universe) else None
+
+
+@cache
+def _factories(point: EntryPoint) -> dict[str, Factory]:
+    universe = universe_of(point)
+    return {} if universe is None else dict(universe.all_passes)
 
 
 def factories() -> dict[str, Factory]:

@@ -12,21 +12,16 @@ from xdsl.targets import get_all_targets
 from xdsl.universe import XDSL_UNIVERSE, Universe
 
 from relay.dialects.context import EXTENDED
-from relay.errors import Unsupported
+from relay.passes.registry import GROUP, universe_of
 from relay.universe import UNIVERSE
 
 
 def others() -> list[Universe]:
     """The universes that other packages than xDSL and relay have registered."""
     found: list[Universe] = []
-    for point in sorted(entry_points(group="xdsl.universe"), key=lambda point: point.name):
-        try:
-            universe: object = point.load()
-        except Exception as error:
-            raise Unsupported(
-                f"plug-in {point.name}", f"cannot be loaded: {error}", "repair or uninstall it"
-            ) from error
-        if isinstance(universe, Universe) and universe is not UNIVERSE and universe is not XDSL_UNIVERSE:
+    for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
+        universe = universe_of(point)
+        if universe is not None and universe is not UNIVERSE and universe is not XDSL_UNIVERSE:
             found.append(universe)
     return found
 

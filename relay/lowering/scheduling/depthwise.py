@@ -82,12 +82,7 @@ class DepthwiseEmitter:
                     taps_of_row.next = [self.multiply_add(taps_of_row.args[0], at, weight, lanes)]
                 rows.next = taps_of_row.results
             total = rows.results[0]
-        point = (
-            [image, y, x]
-            if self.epilogue.rank == 4
-            else [b.plus(b.times(b.plus(b.times(image, conv.out_rows), y), conv.out_columns), x)]
-        )
-        self.epilogue.apply(total, point, channel, lanes)
+        self.epilogue.apply(total, [image, y, x], channel, lanes)
 
     def multiply_add(self, total: SSAValue, at: Index, weight: Index, lanes: int) -> SSAValue:
         b, conv = self.b, self.conv

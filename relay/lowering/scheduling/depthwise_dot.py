@@ -212,10 +212,7 @@ class DepthwiseDotEmitter:
         b, conv = self.b, self.conv
         with b.loop(0, conv.out_columns) as (x, _):
             value = b.vector_load(self.scratch, [b.times(x, LANES)], LANES)
-            where: list[Index] = [n, y, x]
-            if self.epilogue.rank == 2:
-                where = [b.plus(b.times(b.plus(b.times(n, conv.out_rows), y), conv.out_columns), x)]
-            self.epilogue.apply(value, where, channel, lanes)
+            self.epilogue.apply(value, [n, y, x], channel, lanes)
 
     def column(self, base: Index, offset: int, group: int) -> SSAValue:
         """Up to 4 rows of one column, a byte of each per lane; rows outside are zeros."""

@@ -29,6 +29,7 @@ from relay.lowering.scheduling.packing import (
     pack,
     padded,
     run_length,
+    runs,
 )
 
 VPDPBUSD = "llvm.x86.avx512.vpdpbusd.512"
@@ -98,15 +99,12 @@ def pack_constants(conv: Convolution, plan: Plan, kernel: Array) -> Packed:
         initial = initial_accumulator(conv, kernel, conv.data.zero_point)
         return Packed(pack(matrix, plan.vectors, 1).astype(np.int16), initial)
     signed = kernel.astype(np.int16) - kernel_offset(conv)
-    runs = signed.reshape(conv.outputs, -1, run_length(conv))
-    extra = -runs.shape[2] % 4
-    matrix = np.pad(runs, ((0, 0), (0, 0), (0, extra))).reshape(conv.outputs, -1)
+    matrix = runs(conv, signed, plan.group)
     initial = initial_accumulator(conv, kernel, conv.data.zero_point + data_offset(conv))
     more: tuple[Array, ...] = ()
     if needs_sums(conv):
-        counts = np.pad(np.ones((runs.shape[1], runs.shape[2]), np.int8), ((0, 0), (0, extra)))
-        more = (counts.reshape(-1),)
-    return Packed(pack(matrix, plan.vectors, 4).astype(np.int8), initial, more)
+        more = (runs(conv, np.ones_like(kernel[:1], np.int8), plan.group).reshape(-1),)
+    return Packed(pack(matrix, plan.vectors, plan.group).astype(np.int8), initial, more)
 
 
 class MatmulEmitter:
@@ -135,9 +133,7 @@ class MatmulEmitter:
 
     def emit(self) -> None:
         conv, b = self.conv, self.b
-        flat = conv.pointwise and self.epilogue.flatten_points()
-        if conv.pointwise and not flat and self.epilogue.rank == 2:
-            flat = True
+        flat = conv.pointwise and (self.epilogue.flatten_points() or self.epilogue.rank == 2)
         outer = [] if flat else [conv.images, conv.out_rows]
         width = conv.images * conv.out_rows * conv.out_columns if flat else conv.out_columns
         blocks = blocks_of(conv.outputs, self.plan.vectors)

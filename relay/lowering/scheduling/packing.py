@@ -20,14 +20,17 @@ def blocks_of(outputs: int, vectors: int) -> list[tuple[int, int]]:
 
 
 def as_matrix(conv: Convolution, kernel: Array, group: int) -> Array:
-    """Kernel [o, i, j, c] as int or float [o, reduction]: each run of contiguous data padded with zeros to `group`.
+    """Kernel [o, i, j, c], its zero point subtracted, as `runs` of int or float [o, reduction]."""
+    return runs(conv, kernel.astype(np.int32) - conv.kernel.zero_point if not conv.is_float else kernel, group)
+
+
+def runs(conv: Convolution, kernel: Array, group: int) -> Array:
+    """[o, i, j, c] as [o, reduction]: each run of contiguous data padded with zeros to `group`.
 
     The runs are rows of taps (j, c) where the taps are neighbours, else channels.
     """
-    wide = kernel.astype(np.int32) - conv.kernel.zero_point if not conv.is_float else kernel
-    runs = wide.reshape(conv.outputs, -1, run_length(conv))
-    padding = -runs.shape[2] % group
-    return np.pad(runs, ((0, 0), (0, 0), (0, padding))).reshape(conv.outputs, -1)
+    rows = kernel.reshape(kernel.shape[0], -1, run_length(conv))
+    return np.pad(rows, ((0, 0), (0, 0), (0, -rows.shape[2] % group))).reshape(kernel.shape[0], -1)
 
 
 def run_length(conv: Convolution) -> int:
