@@ -51,7 +51,7 @@ class CompilerEndOp(Boundary):
 
 @irdl_op_definition
 class YieldOp(IRDLOperation):
-    """Ends a `byoc.region` with its results."""
+    """Ends a `byoc.region` or a `byoc.composite` with its results."""
 
     name = "byoc.yield"
     values = var_operand_def(Attribute)
@@ -59,24 +59,46 @@ class YieldOp(IRDLOperation):
     assembly_format = "($values^ `:` type($values))? attr-dict"
 
 
-@irdl_op_definition
-class RegionOp(IRDLOperation):
-    """A region that `compiler` takes: isolated from above, its block's arguments are its operands."""
+class Body(IRDLOperation):
+    """An op that holds ops, isolated from above: its block's arguments are its operands, `byoc.yield` its results."""
 
-    name = "byoc.region"
     inputs = var_operand_def(Attribute)
-    compiler = prop_def(StringAttr)
     body = region_def("single_block")
     outputs = var_result_def(Attribute)
     traits = traits_def(Pure(), IsolatedFromAbove(), SingleBlockImplicitTerminator(YieldOp))
-    assembly_format = "$compiler `(` $inputs `)` attr-dict-with-keyword `:` functional-type(operands, results) $body"
 
     def verify_(self) -> None:
         if tuple(a.type for a in self.body.block.args) != tuple(self.operand_types):
-            raise VerifyException("byoc.region: the block's arguments must have the operands' types")
+            raise VerifyException(f"{self.name}: the block's arguments must have the operands' types")
         end = self.body.block.last_op
         if not isinstance(end, YieldOp) or tuple(end.operand_types) != tuple(self.result_types):
-            raise VerifyException("byoc.region: byoc.yield must give values of the result types")
+            raise VerifyException(f"{self.name}: byoc.yield must give values of the result types")
 
 
-Byoc = Dialect("byoc", [CompilerBeginOp, CompilerEndOp, RegionOp, YieldOp])
+@irdl_op_definition
+class RegionOp(Body):
+    """A region that `compiler` takes, before it is a function."""
+
+    name = "byoc.region"
+    compiler = prop_def(StringAttr)
+    assembly_format = "$compiler `(` $inputs `)` attr-dict-with-keyword `:` functional-type(operands, results) $body"
+
+
+@irdl_op_definition
+class CompositeOp(Body):
+    """The ops that one entry of a compiler's pattern table matched.
+
+    `composite` is "COMPILER.ENTRY"; `partitioned_from_pattern` lists the matched ops' names in their order, each
+    followed by "_": "qnn.conv2d_nn.bias_add_qnn.requantize_" (`relay.` is left out, as Relay spells them).
+    """
+
+    name = "byoc.composite"
+    composite = prop_def(StringAttr)
+    partitioned_from_pattern = prop_def(StringAttr)
+    assembly_format = (
+        "$composite `from` $partitioned_from_pattern `(` $inputs `)` attr-dict-with-keyword `:`"
+        " functional-type(operands, results) $body"
+    )
+
+
+Byoc = Dialect("byoc", [CompilerBeginOp, CompilerEndOp, RegionOp, CompositeOp, YieldOp])

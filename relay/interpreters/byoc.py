@@ -27,10 +27,14 @@ MEANINGS: Meanings = {byoc.CompilerBeginOp: boundary, byoc.CompilerEndOp: bounda
 
 @register_impls
 class RegionFunctions(InterpreterFunctions):
-    """`byoc.region` and its terminator, for xDSL's interpreter."""
+    """`byoc.region`, `byoc.composite` and their terminator, for xDSL's interpreter."""
 
     @impl(byoc.RegionOp)
     def region(self, interpreter: Interpreter, op: byoc.RegionOp, args: PythonValues) -> PythonValues:
+        return interpreter.run_ssacfg_region(op.body, args, op.name)
+
+    @impl(byoc.CompositeOp)
+    def composite(self, interpreter: Interpreter, op: byoc.CompositeOp, args: PythonValues) -> PythonValues:
         return interpreter.run_ssacfg_region(op.body, args, op.name)
 
     @impl_terminator(byoc.YieldOp)

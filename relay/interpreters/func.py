@@ -57,7 +57,7 @@ class Machine:
             return apply(meaning, op, operands)
         if isinstance(op, func.CallOp):
             return self.call(op.callee.string_value(), operands)
-        if isinstance(op, byoc.RegionOp):
+        if isinstance(op, byoc.Body):
             return self.block(op.body.block, operands)
         raise Unsupported(
             f"op {op.name}", "has no meaning for the interpreter", "it runs relay, qnn, byoc and func ops"

@@ -98,12 +98,12 @@ def settle(module: ModuleOp, patterns: Sequence[RewritePattern]) -> bool:
 
 def own(op: Operation) -> Iterator[Operation]:
     """The ops inside, in order, without those that belong to an external compiler: the bodies of functions with an
-    attribute `compiler`, and of `byoc.region`."""
+    attribute `compiler`, of `byoc.region` and of `byoc.composite`."""
     for region in op.regions:
         for block in region.blocks:
             for inner in block.ops:
                 if isinstance(inner, FuncOp) and "compiler" in inner.attributes:
                     continue
                 yield inner
-                if not isinstance(inner, byoc.RegionOp):
+                if not isinstance(inner, byoc.Body):
                     yield from own(inner)

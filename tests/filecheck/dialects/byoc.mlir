@@ -23,3 +23,16 @@ func.func @region(%x: tensor<4xf32>) {
   }
   func.return
 }
+
+// CHECK-LABEL: func.func @composite(
+func.func @composite(%x: tensor<4xf32>) {
+  // CHECK: %c = byoc.composite "dsp.twice" from "negative_negative_"(%x) : (tensor<4xf32>) -> tensor<4xf32> {
+  %c = byoc.composite "dsp.twice" from "negative_negative_"(%x) : (tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%inner: tensor<4xf32>):
+    %n = relay.negative %inner : (tensor<4xf32>) -> tensor<4xf32>
+    %m = relay.negative %n : (tensor<4xf32>) -> tensor<4xf32>
+    // CHECK: byoc.yield %m : tensor<4xf32>
+    byoc.yield %m : tensor<4xf32>
+  }
+  func.return
+}

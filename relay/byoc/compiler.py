@@ -1,0 +1,89 @@
+"""`Compiler`: what an external compiler says of itself, and what it is asked to do.
+
+A plug-in is a subclass, made known by an entry point of the group `relay.byoc` (`name = "package.module:Class"`) or by
+`relay.byoc.register`. What it compiles is run by its loader, a function that imports nothing of the compiler: an entry
+point of the group `relay.byoc.runtime` of the same name.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
+
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+
+from relay.dialects.attributes import Array
+
+if TYPE_CHECKING:
+    from relay.byoc.patterns import Entry
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a compiler does not take an operation: "no, because ..."; shown in the partition report."""
+
+    reason: str
+
+    def __bool__(self) -> bool:
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """What a compiler made of one function: bytes that its loader understands.
+
+    `params` are constants that the executable keeps once, by name, and hands to the loader: for compilers that do not
+    put the weights into `data`. `sources` are texts for people to read, by kind ("c", "asm", ...).
+    """
+
+    data: bytes
+    params: Mapping[str, Array] = field(default_factory=dict[str, Array])
+    sources: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+class Compiler(ABC):
+    """An external compiler. Instances hold options only; every method may be called more than once."""
+
+    name: ClassVar[str]
+    """The name that `annotate-target` and the function attribute `compiler` use."""
+    version: ClassVar[str] = "1"
+    """Kept in the executable: its loader refuses artifacts of a version that it does not know."""
+    exact: ClassVar[bool] = True
+    """Whether integers are those of the ops' formulas, bit for bit. `numerics=strict` refuses compilers, or pattern
+    entries, that are not; `difference` then says in words how far they can be off."""
+    difference: ClassVar[str] = ""
+    extra: ClassVar[str] = ""
+    """The extra of this distribution that installs what it needs, for the error when that is missing."""
+
+    def missing(self) -> str | None:
+        """What is not installed that this compiler needs, in words; None if it can compile and run here."""
+        return None
+
+    def patterns(self) -> Sequence[Entry]:
+        """The patterns it takes, the first that matches wins. Matches become `byoc.composite "NAME.entry"`."""
+        return ()
+
+    def supports(self, op: Operation) -> bool | Refusal:
+        """Whether it takes this single operation, which no pattern of its took."""
+        return False
+
+    def before_annotation(self) -> Sequence[ModulePass]:
+        """Passes that rewrite the module before patterns are looked for (layouts, constants)."""
+        return ()
+
+    def on_functions(self) -> Sequence[ModulePass]:
+        """Passes that run on a module of this compiler's functions alone, after partitioning and before `compile`."""
+        return ()
+
+    def cost(self, ops: Sequence[Operation]) -> float | None:
+        """An estimate of the microseconds that a region of these ops takes, edges included; None: not known."""
+        return None
+
+    @abstractmethod
+    def compile(self, function: FuncOp) -> Artifact:
+        """Compile one partitioned function: one block of `relay`, `qnn` ops, `byoc.composite`s and constants, ended by
+        `func.return`; static shapes. Raises RelayError, naming the op and its source, for what it cannot do."""
