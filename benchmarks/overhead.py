@@ -1,4 +1,4 @@
-"""What `run()` and `run(x)` add to the native call, in microseconds: `python benchmarks/overhead.py MODEL.tflite`.
+"""What `run()` and `run(x)` add to the native call, in microseconds: `python -m benchmarks.overhead MODEL.tflite`.
 
 Each figure is a median, over many rounds, of the difference between a batch of calls and a batch of native calls
 right beside it, so that a busy machine moves both.
@@ -6,7 +6,6 @@ right beside it, so that a busy machine moves both.
 
 from __future__ import annotations
 
-import ctypes
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -16,24 +15,17 @@ from time import perf_counter_ns
 import numpy as np
 
 import relay
+from benchmarks.native import Memory
 from relay.runtime import Executable
-from relay.runtime.memory import address, aligned_bytes
 
 ROUNDS, BATCH = 400, 20
 
 
 def native_call(executable: Executable) -> Callable[[], None]:
     """The entry point on memory of its own, as close to C as ctypes comes."""
-    graph, params = executable.graph, executable.params
-    constants, arena = aligned_bytes(graph["constants_bytes"]), aligned_bytes(graph["arena_bytes"])
-    for entry in graph["constants"]:
-        data = np.ascontiguousarray(params[entry["name"]]).reshape(-1).view(np.uint8)
-        constants[entry["offset"] : entry["offset"] + data.size] = data
-    tensors = [np.zeros(spec.shape, spec.dtype) for spec in (*executable.inputs, *executable.outputs)]
-    memory = [*tensors, constants, arena]
-    table = (ctypes.c_uint64 * len(memory))(*map(address, memory))
-    function = partial(executable.library.function(graph["entry"]), ctypes.addressof(table))
-    function.__dict__["memory"] = (memory, table)  # lives as long as the function
+    memory = Memory(executable)
+    function = partial(executable.library.function(executable.graph["entry"]), memory.pointer)
+    function.__dict__["memory"] = memory  # lives as long as the function
     return function
 
 

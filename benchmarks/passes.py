@@ -1,4 +1,4 @@
-"""What the pass machinery costs per pass on a module of 500 ops, in microseconds: `python benchmarks/passes.py`.
+"""What the pass machinery costs per pass on a module of 500 ops, in microseconds: `python -m benchmarks.passes`.
 
 Passes that do nothing run in a pipeline, and called one by one; clones and verification are not in the figures. Each
 is a median over rounds.

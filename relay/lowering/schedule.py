@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from xdsl.context import Context
 from xdsl.dialects import arith, bufferization, func, memref
-from xdsl.dialects.builtin import FunctionType, ModuleOp, UnitAttr, i8
+from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr, UnitAttr, i8
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
@@ -30,7 +30,8 @@ class Schedule(Pass):
 
     A convolution, depthwise convolution or matrix product whose weights every caller gives as constants becomes a
     register-tiled micro-kernel with the elementwise operation that follows it as epilogue; its weights are packed
-    now. `features`: the target's features, as LLVM names them, separated by commas (`avx512f,avx512vnni`).
+    now. `features`: the target's features, as LLVM names them, separated by commas (`avx512f,avx512vnni`). A kernel's
+    attribute `relay.schedule` says what was chosen.
     """
 
     name = "schedule"
@@ -76,6 +77,7 @@ class FunctionScheduler:
         self.retired: list[BlockArgument] = []
         self.pending: dict[Operation, Contraction] = {}
         self.paddings: dict[SSAValue, Padding] = {}
+        self.choices: list[str] = []
 
     def run(self) -> None:
         ops = list(self.old.ops)
@@ -99,6 +101,8 @@ class FunctionScheduler:
                     op.erase()
         for argument in self.retired:
             self.old.erase_arg(argument)
+        if self.choices:
+            self.function.attributes["relay.schedule"] = StringAttr("; ".join(self.choices))
         self.function.properties["function_type"] = FunctionType.from_lists([a.type for a in self.old.args], [])
 
     def write_padding(self, value: SSAValue) -> None:
@@ -184,6 +188,7 @@ class FunctionScheduler:
                 packed = [pack_depthwise_dot(conv, image, array) for array in kernels]
                 constants = self.replace_argument(kernel, conv.kernel.value, weights, packed)
                 epilogue = Epilogue(self.builder, conv.out, contraction.epilogue, conv.outputs)
+                self.choices.append("depthwise: dot products of up to 4 rows of a column")
                 DepthwiseDotEmitter(self.builder, conv, image, constants, epilogue).emit()
                 return
         self.write_padding(conv.data.value)
@@ -196,6 +201,7 @@ class FunctionScheduler:
         if not conv.depthwise and plan.dot and matmul.slack(conv, plan):
             data = self.with_slack(data)
         epilogue = Epilogue(self.builder, conv.out, contraction.epilogue, conv.outputs)
+        self.choices.append("depthwise: 16 channels at a time" if conv.depthwise else plan.reason)
         if conv.depthwise:
             depthwise.DepthwiseEmitter(self.builder, conv, data, constants, epilogue).emit()
         else:

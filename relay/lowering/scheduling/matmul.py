@@ -44,6 +44,12 @@ class Plan:
     pixels: tuple[int, ...]
 
     @property
+    def reason(self) -> str:
+        """What was chosen, and why, in a few words."""
+        kind = "dot products of 4 codes" if self.dot else "multiply-adds"
+        return f"tile of {self.pixels[-1]} pixels x {self.vectors * LANES} channels, {kind}"
+
+    @property
     def group(self) -> int:
         """Reduction elements per step."""
         return 4 if self.dot else 1

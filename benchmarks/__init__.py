@@ -1,0 +1,1 @@
+"""Benchmarks: against other runtimes (`compare`), kernel by kernel, and of the machinery."""

@@ -1,0 +1,127 @@
+"""Ours against every installed runtime: `python -m benchmarks.compare MODEL... [--kernels] [--json F] [--plot F]`.
+
+Peers run in processes of their own, pinned to the first one or two processors, in interleaved rounds: what disturbs
+the machine meets all of them. `onnxruntime` reads the `.onnx` file beside the model. Times are a call of each
+runtime's Python interface with inputs bound; memory is the process's, the build included.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import relay
+from benchmarks import kernels, macs, peak, report
+from benchmarks.peers import PEERS, Array, installed
+from benchmarks.rounds import Runner, interleave, start
+from relay import signature
+
+
+def inputs_of(model: Path) -> list[Array]:
+    """The first stored inputs (`golden/NAME.npz`) if there are any, else random ones."""
+    specs = [s for s in signature.read(relay.frontend.from_tflite(str(model))["main"])[0] if s.kind == "input"]
+    golden = model.parent / "golden" / f"{model.stem}.npz"
+    if golden.exists():
+        with np.load(golden) as arrays:
+            tag = next(name for name in arrays.files if name.endswith("_in0")).removesuffix("_in0")
+            return [arrays[f"{tag}_in{n}"] for n in range(len(specs))]
+    random = np.random.default_rng(0)
+    return [made_up(random, spec) for spec in specs]
+
+
+def made_up(random: np.random.Generator, spec: signature.TensorInfo) -> Array:
+    """Random numbers: codes of the whole range, floats from -1 to 1."""
+    if spec.dtype.kind == "f":
+        return random.uniform(-1, 1, spec.shape).astype(spec.dtype)
+    range = np.iinfo(spec.dtype)
+    return random.integers(range.min, range.max, spec.shape, spec.dtype, endpoint=True)
+
+
+def compare(
+    model: Path, names: Sequence[str], threads: Sequence[int], rounds: int, seconds: float, peaks: Mapping[str, float]
+) -> list[dict[str, Any]]:
+    """Rows of one model."""
+    work = macs.total(relay.optimize(relay.frontend.from_tflite(str(model))))
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        np.savez(folder / "inputs.npz", *inputs_of(model))
+        runners: list[Runner] = []
+        for peer in names:
+            for count in threads:
+                runner = start(peer, model, count, folder / "inputs.npz", folder)
+                runner.load()  # one at a time: what it takes is measured
+                runners.append(runner)
+        running = [runner for runner in runners if not runner.note]
+        interleave(running, rounds, seconds)
+        ours = {runner.threads: runner for runner in running if runner.peer == "ours"}
+        rows = [report.row_of(runner, work, peaks, ours.get(runner.threads)) for runner in runners]
+        for runner in runners:
+            runner.close()
+    return rows
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.compare", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("models", nargs="+", type=Path, metavar="MODEL")
+    parser.add_argument("--peers", default=",".join(PEERS), help="separated by commas (default: %(default)s)")
+    parser.add_argument("--threads", default="1,2", help="separated by commas (default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=11)
+    parser.add_argument("--seconds", type=float, default=0.15, help="of each round (default: %(default)s)")
+    parser.add_argument("--kernels", action="store_true", help="our kernels one by one, instead of other runtimes")
+    parser.add_argument("--json", type=Path, help="write the results here")
+    parser.add_argument("--plot", type=Path, help="draw the results here (needs matplotlib)")
+    options = parser.parse_args(arguments)
+    if unknown := set(options.peers.split(",")) - set(PEERS):
+        parser.error(f"unknown peers: {', '.join(sorted(unknown))}; the known ones are {', '.join(PEERS)}")
+    return options
+
+
+def kernel_rows(model: Path, seconds: float, peaks: Mapping[str, float]) -> list[dict[str, Any]]:
+    """Our kernels, the slowest first."""
+    timed = kernels.time_kernels(model, inputs_of(model), seconds)
+    total = sum(one.seconds for one in timed)
+    rows = [report.kernel_row(one, total, peaks) for one in timed]
+    return sorted(rows, key=lambda row: -row["seconds"])
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure and print."""
+    options = parse(arguments)
+    first, *_ = every = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {first})
+    peaks = peak.measure()
+    os.sched_setaffinity(0, every)
+    print("one core at most:", ", ".join(f"{kind} {rate / 1e9:.1f} GMAC/s" for kind, rate in peaks.items()))
+    results: dict[str, list[dict[str, Any]]] = {}
+    threads = [int(count) for count in options.threads.split(",") if int(count) <= len(every)]
+    versions = {name: installed(name) for name in options.peers.split(",")}
+    if not options.kernels:
+        print(", ".join(f"{name} {version or 'is not installed'}" for name, version in versions.items()))
+    for model in options.models:
+        print(f"\n{model.stem}\n", flush=True)
+        if options.kernels:
+            os.sched_setaffinity(0, {first})
+            rows = kernel_rows(model, options.rounds * options.seconds, peaks)
+            print(report.table(report.KERNEL_HEAD, [report.kernel_cells(row) for row in rows]))
+            print(f"\nall: {sum(row['seconds'] for row in rows) * 1e3:.4g} ms")
+        else:
+            names = [name for name, version in versions.items() if version is not None]
+            rows = compare(model, names, threads, options.rounds, options.seconds, peaks)
+            print(report.table(report.HEAD, [report.cells(row) for row in rows]))
+        results[model.stem] = rows
+    if options.json:
+        options.json.write_text(json.dumps({"peak": peaks, "versions": versions, "models": results}, indent=1) + "\n")
+    if options.plot and not options.kernels:
+        report.plot(results, str(options.plot))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+"""What one core can do at most: dot products of 8-bit codes and float32 multiply-adds, measured by code of our own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from time import perf_counter
+
+import numpy as np
+
+from relay.lowering.codegen import compile_text
+from relay.lowering.targets import host
+from relay.runtime import Library
+from relay.runtime.memory import address, aligned_bytes
+
+ACCUMULATORS, TURNS, ROUNDS = 12, 1 << 19, 9
+DOT = "declare <16 x i32> @llvm.x86.avx512.vpdpbusd.512(<16 x i32>, <64 x i8>, <64 x i8>)"
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """One instruction that multiplies and adds: its accumulator's and operands' types, and a call of it."""
+
+    type: str
+    operand: str
+    call: str
+    macs: int
+    declaration: str
+
+
+def instructions(features: frozenset[str]) -> dict[str, Instruction]:
+    """What this machine has: `int8` where there is a dot product of codes, `float32` always."""
+    lanes = 16 if "avx512f" in features else 8 if "avx" in features else 4
+    vector = f"<{lanes} x float>"
+    fma = f"@llvm.fma.v{lanes}f32"
+    found = {
+        "float32": Instruction(
+            vector, vector, f"call {vector} {fma}({vector} %a, {vector} %b, {vector} {{0}})", lanes,
+            f"declare {vector} {fma}({vector}, {vector}, {vector})",
+        )
+    }  # fmt: skip
+    if {"avx512f", "avx512vnni"} <= features:
+        name = "@llvm.x86.avx512.vpdpbusd.512"
+        call = f"call <16 x i32> {name}(<16 x i32> {{0}}, <64 x i8> %a, <64 x i8> %b)"
+        found["int8"] = Instruction("<16 x i32>", "<64 x i8>", call, 64, DOT)
+    return found
+
+
+def loop(instruction: Instruction) -> str:
+    """LLVM IR of `relay_peak`: independent accumulators in registers, nothing else in the loop."""
+    type, operand, every = instruction.type, instruction.operand, range(ACCUMULATORS)
+    lines = [
+        instruction.declaration,
+        "define void @relay_peak(ptr %data) nounwind {",
+        "entry:",
+        f"  %a = load {operand}, ptr %data, align 4",
+        f"  %b0 = getelementptr i8, ptr %data, i64 64\n  %b = load {operand}, ptr %b0, align 4",
+        "  br label %turn",
+        "turn:",
+        "  %i = phi i64 [ 0, %entry ], [ %next, %turn ]",
+        *(f"  %s{k} = phi {type} [ zeroinitializer, %entry ], [ %t{k}, %turn ]" for k in every),
+        *(f"  %t{k} = {instruction.call.format(f'%s{k}')}" for k in every),
+        "  %next = add i64 %i, 1",
+        f"  %more = icmp ult i64 %next, {TURNS}",
+        "  br i1 %more, label %turn, label %end",
+        "end:",
+    ]
+    for k in every:
+        lines.append(f"  %p{k} = getelementptr i8, ptr %data, i64 {128 + 64 * k}")
+        lines.append(f"  store {type} %t{k}, ptr %p{k}, align 4")
+    return "\n".join([*lines, "  ret void", "}"])
+
+
+def measure() -> Mapping[str, float]:
+    """Multiply-adds per second of each kind, the best of some rounds."""
+    target = host()
+    data = aligned_bytes(128 + 64 * ACCUMULATORS)
+    found: dict[str, float] = {}
+    for kind, instruction in instructions(target.features).items():
+        library = Library(compile_text(loop(instruction), target).code)
+        run = library.function("relay_peak")
+        times: list[float] = []
+        for _ in range(ROUNDS):
+            start = perf_counter()
+            run(address(data))
+            times.append(perf_counter() - start)
+        found[kind] = ACCUMULATORS * TURNS * instruction.macs / float(np.min(times))
+    return found
+
+
+if __name__ == "__main__":
+    for kind, rate in measure().items():
+        print(f"{kind}: {rate / 1e9:.1f} GMAC/s")

@@ -1,0 +1,24 @@
+"""LiteRT (TensorFlow Lite) with its XNNPACK delegate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+
+from benchmarks.peers import Array, Session, Skipped
+
+PACKAGE = "ai-edge-litert"
+
+
+def load(model: Path, threads: int, inputs: Sequence[Array]) -> Session:
+    """`Interpreter.invoke()` timed; XNNPACK is its default."""
+    if model.suffix != ".tflite":
+        raise Skipped("reads .tflite only")
+    interpreter = import_module("ai_edge_litert.interpreter").Interpreter(str(model), num_threads=threads)
+    interpreter.allocate_tensors()
+    details = interpreter.get_input_details()
+    for detail, array in zip(details, inputs, strict=True):
+        interpreter.set_tensor(detail["index"], array)
+    numbers = [detail["index"] for detail in interpreter.get_output_details()]
+    return Session(interpreter.invoke, lambda: [interpreter.get_tensor(number) for number in numbers])

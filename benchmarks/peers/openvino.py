@@ -1,0 +1,35 @@
+"""OpenVINO's CPU plug-in, in float32 where a model is float (its default may be bfloat16)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.peers import Array, Session
+
+PACKAGE = "openvino"
+
+
+def load(model: Path, threads: int, inputs: Sequence[Array]) -> Session:
+    """`start_async(); wait()` timed."""
+    options = {
+        "INFERENCE_NUM_THREADS": threads,
+        "NUM_STREAMS": 1,
+        "PERFORMANCE_HINT": "LATENCY",
+        "INFERENCE_PRECISION_HINT": "f32",
+        "ENABLE_CPU_PINNING": False,
+    }
+    openvino = import_module("openvino")
+    compiled = openvino.Core().compile_model(str(model), "CPU", options)
+    request = compiled.create_infer_request()
+    for number, array in enumerate(inputs):
+        request.set_input_tensor(number, openvino.Tensor(np.ascontiguousarray(array)))
+
+    def call() -> None:
+        request.start_async()
+        request.wait()
+
+    return Session(call, lambda: [request.get_output_tensor(n).data.copy() for n in range(len(compiled.outputs))])

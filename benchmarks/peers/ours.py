@@ -1,0 +1,26 @@
+"""Ours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+import relay
+from benchmarks.peers import Array, Session, Skipped
+
+PACKAGE = "relay-mlir"
+
+
+def load(model: Path, threads: int, inputs: Sequence[Array]) -> Session:
+    """`relay.build`, inputs bound once, `run()` timed."""
+    if model.suffix != ".tflite":
+        raise Skipped("reads .tflite only")
+    if threads != 1:
+        raise Skipped("runs on one thread")
+    executable = relay.build(model)
+    specs = [spec for spec in executable.inputs if spec.kind == "input"]
+    for spec, array in zip(specs, inputs, strict=True):
+        executable.set_input(spec.name, array)
+    visible = [number for number, spec in enumerate(executable.outputs) if spec.kind == "output"]
+    return Session(partial(executable.run), lambda: [executable.get_output(number) for number in visible])

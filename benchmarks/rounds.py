@@ -1,0 +1,89 @@
+"""Peers side by side: a process each, rounds in turn, in another order each time."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from benchmarks.peers import Array
+
+
+@dataclass
+class Runner:
+    """One peer with one model on some threads; `note` says why it does not run."""
+
+    peer: str
+    threads: int
+    process: subprocess.Popen[str]
+    outputs: Path
+    note: str = ""
+    loaded: dict[str, Any] = field(default_factory=dict[str, Any])
+    rounds: list[dict[str, float]] = field(default_factory=list[dict[str, float]])
+
+    def answer(self) -> dict[str, Any]:
+        """The next line of the process."""
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        return cast(dict[str, Any], json.loads(line)) if line else {"failed": f"ended with {self.process.wait()}"}
+
+    def load(self) -> bool:
+        """Wait until the model is loaded; False, and a note, if it is not."""
+        self.loaded = self.answer()
+        self.note = self.loaded.get("skipped", "") or self.loaded.get("failed", "")
+        return not self.note
+
+    def round(self, seconds: float) -> None:
+        """Call it for some time."""
+        assert self.process.stdin is not None
+        print(seconds, file=self.process.stdin, flush=True)
+        self.rounds.append(self.answer())
+
+    def close(self) -> None:
+        """Let the process end."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.wait()
+
+    @property
+    def median(self) -> float:
+        """The median of the rounds' medians, in seconds: a disturbed round counts once."""
+        return float(np.median([round["median"] for round in self.rounds]))
+
+    @property
+    def minimum(self) -> float:
+        """The shortest call, in seconds."""
+        return min(round["minimum"] for round in self.rounds)
+
+    def results(self) -> list[Array]:
+        """The outputs of its first call."""
+        with np.load(self.outputs) as arrays:
+            return [arrays[name] for name in arrays.files]
+
+
+def start(peer: str, model: Path, threads: int, inputs: Path, folder: Path) -> Runner:
+    """Start a peer's process; it loads the model at once."""
+    outputs = folder / f"{peer}-{threads}.npz"
+    command = [sys.executable, "-m", "benchmarks.worker", peer, model, str(threads), inputs, outputs]
+    errors = (folder / f"{peer}-{threads}.log").open("w")
+    process = subprocess.Popen(
+        [str(part) for part in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True
+    )
+    return Runner(peer, threads, process, outputs)
+
+
+def interleave(runners: Sequence[Runner], rounds: int, seconds: float) -> None:
+    """Time them all, one after the other, `rounds` times."""
+    order = list(runners)
+    shuffle = random.Random(0).shuffle
+    for _ in range(rounds):
+        shuffle(order)
+        for runner in order:
+            runner.round(seconds)

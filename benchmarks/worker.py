@@ -1,0 +1,66 @@
+"""One peer with one model in a process of its own: `python -m benchmarks.worker PEER MODEL THREADS INPUTS OUTPUTS`.
+
+Talks JSON lines: what loading took and the memory it needed, then, for each line `SECONDS` it is sent, the median and
+the minimum of the calls that fit into as many seconds. `INPUTS` is a `.npz`, and so is `OUTPUTS`, which is written.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+
+from benchmarks.peers import Skipped, adapter
+
+MINIMUM = 3
+"""Calls a round has at least."""
+
+
+def measure(call: Callable[[], object], seconds: float) -> dict[str, float]:
+    """Median and minimum of calls, in seconds."""
+    times: list[float] = []
+    end = perf_counter() + seconds
+    while perf_counter() < end or len(times) < MINIMUM:
+        start = perf_counter()
+        call()
+        times.append(perf_counter() - start)
+    return {"median": float(np.median(times)), "minimum": min(times), "calls": len(times)}
+
+
+def peak_memory() -> float:
+    """The most memory this process has had, in MiB. (`getrusage` would count the parent's before the start.)"""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return int(next(line.split()[1] for line in lines if line.startswith("VmHWM"))) / 1024
+
+
+def main(peer: str, model: str, threads: str, inputs: str, outputs: str) -> None:
+    """Answer the parent until it closes the pipe."""
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)  # what a peer prints is no answer
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: int(threads)])
+    with np.load(inputs) as arrays:
+        given = [arrays[f"arr_{n}"] for n in range(len(arrays.files))]
+    start, before = perf_counter(), peak_memory()
+    try:
+        session = adapter(peer).load(Path(model), int(threads), given)
+        loaded = perf_counter() - start
+        session.call()
+        np.savez(outputs, *session.outputs())
+    except Skipped as why:
+        print(json.dumps({"skipped": str(why)}), file=answers)
+        return
+    except Exception as error:
+        print(json.dumps({"failed": f"{type(error).__name__}: {error}".splitlines()[0]}), file=answers)
+        return
+    print(json.dumps({"build_s": loaded, "memory_mib": peak_memory(), "before_mib": before}), file=answers)
+    for line in sys.stdin:
+        print(json.dumps(measure(session.call, float(line))), file=answers)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,115 @@
+"""The benchmarks: what is counted in assembly, what is compared, what a run prints."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks import compare, kernels, macs, peak, report
+from benchmarks.cases import CASES, module_of
+from benchmarks.instructions import EXPECTED, count, innermost, worse
+from benchmarks.peers import PEERS, adapter
+from relay.driver import optimize
+
+DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
+
+LOOPS = """
+.LBB0_1:
+	vmovups	%zmm3, 64(%rsp)
+	movq	%rax, %rbx
+.LBB0_2:
+	vbroadcastss	(%rdi), %zmm1
+	vfmadd231ps	%zmm1, %zmm2, %zmm3
+	addq	$4, %rdi
+	jne	.LBB0_2
+	addq	$1, %rcx
+	jne	.LBB0_1
+	jmp	.LBB0_9
+""".strip()
+
+
+def test_innermost_loops_are_told_from_outer_ones():
+    assert [loop[0] for loop in innermost(LOOPS.splitlines())] == [".LBB0_2:"]
+    assert count(LOOPS) == {"multiplications": 1, "instructions": 4, "spills": 1}
+
+
+def test_a_kernel_that_got_worse_is_named():
+    old = {"a": {"multiplications": 10, "instructions": 20, "spills": 0}}
+    assert not worse({"a": {"multiplications": 20, "instructions": 40, "spills": 0}}, old)
+    assert "2.10 instructions" in worse({"a": {"multiplications": 10, "instructions": 21, "spills": 0}}, old)[0]
+    assert "1 spills" in worse({"a": {"multiplications": 10, "instructions": 20, "spills": 1}}, old)[0]
+    assert "--update" in worse({"b": old["a"]}, old)[0]
+
+
+def test_every_counted_kernel_is_expected():
+    assert set(json.loads(EXPECTED.read_text())) == set(CASES)
+
+
+@pytest.mark.parametrize(
+    ("case", "wanted"),
+    [
+        ("int8 1x1 96->24", macs.Work(56 * 56 * 96 * 24, "int8", "1x1 96->24 at 56x56")),
+        ("int8 3x3/2 3->32", macs.Work(112 * 112 * 27 * 32, "int8", "3x3/2 3->32 at 112x112")),
+        ("float32 depthwise 3x3 96", macs.Work(56 * 56 * 9 * 96, "float32", "depthwise 3x3 96 at 56x56")),
+        ("int8 dense 640->128", macs.Work(640 * 128, "int8", "dense 640->128")),
+    ],
+)
+def test_multiply_adds(case: str, wanted: macs.Work):
+    module = optimize(module_of(CASES[case]))
+    found = [work for name, work in macs.kernels_of(module).items() if name != "main"]
+    assert found == [wanted]
+    assert macs.total(module).macs == wanted.macs
+
+
+def test_differences_of_outputs():
+    a, b = np.array([1, 2, 250], np.uint8), np.array([1, 5, 240], np.uint8)
+    assert report.difference([a], [a]) == "max 0, 0 of 3"
+    assert report.difference([a], [b]) == "max 10, 2 of 3"
+    assert report.difference([a.astype(np.float32)], [b.astype(np.float32)]) == "max 1.0e+01"
+    assert report.difference([a], [b[:2]]) == "other shapes"
+
+
+def test_every_peer_has_an_adapter():
+    assert all(adapter(name).PACKAGE for name in PEERS)
+
+
+def test_the_peak_is_positive():
+    assert all(rate > 1e8 for rate in peak.measure().values())
+
+
+def test_kernels_of_a_model_are_timed_in_order():
+    timed = kernels.time_kernels(DIGITS, compare.inputs_of(DIGITS), 0.02)
+    module = optimize(compare.relay.frontend.from_tflite(str(DIGITS)))
+    assert sum(one.work.macs for one in timed) == macs.total(module).macs > 0
+    assert all(one.seconds > 0 for one in timed)
+    assert any("channels" in one.schedule for one in timed)
+
+
+def test_a_comparison_prints_a_row_for_ours(capsys: pytest.CaptureFixture[str], tmp_path: Path):
+    results = tmp_path / "results.json"
+    with pytest.raises(SystemExit):
+        compare.main([str(DIGITS), "--peers", "ours,nobody"])
+    assert "unknown peers: nobody" in capsys.readouterr().err
+    compare.main(
+        [
+            str(DIGITS),
+            "--peers",
+            "ours",
+            "--threads",
+            "1",
+            "--rounds",
+            "2",
+            "--seconds",
+            "0.02",
+            "--json",
+            str(results),
+        ]
+    )
+    printed = capsys.readouterr().out
+    assert "GMAC/s" in printed and "| ours" in printed
+    (row,) = json.loads(results.read_text())["models"]["digits_int8"]
+    assert row["peer"] == "ours" and row["median_s"] >= row["minimum_s"] > 0
+    assert row["difference"].startswith("max 0, 0 of")
