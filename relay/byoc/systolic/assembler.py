@@ -1,0 +1,61 @@
+"""A program while it is written: instructions, constants, where each tensor lies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from relay.byoc.systolic.isa import CONSTANTS, LANES, Instruction, Load, Store, address
+from relay.dialects.attributes import Array
+
+INPUTS = 0
+INPUT_ROWS = 8192
+WEIGHTS = INPUT_ROWS
+WEIGHT_ROWS = 3840
+PARAMETERS = WEIGHTS + WEIGHT_ROWS
+PARAMETER_ROWS = 256
+RESULTS = PARAMETERS + PARAMETER_ROWS
+RESULT_ROWS = 4096
+"""How the scratchpad is divided: rows of inputs, weights, parameters, results."""
+
+
+@dataclass
+class Assembler:
+    """Collects a program. `addresses` holds where each value of the function lies in memory."""
+
+    code: list[Instruction] = field(default_factory=list[Instruction])
+    constants: bytearray = field(default_factory=bytearray)
+    addresses: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
+
+    def emit(self, step: Instruction) -> None:
+        """Append an instruction."""
+        self.code.append(step)
+
+    def constant(self, array: Array) -> int:
+        """The address of these bytes among the constants, a multiple of 16."""
+        self.constants.extend(bytes(-len(self.constants) % LANES))
+        start = len(self.constants)
+        self.constants.extend(np.ascontiguousarray(array).tobytes())
+        return address(CONSTANTS, start)
+
+    def load(self, where: int, row: int, count: int) -> None:
+        """`count` bytes in a line, from memory to the scratchpad."""
+        full, rest = divmod(count, LANES)
+        if full:
+            self.emit(Load(address=where, row=row, inner=full))
+        if rest:
+            self.emit(Load(address=where + full * LANES, row=row + full, bytes=rest))
+
+    def store(self, where: int, row: int, count: int) -> None:
+        """`count` bytes in a line, from the scratchpad to memory."""
+        full, rest = divmod(count, LANES)
+        if full:
+            self.emit(Store(address=where, row=row, inner=full))
+        if rest:
+            self.emit(Store(address=where + full * LANES, row=row + full, bytes=rest))
+
+    def parameters(self, numbers: Array) -> None:
+        """Bring int32 numbers to the rows of parameters."""
+        self.load(self.constant(numbers.astype("<i4")), PARAMETERS, numbers.size * 4)

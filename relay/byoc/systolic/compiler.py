@@ -1,0 +1,61 @@
+"""The plug-in `systolic`: what the accelerator takes, and why not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+
+from relay.byoc.compiler import Artifact, Compiler, Refusal
+from relay.byoc.patterns import Entry, Match, is_constant, is_op, wildcard
+from relay.byoc.systolic import vectors
+from relay.byoc.systolic.codegen import generate
+from relay.byoc.systolic.cost import op_cycles
+from relay.byoc.systolic.isa import CLOCK, listing
+from relay.byoc.systolic.products import parts, product_of
+from relay.dialects import qnn, relay
+
+
+def check(match: Match) -> bool | Refusal:
+    """Whether the product fits the array."""
+    found = parts(list(match.ops))
+    product = found if isinstance(found, Refusal) else product_of(*found)
+    return product if isinstance(product, Refusal) else True
+
+
+class SystolicCompiler(Compiler):
+    """int8 convolution and dense on a 16 x 16 array, residual sums, averages and softmax on a vector unit."""
+
+    name: ClassVar[str] = "systolic"
+
+    def patterns(self) -> Sequence[Entry]:
+        entries: list[Entry] = []
+        for kind in ("conv2d", "dense"):
+            product = is_op(f"qnn.{kind}")(wildcard(), is_constant())
+            biased = product.optional(lambda x: is_op("relay.nn.bias_add")(x, is_constant()))
+            entries.append(Entry(kind, is_op("qnn.requantize")(biased), check))
+        return entries
+
+    def supports(self, op: Operation) -> bool | Refusal:
+        match op:
+            case relay.ReshapeOp():
+                return True
+            case qnn.AddOp():
+                return vectors.add_refusal(op) or True
+            case relay.AvgPool2dOp():
+                return vectors.average_refusal(op) or True
+            case qnn.SoftmaxOp():
+                return vectors.softmax_refusal(op) or True
+            case _:
+                return Refusal(f"the accelerator has no instructions for {op.name}")
+
+    def cost(self, ops: Sequence[Operation]) -> float | None:
+        cycles = [op_cycles(op) for op in ops]
+        known = [n for n in cycles if n is not None]
+        return sum(known) / CLOCK if len(known) == len(cycles) else None
+
+    def compile(self, function: FuncOp) -> Artifact:
+        program = generate(function)
+        return Artifact(program.pack(), sources={"asm": listing(program.code)})

@@ -1,0 +1,305 @@
+"""Convolution and dense: products on the array, with bias and requantization.
+
+A dense layer is a 1 x 1 convolution of an image of one column whose rows are the batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from xdsl.ir import Operation
+
+from relay.byoc.compiler import Refusal
+from relay.byoc.systolic.assembler import (
+    INPUT_ROWS,
+    INPUTS,
+    PARAMETERS,
+    RESULT_ROWS,
+    RESULTS,
+    WEIGHT_ROWS,
+    WEIGHTS,
+    Assembler,
+)
+from relay.byoc.systolic.isa import DOUBLE, LANES, SINGLE, Bias, Fill, Load, Multiply, Requantize, Store, Weights
+from relay.byoc.systolic.simulator import rescaled_codes
+from relay.dialects import qnn
+from relay.dialects.attributes import Array, dtype_of, int_values, to_numpy
+from relay.dialects.op import shape, tensor
+from relay.dialects.relay import BiasAddOp, ConstantOp
+from relay.interpreters.qnn import requantize
+
+WIDTH = 1 << 31
+
+
+@dataclass(frozen=True, eq=False)
+class Product:
+    """One convolution of an NHWC image with a kernel of shape O, H, W, I, per channel rescaled."""
+
+    image: tuple[int, int, int, int]
+    result: tuple[int, int, int, int]
+    kernel: Array
+    strides: tuple[int, int]
+    dilation: tuple[int, int]
+    top_left: tuple[int, int]
+    zero_point: int
+    bias: Array
+    """int32 a channel; the input's zero point is in it."""
+    multiplier: Array
+    shift: Array
+    rounding: int
+    output_zero_point: int
+    low: int
+    high: int
+
+    @cached_property
+    def blocks(self) -> int:
+        """Rows of the scratchpad that a pixel takes."""
+        return -(-self.image[3] // LANES)
+
+    @cached_property
+    def tiles(self) -> int:
+        """Tiles of 16 output channels."""
+        return -(-self.result[3] // LANES)
+
+    @cached_property
+    def reach(self) -> tuple[int, int]:
+        """Rows and columns of the image that one result needs."""
+        _, height, width, _ = self.kernel.shape
+        return (height - 1) * self.dilation[0] + 1, (width - 1) * self.dilation[1] + 1
+
+    @cached_property
+    def columns(self) -> int:
+        """Columns of the padded image that a row of results needs."""
+        return (self.result[2] - 1) * self.strides[1] + self.reach[1]
+
+    def lines(self, count: int) -> int:
+        """Rows of the padded image that `count` rows of results need."""
+        return (count - 1) * self.strides[0] + self.reach[0]
+
+    @cached_property
+    def height(self) -> int:
+        """How many rows of results are computed at once; 0 if not even one fits."""
+        pitch, width = self.columns * self.blocks, self.result[2]
+        fits = (INPUT_ROWS // pitch - self.reach[0]) // self.strides[0] + 1
+        return max(0, min(self.result[1], fits, RESULT_ROWS // width))
+
+    def packed(self) -> Array:
+        """The kernel as matrices: tile of outputs, tap, block of inputs, input lane, output lane."""
+        outputs, height, width, inputs = self.kernel.shape
+        full = np.zeros((self.tiles * LANES, height * width, self.blocks * LANES), np.int8)
+        full[:outputs, :, :inputs] = self.kernel.reshape(outputs, -1, inputs)
+        matrices = full.reshape(self.tiles, LANES, height * width, self.blocks, LANES)
+        return matrices.transpose(0, 2, 3, 4, 1)
+
+    def vectors(self) -> Array:
+        """int32 of each tile: 16 biases, 16 multipliers, 16 shifts."""
+        rows = np.zeros((3, self.tiles * LANES), np.int32)
+        for row, numbers in zip(rows, (self.bias, self.multiplier, self.shift), strict=True):
+            row[: self.result[3]] = numbers
+        return rows.reshape(3, self.tiles, LANES).transpose(1, 0, 2)
+
+
+def product_of(anchor: Operation, bias: Array | None, rescale: qnn.RequantizeOp) -> Product | Refusal:
+    """What `anchor`, a qnn.conv2d or qnn.dense, with a bias and a requantization is on the array."""
+    if not isinstance(anchor, qnn.Conv2dOp | qnn.DenseOp):
+        return Refusal(f"{anchor.name} is no product")
+    owner = anchor.kernel.owner
+    if not isinstance(owner, ConstantOp):
+        return Refusal("its kernel is not constant")
+    kernel = to_numpy(owner.value)
+    codes = {dtype_of(tensor(value).element_type) for value in (anchor.data, rescale.result)} | {kernel.dtype}
+    if codes != {np.dtype(np.int8)}:
+        return Refusal(f"the array multiplies int8, not {', '.join(sorted(map(str, codes)))}")
+    if anchor.kernel_zero_point.value.data != 0:
+        return Refusal("the array has no zero point of the kernel")
+    if dtype_of(tensor(anchor.result).element_type) != np.int32 or rescale.input_zero_point.value.data != 0:
+        return Refusal("it does not accumulate in int32 around 0")
+    if isinstance(anchor, qnn.Conv2dOp):
+        if anchor.depthwise or anchor.groups.value.data != 1:
+            return Refusal("groups would leave most of the array idle")
+        image, result = shape(anchor.data), shape(anchor.result)
+        (sy, sx), (dy, dx), (top, left, _, _) = map(int_values, (anchor.strides, anchor.dilation, anchor.padding))
+    else:
+        kernel = kernel[:, None, None, :]
+        image = (1, shape(anchor.data)[0], 1, shape(anchor.data)[-1])
+        result = (1, shape(anchor.result)[0], 1, shape(anchor.result)[-1])
+        sy = sx = dy = dx = 1
+        top = left = 0
+        if len(shape(anchor.data)) != 2:
+            return Refusal("its input has more than two axes")
+    if min(*image, *result) < 1:
+        return Refusal("a size is not known, or 0")
+    outputs, zero_point = kernel.shape[0], anchor.input_zero_point.value.data
+    sums = kernel.astype(np.int64).sum((1, 2, 3))
+    total = (np.zeros(outputs, np.int64) if bias is None else bias.astype(np.int64)) - zero_point * sums
+    chosen = rounding_of(rescale, outputs)
+    if isinstance(chosen, Refusal):
+        return chosen
+    rounding, multiplier, shift = chosen
+    product = Product(
+        image=(image[0], image[1], image[2], image[3]),
+        result=(result[0], result[1], result[2], result[3]),
+        kernel=kernel,
+        strides=(sy, sx),
+        dilation=(dy, dx),
+        top_left=(top, left),
+        zero_point=zero_point,
+        bias=total.astype(np.int32),
+        multiplier=multiplier,
+        shift=shift,
+        rounding=rounding,
+        output_zero_point=rescale.output_zero_point.value.data,
+        low=max(-128, -128 if rescale.min is None else rescale.min.value.data),
+        high=min(127, 127 if rescale.max is None else rescale.max.value.data),
+    )
+    if product.low > product.high:
+        return Refusal("its bounds leave no code")
+    if product.height < 1:
+        return Refusal(f"a row of its image takes more than {INPUT_ROWS} rows of the scratchpad")
+    return product
+
+
+def parts(ops: list[Operation]) -> tuple[Operation, Array | None, qnn.RequantizeOp] | Refusal:
+    """Anchor, bias and requantization among the ops of a composite."""
+    rescale = next((op for op in ops if isinstance(op, qnn.RequantizeOp)), None)
+    if rescale is None:
+        return Refusal("it is not requantized")
+    anchor = next(op for op in ops if isinstance(op, qnn.Conv2dOp | qnn.DenseOp))
+    added = next((op for op in ops if isinstance(op, BiasAddOp)), None)
+    if added is None:
+        return anchor, None, rescale
+    if not isinstance(owner := added.bias.owner, ConstantOp):
+        return Refusal("its bias is not constant")
+    return anchor, to_numpy(owner.value), rescale
+
+
+def rounding_of(rescale: qnn.RequantizeOp, channels: int) -> tuple[int, Array, Array] | Refusal:
+    """The machine's rounding, multipliers and shifts that give the codes of this op, whatever the sum.
+
+    Both are monotone in the sum: they are equal if they are equal on both sides of every sum where the code changes.
+    """
+    multiplier = np.broadcast_to(to_numpy(rescale.multiplier).astype(np.int64), channels)
+    shift = np.broadcast_to(to_numpy(rescale.shift).astype(np.int64), channels)
+    if rescale.rounding.data == "tflite":
+        return DOUBLE, multiplier, shift
+    if rescale.axis.value.data not in (-1, len(shape(rescale.input)) - 1):
+        return Refusal("its scales are not along the channels")
+    if (shift > 30).any() or (multiplier < 1).any():
+        return Refusal("a multiplier is outside what the vector unit rescales exactly")
+    if rescale.real_multiplier is not None:
+        real = to_numpy(rescale.real_multiplier).astype(np.float64)
+        if (np.abs(multiplier * 2.0 ** (shift - 31.0) / real - 1) > 2.0**-30).any():
+            return Refusal("its multipliers are not those of its real multipliers")
+    steps = np.arange(-129, 129)[:, None] - rescale.output_zero_point.value.data + 0.5
+    near = np.floor(steps * 2.0 ** (31 - shift) / multiplier).astype(np.int64)
+    sums = np.clip(near[:, None, :] + np.arange(-3, 4)[:, None], -WIDTH, WIDTH - 1).reshape(-1, channels)
+    wanted = requantize(rescale, sums.astype(np.int32))
+    low = -128 if rescale.min is None else max(-128, rescale.min.value.data)
+    high = 127 if rescale.max is None else min(127, rescale.max.value.data)
+    for rounding in (SINGLE, DOUBLE):
+        codes = rescaled_codes(rounding, sums, multiplier, shift, rescale.output_zero_point.value.data, low, high)
+        if (codes == wanted).all():
+            return rounding, multiplier, shift
+    return Refusal(f"its rounding, {rescale.rounding.data}, gives codes that the vector unit does not")
+
+
+def write(program: Assembler, product: Product, source: int, target: int) -> None:
+    """The instructions of a product, from the image at `source` to the codes at `target`."""
+    packed = product.packed()
+    weights, vectors = program.constant(packed), program.constant(product.vectors())
+    for image in range(product.image[0]):
+        for first in range(0, product.result[1], product.height):
+            count = min(product.height, product.result[1] - first)
+            bring(program, product, source, image, first, count)
+            for tile in range(product.tiles):
+                matrices = weights + tile * packed[0].nbytes
+                program.load(vectors + tile * 12 * LANES, PARAMETERS, 12 * LANES)
+                multiply(program, product, matrices, count)
+                place = (image * product.result[1] + first) * product.result[2] * product.result[3] + tile * LANES
+                drain(program, product, target + place, tile, count * product.result[2])
+
+
+def bring(program: Assembler, product: Product, source: int, image: int, first: int, count: int) -> None:
+    """Load the part of the image that rows `first` to `first + count - 1` of the result need, padding around it."""
+    _, height, width, channels = product.image
+    (top, left), lines, blocks = product.top_left, product.lines(count), product.blocks
+    start = first * product.strides[0] - top
+    above, below = max(0, -start), min(lines, height - start)
+    columns, right = product.columns, min(product.columns, left + width)
+    if above > 0 or below < lines or left > 0 or right < columns:
+        program.emit(Fill(row=INPUTS, rows=lines * columns * blocks, value=product.zero_point))
+    if below <= above or right <= left:
+        return
+    where = source + ((image * height + start + above) * width) * channels
+    row = INPUTS + (above * columns + left) * blocks
+    for block, size, inner, inner_bytes, inner_rows in spans(channels, right - left):
+        program.emit(
+            Load(
+                address=where + block * LANES,
+                row=row + block,
+                bytes=size,
+                inner=inner,
+                inner_bytes=inner_bytes,
+                inner_rows=inner_rows,
+                outer=below - above,
+                outer_bytes=width * channels,
+                outer_rows=columns * blocks,
+            )
+        )
+
+
+def spans(channels: int, pixels: int) -> Iterator[tuple[int, int, int, int, int]]:
+    """Transfers of a line of pixels: block, bytes, pieces, bytes and rows from one piece to the next."""
+    blocks = -(-channels // LANES)
+    if channels % LANES == 0:
+        yield 0, LANES, pixels * blocks, LANES, 1
+        return
+    for block in range(blocks):
+        yield block, min(LANES, channels - block * LANES), pixels, channels, blocks
+
+
+def multiply(program: Assembler, product: Product, matrices: int, count: int) -> None:
+    """The sums of one tile of output channels, its weights a part at a time."""
+    _, _, width, _ = product.kernel.shape
+    blocks, pitch = product.blocks, product.columns * product.blocks
+    program.emit(Bias(row=PARAMETERS, target=0, rows=count * product.result[2]))
+    total, part = product.kernel.shape[1] * width * blocks, WEIGHT_ROWS // LANES
+    for number in range(total):
+        if number % part == 0:
+            rows = min(part, total - number) * LANES
+            program.load(matrices + number * LANES * LANES, WEIGHTS, rows * LANES)
+        tap, block = divmod(number, blocks)
+        i, j = divmod(tap, width)
+        program.emit(Weights(row=WEIGHTS + number % part * LANES))
+        program.emit(
+            Multiply(
+                row=INPUTS + i * product.dilation[0] * pitch + j * product.dilation[1] * blocks + block,
+                target=0,
+                inner=product.result[2],
+                inner_rows=product.strides[1] * blocks,
+                outer=count,
+                outer_rows=product.strides[0] * pitch,
+            )
+        )
+
+
+def drain(program: Assembler, product: Product, target: int, tile: int, pixels: int) -> None:
+    """Requantize the sums of one tile and store its codes."""
+    channels = product.result[3]
+    program.emit(
+        Requantize(
+            flag=product.rounding,
+            source=0,
+            row=RESULTS,
+            rows=pixels,
+            parameters=PARAMETERS + 4,
+            zero_point=product.output_zero_point,
+            low=product.low,
+            high=product.high,
+        )
+    )
+    size = min(LANES, channels - tile * LANES)
+    program.emit(Store(address=target, row=RESULTS, bytes=size, inner=pixels, inner_bytes=channels))
