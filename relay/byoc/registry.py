@@ -1,0 +1,119 @@
+"""External compilers by name: ours, those of installed packages, and those that a program registers."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Mapping
+from difflib import get_close_matches
+from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING, TypeGuard, TypeVar
+
+from relay.errors import InvalidArgument, RelayError, Unsupported
+
+if TYPE_CHECKING:
+    from relay.byoc.compiler import Compiler
+
+GROUP = "relay.byoc"
+"""The group of entry points that name compilers: `name = "package.module:Class"`."""
+
+OURS: dict[str, str] = {}
+"""Compilers of this package, there without being installed; each is imported when it is asked for."""
+
+REGISTERED: dict[str, type[Compiler]] = {}
+"""What `register` was given, by name; the last of a name. It goes before the others."""
+
+Class = TypeVar("Class", bound="type[Compiler]")
+
+
+def register(compiler: Class) -> Class:
+    """Make a compiler known to this process, as a function or as a class decorator. Packages use an entry point.
+
+    Raises InvalidArgument if it is no `Compiler` or has no name.
+    """
+    if not is_compiler(compiler):
+        raise InvalidArgument("register", f"{compiler!r} is no external compiler", "derive it from relay.byoc.Compiler")
+    REGISTERED[name_of(compiler)] = compiler
+    return compiler
+
+
+def is_compiler(value: object) -> TypeGuard[type[Compiler]]:
+    """Whether this is a class of compilers that can be made."""
+    from relay.byoc.compiler import Compiler
+
+    return isinstance(value, type) and issubclass(value, Compiler) and not inspect.isabstract(value)
+
+
+def name_of(compiler: type[Compiler]) -> str:
+    """The compiler's name, which must be one word: it becomes part of symbols."""
+    name = getattr(compiler, "name", None)
+    if not isinstance(name, str) or not name.isidentifier():
+        raise InvalidArgument(f"compiler {compiler.__name__}", f"has the name {name!r}", "give it one word as `name`")
+    return name
+
+
+def names() -> list[str]:
+    """Every known compiler, sorted; nothing is imported."""
+    return sorted({*OURS, *REGISTERED, *(point.name for point in entry_points(group=GROUP))})
+
+
+def find(name: str, options: Mapping[str, object] | None = None, where: str = "external compiler") -> Compiler:
+    """The compiler of this name, made with these options.
+
+    Raises InvalidArgument for a name or option that it does not know, naming the nearest, and Unsupported if the
+    plug-in cannot be loaded or something that it needs is not installed, naming what to install.
+    """
+    cls = load(name, where)
+    known = [field.name for field in dataclasses.fields(cls) if field.init] if dataclasses.is_dataclass(cls) else []
+    for option in options or {}:
+        if option not in known:
+            near = get_close_matches(option, known)
+            hint = f"did you mean {' or '.join(near)}?" if near else f"it has {', '.join(known) or 'none'}"
+            raise InvalidArgument(f"compiler {name}", f"has no option '{option}'", hint)
+    try:
+        compiler = cls(**dict(options or {}))
+        missing = compiler.missing()
+    except RelayError:
+        raise
+    except Exception as error:
+        raise Unsupported(f"compiler {name}", f"cannot be made: {error}", "see its options") from error
+    if missing is not None:
+        raise Unsupported(f"compiler {name}", missing, installation(cls.extra))
+    return compiler
+
+
+def load(name: str, where: str = "external compiler") -> type[Compiler]:
+    """The class of this name. Raises as `find` does."""
+    if name in REGISTERED:
+        return REGISTERED[name]
+    if name in OURS:
+        return _loaded(EntryPoint(name, OURS[name], GROUP), ours=True)
+    for point in entry_points(group=GROUP, name=name):
+        return _loaded(point, ours=False)
+    known = names()
+    near = get_close_matches(name, known)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(known) or 'none'}"
+    raise InvalidArgument(where, f"there is no compiler '{name}'", f"{hint}; or install the package that has it")
+
+
+def _loaded(point: EntryPoint, ours: bool) -> type[Compiler]:
+    where = f"compiler {point.name}"
+    try:
+        found: object = point.load()
+    except RelayError:
+        raise
+    except ModuleNotFoundError as error:
+        hint = installation(point.name) if ours else "install what the plug-in needs"
+        raise Unsupported(where, f"cannot be loaded: {error}", hint) from error
+    except Exception as error:
+        raise Unsupported(where, f"cannot be loaded: {error}", "repair or uninstall the plug-in") from error
+    if not is_compiler(found):
+        raise Unsupported(where, f"{point.value} is no external compiler", "repair or uninstall the plug-in")
+    if name_of(found) != point.name:
+        raise Unsupported(where, f"{point.value} calls itself '{found.name}'", "repair or uninstall the plug-in")
+    return found
+
+
+def installation(extra: str) -> str:
+    """How to install an extra of this distribution."""
+    return f"pip install 'relay-mlir[{extra}]'" if extra else "see the documentation of the compiler"

@@ -1,0 +1,154 @@
+"""What a module says of its external compilers: their options, and whether their integers must be exact.
+
+Both are attributes of the module, so that every later step, and a text of the module, has them:
+`byoc.options = {c = {unroll = true}}` and `byoc.numerics = "strict"`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
+
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    BoolAttr,
+    DictionaryAttr,
+    FloatAttr,
+    IntegerAttr,
+    ModuleOp,
+    StringAttr,
+    f64,
+    i1,
+    i64,
+)
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Operation
+from xdsl.passes import ModulePass
+
+from relay.byoc import registry
+from relay.byoc.compiler import Artifact, Compiler, Refusal
+from relay.errors import InvalidArgument, Malformed
+
+if TYPE_CHECKING:
+    from relay.byoc.patterns import Entry
+
+OPTIONS = "byoc.options"
+NUMERICS = "byoc.numerics"
+STRICT, RELAXED = "strict", "relaxed"
+
+
+def compiler_of(module: ModuleOp, name: str, where: str = "external compiler") -> Compiler:
+    """The compiler of this name with the module's options; under strict numerics it refuses what is not exact.
+
+    Raises as `relay.byoc.find` does.
+    """
+    compiler = registry.find(name, read(module).get(name), where)
+    return strict(compiler) if is_strict(module) else compiler
+
+
+def write(module: ModuleOp, options: Mapping[str, Mapping[str, object]], numerics: str | None = None) -> None:
+    """Keep options by compiler, and the numerics, on the module; those of compilers not named stay."""
+    if numerics is not None:
+        if numerics not in (STRICT, RELAXED):
+            raise InvalidArgument("numerics", f"is {numerics!r}", f"it is '{STRICT}' or '{RELAXED}'")
+        module.attributes[NUMERICS] = StringAttr(numerics)
+    if options:
+        rows = read(module) | {name: dict(given) for name, given in options.items()}
+        module.attributes[OPTIONS] = _to_attribute(OPTIONS, rows)
+
+
+def read(module: ModuleOp) -> dict[str, dict[str, object]]:
+    """The options by compiler."""
+    attr = module.attributes.get(OPTIONS)
+    if attr is None:
+        return {}
+    found = _from_attribute(attr)
+    if not isinstance(found, dict):
+        raise Malformed(f"module attribute {OPTIONS}", f"is {attr}", "it is a dictionary of dictionaries")
+    rows = cast(dict[str, object], found)
+    for name, row in rows.items():
+        if not isinstance(row, dict):
+            raise Malformed(f"module attribute {OPTIONS}", f"{name} is {row!r}", "it is a dictionary of options")
+    return cast(dict[str, dict[str, object]], rows)
+
+
+def is_strict(module: ModuleOp) -> bool:
+    """Whether every integer must be that of the ops' formulas."""
+    return module.attributes.get(NUMERICS) == StringAttr(STRICT)
+
+
+def _to_attribute(where: str, value: object) -> Attribute:
+    match value:
+        case bool():
+            return BoolAttr.from_bool(value)
+        case int():
+            return IntegerAttr(value, i64)
+        case float():
+            return FloatAttr(value, f64)
+        case str():
+            return StringAttr(value)
+        case list() | tuple():
+            return ArrayAttr([_to_attribute(where, item) for item in cast(Sequence[object], value)])
+        case dict():
+            rows = cast(dict[str, object], value)
+            return DictionaryAttr({key: _to_attribute(f"{where} {key}", item) for key, item in rows.items()})
+        case _:
+            raise InvalidArgument(where, f"is {value!r}", "options are numbers, texts, and lists of them")
+
+
+def _from_attribute(attr: Attribute) -> object:
+    match attr:
+        case StringAttr():
+            return attr.data
+        case IntegerAttr():
+            return bool(attr.value.data) if attr.type == i1 else attr.value.data
+        case FloatAttr():
+            return attr.value.data
+        case ArrayAttr():
+            return tuple(_from_attribute(item) for item in attr)
+        case DictionaryAttr():
+            return {key: _from_attribute(item) for key, item in attr.data.items()}
+        case _:
+            raise Malformed(f"module attribute {OPTIONS}", f"{attr} is no option")
+
+
+class _Strict(Compiler):
+    """Takes only what a compiler computes exactly."""
+
+    def __init__(self, compiler: Compiler):
+        self.compiler = compiler
+        difference = compiler.difference or "its integers may be others"
+        self.refusal = Refusal(f"numerics are strict, and {compiler.name} is not exact: {difference}")
+
+    def missing(self) -> str | None:
+        return self.compiler.missing()
+
+    def patterns(self) -> Sequence[Entry]:
+        return [self._checked(entry) for entry in self.compiler.patterns()]
+
+    def _checked(self, entry: Entry) -> Entry:
+        exact = self.compiler.exact if entry.exact is None else entry.exact
+        return entry if exact else replace(entry, check=lambda match: self.refusal)
+
+    def supports(self, op: Operation) -> bool | Refusal:
+        answer = self.compiler.supports(op)
+        return self.refusal if answer and not self.compiler.exact else answer
+
+    def before_annotation(self) -> Sequence[ModulePass]:
+        return self.compiler.before_annotation()
+
+    def on_functions(self) -> Sequence[ModulePass]:
+        return self.compiler.on_functions()
+
+    def cost(self, ops: Sequence[Operation]) -> float | None:
+        return self.compiler.cost(ops)
+
+    def compile(self, function: FuncOp) -> Artifact:
+        return self.compiler.compile(function)
+
+
+def strict(compiler: Compiler) -> Compiler:
+    """The compiler, refusing every entry and op that is not exact."""
+    facts = {key: getattr(compiler, key) for key in ("name", "version", "exact", "difference", "extra")}
+    return type("Strict", (_Strict,), facts)(compiler)
