@@ -40,6 +40,7 @@ from relay.transforms.fold_constant import FoldConstant
 from relay.transforms.fuse_ops import FuseOps
 from relay.transforms.legalize import Legalize
 from relay.transforms.simplify import Simplify
+from relay.transforms.unsigned_codes import UnsignedCodes
 
 CODE_GENERATION = ("loops", "planned")
 """Properties that a module must have for LLVM IR."""
@@ -49,12 +50,14 @@ LLVM_EFFORT = (0, 1, 3, 3, 3)
 
 def graph_passes(target: CpuTarget) -> list[ModulePass]:
     """Level 0 to outlined kernels: what `optimize` runs."""
+    features = ",".join(sorted(target.features))
     return [
-        Legalize(features=",".join(sorted(target.features))),
+        Legalize(features=features),
         FoldConstant(),
         Simplify(),
         CommonSubexpressionElimination(),
         DeadCodeElimination(),
+        UnsignedCodes(features=features),
         FuseOps(),
     ]
 

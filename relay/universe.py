@@ -30,6 +30,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "qnn-legalize": _pass("relay.transforms.qnn_legalize:QnnLegalize"),
     "simplify": _pass("relay.transforms.simplify:Simplify"),
     "fold-constant": _pass("relay.transforms.fold_constant:FoldConstant"),
+    "unsigned-codes": _pass("relay.transforms.unsigned_codes:UnsignedCodes"),
     "fuse-ops": _pass("relay.transforms.fuse_ops:FuseOps"),
     "relay-to-linalg": _pass("relay.lowering.relay_to_linalg:RelayToLinalg"),
     "expand-apply-scale": _pass("relay.lowering.expand_apply_scale:ExpandApplyScale"),

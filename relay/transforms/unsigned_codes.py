@@ -1,0 +1,203 @@
+"""The pass `unsigned-codes`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects.builtin import AnyFloat, IntegerAttr, ModuleOp, i8, i32
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.transforms.dead_code_elimination import dce
+
+from relay.dialects import relay
+from relay.dialects.attributes import element_type, scalar_attr, to_numpy
+from relay.dialects.op import rank, tensor
+from relay.module import is_constant
+from relay.passes import Pass
+from relay.transforms.expansion import Expansion
+from relay.transforms.legalization import own
+
+UI8 = element_type(np.dtype(np.uint8))
+OFFSET = 128
+"""What an unsigned code has more than the signed one."""
+NEEDED = "avx512vnni"
+MOVERS = (relay.ReshapeOp, relay.MaxPool2dOp, relay.PadOp, relay.ConcatenateOp)
+"""Ops that give codes as they get them, and keep their order."""
+
+
+@dataclass(frozen=True)
+class UnsignedCodes(Pass):
+    """Let signed 8-bit codes between convolutions and products be unsigned ones, 128 larger, where the target's dot
+    product wants unsigned data: the zero points grow by 128, and no number changes.
+
+    `clip(x + zp, lo, hi)` cast to `i8` becomes `clip(x + (zp + 128), lo + 128, hi + 128)` cast to `ui8`; a convolution
+    or product takes it with `input_zero_point + 128`, other arithmetic subtracts 128 more; reshape, padding, maximum
+    and concatenation pass it on. A value stays as it is where anything else reads it, or nothing multiplies it.
+    `features`: the target's; without `avx512vnni` nothing is done.
+    """
+
+    name: ClassVar[str] = "unsigned-codes"
+    opt_level = 2
+    invalidates = ()
+    why = "gives the dot product the unsigned data that it wants"
+    features: str = ""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if NEEDED not in {feature.strip().lstrip("+") for feature in self.features.split(",")}:
+            return
+        blocks = dict.fromkeys(inner.parent for inner in own(op) if inner.parent is not None)
+        for block in blocks:
+            if chosen := choose(block):
+                Offset(chosen).run(list(block.ops))
+        dce(op)
+
+
+def choose(block: Block) -> set[SSAValue]:
+    """The values to offset: made by a cast or passed on, and read only by what can take them."""
+    found: set[SSAValue] = {op.results[0] for op in block.ops if makes(op)}
+    while refused := {value for value in found if not possible(value, found)}:
+        found -= refused
+    wanted = {value for value in found if any(multiplies(use.operation) for use in value.uses)}
+    while more := {value for value in found - wanted if any(other in wanted for other in neighbours(value))}:
+        wanted |= more
+    return wanted
+
+
+def makes(op: Operation) -> bool:
+    """Whether the op's result is signed codes that could be unsigned."""
+    if not isinstance(op, relay.CastOp | relay.ReshapeOp | relay.MaxPool2dOp | relay.PadOp | relay.ConcatenateOp):
+        return False
+    if tensor(op.result).element_type != i8 or rank(op.result) == 0:
+        return False
+    return not isinstance(op, relay.CastOp) or tensor(op.input).element_type == i32
+
+
+def possible(value: SSAValue, found: set[SSAValue]) -> bool:
+    """Whether all that reads the value can read it as unsigned codes, and what passes it on gets it so."""
+    owner = value.owner
+    if isinstance(owner, MOVERS) and not all(operand in found for operand in owner.operands):
+        return False
+    return all(takes(use.operation, use.index, found) for use in value.uses)
+
+
+def takes(op: Operation, index: int, found: set[SSAValue]) -> bool:
+    """Whether the op can read unsigned codes as this operand."""
+    if isinstance(op, MOVERS):
+        return op.results[0] in found
+    if isinstance(op, relay.CastOp):
+        return tensor(op.result).element_type != i8
+    return multiplies(op) and index == 0
+
+
+def multiplies(op: Operation) -> bool:
+    return isinstance(op, relay.Conv2dOp | relay.DenseOp)
+
+
+def neighbours(value: SSAValue) -> Iterator[SSAValue]:
+    """The values that must be offset with this one: the same codes, passed on."""
+    if isinstance(value.owner, MOVERS):
+        yield from value.owner.operands
+    for use in value.uses:
+        if isinstance(use.operation, MOVERS):
+            yield use.operation.results[0]
+
+
+class Offset:
+    """Rewrites what makes and reads the chosen values, in program order."""
+
+    def __init__(self, chosen: set[SSAValue]):
+        self.chosen = chosen
+        self.new: dict[SSAValue, SSAValue] = {}
+
+    def run(self, ops: list[Operation]) -> None:
+        for op in ops:
+            if op.results and op.results[0] in self.chosen:
+                self.make(op)
+            elif any(operand in self.chosen for operand in op.operands):
+                self.read(op)
+
+    def make(self, op: Operation) -> None:
+        """The unsigned codes beside what made the signed ones, which nothing will read."""
+        new = Expansion(op)
+        if isinstance(op, relay.CastOp):
+            result = new.cast(self.offset(new, op.input), UI8)
+        else:
+            properties = dict[str, Attribute | None](op.properties)
+            if isinstance(op, relay.PadOp):
+                properties["pad_value"] = scalar_attr(int(to_numpy(op.pad_value)) + OFFSET, UI8)
+            assert isinstance(op, MOVERS)
+            result = new.add(type(op), [self.new[value] for value in op.operands], properties).result
+        result.name_hint = op.results[0].name_hint
+        Rewriter.insert_op(new.ops, InsertPoint.before(op))
+        self.new[op.results[0]] = result
+
+    def offset(self, new: Expansion, x: SSAValue) -> SSAValue:
+        """`x + 128`, of which the lowest 8 bits matter; a clip and an addition before take it up."""
+        clip = x.owner
+        if not isinstance(clip, relay.ClipOp):
+            return new.plus(x, OFFSET)
+        low, high = (int(to_numpy(bound)) for bound in (clip.a_min, clip.a_max))
+        inner = clip.input.owner
+        if not isinstance(inner, relay.AddOp) or not bounded(inner.lhs) or (zero_point := scalar(inner.rhs)) is None:
+            return new.plus(x, OFFSET)
+        bounds = {"a_min": scalar_attr(low + OFFSET, i32), "a_max": scalar_attr(high + OFFSET, i32)}
+        return new.value(relay.ClipOp, new.plus(inner.lhs, zero_point + OFFSET), properties=bounds)
+
+    def read(self, op: Operation) -> None:
+        """Another op in the place of one that reads signed codes."""
+        new = Expansion(op)
+        if isinstance(op, relay.CastOp):
+            wide = new.cast(self.new[op.input], tensor(op.result).element_type)
+            for use in list(op.result.uses):
+                self.subtract(use.operation, use.index, wide)
+            result = new.subtract(wide, OFFSET)
+        else:
+            assert isinstance(op, relay.Conv2dOp | relay.DenseOp)
+            old = 0 if op.input_zero_point is None else op.input_zero_point.value.data
+            properties = op.properties | {"input_zero_point": IntegerAttr(old + OFFSET, i32)}
+            result = new.add(type(op), [self.new[op.data], op.kernel], properties).result
+        result.name_hint = op.results[0].name_hint
+        Rewriter.replace_op(op, new.ops, [result])
+
+    def subtract(self, op: Operation, index: int, wide: SSAValue) -> None:
+        """cast %signed - c  =>  cast %unsigned - (c + 128), wrapping"""
+        if not isinstance(op, relay.SubtractOp) or index != 0 or (constant := scalar(op.rhs)) is None:
+            return
+        if isinstance(tensor(wide).element_type, AnyFloat):
+            return
+        new = Expansion(op)
+        result = new.subtract(wide, constant + OFFSET)
+        if result is not wide:
+            result.name_hint = op.result.name_hint
+        Rewriter.replace_op(op, new.ops, [result])
+
+
+def scalar(value: SSAValue) -> int | None:
+    """The one integer of a constant of rank 0."""
+    owner = value.owner
+    if not isinstance(owner, relay.ConstantOp) or not is_constant(owner) or rank(value) != 0:
+        return None
+    return int(to_numpy(owner.value)) if not isinstance(tensor(value).element_type, AnyFloat) else None
+
+
+def bounded(value: SSAValue) -> bool:
+    """Whether the value is known to be so small that adding a code to it cannot wrap: rescaled by at most a half."""
+    op = value.owner
+    if isinstance(op, relay.FixedPointMultiplyOp):
+        return below(op.shift, 0)
+    if isinstance(op, relay.CastOp) and isinstance(op.input.owner, relay.RoundOp):
+        product = op.input.owner.input.owner
+        return isinstance(product, relay.MultiplyOp) and below(product.rhs, 0.5)
+    return False
+
+
+def below(value: SSAValue, bound: float) -> bool:
+    """Whether all numbers of a constant are below the bound."""
+    owner = value.owner
+    if not isinstance(owner, relay.ConstantOp) or not is_constant(owner):
+        return False
+    return bool(np.all(to_numpy(owner.value) < bound))
