@@ -1,4 +1,5 @@
-"""The file of a saved executable: a zip archive of the graph (JSON), object code and constants (npz)."""
+"""The file of a saved executable: a zip archive of the graph (JSON), object code, constants (npz) and the artifacts of
+external compilers."""
 
 from __future__ import annotations
 
@@ -33,8 +34,14 @@ DAMAGED = (
 Part = TypeVar("Part")
 
 
-def write(path: str | PathLike[str], graph: Mapping[str, Any], code: bytes, params: Mapping[str, Array]) -> None:
-    """Write the three parts; constants by number, since their names may hold anything."""
+def write(
+    path: str | PathLike[str],
+    graph: Mapping[str, Any],
+    code: bytes,
+    params: Mapping[str, Array],
+    artifacts: Mapping[str, bytes],
+) -> None:
+    """Write the parts; constants and artifacts by number, since their names may hold anything."""
     arrays = io.BytesIO()
     np.savez(arrays, *params.values())
     with zipfile.ZipFile(path, "w") as archive:
@@ -43,10 +50,14 @@ def write(path: str | PathLike[str], graph: Mapping[str, Any], code: bytes, para
         archive.writestr("code.o", code)
         archive.writestr("params.json", json.dumps(list(params)))
         archive.writestr("params.npz", arrays.getvalue())
+        if artifacts:
+            archive.writestr("artifacts.json", json.dumps(list(artifacts)))
+            for number, data in enumerate(artifacts.values()):
+                archive.writestr(f"artifacts/{number}", data)
 
 
-def read(path: str | PathLike[str]) -> tuple[dict[str, Any], bytes, dict[str, Array]]:
-    """The three parts of a saved executable, for a machine like this one.
+def read(path: str | PathLike[str]) -> tuple[dict[str, Any], bytes, dict[str, Array], dict[str, bytes]]:
+    """The parts of a saved executable, for a machine like this one.
 
     Raises Malformed if the file is none of ours or damaged, InvalidArgument if this CPU lacks a feature it needs.
     """
@@ -60,10 +71,12 @@ def read(path: str | PathLike[str]) -> tuple[dict[str, Any], bytes, dict[str, Ar
                 names = json_of(archive, "params.json", list[str])
                 with np.load(io.BytesIO(archive.read("params.npz")), allow_pickle=False) as arrays:
                     params = {name: arrays[f"arr_{i}"] for i, name in enumerate(names)}
+                symbols = json_of(archive, "artifacts.json", list[str]) if graph.get("externals") else []
+                artifacts = {symbol: archive.read(f"artifacts/{i}") for i, symbol in enumerate(symbols)}
         except DAMAGED as error:
             raise Malformed(str(path), f"is no saved executable: {error}") from None
     check_host(graph, str(path))
-    return graph, code, params
+    return graph, code, params, artifacts
 
 
 def json_of(archive: zipfile.ZipFile, name: str, kind: type[Part]) -> Part:

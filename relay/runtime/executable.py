@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 from numpy import ndarray
 
-from relay.errors import InvalidArgument, Malformed
+from relay.errors import InvalidArgument, Malformed, RelayError
 from relay.runtime import archive
+from relay.runtime.external import External, Externals
 from relay.runtime.library import Library
 from relay.runtime.memory import Array, Frame, address, aligned_bytes
 from relay.runtime.specification import TensorSpec
@@ -47,6 +48,10 @@ class Executable:
         self._native: Callable[[int], None] = library.function(entry_point)
         self._takes = [(spec.shape, spec.dtype) for spec in self.inputs]
         self._gives = [(spec.shape, spec.dtype) for spec in self.outputs]
+        self._externals: Externals | None = None
+        if self._graph.get("externals"):
+            self._externals = self._load_externals()
+            self._native = self._externals.bound(self._native, self._takes, self._gives)
         self._frames: list[Frame] = []
         self._lock = threading.Lock()
         self._acquire, self._release = self._lock.acquire, self._lock.release
@@ -66,6 +71,14 @@ class Executable:
             flat = array.reshape(-1).view(np.uint8)
             blob[offset : offset + flat.size] = flat
         return blob
+
+    def _load_externals(self) -> Externals:
+        try:
+            return Externals(self._graph, self.library.artifacts, self._params)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            if isinstance(error, RelayError):
+                raise
+            raise Malformed("graph", f"externals are not what relay.build writes: {error!r}") from None
 
     def _param(self, name: str) -> Array:
         if name not in self._params:
@@ -133,7 +146,8 @@ class Executable:
     __call__ = run
 
     def _frame(self, limit: float) -> Frame:
-        return Frame(self._takes, self._gives, self._constants, self._arena_bytes, limit)
+        more = () if self._externals is None else (self._externals.table,)
+        return Frame(self._takes, self._gives, self._constants, self._arena_bytes, limit, more)
 
     def _arrange(self, inputs: tuple[npt.ArrayLike, ...], named: Mapping[str, npt.ArrayLike]) -> list[npt.ArrayLike]:
         """The inputs in the model's order, states that are not given from their start."""
@@ -202,6 +216,11 @@ class Executable:
         return iter((json.dumps(self._graph), self.library, dict(self._params)))
 
     @property
+    def externals(self) -> dict[str, External]:
+        """The functions that external compilers made, by symbol; `.loaded` is what the loader gave."""
+        return {} if self._externals is None else {each.symbol: each for each in self._externals.functions}
+
+    @property
     def graph(self) -> dict[str, Any]:
         """Kernels, buffers, offsets, inputs and outputs, as in the JSON."""
         return self._graph
@@ -219,8 +238,9 @@ class Executable:
         return self.library.sources[kind]()
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write one file that `relay.runtime.load` reads: graph, object code, constants; for this kind of CPU."""
-        archive.write(path, self._graph, self.library.code, self._params)
+        """Write one file that `relay.runtime.load` reads: graph, object code, what external compilers made, constants;
+        for this kind of CPU."""
+        archive.write(path, self._graph, self.library.code, self._params, self.library.artifacts)
 
 
 def create(graph: str | Mapping[str, Any], lib: Library, params: Mapping[str, Array]) -> Executable:
@@ -231,10 +251,11 @@ def create(graph: str | Mapping[str, Any], lib: Library, params: Mapping[str, Ar
 def load(path: str | PathLike[str]) -> Executable:
     """Read what `Executable.save` wrote. Native code: trust it like a program.
 
-    Raises Malformed if the file is none of ours or damaged, InvalidArgument if this CPU lacks a feature it needs.
+    Raises Malformed if the file is none of ours or damaged, InvalidArgument if this CPU lacks a feature it needs,
+    Unsupported if the loader of an external compiler is not installed or does not take what it made.
     """
     try:
-        graph, code, params = archive.read(path)
+        graph, code, params, artifacts = archive.read(path)
     except OSError as error:
         raise InvalidArgument(str(path), f"cannot be read: {error.strerror}") from None
-    return Executable(graph, Library(code), params)
+    return Executable(graph, Library(code, artifacts=artifacts), params)

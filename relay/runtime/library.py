@@ -16,13 +16,20 @@ _LINKER: list[Any] = []
 
 
 class Library:
-    """Relocatable object code, and the texts it was made from: each is written when it is asked for.
+    """Relocatable object code, the artifacts of external compilers by symbol, and the texts the code was made from:
+    each is written when it is asked for.
 
     Native code: trust it like a program.
     """
 
-    def __init__(self, code: bytes, sources: Mapping[str, Callable[[], str]] | None = None):
+    def __init__(
+        self,
+        code: bytes,
+        sources: Mapping[str, Callable[[], str]] | None = None,
+        artifacts: Mapping[str, bytes] | None = None,
+    ):
         self.code = code
+        self.artifacts = dict(artifacts or {})
         self.sources = dict(sources or {})
         self._tracker: object | None = None
         self._functions: dict[str, Callable[[int], None]] = {}

@@ -25,10 +25,10 @@ def address(array: Array) -> int:
         return array.ctypes.data
 
 
-def aligned_bytes(size: int) -> Array:
-    """Zeroed bytes that start at a multiple of 64."""
-    raw = np.zeros(size + ALIGNMENT, np.uint8)
-    start = -address(raw) % ALIGNMENT
+def aligned_bytes(size: int, alignment: int = ALIGNMENT) -> Array:
+    """Zeroed bytes that start at a multiple of the alignment."""
+    raw = np.zeros(size + alignment, np.uint8)
+    start = -address(raw) % alignment
     return raw[start : start + size]
 
 
@@ -39,19 +39,27 @@ Form = tuple[tuple[int, ...], np.dtype[Any]]
 class Frame:
     """What one run needs for itself: an arena, and the table of addresses that the entry point takes.
 
-    The table: inputs, outputs, the constants, the arena. `inputs` and `outputs` are arrays that stay in it: for each
-    input of at most `limit` bytes, and for the outputs if all together have no more. Of the others, a run puts the
-    addresses into the table itself.
+    The table: inputs, outputs, the constants, the arena, and what else is given. `inputs` and `outputs` are arrays that
+    stay in it: for each input of at most `limit` bytes, and for the outputs if all together have no more. Of the
+    others, a run puts the addresses into the table itself.
     """
 
     __slots__ = ("arena", "inputs", "outputs", "pointer", "table")
 
-    def __init__(self, inputs: Sequence[Form], outputs: Sequence[Form], constants: Array, arena: int, limit: float):
+    def __init__(
+        self,
+        inputs: Sequence[Form],
+        outputs: Sequence[Form],
+        constants: Array,
+        arena: int,
+        limit: float,
+        more: Sequence[Array] = (),
+    ):
         self.arena = aligned_bytes(arena)
         self.inputs = [np.zeros(*form) if bytes_of(form) <= limit else None for form in inputs]
         staged = sum(map(bytes_of, outputs)) <= limit
         self.outputs = [np.zeros(*form) for form in outputs] if staged else []
-        arrays = [*self.inputs, *(self.outputs or [None] * len(outputs)), constants, self.arena]
+        arrays = [*self.inputs, *(self.outputs or [None] * len(outputs)), constants, self.arena, *more]
         self.table = (c_uint64 * len(arrays))(*(0 if array is None else address(array) for array in arrays))
         self.pointer = addressof(self.table)
 

@@ -1,0 +1,133 @@
+"""Loaders: what makes an external compiler's artifact something that runs, by the compiler's name.
+
+A loader is a function `load(artifact, symbol, params, inputs, outputs)` of a module that imports nothing of the
+compiler. It is made known by an entry point of the group `relay.byoc.runtime`, or by `register_loader`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, TypeVar, cast
+
+from relay.errors import Malformed, RelayError, Unsupported
+from relay.runtime.memory import Array, Form
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+GROUP = "relay.byoc.runtime"
+"""The group of entry points that name loaders: `name = "package.module:function"`."""
+
+OURS: dict[str, str] = {}
+"""Loaders of this package, there without being installed."""
+
+
+@dataclass(frozen=True)
+class Native:
+    """A C function `void f(void *context, void **tensors)`: the addresses of the inputs, then of the outputs.
+
+    It may be called by several threads at once, each with tensors of its own. Inputs must not be written, and no two
+    of all the tensors overlap where one is written. A tensor starts at a multiple of `alignment` bytes: what lies in
+    the arena does in any case, an array of the user is copied if it does not. `keep` lives as long as the executable.
+    """
+
+    address: int
+    context: int = 0
+    keep: object = None
+    alignment: int = 64
+
+
+Run = Callable[[Sequence[Array], Sequence[Array]], object]
+"""A function in Python: it reads the inputs (read-only) and fills the outputs, arrays that are valid during the call
+only. Threads may call it at the same time: one that cannot have that takes a lock of its own."""
+
+Loader = Callable[[bytes, str, Mapping[str, Array], Sequence[Form], Sequence[Form]], Native | Run]
+
+_Loader = TypeVar("_Loader", bound=Callable[..., object])
+
+VERSIONS = "relay_versions"
+REGISTERED: dict[str, Loader] = {}
+
+
+def register_loader(name: str, load: Loader) -> None:
+    """Make a loader known to this process, in place of any other of this name. Packages use an entry point."""
+    REGISTERED[name] = load
+
+
+def accepts(*versions: str) -> Callable[[_Loader], _Loader]:
+    """Decorates a loader: the versions of its compiler whose artifacts it takes. Without it, it is given them all."""
+
+    def mark(load: _Loader) -> _Loader:
+        setattr(load, VERSIONS, versions)
+        return load
+
+    return mark
+
+
+def find(name: str, where: str, requirement: str = "") -> Loader:
+    """The loader of this name; `requirement` is what pip would install it with.
+
+    Raises Unsupported if there is none, or it cannot be loaded.
+    """
+    from importlib.metadata import EntryPoint, entry_points  # here: most executables need no loader
+
+    hint = f"pip install '{requirement}'" if requirement else "install the package that has it"
+    if name in REGISTERED:
+        return REGISTERED[name]
+    if name in OURS:
+        return _loaded(EntryPoint(name, OURS[name], GROUP), where, hint)
+    for point in entry_points(group=GROUP, name=name):
+        return _loaded(point, where, hint)
+    known = {*OURS, *REGISTERED, *(point.name for point in entry_points(group=GROUP))}
+    if near := get_close_matches(name, known):
+        hint += f"; there is {' and '.join(near)}"
+    raise Unsupported(where, f"was compiled by '{name}', whose loader is not installed", hint)
+
+
+def _loaded(point: EntryPoint, where: str, hint: str) -> Loader:
+    try:
+        found: object = point.load()
+    except RelayError:
+        raise
+    except ModuleNotFoundError as error:
+        raise Unsupported(where, f"the loader of '{point.name}' cannot be loaded: {error}", hint) from error
+    except Exception as error:
+        hint = "repair or uninstall the plug-in"
+        raise Unsupported(where, f"the loader of '{point.name}' cannot be loaded: {error}", hint) from error
+    if not callable(found):
+        raise Unsupported(where, f"{point.value} is no loader", "repair or uninstall the plug-in")
+    return cast(Loader, found)
+
+
+def load(
+    compiler: str,
+    version: str,
+    symbol: str,
+    artifact: bytes,
+    params: Mapping[str, Array],
+    inputs: Sequence[Form],
+    outputs: Sequence[Form],
+    requirement: str = "",
+) -> Native | Run:
+    """Have a loader load an artifact.
+
+    Raises Unsupported if it is not installed or does not take this version, Malformed if it refuses the artifact.
+    """
+    where = f"external function {symbol}"
+    loader = find(compiler, where, requirement)
+    versions = cast(object, getattr(loader, VERSIONS, None))
+    if isinstance(versions, tuple) and version not in versions:
+        known = ", ".join(map(str, cast(tuple[object, ...], versions)))
+        what = f"was compiled by version {version} of '{compiler}'; the one installed takes {known}"
+        raise Unsupported(where, what, "build the model again, or install that version")
+    try:
+        loaded = loader(artifact, symbol, params, inputs, outputs)
+    except RelayError:
+        raise
+    except Exception as error:
+        raise Malformed(where, f"cannot be loaded by '{compiler}': {error}", "build the model again") from error
+    if not isinstance(cast(object, loaded), Native) and not callable(loaded):
+        raise Malformed(where, f"the loader of '{compiler}' gave {loaded!r}", "it gives a Native or a callable")
+    return loaded
