@@ -160,6 +160,12 @@ class IRModule:
     def __str__(self) -> str:
         return self.to_text()
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from relay.viewer.notebook import of_module
+
+        return of_module(self)
+
     def clone(self) -> IRModule:
         """A deep copy that shares the weights."""
         return IRModule(self.op.clone())

@@ -54,6 +54,12 @@ class Pipeline:
     def __repr__(self) -> str:
         return f"Pipeline.parse({str(self)!r})"
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from relay.viewer.notebook import of_pipeline
+
+        return of_pipeline(self)
+
     @property
     def passes(self) -> list[ModulePass]:
         """The passes, whatever groups they are in."""

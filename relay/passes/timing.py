@@ -88,6 +88,12 @@ class PassTimingInstrument(PassInstrument):
         write(self.root, 0)
         return "\n".join(lines)
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from relay.viewer.notebook import of_timing
+
+        return of_timing(self)
+
 
 class OpStatistics(PassInstrument):
     """How many ops of each kind a pass adds and takes away."""

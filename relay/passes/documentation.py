@@ -1,0 +1,49 @@
+"""What is said of a pass where passes are listed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from xdsl.passes import ModulePass
+from xdsl.utils.hints import type_repr
+
+from relay.passes.base import Pass
+from relay.passes.config import options
+from relay.passes.registry import Factory
+
+
+@dataclass(frozen=True)
+class Documented:
+    """A pass by name, the first line of its documentation, and the options of ours."""
+
+    name: str
+    summary: str
+    options: tuple[str, ...]
+    ours: bool
+
+
+def documented(passes: Mapping[str, Factory]) -> list[Documented]:
+    """Every pass that can be imported, by name; of one that cannot, why."""
+    found: list[Documented] = []
+    for name, factory in sorted(passes.items()):
+        try:
+            cls = factory()
+        except ImportError as error:
+            found.append(Documented(name, f"(cannot be imported: {error})", (), ours=False))
+            continue
+        ours = issubclass(cls, Pass)
+        found.append(Documented(name, summary(cls), tuple(option_lines(cls)) if ours else (), ours))
+    return found
+
+
+def summary(cls: type[ModulePass]) -> str:
+    """The first line of a pass's documentation; nothing if it was generated."""
+    written = (cls.__doc__ or "").strip()
+    return "" if written.startswith(f"{cls.__name__}(") else written.partition("\n")[0]
+
+
+def option_lines(cls: type[ModulePass]) -> list[str]:
+    """`name: type = default` for each option."""
+    keys = options(cls).items()
+    return [f"{name}: {type_repr(key.type)} = {key.default!r}" for name, key in keys]

@@ -1,0 +1,130 @@
+"""`relay-explore`: a module's way through the pipeline, in the browser or as one HTML file."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+import threading
+import traceback
+import webbrowser
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import NoReturn
+
+from xdsl.utils.exceptions import VerifyException
+
+from relay import __version__
+from relay.dialects.context import make_context
+from relay.driver import import_model
+from relay.errors import InvalidArgument, Malformed, Unsupported
+from relay.module import IRModule
+from relay.tools.failure import TRACEBACK, line_of
+from relay.tools.source import LocatingParser, format_of
+from relay.viewer.record import Recording
+
+EXTRA = "pip install 'relay-mlir[explore]'"
+
+
+def arguments(args: Sequence[str] | None) -> Namespace:
+    """The command line. Raises InvalidArgument."""
+
+    class Parser(ArgumentParser):
+        """Errors as ours."""
+
+        def error(self, message: str) -> NoReturn:
+            raise InvalidArgument("relay-explore", message, "see relay-explore --help")
+
+    parser = Parser("relay-explore", description="Show what each pass of a pipeline does to a module, in the browser.")
+    parser.add_argument("file", help="a .tflite model, or MLIR text")
+    parser.add_argument("-p", "--passes", metavar="PIPELINE", help="run these instead of what build runs; '' for none")
+    parser.add_argument("-O", dest="opt_level", type=int, metavar="LEVEL", help="run passes up to this level (0-4)")
+    parser.add_argument("--target", default="llvm", help="what code is made for (default: llvm, this machine)")
+    parser.add_argument("--verify-each", action="store_true", help="verify after each pass")
+    parser.add_argument("--weights", metavar="FILE", help="safetensors file of the weights that the text names")
+    parser.add_argument("--html", metavar="FILE", help="write the page with all in it to this file, and serve nothing")
+    parser.add_argument("--port", type=int, default=0, help="the port on 127.0.0.1 (default: any free one)")
+    parser.add_argument("--no-browser", action="store_true", help="only print the address")
+    parser.add_argument("--version", action="version", version=f"relay-explore {__version__}")
+    return parser.parse_args(args)
+
+
+def load(path: str, weights: str | None) -> IRModule:
+    """The module of a file: MLIR text, whose ops remember their lines, or a model. Raises RelayError."""
+    data = Path(path).read_bytes()
+    if format_of(data, path) != "mlir":
+        return import_model(path, {})
+    mod = IRModule(LocatingParser(make_context(), data.decode(), path).parse_module())
+    try:
+        mod.op.verify()
+    except VerifyException as error:
+        where, _, what = line_of(error, path, module=mod.op).partition(": ")
+        raise Malformed(where, what) from None
+    if weights is not None:
+        from relay.tools.relay_opt import load_weights
+
+        mod.bind(load_weights(weights))
+    return mod
+
+
+def write_report(args: Namespace) -> int:
+    """Run the pipeline and write the page with what it did; 1 if a pass failed, which the page shows."""
+    from relay.viewer.page import report
+
+    recording = Recording(
+        load(args.file, args.weights),
+        args.passes,
+        target=args.target,
+        opt_level=args.opt_level,
+        verify=args.verify_each,
+        name=Path(args.file).name,
+        explain=partial(line_of, file=args.file),
+    )
+    record = recording.run()
+    Path(args.html).write_text(report(record), encoding="utf-8")
+    if record.error:
+        print(record.error, file=sys.stderr)
+    return 1 if record.error else 0
+
+
+def serve(args: Namespace) -> int:
+    """Serve the page until Ctrl-C."""
+    try:
+        from relay.viewer import server
+    except ModuleNotFoundError as error:
+        raise Unsupported("relay-explore", f"the package {error.name} is not installed", EXTRA) from None
+    from relay.viewer.session import Session
+
+    name = Path(args.file).name
+    session = Session(load(args.file, args.weights), name, args.target, partial(line_of, file=args.file))
+    session.start(args.passes, args.opt_level, args.verify_each)
+    with server.listen(args.port) as socket:
+        port, token = socket.getsockname()[1], secrets.token_urlsafe(24)
+        address = f"http://127.0.0.1:{port}/?token={token}"
+        print(f"relay-explore shows {name} at {address}\nCtrl-C ends it", flush=True)
+        if not args.no_browser:
+            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+        server.make_server(server.application(session, token, port)).run(sockets=[socket])
+    return 0
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run the tool. Returns the exit code: 0, or 1 after one line about the error on standard error."""
+    file = "relay-explore"
+    try:
+        parsed = arguments(args)
+        file = parsed.file
+        return serve(parsed) if parsed.html is None else write_report(parsed)
+    except KeyboardInterrupt:
+        return 0
+    except Exception as error:
+        if os.environ.get(TRACEBACK) == "1":
+            traceback.print_exc()
+        print(line_of(error, file), file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

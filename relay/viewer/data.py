@@ -1,0 +1,104 @@
+"""A record as JSON: an overview that is small, and the parts that the page asks for when it shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from relay import __version__
+from relay.viewer.diff import diff
+from relay.viewer.layout import lay_out, name_shown, note_shown
+from relay.viewer.record import Record, Step
+from relay.viewer.snapshot import Snapshot
+
+Json = dict[str, object]
+
+
+def overview(record: Record) -> Json:
+    """The passes, with times and op counts, and what is in each snapshot."""
+    compilers = {node.place for s in record.snapshots for part in s.parts for node in part.graph.nodes} - {""}
+    return {
+        "version": __version__,
+        "name": record.name,
+        "pipeline": record.pipeline,
+        "target": record.target,
+        "level": record.opt_level,
+        "verify": record.verify,
+        "seconds": record.seconds,
+        "error": record.error,
+        "compilers": sorted(compilers),
+        "steps": [_step(step, record) for step in record.steps],
+        "snapshots": [_contents(snapshot) for snapshot in record.snapshots],
+    }
+
+
+def _step(step: Step, record: Record) -> Json:
+    return {
+        "name": step.name,
+        "text": step.text,
+        "status": step.status,
+        "place": step.place,
+        "why": step.why,
+        "seconds": step.seconds,
+        "before": step.before,
+        "after": step.after,
+        "ops": [record.snapshots[step.before].ops, record.snapshots[step.after].ops],
+    }
+
+
+def _contents(snapshot: Snapshot) -> Json:
+    parts = [
+        {"name": p.name, "ops": p.ops, "compiler": p.compiler, "lines": p.lines, "loose": p.loose}
+        for p in snapshot.parts
+    ]
+    return {"ops": snapshot.ops, "lines": len(snapshot.lines), "kinds": dict(snapshot.kinds), "parts": parts}
+
+
+def snapshot(record: Record, number: int) -> Json:
+    """The text of a snapshot, and where each line comes from."""
+    found = record.snapshots[number]
+    return {"text": found.text, "sources": list(found.sources), "source_of": list(found.source_of)}
+
+
+def changes(record: Record, number: int) -> Json:
+    """What a step changed: `[equal, first and last line before, first and last line after]` for each hunk."""
+    step = record.steps[number]
+    hunks = diff(record.snapshots[step.before], record.snapshots[step.after])
+    return {"hunks": [[h.equal, *h.before, *h.after] for h in hunks]}
+
+
+def graph(record: Record, number: int, part: int) -> Json:
+    """The graph of a function of a snapshot, laid out; only how large it is where it is too large."""
+    found = record.snapshots[number].parts[part].graph
+    layout = lay_out(found)
+    if layout is None:
+        return {"large": len(found.nodes)}
+    nodes = [
+        {
+            "kind": node.kind,
+            "name": node.name,
+            "shown": [name_shown(node), note_shown(node)],
+            "note": node.note,
+            "place": node.place,
+            "lines": node.lines,
+            "details": node.details,
+            "box": box,
+        }
+        for node, box in zip(found.nodes, layout.boxes, strict=True)
+    ]
+    edges = [[e.source, e.target, e.label, path] for e, path in zip(found.edges, layout.paths, strict=True)]
+    return {"size": [layout.width, layout.height], "nodes": nodes, "edges": edges}
+
+
+def parts(record: Record) -> Iterator[tuple[str, Json]]:
+    """Every part by the path under which the page asks for it."""
+    for number in range(len(record.snapshots)):
+        yield f"snapshot/{number}", snapshot(record, number)
+    for number, step in enumerate(record.steps):
+        if step.before != step.after:
+            yield f"changes/{number}", changes(record, number)
+    names = dict.fromkeys(part.name for s in record.snapshots for part in s.parts)
+    for name in names:
+        for number, found in enumerate(record.snapshots):
+            for place, part in enumerate(found.parts):
+                if part.name == name:
+                    yield f"graph/{number}/{place}", graph(record, number, place)

@@ -1,0 +1,198 @@
+"""A layered layout of a graph: ranks from top to bottom, few crossings, straight long edges.
+
+Sugiyama, Tagawa and Toda's method: ranks by longest paths, a dummy node on each rank that an edge passes, order within
+a rank by barycentres, places by least squares under the order (pool adjacent violators). Deterministic.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right, insort
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from relay.viewer.dataflow import Graph, Node
+
+LETTER = 7.25
+"""Width of a letter of a node's name, in pixels: 12 px monospace."""
+SMALL_LETTER = 6.1
+HEIGHT = 40.0
+GAP, RANK_GAP = 18.0, 34.0
+LONGEST_NAME = 44
+LARGEST = 4000
+"""Nodes of a graph that is drawn; of a larger one no picture would be read."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where everything is, in pixels; `boxes` are left, top, width; `paths` the points of each edge, top to bottom."""
+
+    width: float
+    height: float
+    boxes: tuple[tuple[float, float, float], ...]
+    paths: tuple[tuple[tuple[float, float], ...], ...]
+
+
+def name_shown(node: Node) -> str:
+    """The name, without the middle of one that is long."""
+    return short(node.name, LONGEST_NAME)
+
+
+def note_shown(node: Node) -> str:
+    """The note, without the middle of one that is long."""
+    return short(node.note, LONGEST_NAME)
+
+
+def short(text: str, limit: int) -> str:
+    """A text of at most so many letters."""
+    half = (limit - 1) // 2
+    return text if len(text) <= limit else f"{text[:half]}…{text[-half:]}"
+
+
+def width_of(node: Node) -> float:
+    """A box that holds name and note."""
+    return max(len(name_shown(node)) * LETTER, len(note_shown(node)) * SMALL_LETTER, 40.0) + 24.0
+
+
+def lay_out(graph: Graph) -> Layout | None:
+    """Places for all nodes and edges; None for a graph of over `LARGEST` nodes."""
+    if len(graph.nodes) > LARGEST:
+        return None
+    if not graph.nodes:
+        return Layout(0.0, 0.0, (), ())
+    ranks = rank(len(graph.nodes), [(edge.source, edge.target) for edge in graph.edges])
+    layers = Layers(ranks, [(edge.source, edge.target) for edge in graph.edges])
+    layers.order()
+    widths = [width_of(node) for node in graph.nodes] + [2.0] * (len(layers.rank) - len(graph.nodes))
+    centres = layers.place(widths)
+    left = min(x - w / 2 for x, w in zip(centres, widths, strict=True))
+    right = max(x + w / 2 for x, w in zip(centres, widths, strict=True))
+    top = [number * (HEIGHT + RANK_GAP) for number in range(len(layers.rows))]
+    real = range(len(graph.nodes))
+    boxes = tuple((round(centres[n] - widths[n] / 2 - left, 1), top[ranks[n]], round(widths[n], 1)) for n in real)
+    paths: list[tuple[tuple[float, float], ...]] = []
+    for chain in layers.chains:
+        points = [(centres[chain[0]], top[layers.rank[chain[0]]] + HEIGHT)]
+        for dummy in chain[1:-1]:
+            points += [(centres[dummy], top[layers.rank[dummy]]), (centres[dummy], top[layers.rank[dummy]] + HEIGHT)]
+        points.append((centres[chain[-1]], top[layers.rank[chain[-1]]]))
+        paths.append(tuple((round(x - left, 1), y) for x, y in points))
+    return Layout(round(right - left, 1), top[-1] + HEIGHT, boxes, tuple(paths))
+
+
+def rank(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
+    """The longest path to each node; one without predecessors comes just above the first that uses it."""
+    ranks = [0] * count
+    successors: list[list[int]] = [[] for _ in range(count)]
+    has_source = [False] * count
+    for source, target in edges:
+        successors[source].append(target)
+        has_source[target] = True
+    for node in range(count):
+        for target in successors[node]:
+            ranks[target] = max(ranks[target], ranks[node] + 1)
+    for node in reversed(range(count)):
+        if not has_source[node] and successors[node]:
+            ranks[node] = min(ranks[target] for target in successors[node]) - 1
+    return ranks
+
+
+class Layers:
+    """The rows of nodes, real and dummy, and what is next to what."""
+
+    def __init__(self, ranks: Sequence[int], edges: Sequence[tuple[int, int]]):
+        self.rank = list(ranks)
+        self.real = len(ranks)
+        self.chains: list[list[int]] = []
+        """Every edge as its nodes, dummies between the ends."""
+        for source, target in edges:
+            chain = [source]
+            for between in range(ranks[source] + 1, ranks[target]):
+                chain.append(len(self.rank))
+                self.rank.append(between)
+            self.chains.append([*chain, target])
+        self.above: list[list[int]] = [[] for _ in self.rank]
+        self.below: list[list[int]] = [[] for _ in self.rank]
+        for chain in self.chains:
+            for upper, lower in zip(chain, chain[1:], strict=False):
+                self.below[upper].append(lower)
+                self.above[lower].append(upper)
+        self.rows: list[list[int]] = [[] for _ in range(max(self.rank) + 1)]
+        for node, row in enumerate(self.rank):
+            self.rows[row].append(node)
+
+    def order(self, sweeps: int = 8) -> None:
+        """Sort each row by the mean position of its neighbours, down and up; keep the order with fewest crossings."""
+        best, fewest = [list(row) for row in self.rows], self.crossings()
+        for sweep in range(sweeps):
+            if fewest == 0:
+                break
+            down = sweep % 2 == 0
+            position = self.positions()
+            for row in self.rows[1:] if down else reversed(self.rows[:-1]):
+                near = self.above if down else self.below
+                mean = {n: sum(position[m] for m in near[n]) / len(near[n]) for n in row if near[n]}
+                row.sort(key=lambda n: mean.get(n, position[n]))
+                position.update((n, float(place)) for place, n in enumerate(row))
+            count = self.crossings()
+            if count < fewest:
+                best, fewest = [list(row) for row in self.rows], count
+        self.rows = best
+
+    def positions(self) -> dict[int, float]:
+        """The place of each node in its row."""
+        return {node: float(place) for row in self.rows for place, node in enumerate(row)}
+
+    def crossings(self) -> int:
+        """How many pairs of edges between neighbouring rows cross."""
+        position, found = self.positions(), 0
+        for row in self.rows[:-1]:
+            ends: list[float] = []
+            for node in row:
+                targets = sorted(position[lower] for lower in self.below[node])
+                found += sum(len(ends) - bisect_right(ends, target) for target in targets)
+                for target in targets:
+                    insort(ends, target)
+        return found
+
+    def place(self, widths: Sequence[float], sweeps: int = 6) -> list[float]:
+        """The centre of each node: near its neighbours, in the order of its row, apart by `GAP`."""
+        centres = [0.0] * len(self.rank)
+        for row in self.rows:
+            settle(row, widths, centres, [0.0] * len(row), [1.0] * len(row))
+        for sweep in range(sweeps):
+            down = sweep % 2 == 0
+            for row in self.rows if down else reversed(self.rows):
+                wanted: list[float] = []
+                weights: list[float] = []
+                for node in row:
+                    near = (self.above if down else self.below)[node] or (self.below if down else self.above)[node]
+                    wanted.append(sum(centres[n] for n in near) / len(near) if near else centres[node])
+                    straight = node >= self.real and any(n >= self.real for n in near)
+                    weights.append(8.0 if straight else 1.0 if near else 0.1)
+                settle(row, widths, centres, wanted, weights)
+        return centres
+
+
+def settle(
+    row: Sequence[int],
+    widths: Sequence[float],
+    centres: list[float],
+    wanted: Sequence[float],
+    weights: Sequence[float],
+) -> None:
+    """Set the centres of a row: least weighted squares from what is wanted, with no two boxes closer than `GAP`."""
+    offset = 0.0
+    offsets: list[float] = []
+    blocks: list[tuple[float, float, int]] = []
+    for number, node in enumerate(row):
+        if number:
+            offset += (widths[row[number - 1]] + widths[node]) / 2 + GAP
+        offsets.append(offset)
+        mean, weight, size = wanted[number] - offset, weights[number], 1
+        while blocks and blocks[-1][0] > mean:
+            other, heavy, more = blocks.pop()
+            mean, weight, size = (mean * weight + other * heavy) / (weight + heavy), weight + heavy, size + more
+        blocks.append((mean, weight, size))
+    places = [mean for mean, _, size in blocks for _ in range(size)]
+    for node, place, offset in zip(row, places, offsets, strict=True):
+        centres[node] = place + offset

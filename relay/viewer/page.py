@@ -1,0 +1,80 @@
+"""The page, as one HTML file: its own style and script, and for a report the record itself.
+
+The file loads nothing and allows no script but its own (Content-Security-Policy, by hash). Text of a model gets into it
+only escaped (the title) or compressed (the record), and the script puts text into the page only as text.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import html
+import json
+from functools import cache
+from importlib.resources import files
+
+from relay.viewer import data
+from relay.viewer.record import Record
+
+SCRIPTS = ("dom", "source", "code", "changes", "text", "graph", "pipeline", "main")
+"""The parts of the script, in order."""
+
+
+@cache
+def asset(name: str) -> str:
+    """A file of the page."""
+    return (files("relay.viewer") / "assets" / name).read_text(encoding="utf-8")
+
+
+def script() -> str:
+    """The page's script."""
+    return "".join(asset(f"{name}.js") for name in SCRIPTS)
+
+
+def policy(connect: str) -> str:
+    """What the page may do: run its own script and style, and talk to `connect`."""
+
+    def own(text: str) -> str:
+        return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+    rules = {
+        "default-src": "'none'",
+        "script-src": own(script()),
+        "style-src": own(asset("page.css")),
+        "img-src": "data:",
+        "connect-src": connect,
+        "base-uri": "'none'",
+        "form-action": "'none'",
+    }
+    return "; ".join(f"{name} {value}" for name, value in rules.items())
+
+
+def _page(name: str, mode: str, connect: str, held: str) -> str:
+    fields = {
+        "{policy}": policy(connect),
+        "{title}": html.escape(f"{name} · relay explore"),
+        "{style}": asset("page.css"),
+        "{mode}": mode,
+        "{data}": held,
+        "{script}": script(),
+    }
+    text = asset("page.html")
+    pieces: list[str] = []
+    for field, value in fields.items():
+        before, _, text = text.partition(field)
+        pieces += before, value
+    return "".join([*pieces, text])
+
+
+def live(name: str) -> str:
+    """The page that the server serves; it asks for everything."""
+    return _page(name, "live", "'self'", "")
+
+
+def report(record: Record) -> str:
+    """The page with a record in it: nothing but a browser is needed to see it."""
+    content = {"overview": data.overview(record), "parts": dict(data.parts(record))}
+    packed = gzip.compress(json.dumps(content, separators=(",", ":")).encode(), mtime=0)
+    held = f'<script type="text/plain" id="report">{base64.b64encode(packed).decode()}</script>'
+    return _page(record.name, "static", "'none'", held)

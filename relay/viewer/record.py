@@ -1,0 +1,252 @@
+"""A run of a pipeline, recorded: every pass with its time, and the module after each that changed it."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from relay.driver import default_pipeline, optimize
+from relay.errors import RelayError
+from relay.lowering.targets import resolve
+from relay.module import IRModule
+from relay.passes import PassContext, PassInfo, PassInstrument, Pipeline
+from relay.passes.base import as_module, info_of
+from relay.passes.checking import VerifyEach
+from relay.passes.config import options
+from relay.passes.timing import PassTimingInstrument
+from relay.viewer.snapshot import Snapshot, take
+
+EVERY = 4
+"""The level at which every pass runs that the pipeline names."""
+
+Status = Literal["ran", "skipped", "failed"]
+
+
+@dataclass(frozen=True)
+class Step:
+    """A pass of the pipeline, or one that another required."""
+
+    name: str
+    text: str
+    """As in the pipeline, options included."""
+    status: Status
+    place: int | None
+    """Which pass of the pipeline it is; None if another one required it or it was requested."""
+    why: str = ""
+    """Why it ran or did not; of a failed one, the error."""
+    seconds: float = 0.0
+    before: int = 0
+    after: int = 0
+    """Numbers of the record's snapshots; equal if nothing changed."""
+
+
+@dataclass
+class Record:
+    """What a pipeline did to a module."""
+
+    name: str
+    pipeline: str
+    target: str
+    opt_level: int | None
+    verify: bool
+    steps: list[Step] = field(default_factory=list[Step])
+    snapshots: list[Snapshot] = field(default_factory=list[Snapshot])
+    """The module before the first pass, then after each that changed it."""
+    error: str = ""
+    """Why the run ended early; nothing if it did not."""
+
+    @property
+    def seconds(self) -> float:
+        """The time of all passes."""
+        return sum(step.seconds for step in self.steps)
+
+    def _repr_html_(self) -> str:
+        from relay.viewer.notebook import of_record
+
+        return of_record(self)
+
+
+def explained(error: BaseException) -> str:
+    """An error in words."""
+    return str(error) if isinstance(error, RelayError) else f"{type(error).__name__}: {error}"
+
+
+class Speller:
+    """Spells passes as a pipeline does, without the options that every build for the target gives them anyway."""
+
+    def __init__(self, target: str):
+        self.given = {"features": ",".join(sorted(resolve(target).features))}
+
+    def __call__(self, step: ModulePass) -> str:
+        keys = options(type(step))
+        left = {n: keys[n].default for n, value in self.given.items() if n in keys and getattr(step, n) == value}
+        return str(dataclasses.replace(step, **left)) if left else str(step)
+
+
+def default_text(target: str, opt_level: int | None) -> str:
+    """The text of the pipeline that `build` runs."""
+    return ",".join(map(Speller(target), default_pipeline(target, opt_level)))
+
+
+class Stopped(RelayError):
+    """The user ended a run between two passes."""
+
+
+class Recorder(PassInstrument):
+    """Takes a snapshot after each pass. Put before a `PassTimingInstrument`, whose times are then without that."""
+
+    def __init__(self, record: Record, pipeline: Sequence[ModulePass], spell: Callable[[ModulePass], str]):
+        self.record = record
+        self.pipeline = list(pipeline)
+        self.spell = spell
+        self.timing = PassTimingInstrument()
+        self.doing = ""
+        """The name of the pass that runs now."""
+        self.stop = threading.Event()
+        self._next = 0
+        self._open: list[PassInfo] = []
+        self._entry = self.timing.root
+
+    def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
+        if self._outermost(info):
+            if self.stop.is_set():
+                raise Stopped(f"before {info.name}", "stopped")
+            self.doing = info.name
+            if not self.record.snapshots:
+                self.record.snapshots.append(take(mod))
+        self._open.append(info)
+
+    def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
+        self._open.pop()
+        if self._outermost(info):
+            self._step(mod, info, "ran")
+
+    def run_failed_pass(self, mod: IRModule, info: PassInfo, error: BaseException) -> None:
+        self._open.pop()
+        if self._outermost(info):
+            self._step(mod, info, "failed")
+
+    def _outermost(self, info: PassInfo) -> bool:
+        """Whether it is a pass, and one that runs in no other pass."""
+        return isinstance(info.step, ModulePass) and not any(isinstance(i.step, ModulePass) for i in self._open)
+
+    def _step(self, mod: IRModule, info: PassInfo, status: Status) -> None:
+        assert isinstance(info.step, ModulePass)
+        before = len(self.record.snapshots) - 1
+        try:
+            snapshot = take(mod)
+        except Exception:
+            if status == "ran":
+                raise
+        else:
+            if snapshot.text != self.record.snapshots[-1].text:
+                self.record.snapshots.append(snapshot)
+        place = next((n for n in range(self._next, len(self.pipeline)) if self.pipeline[n] is info.step), None)
+        if place is not None:
+            self._next = place + 1
+        self.record.steps.append(
+            Step(
+                name=info.name,
+                text=self.spell(info.step),
+                status=status,
+                place=place,
+                why="" if place is not None else "another pass needs it",
+                seconds=self._seconds(),
+                before=before,
+                after=len(self.record.snapshots) - 1,
+            )
+        )
+
+    def _seconds(self) -> float:
+        """The time of the pass that has just ended; nothing if it failed before the clock ran."""
+        entry = self.timing.root
+        for _ in range(len(self._open) + 1):
+            entry = entry.inner[-1] if entry.inner else self._entry
+        if entry is self._entry:
+            return 0.0
+        self._entry = entry
+        return entry.total
+
+
+class Recording:
+    """A run that is recorded: made, then `run` once, in any thread; `recorder.stop` ends it before the next pass.
+
+    `pipeline` is a pipeline or its text (default: what `build` runs for the target at the level); with no `opt_level`
+    every pass runs that it names. `verify` verifies the module after each. Raises RelayError for a bad pipeline.
+    """
+
+    def __init__(
+        self,
+        mod: IRModule,
+        pipeline: Pipeline | str | None = None,
+        *,
+        target: str = "llvm",
+        opt_level: int | None = None,
+        verify: bool = False,
+        name: str = "module",
+        explain: Callable[[BaseException], str] = explained,
+    ):
+        self.mod, self.explain = mod, explain
+        spell = Speller(target)
+        chosen = default_pipeline(target, opt_level) if pipeline is None else pipeline
+        self.pipeline = Pipeline.parse(chosen) if isinstance(chosen, str) else chosen
+        self.record = Record(name, ",".join(map(spell, self.pipeline)), target, opt_level, verify)
+        self.recorder = Recorder(self.record, self.pipeline.passes, spell)
+        checks = [VerifyEach()] if verify else []
+        instruments = [self.recorder, *checks, self.recorder.timing]
+        self.context = PassContext(EVERY if opt_level is None else opt_level, instruments=instruments)
+
+    def run(self) -> Record:
+        """Run the pipeline. An error of a pass ends it, and is part of the record."""
+        record = self.record
+        try:
+            with self.context:
+                optimize(self.mod, record.target, pipeline=self.pipeline)
+        except Exception as error:
+            record.error = self.explain(error)
+            if record.steps and record.steps[-1].status == "failed":
+                record.steps[-1] = replace(record.steps[-1], why=record.error)
+        if not record.snapshots:
+            record.snapshots.append(take(self.mod))
+        record.steps = list(self._with_skipped(record.steps))
+        return record
+
+    def _with_skipped(self, steps: Sequence[Step]) -> Iterator[Step]:
+        """The steps, and in their places the passes of the pipeline that did not run."""
+        place, snapshot = 0, 0
+        for step in steps:
+            if step.place is not None:
+                yield from (self._skipped(n, step.before) for n in range(place, step.place))
+                place = step.place + 1
+            yield step
+            snapshot = step.after
+        yield from (self._skipped(n, snapshot) for n in range(place, len(self.recorder.pipeline)))
+
+    def _skipped(self, place: int, snapshot: int) -> Step:
+        step = self.recorder.pipeline[place]
+        info = info_of(step)
+        why = "the run ended before" if self.context.enabled(info) else f"runs from opt_level {info.opt_level}"
+        text = self.recorder.spell(step)
+        return Step(info.name, text, "skipped", place, why, before=snapshot, after=snapshot)
+
+
+def record(
+    mod: IRModule | ModuleOp,
+    pipeline: Pipeline | str | None = None,
+    *,
+    target: str = "llvm",
+    opt_level: int | None = None,
+    verify: bool = False,
+    name: str = "module",
+) -> Record:
+    """Run a pipeline on a copy of a module and keep what every pass did; see `Recording`. A notebook shows it.
+
+    Raises RelayError for a bad pipeline; an error of a pass is in the record.
+    """
+    return Recording(as_module(mod), pipeline, target=target, opt_level=opt_level, verify=verify, name=name).run()

@@ -1,0 +1,183 @@
+"""The server of the page: on 127.0.0.1, for who has the token, one module at a time."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import secrets
+import socket
+from collections.abc import Awaitable, Callable, Collection
+from urllib.parse import parse_qs
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from xdsl.utils.hints import isa
+
+from relay.errors import InvalidArgument, Malformed, RelayError
+from relay.passes.documentation import documented
+from relay.passes.registry import factories
+from relay.viewer import data, page
+from relay.viewer.record import Record, default_text
+from relay.viewer.session import Busy, Session
+
+LARGEST_REQUEST = 1 << 16
+"""Bytes that a request may have."""
+HEADERS = {
+    "Cache-Control": "no-store",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+
+
+class Guard:
+    """Lets a request through that names this server as its host and has the token; refuses any other.
+
+    The host keeps out pages of other sites whose name is made to mean this machine (DNS rebinding), the token keeps out
+    other users and programs of this machine. It is the header `X-Relay-Token`, or `token` in the address.
+    """
+
+    def __init__(self, app: ASGIApp, token: str, hosts: Collection[str]):
+        self.app, self.token, self.hosts = app, token.encode(), hosts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self.app(scope, receive, send)
+            return
+
+        async def send_safely(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                added = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
+                message = {**message, "headers": [*message["headers"], *added]}
+            await send(message)
+
+        refusal = self.refusal(Headers(scope=scope), scope["query_string"])
+        if refusal:
+            await JSONResponse({"error": refusal}, 403)(scope, receive, send_safely)
+        else:
+            await self.app(scope, receive, send_safely)
+
+    def refusal(self, headers: Headers, query: bytes) -> str:
+        """Why a request is refused; nothing if it is not."""
+        if headers.getlist("host") not in [[host] for host in self.hosts]:
+            return "this server has another name; open the address that relay-explore has printed"
+        given = headers.getlist("x-relay-token") or parse_qs(query.decode("latin-1")).get("token", [])
+        if len(given) != 1 or not secrets.compare_digest(given[0].encode("utf-8", "surrogatepass"), self.token):
+            return "the token is missing or wrong; open the address that relay-explore has printed"
+        return ""
+
+
+def application(session: Session, token: str, port: int) -> ASGIApp:
+    """The server as an ASGI application, on whatever serves it at this port."""
+
+    def answer(make: Callable[[Request], object]) -> Callable[[Request], Awaitable[Response]]:
+        """An endpoint that makes JSON in a thread; a RelayError is its error."""
+
+        async def endpoint(request: Request) -> Response:
+            try:
+                return JSONResponse(await run_in_threadpool(make, request))
+            except Busy as error:
+                return JSONResponse({"error": str(error)}, 409)
+            except RelayError as error:
+                return JSONResponse({"error": session.explain(error)}, 400)
+
+        return endpoint
+
+    async def index(_: Request) -> Response:
+        return HTMLResponse(page.live(session.name))
+
+    async def run(request: Request) -> Response:
+        body = b""
+        async for piece in request.stream():
+            body += piece
+            if len(body) > LARGEST_REQUEST:
+                return JSONResponse({"error": f"the request has over {LARGEST_REQUEST} bytes"}, 413)
+        return await answer(lambda _: start(session, body))(request)
+
+    def stop(_: Request) -> object:
+        session.stop()
+        return {}
+
+    def default(request: Request) -> object:
+        level = request.query_params.get("level", "")
+        return {"pipeline": default_text(session.target, int(level) if level.isdecimal() else None)}
+
+    def of_record(make: Callable[[Record, list[int]], object]) -> Callable[[Request], Awaitable[Response]]:
+        """An endpoint about the last record, `run`; the numbers in the path say which part of it."""
+
+        def part(request: Request) -> object:
+            run = request.query_params.get("run", "")
+            record = session.record(int(run) if run.isdecimal() else 0)
+            try:
+                return make(record, [int(number) for number in request.path_params.values()])
+            except IndexError:
+                raise InvalidArgument(request.url.path, "is no part of the record") from None
+
+        return answer(part)
+
+    routes = [
+        Route("/", index),
+        Route("/api/state", answer(lambda _: dataclasses.asdict(session.state()))),
+        Route("/api/passes", answer(lambda _: {"passes": passes()})),
+        Route("/api/default", answer(default)),
+        Route("/api/run", run, methods=["POST"]),
+        Route("/api/stop", answer(stop), methods=["POST"]),
+        Route("/api/overview", of_record(lambda record, _: data.overview(record))),
+        Route("/api/snapshot/{number:int}", of_record(lambda record, at: data.snapshot(record, *at))),
+        Route("/api/changes/{number:int}", of_record(lambda record, at: data.changes(record, *at))),
+        Route("/api/graph/{number:int}/{part:int}", of_record(lambda record, at: data.graph(record, *at))),
+    ]
+    hosts = (f"127.0.0.1:{port}", f"localhost:{port}")
+    return Guard(Starlette(routes=routes), token, hosts)
+
+
+def passes() -> list[dict[str, object]]:
+    """The passes that can be inserted, ours first."""
+    found = sorted(documented(factories()), key=lambda row: not row.ours)
+    return [dataclasses.asdict(row) for row in found]
+
+
+def start(session: Session, body: bytes) -> dict[str, object]:
+    """Begin the run that a request asks for. Raises RelayError for a bad one."""
+    try:
+        asked: object = json.loads(body)
+    except ValueError:
+        asked = None
+    if not isa(asked, dict[str, object]):
+        raise Malformed("run", "is no JSON object")
+    pipeline, level, verify = asked.get("pipeline"), asked.get("level"), asked.get("verify", False)
+    if (
+        not isinstance(pipeline, str | None)
+        or not isinstance(verify, bool)
+        or not (level is None or type(level) is int)
+    ):
+        raise Malformed("run", "has a pipeline, a level or a verify of another type")
+    session.start(pipeline, level, verify)
+    return {}
+
+
+def listen(port: int) -> socket.socket:
+    """A socket on 127.0.0.1; port 0 is any free one. Raises InvalidArgument if it cannot be had."""
+    found = socket.socket()
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        found.bind(("127.0.0.1", port))
+    except (OSError, OverflowError) as error:
+        found.close()
+        said = error.strerror if isinstance(error, OSError) else str(error)
+        raise InvalidArgument(f"--port {port}", f"cannot be had: {said}", "leave it out to take any free one") from None
+    return found
+
+
+def make_server(app: ASGIApp) -> uvicorn.Server:
+    """uvicorn, quiet: `run(sockets=[listen(port)])` serves until Ctrl-C."""
+    config = uvicorn.Config(app, log_level="error", access_log=False, lifespan="off", ws="none", server_header=False)
+    return uvicorn.Server(config)

@@ -1,0 +1,95 @@
+"""What the server serves: a module, the last record of it, and the run that goes on."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter
+
+from relay.errors import InvalidArgument
+from relay.module import IRModule
+from relay.viewer.record import Record, Recording
+
+
+class Busy(InvalidArgument):
+    """A run goes on; another one was asked for."""
+
+
+@dataclass(frozen=True)
+class State:
+    """How far the session is."""
+
+    name: str
+    run: int
+    """The number of the last record, from 1 on; 0 as long as there is none."""
+    running: bool
+    doing: str
+    """The pass that runs."""
+    done: int
+    passes: int
+    seconds: float
+
+
+class Session:
+    """Runs pipelines on one module, one at a time, each in a thread of its own. Its methods may be called from any."""
+
+    def __init__(self, mod: IRModule, name: str, target: str, explain: Callable[[BaseException], str]):
+        self.mod, self.name, self.target, self.explain = mod, name, target, explain
+        self._lock = threading.Lock()
+        self._recording: Recording | None = None
+        self._started = 0.0
+        self._records: list[Record] = []
+        self._run = 0
+
+    def start(self, pipeline: str | None, opt_level: int | None, verify: bool) -> None:
+        """Begin a run. Raises Busy while one goes on, RelayError for a bad pipeline or level."""
+        with self._lock:
+            self._refuse_second()
+        recording = Recording(
+            self.mod,
+            pipeline,
+            target=self.target,
+            opt_level=opt_level,
+            verify=verify,
+            name=self.name,
+            explain=self.explain,
+        )
+        with self._lock:
+            self._refuse_second()
+            self._recording, self._started = recording, perf_counter()
+        threading.Thread(target=self._work, args=(recording,), daemon=True, name="relay-explore run").start()
+
+    def _refuse_second(self) -> None:
+        if self._recording is not None:
+            raise Busy("run", "another run is going on", "wait for it, or stop it")
+
+    def _work(self, recording: Recording) -> None:
+        record = recording.run()
+        with self._lock:
+            self._records = [record]
+            self._run += 1
+            self._recording = None
+
+    def stop(self) -> None:
+        """End the run before its next pass, if there is one."""
+        with self._lock:
+            if self._recording is not None:
+                self._recording.recorder.stop.set()
+
+    def state(self) -> State:
+        """How far it is."""
+        with self._lock:
+            recording = self._recording
+            if recording is None:
+                return State(self.name, self._run, False, "", 0, 0, 0.0)
+            recorder, seconds = recording.recorder, perf_counter() - self._started
+            done = len(recording.record.steps)
+            return State(self.name, self._run, True, recorder.doing, done, len(recording.pipeline), seconds)
+
+    def record(self, run: int) -> Record:
+        """The record of the last run, which the number must be of. Raises InvalidArgument for another one."""
+        with self._lock:
+            if run != self._run or not self._records:
+                raise InvalidArgument(f"run {run}", "is not the last one", "reload the page")
+            return self._records[0]
