@@ -1,0 +1,238 @@
+"""What external compilers want to know of the ops a pattern matched, read once: windows, scales, bounds, constants.
+
+`read_product` reads conv2d and dense with their bias, requantisation or clamp, of codes and of floats alike; `Codes` is
+how a tensor of codes stands for reals. Nothing here is rounded or rescaled: numbers are those of the ops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from relay.byoc.compiler import Refusal
+from relay.byoc.regions import constant_of
+from relay.dialects import qnn, relay
+from relay.dialects.attributes import Array, dtype_of, int_values, to_numpy
+from relay.dialects.op import rank, tensor
+from relay.interpreters.arithmetic import code_range
+
+CODE_TYPES = (np.dtype(np.int8), np.dtype(np.uint8))
+FLOAT = np.dtype(np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class Codes:
+    """A code q stands for `scale * (q - zero_point)`; the scale has the exact value of a float32."""
+
+    scale: float
+    zero_point: int
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """How a convolution or pool moves over its image; `padding` is top, left, bottom, right."""
+
+    size: tuple[int, int]
+    strides: tuple[int, int] = (1, 1)
+    padding: tuple[int, int, int, int] = (0, 0, 0, 0)
+    dilation: tuple[int, int] = (1, 1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Quantization:
+    """What makes a product one of codes: `output code = clamp(rescale(sum + bias) + output.zero_point, low, high)`."""
+
+    input: Codes
+    kernel_scale: Array
+    """float32, one or one per output channel."""
+    kernel_zero_point: int
+    output: Codes
+    requantize: qnn.RequantizeOp
+    """`multiplier`, `shift`, `real_multiplier` and `rounding` say how exactly it rescales."""
+
+    @property
+    def per_channel(self) -> bool:
+        return self.kernel_scale.size > 1
+
+    @property
+    def real_multipliers(self) -> Array:
+        """`input scale * kernel scale / output scale` in float64."""
+        return np.float64(self.input.scale) * self.kernel_scale.astype(np.float64) / np.float64(self.output.scale)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Product:
+    """A convolution (NHWC) or a product with a matrix, its bias, and what makes codes or a clamped float of the sum."""
+
+    anchor: relay.Conv2dBase | relay.DenseBase
+    data: SSAValue
+    kernel: Array
+    """As in the IR: [out, h, w, in / groups], [h, w, in, multiplier] if depthwise, [units, inputs] of a dense."""
+    bias: Array | None
+    """int32, or float32; one per output channel."""
+    result: SSAValue
+    low: float | None
+    """Smallest code or float that the clamp lets through; None where that is the type's own."""
+    high: float | None
+    window: Window | None
+    """None of a dense."""
+    groups: int
+    depthwise: bool
+    """Whether the kernel is [h, w, in, multiplier]."""
+    quantization: Quantization | None
+    """None of floats."""
+
+    @property
+    def channels(self) -> int:
+        """Output channels or units."""
+        if self.depthwise:
+            return self.kernel.shape[2] * self.kernel.shape[3]
+        return self.kernel.shape[0]
+
+
+PRODUCTS = (qnn.Conv2dOp, qnn.DenseOp, relay.Conv2dOp, relay.DenseOp)
+
+
+def read_product(ops: Sequence[Operation]) -> Product | Refusal:
+    """The product of these ops: an anchor; perhaps a bias; of codes then a requantisation, of floats perhaps a clamp.
+
+    A Refusal says what is missing or in the way: a kernel or bias that is computed, 16-bit codes, sums that are used
+    as such.
+    """
+    anchor, bias, last = None, None, None
+    for op in ops:
+        match op:
+            case qnn.Conv2dOp() | qnn.DenseOp() | relay.Conv2dOp() | relay.DenseOp() if anchor is None:
+                anchor = op
+            case relay.BiasAddOp() if anchor is not None and bias is None and last is None:
+                bias = op
+            case qnn.RequantizeOp() | relay.ClipOp() | relay.MaximumOp() if anchor is not None and last is None:
+                last = op
+            case _:
+                return Refusal(f"{op.name} is no part of a product")
+    if anchor is None:
+        return Refusal("there is no convolution or product with a matrix")
+    kernel = constant_of(anchor.kernel)
+    if kernel is None:
+        return Refusal("its kernel is computed at run time")
+    vector = None
+    if bias is not None:
+        vector = constant_of(bias.bias)
+        if vector is None:
+            return Refusal("its bias is computed at run time")
+        if bias.axis.value.data not in (-1, rank(bias.data) - 1):
+            return Refusal("its bias does not lie along the channels")
+    kind = dtype_of(tensor(anchor.data).element_type)
+    if kind == FLOAT:
+        quantization, bounds = None, _float_bounds(last)
+    elif kind in CODE_TYPES and kernel.dtype in CODE_TYPES:
+        quantization = _quantization(anchor, last)
+        if isinstance(quantization, Refusal):
+            return quantization
+        bounds = code_bounds(quantization.requantize)
+    else:
+        return Refusal(f"it multiplies {kind} with {kernel.dtype}")
+    if isinstance(bounds, Refusal):
+        return bounds
+    conv = anchor if isinstance(anchor, relay.Conv2dBase) else None
+    depthwise = conv is not None and conv.depthwise
+    return Product(
+        anchor=anchor,
+        data=anchor.data,
+        kernel=kernel,
+        bias=vector,
+        result=ops[-1].results[0],
+        low=bounds[0],
+        high=bounds[1],
+        window=None if conv is None else conv_window(conv, kernel),
+        groups=1 if conv is None else conv.groups.value.data,
+        depthwise=depthwise,
+        quantization=quantization,
+    )
+
+
+def conv_window(op: relay.Conv2dBase, kernel: Array) -> Window:
+    height, width = kernel.shape[:2] if op.depthwise else kernel.shape[1:3]
+    return Window((height, width), _two(op.strides), _four(op.padding), _two(op.dilation))
+
+
+def pool_window(op: relay.Pool2dOp) -> Window:
+    return Window(_two(op.pool_size), _two(op.strides), _four(op.padding))
+
+
+def _two(attr: Any) -> tuple[int, int]:
+    a, b = int_values(attr)
+    return a, b
+
+
+def _four(attr: Any) -> tuple[int, int, int, int]:
+    a, b, c, d = int_values(attr)
+    return a, b, c, d
+
+
+def _quantization(anchor: Operation, last: Operation | None) -> Quantization | Refusal:
+    if not isinstance(anchor, qnn.Conv2dOp | qnn.DenseOp):
+        return Refusal("its codes have no scales")
+    if not isinstance(last, qnn.RequantizeOp):
+        return Refusal("its sums are used as such, without a requantisation")
+    if dtype_of(last.out_dtype) not in CODE_TYPES:
+        return Refusal(f"it is requantised to {last.out_dtype}")
+    if dtype_of(tensor(anchor.result).element_type) != np.int32 or last.input_zero_point.value.data != 0:
+        return Refusal("it does not accumulate in int32 around 0")
+    if to_numpy(last.multiplier).ndim and last.axis.value.data not in (-1, rank(last.input) - 1):
+        return Refusal("its scales do not lie along the channels")
+    return Quantization(
+        input=codes(anchor.input_scale, anchor.input_zero_point),
+        kernel_scale=np.atleast_1d(to_numpy(anchor.kernel_scale)).astype(np.float32),
+        kernel_zero_point=anchor.kernel_zero_point.value.data,
+        output=codes(last.output_scale, last.output_zero_point),
+        requantize=last,
+    )
+
+
+def codes(scale: Attribute, zero_point: Attribute) -> Codes:
+    """Of a scale and a zero point that are one number each."""
+    return Codes(float(to_numpy(scale).astype(np.float32).reshape(())), int(to_numpy(zero_point).reshape(())))
+
+
+Bounds = tuple[float | None, float | None]
+
+
+def code_bounds(op: qnn.RequantizeOp | qnn.QnnBinaryOp) -> Bounds:
+    """The clamp of a result of codes, None where it is the type's own range."""
+    low, high = code_range(dtype_of(tensor(op.result).element_type))
+    least, most = (None if bound is None else bound.value.data for bound in (op.min, op.max))
+    return (None if least is None or least <= low else least), (None if most is None or most >= high else most)
+
+
+def clip_bounds(op: relay.ClipOp) -> Bounds:
+    """The clamp; None where it lets every number of the type through (for floats, every finite one)."""
+    dtype = dtype_of(tensor(op.input).element_type)
+    low, high = (float(np.finfo(dtype).min), float(np.finfo(dtype).max)) if dtype.kind == "f" else code_range(dtype)
+    least, most = (_scalar(bound) for bound in (op.a_min, op.a_max))
+    return (None if least <= low else least), (None if most >= high else most)
+
+
+def _scalar(attr: Attribute) -> float:
+    assert isinstance(attr, IntegerAttr | FloatAttr)
+    return attr.value.data
+
+
+def _float_bounds(last: Operation | None) -> Bounds | Refusal:
+    match last:
+        case None:
+            return None, None
+        case relay.ClipOp():
+            return clip_bounds(last)
+        case relay.MaximumOp():
+            floor = next((found for side in (last.rhs, last.lhs) if (found := constant_of(side)) is not None), None)
+            if floor is None or floor.size != 1:
+                return Refusal("its result is compared with a tensor")
+            return float(floor.reshape(())), None
+        case _:
+            return Refusal(f"{last.name} is no part of a product of floats")

@@ -1,0 +1,105 @@
+"""A partitioned function as a compiler reads it: kernels in order, each the ops of a composite or a single op.
+
+Composites are seen through: a value inside one and the value it stands for outside are one, which `Region.of` gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import NameLoc
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+from relay.dialects import byoc
+from relay.dialects.attributes import Array, to_numpy
+from relay.dialects.op import DYNAMIC, shape
+from relay.dialects.relay import ConstantOp
+from relay.errors import Unsupported
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """The ops that are computed together, in order, constants left out."""
+
+    ops: tuple[Operation, ...]
+    entry: str = ""
+    """The entry of the pattern table, without the compiler's name; empty for an op that no pattern took."""
+
+    @property
+    def root(self) -> Operation:
+        """The op that gives the result."""
+        return self.ops[-1]
+
+    @property
+    def place(self) -> str:
+        """Where it comes from, for errors: the name of the root's location, else the root's own."""
+        location = self.root.location
+        return location.desc.data if isinstance(location, NameLoc) else self.root.name
+
+
+class Region:
+    """The body of a function with the attribute `compiler`."""
+
+    def __init__(self, function: FuncOp) -> None:
+        self.function = function
+        self.name = function.sym_name.data
+        self._aliases: dict[SSAValue, SSAValue] = {}
+        block = function.body.block
+        end = block.last_op
+        if not isinstance(end, ReturnOp):
+            raise Unsupported(self.name, "does not end in func.return", "give a partitioned function")
+        self.kernels = tuple(self._kernels(list(block.ops)[:-1]))
+        self.inputs = tuple(block.args)
+        self.outputs = tuple(self.of(value) for value in end.arguments)
+
+    def of(self, value: SSAValue) -> SSAValue:
+        """The one value that stands for this one: never a result of a composite, nor an argument of its body."""
+        while value in self._aliases:
+            value = self._aliases[value]
+        return value
+
+    @property
+    def ops(self) -> Iterator[Operation]:
+        """Every op, those of composites where these stand."""
+        for kernel in self.kernels:
+            yield from kernel.ops
+
+    def _kernels(self, ops: Sequence[Operation]) -> Iterator[Kernel]:
+        for op in ops:
+            match op:
+                case ConstantOp():
+                    continue
+                case byoc.CompositeOp():
+                    yield self._composite(op)
+                case _:
+                    yield Kernel((op,))
+
+    def _composite(self, op: byoc.CompositeOp) -> Kernel:
+        *inner, end = op.body.block.ops
+        self._aliases.update(zip(op.body.block.args, op.inputs, strict=True))
+        self._aliases.update(zip(op.outputs, end.operands, strict=True))
+        entry = op.composite.data.partition(".")[2]
+        return Kernel(tuple(each for each in inner if not isinstance(each, ConstantOp)), entry)
+
+
+def constant_of(value: SSAValue) -> Array | None:
+    """The numbers of a constant; None of what is computed."""
+    owner = value.owner
+    return to_numpy(owner.value) if isinstance(owner, ConstantOp) else None
+
+
+def static_refusal(op: Operation) -> str | None:
+    """Why an op is not taken whose shapes are not all known, or have no elements."""
+    for value in (*op.operands, *op.results):
+        try:
+            dims = shape(value)
+        except VerifyException:
+            return f"{value.type} is no ranked tensor"
+        if DYNAMIC in dims:
+            return "a size is known only at run time"
+        if 0 in dims:
+            return "a tensor has no elements"
+    return None

@@ -1,0 +1,77 @@
+"""Whether the multipliers that ops carry are those of their scales: formats that keep only the scales lose the rest."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from relay.byoc.quantized import Quantization, codes
+from relay.dialects import qnn
+from relay.dialects.attributes import Array, to_numpy
+
+TOLERANCE = 1e-5
+"""Relative: a factor that far off moves a result of at most 256 codes by 1/390 of one."""
+
+
+def effective(multiplier: npt.ArrayLike, shift: npt.ArrayLike) -> Array:
+    """`multiplier * 2^(shift - 31)` in float64."""
+    return np.ldexp(np.asarray(multiplier, np.float64), np.asarray(shift, np.int64) - 31)
+
+
+def near(real: npt.ArrayLike, found: npt.ArrayLike) -> bool:
+    """Whether the factors are the same up to `TOLERANCE`, or too small to give any code but 0."""
+    wanted, given = np.asarray(real, np.float64), np.asarray(found, np.float64)
+    return bool((np.abs(wanted - given) <= np.maximum(TOLERANCE * wanted, 2.0**-32)).all())
+
+
+def _off(what: str) -> str:
+    return f"{what} is not that of its scales"
+
+
+def product_refusal(quantization: Quantization) -> str | None:
+    """Why a product is not what its scales say."""
+    op = quantization.requantize
+    if op.real_multiplier is not None and op.rounding.data in ("f64_away", "f32_even"):
+        found = to_numpy(op.real_multiplier)
+    elif op.rounding.data == "f32_even":
+        found = to_numpy(op.input_scale).astype(np.float64) / to_numpy(op.output_scale)
+    else:
+        found = effective(to_numpy(op.multiplier), to_numpy(op.shift))
+    return None if near(quantization.real_multipliers, found) else _off("its multiplier")
+
+
+def requantize_refusal(op: qnn.RequantizeOp) -> str | None:
+    """The same of a requantisation of codes."""
+    if to_numpy(op.input_scale).size != 1 or to_numpy(op.multiplier).size != 1:
+        return "it has a scale per channel"
+    source, target = codes(op.input_scale, op.input_zero_point), codes(op.output_scale, op.output_zero_point)
+    found = effective(to_numpy(op.multiplier), to_numpy(op.shift))
+    return None if near(source.scale / target.scale, found) else _off("its multiplier")
+
+
+def binary_refusal(op: qnn.QnnBinaryOp) -> str | None:
+    """The same of qnn.add, qnn.subtract and qnn.mul."""
+    lhs, rhs, out = (attr.value.data for attr in (op.lhs_scale, op.rhs_scale, op.output_scale))
+    last = effective(op.multiplier.value.data, op.shift.value.data)
+    if isinstance(op, qnn.QnnAddBase):
+        up = 2.0**op.left_shift.value.data
+        left = effective(op.lhs_multiplier.value.data, op.lhs_shift.value.data)
+        right = effective(op.rhs_multiplier.value.data, op.rhs_shift.value.data)
+        if near(lhs / out, left * last * up) and near(rhs / out, right * last * up):
+            return None
+    elif near(lhs * rhs / out, last):
+        return None
+    return _off("one of its multipliers")
+
+
+def mean_refusal(op: qnn.MeanOp, count: int) -> str | None:
+    """The same of a mean of that many codes."""
+    real = op.input_scale.value.data / op.output_scale.value.data / count
+    found = effective(op.multiplier.value.data, op.shift.value.data)
+    return None if near(real, found) else _off("its multiplier")
+
+
+def softmax_refusal(op: qnn.SoftmaxOp) -> str | None:
+    """The same of a softmax, whose multiplier has 26 fraction bits and saturates at 2^31 - 1."""
+    real = min(op.beta.value.data * op.input_scale.value.data * 2.0**26, 2.0**31 - 1)
+    return None if near(real, effective(op.multiplier.value.data, op.shift.value.data)) else _off("its multiplier")

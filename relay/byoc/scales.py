@@ -1,0 +1,128 @@
+"""The scale of every tensor of codes in a region, where the IR has scales only on the ops that compute with them.
+
+Formats such as .tflite have one scale and zero point per tensor. An op that only moves or compares codes (reshape, pad,
+max_pool2d, ...) says none: its result has what its operand has, and its operand what a reader of its result wants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from xdsl.ir import Operation, SSAValue
+
+from relay.byoc.quantized import CODE_TYPES, Codes, codes
+from relay.byoc.regions import Region
+from relay.dialects import qnn, relay
+from relay.dialects.attributes import dtype_of, to_numpy
+from relay.dialects.op import is_tensor
+
+UNKNOWN = Codes(1.0, 0)
+"""Of codes that no op computes with: any scale would do."""
+
+KEEPING: dict[type[Operation], int | None] = {
+    relay.ReshapeOp: 1,
+    relay.TransposeOp: 1,
+    relay.BroadcastToOp: 1,
+    relay.PadOp: 1,
+    relay.StridedSliceOp: 1,
+    relay.TakeOp: 1,
+    relay.GatherNdOp: 1,
+    relay.Resize2dOp: 1,
+    relay.MaxPool2dOp: 1,
+    relay.AvgPool2dOp: 1,
+    relay.ClipOp: 1,
+    relay.MaxOp: 1,
+    relay.MinOp: 1,
+    relay.ConcatenateOp: None,
+    relay.MaximumOp: None,
+    relay.MinimumOp: None,
+}
+"""Ops whose result has the scale of their operands: of the first that many of them, or of all."""
+
+
+def declared(op: Operation) -> Mapping[SSAValue, Codes]:
+    """The scales that an op itself says, of its operands and results."""
+    match op:
+        case qnn.Conv2dOp() | qnn.DenseOp():
+            return {op.data: codes(op.input_scale, op.input_zero_point)}
+        case qnn.RequantizeOp():
+            found: dict[SSAValue, Codes] = {op.result: codes(op.output_scale, op.output_zero_point)}
+            if to_numpy(op.input_scale).size == 1:
+                found[op.input] = codes(op.input_scale, op.input_zero_point)
+            return found
+        case qnn.QuantizeOp() if to_numpy(op.scale).size == 1:
+            return {op.result: codes(op.scale, op.zero_point)}
+        case qnn.DequantizeOp() if to_numpy(op.scale).size == 1:
+            return {op.input: codes(op.scale, op.zero_point)}
+        case qnn.QnnBinaryOp():
+            return {
+                op.lhs: codes(op.lhs_scale, op.lhs_zero_point),
+                op.rhs: codes(op.rhs_scale, op.rhs_zero_point),
+                op.result: codes(op.output_scale, op.output_zero_point),
+            }
+        case qnn.MeanOp() | qnn.QnnUnaryOp():
+            return {
+                op.input: codes(op.input_scale, op.input_zero_point),
+                op.result: codes(op.output_scale, op.output_zero_point),
+            }
+        case qnn.SoftmaxOp():
+            lowest = 0 if dtype_of(op.result.type.element_type).kind == "u" else -128
+            return {op.result: Codes(1 / 256, lowest)}
+        case qnn.ConcatenateOp():
+            scales, zero_points = to_numpy(op.input_scales), to_numpy(op.input_zero_points)
+            rows = zip(op.inputs, scales, zero_points, strict=True)
+            parts: dict[SSAValue, Codes] = {value: Codes(float(scale), int(zero)) for value, scale, zero in rows}
+            return parts | {op.result: codes(op.output_scale, op.output_zero_point)}
+        case _:
+            return {}
+
+
+def is_codes(value: SSAValue) -> bool:
+    """Whether the value is a tensor of 8-bit integers."""
+    return is_tensor(value.type) and dtype_of(value.type.element_type) in CODE_TYPES
+
+
+def find_scales(region: Region) -> dict[SSAValue, Codes]:
+    """The scale of each tensor of codes: what computes it says, else what it is made from, else what reads it."""
+    found: dict[SSAValue, Codes] = {}
+    ops = list(region.ops)
+
+    def learn(value: SSAValue, scale: Codes | None) -> None:
+        value = region.of(value)
+        if scale is not None and is_codes(value):
+            found.setdefault(value, scale)
+
+    def forward(op: Operation) -> None:
+        said = declared(op)
+        for result in op.results:
+            learn(result, said.get(result))
+        for operand in kept(op):
+            learn(op.results[0], found.get(region.of(operand)))
+
+    def backward(op: Operation) -> None:
+        for operand, scale in declared(op).items():
+            learn(operand, scale)
+        if isinstance(op, qnn.SoftmaxOp):
+            learn(op.input, Codes(float(np.float32(op.input_scale.value.data)), 0))
+        for operand in kept(op):
+            learn(operand, found.get(region.of(op.results[0])))
+
+    for op in ops:
+        forward(op)
+    for op in reversed(ops):
+        backward(op)
+    for op in ops:
+        forward(op)
+        for value in (*op.operands, *op.results):
+            learn(value, UNKNOWN)
+    for value in region.inputs:
+        learn(value, UNKNOWN)
+    return found
+
+
+def kept(op: Operation) -> tuple[SSAValue, ...]:
+    """The operands whose scale the op's result has."""
+    if type(op) not in KEEPING:
+        return ()
+    return tuple(op.operands)[: KEEPING[type(op)]]

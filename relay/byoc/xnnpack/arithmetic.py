@@ -1,0 +1,284 @@
+"""Operators that compute on each element, or along axes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Operation
+
+from relay.byoc import rescaling
+from relay.byoc.quantized import CODE_TYPES, Codes, clip_bounds, code_bounds, codes
+from relay.byoc.regions import constant_of
+from relay.byoc.scales import declared
+from relay.byoc.xnnpack.model import OptionValue
+from relay.byoc.xnnpack.writer import (
+    CODES,
+    FLOAT,
+    Row,
+    Writer,
+    activation_refusal,
+    code_activation,
+    dtype,
+    float_activation,
+    type_refusal,
+)
+from relay.dialects import qnn, relay
+from relay.dialects.attributes import to_numpy
+from relay.dialects.op import rank, shape
+
+NUMBERS = (FLOAT, "int32")
+
+
+def plain(kind: str, *types: str, activation: bool = False) -> Row:
+    """One operator for one op, of these types."""
+
+    def refusal(op: Operation) -> str | None:
+        return type_refusal(op, *types)
+
+    def write(writer: Writer, op: Operation) -> None:
+        options = {"fused_activation_function": "NONE"} if activation else None
+        writer.emit(kind, list(op.operands), op.results[0], options)
+
+    return Row(refusal, write)
+
+
+def divide(kind: str, activation: bool) -> Row:
+    """Integers only by constants that are not 0: TFLite stops at 0, relay gives 0."""
+    row = plain(kind, *NUMBERS, activation=activation)
+
+    def refusal(op: relay.DivideOp | relay.FloorDivideOp) -> str | None:
+        if dtype(op.rhs) == np.int32:
+            divisor = constant_of(op.rhs)
+            if divisor is None or not divisor.all():
+                return "its divisor may be 0"
+        return row.refusal(op)
+
+    return Row(refusal, row.write)
+
+
+def compared(kind: str) -> Row:
+    def refusal(op: relay.CompareOp) -> str | None:
+        return None if dtype(op.lhs).name in NUMBERS else f"it compares {dtype(op.lhs)}"
+
+    return Row(refusal, lambda writer, op: writer.emit(kind, [op.lhs, op.rhs], op.result))
+
+
+def declared_input(writer: Writer, op: Operation, index: int) -> int:
+    """An operand under the scale that the op says it has."""
+    return writer.read(op.operands[index], declared(op).get(op.operands[index]))
+
+
+def binary_refusal(op: qnn.QnnBinaryOp) -> str | None:
+    return (
+        type_refusal(op, *CODES)
+        or activation_refusal(binary_activation(op))
+        or ("its rounding is not TFLite's" if op.rounding != StringAttr("tflite") else None)
+        or rescaling.binary_refusal(op)
+    )
+
+
+def binary_activation(op: qnn.QnnBinaryOp) -> str | None:
+    return code_activation(code_bounds(op), codes(op.output_scale, op.output_zero_point), dtype(op.result))
+
+
+def binary(kind: str) -> Row:
+    """The sum of a value and itself has one scale: both sides are read under what the op says of them."""
+
+    def write(writer: Writer, op: qnn.QnnBinaryOp) -> None:
+        lhs = writer.read(op.lhs, codes(op.lhs_scale, op.lhs_zero_point))
+        rhs = writer.read(op.rhs, codes(op.rhs_scale, op.rhs_zero_point))
+        options: dict[str, OptionValue] = {"fused_activation_function": binary_activation(op) or "NONE"}
+        writer.emit(kind, [lhs, rhs], op.result, options)
+
+    return Row(binary_refusal, write)
+
+
+def curve(kind: str) -> Row:
+    return Row(
+        lambda op: type_refusal(op, *CODES),
+        lambda writer, op: writer.emit(kind, [declared_input(writer, op, 0)], op.results[0]),
+    )
+
+
+def quantize_refusal(op: qnn.QuantizeOp | qnn.DequantizeOp) -> str | None:
+    if to_numpy(op.scale).size != 1:
+        return "it has a scale per channel"
+    return type_refusal(op, FLOAT, *CODES)
+
+
+def requantize_refusal(op: qnn.RequantizeOp) -> str | None:
+    if dtype(op.input) not in CODE_TYPES:
+        return "its input is neither codes nor the sums of a convolution that is taken with it"
+    if op.rounding != StringAttr("tflite"):
+        return f"it rounds as {op.rounding.data}"
+    return type_refusal(op, *CODES) or activation_refusal(requantize_kind(op)) or rescaling.requantize_refusal(op)
+
+
+def requantize_kind(op: qnn.RequantizeOp) -> str | None:
+    """QUANTIZE, or the activation that rescales and clamps."""
+    bounds = code_bounds(op)
+    if bounds == (None, None):
+        return "QUANTIZE"
+    if dtype(op.input) != dtype(op.result):
+        return None
+    return code_activation(bounds, codes(op.output_scale, op.output_zero_point), dtype(op.result))
+
+
+def write_requantize(writer: Writer, op: qnn.RequantizeOp) -> None:
+    data = writer.read(op.input, codes(op.input_scale, op.input_zero_point))
+    writer.emit(requantize_kind(op) or "QUANTIZE", [data], op.result)
+
+
+def mean_refusal(op: qnn.MeanOp) -> str | None:
+    if op.rounding != StringAttr("tflite"):
+        return f"it rounds as {op.rounding.data}"
+    return type_refusal(op, *CODES) or rescaling.mean_refusal(op, math.prod(shape(op.input)[a] for a in op.axes()))
+
+
+def write_mean(writer: Writer, op: qnn.MeanOp) -> None:
+    data = writer.read(op.input, codes(op.input_scale, op.input_zero_point))
+    writer.emit("MEAN", [data, writer.integers(op.axes())], op.result, {"keep_dims": bool(op.keepdims.value.data)})
+
+
+def softmax_refusal(op: qnn.SoftmaxOp) -> str | None:
+    return type_refusal(op, *CODES) or rescaling.softmax_refusal(op)
+
+
+def write_softmax(writer: Writer, op: qnn.SoftmaxOp) -> None:
+    """Only differences of codes count: any zero point will do."""
+    scale = op.input_scale.value.data
+    found = writer.scales.get(writer.region.of(op.input))
+    same = found is not None and found.scale == np.float32(scale)
+    data = writer.read(op.input, found if same else Codes(float(np.float32(scale)), 0))
+    writer.emit("SOFTMAX", [data], op.result, {"beta": op.beta.value.data})
+
+
+def write_float_softmax(writer: Writer, op: relay.SoftmaxOp) -> None:
+    writer.emit("SOFTMAX", [op.data], op.result, {"beta": float(to_numpy(op.beta))})
+
+
+def reduction(kind: str, *types: str) -> Row:
+    def write(writer: Writer, op: relay.ReduceOp) -> None:
+        options: dict[str, OptionValue] = {"keep_dims": bool(op.keepdims.value.data)}
+        writer.emit(kind, [op.input, writer.integers(op.axes())], op.result, options)
+
+    return Row(lambda op: type_refusal(op, *types), write)
+
+
+def position(kind: str) -> Row:
+    """ARG_MAX and ARG_MIN, whose result keeps no axis of size 1."""
+
+    def refusal(op: relay.ArgOp) -> str | None:
+        if op.keepdims.value.data:
+            return "it keeps the axis"
+        return None if dtype(op.input).name in (FLOAT, *CODES) else f"it compares {dtype(op.input)}"
+
+    def write(writer: Writer, op: relay.ArgOp) -> None:
+        options: dict[str, OptionValue] = {"output_type": dtype(op.result).name.upper()}
+        writer.emit(kind, [op.input, writer.integers(op.axes())], op.result, options)
+
+    return Row(refusal, write)
+
+
+def write_clip(writer: Writer, op: relay.ClipOp) -> None:
+    """An activation of floats; else MAXIMUM and MINIMUM with constants of the same scale."""
+    activation = None if dtype(op.input) in CODE_TYPES else float_activation(clip_bounds(op))
+    if activation is not None and activation != "NONE":
+        writer.emit(activation, [op.input], op.result)
+        return
+    scale = writer.scales.get(writer.region.of(op.result))
+    data = writer.read(op.input, scale)
+    low, high = (writer.constant(to_numpy(bound), scale) for bound in (op.a_min, op.a_max))
+    middle = writer.model.tensor(shape(op.input), dtype(op.input), scale)
+    writer.model.operator("MAXIMUM", [data, low], [middle])
+    writer.emit("MINIMUM", [middle, high], op.result)
+
+
+def write_extreme(kind: str) -> Callable[[Writer, relay.BinaryOp], None]:
+    def write(writer: Writer, op: relay.BinaryOp) -> None:
+        scale = writer.scales.get(writer.region.of(op.result))
+        writer.emit(kind, [writer.read(op.lhs, scale), writer.read(op.rhs, scale)], op.result)
+
+    return write
+
+
+def bias_refusal(op: relay.BiasAddOp) -> str | None:
+    if op.axis.value.data not in (-1, rank(op.data) - 1):
+        return "its bias does not lie along the last axis"
+    return type_refusal(op, FLOAT)
+
+
+def write_cast(writer: Writer, op: relay.CastOp) -> None:
+    options: dict[str, OptionValue] = {
+        "in_data_type": dtype(op.input).name.upper(),
+        "out_data_type": dtype(op.result).name.upper(),
+    }
+    writer.emit("CAST", [op.input], op.result, options)
+
+
+def cast_refusal(op: relay.CastOp) -> str | None:
+    return type_refusal(op, *NUMBERS, "int64", "bool")
+
+
+def where_refusal(op: relay.WhereOp) -> str | None:
+    return None if dtype(op.result).name in NUMBERS else f"it selects {dtype(op.result)}"
+
+
+def never(reason: str) -> Row:
+    def write(writer: Writer, op: Operation) -> None:
+        raise AssertionError(f"{op.name} is refused")
+
+    return Row(lambda op: reason, write)
+
+
+ROWS: dict[type[Operation], Row] = {
+    relay.AddOp: plain("ADD", *NUMBERS, activation=True),
+    relay.SubtractOp: plain("SUB", *NUMBERS, activation=True),
+    relay.MultiplyOp: plain("MUL", *NUMBERS, activation=True),
+    relay.DivideOp: divide("DIV", True),
+    relay.FloorDivideOp: divide("FLOOR_DIV", False),
+    relay.BiasAddOp: Row(bias_refusal, plain("ADD", activation=True).write),
+    relay.MaximumOp: Row(lambda op: type_refusal(op, *NUMBERS, *CODES), write_extreme("MAXIMUM")),
+    relay.MinimumOp: Row(lambda op: type_refusal(op, *NUMBERS, *CODES), write_extreme("MINIMUM")),
+    relay.EqualOp: compared("EQUAL"),
+    relay.GreaterOp: compared("GREATER"),
+    relay.LessOp: compared("LESS"),
+    relay.WhereOp: Row(where_refusal, plain("SELECT_V2").write),
+    relay.NegativeOp: plain("NEG", FLOAT),
+    relay.AbsOp: plain("ABS", FLOAT),
+    relay.SqrtOp: plain("SQRT", FLOAT),
+    relay.RsqrtOp: plain("RSQRT", FLOAT),
+    relay.ExpOp: plain("EXP", FLOAT),
+    relay.LogOp: plain("LOG", FLOAT),
+    relay.SigmoidOp: plain("LOGISTIC", FLOAT),
+    relay.TanhOp: plain("TANH", FLOAT),
+    relay.FloorOp: plain("FLOOR", FLOAT),
+    relay.CeilOp: plain("CEIL", FLOAT),
+    relay.RoundOp: never("TFLite's ROUND takes halves to even"),
+    relay.ClipOp: Row(lambda op: type_refusal(op, *NUMBERS, *CODES), write_clip),
+    relay.CastOp: Row(cast_refusal, write_cast),
+    relay.SoftmaxOp: Row(lambda op: type_refusal(op, FLOAT), write_float_softmax),
+    relay.SumOp: reduction("SUM", *NUMBERS),
+    relay.MaxOp: reduction("REDUCE_MAX", FLOAT, *CODES),
+    relay.MinOp: reduction("REDUCE_MIN", FLOAT, *CODES),
+    relay.ArgmaxOp: position("ARG_MAX"),
+    relay.ArgminOp: position("ARG_MIN"),
+    qnn.QuantizeOp: Row(quantize_refusal, plain("QUANTIZE").write),
+    qnn.DequantizeOp: Row(
+        quantize_refusal, lambda writer, op: writer.emit("DEQUANTIZE", [declared_input(writer, op, 0)], op.result)
+    ),
+    qnn.RequantizeOp: Row(requantize_refusal, write_requantize),
+    qnn.AddOp: binary("ADD"),
+    qnn.SubtractOp: binary("SUB"),
+    qnn.MulOp: binary("MUL"),
+    qnn.MeanOp: Row(mean_refusal, write_mean),
+    qnn.SoftmaxOp: Row(softmax_refusal, write_softmax),
+    qnn.SigmoidOp: curve("LOGISTIC"),
+    qnn.TanhOp: curve("TANH"),
+    qnn.DynamicQuantizeOp: never("codes whose scale is found at run time have no place in a .tflite tensor"),
+    qnn.LstmOp: never("recurrent kernels keep their state in the host"),
+    qnn.SvdfOp: never("recurrent kernels keep their state in the host"),
+}

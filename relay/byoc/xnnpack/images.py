@@ -1,0 +1,132 @@
+"""Pools and images, and floats that are clamped: kernels of one op, or of one and a clip."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from xdsl.ir import Operation
+
+from relay.byoc.quantized import clip_bounds, pool_window
+from relay.byoc.regions import constant_of
+from relay.byoc.xnnpack.arithmetic import write_clip
+from relay.byoc.xnnpack.model import OptionValue
+from relay.byoc.xnnpack.writer import (
+    CODES,
+    FLOAT,
+    Row,
+    Writer,
+    activation_refusal,
+    code_activation,
+    dtype,
+    float_activation,
+    type_refusal,
+)
+from relay.dialects import relay
+from relay.dialects.attributes import int_values
+from relay.dialects.op import shape
+from relay.frontend.tflite.scales import window_padding
+
+POOLS: dict[type[Operation], str] = {relay.MaxPool2dOp: "MAX_POOL_2D", relay.AvgPool2dOp: "AVERAGE_POOL_2D"}
+
+
+def pool_padding(op: relay.Pool2dOp) -> str | None:
+    """The name of the padding, if it has one."""
+    window = pool_window(op)
+    top, left, bottom, right = window.padding
+    for name in ("VALID", "SAME"):
+        rows = zip(shape(op.data)[1:3], window.size, window.strides, strict=True)
+        if [window_padding(name, *numbers) for numbers in rows] == [(top, bottom), (left, right)]:
+            return name
+    return None
+
+
+def pool_refusal(op: relay.Pool2dOp) -> str | None:
+    if pool_padding(op) is None:
+        return "its padding is neither SAME nor VALID"
+    return type_refusal(op, FLOAT, *CODES)
+
+
+def write_pool(writer: Writer, op: relay.Pool2dOp, result_of: Operation, activation: str) -> None:
+    window, result = pool_window(op), result_of.results[0]
+    options: dict[str, OptionValue] = {
+        "padding": pool_padding(op) or "VALID",
+        "stride_h": window.strides[0],
+        "stride_w": window.strides[1],
+        "filter_height": window.size[0],
+        "filter_width": window.size[1],
+        "fused_activation_function": activation,
+    }
+    writer.emit(POOLS[type(op)], [writer.read(op.data, writer.scales.get(writer.region.of(result)))], result, options)
+
+
+FUSED: dict[type[Operation], str] = {relay.AddOp: "ADD", relay.SubtractOp: "SUB", relay.MultiplyOp: "MUL"}
+"""Operators on floats that take an activation, beside pools."""
+
+
+def clipped_refusal(ops: Sequence[Operation]) -> str | None:
+    """Why a pool, or an op of `FUSED`, is not written together with the clip behind it."""
+    first, last = ops
+    if not isinstance(last, relay.ClipOp):
+        return f"{last.name} is no activation"
+    if isinstance(first, relay.Pool2dOp):
+        return pool_refusal(first) or (
+            activation_refusal(float_activation(clip_bounds(last))) if dtype(last.input).name == FLOAT else None
+        )
+    if type(first) not in FUSED:
+        return f"{first.name} has no activation"
+    return type_refusal(first, FLOAT) or activation_refusal(float_activation(clip_bounds(last)))
+
+
+def write_clipped(writer: Writer, ops: Sequence[Operation]) -> None:
+    """One operator; two where a clip of codes is no activation under their scale."""
+    first, last = ops
+    assert isinstance(last, relay.ClipOp)
+    scale = writer.scales.get(writer.region.of(last.result))
+    if scale is None:
+        activation = float_activation(clip_bounds(last))
+    else:
+        activation = code_activation(clip_bounds(last), scale, dtype(last.result))
+    if isinstance(first, relay.Pool2dOp):
+        write_pool(writer, first, first if activation is None else last, activation or "NONE")
+        if activation is None:
+            write_clip(writer, last)
+    else:
+        options: dict[str, OptionValue] = {"fused_activation_function": activation or "NONE"}
+        writer.emit(FUSED[type(first)], list(first.operands), last.result, options)
+
+
+def mean_refusal(ops: Sequence[Operation]) -> str | None:
+    """Why the division of a sum is no mean of floats."""
+    total, quotient = ops
+    if not isinstance(total, relay.SumOp) or not isinstance(quotient, relay.DivideOp):
+        return "it is no mean"
+    divisor = constant_of(quotient.rhs)
+    count = np.prod([shape(total.input)[axis] for axis in total.axes()])
+    if divisor is None or divisor.size != 1 or divisor.ndim > len(shape(total.result)) or divisor.reshape(()) != count:
+        return "it is divided by something else than the count of its elements"
+    return type_refusal(total, FLOAT)
+
+
+def write_mean(writer: Writer, ops: Sequence[Operation]) -> None:
+    total, quotient = ops
+    assert isinstance(total, relay.SumOp)
+    options: dict[str, OptionValue] = {"keep_dims": bool(total.keepdims.value.data)}
+    writer.emit("MEAN", [total.input, writer.integers(total.axes())], quotient.results[0], options)
+
+
+def write_resize(writer: Writer, op: relay.Resize2dOp) -> None:
+    kind = "RESIZE_BILINEAR" if op.method.data == "linear" else "RESIZE_NEAREST_NEIGHBOR"
+    options: dict[str, OptionValue] = {
+        "align_corners": bool(op.align_corners.value.data),
+        "half_pixel_centers": bool(op.half_pixel_centers.value.data),
+    }
+    data = writer.read(op.data, writer.scales.get(writer.region.of(op.result)))
+    writer.emit(kind, [data, writer.integers(int_values(op.size))], op.result, options)
+
+
+ROWS: dict[type[Operation], Row] = {
+    relay.MaxPool2dOp: Row(pool_refusal, lambda writer, op: write_pool(writer, op, op, "NONE")),
+    relay.AvgPool2dOp: Row(pool_refusal, lambda writer, op: write_pool(writer, op, op, "NONE")),
+    relay.Resize2dOp: Row(lambda op: type_refusal(op, FLOAT, *CODES), write_resize),
+}

@@ -1,0 +1,54 @@
+"""Runs .tflite files by LiteRT in this process. Imports nothing of the compiler."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+Array = npt.NDArray[Any]
+Form = tuple[tuple[int, ...], np.dtype[Any]]
+
+
+class Session:
+    """An interpreter; threads that call it wait for each other. Inputs and outputs are copied: an interpreter computes
+    on memory of its own."""
+
+    def __init__(self, artifact: bytes, resolver: OpResolverType, threads: int) -> None:
+        self._interpreter = Interpreter(
+            model_content=artifact, num_threads=threads, experimental_op_resolver_type=resolver
+        )
+        self._interpreter.allocate_tensors()
+        self._lock = threading.Lock()
+        self._inputs = [row["index"] for row in self._interpreter.get_input_details()]
+        self._outputs = [row["index"] for row in self._interpreter.get_output_details()]
+
+    def __call__(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        with self._lock:
+            for number, array in zip(self._inputs, inputs, strict=True):
+                self._interpreter.set_tensor(number, array)
+            self._interpreter.invoke()
+            for number, array in zip(self._outputs, outputs, strict=True):
+                array[...] = self._interpreter.get_tensor(number)
+
+
+def _threads(params: Mapping[str, Array]) -> int:
+    return int(params["threads"]) if "threads" in params else 1
+
+
+def load(
+    artifact: bytes, symbol: str, params: Mapping[str, Array], inputs: Sequence[Form], outputs: Sequence[Form]
+) -> Session:
+    """With XNNPACK; what that does not take is computed by LiteRT's optimised kernels."""
+    return Session(artifact, OpResolverType.BUILTIN, _threads(params))
+
+
+def load_reference(
+    artifact: bytes, symbol: str, params: Mapping[str, Array], inputs: Sequence[Form], outputs: Sequence[Form]
+) -> Session:
+    """With LiteRT's reference kernels."""
+    return Session(artifact, OpResolverType.BUILTIN_REF, 1)

@@ -1,0 +1,151 @@
+"""A .tflite file under construction: tensors, constants and operators of one subgraph.
+
+Source: TFLite schema.fbs, version 3; the versions of operators are those of TFLite's `op_version.cc`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from relay.byoc.quantized import Codes
+from relay.byoc.xnnpack.flatbuffer import Scalar, Table, Value, serialize
+from relay.dialects.attributes import Array
+from relay.frontend.tflite import schema
+
+IDENTIFIER = b"TFL3"
+_PLACEHOLDER = schema.BUILTIN_OPERATORS.index("PLACEHOLDER_FOR_GREATER_OP_CODES")
+_TYPES = {row.dtype.lstrip("<|"): number for number, row in enumerate(schema.TENSOR_TYPES) if row.dtype}
+_INT8_VERSIONS = {
+    "CONV_2D": 3,
+    "DEPTHWISE_CONV_2D": 3,
+    "FULLY_CONNECTED": 4,
+    "RELU_N1_TO_1": 1,
+    "RESHAPE": 1,
+    "CAST": 1,
+    "GATHER_ND": 1,
+}
+"""Where it is not 2."""
+
+OptionValue = Scalar | str
+
+
+class Model:
+    """One subgraph. Tensors are known by their number."""
+
+    def __init__(self, name: str, description: str) -> None:
+        self.name = name
+        self.description = description
+        self.types: list[str] = []
+        self._tensors: list[Table] = []
+        self._buffers = [Table(schema.BUFFER)]
+        self._codes: dict[tuple[str, int], int] = {}
+        self._operators: list[Table] = []
+
+    def tensor(
+        self,
+        shape: Sequence[int],
+        dtype: np.dtype[np.generic],
+        codes: Codes | None = None,
+        name: str = "",
+    ) -> int:
+        """A tensor that is computed, or an input."""
+        scale = None if codes is None else np.array([codes.scale], np.float32)
+        zero_point = None if codes is None else np.array([codes.zero_point])
+        return self._tensor(shape, dtype, 0, _quantization(scale, zero_point, 0), name)
+
+    def constant(
+        self,
+        array: Array,
+        scale: Array | None = None,
+        zero_point: int = 0,
+        axis: int = 0,
+        name: str = "",
+    ) -> int:
+        """A constant; several scales lie along `axis`."""
+        flat = np.ascontiguousarray(array).reshape(-1)
+        self._buffers.append(Table(schema.BUFFER, {"data": flat.view(np.uint8)}))
+        zero_points = None if scale is None else np.full(scale.size, zero_point)
+        quantization = _quantization(scale, zero_points, axis)
+        return self._tensor(array.shape, array.dtype, len(self._buffers) - 1, quantization, name)
+
+    def _tensor(
+        self, shape: Sequence[int], dtype: np.dtype[np.generic], buffer: int, quantization: Table | None, name: str
+    ) -> int:
+        number = len(self._tensors)
+        values: dict[str, Value] = {
+            "shape": np.array(shape, np.int32),
+            "type": _TYPES[dtype.str.lstrip("<|")],
+            "buffer": buffer,
+            "name": name or f"t{number}",
+            "quantization": quantization,
+        }
+        self._tensors.append(Table(schema.TENSOR, values))
+        self.types.append(dtype.name)
+        return number
+
+    def operator(
+        self,
+        kind: str,
+        inputs: Sequence[int],
+        outputs: Sequence[int],
+        options: Mapping[str, OptionValue | Array] | None = None,
+        version: int | None = None,
+    ) -> None:
+        """Append an operator; options by the schema's names, enums by their values' names."""
+        if version is None:
+            version = _INT8_VERSIONS.get(kind, 2) if "int8" in (self.types[i] for i in (*inputs, *outputs)) else 1
+        values: dict[str, Value] = {
+            "opcode_index": self._codes.setdefault((kind, version), len(self._codes)),
+            "inputs": np.array(inputs, np.int32),
+            "outputs": np.array(outputs, np.int32),
+        }
+        row = schema.OPTIONS.get(kind)
+        if row is not None:
+            values["builtin_options_type"] = row.member
+            values["builtin_options"] = Table(row.fields, _encoded(row.fields, options or {}))
+        self._operators.append(Table(schema.OPERATOR, values))
+
+    def finish(self, inputs: Sequence[int], outputs: Sequence[int]) -> bytes:
+        """The file."""
+        graph: dict[str, Value] = {
+            "tensors": self._tensors,
+            "inputs": np.array(inputs, np.int32),
+            "outputs": np.array(outputs, np.int32),
+            "operators": self._operators,
+            "name": self.name,
+        }
+        codes = [
+            Table(
+                schema.OPERATOR_CODE,
+                {
+                    "deprecated_builtin_code": min(number, _PLACEHOLDER),
+                    "builtin_code": number,
+                    "version": version,
+                },
+            )
+            for number, version in ((schema.BUILTIN_OPERATORS.index(kind), version) for kind, version in self._codes)
+        ]
+        root: dict[str, Value] = {
+            "version": 3,
+            "operator_codes": codes,
+            "subgraphs": [Table(schema.SUBGRAPH, graph)],
+            "description": self.description,
+            "buffers": self._buffers,
+        }
+        return serialize(Table(schema.MODEL, root), IDENTIFIER)
+
+
+def _quantization(scale: Array | None, zero_point: Array | None, axis: int) -> Table | None:
+    if scale is None or zero_point is None:
+        return None
+    values: dict[str, Value] = {"scale": scale, "zero_point": zero_point, "quantized_dimension": axis}
+    return Table(schema.QUANTIZATION, values)
+
+
+def _encoded(fields: schema.Fields, options: Mapping[str, OptionValue | Array]) -> dict[str, Value]:
+    values: dict[str, Value] = {}
+    for name, value in options.items():
+        values[name] = fields[name].names.index(value) if isinstance(value, str) else value
+    return values

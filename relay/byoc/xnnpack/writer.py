@@ -1,0 +1,137 @@
+"""`Writer`: a region's values as tensors of a .tflite file, and the operators between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from xdsl.ir import Operation, SSAValue
+
+from relay.byoc.quantized import Bounds, Codes
+from relay.byoc.regions import Kernel, Region, constant_of
+from relay.byoc.scales import find_scales
+from relay.byoc.xnnpack.model import Model, OptionValue
+from relay.dialects.attributes import Array, dtype_of
+from relay.dialects.op import shape, tensor
+from relay.frontend.tflite import scales as tflite
+from relay.interpreters.arithmetic import code_range
+
+FLOAT = "float32"
+CODES = ("int8", "uint8")
+ACTIVATIONS = ("NONE", "RELU", "RELU6", "RELU_N1_TO_1")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """How ops of one kind are written, and why some are not."""
+
+    refusal: Callable[[Any], str | None]
+    write: Callable[[Writer, Any], None]
+
+
+class Writer:
+    """The file of one region. A tensor of codes has the scale that `find_scales` gives its value."""
+
+    def __init__(self, region: Region, description: str) -> None:
+        self.region = region
+        self.model = Model(region.name, description)
+        self.scales = find_scales(region)
+        self._numbers: dict[tuple[SSAValue, Codes | None], int] = {}
+
+    def run(self, write: Callable[[Writer, Kernel], None]) -> bytes:
+        """The file, each kernel written by this function."""
+        inputs = [self.define(value) for value in self.region.inputs]
+        for kernel in self.region.kernels:
+            write(self, kernel)
+        outputs: list[int] = []
+        for value in self.region.outputs:
+            number = self.read(value)
+            if number in (*inputs, *outputs) or constant_of(value) is not None:
+                number = self.copy(number, value, self.scales.get(value))
+            outputs.append(number)
+        return self.model.finish(inputs, outputs)
+
+    def read(self, value: SSAValue, wanted: Codes | None = None) -> int:
+        """The tensor of an operand; with the same codes under another scale where the reader wants that."""
+        value = self.region.of(value)
+        scale = self.scales.get(value)
+        wanted = scale if wanted is None else wanted
+        key = value, wanted
+        if key in self._numbers:
+            return self._numbers[key]
+        array = constant_of(value)
+        if array is not None:
+            self._numbers[key] = self.constant(array, wanted)
+        else:
+            self._numbers[key] = self.copy(self._numbers[value, scale], value, wanted)
+        return self._numbers[key]
+
+    def define(self, value: SSAValue) -> int:
+        """The tensor of a result or of an argument of the function."""
+        value = self.region.of(value)
+        scale = self.scales.get(value)
+        number = self.model.tensor(shape(value), dtype(value), scale, value.name_hint or "")
+        self._numbers[value, scale] = number
+        return number
+
+    def constant(self, array: Array, codes: Codes | None = None) -> int:
+        if codes is None:
+            return self.model.constant(array)
+        return self.model.constant(array, np.array([codes.scale], np.float32), codes.zero_point)
+
+    def integers(self, values: Sequence[int]) -> int:
+        """A constant such as axes or a shape."""
+        return self.model.constant(np.array(values, np.int32))
+
+    def copy(self, number: int, value: SSAValue, codes: Codes | None) -> int:
+        """The same numbers as another tensor: RESHAPE to the same shape."""
+        result = self.model.tensor(shape(value), dtype(value), codes)
+        sizes = np.array(shape(value), np.int32)
+        self.model.operator("RESHAPE", [number, self.model.constant(sizes)], [result], {"new_shape": sizes})
+        return result
+
+    def emit(
+        self,
+        kind: str,
+        inputs: Sequence[SSAValue | int],
+        result: SSAValue,
+        options: Mapping[str, OptionValue | Array] | None = None,
+    ) -> None:
+        """An operator from these values or tensors to this result."""
+        numbers = [value if isinstance(value, int) else self.read(value) for value in inputs]
+        self.model.operator(kind, numbers, [self.define(result)], options)
+
+
+def dtype(value: SSAValue) -> np.dtype[Any]:
+    return dtype_of(tensor(value).element_type)
+
+
+def code_activation(bounds: Bounds, output: Codes, type: np.dtype[Any]) -> str | None:
+    """The activation that clamps codes to these bounds; None if there is none."""
+    lowest, highest = code_range(type)
+    wanted = lowest if bounds[0] is None else bounds[0], highest if bounds[1] is None else bounds[1]
+    source = tflite.Codes(np.float32(output.scale), output.zero_point, lowest, highest)
+    return next((name for name in ACTIVATIONS if tflite.code_bounds(name, source) == wanted), None)
+
+
+def float_activation(bounds: Bounds) -> str | None:
+    """The same of floats."""
+    for name in ACTIVATIONS:
+        low, high = tflite.real_bounds(name)
+        if bounds == (None if low == -tflite.FLOAT_LIMIT else low, None if high == tflite.FLOAT_LIMIT else high):
+            return name
+    return None
+
+
+def activation_refusal(name: str | None) -> str | None:
+    return "TFLite has no activation of its clamp" if name is None else None
+
+
+def type_refusal(op: Operation, *allowed: str) -> str | None:
+    """Why an op is not taken whose operands and results are not all of these types."""
+    for value in (*op.operands, *op.results):
+        if dtype(value).name not in allowed:
+            return f"it computes with {dtype(value)}"
+    return None
