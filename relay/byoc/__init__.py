@@ -10,15 +10,47 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from relay.byoc.compiler import Artifact, Compiler, Refusal
+    from relay.byoc.partitioning.annotate_target import AnnotateTarget
+    from relay.byoc.partitioning.annotate_target import AnnotateTarget as AnnotateExternalCompiler
+    from relay.byoc.partitioning.merge_compiler_regions import MergeCompilerRegions
+    from relay.byoc.partitioning.merge_composite import MergeComposite
+    from relay.byoc.partitioning.partition_graph import PartitionGraph
+    from relay.byoc.patterns import (
+        Entry,
+        Match,
+        Pattern,
+        is_constant,
+        is_elementwise,
+        is_expr,
+        is_op,
+        is_output,
+        is_var,
+        wildcard,
+    )
     from relay.byoc.registry import find, names, register
 
 _HOME = {
+    "AnnotateExternalCompiler": "relay.byoc.partitioning.annotate_target",
+    "AnnotateTarget": "relay.byoc.partitioning.annotate_target",
     "Artifact": "relay.byoc.compiler",
     "Compiler": "relay.byoc.compiler",
+    "Entry": "relay.byoc.patterns",
+    "Match": "relay.byoc.patterns",
+    "MergeCompilerRegions": "relay.byoc.partitioning.merge_compiler_regions",
+    "MergeComposite": "relay.byoc.partitioning.merge_composite",
+    "PartitionGraph": "relay.byoc.partitioning.partition_graph",
+    "Pattern": "relay.byoc.patterns",
     "Refusal": "relay.byoc.compiler",
     "find": "relay.byoc.registry",
+    "is_constant": "relay.byoc.patterns",
+    "is_elementwise": "relay.byoc.patterns",
+    "is_expr": "relay.byoc.patterns",
+    "is_op": "relay.byoc.patterns",
+    "is_output": "relay.byoc.patterns",
+    "is_var": "relay.byoc.patterns",
     "names": "relay.byoc.registry",
     "register": "relay.byoc.registry",
+    "wildcard": "relay.byoc.patterns",
 }
 
 
@@ -32,4 +64,26 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-__all__ = ["Artifact", "Compiler", "Refusal", "find", "names", "register"]
+__all__ = [
+    "AnnotateExternalCompiler",
+    "AnnotateTarget",
+    "Artifact",
+    "Compiler",
+    "Entry",
+    "Match",
+    "MergeCompilerRegions",
+    "MergeComposite",
+    "PartitionGraph",
+    "Pattern",
+    "Refusal",
+    "find",
+    "is_constant",
+    "is_elementwise",
+    "is_expr",
+    "is_op",
+    "is_output",
+    "is_var",
+    "names",
+    "register",
+    "wildcard",
+]

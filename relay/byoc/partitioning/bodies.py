@@ -1,0 +1,120 @@
+"""Ops that hold ops (`byoc.region`, `byoc.composite`): made of ops of a block, and dissolved into it again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from relay.byoc.partitioning.scope import used
+from relay.dialects import byoc
+from relay.dialects.relay import ConstantOp
+
+
+def enclose(
+    kind: Callable[[Sequence[SSAValue], Sequence[Attribute], Region], byoc.Body],
+    members: Sequence[Operation],
+    constants: Collection[Operation] | None,
+) -> byoc.Body:
+    """A body of these ops of one block, in this order, which they leave; these constants (None: all that they use)
+    are copied into it.
+
+    Its operands are the values from outside, in the order of their first use; its results, those used outside. It
+    takes the source of the last op, and is in no block yet: it belongs where the last op was.
+    """
+    outputs = results_used_outside(members)
+    known: dict[SSAValue, SSAValue] = {}
+    block, inputs = Block(), list[SSAValue]()
+    inside = set(members)
+    for op in members:
+        for value in op.operands:
+            if value in known or value.owner in inside:
+                continue
+            if isinstance(value.owner, ConstantOp) and (constants is None or value.owner in constants):
+                block.add_op(copy := value.owner.clone())
+                known[value] = copy.result
+            else:
+                inputs.append(value)
+                known[value] = block.insert_arg(value.type, len(block.args))
+                known[value].name_hint = value.name_hint
+    for op in members:
+        op.detach()
+        op.operands = [known.get(value, value) for value in op.operands]
+    block.add_ops(members)
+    end = byoc.YieldOp.create(operands=outputs)
+    block.add_op(end)
+    body = kind(inputs, [value.type for value in outputs], Region(block))
+    body.location = members[-1].location
+    inside.add(end)
+    for old, new in zip(outputs, body.results, strict=True):
+        new.name_hint = old.name_hint
+        old.replace_uses_with_if(new, lambda use: use.operation not in inside)
+    return body
+
+
+def results_used_outside(members: Sequence[Operation]) -> list[OpResult]:
+    """The results of the ops that other ops use, in the ops' order."""
+    inside = set(members)
+    return [r for op in members for r in op.results if any(use.operation not in inside for use in r.uses)]
+
+
+def region(members: Sequence[Operation], compiler: Attribute) -> byoc.RegionOp:
+    """A region of these ops, with its own copy of every constant."""
+
+    def make(inputs: Sequence[SSAValue], types: Sequence[Attribute], body: Region) -> byoc.Body:
+        properties = {"compiler": compiler}
+        return byoc.RegionOp.create(operands=inputs, result_types=types, properties=properties, regions=[body])
+
+    found = enclose(make, members, None)
+    assert isinstance(found, byoc.RegionOp)
+    return found
+
+
+def composite(
+    members: Sequence[Operation], constants: Collection[Operation], properties: Mapping[str, Attribute]
+) -> byoc.Body:
+    """A composite of these ops, with its own copy of these constants."""
+
+    def make(inputs: Sequence[SSAValue], types: Sequence[Attribute], body: Region) -> byoc.Body:
+        return byoc.CompositeOp.create(operands=inputs, result_types=types, properties=dict(properties), regions=[body])
+
+    return enclose(make, members, constants)
+
+
+def inline(body: byoc.Body) -> None:
+    """Put the ops of the body where it is."""
+    block = body.body.block
+    assert isinstance(end := block.last_op, byoc.YieldOp)
+    results = [body.operands[block.args.index(value)] if value in block.args else value for value in end.operands]
+    end.detach()
+    end.erase()
+    Rewriter.inline_block(block, InsertPoint.before(body), tuple(body.operands))
+    for old, new in zip(body.results, results, strict=True):
+        old.replace_all_uses_with(new)
+    body.detach()
+    body.erase()
+
+
+def inline_composites(block: Block) -> None:
+    """Put the ops of every composite of the block where it is."""
+    for op in list(block.ops):
+        if isinstance(op, byoc.CompositeOp):
+            inline(op)
+
+
+def drop_boundaries(block: Block) -> None:
+    """Forget every `compiler_begin` and `compiler_end` of the block."""
+    for op in list(block.ops):
+        if isinstance(op, byoc.Boundary):
+            op.result.replace_all_uses_with(op.input)
+            op.detach()
+            op.erase()
+
+
+def drop_unused_constants(block: Block) -> None:
+    """Erase constants that nothing uses any more."""
+    for op in list(block.ops):
+        if isinstance(op, ConstantOp) and not used(op):
+            op.detach()
+            op.erase()

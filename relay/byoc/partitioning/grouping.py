@@ -1,0 +1,155 @@
+"""Which ops of a block become one region: groups of ops, merged along edges as long as none waits for itself."""
+
+from __future__ import annotations
+
+from heapq import heapify, heappop, heappush
+
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Block, Operation
+from xdsl.traits import IsTerminator, is_side_effect_free
+
+from relay.byoc.partitioning import bodies
+from relay.byoc.partitioning.scope import captured, eligible, holder, source
+from relay.dialects import byoc
+from relay.errors import InvalidArgument
+from relay.transforms.location import place
+
+
+def labels(block: Block) -> dict[Operation, StringAttr]:
+    """The compiler of each annotated op of a block: those between begins and ends, whether one op or several.
+
+    Raises InvalidArgument, naming the op, where one lies in the regions of two compilers.
+    """
+    found: dict[Operation, StringAttr] = {}
+    work: list[tuple[Operation, StringAttr]] = []
+    for op in block.ops:
+        if isinstance(op, byoc.CompilerBeginOp):
+            work += [(user, op.compiler) for use in op.result.uses if (user := use.operation).parent is block]
+        elif isinstance(op, byoc.CompilerEndOp) and isinstance(op.input.owner, Operation):
+            work.append((op.input.owner, op.compiler))
+    while work:
+        op, compiler = work.pop()
+        if op.parent is not block or not eligible(op):
+            continue
+        if op in found:
+            if found[op] != compiler:
+                what = f"lies in a region of {found[op].data} and in one of {compiler.data}"
+                raise InvalidArgument(place(op), what, "put a compiler_end and a compiler_begin between them")
+            continue
+        found[op] = compiler
+        work += [(value.owner, compiler) for value in op.operands if isinstance(value.owner, Operation)]
+        work += [(use.operation, compiler) for result in op.results for use in result.uses]
+    return found
+
+
+class Grouping:
+    """The ops of a block, each in a group; `merge` makes the groups of annotated ops larger.
+
+    Groups are numbered by position. `reach[g]` has a bit for every group that needs a result of g, directly or not;
+    bits of merged groups keep standing for the group that took them.
+    """
+
+    def __init__(self, block: Block):
+        self.block = block
+        self.labels = labels(block)
+        self.ops = [op for op in block.ops if not isinstance(op, byoc.Boundary) and not op.has_trait(IsTerminator)]
+        self.number = {op: i for i, op in enumerate(self.ops)}
+        self.group = list(range(len(self.ops)))
+        self.members: dict[int, list[int]] = {i: [i] for i in self.group}
+        self.next: list[dict[int, None]] = [{} for _ in self.group]
+        self.previous: list[dict[int, None]] = [{} for _ in self.group]
+        self.direct: list[tuple[int, int]] = []
+        self.edges: list[tuple[int, int]] = []
+        self._connect()
+        self.reach = [0] * len(self.ops)
+        for i in reversed(self.group):
+            for j in self.next[i]:
+                self.reach[i] |= 1 << j | self.reach[j]
+
+    def _connect(self) -> None:
+        """Edges from producers to users, and between ops with effects, whose order stays."""
+        last: int | None = None
+        for user, op in enumerate(self.ops):
+            for value in captured(op):
+                owner = source(value).owner
+                producer = holder(owner, self.block) if isinstance(owner, Operation) else None
+                if producer is None or producer is op:
+                    continue
+                self._edge(self.number[producer], user)
+                if self.labels.get(producer) == self.labels.get(op) is not None:
+                    self.edges.append((self.number[producer], user))
+                    if source(value) is value:
+                        self.direct.append((self.number[producer], user))
+            if not is_side_effect_free(op):
+                if last is not None:
+                    self._edge(last, user)
+                last = user
+
+    def _edge(self, producer: int, user: int) -> None:
+        self.next[producer][user] = None
+        self.previous[user][producer] = None
+
+    def merge(self, edges: list[tuple[int, int]]) -> None:
+        """Merge the groups at the ends of these edges, until none can be."""
+        changed = True
+        while changed:
+            changed = False
+            for producer, user in edges:
+                a, b = self.group[producer], self.group[user]
+                if a != b and self.mergeable(a, b):
+                    self.join(a, b)
+                    changed = True
+
+    def mergeable(self, a: int, b: int) -> bool:
+        """Whether no way leads from a, through another group, to b."""
+        return not any(self.reach[c] >> b & 1 for c in self.next[a] if c != b)
+
+    def join(self, a: int, b: int) -> None:
+        """b, which uses a's results, becomes part of a."""
+        for member in self.members[b]:
+            self.group[member] = a
+        self.members[a] = sorted(self.members[a] + self.members.pop(b))
+        for c in self.next[b]:
+            del self.previous[c][b]
+            self._edge(a, c)
+        for c in self.previous[b]:
+            del self.next[c][b]
+            if c != a:
+                self._edge(c, a)
+        self.next[b], self.previous[b] = {}, {}
+        reached = self.reach[a] | self.reach[b]
+        ends = 1 << a | 1 << b
+        self.reach[a] = reached & ~ends
+        for c in self.members:
+            if c != a and self.reach[c] & ends:
+                self.reach[c] |= reached | ends
+
+    def emit(self) -> None:
+        """Make each group of annotated ops a region; the block's ops keep their order as far as they can."""
+        bodies.drop_boundaries(self.block)
+        if not self.labels:
+            return
+        waiting = {g: len(self.previous[g]) for g in self.members}
+        ready = [(self.members[g][-1], g) for g in self.members if not waiting[g]]
+        heapify(ready)
+        order: list[Operation] = []
+        regions: list[tuple[int, list[Operation]]] = []
+        while ready:
+            _, g = heappop(ready)
+            ops = [self.ops[i] for i in self.members[g]]
+            if ops[0] in self.labels and bodies.results_used_outside(ops):
+                regions.append((len(order), ops))
+                order.append(ops[-1])
+            else:
+                order += ops
+            for c in self.next[g]:
+                waiting[c] -= 1
+                if not waiting[c]:
+                    heappush(ready, (self.members[c][-1], c))
+        end = self.block.last_op
+        for position, ops in regions:
+            order[position] = bodies.region(ops, self.labels[ops[0]])
+        for op in list(self.block.ops):
+            op.detach()
+        self.block.add_ops([*order, end] if end is not None and end not in order else order)
+        bodies.drop_unused_constants(self.block)

@@ -1,0 +1,76 @@
+"""`Entry`: a row of a compiler's pattern table, and where it matches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from xdsl.ir import Operation, OpResult, SSAValue
+
+from relay.byoc.compiler import Refusal
+from relay.byoc.patterns.match import Match
+from relay.byoc.patterns.names import short
+from relay.byoc.patterns.nodes import Pattern
+from relay.byoc.patterns.state import State
+
+Check = Callable[[Match], bool | Refusal]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A pattern under a name, which is what `byoc.composite "COMPILER.NAME"` carries.
+
+    `check` says of a match whether the compiler takes it; a `Refusal` says why not. `exact` overrides the compiler's
+    own `exact` for what this entry takes: whether the integers are those of the ops' formulas, bit for bit.
+    """
+
+    name: str
+    pattern: Pattern
+    check: Check | None = None
+    exact: bool | None = None
+
+    def match(self, op: Operation, order: Mapping[Operation, int]) -> Match | Refusal | None:
+        """The first match that ends in this op and that the check takes; why the first was refused; None if there is
+        none. `order` numbers the ops of the block."""
+        roots = self.pattern.roots()
+        if roots is not None and op.name not in roots:
+            return None
+        refusal: Refusal | None = None
+        for state in self._states(op):
+            found = complete(op, state, order)
+            if isinstance(found, Match):
+                taken = self.check is None or self.check(found)
+                if taken is True:
+                    return found
+                found = taken if isinstance(taken, Refusal) else Refusal("its check says no")
+            refusal = refusal or Refusal(f"{self.name}: {found.reason}")
+        return refusal
+
+    def _states(self, op: Operation) -> Iterator[State]:
+        for result in op.results:
+            yield from self.pattern.match(result, State())
+
+
+def complete(root: Operation, state: State, order: Mapping[Operation, int]) -> Match | Refusal:
+    """The match, unless something outside needs what is inside."""
+    ops = state.take(root).ops
+    for op in ops:
+        if op not in order:
+            return Refusal(f"{short(op.name)} is in another block")
+    for op in ops:
+        for result in op.results if op is not root else ():
+            outside = user_outside(result, ops)
+            if outside is not None:
+                return Refusal(f"the result of {short(op.name)} is also used by {short(outside.name)}")
+    inner = tuple(sorted(ops, key=order.__getitem__))
+    inputs: dict[SSAValue, None] = {}
+    for op in inner:
+        for value in op.operands:
+            if not (isinstance(value, OpResult) and (value.owner in ops or value.owner in state.constants)):
+                inputs[value] = None
+    return Match(root, inner, tuple(state.constants), tuple(inputs), state.names)
+
+
+def user_outside(value: SSAValue, ops: Mapping[Operation, None]) -> Operation | None:
+    """The first op outside that uses the value."""
+    return next((use.operation for use in value.uses if use.operation not in ops), None)

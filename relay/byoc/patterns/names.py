@@ -1,0 +1,54 @@
+"""Names of ops as patterns spell them, and which ops take their operands in either order."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from functools import cache
+
+from relay.errors import InvalidArgument
+
+COMMUTATIVE = frozenset(
+    {
+        "relay.add",
+        "relay.multiply",
+        "relay.maximum",
+        "relay.minimum",
+        "relay.equal",
+        "relay.high_multiply",
+        "qnn.add",
+        "qnn.mul",
+    }
+)
+"""Ops whose two operands a pattern may match in either order."""
+
+
+@cache
+def known() -> frozenset[str]:
+    """The ops of our dialects."""
+    from relay.dialects.byoc import Byoc
+    from relay.dialects.qnn import Qnn
+    from relay.dialects.relay import Relay
+
+    return frozenset(op.name for dialect in (Relay, Qnn, Byoc) for op in dialect.operations)
+
+
+def resolve(name: str) -> str:
+    """The full name of an op: `nn.conv2d` is `relay.nn.conv2d`.
+
+    Raises InvalidArgument, naming the nearest, where no op of ours has that name. Names of other dialects stay.
+    """
+    for candidate in (name, f"relay.{name}"):
+        if candidate in known():
+            return candidate
+    spoken = {short(full): full for full in known()} | {full: full for full in known()}
+    ours = {full.partition(".")[0] for full in spoken}
+    if "." in name and name.partition(".")[0] not in ours:
+        return name
+    near = list(dict.fromkeys(short(spoken[each]) for each in get_close_matches(name, spoken)))
+    hint = f"did you mean {' or '.join(near)}?" if near else "see the dialects relay and qnn"
+    raise InvalidArgument("pattern", f"there is no op '{name}'", hint)
+
+
+def short(name: str) -> str:
+    """The op's name as Relay spells it: `relay.` is left out."""
+    return name.removeprefix("relay.")

@@ -1,0 +1,285 @@
+"""The patterns: each says of a value whether it matches, and in which ways."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import permutations
+
+import numpy as np
+import numpy.typing as npt
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
+
+from relay.byoc.patterns.names import COMMUTATIVE, resolve
+from relay.byoc.patterns.state import State
+from relay.byoc.patterns.values import attribute, equal, has_dtype, has_shape
+from relay.dialects import byoc
+from relay.dialects.attributes import to_numpy
+from relay.dialects.op import TensorOp
+from relay.dialects.relay import ConstantOp
+from relay.module import is_constant as at_hand
+
+
+class Pattern(ABC):
+    """A set of dataflow graphs. One pattern object stands for one value in a match, however often it is used."""
+
+    def match(self, value: SSAValue, state: State) -> Iterator[State]:
+        """Every way in which the value matches, the preferred one first."""
+        known = state.bound.get(self)
+        if known is not None:
+            if known is value:
+                yield state
+            return
+        for found in self.ways(value, state):
+            yield found.bind(self, value)
+
+    @abstractmethod
+    def ways(self, value: SSAValue, state: State) -> Iterator[State]:
+        """`match`, where the pattern does not stand for a value yet."""
+
+    def roots(self) -> frozenset[str] | None:
+        """Names of the ops whose results can match; None: not known."""
+        return None
+
+    def __or__(self, other: Pattern) -> Pattern:
+        return Alternative(self, other)
+
+    def __add__(self, other: Pattern) -> Pattern:
+        return Call("add")(self, other)
+
+    def __sub__(self, other: Pattern) -> Pattern:
+        return Call("subtract")(self, other)
+
+    def __mul__(self, other: Pattern) -> Pattern:
+        return Call("multiply")(self, other)
+
+    def __truediv__(self, other: Pattern) -> Pattern:
+        return Call("divide")(self, other)
+
+    def has_attr(self, wanted: Mapping[str, object]) -> Pattern:
+        """The op that makes the value has these attributes: numbers, texts, lists, dtypes; None: it has none."""
+        return Where(self, lambda value: _has(value, wanted))
+
+    def has_dtype(self, wanted: object) -> Pattern:
+        """The value's elements are of this dtype: `"int8"`, `"i8"`, `np.int8`."""
+        return Where(self, lambda value: has_dtype(value.type, wanted))
+
+    def has_shape(self, wanted: Sequence[int | None]) -> Pattern:
+        """The value has this shape, None standing for any size."""
+        return Where(self, lambda value: has_shape(value.type, wanted))
+
+    def has_type(self, wanted: Attribute | str) -> Pattern:
+        """The value has this type: an xDSL type, or its text, as `"tensor<1x4xi8>"`."""
+        return Where(self, lambda value: wanted in (value.type, str(value.type)))
+
+    def where(self, holds: Callable[[SSAValue], bool]) -> Pattern:
+        """What else must hold of the value."""
+        return Where(self, holds)
+
+    def optional(self, wrap: Callable[[Pattern], Pattern]) -> Pattern:
+        """`wrap(self)` if that matches, else this."""
+        return Alternative(wrap(self), self)
+
+    def dominates(self, parent: Pattern, path: Pattern) -> Pattern:
+        """This matches, and every way back from its op, through ops that match `path`, ends in one `parent`."""
+        return Dominator(self, parent, path)
+
+    def named(self, name: str) -> Pattern:
+        """`match[name]` is the op that makes the value, `match.value(name)` the value."""
+        return Named(self, name)
+
+
+def _has(value: SSAValue, wanted: Mapping[str, object]) -> bool:
+    op = value.owner
+    return isinstance(op, Operation) and all(equal(attribute(op, name), what) for name, what in wanted.items())
+
+
+class Wildcard(Pattern):
+    """Any value."""
+
+    def ways(self, value: SSAValue, state: State) -> Iterator[State]:
+        yield state
+
+    def __call__(self, *operands: Pattern | None) -> Pattern:
+        return Call()(*operands)
+
+
+class Argument(Pattern):
+    """An argument of a function or block, of this name if one is given."""
+
+    def __init__(self, name: str | None = None):
+        self.name = name
+
+    def ways(self, value: SSAValue, state: State) -> Iterator[State]:
+        if isinstance(value, BlockArgument) and self.name in (None, value.name_hint):
+            yield state
+
+
+class Constant(Pattern):
+    """A constant; it is copied into the match."""
+
+    def ways(self, value: SSAValue, state: State) -> Iterator[State]:
+        if isinstance(value.owner, ConstantOp):
+            yield state.copy(value.owner)
+
+
+class Exactly(Pattern):
+    """This value, or a constant of these numbers."""
+
+    def __init__(self, wanted: SSAValue | Operation | npt.ArrayLike):
+        self.wanted = wanted.results[0] if isinstance(wanted, Operation) else wanted
+
+    def ways(self, value: SSAValue, state: State) -> Iterator[State]:
+        if isinstance(self.wanted, SSAValue):
+            if value is self.wanted:
+                yield state
+        elif at_hand(value.owner) and np.array_equal(to_numpy(value.owner.value), np.asarray(self.wanted)):
+            yield state.copy(value.owner)
+
+
+class Call(Pattern):
+    """The first result of an op of one of these names (any, if there is none), with operands that match."""
+
+    def __init__(self, *names: str, operands: Sequence[Pattern] | None = None, elementwise: bool = False):
+        self.names = tuple(map(resolve, names))
+        self.operands = operands
+        self.elementwise = elementwise
+
+    def __call__(self, *operands: Pattern | None) -> Pattern:
+        """With these operands; `None` stands for whatever operands there are."""
+        given = [operand for operand in operands if operand is not None]
+        whatever = len(given) < len(operands)
+        return Call(*self.names, operands=None if whatever else given, elementwise=self.elementwise)
+
+    def roots(self) -> frozenset[str] | None:
+        return frozenset(self.names) or None
+
+    def takes(self, op: Operation) -> bool:
+        """Whether the op's kind is right. Constants and what compilers have taken are matched by their names only."""
+        if self.names:
+            return op.name in self.names
+        if self.elementwise:
+            return isinstance(op, TensorOp) and op.ELEMENTWISE
+        return not isinstance(op, ConstantOp | byoc.Body | byoc.Boundary | FuncOp)
+
+    def ways(self, value: SSAValue, state: State) -> Iterator[State]:
+        op = value.owner
+        if not isinstance(op, Operation) or value is not op.results[0] or not self.takes(op):
+            return
+        taken = state.take(op)
+        if self.operands is None:
+            yield taken
+            return
+        if len(self.operands) != len(op.operands):
+            return
+        orders = permutations(op.operands) if op.name in COMMUTATIVE and len(op.operands) == 2 else [op.operands]
+        for order in orders:
+            yield from together(self.operands, tuple(order), taken)
+
+
+def together(patterns: Sequence[Pattern], values: Sequence[SSAValue], state: State) -> Iterator[State]:
+    """Every way in which all the values match their patterns."""
+    if not patterns:
+        yield state
+        return
+    for found in patterns[0].match(values[0], state):
+        yield from together(patterns[1:], values[1:], found)
+
+
+class Output(Pattern):
+    """The k-th result (any, if k is None) of the op whose first result matches."""
+
+    def __init__(self, pattern: Pattern, k: int | None):
+        self.pattern, self.k = pattern, k
+
+    def roots(self) -> frozenset[str] | None:
+        return self.pattern.roots()
+
+    def ways(self, value: SSAValue, state: State) -> Iterator[State]:
+        if isinstance(value, OpResult) and self.k in (None, value.index):
+            yield from self.pattern.match(value.owner.results[0], state)
+
+
+class Alternative(Pattern):
+    """One of several, the first that matches preferred."""
+
+    def __init__(self, *patterns: Pattern):
+        self.patterns = patterns
+
+    def roots(self) -> frozenset[str] | None:
+        found = [pattern.roots() for pattern in self.patterns]
+        names = [name for each in found if each is not None for name in each]
+        return None if None in found else frozenset(names)
+
+    def ways(self, value: SSAValue, state: State) -> Iterator[State]:
+        for pattern in self.patterns:
+            yield from pattern.match(value, state)
+
+
+class Where(Pattern):
+    """A pattern of whose value something holds."""
+
+    def __init__(self, pattern: Pattern, holds: Callable[[SSAValue], bool]):
+        self.pattern, self.holds = pattern, holds
+
+    def roots(self) -> frozenset[str] | None:
+        return self.pattern.roots()
+
+    def ways(self, value: SSAValue, state: State) -> Iterator[State]:
+        if self.holds(value):
+            yield from self.pattern.match(value, state)
+
+    def __call__(self, *operands: Pattern | None) -> Pattern:
+        """`wildcard().has_attr({...})(x)`: the op has these operands too."""
+        if not isinstance(self.pattern, Wildcard | Call | Where):
+            raise TypeError("only patterns of ops take operands")
+        return Where(self.pattern(*operands), self.holds)
+
+
+class Named(Pattern):
+    """A pattern whose value is kept under a name."""
+
+    def __init__(self, pattern: Pattern, name: str):
+        self.pattern, self.label = pattern, name
+
+    def roots(self) -> frozenset[str] | None:
+        return self.pattern.roots()
+
+    def ways(self, value: SSAValue, state: State) -> Iterator[State]:
+        for found in self.pattern.match(value, state):
+            yield found.name(self.label, value)
+
+
+class Dominator(Pattern):
+    """`child`, from whose op every way back leads to `parent` through ops that match `path`, or to a constant."""
+
+    def __init__(self, child: Pattern, parent: Pattern, path: Pattern):
+        self.child, self.parent, self.path = child, parent, path
+
+    def roots(self) -> frozenset[str] | None:
+        return self.child.roots()
+
+    def ways(self, value: SSAValue, state: State) -> Iterator[State]:
+        for found in self.child.match(value, state):
+            for all in self.back(value.owner, found):
+                if self.parent in all.bound:
+                    yield all
+
+    def back(self, op: object, state: State) -> Iterator[State]:
+        """Every way in which all operands of the op lead to the parent."""
+        if isinstance(op, Operation):
+            yield from self.lead([value for value in op.operands if not isinstance(value.owner, ConstantOp)], state)
+
+    def lead(self, values: Sequence[SSAValue], state: State) -> Iterator[State]:
+        if not values:
+            yield state
+            return
+        for found in self.leads(values[0], state):
+            yield from self.lead(values[1:], found)
+
+    def leads(self, value: SSAValue, state: State) -> Iterator[State]:
+        yield from self.parent.match(value, state)
+        for step in self.path.ways(value, state):
+            forget = State(state.bound, step.ops, step.constants, step.names)
+            yield from self.back(value.owner, forget)
