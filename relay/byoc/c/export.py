@@ -1,0 +1,226 @@
+"""`export_c`: a whole model as C files, for any machine that has a C compiler."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+
+from relay import signature
+from relay.byoc.c import readme, source
+from relay.byoc.c.emit import emit
+from relay.byoc.c.emitter import identifier
+from relay.byoc.c.program import Program, Tensor
+from relay.byoc.partitioning.merge_composite import MergeComposite
+from relay.errors import InvalidArgument
+from relay.module import IRModule
+from relay.passes.base import as_module
+from relay.signature import TensorInfo
+
+BASE_ALIGNMENT = 8
+"""Of the arena, in bytes: that of the widest type."""
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A program with what its arguments and results stand for."""
+
+    name: str
+    program: Program
+    inputs: Sequence[TensorInfo]
+    outputs: Sequence[TensorInfo]
+    arena: int
+    """Bytes."""
+
+    @property
+    def macro(self) -> str:
+        """The start of its macros."""
+        return self.name.upper()
+
+    @property
+    def rows(self) -> list[tuple[Tensor, TensorInfo]]:
+        """Inputs, then outputs."""
+        tensors = [*self.program.inputs, *self.program.outputs]
+        return list(zip(tensors, [*self.inputs, *self.outputs], strict=True))
+
+    @property
+    def weights(self) -> int:
+        """Bytes of all constants."""
+        return sum(constant.array.nbytes for constant in self.program.constants.values())
+
+    @property
+    def parameters(self) -> str:
+        """Of the function that runs it, without the arena."""
+        return ", ".join(source.parameter(tensor) for tensor, _ in self.rows)
+
+
+def export_c(
+    mod: IRModule | ModuleOp, folder: str | PathLike[str], name: str = "model", function: str = "main"
+) -> list[Path]:
+    """Write a function of the module as `name.c`, `name.h` and a README.md that tells how to call it; their paths.
+
+    The C is C99 without any library but memcpy (and math.h where the model computes floats), with the weights as
+    `static const` arrays; integers are those of the ops' formulas. The module stays as it is.
+
+    Raises Unsupported, naming the op and its source, for what c does not support; InvalidArgument if the name is no
+    identifier of C.
+    """
+    model = read(mod, name, function)
+    target = Path(folder)
+    target.mkdir(parents=True, exist_ok=True)
+    texts = {f"{name}.h": header(model), f"{name}.c": code(model), "README.md": readme.text(model)}
+    for file, text in texts.items():
+        (target / file).write_text(text)
+    return [target / file for file in texts]
+
+
+def read(mod: IRModule | ModuleOp, name: str, function: str) -> Model:
+    """The model behind the files."""
+    if not name.isascii() or not name.isidentifier() or identifier(name) != name:
+        raise InvalidArgument("export_c", f"the name {name!r} is no identifier of C", "use letters, digits and _")
+    module = as_module(mod)
+    inputs, outputs = signature.read(module[function])
+    program = emit(MergeComposite(compiler=("c",))(module)[function])
+    return Model(name, program, inputs, outputs, max(program.plan(), 1))
+
+
+def header(model: Model) -> str:
+    """`name.h`."""
+    name, macro = model.name, model.macro
+    tensors = "".join(
+        f"/* {tensor.name}: {source.plain(meaning(tensor, info))} */\n"
+        f"#define {macro}_{tensor.name.upper()}_COUNT {tensor.count}\n"
+        for tensor, info in model.rows
+    )
+    initial = "".join(
+        f"/* What the state {tensor.name} starts with. */\nextern const {tensor.type.name} {name}_initial_{number}"
+        f"[{macro}_{tensor.name.upper()}_COUNT];\n"
+        for number, (tensor, info) in enumerate(model.rows)
+        if tensor.place == "input" and info.initial is not None
+    )
+    return f"""/* Made by relay. README.md tells how to use it. */
+#ifndef {macro}_H
+#define {macro}_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {{
+#endif
+
+#define {macro}_ARENA_BYTES {model.arena}
+#define {macro}_INPUTS {len(model.inputs)}
+#define {macro}_OUTPUTS {len(model.outputs)}
+
+{tensors}
+typedef struct {{
+    const char *name; /* as in the model's file */
+    const char *kind; /* "input", "output" or "state" */
+    const char *type;
+    int32_t rank;
+    const int32_t *shape;
+    int32_t bytes;
+    float scale; /* real = scale * (code - zero_point); 0 where numbers are no codes */
+    int32_t zero_point;
+}} {name}_tensor;
+
+extern const {name}_tensor {name}_inputs[{macro}_INPUTS];
+extern const {name}_tensor {name}_outputs[{macro}_OUTPUTS];
+{initial}
+/* Runs the model in an arena of {macro}_ARENA_BYTES bytes, aligned to {BASE_ALIGNMENT}. Reentrant.
+   Returns 0, or -1 if the arena is not aligned. Tensors are dense, row-major, and do not overlap. */
+int {name}_run_in(void *arena, {model.parameters});
+
+#ifndef {macro}_NO_STATIC_ARENA
+/* The same in an arena of the model's own: one call at a time. */
+int {name}_run({model.parameters});
+#endif
+
+#ifdef __cplusplus
+}}
+#endif
+
+#endif
+"""
+
+
+def meaning(tensor: Tensor, info: TensorInfo) -> str:
+    """A tensor in words."""
+    shape = "x".join(map(str, tensor.shape)) or "scalar"
+    scale = "" if info.scale is None else f", real = {np.float32(info.scale)} * (code - {info.zero_point})"
+    return f"{info.kind} {info.name}, {tensor.type.name} {shape}{scale}"
+
+
+def code(model: Model) -> str:
+    """`name.c`."""
+    parts = (
+        f"/* Made by relay. {model.name}.h says how to call it. */\n",
+        source.includes(model.program) + f'\n#include "{model.name}.h"\n',
+        source.definitions(model.program),
+        tables(model),
+        functions(model),
+        source.long_constants(model.program),
+    )
+    return "\n".join(part for part in parts if part)
+
+
+def tables(model: Model) -> str:
+    """What the header declares: the tensors, and the initial states."""
+    name, lines = model.name, list[str]()
+    for group, tensors, infos in (
+        ("inputs", model.program.inputs, model.inputs),
+        ("outputs", model.program.outputs, model.outputs),
+    ):
+        rows: list[str] = []
+        for tensor, info in zip(tensors, infos, strict=True):
+            shape = ", ".join(map(str, tensor.shape)) or "1"
+            lines.append(f"static const int32_t shape_of_{tensor.name}[] = {{{shape}}};\n")
+            scale = "0.0f" if info.scale is None else source.float32(info.scale)
+            text = (quoted(info.name), quoted(info.kind), quoted(tensor.type.name))
+            size = tensor.count * tensor.type.size
+            numbers = (len(tensor.shape), f"shape_of_{tensor.name}", size, scale, info.zero_point)
+            rows.append(f"    {{{', '.join(map(str, (*text, *numbers)))}}},\n")
+        lines.append(f"\nconst {name}_tensor {name}_{group}[] = {{\n{''.join(rows)}}};\n\n")
+    for number, (tensor, info) in enumerate(zip(model.program.inputs, model.inputs, strict=True)):
+        if info.initial is not None:
+            values = np.ascontiguousarray(info.initial).reshape(-1)
+            lines.append(f"const {tensor.type.name} {name}_initial_{number}[] = {{\n")
+            lines.append(source.numbers(values, tensor.type) + "};\n\n")
+    return "".join(lines)
+
+
+def functions(model: Model) -> str:
+    """The entry points."""
+    name = model.name
+    arguments = ", ".join(tensor.name for tensor, _ in model.rows)
+    return f"""int {name}_run_in(void *arena_start, {model.parameters})
+{{
+    uint8_t *const arena = (uint8_t *)arena_start;
+    if ((uintptr_t)arena % {BASE_ALIGNMENT} != 0)
+        return -1;
+{source.body(model.program)}
+    return 0;
+}}
+
+#ifndef {model.macro}_NO_STATIC_ARENA
+static union {{
+    int64_t alignment;
+    uint8_t bytes[{model.macro}_ARENA_BYTES];
+}} own_arena;
+
+int {name}_run({model.parameters})
+{{
+    return {name}_run_in(own_arena.bytes, {arguments});
+}}
+#endif
+"""
+
+
+def quoted(text: str) -> str:
+    """A string literal: what is no printable ASCII becomes `?`."""
+    plain = "".join(c if " " <= c <= "~" else "?" for c in text)
+    return '"' + plain.replace("\\", "\\\\").replace('"', '\\"').replace("?", "\\?") + '"'

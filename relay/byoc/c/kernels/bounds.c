@@ -1,0 +1,4 @@
+/* The bounds of a fused activation. */
+typedef struct {
+    ${Type} low, high;
+} ${name};

@@ -1,0 +1,8 @@
+// uses: wrap32 high_multiply rounding_right_shift
+/* x * multiplier * 2^(shift - 31), rounded twice: TFLite's MultiplyByQuantizedMultiplier. */
+static inline int32_t relay_rescale_tflite(int32_t x, int32_t multiplier, int32_t shift)
+{
+    const int32_t left = shift > 0 ? shift : 0;
+    const int32_t shifted = relay_wrap32((int64_t)x * ((int64_t)1 << left));
+    return relay_rounding_right_shift(relay_high_multiply(shifted, multiplier), left - shift);
+}

@@ -1,0 +1,13 @@
+/* The nearest integer, halves away from zero, saturated to 32 bits. */
+static inline int32_t ${name}(${Real} x)
+{
+    if (x >= (${Real})2147483648.0)
+        return INT32_MAX;
+    if (!(x > (${Real})-2147483648.0))
+        return INT32_MIN;
+    const int32_t whole = (int32_t)x;
+    const ${Real} rest = x - (${Real})whole;
+    if (rest >= (${Real})0.5)
+        return whole < INT32_MAX ? whole + 1 : whole;
+    return rest <= (${Real})-0.5 ? whole - 1 : whole;
+}

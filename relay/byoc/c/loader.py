@@ -1,0 +1,75 @@
+"""Runs what `c` compiled: the shared object, loaded into this process. Imports nothing of the compiler.
+
+Native code: trust an executable with such an artifact like a program.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from tempfile import NamedTemporaryFile
+
+import numpy as np
+
+from relay.byoc.c.artifact import Header, read
+from relay.errors import InvalidArgument, Malformed
+from relay.runtime.external import Native
+from relay.runtime.memory import Array, Form, address, aligned_bytes
+
+
+class Context(ctypes.Structure):
+    """`relay_context` of the C file."""
+
+    _fields_ = [("busy", ctypes.c_int32), ("arena", ctypes.c_void_p), ("constants", ctypes.c_void_p)]
+
+
+def load(
+    artifact: bytes, symbol: str, params: Mapping[str, Array], inputs: Sequence[Form], outputs: Sequence[Form]
+) -> Native:
+    """The entry point `relay.byoc.runtime`. Several threads may call the function at once.
+
+    Raises Malformed for bytes that are no artifact, InvalidArgument if this machine cannot run it.
+    """
+    where = f"external function {symbol}"
+    header, code = read(artifact, where)
+    check_machine(header, where)
+    library = opened(code, where)
+    try:
+        function = getattr(library, header.symbol)
+    except AttributeError:
+        raise Malformed(where, f"the code has no function {header.symbol}", "build the module again") from None
+    for name in header.constants:
+        if name not in params:
+            raise InvalidArgument(f"params['{name}']", f"is missing; {where} needs it")
+    constants = [np.require(params[name], requirements=["C", "A"]) for name in header.constants]
+    table = (ctypes.c_void_p * max(len(constants), 1))(*map(address, constants))
+    arena = aligned_bytes(header.arena)
+    context = Context(0, address(arena), ctypes.addressof(table))
+    keep = library, constants, table, arena, context
+    start = ctypes.cast(function, ctypes.c_void_p).value or 0
+    return Native(start, ctypes.addressof(context), keep, alignment=1)
+
+
+def check_machine(header: Header, where: str) -> None:
+    """Raise InvalidArgument if the code is for another kind of machine, or for a CPU that can do more."""
+    if header.machine != platform.machine():
+        raise InvalidArgument(where, f"is code for {header.machine}; this machine is {platform.machine()}")
+    if header.features:
+        import llvmlite.binding as llvm
+
+        here = {name for name, there in llvm.get_host_cpu_features().items() if there}
+        if missing := sorted({*header.features} - here):
+            raise InvalidArgument(where, f"needs CPU features that are not here: {', '.join(missing)}")
+
+
+def opened(code: bytes, where: str) -> ctypes.CDLL:
+    """The shared object, mapped into this process until it ends."""
+    with NamedTemporaryFile(prefix="relay-c-", suffix=".so") as file:
+        file.write(code)
+        file.flush()
+        try:
+            return ctypes.CDLL(file.name, os.RTLD_NOW | os.RTLD_LOCAL)
+        except OSError as error:
+            raise Malformed(where, f"the code cannot be loaded: {error}") from None

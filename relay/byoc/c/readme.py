@@ -1,0 +1,60 @@
+"""The README.md beside an exported model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from relay.byoc.c.source import includes
+
+if TYPE_CHECKING:
+    from relay.byoc.c.export import Model
+
+
+def text(model: Model) -> str:
+    """What the files are, what the machine must be, how to compile and call them."""
+    name, macro = model.name, model.macro
+    rows = "\n".join(
+        f"| `{tensor.name}` | {info.kind} | `{info.name}` | `{tensor.type.name}` | {list(tensor.shape)} "
+        f"| {'' if info.scale is None else f'{info.scale:.9g}'} | {'' if info.scale is None else info.zero_point} |"
+        for tensor, info in model.rows
+    )
+    floats = "math.h" in includes(model.program)
+    library = "memcpy, and of math.h what float ops need" if floats else "memcpy"
+    arguments = ", ".join(tensor.name for tensor, _ in model.rows)
+    return f"""# {name}
+
+`{name}.c` and `{name}.h` are a neural network in C99, made by relay. The only library functions are {library}; there is
+nothing to initialise, no allocation and no global state but the arena of `{name}_run`.
+
+| | bytes |
+|---|---|
+| constants (read-only) | {model.weights} |
+| arena (`{macro}_ARENA_BYTES`) | {model.arena} |
+
+```c
+int {name}_run({model.parameters});
+int {name}_run_in(void *arena, {model.parameters});
+```
+
+Both return 0. `{name}_run` works in a static arena: one call at a time; compile with `-D{macro}_NO_STATIC_ARENA` to
+leave it out. `{name}_run_in` works in yours, aligned to 8 bytes, and is reentrant; it returns -1 if the arena is not
+aligned. Tensors are dense and row-major; inputs are only read, and nothing that is written may overlap anything else.
+`{name}_inputs` and `{name}_outputs` tell the same as this table:
+
+| argument | kind | name in the model | type | shape | scale | zero point |
+|---|---|---|---|---|---|---|
+{rows}
+
+A code stands for `scale * (code - zero point)`. A state is given as an input and comes back as an output of the same
+name; `{name}_initial_N` is what input N starts with.
+
+Compile with `-std=c99 -O2 -ffp-contract=off` (the last keeps each float operation a rounding of its own). Integers are
+those of the operators' formulas on any machine with two's complement integers and arithmetic right shifts; the file
+checks both when it is compiled.
+
+```c
+#include "{name}.h"
+/* fill the inputs */
+{name}_run({arguments});
+```
+"""
