@@ -10,7 +10,6 @@ import traceback
 import webbrowser
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
@@ -23,7 +22,7 @@ from relay.errors import InvalidArgument, Malformed, Unsupported
 from relay.module import IRModule
 from relay.tools.failure import TRACEBACK, line_of
 from relay.tools.source import LocatingParser, format_of
-from relay.viewer.record import Recording
+from relay.viewer.recording import Explain, Recording
 
 EXTRA = "pip install 'relay-mlir[explore]'"
 
@@ -69,6 +68,11 @@ def load(path: str, weights: str | None) -> IRModule:
     return mod
 
 
+def explainer(file: str) -> Explain:
+    """Errors as `relay-opt` says them."""
+    return lambda error, doing: line_of(error, file, doing)
+
+
 def write_report(args: Namespace) -> int:
     """Run the pipeline and write the page with what it did; 1 if a pass failed, which the page shows."""
     from relay.viewer.page import report
@@ -80,7 +84,7 @@ def write_report(args: Namespace) -> int:
         opt_level=args.opt_level,
         verify=args.verify_each,
         name=Path(args.file).name,
-        explain=partial(line_of, file=args.file),
+        explain=explainer(args.file),
     )
     record = recording.run()
     Path(args.html).write_text(report(record), encoding="utf-8")
@@ -98,7 +102,7 @@ def serve(args: Namespace) -> int:
     from relay.viewer.session import Session
 
     name = Path(args.file).name
-    session = Session(load(args.file, args.weights), name, args.target, partial(line_of, file=args.file))
+    session = Session(load(args.file, args.weights), name, args.target, explainer(args.file))
     session.start(args.passes, args.opt_level, args.verify_each)
     with server.listen(args.port) as socket:
         port, token = socket.getsockname()[1], secrets.token_urlsafe(24)

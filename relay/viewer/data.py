@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from relay import __version__
 from relay.viewer.diff import diff
 from relay.viewer.layout import lay_out, name_shown, note_shown
-from relay.viewer.record import Record, Step
+from relay.viewer.recording import Record, Step
 from relay.viewer.snapshot import Snapshot
 
 Json = dict[str, object]

@@ -14,6 +14,8 @@ Block = tuple[int, int, int, int]
 
 NAME = re.compile(r'("(?:[^"\\]|\\.)*")|([%^][\w$.-]+(?:#\d+)?)')
 """A string, or the name of a value or block."""
+WORDLESS = re.compile(r"^%\d+$|_\d+$")
+"""What is only a number in a name."""
 SMALL = 4_000_000
 """Products of line counts up to which even lines that occur often are matched."""
 
@@ -107,8 +109,14 @@ class Matching:
 
 
 def nameless(line: str) -> str:
-    """A line with all names of values and blocks made equal."""
-    return NAME.sub(lambda found: found[1] or found[2][0], line) if "%" in line or "^" in line else line
+    """A line with all names of values and blocks made equal, but that the words of what it defines come first.
+
+    Of two equal lines, the one whose result is still called so is then the one that stays.
+    """
+    if "%" not in line and "^" not in line:
+        return line
+    words = [WORDLESS.sub("", name) for name in names(line)[: defines(line)]]
+    return "".join([*words, NAME.sub(lambda found: found[1] or found[2][0], line)])
 
 
 def names(line: str) -> list[str]:

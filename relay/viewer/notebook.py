@@ -16,7 +16,7 @@ from relay.viewer.snapshot import take
 
 if TYPE_CHECKING:
     from relay.passes import Pipeline
-    from relay.viewer.record import Record
+    from relay.viewer.recording import Record
 
 LINES, LETTERS = 400, 240
 """How much of a module's text is shown: so many lines, so many letters of each."""

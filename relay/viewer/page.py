@@ -15,7 +15,7 @@ from functools import cache
 from importlib.resources import files
 
 from relay.viewer import data
-from relay.viewer.record import Record
+from relay.viewer.recording import Record
 
 SCRIPTS = ("dom", "source", "code", "changes", "text", "graph", "pipeline", "main")
 """The parts of the script, in order."""

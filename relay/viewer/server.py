@@ -23,7 +23,7 @@ from relay.errors import InvalidArgument, Malformed, RelayError
 from relay.passes.documentation import documented
 from relay.passes.registry import factories
 from relay.viewer import data, page
-from relay.viewer.record import Record, default_text
+from relay.viewer.recording import Record, default_text
 from relay.viewer.session import Busy, Session
 
 LARGEST_REQUEST = 1 << 16
@@ -87,7 +87,7 @@ def application(session: Session, token: str, port: int) -> ASGIApp:
             except Busy as error:
                 return JSONResponse({"error": str(error)}, 409)
             except RelayError as error:
-                return JSONResponse({"error": session.explain(error)}, 400)
+                return JSONResponse({"error": session.explain(error, "")}, 400)
 
         return endpoint
 
@@ -170,6 +170,7 @@ def listen(port: int) -> socket.socket:
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         found.bind(("127.0.0.1", port))
+        found.listen()
     except (OSError, OverflowError) as error:
         found.close()
         said = error.strerror if isinstance(error, OSError) else str(error)

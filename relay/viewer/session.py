@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
 
 from relay.errors import InvalidArgument
 from relay.module import IRModule
-from relay.viewer.record import Record, Recording
+from relay.viewer.recording import Explain, Record, Recording
 
 
 class Busy(InvalidArgument):
@@ -34,7 +33,7 @@ class State:
 class Session:
     """Runs pipelines on one module, one at a time, each in a thread of its own. Its methods may be called from any."""
 
-    def __init__(self, mod: IRModule, name: str, target: str, explain: Callable[[BaseException], str]):
+    def __init__(self, mod: IRModule, name: str, target: str, explain: Explain):
         self.mod, self.name, self.target, self.explain = mod, name, target, explain
         self._lock = threading.Lock()
         self._recording: Recording | None = None

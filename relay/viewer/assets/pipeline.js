@@ -134,7 +134,7 @@ class PipelineList {
     li.append(h("span.edit", {}, button("✎", "Change", () => this.choose(place, true)), button("+", "Insert after", () => this.choose(place + 1)), button("×", "Remove", () => this.remove(place))));
     li.addEventListener("dragstart", (event) => { this.dragged = place; li.classList.add("dragged"); event.dataTransfer.effectAllowed = "move"; event.dataTransfer.setData("text/plain", this.items[place].text); });
     li.addEventListener("dragend", () => { this.dragged = null; this.render(); });
-    const below = (event) => event.offsetY > li.clientHeight / 2;
+    const below = (event) => event.clientY - li.getBoundingClientRect().y > li.clientHeight / 2;
     li.addEventListener("dragover", (event) => {
       if (this.dragged === null || this.dragged === undefined) return;
       event.preventDefault();

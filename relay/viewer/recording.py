@@ -72,9 +72,15 @@ class Record:
         return of_record(self)
 
 
-def explained(error: BaseException) -> str:
+Explain = Callable[[BaseException, str], str]
+"""An error in words, and what was being done: nothing, or `pass NAME`."""
+
+
+def explained(error: BaseException, doing: str) -> str:
     """An error in words."""
-    return str(error) if isinstance(error, RelayError) else f"{type(error).__name__}: {error}"
+    if isinstance(error, RelayError):
+        return str(error)
+    return f"{f'{doing}: ' if doing else ''}{type(error).__name__}: {error}"
 
 
 class Speller:
@@ -190,7 +196,7 @@ class Recording:
         opt_level: int | None = None,
         verify: bool = False,
         name: str = "module",
-        explain: Callable[[BaseException], str] = explained,
+        explain: Explain = explained,
     ):
         self.mod, self.explain = mod, explain
         spell = Speller(target)
@@ -209,9 +215,12 @@ class Recording:
             with self.context:
                 optimize(self.mod, record.target, pipeline=self.pipeline)
         except Exception as error:
-            record.error = self.explain(error)
-            if record.steps and record.steps[-1].status == "failed":
-                record.steps[-1] = replace(record.steps[-1], why=record.error)
+            last = record.steps[-1] if record.steps else None
+            if last is None or last.status != "failed":
+                record.error = self.explain(error, "")
+            else:
+                record.error = self.explain(error, f"pass {last.name}")
+                record.steps[-1] = replace(last, why=record.error)
         if not record.snapshots:
             record.snapshots.append(take(self.mod))
         record.steps = list(self._with_skipped(record.steps))
