@@ -17,7 +17,9 @@ from xdsl.transforms.common_subexpression_elimination import CommonSubexpression
 from xdsl.transforms.dead_code_elimination import DeadCodeElimination
 
 from relay import signature
+from relay.byoc.partitioning.compile_external import CompileExternal
 from relay.errors import InvalidArgument
+from relay.lowering import externals
 from relay.lowering.bufferize import Bufferize
 from relay.lowering.codegen import compile_text
 from relay.lowering.expand_apply_scale import ExpandApplyScale
@@ -52,6 +54,7 @@ def graph_passes(target: CpuTarget) -> list[ModulePass]:
     """Level 0 to outlined kernels: what `optimize` runs."""
     features = ",".join(sorted(target.features))
     return [
+        CompileExternal(),
         Legalize(features=features),
         FoldConstant(),
         Simplify(),
@@ -177,5 +180,6 @@ def build(
     text = translate(module.op, '"prefer-vector-width"="512"' if "avx512f" in machine.features else "")
     code = compile_text(text, machine, LLVM_EFFORT[ctx.opt_level])
     graph, params_out = describe(module, machine, inputs, outputs)
-    library = Library(code.code, {"mlir": module.to_text, "ll": lambda: code.ir, "asm": code.assembly})
+    sources = {"mlir": module.to_text, "ll": lambda: code.ir, "asm": code.assembly, **externals.sources(module.op)}
+    library = Library(code.code, sources, externals.artifacts(module.op))
     return Executable(json.dumps(graph), library, params_out)

@@ -25,6 +25,7 @@ def _target(path: str) -> Callable[[], type[Target]]:
 
 
 PASSES: dict[str, Callable[[], type[ModulePass]]] = {
+    "compile-external": _pass("relay.byoc.partitioning.compile_external:CompileExternal"),
     "infer-types": _pass("relay.transforms.infer_types:InferTypes"),
     "legalize": _pass("relay.transforms.legalize:Legalize"),
     "qnn-legalize": _pass("relay.transforms.qnn_legalize:QnnLegalize"),

@@ -114,6 +114,18 @@ def _loaded(point: EntryPoint, ours: bool) -> type[Compiler]:
     return found
 
 
+def requirement(name: str) -> str:
+    """What pip would install a compiler of this name with: an extra of this distribution, or a package; "" for one
+    that no package brings."""
+    if name in REGISTERED or name in OURS:
+        extra = load(name).extra
+        return f"relay-mlir[{extra}]" if extra else ""
+    for point in entry_points(group=GROUP, name=name):
+        if point.dist is not None:
+            return point.dist.name
+    return ""
+
+
 def installation(extra: str) -> str:
     """How to install an extra of this distribution."""
     return f"pip install 'relay-mlir[{extra}]'" if extra else "see the documentation of the compiler"

@@ -25,7 +25,8 @@ ALIGNMENT = 64
 @dataclass(frozen=True)
 class Bufferize(Pass):
     """Turn tensors into memrefs. Results of functions become arguments that the caller passes, so that nothing is
-    allocated inside a kernel but its own scratch; constants inside kernels become arguments too.
+    allocated inside a kernel but its own scratch; constants inside kernels become arguments too. So do the results of
+    functions that are only declared.
 
     Takes what `relay-to-linalg` makes: static shapes, `tensor.*`, `linalg.generic`, `linalg.fill`, `func.call`.
     """
@@ -48,11 +49,15 @@ class Bufferize(Pass):
             if isinstance(call, func.CallOp) and call.callee.string_value() in calls:
                 calls[call.callee.string_value()].append(call)
         for name, function in functions.items():
-            if function.sym_visibility is not None and calls[name]:
+            if function.sym_visibility is not None and function.body.blocks and calls[name]:
                 calls[name] = hoist_constants(function, calls[name])
         for function in functions.values():
             if function.body.blocks:
                 FunctionBufferizer(function).run()
+            else:
+                type = function.function_type
+                buffers = [buffer_type(each) for each in (*type.inputs, *type.outputs)]
+                function.properties["function_type"] = FunctionType.from_lists(buffers, [])
 
 
 def hoist_constants(function: func.FuncOp, calls: Sequence[func.CallOp]) -> list[func.CallOp]:

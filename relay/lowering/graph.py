@@ -13,6 +13,7 @@ from xdsl.utils.hints import isa
 from relay import signature
 from relay.dialects.attributes import Array, to_numpy
 from relay.errors import RelayError
+from relay.lowering import externals
 from relay.lowering.llvm_ir import ENTRY
 from relay.lowering.shaped import buffer_of
 from relay.lowering.targets import CpuTarget
@@ -58,6 +59,8 @@ def describe(
         "constants_bytes": constants_bytes,
         "constants": constants,
     }
+    if rows := externals.describe(module.op, params):
+        graph["externals"] = rows
     return graph, params
 
 

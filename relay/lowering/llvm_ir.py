@@ -15,6 +15,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.utils.target import Target
 
 from relay.errors import Unsupported
+from relay.lowering import externals
 from relay.lowering.llvm.control import CONTROL
 from relay.lowering.llvm.function import FunctionWriter, Writer
 from relay.lowering.llvm.memory import MEMORY
@@ -45,20 +46,22 @@ def translate(module: ModuleOp, attributes: str = "") -> str:
     declarations: dict[str, str] = {}
     functions: list[str] = []
     entries: list[str] = []
+    table = externals.table(module)
     for op in module.body.block.ops:
         if not isinstance(op, FuncOp):
             raise Unsupported(f"llvm-ir: {op.name}", "is no function")
         if op.body.blocks:
-            functions.append(FunctionWriter(op, WRITERS, declarations).write())
+            functions.append(FunctionWriter(op, WRITERS, declarations, table).write())
             if op.sym_visibility is None:
-                entries.append(entry(op))
+                entries.append(entry(op, bool(table.users)))
     text = "\n".join([*functions, *entries, *declarations.values()])
     return f"{text}\nattributes #0 = {{ nounwind {attributes} }}\n"
 
 
-def entry(function: FuncOp) -> str:
-    """`@relay_NAME`: the function behind one argument, the table of the memrefs' addresses."""
-    name, count = function.sym_name.data, len(function.body.block.args)
+def entry(function: FuncOp, externals: bool = False) -> str:
+    """`@relay_NAME`: the function behind one argument, the table of the memrefs' addresses; behind them that of the
+    table of external functions, if there are any."""
+    name, count = function.sym_name.data, len(function.body.block.args) + externals
     lines = [f"define void @relay_{name}(ptr %table) #0 {{"]
     for i in range(count):
         lines.append(f"  %a{i} = getelementptr ptr, ptr %table, i64 {i}")

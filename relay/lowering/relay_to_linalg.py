@@ -28,7 +28,7 @@ class RelayToLinalg(Pass):
     """
 
     name = "relay-to-linalg"
-    requires = ("legal",)
+    requires = ("compiled", "legal")
     establishes = ("linalg",)
     invalidates = ("folded", "kernels", "expanded")
     why = "turns kernels into loop nests"

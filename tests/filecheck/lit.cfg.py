@@ -15,7 +15,12 @@ config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir"]
 config.test_source_root = str(Path(__file__).parent)
 config.test_exec_root = os.environ.get("RELAY_LIT_OUTPUT", str(root / "tests" / "filecheck"))
-config.environment["PYTHONPATH"] = str(root)
+sys.path.insert(0, str(root / "tests"))
+from installing import install  # noqa: E402
+
+shutil.rmtree(site := Path(config.test_exec_root) / "Output" / "site", ignore_errors=True)
+install(root / "tests" / "abacus", site)
+config.environment["PYTHONPATH"] = os.pathsep.join([str(root), str(site)])
 config.environment["PATH"] = os.pathsep.join([str(bin), os.environ["PATH"]])
 config.substitutions += [
     ("%models", str(root / "examples" / "digits")),

@@ -6,14 +6,29 @@ from xdsl.dialects.func import CallOp
 from xdsl.dialects.scf import ForOp, YieldOp
 from xdsl.ir import Operation
 
-from relay.lowering.llvm.function import FunctionWriter, Writer
+from relay.lowering.llvm.function import EXTERNALS, FunctionWriter, Writer
 from relay.lowering.llvm.types import type_name
 
 
 def write_call(w: FunctionWriter, op: Operation) -> None:
-    """Results are arguments since `bufferize`."""
+    """Results are arguments since `bufferize`. An external function is `void f(void *context, void **tensors)`."""
     assert isinstance(op, CallOp)
-    w.line(f"call void @{op.callee.string_value()}({w.list(op.arguments)})")
+    callee = op.callee.string_value()
+    number = w.table.numbers.get(callee)
+    if number is None:
+        arguments = [w.typed(argument) for argument in op.arguments]
+        passed = [f"ptr {EXTERNALS}"] if callee in w.table.users else []
+        w.line(f"call void @{callee}({', '.join([*arguments, *passed])})")
+        return
+    tensors = w.reserve(f"alloca [{len(op.arguments)} x ptr], align 8")
+    for position, argument in enumerate(op.arguments):
+        at = w.emit(f"getelementptr inbounds ptr, ptr {tensors}, i64 {position}")
+        w.line(f"store {w.typed(argument)}, ptr {at}, align 8")
+    words: list[str] = []
+    for offset in (2 * number, 2 * number + 1):
+        at = w.emit(f"getelementptr inbounds ptr, ptr {EXTERNALS}, i64 {offset}")
+        words.append(w.emit(f"load ptr, ptr {at}, align 8"))
+    w.line(f"call void {words[0]}(ptr {words[1]}, ptr {tensors})")
 
 
 def write_return(w: FunctionWriter, op: Operation) -> None:

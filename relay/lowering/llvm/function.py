@@ -8,22 +8,34 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from relay.errors import Unsupported
+from relay.lowering.externals import NOBODY, Table
 from relay.lowering.llvm.rows import BINARY, CASTS, INTRINSICS
 from relay.lowering.llvm.types import layout, memory_type, suffix, type_name
 from relay.lowering.shaped import buffer_of, is_buffer
+
+EXTERNALS = "%externals"
+"""The table of external functions in a public function."""
 
 
 class FunctionWriter:
     """Writes one function. Blocks are opened as loops need them; `label` is the current one, for phis.
 
     `writers` has what is no row of `rows`, by the operation's name. Declarations of intrinsics are collected in
-    `declarations`, which functions share.
+    `declarations`, which functions share. Users of the `table` of external functions get it as one more argument.
     """
 
-    def __init__(self, function: FuncOp, writers: Mapping[str, Writer], declarations: dict[str, str]):
+    def __init__(
+        self,
+        function: FuncOp,
+        writers: Mapping[str, Writer],
+        declarations: dict[str, str],
+        table: Table = NOBODY,
+    ):
         self.function = function
         self.writers = writers
         self.declarations = declarations
+        self.table = table
+        self.start: list[str] = []
         self.lines: list[str] = []
         self.names: dict[SSAValue, str] = {}
         self.counter = 0
@@ -33,15 +45,18 @@ class FunctionWriter:
         """The function's text."""
         block = self.function.body.block
         arguments: list[str] = []
+        uses_table = self.function.sym_name.data in self.table.users  # an external function's tensors are captured
         for number, argument in enumerate(block.args):
             self.names[argument] = f"%arg{number}"
-            kind = "noalias nocapture " if is_buffer(argument.type) else ""
+            kind = ("noalias " if uses_table else "noalias nocapture ") if is_buffer(argument.type) else ""
             arguments.append(f"{type_name(argument.type)} {kind}%arg{number}")
         self.body(block)
         private = self.function.sym_visibility is not None
+        if uses_table:
+            arguments.append(f"ptr {EXTERNALS}")
         scope, attributes = ("internal ", "noinline ") if private else ("", "")
         head = f"define {scope}void @{self.function.sym_name.data}({', '.join(arguments)}) {attributes}#0 {{"
-        return "\n".join([head, "entry:", *self.lines, "}"])
+        return "\n".join([head, "entry:", *self.start, *self.lines, "}"])
 
     def body(self, block: Block) -> None:
         """Every operation of the block."""
@@ -78,6 +93,12 @@ class FunctionWriter:
     def define(self, result: SSAValue, text: str) -> None:
         """An instruction whose result is this value."""
         self.names[result] = self.emit(text)
+
+    def reserve(self, text: str) -> str:
+        """An instruction at the function's start; returns its result's name."""
+        name = self.fresh()
+        self.start.append(f"  {name} = {text}")
+        return name
 
     def fresh(self) -> str:
         """A name that is not used yet."""

@@ -1,0 +1,121 @@
+"""What an external compiler made of a function, kept on the function itself, which is then a declaration.
+
+`func.func private @f(tensors) -> tensors` with the attributes `compiler` and `global_symbol` (strings), and
+
+- `byoc.artifact`: the bytes, as a tensor of `ui8`;
+- `byoc.types`: the function's type, kept because lowered functions are signless and take memrefs;
+- `byoc.version`: the compiler's version; `byoc.requirement`: what pip would install its loader with, if that is known;
+- `byoc.params`: constants that the executable keeps for it, by name; `byoc.sources`: texts (as bytes) by kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from xdsl.dialects.builtin import DictionaryAttr, FunctionType, StringAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute
+
+from relay.dialects.attributes import Array, elements, to_numpy
+from relay.errors import Malformed
+
+COMPILER = "compiler"
+SYMBOL = "global_symbol"
+ARTIFACT = "byoc.artifact"
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """What a compiler made of one function."""
+
+    symbol: str
+    compiler: str
+    version: str
+    types: FunctionType
+    data: Array
+    params: Mapping[str, Attribute] = field(default_factory=dict[str, Attribute])
+    """Elements attributes by name."""
+    sources: Mapping[str, str] = field(default_factory=dict[str, str])
+    requirement: str = ""
+
+
+def declare(function: FuncOp, made: Made) -> FuncOp:
+    """A declaration to put in the function's place, with what was made of it."""
+    name = function.sym_name.data
+    declaration = FuncOp.external(name, function.function_type.inputs.data, function.function_type.outputs.data)
+    declaration.location = function.location
+    declaration.attributes.update(function.attributes)
+    declaration.attributes.update(
+        {
+            COMPILER: StringAttr(made.compiler),
+            SYMBOL: StringAttr(made.symbol),
+            ARTIFACT: elements(made.data, label=made.symbol),
+            "byoc.types": made.types,
+            "byoc.version": StringAttr(made.version),
+        }
+    )
+    if made.params:
+        declaration.attributes["byoc.params"] = DictionaryAttr(dict(made.params))
+    if made.sources:
+        texts = {kind: text.encode() for kind, text in made.sources.items()}
+        declaration.attributes["byoc.sources"] = DictionaryAttr(
+            {
+                kind: elements(np.frombuffer(text, np.uint8), label=f"{made.symbol}.{kind}")
+                for kind, text in texts.items()
+            }
+        )
+    if made.requirement:
+        declaration.attributes["byoc.requirement"] = StringAttr(made.requirement)
+    return declaration
+
+
+def compiler_of(function: FuncOp) -> str | None:
+    """The external compiler that the function is for; None if it is the host's. Raises Malformed."""
+    if COMPILER not in function.attributes:
+        return None
+    return _text(function, COMPILER)
+
+
+def is_compiled(function: FuncOp) -> bool:
+    """Whether this is a declaration of what an external compiler made."""
+    return ARTIFACT in function.attributes and not function.body.blocks
+
+
+def read(function: FuncOp) -> Made:
+    """What was made of the function. Raises Malformed if an attribute is missing or is another kind."""
+    where = f"function {function.sym_name.data}"
+    types, data = function.attributes.get("byoc.types"), function.attributes.get(ARTIFACT)
+    if not isinstance(types, FunctionType) or data is None:
+        raise Malformed(where, f"has no byoc.types or {ARTIFACT}", "run compile-external on the partitioned module")
+    array = to_numpy(data)
+    if array.dtype != np.uint8 or array.ndim != 1:
+        raise Malformed(where, f"{ARTIFACT} is no tensor of ui8")
+    symbol = _text(function, SYMBOL) if SYMBOL in function.attributes else function.sym_name.data
+    requirement = _text(function, "byoc.requirement") if "byoc.requirement" in function.attributes else ""
+    version = _text(function, "byoc.version")
+    sources = {kind: _decoded(to_numpy(text), where) for kind, text in _rows(function, "byoc.sources").items()}
+    params = _rows(function, "byoc.params")
+    return Made(symbol, _text(function, COMPILER), version, types, array, params, sources, requirement)
+
+
+def _decoded(text: Array, where: str) -> str:
+    try:
+        return text.tobytes().decode()
+    except UnicodeDecodeError:
+        raise Malformed(where, "byoc.sources are no texts") from None
+
+
+def _text(function: FuncOp, key: str) -> str:
+    attr = function.attributes.get(key)
+    if not isinstance(attr, StringAttr):
+        raise Malformed(f"function {function.sym_name.data}", f"{key} is no string")
+    return attr.data
+
+
+def _rows(function: FuncOp, key: str) -> dict[str, Attribute]:
+    attr = function.attributes.get(key, DictionaryAttr({}))
+    if not isinstance(attr, DictionaryAttr):
+        raise Malformed(f"function {function.sym_name.data}", f"{key} is no dictionary")
+    return dict(attr.data)

@@ -1,0 +1,146 @@
+"""The pass `compile-external`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, cast
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+from xdsl.rewriter import Rewriter
+
+from relay import artifact
+from relay.artifact import Made
+from relay.byoc import registry
+from relay.byoc.compiler import Artifact, Compiler
+from relay.byoc.settings import compiler_of
+from relay.dialects import byoc
+from relay.dialects.attributes import elements
+from relay.dialects.op import is_tensor
+from relay.errors import RelayError, Unsupported
+from relay.passes import Pass
+from relay.passes.runner import Runner
+from relay.transforms.legalization import own
+from relay.transforms.location import words
+
+
+@dataclass(frozen=True)
+class CompileExternal(Pass):
+    """Have every function with an attribute `compiler` compiled by that compiler: it becomes a declaration that holds
+    the artifact, and calls of it stay calls, down to native code.
+
+    A module that is only on the way there is partitioned first: annotations and regions become functions, a public
+    function that asks for a compiler is annotated for it, composites that no region holds are inlined again. Does
+    nothing to any other module.
+    """
+
+    name: ClassVar[str] = "compile-external"
+    establishes = ("compiled",)
+    invalidates = ("legal", "folded", "kernels")
+    why = "compiles what external compilers took"
+
+    @classmethod
+    def holds(cls, op: ModuleOp) -> bool:
+        return not any(
+            isinstance(inner, byoc.Boundary | byoc.Body) or (isinstance(inner, FuncOp) and is_external(inner))
+            for inner in op.walk()
+        )
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        partition(ctx, op)
+        waiting: dict[str, list[FuncOp]] = {}
+        for function in [f for f in op.body.block.ops if isinstance(f, FuncOp) and is_external(f)]:
+            waiting.setdefault(artifact.compiler_of(function) or "", []).append(function)
+        for name, functions in waiting.items():
+            compiler = compiler_of(op, name, f"function {functions[0].sym_name.data}")
+            for function, final in zip(functions, prepared(compiler, functions), strict=True):
+                declaration = artifact.declare(function, compiled(compiler, final))
+                Rewriter.replace_op(function, declaration, [])
+
+
+def is_external(function: FuncOp) -> bool:
+    """Whether an external compiler is to compile the function."""
+    return artifact.COMPILER in function.attributes and bool(function.body.blocks)
+
+
+def is_public(function: FuncOp) -> bool:
+    """Whether users call the function: it is the host's then, whoever compiles what is in it."""
+    return function.sym_visibility is None or function.sym_visibility.data == "public"
+
+
+def partition(ctx: Context, module: ModuleOp) -> None:
+    """Finish what was begun: no annotation, region or composite is left outside of external functions."""
+    asking = [f for f in module.body.block.ops if isinstance(f, FuncOp) and is_external(f) and is_public(f)]
+    if asking:
+        from relay.byoc.partitioning.annotate_target import AnnotateTarget
+        from relay.byoc.partitioning.merge_compiler_regions import MergeCompilerRegions
+
+        AnnotateTarget().apply(ctx, module)
+        MergeCompilerRegions().apply(ctx, module)
+    for function in asking:
+        function.attributes.pop(artifact.COMPILER, None)
+    if any(isinstance(op, byoc.Boundary | byoc.Body) for op in own(module)):
+        from relay.byoc.partitioning.partition_graph import PartitionGraph
+
+        PartitionGraph().apply(ctx, module)
+
+
+def prepared(compiler: Compiler, functions: Sequence[FuncOp]) -> list[FuncOp]:
+    """Copies of the functions after the compiler's own passes, which see them, and only them, as the host's."""
+    clones = [function.clone() for function in functions]
+    module = ModuleOp(list[Operation](clones))
+    passes = list(compiler.on_functions())
+    if passes:
+        for clone in clones:
+            clone.attributes.pop(artifact.COMPILER)
+        Runner(module).run(passes, explicit=True)
+    found = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
+    return [checked(compiler, function, found.get(function.sym_name.data)) for function in functions]
+
+
+def checked(compiler: Compiler, old: FuncOp, new: FuncOp | None) -> FuncOp:
+    """The function after the passes, with the attributes it had, if it still is what its callers call."""
+    if new is None or new.function_type != old.function_type or len(new.body.blocks) != 1:
+        what = "is gone" if new is None else f"is now {new.function_type}"
+        where = f"compiler {compiler.name}: function {old.sym_name.data}"
+        raise Unsupported(where, f"{what} after the passes of on_functions", f"it was {old.function_type}")
+    new.attributes.update(old.attributes)
+    return new
+
+
+def compiled(compiler: Compiler, function: FuncOp) -> Made:
+    """What the compiler makes of the function. Raises RelayError, whatever it raises."""
+    source = words(function.location)
+    where = f"{source}: " if source else ""
+    where += f"compiler {compiler.name}: function {function.sym_name.data}"
+    for each in (*function.function_type.inputs, *function.function_type.outputs):
+        if not is_tensor(each) or DYNAMIC_INDEX in each.get_shape():
+            raise Unsupported(where, f"takes or gives {each}", "give the model's inputs a static shape")
+    try:
+        made = compiler.compile(function)
+    except RelayError:
+        raise
+    except Exception as error:
+        raise Unsupported(where, f"failed: {type(error).__name__}: {error}", "tell the compiler's authors") from error
+    if not isinstance(cast(object, made), Artifact):
+        raise Unsupported(where, f"gave {made!r}, which is no Artifact", "tell the compiler's authors")
+    return Made(
+        symbol_of(function),
+        compiler.name,
+        compiler.version,
+        function.function_type,
+        np.frombuffer(made.data, np.uint8),
+        {name: elements(array, label=name) for name, array in made.params.items()},
+        dict(made.sources),
+        registry.requirement(compiler.name),
+    )
+
+
+def symbol_of(function: FuncOp) -> str:
+    """The name that the compiler gives the function in what it makes."""
+    symbol = function.attributes.get(artifact.SYMBOL)
+    return symbol.data if isinstance(symbol, StringAttr) else function.sym_name.data
