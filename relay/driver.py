@@ -69,7 +69,7 @@ def lowering_passes(target: CpuTarget) -> list[ModulePass]:
     """Kernels to loops with planned memory."""
     return [
         RelayToLinalg(),
-        ExpandApplyScale(),
+        ExpandApplyScale(features=",".join(sorted(target.features))),
         Bufferize(),
         Schedule(features=",".join(sorted(target.features))),
         PlanMemory(),

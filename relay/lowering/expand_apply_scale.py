@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,19 +16,25 @@ from xdsl.ir import Operation, SSAValue
 from relay.dialects.tosa import ApplyScaleOp
 from relay.lowering.linalg.emitter import Emitter, number
 from relay.lowering.linalg.fixed_point import rounding_right_shift
-from relay.lowering.rescale.forms import drop_unused, erase_unused, find, rewrite
+from relay.lowering.rescale.find import find
+from relay.lowering.rescale.forms import drop_unused, erase_unused, rewrite
+from relay.lowering.rescale.sums import find_sum, rewrite_sum
 from relay.lowering.rescale.values import scalars
 from relay.passes import Pass
+
+FORMS = ("f32", "f32x2", "f64", "literal")
 
 
 @dataclass(frozen=True)
 class ExpandApplyScale(Pass):
     """Turn each `tosa.apply_scale` into `arith` and `math`, exactly and without branches, so that it vectorizes.
 
-    Where multiplier and shift are constants of every caller, a fused multiply-add in float32, else in float64, takes
-    its place if it is proved, channel by channel, to give the same integers for every value that matters (see
-    `relay.lowering.rescale.proof`). The module's attribute `relay.rescale` counts the channels of each form.
-    With `literal` no float form is used.
+    Where multiplier and shift are constants of every caller, multiply-adds in floating point take its place if they
+    are proved, channel by channel, to give the same integers for every value that matters: one in float32 (`f32`), two
+    (`f32x2`), or one in float64 (`f64`); see `relay.lowering.rescale.proof`. A sum of two rescaled codes that is
+    rescaled once more becomes two multiply-adds, tried on all pairs of codes. The module's attribute `relay.rescale`
+    counts the channels of each form, that of a function its own. With `literal` no float form is used. `features`: the
+    target's, separated by commas; with `avx512f` multiply-adds round towards zero, and nearly all can be in float32.
 
     The literal form: where the shift is at least 31, only the product and its first rounding are in i64; the second
     rounding is in i32. `31 - e` is taken to be at least 31: `relay-to-linalg` writes it for exponents that are not
@@ -39,6 +46,7 @@ class ExpandApplyScale(Pass):
     invalidates = ()
     why = "makes rescaling plain arithmetic"
     literal: bool = False
+    features: str = ""
 
     @classmethod
     def holds(cls, op: ModuleOp) -> bool:
@@ -49,24 +57,41 @@ class ExpandApplyScale(Pass):
         for call in op.walk():
             if isinstance(call, CallOp):
                 calls.setdefault(call.callee.string_value(), []).append(call)
-        counts = {"f32": 0, "f64": 0, "literal": 0}
+        toward_zero = "avx512f" in [feature.strip().lstrip("+") for feature in self.features.split(",")]
+        total: Counter[str] = Counter()
         for function in [f for f in op.walk() if isinstance(f, FuncOp)]:
-            scales = [s for s in function.walk() if isinstance(s, ApplyScaleOp)]
-            if not scales:
-                continue
-            entry = function.body.blocks[0]
-            constants = Emitter(entry, function.location, before=entry.first_op)
-            for scale in scales:
-                found = None if self.literal else find(scale, calls)
-                if found is None:
-                    counts["literal"] += channels(scale, calls)
-                    expand(scale, constants)
-                else:
-                    counts[f"f{found.bits}"] += found.channels
-                    rewrite(scale, found, constants, calls)
-            drop_unused(function, calls.get(function.sym_name.data, []))
-        if any(counts.values()):
-            op.attributes["relay.rescale"] = DictionaryAttr({k: IntegerAttr(n, i64) for k, n in counts.items()})
+            if any(isinstance(inner, ApplyScaleOp) for inner in function.walk()):
+                counts = self.expand_function(function, calls, toward_zero)
+                function.attributes["relay.rescale"] = counted(counts)
+                total += counts
+                drop_unused(function, calls.get(function.sym_name.data, []))
+        if total:
+            op.attributes["relay.rescale"] = counted(total)
+
+    def expand_function(self, function: FuncOp, calls: dict[str, list[CallOp]], toward_zero: bool) -> Counter[str]:
+        """Every `tosa.apply_scale` of the function; returns how many channels took which form."""
+        entry = function.body.blocks[0]
+        constants = Emitter(entry, function.location, before=entry.first_op)
+        counts: Counter[str] = Counter()
+        if not self.literal:
+            for scale in [s for s in function.walk() if isinstance(s, ApplyScaleOp)]:
+                if (sum := find_sum(scale, calls)) is not None:
+                    counts["f32"] += 1 + len(sum.inner)
+                    rewrite_sum(scale, sum, constants)
+        for scale in [s for s in function.walk() if isinstance(s, ApplyScaleOp)]:
+            found = None if self.literal else find(scale, calls, toward_zero)
+            if found is None:
+                counts["literal"] += channels(scale, calls)
+                expand(scale, constants)
+            else:
+                counts[found.name] += found.channels
+                rewrite(scale, found, constants, calls)
+        return counts
+
+
+def counted(counts: Counter[str]) -> DictionaryAttr:
+    """The channels of each form, as an attribute."""
+    return DictionaryAttr({form: IntegerAttr(counts[form], i64) for form in FORMS})
 
 
 def channels(op: ApplyScaleOp, calls: dict[str, list[CallOp]]) -> int:

@@ -1,9 +1,8 @@
-"""Writing a proved form: `tosa.apply_scale` becomes a fused multiply-add and a rounding."""
+"""Writing a proved form: `tosa.apply_scale` becomes a fused multiply-add and a conversion."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from xdsl.dialects import arith, math
@@ -11,110 +10,44 @@ from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, Float32Type, Float64
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.dialects.linalg.ops import GenericOp
-from xdsl.dialects.tosa import RoundingMode
+from xdsl.dialects.llvm import CallIntrinsicOp
 from xdsl.ir import BlockArgument, Operation, Region, SSAValue
 
-from relay.dialects.attributes import Array, elements, to_numpy
+from relay.dialects.attributes import Array, elements
 from relay.dialects.tosa import ApplyScaleOp
 from relay.lowering.linalg.emitter import Emitter, dims, element
-from relay.lowering.rescale.proof import Form, prove32, prove64
-from relay.lowering.rescale.values import Calls, enumerate_codes, scalars
+from relay.lowering.rescale.find import Found
 
-FULL = (-(2**31), 2**31 - 1)
-WIDEST = 4096
-"""Steps that a proof may have to look at per channel."""
-
-SAMPLE = 32
-"""Channels tried first: if float32 fails on one of them, it is not tried on all."""
-
-
-@dataclass(frozen=True)
-class Found:
-    """A form of one precision for every call of the function."""
-
-    bits: int
-    forms: list[Form]
-
-    @property
-    def channels(self) -> int:
-        return sum(form.scale.size for form in self.forms)
-
-
-def bounds(op: ApplyScaleOp) -> tuple[int, int]:
-    """The range outside of which the rescaled value does not matter: what is added to it and clamped right after."""
-    value, added, low, high = op.output, 0, *FULL
-    while value.has_one_use():
-        user = next(iter(value.uses)).operation
-        if len(user.operands) != 2:
-            break
-        other = next((v for v in user.operands if v is not value), None)
-        if other is None or not isinstance(other.owner, arith.ConstantOp):
-            break
-        constant = int(to_numpy(other.owner.value))
-        if isinstance(user, arith.AddiOp) and (low, high) == FULL:
-            added += constant
-        elif isinstance(user, arith.MaxSIOp):
-            low = max(low, constant - added)
-        elif isinstance(user, arith.MinSIOp):
-            high = min(high, constant - added)
-        else:
-            break
-        value = user.results[0]
-    return low, high
-
-
-def find(op: ApplyScaleOp, calls: Calls) -> Found | None:
-    """The cheapest float form that is proved for every channel of every call; None if there is none."""
-    if op.rounding_mode.data != RoundingMode.DOUBLE_ROUND:
-        return None
-    multipliers, shifts = scalars(op.multiplier, calls), scalars(op.shift, calls)
-    if multipliers is None or shifts is None:
-        return None
-    count = max(len(multipliers), len(shifts))
-    pairs = [np.broadcast_arrays(_at(multipliers, i), _at(shifts, i)) for i in range(count)]
-    low, high = bounds(op)
-    values = enumerate_codes(op.value)
-    if values is None and high - low > WIDEST:
-        return None
-    first_m, first_s = (np.concatenate([p[k][:SAMPLE] for p in pairs]) for k in (0, 1))
-    for bits, prove in ((32, prove32), (64, prove64)):
-        if prove(first_m, first_s, low, high, values) is None:
-            continue
-        known: dict[bytes, Form | None] = {}
-        for m, s in pairs:
-            key = m.tobytes() + s.tobytes()
-            if key not in known:
-                known[key] = prove(np.ascontiguousarray(m), np.ascontiguousarray(s), low, high, values)
-        forms = [known[m.tobytes() + s.tobytes()] for m, s in pairs]
-        proved = [form for form in forms if form is not None]
-        if len(proved) == len(forms):
-            return Found(bits, proved)
-    return None
-
-
-def _at(items: Sequence[Array], number: int) -> Array:
-    return items[number if len(items) > 1 else 0]
+TOWARD_ZERO = "llvm.x86.avx512.vfmadd.f32"
+ROUNDING = 11
+"""Of that intrinsic: towards zero, no exceptions."""
 
 
 def rewrite(op: ApplyScaleOp, found: Found, constants: Emitter, calls: dict[str, list[CallOp]]) -> None:
-    """tosa.apply_scale %x, %m, %s  =>  fptosi(roundeven(fma(f, scale, copysign(offset, f)))), f = sitofp %x"""
-    type = Float32Type() if found.bits == 32 else Float64Type()
-    dtype = np.float32 if found.bits == 32 else np.float64
-    columns = [[np.asarray(getattr(form, part), dtype) for form in found.forms] for part in ("scale", "offset")]
+    """tosa.apply_scale %x, %m, %s  =>  fptosi(fma(f, scale, copysign(offset, f))), f = sitofp %x
+
+    With a rest, `fma(f, rest, copysign(offset, f))` in place of the offset; without sign, without copysign.
+    """
+    form = found.forms[0]
+    type = Float64Type() if form.name == "f64" else Float32Type()
     numbers: list[SSAValue] = []
-    for column in columns:
-        if all(array.size == 1 and array[0] == column[0][0] for array in column):
+    for column in zip(*(form.columns for form in found.forms), strict=True):
+        if all(bool((array == column[0][0]).all()) for array in column):
             numbers.append(constants.constant(float(column[0][0]), type))
         else:
-            block_argument = channel_operand(op, column, calls)
-            numbers.append(block_argument)
+            numbers.append(channel_operand(op, column, calls))
     block = op.parent_block()
     assert block is not None
     e = Emitter(block, op.location, constants, op)
     value = e(arith.SIToFPOp(op.value, type))
-    offset = e(math.CopySignOp(numbers[1], value))
-    total = e(math.FmaOp(value, numbers[0], offset))
-    result = e(arith.FPToSIOp(e(math.RoundEvenOp(total)), i32))
+    total = e(math.CopySignOp(numbers[1], value)) if form.signed else numbers[1]
+    for scale in reversed([numbers[0], *numbers[2:]]):
+        if scale is numbers[0] and form.toward_zero:
+            rounding = e.constant(ROUNDING, i32)
+            total = e(CallIntrinsicOp(TOWARD_ZERO, [value, scale, total, rounding], [type]))
+        else:
+            total = e(math.FmaOp(value, scale, total))
+    result = e(arith.FPToSIOp(total, i32))
     op.output.replace_all_uses_with(result)
     old = [op.shift, op.multiplier]
     op.detach()
@@ -164,7 +97,9 @@ def new_tensor(old: SSAValue, column: Sequence[Array], calls: dict[str, list[Cal
     block = function.body.block
     shape = dims(old)
     renewed: list[CallOp] = []
-    for call, array in zip(calls[name], [_at(column, i) for i in range(len(calls[name]))], strict=True):
+    for call, array in zip(
+        calls[name], [column[i if len(column) > 1 else 0] for i in range(len(calls[name]))], strict=True
+    ):
         constant = constant_before(array.reshape(shape), call.arguments[old.index], call)
         parent = call.parent
         assert parent is not None
@@ -251,7 +186,7 @@ def erase_unused(values: list[SSAValue]) -> None:
     """Erase the arithmetic that computed these values, as far as nothing else uses it."""
     while values:
         owner = values.pop().owner
-        if not isinstance(owner, Operation) or owner.name not in ("arith.trunci", "arith.subi"):
+        if not isinstance(owner, Operation) or owner.name not in ("arith.trunci", "arith.subi", "arith.shli"):
             continue
         if not any(result.uses for result in owner.results):
             values += owner.operands

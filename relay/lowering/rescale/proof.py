@@ -1,14 +1,16 @@
-"""The proof that a floating-point rescale equals TFLite's double rounding, channel by channel.
+"""The proof that a floating-point rescale equals the reference's integers, channel by channel.
 
-`tosa.apply_scale` with DOUBLE_ROUND is a step function of the integer x that never falls:
+Every form truncates a line through the numbers: `trunc(x * scale + copysign(offset, x))`, without the copysign where
+results below zero do not matter. Truncation towards zero is what the conversion to integers does by itself, so the
+offset is about a half, and a double rounding's bias is part of it. `steps` says what has to hold; here the scale is
+rounded to what the form can hold, the conditions leave an interval of offsets, and the form is proved if its offset
+lies inside by more than its arithmetic can be off:
 
-    y(x) = floor((x * M + 2^(S-1) + [S > 31] * copysign(2^30, x)) / 2^S)
-
-So is `rint(fma(float(x), s, copysign(e, x)))`: every operation in it is monotone. Two such functions, clamped to
-[low, high], are equal everywhere if they agree on both sides of every step of the first: at T and T - 1, where T is the
-least x with y(x) >= k, for each k in low + 1 .. high. That is at most 2 * 255 evaluations for 8-bit codes, done here
-with the exact arithmetic of the instructions. Where the rescaled value can take few values only (it comes from one
-8-bit code), all of them are tried instead.
+- `f32`: one multiply-add. Towards zero (AVX-512), it truncates the exact sum: no error. To nearest, a sum may be
+  rounded up to a level: that happens exactly from half a unit below it on, so the levels are lowered by that.
+- `f32x2`: the scale is the sum of two numbers, that is exact; the multiply-add of the smaller one and the offset may be
+  off by half a unit of a number below two, that of the larger one is towards zero.
+- `f64`: one multiply-add of the exact scale; off by half a unit of float64.
 """
 
 from __future__ import annotations
@@ -18,125 +20,152 @@ from dataclasses import dataclass
 import numpy as np
 
 from relay.dialects.attributes import Array
+from relay.lowering.rescale.steps import Conditions
 
-LIMIT = 2**31
-SHIFTS = range(31, 53)
-"""Shifts for which 2^9 steps of 2^S, and two bits more, stay within int64."""
+SAMPLE = 8
+"""Channels with the narrowest intervals, tried first: if a form fails on one of them, it is not tried on all."""
+
+UNITS = (0, 1, -1, 2, -2, 3, -3, 4, -4)
+"""Units in the last place by which scales are tried."""
+
+NUDGES = (0.0, *(sign * units * 2.0**-30 for units in range(1, 17) for sign in (1, -1)))
+"""Shares by which scales of two terms are changed in turn."""
 
 
 @dataclass(frozen=True)
 class Form:
-    """`rint(fma(float(x), scale, copysign(offset, x)))` per channel, in the arrays' float type."""
+    """`trunc(x * scale + copysign(offset, x))` per channel; with `rest`, the scale is `scale + rest`.
+
+    `signed`: with the copysign. `toward_zero`: the (last) multiply-add rounds so, else to nearest.
+    """
 
     scale: Array
     offset: Array
+    rest: Array | None = None
+    signed: bool = True
+    toward_zero: bool = False
+
+    @property
+    def name(self) -> str:
+        """`f32`, `f32x2` or `f64`."""
+        return "f64" if self.scale.dtype == np.float64 else "f32" if self.rest is None else "f32x2"
+
+    @property
+    def columns(self) -> list[Array]:
+        """The numbers per channel."""
+        return [self.scale, self.offset] if self.rest is None else [self.scale, self.offset, self.rest]
+
+    def rows(self, which: slice) -> Form:
+        """The form of some channels."""
+        rest = None if self.rest is None else self.rest[which]
+        return Form(self.scale[which], self.offset[which], rest, self.signed, self.toward_zero)
 
 
-def reference(x: Array, multiplier: Array, shift: Array) -> Array:
-    """`tosa.apply_scale` with DOUBLE_ROUND, in int64."""
-    nudge = np.where(shift > 31, np.where(x >= 0, 1 << 30, -(1 << 30)), 0)
-    return (x * multiplier + (np.int64(1) << (shift - 1)) + nudge) >> shift
+def prove(scale: Array, where: Conditions, toward_zero: bool) -> Form | None:
+    """The cheapest form that is proved for all channels; None if there is none. `scale`: the exact ones.
 
-
-def steps(multiplier: Array, shift: Array, low: int, high: int) -> Array:
-    """T[channel, k]: the least x with y(x) >= k for k = low + 1 .. high, clipped to i32."""
-    k = np.arange(low + 1, high + 1, dtype=np.int64)[None, :]
-    m, s = multiplier[:, None], shift[:, None]
-    nudge = np.where(s > 31, np.int64(1) << 30, 0)
-    target = (k << s) - (np.int64(1) << (s - 1))
-    positive = -((nudge - target) // m)  # ceil((target - nudge) / m)
-    negative = -((-nudge - target) // m)
-    least = np.where(negative < 0, negative, np.maximum(positive, 0))
-    return np.clip(least, -LIMIT, LIMIT - 1)
-
-
-def evaluate64(x: Array, multiplier: Array, shift: Array, offset: Array) -> Array:
-    """The form in float64 exactly as fma computes it: `offset` counts units of 2^-(shift+2).
-
-    x * M * 4 + offset is exact in int64; its conversion to float64 rounds once, to nearest even, as fma does.
+    `toward_zero`: whether float32 multiply-adds that round towards zero may be used.
     """
-    exact = x * multiplier * 4 + np.where(x < 0, -offset, offset)
-    return np.rint(np.ldexp(exact.astype(np.float64), -(shift + 2).astype(np.int32)))
+    if bool((scale * where.largest > 2.0**31 - 2.0**9).any()):
+        return None  # the conversion to integers would overflow
+    single = in_float32(where)
+    first, end = interval(scale, single)
+    hardest = np.argsort(end - first, kind="stable")[:SAMPLE]
+    if prove32(scale[hardest], single.rows(hardest), toward_zero) is not None:
+        form = prove32(scale, single, toward_zero)
+        if form is not None:
+            return form
+    if toward_zero and (form := prove32x2(scale, single)) is not None:
+        return form
+    return prove64(scale, where)
 
 
-def evaluate32(x: Array, form: Form) -> tuple[Array, Array]:
-    """The form in float32, and where this evaluation is certain to be what fma gives."""
-    value = x.astype(np.float32).astype(np.float64)
-    product = value * form.scale.astype(np.float64)  # 24 x 24 bits: exact
-    offset = np.copysign(form.offset.astype(np.float64), value)
-    total = product + offset
-    part = total - product
-    lost = (product - (total - part)) + (offset - part)  # two-sum: what float64 lost
-    rounded = total.astype(np.float32)
-    neighbour = np.nextafter(rounded, np.where(total > rounded, np.inf, -np.inf).astype(np.float32))
-    midpoint = (rounded.astype(np.float64) + neighbour.astype(np.float64)) / 2
-    certain = (lost == 0) | (np.abs(total - midpoint) > np.abs(lost) * 4)
-    return np.rint(rounded), certain
+def in_float32(where: Conditions) -> Conditions:
+    """The conditions on magnitudes as float32 holds them, rounded to nearest."""
+    if bool((where.largest <= 2**24).all()):
+        return where
+    least, most = (a.astype(np.float32).astype(np.float64) for a in (where.least, where.most))
+    return Conditions(least, where.level, most, where.above, where.signed, where.largest)
 
 
-def points(multiplier: Array, shift: Array, low: int, high: int) -> Array:
-    """Where the two functions have to agree: both sides of every step."""
-    at = steps(multiplier, shift, low, high)
-    return np.concatenate([at, np.maximum(at - 1, -LIMIT)], axis=1)
+def interval(scale: Array, where: Conditions) -> tuple[Array, Array]:
+    """The offsets, from the first to below the second, for which exact lines of these scales are right."""
+    slope = -scale[:, None]
+    room = slope * where.least
+    room += where.level
+    first = np.maximum(room.max(axis=1), 0.0)
+    np.multiply(slope, where.most, out=room)
+    room += where.above
+    return first, np.minimum(room.min(axis=1), 2.0)
 
 
-def provable(multiplier: Array, shift: Array) -> bool:
-    """Whether the arithmetic of the proof stays exact."""
-    return bool(((multiplier > 0) & (shift >= SHIFTS.start) & (shift < SHIFTS.stop)).all())
+def _guard(where: Conditions) -> float:
+    """More than the float64 arithmetic of `interval` can be off: a few half units of the largest finite term."""
+    finite = where.above[np.isfinite(where.above)]
+    return float(np.max(finite, initial=1.0)) * 2.0**-50
 
 
-def prove64(multiplier: Array, shift: Array, low: int, high: int, values: Array | None = None) -> Form | None:
-    """A float64 form for all channels, or None. `values`: the only x there are; else all x, clamped to low..high."""
-    if not provable(multiplier, shift):
+def _inside(offset: Array, first: Array, end: Array, error: Array | float) -> Array:
+    return (first + error <= offset) & (offset < end - error)
+
+
+def prove32(scale: Array, where: Conditions, toward_zero: bool) -> Form | None:
+    """One float32 multiply-add; scales a few units in the last place off are tried. `where`: in float32."""
+    if not toward_zero:
+        where = _lowered(where)
+    nearest = scale.astype(np.float32)
+    chosen, offsets = nearest.copy(), np.zeros_like(nearest)
+    left = np.arange(scale.size)
+    for units in UNITS:
+        tried = (nearest[left].view(np.int32) + np.int32(units)).view(np.float32)
+        some = where if left.size == scale.size else where.rows(left)
+        first, end = interval(tried.astype(np.float64), some)
+        offset = ((first + end) / 2).astype(np.float32)
+        good = (tried >= 0) & _inside(offset.astype(np.float64), first, end, _guard(some))
+        chosen[left[good]], offsets[left[good]] = tried[good], offset[good]
+        left = left[~good]
+        if not left.size:
+            return Form(chosen, offsets, None, where.signed, toward_zero)
+    return None
+
+
+def _lowered(where: Conditions) -> Conditions:
+    """The conditions on the exact sum such that rounded to nearest it satisfies them: a sum is rounded up to a level
+    from half a unit below it on, that included since a level's significand is even."""
+    return Conditions(where.least, _below(where.level), where.most, _below(where.above), where.signed, where.largest)
+
+
+def _below(level: Array) -> Array:
+    positive = np.where(np.isfinite(level) & (level > 0), level, 1.0).astype(np.float32)
+    under = np.nextafter(positive, np.float32(0)).astype(np.float64)
+    return np.where(np.isfinite(level) & (level > 0), (positive.astype(np.float64) + under) / 2, level)
+
+
+def prove32x2(scale: Array, where: Conditions) -> Form | None:
+    """Two float32 multiply-adds, the last towards zero; `where`: in float32."""
+    large, rest, offsets = (np.zeros(scale.size, np.float32) for _ in range(3))
+    left = np.arange(scale.size)
+    for nudge in NUDGES:
+        some = where if left.size == scale.size else where.rows(left)
+        tried = scale[left] * (1.0 + nudge)
+        part = tried.astype(np.float32)
+        remainder = (tried - part).astype(np.float32)
+        first, end = interval(part.astype(np.float64) + remainder, some)
+        offset = ((first + end) / 2).astype(np.float32)
+        largest = np.abs(remainder).astype(np.float64) * some.largest + offset
+        error = np.spacing(largest.astype(np.float32)).astype(np.float64) / 2 + _guard(some)
+        good = _inside(offset.astype(np.float64), first, end, error)
+        large[left[good]], rest[left[good]], offsets[left[good]] = part[good], remainder[good], offset[good]
+        left = left[~good]
+        if not left.size:
+            return Form(large, offsets, rest, where.signed, True)
+    return None
+
+
+def prove64(scale: Array, where: Conditions) -> Form | None:
+    """One float64 multiply-add of the exact scale."""
+    first, end = interval(scale, where)
+    offset = (first + end) / 2
+    if not _inside(offset, first, end, 2 * _guard(where)).all():
         return None
-    m, s = multiplier[:, None], shift[:, None]
-    x = points(multiplier, shift, low, high) if values is None else np.broadcast_to(values, (m.size, values.size))
-    want = np.clip(reference(x, m, s), low, high)
-    base = np.where(shift > 31, np.int64(1) << 32, 0)
-    chosen = np.full(multiplier.shape, -1, np.int64)
-    for nudge in (0, 1, -1, 2, -2):
-        offset = base + nudge
-        open_ = (chosen < 0) & (offset >= 0)
-        if values is not None and bool((np.abs(x) > 2**60 // np.maximum(m, 1)).any()):
-            return None
-        got = np.clip(evaluate64(x, m, s, offset[:, None]), low, high)
-        chosen = np.where(open_ & (got == want).all(axis=1), offset, chosen)
-    if (chosen < 0).any():
-        return None
-    power = np.ldexp(1.0, -shift.astype(np.int32))
-    return Form(multiplier.astype(np.float64) * power, chosen.astype(np.float64) * power / 4)
-
-
-def prove32(multiplier: Array, shift: Array, low: int, high: int, values: Array | None = None) -> Form | None:
-    """A float32 form for all channels, or None; scales and offsets a few units in the last place off are tried."""
-    if not provable(multiplier, shift):
-        return None
-    m, s = multiplier[:, None], shift[:, None]
-    x = points(multiplier, shift, low, high) if values is None else np.broadcast_to(values, (m.size, values.size))
-    if values is not None and bool((np.abs(x) > 2**60 // np.maximum(m, 1)).any()):
-        return None
-    want = np.clip(reference(x, m, s), low, high)
-    power = np.ldexp(1.0, -shift.astype(np.int32))
-    exact = (multiplier.astype(np.float64) * power).astype(np.float32)
-    tie = np.where(shift > 31, np.ldexp(1.0, (30 - shift).astype(np.int32)), 0.0)
-    scale, offset = exact.copy(), np.zeros_like(exact)
-    found = np.zeros(multiplier.shape, np.bool_)
-    spread = np.maximum(exact * np.float32(0.02), np.float32(2.0**-40))
-    for units in (0, 1, -1, 2, -2, 3, -3):
-        tried = ulps(exact, units)
-        for share in (0.0, 1.0, -1.0, 2.0, -2.0, 4.0, -4.0, 8.0, -8.0, 12.0, 16.0):
-            candidate = np.maximum(tie + share * spread, 0).astype(np.float32)
-            left = ~found
-            if not left.any():
-                break
-            form = Form(tried[left, None], candidate[left, None])
-            got, certain = evaluate32(x[left], form)
-            good = ((np.clip(got, low, high) == want[left]) & certain).all(axis=1)
-            where = np.flatnonzero(left)[good]
-            scale[where], offset[where], found[where] = tried[where], candidate[where], True
-    return Form(scale, offset) if found.all() else None
-
-
-def ulps(value: Array, units: int) -> Array:
-    """The float32 that many representable numbers further."""
-    return (value.view(np.int32) + np.int32(units)).view(np.float32)
+    return Form(scale, offset, None, where.signed, False)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import cast
 
 import numpy as np
-from xdsl.dialects import arith
+from xdsl.dialects import arith, llvm
 from xdsl.dialects.builtin import AnyFloat, BytesAttr, DenseIntOrFPElementsAttr, IntegerType, VectorType
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -16,11 +16,18 @@ from relay.dialects.attributes import dtype_of, to_numpy
 from relay.lowering.builder import Index, LoopBuilder
 
 LIFTED_DIALECTS = ("arith.", "math.")
+LIFTED_INTRINSICS = {"llvm.x86.avx512.vfmadd.f32": "llvm.x86.avx512.vfmadd.ps.512"}
+"""Scalar intrinsics and what does the same in 16 lanes; integer operands stay as they are."""
 
 
 def can_lift(block: Block) -> bool:
     """Whether every operation also works lane by lane on vectors."""
-    return all(isinstance(op, linalg.YieldOp) or op.name.startswith(LIFTED_DIALECTS) for op in block.ops)
+    return all(
+        isinstance(op, linalg.YieldOp)
+        or op.name.startswith(LIFTED_DIALECTS)
+        or (isinstance(op, llvm.CallIntrinsicOp) and op.intrin.data in LIFTED_INTRINSICS)
+        for op in block.ops
+    )
 
 
 class Lifter:
@@ -60,6 +67,13 @@ class Lifter:
                 return [of(v) for v in op.operands]
             if isinstance(op, arith.ConstantOp):
                 values[op.result] = self.splat(op)
+                continue
+            if isinstance(op, llvm.CallIntrinsicOp):
+                operands = [v if isinstance(v.type, IntegerType) else of(v) for v in op.args]
+                call = llvm.CallIntrinsicOp(
+                    LIFTED_INTRINSICS[op.intrin.data], operands, [self.type(op.results[0].type)]
+                )
+                values[op.results[0]] = self.builder.add(call).results[0]
                 continue
             lifted = WIDENED.get(op.name, type(op)).create(
                 operands=[of(v) for v in op.operands],

@@ -1,0 +1,122 @@
+"""Which form a `tosa.apply_scale` can take: for every channel of every call of the function at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from xdsl.dialects import arith
+from xdsl.dialects.linalg.ops import GenericOp
+from xdsl.dialects.tosa import RoundingMode
+from xdsl.ir import BlockArgument, SSAValue
+
+from relay.dialects.attributes import Array, to_numpy
+from relay.dialects.tosa import ApplyScaleOp
+from relay.lowering.rescale.proof import Form, prove
+from relay.lowering.rescale.reach import Range, reach
+from relay.lowering.rescale.steps import conditions, conditions_of_values, exact_scale
+from relay.lowering.rescale.values import Calls, enumerate_codes, scalars
+from relay.lowering.scheduling.affine import dims_of
+
+FULL = (-(2**31), 2**31 - 1)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Found:
+    """A form of one kind for every call of the function."""
+
+    forms: list[Form]
+
+    @property
+    def name(self) -> str:
+        return self.forms[0].name
+
+    @property
+    def channels(self) -> int:
+        return sum(form.scale.size for form in self.forms)
+
+
+def bounds(op: ApplyScaleOp) -> tuple[int, int]:
+    """The range outside of which the rescaled value does not matter: what is added to it and clamped right after."""
+    value, added, low, high = op.output, 0, *FULL
+    while value.has_one_use():
+        user = next(iter(value.uses)).operation
+        if len(user.operands) != 2:
+            break
+        other = next((v for v in user.operands if v is not value), None)
+        if other is None or not isinstance(other.owner, arith.ConstantOp):
+            break
+        constant = int(to_numpy(other.owner.value))
+        if isinstance(user, arith.AddiOp) and (low, high) == FULL:
+            added += constant
+        elif isinstance(user, arith.MaxSIOp):
+            low = max(low, constant - added)
+        elif isinstance(user, arith.MinSIOp):
+            high = min(high, constant - added)
+        else:
+            break
+        value = user.results[0]
+    return low, high
+
+
+def find(op: ApplyScaleOp, calls: Calls, toward_zero: bool) -> Found | None:
+    """The cheapest float form that is proved for every channel of every call; None if there is none."""
+    multipliers, shifts = scalars(op.multiplier, calls), scalars(op.shift, calls)
+    if multipliers is None or shifts is None:
+        return None
+    pairs = [
+        np.broadcast_arrays(_at(multipliers, i), _at(shifts, i)) for i in range(max(len(multipliers), len(shifts)))
+    ]
+    sizes = [m.size for m, _ in pairs]
+    multiplier, shift = (np.concatenate([pair[k] for pair in pairs]) for k in (0, 1))
+    double = op.rounding_mode.data == RoundingMode.DOUBLE_ROUND
+    low, high = bounds(op)
+    if (values := enumerate_codes(op.value)) is not None:
+        where = conditions_of_values(values, multiplier, shift, low, high, double)
+    else:
+        lowest, highest = ranges(op, calls, sizes)
+        where = conditions(multiplier, shift, low, high, lowest, highest, double)
+    if where is None:
+        return None
+    form = prove(exact_scale(multiplier, shift), where, toward_zero)
+    if form is None:
+        return None
+    ends = np.cumsum(sizes)
+    return Found([form.rows(slice(int(end) - size, int(end))) for end, size in zip(ends, sizes, strict=True)])
+
+
+def ranges(op: ApplyScaleOp, calls: Calls, sizes: Sequence[int]) -> tuple[Array, Array]:
+    """The least and the greatest x for each channel of each call, one behind the other."""
+    found = reach(op.value, calls)
+    per_channel = all(goes_with_last(value) for value in (op.multiplier, op.shift))
+    parts = [_spread(_at(found, i), size, per_channel) for i, size in enumerate(sizes)]
+    if len(found) > len(sizes):  # one multiplier for many calls
+        every = [_spread(part, 1, False) for part in found]
+        low, high = min(int(p[0][0]) for p in every), max(int(p[1][0]) for p in every)
+        parts = [(np.full(size, low), np.full(size, high)) for size in sizes]
+    return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
+
+
+def _spread(found: Range, size: int, per_channel: bool) -> Range:
+    low, high = np.broadcast_arrays(*found)
+    if per_channel and low.size == size:
+        return low, high
+    return np.full(size, low.min()), np.full(size, high.max())
+
+
+def goes_with_last(value: SSAValue) -> bool:
+    """Whether the scalar depends on the innermost loop only."""
+    if isinstance(value, BlockArgument):
+        generic = value.owner.parent_op()
+        assert isinstance(generic, GenericOp)
+        map = generic.indexing_maps.data[value.index].data
+        return dims_of(map) == [map.num_dims - 1]
+    return all(goes_with_last(operand) for operand in getattr(value.owner, "operands", ()))
+
+
+def _at(items: Sequence[T], number: int) -> T:
+    return items[number if len(items) > 1 else 0]

@@ -1,0 +1,114 @@
+"""The rescaled sum of two rescaled codes (TFLite ADD and SUB): all pairs of codes are tried.
+
+    y(a, b) = rescale(rescale(a * 2^k) +- rescale(b * 2^k)), clamped to low..high
+
+takes three double roundings, but a and b are 8-bit codes less a zero point: 65,536 pairs. In float32 it is
+
+    rint(fma(a, first, fma(b, second, offset)))                                or, with t = fma(a, first, b * second),
+    trunc(t + copysign(offset, t))
+
+where halves have to go away from zero; all to nearest, for numbers close to the real ones that are found by trying
+them on the pairs where the real sum is nearly half-way between two results. What is found is then compared on all
+pairs, in the exact arithmetic of the instructions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from relay.dialects.attributes import Array
+from relay.lowering.rescale.steps import exact_scale, reference
+
+NEAREST = 256
+"""Pairs whose real sums are closest to half-way: candidates are tried on those first."""
+
+TRIED = np.array(sorted(product(range(-2, 3), range(-2, 3), range(-12, 13)), key=lambda units: sum(map(abs, units))))
+"""What is added to the real numbers, least first: units in the last place of both factors, 2^-20ths as offset."""
+
+
+@dataclass(frozen=True)
+class Rescale:
+    """A multiplier and a shift, DOUBLE_ROUND or not."""
+
+    multiplier: int
+    shift: int
+    double: bool
+
+    def of(self, x: Array) -> Array:
+        """The reference's integers."""
+        return reference(x, np.array(self.multiplier), np.array(self.shift), self.double)
+
+    @property
+    def scale(self) -> float:
+        return float(exact_scale(np.array(self.multiplier), np.array(self.shift)))
+
+
+@dataclass(frozen=True)
+class Side:
+    """One operand: the integers it can be (as float32 holds them), and what the sum gets of each of them."""
+
+    values: Array
+    added: Array
+    factor: float
+
+
+@dataclass(frozen=True)
+class PairForm:
+    """One of the two forms, `away` the second one; x is the first operand, or the second one if `swapped`."""
+
+    first: np.float32
+    second: np.float32
+    offset: np.float32
+    swapped: bool
+    away: bool
+
+
+def evaluate(x: Array, y: Array, numbers: Array, away: bool) -> Array:
+    """A form (first, second, offset) in float32; float64 holds every sum before it is rounded (see `_is_exact`)."""
+    first, second, offset = numbers
+    inner = y * second.astype(np.float64) + (0.0 if away else offset.astype(np.float64))
+    total = (x * first.astype(np.float64) + inner.astype(np.float32)).astype(np.float32)
+    return np.trunc(total + np.copysign(offset, total)) if away else np.rint(total)
+
+
+def prove_pair(a: Side, b: Side, outer: Rescale, low: int, high: int) -> PairForm | None:
+    """A form that is right for every pair, or None if none is found."""
+    sums = a.added[:, None] + b.added[None, :]
+    first, second = a.factor * outer.scale, b.factor * outer.scale
+    if bool((np.abs(sums) >= 2**31).any()) or not _is_exact(a, b, first, second):
+        return None
+    want = np.clip(outer.of(sums), low, high)
+    real = a.values[:, None] * first + b.values[None, :] * second
+    hard = np.argpartition(-np.abs(real - np.rint(real)), NEAREST, axis=None)[:NEAREST]
+    rows, columns = np.unravel_index(hard, real.shape)
+    for away, swapped in product((False, True), (False, True)):
+        x, y, few_x, few_y = a.values[:, None], b.values[None, :], a.values[rows], b.values[columns]
+        factors = (first, second)
+        if swapped:
+            x, y, few_x, few_y, factors = y, x, few_y, few_x, (second, first)
+        for numbers in _candidates(few_x, few_y, factors, want[rows, columns], (low, high), away):
+            if np.array_equal(np.clip(evaluate(x, y, numbers, away), low, high), want):
+                return PairForm(numbers[0], numbers[1], numbers[2], swapped, away)
+    return None
+
+
+def _is_exact(a: Side, b: Side, first: float, second: float) -> bool:
+    """Whether float64 holds every sum of `evaluate`: all are multiples of the factors' last places (or 2^-20)."""
+    unit = min(*(float(np.spacing(np.float32(abs(number)))) / 2 for number in (first, second)), 2.0**-20)
+    return abs(first) * float(np.abs(a.values).max()) + abs(second) * float(np.abs(b.values).max()) + 1 < unit * 2.0**52
+
+
+def _candidates(
+    x: Array, y: Array, factors: tuple[float, float], want: Array, clamp: tuple[int, int], away: bool
+) -> list[Array]:
+    """Numbers (first, second, offset) that are right for these pairs, those nearest to the real ones first."""
+    numbers = np.empty((3, len(TRIED), 1), np.float32)
+    for k, factor in enumerate(factors):
+        numbers[k, :, 0] = (np.float32(factor).view(np.int32) + TRIED[:, k].astype(np.int32)).view(np.float32)
+    numbers[2, :, 0] = TRIED[:, 2] * 2.0**-20 + 0.5 * away
+    got = evaluate(x, y, numbers, away)
+    good = np.flatnonzero((np.clip(got, *clamp) == want).all(axis=1))
+    return [numbers[:, i, 0] for i in good[:4]]

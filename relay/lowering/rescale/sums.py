@@ -1,0 +1,106 @@
+"""Finding and writing the rescaled sum of two rescaled codes; `pairs` has the proof."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import Float32Type, i32
+from xdsl.dialects.tosa import RoundingMode
+from xdsl.ir import Operation, SSAValue
+
+from relay.dialects.attributes import to_numpy
+from relay.dialects.tosa import ApplyScaleOp
+from relay.lowering.linalg.emitter import Emitter
+from relay.lowering.rescale.find import bounds
+from relay.lowering.rescale.forms import erase_unused
+from relay.lowering.rescale.pairs import PairForm, Rescale, Side, prove_pair
+from relay.lowering.rescale.steps import LIMIT, SHIFTS
+from relay.lowering.rescale.values import Calls, enumerate_codes, scalars
+
+SMALL = 2**16
+"""Integers that a proof takes as operands are below it."""
+
+
+@dataclass(frozen=True)
+class FoundSum:
+    """A proved form, and the i32 values that it reads."""
+
+    form: PairForm
+    operands: tuple[SSAValue, SSAValue]
+    inner: tuple[ApplyScaleOp, ApplyScaleOp]
+
+
+def find_sum(op: ApplyScaleOp, calls: Calls) -> FoundSum | None:
+    """`apply_scale(apply_scale(f(a)) +- apply_scale(g(b)))` of two codes a and b, with a form that is proved."""
+    total = op.value.owner
+    if not isinstance(total, arith.AddiOp | arith.SubiOp) or not op.value.has_one_use():
+        return None
+    left, right = total.lhs.owner, total.rhs.owner
+    if not isinstance(left, ApplyScaleOp) or not isinstance(right, ApplyScaleOp) or left is right:
+        return None
+    if not left.output.has_one_use() or not right.output.has_one_use():
+        return None
+    outer = _rescale(op, calls)
+    sides = _side(left, 1, calls), _side(right, -1 if isinstance(total, arith.SubiOp) else 1, calls)
+    if outer is None or sides[0] is None or sides[1] is None:
+        return None
+    form = prove_pair(sides[0][1], sides[1][1], outer, *bounds(op))
+    return None if form is None else FoundSum(form, (sides[0][0], sides[1][0]), (left, right))
+
+
+def _rescale(op: ApplyScaleOp, calls: Calls) -> Rescale | None:
+    """The op's constants, if they are numbers that are the same in every call and every channel."""
+    numbers: list[int] = []
+    for value in (op.multiplier, op.shift):
+        found = scalars(value, calls)
+        if found is None or any((array != found[0][0]).any() for array in found):
+            return None
+        numbers.append(int(found[0][0]))
+    if not 0 < numbers[0] < LIMIT or numbers[1] not in SHIFTS:
+        return None
+    return Rescale(numbers[0], numbers[1], op.rounding_mode.data == RoundingMode.DOUBLE_ROUND)
+
+
+def _side(op: ApplyScaleOp, sign: int, calls: Calls) -> tuple[SSAValue, Side] | None:
+    """What the operand is before a shift to the left, and what comes of each code."""
+    rescale = _rescale(op, calls)
+    shifted = enumerate_codes(op.value)
+    if rescale is None or shifted is None:
+        return None
+    base, shift = op.value, 0
+    owner = base.owner
+    if isinstance(owner, arith.ShLIOp) and isinstance(owner.rhs.owner, arith.ConstantOp):
+        base, shift = owner.lhs, int(to_numpy(owner.rhs.owner.value))
+    values = shifted >> shift
+    if not bool((np.abs(values) < SMALL).all()):
+        return None
+    return base, Side(values.astype(np.float64), sign * rescale.of(shifted), sign * rescale.scale * 2.0**shift)
+
+
+def rewrite_sum(op: ApplyScaleOp, found: FoundSum, constants: Emitter) -> None:
+    """the sum  =>  fptosi(roundeven(fma(sitofp %a, first, fma(sitofp %b, second, offset)))), or
+    fptosi(t + copysign(offset, t)), t = fma(sitofp %a, first, sitofp %b * second)"""
+    block = op.parent_block()
+    assert block is not None
+    e = Emitter(block, op.location, constants, op)
+    type = Float32Type()
+    operands = found.operands[::-1] if found.form.swapped else found.operands
+    x, y = (e(arith.SIToFPOp(value, type)) for value in operands)
+    first, second, offset = (
+        e.constant(float(number), type) for number in (found.form.first, found.form.second, found.form.offset)
+    )
+    if found.form.away:
+        total = e(math.FmaOp(x, first, e(arith.MulfOp(y, second))))
+        total = e(arith.AddfOp(total, e(math.CopySignOp(offset, total))))
+    else:
+        total = e(math.RoundEvenOp(e(math.FmaOp(x, first, e(math.FmaOp(y, second, offset))))))
+    op.output.replace_all_uses_with(e(arith.FPToSIOp(total, i32)))
+    sum = op.value.owner
+    assert isinstance(sum, Operation)
+    for dead in (op, sum, *found.inner):
+        operands = [*dead.operands]
+        dead.detach()
+        dead.erase()
+        erase_unused([value for value in operands if value.owner not in (sum, *found.inner)])
