@@ -153,7 +153,7 @@ def contract(e: Emitter, ops: Sequence[Operation]) -> None:
         raise Unsupported(place(head), f"{head.name} is no contraction")
     bias, epilogue = None, None
     if tail and isinstance(first := tail[0], relay.BiasAddOp):
-        bias, tail = first.bias, tail[1:]
+        bias, tail = first, tail[1:]
     if tail and isinstance(first := tail[0], qnn.RequantizeOp | relay.ClipOp | relay.MaximumOp):
         epilogue, tail = first, tail[1:]
     if tail:

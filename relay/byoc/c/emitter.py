@@ -69,7 +69,7 @@ class Emitter:
         """The result is the value under another shape: nothing to do, unless the caller wants it elsewhere."""
         source = self.tensors[value]
         if self.tensors.setdefault(result, source) is not source:
-            self.step(result.owner, self.copy_call(self.touch(source), self.write(result), source))
+            self.step(owner(result), self.copy_call(self.touch(source), self.write(result), source))
 
     @staticmethod
     def copy_call(source: str, target: str, tensor: Tensor) -> str:
@@ -130,23 +130,23 @@ class Emitter:
         """The name of a function with this body; equal ones are one."""
         text = f"static void ${{name}}({', '.join(parameters)})\n{{\n{body}}}\n"
         if text not in self._functions:
-            self._functions[text] = unique = f"relay_{identifier(kind)}_{len(self._functions)}"
+            short = identifier(kind.rpartition(".")[2])
+            self._functions[text] = unique = f"relay_{short}_{len(self._functions)}"
             self.program.kernels[unique] = text.replace("${name}", unique)
         return self._functions[text]
 
-    def call(self, op: Operation, function: str, *arguments: object) -> None:
-        """A step that calls a function."""
-        self.step(op, f"{function}({', '.join(map(str, arguments))});")
+    def call(self, ops: Operation | Sequence[Operation], function: str, *arguments: object) -> None:
+        """A step that calls a function for an op, or for several at once."""
+        self.step(ops, f"{function}({', '.join(map(str, arguments))});")
 
-    def step(self, op: object, text: str) -> None:
+    def step(self, ops: Operation | Sequence[Operation], text: str) -> None:
         """One step; the tensors whose names were asked for since the last live through it."""
         now = len(self.program.steps)
         for touched in self._touched:
             touched.first = now if touched.first < 0 else touched.first
             touched.last = now
         self._touched.clear()
-        comment = describe(op) if isinstance(op, Operation) else ""
-        self.program.steps.append(Step(comment, text))
+        self.program.steps.append(Step(describe([ops] if isinstance(ops, Operation) else ops), text))
 
 
 def identifier(name: str) -> str:
@@ -154,16 +154,23 @@ def identifier(name: str) -> str:
     return re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_") or "constant"
 
 
+def owner(value: SSAValue) -> Sequence[Operation]:
+    """The op that gives a value; none of an argument."""
+    return [value.owner] if isinstance(value.owner, Operation) else []
+
+
 def origin(value: SSAValue) -> str:
     """Where a value comes from, for errors."""
     return place(value.owner) if isinstance(value.owner, Operation) else "an argument"
 
 
-def describe(op: Operation) -> str:
-    """What the op is and where it comes from."""
-    source = words(op.location)
-    shapes = " ".join(
-        f"{'x'.join(map(str, tensor(result).get_shape())) or 'scalar'} {tensor(result).element_type}"
-        for result in op.results
+def describe(ops: Sequence[Operation]) -> str:
+    """What the ops are, what comes out, and where the first comes from."""
+    if not ops:
+        return ""
+    source = words(ops[0].location)
+    shapes = ", ".join(
+        "x".join(map(str, (*tensor(result).get_shape(), tensor(result).element_type))) for result in ops[-1].results
     )
-    return f"{op.name} -> {shapes}" + (f" from {source}" if source else "")
+    parts = (", ".join(op.name for op in ops), f"-> {shapes}" if shapes else "", f"from {source}" if source else "")
+    return " ".join(filter(None, parts))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from textwrap import indent, wrap
+from textwrap import indent, shorten, wrap
 
 import numpy as np
 
@@ -25,7 +25,7 @@ BYTES = [str(code) for code in range(256)], [str(code - 256 if code > 127 else c
 
 def includes(program: Program, *more: str) -> str:
     """The headers that the program needs: no more than memcpy of the library, and math.h where it computes floats."""
-    code = "\n".join((*program.kernels.values(), *program.tables.values()))
+    code = re.sub(r"/\*.*?\*/", "", "\n".join((*program.kernels.values(), *program.tables.values())), flags=re.S)
     wanted = ["stddef.h", "stdint.h", "string.h", *more] + ["math.h"] * bool(MATH.search(code))
     return "".join(f"#include <{header}>\n" for header in sorted(wanted))
 
@@ -34,7 +34,7 @@ def definitions(program: Program, outside: Sequence[Constant] = ()) -> str:
     """Kernels, constants but those `outside`, and tables."""
     constants = [constant for constant in program.constants.values() if constant not in outside]
     declared = "".join(f"{declaration(c)};\n" if is_long(c) else definition(c) for c in constants)
-    parts = [prelude(), *program.kernels.values(), declared, *program.tables.values()]
+    parts = [prelude(), *map(tidy, program.kernels.values()), declared, *program.tables.values()]
     return "\n".join(part for part in parts if part)
 
 
@@ -62,7 +62,8 @@ def definition(constant: Constant) -> str:
     """The declaration with its numbers, and what it is."""
     dims = "x".join(map(str, constant.array.shape))
     values = numbers(constant.array.reshape(-1), constant.type)
-    return f"{declaration(constant)} = {{ /* {plain(constant.label)}: {dims} */\n{values}}};\n"
+    label = shorten(plain(constant.label), 100, placeholder="...")
+    return f"/* {dims}: {label} */\n{declaration(constant)} = {{\n{values}}};\n"
 
 
 def numbers(array: Array, type: CType) -> str:
@@ -72,7 +73,7 @@ def numbers(array: Array, type: CType) -> str:
     else:
         words = map(type.literal, array if type.kind == "f" else array.tolist())
     every = list(words)
-    step = 24 if type.size == 1 else 12
+    step = 20 if type.size == 1 else 9
     return "".join("    " + ", ".join(every[i : i + step]) + ",\n" for i in range(0, len(every), step))
 
 
@@ -88,7 +89,7 @@ def body(program: Program) -> str:
         for tensor in program.temporaries
     )
     steps = "".join(
-        (indent(comment(step.comment), "    ") if step.comment else "") + indent(step.text, "    ") + "\n"
+        (indent(comment(step.comment), "    ") if step.comment else "") + indent(statements(step.text), "    ")
         for step in program.steps
     )
     return (places or "    (void)arena;\n") + "\n" + steps
@@ -99,10 +100,40 @@ def plain(text: str) -> str:
     return text.replace("*/", "* /").replace("/*", "/ *").replace("\\", "/").replace("\n", " ")
 
 
+def statements(text: str) -> str:
+    """Statements, one a line."""
+    return "".join("\n".join(folded(line, "    ")) + "\n" for line in text.splitlines())
+
+
+SIGNATURE = re.compile(r"^static [^\n{;]*\([^{};]*\)$", re.M)
+"""The head of a function."""
+
+
+def tidy(code: str) -> str:
+    """Code with its long lines folded, the heads of functions between parameters."""
+    lines: list[str] = []
+    for line in SIGNATURE.sub(head, code).splitlines():
+        margin = " " * (len(line) - len(line.lstrip()))
+        rest = "   " if line.lstrip().startswith("/*") else "    "
+        lines += [margin + part for part in folded(line.strip(), rest)] if len(line) > 118 else [line]
+    return "\n".join(lines) + "\n"
+
+
+def head(match: re.Match[str]) -> str:
+    """The head of a function in lines."""
+    name, _, parameters = " ".join(match[0].split()).partition("(")
+    unbroken = ", ".join(parameter.replace(" ", "\xa0") for parameter in parameters.split(", "))
+    return "\n".join(folded(f"{name}({unbroken}", "    ")).replace("\xa0", " ")
+
+
+def folded(text: str, margin: str) -> list[str]:
+    """A text in lines of at most 110 characters, all but the first behind a margin."""
+    return wrap(text, 110, subsequent_indent=margin, break_long_words=False, break_on_hyphens=False)
+
+
 def comment(text: str) -> str:
     """A comment, in lines of at most 110 characters."""
-    lines = wrap(f"/* {plain(text)} */", 110, subsequent_indent="   ", break_long_words=False, break_on_hyphens=False)
-    return "\n".join(lines) + "\n"
+    return "\n".join(folded(f"/* {plain(text)} */", "   ")) + "\n"
 
 
 def parameter(tensor: Tensor) -> str:

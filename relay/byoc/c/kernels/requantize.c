@@ -1,5 +1,6 @@
 /* One row of sums to codes; rescaled by ${rescale}. */
-static void ${name}(const relay_requantize_scale *op, const ${Sum} *restrict sums, int32_t count, ${Code} *restrict codes)
+static void ${name}(const relay_requantize_scale *op, const ${Sum} *restrict sums, int32_t count,
+                    ${Code} *restrict codes)
 {
     const int32_t *const multiplier = op->multiplier;
     const int32_t *const shift = op->shift;

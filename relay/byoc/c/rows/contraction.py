@@ -41,8 +41,9 @@ def dense(e: Emitter, op: relay.DenseOp | qnn.DenseOp) -> None:
     contract(e, op, None, None)
 
 
-def contract(e: Emitter, op: Contraction, bias: SSAValue | None, epilogue: Epilogue) -> None:
+def contract(e: Emitter, op: Contraction, bias_add: relay.BiasAddOp | None, epilogue: Epilogue) -> None:
     """One call for a convolution or product, an optional bias, and an optional epilogue."""
+    ops = [each for each in (op, bias_add, epilogue) if each is not None]
     types = types_of(e, op)
     result = op.result if epilogue is None else epilogue.result
     finish, struct, table = epilogue_of(e, op.result, epilogue)
@@ -58,15 +59,17 @@ def contract(e: Emitter, op: Contraction, bias: SSAValue | None, epilogue: Epilo
         "Finish": struct,
         "finish": finish,
     }
-    operands = [types.weight.short, types.sum.short] + ["wide"] * (types.product != types.sum)
-    finished = [*operands, finish.removeprefix("relay_")]
+    wide = ["wide"] * (types.product != types.sum)
+    operands = [types.weight.short, types.sum.short, *wide]
+    finished = [types.weight.short, *wide, finish.removeprefix("relay_")]
     shape = e.table("relay_conv2d_shape", "shape", shape_of(e, op))
-    arguments = [shape, e.read(op.data), e.read(op.kernel), "NULL" if bias is None else e.read(bias), table]
+    bias = "NULL" if bias_add is None else e.read(bias_add.bias)
+    arguments = [shape, e.read(op.data), e.read(op.kernel), bias, table]
     sums = e.scratch(types.sum, e.shape(op.result)[-1])
     if isinstance(op, relay.Conv2dBase) and op.depthwise:
         parameters["tap"] = e.kernel("tap", "_".join([types.input.short, *operands]), **parameters)
         function = e.kernel("depthwise_conv2d", "_".join([types.input.short, *finished]), **parameters)
-        e.call(op, function, *arguments, sums, e.write(result))
+        e.call(ops, function, *arguments, sums, e.write(result))
         return
     centred = ["centred"] * (zero_point(op, "kernel_zero_point") != 0)
     for i in range(4):
@@ -74,9 +77,10 @@ def contract(e: Emitter, op: Contraction, bias: SSAValue | None, epilogue: Epilo
     parameters["unused"] = "" if centred else "(void)zero_point;"
     parameters["patch"] = e.kernel("patch", f"{types.input.short}_{types.patch.short}", **parameters)
     parameters["dot"] = e.kernel("dot", "_".join([types.patch.short, *operands, *centred]), **parameters)
-    function = e.kernel("conv2d", "_".join([types.input.short, *finished, *centred]), **parameters)
+    wide_patch = [types.patch.short] * (types.patch == I32)
+    function = e.kernel("conv2d", "_".join([types.input.short, *wide_patch, *finished, *centred]), **parameters)
     patch = e.scratch(types.patch, int(np.prod(e.shape(op.kernel)[1:])))
-    e.call(op, function, *arguments, patch, sums, e.write(result))
+    e.call(ops, function, *arguments, patch, sums, e.write(result))
 
 
 def zero_point(op: Contraction, name: str) -> int:

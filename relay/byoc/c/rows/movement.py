@@ -21,7 +21,15 @@ from relay.transforms.location import place
 
 def constant(e: Emitter, op: relay.ConstantOp) -> None:
     label = op.label.data if op.label is not None else "constant"
-    e.tensors[op.result] = e.constant(to_numpy(op.value), "weights", label, weight=True)
+    e.tensors[op.result] = e.constant(to_numpy(op.value), role(op), label, weight=True)
+
+
+def role(op: relay.ConstantOp) -> str:
+    """What the first user calls the constant."""
+    use = next(iter(op.result.uses), None)
+    if isinstance(user := use and use.operation, relay.Conv2dBase | relay.DenseBase):
+        return "kernel"
+    return "bias" if isinstance(user, relay.BiasAddOp) else "constant"
 
 
 def reshape(e: Emitter, op: relay.ReshapeOp) -> None:

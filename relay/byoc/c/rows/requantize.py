@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from relay.byoc.c.ctype import F32, F64, I64, CType
+from relay.byoc.c.ctype import F32, F64, I32, I64, CType, integer_literal
 from relay.byoc.c.emitter import Emitter
 from relay.byoc.c.loops import Access, along, dense
 from relay.byoc.c.rows import pointwise
@@ -39,19 +39,23 @@ def row(e: Emitter, op: qnn.RequantizeOp) -> tuple[str, str, str]:
     if channels and op.axis.value.data % rank(op.input) != rank(op.input) - 1:
         raise Unsupported(place(op), "numbers per index of another axis than the last are no row of c")
     offset = number(op.output_zero_point)
-    shared = {"low": low - offset, "high": high - offset, "zero_point": offset}
+    if offset and total == I64 and code == I32:
+        raise Unsupported(place(op), "32-bit codes with a zero point, of 64-bit sums, are not supported by c")
+    shared = {"low": max(low - offset, I32.range[0]), "high": min(high - offset, I32.range[1]), "zero_point": offset}
+    shared = {name: integer_literal(value) for name, value in shared.items()}
     types = {"Sum": total.name, "Code": code.name, "at": "i" if channels else "0"}
     suffix = f"{total.short}_{code.short}" + ("_per_channel" if channels else "")
+    rounding = op.rounding.data if total != I64 else "sums64"
     if (real := REALS.get(op.rounding.data)) is not None:
-        kind, rounding = real
+        kind, file = real
         struct = e.kernel("requantize_factor", kind.short, Real=kind.name)
-        types |= {"Real": kind.name, "Scale": struct, "round": e.kernel(rounding, kind.short, Real=kind.name)}
-        finish = e.kernel("requantize_real", f"{suffix}_{op.rounding.data}", name="requantize", **types)
+        types |= {"Real": kind.name, "Scale": struct, "round": e.kernel(file, kind.short, Real=kind.name)}
+        finish = e.kernel("requantize_real", f"{op.rounding.data}_{suffix}", name="requantize", **types)
         factor = e.numbers(np.atleast_1d(factors[0]), "factor")
         return finish, struct, e.table(struct, "requantize", {"factor": factor, **shared})
     e.kernel("requantize_scale")
     types |= {"rescale": rescale(e, op, total), "Rescaled": "int64_t" if total == I64 else "int32_t"}
-    finish = e.kernel("requantize", f"{suffix}_{types['rescale'].removeprefix('relay_rescale_')}", **types)
+    finish = e.kernel("requantize", f"{rounding}_{suffix}", **types)
     multiplier, shift = (e.numbers(np.atleast_1d(v), n) for v, n in zip(factors, ("multiplier", "shift"), strict=True))
     fields = {"multiplier": multiplier, "shift": shift, **shared}
     return finish, "relay_requantize_scale", e.table("relay_requantize_scale", "requantize", fields)
