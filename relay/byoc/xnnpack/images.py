@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 from xdsl.ir import Operation
 
 from relay.byoc.quantized import clip_bounds, pool_window
-from relay.byoc.regions import constant_of
 from relay.byoc.xnnpack.arithmetic import write_clip
 from relay.byoc.xnnpack.model import OptionValue
 from relay.byoc.xnnpack.writer import (
@@ -94,18 +92,6 @@ def write_clipped(writer: Writer, ops: Sequence[Operation]) -> None:
     else:
         options: dict[str, OptionValue] = {"fused_activation_function": activation or "NONE"}
         writer.emit(FUSED[type(first)], list(first.operands), last.result, options)
-
-
-def mean_refusal(ops: Sequence[Operation]) -> str | None:
-    """Why the division of a sum is no mean of floats."""
-    total, quotient = ops
-    if not isinstance(total, relay.SumOp) or not isinstance(quotient, relay.DivideOp):
-        return "it is no mean"
-    divisor = constant_of(quotient.rhs)
-    count = np.prod([shape(total.input)[axis] for axis in total.axes()])
-    if divisor is None or divisor.size != 1 or divisor.ndim > len(shape(total.result)) or divisor.reshape(()) != count:
-        return "it is divided by something else than the count of its elements"
-    return type_refusal(total, FLOAT)
 
 
 def write_mean(writer: Writer, ops: Sequence[Operation]) -> None:

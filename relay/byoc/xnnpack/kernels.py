@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from xdsl.ir import Operation
 
+from relay.byoc import means
 from relay.byoc.quantized import PRODUCTS
 from relay.byoc.regions import Kernel, static_refusal
 from relay.byoc.xnnpack import arithmetic, images, products, shapes
@@ -27,7 +28,7 @@ def refusal(ops: Sequence[Operation]) -> str | None:
         row = ROWS.get(type(ops[0]))
         return f"there is no TFLite operator for {ops[0].name}" if row is None else row.refusal(ops[0])
     if len(ops) == 2 and isinstance(ops[0], relay.SumOp):
-        return images.mean_refusal(ops)
+        return means.refusal(ops)
     if len(ops) == 2:
         return images.clipped_refusal(ops)
     return "no TFLite operator computes these ops together"

@@ -1,0 +1,60 @@
+"""Entries of pattern tables that most compilers want: products with what follows them, means, clamps.
+
+Each function takes the compiler's own `check` of ops: why it does not take them together, None if it does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from xdsl.ir import Operation
+
+from relay.byoc.compiler import Refusal
+from relay.byoc.patterns import Entry, Match, Pattern, is_constant, is_op, wildcard
+
+OpsCheck = Callable[[Sequence[Operation]], str | None]
+
+
+def checked(check: OpsCheck) -> Callable[[Match], bool | Refusal]:
+    """A check of ops as one of a match."""
+
+    def checked_match(match: Match) -> bool | Refusal:
+        return taken(check(match.ops))
+
+    return checked_match
+
+
+def taken(reason: str | None) -> bool | Refusal:
+    """True, or the Refusal of this reason."""
+    return True if reason is None else Refusal(reason)
+
+
+def _biased(product: Pattern) -> Pattern:
+    return product.optional(lambda x: is_op("relay.nn.bias_add")(x, is_constant()))
+
+
+def _clamped(value: Pattern) -> Pattern:
+    return is_op("relay.clip")(value) | is_op("relay.maximum")(value, is_constant()) | value
+
+
+def products(check: OpsCheck) -> list[Entry]:
+    """`conv2d` and `dense` with constant kernels: of codes with their requantisation, of floats with their clamp."""
+    found: list[Entry] = []
+    for kind in ("conv2d", "dense"):
+        codes = is_op("qnn.requantize")(_biased(is_op(f"qnn.{kind}")(wildcard(), is_constant())))
+        floats = _clamped(_biased(is_op(f"relay.nn.{kind}")(wildcard(), is_constant())))
+        found.append(Entry(kind, codes | floats, checked(check)))
+    return found
+
+
+def means(check: OpsCheck) -> list[Entry]:
+    """`mean`: a sum of floats divided by a constant."""
+    return [Entry("mean", is_op("relay.divide")(is_op("relay.sum")(wildcard()), is_constant()), checked(check))]
+
+
+def clamps(check: OpsCheck, *names: str) -> list[Entry]:
+    """`NAME_clip` of each of these ops: it and the clip behind it."""
+    return [
+        Entry(f"{name.rpartition('.')[2]}_clip", is_op("relay.clip")(is_op(name)(None)), checked(check))
+        for name in names
+    ]

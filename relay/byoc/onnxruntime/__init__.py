@@ -1,0 +1,1 @@
+"""External compiler `onnxruntime`: regions as ONNX models, run by ONNX Runtime."""

@@ -1,0 +1,357 @@
+"""Nodes that compute on each element, or along axes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from onnx import helper
+from xdsl.ir import Operation, SSAValue
+
+from relay.byoc import rescaling
+from relay.byoc.onnxruntime.graph import CONTRIB, INT8, Graph, dtype
+from relay.byoc.onnxruntime.products import clamped
+from relay.byoc.quantized import CODE_TYPES, Bounds, Codes, clip_bounds, code_bounds, codes
+from relay.byoc.regions import constant_of
+from relay.dialects import qnn, relay
+from relay.dialects.attributes import to_numpy
+from relay.dialects.op import rank, shape
+
+FLOAT = "float32"
+CODES = ("int8", "uint8")
+NUMBERS = (FLOAT, "int32", "int64")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """How ops of one kind are written, and why some are not (None if one is)."""
+
+    refusal: Callable[[Any], str | None]
+    write: Callable[[Graph, Any], None]
+
+
+def type_refusal(op: Operation, *allowed: str) -> str | None:
+    """Why an op is not written whose operands and results are not all of these types."""
+    for value in (*op.operands, *op.results):
+        if dtype(value).name not in allowed:
+            return f"it computes with {dtype(value)}"
+    return None
+
+
+def layout_refusal(op: Operation) -> str | None:
+    """Operands that are computed have the rank of the result, or are of lower rank than images."""
+    ranks = {rank(value) for value in op.operands if constant_of(value) is None}
+    return "an image is computed with a tensor of lower rank" if 4 in ranks and len(ranks) > 1 else None
+
+
+def each(
+    kind: str | Callable[[Graph, list[str]], str], *types: str, check: Callable[[Any], str | None] | None = None
+) -> Row:
+    """A node, or what the function makes of the operands' names, on each element of tensors of these types."""
+
+    def refusal(op: Operation) -> str | None:
+        found = type_refusal(op, *types) or layout_refusal(op)
+        return found if found or check is None else check(op)
+
+    def write(graph: Graph, op: Operation) -> None:
+        first = graph.layout(*op.operands)
+        names = [graph.broadcast(value, rank(op.results[0]), first) for value in op.operands]
+        graph.define(op.results[0], graph.node(kind, names) if isinstance(kind, str) else kind(graph, names), first)
+
+    return Row(refusal, write)
+
+
+def compared(kind: str) -> Row:
+    row = each(kind, *NUMBERS, "bool")
+    return Row(lambda op: type_refusal(op, *NUMBERS, "bool") or layout_refusal(op), row.write)
+
+
+def nonzero(op: relay.DivideOp | relay.FloorDivideOp) -> str | None:
+    """Dividing integers by 0 stops the process; relay gives 0."""
+    if dtype(op.rhs).kind == "f":
+        return None
+    if isinstance(op, relay.FloorDivideOp):
+        return f"it floors quotients of {dtype(op.rhs)}"
+    divisor = constant_of(op.rhs)
+    return "its divisor may be 0" if divisor is None or not divisor.all() else None
+
+
+def extreme(kind: str) -> Callable[[Graph, relay.BinaryOp], None]:
+    """Codes by way of int32: ONNX Runtime's Max and Min take none."""
+
+    def write(graph: Graph, op: relay.BinaryOp) -> None:
+        first = graph.layout(op.lhs, op.rhs)
+        names = [graph.broadcast(value, rank(op.result), first) for value in (op.lhs, op.rhs)]
+        if dtype(op.result) in CODE_TYPES:
+            wide = [cast(graph, name, np.dtype(np.int32)) for name in names]
+            name = cast(graph, graph.node(kind, wide), np.dtype(np.uint8))
+        else:
+            name = graph.node(kind, names)
+        graph.define(op.result, name, first)
+
+    return write
+
+
+def cast(graph: Graph, name: str, type: np.dtype[Any]) -> str:
+    return graph.node("Cast", [name], to=helper.np_dtype_to_tensor_dtype(type))
+
+
+def real(graph: Graph, name: str, source: Codes, type: np.dtype[Any]) -> str:
+    """Codes as floats."""
+    return graph.node("DequantizeLinear", [name, *graph.quantization(source, type)])
+
+
+def coded(graph: Graph, name: str, target: Codes, type: np.dtype[Any], bounds: Bounds = (None, None)) -> str:
+    """Floats as codes."""
+    return clamped(graph, graph.node("QuantizeLinear", [name, *graph.quantization(target, type)]), *bounds, type)
+
+
+def binary_refusal(op: qnn.QnnBinaryOp) -> str | None:
+    return type_refusal(op, *CODES) or layout_refusal(op) or rescaling.binary_refusal(op)
+
+
+def operands(op: qnn.QnnBinaryOp) -> tuple[tuple[SSAValue, Codes], tuple[SSAValue, Codes], Codes]:
+    """Both sides, and the scale of the result."""
+    left, right = codes(op.lhs_scale, op.lhs_zero_point), codes(op.rhs_scale, op.rhs_zero_point)
+    return (op.lhs, left), (op.rhs, right), codes(op.output_scale, op.output_zero_point)
+
+
+def binary(kind: str) -> Row:
+    """QLinearAdd and QLinearMul."""
+
+    def write(graph: Graph, op: qnn.QnnBinaryOp) -> None:
+        *sides, target = operands(op)
+        first, type = graph.layout(op.lhs, op.rhs), dtype(op.result)
+        inputs: list[str] = []
+        for value, source in sides:
+            inputs += [graph.broadcast(value, rank(op.result), first), *graph.quantization(source, type)]
+        name = graph.node(kind, [*inputs, *graph.quantization(target, type)], CONTRIB)
+        graph.define(op.result, clamped(graph, name, *code_bounds(op), type), first)
+
+    return Row(binary_refusal, write)
+
+
+def write_subtract(graph: Graph, op: qnn.SubtractOp) -> None:
+    *sides, target = operands(op)
+    first, type = graph.layout(op.lhs, op.rhs), dtype(op.result)
+    reals = [real(graph, graph.broadcast(value, rank(op.result), first), source, type) for value, source in sides]
+    graph.define(op.result, coded(graph, graph.node("Sub", reals), target, type, code_bounds(op)), first)
+
+
+def write_sigmoid(graph: Graph, op: qnn.SigmoidOp) -> None:
+    first, type = graph.layout(op.input), dtype(op.input)
+    source, target = codes(op.input_scale, op.input_zero_point), codes(op.output_scale, op.output_zero_point)
+    inputs = [graph.read(op.input, first), *graph.quantization(source, type), *graph.quantization(target, type)]
+    graph.define(op.result, graph.node("QLinearSigmoid", inputs, CONTRIB), first)
+
+
+def write_tanh(graph: Graph, op: qnn.TanhOp) -> None:
+    first, type = graph.layout(op.input), dtype(op.input)
+    name = real(graph, graph.read(op.input, first), codes(op.input_scale, op.input_zero_point), type)
+    target = codes(op.output_scale, op.output_zero_point)
+    graph.define(op.result, coded(graph, graph.node("Tanh", [name]), target, type), first)
+
+
+def softmax_refusal(op: qnn.SoftmaxOp) -> str | None:
+    if shape(op.input)[-1] == 1:
+        return "ONNX Runtime's softmax of one code overflows"
+    return type_refusal(op, *CODES) or rescaling.softmax_refusal(op)
+
+
+def write_softmax(graph: Graph, op: qnn.SoftmaxOp) -> None:
+    """beta scales the input."""
+    type = dtype(op.input)
+    source = Codes(float(np.float32(op.input_scale.value.data * op.beta.value.data)), 0)
+    target = Codes(1 / 256, 0 if type == np.uint8 else -128)
+    inputs = [graph.read(op.input), *graph.quantization(source, type), *graph.quantization(target, type)]
+    graph.define(op.result, graph.node("QLinearSoftmax", inputs, CONTRIB, axis=-1, opset=13))
+
+
+def write_float_softmax(graph: Graph, op: relay.SoftmaxOp) -> None:
+    name, beta = graph.read(op.data), to_numpy(op.beta)
+    if beta != 1:
+        name = graph.node("Mul", [name, graph.constant(beta, np.dtype(np.float32))])
+    graph.define(op.result, graph.node("Softmax", [name], axis=-1))
+
+
+def one_scale(op: qnn.QuantizeOp | qnn.DequantizeOp) -> str | None:
+    return "it has a scale per channel" if to_numpy(op.scale).size != 1 else type_refusal(op, FLOAT, *CODES)
+
+
+def write_quantize(graph: Graph, op: qnn.QuantizeOp) -> None:
+    first = graph.layout(op.input)
+    target = codes(op.scale, op.zero_point)
+    graph.define(op.result, coded(graph, graph.read(op.input, first), target, dtype(op.result)), first)
+
+
+def write_dequantize(graph: Graph, op: qnn.DequantizeOp) -> None:
+    first = graph.layout(op.input)
+    source = codes(op.scale, op.zero_point)
+    graph.define(op.result, real(graph, graph.read(op.input, first), source, dtype(op.input)), first)
+
+
+def requantize_refusal(op: qnn.RequantizeOp) -> str | None:
+    if dtype(op.input) not in CODE_TYPES:
+        return "its input is neither codes nor the sums of a product that is taken with it"
+    return type_refusal(op, *CODES) or rescaling.requantize_refusal(op)
+
+
+def write_requantize(graph: Graph, op: qnn.RequantizeOp) -> None:
+    first = graph.layout(op.input)
+    name = real(graph, graph.read(op.input, first), codes(op.input_scale, op.input_zero_point), dtype(op.input))
+    target = codes(op.output_scale, op.output_zero_point)
+    graph.define(op.result, coded(graph, name, target, dtype(op.result), code_bounds(op)), first)
+
+
+def reduced(graph: Graph, kind: str, op: relay.ReduceOp | qnn.MeanOp, name: str) -> str:
+    return graph.node(kind, [name, graph.integers(op.axes())], keepdims=op.keepdims.value.data and 1)
+
+
+def mean_refusal(op: qnn.MeanOp) -> str | None:
+    return type_refusal(op, *CODES) or rescaling.mean_refusal(op, math.prod(shape(op.input)[a] for a in op.axes()))
+
+
+def write_mean(graph: Graph, op: qnn.MeanOp) -> None:
+    """Over height and width QLinearGlobalAveragePool, else by way of floats."""
+    type, source = dtype(op.input), codes(op.input_scale, op.input_zero_point)
+    target = codes(op.output_scale, op.output_zero_point)
+    if op.axes() == (1, 2) and rank(op.input) == 4:
+        scales = [*graph.quantization(source, type), *graph.quantization(target, type)]
+        data = graph.read(op.input, first=True)
+        name = graph.node("QLinearGlobalAveragePool", [data, *scales], CONTRIB, channels_last=0)
+        if op.keepdims.value.data:
+            graph.define(op.result, name, first=True)
+        else:
+            graph.define(op.result, graph.node("Reshape", [name, graph.integers(shape(op.result))]))
+        return
+    name = reduced(graph, "ReduceMean", op, real(graph, graph.read(op.input), source, type))
+    graph.define(op.result, coded(graph, name, target, type))
+
+
+def write_float_mean(graph: Graph, ops: Sequence[Operation]) -> None:
+    total, quotient = ops
+    assert isinstance(total, relay.SumOp)
+    if total.axes() == (1, 2) and rank(total.input) == 4:
+        name = graph.node("GlobalAveragePool", [graph.read(total.input, first=True)])
+        name = graph.node("Reshape", [name, graph.integers(shape(quotient.results[0]))])
+    else:
+        name = reduced(graph, "ReduceMean", total, graph.read(total.input))
+    graph.define(quotient.results[0], name)
+
+
+def reduction(kind: str, *types: str) -> Row:
+    def write(graph: Graph, op: relay.ReduceOp) -> None:
+        graph.define(op.result, reduced(graph, kind, op, graph.read(op.input)))
+
+    return Row(lambda op: type_refusal(op, *types), write)
+
+
+def position(kind: str) -> Row:
+    """ArgMax and ArgMin, which count in int64."""
+
+    def write(graph: Graph, op: relay.ArgOp) -> None:
+        (axis,) = op.axes()
+        name = graph.node(kind, [graph.read(op.input)], axis=axis, keepdims=op.keepdims.value.data and 1)
+        graph.define(op.result, name if dtype(op.result) == np.int64 else cast(graph, name, dtype(op.result)))
+
+    def refusal(op: relay.ArgOp) -> str | None:
+        return None if dtype(op.input).name in (FLOAT, *CODES, "int32") else f"it compares {dtype(op.input)}"
+
+    return Row(refusal, write)
+
+
+def write_clip(graph: Graph, op: relay.ClipOp) -> None:
+    first = graph.layout(op.input)
+    bounds = clip_bounds(op)
+    name = clamped(graph, graph.read(op.input, first), *bounds, dtype(op.input))
+    graph.define(op.result, name, first)
+
+
+def write_bias(graph: Graph, op: relay.BiasAddOp) -> None:
+    first, dims = graph.layout(op.data), [1] * rank(op.data)
+    axis = op.axis.value.data % len(dims)
+    dims[(0, 2, 3, 1)[axis] if first else axis] = -1
+    bias = graph.node("Reshape", [graph.read(op.bias), graph.integers(dims)])
+    graph.define(op.result, graph.node("Add", [graph.read(op.data, first), bias]), first)
+
+
+def write_cast(graph: Graph, op: relay.CastOp) -> None:
+    first, name = graph.layout(op.input), graph.read(op.input, graph.layout(op.input))
+    if dtype(op.input) == INT8:
+        name = graph.signed(name)
+    name = cast(graph, name, dtype(op.result))
+    graph.define(op.result, graph.unsigned(name) if dtype(op.result) == INT8 else name, first)
+
+
+def where_refusal(op: relay.WhereOp) -> str | None:
+    if dtype(op.result).name not in NUMBERS:
+        return f"it selects {dtype(op.result)}"
+    return layout_refusal(op)
+
+
+def reciprocal_root(graph: Graph, names: list[str]) -> str:
+    return graph.node("Reciprocal", [graph.node("Sqrt", names)])
+
+
+def floor_quotient(graph: Graph, names: list[str]) -> str:
+    return graph.node("Floor", [graph.node("Div", names)])
+
+
+def never(reason: str) -> Row:
+    """An op that is not written."""
+
+    def write(graph: Graph, op: Operation) -> None:
+        raise AssertionError(f"{op.name} is refused")
+
+    return Row(lambda op: reason, write)
+
+
+ROWS: dict[type[Operation], Row] = {
+    relay.AddOp: each("Add", *NUMBERS),
+    relay.SubtractOp: each("Sub", *NUMBERS),
+    relay.MultiplyOp: each("Mul", *NUMBERS),
+    relay.DivideOp: each("Div", FLOAT, "int32", check=nonzero),
+    relay.FloorDivideOp: each(floor_quotient, FLOAT, "int32", check=nonzero),
+    relay.BiasAddOp: Row(lambda op: type_refusal(op, *NUMBERS), write_bias),
+    relay.MaximumOp: Row(lambda op: type_refusal(op, *NUMBERS, *CODES) or layout_refusal(op), extreme("Max")),
+    relay.MinimumOp: Row(lambda op: type_refusal(op, *NUMBERS, *CODES) or layout_refusal(op), extreme("Min")),
+    relay.EqualOp: compared("Equal"),
+    relay.GreaterOp: compared("Greater"),
+    relay.LessOp: compared("Less"),
+    relay.WhereOp: Row(where_refusal, each("Where").write),
+    relay.NegativeOp: each("Neg", FLOAT),
+    relay.AbsOp: each("Abs", FLOAT),
+    relay.SqrtOp: each("Sqrt", FLOAT),
+    relay.RsqrtOp: each(reciprocal_root, FLOAT),
+    relay.ExpOp: each("Exp", FLOAT),
+    relay.LogOp: each("Log", FLOAT),
+    relay.SigmoidOp: each("Sigmoid", FLOAT),
+    relay.TanhOp: each("Tanh", FLOAT),
+    relay.FloorOp: each("Floor", FLOAT),
+    relay.CeilOp: each("Ceil", FLOAT),
+    relay.RoundOp: never("ONNX's Round takes halves to even"),
+    relay.ClipOp: Row(lambda op: type_refusal(op, *NUMBERS, *CODES), write_clip),
+    relay.CastOp: Row(lambda op: type_refusal(op, *NUMBERS, *CODES, "bool"), write_cast),
+    relay.SoftmaxOp: Row(lambda op: type_refusal(op, FLOAT), write_float_softmax),
+    relay.SumOp: reduction("ReduceSum", *NUMBERS),
+    relay.MaxOp: reduction("ReduceMax", *NUMBERS, *CODES),
+    relay.MinOp: reduction("ReduceMin", *NUMBERS, *CODES),
+    relay.ArgmaxOp: position("ArgMax"),
+    relay.ArgminOp: position("ArgMin"),
+    qnn.QuantizeOp: Row(one_scale, write_quantize),
+    qnn.DequantizeOp: Row(one_scale, write_dequantize),
+    qnn.RequantizeOp: Row(requantize_refusal, write_requantize),
+    qnn.AddOp: binary("QLinearAdd"),
+    qnn.SubtractOp: Row(binary_refusal, write_subtract),
+    qnn.MulOp: binary("QLinearMul"),
+    qnn.MeanOp: Row(mean_refusal, write_mean),
+    qnn.SoftmaxOp: Row(softmax_refusal, write_softmax),
+    qnn.SigmoidOp: Row(lambda op: type_refusal(op, *CODES), write_sigmoid),
+    qnn.TanhOp: Row(lambda op: type_refusal(op, *CODES), write_tanh),
+    qnn.DynamicQuantizeOp: never("its scale is found at run time"),
+    qnn.LstmOp: never("recurrent kernels keep their state in the host"),
+    qnn.SvdfOp: never("recurrent kernels keep their state in the host"),
+}

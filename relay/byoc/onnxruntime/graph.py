@@ -1,0 +1,176 @@
+"""An ONNX model under construction: the values of a region by name and layout, and the nodes between them.
+
+Images are NHWC in relay and NCHW in ONNX. A value of rank 4 may be there in either layout or in both: a transposition
+is made when a node wants the layout that is not there, at most once for each value.
+
+int8 values are uint8 in the model, 128 higher, and so are their zero points: ONNX Runtime multiplies int8 with int8
+many times slower than uint8 with int8 on x86. Only the model's own inputs and outputs are int8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
+from xdsl.ir import SSAValue
+
+from relay.byoc.quantized import Codes
+from relay.byoc.regions import Region, constant_of
+from relay.byoc.scales import find_scales
+from relay.dialects.attributes import Array, dtype_of
+from relay.dialects.op import shape, tensor
+from relay.errors import Unsupported
+
+CONTRIB = "com.microsoft"
+"""The domain of ONNX Runtime's own operators, among them those on codes that ONNX has no name for."""
+OPSET, IR_VERSION = 18, 9
+TO_FIRST, TO_LAST = (0, 3, 1, 2), (0, 2, 3, 1)
+MOST_BYTES = (1 << 31) - 1
+
+
+INT8 = np.dtype(np.int8)
+SIGN = 128
+
+
+def stored(type: np.dtype[Any]) -> np.dtype[Any]:
+    """The type that the model has for tensors of this type."""
+    return np.dtype(np.uint8) if type == INT8 else type
+
+
+def moved(array: Array) -> Array:
+    """Numbers as the model has them."""
+    return (array.astype(np.int16) + SIGN).astype(np.uint8) if array.dtype == INT8 else array
+
+
+def dtype(value: SSAValue) -> np.dtype[Any]:
+    return dtype_of(tensor(value).element_type)
+
+
+class Graph:
+    """The model of one region. `first` says everywhere that a layout has the channels first."""
+
+    def __init__(self, region: Region, unsigned_weights: bool = False) -> None:
+        self.region = region
+        self.weights = np.dtype(np.uint8) if unsigned_weights else INT8
+        """The type of the kernels of products of codes."""
+        self.scales = find_scales(region)
+        self._nodes: list[NodeProto] = []
+        self._constants: list[TensorProto] = []
+        self._shared: dict[tuple[str, tuple[int, ...], bytes], str] = {}
+        self._names: dict[tuple[SSAValue, bool], str] = {}
+        self._count = 0
+        self._inputs = [self._input(index, value) for index, value in enumerate(region.inputs)]
+
+    def _input(self, index: int, value: SSAValue) -> ValueInfoProto:
+        name = f"in{index}"
+        self._names[value, False] = self.unsigned(name) if dtype(value) == INT8 else name
+        return self._info(name, value)
+
+    def _info(self, name: str, value: SSAValue) -> ValueInfoProto:
+        return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(dtype(value)), shape(value))
+
+    def finish(self) -> bytes:
+        """The model's bytes. Raises Unsupported where they exceed the 2 GiB of a protocol buffer."""
+        outputs: list[ValueInfoProto] = []
+        for index, value in enumerate(self.region.outputs):
+            name = self.signed(self.read(value)) if dtype(value) == INT8 else self.read(value)
+            self._nodes.append(helper.make_node("Identity", [name], [f"out{index}"]))
+            outputs.append(self._info(f"out{index}", value))
+        graph = helper.make_graph(self._nodes, self.region.name, self._inputs, outputs, self._constants)
+        opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(CONTRIB, 1)]
+        model: ModelProto = helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="relay")
+        if model.ByteSize() > MOST_BYTES:
+            raise Unsupported(self.region.name, "has more than 2 GiB of weights", "leave some to the host")
+        return model.SerializeToString()
+
+    def node(self, kind: str, inputs: Sequence[str], domain: str = "", **attributes: Any) -> str:
+        """Append a node of one output; the output's name. An absent input is ""."""
+        name = self._fresh(kind)
+        self._nodes.append(helper.make_node(kind, list(inputs), [name], name=f"n_{name}", domain=domain, **attributes))
+        return name
+
+    def _fresh(self, hint: str) -> str:
+        self._count += 1
+        return f"{hint}_{self._count}"
+
+    def constant(self, value: npt.ArrayLike, type: np.dtype[Any] | None = None) -> str:
+        """A constant; small ones that are equal are one."""
+        array = np.asarray(value, type)
+        key = array.dtype.str, array.shape, array.tobytes() if array.nbytes <= 1024 else b""
+        if array.nbytes > 1024 or key not in self._shared:
+            name = self._fresh("constant")
+            self._constants.append(numpy_helper.from_array(np.ascontiguousarray(array).reshape(array.shape), name))
+            if array.nbytes > 1024:
+                return name
+            self._shared[key] = name
+        return self._shared[key]
+
+    def number(self, value: npt.ArrayLike, type: np.dtype[Any]) -> str:
+        """A constant that is computed with tensors of this type."""
+        return self.constant(moved(np.asarray(value, type)))
+
+    def unsigned(self, name: str) -> str:
+        """An int8 tensor as the model has it: the bits, with the highest flipped."""
+        bits = self.node("Cast", [name], to=TensorProto.UINT8)
+        return self.node("BitwiseXor", [bits, self.constant(np.uint8(SIGN))])
+
+    def signed(self, name: str) -> str:
+        """The reverse."""
+        bits = self.node("BitwiseXor", [name, self.constant(np.uint8(SIGN))])
+        return self.node("Cast", [bits], to=TensorProto.INT8)
+
+    def integers(self, values: Sequence[int]) -> str:
+        """A constant such as axes or a shape."""
+        return self.constant(np.array(values, np.int64))
+
+    def quantization(self, codes: Codes, type: np.dtype[Any]) -> tuple[str, str]:
+        """Scale and zero point of tensors of this type."""
+        return self.constant(np.float32(codes.scale)), self.number(codes.zero_point, type)
+
+    def is_first(self, value: SSAValue) -> bool:
+        """Whether the value is there with its channels first."""
+        return (self.region.of(value), True) in self._names
+
+    def define(self, value: SSAValue, name: str, first: bool = False) -> None:
+        self._names[self.region.of(value), first] = name
+
+    def read(self, value: SSAValue, first: bool = False) -> str:
+        """The name of an operand in this layout."""
+        value = self.region.of(value)
+        key = value, first
+        if key not in self._names:
+            array = constant_of(value)
+            if array is not None:
+                self._names[key] = self.constant(moved(array.transpose(TO_FIRST) if first else array))
+            else:
+                self._names[key] = self._transposed(value, first)
+        return self._names[key]
+
+    def _transposed(self, value: SSAValue, first: bool) -> str:
+        """A reshape where one pixel, or one channel, makes the order of the numbers the same."""
+        name, dims = self._names[value, not first], shape(value)
+        axes = TO_FIRST if first else TO_LAST
+        if dims[3] == 1 or dims[1] * dims[2] == 1:
+            wanted = [dims[axis] for axis in TO_FIRST] if first else list(dims)
+            return self.node("Reshape", [name, self.integers(wanted)])
+        return self.node("Transpose", [name], perm=axes)
+
+    def broadcast(self, value: SSAValue, rank: int, first: bool) -> str:
+        """An operand of numpy's broadcasting against this rank, in this layout."""
+        array = constant_of(value)
+        if not first or len(shape(value)) == 4:
+            return self.read(value, first)
+        if array is None:
+            raise Unsupported(self.region.name, "a tensor of lower rank is broadcast along channels")
+        if array.size == 1:
+            return self.constant(moved(array.reshape(())))
+        return self.constant(moved(array.reshape((1,) * (rank - array.ndim) + array.shape).transpose(TO_FIRST)))
+
+    def layout(self, *values: SSAValue) -> bool:
+        """The layout in which an op on each element of these is computed: channels first where an operand is there
+        in that layout, and no other operand stands in the way."""
+        computed = [value for value in values if constant_of(value) is None]
+        return any(map(self.is_first, computed)) and all(len(shape(value)) == 4 for value in computed)

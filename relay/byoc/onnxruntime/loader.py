@@ -1,0 +1,43 @@
+"""Runs ONNX models by ONNX Runtime in this process. Imports nothing of the compiler."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnxruntime
+
+Array = npt.NDArray[Any]
+Form = tuple[tuple[int, ...], np.dtype[Any]]
+ERRORS = 3
+"""Severity: warnings are not shown."""
+
+
+class Session:
+    """A session; several threads may call it at once. It computes on the tensors given, none is copied."""
+
+    def __init__(self, artifact: bytes, threads: int) -> None:
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.inter_op_num_threads = 1
+        options.log_severity_level = ERRORS
+        self._session = onnxruntime.InferenceSession(artifact, options, providers=["CPUExecutionProvider"])
+        self._inputs = [row.name for row in self._session.get_inputs()]
+        self._outputs = [row.name for row in self._session.get_outputs()]
+
+    def __call__(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        binding = self._session.io_binding()
+        for name, array in zip(self._inputs, inputs, strict=True):
+            binding.bind_input(name, "cpu", 0, array.dtype, array.shape, array.ctypes.data)
+        for name, array in zip(self._outputs, outputs, strict=True):
+            binding.bind_output(name, "cpu", 0, array.dtype, array.shape, array.ctypes.data)
+        self._session.run_with_iobinding(binding)
+
+
+def load(
+    artifact: bytes, symbol: str, params: Mapping[str, Array], inputs: Sequence[Form], outputs: Sequence[Form]
+) -> Session:
+    """`params["threads"]`: how many threads compute; one if absent."""
+    return Session(artifact, int(params["threads"]) if "threads" in params else 1)
