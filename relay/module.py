@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from io import StringIO
-from typing import TYPE_CHECKING, TypeGuard
+from types import MethodType
+from typing import TYPE_CHECKING, TypeGuard, cast
 
 import numpy as np
 from xdsl.dialects.builtin import ArrayAttr, DenseResourceAttr, DictionaryAttr, ModuleOp, StringAttr
@@ -17,6 +18,7 @@ from xdsl.utils.hints import isa
 
 from relay.dialects.attributes import Array, WeightAttr, WeightPrinter, elements, tensor_type, to_numpy
 from relay.dialects.context import make_context
+from relay.dialects.plain import to_attribute
 from relay.dialects.relay import ConstantOp
 from relay.errors import InvalidArgument, Malformed
 
@@ -25,6 +27,18 @@ if TYPE_CHECKING:
 
 REQUESTS = "relay.requests"
 """The module attribute that lists the passes asked for: an array of dictionaries `pass`, and `before` or `after`."""
+
+
+class Function(FuncOp):
+    """A function of an `IRModule`: xDSL's `FuncOp` itself, and what Relay's functions have besides."""
+
+    def set_func_attr(self, name: str, value: object) -> Function:
+        """Set an attribute: a text, number, list or dictionary, or an xDSL attribute. Returns the function.
+
+        `set_func_attr("compiler", "x")` asks that `annotate-target` offer the function's ops to the compiler `x`.
+        """
+        self.attributes[name] = to_attribute(value, f"attribute {name} of @{self.sym_name.data}")
+        return self
 
 
 class IRModule:
@@ -76,12 +90,14 @@ class IRModule:
         """The functions by name, in the module's order."""
         return {op.sym_name.data: op for op in self.op.body.block.ops if isinstance(op, FuncOp)}
 
-    def __getitem__(self, name: str) -> FuncOp:
+    def __getitem__(self, name: str) -> Function:
         functions = self.functions
         if name not in functions:
             known = ", ".join(functions) or "none"
             raise InvalidArgument(f"function {name}", "is not in the module", f"it has {known}")
-        return functions[name]
+        function = cast(Function, functions[name])  # its class stays FuncOp, by which xDSL's interpreter finds it
+        object.__setattr__(function, "set_func_attr", MethodType(Function.set_func_attr, function))
+        return function
 
     def __setitem__(self, name: str, function: FuncOp) -> None:
         """Add or replace a function; it takes the name."""

@@ -10,28 +10,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
-from xdsl.dialects.builtin import (
-    ArrayAttr,
-    BoolAttr,
-    DictionaryAttr,
-    FloatAttr,
-    IntegerAttr,
-    ModuleOp,
-    StringAttr,
-    f64,
-    i1,
-    i64,
-)
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from relay.byoc import registry
 from relay.byoc.compiler import Artifact, Compiler, Refusal
+from relay.dialects.plain import from_attribute, to_attribute
 from relay.errors import InvalidArgument, Malformed
 
 if TYPE_CHECKING:
-    from relay.byoc.patterns import Entry
+    from relay.byoc.patterns import Entry, Match
 
 OPTIONS = "byoc.options"
 NUMERICS = "byoc.numerics"
@@ -55,7 +45,7 @@ def write(module: ModuleOp, options: Mapping[str, Mapping[str, object]], numeric
         module.attributes[NUMERICS] = StringAttr(numerics)
     if options:
         rows = read(module) | {name: dict(given) for name, given in options.items()}
-        module.attributes[OPTIONS] = _to_attribute(OPTIONS, rows)
+        module.attributes[OPTIONS] = to_attribute(rows, OPTIONS)
 
 
 def read(module: ModuleOp) -> dict[str, dict[str, object]]:
@@ -63,7 +53,7 @@ def read(module: ModuleOp) -> dict[str, dict[str, object]]:
     attr = module.attributes.get(OPTIONS)
     if attr is None:
         return {}
-    found = _from_attribute(attr)
+    found = from_attribute(attr, f"module attribute {OPTIONS}")
     if not isinstance(found, dict):
         raise Malformed(f"module attribute {OPTIONS}", f"is {attr}", "it is a dictionary of dictionaries")
     rows = cast(dict[str, object], found)
@@ -76,41 +66,6 @@ def read(module: ModuleOp) -> dict[str, dict[str, object]]:
 def is_strict(module: ModuleOp) -> bool:
     """Whether every integer must be that of the ops' formulas."""
     return module.attributes.get(NUMERICS) == StringAttr(STRICT)
-
-
-def _to_attribute(where: str, value: object) -> Attribute:
-    match value:
-        case bool():
-            return BoolAttr.from_bool(value)
-        case int():
-            return IntegerAttr(value, i64)
-        case float():
-            return FloatAttr(value, f64)
-        case str():
-            return StringAttr(value)
-        case list() | tuple():
-            return ArrayAttr([_to_attribute(where, item) for item in cast(Sequence[object], value)])
-        case dict():
-            rows = cast(dict[str, object], value)
-            return DictionaryAttr({key: _to_attribute(f"{where} {key}", item) for key, item in rows.items()})
-        case _:
-            raise InvalidArgument(where, f"is {value!r}", "options are numbers, texts, and lists of them")
-
-
-def _from_attribute(attr: Attribute) -> object:
-    match attr:
-        case StringAttr():
-            return attr.data
-        case IntegerAttr():
-            return bool(attr.value.data) if attr.type == i1 else attr.value.data
-        case FloatAttr():
-            return attr.value.data
-        case ArrayAttr():
-            return tuple(_from_attribute(item) for item in attr)
-        case DictionaryAttr():
-            return {key: _from_attribute(item) for key, item in attr.data.items()}
-        case _:
-            raise Malformed(f"module attribute {OPTIONS}", f"{attr} is no option")
 
 
 class _Strict(Compiler):
@@ -129,7 +84,10 @@ class _Strict(Compiler):
 
     def _checked(self, entry: Entry) -> Entry:
         exact = self.compiler.exact if entry.exact is None else entry.exact
-        return entry if exact else replace(entry, check=lambda match: self.refusal)
+        return entry if exact else replace(entry, check=self._refuse)
+
+    def _refuse(self, match: Match) -> Refusal:
+        return self.refusal
 
     def supports(self, op: Operation) -> bool | Refusal:
         answer = self.compiler.supports(op)

@@ -30,12 +30,12 @@ from relay.transforms.location import words
 
 @dataclass(frozen=True)
 class CompileExternal(Pass):
-    """Have every function with an attribute `compiler` compiled by that compiler: it becomes a declaration that holds
-    the artifact, and calls of it stay calls, down to native code.
+    """Have every function that `partition-graph` made for an external compiler compiled by it: a declaration is left
+    that holds the artifact, and calls of it stay calls, down to native code.
 
-    A module that is only on the way there is partitioned first: annotations and regions become functions, a public
-    function that asks for a compiler is annotated for it, composites that no region holds are inlined again. Does
-    nothing to any other module.
+    A module that is only on the way there is partitioned first: annotations and regions become functions, composites
+    that no region holds are dissolved, and a function that only asks for a compiler (`compiler = "x"` without
+    `global_symbol`) is offered to it. Does nothing to any other module.
     """
 
     name: ClassVar[str] = "compile-external"
@@ -67,22 +67,19 @@ def is_external(function: FuncOp) -> bool:
     return artifact.COMPILER in function.attributes and bool(function.body.blocks)
 
 
-def is_public(function: FuncOp) -> bool:
-    """Whether users call the function: it is the host's then, whoever compiles what is in it."""
-    return function.sym_visibility is None or function.sym_visibility.data == "public"
-
-
 def partition(ctx: Context, module: ModuleOp) -> None:
-    """Finish what was begun: no annotation, region or composite is left outside of external functions."""
-    asking = [f for f in module.body.block.ops if isinstance(f, FuncOp) and is_external(f) and is_public(f)]
-    if asking:
+    """Finish what was begun: no annotation, region or composite is left outside of external functions.
+
+    A function with the attribute `compiler` that no pass made (it has no `global_symbol`) asks for partitioning.
+    """
+    functions = [f for f in module.body.block.ops if isinstance(f, FuncOp) and is_external(f)]
+    if any(artifact.SYMBOL not in function.attributes for function in functions):
         from relay.byoc.partitioning.annotate_target import AnnotateTarget
         from relay.byoc.partitioning.merge_compiler_regions import MergeCompilerRegions
+        from relay.byoc.partitioning.merge_composite import MergeComposite
 
-        AnnotateTarget().apply(ctx, module)
-        MergeCompilerRegions().apply(ctx, module)
-    for function in asking:
-        function.attributes.pop(artifact.COMPILER, None)
+        for step in (MergeComposite(), AnnotateTarget(), MergeCompilerRegions()):
+            step.apply(ctx, module)
     if any(isinstance(op, byoc.Boundary | byoc.Body) for op in own(module)):
         from relay.byoc.partitioning.partition_graph import PartitionGraph
 
