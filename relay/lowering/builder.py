@@ -113,16 +113,16 @@ class LoopBuilder:
 
     @contextmanager
     def loop(
-        self, start: int, stop: int, step: int = 1, carried: Sequence[SSAValue] = ()
+        self, start: int, stop: Index, step: int = 1, carried: Sequence[SSAValue] = ()
     ) -> Generator[tuple[Index, Loop]]:
         """A loop; its body is the `with` block. A single turn makes no loop. See `Loop` for carried values."""
-        if start + step >= stop:
+        if isinstance(stop, int) and start + step >= stop:
             state = Loop(list(carried))
             yield start, state
             state.results = state.next
             return
         body = Block(arg_types=[INDEX, *(value.type for value in carried)])
-        first, end, stride = (self.constant(n, INDEX) for n in (start, stop, step))
+        first, end, stride = (self.index(n) for n in (start, stop, step))
         outer, self.block = self.block, body
         state = Loop(list(body.args[1:]))
         yield body.args[0], state

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from xdsl.context import Context
 from xdsl.dialects import arith, bufferization, func, memref
-from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr, UnitAttr, i8
+from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr, UnitAttr
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
@@ -16,12 +16,17 @@ from relay.dialects.attributes import Array, elements, to_numpy
 from relay.lowering.bufferize import buffer_type
 from relay.lowering.builder import LoopBuilder
 from relay.lowering.scheduling import depthwise, loops, matmul
+from relay.lowering.scheduling.bias import add_bias, find_bias
 from relay.lowering.scheduling.contraction import Convolution, recognise
 from relay.lowering.scheduling.depthwise_dot import DepthwiseDotEmitter, fits, image_of, pack_depthwise_dot
 from relay.lowering.scheduling.epilogue import Epilogue
-from relay.lowering.scheduling.padding import Padding, emit_padding, find_paddings
+from relay.lowering.scheduling.padding import Padding, emit_codes, emit_padding, find_paddings
+from relay.lowering.scheduling.plan import uses_dot
 from relay.lowering.shaped import shape_of
 from relay.passes import Pass
+
+FEW_PIXELS = 4
+"""Signed codes of more pixels are made unsigned once, not in every loop."""
 
 
 @dataclass(frozen=True)
@@ -165,7 +170,7 @@ class FunctionScheduler:
             return False
         op, conv = found
         kernel = argument_of(conv.kernel.value)
-        if kernel is None or any(constant_of(call.arguments[kernel.index]) is None for call in self.calls):
+        if kernel is None or not self.constant(kernel):
             return False
         epilogue = self.epilogue_of(fill, op, conv.out)
         self.pending[op if epilogue is None else epilogue] = Contraction(conv, kernel, epilogue)
@@ -176,36 +181,86 @@ class FunctionScheduler:
     def contract(self, contraction: Contraction) -> None:
         """Emit a contraction with its epilogue."""
         conv, kernel = contraction.conv, contraction.kernel
-        plan = matmul.plan(conv, self.features)
         shape = shape_of(conv.kernel.value)
-        weights = [constant for call in self.calls if (constant := constant_of(call.arguments[kernel.index]))]
+        weights = self.constants_of(kernel)
         arrays = [to_numpy(weight.value) for weight in weights]
         kernels = [(a.view(np.uint8) if conv.kernel.unsigned else a).reshape(shape) for a in arrays]
+        biases = self.take_bias(contraction)
+        epilogue = Epilogue(self.builder, conv.out, contraction.epilogue, conv.outputs)
+
+        def constants(packed: Sequence[matmul.Packed]) -> list[SSAValue]:
+            if biases:
+                packed = [add_bias(one, bias) for one, bias in zip(packed, biases, strict=True)]
+            return self.replace_argument(kernel, conv.kernel.value, weights, packed)
+
+        if not conv.depthwise:
+            self.multiply(conv, kernels, epilogue, constants)
+            return
         padding = self.paddings.get(conv.data.value)
-        if conv.depthwise and (padding is None or is_border(padding, conv)):
+        if padding is None or is_border(padding, conv):
             image = image_of(conv, padding)
             if fits(conv, image, self.features):
-                packed = [pack_depthwise_dot(conv, image, array) for array in kernels]
-                constants = self.replace_argument(kernel, conv.kernel.value, weights, packed)
-                epilogue = Epilogue(self.builder, conv.out, contraction.epilogue, conv.outputs)
+                arguments = constants([pack_depthwise_dot(conv, image, array) for array in kernels])
                 self.choices.append("depthwise: dot products of up to 4 rows of a column")
-                DepthwiseDotEmitter(self.builder, conv, image, constants, epilogue).emit()
+                DepthwiseDotEmitter(self.builder, conv, image, arguments, epilogue).emit()
                 return
         self.write_padding(conv.data.value)
-        if conv.depthwise:
-            packed = [depthwise.pack_depthwise(conv, array) for array in kernels]
+        arguments = constants([depthwise.pack_depthwise(conv, array) for array in kernels])
+        self.choices.append("depthwise: 16 channels at a time")
+        depthwise.DepthwiseEmitter(self.builder, conv, conv.data.value, arguments, epilogue).emit()
+
+    def multiply(
+        self,
+        conv: Convolution,
+        kernels: Sequence[Array],
+        epilogue: Epilogue,
+        constants: Callable[[Sequence[matmul.Packed]], list[SSAValue]],
+    ) -> None:
+        """A convolution or product that mixes channels."""
+        flat = conv.pointwise and (epilogue.flatten_points() or epilogue.rank == 2)
+        dot, padding = uses_dot(conv, self.features), self.paddings.get(conv.data.value)
+        signed = dot and not conv.data.unsigned
+        turned = signed and (padding is not None or conv.images * conv.out_rows * conv.out_columns > FEW_PIXELS)
+        chosen = matmul.plan_for(conv, kernels, self.features, flat=flat, signed=signed and not turned)
+        if turned or (dot and matmul.slack(conv, chosen)):
+            if padding is not None and padding.of_image:
+                del self.paddings[conv.data.value]
+            else:
+                self.write_padding(conv.data.value)
+                padding = None
+            data = emit_codes(self.builder, conv.data.value, padding, -128 if turned else 0)
         else:
-            packed = [matmul.pack_constants(conv, plan, array) for array in kernels]
-        constants = self.replace_argument(kernel, conv.kernel.value, weights, packed)
-        data = conv.data.value
-        if not conv.depthwise and plan.dot and matmul.slack(conv, plan):
-            data = self.with_slack(data)
-        epilogue = Epilogue(self.builder, conv.out, contraction.epilogue, conv.outputs)
-        self.choices.append("depthwise: 16 channels at a time" if conv.depthwise else plan.reason)
-        if conv.depthwise:
-            depthwise.DepthwiseEmitter(self.builder, conv, data, constants, epilogue).emit()
-        else:
-            matmul.MatmulEmitter(self.builder, conv, plan, data, constants, epilogue).emit()
+            self.write_padding(conv.data.value)
+            data = self.builder.flatten(conv.data.value)
+        arguments = constants([matmul.pack_constants(conv, chosen, array) for array in kernels])
+        self.choices.append(chosen.reason)
+        matmul.MatmulEmitter(self.builder, conv, chosen, data, arguments, epilogue, signed and not turned).emit()
+
+    def take_bias(self, contraction: Contraction) -> list[Array]:
+        """Leave a constant bias out of the epilogue; returns each call's, for the initial accumulators."""
+        bias = find_bias(contraction.epilogue, contraction.conv.out)
+        argument = None if bias is None else argument_of(bias.value)
+        if bias is None or argument is None or not self.constant(argument):
+            return []
+        arrays = [to_numpy(constant.value) for constant in self.constants_of(argument)]
+        if any(array.size != contraction.conv.outputs for array in arrays):
+            return []
+        bias.drop()
+        return arrays
+
+    def constant(self, argument: BlockArgument) -> bool:
+        """Whether every call gives a constant for the argument."""
+        at = self.position(argument)
+        return all(constant_of(call.arguments[at]) is not None for call in self.calls)
+
+    def constants_of(self, argument: BlockArgument) -> list[arith.ConstantOp]:
+        """The constants that the calls give for the argument."""
+        at = self.position(argument)
+        return [constant for call in self.calls if (constant := constant_of(call.arguments[at]))]
+
+    def position(self, argument: BlockArgument) -> int:
+        """Where calls have the argument: those retired are not given any more."""
+        return sum(before not in self.retired for before in self.old.args[: argument.index])
 
     def epilogue_of(self, fill: linalg.FillOp, op: linalg.GenericOp, out: SSAValue) -> linalg.GenericOp | None:
         """The one elementwise operation that reads the accumulators, if nothing else does."""
@@ -226,16 +281,15 @@ class FunctionScheduler:
     ) -> list[SSAValue]:
         """Pass packed constants in place of the kernel's weights; returns the new arguments."""
         columns = list(zip(*(p.columns for p in packed), strict=True))
-        block = self.old
-        position = kernel.index
+        block, position = self.old, self.position(kernel)
         new: list[SSAValue] = []
         for number, column in enumerate(columns):
             type = buffer_type(elements(column[0]).type)
-            new.append(block.insert_arg(type, position + 1 + number))
+            new.append(block.insert_arg(type, kernel.index + 1 + number))
         for call, weight, row in zip(self.calls, weights, zip(*columns, strict=True), strict=True):
             buffers = [
                 packed_constant(call, weight, array, kind)
-                for array, kind in zip(row, ("packed", "start", "third", "fourth"), strict=False)
+                for array, kind in zip(row, ("packed", "start", "third", "fourth", "fifth"), strict=False)
             ]
             arguments = list(call.arguments)
             call.operands = [*arguments[:position], *buffers, *arguments[position + 1 :]]
@@ -247,16 +301,6 @@ class FunctionScheduler:
             view = owner.src
         self.retired.append(kernel)
         return new
-
-    def with_slack(self, data: SSAValue) -> SSAValue:
-        """A flat copy of the data with room behind it, so that a step may read past the end."""
-        b = self.builder
-        flat = b.flatten(data)
-        size = shape_of(flat)[0]
-        room = b.add(memref.AllocOp.get(i8, 64, [size + 64])).memref
-        with b.loop(0, size) as (i, _):
-            b.store(b.load(flat, [i]), room, [i])
-        return room
 
 
 def is_border(padding: Padding, conv: Convolution) -> bool:

@@ -6,9 +6,9 @@ Per step of the reduction it loads a few vectors of packed weights and, per pixe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from xdsl.dialects import arith, llvm, memref, vector
@@ -17,7 +17,8 @@ from xdsl.ir import SSAValue
 
 from relay.dialects.arith import ExtSIOp, ExtUIOp
 from relay.dialects.attributes import Array
-from relay.lowering.builder import Index, LoopBuilder
+from relay.lowering.builder import INDEX, Index, LoopBuilder
+from relay.lowering.scheduling import outliers
 from relay.lowering.scheduling.body import vector_constant
 from relay.lowering.scheduling.contraction import Convolution
 from relay.lowering.scheduling.epilogue import Epilogue
@@ -31,39 +32,13 @@ from relay.lowering.scheduling.packing import (
     run_length,
     runs,
 )
+from relay.lowering.scheduling.plan import Plan, plan
 
 VPDPBUSD = "llvm.x86.avx512.vpdpbusd.512"
-
-
-@dataclass(frozen=True)
-class Plan:
-    """How a contraction runs: `dot` multiplies 4 codes per lane; `pixels[v]` rows of a tile of v vectors."""
-
-    dot: bool
-    vectors: int
-    pixels: tuple[int, ...]
-
-    @property
-    def reason(self) -> str:
-        """What was chosen, and why, in a few words."""
-        kind = "dot products of 4 codes" if self.dot else "multiply-adds"
-        return f"tile of {self.pixels[-1]} pixels x {self.vectors * LANES} channels, {kind}"
-
-    @property
-    def group(self) -> int:
-        """Reduction elements per step."""
-        return 4 if self.dot else 1
-
-
-def plan(conv: Convolution, features: frozenset[str]) -> Plan:
-    """Tile sizes that keep accumulators, weights and broadcasts in the vector registers."""
-    wide = "avx512f" in features
-    codes = not conv.is_float and all(s.element == i8 for s in (conv.data, conv.kernel))
-    if codes and {"avx512vnni", "avx512f"} <= features:
-        return Plan(True, 4, (0, 9, 7, 5, 4) if needs_sums(conv) else (0, 12, 10, 8, 6))
-    if wide:
-        return Plan(False, 4, (0, 12, 10, 8, 6))
-    return Plan(False, 1, (0, 3))
+FLIP = -0x7F7F7F80
+"""Turns 4 signed codes into unsigned ones, 128 larger."""
+STRAIGHT = 16
+"""Operations that an epilogue may have to be written out for every vector of a tile."""
 
 
 def kernel_offset(conv: Convolution) -> int:
@@ -79,6 +54,18 @@ def data_offset(conv: Convolution) -> int:
 def needs_sums(conv: Convolution) -> bool:
     """Whether the kernel's zero point asks for the sums of the data."""
     return not conv.is_float and conv.kernel.zero_point != kernel_offset(conv)
+
+
+def plan_for(
+    conv: Convolution, kernels: Sequence[Array], features: frozenset[str], *, flat: bool, signed: bool
+) -> Plan:
+    """The plan for the kernels of all calls: what does not fit a dot product's weights decides with."""
+    first = plan(conv, features, flat=flat, signed=signed)
+    if not first.dot or not needs_sums(conv):
+        return first
+    if all(outliers.few(conv, kernel, first.vectors) for kernel in kernels):
+        return replace(first, extra=max(outliers.most_steps(conv, kernel, first.vectors) for kernel in kernels))
+    return plan(conv, features, flat=flat, signed=signed, sums=True)
 
 
 @dataclass(frozen=True)
@@ -104,17 +91,50 @@ def pack_constants(conv: Convolution, plan: Plan, kernel: Array) -> Packed:
         matrix = as_matrix(conv, kernel, 1)
         initial = initial_accumulator(conv, kernel, conv.data.zero_point)
         return Packed(pack(matrix, plan.vectors, 1).astype(np.int16), initial)
-    signed = kernel.astype(np.int16) - kernel_offset(conv)
-    matrix = runs(conv, signed, plan.group)
     initial = initial_accumulator(conv, kernel, conv.data.zero_point + data_offset(conv))
     more: tuple[Array, ...] = ()
-    if needs_sums(conv):
+    if plan.sums or not needs_sums(conv):
+        codes = kernel.astype(np.int16) - kernel_offset(conv)
+    else:
+        codes, _ = outliers.centred(conv, kernel)
+    if plan.sums:
         more = (runs(conv, np.ones_like(kernel[:1], np.int8), plan.group).reshape(-1),)
-    return Packed(pack(matrix, plan.vectors, plan.group).astype(np.int8), initial, more)
+    elif plan.extra:
+        found = outliers.extra_steps(conv, kernel, plan.vectors, plan.extra)
+        more = (found.weights, found.counts, found.offsets)
+    return Packed(pack(runs(conv, codes, plan.group), plan.vectors, plan.group).astype(np.int8), initial, more)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Blocks of channels of one size: `count` of them, from block number `first` on."""
+
+    first: int
+    count: int
+    vectors: int
+
+
+def groups_of(outputs: int, vectors: int) -> list[Group]:
+    """Whole blocks, then one of what is left; a block with a partial vector is by itself."""
+    blocks = blocks_of(outputs, vectors)
+    whole = sum(first + count * LANES <= outputs and count == vectors for first, count in blocks)
+    groups = [Group(0, whole, vectors)] if whole else []
+    return groups + [Group(number, 1, count) for number, (_, count) in enumerate(blocks) if number >= whole]
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block of channels in a loop over blocks: its number and first channel, its vectors, and how many channels its
+    last vector has."""
+
+    number: Index
+    channel: Index
+    vectors: int
+    last: int
 
 
 class MatmulEmitter:
-    """Emits one contraction with its epilogue."""
+    """Emits one contraction with its epilogue. `data` is flat; `flip`: its codes are signed, the loop turns them."""
 
     def __init__(
         self,
@@ -124,101 +144,137 @@ class MatmulEmitter:
         data: SSAValue,
         constants: Sequence[SSAValue],
         epilogue: Epilogue,
+        flip: bool = False,
     ):
-        self.b, self.conv, self.plan, self.epilogue = builder, conv, plan, epilogue
-        self.data = builder.flatten(data)
-        self.weights, self.initial = constants[0], constants[1]
-        self.ones = constants[2] if len(constants) > 2 else None
+        self.b, self.conv, self.plan, self.epilogue, self.flip = builder, conv, plan, epilogue, flip
+        self.data = data
+        self.weights, self.initial = constants[:2]
+        self.more = constants[2:]
         self.run = -(-run_length(conv) // plan.group)
-        joined = conv.dilation[1] == 1 or conv.kernel_columns == 1
-        self.taps = conv.kernel_rows * (1 if joined else conv.kernel_columns)
-        self.tap_columns = 1 if joined else conv.kernel_columns
-        self.depth = self.taps * self.run
+        self.tap_columns = conv.kernel_columns * conv.channels // run_length(conv)
+        self.depth = conv.kernel_rows * self.tap_columns * self.run
+        self.straight = epilogue.op is None or len(epilogue.op.body.block.ops) <= STRAIGHT
         tile = max(pixels * vectors for vectors, pixels in enumerate(plan.pixels))
-        self.scratch = builder.add(memref.AllocOp.get(conv.accumulator, 64, [tile * LANES])).memref
+        self.scratch = None
+        if not self.straight:
+            self.scratch = builder.add(memref.AllocOp.get(conv.accumulator, 64, [tile * LANES])).memref
 
     def emit(self) -> None:
-        conv, b = self.conv, self.b
-        flat = conv.pointwise and (self.epilogue.flatten_points() or self.epilogue.rank == 2)
-        outer = [] if flat else [conv.images, conv.out_rows]
-        width = conv.images * conv.out_rows * conv.out_columns if flat else conv.out_columns
-        blocks = blocks_of(conv.outputs, self.plan.vectors)
-        whole = [first for first, count in blocks if count == self.plan.vectors]
-        partial = conv.outputs % LANES != 0
-        uniform = whole[:-1] if partial and whole and len(whole) == len(blocks) else whole
-        step = self.plan.vectors * LANES
-        groups: list[tuple[int, int, int]] = []
-        if uniform:
-            groups.append((0, len(uniform) * step, self.plan.vectors))
-        groups += [(first, first + 1, count) for first, count in blocks if first not in uniform]
-        for start, stop, vectors in groups:
-            with b.loop(start, stop, step) as (channel, _), ExitStack() as stack:
-                point = [stack.enter_context(b.loop(0, d))[0] for d in outer]
-                pixels = min(self.plan.pixels[vectors], width)
-                pixels = -(-width // -(-width // pixels))
-                with b.loop(0, width // pixels * pixels, pixels) as (x, _):
-                    self.tile(point, x, channel, pixels, vectors)
-                if width % pixels:
-                    self.tile(point, width // pixels * pixels, channel, width % pixels, vectors)
+        groups = groups_of(self.conv.outputs, self.plan.vectors)
+        if self.plan.blocks_inside:
 
-    def tile(self, point: Sequence[Index], x: Index, channel: Index, pixels: int, vectors: int) -> None:
-        """`pixels` neighbours in a row times `vectors` x 16 channels."""
-        b, conv = self.b, self.conv
-        start = [b.vector_load(self.initial, [b.plus(channel, v * LANES)], LANES) for v in range(vectors)]
-        accumulators = [start[v] for _ in range(pixels) for v in range(vectors)]
-        sums: list[SSAValue] = []
-        if self.ones is not None:
-            sums = [vector_constant(b, 0, i32, LANES)] * pixels
-        block = b.times(channel, self.depth * self.plan.group)
+            def all_blocks(point: Sequence[Index], x: Index, pixels: int) -> None:
+                for group in groups:
+                    self.over_blocks(group, lambda block: self.tile(point, x, pixels, block))
+
+            self.over_pixels(self.plan.pixels[self.plan.vectors], all_blocks)
+            return
+        for group in groups:
+            pixels = self.plan.pixels[group.vectors]
+
+            def all_pixels(block: Block, pixels: int = pixels) -> None:
+                self.over_pixels(pixels, lambda point, x, count: self.tile(point, x, count, block))
+
+            self.over_blocks(group, all_pixels)
+
+    def over_blocks(self, group: Group, body: Callable[[Block], None]) -> None:
+        """A loop over blocks of channels."""
+        b, width = self.b, self.plan.vectors * LANES
+        with b.loop(group.first, group.first + group.count) as (number, _):
+            last = LANES
+            if group.count == 1:
+                last = min(LANES, self.conv.outputs - group.first * width - (group.vectors - 1) * LANES)
+            body(Block(number, b.times(number, width), group.vectors, last))
+
+    def over_pixels(self, pixels: int, body: Callable[[Sequence[Index], Index, int], None]) -> None:
+        """Loops over tiles of `pixels` in a row, and one of what is left."""
+        conv, b = self.conv, self.b
+        outer = [] if self.plan.flat else [conv.images, conv.out_rows]
+        width = conv.images * conv.out_rows * conv.out_columns if self.plan.flat else conv.out_columns
+        pixels = min(pixels, width)
+        with ExitStack() as stack:
+            point = [stack.enter_context(b.loop(0, d))[0] for d in outer]
+            whole = width // pixels * pixels
+            with b.loop(0, whole, pixels) as (x, _):
+                body(point, x, pixels)
+            if whole < width:
+                body(point, whole, width - whole)
+
+    def tile(self, point: Sequence[Index], x: Index, pixels: int, block: Block) -> None:
+        """`pixels` neighbours in a row times a block of channels."""
+        b, conv, plan, vectors = self.b, self.conv, self.plan, block.vectors
+        start = [b.vector_load(self.initial, [b.plus(block.channel, v * LANES)], LANES) for v in range(vectors)]
+        carried = [start[v] for _ in range(pixels) for v in range(vectors)]
+        if plan.sums:
+            carried += [vector_constant(b, 0, i32, LANES)] * pixels
+        at_block = b.times(block.channel, self.depth * plan.group)
         row = b.plus(b.times(point[0], conv.rows), b.times(point[1], conv.strides[0])) if point else 0
-        carried = accumulators + sums
+        first = b.plus(b.times(row, conv.columns), b.times(x, conv.strides[1]))
         with b.loop(0, conv.kernel_rows, carried=carried) as (i, rows):
-            line = b.times(b.plus(row, b.times(i, conv.dilation[0])), conv.columns)
-            line = b.plus(line, b.times(x, conv.strides[1]))
+            line = b.plus(first, b.times(i, conv.dilation[0] * conv.columns))
             with b.loop(0, self.tap_columns, carried=rows.args) as (j, taps):
                 base = b.times(b.plus(line, b.times(j, conv.dilation[1])), conv.channels)
                 tap = b.times(b.plus(b.times(i, self.tap_columns), j), self.run)
                 with b.loop(0, self.run, carried=taps.args) as (k, steps):
                     step = b.plus(tap, k)
-                    at = b.plus(block, b.times(step, vectors * LANES * self.plan.group))
-                    start_of_data = b.plus(base, b.times(k, self.plan.group))
-                    steps.next = self.step(steps.args, start_of_data, at, step, pixels, vectors)
+                    weights = b.plus(at_block, b.times(step, vectors * LANES * plan.group))
+                    data = b.plus(base, b.times(k, plan.group))
+                    steps.next = self.step(steps.args, data, self.weights, weights, pixels, vectors, step)
                 taps.next = steps.results
             rows.next = taps.results
-        self.finish(rows.results, point, x, channel, pixels, vectors)
+        accumulators = rows.results
+        if plan.extra:
+            accumulators = self.extra_steps(accumulators, b.times(first, conv.channels), block, pixels)
+        self.finish(accumulators, [*point, x], pixels, block)
 
-    def finish(
-        self,
-        accumulators: Sequence[SSAValue],
-        point: Sequence[Index],
-        x: Index,
-        channel: Index,
-        pixels: int,
-        vectors: int,
+    def extra_steps(
+        self, accumulators: Sequence[SSAValue], data: Index, block: Block, pixels: int
+    ) -> Sequence[SSAValue]:
+        """What the weights that did not fit lack."""
+        b, most = self.b, self.plan.extra
+        weights, counts, offsets = self.more
+        count = b.add(arith.IndexCastOp(b.load(counts, [block.number]), INDEX)).result
+        at_block = b.times(block.number, most * self.plan.vectors * LANES * 4)
+        with b.loop(0, count, carried=accumulators) as (k, steps):
+            place = b.load(offsets, [b.plus(b.times(block.number, most), k)])
+            at = b.plus(data, b.add(arith.IndexCastOp(place, INDEX)).result)
+            here = b.plus(at_block, b.times(k, block.vectors * LANES * 4))
+            steps.next = self.step(steps.args, at, weights, here, pixels, block.vectors)
+        return steps.results
+
+    def finish(self, accumulators: Sequence[SSAValue], point: Sequence[Index], pixels: int, block: Block) -> None:
+        """The epilogue of a tile: written out if it is short, else a loop; the accumulators go through scratch then."""
+        b, vectors = self.b, block.vectors
+        values = list(accumulators[: pixels * vectors])
+        if self.plan.sums:
+            totals = accumulators[pixels * vectors :]
+            values = [self.correct(value, totals[n // vectors]) for n, value in enumerate(values)]
+        *outer, x = point
+        if self.scratch is None:
+            for m in range(pixels):
+                for v in range(vectors):
+                    lanes = block.last if v == vectors - 1 else LANES
+                    channel = b.plus(block.channel, v * LANES)
+                    self.epilogue.apply(values[m * vectors + v], [*outer, b.plus(x, m)], channel, lanes)
+            return
+        for n, value in enumerate(values):
+            b.vector_store(value, self.scratch, [n * LANES])
+        whole = vectors if block.last == LANES else vectors - 1
+        if whole:
+            with b.loop(0, whole * LANES, LANES) as (ahead, _):
+                self.column(self.scratch, ahead, point, pixels, block, LANES)
+        if whole < vectors:
+            self.column(self.scratch, whole * LANES, point, pixels, block, block.last)
+
+    def column(
+        self, scratch: SSAValue, ahead: Index, point: Sequence[Index], pixels: int, block: Block, lanes: int
     ) -> None:
-        """The epilogue, as a loop over the tile: accumulators go through a few lines of scratch, the code is small."""
-        b, conv = self.b, self.conv
-        for m in range(pixels):
-            for v in range(vectors):
-                value = accumulators[m * vectors + v]
-                if self.ones is not None:
-                    value = self.correct(value, accumulators[pixels * vectors + m])
-                b.vector_store(value, self.scratch, [(m * vectors + v) * LANES])
-        last = LANES
-        if isinstance(channel, int):
-            last = min(LANES, conv.outputs - channel - (vectors - 1) * LANES)
-        whole = vectors if last == LANES else vectors - 1
+        """The epilogue of one vector of channels of all pixels of a tile."""
+        b = self.b
+        *outer, x = point
         with b.loop(0, pixels) as (m, _):
-            row = [*point, b.plus(x, m)]
-            line = b.times(m, vectors * LANES)
-            if whole:
-                with b.loop(0, whole * LANES, LANES) as (ahead, _):
-                    value = b.vector_load(self.scratch, [b.plus(line, ahead)], LANES)
-                    self.epilogue.apply(value, row, b.plus(channel, ahead), LANES)
-            if last != LANES:
-                ahead = whole * LANES
-                value = b.vector_load(self.scratch, [b.plus(line, ahead)], LANES)
-                self.epilogue.apply(value, row, b.plus(channel, ahead), last)
+            value = b.vector_load(scratch, [b.plus(b.times(m, block.vectors * LANES), ahead)], LANES)
+            self.epilogue.apply(value, [*outer, b.plus(x, m)], b.plus(block.channel, ahead), lanes)
 
     def correct(self, value: SSAValue, total: SSAValue) -> SSAValue:
         """Take the kernel's zero point times the sum of the data off."""
@@ -227,29 +283,34 @@ class MatmulEmitter:
         return self.b.add(arith.AddiOp(value, product)).result
 
     def step(
-        self, carried: Sequence[SSAValue], data: Index, weights: Index, step: Index, pixels: int, vectors: int
+        self,
+        carried: Sequence[SSAValue],
+        data: Index,
+        weights: SSAValue,
+        at: Index,
+        pixels: int,
+        vectors: int,
+        summed: Index | None = None,
     ) -> list[SSAValue]:
-        """One step of the reduction for the whole tile."""
+        """One step of the reduction for the whole tile; the sums take part in step number `summed`."""
         b, conv, plan = self.b, self.conv, self.plan
-        width = LANES * plan.group
-        columns = [self.weight(b.plus(weights, v * width)) for v in range(vectors)]
+        columns = [self.weight(weights, b.plus(at, v * LANES * plan.group)) for v in range(vectors)]
         pitch = conv.strides[1] * conv.channels
         ones = None
-        if self.ones is not None:
-            ones = self.spread(b.vector_load(self.ones, [b.times(step, 4)], 4))
+        if plan.sums and summed is not None:
+            ones = self.spread(b.vector_load(self.more[0], [b.times(summed, 4)], 4))
         result: list[SSAValue] = []
         totals: list[SSAValue] = []
         for m in range(pixels):
-            at = b.plus(data, m * pitch)
-            value = self.broadcast(at)
+            value = self.broadcast(b.plus(data, m * pitch))
             result += [self.multiply_add(carried[m * vectors + v], value, columns[v]) for v in range(vectors)]
             if ones is not None:
                 totals.append(self.multiply_add(carried[pixels * vectors + m], value, ones))
-        return result + totals
+        return result + (totals or list(carried[pixels * vectors :]))
 
-    def weight(self, at: Index) -> SSAValue:
+    def weight(self, weights: SSAValue, at: Index) -> SSAValue:
         b = self.b
-        vec = b.vector_load(self.weights, [at], LANES * self.plan.group)
+        vec = b.vector_load(weights, [at], LANES * self.plan.group)
         if self.plan.dot or self.conv.is_float:
             return vec
         return b.add(ExtSIOp(vec, VectorType(i32, [LANES]))).result
@@ -269,9 +330,8 @@ class MatmulEmitter:
             extend = ExtUIOp if conv.data.unsigned else ExtSIOp
             return b.broadcast(b.add(extend(scalar, i32)).result, LANES)
         words = b.broadcast(b.bitcast(b.vector_load(self.data, [at], 4), i32, 1), LANES)
-        if not conv.data.unsigned:
-            flip = vector_constant(b, -0x7F7F7F80, i32, LANES)
-            words = b.add(arith.XOrIOp(words, flip)).result
+        if self.flip:
+            words = b.add(arith.XOrIOp(words, vector_constant(b, FLIP, i32, LANES))).result
         return b.bitcast(words, i8, 4 * LANES)
 
     def multiply_add(self, accumulator: SSAValue, data: SSAValue, weights: SSAValue) -> SSAValue:

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith, memref
+from xdsl.dialects.builtin import i8
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Operation, SSAValue
 
-from relay.dialects.attributes import int_values
+from relay.dialects.attributes import int_values, to_numpy
 from relay.lowering.builder import Index, LoopBuilder, contiguous
+from relay.lowering.scheduling.body import vector_constant
 from relay.lowering.shaped import shape_of
 
 
@@ -76,6 +78,67 @@ def emit_padding(b: LoopBuilder, padding: Padding) -> None:
                 b.store(b.load(source, [b.plus(read, k)]), target, [b.plus(begin, k)])
             fill(b.plus(begin, width * channels), (columns - left - width) * channels)
         fill(b.plus(image, (top + height) * line), (rows - top - height) * line)
+
+
+CHUNK = 64
+"""Bytes copied at once."""
+
+
+def copy_codes(
+    b: LoopBuilder, source: SSAValue, read: Index, target: SSAValue, write: Index, count: int, flip: int
+) -> None:
+    """Copy so many bytes, each with the bits of `flip` turned: 64 at a time, the last ones overlapping."""
+    size = next((s for s in (CHUNK, 16) if s <= count), 1)
+
+    def move(at: Index) -> None:
+        vec = b.vector_load(source, [b.plus(read, at)], size)
+        if flip:
+            vec = b.add(arith.XOrIOp(vec, vector_constant(b, flip, i8, size))).result
+        b.vector_store(vec, target, [b.plus(write, at)])
+
+    with b.loop(0, count // size * size, size) as (k, _):
+        move(k)
+    if count % size:
+        move(count - size)
+
+
+def emit_codes(b: LoopBuilder, image: SSAValue, padding: Padding | None, flip: int) -> SSAValue:
+    """8-bit data as one flat buffer, padded, each code with the bits of `flip` turned, and with room behind it that a
+    step may read."""
+    if padding is None or not padding.of_image:
+        flat = b.flatten(image)
+        size = shape_of(flat)[0]
+        room = b.add(memref.AllocOp.get(i8, 64, [size + CHUNK])).memref
+        copy_codes(b, flat, 0, room, 0, size, flip)
+        return room
+    images, height, width, channels = shape_of(padding.source)
+    _, rows, columns, _ = shape_of(padding.buffer)
+    source, line, read = b.flatten(padding.source), columns * channels, width * channels
+    room = b.add(memref.AllocOp.get(i8, 64, [images * rows * line + CHUNK])).memref
+    constant = padding.value.owner
+    assert isinstance(constant, arith.ConstantOp)
+    value = b.constant(int(to_numpy(constant.value)) ^ flip, i8)
+
+    def fill(start: Index, count: int) -> None:
+        with b.loop(0, count) as (k, _):
+            b.store(value, room, [b.plus(start, k)])
+
+    top, left = padding.low[1], padding.low[2]
+    with b.loop(0, images) as (n, _):
+        image_start = b.times(n, rows * line)
+        if top:
+            fill(image_start, top * line)
+        with b.loop(0, height) as (y, _):
+            start = b.plus(b.plus(image_start, top * line), b.times(y, line))
+            if left:
+                fill(start, left * channels)
+            begin = b.plus(start, left * channels)
+            copy_codes(b, source, b.times(b.plus(b.times(n, height), y), read), room, begin, read, flip)
+            if columns > left + width:
+                fill(b.plus(begin, read), line - left * channels - read)
+        if rows > top + height:
+            fill(b.plus(image_start, (top + height) * line), (rows - top - height) * line)
+    return room
 
 
 def spans(

@@ -1,0 +1,56 @@
+"""A bias that is added to the accumulators first can be what they start with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects import arith
+from xdsl.dialects.linalg import ops as linalg
+from xdsl.ir import BlockArgument, SSAValue
+
+from relay.dialects.attributes import Array
+from relay.lowering.scheduling.affine import dims_of
+from relay.lowering.scheduling.matmul import Packed
+from relay.lowering.scheduling.packing import padded
+from relay.lowering.shaped import is_buffer
+
+
+@dataclass(frozen=True)
+class Bias:
+    """`sum` adds the elements of the buffer `value`, one per channel, to the accumulators, before all else."""
+
+    value: SSAValue
+    sum: arith.AddiOp | arith.AddfOp
+    accumulator: BlockArgument
+
+    def drop(self) -> None:
+        """Leave the addition out of the epilogue."""
+        self.sum.result.replace_all_uses_with(self.accumulator)
+        self.sum.detach()
+        self.sum.erase()
+
+
+def find_bias(epilogue: linalg.GenericOp | None, accumulator: SSAValue) -> Bias | None:
+    """The bias, if the first thing that happens to the accumulators is its addition."""
+    if epilogue is None or accumulator not in tuple(epilogue.operands):
+        return None
+    args, maps = epilogue.body.block.args, [m.data for m in epilogue.indexing_maps]
+    argument = args[list(epilogue.operands).index(accumulator)]
+    uses = list(argument.uses)
+    if len(uses) != 1 or not isinstance(sum := uses[0].operation, arith.AddiOp | arith.AddfOp):
+        return None
+    other = sum.rhs if sum.lhs is argument else sum.lhs
+    if not isinstance(other, BlockArgument) or other.owner is not argument.owner or not other.has_one_use():
+        return None
+    value = epilogue.operands[other.index]
+    if not is_buffer(value.type) or dims_of(maps[other.index]) != [maps[0].num_dims - 1]:
+        return None
+    return Bias(value, sum, argument)
+
+
+def add_bias(packed: Packed, bias: Array) -> Packed:
+    """The constants of a call with its bias in the initial accumulators (of every kind of border, where there are
+    several)."""
+    vector = padded(bias.reshape(-1))
+    initial = packed.initial.reshape(-1, vector.size) + vector.astype(packed.initial.dtype)
+    return Packed(packed.weights, initial.reshape(-1), packed.more)

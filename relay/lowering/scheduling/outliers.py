@@ -1,0 +1,92 @@
+"""Unsigned weights around a zero point, as signed weights for a dot product, and the few that do not fit.
+
+`weight - zero point` has 9 bits. Weights around the middle fit 8, and networks have one or two per layer that do not:
+these are clipped, and what is missing is added by extra steps of the reduction, one for each group of 4 codes that has
+any, in the blocks of channels that have them. Where there are many, the sums of the data correct for another zero point
+instead (see `matmul`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from relay.dialects.attributes import Array
+from relay.lowering.scheduling.contraction import Convolution
+from relay.lowering.scheduling.packing import LANES, blocks_of, pack, run_length, runs
+
+FEW = 8
+"""Extra steps that a block may have."""
+
+
+@dataclass(frozen=True)
+class Outliers:
+    """Per block of channels, padded to the same number: how many extra steps, where each finds its 4 codes (from the
+    first tap of a pixel on), and its weights, [block][step][vector][16 channels][4]."""
+
+    counts: Array
+    offsets: Array
+    weights: Array
+    most: int
+
+
+def centred(conv: Convolution, kernel: Array) -> tuple[Array, Array]:
+    """Kernel codes less their zero point: clipped to i8, and the rest, both as i16."""
+    wide = kernel.astype(np.int16) - np.int16(conv.kernel.zero_point)
+    clipped = np.clip(wide, -128, 127)
+    return clipped, wide - clipped
+
+
+def few(conv: Convolution, kernel: Array, vectors: int) -> bool:
+    """Whether extra steps can hold all weights that do not fit."""
+    rest = centred(conv, kernel)[1]
+    if rest.max(initial=0) > 127:
+        return False
+    steps = groups_of(conv, rest, vectors)
+    return max((len(found) for found in steps), default=0) <= min(FEW, rest.size // max(rest.shape[0], 1) // 16 + 1)
+
+
+def groups_of(conv: Convolution, rest: Array, vectors: int) -> list[Array]:
+    """The steps with any weight in each block of channels."""
+    matrix = runs(conv, rest, 4)
+    return [
+        np.flatnonzero(matrix[first : first + count * LANES].reshape(-1, matrix.shape[1] // 4, 4).any(axis=(0, 2)))
+        for first, count in blocks_of(conv.outputs, vectors)
+    ]
+
+
+def extra_steps(conv: Convolution, kernel: Array, vectors: int, most: int) -> Outliers:
+    """The extra steps of one kernel, `most` in each block."""
+    rest = centred(conv, kernel)[1]
+    matrix = runs(conv, rest, 4)
+    steps = groups_of(conv, rest, vectors)
+    places = offsets(conv)
+    counts = np.array([len(found) for found in steps], np.int32)
+    where = np.zeros((len(steps), most), np.int32)
+    parts: list[Array] = []
+    for number, ((first, count), found) in enumerate(zip(blocks_of(conv.outputs, vectors), steps, strict=True)):
+        where[number, : len(found)] = places[found]
+        chosen = np.zeros((min(count * LANES, conv.outputs - first), most * 4), np.int16)
+        for k, step in enumerate(found):
+            chosen[:, 4 * k : 4 * k + 4] = matrix[first : first + count * LANES, 4 * step : 4 * step + 4]
+        parts.append(np.pad(pack(chosen, count, 4), (0, (vectors - count) * LANES * most * 4)))
+    return Outliers(counts, where.reshape(-1), np.concatenate(parts).astype(np.int8), most)
+
+
+def most_steps(conv: Convolution, kernel: Array, vectors: int) -> int:
+    """The largest number of extra steps of a block."""
+    return max((len(found) for found in groups_of(conv, centred(conv, kernel)[1], vectors)), default=0)
+
+
+def offsets(conv: Convolution) -> Array:
+    """Where each step finds its codes, in elements from a pixel's first tap on."""
+    run = run_length(conv)
+    taps = conv.kernel_columns * conv.channels // run
+    row, column, code = np.meshgrid(
+        np.arange(conv.kernel_rows) * conv.dilation[0] * conv.columns * conv.channels,
+        np.arange(taps) * conv.dilation[1] * conv.channels,
+        np.arange(-(-run // 4)) * 4,
+        indexing="ij",
+    )
+    return (row + column + code).reshape(-1).astype(np.int32)

@@ -1,0 +1,90 @@
+"""How a contraction runs, chosen from its shape, its codes and the target's features."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import i8
+
+from relay.lowering.scheduling.contraction import Convolution
+from relay.lowering.scheduling.packing import LANES, run_length
+from relay.lowering.scheduling.tiles import Problem, choose
+
+INNER_BYTES = 16 << 10
+"""Packed weights up to this size stay in the first-level cache: then all channels of some pixels come first."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """`dot` multiplies 4 codes per lane; `pixels[v]` rows of a tile of v vectors; `flat`: the pixels of all rows and
+    images are one row; `blocks_inside`: for each tile of pixels, all blocks of channels; `sums`: the data is summed
+    beside the products, for the kernel's zero point; `extra` steps at most for weights that do not fit (`outliers`)."""
+
+    dot: bool
+    vectors: int
+    pixels: tuple[int, ...]
+    flat: bool = False
+    blocks_inside: bool = False
+    sums: bool = False
+    extra: int = 0
+
+    @property
+    def reason(self) -> str:
+        """What was chosen, in a few words."""
+        said = [f"tile of {self.pixels[self.vectors]} pixels x {self.vectors * LANES} channels"]
+        said.append("dot products of 4 codes" if self.dot else "multiply-adds")
+        if self.flat:
+            said.append("all pixels in one row")
+        if self.blocks_inside:
+            said.append("channels inside pixels")
+        if self.sums:
+            said.append("sums of the data")
+        if self.extra:
+            said.append(f"up to {self.extra} steps for outlying weights")
+        return ", ".join(said)
+
+    @property
+    def group(self) -> int:
+        """Reduction elements per step."""
+        return 4 if self.dot else 1
+
+
+def steps_of(conv: Convolution, group: int) -> int:
+    """Steps of the whole reduction."""
+    run = run_length(conv)
+    return conv.kernel_rows * (conv.kernel_columns * conv.channels // run) * -(-run // group)
+
+
+def registers_of(features: frozenset[str]) -> int:
+    """How many vectors of 16 accumulators the registers hold."""
+    if "avx512f" in features:
+        return 32
+    return 8 if features & {"avx", "neon"} else 4
+
+
+def uses_dot(conv: Convolution, features: frozenset[str]) -> bool:
+    """Whether the target multiplies 4 codes at once."""
+    codes = not conv.is_float and all(side.element == i8 for side in (conv.data, conv.kernel))
+    return codes and {"avx512vnni", "avx512f"} <= features
+
+
+def plan(
+    conv: Convolution,
+    features: frozenset[str],
+    *,
+    flat: bool = False,
+    signed: bool = False,
+    sums: bool = False,
+) -> Plan:
+    """The plan of a contraction; `signed`: codes are made unsigned in the loop."""
+    dot = uses_dot(conv, features)
+    group = 4 if dot else 1
+    steps = steps_of(conv, group)
+    points = (conv.images, conv.out_rows, conv.out_columns)
+    width, rows = (points[0] * points[1] * points[2], 1) if flat else (points[2], points[0] * points[1])
+    per_pixel = int(dot and signed) + int(sums)
+    size = 64 if dot or conv.is_float else 32
+    tiles = choose(Problem(conv.outputs, width, rows, steps, registers_of(features), per_pixel, size))
+    weights = -(-conv.outputs // LANES) * steps * size
+    inside = conv.outputs > tiles.vectors * LANES and weights <= INNER_BYTES and rows * width > 1
+    return Plan(dot, tiles.vectors, tiles.pixels, flat, inside, sums)

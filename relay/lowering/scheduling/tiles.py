@@ -1,0 +1,94 @@
+"""How large the register tiles of a contraction are: a small cost model, in cycles of one core.
+
+A tile is `pixels` x `vectors` of 16 accumulators. Each step of the reduction multiplies all of them, loads the vectors
+of weights and one broadcast per pixel. The model knows what bounds such a step on a core with two multipliers and two
+loads a cycle, and that narrow tiles wait for their own accumulators. It only has to rank tiles.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from relay.lowering.scheduling.packing import LANES
+
+LATENCY = 5.0
+"""Cycles until an accumulator can be added to again."""
+ISSUE = 4.0
+"""Instructions a cycle."""
+SECOND_LEVEL = 32.0
+"""Bytes of weights a cycle from the second-level cache."""
+FIRST_LEVEL_BYTES = 24 << 10
+"""Weights of a block that stay in the first-level cache beside the data."""
+START = 25.0
+"""Cycles to start and end a tile."""
+LOAD = 0.05
+"""What a load costs where loads are not what bounds a step."""
+WIDEST = 8
+MOST_PIXELS = 28
+
+
+@dataclass(frozen=True)
+class Problem:
+    """`rows` times `width` pixels times `outputs` channels, each of `steps` steps. `registers` hold 16 accumulators
+    each; `extra` is what a pixel costs per step beside its products; a step reads `bytes` of weights per vector."""
+
+    outputs: int
+    width: int
+    rows: int
+    steps: int
+    registers: int = 32
+    extra: int = 0
+    bytes: int = 64
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """`pixels[v]` pixels for a block of v vectors; whole blocks have `vectors`."""
+
+    vectors: int
+    pixels: tuple[int, ...]
+    cycles: float
+
+
+def choose(problem: Problem) -> Tiles:
+    """The cheapest tiles that fit the registers."""
+    every = -(-problem.outputs // LANES)
+    best: Tiles | None = None
+    for vectors in range(1, min(WIDEST, every) + 1):
+        if vectors + 2 > problem.registers and vectors > 1:
+            break
+        pixels = [0, *(narrowest(problem, v) for v in range(1, vectors + 1))]
+        blocks = [(vectors, every // vectors), (every % vectors, 1)]
+        cycles = sum(count * block_cycles(problem, v, pixels[v]) for v, count in blocks if v and count)
+        if best is None or cycles < best.cycles:
+            best = Tiles(vectors, tuple(pixels), cycles)
+    assert best is not None
+    return best
+
+
+def narrowest(problem: Problem, vectors: int) -> int:
+    """The number of pixels with which a block of so many vectors costs least; of equals, the smallest."""
+    most = max((problem.registers - vectors - 1) // (vectors + problem.extra), 1)
+    sizes = range(1, min(most, MOST_PIXELS, problem.width) + 1)
+    return min(sizes, key=lambda pixels: (block_cycles(problem, vectors, pixels), pixels))
+
+
+def block_cycles(problem: Problem, vectors: int, pixels: int) -> float:
+    """All pixels of one block of channels: rows of whole tiles, and one of what is left."""
+    whole, rest = divmod(problem.width, pixels)
+    cycles = whole * tile_cycles(problem, vectors, pixels)
+    return problem.rows * (cycles + (tile_cycles(problem, vectors, rest) if rest else 0.0))
+
+
+def tile_cycles(problem: Problem, vectors: int, pixels: int) -> float:
+    """One tile."""
+    products, extra = pixels * vectors, pixels * problem.extra
+    weights = vectors * problem.bytes
+    step = max(
+        (products + extra) / 2,
+        (pixels + vectors) / 2,
+        (products + extra + pixels + vectors + 3) / ISSUE,
+        LATENCY,
+        weights / SECOND_LEVEL if weights * problem.steps > FIRST_LEVEL_BYTES else 0.0,
+    )
+    return problem.steps * (step + LOAD * (pixels + vectors)) + START

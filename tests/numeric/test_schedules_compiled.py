@@ -1,0 +1,114 @@
+"""What `schedule` chooses by shape and weights, held against the interpreter: outlying weights, copies, loop orders."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from xdsl.dialects.builtin import StringAttr
+
+from relay.dialects import relay
+from relay.dialects.attributes import Array
+from relay.driver import default_pipeline
+from relay.lowering.scheduling.plan import registers_of
+from relay.lowering.targets import host
+from tests.numeric.compiled_modules import Net
+
+has_dot = pytest.mark.skipif(
+    not host().features >= {"avx512f", "avx512vnni"}, reason="this CPU has no dot product of 8-bit codes"
+)
+
+
+def choices(net: Net) -> str:
+    """What the schedule says of all kernels."""
+    module = net.module()
+    default_pipeline().apply(module)
+    attrs = [function.attributes.get("relay.schedule") for function in module.functions.values()]
+    return "\n".join(attr.data for attr in attrs if isinstance(attr, StringAttr))
+
+
+def narrow(net: Net, outlying: int, *shape: int) -> Array:
+    """Unsigned weights around 130, and some that do not fit 8 bits beside that."""
+    codes = net.rng.integers(10, 250, shape).astype(np.uint8)
+    codes.reshape(-1)[net.rng.choice(codes.size, outlying, replace=False)] = net.rng.integers(0, 2, outlying)
+    return codes
+
+
+def with_outlying_weights() -> Net:
+    net = Net(30)
+    for o, kh, c, size, outlying in ((40, 1, 24, 6, 2), (17, 3, 5, 7, 2), (130, 1, 64, 5, 3), (8, 3, 3, 9, 0)):
+        x = net.argument(net.numbers("uint8", 2, size, size, c))
+        kernel = net.constant(narrow(net, outlying, o, kh, kh, c))
+        sums = net.conv2d(x, kernel, padding=(kh // 2,) * 4, zero_points=(9, 130))
+        net.result(f"{o}x{kh}x{kh}x{c}", net.requantize(sums, o, "uint8"))
+    y = net.argument(net.numbers("uint8", 1, 32))
+    for layer, outlying in enumerate((0, 3, 1)):
+        sums = net.dense(y, net.constant(narrow(net, outlying, 32, 32)), (9, 130))
+        y = net.requantize(sums, 32, "uint8")
+        net.result(f"layer {layer}", y)
+    return net
+
+
+def test_outlying_weights():
+    net = with_outlying_weights()
+    net.check()
+
+
+@has_dot
+def test_outlying_weights_take_extra_steps():
+    said = choices(with_outlying_weights())
+    assert "steps for outlying weights" in said and "sums" not in said
+
+
+@pytest.mark.parametrize("data", ["int8", "uint8"])
+def test_copied_images(data: str):
+    """Codes that are turned, padded, or followed by room; rows shorter and longer than a vector."""
+    net = Net(31)
+    for n, width, c, kernel, padding in (
+        (1, 9, 3, 3, (0, 0, 1, 1)), (2, 5, 1, 3, (1, 1, 1, 1)), (1, 30, 3, 7, (3, 3, 3, 3)),
+        (2, 6, 20, 1, (0, 0, 0, 0)),
+        (1, 7, 33, 3, (2, 0, 0, 1)), (1, 3, 2, 2, (0, 1, 0, 0)),
+    ):  # fmt: skip
+        x = net.argument(net.numbers(data, n, 8, width, c))
+        weights = net.constant(net.numbers("int8", 20, kernel, kernel, c))
+        sums = net.conv2d(x, weights, strides=(1, 2), padding=padding, zero_points=(-3 if data == "int8" else 77, 0))
+        net.result(f"{n}x8x{width}x{c} by {kernel}", net.requantize(sums, 20, data))
+    net.check()
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+def test_tiles_of_every_shape(dtype: str):
+    """Channels that fill blocks or not, inside and outside of the loop over pixels; rows with a rest."""
+    net = Net(32)
+    zero_points = None if dtype == "float32" else (4, 0)
+    weights = "float32" if dtype == "float32" else "int8"
+    for o, c, rows, columns in ((96, 16, 5, 9), (100, 16, 3, 7), (7, 8, 4, 31), (64, 300, 2, 7), (200, 90, 1, 1)):
+        x = net.argument(net.numbers(dtype, 1, rows, columns, c))
+        sums = net.conv2d(x, net.constant(net.numbers(weights, o, 1, 1, c)), zero_points=zero_points)
+        finished = net.relu(sums, o) if zero_points is None else net.requantize(sums, o, dtype)
+        net.result(f"{c} to {o} at {rows}x{columns}", finished)
+    net.check()
+
+
+@has_dot
+def test_small_weights_are_inside():
+    net = Net(33)
+    x = net.argument(net.numbers("uint8", 1, 20, 20, 16))
+    sums = net.conv2d(x, net.constant(net.numbers("int8", 96, 1, 1, 16)), zero_points=(4, 0))
+    net.result("codes", net.requantize(sums, 96, "uint8"))
+    assert registers_of(host().features) == 32 and "channels inside pixels" in choices(net)
+
+
+def test_a_bias_that_varies_over_pixels_stays_in_the_epilogue():
+    """Only a bias per channel can be what accumulators start with."""
+    net = Net(34)
+    x = net.argument(net.numbers("float32", 1, 4, 4, 8))
+    sums = net.conv2d(x, net.constant(net.numbers("float32", 8, 1, 1, 8)))
+    for name, shape in (("pixels", (1, 4, 4, 1)), ("all", (1, 4, 4, 8)), ("channels", (8,)), ("one", (1,))):
+        net.result(name, net.add(relay.AddOp, [sums, net.constant(net.numbers("float32", *shape))], {}))
+    net.check()
+    net = Net(35)
+    x = net.argument(net.numbers("float32", 1, 4, 4, 8))
+    for name, shape in (("pixels", (1, 4, 4, 1)), ("all", (1, 4, 4, 8)), ("channels", (8,)), ("one", (1,))):
+        sums = net.conv2d(x, net.constant(net.numbers("float32", 8, 1, 1, 8)))
+        net.result(name, net.add(relay.AddOp, [sums, net.constant(net.numbers("float32", *shape))], {}))
+    net.check()

@@ -1,0 +1,156 @@
+"""Register tiles fit the registers and suit the shape; weights that do not fit a dot product are told apart exactly."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from xdsl.dialects.builtin import MemRefType, i8, i32
+from xdsl.ir import Block
+
+from relay.dialects.attributes import Array
+from relay.lowering.scheduling.bias import add_bias
+from relay.lowering.scheduling.contraction import Convolution, Operand
+from relay.lowering.scheduling.matmul import Packed, groups_of, needs_sums, pack_constants, plan_for
+from relay.lowering.scheduling.outliers import centred, extra_steps, few, most_steps, offsets
+from relay.lowering.scheduling.packing import blocks_of, runs
+from relay.lowering.scheduling.plan import plan, registers_of
+from relay.lowering.scheduling.tiles import Problem, block_cycles, choose, tile_cycles
+
+VNNI = frozenset({"avx512f", "avx512vnni"})
+
+
+def convolution(kernel: tuple[int, int, int, int], *, zero_point: int = 130, size: int = 9, dilation: int = 1):
+    """One of unsigned codes and weights, on a square image."""
+    o, kh, kw, c = kernel
+    block = Block(arg_types=[MemRefType(i8, [1, size, size, c]), MemRefType(i8, kernel), MemRefType(i32, [1])])
+    rows = size - (kh - 1) * dilation
+    columns = size - (kw - 1) * dilation
+    return Convolution(
+        Operand(block.args[0], True, 7), Operand(block.args[1], True, zero_point), block.args[2], 1, size, size, c,
+        rows, columns, o, kh, kw, (1, 1), (dilation, dilation), False, i32,
+    )  # fmt: skip
+
+
+@given(st.integers(1, 2000), st.integers(1, 500), st.integers(1, 600), st.sampled_from([4, 8, 32]), st.integers(0, 2))
+def test_tiles_fit_the_registers(outputs: int, width: int, steps: int, registers: int, extra: int):
+    tiles = choose(Problem(outputs, width, 3, steps, registers, extra))
+    assert len(tiles.pixels) == tiles.vectors + 1 and tiles.cycles > 0
+    for vectors, pixels in enumerate(tiles.pixels[1:], 1):
+        assert 1 <= pixels <= width
+        assert pixels == 1 or pixels * (vectors + extra) + vectors < registers
+
+
+def test_large_products_keep_the_multipliers_busy():
+    tiles = choose(Problem(256, 784, 1, 64))
+    pixels = tiles.pixels[tiles.vectors]
+    assert pixels * tiles.vectors >= 20
+    floor = 256 / 16 * 784 * 64 / 2
+    assert floor < tiles.cycles < 1.2 * floor
+
+
+def test_one_row_streams_many_vectors():
+    assert choose(Problem(1001, 1, 1, 320)).vectors == 8
+
+
+def test_widths_are_divided_without_a_small_rest():
+    problem = Problem(512, 7, 7, 1152)
+    tiles = choose(problem)
+    assert tiles.pixels[tiles.vectors] == 7
+    assert block_cycles(problem, 3, 7) == 7 * tile_cycles(problem, 3, 7)
+
+
+def test_few_accumulators_wait_for_themselves():
+    problem = Problem(16, 100, 1, 1000)
+    assert tile_cycles(problem, 1, 2) == pytest.approx(tile_cycles(problem, 1, 1), rel=0.05)
+
+
+@given(st.integers(1, 300), st.integers(1, 8))
+def test_groups_cover_all_blocks(outputs: int, vectors: int):
+    found: list[tuple[int, int]] = []
+    for group in groups_of(outputs, vectors):
+        numbers = range(group.first, group.first + group.count)
+        found += [(number * vectors * 16, group.vectors) for number in numbers]
+    assert found == blocks_of(outputs, vectors)
+
+
+def weights(shape: tuple[int, ...], outlying: int, seed: int = 3) -> Array:
+    """Unsigned codes around 130, and some zeros, which do not fit."""
+    random = np.random.default_rng(seed)
+    codes = random.integers(10, 250, shape).astype(np.uint8)
+    codes.reshape(-1)[random.choice(codes.size, outlying, replace=False)] = 0
+    return codes
+
+
+@pytest.mark.parametrize("kernel", [(40, 1, 1, 24), (70, 3, 3, 6), (5, 2, 3, 3)])
+@pytest.mark.parametrize("dilation", [1, 2])
+def test_clipped_weights_and_extra_steps_make_the_weights(kernel: tuple[int, int, int, int], dilation: int):
+    conv, codes, vectors = convolution(kernel, dilation=dilation), weights(kernel, 3), 2
+    clipped, rest = centred(conv, codes)
+    assert np.array_equal(clipped + rest, codes.astype(int) - 130) and np.count_nonzero(rest) == 3
+    most = most_steps(conv, codes, vectors)
+    found = extra_steps(conv, codes, vectors, most)
+    data = np.random.default_rng(5).integers(0, 256, (9, 9, kernel[3])).reshape(-1)
+    data = np.append(data, [0] * 64)
+    lacking = np.zeros(-(-kernel[0] // 32) * 32, int)
+    for block, (first, count) in enumerate(blocks_of(kernel[0], vectors)):
+        part = found.weights.reshape(-1, most * vectors * 64)[block][: most * count * 64].reshape(most, count * 16, 4)
+        for step in range(found.counts[block]):
+            at = found.offsets[block * most + step]
+            lacking[first : first + count * 16] += part[step].astype(int) @ data[at : at + 4]
+    image = data[: 81 * kernel[3]].reshape(9, 9, -1)
+    taps = image[: kernel[1] * dilation : dilation, : kernel[2] * dilation : dilation]
+    wanted = np.einsum("oijc,ijc->o", rest.astype(int), taps)
+    assert np.array_equal(lacking[: kernel[0]], wanted)
+
+
+def test_each_step_is_found_where_its_run_is():
+    conv = convolution((4, 3, 2, 5), dilation=2)
+    positions = np.arange(9 * 9 * 5).reshape(9, 9, 5)[:5:2, :3:2]
+    matrix = runs(conv, positions[None].astype(np.int64) + 1, 4)[0].reshape(-1, 4)
+    assert np.array_equal(offsets(conv), matrix[:, 0] - 1)
+
+
+def test_many_outlying_weights_are_corrected_by_sums():
+    conv = convolution((64, 1, 1, 64))
+    assert plan_for(conv, [weights((64, 1, 1, 64), 3)], VNNI, flat=True, signed=False).extra > 0
+    chosen = plan_for(conv, [weights((64, 1, 1, 64), 900)], VNNI, flat=True, signed=False)
+    assert chosen.sums and chosen.extra == 0 and "sums" in chosen.reason
+
+
+def test_a_weight_too_far_off_is_not_split():
+    conv, codes = convolution((8, 1, 1, 8), zero_point=0), weights((8, 1, 1, 8), 0)
+    codes[0, 0, 0, 0] = 255
+    assert not few(conv, codes, 1)
+
+
+def test_no_outlying_weight_needs_nothing():
+    conv, codes = convolution((32, 1, 1, 64)), weights((32, 1, 1, 64), 0)
+    chosen = plan_for(conv, [codes], VNNI, flat=True, signed=False)
+    assert needs_sums(conv) and not chosen.sums and chosen.extra == 0
+    assert pack_constants(conv, chosen, codes).more == ()
+
+
+def test_registers_by_features():
+    assert [registers_of(frozenset(f)) for f in ({"avx512f", "avx"}, {"avx", "fma"}, {"neon"}, set[str]())] == [
+        32,
+        8,
+        8,
+        4,
+    ]
+
+
+def test_small_weights_go_inside():
+    conv = convolution((96, 1, 1, 16), size=56)
+    assert plan(conv, VNNI, flat=True).blocks_inside
+    assert not plan(convolution((512, 1, 1, 512), size=56), VNNI, flat=True).blocks_inside
+
+
+def test_a_bias_is_added_to_every_kind_of_start():
+    packed = Packed(np.zeros(4, np.int8), np.arange(64, dtype=np.int32))
+    found = add_bias(packed, np.array([5, -(2**31), 7], np.int32))
+    assert found.initial[[0, 2, 3, 32, 34]].tolist() == [5, 9, 3, 37, 41]
+    assert found.initial[33] == 33 - 2**31 and found.initial.dtype == np.int32
+    floats = add_bias(Packed(np.zeros(4), np.zeros(16, np.float32)), np.array([0.5], np.float32))
+    assert floats.initial.dtype == np.float32 and floats.initial[:2].tolist() == [0.5, 0.0]
