@@ -10,20 +10,13 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, SSAValue
 
-from relay.byoc.compiler import Compiler
+from relay.byoc.compiler import Refusal
+from relay.byoc.partitioning import records
+from relay.byoc.partitioning.offers import Compilers, Names, Offer, by_cost, targets
 from relay.byoc.partitioning.refusals import ask, refuse
-from relay.byoc.partitioning.scope import (
-    COMPILER,
-    Compilers,
-    Names,
-    blocks,
-    eligible,
-    functions,
-    targets,
-    used,
-    variables,
-)
+from relay.byoc.partitioning.scope import COMPILER, annotated, blocks, eligible, functions, used, variables
 from relay.dialects import byoc
+from relay.dialects.relay import ConstantOp
 from relay.passes import Pass
 
 
@@ -31,12 +24,15 @@ from relay.passes import Pass
 class AnnotateTarget(Pass):
     """Put `byoc.compiler_begin` and `byoc.compiler_end` around each op that an external compiler takes.
 
-    A compiler takes its own composites (by the name before "."), and the ops of which its `supports` says so. Of the
-    compilers in `targets` the first that takes an op gets it. Every operand that is no constant gets a begin, every
-    result in use an end. Ops on constants alone are left to constant folding. Ops that are annotated already stay so:
-    one run for `a` and one for `b` is a run for `a,b`. Ops in the bodies of control flow are annotated there.
+    A compiler takes its own composites (by the name before "."), and the ops of which its `supports` says so. Every
+    operand that is no constant gets a begin, every result in use an end. Ops on constants alone are left to constant
+    folding. Ops that are annotated already stay so: one run for `a` and one for `b` is a run for `a,b`. Ops in the
+    bodies of control flow are annotated there.
 
-    Without `targets`, each function is offered to the compiler that its attribute `compiler` names, which it loses.
+    Of the compilers in `targets` the first that takes an op gets it; with `choose=cost` the one of the least
+    `Compiler.cost` (an unknown cost loses to any other). Without `targets`, each function is offered to the compiler
+    that its attribute `compiler` names, which it loses. `numerics=strict` refuses compilers, and composites of entries,
+    whose integers are not those of the ops' formulas.
     """
 
     name: ClassVar[str] = "annotate-target"
@@ -45,72 +41,68 @@ class AnnotateTarget(Pass):
     why = "marks what external compilers take"
     targets: Names = ()
     numerics: str = ""
+    choose: str = "order"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         compilers = Compilers(op, self.name, self.numerics)
+        cost = by_cost(self.choose, self.name)
+        records.restore(op)
         for function in functions(op):
-            chosen = compilers.of(targets(self.targets, function, self.name))
-            ask(op, [compiler.name for compiler in chosen])
+            offers = compilers.of(targets(self.targets, function, self.name))
+            ask(op, [offer.compiler.name for offer in offers])
             function.attributes.pop(COMPILER, None)
             for block in list(blocks(function)):
-                annotate(block, chosen)
+                annotate(block, offers, cost)
 
 
-def annotate(block: Block, compilers: Sequence[Compiler]) -> None:
+AnnotateExternalCompiler = AnnotateTarget
+"""The name that the discussion which founded the project gave it."""
+
+
+def annotate(block: Block, offers: Sequence[Offer], cost: bool) -> None:
     """Annotate the ops of a block."""
     for op in list(block.ops):
         if eligible(op) and used(op) and variables(op) and not annotated(op):
-            compiler = choose(op, compilers)
-            if compiler is not None:
-                surround(op, StringAttr(compiler.name))
+            offer = choose(op, offers, cost)
+            if offer is not None:
+                surround(op, StringAttr(offer.compiler.name))
 
 
-def annotated(op: Operation) -> bool:
-    """Whether the op is in a compiler's region already."""
-    return any(isinstance(value.owner, byoc.CompilerBeginOp) for value in op.operands) or any(
-        isinstance(use.operation, byoc.CompilerEndOp) for result in op.results for use in result.uses
-    )
-
-
-def choose(op: Operation, compilers: Sequence[Compiler]) -> Compiler | None:
-    """The first compiler that takes the op; the reasons of the others stay with it."""
-    for compiler in compilers:
-        if isinstance(op, byoc.CompositeOp):
-            if op.composite.data.partition(".")[0] == compiler.name:
-                return compiler
-            continue
-        answer = compiler.supports(op)
-        if answer is True:
-            return compiler
-        if answer is not False:
-            refuse(op, compiler.name, answer.reason)
-    return None
+def choose(op: Operation, offers: Sequence[Offer], cost: bool) -> Offer | None:
+    """The compiler that gets the op; the reasons of those that refuse stay with it."""
+    takers: list[Offer] = []
+    for offer in offers:
+        answer = offer.takes(op)
+        if isinstance(answer, Refusal):
+            refuse(op, offer.compiler.name, answer.reason)
+        elif answer:
+            takers.append(offer)
+            if not cost:
+                break
+    if len(takers) < 2:
+        return takers[0] if takers else None
+    return min(takers, key=lambda offer: offer.cost([op]))
 
 
 def surround(op: Operation, compiler: StringAttr) -> None:
     """A begin for every operand that is no constant, an end for every result in use."""
     block = op.parent
     assert block is not None
-    constants = [value for value in op.operands if value not in variables(op)]
     operands: list[SSAValue] = []
     for value in op.operands:
-        if value in constants:
-            operands.append(value)
-            continue
-        begin = byoc.CompilerBeginOp.make([value], {"compiler": compiler}, op)
-        block.insert_op_before(begin, op)
-        operands.append(begin.result)
+        if not isinstance(value.owner, ConstantOp):
+            begin = byoc.CompilerBeginOp.create(
+                operands=[value], result_types=[value.type], properties={"compiler": compiler}, location=op.location
+            )
+            block.insert_op_before(begin, op)
+            value = begin.result
+        operands.append(value)
     op.operands = operands
     for result in op.results:
-        if not result.uses.get_length():
-            continue
-        end = byoc.CompilerEndOp.create(
-            operands=[result], result_types=[result.type], properties={"compiler": compiler}, location=op.location
-        )
-        block.insert_op_after(end, op)
-        end.result.name_hint = result.name_hint
-        result.replace_uses_with_if(end.result, lambda use, end=end: use.operation is not end)
-
-
-AnnotateExternalCompiler = AnnotateTarget
-"""The name that the discussion which founded the project gave it."""
+        if result.uses.get_length():
+            end = byoc.CompilerEndOp.create(
+                operands=[result], result_types=[result.type], properties={"compiler": compiler}, location=op.location
+            )
+            block.insert_op_after(end, op)
+            end.result.name_hint = result.name_hint
+            result.replace_uses_with_if(end.result, lambda use, end=end: use.operation is not end)

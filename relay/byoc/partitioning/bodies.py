@@ -7,7 +7,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from relay.byoc.partitioning.scope import used
+from relay.byoc.partitioning.refusals import reasons, refuse
+from relay.byoc.partitioning.scope import eligible, used
 from relay.dialects import byoc
 from relay.dialects.relay import ConstantOp
 
@@ -83,17 +84,19 @@ def composite(
 
 
 def inline(body: byoc.Body) -> None:
-    """Put the ops of the body where it is."""
+    """Put the ops of the body where it is; reasons that it keeps are theirs."""
     block = body.body.block
+    for compiler, reason in reasons(body).items():
+        for op in block.ops:
+            if eligible(op):
+                refuse(op, compiler, reason)
     assert isinstance(end := block.last_op, byoc.YieldOp)
     results = [body.operands[block.args.index(value)] if value in block.args else value for value in end.operands]
-    end.detach()
-    end.erase()
+    erase(end)
     Rewriter.inline_block(block, InsertPoint.before(body), tuple(body.operands))
     for old, new in zip(body.results, results, strict=True):
         old.replace_all_uses_with(new)
-    body.detach()
-    body.erase()
+    erase(body)
 
 
 def inline_composites(block: Block) -> None:
@@ -103,18 +106,22 @@ def inline_composites(block: Block) -> None:
             inline(op)
 
 
+def erase(op: Operation) -> None:
+    """Take an op that nothing uses out of its block."""
+    op.detach()
+    op.erase()
+
+
 def drop_boundaries(block: Block) -> None:
     """Forget every `compiler_begin` and `compiler_end` of the block."""
     for op in list(block.ops):
         if isinstance(op, byoc.Boundary):
             op.result.replace_all_uses_with(op.input)
-            op.detach()
-            op.erase()
+            erase(op)
 
 
 def drop_unused_constants(block: Block) -> None:
     """Erase constants that nothing uses any more."""
     for op in list(block.ops):
         if isinstance(op, ConstantOp) and not used(op):
-            op.detach()
-            op.erase()
+            erase(op)

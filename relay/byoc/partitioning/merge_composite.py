@@ -7,16 +7,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr
-from xdsl.ir import Block, Operation
+from xdsl.dialects.builtin import ModuleOp
 
-from relay.byoc.compiler import Compiler, Refusal
-from relay.byoc.partitioning import bodies
-from relay.byoc.partitioning.refusals import ask, refuse
-from relay.byoc.partitioning.scope import Compilers, Names, blocks, eligible, functions, targets, used
-from relay.byoc.patterns import Entry, Match
-from relay.byoc.patterns.names import short
-from relay.dialects import byoc
+from relay.byoc.partitioning import records
+from relay.byoc.partitioning.matching import Found, find, merge
+from relay.byoc.partitioning.offers import Compilers, Names, by_cost, targets
+from relay.byoc.partitioning.refusals import ask
+from relay.byoc.partitioning.scope import blocks, functions
 from relay.passes import Pass
 
 
@@ -26,12 +23,14 @@ class MergeComposite(Pass):
 
     `%y = qnn.requantize (nn.bias_add (qnn.conv2d %x, constant), constant)` becomes
     `%y = byoc.composite "x.conv2d" from "qnn.conv2d_nn.bias_add_qnn.requantize_"(%x)`. Entries are tried in the order
-    of the table, each on the whole function before the next, from the results backwards; of several compilers the
-    first comes first. Constants that the pattern asked for are copied inside. A match is refused where something
-    outside needs what is inside, or where the entry's check says so; the op then keeps the reason.
+    of the table, each on the whole block before the next, from the results backwards. Constants that the pattern asked
+    for are copied inside. A match is refused where something outside needs what is inside, or where the entry's check
+    says so; the op then keeps the reason.
 
     `compiler` names the compilers; without it, each function is offered to the one that its attribute `compiler`
-    names. `numerics=strict` refuses entries whose integers are not those of the ops' formulas.
+    names. Of several the first takes what it can, then the next; with `choose=cost` each match competes with those
+    that overlap it, and the one of the least `Compiler.cost` per op wins (an unknown cost loses to any other).
+    `numerics=strict` refuses entries whose integers are not those of the ops' formulas.
     """
 
     name: ClassVar[str] = "merge-composite"
@@ -39,62 +38,35 @@ class MergeComposite(Pass):
     why = "shows each external compiler the subgraphs it takes as one"
     compiler: Names = ()
     numerics: str = ""
+    choose: str = "order"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         compilers = Compilers(op, self.name, self.numerics)
+        cost = by_cost(self.choose, self.name)
+        records.restore(op)
         for function in functions(op):
-            for compiler in compilers.of(targets(self.compiler, function, self.name)):
-                ask(op, [compiler.name])
-                for block in list(blocks(function)):
-                    Matcher(block, compiler).run()
+            offers = compilers.of(targets(self.compiler, function, self.name))
+            ask(op, [offer.compiler.name for offer in offers])
+            for block in list(blocks(function)):
+                if cost:
+                    while found := cheapest([each for offer in offers for each in find(block, offer)]):
+                        merge(block, found)
+                else:
+                    for offer in offers:
+                        merge(block, find(block, offer))
 
 
-class Matcher:
-    """Finds what one compiler's entries match in a block."""
-
-    def __init__(self, block: Block, compiler: Compiler):
-        self.compiler, self.entries = compiler, compiler.patterns()
-        self.block = block
-        self.order = {op: i for i, op in enumerate(block.ops)}
-        self.refused: dict[Operation, str] = {}
-
-    def run(self) -> None:
-        for entry in self.entries:
-            self.entry(entry)
-        for op, reason in self.refused.items():
-            if op.parent is self.block:
-                refuse(op, self.compiler.name, reason)
-
-    def entry(self, entry: Entry) -> None:
-        """Make composites of all that an entry matches."""
-        for op in reversed(list(self.block.ops)):
-            if op.parent is not self.block or isinstance(op, byoc.Body) or not eligible(op) or not used(op):
-                continue
-            found = entry.match(op, self.order)
-            if isinstance(found, Match):
-                self.merge(entry, found)
-            elif isinstance(found, Refusal):
-                self.refused.setdefault(op, found.reason)
-
-    def merge(self, entry: Entry, match: Match) -> None:
-        """The match becomes one op, where its last op is."""
-        following = match.root.next_op
-        assert following is not None
-        properties = {
-            "composite": StringAttr(f"{self.compiler.name}.{entry.name}"),
-            "partitioned_from_pattern": StringAttr(names_of(match.ops)),
-        }
-        made = bodies.composite(match.ops, match.constants, properties)
-        self.block.insert_op_before(made, following)
-        self.order[made] = self.order[match.root]
-        for op in match.ops:
-            del self.order[op]
-        for constant in match.constants:
-            if not used(constant) and constant.parent is not None:
-                constant.detach()
-                constant.erase()
+def cheapest(found: Sequence[Found]) -> list[Found]:
+    """Of matches that overlap, those that cost least for each of their ops; of equals the first."""
+    taken: set[object] = set()
+    chosen: list[Found] = []
+    for each in sorted(found, key=price):
+        if taken.isdisjoint(each.match.ops):
+            taken.update(each.match.ops)
+            chosen.append(each)
+    return chosen
 
 
-def names_of(ops: Sequence[Operation]) -> str:
-    """The ops' names, each followed by "_"."""
-    return "".join(f"{short(op.name)}_" for op in ops)
+def price(found: Found) -> float:
+    """The cost for each op."""
+    return found.offer.cost(found.match.ops) / len(found.match.ops)

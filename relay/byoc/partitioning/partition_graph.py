@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr
-from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
-from xdsl.ir import Operation
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 
-from relay.byoc.partitioning import bodies
+from relay.byoc.partitioning import bodies, records
 from relay.byoc.partitioning.grouping import Grouping
-from relay.byoc.partitioning.scope import COMPILER, SYMBOL, blocks, functions, symbols
+from relay.byoc.partitioning.outlining import outline
+from relay.byoc.partitioning.refusals import asked
+from relay.byoc.partitioning.scope import blocks, functions, symbols
 from relay.dialects import byoc
-from relay.dialects.relay import ConstantOp
 from relay.errors import InvalidArgument
 from relay.passes import Pass
 
@@ -26,68 +25,52 @@ class PartitionGraph(Pass):
 
     The function is named `<mod_name>_<compiler>_<function>_<k>`, k counting through the regions of a function in
     program order, and has the attributes `compiler` and `global_symbol`; if it is exactly one composite, that one's
-    `composite` and `partitioned_from_pattern` too. Annotations that `merge-compiler-regions` has not made regions of
-    become a function each. Composites that no compiler was given are dissolved.
+    `composite` and `partitioned_from_pattern` too. Several outputs are several results; what comes out twice comes out
+    once, and what goes straight through stays with the host. Annotations that `merge-compiler-regions` has not made
+    regions of become a function each. Composites that no compiler was given are dissolved.
+
+    `constants=bind` gives each function its own copy of the constants it uses; with `constants=hoist` they are
+    arguments, equal ones once. Why ops stay with the host is kept as the module's attribute `byoc.refusals`.
     """
 
     name: ClassVar[str] = "partition-graph"
     invalidates = ()
     why = "makes a function of each region of an external compiler"
     mod_name: str = "relay"
+    constants: str = "bind"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if not self.mod_name.isidentifier():
-            raise InvalidArgument(self.name, f"mod_name is '{self.mod_name}'", "give it one word: it begins symbols")
-        taken = dict.fromkeys(symbols(op))
+        if not (self.mod_name.isidentifier() and self.mod_name.isascii()):
+            raise InvalidArgument(
+                self.name, f"mod_name is '{self.mod_name}'", "give it one word: symbols begin with it"
+            )
+        if self.constants not in ("bind", "hoist"):
+            raise InvalidArgument(self.name, f"constants is '{self.constants}'", "it is 'bind' or 'hoist'")
+        records.restore(op)
         for function in functions(op):
-            regions: list[byoc.RegionOp] = []
-            for block in list(blocks(function)):
-                grouping = Grouping(block)
-                grouping.merge(grouping.direct)
-                grouping.emit()
-            for block in list(blocks(function)):
-                bodies.inline_composites(block)
-                regions += [inner for inner in block.ops if isinstance(inner, byoc.RegionOp)]
-            k = 0
-            for region in regions:
-                while (name := f"{self.mod_name}_{region.compiler.data}_{function.sym_name.data}_{k}") in taken:
-                    k += 1
-                taken[name] = None
-                op.body.block.add_op(outline(region, name))
+            self.partition(op, function)
+        records.keep_refusals(op)
+
+    def partition(self, module: ModuleOp, function: FuncOp) -> None:
+        """Outline the regions of a function of the host."""
+        for block in list(blocks(function)):
+            grouping = Grouping(block)
+            grouping.merge(grouping.direct)
+            grouping.emit()
+        regions: list[byoc.RegionOp] = []
+        for block in blocks(function):
+            bodies.inline_composites(block)
+            regions += [inner for inner in block.ops if isinstance(inner, byoc.RegionOp)]
+        taken, k = symbols(module), 0
+        for region in regions:
+            while (name := f"{self.mod_name}_{region.compiler.data}_{function.sym_name.data}_{k}") in taken:
                 k += 1
-
-
-def outline(region: byoc.RegionOp, name: str) -> FuncOp:
-    """The function of the region's ops; a call of it takes the region's place."""
-    block = region.body.block
-    assert isinstance(end := block.last_op, byoc.YieldOp) and region.parent is not None
-    call = CallOp(name, tuple(region.operands), list(region.result_types))
-    call.location = region.location
-    region.parent.insert_op_before(call, region)
-    for old, new in zip(region.results, call.res, strict=True):
-        new.name_hint = old.name_hint
-        old.replace_all_uses_with(new)
-    returned = ReturnOp(*end.operands)
-    returned.location = region.location
-    end.detach()
-    end.erase()
-    block.add_op(returned)
-    body = region.body
-    region.detach_region(body)
-    types = ([argument.type for argument in block.args], [value.type for value in returned.operands])
-    function = FuncOp(name, types, body, visibility="private")
-    function.location = region.location
-    function.attributes |= {COMPILER: region.compiler, SYMBOL: StringAttr(name)} | composite_of(list(block.ops))
-    region.detach()
-    region.erase()
-    return function
-
-
-def composite_of(ops: Sequence[Operation]) -> dict[str, StringAttr]:
-    """What a function says of the one composite that it is; nothing if it is more."""
-    found = [op for op in ops if not isinstance(op, ConstantOp | ReturnOp)]
-    match found:
-        case [byoc.CompositeOp() as only]:
-            return {"composite": only.composite, "partitioned_from_pattern": only.partitioned_from_pattern}
-        case _:
-            return {}
+            refused = [row for row in records.rows_of(region, name, asked(module), region.compiler.data) if row.refused]
+            made = outline(region, name, self.constants == "hoist")
+            if made is not None:
+                module.body.block.add_op(made)
+                k += 1
+                if refused:
+                    records.write(made, refused)
+        for block in blocks(function):
+            bodies.drop_unused_constants(block)

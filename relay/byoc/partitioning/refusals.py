@@ -1,7 +1,7 @@
-"""Why ops stay with the host, kept in the IR: by op until the module is partitioned, then on the module.
+"""Why compilers do not take ops, kept with the ops until the module is partitioned.
 
-An op that a compiler was asked for and that it refused for a reason worth telling has the attribute
-`byoc.refused = {COMPILER = "reason"}`; the module lists the compilers asked, `byoc.targets = ["a", "b"]`.
+An op that a compiler refused for a reason of its own has the attribute `byoc.refused = {COMPILER = "reason"}`; the
+module lists the compilers asked, `byoc.targets = ["a", "b"]`.
 """
 
 from __future__ import annotations
@@ -12,23 +12,43 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAtt
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.hints import isa
 
+from relay.byoc.partitioning.scope import used, variables
+from relay.dialects import byoc
+
 REFUSED = "byoc.refused"
 TARGETS = "byoc.targets"
 
 
 def refuse(op: Operation, compiler: str, reason: str) -> None:
     """Keep why a compiler does not take the op."""
-    op.attributes[REFUSED] = DictionaryAttr(
-        {name: StringAttr(why) for name, why in (reasons(op) | {compiler: reason}).items()}
-    )
+    told = reasons(op) | {compiler: reason}
+    op.attributes[REFUSED] = DictionaryAttr({name: StringAttr(why) for name, why in told.items()})
 
 
 def reasons(op: Operation) -> dict[str, str]:
-    """Why compilers refused the op, by compiler."""
+    """Why compilers refused the op, where they said so."""
     attr = op.attributes.get(REFUSED)
     if not isinstance(attr, DictionaryAttr):
         return {}
     return {name: why.data for name, why in attr.data.items() if isinstance(why, StringAttr)}
+
+
+def presumed(op: Operation) -> str:
+    """Why a compiler did not take the op, where it did not say so."""
+    holder = op.parent_op()
+    if isinstance(holder, byoc.CompositeOp):
+        return f"{holder.composite.data} matches it, but was not annotated"
+    if not variables(op):
+        return "is computed from constants alone"
+    if not used(op):
+        return "nothing uses its result"
+    return "no pattern matches it, and it is not taken alone"
+
+
+def forget(op: Operation) -> None:
+    """Drop the reasons that the op and the ops inside keep."""
+    for inner in op.walk():
+        inner.attributes.pop(REFUSED, None)
 
 
 def asked(module: ModuleOp) -> list[str]:
@@ -38,7 +58,7 @@ def asked(module: ModuleOp) -> list[str]:
 
 
 def ask(module: ModuleOp, names: Iterable[str]) -> None:
-    """Keep which compilers were asked, besides those that were before."""
+    """Keep which compilers are asked, besides those that were before."""
     every = dict.fromkeys([*asked(module), *names])
     if every:
         module.attributes[TARGETS] = ArrayAttr([StringAttr(name) for name in every])

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.traits import IsTerminator, is_side_effect_free
 
-from relay.byoc import settings
-from relay.byoc.compiler import Compiler
 from relay.dialects import byoc
 from relay.dialects.relay import ConstantOp
-from relay.errors import InvalidArgument, Malformed
 
 COMPILER = "compiler"
 SYMBOL = "global_symbol"
-
-Names = tuple[str, ...] | str
 
 
 def partitioned(function: FuncOp) -> bool:
@@ -89,36 +84,17 @@ def holder(op: Operation, block: Block) -> Operation | None:
     return found
 
 
-def targets(names: Names, function: FuncOp, where: str) -> tuple[str, ...]:
-    """The compilers asked for a function: those of its attribute `compiler` if it has one, else those named.
-
-    Raises Malformed if that attribute is no name.
-    """
-    attr = function.attributes.get(COMPILER)
-    if attr is None:
-        return (names,) if isinstance(names, str) else tuple(names)
-    if not isinstance(attr, StringAttr):
-        raise Malformed(f"{where}, function {function.sym_name.data}", f"its attribute compiler is {attr}, no name")
-    return (attr.data,)
+def annotated(op: Operation) -> bool:
+    """Whether the op is in a compiler's region already."""
+    return any(isinstance(value.owner, byoc.CompilerBeginOp) for value in op.operands) or any(
+        isinstance(use.operation, byoc.CompilerEndOp) for result in op.results for use in result.uses
+    )
 
 
-class Compilers:
-    """The compilers that a pass asks, each made once, with the module's options and under its numerics."""
-
-    def __init__(self, module: ModuleOp, where: str, numerics: str = ""):
-        if numerics not in ("", settings.STRICT, settings.RELAXED):
-            hint = f"it is '{settings.STRICT}' or '{settings.RELAXED}'"
-            raise InvalidArgument(where, f"numerics is '{numerics}'", hint)
-        self.module, self.where = module, where
-        self.strict = numerics == settings.STRICT
-        self.made: dict[str, Compiler] = {}
-
-    def __getitem__(self, name: str) -> Compiler:
-        if name not in self.made:
-            compiler = settings.compiler_of(self.module, name, self.where)
-            self.made[name] = settings.strict(compiler) if self.strict else compiler
-        return self.made[name]
-
-    def of(self, names: Sequence[str]) -> list[Compiler]:
-        """The compilers of these names, each once."""
-        return [self[name] for name in dict.fromkeys(names)]
+def opened(ops: Sequence[Operation]) -> list[Operation]:
+    """The ops, those of composites instead of these; constants are left out."""
+    found: list[Operation] = []
+    for op in ops:
+        inner = op.body.block.ops if isinstance(op, byoc.Body) else ()
+        found += opened(list(inner)) if inner else [op] if eligible(op) else []
+    return found

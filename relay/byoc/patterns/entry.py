@@ -56,7 +56,7 @@ def complete(root: Operation, state: State, order: Mapping[Operation, int]) -> M
     ops = state.take(root).ops
     for op in ops:
         if op not in order:
-            return Refusal(f"{short(op.name)} is in another block")
+            return Refusal(f"{short(op.name)} is {'taken already' if op.parent is root.parent else 'in another block'}")
     for op in ops:
         for result in op.results if op is not root else ():
             outside = user_outside(result, ops)

@@ -1,0 +1,79 @@
+"""The tensors at the edges of partitions, for vendors that calibrate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.func import CallOp
+from xdsl.ir import Operation
+
+from relay.byoc.partitioning.scope import COMPILER, blocks, functions, partitioned
+from relay.dialects import byoc
+from relay.dialects.attributes import Array
+from relay.errors import InvalidArgument
+from relay.interpreters import MEANINGS, check_inputs
+from relay.interpreters.func import Machine
+from relay.module import IRModule
+
+
+@dataclass(frozen=True)
+class Edges:
+    """What went into a partition and came out of it, in one run of it."""
+
+    compiler: str
+    inputs: tuple[Array, ...]
+    outputs: tuple[Array, ...]
+
+
+def calibration(
+    mod: IRModule | ModuleOp, inputs: Sequence[Array] | Mapping[str, Array], function: str = "main"
+) -> dict[str, list[Edges]]:
+    """The tensors at the edges of each partition when the module's function runs on these inputs, in the interpreter.
+
+    By name of the partitioned function, or `FUNCTION region K` before `partition-graph`; one `Edges` for each time it
+    ran, in order. A partition that did not run is there with none.
+
+    Raises InvalidArgument if the module is annotated but its regions are not formed, and as the interpreter does.
+    """
+    module = mod.op if isinstance(mod, IRModule) else mod
+    recorder = Recorder(IRModule(module))
+    block = recorder.body(function)
+    arguments = check_inputs(recorder.functions[function], inputs)
+    with np.errstate(all="ignore"):
+        recorder.block(block, arguments)
+    return recorder.found
+
+
+class Recorder(Machine):
+    """The interpreter, writing down what passes the edges."""
+
+    def __init__(self, mod: IRModule):
+        super().__init__(mod.functions, MEANINGS)
+        self.names: dict[Operation, str] = {}
+        for function in functions(mod.op):
+            before = len(self.names)
+            for block in blocks(function):
+                for op in block.ops:
+                    if isinstance(op, byoc.Boundary):
+                        hint = "run merge-compiler-regions or partition-graph first"
+                        raise InvalidArgument("calibration", "the module is annotated, but has no regions yet", hint)
+                    if isinstance(op, byoc.RegionOp):
+                        self.names[op] = f"{function.sym_name.data} region {len(self.names) - before}"
+        names = [name for name, function in mod.functions.items() if partitioned(function)]
+        self.found: dict[str, list[Edges]] = {name: [] for name in (*self.names.values(), *names)}
+
+    def op(self, op: Operation, operands: Sequence[Array]) -> tuple[Array, ...]:
+        results = super().op(op, operands)
+        name, compiler = self.names.get(op), None
+        if isinstance(op, byoc.RegionOp):
+            compiler = op.compiler
+        elif isinstance(op, CallOp) and op.callee.string_value() in self.found:
+            name = op.callee.string_value()
+            compiler = self.functions[name].attributes[COMPILER]
+        if name is not None and isinstance(compiler, StringAttr):
+            copies = tuple(map(np.array, operands)), tuple(map(np.array, results))
+            self.found[name].append(Edges(compiler.data, *copies))
+        return results

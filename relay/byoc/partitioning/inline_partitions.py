@@ -1,0 +1,86 @@
+"""The pass `inline-partitions`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
+from xdsl.ir import Attribute, Block, SSAValue
+
+from relay.byoc.partitioning import bodies
+from relay.byoc.partitioning.records import REFUSALS
+from relay.byoc.partitioning.refusals import TARGETS, forget
+from relay.byoc.partitioning.scope import blocks, functions, partitioned, symbols
+from relay.dialects import byoc
+from relay.dialects.relay import ConstantOp
+from relay.errors import InvalidArgument
+from relay.passes import Pass
+
+
+@dataclass(frozen=True)
+class InlinePartitions(Pass):
+    """Undo partitioning, from any step on: functions of external compilers go back to where they are called, regions,
+    composites and annotations to plain ops, equal constants to one; what was kept for the report is forgotten.
+
+    Raises InvalidArgument for a function that is compiled already: its ops are gone.
+    """
+
+    name: ClassVar[str] = "inline-partitions"
+    invalidates = ()
+    why = "gives everything back to the host"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        external = {name: function for name, function in symbols(op).items() if partitioned(function)}
+        for name, function in external.items():
+            if not function.body.blocks:
+                hint = "run inline-partitions before compile-external"
+                raise InvalidArgument(f"function {name}", "is compiled already, its ops are gone", hint)
+        for function in functions(op):
+            for block in list(blocks(function)):
+                inline_calls(block, external)
+                inline_regions(block)
+                bodies.drop_boundaries(block)
+                bodies.inline_composites(block)
+                share_constants(block)
+            forget(function)
+        for function in external.values():
+            bodies.erase(function)
+        for key in (TARGETS, REFUSALS):
+            op.attributes.pop(key, None)
+
+
+def inline_calls(block: Block, external: dict[str, FuncOp]) -> None:
+    """Put copies of the functions' ops where they are called."""
+    for call in list(block.ops):
+        if not isinstance(call, CallOp) or call.callee.string_value() not in external:
+            continue
+        body = external[call.callee.string_value()].body.block
+        known: dict[SSAValue, SSAValue] = dict(zip(body.args, call.arguments, strict=True))
+        for op in body.ops:
+            if isinstance(op, ReturnOp):
+                for old, value in zip(call.res, op.arguments, strict=True):
+                    old.replace_all_uses_with(known[value])
+            else:
+                block.insert_op_before(op.clone(known), call)
+        bodies.erase(call)
+
+
+def inline_regions(block: Block) -> None:
+    """Put the ops of regions where they are."""
+    for op in list(block.ops):
+        if isinstance(op, byoc.RegionOp):
+            bodies.inline(op)
+
+
+def share_constants(block: Block) -> None:
+    """Make one of the constants of equal numbers and label, the first."""
+    seen: dict[tuple[Attribute, Attribute | None], ConstantOp] = {}
+    for op in list(block.ops):
+        if isinstance(op, ConstantOp):
+            first = seen.setdefault((op.value, op.label), op)
+            if first is not op:
+                op.result.replace_all_uses_with(first.result)
+                bodies.erase(op)

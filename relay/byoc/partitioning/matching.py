@@ -1,0 +1,74 @@
+"""Where the entries of a compiler's pattern table match in a block, and the composites that matches become."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Block, Operation
+
+from relay.byoc.compiler import Refusal
+from relay.byoc.partitioning import bodies
+from relay.byoc.partitioning.offers import Offer
+from relay.byoc.partitioning.refusals import refuse
+from relay.byoc.partitioning.scope import annotated, eligible, used
+from relay.byoc.patterns import Entry, Match
+from relay.byoc.patterns.names import short
+from relay.dialects import byoc
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """A match of an entry of what a compiler offers."""
+
+    offer: Offer
+    entry: Entry
+    match: Match
+
+
+def find(block: Block, offer: Offer) -> list[Found]:
+    """What the entries match, no op twice: those of the first entry from the block's end to its start, then those of
+    the next. Ops that no entry takes keep the first reason why one was refused."""
+    free = {op: i for i, op in enumerate(block.ops) if matchable(op)}
+    found: list[Found] = []
+    refused: dict[Operation, str] = {}
+    for entry in offer.entries:
+        for op in reversed(list(free)):
+            answer = entry.match(op, free) if op in free else None
+            if isinstance(answer, Match):
+                found.append(Found(offer, entry, answer))
+                for taken in answer.ops:
+                    del free[taken]
+            elif isinstance(answer, Refusal):
+                refused.setdefault(op, answer.reason)
+    for op, reason in refused.items():
+        if op in free:
+            refuse(op, offer.compiler.name, reason)
+    return found
+
+
+def matchable(op: Operation) -> bool:
+    """Whether a pattern may take the op: nothing has, and something needs it."""
+    return eligible(op) and not isinstance(op, byoc.Body) and used(op) and not annotated(op)
+
+
+def merge(block: Block, found: Sequence[Found]) -> None:
+    """Each match becomes one op, where its last op is."""
+    for each in found:
+        match, following = each.match, each.match.root.next_op
+        made = bodies.composite(
+            match.ops,
+            match.constants,
+            {
+                "composite": StringAttr(f"{each.offer.compiler.name}.{each.entry.name}"),
+                "partitioned_from_pattern": StringAttr("".join(f"{short(op.name)}_" for op in match.ops)),
+            },
+        )
+        if following is None:
+            block.add_op(made)
+        else:
+            block.insert_op_before(made, following)
+        for constant in match.constants:
+            if constant.parent is not None and not used(constant):
+                bodies.erase(constant)

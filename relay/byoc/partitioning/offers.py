@@ -1,0 +1,98 @@
+"""The compilers that a pass asks: which, with what options, under which numerics, and what they answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from math import inf
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+
+from relay.byoc import registry, settings
+from relay.byoc.compiler import Compiler, Refusal
+from relay.byoc.partitioning.scope import COMPILER, opened
+from relay.dialects import byoc
+from relay.errors import InvalidArgument, Malformed
+
+if TYPE_CHECKING:
+    from relay.byoc.patterns import Entry
+
+Names = tuple[str, ...] | str
+
+
+def targets(names: Names, function: FuncOp, where: str) -> tuple[str, ...]:
+    """The compilers asked for a function: those of its attribute `compiler` if it has one, else those named.
+
+    Raises Malformed if that attribute is no name.
+    """
+    attr = function.attributes.get(COMPILER)
+    if attr is None:
+        return (names,) if isinstance(names, str) else tuple(names)
+    if not isinstance(attr, StringAttr):
+        raise Malformed(f"{where}, function {function.sym_name.data}", f"its attribute compiler is {attr}, no name")
+    return (attr.data,)
+
+
+def by_cost(choose: str, where: str) -> bool:
+    """Whether costs decide. Raises InvalidArgument if it is neither they nor the order."""
+    if choose not in ("order", "cost"):
+        raise InvalidArgument(where, f"choose is '{choose}'", "it is 'order' or 'cost'")
+    return choose == "cost"
+
+
+class Offer:
+    """What a compiler offers to take."""
+
+    def __init__(self, compiler: Compiler, strict: bool):
+        self.compiler = settings.strict(compiler) if strict else compiler
+        self.exact = not strict or compiler.exact
+        self.inexact: dict[str, bool] = {}
+        if strict:
+            entries = compiler.patterns()
+            self.inexact = {e.name: not (compiler.exact if e.exact is None else e.exact) for e in entries}
+        self.difference = compiler.difference or "its integers may be others"
+
+    @cached_property
+    def entries(self) -> Sequence[Entry]:
+        """The compiler's pattern table."""
+        return self.compiler.patterns()
+
+    def takes(self, op: Operation) -> bool | Refusal:
+        """Whether it takes an op that no pattern took, or its own composite."""
+        if not isinstance(op, byoc.CompositeOp):
+            return self.compiler.supports(op)
+        owner, _, entry = op.composite.data.partition(".")
+        if owner == self.compiler.name and self.inexact.get(entry, not self.exact):
+            return Refusal(f"numerics are strict, and {op.composite.data} is not exact: {self.difference}")
+        return owner == self.compiler.name
+
+    def cost_of(self, ops: Sequence[Operation]) -> float | None:
+        """The compiler's estimate for a region of these ops, composites opened; None if it has none."""
+        return self.compiler.cost(opened(ops))
+
+    def cost(self, ops: Sequence[Operation]) -> float:
+        """The same, infinite if it has none."""
+        cost = self.cost_of(ops)
+        return inf if cost is None else cost
+
+
+class Compilers:
+    """The compilers that a pass asks, each made once, with the module's options and under its numerics."""
+
+    def __init__(self, module: ModuleOp, where: str, numerics: str = ""):
+        if numerics not in ("", settings.STRICT, settings.RELAXED):
+            hint = f"it is '{settings.STRICT}' or '{settings.RELAXED}'"
+            raise InvalidArgument(where, f"numerics is '{numerics}'", hint)
+        self.options, self.where = settings.read(module), where
+        self.strict = numerics == settings.STRICT or (not numerics and settings.is_strict(module))
+        self.made: dict[str, Offer] = {}
+
+    def of(self, names: Sequence[str]) -> list[Offer]:
+        """What the compilers of these names offer, each once. Raises as `relay.byoc.find` does."""
+        for name in names:
+            if name not in self.made:
+                self.made[name] = Offer(registry.find(name, self.options.get(name), self.where), self.strict)
+        return [self.made[name] for name in dict.fromkeys(names)]

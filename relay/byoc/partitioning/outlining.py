@@ -1,0 +1,136 @@
+"""Regions as functions: what goes in and what comes out, each value once, and nothing that is not needed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import StringAttr
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
+
+from relay.byoc.partitioning.bodies import erase
+from relay.byoc.partitioning.refusals import forget
+from relay.byoc.partitioning.scope import COMPILER, SYMBOL, used
+from relay.dialects import byoc
+from relay.dialects.relay import ConstantOp
+
+
+def outline(region: byoc.RegionOp, name: str, hoist: bool) -> FuncOp | None:
+    """The function of the region's ops, a call of which takes the region's place; None if nothing is left of it.
+
+    Constants are bound: they are the function's own. If they are to be hoisted, they are arguments, equal ones one.
+    """
+    body, holder = region.body, region.parent
+    block, results = body.block, outputs(region)
+    assert holder is not None and block.last_op is not None
+    erase(block.last_op)
+    block.add_op(end := ReturnOp(*results))
+    end.location = region.location
+    drop_dead(block)
+    forget(region)
+    arguments = inputs(region, hoist)
+    call = CallOp(name, arguments, [value.type for value in results])
+    call.location = region.location
+    for value, new in zip(results.items(), call.res, strict=True):
+        new.name_hint = value[1].name_hint
+        value[1].replace_all_uses_with(new)
+    if results:
+        holder.insert_op_before(call, region)
+    region.detach_region(body)
+    erase(region)
+    if not results:
+        body.erase()
+        return None
+    types = ([argument.type for argument in block.args], [value.type for value in results])
+    function = FuncOp(name, types, body, visibility="private")
+    function.location = call.location
+    function.attributes |= {COMPILER: region.compiler, SYMBOL: StringAttr(name)} | composite_of(list(block.ops))
+    return function
+
+
+def outputs(region: byoc.RegionOp) -> dict[SSAValue, OpResult]:
+    """The values that the host needs, each with the first result that gives it; what the region only hands through,
+    and its constants, the host takes from elsewhere."""
+    end, holder = region.body.block.last_op, region.parent
+    assert isinstance(end, byoc.YieldOp) and holder is not None
+    kept: dict[SSAValue, OpResult] = {}
+    for result, value in zip(region.results, end.operands, strict=True):
+        if not result.uses.get_length():
+            continue
+        if isinstance(value, BlockArgument):
+            result.replace_all_uses_with(region.operands[value.index])
+        elif isinstance(value.owner, ConstantOp):
+            holder.insert_op_before(copy := value.owner.clone(), region)
+            result.replace_all_uses_with(copy.result)
+        elif value in kept:
+            result.replace_all_uses_with(kept[value])
+        else:
+            kept[value] = result
+    return kept
+
+
+def drop_dead(block: Block) -> None:
+    """Erase the ops whose results nothing uses."""
+    for op in reversed(list(block.ops)):
+        if op is not block.last_op and not used(op):
+            erase(op)
+
+
+def inputs(region: byoc.RegionOp, hoist: bool) -> list[SSAValue]:
+    """The values that the region's block takes: its arguments become one for each, in the order of their first use as
+    an operand, then one for each hoisted constant."""
+    block, holder = region.body.block, region.parent
+    assert holder is not None
+    known: dict[SSAValue, SSAValue] = {}
+    constants: list[ConstantOp] = []
+    for value, argument in zip(region.operands, list(block.args), strict=True):
+        if value in known:
+            argument.replace_all_uses_with(known[value])
+        elif isinstance(value.owner, ConstantOp) and argument.uses.get_length():
+            copy = value.owner.clone()
+            block.insert_op_before(copy, first(block))
+            argument.replace_all_uses_with(copy.result)
+        elif argument.uses.get_length():
+            known[value] = argument
+        if not argument.uses.get_length():
+            block.erase_arg(argument)
+    if hoist:
+        lift(block)
+        constants = [op for op in block.ops if isinstance(op, ConstantOp)]
+    hoisted: dict[tuple[Attribute, Attribute | None], SSAValue] = {}
+    for op in constants:
+        key = (op.value, op.label)
+        if key not in hoisted:
+            holder.insert_op_before(copy := op.clone(), region)
+            hoisted[key] = known[copy.result] = block.insert_arg(op.result.type, len(block.args))
+            hoisted[key].name_hint = op.result.name_hint
+        op.result.replace_all_uses_with(hoisted[key])
+        erase(op)
+    return list(known)
+
+
+def first(block: Block) -> Operation:
+    """The block's first op."""
+    assert block.first_op is not None
+    return block.first_op
+
+
+def lift(block: Block) -> None:
+    """Make the constants inside composites operands of these."""
+    for composite in [op for op in block.ops if isinstance(op, byoc.CompositeOp)]:
+        for op in list(composite.body.block.ops):
+            if isinstance(op, ConstantOp):
+                block.insert_op_before(copy := op.clone(), composite)
+                argument = composite.body.block.insert_arg(op.result.type, len(composite.operands))
+                composite.operands = [*composite.operands, copy.result]
+                op.result.replace_all_uses_with(argument)
+                erase(op)
+
+
+def composite_of(ops: Sequence[Operation]) -> dict[str, StringAttr]:
+    """What a function says of the one composite that it is; nothing if it is more."""
+    match [op for op in ops if not isinstance(op, ConstantOp | ReturnOp)]:
+        case [byoc.CompositeOp() as only]:
+            return {"composite": only.composite, "partitioned_from_pattern": only.partitioned_from_pattern}
+        case _:
+            return {}

@@ -1,0 +1,81 @@
+"""The pass `prune-regions`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf, isinf
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+
+from relay.byoc.partitioning import bodies, records
+from relay.byoc.partitioning.offers import Compilers
+from relay.byoc.partitioning.refusals import refuse
+from relay.byoc.partitioning.scope import blocks, functions, opened
+from relay.byoc.partitioning.work import computes, multiplications
+from relay.dialects import byoc
+from relay.errors import InvalidArgument
+from relay.passes import Pass
+
+
+@dataclass(frozen=True)
+class PruneRegions(Pass):
+    """Give regions back to the host that are not worth a compiler's while, with the reason, composites dissolved:
+
+    - those of fewer than `min_ops` ops, the ops inside composites counted;
+    - those without a convolution, product, pooling or recurrent layer, unless `compute=false`;
+    - those whose `Compiler.cost` is infinite, or more than the microseconds that the host needs for their
+      multiply-accumulates at `host_macs_per_us`, if that is given (0: the host's speed is not known).
+
+    `targets` names the compilers whose regions are looked at; all if it names none.
+    """
+
+    name: ClassVar[str] = "prune-regions"
+    invalidates = ()
+    why = "gives the host back what is too small to leave it"
+    min_ops: int = 1
+    compute: bool = True
+    host_macs_per_us: float = 0.0
+    targets: tuple[str, ...] | str = ()
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if self.min_ops < 0 or self.host_macs_per_us < 0:
+            raise InvalidArgument(self.name, "min_ops and host_macs_per_us are not negative")
+        records.restore(op)
+        compilers = Compilers(op, self.name)
+        chosen = (self.targets,) if isinstance(self.targets, str) else self.targets
+        for function in functions(op):
+            for block in list(blocks(function)):
+                for region in [inner for inner in block.ops if isinstance(inner, byoc.RegionOp)]:
+                    if chosen and region.compiler.data not in chosen:
+                        continue
+                    ops = opened([region])
+                    reason = self.reason(ops, compilers, region.compiler.data)
+                    if reason is not None:
+                        for each in ops:
+                            refuse(each, region.compiler.data, reason)
+                        inner = list(region.body.block.ops)
+                        bodies.inline(region)
+                        for each in inner:
+                            if isinstance(each, byoc.CompositeOp):
+                                bodies.inline(each)
+
+    def reason(self, ops: Sequence[Operation], compilers: Compilers, name: str) -> str | None:
+        """Why a region of these ops is not worth it; None if it is."""
+        if len(ops) < self.min_ops:
+            return f"a region of {len(ops)} ops is smaller than min_ops = {self.min_ops}"
+        if self.compute and not any(map(computes, ops)):
+            return "a region without convolution, product, pooling or recurrent layer is not worth leaving the host"
+        cost = compilers.of([name])[0].cost_of(ops)
+        if cost is None:
+            return None
+        if isinf(cost):
+            return "its cost says that the region is not worth it"
+        macs = sum(map(multiplications, ops))
+        host = macs / self.host_macs_per_us if self.host_macs_per_us else inf
+        if cost > host:
+            return f"a region of {cost:.4g} us takes the host {host:.4g} us ({macs} multiply-accumulates)"
+        return None

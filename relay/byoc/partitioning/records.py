@@ -1,0 +1,236 @@
+"""What went where, op by op: read from the IR, and kept by it when the ops themselves are gone.
+
+`partition-graph` writes `byoc.refusals` on the module: one dictionary for each compiler asked about each op that it did
+not get, `{compiler = "a", function = "main", op = "qnn.softmax", reason = "...", source = "operator 30 SOFTMAX 'p'"}`.
+`compile-external` writes `byoc.operators` on the declaration of a function: a dictionary for each op.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DictionaryAttr,
+    FileLineColLoc,
+    IntegerAttr,
+    ModuleOp,
+    NameLoc,
+    StringAttr,
+    i64,
+)
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Operation
+from xdsl.utils.hints import isa
+
+from relay.byoc.partitioning.grouping import labels
+from relay.byoc.partitioning.refusals import asked, forget, presumed, reasons, refuse
+from relay.byoc.partitioning.scope import COMPILER, blocks, eligible, functions, partitioned
+from relay.byoc.partitioning.work import multiplications
+from relay.dialects import byoc
+from relay.dialects.context import EXTENDED, UPSTREAM
+from relay.transforms.location import words
+
+REFUSALS = "byoc.refusals"
+OPERATORS = "byoc.operators"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One op: what it is, where it comes from and is now, who takes it, and why others do not."""
+
+    op: str
+    source: str
+    """The operator of the model, else the place in the text; empty if neither is known."""
+    function: str
+    compiler: str = ""
+    """Empty for the host."""
+    place: str = ""
+    """`region K`, or the name of the function, of that compiler; empty where the op is only annotated."""
+    macs: int = 0
+    """Multiply-accumulates."""
+    line: int = -1
+    """The number of the operator or the line of the text; -1 if not known."""
+    refused: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Why the other compilers that were asked do not have it."""
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What tells the op from others, as far as it can be told."""
+        return self.function, self.op, self.source
+
+
+def source_of(op: Operation) -> str:
+    """The operator of the model that the op comes from, else its place in the text; empty if not known."""
+    return op.location.desc.data if isinstance(op.location, NameLoc) else words(op.location)
+
+
+def line_of(op: Operation) -> int:
+    """The number of the operator in its model or the line in the text; -1 if not known."""
+    location = op.location.location if isinstance(op.location, NameLoc) else op.location
+    return location.line.data if isinstance(location, FileLineColLoc) else -1
+
+
+def counts(op: Operation) -> bool:
+    """Whether the op is one of a model: not of the dialects it is lowered to."""
+    return eligible(op) and op.name.partition(".")[0] not in (*UPSTREAM, *EXTENDED)
+
+
+def leaves(op: Operation) -> Iterator[tuple[Operation, dict[str, str]]]:
+    """The ops that compute: the op, or those inside of it, each with the reasons that were given."""
+    if not isinstance(op, byoc.Body):
+        yield op, reasons(op)
+        return
+    for inner in op.body.block.ops:
+        if counts(inner):
+            for leaf, told in leaves(inner):
+                yield leaf, told | reasons(op)
+
+
+def rows_of(op: Operation, function: str, targets: Sequence[str], compiler: str = "", place: str = "") -> list[Row]:
+    """The rows of an op. On the host, every compiler that was asked has a reason."""
+    found: list[Row] = []
+    for leaf, told in leaves(op):
+        other = "" if compiler else presumed(leaf)
+        refused = {name: told.get(name, other) for name in targets if name != compiler}
+        refused = {name: why for name, why in refused.items() if why}
+        macs, line = multiplications(leaf), line_of(leaf)
+        found.append(Row(leaf.name, source_of(leaf), function, compiler, place, macs, line, refused))
+    return found
+
+
+def rows_of_host(function: FuncOp, targets: Sequence[str]) -> list[Row]:
+    """The rows of a function of the host, from its ops: annotated ones and regions are their compilers'."""
+    found: list[Row] = []
+    name, regions = function.sym_name.data, 0
+    for block in blocks(function):
+        annotated = labels(block)
+        for op in block.ops:
+            if isinstance(op, byoc.RegionOp):
+                found += rows_of(op, name, targets, op.compiler.data, f"region {regions}")
+                regions += 1
+            elif counts(op):
+                found += rows_of(op, name, targets, annotated[op].data if op in annotated else "")
+    return found
+
+
+def rows(module: ModuleOp) -> list[Row]:
+    """Every op of the module, in the order of its functions."""
+    targets, kept = asked(module), read(module)
+    found: list[Row] = []
+    for function in [op for op in module.body.block.ops if isinstance(op, FuncOp)]:
+        name, compiler = function.sym_name.data, function.attributes.get(COMPILER)
+        if not isinstance(compiler, StringAttr) or (function.body.blocks and not partitioned(function)):
+            found += rows_of_host(function, targets) if kept is None else [row for row in kept if row.function == name]
+            continue
+        mine = operators(function) or contents(function)
+        reasons_of = {row.key: row.refused for row in read(function) or ()}
+        found += [replace(row, compiler=compiler.data, place=name, refused=reasons_of.get(row.key, {})) for row in mine]
+    return found
+
+
+def contents(function: FuncOp) -> list[Row]:
+    """The rows of a partitioned function, from its ops."""
+    if not function.body.blocks:
+        return []
+    ops = [op for op in function.body.block.ops if counts(op)]
+    return [row for op in ops for row in rows_of(op, function.sym_name.data, ())]
+
+
+def describe(row: Row) -> dict[str, Attribute]:
+    """What an op is, as attributes."""
+    found: dict[str, Attribute] = {"op": StringAttr(row.op)}
+    if row.source:
+        found["source"] = StringAttr(row.source)
+    if row.macs:
+        found["macs"] = IntegerAttr(row.macs, i64)
+    if row.line >= 0:
+        found["line"] = IntegerAttr(row.line, i64)
+    return found
+
+
+def row_from(attr: DictionaryAttr, function: str) -> Row:
+    """The inverse of `describe`."""
+    macs, line = (attr.data.get(key) for key in ("macs", "line"))
+    return Row(
+        text(attr, "op"),
+        text(attr, "source"),
+        function,
+        macs=macs.value.data if isinstance(macs, IntegerAttr) else 0,
+        line=line.value.data if isinstance(line, IntegerAttr) else -1,
+    )
+
+
+def text(attr: DictionaryAttr, key: str) -> str:
+    """A string of a dictionary, empty if it is not there."""
+    found = attr.data.get(key)
+    return found.data if isinstance(found, StringAttr) else ""
+
+
+def dictionaries(attr: Attribute | None) -> list[DictionaryAttr]:
+    """The dictionaries of an array."""
+    return [item for item in attr.data if isinstance(item, DictionaryAttr)] if isa(attr, ArrayAttr[Attribute]) else []
+
+
+def keep_operators(function: FuncOp) -> None:
+    """Write on a partitioned function which ops it holds: its body is about to go."""
+    function.attributes[OPERATORS] = ArrayAttr([DictionaryAttr(describe(row)) for row in contents(function)])
+
+
+def operators(function: FuncOp) -> list[Row]:
+    """What `keep_operators` wrote."""
+    found = dictionaries(function.attributes.get(OPERATORS))
+    return [row_from(attr, function.sym_name.data) for attr in found]
+
+
+def write(holder: Operation, kept: Sequence[Row]) -> None:
+    """Write on a module the ops that stay with the host, and why; on a partitioned function, why others refused its."""
+    found: list[Attribute] = []
+    for row in kept:
+        what = describe(row) | {"function": StringAttr(row.function)}
+        if not row.refused:
+            found.append(DictionaryAttr(what))
+        for compiler, reason in row.refused.items():
+            found.append(DictionaryAttr(what | {"compiler": StringAttr(compiler), "reason": StringAttr(reason)}))
+    holder.attributes[REFUSALS] = ArrayAttr(found)
+
+
+def read(holder: Operation) -> list[Row] | None:
+    """What `write` wrote; None if it has not."""
+    if REFUSALS not in holder.attributes:
+        return None
+    found: list[Row] = []
+    for attr in dictionaries(holder.attributes[REFUSALS]):
+        row, compiler = row_from(attr, text(attr, "function")), text(attr, "compiler")
+        told = {compiler: text(attr, "reason")} if compiler else {}
+        last = found[-1] if found else None
+        if last is not None and last.key == row.key and told and last.refused and compiler not in last.refused:
+            found[-1] = replace(last, refused={**last.refused, **told})
+        else:
+            found.append(replace(row, refused=told))
+    return found
+
+
+def keep_refusals(module: ModuleOp) -> None:
+    """Move the reasons from the host's ops to the module."""
+    targets = asked(module)
+    write(module, [row for function in functions(module) for row in rows_of_host(function, targets)])
+    for function in functions(module):
+        forget(function)
+
+
+def restore(module: ModuleOp) -> None:
+    """Give the reasons that the module keeps back to the host's ops: it is to be partitioned further."""
+    kept = read(module)
+    if kept is None:
+        return
+    del module.attributes[REFUSALS]
+    waiting = {row.key: row.refused for row in kept}
+    for function in functions(module):
+        for block in blocks(function):
+            for op in block.ops:
+                told = waiting.get((function.sym_name.data, op.name, source_of(op)), {})
+                for compiler, reason in told.items():
+                    if reason != presumed(op):
+                        refuse(op, compiler, reason)
