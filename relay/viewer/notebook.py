@@ -11,6 +11,7 @@ from relay.module import IRModule, is_constant
 from relay.passes.base import info_of, why_of
 from relay.passes.documentation import summary
 from relay.passes.timing import Entry, PassTimingInstrument
+from relay.viewer.layout import short
 from relay.viewer.picture import picture
 from relay.viewer.snapshot import take
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 LINES, LETTERS = 400, 240
 """How much of a module's text is shown: so many lines, so many letters of each."""
+OPTIONS = 60
+"""How much of a pass with its options."""
 EDGE = "border:1px solid rgba(128,128,128,.4);border-radius:6px"
 FRAME = f"{EDGE};max-height:420px;overflow:auto;padding:8px;margin:4px 0"
 
@@ -28,7 +31,8 @@ def of_module(mod: IRModule) -> str:
     """The functions, the graph of `main`, and the text."""
     found = take(mod)
     weights = sum(to_numpy(op.value).nbytes for _, op in mod.constants() if is_constant(op))
-    head = f"{len(mod.functions)} functions, {found.ops:,} ops, {weights:,} bytes of weights"
+    functions = "1 function" if len(mod.functions) == 1 else f"{len(mod.functions)} functions"
+    head = f"{functions}, {found.ops:,} ops, {weights:,} bytes of weights"
     main = next((part for part in found.parts if part.name == "main"), found.parts[0] if found.parts else None)
     drawn = "" if main is None else picture(main.graph)
     shown = [line if len(line) <= LETTERS else f"{line[:LETTERS]} …" for line in found.lines[:LINES]]
@@ -45,7 +49,7 @@ def of_module(mod: IRModule) -> str:
 def of_pipeline(pipeline: Pipeline) -> str:
     """The passes in order: name with options, level, what it does."""
     rows = [
-        [str(number), str(step), str(info_of(step).opt_level), why_of(step) or summary(type(step))]
+        [str(number), short(str(step), OPTIONS), str(info_of(step).opt_level), why_of(step) or summary(type(step))]
         for number, step in enumerate(pipeline)
     ]
     return f"<div><b>Pipeline</b> {len(rows)} passes{_table(['', 'pass', 'level', 'what it does'], rows)}</div>"

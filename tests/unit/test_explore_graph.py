@@ -128,6 +128,23 @@ def test_where_ops_run():
     assert found[1].compiler == "npu" and {node.place for node in found[1].graph.nodes} == {"npu"}
 
 
+COMPOSITE = """
+func.func @main(%x: tensor<1x8xf32>) -> tensor<1x8xf32> {
+  %y = byoc.composite "dnnl.sqrt" from "relay.sqrt" (%x) : (tensor<1x8xf32>) -> tensor<1x8xf32> {
+  ^bb0(%i: tensor<1x8xf32>):
+    %j = relay.sqrt %i : (tensor<1x8xf32>) -> tensor<1x8xf32>
+    byoc.yield %j : tensor<1x8xf32>
+  }
+  func.return %y : tensor<1x8xf32>
+}
+"""
+
+
+def test_a_pattern_runs_where_its_compiler_does():
+    found = graph(COMPOSITE)
+    assert [(node.name, node.place) for node in found.nodes] == [("x", ""), ("dnnl.sqrt", "dnnl"), ("return", "")]
+
+
 def made(count: int, links: list[tuple[int, int]]) -> Graph:
     """A graph of nodes without meaning."""
     pairs = {(min(a, b) % count, max(a, b) % count) for a, b in links}

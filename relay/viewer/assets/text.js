@@ -46,11 +46,15 @@ function kindsView(view, tools, app) {
   rows.sort((a, b) => Math.abs(b.now - b.old) - Math.abs(a.now - a.old) || b.now - a.now || (a.name < b.name ? -1 : 1));
   const most = Math.max(1, ...rows.map((row) => row.now));
   const number = (value, kind = "number") => h(`td.${kind}`, {}, value);
+  const bar = (now) => {
+    const amount = h("span.amount");
+    amount.style.width = `${(now / most) * 220}px`;
+    return amount;
+  };
   view.append(h("table", {},
     h("thead", {}, h("tr", {}, h("th", {}, "op"), h("th.number", {}, "before"), h("th.number", {}, "after"), h("th.number", {}, "change"), h("th"))),
     h("tbody", {}, ...rows.map(({ name, old, now }) => h("tr", {}, h("td", {}, name), number(count(old)), number(count(now)),
       number(signed(now - old), now > old ? "number.more-of" : "number.less-of"),
-      h("td", { style: null }, h("span.amount", { "width%": 0 })))))));
-  view.querySelectorAll(".amount").forEach((bar, n) => { bar.style.width = `${(rows[n].now / most) * 220}px`; });
+      h("td", {}, bar(now)))))));
   tools.append(`${plural(rows.length, "kind")} of op`);
 }
