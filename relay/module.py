@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
 from io import StringIO
 from types import MethodType
 from typing import TYPE_CHECKING, TypeGuard, cast
@@ -24,6 +25,8 @@ from relay.errors import InvalidArgument, Malformed
 
 if TYPE_CHECKING:
     from os import PathLike
+
+    from relay.byoc.report import PartitionReport
 
 REQUESTS = "relay.requests"
 """The module attribute that lists the passes asked for: an array of dictionaries `pass`, and `before` or `after`."""
@@ -125,6 +128,11 @@ class IRModule:
         row = DictionaryAttr({key: StringAttr(value) for key, value in given.items() if value is not None})
         old = self.op.attributes.get(REQUESTS)
         self.op.attributes[REQUESTS] = ArrayAttr([*(old.data if isa(old, ArrayAttr[Attribute]) else ()), row])
+
+    def partition_report(self) -> PartitionReport:
+        """What external compilers take of the module, and why they do not take the rest; `print` it."""
+        home = import_module("relay.byoc.report")
+        return cast("Callable[[IRModule], PartitionReport]", home.partition_report)(self)
 
     def constants(self) -> Iterator[tuple[str, ConstantOp]]:
         """The labelled constants, in the module's order."""

@@ -8,6 +8,14 @@ from xdsl.transforms.common_subexpression_elimination import CommonSubexpression
 from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination as EliminateCommonSubexpr
 from xdsl.transforms.dead_code_elimination import DeadCodeElimination
 
+from relay.byoc.partitioning.annotate_target import AnnotateTarget
+from relay.byoc.partitioning.annotate_target import AnnotateTarget as AnnotateExternalCompiler
+from relay.byoc.partitioning.compile_external import CompileExternal
+from relay.byoc.partitioning.inline_partitions import InlinePartitions
+from relay.byoc.partitioning.merge_compiler_regions import MergeCompilerRegions
+from relay.byoc.partitioning.merge_composite import MergeComposite
+from relay.byoc.partitioning.partition_graph import PartitionGraph
+from relay.byoc.partitioning.prune_regions import PruneRegions
 from relay.lowering.bufferize import Bufferize
 from relay.lowering.expand_apply_scale import ExpandApplyScale
 from relay.lowering.plan_memory import PlanMemory
@@ -37,12 +45,15 @@ from relay.transforms.simplify import Simplify as SimplifyExpr
 
 __all__ = [
     "Analysis",
+    "AnnotateExternalCompiler",
+    "AnnotateTarget",
     "BisectLimit",
     "Bufferize",
     "BuildConfig",
     "Canonicalize",
     "CollectedErrors",
     "CommonSubexpressionElimination",
+    "CompileExternal",
     "ConstFolding",
     "CrashReproducer",
     "DeadCodeElimination",
@@ -53,8 +64,12 @@ __all__ = [
     "FuseOps",
     "InferType",
     "InferTypes",
+    "InlinePartitions",
     "Legalize",
+    "MergeCompilerRegions",
+    "MergeComposite",
     "OpStatistics",
+    "PartitionGraph",
     "Pass",
     "PassContext",
     "PassInfo",
@@ -66,6 +81,7 @@ __all__ = [
     "PrintAfterAll",
     "PrintBeforeAll",
     "PrintChanged",
+    "PruneRegions",
     "QnnLegalize",
     "RelayToLinalg",
     "Schedule",

@@ -9,12 +9,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from relay.byoc.calibrating import Edges, calibration
     from relay.byoc.compiler import Artifact, Compiler, Refusal
     from relay.byoc.partitioning.annotate_target import AnnotateTarget
     from relay.byoc.partitioning.annotate_target import AnnotateTarget as AnnotateExternalCompiler
+    from relay.byoc.partitioning.inline_partitions import InlinePartitions
     from relay.byoc.partitioning.merge_compiler_regions import MergeCompilerRegions
     from relay.byoc.partitioning.merge_composite import MergeComposite
     from relay.byoc.partitioning.partition_graph import PartitionGraph
+    from relay.byoc.partitioning.prune_regions import PruneRegions
     from relay.byoc.patterns import (
         Entry,
         Match,
@@ -28,19 +31,25 @@ if TYPE_CHECKING:
         wildcard,
     )
     from relay.byoc.registry import find, names, register
+    from relay.byoc.report import PartitionReport, partition_report
 
 _HOME = {
     "AnnotateExternalCompiler": "relay.byoc.partitioning.annotate_target",
     "AnnotateTarget": "relay.byoc.partitioning.annotate_target",
     "Artifact": "relay.byoc.compiler",
     "Compiler": "relay.byoc.compiler",
+    "Edges": "relay.byoc.calibrating",
     "Entry": "relay.byoc.patterns",
+    "InlinePartitions": "relay.byoc.partitioning.inline_partitions",
     "Match": "relay.byoc.patterns",
     "MergeCompilerRegions": "relay.byoc.partitioning.merge_compiler_regions",
     "MergeComposite": "relay.byoc.partitioning.merge_composite",
     "PartitionGraph": "relay.byoc.partitioning.partition_graph",
+    "PartitionReport": "relay.byoc.report",
     "Pattern": "relay.byoc.patterns",
+    "PruneRegions": "relay.byoc.partitioning.prune_regions",
     "Refusal": "relay.byoc.compiler",
+    "calibration": "relay.byoc.calibrating",
     "find": "relay.byoc.registry",
     "is_constant": "relay.byoc.patterns",
     "is_elementwise": "relay.byoc.patterns",
@@ -49,6 +58,7 @@ _HOME = {
     "is_output": "relay.byoc.patterns",
     "is_var": "relay.byoc.patterns",
     "names": "relay.byoc.registry",
+    "partition_report": "relay.byoc.report",
     "register": "relay.byoc.registry",
     "wildcard": "relay.byoc.patterns",
 }
@@ -69,13 +79,18 @@ __all__ = [
     "AnnotateTarget",
     "Artifact",
     "Compiler",
+    "Edges",
     "Entry",
+    "InlinePartitions",
     "Match",
     "MergeCompilerRegions",
     "MergeComposite",
     "PartitionGraph",
+    "PartitionReport",
     "Pattern",
+    "PruneRegions",
     "Refusal",
+    "calibration",
     "find",
     "is_constant",
     "is_elementwise",
@@ -84,6 +99,7 @@ __all__ = [
     "is_output",
     "is_var",
     "names",
+    "partition_report",
     "register",
     "wildcard",
 ]

@@ -17,6 +17,7 @@ from relay import artifact
 from relay.artifact import Made
 from relay.byoc import registry
 from relay.byoc.compiler import Artifact, Compiler
+from relay.byoc.partitioning.records import keep_operators
 from relay.byoc.settings import compiler_of
 from relay.dialects import byoc
 from relay.dialects.attributes import elements
@@ -58,6 +59,7 @@ class CompileExternal(Pass):
         for name, functions in waiting.items():
             compiler = compiler_of(op, name, f"function {functions[0].sym_name.data}")
             for function, final in zip(functions, prepared(compiler, functions), strict=True):
+                keep_operators(function)
                 declaration = artifact.declare(function, compiled(compiler, final))
                 Rewriter.replace_op(function, declaration, [])
 
