@@ -6,12 +6,15 @@ relay's come first, then xDSL's, then those of other packages in the order of th
 
 from __future__ import annotations
 
+import runpy
 from importlib.metadata import entry_points
+from pathlib import Path
 
 from xdsl.targets import get_all_targets
 from xdsl.universe import XDSL_UNIVERSE, Universe
 
 from relay.dialects.context import EXTENDED
+from relay.errors import InvalidArgument
 from relay.passes.registry import GROUP, universe_of
 from relay.universe import UNIVERSE
 
@@ -34,3 +37,13 @@ def everything() -> Universe:
         merged.all_passes.update(universe.all_passes)
         merged.all_targets.update(universe.all_targets)
     return merged
+
+
+def load(path: str) -> None:
+    """Run a Python file, which may register compilers and passes. Raises InvalidArgument, naming it, if it fails."""
+    if not Path(path).is_file():
+        raise InvalidArgument("--load", f"there is no file {path}", "name a Python file")
+    try:
+        runpy.run_path(path)
+    except Exception as error:
+        raise InvalidArgument(f"--load {path}", f"{type(error).__name__}: {error}", "it is run as Python") from error

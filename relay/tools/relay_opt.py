@@ -25,7 +25,7 @@ from relay.passes.checking import pipeline_of as reproduced_pipeline
 from relay.tools.failure import TRACEBACK, line_of
 from relay.tools.pass_list import list_passes
 from relay.tools.pipeline_options import Watchers, add_arguments, context_of, parse_pipeline, pipeline_of, show
-from relay.tools.plug_ins import everything
+from relay.tools.plug_ins import everything, load
 from relay.tools.source import LocatingParser, format_of
 
 
@@ -74,6 +74,12 @@ class RelayOptMain(xDSLOptMain):
         arg_parser.prog, arg_parser.error = "relay-opt", error
         super().register_all_arguments(arg_parser)
         add_arguments(arg_parser)
+        arg_parser.add_argument(
+            "--load", metavar="FILE", action="append", default=[], help="run a Python file that registers compilers or passes"
+        )
+        arg_parser.add_argument(
+            "--partition-report", action="store_true", help="print what external compilers take, and why not the rest"
+        )
         arg_parser.add_argument("--list-passes", action="store_true", help="print the passes and what they do")
         arg_parser.add_argument("--weights", metavar="FILE", help="safetensors file of the weights that the text names")
         arg_parser.add_argument("--save-weights", metavar="FILE", help="write the weights that the text only names")
@@ -82,6 +88,8 @@ class RelayOptMain(xDSLOptMain):
         style.add_argument("--print-weights", action="store_true", help="print every weight in full")
 
     def setup_pipeline(self) -> None:
+        for path in self.args.load:
+            load(path)
         named = self.args.show_pipeline and self.args.target not in ("mlir", "llvm-ir")
         self.built_for = self.args.target if named else "llvm"
         self.chosen = pipeline_of(self.args, self.built_for, self.available_passes)
@@ -143,6 +151,8 @@ class RelayOptMain(xDSLOptMain):
             self.check(prog)
             with ctx:
                 self.chosen.apply(prog, self.ctx)
+            if self.args.partition_report:
+                print(IRModule(prog).partition_report(), file=sys.stderr)
         except RelayError as error:
             if self.args.verify_diagnostics:
                 raise PassFailedException(str(error)) from error

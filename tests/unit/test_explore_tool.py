@@ -76,17 +76,13 @@ def test_report_of_a_model(tmp_path: Path):
     assert out.stat().st_size < 1_000_000
 
 
-INVALID = """func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
-  %y = byoc.compiler_begin %x {compiler = "dnnl"} : (tensor<2xf32>) -> tensor<2xf32>
-  func.return %y : tensor<2xf32>
-}"""
-
-
-def test_report_of_a_pass_that_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    file, out = tmp_path / "bad.mlir", tmp_path / "out.html"
-    file.write_text(INVALID)
-    said = fails(capsys, file, "-p", "relay-to-linalg", "--html", out)
-    assert said.startswith(f"{file}:2:3: byoc.compiler_begin") and written(out)["error"] == said
+def test_report_of_a_pass_that_fails(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    out = tmp_path / "out.html"
+    said = fails(capsys, file, "-p", 'cse,mlir-opt{executable="/nowhere"}', "--html", out)
+    assert said.startswith(f"{file}: pass mlir-opt: ") and "/nowhere" in said
+    overview = written(out)
+    assert overview["error"] == said
+    assert [step["status"] for step in rows(overview, "steps")] == ["ran", "failed"]
 
 
 def test_none_at_all(file: Path, tmp_path: Path):
