@@ -6,8 +6,10 @@ relay's come first, then xDSL's, then those of other packages in the order of th
 
 from __future__ import annotations
 
-import runpy
+import sys
+from importlib.machinery import SourceFileLoader
 from importlib.metadata import entry_points
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 from xdsl.targets import get_all_targets
@@ -43,7 +45,11 @@ def load(path: str) -> None:
     """Run a Python file, which may register compilers and passes. Raises InvalidArgument, naming it, if it fails."""
     if not Path(path).is_file():
         raise InvalidArgument("--load", f"there is no file {path}", "name a Python file")
+    name = f"relay_loaded_{Path(path).stem}"
+    spec = spec_from_file_location(name, path, loader=SourceFileLoader(name, path))
+    assert spec is not None and spec.loader is not None
+    module = sys.modules[name] = module_from_spec(spec)
     try:
-        runpy.run_path(path)
+        spec.loader.exec_module(module)
     except Exception as error:
         raise InvalidArgument(f"--load {path}", f"{type(error).__name__}: {error}", "it is run as Python") from error

@@ -75,7 +75,11 @@ class RelayOptMain(xDSLOptMain):
         super().register_all_arguments(arg_parser)
         add_arguments(arg_parser)
         arg_parser.add_argument(
-            "--load", metavar="FILE", action="append", default=[], help="run a Python file that registers compilers or passes"
+            "--load",
+            metavar="FILE",
+            action="append",
+            default=[],
+            help="run a Python file that registers compilers or passes",
         )
         arg_parser.add_argument(
             "--partition-report", action="store_true", help="print what external compilers take, and why not the rest"
