@@ -9,7 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from relay import frontend, interpreters, qnn, runtime, transform
+    from relay import byoc, frontend, interpreters, qnn, runtime, transform
+    from relay.byoc.composition import build_external_compiler
     from relay.driver import build, default_pipeline, optimize
     from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
     from relay.module import IRModule
@@ -20,6 +21,7 @@ __version__ = "0.1.0"
 _HOME = {
     "BuildConfig": "relay.passes.build_config",
     "build": "relay.driver",
+    "build_external_compiler": "relay.byoc.composition",
     "default_pipeline": "relay.driver",
     "optimize": "relay.driver",
     "IRModule": "relay.module",
@@ -28,7 +30,7 @@ _HOME = {
     "RelayError": "relay.errors",
     "Unsupported": "relay.errors",
 }
-_MODULES = ("errors", "frontend", "interpreters", "qnn", "runtime", "transform")
+_MODULES = ("byoc", "errors", "frontend", "interpreters", "qnn", "runtime", "transform")
 
 
 def __getattr__(name: str) -> object:
@@ -52,6 +54,8 @@ __all__ = [
     "Unsupported",
     "__version__",
     "build",
+    "build_external_compiler",
+    "byoc",
     "default_pipeline",
     "frontend",
     "interpreters",

@@ -7,7 +7,7 @@ import json
 import threading
 from collections.abc import Mapping, Sequence
 from os import PathLike, fspath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +43,9 @@ from relay.transforms.fuse_ops import FuseOps
 from relay.transforms.legalize import Legalize
 from relay.transforms.simplify import Simplify
 from relay.transforms.unsigned_codes import UnsignedCodes
+
+if TYPE_CHECKING:
+    from relay.byoc.composition import Targets
 
 CODE_GENERATION = ("loops", "planned")
 """Properties that a module must have for LLVM IR."""
@@ -150,6 +153,8 @@ def build(
     pipeline: Pipeline | Sequence[ModulePass] | str | None = None,
     opt_level: int | None = None,
     frontend: Mapping[str, Any] | None = None,
+    external: Targets | None = None,
+    numerics: str | None = None,
 ) -> Executable:
     """Compile a module, or the model in a file (or its bytes), for a target.
 
@@ -157,7 +162,8 @@ def build(
     what code generation needs and it leaves out, runs after it. `opt_level` (0-4; default: the `PassContext`'s, 2)
     says which passes run, and LLVM's effort: 0 at level 0, 1 at 1, 3 from 2 on; the integers never depend on it.
     Passes that were requested on the module run where they were asked for. `frontend` holds options of the importer.
-    Raises RelayError.
+    `external` names external compilers that get what they take first, and `numerics="strict"` lets them take only what
+    gives the same integers: `relay.build_external_compiler` with its defaults. Raises RelayError.
     """
     machine = resolve(target)
     ctx = PassContext.current().at_level(opt_level)
@@ -170,7 +176,14 @@ def build(
     if params:
         module.replace_weights({name: np.asarray(value) for name, value in params.items()})
     inputs, outputs = signature.read(module["main"])
+    if external is None and numerics is not None:
+        raise InvalidArgument("numerics", "is for external compilers, and none is named", "write external='x'")
     with activated(ctx):
+        if external is not None:
+            from relay.byoc.composition import build_external_compiler
+
+            with _PASSES:
+                module = build_external_compiler(module, external, numerics=numerics)
         chosen = _chosen(pipeline, default_pipeline(machine))
         runner = _runner(module, machine)
         with _PASSES:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from relay.byoc.calibrating import Edges, calibration
     from relay.byoc.compiler import Artifact, Compiler, Refusal
+    from relay.byoc.composition import build_external_compiler, external_pipeline
     from relay.byoc.partitioning.annotate_target import AnnotateTarget
     from relay.byoc.partitioning.annotate_target import AnnotateTarget as AnnotateExternalCompiler
     from relay.byoc.partitioning.inline_partitions import InlinePartitions
@@ -49,7 +50,9 @@ _HOME = {
     "Pattern": "relay.byoc.patterns",
     "PruneRegions": "relay.byoc.partitioning.prune_regions",
     "Refusal": "relay.byoc.compiler",
+    "build_external_compiler": "relay.byoc.composition",
     "calibration": "relay.byoc.calibrating",
+    "external_pipeline": "relay.byoc.composition",
     "find": "relay.byoc.registry",
     "is_constant": "relay.byoc.patterns",
     "is_elementwise": "relay.byoc.patterns",
@@ -90,7 +93,9 @@ __all__ = [
     "Pattern",
     "PruneRegions",
     "Refusal",
+    "build_external_compiler",
     "calibration",
+    "external_pipeline",
     "find",
     "is_constant",
     "is_elementwise",

@@ -1,0 +1,91 @@
+"""Partitioning in one call, made of the public passes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from relay.byoc import registry, settings
+from relay.byoc.partitioning.annotate_target import AnnotateTarget
+from relay.byoc.partitioning.merge_compiler_regions import MergeCompilerRegions
+from relay.byoc.partitioning.merge_composite import MergeComposite
+from relay.byoc.partitioning.partition_graph import PartitionGraph
+from relay.byoc.partitioning.prune_regions import PruneRegions
+from relay.errors import InvalidArgument
+from relay.module import IRModule
+from relay.passes import Pipeline
+from relay.passes.base import as_module
+from relay.passes.runner import Runner
+
+Targets = str | Sequence[str] | Mapping[str, Mapping[str, object]]
+"""Compilers by name, the first preferred; a mapping gives each its options."""
+
+
+def external_pipeline(
+    target: Targets,
+    *,
+    mod_name: str = "relay",
+    constants: str = "bind",
+    choose: str = "order",
+    prune: PruneRegions | None = None,
+) -> Pipeline:
+    """The passes of `build_external_compiler`, to be listed and edited: what the compilers want to run first, then
+    `merge-composite`, `annotate-target`, `merge-compiler-regions`, `prune-regions`, `partition-graph`."""
+    options = options_of(target)
+    first = [step for name, given in options.items() for step in registry.find(name, given).before_annotation()]
+    names = tuple(options)
+    passes: list[ModulePass] = [
+        *first,
+        MergeComposite(compiler=names, choose=choose),
+        AnnotateTarget(targets=names, choose=choose),
+        MergeCompilerRegions(),
+        prune or PruneRegions(compute=False),
+        PartitionGraph(mod_name=mod_name, constants=constants),
+    ]
+    return Pipeline(passes)
+
+
+def build_external_compiler(
+    mod: IRModule | ModuleOp,
+    target: Targets,
+    *,
+    numerics: str | None = None,
+    mod_name: str = "relay",
+    constants: str = "bind",
+    choose: str = "order",
+    prune: PruneRegions | None = None,
+) -> IRModule:
+    """Give external compilers what they take: a new module in which each region of theirs is a function with the
+    attribute `compiler`, called by the host's. `relay.build` then has them compile it.
+
+    `target` names the compilers: "x", ["x", "y"], or with options {"x": {"threads": 2}}. Where several take an op the
+    first gets it, or with `choose="cost"` the one of the least estimate. `numerics="strict"` takes nothing whose
+    integers could be others than the reference's. `mod_name` begins the functions' names. Constants that a region uses
+    are inside its function (`constants="bind"`) or its arguments ("hoist"). `prune` says which regions go back to the
+    host; by default those only whose cost the compiler calls infinite.
+
+    Raises InvalidArgument for a compiler or option that is not known, Unsupported for one that is not installed. What
+    a compiler refuses is no error: `partition_report()` of the new module tells why.
+    """
+    module = as_module(mod).clone()
+    settings.write(module.op, options_of(target), numerics)
+    pipeline = external_pipeline(target, mod_name=mod_name, constants=constants, choose=choose, prune=prune)
+    Runner(module.op).run(pipeline.items, explicit=True)
+    return module
+
+
+def options_of(target: Targets) -> dict[str, dict[str, object]]:
+    """The compilers' options by name, in the order of the names."""
+    if isinstance(target, str):
+        target = target.split(",")
+    if isinstance(target, Mapping):
+        options = {name: dict(row) for name, row in target.items()}
+    else:
+        options = {name.strip(): dict[str, object]() for name in target if name.strip()}
+    if not options:
+        raise InvalidArgument(
+            "target", "names no external compiler", f"there are {', '.join(registry.names()) or 'none'}"
+        )
+    return options
