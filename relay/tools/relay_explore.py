@@ -20,6 +20,7 @@ from relay.dialects.context import make_context
 from relay.driver import import_model
 from relay.errors import InvalidArgument, Malformed, Unsupported
 from relay.module import IRModule
+from relay.tools import plug_ins
 from relay.tools.failure import TRACEBACK, line_of
 from relay.tools.source import LocatingParser, format_of
 from relay.viewer.recording import Explain, Recording
@@ -43,6 +44,13 @@ def arguments(args: Sequence[str] | None) -> Namespace:
     parser.add_argument("--target", default="llvm", help="what code is made for (default: llvm, this machine)")
     parser.add_argument("--verify-each", action="store_true", help="verify after each pass")
     parser.add_argument("--weights", metavar="FILE", help="safetensors file of the weights that the text names")
+    parser.add_argument(
+        "--load",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="run a Python file that registers passes or compilers",
+    )
     parser.add_argument("--html", metavar="FILE", help="write the page with all in it to this file, and serve nothing")
     parser.add_argument("--port", type=int, default=0, help="the port on 127.0.0.1 (default: any free one)")
     parser.add_argument("--no-browser", action="store_true", help="only print the address")
@@ -120,6 +128,8 @@ def main(args: Sequence[str] | None = None) -> int:
     try:
         parsed = arguments(args)
         file = parsed.file
+        for path in parsed.load:
+            plug_ins.load(path)
         return serve(parsed) if parsed.html is None else write_report(parsed)
     except KeyboardInterrupt:
         return 0

@@ -16,6 +16,7 @@ import pytest
 from xdsl.utils.hints import isa
 
 from relay import __version__
+from relay.passes import registry
 from relay.tools.relay_explore import main
 from relay.viewer.page import SCRIPTS, asset
 from tests.unit.explore_modules import ADDS, Json, rows, unpacked
@@ -104,6 +105,26 @@ def test_errors_are_one_line(file: Path, tmp_path: Path, capsys: pytest.CaptureF
         assert fails(capsys, file, *out).startswith(f"{file}{place}: ")
     file.write_bytes(b"TFL3TFL3TFL3")
     assert fails(capsys, file, *out).startswith(file.name)
+
+
+OWN = """
+from relay.passes import module_pass
+
+@module_pass(opt_level=1, name="of-a-file")
+def of_a_file(mod, ctx):
+    return mod
+"""
+
+
+def test_passes_of_a_file(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    own, out = tmp_path / "own.py", tmp_path / "out.html"
+    own.write_text(OWN)
+    try:
+        assert main([str(file), "--load", str(own), "-p", "of-a-file", "--html", str(out)]) == 0
+        assert [step["name"] for step in rows(written(out), "steps")] == ["of-a-file"]
+    finally:
+        del registry.MADE["of-a-file"]
+    assert "/nowhere.py" in fails(capsys, file, "--load", "/nowhere.py")
 
 
 def test_version(capsys: pytest.CaptureFixture[str]):
