@@ -16,6 +16,7 @@ from relay.byoc.partitioning.merge_compiler_regions import MergeCompilerRegions
 from relay.byoc.partitioning.merge_composite import MergeComposite
 from relay.byoc.partitioning.partition_graph import PartitionGraph
 from relay.byoc.partitioning.prune_regions import PruneRegions
+from relay.exploration import Exploration, explore
 from relay.lowering.bufferize import Bufferize
 from relay.lowering.expand_apply_scale import ExpandApplyScale
 from relay.lowering.plan_memory import PlanMemory
@@ -42,6 +43,7 @@ from relay.transforms.legalize import Legalize
 from relay.transforms.qnn_legalize import QnnLegalize
 from relay.transforms.simplify import Simplify
 from relay.transforms.simplify import Simplify as SimplifyExpr
+from relay.transforms.unsigned_codes import UnsignedCodes
 
 __all__ = [
     "Analysis",
@@ -60,6 +62,7 @@ __all__ = [
     "DumpIR",
     "EliminateCommonSubexpr",
     "ExpandApplyScale",
+    "Exploration",
     "FoldConstant",
     "FuseOps",
     "InferType",
@@ -88,7 +91,9 @@ __all__ = [
     "Sequential",
     "Simplify",
     "SimplifyExpr",
+    "UnsignedCodes",
     "VerifyEach",
+    "explore",
     "find_culprit",
     "function_pass",
     "liveness",

@@ -45,6 +45,9 @@ class CollectedErrors(RelayError):
         super().__init__(where, f"{count} error{'' if count == 1 else 's'}")
         self.diagnostics = diagnostics
 
+    def __reduce__(self) -> tuple[type[CollectedErrors], tuple[str, tuple[Diagnostic, ...]]]:
+        return CollectedErrors, (self.where, self.diagnostics)
+
     def __str__(self) -> str:
         return "\n".join([super().__str__(), *map(str, self.diagnostics)])
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
@@ -16,6 +15,7 @@ from relay.module import IRModule
 from relay.passes import PassInfo, PassInstrument, Pipeline
 from relay.passes.base import as_module
 from relay.passes.context import PassContext, activated
+from relay.transforms.equality import difference
 
 Run = Callable[[IRModule, Sequence[Array]], Sequence[Array]]
 """Runs a module's `main`."""
@@ -78,7 +78,7 @@ def find_culprit(
         last = pipeline(as_module(mod))
     modules, steps = [*snapshots.modules, last], snapshots.steps
     runnable = _first(len(modules), lambda n: not _runs(modules[n], inputs, run))
-    wrong = _first(runnable, lambda n: not _equal(run(modules[n], inputs), wanted, tolerance))
+    wrong = _first(runnable, lambda n: difference(run(modules[n], inputs), wanted, tolerance) is not None)
     names = tuple(step.name for step in steps)
     if wrong < runnable:
         return Finding(steps[wrong - 1], wrong - 1, modules[wrong - 1], names[: wrong - 1], names[wrong:])
@@ -100,17 +100,3 @@ def _runs(mod: IRModule, inputs: Sequence[Array], run: Run) -> bool:
     except Unsupported:
         return False
     return True
-
-
-def _equal(found: Sequence[Array], wanted: Sequence[Array], tolerance: float) -> bool:
-    if len(found) != len(wanted):
-        return False
-    return all(_close(a, b, tolerance) for a, b in zip(found, wanted, strict=True))
-
-
-def _close(found: Array, wanted: Array, tolerance: float) -> bool:
-    if (found.dtype, found.shape) != (wanted.dtype, wanted.shape):
-        return False
-    if wanted.dtype.kind != "f" or tolerance == 0.0:
-        return np.array_equal(found, wanted, equal_nan=wanted.dtype.kind == "f")
-    return bool(np.allclose(found, wanted, rtol=0.0, atol=tolerance * float(np.abs(wanted).max(initial=0.0))))

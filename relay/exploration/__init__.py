@@ -1,0 +1,182 @@
+"""`explore`: build a module in several ways, measure each, and keep the best."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from os import PathLike
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+
+from relay.dialects.attributes import Array
+from relay.driver import import_model
+from relay.errors import InvalidArgument, RelayError
+from relay.exploration import jobs
+from relay.exploration.choices import Choice, Choices, Edit, Written, read
+from relay.exploration.measuring import Inputs, Latency, Measure, results_of
+from relay.exploration.trials import Log, Trial
+from relay.lowering.targets import CpuTarget
+from relay.module import IRModule
+from relay.passes.base import as_module
+from relay.runtime import Executable
+from relay.transforms.equality import difference
+
+__all__ = ["Choice", "Choices", "Edit", "Exploration", "Latency", "Trial", "Written", "explore"]
+
+ROUNDS = 9
+"""How often latency is measured; what the user measures is measured once unless `rounds` says otherwise."""
+
+
+@dataclass(frozen=True)
+class Exploration(Mapping[str, Trial]):
+    """Every alternative by name, in the order they were given, and the best of them."""
+
+    trials: Mapping[str, Trial]
+    best: Trial
+    """The one of the smallest value; the first of equals."""
+    module: IRModule
+    choices: Mapping[str, Choice]
+
+    def __getitem__(self, name: str) -> Trial:
+        return self.trials[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.trials)
+
+    def __len__(self) -> int:
+        return len(self.trials)
+
+    def build(self, name: str | None = None) -> Executable:
+        """The executable of an alternative, the best by default, built anew under the current context's instruments."""
+        return self.choices[self.best.name if name is None else name].build(self.module)
+
+    def __str__(self) -> str:
+        """A line for each: value, how much more than the best, seconds it took, name or error; the best is marked."""
+        smallest = self.best.value or 0.0
+        lines: list[str] = []
+        for trial in self.trials.values():
+            if trial.value is None:
+                lines.append(f"  {'failed':>12}          {trial.seconds:7.2f} s  {trial.name}: {trial.error}")
+                continue
+            more = f"{trial.value / smallest - 1:+8.1%}" if smallest else " " * 8
+            mark = "*" if trial is self.best else " "
+            lines.append(f"{mark} {trial.value:12.6g} {more} {trial.seconds:7.2f} s  {trial.name}")
+        return "\n".join(lines)
+
+
+def explore(
+    mod: IRModule | ModuleOp | str | PathLike[str] | bytes,
+    choices: Choices,
+    *,
+    measure: Measure | None = None,
+    executor: Executor | None = None,
+    target: str | CpuTarget = "llvm",
+    inputs: Inputs | None = None,
+    rounds: int | None = None,
+    check: bool = False,
+    tolerance: float = 1e-5,
+    log: str | PathLike[str] | None = None,
+) -> Exploration:
+    """Build a module (or a model file) in every way that `choices` names, measure each, and tell the best.
+
+    A choice is a pipeline, its text, a function that gets the default pipeline and returns another, or a dict with
+    some of `pipeline`, `target`, `opt_level`, `required_pass`, `disabled_pass`, `config`, and keys of the config
+    (`"fold-constant.max_bytes": 1024`). What it leaves out is as in the current `PassContext`. If every value of
+    `choices` is a list, they are the axes of a grid: `{"opt_level": [1, 2], "pipeline": [None, edit]}`.
+
+    `measure(executable)` returns a number, the smaller the better, and is called `rounds` times; the value is the
+    median. By default it is the latency, in seconds, on `inputs` (by position or name; random ones if none are given).
+    Without `executor`, all is done here, in rounds that interleave up to 16 choices. With one (of processes, threads,
+    or a cluster: Dask's `client.get_executor()`), each choice is a job of its own; measure latency with one worker per
+    machine. For processes, `measure` must be a function of a module, and so must passes that are known by no name.
+
+    `check` compares the results of each choice for `inputs` with the first choice's: integers must be equal, floats
+    within `tolerance` of the largest magnitude; a choice whose results differ counts as failed. A choice that fails
+    is recorded with its error. `log` names a JSON file that is written as choices finish and read at the start:
+    what is there is not run again, unless it failed, or was not checked and now is to be.
+
+    Raises InvalidArgument for a choice that is not understood and a log of another module, RelayError if no choice
+    could be measured.
+    """
+    module = as_module(mod) if isinstance(mod, IRModule | ModuleOp) else import_model(mod, {})
+    known = {choice.name: choice for choice in read(choices, target)}
+    by = Latency(inputs) if measure is None else measure
+    count = (ROUNDS if measure is None else 1) if rounds is None else rounds
+    if isinstance(count, bool) or count < 1:
+        raise InvalidArgument(f"rounds={rounds!r}", "is no number of rounds", "give 1 or more")
+    task = jobs.Task(by, count, inputs, check)
+    record = Log.at(log, _subject(module, inputs, by)) if log is not None else None
+    done = {} if record is None else _finished(record, known, check)
+    todo = [choice for choice in known.values() if choice.name not in done]
+    wanted = _reference(next(iter(known.values())), module, inputs) if check and todo else None
+    outcomes = jobs.here(module, todo, task) if executor is None else jobs.elsewhere(executor, module, todo, task)
+    for choice, outcome in outcomes:
+        trial = Trial(choice.name, choice.describe(), tuple(outcome.values), outcome.seconds, outcome.error)
+        if wanted is not None and outcome.error is None:
+            trial = _checked(trial, outcome.results or [], wanted, tolerance)
+        done[choice.name] = trial
+        if record is not None:
+            record.write(done)
+    trials = {name: done[name] for name in known}
+    return Exploration(trials, _best(trials), module.clone(), known)
+
+
+def _subject(mod: IRModule, inputs: Inputs | None, measure: Measure) -> dict[str, str]:
+    """What a log is about. A module's text names large weights by their hash."""
+    by: object = getattr(measure, "__qualname__", type(measure).__qualname__)
+    return {"module": _digest(str(mod).encode()), "inputs": _digest_of(inputs), "measure": str(by)}
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:16]
+
+
+def _digest_of(inputs: Inputs | None) -> str:
+    if inputs is None:
+        return "random"
+    named = inputs.items() if isinstance(inputs, Mapping) else enumerate(inputs)
+    parts = [f"{key} {array.dtype} {array.shape} {_digest(array.tobytes())}" for key, array in named]
+    return _digest("\n".join(parts).encode())
+
+
+def _finished(log: Log, known: Mapping[str, Choice], check: bool) -> dict[str, Trial]:
+    """The trials of the log that need not be run again. Those of choices that are not asked for now stay in it."""
+    found: dict[str, Trial] = {}
+    for name, trial in log.read().items():
+        if name in known and trial.options != known[name].describe():
+            hint = "give it another name, or remove the log to start anew"
+            raise InvalidArgument(f"log {log.path}", f"has another choice named '{name}': {dict(trial.options)}", hint)
+        if name not in known or trial.error is None and (trial.checked or not check):
+            found[name] = trial
+    return found
+
+
+def _reference(first: Choice, mod: IRModule, inputs: Inputs | None) -> list[Array]:
+    """The results that all others must have."""
+    try:
+        return [np.asarray(result) for result in results_of(first.build(mod), inputs)]
+    except RelayError as error:
+        where = f"choices['{first.name}']"
+        raise RelayError(where, f"is what the others are compared with, and failed: {error}") from error
+
+
+def _checked(trial: Trial, results: list[Array], wanted: list[Array], tolerance: float) -> Trial:
+    different = difference(results, wanted, tolerance)
+    if different is not None:
+        return trial.failed(f"its results are not those of the first choice: {different}")
+    return Trial(trial.name, trial.options, trial.values, trial.seconds, None, True)
+
+
+def _best(trials: Mapping[str, Trial]) -> Trial:
+    best: Trial | None = None
+    smallest = float("inf")
+    for trial in trials.values():
+        if (value := trial.value) is not None and (best is None or value < smallest):
+            best, smallest = trial, value
+    if best is None:
+        errors = "; ".join(f"{trial.name}: {trial.error}" for trial in trials.values())
+        raise RelayError("explore", f"none of {len(trials)} choices could be built and measured", errors)
+    return best

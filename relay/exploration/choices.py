@@ -1,0 +1,214 @@
+"""Alternatives of a build: read from what the user wrote, made into data that can be sent and compared."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field
+from itertools import product
+from typing import cast
+
+from xdsl.passes import ModulePass
+
+from relay.driver import build, default_pipeline
+from relay.errors import InvalidArgument, RelayError
+from relay.lowering.targets import CpuTarget, resolve
+from relay.module import IRModule
+from relay.passes import PassContext, Pipeline, registry
+from relay.passes.build_config import BuildConfig
+from relay.passes.config import options
+from relay.passes.context import activated
+from relay.runtime import Executable
+
+Edit = Callable[[Pipeline], Pipeline]
+"""Gets the default pipeline of all levels, and returns what is to run instead: `lambda p: p.remove("simplify")`."""
+Written = str | Pipeline | ModulePass | Edit | Mapping[str, object]
+"""One alternative as it is written."""
+Choices = Mapping[str, Written | Sequence[object]]
+"""Alternatives by name, or the axes of a grid."""
+
+KEYS = ("pipeline", "target", "opt_level", "required_pass", "disabled_pass", "config")
+"""Keys of an alternative that is a mapping, besides those of a `PassContext`'s config."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What `build` is given, and the `PassContext` around it. `pipeline` is None for the default one."""
+
+    name: str
+    target: str | CpuTarget
+    pipeline: str | Pipeline | None = None
+    opt_level: int = 2
+    required_pass: tuple[str, ...] = ()
+    disabled_pass: tuple[str, ...] = ()
+    config: Mapping[str, object] = field(default_factory=dict[str, object])
+
+    def describe(self) -> dict[str, object]:
+        """The choice as JSON: equal for equal choices."""
+        found: dict[str, object] = {"opt_level": self.opt_level}
+        if self.pipeline is not None:
+            found["pipeline"] = str(self.pipeline)
+        if isinstance(self.target, CpuTarget):
+            found["target"] = f"{self.target.triple} {self.target.cpu} {self.target.feature_string}"
+        elif self.target != "llvm":
+            found["target"] = self.target
+        for key in ("required_pass", "disabled_pass"):
+            if value := getattr(self, key):
+                found[key] = list(value)
+        if self.config:
+            found["config"] = {key: repr(value) for key, value in sorted(self.config.items())}
+        return found
+
+    def context(self) -> PassContext:
+        """What its passes run under, with the instruments of the current context."""
+        made = PassContext(self.opt_level, self.required_pass, self.disabled_pass, config=self.config)
+        return made.with_instruments(PassContext.current().instruments)
+
+    def build(self, mod: IRModule) -> Executable:
+        """The executable of the module. Raises RelayError."""
+        with activated(self.context()):
+            return build(mod, self.target, pipeline=self.pipeline)
+
+
+def read(choices: Mapping[str, object], target: str | CpuTarget) -> list[Choice]:
+    """The alternatives of a mapping: name to alternative, or, if every value is a list, key to values of a grid.
+
+    Raises InvalidArgument, naming the alternative, for one that is not understood.
+    """
+    if not choices:
+        raise InvalidArgument("choices", "is empty", "name at least one: {'default': {}}")
+    return [_choice(name, written, target) for name, written in _named(choices)]
+
+
+def _named(choices: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    lists = [key for key, value in choices.items() if isinstance(value, list | tuple)]
+    if not lists:
+        yield from choices.items()
+        return
+    if len(lists) < len(choices):
+        other = next(key for key in choices if key not in lists)
+        hint = "give every key of a grid a list; a list of passes is Pipeline([...])"
+        raise InvalidArgument("choices", f"'{lists[0]}' is a list of values of a grid, '{other}' is not", hint)
+    axes = cast(Mapping[str, Sequence[object]], choices)
+    for key, values in axes.items():
+        if not values:
+            raise InvalidArgument(f"choices['{key}']", "is a list without values")
+    for point in product(*axes.values()):
+        options = dict(zip(axes, point, strict=True))
+        yield ", ".join(f"{key}={_short(value)}" for key, value in options.items()), options
+
+
+def _short(value: object) -> str:
+    """A value in the name of a point of a grid."""
+    match value:
+        case CpuTarget():
+            return f"{value.cpu}[{len(value.features)}]"
+        case Pipeline():
+            return f"'{value}'"
+        case _:
+            name: object = getattr(value, "__name__", None)
+            return name if isinstance(name, str) else repr(value)
+
+
+def _choice(name: str, written: object, target: str | CpuTarget) -> Choice:
+    where = f"choices['{name}']"
+    try:
+        given = _options(written)
+        for key in given:
+            if key not in KEYS and "." not in key:
+                raise InvalidArgument(where, f"has the unknown key '{key}'", f"known are {', '.join(KEYS)} and configs")
+        base = PassContext.current()
+        chosen = _target(given.get("target", target), where)
+        config: dict[str, object] = {**base.config, **_mapping(given.get("config", {}), where)}
+        config |= {key: value for key, value in given.items() if key not in KEYS}
+        ctx = PassContext(
+            cast(int, given.get("opt_level", base.opt_level)),
+            [*base.required_pass, *_names(given, "required_pass", where)],
+            [*base.disabled_pass, *_names(given, "disabled_pass", where)],
+            config=config,
+        )
+        pipeline = _pipeline(given.get("pipeline"), chosen, where)
+    except RelayError as error:
+        if error.where.startswith(where):
+            raise
+        raise InvalidArgument(f"{where}: {error.where}", error.what, error.hint) from error
+    required, disabled = tuple(ctx.required_pass), tuple(ctx.disabled_pass)
+    return Choice(name, chosen, pipeline, ctx.opt_level, required, disabled, ctx.config)
+
+
+def _options(written: object) -> Mapping[str, object]:
+    if isinstance(written, Mapping):
+        return cast(Mapping[str, object], written)
+    return {"pipeline": written}
+
+
+def _mapping(value: object, where: str) -> Mapping[str, object]:
+    if not isinstance(value, Mapping):
+        raise InvalidArgument(where, f"its config is {value!r}", "write {'fold-constant.max_bytes': 1024}")
+    return cast(Mapping[str, object], value)
+
+
+def _names(given: Mapping[str, object], key: str, where: str) -> list[str]:
+    value = given.get(key, ())
+    if not isinstance(value, list | tuple):
+        raise InvalidArgument(where, f"its {key} is {value!r}", f"write {key}=['cse']")
+    return [str(name) for name in cast(Sequence[object], value)]
+
+
+def _target(value: object, where: str) -> str | CpuTarget:
+    if not isinstance(value, str | CpuTarget):
+        raise InvalidArgument(where, f"its target is {value!r}", 'write "llvm", or a CpuTarget')
+    resolve(value)
+    return value
+
+
+def _pipeline(written: object, target: str | CpuTarget, where: str) -> str | Pipeline | None:
+    """As text where every pass is found by its name, so that it can be sent anywhere; else as it is."""
+    match written:
+        case None if isinstance(PassContext.current(), BuildConfig):
+            pipeline = _default(target)
+        case None:
+            return None
+        case str():
+            return str(Pipeline.parse(written))
+        case Pipeline():
+            pipeline = written
+        case ModulePass():
+            pipeline = Pipeline([written])
+        case _ if callable(written):
+            edited: object = written(_default(target))
+            if not isinstance(edited, Pipeline):
+                raise InvalidArgument(where, f"returned {edited!r}", "return the pipeline that is to run")
+            pipeline = edited
+        case _:
+            raise InvalidArgument(
+                where, f"{written!r} is no choice", "give a Pipeline, its text, a function of it, or a dict of options"
+            )
+    return _sendable(pipeline)
+
+
+def _default(target: str | CpuTarget) -> Pipeline:
+    """The passes of every level (those above a choice's are left out when it runs), edited where the current context
+    is a `BuildConfig`, for whatever machine builds: `build` gives it the machine's features."""
+    every = copy(PassContext.current())
+    every.opt_level, every.required_pass, every.disabled_pass = 4, [], []
+    with activated(every):
+        return Pipeline([_without_features(step) for step in default_pipeline(target)])
+
+
+def _without_features(step: ModulePass) -> ModulePass:
+    keys = options(type(step))
+    return dataclasses.replace(step, features=keys["features"].default) if "features" in keys else step
+
+
+def _sendable(pipeline: Pipeline) -> str | Pipeline:
+    """The text if it stands for these very passes in any process."""
+    made, grouped = registry.MADE.values(), any(isinstance(item, Pipeline) for item in pipeline.items)
+    if grouped or any(type(step) in made for step in pipeline):
+        return pipeline
+    try:
+        text = str(pipeline)
+        return text if Pipeline.parse(text) == pipeline else pipeline
+    except RelayError:
+        return pipeline

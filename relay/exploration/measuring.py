@@ -1,0 +1,88 @@
+"""What an alternative is judged by: its latency unless the user measures something else."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from time import perf_counter
+from typing import SupportsFloat
+
+import numpy as np
+
+from relay.dialects.attributes import Array
+from relay.errors import InvalidArgument
+from relay.runtime import Executable, TensorSpec
+
+Measure = Callable[[Executable], float]
+"""The less, the better."""
+Inputs = Sequence[Array] | Mapping[str, Array]
+
+BATCH_SECONDS = 5e-3
+"""How long one measurement of latency repeats the run."""
+
+
+@dataclass(frozen=True)
+class Latency:
+    """Seconds per run, the mean of a batch of runs that takes some milliseconds."""
+
+    inputs: Inputs | None = None
+
+    def __call__(self, executable: Executable) -> float:
+        arguments = inputs_of(executable, self.inputs)
+        start = perf_counter()
+        executable.run(**arguments)
+        count = max(1, min(1000, math.ceil(BATCH_SECONDS / max(perf_counter() - start, 1e-9))))
+        if len(arguments) == len(executable.inputs):
+            run = partial(executable.run, *(arguments[spec.name] for spec in executable.inputs))
+        else:
+            run = partial(executable.run, **arguments)
+        start = perf_counter()
+        for _ in range(count):
+            run()
+        return (perf_counter() - start) / count
+
+
+def inputs_of(executable: Executable, inputs: Inputs | None) -> dict[str, Array]:
+    """The inputs by name, in the executable's order; random ones, always the same, if none are given. States start
+    with their initial values."""
+    specs = [spec for spec in executable.inputs if spec.kind == "input"]
+    if inputs is None:
+        random = np.random.default_rng(0)
+        return {spec.name: random_of(spec, random) for spec in specs}
+    if isinstance(inputs, Mapping):
+        return dict(inputs)
+    if len(inputs) != len(specs):
+        raise InvalidArgument("inputs", f"are {len(inputs)}; the model has {len(specs)}")
+    return {spec.name: array for spec, array in zip(specs, inputs, strict=True)}
+
+
+def random_of(spec: TensorSpec, random: np.random.Generator) -> Array:
+    """Codes over their whole range; 0 and 1 for wider integers, which may be counts or positions; normal floats."""
+    if spec.dtype.kind == "f":
+        return random.standard_normal(spec.shape).astype(spec.dtype)
+    low, high = 0, 1
+    if spec.dtype.kind in "iu" and spec.dtype.itemsize <= 2:
+        info = np.iinfo(spec.dtype)
+        low, high = int(info.min), int(info.max)
+    return random.integers(low, high, spec.shape, endpoint=True).astype(spec.dtype)
+
+
+def results_of(executable: Executable, inputs: Inputs | None) -> list[Array]:
+    """All results of one run, states included."""
+    results = executable.run(**inputs_of(executable, inputs))
+    if results is None:
+        return [executable.get_output(number) for number in range(len(executable.outputs))]
+    return [*results] if isinstance(results, tuple) else [results]
+
+
+def value_of(measure: Measure, executable: Executable) -> float:
+    """One measurement. Raises InvalidArgument if it is no number."""
+    return _number(measure(executable))
+
+
+def _number(value: object) -> float:
+    if isinstance(value, SupportsFloat) and not isinstance(value, str) and not math.isnan(number := float(value)):
+        return number
+    raise InvalidArgument("measure", f"returned {value!r}", "return a number; the smallest is the best")

@@ -1,0 +1,119 @@
+"""What became of each alternative, kept in a JSON file so that an exploration can go on where it stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from statistics import median
+from typing import cast
+
+from xdsl.utils.hints import isa
+
+from relay.errors import InvalidArgument, Malformed
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One alternative that was tried."""
+
+    name: str
+    options: Mapping[str, object]
+    """What was built, as JSON."""
+    values: tuple[float, ...] = ()
+    """One number of each measurement."""
+    seconds: float = 0.0
+    """What building and measuring took."""
+    error: str | None = None
+    """Why there is no value."""
+    checked: bool = False
+    """Whether its results were compared with the first alternative's, and equal."""
+
+    @property
+    def value(self) -> float | None:
+        """The median of the measurements; None where it failed."""
+        return None if self.error is not None or not self.values else median(self.values)
+
+    def failed(self, error: str) -> Trial:
+        """The same, with the reason why it does not count."""
+        return replace(self, error=error, checked=False)
+
+    def to_json(self) -> dict[str, object]:
+        """All fields but the name."""
+        return {
+            "options": dict(self.options),
+            "values": list(self.values),
+            "seconds": self.seconds,
+            "error": self.error,
+            "checked": self.checked,
+        }
+
+    @staticmethod
+    def from_json(name: str, row: Mapping[str, object]) -> Trial:
+        """The inverse. Raises LookupError or TypeError for another form."""
+        options, values, seconds, error = row["options"], row["values"], row["seconds"], row["error"]
+        if not isa(options, dict[str, object]) or not isa(values, list[float]) or not isinstance(seconds, float):
+            raise TypeError(f"'{name}' is not a trial")
+        if not isinstance(error, str | None):
+            raise TypeError(f"the error of '{name}' is no text")
+        return Trial(name, options, tuple(values), seconds, error, row["checked"] is True)
+
+
+@dataclass(frozen=True)
+class Log:
+    """The file, and what its trials are about: of another module, inputs or measure they say nothing here."""
+
+    path: Path
+    subject: Mapping[str, str]
+
+    @staticmethod
+    def at(path: str | PathLike[str], subject: Mapping[str, str]) -> Log:
+        """A log at this path, which need not exist."""
+        return Log(Path(path), subject)
+
+    def read(self) -> dict[str, Trial]:
+        """The trials by name; none if there is no file.
+
+        Raises Malformed if the file is no log, InvalidArgument if it is about something else.
+        """
+        where = f"log {self.path}"
+        try:
+            text = self.path.read_text()
+        except FileNotFoundError:
+            return {}
+        except (OSError, UnicodeDecodeError) as error:
+            raise InvalidArgument(where, f"cannot be read: {error}") from None
+        try:
+            content = cast(dict[str, object], json.loads(text))
+            if content["format"] != FORMAT:
+                raise TypeError(f"its format is {content['format']}")
+            subject, rows = content["subject"], content["trials"]
+            if not isa(subject, dict[str, str]) or not isa(rows, dict[str, dict[str, object]]):
+                raise TypeError("its parts are of other types")
+            trials = {name: Trial.from_json(name, row) for name, row in rows.items()}
+        except (ValueError, LookupError, TypeError) as error:
+            raise Malformed(where, f"is no log of an exploration: {error}", "name another file") from None
+        for key, wanted in self.subject.items():
+            if subject.get(key) != wanted:
+                hint = "name another file, or remove this one to start anew"
+                raise InvalidArgument(where, f"is of another {key}: {subject.get(key)}, not {wanted}", hint)
+        return trials
+
+    def write(self, trials: Mapping[str, Trial]) -> None:
+        """Replace the file at once, so that it is whole whenever the process ends."""
+        content = {
+            "format": FORMAT,
+            "subject": dict(self.subject),
+            "trials": {name: trial.to_json() for name, trial in trials.items()},
+        }
+        beside = self.path.with_name(f"{self.path.name}.{os.getpid()}.tmp")
+        try:
+            beside.write_text(json.dumps(content, indent=1))
+            beside.replace(self.path)
+        except OSError as error:
+            raise InvalidArgument(f"log {self.path}", f"cannot be written: {error.strerror}") from None
