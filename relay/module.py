@@ -17,7 +17,7 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.hints import isa
 
-from relay.dialects.attributes import Array, WeightAttr, WeightPrinter, elements, tensor_type, to_numpy
+from relay.dialects.attributes import Array, WeightAttr, WeightPrinter, elements, label_of, tensor_type, to_numpy
 from relay.dialects.context import make_context
 from relay.dialects.plain import to_attribute
 from relay.dialects.relay import ConstantOp
@@ -77,16 +77,10 @@ class IRModule:
         Raises InvalidArgument if one is missing or has another shape or dtype.
         """
         for op in self.op.walk():
-            if not isinstance(op, ConstantOp) or not isinstance(op.value, DenseResourceAttr):
-                continue
-            handle = op.value.resource_handle.data
-            if handle not in weights:
-                raise InvalidArgument(f"weight {handle}", "is not in the side-car file")
-            label = "weight" if op.label is None else op.label.data
-            found = elements(weights[handle], label=label)
-            if found.type != op.value.type:
-                raise InvalidArgument(f"weight {handle}", f"is {found.type}; the module wants {op.value.type}")
-            op.properties["value"] = found
+            for table in (op.properties, op.attributes):
+                for key, attr in table.items():
+                    if isinstance(attr, DenseResourceAttr | DictionaryAttr):
+                        table[key] = _bound(attr, weights)
 
     @property
     def functions(self) -> dict[str, FuncOp]:
@@ -160,9 +154,9 @@ class IRModule:
         """What `to_text()` leaves out: the weights it prints by handle only."""
         found: dict[str, Array] = {}
         for op in self.op.walk():
-            for attr in op.properties.values():
-                if isinstance(attr, WeightAttr):
-                    found[attr.handle] = attr.array
+            for attr in (*op.properties.values(), *op.attributes.values()):
+                for weight in _weights(attr):
+                    found[weight.handle] = weight.array
         return found
 
     def save_weights(self, path: str | PathLike[str]) -> None:
@@ -200,6 +194,30 @@ class IRModule:
             self.op.verify()
         except VerifyException as error:
             raise Malformed("module", str(error).strip().splitlines()[-1]) from None
+
+
+def _weights(attr: Attribute) -> Iterator[WeightAttr]:
+    """The weights that an attribute is or holds."""
+    if isinstance(attr, WeightAttr):
+        yield attr
+    elif isinstance(attr, DictionaryAttr):
+        for value in attr.data.values():
+            yield from _weights(value)
+
+
+def _bound(attr: Attribute, weights: Mapping[str, Array]) -> Attribute:
+    """The attribute with the numbers of the weights that it only names."""
+    if isinstance(attr, DictionaryAttr):
+        return DictionaryAttr({key: _bound(value, weights) for key, value in attr.data.items()})
+    if not isinstance(attr, DenseResourceAttr) or hasattr(attr, "array"):
+        return attr
+    handle = attr.resource_handle.data
+    if handle not in weights:
+        raise InvalidArgument(f"weight {handle}", "is not in the side-car file")
+    found = elements(weights[handle], label=label_of(handle))
+    if found.type != attr.type:
+        raise InvalidArgument(f"weight {handle}", f"is {found.type}; the module wants {attr.type}")
+    return found
 
 
 def is_constant(op: object) -> TypeGuard[ConstantOp]:

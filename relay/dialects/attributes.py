@@ -45,6 +45,11 @@ INLINE_BYTES = 1024
 """Weights up to this size are printed in full; larger ones by name and hash."""
 
 
+def label_of(handle: str) -> str:
+    """The label in a weight's handle, other characters than those of names as "_"."""
+    return handle.removeprefix("w_").rpartition("_")[0]
+
+
 class WeightPrinter(Printer):
     """A printer that spells every weight in full (`dense<"0x...">`), whatever its size."""
 

@@ -1,0 +1,216 @@
+"""Compilers and loaders by name: registered, installed, misspelled, broken, not installed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+
+import relay
+from relay.byoc import Artifact, Compiler, find, names, register, registry, settings
+from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
+from relay.runtime import loaders
+from tests.abacus_plug_in import importable, installed
+from tests.installing import install
+
+FORM = ((4,), np.dtype(np.float32))
+
+
+@dataclass(frozen=True)
+class Gauge(Compiler):
+    """With two options."""
+
+    name: ClassVar[str] = "gauge"
+    extra: ClassVar[str] = "gauge"
+    needle: int = 1
+    colour: str = "red"
+
+    def __post_init__(self) -> None:
+        if self.needle < 0:
+            raise ValueError("a needle is not negative")
+
+    def compile(self, function: FuncOp) -> Artifact:
+        return Artifact(b"")
+
+
+@pytest.fixture(autouse=True)
+def registered(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(registry, "REGISTERED", {"gauge": Gauge})
+
+
+def one_line(caught: pytest.ExceptionInfo[RelayError]) -> bool:
+    return "\n" not in str(caught.value)
+
+
+def test_register_as_decorator_and_by_call():
+    @register
+    class Meter(Gauge):
+        name: ClassVar[str] = "meter"
+
+    assert find("meter") == Meter() and "meter" in names()
+    assert register(Gauge) is Gauge and find("gauge", {"needle": 3}) == Gauge(3)
+    assert relay.byoc.register is register
+
+
+def test_only_compilers_with_a_name_are_registered():
+    class Nameless(Compiler):
+        def compile(self, function: FuncOp) -> Artifact:
+            return Artifact(b"")
+
+    class Spaced(Nameless):
+        name: ClassVar[str] = "two words"
+
+    class Unfinished(Compiler):
+        name: ClassVar[str] = "unfinished"
+
+    for wrong, message in [
+        (Nameless, "compiler Nameless: has the name None; give it one word as `name`"),
+        (Spaced, "compiler Spaced: has the name 'two words'"),
+        (Unfinished, "is no external compiler; derive it from relay.byoc.Compiler"),
+    ]:
+        with pytest.raises(InvalidArgument, match=message):
+            register(wrong)
+
+
+def test_unknown_names_and_options_name_the_nearest():
+    with pytest.raises(InvalidArgument, match="there is no compiler 'gage'; did you mean gauge") as caught:
+        find("gage")
+    assert one_line(caught)
+    with pytest.raises(
+        InvalidArgument, match="pass x: there is no compiler 'zzz'; there are .*gauge.*install the pack"
+    ):
+        find("zzz", where="pass x")
+    with pytest.raises(InvalidArgument, match="compiler gauge: has no option 'neddle'; did you mean needle"):
+        find("gauge", {"neddle": 1})
+    with pytest.raises(InvalidArgument, match="compiler gauge: has no option 'x'; it has needle, colour"):
+        find("gauge", {"x": 1})
+    with pytest.raises(Unsupported, match="compiler gauge: cannot be made: a needle is not negative"):
+        find("gauge", {"needle": -1})
+
+
+def test_what_is_not_installed_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch):
+    def missing(self: Gauge) -> str:
+        return "the library libgauge is not installed"
+
+    monkeypatch.setattr(Gauge, "missing", missing)
+    message = r"compiler gauge: the library libgauge is not installed; pip install 'relay-mlir\[gauge\]'"
+    with pytest.raises(Unsupported, match=message) as caught:
+        relay.build_external_compiler(relay.IRModule(), "gauge")
+    assert one_line(caught)
+    monkeypatch.setitem(registry.OURS, "ghost", "relay_no_such_module.compiler:Ghost")
+    with pytest.raises(
+        Unsupported, match=r"compiler ghost: cannot be loaded: No module .*install 'relay-mlir\[ghost\]'"
+    ):
+        find("ghost")
+    monkeypatch.setitem(loaders.OURS, "ghost", "relay_no_such_module.loader:load")
+    with pytest.raises(Unsupported, match=r"the loader of 'ghost' cannot be loaded: No module .*'relay-mlir\[ghost\]'"):
+        loaders.load("ghost", "1", "f", b"", {}, [FORM], [FORM], "relay-mlir[ghost]")
+
+
+def test_a_module_for_a_compiler_that_is_not_here():
+    text = """
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = func.call @f(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+func.func private @f(%x: tensor<4xf32>) -> tensor<4xf32> attributes {compiler = "guage", global_symbol = "f"} {
+  func.return %x : tensor<4xf32>
+}
+"""
+    with pytest.raises(InvalidArgument, match="function f: there is no compiler 'guage'; did you mean gauge"):
+        relay.build(relay.IRModule.parse(text))
+
+
+PLUG_IN = """
+[project]
+name = "relay-plug"
+version = "1"
+
+[project.entry-points."relay.byoc"]
+plug = "relay_plug.compiler:Plug"
+
+[project.entry-points."relay.byoc.runtime"]
+plug = "relay_plug.loader:load"
+
+[tool.setuptools]
+packages = ["relay_plug"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("compiler", "loader", "wrong"),
+    [
+        ("raise RuntimeError('worn out')", "raise RuntimeError('worn out')", "cannot be loaded: worn out; repair or"),
+        ("import relay_gone", "import relay_gone", "cannot be loaded: No module named 'relay_gone'; install"),
+        ("Plug = 3", "load = 3", "is no (external compiler|loader); repair or uninstall the plug-in"),
+        ("", "", "has no attribute"),
+    ],
+)
+def test_broken_plug_ins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compiler: str, loader: str, wrong: str):
+    package = tmp_path / "plug" / "relay_plug"
+    package.mkdir(parents=True)
+    (package.parent / "pyproject.toml").write_text(PLUG_IN)
+    (package / "__init__.py").write_text("")
+    (package / "compiler.py").write_text(compiler)
+    (package / "loader.py").write_text(loader)
+    importable(install(package.parent, tmp_path / "site"), "relay_plug", monkeypatch)
+    assert "plug" in names()
+    with pytest.raises(Unsupported, match=f"compiler plug: .*{wrong}") as caught:
+        find("plug")
+    assert one_line(caught)
+    with pytest.raises(Unsupported, match=f"external function f: .*{wrong}") as caught:
+        loaders.load("plug", "1", "f", b"", {}, [FORM], [FORM])
+    assert one_line(caught)
+
+
+def test_a_plug_in_must_have_the_name_it_is_installed_under(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    site = installed(tmp_path, monkeypatch)
+    entries = next(site.glob("*.dist-info")) / "entry_points.txt"
+    entries.write_text("[relay.byoc]\ncalculator = relay_abacus.compiler:Abacus\n")
+    with pytest.raises(Unsupported, match="compiler calculator: relay_abacus.compiler:Abacus calls itself 'abacus'"):
+        find("calculator")
+
+
+def test_an_installed_package_names_what_pip_would_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    installed(tmp_path, monkeypatch)
+    assert "abacus" in names() and find("abacus", {"beads": 5}).version == "2"
+    assert registry.requirement("abacus") == "relay-abacus"
+    assert registry.requirement("gauge") == "relay-mlir[gauge]" and registry.requirement("none_such") == ""
+
+
+def test_settings_of_a_module():
+    module = ModuleOp([])
+    settings.write(module, {"gauge": {"needle": 4, "colour": "blue"}, "other": {"list": [1, 2.5, "x", True]}}, "strict")
+    again = relay.IRModule.parse(str(module)).op
+    assert settings.read(again) == {
+        "gauge": {"needle": 4, "colour": "blue"},
+        "other": {"list": (1, 2.5, "x", True)},
+    }
+    assert settings.is_strict(again) and not settings.is_strict(ModuleOp([]))
+    made = settings.compiler_of(again, "gauge")
+    assert (made.name, made.version, made.exact) == ("gauge", "1", True)
+    with pytest.raises(InvalidArgument, match="numerics: is 'loose'; it is 'strict' or 'relaxed'"):
+        settings.write(module, {}, "loose")
+    with pytest.raises(InvalidArgument, match="byoc.options gauge.*: is <object"):
+        settings.write(module, {"gauge": {"x": object()}})
+    for wrong in ('"text"', "{gauge = 3 : i64}"):
+        with pytest.raises(Malformed, match="module attribute byoc.options"):
+            settings.read(relay.IRModule.parse(f"builtin.module attributes {{byoc.options = {wrong}}} {{}}").op)
+
+
+def test_importing_is_lazy():
+    code = """
+import sys
+import relay.byoc, relay.runtime
+assert not any(name == "xdsl" or name.startswith("xdsl.") for name in sys.modules)
+print(relay.byoc.Refusal("no").reason)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout == "no\n", done.stderr
