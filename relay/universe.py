@@ -25,6 +25,12 @@ def _target(path: str) -> Callable[[], type[Target]]:
 
 
 PASSES: dict[str, Callable[[], type[ModulePass]]] = {
+    "merge-composite": _pass("relay.byoc.partitioning.merge_composite:MergeComposite"),
+    "annotate-target": _pass("relay.byoc.partitioning.annotate_target:AnnotateTarget"),
+    "merge-compiler-regions": _pass("relay.byoc.partitioning.merge_compiler_regions:MergeCompilerRegions"),
+    "prune-regions": _pass("relay.byoc.partitioning.prune_regions:PruneRegions"),
+    "partition-graph": _pass("relay.byoc.partitioning.partition_graph:PartitionGraph"),
+    "inline-partitions": _pass("relay.byoc.partitioning.inline_partitions:InlinePartitions"),
     "compile-external": _pass("relay.byoc.partitioning.compile_external:CompileExternal"),
     "infer-types": _pass("relay.transforms.infer_types:InferTypes"),
     "legalize": _pass("relay.transforms.legalize:Legalize"),

@@ -87,6 +87,6 @@ def partition_report(mod: IRModule | ModuleOp) -> PartitionReport:
     rows = records.rows(module)
     if all(row.line >= 0 for row in rows):
         rows.sort(key=lambda row: row.line)
-    return PartitionReport(
-        tuple(rows), tuple(dict.fromkeys([*asked(module), *(r.compiler for r in rows if r.compiler)]))
-    )
+    targets = [name for function in IRModule(module).functions.values() for name in asked(function)]
+    targets += [row.compiler for row in rows if row.compiler]
+    return PartitionReport(tuple(rows), tuple(dict.fromkeys(targets)))

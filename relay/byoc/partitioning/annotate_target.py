@@ -49,7 +49,7 @@ class AnnotateTarget(Pass):
         records.restore(op)
         for function in functions(op):
             offers = compilers.of(targets(self.targets, function, self.name))
-            ask(op, [offer.compiler.name for offer in offers])
+            ask(function, [offer.compiler.name for offer in offers])
             function.attributes.pop(COMPILER, None)
             for block in list(blocks(function)):
                 annotate(block, offers, cost)

@@ -95,6 +95,8 @@ def inline(body: byoc.Body) -> None:
     erase(end)
     Rewriter.inline_block(block, InsertPoint.before(body), tuple(body.operands))
     for old, new in zip(body.results, results, strict=True):
+        if isinstance(new, OpResult) and old.name_hint is not None:
+            new.name_hint = old.name_hint
         old.replace_all_uses_with(new)
     erase(body)
 

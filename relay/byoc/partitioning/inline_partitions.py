@@ -8,7 +8,7 @@ from typing import ClassVar
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
-from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.ir import Attribute, Block, OpResult, SSAValue
 
 from relay.byoc.partitioning import bodies
 from relay.byoc.partitioning.records import REFUSALS
@@ -46,10 +46,10 @@ class InlinePartitions(Pass):
                 bodies.inline_composites(block)
                 share_constants(block)
             forget(function)
+            function.attributes.pop(TARGETS, None)
         for function in external.values():
             bodies.erase(function)
-        for key in (TARGETS, REFUSALS):
-            op.attributes.pop(key, None)
+        op.attributes.pop(REFUSALS, None)
 
 
 def inline_calls(block: Block, external: dict[str, FuncOp]) -> None:
@@ -62,6 +62,8 @@ def inline_calls(block: Block, external: dict[str, FuncOp]) -> None:
         for op in body.ops:
             if isinstance(op, ReturnOp):
                 for old, value in zip(call.res, op.arguments, strict=True):
+                    if isinstance(known[value], OpResult) and old.name_hint is not None:
+                        known[value].name_hint = old.name_hint
                     old.replace_all_uses_with(known[value])
             else:
                 block.insert_op_before(op.clone(known), call)

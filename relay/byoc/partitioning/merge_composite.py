@@ -46,7 +46,7 @@ class MergeComposite(Pass):
         records.restore(op)
         for function in functions(op):
             offers = compilers.of(targets(self.compiler, function, self.name))
-            ask(op, [offer.compiler.name for offer in offers])
+            ask(function, [offer.compiler.name for offer in offers])
             for block in list(blocks(function)):
                 if cost:
                     while found := cheapest([each for offer in offers for each in find(block, offer)]):

@@ -65,7 +65,9 @@ class PartitionGraph(Pass):
         for region in regions:
             while (name := f"{self.mod_name}_{region.compiler.data}_{function.sym_name.data}_{k}") in taken:
                 k += 1
-            refused = [row for row in records.rows_of(region, name, asked(module), region.compiler.data) if row.refused]
+            refused = [
+                row for row in records.rows_of(region, name, asked(function), region.compiler.data) if row.refused
+            ]
             made = outline(region, name, self.constants == "hoist")
             if made is not None:
                 module.body.block.add_op(made)

@@ -100,10 +100,10 @@ def rows_of(op: Operation, function: str, targets: Sequence[str], compiler: str 
     return found
 
 
-def rows_of_host(function: FuncOp, targets: Sequence[str]) -> list[Row]:
+def rows_of_host(function: FuncOp) -> list[Row]:
     """The rows of a function of the host, from its ops: annotated ones and regions are their compilers'."""
     found: list[Row] = []
-    name, regions = function.sym_name.data, 0
+    name, targets, regions = function.sym_name.data, asked(function), 0
     for block in blocks(function):
         annotated = labels(block)
         for op in block.ops:
@@ -117,12 +117,12 @@ def rows_of_host(function: FuncOp, targets: Sequence[str]) -> list[Row]:
 
 def rows(module: ModuleOp) -> list[Row]:
     """Every op of the module, in the order of its functions."""
-    targets, kept = asked(module), read(module)
+    kept = read(module)
     found: list[Row] = []
     for function in [op for op in module.body.block.ops if isinstance(op, FuncOp)]:
         name, compiler = function.sym_name.data, function.attributes.get(COMPILER)
         if not isinstance(compiler, StringAttr) or (function.body.blocks and not partitioned(function)):
-            found += rows_of_host(function, targets) if kept is None else [row for row in kept if row.function == name]
+            found += rows_of_host(function) if kept is None else [row for row in kept if row.function == name]
             continue
         mine = operators(function) or contents(function)
         reasons_of = {row.key: row.refused for row in read(function) or ()}
@@ -214,8 +214,7 @@ def read(holder: Operation) -> list[Row] | None:
 
 def keep_refusals(module: ModuleOp) -> None:
     """Move the reasons from the host's ops to the module."""
-    targets = asked(module)
-    write(module, [row for function in functions(module) for row in rows_of_host(function, targets)])
+    write(module, [row for function in functions(module) for row in rows_of_host(function)])
     for function in functions(module):
         forget(function)
 

@@ -1,14 +1,15 @@
 """Why compilers do not take ops, kept with the ops until the module is partitioned.
 
 An op that a compiler refused for a reason of its own has the attribute `byoc.refused = {COMPILER = "reason"}`; the
-module lists the compilers asked, `byoc.targets = ["a", "b"]`.
+function lists the compilers asked, `byoc.targets = ["a", "b"]`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.hints import isa
 
@@ -51,14 +52,14 @@ def forget(op: Operation) -> None:
         inner.attributes.pop(REFUSED, None)
 
 
-def asked(module: ModuleOp) -> list[str]:
-    """The compilers that were asked."""
-    attr = module.attributes.get(TARGETS)
+def asked(function: FuncOp) -> list[str]:
+    """The compilers that were asked for the function."""
+    attr = function.attributes.get(TARGETS)
     return [name.data for name in attr.data if isinstance(name, StringAttr)] if isa(attr, ArrayAttr[Attribute]) else []
 
 
-def ask(module: ModuleOp, names: Iterable[str]) -> None:
-    """Keep which compilers are asked, besides those that were before."""
-    every = dict.fromkeys([*asked(module), *names])
+def ask(function: FuncOp, names: Iterable[str]) -> None:
+    """Keep which compilers are asked for the function, besides those that were before."""
+    every = dict.fromkeys([*asked(function), *names])
     if every:
-        module.attributes[TARGETS] = ArrayAttr([StringAttr(name) for name in every])
+        function.attributes[TARGETS] = ArrayAttr([StringAttr(name) for name in every])

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.traits import IsTerminator
 
 from relay.byoc.compiler import Refusal
 from relay.byoc.patterns.match import Match
@@ -61,7 +62,8 @@ def complete(root: Operation, state: State, order: Mapping[Operation, int]) -> M
         for result in op.results if op is not root else ():
             outside = user_outside(result, ops)
             if outside is not None:
-                return Refusal(f"the result of {short(op.name)} is also used by {short(outside.name)}")
+                use = "returned" if outside.has_trait(IsTerminator) else f"used by {short(outside.name)}"
+                return Refusal(f"the result of {short(op.name)} is also {use}")
     inner = tuple(sorted(ops, key=order.__getitem__))
     inputs: dict[SSAValue, None] = {}
     for op in inner:
