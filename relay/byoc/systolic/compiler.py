@@ -48,6 +48,8 @@ class SystolicCompiler(Compiler):
                 return vectors.average_refusal(op) or True
             case qnn.SoftmaxOp():
                 return vectors.softmax_refusal(op) or True
+            case qnn.Conv2dOp() | qnn.DenseOp() | relay.BiasAddOp() | qnn.RequantizeOp():
+                return False  # parts of products: the pattern's check says why not
             case _:
                 return Refusal(f"the accelerator has no instructions for {op.name}")
 

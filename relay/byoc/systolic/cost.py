@@ -10,6 +10,7 @@ from math import prod
 from xdsl.ir import Operation
 
 from relay.byoc.compiler import Refusal
+from relay.byoc.systolic.assembler import WEIGHT_ROWS
 from relay.byoc.systolic.codegen import product_in
 from relay.byoc.systolic.isa import LANES
 from relay.byoc.systolic.products import Product
@@ -21,6 +22,18 @@ TRANSFER = 32
 """Cycles before the first piece of a transfer."""
 
 
+def line(size: float) -> float:
+    """A line of bytes to or from the scratchpad: full rows, and what is left over by itself."""
+    full, rest = divmod(size, LANES)
+    return (TRANSFER + full if full else 0) + (TRANSFER + 1 if rest else 0)
+
+
+def picture(lines: float, columns: float, channels: int) -> float:
+    """Pixels to the scratchpad: at once if their channels fill rows, else a transfer for every 16 channels."""
+    blocks = -(-channels // LANES)
+    return lines * columns * blocks + TRANSFER * (blocks if channels % LANES else 1)
+
+
 def op_cycles(op: Operation) -> float | None:
     """The estimate for one op that `systolic` takes; None for any other."""
     match op:
@@ -30,16 +43,18 @@ def op_cycles(op: Operation) -> float | None:
             product = product_in(op)
             return None if isinstance(product, Refusal) else product_cycles(product)
         case qnn.AddOp():
-            rows = prod(shape(op.result)) / LANES
-            return TRANSFER + 3 + 5 * rows + 3 * TRANSFER * max(1.0, rows * LANES / CHUNK)
+            size = prod(shape(op.result))
+            chunks = size // CHUNK
+            whole = 3 * line(CHUNK) + 2 * CHUNK / LANES
+            return line(48) + chunks * whole + 3 * line(size % CHUNK) + 2 * (-(-(size % CHUNK) // LANES))
         case relay.AvgPool2dOp():
             images, height, width, channels = shape(op.data)
             blocks = -(-channels // LANES)
-            return images * (2 * height * width * blocks + 17 * blocks + 2 * TRANSFER)
+            return images * (picture(height, width, channels) + blocks * (height * width + 16) + line(channels))
         case qnn.SoftmaxOp():
             count = shape(op.input)[-1]
             rows = prod(shape(op.input)) // count
-            return TRANSFER + 64 + rows * (4 * count + 64 + 2 * TRANSFER + 2 * -(-count // LANES))
+            return line(1024) + rows * (4 * count + 64 + 2 * line(count))
         case _:
             return None
 
@@ -48,11 +63,13 @@ def product_cycles(product: Product) -> float:
     """A convolution or dense layer."""
     images, lines, width, _ = product.result
     count = -(-lines // product.height)
-    pixels = lines * width / count
-    rows = product.lines(lines // count) * product.columns * product.blocks
-    padded = product.columns > product.image[2] or product.lines(lines) > product.image[1]
+    pixels, needed = lines * width / count, product.lines(lines // count)
+    padded = product.columns > product.image[2] or product.lines(lines) > product.image[1] or any(product.top_left)
     matrices = product.kernel.shape[1] * product.kernel.shape[2] * product.blocks
-    tile = 2 * TRANSFER + 12 + LANES * matrices  # parameters and weights
+    tile = line(12 * LANES) + -(-matrices * LANES // WEIGHT_ROWS) * TRANSFER + LANES * matrices  # parameters, weights
     tile += matrices * (LANES + 2 * LANES - 1 + pixels)
     tile += 3 * pixels + TRANSFER  # bias, requantize, store
-    return images * count * (TRANSFER + rows * (2 if padded else 1) + product.tiles * tile)
+    held = min(product.columns, product.image[2]), min(needed, product.image[1])
+    image = picture(held[1], held[0], product.image[3])
+    filled = needed * product.columns * product.blocks if padded else 0
+    return images * count * (image + filled + product.tiles * tile)
