@@ -1,0 +1,1 @@
+"""External compiler `onednn`: regions as lists of oneDNN primitives, run by calling its C library."""

@@ -1,0 +1,283 @@
+"""Steps that compute on each element, or along axes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from xdsl.ir import Operation, SSAValue
+
+from relay.byoc import rescaling
+from relay.byoc.onednn.products import LARGEST
+from relay.byoc.onednn.program import Scaling, Step, Tensor
+from relay.byoc.onednn.writer import CODES, FLOAT, Row, Writer, dtype, scaling, type_refusal
+from relay.byoc.quantized import CODE_TYPES, Bounds, Codes, clip_bounds, code_bounds, codes
+from relay.byoc.regions import constant_of
+from relay.dialects import qnn, relay
+from relay.dialects.attributes import to_numpy
+from relay.dialects.op import shape
+
+Post = tuple[tuple[str, float, float], ...]
+
+
+def binary_refusal(op: relay.BinaryOp) -> str | None:
+    return type_refusal(op, FLOAT) or broadcast_refusal(op.lhs, op.rhs, op.result)
+
+
+def broadcast_refusal(lhs: SSAValue, rhs: SSAValue, result: SSAValue) -> str | None:
+    """oneDNN broadcasts the second operand only; where it can, sides are exchanged."""
+    if shape(result) not in (shape(lhs), shape(rhs)):
+        return "both operands are broadcast"
+    return None
+
+
+def pair(lhs: Tensor, rhs: Tensor, result: Tensor) -> tuple[Tensor, Tensor, bool]:
+    """Both operands with the rank of the result, the one that is broadcast last; whether they are exchanged."""
+    width = len(result.shape)
+    if lhs.shape != result.shape:
+        return rhs.expanded(width), lhs.expanded(width), True
+    return lhs.expanded(width), rhs.expanded(width), False
+
+
+def binary(algorithm: str) -> Row:
+    """A difference whose sides are exchanged is negated."""
+
+    def write(writer: Writer, op: relay.BinaryOp) -> None:
+        result = writer.define(op.result)
+        first, second, exchanged = pair(writer.read(op.lhs), writer.read(op.rhs), result)
+        post: Post = (("linear", -1.0, 0.0),) if exchanged and algorithm == "sub" else ()
+        writer.emit(Step("binary", (first, second), result, algorithm, post=post))
+
+    return Row(binary_refusal, write)
+
+
+def quotient_refusal(op: relay.DivideOp) -> str | None:
+    return "its dividend is broadcast" if shape(op.lhs) != shape(op.result) else binary_refusal(op)
+
+
+def write_bias(writer: Writer, op: relay.BiasAddOp) -> None:
+    data, bias = writer.read(op.data), writer.read(op.bias)
+    dims = [1] * len(data.shape)
+    dims[op.axis.value.data] = bias.shape[0]
+    vector = Tensor.whole(bias.buffer, dims, bias.dtype)
+    writer.emit(Step("binary", (data, vector), writer.define(op.result), "add"))
+
+
+def eltwise(writer: Writer, algorithm: str, source: Tensor, result: Tensor, alpha: float = 0, beta: float = 0) -> None:
+    writer.emit(Step("eltwise", (source,), result, algorithm, options={"alpha": alpha, "beta": beta}))
+
+
+def curve(algorithm: str, alpha: float = 0.0) -> Row:
+    return Row(
+        lambda op: type_refusal(op, FLOAT),
+        lambda writer, op: eltwise(writer, algorithm, writer.read(op.input), writer.define(op.result), alpha),
+    )
+
+
+def limits(bounds: Bounds) -> tuple[float, float]:
+    low, high = bounds
+    return (-LARGEST if low is None else low, LARGEST if high is None else high)
+
+
+def write_clip(writer: Writer, op: relay.ClipOp) -> None:
+    """Codes by way of floats."""
+    source, bounds = writer.read(op.input), limits(clip_bounds(op))
+    if dtype(op.input) not in CODE_TYPES:
+        eltwise(writer, "clip", source, writer.define(op.result), *bounds)
+        return
+    real, clamped = (writer.temporary(source.shape, FLOAT) for _ in range(2))
+    writer.reorder(source, real)
+    eltwise(writer, "clip", real, clamped, *bounds)
+    writer.reorder(clamped, writer.define(op.result))
+
+
+def sum_refusal(op: qnn.QnnBinaryOp) -> str | None:
+    found = type_refusal(op, *CODES) or broadcast_refusal(op.lhs, op.rhs, op.result)
+    return found or rescaling.binary_refusal(op)
+
+
+def sides(op: qnn.QnnBinaryOp) -> tuple[Codes, Codes, Codes]:
+    return (
+        codes(op.lhs_scale, op.lhs_zero_point),
+        codes(op.rhs_scale, op.rhs_zero_point),
+        codes(op.output_scale, op.output_zero_point),
+    )
+
+
+def clipped(bounds: Bounds) -> Post:
+    return () if bounds == (None, None) else (("clip", *limits(bounds)),)
+
+
+def write_sum(writer: Writer, op: qnn.AddOp | qnn.SubtractOp) -> None:
+    """`scale * lhs +- scale * rhs` of the codes as they are; zero points are one number, added afterwards."""
+    left, right, target = sides(op)
+    result = writer.define(op.result)
+    sign, algorithm = (-1.0, "sub") if isinstance(op, qnn.SubtractOp) else (1.0, "add")
+    moved = target.zero_point - (left.scale * left.zero_point + sign * right.scale * right.zero_point) / target.scale
+    factor = 1 / target.scale
+    first, second, exchanged = pair(writer.read(op.lhs), writer.read(op.rhs), result)
+    if exchanged:
+        left, right, factor = right, left, sign * factor
+    scalings = {"src": Scaling((left.scale,)), "src1": Scaling((right.scale,))}
+    post: Post = (("linear", factor, moved), *clipped(code_bounds(op)))
+    writer.emit(Step("binary", (first, second), result, algorithm, scalings=scalings, post=post))
+
+
+def write_product(writer: Writer, op: qnn.MulOp) -> None:
+    """By way of floats."""
+    left, right, target = sides(op)
+    result = writer.temporary(shape(op.result), FLOAT)
+    first, second, _ = pair(writer.real(op.lhs, left), writer.real(op.rhs, right), result)
+    low, high = (None if b is None else (b - target.zero_point) * target.scale for b in code_bounds(op))
+    writer.emit(Step("binary", (first, second), result, "mul", post=clipped((low, high))))
+    writer.coded(result, op.result, target)
+
+
+def one_scale(op: qnn.QuantizeOp | qnn.DequantizeOp) -> str | None:
+    return "it has a scale per channel" if to_numpy(op.scale).size != 1 else type_refusal(op, FLOAT, *CODES)
+
+
+def write_quantize(writer: Writer, op: qnn.QuantizeOp) -> None:
+    writer.coded(writer.read(op.input), op.result, codes(op.scale, op.zero_point))
+
+
+def write_dequantize(writer: Writer, op: qnn.DequantizeOp) -> None:
+    writer.reorder(writer.read(op.input), writer.define(op.result), {"src": scaling(codes(op.scale, op.zero_point))})
+
+
+def requantize_refusal(op: qnn.RequantizeOp) -> str | None:
+    if dtype(op.input) not in CODE_TYPES:
+        return "its input is neither codes nor the sums of a product that is taken with it"
+    return type_refusal(op, *CODES) or rescaling.requantize_refusal(op)
+
+
+def write_requantize(writer: Writer, op: qnn.RequantizeOp) -> None:
+    source, target = codes(op.input_scale, op.input_zero_point), codes(op.output_scale, op.output_zero_point)
+    bounds = code_bounds(op)
+    if bounds == (None, None):
+        scalings = {"src": scaling(source), "dst": scaling(target)}
+        writer.reorder(writer.read(op.input), writer.define(op.result), scalings)
+        return
+    low, high = (None if b is None else (b - target.zero_point) * target.scale for b in bounds)
+    real, clamped = writer.real(op.input, source), writer.temporary(shape(op.input), FLOAT)
+    eltwise(writer, "clip", real, clamped, *limits((low, high)))
+    writer.coded(clamped, op.result, target)
+
+
+def code_curve(algorithm: str) -> Row:
+    def write(writer: Writer, op: qnn.QnnUnaryOp) -> None:
+        real = writer.real(op.input, codes(op.input_scale, op.input_zero_point))
+        result = writer.temporary(shape(op.input), FLOAT)
+        eltwise(writer, algorithm, real, result)
+        writer.coded(result, op.result, codes(op.output_scale, op.output_zero_point))
+
+    return Row(lambda op: type_refusal(op, *CODES), write)
+
+
+def write_softmax(writer: Writer, op: qnn.SoftmaxOp) -> None:
+    """beta scales the input."""
+    real = writer.real(op.input, Codes(op.input_scale.value.data * op.beta.value.data, 0))
+    result = writer.temporary(shape(op.input), FLOAT)
+    writer.emit(Step("softmax", (real,), result, "softmax"))
+    writer.coded(result, op.result, Codes(1 / 256, 0 if dtype(op.input) == np.uint8 else -128))
+
+
+def write_float_softmax(writer: Writer, op: relay.SoftmaxOp) -> None:
+    source, beta = writer.read(op.data), float(to_numpy(op.beta))
+    if beta != 1:
+        scaled = writer.temporary(source.shape, FLOAT)
+        eltwise(writer, "linear", source, scaled, beta)
+        source = scaled
+    writer.emit(Step("softmax", (source,), writer.define(op.result), "softmax"))
+
+
+def kept(source: Tensor, axes: Sequence[int]) -> tuple[int, ...]:
+    """The shape after a reduction that keeps its axes."""
+    return tuple(1 if axis in axes else size for axis, size in enumerate(source.shape))
+
+
+def reduce(writer: Writer, algorithm: str, source: Tensor, axes: Sequence[int], result: Tensor) -> None:
+    """The mean over height and width is a pool, which is faster."""
+    view = Tensor.whole(result.buffer, kept(source, axes), result.dtype)
+    if view.shape == source.shape:
+        writer.reorder(source, view)
+    elif algorithm == "reduce_mean" and tuple(axes) == (1, 2) and len(source.shape) == 4:
+        sizes = source.shape[1:3]
+        zeros = (0, 0)
+        options = {"strides": sizes, "kernel": sizes, "dilations": zeros, "before": zeros, "after": zeros}
+        writer.emit(Step("pooling", (writer.image(source),), writer.image(view), "pool_avg", options=options))
+    else:
+        writer.emit(Step("reduction", (source,), view, algorithm))
+
+
+def reduction(algorithm: str) -> Row:
+    def write(writer: Writer, op: relay.ReduceOp) -> None:
+        reduce(writer, algorithm, writer.read(op.input), op.axes(), writer.define(op.result))
+
+    return Row(lambda op: type_refusal(op, FLOAT), write)
+
+
+def write_float_mean(writer: Writer, ops: Sequence[Operation]) -> None:
+    total, quotient = ops
+    assert isinstance(total, relay.SumOp)
+    result = writer.define(quotient.results[0])
+    reduce(writer, "reduce_mean", writer.read(total.input), total.axes(), result)
+
+
+def mean_refusal(op: qnn.MeanOp) -> str | None:
+    return type_refusal(op, *CODES) or rescaling.mean_refusal(op, math.prod(shape(op.input)[a] for a in op.axes()))
+
+
+def write_mean(writer: Writer, op: qnn.MeanOp) -> None:
+    real = writer.real(op.input, codes(op.input_scale, op.input_zero_point))
+    total = writer.temporary(shape(op.result), FLOAT)
+    reduce(writer, "reduce_mean", real, op.axes(), total)
+    writer.coded(total, op.result, codes(op.output_scale, op.output_zero_point))
+
+
+def bias_refusal(op: relay.BiasAddOp) -> str | None:
+    return type_refusal(op, FLOAT)
+
+
+def clip_refusal(op: relay.ClipOp) -> str | None:
+    return type_refusal(op, FLOAT, *CODES)
+
+
+def maximum_refusal(op: relay.BinaryOp) -> str | None:
+    if constant_of(op.lhs) is not None and constant_of(op.rhs) is not None:
+        return "both operands are constants"
+    return type_refusal(op, FLOAT, *CODES) or broadcast_refusal(op.lhs, op.rhs, op.result)
+
+
+ROWS: dict[type[Operation], Row] = {
+    relay.AddOp: binary("add"),
+    relay.SubtractOp: binary("sub"),
+    relay.MultiplyOp: binary("mul"),
+    relay.DivideOp: Row(quotient_refusal, binary("div").write),
+    relay.MaximumOp: Row(maximum_refusal, binary("max").write),
+    relay.MinimumOp: Row(maximum_refusal, binary("min").write),
+    relay.BiasAddOp: Row(bias_refusal, write_bias),
+    relay.NegativeOp: curve("linear", -1.0),
+    relay.AbsOp: curve("abs"),
+    relay.SqrtOp: curve("sqrt"),
+    relay.ExpOp: curve("exp"),
+    relay.LogOp: curve("log"),
+    relay.SigmoidOp: curve("logistic"),
+    relay.TanhOp: curve("tanh"),
+    relay.ClipOp: Row(clip_refusal, write_clip),
+    relay.SoftmaxOp: Row(lambda op: type_refusal(op, FLOAT), write_float_softmax),
+    relay.SumOp: reduction("reduce_sum"),
+    relay.MaxOp: reduction("reduce_max"),
+    relay.MinOp: reduction("reduce_min"),
+    qnn.QuantizeOp: Row(one_scale, write_quantize),
+    qnn.DequantizeOp: Row(one_scale, write_dequantize),
+    qnn.RequantizeOp: Row(requantize_refusal, write_requantize),
+    qnn.AddOp: Row(sum_refusal, write_sum),
+    qnn.SubtractOp: Row(sum_refusal, write_sum),
+    qnn.MulOp: Row(sum_refusal, write_product),
+    qnn.MeanOp: Row(mean_refusal, write_mean),
+    qnn.SoftmaxOp: Row(lambda op: type_refusal(op, *CODES) or rescaling.softmax_refusal(op), write_softmax),
+    qnn.SigmoidOp: code_curve("logistic"),
+    qnn.TanhOp: code_curve("tanh"),
+}

@@ -1,0 +1,68 @@
+"""Runs programs of `onednn` by the C library. Imports nothing of the compiler."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from relay.byoc.onednn.library import Library
+from relay.byoc.onednn.primitives import Memories, build
+from relay.byoc.onednn.program import Array, unpack
+from relay.errors import Malformed
+
+Form = tuple[tuple[int, ...], np.dtype[Any]]
+
+
+class Session:
+    """A program with its primitives. It computes on the tensors given, none is copied; threads wait for each other,
+    as primitives write intermediate results to the memory of the session."""
+
+    def __init__(self, artifact: bytes, symbol: str, threads: int) -> None:
+        try:
+            program = unpack(artifact)
+        except (ValueError, KeyError, TypeError) as error:
+            raise Malformed(f"oneDNN program {symbol}", str(error)) from None
+        self._threads = threads
+        self._library = Library()
+        self._lock = threading.Lock()
+        outside = {*program.inputs, *program.outputs}
+        self._buffers = [
+            np.array(program.constants[number]) if number in program.constants else aligned(size)
+            for number, size in enumerate(program.sizes)
+        ]
+        self._memories = Memories(self._library, [buffer.ctypes.data for buffer in self._buffers])
+        former = self._library.limit(threads)
+        self._primitives = [build(self._library, self._memories, step) for step in program.steps]
+        if former:
+            self._library.limit(former)
+        for number in outside:
+            self._buffers[number] = np.empty(0, np.uint8)
+        self._numbers = [*program.inputs, *program.outputs]
+
+    def __call__(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        library = self._library
+        with self._lock:
+            for number, array in zip(self._numbers, (*inputs, *outputs), strict=True):
+                self._memories.move(number, array.ctypes.data)
+            former = library.limit(self._threads)
+            for primitive in self._primitives:
+                library.execute(primitive.handle, primitive.count, primitive.arguments)
+            library.wait()
+            if former:
+                library.limit(former)
+
+
+def aligned(size: int) -> Array:
+    """Bytes that start at a multiple of 64."""
+    whole = np.empty(size + 64, np.uint8)
+    return whole[-whole.ctypes.data % 64 :][:size]
+
+
+def load(
+    artifact: bytes, symbol: str, params: Mapping[str, Array], inputs: Sequence[Form], outputs: Sequence[Form]
+) -> Session:
+    """`params["threads"]`: how many threads compute; one if absent."""
+    return Session(artifact, symbol, int(params["threads"]) if "threads" in params else 1)

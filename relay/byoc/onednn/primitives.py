@@ -1,0 +1,214 @@
+"""A step of a program as a primitive of the library: its descriptor by kind, its attributes and arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from ctypes import c_float, c_int, c_void_p
+from dataclasses import dataclass
+
+import numpy as np
+
+from relay.byoc.onednn.library import (
+    ALGORITHMS,
+    ARGUMENTS,
+    BIAS,
+    DESTINATION,
+    DIRECT,
+    INFERENCE,
+    MULTIPLE,
+    SCALES,
+    SOURCE,
+    WEIGHTS,
+    WEIGHTS_QUERY,
+    ZERO_POINTS,
+    Argument,
+    Dims,
+    Library,
+)
+from relay.byoc.onednn.program import Array, Scaling, Step, Tensor
+
+ITEM = {"float32": 4, "int32": 4, "int8": 1, "uint8": 1}
+
+
+class Memories:
+    """The library's memory objects, by tensor; those of a buffer can be moved to another address."""
+
+    def __init__(self, library: Library, addresses: Sequence[int]) -> None:
+        self.library = library
+        self.addresses = list(addresses)
+        self.kept: list[Array] = []
+        self._made: dict[Tensor, c_void_p] = {}
+        self._of_buffer: dict[int, list[tuple[c_void_p, int]]] = {}
+
+    def description(self, tensor: Tensor) -> c_void_p:
+        return self.library.description(tensor.shape, tensor.dtype, tensor.strides)
+
+    def of(self, tensor: Tensor) -> c_void_p:
+        if tensor not in self._made:
+            offset = tensor.offset * ITEM[tensor.dtype]
+            memory = self.library.memory(self.description(tensor), self.addresses[tensor.buffer] + offset)
+            self._made[tensor] = memory
+            self._of_buffer.setdefault(tensor.buffer, []).append((memory, offset))
+        return self._made[tensor]
+
+    def array(self, array: Array) -> c_void_p:
+        """Numbers that the memories keep."""
+        self.kept.append(np.require(array, requirements=["C"]))
+        whole = Tensor.whole(0, array.shape, array.dtype.name)
+        return self.library.memory(self.description(whole), self.kept[-1].ctypes.data)
+
+    def move(self, buffer: int, address: int) -> None:
+        """From here on the buffer lies there."""
+        if self.addresses[buffer] != address:
+            self.addresses[buffer] = address
+            for memory, offset in self._of_buffer.get(buffer, ()):
+                self.library.call("memory_set_data_handle", memory, c_void_p(address + offset))
+
+
+@dataclass(frozen=True, eq=False)
+class Primitive:
+    """A primitive with its arguments, ready to be executed."""
+
+    handle: c_void_p
+    count: int
+    arguments: object
+
+
+Describe = Callable[[Library, Memories, Step, c_void_p], c_void_p]
+
+
+def convolution(library: Library, memories: Memories, step: Step, attributes: c_void_p) -> c_void_p:
+    assert step.weights is not None
+    weights = library.description(step.weights.shape, step.weights.dtype, None)
+    bias = c_void_p() if step.bias is None else memories.description(step.bias)
+    options = step.options
+    dims = [Dims(*options[name]) for name in ("strides", "dilations", "before", "after")]
+    source, result = memories.description(step.sources[0]), memories.description(step.result)
+    kind = (c_int(INFERENCE), c_int(DIRECT))
+    return library.make(
+        "convolution_forward_primitive_desc_create",
+        *(library.engine, *kind, source, weights, bias, result, *dims, attributes),
+    )
+
+
+def matmul(library: Library, memories: Memories, step: Step, attributes: c_void_p) -> c_void_p:
+    assert step.weights is not None
+    weights = library.description(step.weights.shape, step.weights.dtype, None)
+    bias = c_void_p() if step.bias is None else memories.description(step.bias)
+    source, result = memories.description(step.sources[0]), memories.description(step.result)
+    return library.make("matmul_primitive_desc_create", library.engine, source, weights, bias, result, attributes)
+
+
+def binary(library: Library, memories: Memories, step: Step, attributes: c_void_p) -> c_void_p:
+    tensors = [memories.description(tensor) for tensor in (*step.sources, step.result)]
+    algorithm = c_int(ALGORITHMS[step.algorithm])
+    return library.make("binary_primitive_desc_create", library.engine, algorithm, *tensors, attributes)
+
+
+def eltwise(library: Library, memories: Memories, step: Step, attributes: c_void_p) -> c_void_p:
+    numbers = c_float(step.options["alpha"]), c_float(step.options["beta"])
+    kind = c_int(INFERENCE), c_int(ALGORITHMS[step.algorithm])
+    tensors = memories.description(step.sources[0]), memories.description(step.result)
+    name = "eltwise_forward_primitive_desc_create"
+    return library.make(name, library.engine, *kind, *tensors, *numbers, attributes)
+
+
+def pooling(library: Library, memories: Memories, step: Step, attributes: c_void_p) -> c_void_p:
+    dims = [Dims(*step.options[name]) for name in ("strides", "kernel", "dilations", "before", "after")]
+    kind = c_int(INFERENCE), c_int(ALGORITHMS[step.algorithm])
+    tensors = memories.description(step.sources[0]), memories.description(step.result)
+    return library.make("pooling_forward_primitive_desc_create", library.engine, *kind, *tensors, *dims, attributes)
+
+
+def softmax(library: Library, memories: Memories, step: Step, attributes: c_void_p) -> c_void_p:
+    kind = c_int(INFERENCE), c_int(ALGORITHMS[step.algorithm])
+    tensors = memories.description(step.sources[0]), memories.description(step.result)
+    axis = c_int(len(step.result.shape) - 1)
+    return library.make("softmax_forward_primitive_desc_create", library.engine, *kind, *tensors, axis, attributes)
+
+
+def reduction(library: Library, memories: Memories, step: Step, attributes: c_void_p) -> c_void_p:
+    tensors = memories.description(step.sources[0]), memories.description(step.result)
+    algorithm, zero = c_int(ALGORITHMS[step.algorithm]), c_float(0)
+    return library.make("reduction_primitive_desc_create", library.engine, algorithm, *tensors, zero, zero, attributes)
+
+
+def resampling(library: Library, memories: Memories, step: Step, attributes: c_void_p) -> c_void_p:
+    kind = c_int(INFERENCE), c_int(ALGORITHMS[step.algorithm])
+    tensors = memories.description(step.sources[0]), memories.description(step.result)
+    name = "resampling_forward_primitive_desc_create"
+    return library.make(name, library.engine, *kind, c_void_p(), *tensors, attributes)
+
+
+def reorder(library: Library, memories: Memories, step: Step, attributes: c_void_p) -> c_void_p:
+    source, result = memories.description(step.sources[0]), memories.description(step.result)
+    engine = library.engine
+    return library.make("reorder_primitive_desc_create", source, engine, result, engine, attributes)
+
+
+def concat(library: Library, memories: Memories, step: Step, attributes: c_void_p) -> c_void_p:
+    sources = [memories.description(tensor) for tensor in step.sources]
+    array = (c_void_p * len(sources))(*sources)
+    numbers = c_int(len(sources)), c_int(step.options["axis"])
+    result = memories.description(step.result)
+    name = "concat_primitive_desc_create"
+    return library.make(name, library.engine, result, *numbers, array, attributes)
+
+
+KINDS: dict[str, Describe] = {
+    "convolution": convolution,
+    "matmul": matmul,
+    "binary": binary,
+    "eltwise": eltwise,
+    "pooling": pooling,
+    "softmax": softmax,
+    "reduction": reduction,
+    "resampling": resampling,
+    "reorder": reorder,
+    "concat": concat,
+}
+
+
+def mask(scaling: Scaling) -> int:
+    """A bit for each axis along which the scale changes."""
+    return 0 if len(scaling.scale) == 1 else sum(1 << axis for axis in scaling.axes)
+
+
+def build(library: Library, memories: Memories, step: Step) -> Primitive:
+    """The primitive of a step; constant weights are brought into the format that it wants."""
+    scales = [(ARGUMENTS[name], mask(scaling)) for name, scaling in step.scalings.items()]
+    zero_points = [ARGUMENTS[name] for name, scaling in step.scalings.items() if scaling.zero_point]
+    description = KINDS[step.kind](library, memories, step, library.attributes(scales, zero_points, step.post))
+    arguments = [(DESTINATION, memories.of(step.result))]
+    if step.kind == "concat":
+        arguments += [(MULTIPLE + number, memories.of(tensor)) for number, tensor in enumerate(step.sources)]
+    else:
+        arguments += [(SOURCE + number, memories.of(tensor)) for number, tensor in enumerate(step.sources)]
+    if step.weights is not None:
+        arguments.append((WEIGHTS, weights_of(library, memories, description, step.weights)))
+    if step.bias is not None:
+        arguments.append((BIAS, memories.of(step.bias)))
+    for name, scaling in step.scalings.items():
+        arguments.append((SCALES | ARGUMENTS[name], memories.array(np.array(scaling.scale, np.float32))))
+        if scaling.zero_point:
+            zero_point = memories.array(np.array([scaling.zero_point], np.int32))
+            arguments.append((ZERO_POINTS | ARGUMENTS[name], zero_point))
+    rows = (Argument * len(arguments))(*(Argument(number, memory) for number, memory in arguments))
+    return Primitive(library.make("primitive_create", description), len(arguments), rows)
+
+
+def weights_of(library: Library, memories: Memories, description: c_void_p, weights: Tensor) -> c_void_p:
+    """The weights in the primitive's own format."""
+    query = library.library.dnnl_primitive_desc_query_md
+    wanted = c_void_p(query(description, c_int(WEIGHTS_QUERY), c_int(0)))
+    size = int(library.library.dnnl_memory_desc_get_size(wanted))
+    packed = np.zeros(size + 64, np.uint8)
+    memories.kept.append(packed)
+    target = library.memory(wanted, packed.ctypes.data + -packed.ctypes.data % 64)
+    engine, source = library.engine, memories.of(weights)
+    empty = library.make("primitive_attr_create")
+    move = library.make("reorder_primitive_desc_create", memories.description(weights), engine, wanted, engine, empty)
+    rows = (Argument * 2)(Argument(SOURCE, source), Argument(DESTINATION, target))
+    library.execute(library.make("primitive_create", move), 2, rows)
+    library.wait()
+    return target

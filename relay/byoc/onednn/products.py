@@ -1,0 +1,135 @@
+"""Convolutions and products with matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from xdsl.ir import Operation
+
+from relay.byoc import rescaling
+from relay.byoc.compiler import Refusal
+from relay.byoc.onednn.program import Array, Scaling, Step, Tensor
+from relay.byoc.onednn.writer import CODES, FLOAT, Writer, dtype, scaling
+from relay.byoc.quantized import Product, Window, read_product
+from relay.dialects.attributes import Array as Numbers
+from relay.dialects.op import rank
+from relay.errors import Unsupported
+
+LARGEST = float(np.finfo(np.float32).max)
+
+
+def refusal(ops: Sequence[Operation]) -> str | None:
+    """Why a product is not written, None if it is."""
+    product = read_product(ops)
+    if isinstance(product, Refusal):
+        return product.reason
+    if product.window is None and rank(product.data) < 2:
+        return "its input is a vector"
+    if dtype(product.result).name not in (FLOAT, *CODES):
+        return f"it gives {dtype(product.result)}"
+    if product.quantization is None:
+        return None
+    if product.kernel.dtype != np.int8 or product.quantization.kernel_zero_point != 0:
+        return "its kernel has a zero point"
+    return rescaling.product_refusal(product.quantization)
+
+
+def write(writer: Writer, ops: Sequence[Operation]) -> None:
+    product = read_product(ops)
+    if isinstance(product, Refusal):
+        raise Unsupported(writer.region.name, product.reason)
+    if product.window is None:
+        _dense(writer, product)
+    else:
+        _convolution(writer, product, product.window)
+
+
+def _convolution(writer: Writer, product: Product, window: Window) -> None:
+    top, left, bottom, right = window.padding
+    options = {
+        "strides": window.strides,
+        "dilations": tuple(d - 1 for d in window.dilation),
+        "before": (top, left),
+        "after": (bottom, right),
+    }
+    source, result = writer.image(writer.read(product.data)), writer.image(writer.define(product.result))
+    weights = writer.constant(_channels_first(product))
+    writer.emit(
+        Step(
+            "convolution",
+            (source,),
+            result,
+            weights=weights,
+            bias=_bias(writer, product, (product.channels,)),
+            options=options,
+            scalings=_scalings(product, (0, 1) if len(weights.shape) == 5 else (0,)),
+            post=_clamp(product),
+        )
+    )
+
+
+def _channels_first(product: Product) -> Numbers:
+    """[out, in, h, w], with groups [group, out, in, h, w]."""
+    kernel, groups = product.kernel, product.groups
+    if product.depthwise:
+        height, width, channels, multiplier = kernel.shape
+        return kernel.transpose(2, 3, 0, 1).reshape(channels, multiplier, 1, height, width)
+    first = kernel.transpose(0, 3, 1, 2)
+    return first if groups == 1 else first.reshape(groups, first.shape[0] // groups, *first.shape[1:])
+
+
+def _dense(writer: Writer, product: Product) -> None:
+    """Two axes; others are folded into the first."""
+    source, result = writer.read(product.data), writer.define(product.result)
+    weights = writer.constant(product.kernel).permuted((1, 0))
+    writer.emit(
+        Step(
+            "matmul",
+            (_folded(source),),
+            _folded(result),
+            weights=weights,
+            bias=_bias(writer, product, (1, product.channels)),
+            scalings=_scalings(product, (1,)),
+            post=_clamp(product),
+        )
+    )
+
+
+def _folded(found: Tensor) -> Tensor:
+    width = found.shape[-1]
+    return Tensor.whole(found.buffer, (int(np.prod(found.shape[:-1])), width), found.dtype)
+
+
+def _bias(writer: Writer, product: Product, dims: Sequence[int]) -> Tensor | None:
+    """In real units: oneDNN adds it to scaled sums."""
+    if product.bias is None:
+        return None
+    bias: Array = product.bias
+    if product.quantization is not None:
+        scale = np.float64(product.quantization.input.scale) * product.quantization.kernel_scale.astype(np.float64)
+        bias = (bias * scale).astype(np.float32)
+    return writer.constant(bias.reshape(dims))
+
+
+def _scalings(product: Product, axes: tuple[int, ...]) -> dict[str, Scaling]:
+    """Scales of the kernel lie along these axes."""
+    if product.quantization is None:
+        return {}
+    found = product.quantization
+    return {
+        "src": scaling(found.input),
+        "weights": Scaling(tuple(map(float, found.kernel_scale)), 0, axes),
+        "dst": scaling(found.output),
+    }
+
+
+def _clamp(product: Product) -> tuple[tuple[str, float, float], ...]:
+    """In real units, before the result is scaled."""
+    low, high = product.low, product.high
+    if low is None and high is None:
+        return ()
+    if product.quantization is not None:
+        output = product.quantization.output
+        low, high = (None if b is None else (b - output.zero_point) * output.scale for b in (low, high))
+    return (("clip", -LARGEST if low is None else low, LARGEST if high is None else high),)

@@ -1,0 +1,150 @@
+"""`Program`: what a region is for oneDNN: tensors, constants, and steps that each become one primitive.
+
+Compiler and loader share this format; it needs numpy only. The bytes are a length (8 bytes, little endian), JSON of
+that length, and the constants, each at a multiple of 64 bytes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+ALIGNMENT = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A view of a buffer: `strides` in elements, `offset` in elements."""
+
+    buffer: int
+    shape: tuple[int, ...]
+    dtype: str
+    strides: tuple[int, ...]
+    offset: int = 0
+
+    @staticmethod
+    def whole(buffer: int, shape: Sequence[int], dtype: str) -> Tensor:
+        """All of a buffer, in row-major order."""
+        strides: list[int] = []
+        step = 1
+        for size in reversed(shape):
+            strides.append(step)
+            step *= size
+        return Tensor(buffer, tuple(shape), dtype, tuple(reversed(strides)))
+
+    def permuted(self, axes: Sequence[int]) -> Tensor:
+        """The same numbers with their axes in another order."""
+        return Tensor(
+            self.buffer,
+            tuple(self.shape[axis] for axis in axes),
+            self.dtype,
+            tuple(self.strides[axis] for axis in axes),
+            self.offset,
+        )
+
+    def sliced(self, begin: Sequence[int], steps: Sequence[int], shape: Sequence[int]) -> Tensor:
+        """Every `steps`-th element from `begin`."""
+        offset = self.offset + sum(b * s for b, s in zip(begin, self.strides, strict=True))
+        strides = tuple(s * step for s, step in zip(self.strides, steps, strict=True))
+        return Tensor(self.buffer, tuple(shape), self.dtype, strides, offset)
+
+    def expanded(self, rank: int) -> Tensor:
+        """With axes of size 1 in front."""
+        more = rank - len(self.shape)
+        return Tensor(self.buffer, (1,) * more + self.shape, self.dtype, (0,) * more + self.strides, self.offset)
+
+
+@dataclass(frozen=True, slots=True)
+class Scaling:
+    """How a tensor of codes is read or written: `scale * (code - zero_point)`; several scales lie along `axes`."""
+
+    scale: tuple[float, ...] = (1.0,)
+    zero_point: int = 0
+    axes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One primitive. `kind` is the primitive's; `algorithm` the name of one of its algorithms, `options` its numbers.
+
+    `post` are elementwise functions of the result in float32, before it is scaled: name, alpha, beta.
+    """
+
+    kind: str
+    sources: tuple[Tensor, ...]
+    result: Tensor
+    algorithm: str = ""
+    weights: Tensor | None = None
+    bias: Tensor | None = None
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    scalings: Mapping[str, Scaling] = field(default_factory=dict[str, Scaling])
+    """By argument: "src", "src1", "weights", "dst"."""
+    post: tuple[tuple[str, float, float], ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """Buffers by number: their bytes; constants by buffer; the buffers of inputs and outputs."""
+
+    sizes: list[int]
+    constants: dict[int, Array]
+    inputs: list[int]
+    outputs: list[int]
+    steps: list[Step]
+
+    def pack(self) -> bytes:
+        """The artifact."""
+        blob, places = bytearray(), dict[str, tuple[int, str, tuple[int, ...]]]()
+        for buffer, array in self.constants.items():
+            blob += bytes(-len(blob) % ALIGNMENT)
+            places[str(buffer)] = (len(blob), array.dtype.name, array.shape)
+            blob += np.ascontiguousarray(array).tobytes()
+        header = {
+            "sizes": self.sizes,
+            "constants": places,
+            "inputs": self.inputs,
+            "outputs": self.outputs,
+            "steps": [asdict(step) for step in self.steps],
+        }
+        text = json.dumps(header, separators=(",", ":")).encode()
+        return len(text).to_bytes(8, "little") + text + bytes(-(8 + len(text)) % ALIGNMENT) + bytes(blob)
+
+
+def unpack(artifact: bytes) -> Program:
+    """The program of an artifact. Raises ValueError or KeyError for bytes that are none."""
+    length = int.from_bytes(artifact[:8], "little")
+    header: dict[str, Any] = json.loads(artifact[8 : 8 + length])
+    start = -(-(8 + length) // ALIGNMENT) * ALIGNMENT
+    constants: dict[int, Array] = {}
+    for buffer, (offset, dtype, shape) in header["constants"].items():
+        count = int(np.prod(shape, dtype=np.int64))
+        constants[int(buffer)] = np.frombuffer(artifact, dtype, count, start + offset).reshape(shape)
+    steps = [_step(row) for row in header["steps"]]
+    return Program(header["sizes"], constants, header["inputs"], header["outputs"], steps)
+
+
+def _tensor(row: Mapping[str, Any]) -> Tensor:
+    return Tensor(row["buffer"], tuple(row["shape"]), row["dtype"], tuple(row["strides"]), row["offset"])
+
+
+def _step(row: Mapping[str, Any]) -> Step:
+    scalings = {
+        name: Scaling(tuple(s["scale"]), s["zero_point"], tuple(s["axes"])) for name, s in row["scalings"].items()
+    }
+    return Step(
+        row["kind"],
+        tuple(_tensor(each) for each in row["sources"]),
+        _tensor(row["result"]),
+        row["algorithm"],
+        row["weights"] and _tensor(row["weights"]),
+        row["bias"] and _tensor(row["bias"]),
+        row["options"],
+        scalings,
+        tuple((name, alpha, beta) for name, alpha, beta in row["post"]),
+    )

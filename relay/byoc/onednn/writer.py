@@ -1,0 +1,127 @@
+"""`Writer`: a region's values as tensors of a oneDNN program, and the steps between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from xdsl.ir import Operation, SSAValue
+
+from relay.byoc.onednn.program import Array, Program, Scaling, Step, Tensor
+from relay.byoc.quantized import Codes
+from relay.byoc.regions import Region, constant_of
+from relay.dialects.attributes import dtype_of
+from relay.dialects.op import rank, shape, tensor
+
+FLOAT = "float32"
+CODES = ("int8", "uint8")
+TO_FIRST = (0, 3, 1, 2)
+"""oneDNN's images have their channels first in the order of axes; in memory they stay last."""
+MOST_AXES = 6
+"""Of elementwise primitives; reorders take more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """How ops of one kind are written, and why some are not (None if one is)."""
+
+    refusal: Callable[[Any], str | None]
+    write: Callable[[Writer, Any], None]
+
+
+def dtype(value: SSAValue) -> np.dtype[Any]:
+    return dtype_of(tensor(value).element_type)
+
+
+def type_refusal(op: Operation, *allowed: str) -> str | None:
+    """Why an op is not written whose operands and results are not all of these types, or have too many axes."""
+    for value in (*op.operands, *op.results):
+        if dtype(value).name not in allowed:
+            return f"it computes with {dtype(value)}"
+        if rank(value) > MOST_AXES:
+            return f"it has more than {MOST_AXES} axes"
+    return None
+
+
+def scaling(codes: Codes) -> Scaling:
+    return Scaling((codes.scale,), codes.zero_point)
+
+
+class Writer:
+    """The program of one region."""
+
+    def __init__(self, region: Region) -> None:
+        self.region = region
+        self._sizes: list[int] = []
+        self._constants: dict[int, Array] = {}
+        self._tensors: dict[SSAValue, Tensor] = {}
+        self._steps: list[Step] = []
+        self._inputs = [self.define(value).buffer for value in region.inputs]
+
+    def finish(self) -> Program:
+        """The program; outputs that are not a buffer of their own are copied to one."""
+        outputs: list[int] = []
+        for value in self.region.outputs:
+            found = self.read(value)
+            taken = found.buffer in (*self._inputs, *outputs, *self._constants)
+            if taken or found != Tensor.whole(found.buffer, found.shape, found.dtype):
+                target = self.temporary(found.shape, found.dtype)
+                self.emit(Step("reorder", (found,), target))
+                found = target
+            outputs.append(found.buffer)
+        return Program(self._sizes, self._constants, self._inputs, outputs, self._steps)
+
+    def _buffer(self, size: int) -> int:
+        self._sizes.append(size)
+        return len(self._sizes) - 1
+
+    def temporary(self, dims: Sequence[int], type: str) -> Tensor:
+        """A tensor in a buffer of its own."""
+        size = int(np.prod(dims, dtype=np.int64)) * np.dtype(type).itemsize
+        return Tensor.whole(self._buffer(size), dims, type)
+
+    def constant(self, array: Array) -> Tensor:
+        made = self.temporary(array.shape, array.dtype.name)
+        self._constants[made.buffer] = array
+        return made
+
+    def define(self, value: SSAValue) -> Tensor:
+        """The tensor of a result or of an argument of the function."""
+        made = self.temporary(shape(value), dtype(value).name)
+        self.alias(value, made)
+        return made
+
+    def alias(self, value: SSAValue, found: Tensor) -> None:
+        """The value is this tensor."""
+        self._tensors[self.region.of(value)] = found
+
+    def read(self, value: SSAValue) -> Tensor:
+        """The tensor of an operand."""
+        value = self.region.of(value)
+        if value not in self._tensors:
+            array = constant_of(value)
+            assert array is not None, "an operand is computed before it is read"
+            self._tensors[value] = self.constant(array)
+        return self._tensors[value]
+
+    def image(self, found: Tensor) -> Tensor:
+        """An NHWC tensor as oneDNN sees it."""
+        return found.permuted(TO_FIRST)
+
+    def emit(self, step: Step) -> None:
+        self._steps.append(step)
+
+    def reorder(self, source: Tensor, result: Tensor, scalings: Mapping[str, Scaling] | None = None) -> None:
+        self.emit(Step("reorder", (source,), result, scalings=scalings or {}))
+
+    def real(self, value: SSAValue, codes: Codes) -> Tensor:
+        """Codes as floats."""
+        made = self.temporary(shape(value), FLOAT)
+        self.reorder(self.read(value), made, {"src": scaling(codes)})
+        return made
+
+    def coded(self, source: Tensor, value: SSAValue, codes: Codes) -> None:
+        """The value: these floats as codes."""
+        self.reorder(source, self.define(value), {"dst": scaling(codes)})
