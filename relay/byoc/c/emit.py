@@ -91,6 +91,7 @@ def emit(function: FuncOp) -> Program:
     for value, output in zip(end.operands, e.program.outputs, strict=True):
         if (held := e.tensors[value]) is not output:
             e.step(end, e.copy_call(e.touch(held), e.touch(output), output))
+    e.program.constants = {name: c for name, c in e.program.constants.items() if name in e.used}
     return e.program
 
 

@@ -32,6 +32,8 @@ class Emitter:
 
     program: Program
     tensors: dict[SSAValue, Tensor] = field(default_factory=dict[SSAValue, Tensor])
+    used: set[str] = field(default_factory=set[str])
+    """The names of tensors that a step or a table uses."""
     _functions: dict[str, str] = field(default_factory=dict[str, str])
     _numbers: dict[Key, Tensor] = field(default_factory=dict[Key, Tensor])
     _touched: list[Tensor] = field(default_factory=list[Tensor])
@@ -83,6 +85,7 @@ class Emitter:
 
     def touch(self, tensor: Tensor) -> str:
         """The pointer to a tensor that the next step uses."""
+        self.used.add(tensor.name)
         self._touched.append(tensor)
         return tensor.name
 
@@ -102,7 +105,9 @@ class Emitter:
 
     def numbers(self, array: Array, name: str) -> str:
         """The pointer to a constant array."""
-        return self.constant(array, name).name
+        made = self.constant(array, name).name
+        self.used.add(made)
+        return made
 
     def table(self, type: str, name: str, fields: Mapping[str, object]) -> str:
         """The address of a `static const` struct; equal ones are one."""

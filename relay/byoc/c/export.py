@@ -197,12 +197,13 @@ def functions(model: Model) -> str:
     """The entry points."""
     name = model.name
     arguments = ", ".join(tensor.name for tensor, _ in model.rows)
+    unused = "".join(f"    (void){tensor.name};\n" for tensor, _ in model.rows if not tensor.used)
     return f"""int {name}_run_in(void *arena_start, {model.parameters})
 {{
     uint8_t *const arena = (uint8_t *)arena_start;
     if ((uintptr_t)arena % {BASE_ALIGNMENT} != 0)
         return -1;
-{source.body(model.program)}
+{unused}{source.body(model.program)}
     return 0;
 }}
 

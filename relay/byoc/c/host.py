@@ -26,7 +26,7 @@ def text(program: Program, symbol: str, elsewhere: Sequence[Constant]) -> tuple[
         for number, c in enumerate(elsewhere)
     )
     tensors = [*program.inputs, *program.outputs]
-    arguments = "".join(f"    {pointer(tensor, number)}\n" for number, tensor in enumerate(tensors))
+    arguments = "".join(f"    {pointer(tensor, number)}\n" for number, tensor in enumerate(tensors) if tensor.used)
     function = f"""void {symbol}(void *given, void **tensors)
 {{
     relay_context *const context = (relay_context *)given;

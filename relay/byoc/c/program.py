@@ -28,6 +28,11 @@ class Tensor:
     offset: int = 0
 
     @property
+    def used(self) -> bool:
+        """Whether any step touches it."""
+        return self.first >= 0
+
+    @property
     def count(self) -> int:
         """Elements."""
         return prod(self.shape)

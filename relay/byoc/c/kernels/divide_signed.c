@@ -3,5 +3,7 @@ static inline ${Type} ${name}(${Type} a, ${Type} b)
 {
     if (b == 0)
         return 0;
-    return b == -1 ? (${Type})(0 - (${Wrap})a) : (${Type})(a / b);
+    if (b == -1)
+        return (${Type})(0 - (${Wrap})a);
+    return (${Type})(a / b);
 }

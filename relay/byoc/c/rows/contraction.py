@@ -45,7 +45,7 @@ def contract(e: Emitter, op: Contraction, bias_add: relay.BiasAddOp | None, epil
     """One call for a convolution or product, an optional bias, and an optional epilogue."""
     ops = [each for each in (op, bias_add, epilogue) if each is not None]
     types = types_of(e, op)
-    result = op.result if epilogue is None else epilogue.result
+    result = ops[-1].results[0]
     finish, struct, table = epilogue_of(e, op.result, epilogue)
     parameters = {
         "Input": types.input.name,
