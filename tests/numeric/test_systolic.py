@@ -181,3 +181,24 @@ def test_mobilenet_partitions_and_says_why_the_rest_stays() -> None:
     golden = np.load(MODELS / "golden" / "vww_96_int8.npz")
     name = next(name for name in golden.files if name.endswith("_in0"))
     np.testing.assert_array_equal(relay.build(parted).run(golden[name]), golden[name.replace("_in0", "_out0")])
+
+
+@pytest.mark.parametrize(
+    ("op", "type", "reason"),
+    [
+        ("relay.nn.avg_pool2d %x {pool_size = array<i64: 2, 2>}", "1x4x4x8xi8", "whole images only"),
+        ("relay.nn.avg_pool2d %x {pool_size = array<i64: 4, 4>}", "1x4x4x8xf32", "averages int8"),
+        ("relay.nn.max_pool2d %x {pool_size = array<i64: 4, 4>}", "1x4x4x8xi8", "no instructions for"),
+    ],
+)
+def test_what_it_does_not_take_stays_on_the_host(op: str, type: str, reason: str) -> None:
+    size = "1x3x3" if "2, 2" in op else "1x1x1"
+    result = f"tensor<{size}{type.removeprefix('1x4x4')}>"
+    mod = relay.IRModule.parse(f"""
+    func.func @main(%x: tensor<{type}>) -> {result} {{
+      %p = {op} : (tensor<{type}>) -> {result}
+      func.return %p : {result}
+    }}""")
+    parted = relay.build_external_compiler(mod, target="systolic")
+    assert list(parted.functions) == ["main"]
+    assert reason in str(parted.partition_report())

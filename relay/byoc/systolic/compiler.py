@@ -25,6 +25,11 @@ def check(match: Match) -> bool | Refusal:
     return product if isinstance(product, Refusal) else True
 
 
+def unless(refusal: Refusal | None) -> bool | Refusal:
+    """Yes, unless there is a reason not to."""
+    return True if refusal is None else refusal
+
+
 class SystolicCompiler(Compiler):
     """int8 convolution and dense on a 16 x 16 array, residual sums, averages and softmax on a vector unit."""
 
@@ -43,11 +48,11 @@ class SystolicCompiler(Compiler):
             case relay.ReshapeOp():
                 return True
             case qnn.AddOp():
-                return vectors.add_refusal(op) or True
+                return unless(vectors.add_refusal(op))
             case relay.AvgPool2dOp():
-                return vectors.average_refusal(op) or True
+                return unless(vectors.average_refusal(op))
             case qnn.SoftmaxOp():
-                return vectors.softmax_refusal(op) or True
+                return unless(vectors.softmax_refusal(op))
             case qnn.Conv2dOp() | qnn.DenseOp() | relay.BiasAddOp() | qnn.RequantizeOp():
                 return False  # parts of products: the pattern's check says why not
             case _:
