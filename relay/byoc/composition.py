@@ -31,15 +31,19 @@ def external_pipeline(
     choose: str = "order",
     prune: PruneRegions | None = None,
 ) -> Pipeline:
-    """The passes of `build_external_compiler`, to be listed and edited: what the compilers want to run first, then
-    `merge-composite`, `annotate-target`, `merge-compiler-regions`, `prune-regions`, `partition-graph`."""
+    """The passes of `build_external_compiler`, to be listed and edited: what the compilers want to run first;
+    `merge-composite` and `annotate-target` for each compiler, so that the next gets what is left (for all at once if
+    they are chosen by cost); `merge-compiler-regions`, `prune-regions`, `partition-graph`."""
     options = options_of(target)
     first = [step for name, given in options.items() for step in registry.find(name, given).before_annotation()]
-    names = tuple(options)
+    turns = [tuple(options)] if choose == "cost" else [(name,) for name in options]
     passes: list[ModulePass] = [
         *first,
-        MergeComposite(compiler=names, choose=choose),
-        AnnotateTarget(targets=names, choose=choose),
+        *(
+            step
+            for names in turns
+            for step in (MergeComposite(compiler=names, choose=choose), AnnotateTarget(targets=names, choose=choose))
+        ),
         MergeCompilerRegions(),
         prune or PruneRegions(compute=False),
         PartitionGraph(mod_name=mod_name, constants=constants),

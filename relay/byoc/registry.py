@@ -92,8 +92,8 @@ def load(name: str, where: str = "external compiler") -> type[Compiler]:
         return _loaded(point, ours=False)
     known = names()
     near = get_close_matches(name, known)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(known) or 'none'}"
-    raise InvalidArgument(where, f"there is no compiler '{name}'", f"{hint}; or install the package that has it")
+    hint = f"did you mean {' or '.join(near)}" if near else f"there are {', '.join(known) or 'none'}"
+    raise InvalidArgument(where, f"there is no compiler '{name}'", f"{hint}, or install the package that has it")
 
 
 def _loaded(point: EntryPoint, ours: bool) -> type[Compiler]:

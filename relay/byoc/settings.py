@@ -43,8 +43,8 @@ def write(module: ModuleOp, options: Mapping[str, Mapping[str, object]], numeric
         if numerics not in (STRICT, RELAXED):
             raise InvalidArgument("numerics", f"is {numerics!r}", f"it is '{STRICT}' or '{RELAXED}'")
         module.attributes[NUMERICS] = StringAttr(numerics)
-    if options:
-        rows = read(module) | {name: dict(given) for name, given in options.items()}
+    if given := {name: dict(row) for name, row in options.items() if row}:
+        rows = read(module) | given
         module.attributes[OPTIONS] = to_attribute(rows, OPTIONS)
 
 
