@@ -22,6 +22,8 @@ from relay.errors import InvalidArgument, Malformed, RelayError
 from relay.module import IRModule
 from relay.passes import PassContext, PassInfo, PassInstrument
 from relay.passes.checking import pipeline_of as reproduced_pipeline
+from relay.passes.context import LEVELS
+from relay.tools.completion import SCRIPTS, script
 from relay.tools.failure import TRACEBACK, line_of
 from relay.tools.pass_list import list_passes
 from relay.tools.pipeline_options import Watchers, add_arguments, context_of, parse_pipeline, pipeline_of, show
@@ -71,7 +73,7 @@ class RelayOptMain(xDSLOptMain):
         def error(message: str) -> NoReturn:
             raise InvalidArgument("relay-opt", message, "see relay-opt --help")
 
-        arg_parser.prog, arg_parser.error = "relay-opt", error
+        arg_parser.prog, arg_parser.error, self.parser = "relay-opt", error, arg_parser
         super().register_all_arguments(arg_parser)
         add_arguments(arg_parser)
         arg_parser.add_argument(
@@ -85,6 +87,7 @@ class RelayOptMain(xDSLOptMain):
             "--partition-report", action="store_true", help="print what external compilers take, and why not the rest"
         )
         arg_parser.add_argument("--list-passes", action="store_true", help="print the passes and what they do")
+        arg_parser.add_argument("--completion", choices=SCRIPTS, help="print a script that completes in this shell")
         arg_parser.add_argument("--weights", metavar="FILE", help="safetensors file of the weights that the text names")
         arg_parser.add_argument("--save-weights", metavar="FILE", help="write the weights that the text only names")
         style = arg_parser.add_mutually_exclusive_group()
@@ -102,6 +105,10 @@ class RelayOptMain(xDSLOptMain):
         """Read, transform, write. A file named by `-o` is written only if all went well."""
         if self.args.list_passes:
             list_passes(self.available_passes)
+            return
+        if self.args.completion is not None:
+            values = {"target": self.available_targets, "opt_level": map(str, LEVELS)}
+            print(script(self.args.completion, self.parser, values, self.available_passes), end="")
             return
         if self.args.show_pipeline:
             level = PassContext.current().opt_level if self.args.opt_level is None else self.args.opt_level
