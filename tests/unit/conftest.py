@@ -5,8 +5,12 @@ from __future__ import annotations
 import shutil
 import subprocess
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from tests.unit.partitioning_modules import Known
 
 ROOT = Path(__file__).parents[2]
 
@@ -23,3 +27,14 @@ def clone(tmp_path: Path) -> Path:
         if source.exists():
             shutil.copy2(source, target, follow_symlinks=False)
     return tmp_path / "clone"
+
+
+@pytest.fixture
+def known(monkeypatch: pytest.MonkeyPatch) -> Known:
+    """Makes external compilers known for the time of a test."""
+    from relay.byoc import registry
+    from tests.unit.partitioning_modules import Known
+
+    registered = dict(registry.REGISTERED)
+    monkeypatch.setattr(registry, "REGISTERED", registered)
+    return Known(registered)
