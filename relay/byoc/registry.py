@@ -17,7 +17,12 @@ if TYPE_CHECKING:
 GROUP = "relay.byoc"
 """The group of entry points that name compilers: `name = "package.module:Class"`."""
 
-OURS: dict[str, str] = {}
+OURS: dict[str, str] = {
+    "litert": "relay.byoc.xnnpack.compiler:LiteRTCompiler",
+    "onednn": "relay.byoc.onednn.compiler:OneDnnCompiler",
+    "onnxruntime": "relay.byoc.onnxruntime.compiler:OnnxRuntimeCompiler",
+    "xnnpack": "relay.byoc.xnnpack.compiler:XnnpackCompiler",
+}
 """Compilers of this package, there without being installed; each is imported when it is asked for."""
 
 REGISTERED: dict[str, type[Compiler]] = {}
@@ -127,5 +132,5 @@ def requirement(name: str) -> str:
 
 
 def installation(extra: str) -> str:
-    """How to install an extra of this distribution."""
-    return f"pip install 'relay-mlir[{extra}]'" if extra else "see the documentation of the compiler"
+    """How to install an extra of this distribution; nothing for what has none."""
+    return f"pip install 'relay-mlir[{extra}]'" if extra else ""

@@ -20,7 +20,12 @@ if TYPE_CHECKING:
 GROUP = "relay.byoc.runtime"
 """The group of entry points that name loaders: `name = "package.module:function"`."""
 
-OURS: dict[str, str] = {}
+OURS: dict[str, str] = {
+    "litert": "relay.byoc.xnnpack.loader:load_reference",
+    "onednn": "relay.byoc.onednn.loader:load",
+    "onnxruntime": "relay.byoc.onnxruntime.loader:load",
+    "xnnpack": "relay.byoc.xnnpack.loader:load",
+}
 """Loaders of this package, there without being installed."""
 
 

@@ -205,6 +205,12 @@ def test_settings_of_a_module():
             settings.read(relay.IRModule.parse(f"builtin.module attributes {{byoc.options = {wrong}}} {{}}").op)
 
 
+def test_ours_have_a_compiler_and_a_loader():
+    assert list(registry.OURS) == list(loaders.OURS) == sorted(registry.OURS)
+    for name in registry.OURS:
+        assert issubclass(registry.load(name), Compiler)
+
+
 def test_importing_is_lazy():
     code = """
 import sys
