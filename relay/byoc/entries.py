@@ -11,6 +11,11 @@ from xdsl.ir import Operation
 
 from relay.byoc.compiler import Refusal
 from relay.byoc.patterns import Entry, Match, Pattern, is_constant, is_op, wildcard
+from relay.byoc.quantized import PRODUCTS
+from relay.dialects import qnn, relay
+
+FOLLOWING = (relay.BiasAddOp, qnn.RequantizeOp, relay.ClipOp)
+"""What may follow the anchor of a product."""
 
 OpsCheck = Callable[[Sequence[Operation]], str | None]
 
@@ -24,9 +29,33 @@ def checked(check: OpsCheck) -> Callable[[Match], bool | Refusal]:
     return checked_match
 
 
+def supported(check: OpsCheck, op: Operation) -> bool | Refusal:
+    """Whether a single op is taken. A part of a product that no entry took has the reason why the product is not."""
+    reason = check([op])
+    if reason is not None:
+        reason = check(product_around(op)) or reason
+    return taken(reason)
+
+
 def taken(reason: str | None) -> bool | Refusal:
     """True, or the Refusal of this reason."""
     return True if reason is None else Refusal(reason)
+
+
+def product_around(op: Operation) -> list[Operation]:
+    """The product that the op is a part of, from its anchor on; the op alone if it is of none."""
+    first = op
+    while not isinstance(first, PRODUCTS):
+        owner = first.operands[0].owner if isinstance(first, FOLLOWING) else None
+        if not isinstance(owner, Operation):
+            return [op]
+        first = owner
+    chain: list[Operation] = [first]
+    while len(users := list(chain[-1].results[0].uses)) == 1 and isinstance(users[0].operation, FOLLOWING):
+        chain.append(users[0].operation)
+        if isinstance(chain[-1], qnn.RequantizeOp | relay.ClipOp):
+            break
+    return chain
 
 
 def _biased(product: Pattern) -> Pattern:

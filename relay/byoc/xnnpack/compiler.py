@@ -5,24 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from relay.byoc import entries
-from relay.byoc.compiler import Artifact, Compiler, Refusal
-from relay.byoc.patterns import Entry
+from relay.byoc.compiler import Artifact
+from relay.byoc.library import LibraryCompiler, ThreadedCompiler
 from relay.byoc.regions import Region
 from relay.byoc.xnnpack import exactness, kernels
 from relay.byoc.xnnpack.writer import Writer
-from relay.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from relay.byoc.patterns import Entry
 
 CLAMPED = ("relay.nn.avg_pool2d", "relay.nn.max_pool2d", "relay.add", "relay.subtract", "relay.multiply")
 
 
-class TFLite(Compiler):
+class TFLite(LibraryCompiler):
     """What both have in common: the file. Its operators are those of `relay.byoc.xnnpack.kernels`."""
 
     extra: ClassVar[str] = "litert"
@@ -30,19 +31,11 @@ class TFLite(Compiler):
     def missing(self) -> str | None:
         return None if find_spec("ai_edge_litert") else "ai-edge-litert is not installed"
 
-    def refusal(self, ops: Sequence[Operation]) -> str | None:
-        """Why these ops are not written as one operator."""
+    def reason(self, ops: Sequence[Operation]) -> str | None:
         return kernels.refusal(ops)
 
     def patterns(self) -> Sequence[Entry]:
-        return [
-            *entries.products(self.refusal),
-            *entries.means(self.refusal),
-            *entries.clamps(self.refusal, *CLAMPED),
-        ]
-
-    def supports(self, op: Operation) -> bool | Refusal:
-        return entries.taken(self.refusal([op]))
+        return [*super().patterns(), *entries.clamps(self.check, *CLAMPED)]
 
     def file(self, function: FuncOp) -> bytes:
         """The .tflite file of a partitioned function."""
@@ -50,28 +43,24 @@ class TFLite(Compiler):
 
 
 @dataclass(frozen=True)
-class XnnpackCompiler(TFLite):
-    """XNNPACK's kernels, and LiteRT's optimised ones for what XNNPACK does not take; on `threads` threads."""
+class XnnpackCompiler(ThreadedCompiler, TFLite):
+    """XNNPACK's kernels, and LiteRT's optimised ones for what XNNPACK does not take."""
 
     name: ClassVar[str] = "xnnpack"
     exact: ClassVar[bool] = False
     difference: ClassVar[str] = "a code may be 1 off after an op: XNNPACK multiplies in float32 and rounds half to even"
-    threads: int = 1
-
-    def __post_init__(self) -> None:
-        if self.threads < 1:
-            raise InvalidArgument("compiler xnnpack", f"threads is {self.threads}", "it must be at least 1")
 
     def compile(self, function: FuncOp) -> Artifact:
-        return Artifact(self.file(function), {"threads": np.array(self.threads, np.int32)})
+        return Artifact(self.file(function), self.params())
 
 
+@dataclass(frozen=True)
 class LiteRTCompiler(TFLite):
     """LiteRT's reference kernels: slow, and equal to the formulas of the ops bit for bit where these are integers."""
 
     name: ClassVar[str] = "litert"
 
-    def refusal(self, ops: Sequence[Operation]) -> str | None:
+    def reason(self, ops: Sequence[Operation]) -> str | None:
         return kernels.refusal(ops) or exactness.refusal(ops)
 
     def compile(self, function: FuncOp) -> Artifact:

@@ -1,0 +1,84 @@
+"""`LibraryCompiler`: the base of compilers that hand whole regions to a library of kernels in this process."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import TYPE_CHECKING
+
+import numpy as np
+from xdsl.ir import Operation
+
+from relay.byoc import entries
+from relay.byoc.compiler import Compiler, Refusal
+from relay.dialects import relay
+from relay.dialects.attributes import Array
+from relay.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from relay.byoc.patterns import Entry
+
+MOVING = (
+    relay.ReshapeOp,
+    relay.TransposeOp,
+    relay.BroadcastToOp,
+    relay.ConcatenateOp,
+    relay.StridedSliceOp,
+    relay.TakeOp,
+    relay.GatherNdOp,
+    relay.PadOp,
+)
+"""Ops that compute nothing: alone they are not worth a call."""
+
+
+@dataclass(frozen=True)
+class LibraryCompiler(Compiler, ABC):
+    """A subclass says in `reason` what it does not take; entries and single ops follow from that.
+
+    `only` names ops, as in `("nn.conv2d", "qnn.conv2d")`: kernels without one of these are left to others.
+    """
+
+    only: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        from relay.byoc.patterns.names import resolve  # here: options are looked at when they are given
+
+        wanted = (self.only,) if isinstance(self.only, str) else self.only
+        object.__setattr__(self, "only", tuple(map(resolve, wanted)))
+
+    @abstractmethod
+    def reason(self, ops: Sequence[Operation]) -> str | None:
+        """Why these ops, without constants, are not taken as one kernel; None if they are."""
+
+    def check(self, ops: Sequence[Operation]) -> str | None:
+        """The same, with `only`."""
+        if self.only and not any(op.name in self.only for op in ops):
+            return f"{self.name} is asked for {', '.join(name.removeprefix('relay.') for name in self.only)} only"
+        return self.reason(ops)
+
+    def patterns(self) -> Sequence[Entry]:
+        return [*entries.products(self.check), *entries.means(self.check)]
+
+    def supports(self, op: Operation) -> bool | Refusal:
+        return entries.supported(self.check, op)
+
+    def cost(self, ops: Sequence[Operation]) -> float | None:
+        return inf if all(isinstance(op, (*MOVING, relay.ConstantOp)) for op in ops) else None
+
+
+@dataclass(frozen=True)
+class ThreadedCompiler(LibraryCompiler, ABC):
+    """One whose kernels run on `threads` threads; the loader finds the number in its params."""
+
+    threads: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.threads < 1:
+            raise InvalidArgument(f"compiler {self.name}", f"threads is {self.threads}", "it must be at least 1")
+
+    def params(self) -> dict[str, Array]:
+        """What the loader is given."""
+        return {"threads": np.array(self.threads, np.int32)}
