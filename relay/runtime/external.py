@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from ctypes import CFUNCTYPE, POINTER, c_char, c_uint64, c_void_p, cast, memmove
+from ctypes import CFUNCTYPE, c_char, c_uint64, c_void_p, cast, memmove
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,21 +52,20 @@ class Wrapper:
         self.count = len(inputs)
         self.failures = failures
         self.views: dict[tuple[int, ...], tuple[list[Array], list[Array]]] = {}
-        self.kind = POINTER(c_uint64 * len(self.forms))
+        self.words = c_uint64 * len(self.forms)
         self.function = SIGNATURE(self)
 
     def __call__(self, context: int | None, tensors: int) -> None:
         """Never raises: what the function raises is kept, its outputs are then zeros, and so are those of the calls
         that follow in this run."""
-        addresses = tuple(cast(tensors, self.kind).contents)
+        addresses = tuple(self.words.from_address(tensors))
         inputs, outputs = self.views.get(addresses) or self.view(addresses)
-        thread = threading.get_ident()
-        if thread not in self.failures.of:
+        if not self.failures.of or threading.get_ident() not in self.failures.of:
             try:
                 self.run(inputs, outputs)
                 return
             except BaseException as error:
-                self.failures.of[thread] = error
+                self.failures.of[threading.get_ident()] = error
         for array in outputs:
             array.fill(0)
 

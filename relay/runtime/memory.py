@@ -56,9 +56,9 @@ class Frame:
         more: Sequence[Array] = (),
     ):
         self.arena = aligned_bytes(arena)
-        self.inputs = [np.zeros(*form) if bytes_of(form) <= limit else None for form in inputs]
+        self.inputs = [aligned_array(form) if bytes_of(form) <= limit else None for form in inputs]
         staged = sum(map(bytes_of, outputs)) <= limit
-        self.outputs = [np.zeros(*form) for form in outputs] if staged else []
+        self.outputs = [aligned_array(form) for form in outputs] if staged else []
         arrays = [*self.inputs, *(self.outputs or [None] * len(outputs)), constants, self.arena, *more]
         self.table = (c_uint64 * len(arrays))(*(0 if array is None else address(array) for array in arrays))
         self.pointer = addressof(self.table)
@@ -69,6 +69,12 @@ class Frame:
         if array is None:
             raise IndexError(f"input {index} has no array in the frame")
         array[...] = value
+
+
+def aligned_array(form: Form) -> Array:
+    """Zeros that start at a multiple of 64 bytes."""
+    shape, dtype = form
+    return aligned_bytes(bytes_of(form)).view(dtype).reshape(shape)
 
 
 def bytes_of(form: Form) -> int:
