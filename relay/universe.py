@@ -49,6 +49,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
 
 TARGETS: dict[str, Callable[[], type[Target]]] = {
     "llvm-ir": _target("relay.lowering.llvm_ir:LlvmIrTarget"),
+    "c": _target("relay.byoc.c.target:CTarget"),
 }
 
 UNIVERSE = Universe(all_dialects=dict(DIALECTS), all_passes=dict(PASSES), all_targets=dict(TARGETS))

@@ -45,15 +45,18 @@ int main(void)
 """
 
 
+def constant(name: str, array: Array) -> str:
+    """An array as C."""
+    type = TYPES[array.dtype]
+    return f"static const {type.name} {name}[] = {{\n{numbers(np.ascontiguousarray(array).reshape(-1), type)}}};\n"
+
+
 def run_on(board: str, path: Path, inputs: Sequence[Array], folder: Path) -> list[Array]:
     """The outputs of a model on a board."""
     mod = from_tflite(path)
     export_c(mod, folder)
     _, infos = signature.read(mod["main"])
-    given = "".join(
-        f"static const {TYPES[a.dtype].name} input_{i}[] = {{\n{numbers(np.ascontiguousarray(a).reshape(-1), TYPES[a.dtype])}}};\n"
-        for i, a in enumerate(inputs)
-    )
+    given = "".join(constant(f"input_{i}", array) for i, array in enumerate(inputs))
     outputs = [f"output_{i}" for i in range(len(infos))]
     parts = {
         "inputs": given,

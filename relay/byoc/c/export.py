@@ -72,7 +72,11 @@ def export_c(
     model = read(mod, name, function)
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
-    texts = {f"{name}.h": header(model), f"{name}.c": code(model), "README.md": readme.text(model)}
+    texts = {
+        f"{name}.h": header(model),
+        f"{name}.c": code(model, f'#include "{name}.h"\n'),
+        "README.md": readme.text(model),
+    }
     for file, text in texts.items():
         (target / file).write_text(text)
     return [target / file for file in texts]
@@ -102,7 +106,7 @@ def header(model: Model) -> str:
         for number, (tensor, info) in enumerate(model.rows)
         if tensor.place == "input" and info.initial is not None
     )
-    return f"""/* Made by relay. README.md tells how to use it. */
+    return f"""/* A neural network in C99, made by relay: how to call it. */
 #ifndef {macro}_H
 #define {macro}_H
 
@@ -155,11 +159,11 @@ def meaning(tensor: Tensor, info: TensorInfo) -> str:
     return f"{info.kind} {info.name}, {tensor.type.name} {shape}{scale}"
 
 
-def code(model: Model) -> str:
-    """`name.c`."""
+def code(model: Model, declarations: str) -> str:
+    """`name.c`; the declarations are those of `header`, or an include of it."""
     parts = (
-        f"/* Made by relay. {model.name}.h says how to call it. */\n",
-        source.includes(model.program) + f'\n#include "{model.name}.h"\n',
+        "/* A neural network in C99, made by relay. */\n",
+        source.includes(model.program) + "\n" + declarations,
         source.definitions(model.program),
         tables(model),
         functions(model),

@@ -82,7 +82,7 @@ def absolute(e: Emitter, type: CType) -> str:
     return f"({type.name})({{0}} < 0 ? 0 - ({type.wrap}){{0}} : ({type.wrap}){{0}})"
 
 
-BINARY: Mapping[type[Operation], Expression] = {
+BINARY: Mapping[type[relay.BinaryOp], Expression] = {
     relay.AddOp: wrapping("+"),
     relay.SubtractOp: wrapping("-"),
     relay.MultiplyOp: wrapping("*"),
@@ -97,7 +97,7 @@ BINARY: Mapping[type[Operation], Expression] = {
     relay.LessOp: lambda e, type: "{0} < {1}",
 }
 
-UNARY: Mapping[type[Operation], Expression] = {
+UNARY: Mapping[type[relay.UnaryOp], Expression] = {
     relay.NegativeOp: negative,
     relay.AbsOp: absolute,
     relay.SqrtOp: own("sqrt"),

@@ -1,0 +1,23 @@
+"""The target `c` of relay-opt."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import IO
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.utils.target import Target
+
+from relay.byoc.c.export import code, header, read
+
+
+@dataclass(frozen=True)
+class CTarget(Target):
+    """Write `@main` (level 0 or 1: `relay` and `qnn` ops) as one C99 file with its header at the start."""
+
+    name = "c"
+
+    def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
+        model = read(module, "model", "main")
+        output.write(code(model, header(model)))
