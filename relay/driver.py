@@ -38,6 +38,7 @@ from relay.passes.requests import refuse_pending
 from relay.passes.requirements import providers_of
 from relay.passes.runner import Runner
 from relay.runtime import Executable, Library
+from relay.signature import TensorInfo
 from relay.transforms.fold_constant import FoldConstant
 from relay.transforms.fuse_ops import FuseOps
 from relay.transforms.legalize import Legalize
@@ -190,9 +191,18 @@ def build(
             runner.run(chosen.items)
             runner.reach("code generation", CODE_GENERATION)
         refuse_pending(module.op, [step.name for step in chosen])
+    return assemble(module, machine, (inputs, outputs), LLVM_EFFORT[ctx.opt_level])
+
+
+Signature = tuple[list[TensorInfo], list[TensorInfo]]
+"""Inputs and outputs of a model, as its function tells them before it is lowered."""
+
+
+def assemble(module: IRModule, machine: CpuTarget, described: Signature, effort: int) -> Executable:
+    """The executable of a module that has what `CODE_GENERATION` names. `effort` is LLVM's, 0 to 3."""
     text = translate(module.op, '"prefer-vector-width"="512"' if "avx512f" in machine.features else "")
-    code = compile_text(text, machine, LLVM_EFFORT[ctx.opt_level])
-    graph, params_out = describe(module, machine, inputs, outputs)
+    code = compile_text(text, machine, effort)
+    graph, params = describe(module, machine, *described)
     sources = {"mlir": module.to_text, "ll": lambda: code.ir, "asm": code.assembly, **externals.sources(module.op)}
     library = Library(code.code, sources, externals.artifacts(module.op))
-    return Executable(json.dumps(graph), library, params_out)
+    return Executable(json.dumps(graph), library, params)

@@ -17,6 +17,7 @@ from relay.byoc.partitioning.merge_composite import MergeComposite
 from relay.byoc.partitioning.partition_graph import PartitionGraph
 from relay.byoc.partitioning.prune_regions import PruneRegions
 from relay.exploration import Exploration, explore
+from relay.exploration.bisection import find_culprit
 from relay.lowering.bufferize import Bufferize
 from relay.lowering.expand_apply_scale import ExpandApplyScale
 from relay.lowering.plan_memory import PlanMemory
@@ -33,7 +34,6 @@ from relay.passes.instruments import PassInstrument, pass_instrument
 from relay.passes.pipeline import Pipeline, Sequential
 from relay.passes.printing import DumpIR, PassPrintingInstrument, PrintAfterAll, PrintBeforeAll, PrintChanged
 from relay.passes.timing import OpStatistics, PassTimingInstrument
-from relay.transforms.bisection import find_culprit
 from relay.transforms.fold_constant import FoldConstant
 from relay.transforms.fold_constant import FoldConstant as ConstFolding
 from relay.transforms.fuse_ops import FuseOps
