@@ -20,8 +20,9 @@ from relay.lowering.scheduling.bias import add_bias, find_bias
 from relay.lowering.scheduling.contraction import Convolution, recognise
 from relay.lowering.scheduling.depthwise_dot import DepthwiseDotEmitter, fits, image_of, pack_depthwise_dot
 from relay.lowering.scheduling.epilogue import Epilogue
+from relay.lowering.scheduling.float_depthwise import FloatDepthwiseEmitter, float_depthwise
 from relay.lowering.scheduling.padding import Padding, emit_codes, emit_padding, find_paddings
-from relay.lowering.scheduling.plan import uses_dot
+from relay.lowering.scheduling.plan import registers_of, uses_dot
 from relay.lowering.shaped import shape_of
 from relay.passes import Pass
 
@@ -197,6 +198,11 @@ class FunctionScheduler:
             self.multiply(conv, kernels, epilogue, constants)
             return
         padding = self.paddings.get(conv.data.value)
+        if (floats := float_depthwise(conv, padding)) is not None:
+            arguments = constants([depthwise.pack_depthwise(conv, array) for array in kernels])
+            self.choices.append("depthwise: rows of pixels, 16 channels at a time")
+            FloatDepthwiseEmitter(self.builder, floats, arguments, epilogue, registers_of(self.features)).emit()
+            return
         if padding is None or is_border(padding, conv):
             image = image_of(conv, padding)
             if fits(conv, image, self.features):

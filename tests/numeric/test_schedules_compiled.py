@@ -7,8 +7,8 @@ import pytest
 from xdsl.dialects.builtin import StringAttr
 
 from relay.dialects import relay
-from relay.dialects.attributes import Array
-from relay.driver import default_pipeline
+from relay.dialects.attributes import Array, ints
+from relay.driver import build, default_pipeline
 from relay.lowering.scheduling.plan import registers_of
 from relay.lowering.targets import host
 from tests.numeric.compiled_modules import Net
@@ -111,4 +111,49 @@ def test_a_bias_that_varies_over_pixels_stays_in_the_epilogue():
     for name, shape in (("pixels", (1, 4, 4, 1)), ("all", (1, 4, 4, 8)), ("channels", (8,)), ("one", (1,))):
         sums = net.conv2d(x, net.constant(net.numbers("float32", 8, 1, 1, 8)))
         net.result(name, net.add(relay.AddOp, [sums, net.constant(net.numbers("float32", *shape))], {}))
+    net.check()
+
+
+REDUCED = ((3, 700), (2, 33), (2, 3, 47), (130,))
+"""Sizes of two vectors and more, with a rest."""
+
+
+def test_reductions_of_neighbours():
+    """Maxima, minima and integer sums along the last dimensions, with the extremes anywhere."""
+    net = Net(36)
+    kinds = {"int32": (relay.SumOp, relay.MaxOp, relay.MinOp), "uint8": (relay.MaxOp, relay.MinOp, relay.SumOp)}
+    kinds |= {"int8": (relay.MaxOp, relay.SumOp), "float32": (relay.MaxOp, relay.MinOp)}
+    for dtype, ops in kinds.items():
+        for shape in REDUCED:
+            x = net.argument(net.numbers(dtype, *shape))
+            for op in ops:
+                axes = list(range(len(shape)))[len(shape) // 2 :]
+                net.result(f"{op.name} of {dtype} {shape} along {axes}", net.add(op, [x], {"axis": ints(axes)}))
+    net.check()
+
+
+def test_maxima_of_floats_know_infinities_and_no_numbers():
+    net = Net(37)
+    rows = np.repeat(net.numbers("float32", 1, 100) - 5, 5, axis=0)
+    rows[0, 99], rows[1, 3], rows[2, 40], rows[3], rows[4, 17] = np.inf, -np.inf, np.nan, -np.inf, 0.0
+    rows = rows.astype(np.float32)
+    net.result("largest", net.add(relay.MaxOp, [net.argument(rows)], {"axis": ints([1])}))
+    np.testing.assert_array_equal(np.asarray(build(net.module()).run(rows)), rows.max(axis=1))
+
+
+def test_depthwise_floats_at_borders():
+    """Tiles of pixels with rests, borders of all kinds, channels that fill vectors or not."""
+    net = Net(38)
+    for height, width, channels, kernel, stride, dilation, padding in (
+        (7, 23, 16, (3, 3), (1, 1), 1, (1, 1, 1, 1)), (9, 18, 40, (3, 3), (2, 2), 1, (0, 0, 1, 1)),
+        (6, 6, 3, (5, 5), (1, 1), 1, (2, 2, 2, 2)), (5, 30, 17, (1, 3), (1, 2), 1, (0, 1, 0, 0)),
+        (8, 8, 33, (3, 3), (1, 1), 2, (2, 2, 2, 2)), (2, 2, 8, (3, 3), (1, 1), 1, (1, 1, 1, 1)),
+        (4, 5, 6, (3, 2), (1, 1), 1, (5, 0, 5, 0)), (20, 4, 16, (10, 4), (2, 2), 1, (4, 1, 5, 1)),
+    ):  # fmt: skip
+        x = net.argument(net.numbers("float32", 2, height, width, channels))
+        weights = net.constant(net.numbers("float32", *kernel, channels, 1))
+        sums = net.conv2d(
+            x, weights, strides=stride, padding=padding, dilation=(dilation, dilation), groups=channels, depthwise=True
+        )
+        net.result(f"{height}x{width}x{channels} by {kernel} of {stride}", net.relu(sums, channels))
     net.check()

@@ -14,6 +14,7 @@ from xdsl.ir.affine import AffineMap
 from relay.lowering.builder import Index, LoopBuilder, contiguous
 from relay.lowering.scheduling.affine import dims_of, is_identity, uses
 from relay.lowering.scheduling.body import Lifter, can_lift, clone_scalar
+from relay.lowering.scheduling.reduction import emit_reduction
 from relay.lowering.shaped import is_buffer, shape_of
 
 LANES = 16
@@ -56,7 +57,7 @@ def emit_copy(builder: LoopBuilder, op: memref.CopyOp) -> None:
 
 def emit_generic(builder: LoopBuilder, op: linalg.GenericOp) -> None:
     """linalg.generic in its simplest good order."""
-    if not emit_elementwise(builder, op):
+    if not emit_elementwise(builder, op) and not emit_reduction(builder, op):
         emit_nest(builder, op)
 
 
