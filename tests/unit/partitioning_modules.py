@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,7 @@ BOUNDS: dict[Attribute, dict[str, Attribute]] = {
 }
 
 
+T = "tensor<4xf32>"
 FLOATS: Type = TensorType(f32, [4])
 INTEGERS: Type = TensorType(i32, [4])
 
@@ -210,6 +211,8 @@ def same(mod: IRModule, *others: IRModule) -> None:
             assert a.dtype == b.dtype and np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
 
 
-def attributes(mod: IRModule, name: str) -> Mapping[str, Attribute]:
-    """The attributes of a function."""
-    return mod[name].attributes
+def returned(mod: IRModule, name: str = "main") -> Sequence[SSAValue]:
+    """What a function returns."""
+    end = mod[name].body.block.last_op
+    assert isinstance(end, ReturnOp)
+    return list(end.arguments)

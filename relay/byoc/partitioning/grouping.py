@@ -45,8 +45,9 @@ def labels(block: Block) -> dict[Operation, StringAttr]:
 class Grouping:
     """The ops of a block, each in a group; `merge` makes the groups of annotated ops larger.
 
-    Groups are numbered by position. `reach[g]` has a bit for every group that needs a result of g, directly or not;
-    bits of merged groups keep standing for the group that took them.
+    Groups are numbered by position. `reach[g]` has a bit for every group that needs a result of g, directly or not, and
+    `before[g]` one for every group of which g needs one. The bit of a group that another took stands for that one; the
+    bits of groups that still are, are always set.
     """
 
     def __init__(self, block: Block):
@@ -62,9 +63,13 @@ class Grouping:
         self.edges: list[tuple[int, int]] = []
         self._connect()
         self.reach = [0] * len(self.ops)
+        self.before = [0] * len(self.ops)
         for i in reversed(self.group):
             for j in self.next[i]:
                 self.reach[i] |= 1 << j | self.reach[j]
+        for i in self.group:
+            for j in self.previous[i]:
+                self.before[i] |= 1 << j | self.before[j]
 
     def _connect(self) -> None:
         """Edges from producers to users, and between ops with effects, whose order stays."""
@@ -108,7 +113,7 @@ class Grouping:
         """b, which uses a's results, becomes part of a."""
         for member in self.members[b]:
             self.group[member] = a
-        self.members[a] = sorted(self.members[a] + self.members.pop(b))
+        self.members[a] += self.members.pop(b)
         for c in self.next[b]:
             del self.previous[c][b]
             self._edge(a, c)
@@ -117,18 +122,32 @@ class Grouping:
             if c != a:
                 self._edge(c, a)
         self.next[b], self.previous[b] = {}, {}
-        reached = self.reach[a] | self.reach[b]
-        ends = 1 << a | 1 << b
-        self.reach[a] = reached & ~ends
-        for c in self.members:
-            if c != a and self.reach[c] & ends:
-                self.reach[c] |= reached | ends
+        first, second = 1 << a, 1 << b
+        gained = self.before[b] & ~(self.before[a] | first)
+        for c in self.groups(gained):
+            self.reach[c] |= self.reach[a] | first
+        if gained:
+            for c in self.groups(self.reach[a] & ~(self.reach[b] | second)):
+                self.before[c] |= gained
+        self.reach[a] = (self.reach[a] | self.reach[b]) & ~(first | second)
+        self.before[a] = (self.before[a] | self.before[b]) & ~(first | second)
+
+    def groups(self, bits: int) -> list[int]:
+        """The groups that the bits stand for, each once."""
+        found: dict[int, None] = {}
+        while bits:
+            lowest = bits & -bits
+            found[self.group[lowest.bit_length() - 1]] = None
+            bits ^= lowest
+        return list(found)
 
     def emit(self) -> None:
         """Make each group of annotated ops a region; the block's ops keep their order as far as they can."""
         bodies.drop_boundaries(self.block)
         if not self.labels:
             return
+        for members in self.members.values():
+            members.sort()
         waiting = {g: len(self.previous[g]) for g in self.members}
         ready = [(self.members[g][-1], g) for g in self.members if not waiting[g]]
         heapify(ready)
