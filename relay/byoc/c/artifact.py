@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
+from hashlib import sha256
 
 from relay.errors import Malformed
 
@@ -27,7 +28,7 @@ class Header:
 
 def write(header: Header, code: bytes) -> bytes:
     """The artifact."""
-    return MAGIC + json.dumps(asdict(header)).encode() + b"\n" + code
+    return MAGIC + json.dumps(asdict(header) | {"sha256": sha256(code).hexdigest()}).encode() + b"\n" + code
 
 
 def read(artifact: bytes, where: str) -> tuple[Header, bytes]:
@@ -36,6 +37,10 @@ def read(artifact: bytes, where: str) -> tuple[Header, bytes]:
     if not artifact.startswith(MAGIC):
         raise Malformed(where, "is no artifact of compiler c", "build the module again")
     try:
-        return Header(**json.loads(line)), code
-    except (ValueError, TypeError) as error:
+        fields = json.loads(line)
+        digest, header = fields.pop("sha256", None), Header(**fields)
+    except (ValueError, TypeError, AttributeError) as error:
         raise Malformed(where, f"is damaged: {error}") from None
+    if digest != sha256(code).hexdigest():  # the system's loader would map it, and the process die at its first use
+        raise Malformed(where, "is damaged: the shared object is not what was compiled", "build the module again")
+    return header, code

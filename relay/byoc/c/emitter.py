@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from math import prod
 
 import numpy as np
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from relay.byoc.c import kernels
 from relay.byoc.c.ctype import TYPES, CType, ctype
@@ -166,7 +167,10 @@ def owner(value: SSAValue) -> Sequence[Operation]:
 
 def origin(value: SSAValue) -> str:
     """Where a value comes from, for errors."""
-    return place(value.owner) if isinstance(value.owner, Operation) else "an argument"
+    if isinstance(value, BlockArgument):
+        parent = value.block.parent_op()
+        return f"argument {value.index}" + (f" of {parent.sym_name.data}" if isinstance(parent, FuncOp) else "")
+    return place(value.owner) if isinstance(value.owner, Operation) else "a value"
 
 
 def describe(ops: Sequence[Operation]) -> str:

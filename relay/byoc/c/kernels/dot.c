@@ -1,32 +1,35 @@
-/* sums[o] = bias[o] + sum over k of patch[k] * (weights[o][k] - zero point), for `outputs` rows of weights; wraps.
+/* sums[o] = bias[o] + sum over k of patch[k] * (weights[o][k] - zero_point), for `outputs` rows of weights; wraps.
    Four rows at a time: each number of the patch is loaded once for four products. */
 static void ${name}(const ${Patch} *restrict patch, const ${Weight} *restrict weights, const ${Sum} *restrict bias,
                     ${Zero} zero_point, int32_t depth, int32_t outputs, ${Sum} *restrict sums)
 {
+    ${Wrap} offset = 0;
+    if (zero_point != 0)
+        for (int32_t k = 0; k < depth; ++k)
+            offset += (${Wrap})patch[k] * (${Wrap})zero_point;
     int32_t o = 0;
-    ${unused}
     for (; o + 4 <= outputs; o += 4) {
         const ${Weight} *const w0 = weights + o * depth, *const w1 = w0 + depth;
         const ${Weight} *const w2 = w1 + depth, *const w3 = w2 + depth;
         ${Wrap} sum0 = 0, sum1 = 0, sum2 = 0, sum3 = 0;
         for (int32_t k = 0; k < depth; ++k) {
             const ${Product} x = patch[k];
-            sum0 += (${Wrap})(x * ${w0});
-            sum1 += (${Wrap})(x * ${w1});
-            sum2 += (${Wrap})(x * ${w2});
-            sum3 += (${Wrap})(x * ${w3});
+            sum0 += (${Wrap})(x * w0[k]);
+            sum1 += (${Wrap})(x * w1[k]);
+            sum2 += (${Wrap})(x * w2[k]);
+            sum3 += (${Wrap})(x * w3[k]);
         }
-        sums[o] = (${Sum})sum0;
-        sums[o + 1] = (${Sum})sum1;
-        sums[o + 2] = (${Sum})sum2;
-        sums[o + 3] = (${Sum})sum3;
+        sums[o] = (${Sum})(sum0 - offset);
+        sums[o + 1] = (${Sum})(sum1 - offset);
+        sums[o + 2] = (${Sum})(sum2 - offset);
+        sums[o + 3] = (${Sum})(sum3 - offset);
     }
     for (; o < outputs; ++o) {
         const ${Weight} *const w0 = weights + o * depth;
         ${Wrap} sum0 = 0;
         for (int32_t k = 0; k < depth; ++k)
-            sum0 += (${Wrap})((${Product})patch[k] * ${w0});
-        sums[o] = (${Sum})sum0;
+            sum0 += (${Wrap})((${Product})patch[k] * w0[k]);
+        sums[o] = (${Sum})(sum0 - offset);
     }
     if (bias != NULL)
         for (o = 0; o < outputs; ++o)

@@ -71,14 +71,10 @@ def contract(e: Emitter, op: Contraction, bias_add: relay.BiasAddOp | None, epil
         function = e.kernel("depthwise_conv2d", "_".join([types.input.short, *finished]), **parameters)
         e.call(ops, function, *arguments, sums, e.write(result))
         return
-    centred = ["centred"] * (zero_point(op, "kernel_zero_point") != 0)
-    for i in range(4):
-        parameters[f"w{i}"] = f"(w{i}[k] - zero_point)" if centred else f"w{i}[k]"
-    parameters["unused"] = "" if centred else "(void)zero_point;"
     parameters["patch"] = e.kernel("patch", f"{types.input.short}_{types.patch.short}", **parameters)
-    parameters["dot"] = e.kernel("dot", "_".join([types.patch.short, *operands, *centred]), **parameters)
+    parameters["dot"] = e.kernel("dot", "_".join([types.patch.short, *operands]), **parameters)
     wide_patch = [types.patch.short] * (types.patch == I32)
-    function = e.kernel("conv2d", "_".join([types.input.short, *wide_patch, *finished, *centred]), **parameters)
+    function = e.kernel("conv2d", "_".join([types.input.short, *wide_patch, *finished]), **parameters)
     patch = e.scratch(types.patch, int(np.prod(e.shape(op.kernel)[1:])))
     e.call(ops, function, *arguments, patch, sums, e.write(result))
 
@@ -95,10 +91,10 @@ def types_of(e: Emitter, op: Contraction) -> Types:
     if data.kind == "f":
         return Types(data, weight, data, data, total, data.name)
     low, high = (code - zero_point(op, "input_zero_point") for code in data.range)
-    least, most = (code - zero_point(op, "kernel_zero_point") for code in weight.range)
+    centred = (code - zero_point(op, "kernel_zero_point") for code in weight.range)
     largest = max(-low, high)
     patch = I16 if largest < 1 << 15 else I32
-    wide = largest * max(-least, most) >= 1 << 31
+    wide = largest * max(map(abs, (*weight.range, *centred))) >= 1 << 31
     return Types(data, weight, patch, I64 if wide or total == I64 else I32, total, "int32_t")
 
 
