@@ -59,6 +59,9 @@ class Compiler(ABC):
     extra: ClassVar[str] = ""
     """The extra of this distribution that installs what it needs, for the error when that is missing."""
 
+    hoists: ClassVar[bool] = True
+    """Whether it compiles functions whose constants are arguments (`constants=hoist`); if not, they stay bound."""
+
     def missing(self) -> str | None:
         """What is not installed that this compiler needs, in words; None if it can compile and run here."""
         return None

@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from relay.byoc import registry, settings
+from relay.byoc.guard import asked
 from relay.byoc.partitioning.annotate_target import AnnotateTarget
 from relay.byoc.partitioning.merge_compiler_regions import MergeCompilerRegions
 from relay.byoc.partitioning.merge_composite import MergeComposite
@@ -35,7 +36,11 @@ def external_pipeline(
     `merge-composite` and `annotate-target` for each compiler, so that the next gets what is left (for all at once if
     they are chosen by cost); `merge-compiler-regions`, `prune-regions`, `partition-graph`."""
     options = options_of(target)
-    first = [step for name, given in options.items() for step in registry.find(name, given).before_annotation()]
+    first: list[ModulePass] = []
+    for name, given in options.items():
+        compiler = registry.find(name, given)
+        with asked(name, "before_annotation"):
+            first += compiler.before_annotation()
     turns = [tuple(options)] if choose == "cost" else [(name,) for name in options]
     passes: list[ModulePass] = [
         *first,
@@ -84,10 +89,14 @@ def options_of(target: Targets) -> dict[str, dict[str, object]]:
     """The compilers' options by name, in the order of the names."""
     if isinstance(target, str):
         target = target.split(",")
-    if isinstance(target, Mapping):
-        options = {name: dict(row) for name, row in target.items()}
-    else:
-        options = {name.strip(): dict[str, object]() for name in target if name.strip()}
+    try:
+        if isinstance(target, Mapping):
+            options = {name.strip(): dict(row) for name, row in target.items()}
+        else:
+            options = {name.strip(): dict[str, object]() for name in target if name.strip()}
+    except (TypeError, ValueError, AttributeError):
+        hint = "give a name, names, or a mapping of names to options"
+        raise InvalidArgument("target", f"is {target!r}", hint) from None
     if not options:
         raise InvalidArgument(
             "target", "names no external compiler", f"there are {', '.join(registry.names()) or 'none'}"

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from xdsl.ir import Operation
@@ -41,6 +41,7 @@ class LibraryCompiler(Compiler, ABC):
     """
 
     only: tuple[str, ...] = ()
+    hoists: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         from relay.byoc.patterns.names import resolve  # here: options are looked at when they are given

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from importlib.resources import files
+from keyword import iskeyword
 from pathlib import Path
 
+from relay.byoc import registry
 from relay.errors import InvalidArgument
 
 FILES = {
@@ -23,10 +25,12 @@ def scaffold(name: str, folder: Path) -> list[Path]:
 
     Raises InvalidArgument for a name that is no lower-case identifier, or a folder that holds something.
     """
-    if not (name.isascii() and name.isidentifier() and name == name.lower()):
+    if not (name.isascii() and name.isidentifier() and name == name.lower()) or iskeyword(name):
         raise InvalidArgument(
             f"compiler '{name}'", "is no name for a compiler", "use a lower-case word: it names symbols"
         )
+    if name in registry.names():
+        raise InvalidArgument(f"compiler '{name}'", "is there already", "give the new one another name")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InvalidArgument(str(folder), "exists and is not empty", "name another folder with --into")
     class_name = "".join(part.capitalize() for part in name.split("_"))

@@ -133,6 +133,10 @@ def load(
         raise
     except Exception as error:
         raise Malformed(where, f"cannot be loaded by '{compiler}': {error}", "build the model again") from error
-    if not isinstance(cast(object, loaded), Native) and not callable(loaded):
+    if isinstance(loaded, Native):
+        whole = [loaded.address, loaded.context, loaded.alignment]
+        if not all(isinstance(cast(object, number), int) for number in whole) or loaded.address <= 0:
+            raise Malformed(where, f"the loader of '{compiler}' gave {loaded!r}", "a Native holds addresses")
+    elif not callable(loaded):
         raise Malformed(where, f"the loader of '{compiler}' gave {loaded!r}", "it gives a Native or a callable")
     return loaded

@@ -60,11 +60,16 @@ def test_a_new_package_works_as_it_stands(tmp_path: Path) -> None:
     assert "2 passed" in done.stdout
 
 
-@pytest.mark.parametrize("name", ["", "Dsp", "d sp", "1dsp", "../dsp"])
+@pytest.mark.parametrize("name", ["", "Dsp", "d sp", "1dsp", "../dsp", "class"])
 def test_a_bad_name_is_refused(name: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidArgument, match="is no name for a compiler"):
         scaffold(name, tmp_path / "new")
     assert not (tmp_path / "new").exists()
+
+
+def test_a_name_in_use_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgument, match="is there already"):
+        scaffold("systolic", tmp_path / "new")
 
 
 def test_a_folder_in_use_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

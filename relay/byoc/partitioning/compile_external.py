@@ -17,6 +17,7 @@ from relay import artifact
 from relay.artifact import Made
 from relay.byoc import registry
 from relay.byoc.compiler import Artifact, Compiler
+from relay.byoc.guard import asked
 from relay.byoc.partitioning.records import keep_operators
 from relay.byoc.settings import compiler_of
 from relay.dialects import byoc
@@ -92,7 +93,8 @@ def prepared(compiler: Compiler, functions: Sequence[FuncOp]) -> list[FuncOp]:
     """Copies of the functions after the compiler's own passes, which see them, and only them, as the host's."""
     clones = [function.clone() for function in functions]
     module = ModuleOp(list[Operation](clones))
-    passes = list(compiler.on_functions())
+    with asked(compiler.name, "on_functions"):
+        passes = list(compiler.on_functions())
     if passes:
         for clone in clones:
             clone.attributes.pop(artifact.COMPILER)
@@ -127,6 +129,12 @@ def compiled(compiler: Compiler, function: FuncOp) -> Made:
         raise Unsupported(where, f"failed: {type(error).__name__}: {error}", "tell the compiler's authors") from error
     if not isinstance(cast(object, made), Artifact):
         raise Unsupported(where, f"gave {made!r}, which is no Artifact", "tell the compiler's authors")
+    with asked(compiler.name, f"what it made of {function.sym_name.data}"):
+        return made_of(compiler, function, made)
+
+
+def made_of(compiler: Compiler, function: FuncOp, made: Artifact) -> Made:
+    """The artifact with what the module keeps of it. Raises whatever parts of wrong types raise."""
     return Made(
         symbol_of(function),
         compiler.name,
@@ -134,9 +142,16 @@ def compiled(compiler: Compiler, function: FuncOp) -> Made:
         function.function_type,
         np.frombuffer(made.data, np.uint8),
         {name: elements(array, label=name) for name, array in made.params.items()},
-        dict(made.sources),
+        {kind: as_text(text) for kind, text in made.sources.items()},
         registry.requirement(compiler.name),
     )
+
+
+def as_text(text: object) -> str:
+    """The text. Raises TypeError if it is none."""
+    if not isinstance(text, str):
+        raise TypeError(f"a source is {type(text).__name__}, no text")
+    return text
 
 
 def symbol_of(function: FuncOp) -> str:

@@ -13,9 +13,11 @@ from xdsl.ir import Operation
 
 from relay.byoc import registry, settings
 from relay.byoc.compiler import Compiler, Refusal
+from relay.byoc.guard import AUTHORS, asked, estimate, verdict
 from relay.byoc.partitioning.scope import COMPILER, opened
 from relay.dialects import byoc
-from relay.errors import InvalidArgument, Malformed
+from relay.dialects.op import DYNAMIC, is_tensor
+from relay.errors import InvalidArgument, Malformed, Unsupported
 
 if TYPE_CHECKING:
     from relay.byoc.patterns import Entry
@@ -51,19 +53,22 @@ class Offer:
         self.exact = not strict or compiler.exact
         self.inexact: dict[str, bool] = {}
         if strict:
-            entries = compiler.patterns()
-            self.inexact = {e.name: not (compiler.exact if e.exact is None else e.exact) for e in entries}
+            self.inexact = {e.name: not (compiler.exact if e.exact is None else e.exact) for e in table(compiler)}
         self.difference = compiler.difference or "its integers may be others"
 
     @cached_property
     def entries(self) -> Sequence[Entry]:
         """The compiler's pattern table."""
-        return self.compiler.patterns()
+        return table(self.compiler)
 
     def takes(self, op: Operation) -> bool | Refusal:
         """Whether it takes an op that no pattern took, or its own composite."""
+        if dynamic(op):
+            return Refusal("a size of it is not known")
         if not isinstance(op, byoc.CompositeOp):
-            return self.compiler.supports(op)
+            with asked(self.compiler.name, f"supports({op.name})"):
+                answer = self.compiler.supports(op)
+            return verdict(self.compiler.name, f"supports({op.name})", answer)
         owner, _, entry = op.composite.data.partition(".")
         if owner == self.compiler.name and self.inexact.get(entry, not self.exact):
             return Refusal(f"numerics are strict, and {op.composite.data} is not exact: {self.difference}")
@@ -71,12 +76,31 @@ class Offer:
 
     def cost_of(self, ops: Sequence[Operation]) -> float | None:
         """The compiler's estimate for a region of these ops, composites opened; None if it has none."""
-        return self.compiler.cost(opened(ops))
+        with asked(self.compiler.name, "cost"):
+            answer = self.compiler.cost(opened(ops))
+        return estimate(self.compiler.name, answer)
 
     def cost(self, ops: Sequence[Operation]) -> float:
         """The same, infinite if it has none."""
         cost = self.cost_of(ops)
         return inf if cost is None else cost
+
+
+def table(compiler: Compiler) -> Sequence[Entry]:
+    """The compiler's pattern table, if it is one. Raises Unsupported."""
+    from relay.byoc.patterns import Entry
+
+    with asked(compiler.name, "patterns"):
+        rows: list[object] = list(compiler.patterns())
+    entries = [row for row in rows if isinstance(row, Entry)]
+    if len(entries) < len(rows):
+        raise Unsupported(f"compiler {compiler.name}", "patterns gave what is no Entry", AUTHORS)
+    return entries
+
+
+def dynamic(op: Operation) -> bool:
+    """Whether a size of an operand or result is not known."""
+    return any(is_tensor(value.type) and DYNAMIC in value.type.get_shape() for value in (*op.operands, *op.results))
 
 
 class Compilers:

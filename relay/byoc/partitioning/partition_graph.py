@@ -9,6 +9,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
+from relay.byoc import registry
 from relay.byoc.partitioning import bodies, records
 from relay.byoc.partitioning.grouping import Grouping
 from relay.byoc.partitioning.outlining import outline
@@ -17,6 +18,11 @@ from relay.byoc.partitioning.scope import blocks, functions, symbols
 from relay.dialects import byoc
 from relay.errors import InvalidArgument
 from relay.passes import Pass
+
+
+def hoists(name: str) -> bool:
+    """Whether the compiler can take constants as arguments; one that is not known here is not asked."""
+    return name not in registry.names() or registry.load(name).hoists
 
 
 @dataclass(frozen=True)
@@ -30,7 +36,8 @@ class PartitionGraph(Pass):
     regions of become a function each. Composites that no compiler was given are dissolved.
 
     `constants=bind` gives each function its own copy of the constants it uses; with `constants=hoist` they are
-    arguments, equal ones once. Why ops stay with the host is kept as the module's attribute `byoc.refusals`.
+    arguments, equal ones once, but for compilers that need them bound (`Compiler.hoists`). Why ops stay with the host
+    is kept as the module's attribute `byoc.refusals`.
     """
 
     name: ClassVar[str] = "partition-graph"
@@ -68,7 +75,7 @@ class PartitionGraph(Pass):
             refused = [
                 row for row in records.rows_of(region, name, asked(function), region.compiler.data) if row.refused
             ]
-            made = outline(region, name, self.constants == "hoist")
+            made = outline(region, name, self.constants == "hoist" and hoists(region.compiler.data))
             if made is not None:
                 module.body.block.add_op(made)
                 k += 1

@@ -13,6 +13,7 @@ from relay.byoc.patterns.match import Match
 from relay.byoc.patterns.names import short
 from relay.byoc.patterns.nodes import Pattern
 from relay.byoc.patterns.state import State
+from relay.errors import RelayError, Unsupported
 
 Check = Callable[[Match], bool | Refusal]
 
@@ -40,12 +41,22 @@ class Entry:
         for state in self._states(op):
             found = complete(op, state, order)
             if isinstance(found, Match):
-                taken = self.check is None or self.check(found)
+                taken = self.check is None or self.answer(self.check, found)
                 if taken is True:
                     return found
                 found = taken if isinstance(taken, Refusal) else Refusal("its check says no")
             refusal = refusal or Refusal(f"{self.name}: {found.reason}")
         return refusal
+
+    def answer(self, check: Check, found: Match) -> bool | Refusal:
+        """What the check says. Raises Unsupported if it raises, or says neither yes nor no."""
+        try:
+            return check(found)
+        except RelayError:
+            raise
+        except Exception as error:
+            what = f"its check failed: {type(error).__name__}: {error}"
+            raise Unsupported(f"pattern {self.name}", what, "tell the compiler's authors") from error
 
     def _states(self, op: Operation) -> Iterator[State]:
         for result in op.results:

@@ -34,6 +34,7 @@ class SystolicCompiler(Compiler):
     """int8 convolution and dense on a 16 x 16 array, residual sums, averages and softmax on a vector unit."""
 
     name: ClassVar[str] = "systolic"
+    hoists: ClassVar[bool] = False
 
     def patterns(self) -> Sequence[Entry]:
         entries: list[Entry] = []

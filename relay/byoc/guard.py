@@ -1,0 +1,39 @@
+"""What a plug-in is asked: whatever it raises, or gives that is no answer, is one clear error that names it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from math import isnan
+
+from relay.byoc.compiler import Refusal
+from relay.errors import RelayError, Unsupported
+
+AUTHORS = "tell the compiler's authors"
+
+
+@contextmanager
+def asked(name: str, what: str) -> Iterator[None]:
+    """While the compiler `name` is asked for `what`. Raises RelayErrors as they are, for all else Unsupported."""
+    try:
+        yield
+    except RelayError:
+        raise
+    except Exception as error:
+        raise Unsupported(f"compiler {name}", f"{what} failed: {type(error).__name__}: {error}", AUTHORS) from error
+
+
+def verdict(name: str, what: str, answer: object) -> bool | Refusal:
+    """The answer, if it is True, False or a Refusal. Raises Unsupported."""
+    if isinstance(answer, bool | Refusal):
+        return answer
+    raise Unsupported(f"compiler {name}", f"{what} gave {answer!r}", f"it gives True, False or a Refusal; {AUTHORS}")
+
+
+def estimate(name: str, answer: object) -> float | None:
+    """The answer, if it is a number of microseconds or None. Raises Unsupported."""
+    if answer is None:
+        return None
+    if isinstance(answer, int | float) and not isinstance(answer, bool) and not isnan(answer) and answer >= 0:
+        return float(answer)
+    raise Unsupported(f"compiler {name}", f"cost gave {answer!r}", f"it gives microseconds or None; {AUTHORS}")
