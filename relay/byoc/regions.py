@@ -47,10 +47,10 @@ class Region:
         self.function = function
         self.name = function.sym_name.data
         self._aliases: dict[SSAValue, SSAValue] = {}
-        block = function.body.block
-        end = block.last_op
-        if not isinstance(end, ReturnOp):
-            raise Unsupported(self.name, "does not end in func.return", "give a partitioned function")
+        block = function.body.block if len(function.body.blocks) == 1 else None
+        end = None if block is None else block.last_op
+        if block is None or not isinstance(end, ReturnOp):
+            raise Unsupported(f"function {self.name}", "is not one block", "give a partitioned function")
         self.kernels = tuple(self._kernels(list(block.ops)[:-1]))
         self.inputs = tuple(block.args)
         self.outputs = tuple(self.of(value) for value in end.arguments)
