@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from math import isnan
 
@@ -13,7 +13,7 @@ AUTHORS = "tell the compiler's authors"
 
 
 @contextmanager
-def asked(name: str, what: str) -> Iterator[None]:
+def asked(name: str, what: str) -> Generator[None]:
     """While the compiler `name` is asked for `what`. Raises RelayErrors as they are, for all else Unsupported."""
     try:
         yield

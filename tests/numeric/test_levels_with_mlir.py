@@ -20,15 +20,18 @@ FAST = [
     "kws_fp32",
     "kws_int8",
     "mobilenet_v1_0.25_128_quant",
-    "mobilenet_v2_1.0_224_quant",
     "mobilenetv2_224_f32",
     "resnet8_fp32",
     "resnet8_int8",
-    "tf2_mobilenet_v2_1.0_224_ptq",
     "vww_96_float",
     "vww_96_int8",
 ]
-SLOW = ["deeplabv3_mnv2_dm05_pascal_quant", "resnet50_224_int8"]
+SLOW = [
+    "deeplabv3_mnv2_dm05_pascal_quant",
+    "mobilenet_v2_1.0_224_quant",
+    "resnet50_224_int8",
+    "tf2_mobilenet_v2_1.0_224_ptq",
+]
 NAMES = [*FAST, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)]
 
 

@@ -16,7 +16,7 @@ PARTS = {"resnet8_int8": 3, "tf2_mobilenet_v2_1.0_224_ptq": 10}
 """Models, and their residual sums: each is a function of its own, since a convolution is between any two."""
 
 
-@pytest.mark.parametrize("name", PARTS)
+@pytest.mark.parametrize("name", ["resnet8_int8", pytest.param("tf2_mobilenet_v2_1.0_224_ptq", marks=pytest.mark.slow)])
 def test_sums_of_codes_by_a_plug_in(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     path = MODELS / f"{name}.tflite"
     if not path.exists():

@@ -316,6 +316,7 @@ def test_a_log_of_something_else_is_refused(tmp_path: Path):
         explore(small(), {"a": {}}, measure=adds, log=tmp_path)
 
 
+@pytest.mark.slow
 def test_the_examples_of_the_documentation_run(tmp_path: Path):
     page = (ROOT / "docs" / "exploring_choices.md").read_text()
     blocks = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)

@@ -29,8 +29,8 @@ def merge(mod: IRModule, *targets: str) -> IRModule:
     """The module with its regions, which computes the same."""
     done = MergeCompilerRegions()(annotated(mod, *targets))
     same(mod, done)
-    for function in done.functions.values():
-        for block in blocks(function):
+    for each in done.functions.values():
+        for block in blocks(each):
             assert mergeable(block) == []
     return done
 

@@ -31,5 +31,7 @@ def test_the_examples_run_in_order():
     done = python("-W", "error::DeprecationWarning", "-c", "\n".join(code for _, code in BLOCKS))
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    assert re.fullmatch(r"main \d+", lines[0]) and any(re.fullmatch(r"drop-negations runs at \d+", line) for line in lines)
+    assert re.fullmatch(r"main \d+", lines[0]) and any(
+        re.fullmatch(r"drop-negations runs at \d+", line) for line in lines
+    )
     assert any(line.startswith("legalize: qnn.add -1") for line in lines)

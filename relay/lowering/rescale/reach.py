@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 from xdsl.dialects import arith, tensor
-from xdsl.dialects.builtin import IntegerType, i32
+from xdsl.dialects.builtin import IntegerType, TensorType, i32
 from xdsl.dialects.linalg.ops import FillOp, GenericOp
 from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.ir.affine import AffineMap
@@ -91,6 +91,8 @@ def _argument(argument: BlockArgument, calls: Calls) -> list[Range]:
     if not isinstance(generic, GenericOp) or argument.index >= len(generic.inputs) or argument.type != i32:
         return [FULL]
     value, map = generic.inputs[argument.index], generic.indexing_maps.data[argument.index].data
+    if not isinstance(value.type, TensorType):  # a buffer: what is written there is not followed
+        return [FULL]
     if is_identity(map, map.num_dims) and (found := accumulators(value, calls)) is not None:
         return found if dims(value) else [FULL]
     arrays = tensors(value, calls)
