@@ -6,15 +6,14 @@ called, its address and its context; native code gets it behind the arena.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from xdsl.dialects import memref
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import CallOp, FuncOp
-from xdsl.ir import Attribute, BlockArgument, Operation
+from xdsl.ir import Attribute, BlockArgument
 
 from relay import artifact
 from relay.dialects.attributes import Array, dtype_of, to_numpy
@@ -28,50 +27,28 @@ VIEWS = memref.CollapseShapeOp | memref.ExpandShapeOp | memref.SubviewOp
 def called(module: ModuleOp) -> dict[str, FuncOp]:
     """The external functions that are called, by name, in the module's order: that of the table.
 
-    Raises Unsupported for a call of a function that is only declared, and that no compiler made.
+    Raises Unsupported for a call of a function that is only declared and that no compiler made, and for one of an
+    external function inside of a kernel.
     """
     functions = [op for op in module.body.block.ops if isinstance(op, FuncOp)]
-    names = {op.callee.string_value() for op in module.walk() if isinstance(op, CallOp)}
+    callers: dict[str, list[FuncOp]] = {}
+    for function in functions:
+        for op in function.walk():
+            if isinstance(op, CallOp):
+                callers.setdefault(op.callee.string_value(), []).append(function)
     found: dict[str, FuncOp] = {}
     for function in functions:
-        if function.body.blocks or function.sym_name.data not in names:
+        name = function.sym_name.data
+        if function.body.blocks or name not in callers:
             continue
+        source = words(function.location)
+        where = f"{source}: function {name}" if source else f"function {name}"
         if not artifact.is_compiled(function):
-            source = words(function.location)
-            where = f"{source}: function {function.sym_name.data}" if source else f"function {function.sym_name.data}"
             raise Unsupported(where, "is only declared", "give it a body, or an external compiler")
+        if inside := next((caller for caller in callers[name] if caller.sym_visibility is not None), None):
+            raise Unsupported(where, f"is called by the kernel {inside.sym_name.data}", "call it from @main")
         found[function.sym_name.data] = function
     return found
-
-
-@dataclass(frozen=True)
-class Table:
-    """How native code gets at external functions: the number of each, and who needs the table for them."""
-
-    numbers: Mapping[str, int]
-    users: frozenset[str]
-    """The functions that call an external one, or one that does, and the public ones: each takes the table."""
-
-
-NOBODY = Table({}, frozenset())
-
-
-def table(module: ModuleOp) -> Table:
-    """The table of a module; nobody takes it if no external function is called."""
-    numbers = {name: number for number, name in enumerate(called(module))}
-    if not numbers:
-        return NOBODY
-    functions = [op for op in module.body.block.ops if isinstance(op, FuncOp) and op.body.blocks]
-    users = {function.sym_name.data for function in functions if function.sym_visibility is None}
-    calls = {function.sym_name.data: callees(function) for function in functions}
-    while more := {name for name, callees in calls.items() if callees & (users | numbers.keys())} - users:
-        users |= more
-    return Table(numbers, frozenset(users))
-
-
-def callees(function: FuncOp) -> set[str]:
-    """The functions that it calls."""
-    return {op.callee.string_value() for op in function.walk() if isinstance(op, CallOp)}
 
 
 def describe(module: ModuleOp, params: dict[str, Array]) -> list[dict[str, Any]]:
@@ -139,7 +116,7 @@ def _keep(params: dict[str, Array], name: str, array: Array) -> str:
 
 
 def _arguments(module: ModuleOp, name: str) -> list[int]:
-    """The arguments of public functions, by position, that calls of an external function may get."""
+    """The arguments of public functions, by position, that calls of an external function get."""
     found: set[int] = set()
     for op in module.walk():
         if isinstance(op, CallOp) and op.callee.string_value() == name:
@@ -147,15 +124,5 @@ def _arguments(module: ModuleOp, name: str) -> list[int]:
                 while isinstance(value.owner, VIEWS):
                     value = value.owner.operands[0]
                 if isinstance(value, BlockArgument):
-                    found |= {value.index} if is_public(op.parent_op()) else set(range(tensors_of(module)))
+                    found.add(value.index)
     return sorted(found)
-
-
-def is_public(function: Operation | None) -> bool:
-    """Whether this is a function that users call."""
-    return isinstance(function, FuncOp) and function.sym_visibility is None
-
-
-def tensors_of(module: ModuleOp) -> int:
-    """The most arguments that a public function has."""
-    return max(len(f.function_type.inputs) for f in module.body.block.ops if isinstance(f, FuncOp) and is_public(f))

@@ -46,14 +46,14 @@ def translate(module: ModuleOp, attributes: str = "") -> str:
     declarations: dict[str, str] = {}
     functions: list[str] = []
     entries: list[str] = []
-    table = externals.table(module)
+    numbers = {name: number for number, name in enumerate(externals.called(module))}
     for op in module.body.block.ops:
         if not isinstance(op, FuncOp):
             raise Unsupported(f"llvm-ir: {op.name}", "is no function")
         if op.body.blocks:
-            functions.append(FunctionWriter(op, WRITERS, declarations, table).write())
+            functions.append(FunctionWriter(op, WRITERS, declarations, numbers).write())
             if op.sym_visibility is None:
-                entries.append(entry(op, bool(table.users)))
+                entries.append(entry(op, bool(numbers)))
     text = "\n".join([*functions, *entries, *declarations.values()])
     return f"{text}\nattributes #0 = {{ nounwind {attributes} }}\n"
 

@@ -37,7 +37,7 @@ class PlanMemory(Pass):
     """Give every public function two more arguments, `constants` and `arena` (memrefs of bytes), and every buffer
     and constant its offset there. Buffers share memory when their lives do not overlap. A kernel's scratch becomes
     its last argument. The module's attribute `relay.constants` lists the constants (name, offset, value) and
-    `relay.buffers` the plan.
+    `relay.buffers` the plan: of `@main`, or of the last public function where none is called so.
     """
 
     name = "plan-memory"
@@ -57,7 +57,7 @@ class PlanMemory(Pass):
             for name, function in functions.items()
             if function.sym_visibility is not None and function.body.blocks
         }
-        for name, function in functions.items():
+        for name, function in sorted(functions.items(), key=lambda item: item[0] == "main"):
             if name not in scratch and function.body.blocks:
                 plan(op, function, scratch)
 

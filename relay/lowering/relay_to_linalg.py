@@ -16,6 +16,7 @@ from relay.lowering.linalg import LOWERINGS
 from relay.lowering.linalg.elementwise import Group, emit, groups
 from relay.lowering.linalg.emitter import Emitter, signless
 from relay.passes import Pass
+from relay.transforms.inlining import inline_calls
 from relay.transforms.location import place
 
 
@@ -38,6 +39,7 @@ class RelayToLinalg(Pass):
         return not any(inner.name.startswith("relay.") for inner in op.walk())
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        inline_calls(op)
         for function in [f for f in op.walk() if isinstance(f, func.FuncOp)]:
             FunctionLowering(function).run()
 

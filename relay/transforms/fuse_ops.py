@@ -16,6 +16,7 @@ from relay.dialects import relay
 from relay.dialects.op import rank
 from relay.passes import Pass
 from relay.transforms.fusion import Fusion, Group, recompute
+from relay.transforms.inlining import inline_calls
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,8 @@ class FuseOps(Pass):
     A kernel is an anchor (convolution, reduction, ...) with the elementwise ops after it, or elementwise ops alone; the
     rules are those of `relay.transforms.fusion.Fusion`. Constants of rank 0 are cloned into the kernel, others are its
     arguments, in the order of their first use. Kernels of equal bodies are one function, named after the anchor's kind
-    and numbered in program order. Private functions and an external compiler's are left alone.
+    and numbered in program order. Private functions and an external compiler's are left alone; calls of other functions
+    are inlined first.
     """
 
     name: ClassVar[str] = "fuse-ops"
@@ -35,6 +37,7 @@ class FuseOps(Pass):
     why = "makes kernels, so that intermediate results stay in registers"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        inline_calls(op)
         outline = Outline(op)
         for function in [f for f in op.body.block.ops if isinstance(f, FuncOp)]:
             private = function.sym_visibility is not None and function.sym_visibility.data == "private"

@@ -239,7 +239,6 @@ func.func private @turn(tensor<40x5xui8>) -> tensor<40x5xui8> attributes {compil
 
 
 def test_private_functions_may_call_them(loads: Loads):
-    """The table of addresses is handed on."""
     text = TEXT.replace("@main", "@inner", 1).replace("func.func @inner", "func.func private @inner")
     types = "(tensor<4xf32>, tensor<40x5xui8>) -> (tensor<4xf32>, tensor<4xf32>, tensor<40x5xui8>)"
     text += f"""

@@ -14,11 +14,9 @@ def write_call(w: FunctionWriter, op: Operation) -> None:
     """Results are arguments since `bufferize`. An external function is `void f(void *context, void **tensors)`."""
     assert isinstance(op, CallOp)
     callee = op.callee.string_value()
-    number = w.table.numbers.get(callee)
+    number = w.externals.get(callee)
     if number is None:
-        arguments = [w.typed(argument) for argument in op.arguments]
-        passed = [f"ptr {EXTERNALS}"] if callee in w.table.users else []
-        w.line(f"call void @{callee}({', '.join([*arguments, *passed])})")
+        w.line(f"call void @{callee}({w.list(op.arguments)})")
         return
     tensors = w.reserve(f"alloca [{len(op.arguments)} x ptr], align 8")
     for position, argument in enumerate(op.arguments):

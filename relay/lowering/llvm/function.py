@@ -8,7 +8,6 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from relay.errors import Unsupported
-from relay.lowering.externals import NOBODY, Table
 from relay.lowering.llvm.rows import BINARY, CASTS, INTRINSICS
 from relay.lowering.llvm.types import layout, memory_type, suffix, type_name
 from relay.lowering.shaped import buffer_of, is_buffer
@@ -21,7 +20,8 @@ class FunctionWriter:
     """Writes one function. Blocks are opened as loops need them; `label` is the current one, for phis.
 
     `writers` has what is no row of `rows`, by the operation's name. Declarations of intrinsics are collected in
-    `declarations`, which functions share. Users of the `table` of external functions get it as one more argument.
+    `declarations`, which functions share. A public function gets the table of the `externals`, which have these
+    numbers in it, as one more argument.
     """
 
     def __init__(
@@ -29,12 +29,12 @@ class FunctionWriter:
         function: FuncOp,
         writers: Mapping[str, Writer],
         declarations: dict[str, str],
-        table: Table = NOBODY,
+        externals: Mapping[str, int] | None = None,
     ):
         self.function = function
         self.writers = writers
         self.declarations = declarations
-        self.table = table
+        self.externals = externals or {}
         self.start: list[str] = []
         self.lines: list[str] = []
         self.names: dict[SSAValue, str] = {}
@@ -45,14 +45,14 @@ class FunctionWriter:
         """The function's text."""
         block = self.function.body.block
         arguments: list[str] = []
-        uses_table = self.function.sym_name.data in self.table.users  # an external function's tensors are captured
+        private = self.function.sym_visibility is not None
+        calls_out = bool(self.externals) and not private  # the tensors of an external function are captured
         for number, argument in enumerate(block.args):
             self.names[argument] = f"%arg{number}"
-            kind = ("noalias " if uses_table else "noalias nocapture ") if is_buffer(argument.type) else ""
+            kind = ("noalias " if calls_out else "noalias nocapture ") if is_buffer(argument.type) else ""
             arguments.append(f"{type_name(argument.type)} {kind}%arg{number}")
         self.body(block)
-        private = self.function.sym_visibility is not None
-        if uses_table:
+        if calls_out:
             arguments.append(f"ptr {EXTERNALS}")
         scope, attributes = ("internal ", "noinline ") if private else ("", "")
         head = f"define {scope}void @{self.function.sym_name.data}({', '.join(arguments)}) {attributes}#0 {{"
