@@ -13,7 +13,7 @@ from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
 
 from relay.byoc.patterns.names import COMMUTATIVE, resolve
 from relay.byoc.patterns.state import State
-from relay.byoc.patterns.values import attribute, equal, has_dtype, has_shape
+from relay.byoc.patterns.values import attribute, dtype, equal, has_dtype, has_shape
 from relay.dialects import byoc
 from relay.dialects.attributes import to_numpy
 from relay.dialects.op import TensorOp
@@ -57,23 +57,28 @@ class Pattern(ABC):
     def __truediv__(self, other: Pattern) -> Pattern:
         return Call("divide")(self, other)
 
-    def has_attr(self, wanted: Mapping[str, object]) -> Pattern:
+    def has_attr(self, wanted: Mapping[str, object]) -> Where:
         """The op that makes the value has these attributes: numbers, texts, lists, dtypes; None: it has none."""
         return Where(self, lambda value: _has(value, wanted))
 
-    def has_dtype(self, wanted: object) -> Pattern:
-        """The value's elements are of this dtype: `"int8"`, `"i8"`, `np.int8`."""
+    def has_dtype(self, wanted: object) -> Where:
+        """The value's elements are of this dtype: `"int8"`, `"i8"`, `np.int8`, or an xDSL type.
+
+        Raises InvalidArgument if it is none.
+        """
+        if not isinstance(wanted, Attribute):
+            dtype(wanted)
         return Where(self, lambda value: has_dtype(value.type, wanted))
 
-    def has_shape(self, wanted: Sequence[int | None]) -> Pattern:
+    def has_shape(self, wanted: Sequence[int | None]) -> Where:
         """The value has this shape, None standing for any size."""
         return Where(self, lambda value: has_shape(value.type, wanted))
 
-    def has_type(self, wanted: Attribute | str) -> Pattern:
+    def has_type(self, wanted: Attribute | str) -> Where:
         """The value has this type: an xDSL type, or its text, as `"tensor<1x4xi8>"`."""
         return Where(self, lambda value: wanted in (value.type, str(value.type)))
 
-    def where(self, holds: Callable[[SSAValue], bool]) -> Pattern:
+    def where(self, holds: Callable[[SSAValue], bool]) -> Where:
         """What else must hold of the value."""
         return Where(self, holds)
 
