@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import cast, get_type_hints
+from typing import TypeGuard, cast, get_type_hints
 
 from xdsl.passes import ModulePass
 from xdsl.utils.hints import isa, type_repr
@@ -24,12 +24,25 @@ class Key:
     doc: str = ""
 
     def check(self, value: object) -> object:
-        """The value, if it has the type; `int` is taken for `float`, a list for a tuple, but `bool` not for `int`."""
+        """The value, if it has the type; `int` is taken for `float`, a list for a tuple, but `bool` not for `int`, and
+        a mapping of fields for a dataclass."""
+        cls = self.type
+        if _is_mapping(value) and isinstance(cls, type) and dataclasses.is_dataclass(cls):
+            return self._make(cast(type[object], cls), value)
         given = float(value) if self.type is float and type(value) is int else value
         given = tuple(cast(list[object], given)) if isinstance(given, list) else given
         if isinstance(given, bool) and self.type in (int, float) or not isa(given, cast(type[object], self.type)):
             raise InvalidArgument(f"config['{self.name}']", f"{value!r} is not of type {type_repr(self.type)}")
         return given
+
+    def _make(self, cls: type[object], given: Mapping[str, object]) -> object:
+        hints = get_type_hints(cls)
+        for name, value in given.items():
+            if name not in hints:
+                where = f"config['{self.name}']"
+                raise InvalidArgument(where, f"has no field '{name}'", f"it has {', '.join(hints)}")
+            Key(f"{self.name}.{name}", hints[name], None).check(value)
+        return cls(**given)
 
 
 DECLARED: dict[str, Key] = {}
@@ -60,15 +73,22 @@ def all_keys() -> dict[str, Key]:
 
 
 def normalise(config: Mapping[str, object]) -> dict[str, object]:
-    """Checked values by canonical key: `relay.FoldConstant.max_bytes` is `fold-constant.max_bytes`.
+    """Checked values by canonical key: `relay.FoldConstant.max_bytes` is `fold-constant.max_bytes`, and so is
+    `max_bytes` in a mapping at the key `fold-constant`.
 
     Raises InvalidArgument for an unknown key, naming the nearest ones, and for a value of another type.
     """
     found: dict[str, object] = {}
     for name, value in config.items():
-        key = _key(name)
-        found[key.name] = key.check(value)
+        nested = {f"{name}.{option}": given for option, given in value.items()} if _is_mapping(value) else None
+        for each, given in {name: value}.items() if nested is None or name in DECLARED else nested.items():
+            key = _key(each)
+            found[key.name] = key.check(given)
     return found
+
+
+def _is_mapping(value: object) -> TypeGuard[Mapping[str, object]]:
+    return isinstance(value, Mapping)
 
 
 def _key(name: str) -> Key:

@@ -7,14 +7,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from xdsl.dialects import bufferization
 from xdsl.dialects.builtin import FunctionType, ModuleOp, TensorType, f32
-from xdsl.dialects.func import FuncOp
+from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.ir import Attribute
 from xdsl.rewriter import Rewriter
 
 import relay
 from relay.errors import InvalidArgument
 from relay.frontend import from_tflite
 from relay.interpreters import run
+from relay.lowering.targets import CpuTarget, host
 from relay.module import IRModule
 from relay.passes import PassContext, PassInfo, PassInstrument, Pipeline, Sequential, function_pass, registry
 from relay.passes.base import names_of
@@ -173,6 +176,53 @@ def test_11155_results_do_not_depend_on_the_target_that_legalize_is_told():
     wanted = run(mod, [image()])[0]
     for features in ("", "avx512vnni", "neon,dotprod"):
         assert np.array_equal(run(Legalize(features=features)(mod), [image()])[0], wanted)
+
+
+def feature_sets() -> dict[str, frozenset[str]]:
+    """What processors of this kind have: nothing more than all of them, then more. Other tests use what is here."""
+    here = host().features
+    newest = {name for name in here if name.startswith("avx512") or name in ("avxvnni", "dotprod", "i8mm", "sve")}
+    return {
+        "none": frozenset(),
+        "without dot products": here - newest,
+        "wide, without dot products": frozenset(name for name in here if "vnni" not in name) - {"dotprod", "i8mm"},
+    }
+
+
+def test_11155_16534_integers_do_not_depend_on_the_processor():
+    """Neither do those of other processors: see tests/numeric/test_aarch64.py."""
+    codes = np.load(DIGITS.with_name("digits_test.npz"))
+    images, wanted = codes["int8_images"][:5], codes["int8_out"][:5]
+    cpu = "x86-64" if host().triple.startswith("x86_64") else "generic"
+    assembly: set[str] = set()
+    for name, features in feature_sets().items():
+        executable = relay.build(DIGITS, CpuTarget(host().triple, cpu, features))
+        found = np.concatenate([np.asarray(executable.run(each[None])) for each in images])
+        assert np.array_equal(found, wanted), name
+        assembly.add(executable.get_source("asm"))
+    assert len(assembly) > 1
+
+
+def buffers(mod: IRModule, *, constant: bool) -> list[tuple[str, list[Attribute]]]:
+    """The kernels that `@main` calls, and the types of the buffers that are constants, or that are none."""
+    found: list[tuple[str, list[Attribute]]] = []
+    for op in mod["main"].walk():
+        if isinstance(op, CallOp):
+            types = [v.type for v in op.operands if isinstance(v.owner, bufferization.ToBufferOp) == constant]
+            found.append((op.callee.string_value(), types))
+    return found
+
+
+def test_3670_14835_layouts_are_changed_by_one_pass_for_constants_only():
+    """Of a kernel the weights are packed, at build time, as the kernel likes them; between kernels nothing moves, so
+    there is no layout of the whole graph to alter, and nothing to transform back."""
+    pipeline = relay.default_pipeline()
+    end = pipeline.index("schedule")
+    before = pipeline[:end](from_tflite(DIGITS))
+    after = Pipeline([pipeline["schedule"]])(before)
+    assert buffers(before, constant=False) == buffers(after, constant=False)
+    assert buffers(before, constant=True) != buffers(after, constant=True)
+    assert not any("transpose" in name or "layout" in name for name, _ in buffers(after, constant=False))
 
 
 def structured(count: int) -> ModuleOp:

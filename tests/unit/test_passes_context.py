@@ -104,6 +104,34 @@ def test_options_by_configuration(key: str):
         assert str(given(small())).count("relay.add") == 1, "what is given explicitly wins"
 
 
+def test_options_of_one_pass_as_a_mapping():
+    with PassContext(config={"FoldConstant": {"max_bytes": 8}}) as ctx:
+        assert ctx.config == {"fold-constant.max_bytes": 8} and str(FoldConstant()(small())).count("relay.add") == 2
+    with pytest.raises(
+        InvalidArgument, match="'FoldConstant.maxbytes'.*is not a known key; did you mean fold-constant.m"
+    ):
+        PassContext(config={"FoldConstant": {"maxbytes": 8}})
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """What a declared key may hold."""
+
+    rows: int = 4
+    unrolled: bool = False
+
+
+def test_mappings_become_typed_objects(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(config, "DECLARED", {})
+    config.declare("mine.tiling", Tiling, Tiling(), "how")
+    assert PassContext(config={"mine.tiling": {"rows": 8}}).config == {"mine.tiling": Tiling(8)}
+    assert PassContext(config={"mine.tiling": Tiling(2)}).config == {"mine.tiling": Tiling(2)}
+    with pytest.raises(InvalidArgument, match=r"config\['mine.tiling'\]: has no field 'row'; it has rows, unrolled"):
+        PassContext(config={"mine.tiling": {"row": 8}})
+    with pytest.raises(InvalidArgument, match=r"config\['mine.tiling.rows'\]: '8' is not of type int"):
+        PassContext(config={"mine.tiling": {"rows": "8"}})
+
+
 def test_configs_are_listed():
     key = PassContext.list_configs()["fold-constant.max_bytes"]
     assert (key.type, key.default) == (int, 16 << 20)

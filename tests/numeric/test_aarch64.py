@@ -1,0 +1,115 @@
+"""Code for another processor, run by an emulator: the integers are those of LiteRT's reference kernels there too."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import llvmlite.binding as llvm
+import numpy as np
+import pytest
+
+from relay import signature
+from relay.dialects.attributes import Array
+from relay.driver import default_pipeline, import_model
+from relay.lowering.codegen import compile_text
+from relay.lowering.graph import describe
+from relay.lowering.llvm_ir import translate
+from relay.lowering.targets import CpuTarget
+
+ROOT = Path(__file__).parents[2]
+MODELS = ROOT / "../shared/models"
+DIGITS = ROOT / "examples" / "digits"
+COMPILER, EMULATOR = "aarch64-linux-gnu-gcc", "qemu-aarch64"
+FEATURES = {"plain": {"neon"}, "dotprod": {"neon", "dotprod"}, "i8mm": {"neon", "dotprod", "i8mm"}}
+MAIN = r"""
+#include <stdio.h>
+#include <stdlib.h>
+void relay_main(void **table);
+static void *bytes(long size) { return aligned_alloc(64, (size + 127) / 64 * 64); }
+int main(void) {
+  void *constants = bytes(CONSTANTS), *arena = bytes(ARENA), *in = bytes(INPUT), *out = bytes(OUTPUT);
+  void *table[] = {in, out, constants, arena};
+  FILE *blob = fopen("constants.bin", "rb");
+  if (fread(constants, 1, CONSTANTS, blob) != CONSTANTS) return 1;
+  while (fread(in, 1, INPUT, stdin) == INPUT) {
+    relay_main(table);
+    fwrite(out, 1, OUTPUT, stdout);
+  }
+  return 0;
+}
+"""
+
+needs_aarch64 = pytest.mark.skipif(
+    shutil.which(COMPILER) is None or shutil.which(EMULATOR) is None,
+    reason=f"{COMPILER} or {EMULATOR} is not installed (packages gcc-aarch64-linux-gnu, qemu-user)",
+)
+
+
+def run_on_aarch64(model: Path, features: set[str], inputs: Array, folder: Path) -> Array:
+    """The output for each input of a model of one of each."""
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    machine = CpuTarget("aarch64-unknown-linux-gnu", "generic", frozenset(features))
+    mod = import_model(model, {})
+    given, results = signature.read(mod["main"])
+    default_pipeline(machine).apply(mod)
+    code = compile_text(translate(mod.op).replace("@main(", "@model("), machine).code
+    graph, params = describe(mod, machine, given, results)
+    blob = np.zeros(graph["constants_bytes"], np.uint8)
+    for row in graph["constants"]:
+        array = np.ascontiguousarray(params[row["name"]]).reshape(-1).view(np.uint8)
+        blob[row["offset"] : row["offset"] + array.size] = array
+    (folder / "constants.bin").write_bytes(blob.tobytes())
+    (folder / "model.o").write_bytes(code)
+    (folder / "main.c").write_text(MAIN)
+    (result,) = results
+    sizes = {
+        "CONSTANTS": blob.size,
+        "ARENA": graph["arena_bytes"],
+        "INPUT": inputs[0].nbytes,
+        "OUTPUT": int(np.prod(result.shape)) * result.dtype.itemsize,
+    }
+    defined = [f"-D{name}={size}" for name, size in sizes.items()]
+    link = [COMPILER, "-static", "-O1", *defined, "main.c", "model.o", "-lm", "-o", "model"]
+    built = subprocess.run(link, cwd=folder, capture_output=True, text=True)
+    assert built.returncode == 0, built.stderr
+    emulated = [EMULATOR, "-cpu", "max", "./model"]
+    done = subprocess.run(emulated, cwd=folder, input=inputs.tobytes(), capture_output=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return np.frombuffer(done.stdout, result.dtype).reshape(len(inputs), *result.shape)
+
+
+@needs_aarch64
+@pytest.mark.parametrize("features", list(FEATURES))
+def test_digits_are_those_of_x86(features: str, tmp_path: Path):
+    data = np.load(DIGITS / "digits_test.npz")
+    images = np.ascontiguousarray(data["int8_images"][:50])
+    found = run_on_aarch64(DIGITS / "digits_int8.tflite", FEATURES[features], images, tmp_path)
+    assert np.array_equal(found.reshape(50, -1), data["int8_out"][:50].reshape(50, -1))
+
+
+@needs_aarch64
+@pytest.mark.slow
+@pytest.mark.parametrize("features", list(FEATURES))
+@pytest.mark.parametrize(
+    "name", ["ad01_int8", "kws_int8", "resnet8_int8", "vww_96_int8", "mobilenet_v1_0.25_128_quant"]
+)
+def test_models_are_those_of_litert(name: str, features: str, tmp_path: Path):
+    path = MODELS / f"{name}.tflite"
+    if not path.exists():
+        pytest.skip(f"the model {name} is not here")
+    golden = np.load(MODELS / "golden" / f"{name}.npz")
+    tags = sorted({key.split("_in")[0] for key in golden.files if "_in" in key})
+    inputs = np.stack([golden[f"{tag}_in0"] for tag in tags])
+    found = run_on_aarch64(path, FEATURES[features], inputs, tmp_path)
+    assert np.array_equal(found, np.stack([golden[f"{tag}_out0"] for tag in tags]).reshape(found.shape))
+
+
+@needs_aarch64
+def test_floats_are_close(tmp_path: Path):
+    data = np.load(DIGITS / "digits_test.npz")
+    images = np.ascontiguousarray(data["images"][:20], np.float32)
+    found = run_on_aarch64(DIGITS / "digits_float.tflite", FEATURES["plain"], images, tmp_path)
+    np.testing.assert_allclose(found.reshape(20, -1), data["float_out"][:20].reshape(20, -1), atol=1e-5)
