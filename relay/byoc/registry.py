@@ -18,9 +18,11 @@ GROUP = "relay.byoc"
 """The group of entry points that name compilers: `name = "package.module:Class"`."""
 
 OURS: dict[str, str] = {
+    "c": "relay.byoc.c.compiler:CCompiler",
     "litert": "relay.byoc.xnnpack.compiler:LiteRTCompiler",
     "onednn": "relay.byoc.onednn.compiler:OneDnnCompiler",
     "onnxruntime": "relay.byoc.onnxruntime.compiler:OnnxRuntimeCompiler",
+    "systolic": "relay.byoc.systolic.compiler:SystolicCompiler",
     "xnnpack": "relay.byoc.xnnpack.compiler:XnnpackCompiler",
 }
 """Compilers of this package, there without being installed; each is imported when it is asked for."""

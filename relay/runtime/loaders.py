@@ -21,9 +21,11 @@ GROUP = "relay.byoc.runtime"
 """The group of entry points that name loaders: `name = "package.module:function"`."""
 
 OURS: dict[str, str] = {
+    "c": "relay.byoc.c.loader:load",
     "litert": "relay.byoc.xnnpack.loader:load_reference",
     "onednn": "relay.byoc.onednn.loader:load",
     "onnxruntime": "relay.byoc.onnxruntime.loader:load",
+    "systolic": "relay.byoc.systolic.loader:load",
     "xnnpack": "relay.byoc.xnnpack.loader:load",
 }
 """Loaders of this package, there without being installed."""

@@ -27,7 +27,7 @@ def fuzz(cases: int, number: int) -> Counter[str]:
     for case in range(cases):
         damage = rng.choice(DAMAGES)
         file = damage(rng.choice(start_from), rng)
-        start = time.perf_counter()
+        start = time.process_time()
         try:
             from_tflite(file).verify()
         except RelayError as error:
@@ -37,7 +37,7 @@ def fuzz(cases: int, number: int) -> Counter[str]:
             raise AssertionError(f"number {number}, case {case}, {damage.__name__}: {error!r}") from error
         else:
             ends["imported"] += 1
-        worst = max(worst, time.perf_counter() - start)
+        worst = max(worst, time.process_time() - start)
     assert worst < WORST_SECONDS, f"number {number}: one file took {worst:.2f} s"
     print(f"{cases} files: {dict(ends)}, worst {worst * 1e3:.0f} ms")
     return ends

@@ -142,7 +142,7 @@ def fuzz(cases: int, number: int) -> Counter[str]:
     for case in range(cases):
         damage = rng.choice(DAMAGES)
         file = damage(rng.choice(start_from), rng)
-        start = time.perf_counter()
+        start = time.process_time()
         try:
             model = read_model(file)
         except RelayError as error:
@@ -153,7 +153,7 @@ def fuzz(cases: int, number: int) -> Counter[str]:
         else:
             check(model)
             ends["read"] += 1
-        worst = max(worst, time.perf_counter() - start)
+        worst = max(worst, time.process_time() - start)
     assert worst < WORST_SECONDS, f"number {number}: one file took {worst:.2f} s"
     print(f"{cases} files: {dict(ends)}, worst {worst * 1e3:.0f} ms")
     return ends

@@ -241,9 +241,9 @@ def test_5755_the_machinery_is_cheap():
     idle = relay.transform.module_pass(nothing, opt_level=0, name="nothing")
     pipeline, op = Sequential([idle] * 100), structured(500)
     pipeline.apply(op)
-    start = time.perf_counter()
+    start = time.process_time()
     pipeline.apply(op)
-    assert (time.perf_counter() - start) / 100 < 1e-3
+    assert (time.process_time() - start) / 100 < 1e-3
 
 
 def test_statistics_tell_what_a_pass_did():

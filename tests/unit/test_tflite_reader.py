@@ -335,10 +335,10 @@ def refuse_soon(operators: list[Values]) -> None:
     graph(model)["operators"] = operators
     file = write_model(model)
     assert len(file) < 200_000
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(Malformed, match="refers to the same bytes too many times"):
         read_model(file)
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
 
 
 def test_depth_is_bounded() -> None:
@@ -361,9 +361,9 @@ def test_errors() -> None:
 @pytest.mark.parametrize("path", sorted(MODELS.glob("*.tflite")), ids=lambda path: path.stem)
 def test_real_models(path: Path) -> None:
     file = path.read_bytes()
-    start = time.perf_counter()
+    start = time.process_time()
     model = read_model(file, path.name)
-    assert time.perf_counter() - start < 0.5, "an order of magnitude more than it takes"
+    assert time.process_time() - start < 0.5, "an order of magnitude more than it takes"
     assert all(o.kind in schema.BUILTIN_OPERATORS for o in model.subgraphs[0].operators)
     for constant in model.subgraphs[0].tensors:
         if constant.data is not None:
