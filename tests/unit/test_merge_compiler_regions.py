@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import time
 from itertools import permutations
-from pathlib import Path
 
 import pytest
 from xdsl.ir import Block, Operation
@@ -21,8 +17,6 @@ from relay.errors import InvalidArgument
 from relay.module import IRModule
 from tests.unit.partitioning_modules import Known, annotated, function, module, ops, same
 from tests.unit.test_annotate_target import IF, bodies
-
-ROOT = Path(__file__).parents[2]
 
 
 def merge(mod: IRModule, *targets: str) -> IRModule:
@@ -187,31 +181,6 @@ def test_again_changes_nothing(known: Known):
     known("x", "abs", "add")
     once = merge(module("a = abs x\nb = clip a\nc = add a b\nreturn c"), "x")
     assert str(MergeCompilerRegions()(once)) == str(once)
-
-
-def test_one_text_for_every_hash_seed():
-    """Two processes, whose sets have other orders, give the same text."""
-    code = """
-import relay.byoc as b
-from tests.unit.partitioning_modules import Known, module, partition
-from relay.byoc import registry
-known = Known(registry.REGISTERED)
-known("x", "add", "subtract"); known("y", "multiply", "abs")
-lines, names = [], ["x0", "x1"]
-for k in range(60):
-    kind = ["add", "multiply", "subtract", "abs", "exp"][k * k % 5]
-    operands = [names[(7 * k + 3) % len(names)], names[-1 - k % 2]][: 1 if kind in ("abs", "exp") else 2]
-    lines.append(f"v{k} = {kind} {' '.join(operands)}")
-    names.append(f"v{k}")
-print(partition(module("\\n".join([*lines, "return " + " ".join(names[-9:])]), "x0 x1"), "x", "y"))
-"""
-    texts: list[str] = []
-    for seed in ("1", "2"):
-        environment = os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)}
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, cwd=ROOT)
-        assert done.returncode == 0, done.stderr
-        texts.append(done.stdout)
-    assert texts[0] == texts[1] and texts[0].count("func.func private") > 5
 
 
 def test_a_thousand_ops_take_no_time(known: Known):
