@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Mapping
 from functools import cache
@@ -12,6 +13,7 @@ import pytest
 from xdsl.dialects.builtin import StringAttr
 
 import relay
+from relay.byoc import find
 from relay.runtime import Executable
 from tests.numeric.external_sessions import Array, compare, installed
 
@@ -111,6 +113,23 @@ def test_two_compilers_share_a_model(first: str, second: str, codes: int) -> Non
     installed(second)
     parts = check("resnet8_int8", {first: {"only": ("qnn.conv2d",)}, second: {}}, codes)
     assert taken(parts) == {first, second}
+
+
+@pytest.mark.parametrize(
+    ("compiler", "kind", "line"),
+    [
+        ("xnnpack", "tflite", r"^%\d+:1x25x5x64xint8 = DEPTHWISE_CONV_2D .*padding=SAME stride_h=1"),
+        ("onnxruntime", "onnx", r"^QLinearConv_\d+ = QLinearConv .*group=64 kernel_shape=\[3, 3\]"),
+        ("onednn", "onednn", r"^%\d+:1x64x25x5xint8 = convolution .*:64x1x1x3x3xint8, .* dst:\[.*\]\*\(q\+128\)"),
+    ],
+)
+def test_what_the_library_is_given_can_be_read(compiler: str, kind: str, line: str) -> None:
+    """Every depthwise convolution of the model is a line of the listing."""
+    installed(compiler)
+    parts = relay.build_external_compiler(module("kws_int8"), compiler)
+    (function,) = (f for f in parts.functions.values() if "compiler" in f.attributes)
+    text = find(compiler).compile(function).sources[kind]
+    assert len(re.findall(line, text, re.MULTILINE)) == 4, text
 
 
 @pytest.mark.parametrize("compiler", ["litert", "xnnpack", "onnxruntime", "onednn"])

@@ -37,4 +37,5 @@ class OneDnnCompiler(ThreadedCompiler):
         return refusal(ops)
 
     def compile(self, function: FuncOp) -> Artifact:
-        return Artifact(program(Region(function)).pack(), self.params())
+        made = program(Region(function))
+        return Artifact(made.pack(), self.params(), {"onednn": made.listing})

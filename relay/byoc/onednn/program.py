@@ -28,6 +28,9 @@ class Tensor:
     strides: tuple[int, ...]
     offset: int = 0
 
+    def __str__(self) -> str:
+        return f"%{self.buffer}:{'x'.join(map(str, (*self.shape, self.dtype)))}"
+
     @staticmethod
     def whole(buffer: int, shape: Sequence[int], dtype: str) -> Tensor:
         """All of a buffer, in row-major order."""
@@ -68,6 +71,11 @@ class Scaling:
     zero_point: int = 0
     axes: tuple[int, ...] = ()
 
+    def __str__(self) -> str:
+        scale = ",".join(f"{number:.6g}" for number in self.scale[:3])
+        more = ",..." if len(self.scale) > 3 else ""
+        return f"[{scale}{more}]*(q{-self.zero_point:+d})"
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -87,6 +95,14 @@ class Step:
     """By argument: "src", "src1", "weights", "dst"."""
     post: tuple[tuple[str, float, float], ...] = ()
 
+    def __str__(self) -> str:
+        tensors = (*self.sources, *(t for t in (self.weights, self.bias) if t is not None))
+        numbers = "".join(f" {name}={value}" for name, value in self.options.items())
+        scales = "".join(f" {name}:{scaling}" for name, scaling in self.scalings.items())
+        post = "".join(f" then {name}({alpha:.6g}, {beta:.6g})" for name, alpha, beta in self.post)
+        name = f"{self.kind} {self.algorithm}".rstrip()
+        return f"{self.result} = {name} {', '.join(map(str, tensors))}{numbers}{scales}{post}"
+
 
 @dataclass(frozen=True, eq=False)
 class Program:
@@ -97,6 +113,11 @@ class Program:
     inputs: list[int]
     outputs: list[int]
     steps: list[Step]
+
+    @property
+    def listing(self) -> str:
+        """The steps as text, one a line."""
+        return "".join(f"{step}\n" for step in self.steps)
 
     def pack(self) -> bytes:
         """The artifact."""

@@ -45,4 +45,5 @@ class OnnxRuntimeCompiler(ThreadedCompiler):
     def compile(self, function: FuncOp) -> Artifact:
         from relay.byoc.onnxruntime.kernels import model
 
-        return Artifact(model(Region(function), self.unsigned_weights), self.params())
+        data, listing = model(Region(function), self.unsigned_weights)
+        return Artifact(data, self.params(), {"onnx": listing})

@@ -72,6 +72,15 @@ class Graph:
     def _info(self, name: str, value: SSAValue) -> ValueInfoProto:
         return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(dtype(value)), shape(value))
 
+    @property
+    def listing(self) -> str:
+        """The nodes as text, one a line: result = Kind operands attributes."""
+        lines: list[str] = []
+        for node in self._nodes:
+            attributes = "".join(f" {a.name}={helper.get_attribute_value(a)}" for a in node.attribute)
+            lines.append(f"{', '.join(node.output)} = {node.op_type} {', '.join(node.input)}{attributes}\n")
+        return "".join(lines)
+
     def finish(self) -> bytes:
         """The model's bytes. Raises Unsupported where they exceed the 2 GiB of a protocol buffer."""
         outputs: list[ValueInfoProto] = []

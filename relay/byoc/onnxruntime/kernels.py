@@ -30,15 +30,15 @@ def refusal(ops: Sequence[Operation]) -> str | None:
     return means.refusal(ops)
 
 
-def model(region: Region, unsigned_weights: bool = False) -> bytes:
-    """The ONNX model of a region; int8 weights as they are, or as uint8.
+def model(region: Region, unsigned_weights: bool = False) -> tuple[bytes, str]:
+    """The ONNX model of a region and its nodes as text; int8 weights as they are, or as uint8.
 
     Raises Unsupported, naming the op's place, for what is refused.
     """
     graph = Graph(region, unsigned_weights)
     for kernel in region.kernels:
         write(graph, kernel)
-    return graph.finish()
+    return graph.finish(), graph.listing
 
 
 def write(graph: Graph, kernel: Kernel) -> None:

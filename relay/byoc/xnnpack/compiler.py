@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, ClassVar
@@ -16,6 +16,7 @@ from relay.byoc.library import LibraryCompiler, ThreadedCompiler
 from relay.byoc.regions import Region
 from relay.byoc.xnnpack import exactness, kernels
 from relay.byoc.xnnpack.writer import Writer
+from relay.dialects.attributes import Array
 
 if TYPE_CHECKING:
     from relay.byoc.patterns import Entry
@@ -37,9 +38,10 @@ class TFLite(LibraryCompiler):
     def patterns(self) -> Sequence[Entry]:
         return [*super().patterns(), *entries.clamps(self.check, *CLAMPED)]
 
-    def file(self, function: FuncOp) -> bytes:
+    def file(self, function: FuncOp, params: Mapping[str, Array]) -> Artifact:
         """The .tflite file of a partitioned function."""
-        return Writer(Region(function), f"relay {self.name}").run(kernels.write)
+        writer = Writer(Region(function), f"relay {self.name}")
+        return Artifact(writer.run(kernels.write), params, {"tflite": writer.model.listing})
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ class XnnpackCompiler(ThreadedCompiler, TFLite):
     difference: ClassVar[str] = "a code may be 1 off after an op: XNNPACK multiplies in float32 and rounds half to even"
 
     def compile(self, function: FuncOp) -> Artifact:
-        return Artifact(self.file(function), self.params())
+        return self.file(function, self.params())
 
 
 @dataclass(frozen=True)
@@ -64,4 +66,4 @@ class LiteRTCompiler(TFLite):
         return kernels.refusal(ops) or exactness.refusal(ops)
 
     def compile(self, function: FuncOp) -> Artifact:
-        return Artifact(self.file(function))
+        return self.file(function, {})

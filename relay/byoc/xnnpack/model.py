@@ -42,6 +42,13 @@ class Model:
         self._buffers = [Table(schema.BUFFER)]
         self._codes: dict[tuple[str, int], int] = {}
         self._operators: list[Table] = []
+        self._names: list[str] = []
+        self._lines: list[str] = []
+
+    @property
+    def listing(self) -> str:
+        """The operators as text, one a line: results = KIND operands options."""
+        return "".join(f"{line}\n" for line in self._lines)
 
     def tensor(
         self,
@@ -83,6 +90,7 @@ class Model:
         }
         self._tensors.append(Table(schema.TENSOR, values))
         self.types.append(dtype.name)
+        self._names.append(f"%{number}:{'x'.join(map(str, (*shape, dtype.name)))}")
         return number
 
     def operator(
@@ -106,6 +114,9 @@ class Model:
             values["builtin_options_type"] = row.member
             values["builtin_options"] = Table(row.fields, _encoded(row.fields, options or {}))
         self._operators.append(Table(schema.OPERATOR, values))
+        taken, made = (", ".join(self._names[i] for i in numbers) for numbers in (inputs, outputs))
+        shown = "".join(f" {name}={value}" for name, value in (options or {}).items())
+        self._lines.append(f"{made} = {kind} {taken}{shown}")
 
     def finish(self, inputs: Sequence[int], outputs: Sequence[int]) -> bytes:
         """The file."""
