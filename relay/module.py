@@ -12,7 +12,6 @@ import numpy as np
 from xdsl.dialects.builtin import ArrayAttr, DenseResourceAttr, DictionaryAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
-from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.hints import isa
@@ -21,6 +20,7 @@ from relay.dialects.attributes import Array, WeightAttr, WeightPrinter, elements
 from relay.dialects.context import make_context
 from relay.dialects.plain import to_attribute
 from relay.dialects.relay import ConstantOp
+from relay.dialects.source import LocatingParser, invalid, said_last, words
 from relay.errors import InvalidArgument, Malformed
 
 if TYPE_CHECKING:
@@ -57,16 +57,14 @@ class IRModule:
         Raises Malformed, with line and column, if the text does not parse or verify.
         """
         try:
-            op = Parser(make_context(), text, name).parse_module()
-            op.verify()
+            op = LocatingParser(make_context(), text, name).parse_module()
         except ParseError as error:
             start = error.span.start
             line = text.count("\n", 0, start) + 1
             column = start - (text.rfind("\n", 0, start) + 1) + 1
             raise Malformed(f"{name}:{line}:{column}", error.msg) from None
-        except VerifyException as error:
-            raise Malformed(name, str(error).strip().splitlines()[-1]) from None
         mod = IRModule(op)
+        mod.verify(name)
         if weights is not None:
             mod.bind(weights)
         return mod
@@ -188,12 +186,14 @@ class IRModule:
         """A deep copy that shares the weights."""
         return IRModule(self.op.clone())
 
-    def verify(self) -> None:
-        """Raise Malformed if an op is not valid."""
+    def verify(self, where: str = "module") -> None:
+        """Raise Malformed if an op is not valid; it names the place of the first such op, or `where` if that is not
+        known."""
         try:
             self.op.verify()
         except VerifyException as error:
-            raise Malformed("module", str(error).strip().splitlines()[-1]) from None
+            op, message = next(invalid(self.op), (self.op, said_last(str(error))))
+            raise Malformed(words(op.location) or where, message) from None
 
 
 def _weights(attr: Attribute) -> Iterator[WeightAttr]:

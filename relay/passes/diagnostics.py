@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import ArrayAttr, FileLineColLoc, FusedLoc, NameLoc
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.hints import isa
 
+from relay.dialects.source import line_of
 from relay.errors import RelayError
 
 
@@ -103,14 +104,21 @@ def _place(op: Operation) -> str:
 
 
 def _source(op: Operation) -> str:
-    """The line of the file with a caret at the column; where there is no such text, the op's own."""
+    """The line of the text or file with a caret at the column; where there is none, the op as it is printed now."""
     found = _file(op.location)
-    if found is not None:
-        try:
-            line = Path(found.filename.data).read_text().splitlines()[found.line.data - 1]
-        except (OSError, UnicodeDecodeError, IndexError):
-            pass
-        else:
-            return f"  {line}\n  {' ' * (found.column.data - 1)}^"
-    line = str(op).splitlines()[0]
+    line = None if found is None else line_of(found) or _line_of_file(found)
+    if found is not None and line is not None:
+        before = "".join(character if character == "\t" else " " for character in line[: found.column.data - 1])
+        return f"  {line}\n  {before}^"
+    try:
+        line = str(op).splitlines()[0]
+    except Exception:  # an op that is not valid need not be printable
+        line = op.name
     return f"  {line}\n  {' ' * max(line.find(op.name), 0)}^"
+
+
+def _line_of_file(location: FileLineColLoc) -> str | None:
+    try:
+        return Path(location.filename.data).read_text().splitlines()[location.line.data - 1]
+    except (OSError, ValueError, IndexError):
+        return None

@@ -5,9 +5,9 @@ from __future__ import annotations
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, ParseError, VerifyException
 
+from relay.dialects.source import invalid, said_last
 from relay.errors import RelayError
 from relay.passes import CollectedErrors
-from relay.tools.source import first_invalid
 from relay.transforms.location import words
 
 TRACEBACK = "RELAY_TRACEBACK"
@@ -17,12 +17,6 @@ TRACEBACK = "RELAY_TRACEBACK"
 def one_line(text: str) -> str:
     """The text without line breaks."""
     return " ".join(text.split())
-
-
-def message_of(text: str) -> str:
-    """What a message of xDSL says last: xDSL puts the source before it, and carets under that."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[-1] if lines else ""
 
 
 def line_of(error: BaseException, file: str, doing: str = "", module: ModuleOp | None = None) -> str:
@@ -36,15 +30,14 @@ def line_of(error: BaseException, file: str, doing: str = "", module: ModuleOp |
         case ParseError():
             return one_line(f"{error.span.get_location()}: {error.msg}")
         case VerifyException():
-            found = None if module is None else first_invalid(module)
+            found = None if module is None else next(invalid(module), None)
             if found is None:
-                return one_line(f"{where}: {message_of(str(error))}")
+                return one_line(f"{where}: {said_last(str(error))}")
             op, message = found
-            place, message = words(op.location) or file, message_of(message)
-            said = message if message.startswith(op.name) else f"{op.name}: {message}"
-            return one_line(f"{place}: {said}; found {doing}" if doing else f"{place}: {said}")
+            place = words(op.location) or file
+            return one_line(f"{place}: {message}; found {doing}" if doing else f"{place}: {message}")
         case ArgSpecParseError():
-            return one_line(f"{where}: {message_of(str(error))}; write for example -p 'cse,dce'")
+            return one_line(f"{where}: {said_last(str(error))}; write for example -p 'cse,dce'")
         case DiagnosticException():
             return one_line(f"{where}: {error}")
         case OSError() if error.strerror:

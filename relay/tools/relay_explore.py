@@ -17,12 +17,13 @@ from xdsl.utils.exceptions import VerifyException
 
 from relay import __version__
 from relay.dialects.context import make_context
+from relay.dialects.source import LocatingParser
 from relay.driver import import_model
 from relay.errors import InvalidArgument, Malformed, Unsupported
 from relay.module import IRModule
 from relay.tools import plug_ins
 from relay.tools.failure import TRACEBACK, line_of
-from relay.tools.source import LocatingParser, format_of
+from relay.tools.source import format_of
 from relay.viewer.recording import Explain, Recording
 
 EXTRA = "pip install 'relay-mlir[explore]'"

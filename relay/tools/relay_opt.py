@@ -12,15 +12,16 @@ from pathlib import Path
 from typing import IO, ClassVar, NoReturn
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.utils.exceptions import PassFailedException
+from xdsl.utils.exceptions import PassFailedException, VerifyException
 from xdsl.xdsl_opt_main import xDSLOptMain
 
 from relay import __version__
 from relay.dialects.attributes import Array
 from relay.dialects.context import make_context
+from relay.dialects.source import LocatingParser, invalid
 from relay.errors import InvalidArgument, Malformed, RelayError
 from relay.module import IRModule
-from relay.passes import PassContext, PassInfo, PassInstrument
+from relay.passes import PassContext, PassInfo, PassInstrument, Reporter
 from relay.passes.checking import pipeline_of as reproduced_pipeline
 from relay.passes.context import LEVELS
 from relay.tools.completion import SCRIPTS, script
@@ -28,7 +29,7 @@ from relay.tools.failure import TRACEBACK, line_of
 from relay.tools.pass_list import list_passes
 from relay.tools.pipeline_options import Watchers, add_arguments, context_of, parse_pipeline, pipeline_of, show
 from relay.tools.plug_ins import everything, load
-from relay.tools.source import LocatingParser, format_of
+from relay.tools.source import format_of
 
 
 class HeldText(StringIO):
@@ -170,11 +171,22 @@ class RelayOptMain(xDSLOptMain):
             raise
         finally:
             watchers.report()
+            for diagnostic in ctx.diagnostics.diagnostics:
+                print(diagnostic, file=sys.stderr)
 
     def check(self, prog: ModuleOp) -> None:
-        """Verify, unless that is not wanted."""
-        if not self.args.disable_verify or self.args.verify_each:
+        """Verify, unless that is not wanted. Of several ops that are not valid, every one is told."""
+        if self.args.disable_verify and not self.args.verify_each:
+            return
+        try:
             prog.verify()
+        except VerifyException:
+            found, report = list(invalid(prog)), Reporter()
+            if len(found) > 1:
+                for op, message in found:
+                    report.error(op, message)
+                report.raise_errors(f"{self.get_input_name()}: {self.doing}".removesuffix(": "))
+            raise
 
     def output_resulting_program(self, prog: ModuleOp) -> str:
         self.doing = f"target {self.args.target}"

@@ -22,6 +22,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from relay.dialects import byoc
 from relay.errors import RelayError, Unsupported
+from relay.passes.context import PassContext
 from relay.transforms.location import place
 
 ENTRY_POINTS = "relay.legalize"
@@ -60,16 +61,19 @@ def _installed(search: Callable[..., EntryPoints]) -> list[EntryPoint]:
 def legalize(ctx: Context, module: ModuleOp, features: str = "", dialects: Sequence[str] | None = None) -> None:
     """Apply the patterns of the dialects (default: every registered one in use) until none applies any more.
 
-    Raises Unsupported for an op that is left over of a dialect that has patterns, and if patterns do not come to rest.
+    Raises Unsupported for an op that is left over of a dialect that has patterns (several are reported, for the pass
+    to show together), and RelayError if the patterns do not come to rest.
     """
     used = {op.name.split(".")[0] for op in own(module)} | {dialect.name for dialect in ctx.loaded_dialects}
     asked = [point for point in registered() if point.name in used and (dialects is None or point.name in dialects)]
     chosen = frozenset(name for name in features.split(",") if name)
     settle(module, [pattern(chosen) for point in asked for pattern in cast(Patterns, point.load())])
     targets = {point.name for point in asked} - set(LEGAL)
-    for op in own(module):
-        if op.name.split(".")[0] in targets:
-            raise Unsupported(place(op), "no legalization pattern takes it", "see the op's documentation")
+    left = [op for op in own(module) if op.name.split(".")[0] in targets]
+    if len(left) == 1:
+        raise Unsupported(place(left[0]), "no legalization pattern takes it", "see the op's documentation")
+    for op in left:
+        PassContext.current().diagnostics.error(op, f"no legalization pattern takes {op.name}")
 
 
 def legal(module: ModuleOp, dialects: Sequence[str] | None = None) -> bool:

@@ -25,6 +25,8 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   func.return %r : tensor<4xf32>
 }
 """
+NO_PATTERNS = ()
+"""What an entry point of `relay.legalize` names that takes nothing."""
 
 
 def small() -> IRModule:

@@ -5,17 +5,20 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import ClassVar
 
 import pytest
 from xdsl.context import Context
-from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr, UnknownLoc
 
 from relay.errors import InvalidArgument
-from relay.passes import CollectedErrors, Pass, PassContext, Sequential, config
-from relay.transform import FoldConstant, Simplify
-from tests.unit.pass_modules import Mark, small, trace
+from relay.module import IRModule
+from relay.passes import CollectedErrors, Pass, PassContext, Reporter, Sequential, config
+from relay.transform import FoldConstant, Legalize, Simplify
+from relay.transforms import legalization
+from tests.unit.pass_modules import SMALL, Mark, small, trace
 
 
 @dataclass(frozen=True)
@@ -180,11 +183,45 @@ def test_errors_are_shown_together_with_carets(tmp_path: Path):
         f"{source}:2:7: note: see the manual",
         "    r = a + b",
         "        ^",
-        "relay.add: error: cannot add",
-        "  %r = relay.add %y, %d : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>",
-        "       ^",
-        "relay.add: note: see the manual",
-        "  %r = relay.add %y, %d : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>",
-        "       ^",
+        "<text>:6:3: error: cannot add",
+        "    %r = relay.add %y, %d : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>",
+        "    ^",
+        "<text>:6:3: note: see the manual",
+        "    %r = relay.add %y, %d : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>",
+        "    ^",
     ]
     assert PassContext.current().diagnostics.diagnostics == []
+
+
+def test_an_op_of_no_text_is_shown_as_it_prints():
+    mod = small()
+    add = next(op for op in mod.op.walk() if op.name == "relay.add")
+    add.location = FileLineColLoc(StringAttr("/nowhere/model.txt"), IntAttr(2), IntAttr(7))
+    report = Reporter()
+    report.warning(add, "look")
+    add.location = UnknownLoc()
+    report.warning(add, "look")
+    shown = "  %d = relay.add %c, %c : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>\n       ^"
+    assert list(map(str, report.diagnostics)) == [
+        f"{place}: warning: look\n{shown}" for place in ("/nowhere/model.txt:2:7", "relay.add")
+    ]
+
+
+def test_the_caret_stands_under_the_column_behind_tabs():
+    mod = IRModule.parse(SMALL.replace("  %y =", "\t %y ="))
+    report = Reporter()
+    report.note(next(op for op in mod.op.walk() if op.name == "relay.negative"), "here")
+    assert report.diagnostics[0].source.splitlines()[1] == "  \t ^"
+
+
+def test_all_ops_that_no_pattern_takes_are_told(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(
+        legalization,
+        "registered",
+        lambda: [EntryPoint("relay", "tests.unit.pass_modules:NO_PATTERNS", "relay.legalize")],
+    )
+    monkeypatch.setattr(legalization, "LEGAL", ())
+    with pytest.raises(
+        CollectedErrors, match=r"(?s)pass legalize: .*\n<text>:4:3: error: no leg.*\n<text>:6:3: error:"
+    ):
+        Legalize()(small())

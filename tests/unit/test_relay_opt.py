@@ -27,9 +27,7 @@ GOOD = """func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   func.return %r : tensor<4xf32>
 }
 """
-INVALID = GOOD.replace("-> tensor<4xf32>\n", "-> tensor<5xf32>\n").replace(
-    "return %r : tensor<4", "return %r : tensor<5"
-)
+INVALID = re.sub(r"(?<=-> )tensor<4xf32>|(?<=return %r : )tensor<4xf32>", "tensor<5xf32>", GOOD)
 PRINTED = "builtin.module {\n" + "".join(f"  {line}\n" for line in GOOD.splitlines()) + "}\n\n"
 
 
@@ -123,6 +121,22 @@ def test_verifier_error_has_line_and_column(tmp_path: Path, capsys: pytest.Captu
     path = tmp_path / "bad.mlir"
     path.write_text(INVALID)
     assert fails(capsys, path).startswith(f"{path}:2:3: relay.negative: result 0 is tensor<5xf32>")
+
+
+def test_every_invalid_op_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    path = tmp_path / "bad.mlir"
+    path.write_text(INVALID.replace("(%x: tensor<4xf32>) -> tensor<5xf32>", "(%x: tensor<4xf32>) -> tensor<6xf32>"))
+    assert main([str(path)]) == 1
+    assert capsys.readouterr().err.splitlines() == [
+        f"{path}: 2 errors",
+        f"{path}:2:3: error: relay.negative: result 0 is tensor<5xf32>; expected tensor<4xf32>",
+        "    %r = relay.negative %x : (tensor<4xf32>) -> tensor<5xf32>",
+        "    ^",
+        f"{path}:3:3: error: func.return: Expected arguments to have the same types as the function output types: "
+        "expected [tensor<6xf32>], got [tensor<5xf32>]",
+        "    func.return %r : tensor<5xf32>",
+        "    ^",
+    ]
 
 
 def test_line_in_a_later_piece_counts_from_the_start_of_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

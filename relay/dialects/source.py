@@ -1,0 +1,107 @@
+"""Text whose ops remember where they are written, and what is written there."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    FileLineColLoc,
+    FusedLoc,
+    IntAttr,
+    ModuleOp,
+    NameLoc,
+    StringAttr,
+    UnknownLoc,
+)
+from xdsl.ir import Attribute, Operation
+from xdsl.parser import Parser
+from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.hints import isa
+
+WIDTH = 240
+"""Characters that are kept of a line: weights that are written in full are not held a second time."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A text, as the filename of every location in it keeps it."""
+
+    first_line: int
+    """Lines of the file before the text."""
+    lines: Sequence[str]
+
+
+class LocatingParser(Parser):
+    """xDSL's parser; an op whose text names no location gets the place where it is written."""
+
+    def __init__(self, ctx: Context, text: str, name: str, first_line: int = 0):
+        super().__init__(ctx, text, name)
+        lines = text.split("\n")
+        self.file = StringAttr(name)
+        object.__setattr__(self.file, "source", Source(first_line, [line[:WIDTH] for line in lines]))
+        self.first_line = first_line
+        self.starts = list(accumulate((len(line) for line in lines), lambda a, b: a + b + 1, initial=0))
+
+    def parse_operation(self) -> Operation:
+        start = self.pos
+        op = super().parse_operation()
+        if isinstance(op.location, UnknownLoc):
+            line = bisect_right(self.starts, start)
+            column = start - self.starts[line - 1] + 1
+            op.location = FileLineColLoc(self.file, IntAttr(line + self.first_line), IntAttr(column))
+        return op
+
+
+def line_of(location: FileLineColLoc) -> str | None:
+    """The line of the text that was parsed; None if the location is not of a text, or far to the right."""
+    source: object = getattr(location.filename, "source", None)
+    if not isinstance(source, Source) or not 0 < location.line.data - source.first_line <= len(source.lines):
+        return None
+    line = source.lines[location.line.data - source.first_line - 1]
+    return line if location.column.data <= len(line) else None
+
+
+def words(location: Attribute) -> str:
+    """A location without MLIR's punctuation: `name (file:line:column)`."""
+    match location:
+        case UnknownLoc():
+            return ""
+        case FileLineColLoc():
+            return f"{location.filename.data}:{location.line.data}:{location.column.data}"
+        case NameLoc():
+            inner = words(location.location)
+            return f"{location.desc.data} ({inner})" if inner else location.desc.data
+        case FusedLoc():
+            parts = location.locations
+            return ", ".join(filter(None, map(words, parts))) if isa(parts, ArrayAttr[Attribute]) else ""
+        case _:
+            return ""
+
+
+def invalid(module: ModuleOp) -> Iterator[tuple[Operation, str]]:
+    """Every op that does not verify by itself, the inner ones first, and why: `relay.add: what is wrong`."""
+    for op in _post_order(module):
+        try:
+            op.verify(verify_nested_ops=False)
+        except VerifyException as error:
+            message = said_last(str(error))
+            yield op, message if message.startswith(op.name) else f"{op.name}: {message}"
+
+
+def said_last(text: str) -> str:
+    """What a message of xDSL says last: xDSL puts the source before it, and carets under that."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1] if lines else ""
+
+
+def _post_order(op: Operation) -> Iterator[Operation]:
+    for region in op.regions:
+        for block in region.blocks:
+            for nested in block.ops:
+                yield from _post_order(nested)
+    yield op
