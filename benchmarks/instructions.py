@@ -66,7 +66,7 @@ def count(assembly: str) -> Counts:
 def assembly_of(module: IRModule) -> str:
     """The module compiled for the fixed CPU."""
     default_pipeline(TARGET).apply(module)
-    text = translate(module.op, '"prefer-vector-width"="512"')
+    text = translate(module.op, TARGET.function_attributes)
     return compile_text(text, TARGET).assembly()
 
 

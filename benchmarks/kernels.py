@@ -108,7 +108,7 @@ def compiled(model: Path) -> tuple[Executable, list[Timed]]:
     module, work = lowered(model)
     graph, params = describe(module, target, inputs, outputs)
     calls = slices(module)
-    text = translate(module.op, '"prefer-vector-width"="512"' if "avx512f" in target.features else "")
+    text = translate(module.op, target.function_attributes)
     code = compile_text(f"{text}\n{profile(len(calls))}\n", target)
     rows: list[Timed] = []
     for call in calls:

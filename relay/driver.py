@@ -200,7 +200,7 @@ Signature = tuple[list[TensorInfo], list[TensorInfo]]
 
 def assemble(module: IRModule, machine: CpuTarget, described: Signature, effort: int) -> Executable:
     """The executable of a module that has what `CODE_GENERATION` names. `effort` is LLVM's, 0 to 3."""
-    text = translate(module.op, '"prefer-vector-width"="512"' if "avx512f" in machine.features else "")
+    text = translate(module.op, machine.function_attributes)
     code = compile_text(text, machine, effort)
     graph, params = describe(module, machine, *described)
     sources = {"mlir": module.to_text, "ll": lambda: code.ir, "asm": code.assembly, **externals.sources(module.op)}

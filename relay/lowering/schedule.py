@@ -18,7 +18,8 @@ from relay.lowering.builder import LoopBuilder
 from relay.lowering.scheduling import depthwise, loops, matmul
 from relay.lowering.scheduling.bias import add_bias, find_bias
 from relay.lowering.scheduling.contraction import Convolution, recognise
-from relay.lowering.scheduling.depthwise_dot import DepthwiseDotEmitter, fits, image_of, pack_depthwise_dot
+from relay.lowering.scheduling.depthwise_dot import DepthwiseDotEmitter
+from relay.lowering.scheduling.depthwise_layout import fits, image_of, layout_of, pack_depthwise_dot
 from relay.lowering.scheduling.epilogue import Epilogue
 from relay.lowering.scheduling.float_depthwise import FloatDepthwiseEmitter, float_depthwise
 from relay.lowering.scheduling.padding import Padding, emit_codes, emit_padding, find_paddings
@@ -206,9 +207,11 @@ class FunctionScheduler:
         if padding is None or is_border(padding, conv):
             image = image_of(conv, padding)
             if fits(conv, image, self.features):
-                arguments = constants([pack_depthwise_dot(conv, image, array) for array in kernels])
-                self.choices.append("depthwise: dot products of up to 4 rows of a column")
-                DepthwiseDotEmitter(self.builder, conv, image, arguments, epilogue).emit()
+                layout = layout_of(conv, image, kernels)
+                arguments = constants([pack_depthwise_dot(layout, array) for array in kernels])
+                self.choices.append("depthwise: dot products of up to 4 rows of a column, 64 lanes at a time")
+                data = conv.data.value if padding is None else padding.source
+                DepthwiseDotEmitter(self.builder, layout, data, arguments, epilogue).emit()
                 return
         self.write_padding(conv.data.value)
         arguments = constants([depthwise.pack_depthwise(conv, array) for array in kernels])

@@ -49,8 +49,10 @@ class Lifter:
             self.constants[key] = known
         return known
 
-    def emit(self, block: Block, arguments: Sequence[SSAValue]) -> list[SSAValue]:
-        """Emit the block on vector arguments; returns the vectors it yields."""
+    def emit(
+        self, block: Block, arguments: Sequence[SSAValue], results: Sequence[SSAValue] | None = None
+    ) -> list[SSAValue]:
+        """Emit the block on vector arguments; returns the vectors it yields, or those of other values inside."""
         values: dict[SSAValue, SSAValue] = dict(zip(block.args, arguments, strict=True))
 
         def of(value: SSAValue) -> SSAValue:
@@ -64,7 +66,7 @@ class Lifter:
 
         for op in block.ops:
             if isinstance(op, linalg.YieldOp):
-                return [of(v) for v in op.operands]
+                return [of(v) for v in (op.operands if results is None else results)]
             if isinstance(op, arith.ConstantOp):
                 values[op.result] = self.splat(op)
                 continue

@@ -1,110 +1,32 @@
 """Depthwise convolution by dot products of 4 codes: up to 4 rows of a column of the image, byte by byte, per channel.
 
-A column of 16 channels is read once per tile of neighbouring pixels and interleaved to [row 0, row 1, row 2, row 3] in
-each of 16 lanes; every pixel that the column meets takes one dot product of it. Borders are not padded: rows outside
-are masked to zeros, columns outside are left out, and the initial accumulators of each kind of border make up for it.
+A column of a block of 64 lanes is read once per pixel at most: unpacking interleaves its rows, and what neighbouring
+pixels share is carried from one to the next. Borders are not padded: of rows outside, any other row is read and
+multiplied by zeros; columns outside are left out; the initial accumulators of each kind of border make up for it.
+`depthwise_layout` says what lies where.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
 
-import numpy as np
-from xdsl.dialects import arith, llvm, memref, vector
-from xdsl.dialects.builtin import DenseArrayBase, VectorType, i8, i32, i64
+from xdsl.dialects import arith, llvm, vector
+from xdsl.dialects.builtin import DenseArrayBase, VectorType, i8, i16, i32, i64
 from xdsl.ir import SSAValue
 
-from relay.dialects.attributes import Array
 from relay.lowering.builder import INDEX, Index, LoopBuilder
 from relay.lowering.scheduling.body import vector_constant
-from relay.lowering.scheduling.contraction import Convolution
+from relay.lowering.scheduling.depthwise_layout import GROUP, PARTS, WIDTH, Layout, Section, sections
 from relay.lowering.scheduling.epilogue import Epilogue
-from relay.lowering.scheduling.matmul import VPDPBUSD, Packed, data_offset, kernel_offset, needs_sums
-from relay.lowering.scheduling.packing import LANES, padded, wrap_i32
-from relay.lowering.scheduling.padding import Padding, spans
-from relay.lowering.shaped import is_vector, shape_of
+from relay.lowering.scheduling.matmul import VPDPBUSD
+from relay.lowering.scheduling.packing import LANES
+from relay.lowering.shaped import is_vector, scalar_of
 
-GROUP = 4
-TILE = 8
-PERMUTE_WORDS = "llvm.x86.avx512.permvar.si.512"
-PERMUTE_BYTES = "llvm.x86.avx512.pshuf.b.512"
-NEEDED = frozenset({"avx512f", "avx512bw", "avx512vnni"})
+CARRIED = 8
+"""Vectors of a column that a loop keeps in registers, at most."""
 
-
-@dataclass(frozen=True)
-class Image:
-    """What the convolution reads, without its padding."""
-
-    value: SSAValue
-    rows: int
-    columns: int
-    top: int
-    left: int
-
-
-def image_of(conv: Convolution, padding: Padding | None) -> Image:
-    """The unpadded image, if the padding is one of height and width by the zero point."""
-    if padding is None:
-        return Image(conv.data.value, conv.rows, conv.columns, 0, 0)
-    _, rows, columns, _ = shape_of(padding.source)
-    return Image(padding.source, rows, columns, padding.low[1], padding.low[2])
-
-
-def rows_of(conv: Convolution, image: Image) -> list[tuple[int, int, int, int]]:
-    return spans(image.rows, conv.kernel_rows, conv.strides[0], conv.dilation[0], image.top, conv.out_rows)
-
-
-def columns_of(conv: Convolution, image: Image) -> list[tuple[int, int, int, int]]:
-    return spans(image.columns, conv.kernel_columns, conv.strides[1], conv.dilation[1], image.left, conv.out_columns)
-
-
-def fits(conv: Convolution, image: Image, features: frozenset[str]) -> bool:
-    """Whether this schedule can be used: 8-bit codes, the instruction, few kinds of border."""
-    codes = not conv.is_float and conv.data.element == conv.kernel.element == i8
-    if not codes or not features >= NEEDED or conv.kernel_rows > 8 or conv.kernel_columns > 8:
-        return False
-    if not conv.kernel.unsigned and conv.kernel.zero_point != 0:
-        return False
-    rows, columns = rows_of(conv, image), columns_of(conv, image)
-    return len(rows) <= 5 and len(columns) <= 5 and all(end > first for _, _, first, end in rows + columns)
-
-
-def pack_depthwise_dot(conv: Convolution, image: Image, kernel: Array) -> Packed:
-    """Weights [block of 16 channels][group of rows][column][channel][row]; initial accumulators per kind of border;
-    and where those of each row start."""
-    rows, columns, channels = kernel.shape
-    signed = (kernel.astype(np.int16) - kernel_offset(conv)).astype(np.int8)
-    groups = -(-rows // GROUP)
-    wide = np.pad(signed, ((0, groups * GROUP - rows), (0, 0), (0, -channels % LANES)))
-    weights = wide.reshape(groups, GROUP, columns, -1, LANES).transpose(3, 0, 2, 4, 1).reshape(-1)
-    true = kernel.astype(np.int64) - conv.kernel.zero_point
-    initial: list[Array] = []
-    zero_point = conv.data.zero_point + data_offset(conv)
-    for _, _, first, end in rows_of(conv, image):
-        for _, _, left, right in columns_of(conv, image):
-            inside = true[first:end, left:right].sum(axis=(0, 1))
-            outside = true[:first, left:right].sum(axis=(0, 1)) + true[end:, left:right].sum(axis=(0, 1))
-            initial.append(padded(wrap_i32(-zero_point * inside - data_offset(conv) * outside)))
-    kinds = np.concatenate(
-        [np.full(end - first, n, np.int32) for n, (first, end, _, _) in enumerate(rows_of(conv, image))]
-    )
-    starts = kinds * np.int32(len(columns_of(conv, image)) * initial[0].size)
-    return Packed(weights, np.concatenate(initial), (starts, interleave()))
-
-
-def interleave() -> Array:
-    """How 4 rows of 16 codes, one per 128 bits, become 4 codes in each of 16 lanes: first words across the 128 bits,
-    then bytes inside. Read from memory, since LLVM would merge known orders into a slower one."""
-    words = [GROUP * row + lane for lane in range(4) for row in range(GROUP)]
-    inside = [GROUP * row + code for code in range(4) for row in range(GROUP)] * 4
-    return np.concatenate([np.array(words, np.int32), np.array(inside, np.int8).view(np.int32)])
-
-
-def tile_of(width: int) -> int:
-    """Pixels per tile: a divisor of the width, if a good one exists."""
-    return next((t for t in range(min(TILE, width), 3, -1) if width % t == 0), min(TILE, width))
+Column = list[SSAValue]
+"""A column of the image, interleaved: four vectors for each group of rows."""
 
 
 class DepthwiseDotEmitter:
@@ -113,147 +35,234 @@ class DepthwiseDotEmitter:
     def __init__(
         self,
         builder: LoopBuilder,
-        conv: Convolution,
-        image: Image,
+        layout: Layout,
+        data: SSAValue,
         constants: Sequence[SSAValue],
         epilogue: Epilogue,
     ):
-        self.b, self.conv, self.image, self.epilogue = builder, conv, image, epilogue
-        self.data = builder.flatten(image.value)
-        self.weights, self.initial, self.kinds, self.order = constants
-        self.groups = -(-conv.kernel_rows // GROUP)
-        self.scratch = builder.add(memref.AllocOp.get(i32, 64, [conv.out_columns * LANES])).memref
-        self.masks: list[SSAValue | None] = []
-        self.padded_channels = -(-conv.outputs // LANES) * LANES
+        self.b, self.layout, self.conv, self.epilogue = builder, layout, layout.conv, epilogue
+        self.data = builder.flatten(data)
+        self.weights, self.initial, self.tables = constants
 
     def emit(self) -> None:
         conv, b = self.conv, self.b
-        whole = conv.outputs // LANES * LANES
-        parts = [(0, whole, LANES)] if whole else []
-        if conv.outputs % LANES:
-            parts.append((whole, whole + 1, conv.outputs % LANES))
-        columns = columns_of(conv, self.image)
-        for start, stop, lanes in parts:
-            with ExitStack() as stack:
-                n, _ = stack.enter_context(b.loop(0, conv.images))
-                channel, _ = stack.enter_context(b.loop(start, stop, LANES))
-                y, _ = stack.enter_context(b.loop(0, conv.out_rows))
-                kind = b.add(arith.IndexCastOp(b.load(self.kinds, [y]), INDEX)).result
-                self.masks = [self.row_mask(y, i, lanes) for i in range(conv.kernel_rows)]
-                for number, (left, right, *across) in enumerate(columns):
-                    at = b.plus(b.plus(channel, kind), number * self.padded_channels)
-                    tile = tile_of(right - left)
-                    cut = left + (right - left) // tile * tile
-                    with b.loop(left, cut, tile) as (x, _):
-                        self.tile((n, y, x), channel, at, tile, (across[0], across[1]))
-                    if cut < right:
-                        self.tile((n, y, cut), channel, at, right - cut, (across[0], across[1]))
-                self.finish(n, y, channel, lanes)
-
-    def row_mask(self, y: Index, i: int, lanes: int) -> SSAValue | None:
-        """The lanes to read of one row of taps: none where it lies outside the image. None: all 16, always."""
-        conv, b, image = self.conv, self.b, self.image
-        row = i * conv.dilation[0] - image.top
-        last = (conv.out_rows - 1) * conv.strides[0] + row
-        channels = self.epilogue.mask(lanes)
-        if row >= 0 and last < image.rows:
-            return None if lanes == LANES else channels
-        position = b.index(b.plus(b.times(y, conv.strides[0]), row))
-        inside = b.add(arith.CmpiOp(position, b.constant(image.rows, INDEX), "ult")).result
-        rows = b.broadcast(inside, LANES)
-        return rows if lanes == LANES else b.add(arith.AndIOp(rows, channels)).result
-
-    def tile(
-        self,
-        point: tuple[Index, Index, Index],
-        channel: Index,
-        initial: Index,
-        pixels: int,
-        taps: tuple[int, int],
-    ) -> None:
-        """`pixels` neighbours of 16 channels, all with the same columns of taps inside the image."""
-        conv, b, image = self.conv, self.b, self.image
-        n, y, x = point
-        left, right = taps
-        row = b.plus(b.times(n, image.rows), b.times(y, conv.strides[0]))
-        base = b.plus(b.times(row, image.columns), b.times(x, conv.strides[1]))
-        base = b.plus(b.times(base, conv.channels), channel)
-        start = b.vector_load(self.initial, [initial], LANES)
-        totals = [start] * pixels
-        sums = [vector_constant(b, 0, i32, LANES)] * pixels if needs_sums(conv) else []
-        ones = vector_constant(b, 1, i8, GROUP * LANES)
-        block = b.times(channel, self.groups * conv.kernel_columns * GROUP)
-        for group in range(self.groups):
-            weights = {
-                j: b.vector_load(
-                    self.weights,
-                    [b.plus(block, (group * conv.kernel_columns + j) * GROUP * LANES)],
-                    GROUP * LANES,
-                )
-                for j in range(left, right)
-            }
-            known: dict[int, SSAValue] = {}
-            for m in range(pixels):
-                for j in range(left, right):
-                    offset = m * conv.strides[1] + j * conv.dilation[1]
-                    if offset not in known:
-                        known[offset] = self.column(base, offset, group)
-                    totals[m] = self.dot(totals[m], known[offset], weights[j])
-                    if sums:
-                        sums[m] = self.dot(sums[m], known[offset], ones)
-        for m, total in enumerate(totals):
-            if sums:
-                factor = vector_constant(b, kernel_offset(conv) - conv.kernel.zero_point, i32, LANES)
-                total = b.add(arith.AddiOp(total, b.add(arith.MuliOp(sums[m], factor)).result)).result
-            b.vector_store(total, self.scratch, [b.times(b.plus(x, m), LANES)])
-
-    def finish(self, n: Index, y: Index, channel: Index, lanes: int) -> None:
-        """The epilogue of one row of 16 channels; its accumulators are in scratch."""
-        b, conv = self.b, self.conv
-        with b.loop(0, conv.out_columns) as (x, _):
-            value = b.vector_load(self.scratch, [b.times(x, LANES)], LANES)
-            self.epilogue.apply(value, [n, y, x], channel, lanes)
-
-    def column(self, base: Index, offset: int, group: int) -> SSAValue:
-        """Up to 4 rows of one column, a byte of each per lane; rows outside are zeros."""
-        conv, b, image = self.conv, self.b, self.image
-        zeros = vector_constant(b, 0, i8, LANES)
-        rows: list[SSAValue] = []
-        for i in range(group * GROUP, (group + 1) * GROUP):
-            if i >= conv.kernel_rows:
-                rows.append(zeros)
-                continue
-            line = i * conv.dilation[0] - image.top
-            at = b.plus(base, (line * image.columns + offset - image.left) * conv.channels)
-            mask = self.masks[i]
-            if mask is None:
-                rows.append(b.vector_load(self.data, [at], LANES))
-            else:
-                rows.append(b.add(vector.MaskedLoadOp(self.data, [b.index(at)], mask, zeros)).result)
-        halves = [self.join(rows[k], rows[k + 1]) for k in (0, 2)]
-        words = b.bitcast(self.join(halves[0], halves[1]), i32, LANES)
-        words = self.call(PERMUTE_WORDS, words, b.vector_load(self.order, [0], LANES))
-        inner = b.bitcast(b.vector_load(self.order, [LANES], LANES), i8, GROUP * LANES)
-        codes = self.call(PERMUTE_BYTES, b.bitcast(words, i8, GROUP * LANES), inner)
-        if conv.data.unsigned:
-            return codes
-        flip = vector_constant(b, -0x7F7F7F80, i32, LANES)
-        words = b.add(arith.XOrIOp(b.bitcast(codes, i32, LANES), flip)).result
-        return b.bitcast(words, i8, GROUP * LANES)
-
-    def join(self, first: SSAValue, second: SSAValue) -> SSAValue:
-        """Two vectors of codes, one behind the other."""
-        size = 2 * first.type.get_shape()[0] if is_vector(first.type) else 0
-        mask = DenseArrayBase.from_list(i64, list(range(size)))
-        return self.b.add(
-            vector.ShuffleOp.create(
-                operands=[first, second], result_types=[VectorType(i8, [size])], properties={"mask": mask}
-            )
-        ).result
+        with b.loop(0, conv.images) as (n, _), b.loop(0, self.layout.strips) as (strip, _):
+            for section in sections(conv.outputs):
+                first = b.times(strip, self.layout.steps(section))
+                with b.loop(0, section.blocks) as (block, _):
+                    channel = b.plus(b.times(block, section.channels), section.first)
+                    weights = b.times(block, self.layout.block_bytes)
+                    with b.loop(0, self.layout.steps(section)) as (step, _):
+                        Row(self, section, (n, b.plus(first, step)), channel, weights).emit()
 
     def call(self, name: str, *operands: SSAValue) -> SSAValue:
         """An intrinsic whose result has its first operand's type."""
         return self.b.add(llvm.CallIntrinsicOp(name, operands, [operands[0].type])).results[0]
 
-    def dot(self, total: SSAValue, codes: SSAValue, weights: SSAValue) -> SSAValue:
-        return self.call(VPDPBUSD, total, codes, weights)
+    def shuffle(self, first: SSAValue, second: SSAValue, lanes: Sequence[int]) -> SSAValue:
+        """Elements of two vectors, one behind the other, by number."""
+        return self.b.add(
+            vector.ShuffleOp.create(
+                operands=[first, second],
+                result_types=[VectorType(scalar_of(first.type), [len(lanes)])],
+                properties={"mask": DenseArrayBase.from_list(i64, list(lanes))},
+            )
+        ).result
+
+    def join(self, pieces: Sequence[SSAValue]) -> SSAValue:
+        """Vectors of one size, one behind the other."""
+        if len(pieces) == 1:
+            return pieces[0]
+        half = len(pieces) // 2
+        first, second = self.join(pieces[:half]), self.join(pieces[half:])
+        assert is_vector(first.type)
+        return self.shuffle(first, second, range(2 * first.type.get_shape()[0]))
+
+    def unpack(self, a: SSAValue, b: SSAValue, count: int) -> tuple[SSAValue, SSAValue]:
+        """In each of the 128-bit parts, of `count` elements: the first halves element by element, then the second."""
+        low = [lane for p in range(PARTS) for k in range(count // 2) for lane in _both(p * count + k, PARTS * count)]
+        return self.shuffle(a, b, low), self.shuffle(a, b, [lane + count // 2 for lane in low])
+
+    def transpose(self, parts: Sequence[SSAValue]) -> list[SSAValue]:
+        """Four vectors of 16 channels as the four of a block: part p of vector s is part s of vector p."""
+        pairs = [self.shuffle(parts[k], parts[k + 1], range(2 * LANES)) for k in (0, 2)]
+        quarter = LANES // PARTS
+        return [
+            self.shuffle(pairs[0], pairs[1], [2 * LANES * h + LANES * v + quarter * s + k for h, v, k in _EACH])
+            for s in range(PARTS)
+        ]
+
+
+def _both(lane: int, count: int) -> tuple[int, int]:
+    return lane, count + lane
+
+
+_EACH = [(half, vector, lane) for half in range(2) for vector in range(2) for lane in range(LANES // PARTS)]
+
+
+class Row:
+    """One turn of the loop over rows of one block: the places of what it reads, and its pixels."""
+
+    def __init__(
+        self, parent: DepthwiseDotEmitter, section: Section, at: tuple[Index, Index], channel: Index, weights: Index
+    ):
+        self.p, self.b, self.section, self.channel = parent, parent.b, section, channel
+        self.layout, self.conv, self.epilogue = parent.layout, parent.conv, parent.epilogue
+        b, layout = self.b, parent.layout
+        n, step = at
+        entry = b.plus(b.times(step, layout.record(section)), layout.table_of(section))
+        self.weights_at = b.plus(self.number(entry, 0), weights)
+        self.points: list[list[Index]] = []
+        self.initial_at: list[Index] = []
+        self.lines: list[list[Index]] = []
+        image = b.plus(b.times(n, layout.image.rows * layout.image.columns * self.conv.channels), channel)
+        for piece in range(section.rows):
+            first = 1 + piece * (2 + self.conv.kernel_rows)
+            self.points.append([n, self.number(entry, first)])
+            self.initial_at.append(b.plus(self.number(entry, first + 1), channel))
+            numbers = range(first + 2, first + 2 + self.conv.kernel_rows)
+            self.lines.append([b.plus(self.number(entry, number), image) for number in numbers])
+
+    def number(self, entry: Index, ahead: int) -> Index:
+        """A number of the table."""
+        b = self.b
+        return b.add(arith.IndexCastOp(b.load(self.p.tables, [b.plus(entry, ahead)]), INDEX)).result
+
+    def emit(self) -> None:
+        """All pixels, in runs with the same columns of taps inside the image."""
+        b, conv = self.b, self.conv
+        operands = self.operands() if self.epilogue.packs() else None
+        padded = -(-conv.outputs // LANES) * LANES
+        for kind, (first, end, left, right) in enumerate(self.layout.column_kinds):
+            taps = range(left, right)
+            start = self.start(kind * padded)
+            pixels = tile_of(end - first)
+            whole = first + (end - first) // pixels * pixels
+            shared = self.shared(taps, pixels)
+            carried = [self.column(first, offset - pixels * conv.strides[1]) for offset in shared]
+            flat = [value for column in carried for value in column]
+            with b.loop(first, whole, pixels, carried=flat) as (x, turn):
+                known: dict[int, Column] = {}
+                for number, offset in enumerate(shared):
+                    size = self.layout.groups * PARTS
+                    known[offset - pixels * conv.strides[1]] = turn.args[number * size : (number + 1) * size]
+                self.tile(x, pixels, taps, start, operands, known)
+                turn.next = [value for offset in shared for value in known[offset]]
+            if whole < end:
+                self.tile(whole, end - whole, taps, start, operands, {})
+
+    def shared(self, taps: range, pixels: int) -> list[int]:
+        """The columns (relative to a tile's first) that the next tile needs too, if they are few enough to carry."""
+        conv = self.conv
+        needed = {m * conv.strides[1] + j * conv.dilation[1] for m in range(pixels) for j in taps}
+        found = sorted(o for o in needed if o - pixels * conv.strides[1] in needed)
+        return found if len(found) * self.layout.groups * PARTS <= CARRIED else []
+
+    def operands(self) -> list[list[SSAValue | None]]:
+        """What the epilogue reads per channel, in the order of the accumulators."""
+        channels = [self.b.plus(self.channel, self.section.part(part)[1]) for part in range(PARTS)]
+        found = self.epilogue.channel_vectors(channels, self.section.lanes)
+        result: list[list[SSAValue | None]] = []
+        for parts in found:
+            vectors = [part for part in parts if part is not None and is_vector(part.type)]
+            result.append([*self.p.transpose(vectors)] if len(vectors) == PARTS else parts)
+        return result
+
+    def start(self, kind: int) -> list[SSAValue]:
+        """The initial accumulators."""
+        b, section = self.b, self.section
+        parts: list[SSAValue] = []
+        for part in range(PARTS):
+            piece, ahead = section.part(part)
+            parts.append(b.vector_load(self.p.initial, [b.plus(self.initial_at[piece], kind + ahead)], LANES))
+        return self.p.transpose(parts)
+
+    def tile(
+        self,
+        x: Index,
+        pixels: int,
+        taps: range,
+        start: Sequence[SSAValue],
+        operands: Sequence[Sequence[SSAValue | None]] | None,
+        known: dict[int, Column],
+    ) -> None:
+        """`pixels` neighbours; `known` has the columns read so far, by their offset, and gets those read here."""
+        conv = self.conv
+        for m in range(pixels):
+            totals = list(start)
+            for j in taps:
+                offset = m * conv.strides[1] + j * conv.dilation[1]
+                if offset not in known:
+                    known[offset] = self.column(x, offset)
+                for group in range(self.layout.groups):
+                    codes = known[offset][group * PARTS : (group + 1) * PARTS]
+                    self.accumulate(totals, codes, group * conv.kernel_columns + j)
+                    if (group, j) in self.layout.second:
+                        unit = self.layout.groups * conv.kernel_columns + sorted(self.layout.second).index((group, j))
+                        self.accumulate(totals, codes, unit)
+            self.finish(totals, self.b.plus(x, m), operands)
+
+    def accumulate(self, totals: list[SSAValue], codes: Sequence[SSAValue], unit: int) -> None:
+        """The dot products with one unit of weights: four vectors."""
+        b = self.b
+        for s, code in enumerate(codes):
+            at = b.plus(self.weights_at, (unit * PARTS + s) * WIDTH)
+            totals[s] = self.p.call(VPDPBUSD, totals[s], code, b.vector_load(self.p.weights, [at], WIDTH))
+
+    def column(self, x: Index, offset: int) -> Column:
+        """The rows of a column, interleaved: [row 0, row 1, row 2, row 3] per lane, in four vectors per group."""
+        b, conv, p = self.b, self.conv, self.p
+        pixel = b.plus(b.times(x, conv.strides[1] * conv.channels), (offset - self.layout.image.left) * conv.channels)
+        result: Column = []
+        zeros = vector_constant(b, 0, i8, WIDTH)
+        for group in range(self.layout.groups):
+            rows = [self.row(i, pixel) for i in range(group * GROUP, min((group + 1) * GROUP, conv.kernel_rows))]
+            if len(rows) < GROUP:
+                copied = self.layout.copied - group * GROUP
+                rows.append(rows[copied] if 0 <= copied < len(rows) else zeros)
+            rows += [zeros] * (GROUP - len(rows))
+            first, second = p.unpack(rows[0], rows[1], LANES), p.unpack(rows[2], rows[3], LANES)
+            for low, high in zip(first, second, strict=True):
+                pairs = b.bitcast(low, i16, WIDTH // 2), b.bitcast(high, i16, WIDTH // 2)
+                result += [b.bitcast(v, i32, LANES) for v in p.unpack(pairs[0], pairs[1], LANES // 2)]
+        if not conv.data.unsigned:
+            flip = vector_constant(b, -0x7F7F7F80, i32, LANES)
+            result = [b.add(arith.XOrIOp(v, flip)).result for v in result]
+        return [b.bitcast(v, i8, WIDTH) for v in result]
+
+    def row(self, i: int, pixel: Index) -> SSAValue:
+        """64 codes of one row of taps: of each of the section's rows as many as it has channels."""
+        b, section = self.b, self.section
+        pieces: list[SSAValue] = []
+        for lines in self.lines:
+            at = b.plus(lines[i], pixel)
+            if section.lanes < LANES:
+                pieces.append(self.epilogue.load(self.p.data, [at], section.lanes))
+            else:
+                pieces.append(b.vector_load(self.p.data, [at], section.channels))
+        return self.p.join(pieces)
+
+    def finish(
+        self, totals: Sequence[SSAValue], x: Index, operands: Sequence[Sequence[SSAValue | None]] | None
+    ) -> None:
+        """The epilogue of 64 accumulators: as codes, or as 16 channels four times."""
+        section, epilogue, b = self.section, self.epilogue, self.b
+        if operands is None:
+            for part, value in enumerate(self.p.transpose(totals)):
+                piece, ahead = section.part(part)
+                epilogue.apply(value, [*self.points[piece], x], b.plus(self.channel, ahead), section.lanes)
+            return
+        codes = epilogue.codes(totals, operands)
+        for piece, point in enumerate(self.points):
+            lanes = range(piece * section.channels, (piece + 1) * section.channels)
+            part = codes if section.rows == 1 else self.p.shuffle(codes, codes, lanes)
+            at = [*point, x, self.channel]
+            if section.lanes == LANES:
+                b.vector_store(part, epilogue.outputs[0].value, epilogue.place(epilogue.outputs[0], at))
+            else:
+                epilogue.store(part, epilogue.outputs[0].value, epilogue.place(epilogue.outputs[0], at), section.lanes)
+
+
+def tile_of(width: int) -> int:
+    """Pixels per turn: a divisor of the width, if a good one exists."""
+    return next((t for t in (4, 5, 3, 6, 7, 2) if width % t == 0), min(4, width))

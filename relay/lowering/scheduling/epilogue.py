@@ -25,6 +25,7 @@ from relay.dialects.attributes import dtype_of
 from relay.lowering.builder import Index, LoopBuilder, contiguous
 from relay.lowering.scheduling.affine import dims_of, is_identity, uses
 from relay.lowering.scheduling.body import Lifter, can_lift, dense_vector, vector_constant
+from relay.lowering.scheduling.saturate import match_clamp, saturate
 from relay.lowering.shaped import buffer_of, is_buffer, shape_of
 
 LANES = 16
@@ -58,6 +59,7 @@ class Epilogue:
             accesses = [Access(v, m, u) for v, m, u in zip(op.operands, maps, used, strict=True)]
             self.inputs, self.outputs = accesses[: len(op.inputs)], accesses[len(op.inputs) :]
         self.lifter = Lifter(builder, LANES)
+        self.clamp = None if op is None else match_clamp(op.body.block)
 
     @staticmethod
     def fits(op: linalg.GenericOp, accumulator: SSAValue) -> bool:
@@ -148,23 +150,61 @@ class Epilogue:
 
     def apply(self, accumulators: SSAValue, point: Sequence[Index], channel: Index, lanes: int) -> None:
         """Finish 16 (or the first `lanes`) channels of one point and store them."""
-        b, dims = self.builder, [*point, channel]
         results = [accumulators]
         if self.op is not None:
-            values: list[SSAValue] = []
-            for access in (*self.inputs, *self.outputs):
-                if access.value is self.accumulator:
-                    values.append(accumulators)
-                elif not access.used:
-                    values.append(access.value)
-                elif not is_buffer(access.value.type):
-                    values.append(b.broadcast(access.value, LANES))
-                else:
-                    at = [b.apply(r, dims) for r in access.map.results]
-                    if uses(access.map, self.rank - 1):
-                        values.append(self.load(access.value, at, lanes))
-                    else:
-                        values.append(b.broadcast(b.load(access.value, at), LANES))
+            values = [self.operand(access, accumulators, [*point, channel], lanes) for access in self.accesses]
             results = self.lifter.emit(self.op.body.block, values)
         for value, access in zip(results, self.outputs, strict=True):
-            self.store(value, access.value, [b.apply(r, dims) for r in access.map.results], lanes)
+            self.store(value, access.value, self.place(access, [*point, channel]), lanes)
+
+    @property
+    def accesses(self) -> list[Access]:
+        return [*self.inputs, *self.outputs]
+
+    def place(self, access: Access, dims: Sequence[Index]) -> list[Index]:
+        """The indices of the operand at a point."""
+        return [self.builder.apply(r, dims) for r in access.map.results]
+
+    def operand(self, access: Access, accumulators: SSAValue, dims: Sequence[Index], lanes: int) -> SSAValue:
+        """What the body reads there, for 16 (or the first `lanes`) channels; anything for what it does not read."""
+        b = self.builder
+        if access.value is self.accumulator:
+            return accumulators
+        if not access.used:
+            return access.value
+        if not is_buffer(access.value.type):
+            return b.broadcast(access.value, LANES)
+        if uses(access.map, self.rank - 1):
+            return self.load(access.value, self.place(access, dims), lanes)
+        return b.broadcast(b.load(access.value, self.place(access, dims)), LANES)
+
+    # 64 channels at once
+
+    def packs(self) -> bool:
+        """Whether 64 results can be codes of one buffer, made from accumulators and numbers per channel (or none)."""
+        return self.clamp is not None and all(
+            access.value is self.accumulator
+            or not access.used
+            or not is_buffer(access.value.type)
+            or dims_of(access.map) == [self.rank - 1]
+            or prod(shape_of(access.value)) == 1
+            for access in self.inputs
+        )
+
+    def channel_vectors(self, channels: Sequence[Index], lanes: int) -> list[list[SSAValue | None]]:
+        """For each of the body's operands, four vectors of what it is for four runs of 16 (or the first `lanes`)
+        channels; None for the accumulators."""
+        dims = [[*[0] * (self.rank - 1), channel] for channel in channels]
+        return [
+            [None if access.value is self.accumulator else self.operand(access, access.value, at, lanes) for at in dims]
+            for access in self.accesses
+        ]
+
+    def codes(self, accumulators: Sequence[SSAValue], operands: Sequence[Sequence[SSAValue | None]]) -> SSAValue:
+        """64 codes of four vectors of accumulators, in the order of `saturate`."""
+        assert self.op is not None and self.clamp is not None
+        block, vectors = self.op.body.block, list[SSAValue]()
+        for number, accumulator in enumerate(accumulators):
+            values = [accumulator if (value := operand[number]) is None else value for operand in operands]
+            vectors += self.lifter.emit(block, values, [self.clamp.value])
+        return saturate(self.builder, self.clamp, vectors)

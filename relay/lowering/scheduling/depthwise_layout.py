@@ -1,0 +1,242 @@
+"""What the depthwise convolution by dot products reads: weights, initial accumulators, and tables of where things lie.
+
+A block is 64 lanes of codes: 64 channels of one pixel, or, of the channels that are left, 32 of pixels in two rows, or
+16 of pixels in four. Rows and channels unfold so that whole registers are used whatever the number of channels. Four
+vectors of accumulators belong to a block: lane i of 128-bit part p of vector s is lane 16 * p + 4 * s + i of the codes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from xdsl.dialects.builtin import i8
+
+from relay.dialects.attributes import Array
+from relay.lowering.scheduling.contraction import Convolution
+from relay.lowering.scheduling.matmul import Packed, data_offset
+from relay.lowering.scheduling.packing import LANES, padded, wrap_i32
+from relay.lowering.scheduling.padding import Padding, spans
+from relay.lowering.shaped import shape_of
+
+GROUP = 4
+WIDTH = 64
+PARTS = 4
+STRIP_BYTES = 1 << 18
+"""What a strip of rows may read and write: it should stay in the second level of caches."""
+NEEDED = frozenset({"avx512f", "avx512bw", "avx512vnni"})
+
+
+@dataclass(frozen=True)
+class Image:
+    """What the convolution reads, without its padding."""
+
+    rows: int
+    columns: int
+    top: int
+    left: int
+
+
+def image_of(conv: Convolution, padding: Padding | None) -> Image:
+    """The unpadded image, if the padding is one of height and width by the zero point."""
+    if padding is None:
+        return Image(conv.rows, conv.columns, 0, 0)
+    _, rows, columns, _ = shape_of(padding.source)
+    return Image(rows, columns, padding.low[1], padding.low[2])
+
+
+@dataclass(frozen=True)
+class Section:
+    """`blocks` blocks of channels from `first` on, each of pixels in `rows` rows; `lanes` of 16 channels are read."""
+
+    first: int
+    blocks: int
+    rows: int
+    lanes: int = LANES
+
+    @property
+    def channels(self) -> int:
+        """Channels of a block."""
+        return WIDTH // self.rows
+
+    def part(self, number: int) -> tuple[int, int]:
+        """The row and the first channel of one part of 16 lanes."""
+        return number * LANES // self.channels, number * LANES % self.channels
+
+
+def sections(channels: int) -> list[Section]:
+    """All channels; the last 16 overlap others where they must."""
+    whole, left = divmod(channels, WIDTH)
+    result = [Section(0, whole, 1)] if whole else []
+    if left >= WIDTH // 2:
+        result.append(Section(channels - left, 1, 2))
+        left -= WIDTH // 2
+    if left >= LANES:
+        result.append(Section(channels - left, 1, 4))
+        left -= LANES
+    if left:
+        result.append(Section(max(channels - LANES, 0), 1, 4, min(channels, LANES)))
+    return result
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a convolution reads its image. In each group of four rows of taps that has a free place, the codes of row
+    `copied` stand there once more: a weight that does not fit 8 bits is the sum of two then. `second`: the columns of
+    taps (group, column) that need another dot product for that all the same."""
+
+    conv: Convolution
+    image: Image
+    copied: int
+    second: frozenset[tuple[int, int]]
+
+    @property
+    def groups(self) -> int:
+        return -(-self.conv.kernel_rows // GROUP)
+
+    @property
+    def row_kinds(self) -> list[tuple[int, int, int, int]]:
+        """(first, end, first tap, end tap) of output rows that meet the image with the same taps."""
+        conv, image = self.conv, self.image
+        return spans(image.rows, conv.kernel_rows, conv.strides[0], conv.dilation[0], image.top, conv.out_rows)
+
+    @property
+    def column_kinds(self) -> list[tuple[int, int, int, int]]:
+        """The same of columns."""
+        conv, image = self.conv, self.image
+        return spans(
+            image.columns, conv.kernel_columns, conv.strides[1], conv.dilation[1], image.left, conv.out_columns
+        )
+
+    @property
+    def strip(self) -> int:
+        """Output rows of a strip: all blocks of channels go over the same rows of the image while these are near."""
+        conv, image = self.conv, self.image
+        row = (image.columns * conv.strides[0] + conv.out_columns) * conv.channels
+        alone = conv.channels <= WIDTH
+        count = 1 if alone else -(-conv.out_rows * row // STRIP_BYTES)
+        return min(-(-conv.out_rows // (PARTS * count)) * PARTS, conv.out_rows)
+
+    @property
+    def strips(self) -> int:
+        return -(-self.conv.out_rows // self.strip)
+
+    def steps(self, section: Section) -> int:
+        """Turns of the loop over the rows of a strip."""
+        return -(-self.strip // section.rows)
+
+    def rows(self, section: Section, strip: int, step: int) -> list[int]:
+        """The output rows of a turn; the last ones of a strip or of all may be done twice."""
+        first = min(strip * self.strip, self.conv.out_rows - self.strip)
+        return [first + min(step + p * self.steps(section), self.strip - 1) for p in range(section.rows)]
+
+    def kind(self, row: int) -> int:
+        return next(n for n, (first, end, _, _) in enumerate(self.row_kinds) if first <= row < end)
+
+    @property
+    def block_bytes(self) -> int:
+        """Weights of a block for one combination of kinds of rows: those that fit, then those of `second`."""
+        return (self.groups * self.conv.kernel_columns + len(self.second)) * GROUP * WIDTH
+
+    def record(self, section: Section) -> int:
+        """Numbers per turn in the tables."""
+        return 1 + section.rows * (2 + self.conv.kernel_rows)
+
+    def table_of(self, section: Section) -> int:
+        """Where the section's table starts."""
+        every = sections(self.conv.outputs)
+        return sum(self.strips * self.steps(s) * self.record(s) for s in every[: every.index(section)])
+
+
+def fits(conv: Convolution, image: Image, features: frozenset[str]) -> bool:
+    """Whether this schedule can be used: 8-bit codes, the instructions, taps that are neither many nor all outside."""
+    codes = not conv.is_float and conv.data.element == conv.kernel.element == i8
+    if not codes or not features >= NEEDED or conv.kernel_rows > 8 or conv.kernel_columns > 8:
+        return False
+    if not conv.kernel.unsigned and conv.kernel.zero_point != 0:
+        return False
+    layout = Layout(conv, image, 0, frozenset())
+    kinds = layout.row_kinds + layout.column_kinds
+    return len(layout.column_kinds) <= 5 and all(end > first for _, _, first, end in kinds)
+
+
+def layout_of(conv: Convolution, image: Image, kernels: Sequence[Array]) -> Layout:
+    """The layout for these weights: the copied row is that of the most weights that do not fit."""
+    outside = np.zeros((conv.kernel_rows, conv.kernel_columns), np.int64)
+    for kernel in kernels:
+        true = kernel.astype(np.int64) - conv.kernel.zero_point
+        outside += ((true < -128) | (true > 127)).sum(axis=2)
+    copied = int(outside.sum(axis=1).argmax())
+    left = outside.copy()
+    if conv.kernel_rows % GROUP and copied // GROUP == conv.kernel_rows // GROUP:
+        left[copied] = 0
+    second = {(int(i) // GROUP, int(j)) for i, j in zip(*np.nonzero(left), strict=True)}
+    return Layout(conv, image, copied, frozenset(second))
+
+
+def pack_depthwise_dot(layout: Layout, kernel: Array) -> Packed:
+    """Weights; initial accumulators [kind of row][kind of column][channel]; tables."""
+    conv = layout.conv
+    true = kernel.astype(np.int64) - conv.kernel.zero_point
+    weights: list[Array] = []
+    tables: list[Array] = []
+    initial = _initial(layout, true)
+    per_row_kind = len(initial) // len(layout.row_kinds) * initial[0].size
+    offset = 0
+    for section in sections(conv.outputs):
+        places: dict[tuple[int, ...], int] = {}
+        for strip, step in product(range(layout.strips), range(layout.steps(section))):
+            rows = layout.rows(section, strip, step)
+            kinds = tuple(layout.kind(row) for row in rows)
+            if kinds not in places:
+                places[kinds] = offset
+                weights.append(_weights(layout, section, kinds, true))
+                offset += weights[-1].size
+            entry = [places[kinds]]
+            for row, kind in zip(rows, kinds, strict=True):
+                entry += [row, kind * per_row_kind, *_lines(layout, row)]
+            tables.append(np.array(entry, np.int32))
+    return Packed(np.concatenate(weights), np.concatenate(initial), (np.concatenate(tables),))
+
+
+def _lines(layout: Layout, row: int) -> list[int]:
+    """Where the image's row of each tap starts; of taps outside, which have no weight, any row."""
+    conv, image = layout.conv, layout.image
+    inside = [row * conv.strides[0] + i * conv.dilation[0] - image.top for i in range(conv.kernel_rows)]
+    return [min(max(line, 0), image.rows - 1) * image.columns * conv.channels for line in inside]
+
+
+def _initial(layout: Layout, true: Array) -> list[Array]:
+    """What takes the data's zero point off, by the taps that are inside."""
+    zero_point = layout.conv.data.zero_point + data_offset(layout.conv)
+    return [
+        padded(wrap_i32(-zero_point * true[first:end, left:right].sum(axis=(0, 1))))
+        for _, _, first, end in layout.row_kinds
+        for _, _, left, right in layout.column_kinds
+    ]
+
+
+def _weights(layout: Layout, section: Section, kinds: Sequence[int], true: Array) -> Array:
+    """Blocks of [group][column][vector][part][lane][row], those of taps outside zero, then the second ones."""
+    conv = layout.conv
+    _, columns, channels = true.shape
+    by_row = np.zeros((layout.groups * GROUP, columns, PARTS, section.blocks, LANES), np.int64)
+    for part in range(PARTS):
+        piece, start = section.part(part)
+        _, _, first, end = layout.row_kinds[kinds[piece]]
+        chosen = section.first + start + np.arange(section.blocks)[:, None] * section.channels + np.arange(LANES)
+        taken = np.where(chosen < channels, true[:, :, np.minimum(chosen, channels - 1)], 0)
+        by_row[first:end, :, part] = taken[first:end]
+    fitting = np.clip(by_row, -128, 127)
+    missing = by_row - fitting
+    free = conv.kernel_rows
+    if free % GROUP and layout.copied // GROUP == free // GROUP:
+        fitting[free] = missing[layout.copied]
+        missing[layout.copied] = 0
+    second = [missing.reshape(layout.groups, GROUP, *missing.shape[1:])[g, :, j] for g, j in sorted(layout.second)]
+    plain = fitting.reshape(layout.groups, GROUP, *fitting.shape[1:]).transpose(0, 2, 1, 3, 4, 5)
+    every = np.concatenate([plain.reshape(-1, *plain.shape[2:]), np.array(second).reshape(-1, *plain.shape[2:])])
+    lanes = every.reshape(len(every), GROUP, PARTS, section.blocks, PARTS, LANES // PARTS)
+    return lanes.transpose(3, 0, 4, 2, 5, 1).astype(np.int8).reshape(-1)

@@ -1,0 +1,95 @@
+"""Codes of 8 bits from four vectors of i32 at once: AVX-512's packs narrow and saturate in one instruction.
+
+A body that ends in `trunci(min(max(value + zero, low), high))` is applied up to `value`; two packs of pairs and one of
+the results then take the place of four additions, eight comparisons and four conversions. The additions are to i16,
+saturating: what is clamped there is clamped to 8 bits anyway. Each pack works inside of 128-bit parts, so four vectors
+s of 16 lanes become 64 codes with part p of vector s at 16 * p + 4 * s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import arith, llvm
+from xdsl.dialects.builtin import VectorType, i8, i16, i32
+from xdsl.dialects.linalg import ops as linalg
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from relay.dialects.attributes import to_numpy
+from relay.lowering.builder import LoopBuilder
+from relay.lowering.scheduling.body import vector_constant
+
+NEEDED = frozenset({"avx512f", "avx512bw"})
+PACK_WORDS = "llvm.x86.avx512.packssdw.512"
+PACK_SIGNED = "llvm.x86.avx512.packsswb.512"
+PACK_UNSIGNED = "llvm.x86.avx512.packuswb.512"
+ADD_SATURATING = "llvm.sadd.sat.v32i16"
+WIDTH = 64
+"""Codes that are made at once."""
+
+
+@dataclass(frozen=True)
+class Clamp:
+    """`min(max(value + zero, low), high)`, narrowed to 8 bits, is what a body yields."""
+
+    value: SSAValue
+    zero: int
+    low: int
+    high: int
+
+
+def match_clamp(block: Block) -> Clamp | None:
+    """The clamp to 8-bit codes at the end of a body with one result."""
+    end = block.last_op
+    if not isinstance(end, linalg.YieldOp) or len(end.operands) != 1:
+        return None
+    narrow = end.operands[0].owner
+    if not isinstance(narrow, Operation) or narrow.name != "arith.trunci" or end.operands[0].type != i8:
+        return None
+    value, bounds, zero = narrow.operands[0], {"arith.maxsi": -(2**31), "arith.minsi": 2**31 - 1}, 0
+    while isinstance(owner := value.owner, Operation) and owner.name in bounds and value.type == i32:
+        number = constant_of(owner.operands[1])
+        if number is None:
+            return None
+        outer = bounds[owner.name]
+        bounds[owner.name] = max(number, outer) if owner.name == "arith.maxsi" else min(number, outer)
+        value = owner.operands[0]
+    low, high = bounds["arith.maxsi"], bounds["arith.minsi"]
+    if isinstance(owner := value.owner, arith.AddiOp) and (number := constant_of(owner.rhs)) is not None:
+        value, zero = owner.lhs, number
+    codes = 0 <= low <= high <= 255 or -128 <= low <= high <= 127
+    return Clamp(value, zero, low, high) if codes and abs(zero) < 2**15 and value.owner is not block else None
+
+
+def constant_of(value: SSAValue) -> int | None:
+    """The number of an integer constant."""
+    return int(to_numpy(value.owner.value)) if isinstance(value.owner, arith.ConstantOp) else None
+
+
+def saturate(b: LoopBuilder, clamp: Clamp, vectors: Sequence[SSAValue]) -> SSAValue:
+    """64 codes of four vectors of `clamp.value`, in the packs' order."""
+    words = [_call(b, PACK_WORDS, vectors[k : k + 2], i16) for k in (0, 2)]
+    if clamp.zero:
+        zero = vector_constant(b, clamp.zero, i16, WIDTH // 2)
+        words = [_call(b, ADD_SATURATING, [word, zero], i16) for word in words]
+    unsigned = clamp.low >= 0
+    codes = _call(b, PACK_UNSIGNED if unsigned else PACK_SIGNED, words, i8)
+    least, greatest = (0, 255) if unsigned else (-128, 127)
+    if clamp.low > least:
+        bound = vector_constant(b, _code(clamp.low), i8, WIDTH)
+        codes = b.add((arith.MaxUIOp if unsigned else arith.MaxSIOp)(codes, bound)).result
+    if clamp.high < greatest:
+        bound = vector_constant(b, _code(clamp.high), i8, WIDTH)
+        codes = b.add((arith.MinUIOp if unsigned else arith.MinSIOp)(codes, bound)).result
+    return codes
+
+
+def _code(number: int) -> int:
+    """The signed code with the same bits."""
+    return number - 256 if number > 127 else number
+
+
+def _call(b: LoopBuilder, name: str, operands: Sequence[SSAValue], element: Attribute) -> SSAValue:
+    lanes = WIDTH if element == i8 else WIDTH // 2
+    return b.add(llvm.CallIntrinsicOp(name, operands, [VectorType(element, [lanes])])).results[0]
