@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from relay.byoc.calibrating import Edges, calibration
     from relay.byoc.compiler import Artifact, Compiler, Refusal
     from relay.byoc.composition import build_external_compiler, external_pipeline
+    from relay.byoc.measuring import Difference, differences
     from relay.byoc.partitioning.annotate_target import AnnotateTarget
     from relay.byoc.partitioning.annotate_target import AnnotateTarget as AnnotateExternalCompiler
     from relay.byoc.partitioning.inline_partitions import InlinePartitions
@@ -39,6 +40,7 @@ _HOME = {
     "AnnotateTarget": "relay.byoc.partitioning.annotate_target",
     "Artifact": "relay.byoc.compiler",
     "Compiler": "relay.byoc.compiler",
+    "Difference": "relay.byoc.measuring",
     "Edges": "relay.byoc.calibrating",
     "Entry": "relay.byoc.patterns",
     "InlinePartitions": "relay.byoc.partitioning.inline_partitions",
@@ -52,6 +54,7 @@ _HOME = {
     "Refusal": "relay.byoc.compiler",
     "build_external_compiler": "relay.byoc.composition",
     "calibration": "relay.byoc.calibrating",
+    "differences": "relay.byoc.measuring",
     "external_pipeline": "relay.byoc.composition",
     "find": "relay.byoc.registry",
     "is_constant": "relay.byoc.patterns",
@@ -82,6 +85,7 @@ __all__ = [
     "AnnotateTarget",
     "Artifact",
     "Compiler",
+    "Difference",
     "Edges",
     "Entry",
     "InlinePartitions",
@@ -95,6 +99,7 @@ __all__ = [
     "Refusal",
     "build_external_compiler",
     "calibration",
+    "differences",
     "external_pipeline",
     "find",
     "is_constant",

@@ -54,11 +54,13 @@ class Compiler(ABC):
     """Kept in the executable: its loader refuses artifacts of a version that it does not know."""
     exact: ClassVar[bool] = True
     """Whether integers are those of the ops' formulas, bit for bit. `numerics=strict` refuses compilers, or pattern
-    entries, that are not; `difference` then says in words how far they can be off."""
+    entries, that are not; `difference` then says in words why, `off_by` in numbers how far they can be off."""
     difference: ClassVar[str] = ""
     extra: ClassVar[str] = ""
     """The extra of this distribution that installs what it needs, for the error when that is missing."""
 
+    layouts: ClassVar[Sequence[str]] = ("NHWC",)
+    """The layouts of images that it reads; ops of others, and parameters in packed form, are not offered to it."""
     hoists: ClassVar[bool] = True
     """Whether it compiles functions whose constants are arguments (`constants=hoist`); if not, they stay bound."""
 
@@ -85,6 +87,11 @@ class Compiler(ABC):
     def cost(self, ops: Sequence[Operation]) -> float | None:
         """An estimate of the microseconds that a region of these ops takes, edges included; None: not known."""
         return None
+
+    def off_by(self, ops: Sequence[Operation]) -> int | None:
+        """How many codes the result of these ops, computed as one (a composite's, or a single op), may be off the
+        formulas', given the same operands; None: not said. `relay.byoc.differences` measures it."""
+        return 0 if self.exact else None
 
     @abstractmethod
     def compile(self, function: FuncOp) -> Artifact:

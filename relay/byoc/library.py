@@ -13,7 +13,7 @@ from xdsl.ir import Operation
 
 from relay.byoc import entries
 from relay.byoc.compiler import Compiler, Refusal
-from relay.dialects import relay
+from relay.dialects import qnn, relay
 from relay.dialects.attributes import Array
 from relay.errors import InvalidArgument
 
@@ -31,6 +31,19 @@ MOVING = (
     relay.PadOp,
 )
 """Ops that compute nothing: alone they are not worth a call."""
+
+ROUNDING = (
+    qnn.RequantizeOp,
+    qnn.QuantizeOp,
+    qnn.QnnBinaryOp,
+    qnn.QnnUnaryOp,
+    qnn.MeanOp,
+    qnn.SoftmaxOp,
+    qnn.ConcatenateOp,
+    relay.AvgPool2dOp,
+    relay.Resize2dOp,
+)
+"""Ops whose codes are rounded: a library that rounds reals in another way gives a code beside theirs."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +77,9 @@ class LibraryCompiler(Compiler, ABC):
 
     def supports(self, op: Operation) -> bool | Refusal:
         return entries.supported(self.check, op)
+
+    def off_by(self, ops: Sequence[Operation]) -> int | None:
+        return 1 if not self.exact and any(isinstance(op, ROUNDING) for op in ops) else 0
 
     def cost(self, ops: Sequence[Operation]) -> float | None:
         return inf if all(isinstance(op, (*MOVING, relay.ConstantOp)) for op in ops) else None

@@ -6,16 +6,21 @@ It reads a module at any step: with composites and annotations, with regions, wi
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from itertools import groupby
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp
 
+from relay.byoc.accuracy import DIFFERENCE, EXACT, stated
 from relay.byoc.partitioning import records
 from relay.byoc.partitioning.records import Row
 from relay.byoc.partitioning.refusals import asked
+from relay.byoc.partitioning.scope import COMPILER, partitioned
 from relay.byoc.patterns.names import short
+from relay.byoc.settings import compiler_of
+from relay.errors import RelayError
 from relay.module import IRModule
 
 HOST = "host"
@@ -30,6 +35,8 @@ class PartitionReport:
     rows: tuple[Row, ...]
     targets: tuple[str, ...]
     """The compilers that were asked, and those that have something."""
+    numerics: Mapping[str, str] = field(default_factory=dict[str, str])
+    """How far each partitioned function may be off, in words: "exact", or what `relay.byoc.accuracy` finds."""
 
     def of(self, compiler: str) -> list[Row]:
         """What a compiler has; the host, if it is empty."""
@@ -52,18 +59,20 @@ class PartitionReport:
         return lines
 
     def __str__(self) -> str:
-        """The summary, then a table: operator of the model, its ops, where they are, why others do not have them."""
+        """The summary; how far functions may be off that are not exact; a table: operator of the model, its ops, where
+        they are, why others do not have them."""
         table = [("operator", "ops", "where", "why not elsewhere")]
         for _, group in groupby(self.rows, key=lambda row: (row.function, row.compiler, row.place, row.source)):
             table.append(line(list(group)))
         widths = [max(len(row[column]) for row in table) for column in range(3)]
         rows = ["  ".join([*(cell.ljust(w) for cell, w in zip(row, widths, strict=False)), row[3]]) for row in table]
-        return "\n".join([*self.summary(), "", *map(str.rstrip, rows)])
+        numerics = [f"{name}: {told}" for name, told in self.numerics.items() if told != EXACT]
+        return "\n".join([*self.summary(), *numerics, "", *map(str.rstrip, rows)])
 
     def to_json(self) -> str:
-        """The same as JSON: `{"targets": [...], "summary": [...], "rows": [{"op": ..., "source": ..., ...}]}`."""
-        content = {"targets": self.targets, "summary": self.summary(), "rows": [asdict(row) for row in self.rows]}
-        return json.dumps(content, indent=2)
+        """The same as JSON: `{"targets": [...], "summary": [...], "numerics": {...}, "rows": [{"op": ...}]}`."""
+        facts = {"targets": self.targets, "summary": self.summary(), "numerics": dict(self.numerics)}
+        return json.dumps(facts | {"rows": [asdict(row) for row in self.rows]}, indent=2)
 
 
 def line(rows: Sequence[Row]) -> tuple[str, str, str, str]:
@@ -89,4 +98,20 @@ def partition_report(mod: IRModule | ModuleOp) -> PartitionReport:
         rows.sort(key=lambda row: row.line)
     targets = [name for function in IRModule(module).functions.values() for name in asked(function)]
     targets += [row.compiler for row in rows if row.compiler]
-    return PartitionReport(tuple(rows), tuple(dict.fromkeys(targets)))
+    numerics = {name: told for name, f in IRModule(module).functions.items() if (told := numerics_of(module, f))}
+    return PartitionReport(tuple(rows), tuple(dict.fromkeys(targets)), numerics)
+
+
+def numerics_of(module: ModuleOp, function: FuncOp) -> str:
+    """How far a partitioned function may be off: what its declaration keeps, else what its compiler says of its body;
+    empty where that cannot be asked."""
+    kept = function.attributes.get(DIFFERENCE)
+    if isinstance(kept, StringAttr):
+        return kept.data
+    compiler = function.attributes.get(COMPILER)
+    if not partitioned(function) or not function.body.blocks or not isinstance(compiler, StringAttr):
+        return ""
+    try:
+        return stated(compiler_of(module, compiler.data), function)
+    except RelayError:
+        return ""

@@ -102,6 +102,9 @@ class _Strict(Compiler):
     def cost(self, ops: Sequence[Operation]) -> float | None:
         return self.compiler.cost(ops)
 
+    def off_by(self, ops: Sequence[Operation]) -> int | None:
+        return 0
+
     def compile(self, function: FuncOp) -> Artifact:
         return self.compiler.compile(function)
 

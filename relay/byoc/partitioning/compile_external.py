@@ -15,7 +15,7 @@ from xdsl.rewriter import Rewriter
 
 from relay import artifact
 from relay.artifact import Made
-from relay.byoc import registry
+from relay.byoc import accuracy, registry
 from relay.byoc.compiler import Artifact, Compiler
 from relay.byoc.guard import asked
 from relay.byoc.partitioning.records import keep_operators
@@ -61,6 +61,7 @@ class CompileExternal(Pass):
             compiler = compiler_of(op, name, f"function {functions[0].sym_name.data}")
             for function, final in zip(functions, prepared(compiler, functions), strict=True):
                 keep_operators(function)
+                accuracy.keep(compiler, function)
                 declaration = artifact.declare(function, compiled(compiler, final))
                 Rewriter.replace_op(function, declaration, [])
 

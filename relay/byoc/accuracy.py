@@ -1,0 +1,237 @@
+"""How far a partition may be off: from how far each of its ops may be (`Compiler.off_by`) and what others make of that.
+
+An op that is at most `own` codes off its formula gives, from operands that are `e` off, results that are at most
+`floor(gain * e) + 1 + own` off, the 1 where it rounds. Gains are upper bounds: of a convolution the sum of its weights'
+magnitudes, times its multiplier. No result is further off than its clamp is wide, so that after some convolutions the
+bound often says nothing; `relay.byoc.differences` then measures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import inf
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import StringAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation, SSAValue
+
+from relay.byoc.compiler import Compiler, Refusal
+from relay.byoc.guard import asked
+from relay.byoc.quantized import CODE_TYPES, PRODUCTS, Product, Quantization, code_bounds, read_product
+from relay.byoc.regions import Kernel, Region
+from relay.dialects import qnn, relay
+from relay.dialects.attributes import Array, dtype_of, to_numpy
+from relay.dialects.op import shape, tensor
+from relay.interpreters.arithmetic import code_range
+
+DIFFERENCE = "byoc.difference"
+"""On a declaration: how far the function may be off, in words."""
+EXACT = "exact"
+SLACK = 0.01
+"""Codes: by how much less than a half the formulas' own rounding may be more."""
+
+Off = Array
+"""How far off a value may be, in its own units: one number, or one for each index of the last axis."""
+Gain = Callable[[Any, Sequence[Off]], Off]
+"""From how far the operands are off, how far the result is before it is rounded."""
+
+KEEPING = (
+    relay.TransposeOp,
+    relay.BroadcastToOp,
+    relay.StridedSliceOp,
+    relay.TakeOp,
+    relay.GatherNdOp,
+    relay.MaxOp,
+    relay.MinOp,
+    relay.ConcatenateOp,
+)
+"""Each result is one of the operands' numbers, along whatever axis."""
+IN_PLACE = (relay.PadOp, relay.MaxPool2dOp, relay.ClipOp, relay.MaximumOp, relay.MinimumOp)
+"""The same, and the last axis stays what it is."""
+
+
+def declared(compiler: Compiler, function: FuncOp) -> tuple[int | None, list[int | None]]:
+    """How many codes any op of a partitioned function may be off its formula, given the same operands, and how many
+    its results, given the same arguments; None where nothing is said, as of floats computed by an inexact compiler."""
+    region = Region(function)
+    with asked(compiler.name, "off_by"):
+        own = [compiler.off_by(kernel.ops) for kernel in region.kernels]
+    said = [number for number in own if number is not None]
+    each = max(said, default=0) if len(said) == len(own) else None
+    if each == 0 and compiler.exact:
+        return 0, [0] * len(region.outputs)
+    offs = propagate(region, [inf if number is None else number for number in own])
+    found = [float(np.max(offs.get(value, np.zeros(())))) for value in region.outputs]
+    pairs = zip(region.outputs, found, strict=True)
+    return each, [int(number) if number < inf and is_whole(value) else None for value, number in pairs]
+
+
+def stated(compiler: Compiler, function: FuncOp) -> str:
+    """The same in words: "exact", or "an op is at most 1 code off, result 0 at most 7 codes"."""
+    each, results = declared(compiler, function)
+    if each == 0 and not any(results):
+        return EXACT
+    if each is None:
+        return compiler.difference or "how far its integers are off is not said"
+    told = [f"result {k} {'by an unknown number' if n is None else most(n)}" for k, n in enumerate(results)]
+    return f"an op is off by {most(each)}; with all of them {', '.join(told)}"
+
+
+def most(number: int) -> str:
+    return f"at most {number} code{'' if number == 1 else 's'}"
+
+
+def keep(compiler: Compiler, function: FuncOp) -> None:
+    """Write on a partitioned function, whose body is about to go, what is said of it."""
+    function.attributes[DIFFERENCE] = StringAttr(stated(compiler, function))
+
+
+def is_whole(value: SSAValue) -> bool:
+    return dtype_of(tensor(value).element_type).kind in "iub"
+
+
+def propagate(region: Region, own: Sequence[float]) -> dict[SSAValue, Off]:
+    """How far every value may be off."""
+    offs: dict[SSAValue, Off] = {}
+
+    def of(value: SSAValue) -> Off:
+        return offs.get(region.of(value), np.zeros(()))
+
+    for kernel, number in zip(region.kernels, own, strict=True):
+        for op, found in computed(kernel, of):
+            more = number if op is kernel.root else 0.0
+            for result in op.results:
+                offs[region.of(result)] = limited(op, result, np.asarray(found + more, np.float64))
+    return offs
+
+
+def computed(kernel: Kernel, of: Callable[[SSAValue], Off]) -> Sequence[tuple[Operation, Off]]:
+    """The ops that give values of a kernel, and how far off these are; a product's sums are no values."""
+    root = kernel.root
+    if isinstance(kernel.ops[0], PRODUCTS):
+        product = read_product(kernel.ops)
+        if isinstance(product, Refusal) or product.quantization is None:
+            return [(root, unknown([of(kernel.ops[0].operands[0])]))]
+        return [(root, rounded(product_gain(product, product.quantization, of(product.data))))]
+    found: list[tuple[Operation, Off]] = []
+    inside: dict[SSAValue, Off] = {}
+    for op in kernel.ops:
+        off = through(op, [inside.get(value, of(value)) for value in op.operands])
+        inside |= dict.fromkeys(op.results, off)
+        found.append((op, off))
+    return found
+
+
+def through(op: Operation, offs: Sequence[Off]) -> Off:
+    """How far off an op's result is, itself computed as its formula says."""
+    if not any(off.any() for off in offs) and any(map(is_whole, op.results)):
+        return np.zeros(())
+    if isinstance(op, relay.ReshapeOp):
+        before, after = shape(op.input), shape(op.result)
+        same = bool(before and after) and before[-1] == after[-1]
+        return offs[0] if same else widest(offs)
+    if isinstance(op, IN_PLACE):
+        return largest(offs)
+    if isinstance(op, KEEPING):
+        return widest(offs)
+    gain = GAINS.get(type(op))
+    if gain is None:
+        return unknown(offs)
+    off = gain(op, offs)
+    return off if isinstance(op, qnn.DequantizeOp) else rounded(off)
+
+
+def unknown(offs: Sequence[Off]) -> Off:
+    """Of an op whose gain is not known."""
+    return np.array(inf)
+
+
+def largest(offs: Sequence[Off]) -> Off:
+    found = np.zeros(())
+    for off in offs:
+        found = np.maximum(found, off)
+    return found
+
+
+def widest(offs: Sequence[Off]) -> Off:
+    """One number for all."""
+    return np.array(max(float(np.max(off)) for off in offs))
+
+
+def rounded(off: Off) -> Off:
+    """How far codes are off that are rounded from numbers that are."""
+    return np.where(off > 0, np.floor(off + 1 + SLACK), 0.0)
+
+
+def limited(op: Operation, result: SSAValue, off: Off) -> Off:
+    """No further than the clamp, or the type of codes, is wide."""
+    dtype = dtype_of(tensor(result).element_type)
+    if dtype not in CODE_TYPES:
+        return off
+    low, high = code_range(dtype)
+    if isinstance(op, qnn.RequantizeOp | qnn.QnnBinaryOp):
+        least, most = code_bounds(op)
+        low, high = low if least is None else int(least), high if most is None else int(most)
+    return np.minimum(off, high - low)
+
+
+def product_gain(product: Product, quantization: Quantization, off: Off) -> Off:
+    """Of each output channel."""
+    weights = np.abs(product.kernel.astype(np.float64) - quantization.kernel_zero_point)
+    if product.depthwise:
+        taps = weights.sum((0, 1))
+        sums = (taps * np.broadcast_to(off, taps.shape[:1])[:, None]).reshape(-1)
+    else:
+        taps = weights.reshape(weights.shape[0], -1, weights.shape[-1]).sum(1)
+        part = np.broadcast_to(off, (product.groups * taps.shape[1],)).reshape(product.groups, -1)
+        sums = (taps * np.repeat(part, taps.shape[0] // product.groups, axis=0)).sum(1)
+    return sums * np.broadcast_to(quantization.real_multipliers, sums.shape)
+
+
+def sum_gain(op: qnn.QnnAddBase, offs: Sequence[Off]) -> Off:
+    lhs, rhs, out = (attr.value.data for attr in (op.lhs_scale, op.rhs_scale, op.output_scale))
+    return (lhs * offs[0] + rhs * offs[1]) / out
+
+
+def mul_gain(op: qnn.MulOp, offs: Sequence[Off]) -> Off:
+    lhs, rhs, out = (attr.value.data for attr in (op.lhs_scale, op.rhs_scale, op.output_scale))
+    low, high = code_range(dtype_of(tensor(op.result).element_type))
+    a, b = (max(zero.value.data - low, high - zero.value.data) for zero in (op.lhs_zero_point, op.rhs_zero_point))
+    return lhs * rhs / out * (a * offs[1] + b * offs[0] + offs[0] * offs[1])
+
+
+def scaled(op: qnn.MeanOp | qnn.QnnUnaryOp, offs: Sequence[Off]) -> Off:
+    return widest(offs) * op.input_scale.value.data / op.output_scale.value.data
+
+
+def requantize_gain(op: qnn.RequantizeOp, offs: Sequence[Off]) -> Off:
+    return widest(offs) * float(np.max(to_numpy(op.input_scale))) / float(np.max(to_numpy(op.output_scale)))
+
+
+def concatenation_gain(op: qnn.ConcatenateOp, offs: Sequence[Off]) -> Off:
+    pairs = zip(offs, to_numpy(op.input_scales), strict=True)
+    return np.array(max(float(np.max(off)) * float(scale) for off, scale in pairs) / op.output_scale.value.data)
+
+
+def softmax_gain(op: qnn.SoftmaxOp, offs: Sequence[Off]) -> Off:
+    """`p (1 - p) <= 1/4`, the other inputs move as far the other way, and a code is 1/256."""
+    return 128 * op.input_scale.value.data * op.beta.value.data * widest(offs)
+
+
+GAINS: Mapping[type[Operation], Gain] = {
+    qnn.AddOp: sum_gain,
+    qnn.SubtractOp: sum_gain,
+    qnn.MulOp: mul_gain,
+    qnn.MeanOp: scaled,
+    qnn.TanhOp: scaled,
+    qnn.SigmoidOp: lambda op, offs: scaled(op, offs) / 4,
+    qnn.SoftmaxOp: softmax_gain,
+    qnn.RequantizeOp: requantize_gain,
+    qnn.ConcatenateOp: concatenation_gain,
+    qnn.DequantizeOp: lambda op, offs: widest(offs) * float(np.max(to_numpy(op.scale))),
+    qnn.QuantizeOp: lambda op, offs: widest(offs) / float(np.min(to_numpy(op.scale))),
+    relay.AvgPool2dOp: lambda op, offs: largest(offs),
+    relay.Resize2dOp: lambda op, offs: largest(offs),
+}

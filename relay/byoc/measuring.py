@@ -1,0 +1,134 @@
+"""What partitions compute, beside what the interpreter computes from the same tensors: `relay.byoc.differences`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from ctypes import CFUNCTYPE, addressof, c_uint64, c_void_p
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+
+from relay.byoc.accuracy import declared
+from relay.byoc.calibrating import Edges, calibration
+from relay.byoc.partitioning.compile_external import compiled, prepared
+from relay.byoc.partitioning.scope import partitioned
+from relay.byoc.settings import compiler_of
+from relay.dialects.attributes import Array, to_numpy
+from relay.errors import InvalidArgument
+from relay.module import IRModule
+from relay.runtime import loaders
+from relay.runtime.memory import Form, address, aligned_bytes, bytes_of
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One result of a partition, in all its runs."""
+
+    function: str
+    compiler: str
+    result: int
+    each: int | None
+    """How many codes each op may be off, as its compiler says; None if it does not."""
+    declared: int | None
+    """How many the result then may be off at most; None if that is not known."""
+    largest: float
+    """How many it is off at most, where it is furthest off; floats: of the largest magnitude, as a fraction."""
+    mean: float
+    """The same on average."""
+    elements: int
+    """Of how many."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether it is no further off than was said."""
+        return self.declared is None or self.largest <= self.declared
+
+    def __str__(self) -> str:
+        said = "not known" if self.declared is None else str(self.declared)
+        return (
+            f"{self.function} result {self.result}: off by {self.largest:g}, {self.mean:.4f} on average; said: {said}"
+        )
+
+
+def differences(
+    mod: IRModule | ModuleOp, inputs: Sequence[Array] | Mapping[str, Array], function: str = "main"
+) -> list[Difference]:
+    """How far each partition is off on the tensors that reach it when the interpreter runs the module on these inputs:
+    every partitioned function is compiled, loaded, and run by itself. A row for each result, in the module's order.
+
+    Raises InvalidArgument if nothing is partitioned, and as the compilers, their loaders and the interpreter do.
+    """
+    module = mod.op if isinstance(mod, IRModule) else mod
+    functions = [f for f in IRModule(module).functions.values() if partitioned(f) and f.body.blocks]
+    if not functions:
+        raise InvalidArgument("differences", "the module has no partitioned functions", "run partition-graph first")
+    edges = calibration(module, inputs, function)
+    return [row for f in functions for row in rows(module, f, edges[f.sym_name.data])]
+
+
+def rows(module: ModuleOp, function: FuncOp, edges: Sequence[Edges]) -> list[Difference]:
+    """The rows of a function's results; none if it did not run."""
+    if not edges:
+        return []
+    name = edges[0].compiler
+    compiler = compiler_of(module, name, f"function {function.sym_name.data}")
+    each, said = declared(compiler, function)
+    run = loaded(module, function, edges[0], name)
+    results = [run(edge.inputs) for edge in edges]
+    found: list[Difference] = []
+    for number, codes in enumerate(said):
+        off = np.concatenate(
+            [apart(got[number], edge.outputs[number]) for got, edge in zip(results, edges, strict=True)]
+        )
+        facts = (function.sym_name.data, name, number, each, codes)
+        found.append(Difference(*facts, float(off.max(initial=0)), float(off.mean()) if off.size else 0.0, off.size))
+    return found
+
+
+def apart(got: Array, wanted: Array) -> Array:
+    """How far each number is off; floats as fractions of the largest magnitude."""
+    if wanted.dtype.kind != "f":
+        return np.abs(got.astype(np.float64) - wanted.astype(np.float64)).reshape(-1)
+    same = (got == wanted) | (np.isnan(got) & np.isnan(wanted))
+    largest = float(np.abs(wanted[np.isfinite(wanted)]).max(initial=0)) or 1.0
+    return np.where(same, 0, np.abs(got.astype(np.float64) - wanted) / largest).reshape(-1)
+
+
+class Loaded:
+    """A function by itself, called with arrays."""
+
+    def __init__(self, native: loaders.Native | loaders.Run, outputs: Sequence[Form]) -> None:
+        self.native = native
+        self.outputs = outputs
+
+    def __call__(self, inputs: Sequence[Array]) -> list[Array]:
+        given = [placed(array.shape, array.dtype) for array in inputs]
+        for place, array in zip(given, inputs, strict=True):
+            place[...] = array
+        results = [placed(*form) for form in self.outputs]
+        if isinstance(self.native, loaders.Native):
+            table = (c_uint64 * (len(given) + len(results)))(*map(address, (*given, *results)))
+            CFUNCTYPE(None, c_void_p, c_void_p)(self.native.address)(self.native.context, addressof(table))
+        else:
+            self.native(given, results)
+        return results
+
+
+def placed(shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> Array:
+    """An array that starts where native code wants one."""
+    form = (tuple(shape), np.dtype(dtype))
+    return aligned_bytes(bytes_of(form)).view(dtype).reshape(shape)
+
+
+def loaded(module: ModuleOp, function: FuncOp, edge: Edges, name: str) -> Loaded:
+    """The function, compiled and loaded."""
+    compiler = compiler_of(module, name)
+    (final,) = prepared(compiler, [function])
+    made = compiled(compiler, final)
+    inputs, outputs = ([(a.shape, a.dtype) for a in arrays] for arrays in (edge.inputs, edge.outputs))
+    params = {key: to_numpy(attr) for key, attr in made.params.items()}
+    data = made.data.tobytes()
+    native = loaders.load(name, made.version, made.symbol, data, params, inputs, outputs, made.requirement)
+    return Loaded(native, outputs)
