@@ -36,7 +36,7 @@ class Rounder(Compiler):
     def supports(self, op: Operation) -> bool:
         return True
 
-    def off_by(self, ops: Sequence[Operation]) -> int:
+    def off_by(self, ops: Sequence[Operation]) -> int | None:
         return int(any(isinstance(op, ROUNDING) for op in ops))
 
     def compile(self, function: FuncOp) -> Artifact:
