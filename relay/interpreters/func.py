@@ -1,10 +1,12 @@
-"""Meaning of functions: blocks run op by op, and every value is dropped after its last use."""
+"""Meaning of functions and branches: blocks run op by op, and every value is dropped after its last use."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from xdsl.dialects import func
+import numpy as np
+from xdsl.dialects import arith, func, scf, tensor
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from relay.dialects import byoc
@@ -36,19 +38,25 @@ class Machine:
         """The results of a function of the module."""
         return self.block(self.body(name), arguments)
 
-    def block(self, block: Block, arguments: Sequence[Array]) -> tuple[Array, ...]:
-        """The operands of the block's terminator."""
-        values: dict[SSAValue, Array] = dict(zip(block.args, arguments, strict=True))
+    def block(
+        self, block: Block, arguments: Sequence[Array], outside: Mapping[SSAValue, Array] | None = None
+    ) -> tuple[Array, ...]:
+        """The operands of the block's terminator; `outside` are values that it sees besides its own."""
+        values: dict[SSAValue, Array] = {**(outside or {}), **dict(zip(block.args, arguments, strict=True))}
         dead = last_uses(block)
         for op in block.ops:
             operands = [values[operand] for operand in op.operands]
-            if isinstance(op, func.ReturnOp | byoc.YieldOp):
+            if isinstance(op, func.ReturnOp | byoc.YieldOp | scf.YieldOp):
                 return tuple(operands)
-            results = self.op(op, operands)
+            if isinstance(op, scf.IfOp):
+                taken = op.true_region if operands[0] else op.false_region
+                results = self.block(taken.block, (), values) if taken.blocks else ()
+            else:
+                results = self.op(op, operands)
             values.update(zip(op.results, results, strict=True))
             for value in dead.get(op, ()):
-                del values[value]
-        raise Unsupported("block", "ends without func.return or byoc.yield")
+                values.pop(value, None)
+        raise Unsupported("block", "ends without func.return, scf.yield or byoc.yield")
 
     def op(self, op: Operation, operands: Sequence[Array]) -> tuple[Array, ...]:
         """The results of one op."""
@@ -59,9 +67,12 @@ class Machine:
             return self.call(op.callee.string_value(), operands)
         if isinstance(op, byoc.Body):
             return self.block(op.body.block, operands)
-        raise Unsupported(
-            f"op {op.name}", "has no meaning for the interpreter", "it runs relay, qnn, byoc and func ops"
-        )
+        if isinstance(op, tensor.ExtractOp):
+            return (np.asarray(operands[0][tuple(int(index) for index in operands[1:])]),)
+        if isinstance(op, arith.ConstantOp) and isinstance(op.value, IntegerAttr | FloatAttr):
+            return (np.asarray(op.value.value.data),)
+        hint = "it runs relay, qnn, byoc and func ops, scf.if, and what reads its condition"
+        raise Unsupported(f"op {op.name}", "has no meaning for the interpreter", hint)
 
 
 def last_uses(block: Block) -> dict[Operation, list[SSAValue]]:
@@ -70,7 +81,8 @@ def last_uses(block: Block) -> dict[Operation, list[SSAValue]]:
     dead: dict[Operation, list[SSAValue]] = {}
     for op in reversed(block.ops):
         last: list[SSAValue] = []
-        for value in (*op.operands, *op.results):
+        captured = [value for inner in op.walk() for value in inner.operands] if op.regions else op.operands
+        for value in (*captured, *op.results):
             if value not in seen:
                 seen.add(value)
                 last.append(value)

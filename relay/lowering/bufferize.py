@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects import arith, bufferization, func, memref, tensor
+from xdsl.dialects import arith, bufferization, func, memref, scf, tensor
 from xdsl.dialects.builtin import FunctionType, MemRefType, ModuleOp, UnitAttr
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
@@ -16,6 +16,7 @@ from relay.dialects.op import Type, is_tensor
 from relay.dialects.op import tensor as tensor_of
 from relay.errors import Unsupported
 from relay.lowering.builder import contiguous
+from relay.lowering.kernel_constants import hoist_constants
 from relay.lowering.shaped import Buffer, buffer_of
 from relay.passes import Pass
 
@@ -26,9 +27,11 @@ ALIGNMENT = 64
 class Bufferize(Pass):
     """Turn tensors into memrefs. Results of functions become arguments that the caller passes, so that nothing is
     allocated inside a kernel but its own scratch; constants inside kernels become arguments too. So do the results of
-    functions that are only declared.
+    functions that are only declared. The branches of an `scf.if` write its results to the same buffers, which are
+    allocated, like all others, outside of it.
 
-    Takes what `relay-to-linalg` makes: static shapes, `tensor.*`, `linalg.generic`, `linalg.fill`, `func.call`.
+    Takes what `relay-to-linalg` makes: static shapes, `tensor.*`, `linalg.generic`, `linalg.fill`, `func.call`,
+    `scf.if`.
     """
 
     name = "bufferize"
@@ -60,36 +63,13 @@ class Bufferize(Pass):
                 function.properties["function_type"] = FunctionType.from_lists(buffers, [])
 
 
-def hoist_constants(function: func.FuncOp, calls: Sequence[func.CallOp]) -> list[func.CallOp]:
-    """Make the tensor constants of a kernel arguments, given by every caller. Returns the new calls."""
-    block = function.body.block
-    constants = [op for op in function.walk() if isinstance(op, arith.ConstantOp) and is_tensor(op.result.type)]
-    if not constants:
-        return list(calls)
-    for constant in constants:
-        argument = block.insert_arg(constant.result.type, len(block.args))
-        constant.result.replace_all_uses_with(argument)
-        constant.detach()
-    inputs = [a.type for a in block.args]
-    function.properties["function_type"] = FunctionType.from_lists(inputs, list(function.function_type.outputs))
-    function.properties.pop("arg_attrs", None)
-    renewed: list[func.CallOp] = []
-    for call in calls:
-        parent = call.parent
-        assert parent is not None
-        copies = [constant.clone() for constant in constants]
-        parent.insert_ops_before(copies, call)
-        new = func.CallOp(call.callee, [*call.operands, *(c.result for c in copies)], call.result_types)
-        new.location = call.location
-        parent.insert_op_before(new, call)
-        for old, result in zip(call.results, new.results, strict=True):
-            old.replace_all_uses_with(result)
-        call.detach()
-        call.erase()
-        renewed.append(new)
-    for constant in constants:
-        constant.erase()
-    return renewed
+def check_signature(function: func.FuncOp) -> None:
+    """Raise Unsupported for a number that is no tensor: users give and get arrays."""
+    for what, types in (("takes", function.function_type.inputs), ("gives", function.function_type.outputs)):
+        for type in types:
+            if not is_tensor(type):
+                hint = f"make it a tensor<{type}>; tensor.extract reads it" if what == "takes" else ""
+                raise Unsupported(f"function {function.sym_name.data}", f"{what} {type}, which is no tensor", hint)
 
 
 def buffer_type(type: Attribute) -> Attribute:
@@ -107,7 +87,7 @@ class FunctionBufferizer:
 
     def __init__(self, function: func.FuncOp):
         self.function = function
-        self.block = function.body.block
+        self.entry = self.block = function.body.block
         self.buffers: dict[SSAValue, SSAValue] = {}
         self.destination: dict[SSAValue, SSAValue] = {}
         self.at: Operation = function
@@ -120,6 +100,15 @@ class FunctionBufferizer:
         first = block.first_op
         assert first is not None
         self.at = first
+        if function.sym_visibility is None:
+            check_signature(function)
+        for constant in [
+            op for op in function.walk() if isinstance(op, arith.ConstantOp) and is_tensor(op.result.type)
+        ]:
+            if constant.parent is not block:
+                before = self.outermost(constant)
+                constant.detach()
+                block.insert_op_before(constant, before)
         tensors = [a for a in block.args if is_tensor(a.type)]
         for argument in tensors:
             new = block.insert_arg(buffer_type(argument.type), argument.index)
@@ -128,25 +117,39 @@ class FunctionBufferizer:
         outputs = [block.insert_arg(buffer_type(v.type), len(block.args)) for v in end.arguments]
         for value, output in zip(end.arguments, outputs, strict=True):
             self.assign(value, output)
+        self.convert_block(end, outputs, func.ReturnOp())
+        for argument in tensors:
+            block.erase_arg(argument)
+        function.properties["function_type"] = FunctionType.from_lists([a.type for a in block.args], [])
+        function.properties.pop("arg_attrs", None)
+        function.properties.pop("res_attrs", None)
+
+    def convert_block(self, end: Operation, outputs: Sequence[SSAValue], new_end: Operation) -> None:
+        """Convert the ops of the current block; what its terminator gives lies in `outputs`, and another ends it."""
+        block = self.block
         for op in list(block.ops):
             self.at = op
             self.convert(op)
         self.at = end
-        for value, output in zip(end.arguments, outputs, strict=True):
+        tensors = [value for value in end.operands if is_tensor(value.type)]
+        for value, output in zip(tensors, outputs, strict=True):
             if self.destination.get(value) is not output:
                 self.copy(self.buffers[value], output)
-        block.insert_op_before(func.ReturnOp(), end)
+        self.insert(new_end)
         end.detach()
         end.erase()
         for op in reversed(list(block.ops)):
             if any(is_tensor(r.type) for r in op.results) and not isinstance(op, arith.ConstantOp):
                 op.detach()
                 op.erase(safe_erase=False)
-        for argument in tensors:
-            block.erase_arg(argument)
-        function.properties["function_type"] = FunctionType.from_lists([a.type for a in block.args], [])
-        function.properties.pop("arg_attrs", None)
-        function.properties.pop("res_attrs", None)
+
+    def outermost(self, op: Operation) -> Operation:
+        """The op of the function's block that this op is, or is in."""
+        while op.parent is not self.entry:
+            holder = op.parent_op()
+            assert holder is not None
+            op = holder
+        return op
 
     def insert(self, op: Operation) -> SSAValue | None:
         op.location = self.at.location
@@ -163,7 +166,7 @@ class FunctionBufferizer:
     def assign(self, value: SSAValue, buffer: SSAValue) -> None:
         """Let the tensor be computed in this buffer, if an operation of ours computes it."""
         op = value.owner
-        if isinstance(op, Block) or value in self.destination:
+        if isinstance(op, Block) or op.parent is not self.block or value in self.destination:
             return
         match op:
             case tensor.CollapseShapeOp() | tensor.ExpandShapeOp():
@@ -175,7 +178,7 @@ class FunctionBufferizer:
                 self.destination[value] = buffer
                 if op.dest.has_one_use():
                     self.assign(op.dest, buffer)
-            case tensor.EmptyOp() | linalg.GenericOp() | linalg.FillOp() | tensor.PadOp() | func.CallOp():
+            case tensor.EmptyOp() | linalg.GenericOp() | linalg.FillOp() | tensor.PadOp() | func.CallOp() | scf.IfOp():
                 self.destination[value] = buffer
             case _:
                 pass
@@ -189,7 +192,10 @@ class FunctionBufferizer:
     def allocate(self, value: SSAValue) -> SSAValue:
         """A new buffer for a tensor."""
         type = tensor_of(value)
-        return self.value(memref.AllocOp.get(type.element_type, ALIGNMENT, type.get_shape()))
+        op = memref.AllocOp.get(type.element_type, ALIGNMENT, type.get_shape())
+        op.location = self.at.location
+        self.entry.insert_op_before(op, self.outermost(self.at))
+        return op.memref
 
     def copy(self, source: SSAValue, target: SSAValue) -> None:
         self.insert(memref.CopyOp(source, target))
@@ -236,7 +242,15 @@ class FunctionBufferizer:
                 self.convert_insert(op)
             case func.CallOp():
                 self.convert_call(op)
-            case func.ReturnOp():
+            case scf.IfOp():
+                self.convert_if(op)
+            case tensor.ExtractOp():
+                op.result.replace_all_uses_with(
+                    self.value(memref.LoadOp.get(self.buffers[op.tensor], list(op.indices)))
+                )
+                op.detach()
+                op.erase()
+            case func.ReturnOp() | scf.YieldOp():
                 pass
             case _:
                 if any(is_tensor(v.type) for v in (*op.operands, *op.results)):
@@ -327,6 +341,35 @@ class FunctionBufferizer:
         self.insert(func.CallOp(op.callee, [*inputs, *outputs], []))
         for result, buffer in zip(op.results, outputs, strict=True):
             self.buffers[result] = buffer
+
+    def convert_if(self, op: scf.IfOp) -> None:
+        """Each branch writes the results; numbers that are no tensors stay results of the `scf.if`."""
+        tensors = [result for result in op.results if is_tensor(result.type)]
+        outputs = [self.fresh(result) for result in tensors]
+        for region in op.regions:
+            for block in region.blocks:
+                self.convert_branch(block, outputs)
+        others = [result for result in op.results if result not in tensors]
+        then, otherwise = (op.detach_region(region) for region in list(op.regions))
+        new = scf.IfOp(op.cond, [result.type for result in others], then, otherwise)
+        self.insert(new)
+        for old, result in zip(others, new.results, strict=True):
+            old.replace_all_uses_with(result)
+        self.buffers.update(zip(tensors, outputs, strict=True))
+        if not tensors:
+            op.detach()
+            op.erase()
+
+    def convert_branch(self, block: Block, outputs: Sequence[SSAValue]) -> None:
+        """The ops of a branch, where they stand."""
+        outer, at, end = self.block, self.at, block.last_op
+        assert isinstance(end, scf.YieldOp) and block.first_op is not None
+        self.block, self.at = block, block.first_op
+        tensors = [value for value in end.arguments if is_tensor(value.type)]
+        for value, output in zip(tensors, outputs, strict=True):
+            self.assign(value, output)
+        self.convert_block(end, outputs, scf.YieldOp(*(v for v in end.arguments if not is_tensor(v.type))))
+        self.block, self.at = outer, at
 
 
 def subview(buffer: SSAValue, offsets: Sequence[int], sizes: Sequence[int], strides: Sequence[int]) -> Operation:

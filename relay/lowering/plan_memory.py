@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from math import prod
 
 from xdsl.context import Context
-from xdsl.dialects import arith, bufferization, func, memref
+from xdsl.dialects import arith, bufferization, func, memref, scf
 from xdsl.dialects.builtin import (
     ArrayAttr,
     DictionaryAttr,
@@ -182,7 +182,7 @@ def plan(module: ModuleOp, function: func.FuncOp, scratch: Mapping[str, int]) ->
     block = function.body.block
     buffers = lives(block)
     temporary: dict[func.CallOp, Piece] = {}
-    for number, op in enumerate(block.ops):
+    for number, op in enumerate(steps(block)):
         if isinstance(op, func.CallOp) and (size := scratch.get(op.callee.string_value(), 0)):
             temporary[op] = Piece(f"scratch_{len(temporary)}", size, number, number)
     pieces = [*buffers.values(), *temporary.values()]
@@ -198,14 +198,25 @@ def plan(module: ModuleOp, function: func.FuncOp, scratch: Mapping[str, int]) ->
     set_type(function)
 
 
+def steps(block: Block) -> Iterator[Operation]:
+    """The block's operations in the order in which they may run: an `scf.if`, then those of its branches."""
+    for op in block.ops:
+        yield op
+        if isinstance(op, scf.IfOp):
+            for region in op.regions:
+                for inner in region.blocks:
+                    yield from steps(inner)
+
+
 def lives(block: Block) -> dict[memref.AllocOp, Piece]:
     """The block's allocations, each alive from the first to the last operation that touches it or a view of it."""
     pieces: dict[memref.AllocOp, Piece] = {}
-    count = len(block.ops)
-    for number, op in enumerate(block.ops):
+    order = list(steps(block))
+    for number, op in enumerate(order):
         if isinstance(op, memref.AllocOp):
-            pieces[op] = Piece(f"buffer_{len(pieces)}", size_of(buffer_of(op.memref)), count, -1)
-        for operand in (value for inner in op.walk() for value in inner.operands):
+            pieces[op] = Piece(f"buffer_{len(pieces)}", size_of(buffer_of(op.memref)), len(order), -1)
+        inside = (op,) if isinstance(op, scf.IfOp) else op.walk()
+        for operand in (value for inner in inside for value in inner.operands):
             if is_buffer(operand.type) and isinstance(owner := root(operand).owner, memref.AllocOp):
                 piece = pieces[owner]
                 piece.first, piece.last = min(piece.first, number), max(piece.last, number)
@@ -218,7 +229,7 @@ def place_constants(block: Block) -> list[DictionaryAttr]:
     Constants that nothing reads any more, such as weights before they were packed, are left out.
     """
     constants: list[tuple[bufferization.ToBufferOp, arith.ConstantOp]] = []
-    for op in list(block.ops):
+    for op in list(steps(block)):
         if isinstance(op, bufferization.ToBufferOp) and isinstance(constant := op.tensor.owner, arith.ConstantOp):
             if any(op.memref.uses):
                 constants.append((op, constant))

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects import func
+from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import DYNAMIC_INDEX, FunctionType, ModuleOp, TensorType
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.utils.hints import isa
 
 from relay.errors import Unsupported
@@ -19,13 +19,16 @@ from relay.passes import Pass
 from relay.transforms.inlining import inline_calls
 from relay.transforms.location import place
 
+CONSTANT = "relay.constant"
+
 
 @dataclass(frozen=True)
 class RelayToLinalg(Pass):
     """Turn `relay` ops into `linalg.generic`, `tensor` and `arith` ops, and every integer type into a signless one.
 
     Elementwise ops of one shape that depend on each other become one `linalg.generic`. Rescaling stays whole, as
-    `tosa.apply_scale` in its body. Shapes must be static. Raises Unsupported for an op that has no lowering.
+    `tosa.apply_scale` in its body. `scf.if` stays, its branches are lowered. Shapes must be static. Raises Unsupported
+    for an op that has no lowering.
     """
 
     name = "relay-to-linalg"
@@ -68,17 +71,21 @@ class FunctionLowering:
             after.name_hint = before.name_hint
             after.location = before.location
             self.values[before] = after
-        ops = list(old.ops)
-        for op in ops:
-            check(op)
-        self.groups = groups(ops)
         self.emitter = Emitter(new, self.function.location)
-        for op in ops:
-            if type(op).name != "relay.constant":
-                self.lower(op)
+        self.lower_ops(old)
         self.function.body.add_block(new)
         self.function.body.detach_block(old)
         old.erase(safe_erase=False)
+
+    def lower_ops(self, block: Block) -> None:
+        """The ops of a block, in order; constants where they are needed."""
+        ops = list(block.ops)
+        for op in ops:
+            check(op)
+        self.groups |= groups(ops)
+        for op in ops:
+            if op.name != CONSTANT:
+                self.lower(op)
 
     def value(self, old: SSAValue) -> SSAValue:
         """The lowered value; what computes it is emitted if it is not there yet."""
@@ -97,7 +104,7 @@ class FunctionLowering:
             self.values.update(emit(self.emitter.at(group.ops[-1].location), group, self.value))
             return
         operands = [self.value(operand) for operand in op.operands]
-        e = self.emitter.at(op.location)
+        e = (self.emitter.root if op.name == CONSTANT else self.emitter).at(op.location)
         results = self.results(e, op, operands)
         for before, after in zip(op.results, results, strict=True):
             if after.name_hint is None:
@@ -108,6 +115,8 @@ class FunctionLowering:
         """Emit an op that is no part of a group."""
         if (lowering := LOWERINGS.get(type(op))) is not None:
             return lowering(e, op, operands)
+        if isinstance(op, scf.IfOp):
+            return self.branch(e, op, operands[0])
         dialect = op.name.split(".")[0]
         if dialect in ("relay", "qnn", "byoc") or op.regions:
             hint = "run legalize first" if dialect == "qnn" else ""
@@ -118,6 +127,25 @@ class FunctionLowering:
             properties=dict(op.properties),
             attributes=dict(op.attributes),
         )
+        new.location = op.location
+        e.block.add_op(new)
+        return new.results
+
+    def branch(self, e: Emitter, op: scf.IfOp, condition: SSAValue) -> Sequence[SSAValue]:
+        """A conditional whose branches are lowered; what they use from outside is emitted before it."""
+        inside = set(op.walk())
+        for value in [value for inner in inside for value in inner.operands]:
+            if isinstance(value.owner, Operation) and value.owner not in inside and value.owner.name != CONSTANT:
+                self.value(value)
+        regions: list[Region] = []
+        for region in op.regions:
+            blocks = [Block() for _ in region.blocks]
+            for old, new in zip(region.blocks, blocks, strict=True):
+                self.emitter = Emitter(new, op.location, e.root)
+                self.lower_ops(old)
+            regions.append(Region(blocks))
+        self.emitter = Emitter(e.block, op.location, e.root)
+        new = scf.IfOp(condition, [signless(type) for type in op.result_types], regions[0], regions[1])
         new.location = op.location
         e.block.add_op(new)
         return new.results

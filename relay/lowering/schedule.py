@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from xdsl.context import Context
-from xdsl.dialects import arith, bufferization, func, memref
+from xdsl.dialects import arith, bufferization, func, memref, scf
 from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr, UnitAttr
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import BlockArgument, Operation, SSAValue
@@ -88,7 +88,7 @@ class FunctionScheduler:
 
     def run(self) -> None:
         ops = list(self.old.ops)
-        if not any(isinstance(op, linalg.GenericOp | linalg.FillOp | memref.CopyOp) for op in ops):
+        if not any(isinstance(op, linalg.GenericOp | linalg.FillOp | memref.CopyOp) for op in self.old.walk()):
             return
         self.paddings = find_paddings(ops)
         self.done |= {op for padding in self.paddings.values() for op in padding.ops}
@@ -124,7 +124,7 @@ class FunctionScheduler:
         assert isinstance(fill, linalg.FillOp) and isinstance(copy, memref.CopyOp)
         loops.emit_fill(self.builder, fill)
         self.done.discard(view)
-        self.old.add_op(view)
+        self.builder.block.add_op(view)
         loops.emit_copy(self.builder, copy)
 
     def emit(self, op: Operation) -> None:
@@ -144,10 +144,29 @@ class FunctionScheduler:
                 loops.emit_copy(self.builder, op)
             case linalg.GenericOp():
                 loops.emit_generic(self.builder, op)
+            case scf.IfOp():
+                self.branch(op)
+                return
             case _:
-                self.old.add_op(op)
+                self.builder.block.add_op(op)
                 return
         self.done.add(op)
+
+    def branch(self, op: scf.IfOp) -> None:
+        """Emit the branches in their own blocks; padded copies that they read are written before."""
+        for inner in op.walk():
+            for operand in inner.operands:
+                self.write_padding(operand)
+        outer = self.builder.block
+        outer.add_op(op)
+        for block in [block for region in op.regions for block in region.blocks]:
+            self.builder.block, ops = block, list(block.ops)
+            for inner in ops:
+                inner.detach()
+            for inner in ops:
+                self.builder.location = inner.location
+                self.emit(inner)
+        self.builder.block = outer
 
     # Contractions
 

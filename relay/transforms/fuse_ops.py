@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -12,7 +12,7 @@ from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.transforms.dead_code_elimination import region_dce
 
-from relay.dialects import relay
+from relay.dialects import byoc, relay
 from relay.dialects.op import rank
 from relay.passes import Pass
 from relay.transforms.fusion import Fusion, Group, recompute
@@ -26,8 +26,8 @@ class FuseOps(Pass):
     A kernel is an anchor (convolution, reduction, ...) with the elementwise ops after it, or elementwise ops alone; the
     rules are those of `relay.transforms.fusion.Fusion`. Constants of rank 0 are cloned into the kernel, others are its
     arguments, in the order of their first use. Kernels of equal bodies are one function, named after the anchor's kind
-    and numbered in program order. Private functions and an external compiler's are left alone; calls of other functions
-    are inlined first.
+    and numbered in program order. Bodies of control flow are made of kernels like the function around them, each for
+    itself. Private functions and an external compiler's are left alone; calls of other functions are inlined first.
     """
 
     name: ClassVar[str] = "fuse-ops"
@@ -56,7 +56,11 @@ class Outline:
     def function(self, function: FuncOp) -> None:
         """Replace the groups of a function by calls."""
         region_dce(function.body)
-        block = function.body.block
+        for block in [function.body.block, *nested(function.body.block)]:
+            self.block(block)
+
+    def block(self, block: Block) -> None:
+        """Replace the groups of a block by calls."""
         recompute(block)
         order: list[Operation] = []
         for group in Fusion(block).groups():
@@ -103,6 +107,16 @@ class Outline:
         self.module.body.block.add_op(kernel)
         self.kernels[key] = kernel
         return kernel
+
+
+def nested(block: Block) -> Iterator[Block]:
+    """The blocks of control flow inside."""
+    for op in block.ops:
+        if not isinstance(op, byoc.Body):
+            for region in op.regions:
+                for inner in region.blocks:
+                    yield inner
+                    yield from nested(inner)
 
 
 def body(group: Group, outputs: Sequence[SSAValue]) -> tuple[Block, list[SSAValue]]:

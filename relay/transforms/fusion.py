@@ -72,7 +72,7 @@ def recompute(block: Block) -> None:
     """Give every user of a cheap elementwise op its own copy, where its operands are in memory anyway or are smaller
     than its result: rather read codes twice than write and read their widened form."""
     for op in reversed(list(block.ops)):
-        if len(op.results) != 1 or not 1 < len(users(op.results[0])) <= COPIES:
+        if not elementwise(op) or len(op.results) != 1 or not 1 < len(users(op.results[0])) <= COPIES:
             continue
         if not recomputable(op, volume(op.results[0])):
             continue

@@ -83,7 +83,7 @@ def groups(ops: Sequence[Operation]) -> dict[Operation, Group]:
     of = {op: Group(op) for op in ops}
 
     def before(group: Group) -> set[Group]:
-        owners = {value.owner for op in group.ops for value in op.operands}
+        owners = {value.owner for op in group.ops for inner in op.walk() for value in inner.operands}
         found = {of[owner] for owner in owners if isinstance(owner, Operation) and owner in of}
         return found - {group}
 

@@ -6,6 +6,7 @@ from xdsl.dialects.func import CallOp
 from xdsl.dialects.scf import ForOp, YieldOp
 from xdsl.ir import Operation
 
+from relay.lowering.llvm.branch import write_if
 from relay.lowering.llvm.function import EXTERNALS, FunctionWriter, Writer
 from relay.lowering.llvm.types import type_name
 
@@ -75,4 +76,5 @@ CONTROL: dict[str, Writer] = {
     "func.call": write_call,
     "func.return": write_return,
     "scf.for": write_for,
+    "scf.if": write_if,
 }
