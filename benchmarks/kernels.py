@@ -114,7 +114,7 @@ def compiled(model: Path) -> tuple[Executable, list[Timed]]:
     for call in calls:
         name = call.callee.string_value()
         rows.append(Timed(name, work[name], 0.0, schedule_of(module[name])))
-    return Executable(json.dumps(graph), Library(code.code), params), rows
+    return Executable(json.dumps(graph), Library(code.shared_object()), params), rows
 
 
 def time_kernels(model: Path, inputs: Sequence[Array] | None = None, seconds: float = 1.0) -> list[Timed]:

@@ -77,7 +77,7 @@ def measure() -> Mapping[str, float]:
     data = aligned_bytes(128 + 64 * ACCUMULATORS)
     found: dict[str, float] = {}
     for kind, instruction in instructions(target.features).items():
-        library = Library(compile_text(loop(instruction), target).code)
+        library = Library(compile_text(loop(instruction), target).shared_object())
         run = library.function("relay_peak")
         times: list[float] = []
         for _ in range(ROUNDS):

@@ -204,5 +204,5 @@ def assemble(module: IRModule, machine: CpuTarget, described: Signature, effort:
     code = compile_text(text, machine, effort)
     graph, params = describe(module, machine, *described)
     sources = {"mlir": module.to_text, "ll": lambda: code.ir, "asm": code.assembly, **externals.sources(module.op)}
-    library = Library(code.code, sources, externals.artifacts(module.op))
+    library = Library(code.shared_object(), sources, externals.artifacts(module.op))
     return Executable(json.dumps(graph), library, params)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import llvmlite.binding as llvm
 
 from relay.errors import Unsupported
+from relay.lowering.elf.shared_object import link
 from relay.lowering.targets import CpuTarget
 
 _LOCK = threading.Lock()
@@ -22,6 +23,10 @@ class NativeCode:
     ir: str
     target: CpuTarget
     level: int
+
+    def shared_object(self) -> bytes:
+        """The code as the system's loader takes it; functions called `relay_...` can be looked up."""
+        return link([self.code])
 
     def assembly(self) -> str:
         """The assembly of the code, made from the optimised text anew."""

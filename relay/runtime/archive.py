@@ -1,104 +1,121 @@
-"""The file of a saved executable: a zip archive of the graph (JSON), object code, constants (npz) and the artifacts of
-external compilers."""
+"""The file of a saved executable: graph (JSON), code (a shared object), constants, and the artifacts of external
+compilers."""
 
 from __future__ import annotations
 
-import io
 import json
-import struct
-import zipfile
-import zlib
+import os
+import platform
 from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from os import PathLike
+from pathlib import Path
+from threading import get_ident
 from typing import Any, TypeVar, cast, get_origin
 
 import numpy as np
 
 from relay.errors import InvalidArgument, Malformed
-from relay.runtime.memory import Array
-
-FORMAT = 1
-DAMAGED = (
-    zipfile.BadZipFile,
-    zlib.error,
-    struct.error,
-    EOFError,
-    LookupError,
-    OSError,
-    RuntimeError,
-    TypeError,
-    ValueError,
-)
-"""What reading a damaged archive raises."""
+from relay.runtime import container, processor, tensors
+from relay.runtime.memory import Array, aligned_bytes
 
 Part = TypeVar("Part")
 
 
-def write(
-    path: str | PathLike[str],
-    graph: Mapping[str, Any],
-    code: bytes,
-    params: Mapping[str, Array],
-    artifacts: Mapping[str, bytes],
-) -> None:
-    """Write the parts; constants and artifacts by number, since their names may hold anything."""
-    arrays = io.BytesIO()
-    np.savez(arrays, *params.values())
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("format", str(FORMAT))
-        archive.writestr("graph.json", json.dumps(graph))
-        archive.writestr("code.o", code)
-        archive.writestr("params.json", json.dumps(list(params)))
-        archive.writestr("params.npz", arrays.getvalue())
-        if artifacts:
-            archive.writestr("artifacts.json", json.dumps(list(artifacts)))
-            for number, data in enumerate(artifacts.values()):
-                archive.writestr(f"artifacts/{number}", data)
+@dataclass(frozen=True)
+class Saved:
+    """The parts of an executable; `constants` are those of `params` that native code reads, each where the graph says,
+    and are views of the same bytes as they are."""
+
+    graph: dict[str, Any]
+    code: bytes
+    params: dict[str, Array]
+    constants: Array
+    artifacts: dict[str, bytes]
 
 
-def read(path: str | PathLike[str]) -> tuple[dict[str, Any], bytes, dict[str, Array], dict[str, bytes]]:
+def pack(saved: Saved) -> bytes:
+    """The bytes of the file."""
+    offsets = {row["name"]: int(row["offset"]) for row in saved.graph["constants"]}
+    parts = {
+        "graph.json": json.dumps(saved.graph).encode(),
+        "code.so": saved.code,
+        "constants.safetensors": tensors.pack(saved.params, offsets, int(saved.graph["constants_bytes"])),
+    }
+    if saved.artifacts:
+        parts["artifacts.json"] = json.dumps(list(saved.artifacts)).encode()
+        parts.update({f"artifacts/{number}": data for number, data in enumerate(saved.artifacts.values())})
+    return container.pack(parts)
+
+
+def write(path: str | PathLike[str], saved: Saved) -> None:
+    """Write the file: all of it or, if that fails, none. Raises InvalidArgument where it cannot be written."""
+    replace_file(Path(path), pack(saved))
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Put a file in place at once, so that nobody sees half of it. Raises InvalidArgument where it cannot be."""
+    scratch = path.with_name(f".{path.name}.{os.getpid()}.{get_ident()}")
+    try:
+        with open(scratch, "xb") as file:
+            file.write(data)
+        os.replace(scratch, path)
+    except OSError as error:
+        with suppress(OSError):
+            scratch.unlink()
+        raise InvalidArgument(str(path), f"cannot be written: {error.strerror or error}") from None
+
+
+def read(path: str | PathLike[str]) -> Saved:
     """The parts of a saved executable, for a machine like this one.
 
-    Raises Malformed if the file is none of ours or damaged, InvalidArgument if this CPU lacks a feature it needs.
+    Raises Malformed if the file is none of ours or damaged, InvalidArgument if it cannot be read, or this CPU lacks a
+    feature that it needs.
     """
-    with open(path, "rb") as file:
-        try:
-            with zipfile.ZipFile(file) as archive:
-                if archive.read("format").decode() != str(FORMAT):
-                    raise Malformed(str(path), "is of another format version", "build the model again")
-                graph = json_of(archive, "graph.json", dict[str, Any])
-                code = archive.read("code.o")
-                names = json_of(archive, "params.json", list[str])
-                with np.load(io.BytesIO(archive.read("params.npz")), allow_pickle=False) as arrays:
-                    params = {name: arrays[f"arr_{i}"] for i, name in enumerate(names)}
-                symbols = json_of(archive, "artifacts.json", list[str]) if graph.get("externals") else []
-                artifacts = {symbol: archive.read(f"artifacts/{i}") for i, symbol in enumerate(symbols)}
-        except DAMAGED as error:
-            raise Malformed(str(path), f"is no saved executable: {error}") from None
-    check_host(graph, str(path))
-    return graph, code, params, artifacts
+    try:
+        with open(path, "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            data = aligned_bytes(size)
+            size = file.readinto(data.data)
+    except OSError as error:
+        raise InvalidArgument(str(path), f"cannot be read: {error.strerror}") from None
+    return unpack(data[:size], str(path))
 
 
-def json_of(archive: zipfile.ZipFile, name: str, kind: type[Part]) -> Part:
-    """A part of the archive that is JSON of this kind."""
-    value = json.loads(archive.read(name))
+def unpack(data: Array, where: str) -> Saved:
+    """The parts of a file's bytes, which must start at a multiple of 64; see `read`."""
+    parts = container.unpack(data.data, where)
+    try:
+        graph = json_of(parts["graph.json"], dict[str, Any])
+        params, constants = tensors.unpack(np.frombuffer(parts["constants.safetensors"], np.uint8), where)
+        if constants.size < int(graph["constants_bytes"]):
+            raise ValueError("constants are missing")
+        symbols = json_of(parts["artifacts.json"], list[str]) if graph.get("externals") else []
+        artifacts = {symbol: bytes(parts[f"artifacts/{i}"]) for i, symbol in enumerate(symbols)}
+        found = Saved(graph, bytes(parts["code.so"]), params, constants, artifacts)
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise Malformed(where, f"is no saved executable: {error}") from None
+    check_host(graph, where)
+    return found
+
+
+def json_of(part: memoryview, kind: type[Part]) -> Part:
+    """A part of the file that is JSON of this kind."""
+    value = json.loads(bytes(part))
     if not isinstance(value, get_origin(kind) or kind):
-        raise ValueError(f"{name} is no {kind}")
+        raise ValueError(f"a part is no {kind}")
     return cast(Part, value)
 
 
 def check_host(graph: Mapping[str, Any], where: str) -> None:
     """Raise InvalidArgument if the code is for another machine, or needs features that this one lacks."""
-    import llvmlite.binding as llvm
-
-    here = llvm.get_process_triple()
     try:
-        triple, needed = str(graph["target"]["triple"]), {str(name) for name in graph["target"]["features"]}
+        triple, needed = str(graph["target"]["triple"]), frozenset(str(name) for name in graph["target"]["features"])
     except (LookupError, TypeError):
         raise Malformed(where, "does not say what machine its code is for") from None
-    if triple.split("-")[0] != here.split("-")[0]:
-        raise InvalidArgument(where, f"is code for {triple}; this machine is {here}")
-    features = {name for name, there in llvm.get_host_cpu_features().items() if there}
-    missing = sorted(needed - features)
-    if missing:
+    here = platform.machine()
+    if triple.split("-")[0] != here or "linux" not in triple:
+        raise InvalidArgument(where, f"is code for {triple}; this machine is {here} with {platform.system()}")
+    if missing := processor.lacks(needed):
         raise InvalidArgument(where, f"needs CPU features that are not here: {', '.join(missing)}")

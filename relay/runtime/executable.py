@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from math import inf
 from os import PathLike
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -15,10 +15,12 @@ from numpy import ndarray
 
 from relay.errors import InvalidArgument, Malformed, RelayError
 from relay.runtime import archive
-from relay.runtime.external import External, Externals
 from relay.runtime.library import Library
 from relay.runtime.memory import Array, Frame, address, aligned_bytes
 from relay.runtime.specification import TensorSpec
+
+if TYPE_CHECKING:
+    from relay.runtime.external import External, Externals
 
 STAGED_BYTES = 16 << 10
 """Inputs and outputs up to this size are copied to and from arrays of the frame: sooner done than to ask an array for
@@ -29,14 +31,21 @@ class Executable:
     """A compiled model. Every method may be called from several threads: `run(x)` runs at the same time in each, the
     form with bound inputs takes turns."""
 
-    def __init__(self, graph: str | Mapping[str, Any], library: Library, params: Mapping[str, Array]):
+    def __init__(
+        self,
+        graph: str | Mapping[str, Any],
+        library: Library,
+        params: Mapping[str, Array],
+        constants: Array | None = None,
+    ):
+        """`constants`: those of `params` that native code reads, where the graph says, if they lie so already."""
         self._params = dict(params)
         self.library = library
         try:
             self._graph = cast(dict[str, Any], json.loads(graph)) if isinstance(graph, str) else dict(graph)
             self.inputs = [TensorSpec.from_json(entry) for entry in self._graph["inputs"]]
             self.outputs = [TensorSpec.from_json(entry) for entry in self._graph["outputs"]]
-            self._constants = self._assemble()
+            self._constants = self._assemble() if constants is None else constants
             self._initial = self._initial_states()
             self._arena_bytes = int(self._graph["arena_bytes"])
             entry_point = str(self._graph["entry"])
@@ -73,6 +82,8 @@ class Executable:
         return blob
 
     def _load_externals(self) -> Externals:
+        from relay.runtime.external import Externals  # here: most executables have none
+
         try:
             return Externals(self._graph, self.library.artifacts, self._params)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -238,9 +249,10 @@ class Executable:
         return self.library.sources[kind]()
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write one file that `relay.runtime.load` reads: graph, object code, what external compilers made, constants;
-        for this kind of CPU."""
-        archive.write(path, self._graph, self.library.code, self._params, self.library.artifacts)
+        """Write one file that `relay.runtime.load` reads: graph, code, constants, what external compilers made;
+        for this kind of CPU. Raises InvalidArgument where it cannot be written."""
+        library = self.library
+        archive.write(path, archive.Saved(self._graph, library.code, self._params, self._constants, library.artifacts))
 
 
 def create(graph: str | Mapping[str, Any], lib: Library, params: Mapping[str, Array]) -> Executable:
@@ -254,8 +266,6 @@ def load(path: str | PathLike[str]) -> Executable:
     Raises Malformed if the file is none of ours or damaged, InvalidArgument if this CPU lacks a feature it needs,
     Unsupported if the loader of an external compiler is not installed or does not take what it made.
     """
-    try:
-        graph, code, params, artifacts = archive.read(path)
-    except OSError as error:
-        raise InvalidArgument(str(path), f"cannot be read: {error.strerror}") from None
-    return Executable(graph, Library(code, artifacts=artifacts), params)
+    saved = archive.read(path)
+    library = Library(saved.code, artifacts=saved.artifacts)
+    return Executable(saved.graph, library, saved.params, saved.constants)

@@ -1,23 +1,22 @@
-"""Object code, linked into this process when it is first needed."""
+"""Native code: a shared object, loaded by the system's loader when it is first needed."""
 
 from __future__ import annotations
 
 import ctypes
+import os
 import threading
+import weakref
 from collections.abc import Callable, Mapping
-from itertools import count
-from typing import Any
 
 from relay.errors import Malformed
 
-_NAMES = count()
+_SYSTEM = ctypes.CDLL(None)
 _LOCK = threading.Lock()
-_LINKER: list[Any] = []
 
 
 class Library:
-    """Relocatable object code, the artifacts of external compilers by symbol, and the texts the code was made from:
-    each is written when it is asked for.
+    """A shared object, the artifacts of external compilers by symbol, and the texts the code was made from: each is
+    written when it is asked for.
 
     Native code: trust it like a program.
     """
@@ -31,28 +30,31 @@ class Library:
         self.code = code
         self.artifacts = dict(artifacts or {})
         self.sources = dict(sources or {})
-        self._tracker: object | None = None
-        self._functions: dict[str, Callable[[int], None]] = {}
+        self._loaded: ctypes.CDLL | None = None
 
     def function(self, symbol: str) -> Callable[[int], None]:
-        """The function of this name, taking one address. Linked once; the library must outlive its use.
+        """The function of this name, taking one address; the library must outlive its use.
 
         Raises Malformed if the code is damaged, or has no such function.
         """
         with _LOCK:
-            if symbol not in self._functions:
-                import llvmlite.binding as llvm
+            if self._loaded is None:
+                file = os.memfd_create("relay")
+                weakref.finalize(self, os.close, file)  # while it is open, no other library gets its name
+                self._loaded = _load(self.code, file)
+                weakref.finalize(self, _SYSTEM.dlclose, ctypes.c_void_p(self._loaded._handle))
+        try:
+            address = ctypes.cast(self._loaded[symbol], ctypes.c_void_p).value
+        except AttributeError:
+            raise Malformed("object code", f"has no function {symbol}") from None
+        return ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address or 0)
 
-                if not _LINKER:
-                    llvm.initialize_native_target()
-                    llvm.initialize_native_asmprinter()
-                    _LINKER.append(llvm.create_lljit_compiler(use_jit_link=False))
-                linker = _LINKER[0]
-                builder = llvm.JITLibraryBuilder().add_object_img(self.code).add_current_process().export_symbol(symbol)
-                try:
-                    tracker = builder.link(linker, f"relay_{next(_NAMES)}")
-                except RuntimeError as error:
-                    raise Malformed("object code", f"cannot be linked: {error}") from None
-                self._tracker = tracker
-                self._functions[symbol] = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(tracker[symbol])
-            return self._functions[symbol]
+
+def _load(code: bytes, file: int) -> ctypes.CDLL:
+    """Have the system's loader load the shared object, through a file in memory."""
+    try:
+        with open(file, "wb", closefd=False) as writer:
+            writer.write(code)
+        return ctypes.CDLL(f"/proc/self/fd/{file}", mode=os.RTLD_NOW | os.RTLD_LOCAL)
+    except OSError as error:
+        raise Malformed("object code", f"cannot be loaded: {error}") from None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import numpy as np
 import pytest
 
 from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
-from relay.runtime import create, load, loaders
+from relay.runtime import container, create, load, loaders
 from tests.unit.external_probe import OFFSET, Loads, Run, built, check, install
 
 
@@ -31,12 +30,9 @@ def test_a_saved_file_has_the_artifacts(loads: Loads, tmp_path: Path):
 
 def rewritten(path: Path, change: Callable[[dict[str, bytes]], None]) -> Path:
     """The file with some parts changed."""
-    with zipfile.ZipFile(path) as archive:
-        parts = {name: archive.read(name) for name in archive.namelist()}
+    parts = {name: bytes(part) for name, part in container.unpack(memoryview(path.read_bytes()), "file").items()}
     change(parts)
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, data in parts.items():
-            archive.writestr(name, data)
+    path.write_bytes(container.pack(parts))
     return path
 
 

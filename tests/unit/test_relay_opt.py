@@ -149,7 +149,7 @@ def test_line_in_a_later_piece_counts_from_the_start_of_the_file(tmp_path: Path,
     ("args", "line"),
     [
         (["-p", "legalise"], "relay-opt -p: there is no pass 'legalise'; did you mean legalize"),
-        (["-p", "nothing-like-it"], "relay-opt -p: there is no pass 'nothing-like-it'; see relay-opt --list-passes"),
+        (["-p", "zzyzx"], "relay-opt -p: there is no pass 'zzyzx'; see relay-opt --list-passes"),
         (["-p", "dce{depth=1}"], "pass dce: Provided arguments"),
         (["-p", "dce{"], "relay-opt -p: 'dce{': Expected argument name here; write for example 'cse,dce'"),
         (["-t", "nowhere"], "relay-opt: argument -t/--target: invalid choice: 'nowhere'"),

@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 import threading
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from relay.dialects.attributes import Array
 from relay.driver import build
 from relay.errors import InvalidArgument, Malformed, RelayError
 from relay.module import IRModule
-from relay.runtime import Executable, Library, TensorSpec, create, load
+from relay.runtime import Executable, Library, TensorSpec, container, create, load
 from relay.signature import TensorInfo
 
 ROOT = Path(__file__).parents[2]
@@ -234,7 +233,8 @@ def test_a_saved_file_runs_in_another_process(executable: Executable, tmp_path: 
 import sys
 import numpy as np
 from relay.runtime import load
-assert not any(name == "xdsl" or name.startswith("xdsl.") for name in sys.modules), "the runtime imports the compiler"
+compiler = ("xdsl", "llvmlite", "relay.module", "relay.dialects", "relay.lowering")
+assert not any(name in sys.modules for name in compiler), "the runtime imports the compiler"
 x, y = np.arange(6, dtype=np.float32).reshape(2, 3), np.array([-4, 0, 9], np.int8)
 total, largest, state = load({str(path)!r}).run(x, y)
 print(total.tolist(), largest.tolist(), state.tolist())
@@ -244,14 +244,11 @@ print(total.tolist(), largest.tolist(), state.tolist())
 
 
 def damaged(path: Path, name: str, content: bytes | None) -> Path:
-    """The saved file with one part replaced or left out."""
-    target = path.with_name(f"damaged_{name}")
-    with zipfile.ZipFile(path) as source, zipfile.ZipFile(target, "w") as archive:
-        for entry in source.namelist():
-            if entry != name:
-                archive.writestr(entry, source.read(entry))
-            elif content is not None:
-                archive.writestr(entry, content)
+    """The saved file with one part replaced or left out, and sums that are right."""
+    target = path.with_name("damaged_file")
+    parts = {key: bytes(part) for key, part in container.unpack(memoryview(path.read_bytes()), "file").items()}
+    parts.pop(name)
+    target.write_bytes(container.pack(parts if content is None else parts | {name: content}))
     return target
 
 
@@ -260,12 +257,12 @@ def test_damaged_files(executable: Executable, tmp_path: Path):
     executable.save(path)
     whole = path.read_bytes()
     broken = tmp_path / "broken"
-    for content in (b"", b"PK\x03\x04", whole[: len(whole) // 2], whole[:-10], b"x" * 1000):
+    for content in (b"", b"\x93REL", whole[:30], whole[: len(whole) // 2], whole[:-10], b"x" * 1000):
         broken.write_bytes(content)
         with pytest.raises(Malformed, match="broken: "):
             load(broken)
-    with zipfile.ZipFile(path) as archive:
-        parts = archive.namelist()
+    parts = list(container.unpack(memoryview(whole), "file"))
+    assert parts == ["graph.json", "code.so", "constants.safetensors"]
     for part in parts:
         with pytest.raises(Malformed):
             load(damaged(path, part, None))
@@ -279,22 +276,48 @@ def test_flipped_bytes_are_noticed(executable: Executable, tmp_path: Path):
     executable.save(path)
     whole, broken = bytearray(path.read_bytes()), tmp_path / "broken"
     random = np.random.default_rng(5)
-    refused = 0
+    harmless = 0
     for at in random.integers(0, len(whole), 60).tolist():
         bad = whole.copy()
         bad[at] ^= 0xFF
         broken.write_bytes(bad)
         try:
             expect(load(broken).run(X, Y), INITIAL + Y)
-        except RelayError:
-            refused += 1
-    assert refused > 40
+        except Malformed:
+            continue
+        assert whole[at] == 0, "only padding between parts may change"
+        harmless += 1
+    assert harmless < 20
+
+
+def test_a_file_of_another_version(executable: Executable, tmp_path: Path):
+    path = tmp_path / "model.relay"
+    executable.save(path)
+    data = bytearray(path.read_bytes())
+    data[8] += 1
+    path.write_bytes(data)
+    with pytest.raises(Malformed, match="is of format version 3; this is 2; build the model again"):
+        load(path)
+
+
+def test_a_file_appears_whole_or_not_at_all(executable: Executable, tmp_path: Path):
+    path = tmp_path / "model.relay"
+    executable.save(path)
+    before = path.read_bytes()
+    executable.save(path)
+    assert path.read_bytes() == before and list(tmp_path.iterdir()) == [path]
+    with pytest.raises(InvalidArgument, match="cannot be written"):
+        executable.save(tmp_path / "missing" / "model.relay")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(InvalidArgument, match="cannot be written"):
+        executable.save(tmp_path / "folder")
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["folder", "model.relay"]
 
 
 def test_code_of_another_machine(executable: Executable, tmp_path: Path):
     path = tmp_path / "model.relay"
     executable.save(path)
-    graph = json.loads(zipfile.ZipFile(path).read("graph.json"))
+    graph = json.loads(bytes(container.unpack(memoryview(path.read_bytes()), "file")["graph.json"]))
     for key, value, message in (
         ("features", ["no-such-feature"], "needs CPU features that are not here: no-such-feature"),
         ("triple", "riscv64-unknown-linux-gnu", "is code for riscv64-unknown-linux-gnu"),

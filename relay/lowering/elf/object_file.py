@@ -1,0 +1,136 @@
+"""A relocatable ELF64 object, read: its sections in memory, its symbols, its relocations.
+
+Source: the System V ABI, chapters "Object Files" (ELF-64 object file format, version 1.5).
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+from relay.errors import Malformed
+
+WRITE, ALLOC, EXECUTE = 1, 2, 4
+"""Flags of a section."""
+SYMBOL_TABLE, RELOCATIONS, NO_BITS, IMPLICIT_RELOCATIONS = 2, 4, 8, 9
+"""Types of a section."""
+LOCAL, SECTION_SYMBOL, FUNCTION = 0, 3, 2
+"""The binding of symbols that other objects do not see; types of symbols."""
+UNDEFINED, ABSOLUTE = 0, 0xFFF1
+LARGEST_ALIGNMENT = 1 << 12
+
+HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
+SECTION = struct.Struct("<IIQQQQIIQQ")
+SYMBOL = struct.Struct("<IBBHQQ")
+RELOCATION = struct.Struct("<QQq")
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """A name for an offset in a section; `section` is None for what another object, or the system, defines."""
+
+    name: str
+    section: int | None
+    value: int
+    size: int
+    local: bool
+    function: bool
+
+
+@dataclass(frozen=True)
+class Relocation:
+    """Put the address of `symbols[symbol]` plus `addend` at `offset`, in the way of this `kind`."""
+
+    offset: int
+    kind: int
+    symbol: int
+    addend: int
+
+
+@dataclass(frozen=True)
+class Section:
+    """A section that lies in memory when the code runs; `data` is None for zeros."""
+
+    name: str
+    flags: int
+    alignment: int
+    size: int
+    data: bytes | None
+    relocations: tuple[Relocation, ...]
+
+
+@dataclass(frozen=True)
+class ObjectFile:
+    """What one object holds; `sections` by their number in the file, those that lie in memory only."""
+
+    machine: int
+    flags: int
+    sections: dict[int, Section]
+    symbols: tuple[Symbol, ...]
+
+
+def read_object(data: bytes) -> ObjectFile:
+    """Read an object. Raises Malformed if it is not a complete relocatable object, ELF64, little-endian."""
+    try:
+        return _read(data)
+    except (struct.error, IndexError, ValueError) as error:
+        raise Malformed("object code", f"is not a complete ELF object: {error}") from None
+
+
+def _read(data: bytes) -> ObjectFile:
+    ident, kind, machine, _, _, _, table, flags, _, _, _, size, count, names = HEADER.unpack_from(data)
+    if ident[:6] != b"\x7fELF\x02\x01" or kind != 1 or size != SECTION.size:
+        raise Malformed("object code", "is no relocatable ELF object of 64 bits, little-endian")
+    headers = [SECTION.unpack_from(data, table + size * number) for number in range(count)]
+
+    def body(number: int) -> bytes:
+        _, _, _, _, start, length, *_ = headers[number]
+        if start + length > len(data):
+            raise Malformed("object code", f"ends inside of section {number}")
+        return data[start : start + length]
+
+    def text(strings: bytes, start: int) -> str:
+        return strings[start : strings.index(b"\0", start)].decode()
+
+    symbols: tuple[Symbol, ...] = ()
+    relocations: dict[int, tuple[Relocation, ...]] = {}
+    for number, (_, type, _, _, _, _, link, info, _, _) in enumerate(headers):
+        if type == SYMBOL_TABLE:
+            strings = body(link)
+            symbols = tuple(_symbol(text(strings, name), *rest) for name, *rest in SYMBOL.iter_unpack(body(number)))
+        elif type == RELOCATIONS:
+            relocations[info] = tuple(
+                Relocation(at, what & 0xFFFFFFFF, what >> 32, addend)
+                for at, what, addend in RELOCATION.iter_unpack(body(number))
+            )
+        elif type == IMPLICIT_RELOCATIONS:
+            raise Malformed("object code", "has relocations without addends")
+    shown = body(names)
+    sections = {
+        number: Section(
+            text(shown, name),
+            flags,
+            max(1, alignment),
+            size,
+            None if type == NO_BITS else body(number),
+            relocations.get(number, ()),
+        )
+        for number, (name, type, flags, _, _, size, _, _, alignment, _) in enumerate(headers)
+        if flags & ALLOC and size
+    }
+    for section in sections.values():
+        if section.alignment > LARGEST_ALIGNMENT or section.alignment & section.alignment - 1:
+            raise Malformed("object code", f"has the section {section.name} aligned to {section.alignment}")
+        for relocation in section.relocations:
+            if relocation.symbol >= len(symbols) or relocation.offset + 4 > section.size:
+                raise Malformed("object code", f"has a relocation of {section.name} that points outside")
+    for symbol in symbols:
+        if symbol.section in sections and symbol.value > sections[symbol.section].size:
+            raise Malformed("object code", f"has the symbol {symbol.name} outside of its section")
+    return ObjectFile(machine, flags, sections, symbols)
+
+
+def _symbol(name: str, info: int, _: int, section: int, value: int, size: int) -> Symbol:
+    if section >= ABSOLUTE:
+        section = UNDEFINED
+    return Symbol(name, section or None, value, size, info >> 4 == LOCAL, info & 15 == FUNCTION)

@@ -1,0 +1,64 @@
+"""The container of a saved executable: named parts in one file, each with its SHA-256.
+
+Bytes 0-7 are `MAGIC`, 8-11 the format version, 12-15 the size of the table, 16-47 the SHA-256 of the table; then the
+table, JSON `[[name, offset, size, sha256], ...]`, and the parts, each at a multiple of 64 bytes. Numbers are
+little-endian. Equal parts give equal bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import cast
+
+from relay.errors import Malformed
+
+MAGIC = b"\x93RELAY\r\n"
+"""The first byte is no text; the last two show whether line ends were changed on the way."""
+VERSION = 2
+HEADER = struct.Struct("<8sII32s")
+ALIGNMENT = 64
+LONGEST_TABLE = 1 << 24
+
+
+def pack(parts: Mapping[str, bytes]) -> bytes:
+    """The container of these parts, in their order."""
+    offsets, table = [0] * len(parts), b""
+    for _ in range(8):  # the table's size depends on the offsets, and they on it
+        rows = [
+            [name, offset, len(part), sha256(part).hexdigest()]
+            for (name, part), offset in zip(parts.items(), offsets, strict=True)
+        ]
+        table = json.dumps(rows).encode()
+        found, end = list[int](), HEADER.size + len(table)
+        for part in parts.values():
+            found.append(-(-end // ALIGNMENT) * ALIGNMENT)
+            end = found[-1] + len(part)
+        if found == offsets:
+            break
+        offsets = found
+    file = bytearray(HEADER.pack(MAGIC, VERSION, len(table), sha256(table).digest()) + table)
+    for offset, part in zip(offsets, parts.values(), strict=True):
+        file += bytes(offset - len(file)) + part
+    return bytes(file)
+
+
+def unpack(file: memoryview, where: str) -> dict[str, memoryview]:
+    """The parts, as views of the file. Raises Malformed if it is none of ours, of another version, or damaged."""
+    if len(file) < HEADER.size or file[: len(MAGIC)].tobytes() != MAGIC:
+        raise Malformed(where, "is no saved executable")
+    _, version, size, digest = HEADER.unpack_from(file)
+    if version != VERSION:
+        raise Malformed(where, f"is of format version {version}; this is {VERSION}", "build the model again")
+    table = file[HEADER.size : HEADER.size + size]
+    if size > LONGEST_TABLE or len(table) != size or sha256(table).digest() != digest:
+        raise Malformed(where, "is damaged: its table is not what was written")
+    parts: dict[str, memoryview] = {}
+    for name, offset, length, digest in cast(list[tuple[str, int, int, str]], json.loads(bytes(table))):
+        part = file[offset : offset + length]
+        if len(part) != length or sha256(part).hexdigest() != digest:
+            raise Malformed(where, f"is damaged: its part {name} is not what was written")
+        parts[name] = part
+    return parts

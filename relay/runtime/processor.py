@@ -1,0 +1,84 @@
+"""Which features this processor has, by LLVM's names, without LLVM: code that needs others is never started.
+
+Linux tells them in /proc/cpuinfo under names of its own; sources: its arch/x86/include/asm/cpufeatures.h and
+arch/arm64/kernel/cpuinfo.c, and LLVM's lists of features.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+CPUINFO = Path("/proc/cpuinfo")
+
+SPELLINGS = {
+    "64bit": "lm",
+    "amx-bf16": "amx_bf16",
+    "bmi": "bmi1",
+    "crc32": "sse4_2",
+    "lzcnt": "abm",
+    "pclmul": "pclmulqdq",
+    "prfchw": "3dnowprefetch",
+    "rdrnd": "rdrand",
+    "sahf": "lahf_lm",
+    "sha": "sha_ni",
+    "sse3": "pni",
+    "x87": "fpu",
+    "avx512bf16": "avx512_bf16",
+    "avx512bitalg": "avx512_bitalg",
+    "avx512fp16": "avx512_fp16",
+    "avx512vbmi2": "avx512_vbmi2",
+    "avx512vnni": "avx512_vnni",
+    "avx512vp2intersect": "avx512_vp2intersect",
+    "avx512vpopcntdq": "avx512_vpopcntdq",
+    "avxifma": "avx_ifma",
+    "avxneconvert": "avx_ne_convert",
+    "avxvnni": "avx_vnni",
+    "avxvnniint8": "avx_vnni_int8",
+    "avxvnniint16": "avx_vnni_int16",
+    # AArch64
+    "complxnum": "fcma",
+    "crc": "crc32",
+    "dotprod": "asimddp",
+    "fp-armv8": "fp",
+    "fp16fml": "asimdfhm",
+    "fullfp16": "asimdhp",
+    "jsconv": "jscvt",
+    "lse": "atomics",
+    "neon": "asimd",
+    "rcpc": "lrcpc",
+    "rdm": "asimdrdm",
+}
+"""Names that differ from Linux's by more than their punctuation."""
+
+UNUSED = frozenset(
+    """
+    cldemote clflushopt clwb clzero enqcmd fsgsbase hreset invpcid kl lwp movdir64b movdiri mwaitx pconfig perfmon pku
+    prefetchi prefetchwt1 ptwrite ras rdpid rdpru rdseed rtm serialize sgx shstk ssbs tsxldtrk uintr waitpkg wbnoinvd
+    widekl xsave xsavec xsaveopt xsaves
+    """.split()
+)
+"""Features that no compiled arithmetic uses: the system's, or asked for by name only."""
+
+
+@cache
+def flags() -> frozenset[str]:
+    """What Linux says this processor has; nothing where it does not say."""
+    try:
+        text = CPUINFO.read_text()
+    except OSError:
+        return frozenset()
+    for line in text.splitlines():
+        name, _, value = line.partition(":")
+        if name.strip() in ("flags", "Features"):
+            return frozenset(value.split())
+    return frozenset()
+
+
+def lacks(features: frozenset[str]) -> list[str]:
+    """Of these features, by LLVM's names, those that this processor does not have, sorted."""
+    there = flags()
+    names = {feature: SPELLINGS.get(feature, feature) for feature in features - UNUSED}
+    return sorted(
+        feature for feature, name in names.items() if not {name, name.replace("-", "_"), name.replace(".", "_")} & there
+    )
