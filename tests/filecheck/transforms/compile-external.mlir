@@ -14,6 +14,8 @@ func.func private @sum(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> at
 // CHECK-NEXT:    [[R:%.+]] = func.call @sum(%x, %x)
 // CHECK-NEXT:    relay.add [[R]], %x
 // CHECK:       func.func private @sum(tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-// CHECK-SAME:     attributes {compiler = "abacus", global_symbol = "sum", byoc.artifact = dense<{{[^:]*}}> : tensor<{{[0-9]+}}xui8>
+// CHECK-SAME:     attributes {compiler = "abacus", global_symbol = "sum"
+// CHECK-SAME:    byoc.operators = [{op = "relay.add", source = "{{[^"]*}}compile-external.mlir:10:3"
+// CHECK-SAME:    byoc.artifact = dense<{{[^:]*}}> : tensor<{{[0-9]+}}xui8>
 // CHECK-SAME:    , byoc.types = (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>, byoc.version = "2"
 // CHECK-SAME:    , byoc.sources = {txt = dense<{{[^:]*}}> : tensor<10xui8>}, byoc.requirement = "relay-abacus"}
