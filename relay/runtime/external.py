@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from relay.errors import InvalidArgument, Malformed
+from relay.errors import InvalidArgument, Malformed, RelayError
 from relay.runtime import loaders
 from relay.runtime.loaders import Native, Run
 from relay.runtime.memory import Array, Form, address, aligned_bytes, bytes_of
@@ -46,28 +46,42 @@ class Failures:
 class Wrapper:
     """A function in Python as a C function."""
 
-    def __init__(self, run: Run, inputs: Sequence[Form], outputs: Sequence[Form], failures: Failures):
+    def __init__(self, external: External, run: Run, failures: Failures):
+        self.where = f"external function {external.symbol}, compiled by '{external.compiler}'"
         self.run = run
-        self.forms = [*inputs, *outputs]
-        self.count = len(inputs)
+        self.forms = [*external.inputs, *external.outputs]
+        self.count = len(external.inputs)
         self.failures = failures
         self.views: dict[tuple[int, ...], tuple[list[Array], list[Array]]] = {}
         self.words = c_uint64 * len(self.forms)
         self.function = SIGNATURE(self)
 
     def __call__(self, context: int | None, tensors: int) -> None:
-        """Never raises: what the function raises is kept, its outputs are then zeros, and so are those of the calls
-        that follow in this run."""
+        """Never raises: what the function raises, or that it gives something, is kept; its outputs are then zeros, and
+        so are those of the calls that follow in this run."""
         addresses = tuple(self.words.from_address(tensors))
         inputs, outputs = self.views.get(addresses) or self.view(addresses)
         if not self.failures.of or threading.get_ident() not in self.failures.of:
             try:
-                self.run(inputs, outputs)
-                return
-            except BaseException as error:
-                self.failures.of[threading.get_ident()] = error
+                given: object = self.run(inputs, outputs)
+                if given is None:
+                    return
+                hint = "it fills the arrays of its outputs, and returns None"
+                error: BaseException = RelayError(self.where, f"returned {type(given).__name__}", hint)
+            except BaseException as raised:
+                error = self.named(raised)
+            self.failures.of[threading.get_ident()] = error
         for array in outputs:
             array.fill(0)
+
+    def named(self, error: BaseException) -> BaseException:
+        """The error with the function's name: one of ours and what is no `Exception` as a note, else as its cause."""
+        if isinstance(error, RelayError) or not isinstance(error, Exception):
+            error.add_note(f"in {self.where}")
+            return error
+        found = RelayError(self.where, f"raised {type(error).__name__}: {error}")
+        found.__cause__ = error
+        return found
 
     def view(self, addresses: tuple[int, ...]) -> tuple[list[Array], list[Array]]:
         """The tensors at these addresses as arrays."""
@@ -168,7 +182,7 @@ class Externals:
                 for slot in map(int, row["arguments"]):
                     self.alignments[slot] = max(native.alignment, self.alignments.get(slot, 1))
             else:
-                self.wrappers.append(Wrapper(native, function.inputs, function.outputs, self.failures))
+                self.wrappers.append(Wrapper(function, native, self.failures))
                 self.table[2 * number] = cast(self.wrappers[-1].function, c_void_p).value or 0
 
     def bound(

@@ -46,9 +46,11 @@ class Native:
     alignment: int = 64
 
 
-Run = Callable[[Sequence[Array], Sequence[Array]], object]
+Run = Callable[[Sequence[Array], Sequence[Array]], None]
 """A function in Python: it reads the inputs (read-only) and fills the outputs, arrays that are valid during the call
-only. Threads may call it at the same time: one that cannot have that takes a lock of its own."""
+only. It returns None: a result that it returns instead would be lost, and is an error. Threads may call it at the same
+time: one that cannot have that takes a lock of its own. What it raises, `run` raises as a RelayError that names the
+function, with the exception as its `__cause__`."""
 
 Loader = Callable[[bytes, str, Mapping[str, Array], Sequence[Form], Sequence[Form]], Native | Run]
 

@@ -38,7 +38,7 @@ func.func private @turn(%x: tensor<40x5xui8>) -> tensor<40x5xui8>
 """
 X, C = np.arange(4, dtype=np.float32) + 1, np.arange(200, dtype=np.uint8).reshape(40, 5)
 OFFSET = np.array([8, 4, 2, 1], np.float32)
-Run = Callable[[Sequence[Array], Sequence[Array]], object]
+Run = Callable[[Sequence[Array], Sequence[Array]], None]
 
 
 @dataclass(frozen=True)

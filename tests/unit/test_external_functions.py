@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -14,9 +14,9 @@ from xdsl.dialects.func import FuncOp
 import relay
 from relay.byoc import Artifact
 from relay.dialects.attributes import Array
-from relay.errors import InvalidArgument, Unsupported
+from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
 from relay.runtime import Native, create
-from tests.unit.external_probe import OFFSET, TEXT, C, Loads, Probe, X, built, check, install
+from tests.unit.external_probe import OFFSET, TEXT, C, Loads, Probe, Run, X, built, check, install
 
 
 @pytest.fixture
@@ -93,13 +93,16 @@ def test_what_python_raises_is_raised_by_run(loads: Loads):
     executable = built()
     check(executable)
     for _ in range(2):
-        with pytest.raises(KeyError, match="seven"):
+        with pytest.raises(
+            RelayError, match="^external function both, compiled by 'probe': raised KeyError: 'seven'$"
+        ) as e:
             executable.run(X + 6, C)
+        assert isinstance(e.value.__cause__, KeyError)
         check(executable)
     executable.set_input(0, X + 6)
     executable.set_input(1, C)
     calls = len(loads.seen)
-    with pytest.raises(KeyError, match="seven"):
+    with pytest.raises(RelayError, match="raised KeyError: 'seven'"):
         executable.run()
     assert not executable.get_output(1).any() and not executable.get_output(2).any() and len(loads.seen) == calls
     check(executable)
@@ -110,7 +113,32 @@ def test_wrong_shapes_in_python_are_raised(loads: Loads):
         outputs[0][...] = np.zeros(7)
 
     loads.other["both"] = wrong
-    with pytest.raises(ValueError, match="could not broadcast"):
+    with pytest.raises(RelayError, match="function both, compiled by 'probe': raised ValueError: could not broadcast"):
+        built().run(X, C)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt("stop"), Malformed("it", "is torn", "build it again")])
+def test_errors_that_keep_their_kind(loads: Loads, error: BaseException):
+    """What stops the program, and errors that say what to do, are raised as they are, with a note."""
+
+    def fails(inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        raise error
+
+    loads.other["turn"] = fails
+    with pytest.raises(type(error)) as raised:
+        built().run(X, C)
+    assert raised.value is error and raised.value.__notes__ == ["in external function turn, compiled by 'probe'"]
+
+
+def test_results_that_are_returned_are_refused(loads: Loads):
+    """They would be lost, and the outputs whatever was there."""
+
+    def returns(inputs: Sequence[Array], outputs: Sequence[Array]) -> Array:
+        return inputs[0][::-1]
+
+    loads.other["turn"] = cast(Run, returns)
+    wrong = "external function turn, compiled by 'probe': returned ndarray; it fills the arrays of its outputs, and"
+    with pytest.raises(RelayError, match=wrong):
         built().run(X, C)
 
 
@@ -205,7 +233,7 @@ def test_an_error_is_its_thread_s(loads: Loads):
             if number % 2:
                 check(executable)
             else:
-                with pytest.raises(ArithmeticError, match=f"-{number + 1}"):
+                with pytest.raises(RelayError, match=f"ArithmeticError: -{number + 1}"):
                     executable.run(-X * (number + 1), C)
         failed.append("not")
 
