@@ -51,6 +51,11 @@ class Region:
         end = None if block is None else block.last_op
         if block is None or not isinstance(end, ReturnOp):
             raise Unsupported(f"function {self.name}", "is not one block", "give a partitioned function")
+        if not end.arguments:
+            raise Unsupported(f"function {self.name}", "has no results", "call it for one")
+        for number, value in enumerate(block.args):
+            if (reason := unknown_size(value)) is not None:
+                raise Unsupported(f"argument {number} of {self.name}", reason, "give the model's inputs a static shape")
         self.kernels = tuple(self._kernels(list(block.ops)[:-1]))
         self.inputs = tuple(block.args)
         self.outputs = tuple(self.of(value) for value in end.arguments)
@@ -94,12 +99,16 @@ def constant_of(value: SSAValue) -> Array | None:
 def static_refusal(op: Operation) -> str | None:
     """Why an op is not taken whose shapes are not all known, or have no elements."""
     for value in (*op.operands, *op.results):
-        try:
-            dims = shape(value)
-        except VerifyException:
-            return f"{value.type} is no ranked tensor"
-        if DYNAMIC in dims:
-            return "a size is known only at run time"
-        if 0 in dims:
+        if (found := unknown_size(value)) is not None:
+            return found
+        if 0 in shape(value):
             return "a tensor has no elements"
     return None
+
+
+def unknown_size(value: SSAValue) -> str | None:
+    """Why the size of a tensor is not known."""
+    try:
+        return "a size is known only at run time" if DYNAMIC in shape(value) else None
+    except VerifyException:
+        return f"{value.type} is no ranked tensor"

@@ -93,7 +93,8 @@ def test_medium_exported_model_equals_litert(name: str, tmp_path: Path):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", (*LARGE, *FLOATS))
 def test_large_exported_model_equals_litert(name: str, tmp_path: Path):
-    check_exported(name, tmp_path, ("-O2",))
+    """Optimised, which is when compilers warn of most; sanitized, too."""
+    check_exported(name, tmp_path, ("-O2", *SANITIZED[1:]))
 
 
 @pytest.mark.parametrize("name", ["kws_int8"])

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from tempfile import TemporaryFile
 from typing import Any
 
 import numpy as np
@@ -14,15 +17,44 @@ Array = npt.NDArray[Any]
 Form = tuple[tuple[int, ...], np.dtype[Any]]
 
 
+STDERR = 2
+_lock = threading.Lock()
+
+
+@contextmanager
+def without_information() -> Generator[None]:
+    """While it lasts, lines that begin with INFO do not reach the standard error stream; all others do, afterwards.
+
+    LiteRT writes there that it uses XNNPACK, and has no other way to be told not to.
+    """
+    with _lock, TemporaryFile() as caught:
+        try:
+            kept = os.dup(STDERR)
+        except OSError:  # there is none
+            yield
+            return
+        os.dup2(caught.fileno(), STDERR)
+        try:
+            yield
+        finally:
+            os.dup2(kept, STDERR)
+            os.close(kept)
+            caught.seek(0)
+            for line in caught:
+                if not line.startswith(b"INFO: "):
+                    os.write(STDERR, line)
+
+
 class Session:
     """An interpreter; threads that call it wait for each other. Inputs and outputs are copied: an interpreter computes
     on memory of its own."""
 
     def __init__(self, artifact: bytes, resolver: OpResolverType, threads: int) -> None:
-        self._interpreter = Interpreter(
-            model_content=artifact, num_threads=threads, experimental_op_resolver_type=resolver
-        )
-        self._interpreter.allocate_tensors()
+        with without_information():
+            self._interpreter = Interpreter(
+                model_content=artifact, num_threads=threads, experimental_op_resolver_type=resolver
+            )
+            self._interpreter.allocate_tensors()
         self._lock = threading.Lock()
         self._inputs = [row["index"] for row in self._interpreter.get_input_details()]
         self._outputs = [row["index"] for row in self._interpreter.get_output_details()]

@@ -8,9 +8,8 @@ static void ${name}(const ${Patch} *restrict patch, const ${Weight} *restrict we
         for (int32_t k = 0; k < depth; ++k)
             offset += (${Wrap})patch[k] * (${Wrap})zero_point;
     int32_t o = 0;
-    for (; o + 4 <= outputs; o += 4) {
-        const ${Weight} *const w0 = weights + o * depth, *const w1 = w0 + depth;
-        const ${Weight} *const w2 = w1 + depth, *const w3 = w2 + depth;
+    for (; outputs - o >= 4; o += 4, weights += 4 * depth) {
+        const ${Weight} *const w0 = weights, *const w1 = w0 + depth, *const w2 = w1 + depth, *const w3 = w2 + depth;
         ${Wrap} sum0 = 0, sum1 = 0, sum2 = 0, sum3 = 0;
         for (int32_t k = 0; k < depth; ++k) {
             const ${Product} x = patch[k];
@@ -24,12 +23,11 @@ static void ${name}(const ${Patch} *restrict patch, const ${Weight} *restrict we
         sums[o + 2] = (${Sum})(sum2 - offset);
         sums[o + 3] = (${Sum})(sum3 - offset);
     }
-    for (; o < outputs; ++o) {
-        const ${Weight} *const w0 = weights + o * depth;
-        ${Wrap} sum0 = 0;
+    for (; o < outputs; ++o, weights += depth) {
+        ${Wrap} sum = 0;
         for (int32_t k = 0; k < depth; ++k)
-            sum0 += (${Wrap})((${Product})patch[k] * w0[k]);
-        sums[o] = (${Sum})(sum0 - offset);
+            sum += (${Wrap})((${Product})patch[k] * weights[k]);
+        sums[o] = (${Sum})(sum - offset);
     }
     if (bias != NULL)
         for (o = 0; o < outputs; ++o)
