@@ -25,7 +25,7 @@ class Memory:
         self.inputs = [np.array(array, spec.dtype) for array, spec in zip(given, executable.inputs, strict=True)]
         self.outputs = [np.zeros(spec.shape, spec.dtype) for spec in executable.outputs]
         self.blocks = [*self.inputs, *self.outputs, constants, arena]
-        self.table = (ctypes.c_uint64 * len(self.blocks))(*map(address, self.blocks))
+        self.table = (ctypes.c_uint64 * (len(self.blocks) + 1))(*map(address, self.blocks))  # the last: no threads
 
     @property
     def pointer(self) -> int:

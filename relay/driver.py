@@ -25,6 +25,7 @@ from relay.lowering.codegen import compile_text
 from relay.lowering.expand_apply_scale import ExpandApplyScale
 from relay.lowering.graph import describe
 from relay.lowering.llvm_ir import translate
+from relay.lowering.parallelize import Parallelize
 from relay.lowering.plan_memory import PlanMemory
 from relay.lowering.relay_to_linalg import RelayToLinalg
 from relay.lowering.schedule import Schedule
@@ -76,6 +77,7 @@ def lowering_passes(target: CpuTarget) -> list[ModulePass]:
         ExpandApplyScale(features=",".join(sorted(target.features))),
         Bufferize(),
         Schedule(features=",".join(sorted(target.features))),
+        Parallelize(),
         PlanMemory(),
     ]
 
@@ -156,6 +158,7 @@ def build(
     frontend: Mapping[str, Any] | None = None,
     external: Targets | None = None,
     numerics: str | None = None,
+    num_threads: int = 1,
 ) -> Executable:
     """Compile a module, or the model in a file (or its bytes), for a target.
 
@@ -164,7 +167,8 @@ def build(
     says which passes run, and LLVM's effort: 0 at level 0, 1 at 1, 3 from 2 on; the integers never depend on it.
     Passes that were requested on the module run where they were asked for. `frontend` holds options of the importer.
     `external` names external compilers that get what they take first, and `numerics="strict"` lets them take only what
-    gives the same integers: `relay.build_external_compiler` with its defaults. Raises RelayError.
+    gives the same integers: `relay.build_external_compiler` with its defaults. A run uses up to `num_threads` threads;
+    `Executable.num_threads` can be set later, too. Raises RelayError.
     """
     machine = resolve(target)
     ctx = PassContext.current().at_level(opt_level)
@@ -191,7 +195,9 @@ def build(
             runner.run(chosen.items)
             runner.reach("code generation", CODE_GENERATION)
         refuse_pending(module.op, [step.name for step in chosen])
-    return assemble(module, machine, (inputs, outputs), LLVM_EFFORT[ctx.opt_level])
+    executable = assemble(module, machine, (inputs, outputs), LLVM_EFFORT[ctx.opt_level])
+    executable.num_threads = num_threads
+    return executable
 
 
 Signature = tuple[list[TensorInfo], list[TensorInfo]]
@@ -200,7 +206,7 @@ Signature = tuple[list[TensorInfo], list[TensorInfo]]
 
 def assemble(module: IRModule, machine: CpuTarget, described: Signature, effort: int) -> Executable:
     """The executable of a module that has what `CODE_GENERATION` names. `effort` is LLVM's, 0 to 3."""
-    text = translate(module.op, machine.function_attributes)
+    text = translate(module.op, machine.function_attributes, machine.triple)
     code = compile_text(text, machine, effort)
     graph, params = describe(module, machine, *described)
     sources = {"mlir": module.to_text, "ll": lambda: code.ir, "asm": code.assembly, **externals.sources(module.op)}

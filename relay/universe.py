@@ -43,6 +43,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "expand-apply-scale": _pass("relay.lowering.expand_apply_scale:ExpandApplyScale"),
     "bufferize": _pass("relay.lowering.bufferize:Bufferize"),
     "schedule": _pass("relay.lowering.schedule:Schedule"),
+    "parallelize": _pass("relay.lowering.parallelize:Parallelize"),
     "plan-memory": _pass("relay.lowering.plan_memory:PlanMemory"),
 }
 """Passes that xDSL does not have. xDSL's `canonicalize`, `cse` and `dce` work on our ops as they are."""

@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import (
     LocationAttr,
     MemRefType,
     NoneAttr,
+    UnitAttr,
     VectorType,
     i64,
 )
@@ -25,6 +26,9 @@ from relay.dialects.attributes import ints, scalar_attr
 from relay.lowering.shaped import buffer_of, is_buffer, scalar_of
 
 INDEX = IndexType()
+
+INDEPENDENT = "relay.independent"
+"""The attribute of a loop whose turns can run in any order, or at once: none touches what another one writes."""
 
 Index = SSAValue | int
 """A loop index or an offset: a number until it depends on a loop."""
@@ -113,9 +117,13 @@ class LoopBuilder:
 
     @contextmanager
     def loop(
-        self, start: int, stop: Index, step: int = 1, carried: Sequence[SSAValue] = ()
+        self, start: int, stop: Index, step: int = 1, carried: Sequence[SSAValue] = (), independent: bool = False
     ) -> Generator[tuple[Index, Loop]]:
-        """A loop; its body is the `with` block. A single turn makes no loop. See `Loop` for carried values."""
+        """A loop; its body is the `with` block. A single turn makes no loop. See `Loop` for carried values.
+
+        `independent`: its turns can run in any order, or at once. Turns may write the same where they write the same
+        values.
+        """
         if isinstance(stop, int) and start + step >= stop:
             state = Loop(list(carried))
             yield start, state
@@ -128,7 +136,10 @@ class LoopBuilder:
         yield body.args[0], state
         self.add(scf.YieldOp(*state.next))
         self.block = outer
-        state.results = list(self.add(scf.ForOp(first, end, stride, carried, body)).results)
+        loop = self.add(scf.ForOp(first, end, stride, carried, body))
+        if independent:
+            loop.attributes[INDEPENDENT] = UnitAttr()
+        state.results = list(loop.results)
 
     # Memory
 

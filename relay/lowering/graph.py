@@ -14,6 +14,8 @@ from relay import signature
 from relay.dialects.attributes import Array, to_numpy
 from relay.errors import RelayError
 from relay.lowering import externals
+from relay.lowering.llvm.parallel import threaded
+from relay.lowering.llvm.team import TEAM_FUNCTIONS
 from relay.lowering.llvm_ir import ENTRY
 from relay.lowering.shaped import buffer_of
 from relay.lowering.targets import CpuTarget
@@ -59,6 +61,8 @@ def describe(
         "constants_bytes": constants_bytes,
         "constants": constants,
     }
+    if "main" in threaded(module.op):
+        graph["team"] = TEAM_FUNCTIONS
     if rows := externals.describe(module.op, params):
         graph["externals"] = rows
     return graph, params

@@ -19,7 +19,9 @@ from relay.lowering import externals
 from relay.lowering.llvm.control import CONTROL
 from relay.lowering.llvm.function import FunctionWriter, Writer
 from relay.lowering.llvm.memory import MEMORY
+from relay.lowering.llvm.parallel import threaded
 from relay.lowering.llvm.scalar import SCALAR
+from relay.lowering.llvm.team import begin_text, team_text
 
 ENTRY = "relay_main"
 """The symbol of `@main` behind one pointer to a table of pointers."""
@@ -38,8 +40,9 @@ class LlvmIrTarget(Target):
         output.write(translate(module))
 
 
-def translate(module: ModuleOp, attributes: str = "") -> str:
-    """LLVM IR text of the module; `attributes` are added to every function's.
+def translate(module: ModuleOp, attributes: str = "", triple: str = "") -> str:
+    """LLVM IR text of the module; `attributes` are added to every function's. If there are parallel loops and a
+    `triple` is given, the functions of a team of threads come with it.
 
     Raises Unsupported for an operation that is none of level 3.
     """
@@ -47,24 +50,29 @@ def translate(module: ModuleOp, attributes: str = "") -> str:
     functions: list[str] = []
     entries: list[str] = []
     numbers = {name: number for number, name in enumerate(externals.called(module))}
+    forking = threaded(module)
     for op in module.body.block.ops:
         if not isinstance(op, FuncOp):
             raise Unsupported(f"llvm-ir: {op.name}", "is no function")
         if op.body.blocks:
-            functions.append(FunctionWriter(op, WRITERS, declarations, numbers).write())
+            functions.append(FunctionWriter(op, WRITERS, declarations, numbers, forking).write())
             if op.sym_visibility is None:
-                entries.append(entry(op, bool(numbers)))
+                entries.append(entry(op, bool(numbers), op.sym_name.data in forking))
+    if forking and triple:
+        entries.append(team_text(triple))
     text = "\n".join([*functions, *entries, *declarations.values()])
     return f"{text}\nattributes #0 = {{ nounwind {attributes} }}\n"
 
 
-def entry(function: FuncOp, externals: bool = False) -> str:
+def entry(function: FuncOp, externals: bool = False, forking: bool = False) -> str:
     """`@relay_NAME`: the function behind one argument, the table of the memrefs' addresses; behind them that of the
-    table of external functions, if there are any."""
-    name, count = function.sym_name.data, len(function.body.block.args) + externals
+    table of external functions, if there are any, and that of the team of threads, if there are parallel loops."""
+    name, count = function.sym_name.data, len(function.body.block.args) + externals + forking
     lines = [f"define void @relay_{name}(ptr %table) #0 {{"]
     for i in range(count):
         lines.append(f"  %a{i} = getelementptr ptr, ptr %table, i64 {i}")
         lines.append(f"  %p{i} = load ptr, ptr %a{i}, align 8")
+    if forking:
+        lines += begin_text(f"%p{count - 1}")
     arguments = ", ".join(f"ptr %p{i}" for i in range(count))
     return "\n".join([*lines, f"  call void @{name}({arguments})", "  ret void", "}"])

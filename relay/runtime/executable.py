@@ -18,6 +18,7 @@ from relay.runtime import archive
 from relay.runtime.library import Library
 from relay.runtime.memory import Array, Frame, address, aligned_bytes
 from relay.runtime.specification import TensorSpec
+from relay.runtime.team import check, team_for
 
 if TYPE_CHECKING:
     from relay.runtime.external import External, Externals
@@ -54,6 +55,7 @@ class Executable:
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise Malformed("graph", f"is not what relay.build writes: {error!r}") from None
         self._names = {spec.name: index for index, spec in enumerate(self.inputs)}
+        self._team_functions: str | None = self._graph.get("team")
         self._native: Callable[[int], None] = library.function(entry_point)
         self._takes = [(spec.shape, spec.dtype) for spec in self.inputs]
         self._gives = [(spec.shape, spec.dtype) for spec in self.outputs]
@@ -61,6 +63,7 @@ class Executable:
         if self._graph.get("externals"):
             self._externals = self._load_externals()
             self._native = self._externals.bound(self._native, self._takes, self._gives)
+        self._alone, self._num_threads = self._native, 1
         self._frames: list[Frame] = []
         self._lock = threading.Lock()
         self._acquire, self._release = self._lock.acquire, self._lock.release
@@ -105,6 +108,24 @@ class Executable:
         return found
 
     # Running
+
+    @property
+    def num_threads(self) -> int:
+        """How many threads a run may use (default: 1); results never depend on it. It can be set between runs.
+
+        Threads are shared by all executables of the process, made when they are first needed, and never more than the
+        process may use processors. One run at a time has them; others beside it run on the threads that called them.
+        """
+        return self._num_threads
+
+    @num_threads.setter
+    def num_threads(self, value: int) -> None:
+        count, native, team = check(value), self._alone, None
+        if self._team_functions is not None:
+            team = team_for(self.library, self._team_functions, count)
+        if team is not None:
+            native = team.bound(native, len(self.inputs) + len(self.outputs) + 1 + len(self._more()))
+        self._num_threads, self._native = count, native
 
     def run(self, /, *inputs: npt.ArrayLike, **named: npt.ArrayLike) -> Array | tuple[Array, ...] | None:
         """Run the model. With arguments: inputs in order or by name, and one array, or a tuple of all outputs, is
@@ -157,8 +178,12 @@ class Executable:
     __call__ = run
 
     def _frame(self, limit: float) -> Frame:
-        more = () if self._externals is None else (self._externals.table,)
-        return Frame(self._takes, self._gives, self._constants, self._arena_bytes, limit, more)
+        return Frame(self._takes, self._gives, self._constants, self._arena_bytes, limit, self._more())
+
+    def _more(self) -> list[Array | None]:
+        """What the table has behind the arena: external functions, and room for a team of threads."""
+        more: list[Array | None] = [] if self._externals is None else [self._externals.table]
+        return more if self._team_functions is None else [*more, None]
 
     def _arrange(self, inputs: tuple[npt.ArrayLike, ...], named: Mapping[str, npt.ArrayLike]) -> list[npt.ArrayLike]:
         """The inputs in the model's order, states that are not given from their start."""
@@ -251,8 +276,12 @@ class Executable:
     def save(self, path: str | PathLike[str]) -> None:
         """Write one file that `relay.runtime.load` reads: graph, code, constants, what external compilers made;
         for this kind of CPU. Raises InvalidArgument where it cannot be written."""
+        archive.write(path, self.parts())
+
+    def parts(self) -> archive.Saved:
+        """What `save` writes."""
         library = self.library
-        archive.write(path, archive.Saved(self._graph, library.code, self._params, self._constants, library.artifacts))
+        return archive.Saved(self._graph, library.code, self._params, self._constants, library.artifacts)
 
 
 def create(graph: str | Mapping[str, Any], lib: Library, params: Mapping[str, Array]) -> Executable:
@@ -260,12 +289,14 @@ def create(graph: str | Mapping[str, Any], lib: Library, params: Mapping[str, Ar
     return Executable(graph, lib, params)
 
 
-def load(path: str | PathLike[str]) -> Executable:
-    """Read what `Executable.save` wrote. Native code: trust it like a program.
+def load(path: str | PathLike[str], num_threads: int = 1) -> Executable:
+    """Read what `Executable.save` wrote, to be run by so many threads. Native code: trust it like a program.
 
     Raises Malformed if the file is none of ours or damaged, InvalidArgument if this CPU lacks a feature it needs,
     Unsupported if the loader of an external compiler is not installed or does not take what it made.
     """
     saved = archive.read(path)
     library = Library(saved.code, artifacts=saved.artifacts)
-    return Executable(saved.graph, library, saved.params, saved.constants)
+    executable = Executable(saved.graph, library, saved.params, saved.constants)
+    executable.num_threads = num_threads
+    return executable

@@ -7,6 +7,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Mapping
+from typing import cast
 
 from relay.errors import Malformed
 
@@ -40,9 +41,12 @@ class Library:
         with _LOCK:
             if self._loaded is None:
                 file = os.memfd_create("relay")
-                weakref.finalize(self, os.close, file)  # while it is open, no other library gets its name
-                self._loaded = _load(self.code, file)
-                weakref.finalize(self, _SYSTEM.dlclose, ctypes.c_void_p(self._loaded._handle))
+                try:
+                    self._loaded = _load(self.code, file)
+                except Malformed:
+                    os.close(file)
+                    raise
+                weakref.finalize(self, _unload, self._loaded, file).atexit = False
         try:
             address = ctypes.cast(self._loaded[symbol], ctypes.c_void_p).value
         except AttributeError:
@@ -58,3 +62,9 @@ def _load(code: bytes, file: int) -> ctypes.CDLL:
         return ctypes.CDLL(f"/proc/self/fd/{file}", mode=os.RTLD_NOW | os.RTLD_LOCAL)
     except OSError as error:
         raise Malformed("object code", f"cannot be loaded: {error}") from None
+
+
+def _unload(loaded: ctypes.CDLL, file: int) -> None:
+    """The file is closed last: while it is open, no other library gets its name."""
+    _SYSTEM.dlclose(ctypes.c_void_p(cast(int, vars(loaded)["_handle"])))
+    os.close(file)

@@ -39,9 +39,9 @@ Form = tuple[tuple[int, ...], np.dtype[Any]]
 class Frame:
     """What one run needs for itself: an arena, and the table of addresses that the entry point takes.
 
-    The table: inputs, outputs, the constants, the arena, and what else is given. `inputs` and `outputs` are arrays that
-    stay in it: for each input of at most `limit` bytes, and for the outputs if all together have no more. Of the
-    others, a run puts the addresses into the table itself.
+    The table: inputs, outputs, the constants, the arena, and what else is given (None: room for an address).
+    `inputs` and `outputs` are arrays that stay in it: for each input of at most `limit` bytes, and for the outputs if
+    all together have no more. Of the others, a run puts the addresses into the table itself.
     """
 
     __slots__ = ("arena", "inputs", "outputs", "pointer", "table")
@@ -53,7 +53,7 @@ class Frame:
         constants: Array,
         arena: int,
         limit: float,
-        more: Sequence[Array] = (),
+        more: Sequence[Array | None] = (),
     ):
         self.arena = aligned_bytes(arena)
         self.inputs = [aligned_array(form) if bytes_of(form) <= limit else None for form in inputs]

@@ -128,7 +128,7 @@ class Guarded:
     def __init__(self, executable: Executable):
         self.executable = executable
         self.memory: list[tuple[str, Array, Array, slice]] = []
-        self.table = np.zeros(len(executable.inputs) + len(executable.outputs) + 2, np.uint64)
+        self.table = np.zeros(len(executable.inputs) + len(executable.outputs) + 3, np.uint64)  # the last: no threads
 
     def place(self, name: str, size: int, content: Array | None = None) -> Array:
         """Bytes at a multiple of 64; nothing may write outside them, nor inside if they have a content."""

@@ -30,7 +30,7 @@ void relay_main(void **table);
 static void *bytes(long size) { return aligned_alloc(64, (size + 127) / 64 * 64); }
 int main(void) {
   void *constants = bytes(CONSTANTS), *arena = bytes(ARENA), *in = bytes(INPUT), *out = bytes(OUTPUT);
-  void *table[] = {in, out, constants, arena};
+  void *table[] = {in, out, constants, arena, NULL};
   FILE *blob = fopen("constants.bin", "rb");
   if (fread(constants, 1, CONSTANTS, blob) != CONSTANTS) return 1;
   while (fread(in, 1, INPUT, stdin) == INPUT) {

@@ -7,7 +7,8 @@ from xdsl.dialects.scf import ForOp, YieldOp
 from xdsl.ir import Operation
 
 from relay.lowering.llvm.branch import write_if
-from relay.lowering.llvm.function import EXTERNALS, FunctionWriter, Writer
+from relay.lowering.llvm.function import EXTERNALS, TEAM, FunctionWriter, Writer
+from relay.lowering.llvm.parallel import write_parallel
 from relay.lowering.llvm.types import type_name
 
 
@@ -17,7 +18,10 @@ def write_call(w: FunctionWriter, op: Operation) -> None:
     callee = op.callee.string_value()
     number = w.externals.get(callee)
     if number is None:
-        w.line(f"call void @{callee}({w.list(op.arguments)})")
+        given = [w.typed(argument) for argument in op.arguments]
+        if callee in w.threaded:
+            given.append(f"ptr {TEAM}")
+        w.line(f"call void @{callee}({', '.join(given)})")
         return
     tensors = w.reserve(f"alloca [{len(op.arguments)} x ptr], align 8")
     for position, argument in enumerate(op.arguments):
@@ -44,10 +48,10 @@ def write_for(w: FunctionWriter, op: Operation) -> None:
     block = op.body.block
     end = block.last_op
     assert isinstance(end, YieldOp)
-    w.counter += 1
-    head, inside, after = f"head{w.counter}", f"body{w.counter}", f"after{w.counter}"
+    head, inside, after = w.labels("head", "body", "after")
     before = w.label
-    w.lines += [f"  br label %{head}", f"{head}:"]
+    w.line(f"br label %{head}")
+    w.begin(head)
     starts = [w.of(value) for value in (op.lb, *op.iter_args)]
     phis = len(w.lines)
     for argument in block.args:
@@ -55,19 +59,16 @@ def write_for(w: FunctionWriter, op: Operation) -> None:
         w.lines.append("")
     induction = w.of(block.args[0])
     test = w.emit(f"icmp slt i64 {induction}, {w.of(op.ub)}")
-    w.lines += [f"  br i1 {test}, label %{inside}, label %{after}", f"{inside}:"]
-    w.label = inside
-    for inner in block.ops:
-        if inner is not end:
-            w.operation(inner)
+    w.line(f"br i1 {test}, label %{inside}, label %{after}")
+    w.begin(inside)
+    w.body(block)
     following = w.emit(f"add nsw i64 {induction}, {w.of(op.step)}")
     nexts = [following, *(w.of(value) for value in end.operands)]
     w.line(f"br label %{head}")
     for line, (argument, start, next) in enumerate(zip(block.args, starts, nexts, strict=True), phis):
         sources = f"[ {start}, %{before} ], [ {next}, %{w.label} ]"
         w.lines[line] = f"  {w.of(argument)} = phi {type_name(argument.type)} {sources}"
-    w.lines.append(f"{after}:")
-    w.label = after
+    w.begin(after)
     for result, argument in zip(op.res, block.args[1:], strict=True):
         w.names[result] = w.of(argument)
 
@@ -77,4 +78,5 @@ CONTROL: dict[str, Writer] = {
     "func.return": write_return,
     "scf.for": write_for,
     "scf.if": write_if,
+    "scf.parallel": write_parallel,
 }

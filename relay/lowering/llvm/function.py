@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
@@ -15,13 +15,20 @@ from relay.lowering.shaped import buffer_of, is_buffer
 EXTERNALS = "%externals"
 """The table of external functions in a public function."""
 
+TEAM = "%team"
+"""The team of threads, or null, in a function that has parallel loops or calls one that has."""
+
+ENDS = ("scf.yield", "scf.reduce")
+"""Operations that end the body of a loop."""
+
 
 class FunctionWriter:
     """Writes one function. Blocks are opened as loops need them; `label` is the current one, for phis.
 
     `writers` has what is no row of `rows`, by the operation's name. Declarations of intrinsics are collected in
     `declarations`, which functions share. A public function gets the table of the `externals`, which have these
-    numbers in it, as one more argument.
+    numbers in it, as one more argument. The functions named in `threaded` get the team behind all other arguments.
+    The bodies of parallel loops become functions of their own, in `tasks`.
     """
 
     def __init__(
@@ -30,11 +37,17 @@ class FunctionWriter:
         writers: Mapping[str, Writer],
         declarations: dict[str, str],
         externals: Mapping[str, int] | None = None,
+        threaded: Collection[str] = (),
     ):
         self.function = function
         self.writers = writers
         self.declarations = declarations
         self.externals = externals or {}
+        self.threaded = threaded
+        self.tasks: list[str] = []
+        self.inside_task = False
+        self.stack: list[list[tuple[str, str]]] = [[]]
+        self.spare: dict[str, list[str]] = {}
         self.start: list[str] = []
         self.lines: list[str] = []
         self.names: dict[SSAValue, str] = {}
@@ -54,14 +67,26 @@ class FunctionWriter:
         self.body(block)
         if calls_out:
             arguments.append(f"ptr {EXTERNALS}")
+        if self.function.sym_name.data in self.threaded:
+            arguments.append(f"ptr {TEAM}")
         scope, attributes = ("internal ", "noinline ") if private else ("", "")
         head = f"define {scope}void @{self.function.sym_name.data}({', '.join(arguments)}) {attributes}#0 {{"
-        return "\n".join([head, "entry:", *self.start, *self.lines, "}"])
+        return "\n".join([*self.tasks, head, "entry:", *self.start, *self.lines, "}"])
+
+    def task_writer(self) -> FunctionWriter:
+        """A writer for a part of the function that becomes one of its own."""
+        inner = FunctionWriter(self.function, self.writers, self.declarations, self.externals, self.threaded)
+        inner.inside_task = True
+        return inner
 
     def body(self, block: Block) -> None:
-        """Every operation of the block."""
+        """Every operation of the block but the end of a loop's."""
+        self.stack.append([])
         for op in block.ops:
-            self.operation(op)
+            if op.name not in ENDS:
+                self.operation(op)
+        for text, name in self.stack.pop():
+            self.spare.setdefault(text, []).append(name)
 
     def operation(self, op: Operation) -> None:
         """One operation. Raises Unsupported if it has no translation."""
@@ -84,6 +109,16 @@ class FunctionWriter:
         """An instruction without a result."""
         self.lines.append(f"  {text}")
 
+    def labels(self, *words: str) -> list[str]:
+        """Names of new blocks."""
+        self.counter += 1
+        return [f"{word}{self.counter}" for word in words]
+
+    def begin(self, label: str) -> None:
+        """The block that the next lines belong to."""
+        self.lines.append(f"{label}:")
+        self.label = label
+
     def emit(self, text: str) -> str:
         """An instruction; returns its result's name."""
         name = self.fresh()
@@ -98,6 +133,13 @@ class FunctionWriter:
         """An instruction at the function's start; returns its result's name."""
         name = self.fresh()
         self.start.append(f"  {name} = {text}")
+        return name
+
+    def on_stack(self, text: str) -> str:
+        """Memory until the end of the block that is being written: what blocks before it had is used again."""
+        free = self.spare.get(text)
+        name = free.pop() if free else self.reserve(text)
+        self.stack[-1].append((text, name))
         return name
 
     def fresh(self) -> str:

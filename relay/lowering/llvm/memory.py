@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from xdsl.dialects import arith, memref, vector
 from xdsl.ir import Operation, SSAValue
 
-from relay.dialects.attributes import to_numpy
+from relay.dialects.attributes import dtype_of, to_numpy
 from relay.lowering.llvm.function import FunctionWriter, Writer
 from relay.lowering.llvm.types import alignment, suffix, type_name
-from relay.lowering.shaped import scalar_of
+from relay.lowering.shaped import buffer_of, scalar_of
 
 
 def write_load(w: FunctionWriter, op: Operation) -> None:
@@ -41,6 +43,15 @@ def write_view(w: FunctionWriter, op: Operation) -> None:
         w.names[op.result] = w.of(op.source)
     else:
         w.define(op.result, f"getelementptr inbounds i8, ptr {w.of(op.source)}, i64 {shift}")
+
+
+def write_alloca(w: FunctionWriter, op: Operation) -> None:
+    """Memory on the stack, until the end of the block."""
+    assert isinstance(op, memref.AllocaOp)
+    type = buffer_of(op.memref)
+    size = prod(type.get_shape()) * dtype_of(type.element_type).itemsize
+    align = 1 if op.alignment is None else op.alignment.value.data
+    w.names[op.memref] = w.on_stack(f"alloca [{size} x i8], align {max(align, alignment(type.element_type))}")
 
 
 def write_alias(w: FunctionWriter, op: Operation) -> None:
@@ -101,6 +112,7 @@ def write_masked_store(w: FunctionWriter, op: Operation) -> None:
 MEMORY: dict[str, Writer] = {
     "memref.load": write_load,
     "memref.store": write_store,
+    "memref.alloca": write_alloca,
     "memref.view": write_view,
     "memref.collapse_shape": write_alias,
     "memref.expand_shape": write_alias,

@@ -50,9 +50,9 @@ class DepthwiseEmitter:
             spans.append((whole, whole + 1, conv.outputs % LANES))
         for start, stop, lanes in spans:
             with ExitStack() as stack:
-                image, _ = stack.enter_context(b.loop(0, conv.images))
-                channel, _ = stack.enter_context(b.loop(start, stop, LANES))
-                y, _ = stack.enter_context(b.loop(0, conv.out_rows))
+                image, _ = stack.enter_context(b.loop(0, conv.images, independent=True))
+                channel, _ = stack.enter_context(b.loop(start, stop, LANES, independent=True))
+                y, _ = stack.enter_context(b.loop(0, conv.out_rows, independent=True))
                 x, _ = stack.enter_context(b.loop(0, conv.out_columns))
                 self.pixel(image, y, x, channel, lanes)
 

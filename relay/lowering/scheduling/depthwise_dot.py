@@ -46,13 +46,16 @@ class DepthwiseDotEmitter:
 
     def emit(self) -> None:
         conv, b = self.conv, self.b
-        with b.loop(0, conv.images) as (n, _), b.loop(0, self.layout.strips) as (strip, _):
+        with (
+            b.loop(0, conv.images, independent=True) as (n, _),
+            b.loop(0, self.layout.strips, independent=True) as (strip, _),
+        ):
             for section in sections(conv.outputs):
                 first = b.times(strip, self.layout.steps(section))
-                with b.loop(0, section.blocks) as (block, _):
+                with b.loop(0, section.blocks, independent=True) as (block, _):
                     channel = b.plus(b.times(block, section.channels), section.first)
                     weights = b.times(block, self.layout.block_bytes)
-                    with b.loop(0, self.layout.steps(section)) as (step, _):
+                    with b.loop(0, self.layout.steps(section), independent=True) as (step, _):
                         Row(self, section, (n, b.plus(first, step)), channel, weights).emit()
 
     def call(self, name: str, *operands: SSAValue) -> SSAValue:

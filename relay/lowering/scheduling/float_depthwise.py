@@ -86,9 +86,9 @@ class FloatDepthwiseEmitter:
 
     def emit(self) -> None:
         conv, b = self.conv, self.b
-        with b.loop(0, conv.images) as (n, _):
+        with b.loop(0, conv.images, independent=True) as (n, _):
             for top, bottom, *down in self.schedule.row_spans:
-                with b.loop(top, bottom) as (y, _):
+                with b.loop(top, bottom, independent=True) as (y, _):
                     for left, right, *across in self.schedule.column_spans:
                         tile = min(self.pixels, right - left)
                         cut = left + (right - left) // tile * tile

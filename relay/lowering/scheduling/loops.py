@@ -37,11 +37,11 @@ def emit_fill(builder: LoopBuilder, op: linalg.FillOp) -> None:
     target = op.outputs[0]
     if contiguous(target.type):
         flat = builder.flatten(target)
-        with builder.loop(0, shape_of(flat)[0]) as (i, _):
+        with builder.loop(0, shape_of(flat)[0], independent=True) as (i, _):
             builder.store(op.inputs[0], flat, [i])
         return
     with ExitStack() as stack:
-        indices = [stack.enter_context(builder.loop(0, d))[0] for d in shape_of(target)]
+        indices = [stack.enter_context(builder.loop(0, d, independent=True))[0] for d in shape_of(target)]
         builder.store(op.inputs[0], target, indices)
 
 
@@ -51,7 +51,7 @@ def emit_copy(builder: LoopBuilder, op: memref.CopyOp) -> None:
     if contiguous(source.type) and contiguous(target.type):
         source, target = builder.flatten(source), builder.flatten(target)
     with ExitStack() as stack:
-        indices = [stack.enter_context(builder.loop(0, d))[0] for d in shape_of(target)]
+        indices = [stack.enter_context(builder.loop(0, d, independent=True))[0] for d in shape_of(target)]
         builder.store(builder.load(source, indices), target, indices)
 
 
@@ -71,10 +71,11 @@ def emit_nest(builder: LoopBuilder, op: linalg.GenericOp) -> None:
     last = dims_of(maps[-1])[-1] if maps[-1].results else None
     inner = [last] if last is not None and last in parallel and reduction else []
     order = [d for d in parallel if d not in inner] + reduction + inner
+    free = {d for d in parallel if all(uses(map, d) for map in maps[len(op.inputs) :])} - {*inner}
     dims: list[Index] = [0] * len(sizes)
     with ExitStack() as stack:
         for d in order:
-            dims[d] = stack.enter_context(builder.loop(0, sizes[d]))[0]
+            dims[d] = stack.enter_context(builder.loop(0, sizes[d], independent=d in free))[0]
         values = [read(builder, v, m, dims) for v, m in zip(op.operands, maps, strict=True)]
         results = clone_scalar(builder, op.body.block, values, dims)
         for value, target, map in zip(results, op.outputs, maps[len(op.inputs) :], strict=True):
@@ -146,9 +147,9 @@ class Elementwise:
         size = self.sizes[-1]
         whole = size // LANES * LANES
         with ExitStack() as stack:
-            outer: list[Index] = [stack.enter_context(self.b.loop(0, d))[0] for d in self.sizes[:-1]]
+            outer: list[Index] = [stack.enter_context(self.b.loop(0, d, independent=True))[0] for d in self.sizes[:-1]]
             if whole:
-                with self.b.loop(0, whole, LANES) as (i, _):
+                with self.b.loop(0, whole, LANES, independent=True) as (i, _):
                     self.point([*outer, i], lanes=True)
             if whole < size:
                 with self.b.loop(whole, size) as (i, _):

@@ -154,10 +154,7 @@ class MatmulEmitter:
         self.tap_columns = conv.kernel_columns * conv.channels // run_length(conv)
         self.depth = conv.kernel_rows * self.tap_columns * self.run
         self.straight = epilogue.op is None or len(epilogue.op.body.block.ops) <= STRAIGHT
-        tile = max(pixels * vectors for vectors, pixels in enumerate(plan.pixels))
-        self.scratch = None
-        if not self.straight:
-            self.scratch = builder.add(memref.AllocOp.get(conv.accumulator, 64, [tile * LANES])).memref
+        self.room = max(pixels * vectors for vectors, pixels in enumerate(plan.pixels)) * LANES
 
     def emit(self) -> None:
         groups = groups_of(self.conv.outputs, self.plan.vectors)
@@ -180,7 +177,7 @@ class MatmulEmitter:
     def over_blocks(self, group: Group, body: Callable[[Block], None]) -> None:
         """A loop over blocks of channels."""
         b, width = self.b, self.plan.vectors * LANES
-        with b.loop(group.first, group.first + group.count) as (number, _):
+        with b.loop(group.first, group.first + group.count, independent=True) as (number, _):
             last = LANES
             if group.count == 1:
                 last = min(LANES, self.conv.outputs - group.first * width - (group.vectors - 1) * LANES)
@@ -193,9 +190,9 @@ class MatmulEmitter:
         width = conv.images * conv.out_rows * conv.out_columns if self.plan.flat else conv.out_columns
         pixels = min(pixels, width)
         with ExitStack() as stack:
-            point = [stack.enter_context(b.loop(0, d))[0] for d in outer]
+            point = [stack.enter_context(b.loop(0, d, independent=True))[0] for d in outer]
             whole = width // pixels * pixels
-            with b.loop(0, whole, pixels) as (x, _):
+            with b.loop(0, whole, pixels, independent=True) as (x, _):
                 body(point, x, pixels)
             if whole < width:
                 body(point, whole, width - whole)
@@ -243,28 +240,29 @@ class MatmulEmitter:
         return steps.results
 
     def finish(self, accumulators: Sequence[SSAValue], point: Sequence[Index], pixels: int, block: Block) -> None:
-        """The epilogue of a tile: written out if it is short, else a loop; the accumulators go through scratch then."""
+        """The epilogue of a tile: written out if it is short, else a loop; accumulators go through the stack then."""
         b, vectors = self.b, block.vectors
         values = list(accumulators[: pixels * vectors])
         if self.plan.sums:
             totals = accumulators[pixels * vectors :]
             values = [self.correct(value, totals[n // vectors]) for n, value in enumerate(values)]
         *outer, x = point
-        if self.scratch is None:
+        if self.straight:
             for m in range(pixels):
                 for v in range(vectors):
                     lanes = block.last if v == vectors - 1 else LANES
                     channel = b.plus(block.channel, v * LANES)
                     self.epilogue.apply(values[m * vectors + v], [*outer, b.plus(x, m)], channel, lanes)
             return
+        scratch = b.add(memref.AllocaOp.get(self.conv.accumulator, 64, [self.room])).memref
         for n, value in enumerate(values):
-            b.vector_store(value, self.scratch, [n * LANES])
+            b.vector_store(value, scratch, [n * LANES])
         whole = vectors if block.last == LANES else vectors - 1
         if whole:
             with b.loop(0, whole * LANES, LANES) as (ahead, _):
-                self.column(self.scratch, ahead, point, pixels, block, LANES)
+                self.column(scratch, ahead, point, pixels, block, LANES)
         if whole < vectors:
-            self.column(self.scratch, whole * LANES, point, pixels, block, block.last)
+            self.column(scratch, whole * LANES, point, pixels, block, block.last)
 
     def column(
         self, scratch: SSAValue, ahead: Index, point: Sequence[Index], pixels: int, block: Block, lanes: int

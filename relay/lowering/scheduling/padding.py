@@ -66,10 +66,10 @@ def emit_padding(b: LoopBuilder, padding: Padding) -> None:
             with b.loop(0, count) as (k, _):
                 b.store(padding.value, target, [b.plus(start, k)])
 
-    with b.loop(0, images) as (n, _):
+    with b.loop(0, images, independent=True) as (n, _):
         image = b.times(n, rows * line)
         fill(image, top * line)
-        with b.loop(0, height) as (y, _):
+        with b.loop(0, height, independent=True) as (y, _):
             start = b.plus(b.plus(image, top * line), b.times(y, line))
             fill(start, left * channels)
             begin = b.plus(start, left * channels)
@@ -96,7 +96,7 @@ def copy_codes(
             vec = b.add(arith.XOrIOp(vec, vector_constant(b, flip, i8, size))).result
         b.vector_store(vec, target, [b.plus(write, at)])
 
-    with b.loop(0, count // size * size, size) as (k, _):
+    with b.loop(0, count // size * size, size, independent=True) as (k, _):
         move(k)
     if count % size:
         move(count - size)
@@ -124,11 +124,11 @@ def emit_codes(b: LoopBuilder, image: SSAValue, padding: Padding | None, flip: i
             b.store(value, room, [b.plus(start, k)])
 
     top, left = padding.low[1], padding.low[2]
-    with b.loop(0, images) as (n, _):
+    with b.loop(0, images, independent=True) as (n, _):
         image_start = b.times(n, rows * line)
         if top:
             fill(image_start, top * line)
-        with b.loop(0, height) as (y, _):
+        with b.loop(0, height, independent=True) as (y, _):
             start = b.plus(b.plus(image_start, top * line), b.times(y, line))
             if left:
                 fill(start, left * channels)

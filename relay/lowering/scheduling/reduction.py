@@ -74,7 +74,7 @@ def emit_reduction(b: LoopBuilder, op: linalg.GenericOp) -> bool:
         return False
     data = b.flatten(found.data)
     with ExitStack() as stack:
-        dims: list[Index] = [stack.enter_context(b.loop(0, size))[0] for size in found.outer]
+        dims: list[Index] = [stack.enter_context(b.loop(0, size, independent=True))[0] for size in found.outer]
         start: Index = 0
         for dim, size in zip(dims, found.outer, strict=True):
             start = b.plus(b.times(start, size), dim)

@@ -69,6 +69,32 @@ func.func private @masked(%r: memref<4xi8>) {
   func.return
 }
 
+// A parallel loop is a function of a range of turns: called in place, or given to the team of threads.
+// CHECK-LABEL: define internal void @doubled.task0(ptr noalias nocapture %c0, ptr noalias nocapture %c1, i64 %first, i64 %end) noinline
+// CHECK:         phi i64 [ %first, %entry ]
+// CHECK-LABEL: define internal void @doubled.task0.entry(ptr %context, i64 %first, i64 %end)
+// CHECK:         call void @doubled.task0(ptr %c0, ptr %c1, i64 %first, i64 %end)
+// CHECK-LABEL: define void @doubled(ptr noalias nocapture %arg0, ptr noalias nocapture %arg1, ptr %team)
+// CHECK:         br i1 {{%.+}}, label %[[F:forked.+]], label %[[A:alone.+]]
+// CHECK:       [[A]]:
+// CHECK-NEXT:    call void @doubled.task0(ptr %arg0, ptr %arg1, i64 0, i64 {{%.+}})
+// CHECK:       [[F]]:
+// CHECK:         call void {{%.+}}(ptr %team, ptr @doubled.task0.entry, ptr {{%.+}}, i64 {{%.+}})
+func.func @doubled(%x: memref<8x4xf32>, %y: memref<32xf32>) {
+  %zero = arith.constant 0 : index
+  %four = arith.constant 4 : index
+  %end = arith.constant 32 : index
+  %flat = memref.collapse_shape %x [[0, 1]] : memref<8x4xf32> into memref<32xf32>
+  "scf.parallel"(%zero, %end, %four) <{operandSegmentSizes = array<i32: 1, 1, 1, 0>}> ({
+  ^bb0(%i: index):
+    %a = memref.load %flat[%i] : memref<32xf32>
+    %b = arith.addf %a, %a : f32
+    memref.store %b, %y[%i] : memref<32xf32>
+    scf.reduce
+  }) : (index, index, index) -> ()
+  func.return
+}
+
 // Buffers are pointers into the arena. A public function is also an entry point that takes a table of addresses.
 
 // CHECK-LABEL: define void @main(

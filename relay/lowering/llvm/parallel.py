@@ -1,0 +1,167 @@
+"""`scf.parallel`: its body as a function of a range of turns, run in place, or by a team of threads.
+
+A team is memory whose first word is the address of a function `void fork(team, task, context, count)`, and its second
+that of `void begin(team)`, which every run calls first. `fork` has the ranges of `task(context, first, end)` cover
+`count` turns, in any order and on any threads, and returns when all are done. `relay.lowering.llvm.team` has one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from xdsl.dialects import memref
+from xdsl.dialects.arith import ConstantOp
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.dialects.scf import ParallelOp
+from xdsl.ir import Operation, SSAValue
+
+from relay.errors import Unsupported
+from relay.lowering.llvm.function import TEAM, FunctionWriter
+from relay.lowering.llvm.types import type_name
+from relay.lowering.shaped import is_buffer
+
+VIEWS = memref.ViewOp | memref.CollapseShapeOp | memref.ExpandShapeOp | memref.SubviewOp | memref.CastOp
+RANGE = "i64 %first, i64 %end"
+
+
+def threaded(module: ModuleOp) -> frozenset[str]:
+    """The functions that have parallel loops, and those that call them."""
+    callers: dict[str, set[str]] = {}
+    found: set[str] = set()
+    for function in module.body.block.ops:
+        if isinstance(function, FuncOp):
+            name = function.sym_name.data
+            for op in function.walk():
+                if isinstance(op, CallOp):
+                    callers.setdefault(op.callee.string_value(), set()).add(name)
+                elif isinstance(op, ParallelOp):
+                    found.add(name)
+    new = found
+    while new:
+        new = {caller for name in new for caller in callers.get(name, ())} - found
+        found = found | new
+    return frozenset(found)
+
+
+def write_parallel(w: FunctionWriter, op: Operation) -> None:
+    """The loop as a function, for a team if there is one; inside of another loop's function it is a loop like any."""
+    assert isinstance(op, ParallelOp)
+    if len(op.lowerBound) != 1 or op.initVals:
+        raise Unsupported("llvm-ir: scf.parallel", "has more than one dimension, or reductions")
+    start, stop, step = (w.of(values[0]) for values in (op.lowerBound, op.upperBound, op.step))
+    distance = w.emit(f"sub nsw i64 {stop}, {start}")
+    rounded = w.emit(f"add nsw i64 {distance}, {w.emit(f'sub nsw i64 {step}, 1')}")
+    count = w.emit(f"sdiv i64 {rounded}, {step}")
+    if w.inside_task:
+        write_turns(w, op, "0", count)
+        return
+    name = f"{w.function.sym_name.data}.task{len(w.tasks)}"
+    captured = captures(op)
+    w.tasks.append(write_task(w, op, name, captured))
+    forked, alone, after = w.labels("forked", "alone", "after")
+    team = w.emit(f"icmp ne ptr {TEAM}, null")
+    several = w.emit(f"icmp sgt i64 {count}, 1")
+    w.line(f"br i1 {w.emit(f'and i1 {team}, {several}')}, label %{forked}, label %{alone}")
+    w.begin(alone)
+    arguments = [w.typed(value) for value in captured.values]
+    w.line(f"call void @{name}({', '.join([*arguments, 'i64 0', f'i64 {count}'])})")
+    w.line(f"br label %{after}")
+    w.begin(forked)
+    context = w.reserve(f"alloca {captured.fields}")
+    for number, argument in enumerate(arguments):
+        w.line(f"store {argument}, ptr {w.emit(captured.address(context, number))}")
+    fork = w.emit(f"load ptr, ptr {TEAM}, align 8")
+    w.line(f"call void {fork}(ptr {TEAM}, ptr @{name}.entry, ptr {context}, i64 {count})")
+    w.line(f"br label %{after}")
+    w.begin(after)
+
+
+@dataclass(frozen=True)
+class Captured:
+    """What a loop reads of the function around it: values, views of them in order, and constants."""
+
+    values: dict[SSAValue, None] = field(default_factory=dict[SSAValue, None])
+    views: dict[Operation, None] = field(default_factory=dict[Operation, None])
+    constants: dict[SSAValue, None] = field(default_factory=dict[SSAValue, None])
+
+    def add(self, value: SSAValue) -> None:
+        """Capture a value. Views are made anew: of two pointers to the same memory, neither would be `noalias`."""
+        owner = value.owner
+        if isinstance(owner, ConstantOp):
+            self.constants[value] = None
+        elif isinstance(owner, VIEWS):
+            for operand in owner.operands:
+                self.add(operand)
+            self.views[owner] = None
+        else:
+            self.values[value] = None
+
+    @property
+    def fields(self) -> str:
+        """The type of the context."""
+        return f"{{ {', '.join(type_name(value.type) for value in self.values)} }}"
+
+    def address(self, context: str, number: int) -> str:
+        """The instruction for the address of a value in the context."""
+        return f"getelementptr inbounds {self.fields}, ptr {context}, i32 0, i32 {number}"
+
+
+def captures(op: ParallelOp) -> Captured:
+    """What the loop reads of the function around it."""
+    inside = list(op.body.walk())
+    blocks = [*op.body.blocks, *(block for inner in inside for region in inner.regions for block in region.blocks)]
+    made = {result for inner in inside for result in inner.results} | {arg for block in blocks for arg in block.args}
+    found = Captured()
+    for value in (op.lowerBound[0], op.step[0], *(operand for inner in inside for operand in inner.operands)):
+        if value not in made:
+            found.add(value)
+    return found
+
+
+def write_task(w: FunctionWriter, op: ParallelOp, name: str, captured: Captured) -> str:
+    """The function of a range of turns, and one that reads what was captured from the context."""
+    inner = w.task_writer()
+    parameters: list[str] = []
+    for number, value in enumerate(captured.values):
+        inner.names[value] = f"%c{number}"
+        kind = "noalias nocapture " if is_buffer(value.type) else ""
+        parameters.append(f"{type_name(value.type)} {kind}%c{number}")
+    for value in captured.constants:
+        inner.names[value] = w.of(value)
+    for view in captured.views:
+        inner.operation(view)
+    write_turns(inner, op, "%first", "%end")
+    inner.line("ret void")
+    head = f"define internal void @{name}({', '.join([*parameters, RANGE])}) noinline #0 {{"
+    lines = [f"define internal void @{name}.entry(ptr %context, {RANGE}) #0 {{"]
+    arguments: list[str] = []
+    for number, value in enumerate(captured.values):
+        type = type_name(value.type)
+        lines.append(f"  %a{number} = {captured.address('%context', number)}")
+        lines.append(f"  %c{number} = load {type}, ptr %a{number}")
+        arguments.append(f"{type} %c{number}")
+    lines.append(f"  call void @{name}({', '.join([*arguments, RANGE])})")
+    return "\n".join([head, "entry:", *inner.start, *inner.lines, "}", *lines, "  ret void", "}"])
+
+
+def write_turns(w: FunctionWriter, op: ParallelOp, first: str, end: str) -> None:
+    """Turns number `first` to `end`, one after the other."""
+    block = op.body.block
+    start, step = w.of(op.lowerBound[0]), w.of(op.step[0])
+    head, inside, after = w.labels("head", "body", "after")
+    before = w.label
+    w.line(f"br label %{head}")
+    w.begin(head)
+    turn = w.fresh()
+    phi = len(w.lines)
+    w.lines.append("")
+    w.line(f"br i1 {w.emit(f'icmp slt i64 {turn}, {end}')}, label %{inside}, label %{after}")
+    w.begin(inside)
+    place = turn if step == "1" else w.emit(f"mul nsw i64 {turn}, {step}")
+    w.names[block.args[0]] = place if start == "0" else w.emit(f"add nsw i64 {place}, {start}")
+    w.body(block)
+    following = w.emit(f"add nsw i64 {turn}, 1")
+    w.line(f"br label %{head}")
+    w.lines[phi] = f"  {turn} = phi i64 [ {first}, %{before} ], [ {following}, %{w.label} ]"
+    w.begin(after)

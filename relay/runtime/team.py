@@ -1,0 +1,175 @@
+"""Threads: a team of them works on the parallel loops of a run.
+
+Its functions are part of the object code of models that have such loops (`relay.lowering.llvm.team` says how they
+work); those of the first one that is asked to use threads serve the whole process. Workers are threads of the
+operating system that never call Python; they sleep while nothing runs. A child of `fork` makes its own.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import os
+import platform
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter_ns
+
+from relay.errors import InvalidArgument
+from relay.runtime.library import Library
+from relay.runtime.memory import address, aligned_bytes
+
+TEAM_BYTES = 640
+FUTEX_AND_YIELD = {"x86_64": (202, 24), "aarch64": (98, 124)}
+"""The numbers of two of Linux's system calls, by machine."""
+PATIENCE = 200_000
+"""Nanoseconds that a worker without work looks for some before it sleeps."""
+SAMPLE = 1000
+STOP, WORD, SLEEPERS = 7, 16, 48
+"""Numbers of a team's words."""
+MOST_THREADS = 1024
+
+_LOCKS = [threading.Lock()]
+"""One lock: the child of a `fork` gets another."""
+_TEAMS: dict[tuple[str, int], Team] = {}
+_CODE: dict[str, tuple[Library, ctypes.Array[ctypes.c_uint64]]] = {}
+
+
+def cores() -> int:
+    """The processors that this process may use: those of its affinity mask, and no more than its control group's
+    share."""
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
+        count = min(count, max(int(quota) // int(period), 1))
+    except (OSError, ValueError):  # no control group, or no limit
+        pass
+    return count
+
+
+def check(num_threads: object) -> int:
+    """The number of threads, if it is one. Raises InvalidArgument."""
+    if not isinstance(num_threads, int) or isinstance(num_threads, bool) or not 1 <= num_threads <= MOST_THREADS:
+        what = f"{num_threads!r} is no number from 1 to {MOST_THREADS}"
+        raise InvalidArgument("num_threads", what, f"this process may use {cores()} processors")
+    return num_threads
+
+
+def team_for(library: Library, symbol: str, threads: int) -> Team | None:
+    """The team of so many threads of this process, as far as there are processors; None is the caller alone."""
+    threads = min(threads, cores())
+    if threads == 1 or sys.platform != "linux" or platform.machine() not in FUTEX_AND_YIELD:
+        return None
+    with _LOCKS[0]:
+        if not _CODE:
+            atexit.register(_stop_all)  # after the code was loaded: what was registered last runs first
+        if symbol not in _CODE:
+            addresses = (ctypes.c_uint64 * 4)()
+            library.function(symbol)(ctypes.addressof(addresses))
+            _CODE[symbol] = (library, addresses)
+        if (symbol, threads) not in _TEAMS:
+            _TEAMS[symbol, threads] = Team(_CODE[symbol][1], threads)
+        return _TEAMS[symbol, threads]
+
+
+class Team:
+    """So many threads, the caller included. `addresses` are those of `fork`, `begin`, `work` and `pause`."""
+
+    def __init__(self, addresses: ctypes.Array[ctypes.c_uint64], threads: int):
+        self.threads = threads
+        self.addresses = addresses
+        self.memory = aligned_bytes(TEAM_BYTES)
+        self.pointer = address(self.memory)
+        self.words = (ctypes.c_uint64 * (TEAM_BYTES // 8)).from_address(self.pointer)
+        self.workers: list[ctypes.c_ulong] = []
+        self.started = False
+        self.busy = threading.Lock()
+
+    def bound(self, native: Callable[[int], None], slot: int) -> Callable[[int], None]:
+        """The entry point, run by the team if nobody else is using it. It finds the team in this slot of its table."""
+        offset = 8 * slot
+        word = ctypes.c_uint64.from_address
+
+        def call(table: int) -> None:
+            busy = self.busy
+            if not busy.acquire(False):
+                native(table)
+                return
+            try:
+                if not self.started:
+                    self.start()
+                word(table + offset).value = self.pointer
+                native(table)
+            finally:
+                word(table + offset).value = 0
+                busy.release()
+
+        return call
+
+    def start(self) -> None:
+        """Make the workers. Where the system has no more threads, there are fewer, and the others do their work."""
+        fork, begin, work, pause = self.addresses
+        libc = ctypes.CDLL(None)
+        syscall = ctypes.cast(libc.syscall, ctypes.c_void_p).value or 0
+        spins = PATIENCE * SAMPLE // max(_sample(pause), 1)
+        self.words[:8] = [fork, begin, syscall, *FUTEX_AND_YIELD[platform.machine()], self.threads, spins, 0]
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())  # workers leave signals to Python
+        try:
+            for _ in range(self.threads - 1):
+                worker = ctypes.c_ulong()
+                arguments = (ctypes.byref(worker), None, ctypes.c_void_p(work), ctypes.c_void_p(self.pointer))
+                if libc.pthread_create(*arguments) != 0:
+                    break
+                self.workers.append(worker)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        self.started = True
+
+    def stop(self) -> None:
+        """End the workers, when they have done what they are doing. Runs are the caller's alone from then on."""
+        if self.started:
+            self.words[STOP] = 1
+            ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self.addresses[1])(self.pointer)
+            libc = ctypes.CDLL(None)
+            while self.workers:
+                libc.pthread_join(self.workers.pop(), None)
+
+    def forget(self) -> None:
+        """In a child of `fork` there are no workers: the next run makes new ones, and nothing is left to claim."""
+        self.words[WORD] &= ~0xFFFFFFFF
+        self.words[SLEEPERS] = self.words[STOP] = 0
+        self.workers.clear()
+        self.started = False
+        self.busy = threading.Lock()
+
+
+def _sample(pause: int) -> int:
+    """Nanoseconds that a waiting thread takes to look for work so many times."""
+    look = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(pause)
+    job = ctypes.c_uint64(SAMPLE)
+    times: list[int] = []
+    for _ in range(3):
+        start = perf_counter_ns()
+        look(ctypes.addressof(job))
+        times.append(perf_counter_ns() - start)
+    return min(times)
+
+
+def _forget_all() -> None:
+    _LOCKS[0] = threading.Lock()
+    for team in _TEAMS.values():
+        team.forget()
+
+
+def _stop_all() -> None:
+    """Before the interpreter takes object code down, nobody may run it."""
+    for team in [*_TEAMS.values()]:
+        team.busy.acquire(timeout=1)  # for good: no run starts workers any more
+        team.stop()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_all)
