@@ -15,7 +15,6 @@ import relay
 from relay import IRModule, signature
 from relay.byoc.c import export_c
 from relay.byoc.c.toolchain import find
-from relay.dialects import qnn
 from relay.dialects.attributes import Array
 from relay.frontend import from_tflite
 from tests.numeric.c_sources import SANITIZED, Exported
@@ -117,16 +116,6 @@ def test_exported_digits_read_digits(compiler: str, tmp_path: Path):
     data = np.load(DIGITS.parent / "digits_test.npz")
     read = [program.run([image])[0][0] for image in data["int8_images"][:20]]
     assert np.array_equal(read, data["int8_out"][:20])
-
-
-def test_nearly_every_convolution_of_mobilenet_lands_in_few_regions():
-    mod, _ = model("tf2_mobilenet_v2_1.0_224_ptq")
-    before = str(mod)
-    part = relay.build_external_compiler(mod, "c", numerics="strict")
-    assert str(mod) == before
-    regions = [function for function in part.functions.values() if "compiler" in function.attributes]
-    assert len(regions) <= 3
-    assert sum(isinstance(op, qnn.Conv2dOp) for region in regions for op in region.walk()) >= 50
 
 
 def texts(folder: str) -> str:
