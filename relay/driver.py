@@ -7,9 +7,8 @@ import json
 import threading
 from collections.abc import Mapping, Sequence
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-import numpy as np
 import numpy.typing as npt
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
@@ -17,6 +16,7 @@ from xdsl.transforms.common_subexpression_elimination import CommonSubexpression
 from xdsl.transforms.dead_code_elimination import DeadCodeElimination
 
 from relay import signature
+from relay.arguments import mapping, shown, text
 from relay.byoc.partitioning.compile_external import CompileExternal
 from relay.errors import InvalidArgument
 from relay.lowering import externals
@@ -105,23 +105,15 @@ def optimize(
     """
     machine = resolve(target)
     with activated(PassContext.current().at_level(opt_level)):
-        chosen = _chosen(pipeline, default_pipeline(machine))
+        chosen = default_pipeline(machine) if pipeline is None else Pipeline.of(pipeline)
         if pipeline is None:
             below = {step.name for step in lowering_passes(machine)}
             first = next((n for n, step in enumerate(chosen) if step.name in below), len(chosen))
             chosen = chosen[:first]
         module = as_module(mod).clone()
         with _PASSES:
-            _runner(module, machine).run(chosen.items)
+            _runner(module, machine).run(chosen)
     return module
-
-
-def _chosen(pipeline: Pipeline | Sequence[ModulePass] | str | None, default: Pipeline) -> Pipeline:
-    if pipeline is None:
-        return default
-    if isinstance(pipeline, str):
-        return Pipeline.parse(pipeline)
-    return pipeline if isinstance(pipeline, Pipeline) else Pipeline(pipeline)
 
 
 def _runner(module: IRModule, machine: CpuTarget) -> Runner:
@@ -139,13 +131,22 @@ def import_model(model: str | PathLike[str] | bytes, options: Mapping[str, Any])
     """A model file by its content. Raises Malformed for a format that is not known."""
     from relay import frontend
 
+    file = model if isinstance(model, bytes) else _path(model)
     known = inspect.signature(frontend.from_tflite).parameters
-    for name in options:
+    for name in mapping(options, "frontend", "{'batch': 1}"):
         if name not in known or name == "model":
             raise InvalidArgument(
                 f"frontend['{name}']", "is no option of the importer", f"it has {', '.join([*known][1:])}"
             )
-    return frontend.from_tflite(model, **options)
+    return frontend.from_tflite(file, **options)
+
+
+def _path(model: object) -> str:
+    if not isinstance(model, str | PathLike):
+        hint = "import a model with relay.frontend, or give its path or bytes"
+        raise InvalidArgument("model", f"{shown(model)} is no module and no file", hint)
+    path: object = fspath(cast("PathLike[str]", model))
+    return text(path, "model", "a path is a text")
 
 
 def build(
@@ -177,10 +178,12 @@ def build(
             raise InvalidArgument("frontend", "options are for model files; a module is imported already")
         module = as_module(mod).clone()
     else:
-        module = import_model(mod if isinstance(mod, bytes) else fspath(mod), frontend or {})
-    if params:
-        module.replace_weights({name: np.asarray(value) for name, value in params.items()})
+        module = import_model(mod, frontend or {})
+    if params is not None:
+        module.replace_weights(params)
     inputs, outputs = signature.read(module["main"])
+    if not module["main"].body.blocks:
+        raise InvalidArgument("function main", "is only declared", "give it a body")
     if external is None and numerics is not None:
         raise InvalidArgument("numerics", "is for external compilers, and none is named", "write external='x'")
     with activated(ctx):
@@ -189,10 +192,10 @@ def build(
 
             with _PASSES:
                 module = build_external_compiler(module, external, numerics=numerics)
-        chosen = _chosen(pipeline, default_pipeline(machine))
+        chosen = default_pipeline(machine) if pipeline is None else Pipeline.of(pipeline)
         runner = _runner(module, machine)
         with _PASSES:
-            runner.run(chosen.items)
+            runner.run(chosen)
             runner.reach("code generation", CODE_GENERATION)
         refuse_pending(module.op, [step.name for step in chosen])
     executable = assemble(module, machine, (inputs, outputs), LLVM_EFFORT[ctx.opt_level])

@@ -9,6 +9,7 @@ from types import MethodType
 from typing import TYPE_CHECKING, TypeGuard, cast
 
 import numpy as np
+import numpy.typing as npt
 from xdsl.dialects.builtin import ArrayAttr, DenseResourceAttr, DictionaryAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
@@ -16,6 +17,8 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.hints import isa
 
+from relay.arguments import instance, mapping, shown
+from relay.arguments import text as checked_text
 from relay.dialects.attributes import Array, WeightAttr, WeightPrinter, elements, label_of, tensor_type, to_numpy
 from relay.dialects.context import make_context
 from relay.dialects.plain import to_attribute
@@ -48,7 +51,7 @@ class IRModule:
     """A module of functions. `.op` is the xDSL operation; passes, `build` and `relay-opt` take either."""
 
     def __init__(self, op: ModuleOp | None = None):
-        self.op = ModuleOp([]) if op is None else op
+        self.op = ModuleOp([]) if op is None else instance(op, ModuleOp, "IRModule", "text is read by IRModule.parse")
 
     @staticmethod
     def parse(text: str, weights: Mapping[str, Array] | None = None, name: str = "<text>") -> IRModule:
@@ -56,6 +59,7 @@ class IRModule:
 
         Raises Malformed, with line and column, if the text does not parse or verify.
         """
+        checked_text(text, "IRModule.parse", "give MLIR text; a file is read by relay-opt")
         try:
             op = LocatingParser(make_context(), text, name).parse_module()
         except ParseError as error:
@@ -63,6 +67,8 @@ class IRModule:
             line = text.count("\n", 0, start) + 1
             column = start - (text.rfind("\n", 0, start) + 1) + 1
             raise Malformed(f"{name}:{line}:{column}", error.msg) from None
+        except RecursionError:
+            raise Malformed(name, "is nested too deeply") from None
         mod = IRModule(op)
         mod.verify(name)
         if weights is not None:
@@ -74,6 +80,7 @@ class IRModule:
 
         Raises InvalidArgument if one is missing or has another shape or dtype.
         """
+        mapping(weights, "weights", "{handle: array}")
         for op in self.op.walk():
             for table in (op.properties, op.attributes):
                 for key, attr in table.items():
@@ -96,6 +103,7 @@ class IRModule:
 
     def __setitem__(self, name: str, function: FuncOp) -> None:
         """Add or replace a function; it takes the name."""
+        instance(function, FuncOp, f"function {name}", "a function is a func.func")
         new = function.clone() if function.parent is not None else function
         new.properties["sym_name"] = StringAttr(name)
         old = self.functions.get(name)
@@ -114,10 +122,12 @@ class IRModule:
 
         `name` is in a pipeline's syntax, options included. It is kept as an attribute of the module, `relay.requests`.
         """
+        where = f"request_pass({shown(name)})"
         if before is not None and after is not None:
-            raise InvalidArgument(f"request_pass('{name}')", "has both before and after", "give one of them")
-        given = {"pass": name, "before": before, "after": after}
-        row = DictionaryAttr({key: StringAttr(value) for key, value in given.items() if value is not None})
+            raise InvalidArgument(where, "has both before and after", "give one of them")
+        given = {"pass": name} | {key: at for key, at in (("before", before), ("after", after)) if at is not None}
+        hint = "passes are told by their names"
+        row = DictionaryAttr({key: StringAttr(checked_text(value, where, hint)) for key, value in given.items()})
         old = self.op.attributes.get(REQUESTS)
         self.op.attributes[REQUESTS] = ArrayAttr([*(old.data if isa(old, ArrayAttr[Attribute]) else ()), row])
 
@@ -137,15 +147,16 @@ class IRModule:
         """The labelled constants by name, zero-copy and read-only."""
         return {label: to_numpy(op.value) for label, op in self.constants()}
 
-    def replace_weights(self, params: Mapping[str, Array]) -> None:
+    def replace_weights(self, params: Mapping[str, npt.ArrayLike]) -> None:
         """Replace weights by name; an unknown name, another shape or another dtype is an InvalidArgument."""
         known = dict(self.constants())
-        for name, array in params.items():
+        for name, given in mapping(params, "params", "{name: array}").items():
             if name not in known:
                 raise InvalidArgument(f"params['{name}']", "the module has no weight of that name")
-            op, array = known[name], np.asarray(array)
-            if tensor_type(array) != op.result.type:
-                raise InvalidArgument(f"params['{name}']", f"is {tensor_type(array)}; the weight is {op.result.type}")
+            op, array = known[name], _array(given, f"params['{name}']")
+            found = f"{array.dtype}{list(array.shape)}" if array.dtype.kind not in "biuf" else str(tensor_type(array))
+            if found != str(op.result.type):
+                raise InvalidArgument(f"params['{name}']", f"is {found}; the weight is {op.result.type}")
             op.properties["value"] = elements(array.copy(), label=name)
 
     def side_car(self) -> dict[str, Array]:
@@ -194,6 +205,13 @@ class IRModule:
         except VerifyException as error:
             op, message = next(invalid(self.op), (self.op, said_last(str(error))))
             raise Malformed(words(op.location) or where, message) from None
+
+
+def _array(value: object, where: str) -> Array:
+    try:
+        return np.asarray(value)
+    except ValueError as error:
+        raise InvalidArgument(where, f"is no array: {error}") from None
 
 
 def _weights(attr: Attribute) -> Iterator[WeightAttr]:

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from relay import signature
+from relay.arguments import every
 from relay.dialects.attributes import Array
 from relay.driver import CODE_GENERATION, Signature, assemble
 from relay.errors import RelayError
@@ -85,7 +86,7 @@ class Snapshots(PassInstrument):
 
 def find_culprit(
     mod: IRModule | ModuleOp,
-    pipeline: Pipeline,
+    pipeline: Pipeline | Sequence[ModulePass] | str,
     inputs: Sequence[Array],
     *,
     run: Run = interpret,
@@ -101,11 +102,13 @@ def find_culprit(
     may crash the process. Raises RelayError where the module itself cannot be run.
     """
     module = as_module(mod)
+    chosen = Pipeline.of(pipeline)
+    every(inputs, "inputs", "give a list of arrays")
     wanted = run(module, inputs)
     snapshots = Snapshots()
     ctx = PassContext.current()
     with activated(ctx.with_instruments([*ctx.instruments, snapshots])):
-        last = pipeline(module)
+        last = chosen(module)
     modules, steps = [*snapshots.modules, last], snapshots.steps
     names = tuple(step.name for step in steps)
 

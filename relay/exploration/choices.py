@@ -11,6 +11,7 @@ from typing import cast
 
 from xdsl.passes import ModulePass
 
+from relay.arguments import mapping
 from relay.driver import build, default_pipeline
 from relay.errors import InvalidArgument, RelayError
 from relay.lowering.targets import CpuTarget, resolve
@@ -76,7 +77,7 @@ def read(choices: Mapping[str, object], target: str | CpuTarget) -> list[Choice]
 
     Raises InvalidArgument, naming the alternative, for one that is not understood.
     """
-    if not choices:
+    if not mapping(choices, "choices", "{'default': {}}"):
         raise InvalidArgument("choices", "is empty", "name at least one: {'default': {}}")
     return [_choice(name, written, target) for name, written in _named(choices)]
 

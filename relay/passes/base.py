@@ -11,11 +11,14 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
+from relay.arguments import shown
 from relay.errors import InvalidArgument
 from relay.module import IRModule
 
 if TYPE_CHECKING:
     from relay.passes.pipeline import Pipeline
+
+LEVELS = range(5)
 
 
 class Pass(ModulePass, ABC):
@@ -123,7 +126,8 @@ def why_of(step: ModulePass) -> str:
 
 
 def as_module(mod: IRModule | ModuleOp) -> IRModule:
-    """Either form as a handle."""
+    """Either form as a handle. Raises InvalidArgument for anything else."""
+    check_module(mod)
     return mod if isinstance(mod, IRModule) else IRModule(mod)
 
 
@@ -132,12 +136,18 @@ def check_step(step: object) -> None:
     if isinstance(step, type):
         raise InvalidArgument("pass", f"{step.__name__} is a class", f"write {step.__name__}()")
     if not isinstance(step, ModulePass):
-        raise InvalidArgument("pass", f"{step!r} is no pass", "use function_pass or module_pass to make one")
+        raise InvalidArgument("pass", f"{shown(step)} is no pass", "use function_pass or module_pass to make one")
 
 
 def check_module(mod: object) -> None:
     """Raise InvalidArgument unless this is a module."""
     if not isinstance(mod, IRModule | ModuleOp):
-        raise InvalidArgument(
-            "pass", f"takes a module or a function, not {mod!r}", "import a model with relay.frontend"
-        )
+        raise InvalidArgument("module", f"{shown(mod)} is no module", "import a model with relay.frontend")
+
+
+def check_level(opt_level: object, where: str = "") -> int:
+    """The level. Raises InvalidArgument unless it is one."""
+    if type(opt_level) is not int or opt_level not in LEVELS:
+        said = f"opt_level={shown(opt_level)}"
+        raise InvalidArgument(f"{where}, {said}" if where else said, "is not one of 0, 1, 2, 3, 4")
+    return opt_level

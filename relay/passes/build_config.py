@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from xdsl.passes import ModulePass
 
+from relay.arguments import mapping, names
 from relay.errors import InvalidArgument, Unsupported
 from relay.passes.context import DEFAULT_LEVEL, PassContext
 from relay.passes.instruments import PassInstrument
@@ -34,7 +35,9 @@ class BuildConfig(PassContext):
         **quantize: object,
     ):
         super().__init__(opt_level, required_pass, disabled_pass, instruments, config)
-        self.before, self.after, self.remove = dict(before or {}), dict(after or {}), list(remove)
+        for what, given in (("before", before), ("after", after)):
+            mapping(given or {}, what, "{'fuse-ops': 'cse'}")
+        self.before, self.after, self.remove = dict(before or {}), dict(after or {}), names(remove, "remove")
         for name in quantize:
             if not name.startswith("quantize_"):
                 raise InvalidArgument("BuildConfig", f"has no option {name}", "see help(relay.BuildConfig)")

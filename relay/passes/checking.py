@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from os import PathLike
-from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import VerifyException
 
+from relay.arguments import instance
+from relay.arguments import path as checked_path
 from relay.errors import Malformed
 from relay.module import IRModule
 from relay.passes.base import PassInfo
@@ -47,7 +48,7 @@ class BisectLimit(PassInstrument):
     """
 
     def __init__(self, limit: int):
-        self.limit = limit
+        self.limit = instance(limit, int, "BisectLimit", "give a number of passes, or -1 for all")
         self.log: list[str] = []
         """One line for each counted pass: `BISECT: running pass (3) simplify`."""
 
@@ -67,7 +68,7 @@ class CrashReproducer(PassInstrument):
     """
 
     def __init__(self, path: str | PathLike[str]):
-        self.path = Path(path)
+        self.path = checked_path(path, "CrashReproducer")
         self.written = False
         self._before: list[ModuleOp] = []
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from difflib import get_close_matches
+from functools import lru_cache
 from typing import TypeGuard, cast, get_type_hints
 
 from xdsl.passes import ModulePass
 from xdsl.utils.hints import isa, type_repr
 
+from relay.arguments import shown
 from relay.errors import InvalidArgument
 from relay.passes import registry
+from relay.passes.base import Pass
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,7 +26,7 @@ class Key:
     default: object
     doc: str = ""
 
-    def check(self, value: object) -> object:
+    def check(self, value: object, where: str = "") -> object:
         """The value, if it has the type; `int` is taken for `float`, a list for a tuple, but `bool` not for `int`, and
         a mapping of fields for a dataclass."""
         cls = self.type
@@ -32,7 +35,8 @@ class Key:
         given = float(value) if self.type is float and type(value) is int else value
         given = tuple(cast(list[object], given)) if isinstance(given, list) else given
         if isinstance(given, bool) and self.type in (int, float) or not isa(given, cast(type[object], self.type)):
-            raise InvalidArgument(f"config['{self.name}']", f"{value!r} is not of type {type_repr(self.type)}")
+            said = f"{shown(value)} is not of type {type_repr(self.type)}"
+            raise InvalidArgument(where or f"config['{self.name}']", said)
         return given
 
     def _make(self, cls: type[object], given: Mapping[str, object]) -> object:
@@ -45,6 +49,7 @@ class Key:
         return cls(**given)
 
 
+NO_OPTIONS: Mapping[str, Key] = {}
 DECLARED: dict[str, Key] = {}
 """Keys that are no option of a pass."""
 
@@ -57,7 +62,8 @@ def declare(name: str, type: object, default: object, doc: str) -> Key:
     return key
 
 
-def options(cls: type[ModulePass]) -> dict[str, Key]:
+@lru_cache(maxsize=256)
+def options(cls: type[ModulePass]) -> Mapping[str, Key]:
     """The options of a pass by name."""
     hints = get_type_hints(cls)
     found: dict[str, Key] = {}
@@ -96,9 +102,9 @@ def _key(name: str) -> Key:
         return DECLARED[name]
     pass_name, _, option = name.removeprefix("relay.").rpartition(".")
     try:
-        keys = options(registry.find(pass_name)) if pass_name else {}
+        keys = options(registry.find(pass_name)) if pass_name else NO_OPTIONS
     except InvalidArgument:
-        keys = {}
+        keys = NO_OPTIONS
     option = option.replace("-", "_")
     if option in keys:
         return keys[option]
@@ -106,6 +112,14 @@ def _key(name: str) -> Key:
     near = get_close_matches(name.removeprefix("relay."), known, cutoff=0.5) or [k.name for k in keys.values()]
     hint = f"did you mean {' or '.join(near)}?" if near else "see PassContext.list_configs()"
     raise InvalidArgument(f"config['{name}']", "is not a known key", hint)
+
+
+def check_options(step: ModulePass) -> None:
+    """Raise InvalidArgument for an option of a pass of ours whose value is of another type than the option."""
+    if isinstance(step, Pass):
+        for name, key in options(type(step)).items():
+            if (value := getattr(step, name)) is not key.default:
+                key.check(value, f"pass {step.name}, option {name}")
 
 
 def override(step: ModulePass, config: Mapping[str, object]) -> ModulePass:

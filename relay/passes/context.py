@@ -8,14 +8,15 @@ from copy import copy
 from types import TracebackType
 from typing import Self
 
-from relay.errors import InvalidArgument
+from relay.arguments import mapping, names
 from relay.passes import config as configuration
 from relay.passes import registry
-from relay.passes.base import PassInfo
+from relay.passes.base import LEVELS, PassInfo, check_level
 from relay.passes.diagnostics import Reporter
-from relay.passes.instruments import PassInstrument, enter_all, exit_all
+from relay.passes.instruments import PassInstrument, checked, enter_all, exit_all
 
-LEVELS = range(5)
+__all__ = ["DEFAULT_LEVEL", "LEVELS", "PassContext", "activated"]
+
 DEFAULT_LEVEL = 2
 
 
@@ -49,14 +50,11 @@ class PassContext:
         instruments: Sequence[PassInstrument] = (),
         config: Mapping[str, object] | None = None,
     ):
-        self.opt_level = _level(opt_level)
-        for what, names in (("required_pass", required_pass), ("disabled_pass", disabled_pass)):
-            if isinstance(names, str):
-                raise InvalidArgument(what, f"is the text '{names}'", f"write {what}=['{names}']")
-        self.required_pass = [registry.canonical(name, "required_pass") for name in required_pass]
-        self.disabled_pass = [registry.canonical(name, "disabled_pass") for name in disabled_pass]
-        self.config = configuration.normalise(config or {})
-        self.instruments = list(instruments)
+        self.opt_level = check_level(opt_level)
+        self.required_pass = _canonical(required_pass, "required_pass")
+        self.disabled_pass = _canonical(disabled_pass, "disabled_pass")
+        self.config = configuration.normalise(mapping(config or {}, "config", "{'fold-constant.max_bytes': 1024}"))
+        self.instruments = checked(instruments)
         self.diagnostics = Reporter()
 
     def __enter__(self) -> Self:
@@ -87,15 +85,15 @@ class PassContext:
     def override_instruments(self, instruments: Sequence[PassInstrument]) -> None:
         """Replace the instruments while the context is entered: the old ones exit, the new ones enter."""
         exit_all(self.instruments)
-        self.instruments[:] = instruments
+        self.instruments[:] = checked(instruments)
         enter_all(self.instruments)
 
     def at_level(self, opt_level: int | None) -> PassContext:
         """This context, or one like it of another level that shares its instruments without entering them again."""
-        if opt_level is None or opt_level == self.opt_level:
+        if opt_level is None or check_level(opt_level) == self.opt_level:
             return self
         other = copy(self)
-        other.opt_level = _level(opt_level)
+        other.opt_level = opt_level
         return other
 
     def with_instruments(self, instruments: Sequence[PassInstrument]) -> PassContext:
@@ -118,10 +116,8 @@ class PassContext:
         return f"PassContext({', '.join(said)})"
 
 
-def _level(opt_level: int) -> int:
-    if opt_level not in LEVELS or isinstance(opt_level, bool):
-        raise InvalidArgument(f"opt_level={opt_level!r}", "is not one of 0, 1, 2, 3, 4")
-    return opt_level
+def _canonical(given: Sequence[str], where: str) -> list[str]:
+    return [registry.canonical(name, where) for name in names(given, where)]
 
 
 class activated:

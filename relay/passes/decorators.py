@@ -12,10 +12,11 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
+from relay.arguments import names, shown, text
 from relay.errors import InvalidArgument
 from relay.module import IRModule
 from relay.passes import registry
-from relay.passes.base import Pass, as_module
+from relay.passes.base import Pass, as_module, check_level
 from relay.passes.context import PassContext
 
 P = ParamSpec("P")
@@ -101,6 +102,8 @@ class Maker:
 
     def make(self, target: Callable[..., object]) -> MadePass | Callable[..., MadePass]:
         """The pass of a function; for a class, what makes a pass with the arguments of its constructor."""
+        if not callable(target):
+            raise InvalidArgument(self.decorator, f"{shown(target)} is no function", "give f(mod, ctx) or a class")
         if not isinstance(target, type):
             made = self.finish(target, target)
             registry.register(made)
@@ -115,26 +118,30 @@ class Maker:
 
     def finish(self, target: Callable[..., object], run: Callable[..., object]) -> type[MadePass]:
         """The class of a pass that calls `run`, named and documented as the target."""
-        name = target.__name__ if self.name is None else self.name
+        name = name_of(target) if self.name is None else text(self.name, self.where(target))
         if self.opt_level is None:
             raise InvalidArgument(self.where(target), "has no opt_level", "write opt_level=1: the level it runs from")
+        check_level(self.opt_level, self.where(target))
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]*", name):
             raise InvalidArgument(self.where(target), f"the name '{name}' has more than letters, digits, '-' and '_'")
-        if isinstance(self.required, str):
-            raise InvalidArgument("required", f"is the text '{self.required}'", f"write required=['{self.required}']")
         members: dict[str, object] = {
             "name": name,
             "opt_level": self.opt_level,
-            "requires": tuple(self.required),
+            "requires": tuple(names(self.required, "required")),
             "run": staticmethod(run),
             "__doc__": target.__doc__,
             "__module__": target.__module__,
         }
-        return dataclass(frozen=True)(type(target.__name__, (self.base,), members))
+        return dataclass(frozen=True)(type(name_of(target), (self.base,), members))
 
     def where(self, target: Callable[..., object]) -> str:
         """The place of an error."""
-        return f"{self.decorator} {target.__name__}"
+        return f"{self.decorator} {name_of(target)}"
+
+
+def name_of(target: Callable[..., object]) -> str:
+    """What a function, class or other object that can be called is called."""
+    return str(getattr(target, "__name__", type(target).__name__))
 
 
 class ModuleDecorator(Maker):

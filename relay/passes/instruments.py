@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from relay.arguments import every, instance
 from relay.errors import InvalidArgument
 from relay.module import IRModule
 from relay.passes.base import PassInfo
@@ -45,6 +46,16 @@ def pass_instrument(cls: type) -> type[PassInstrument]:
     made = type(cls.__name__, (cls, PassInstrument), {"__doc__": cls.__doc__, "__module__": cls.__module__})
     assert issubclass(made, PassInstrument)
     return made
+
+
+def checked(instruments: object) -> list[PassInstrument]:
+    """The instruments of a list. Raises InvalidArgument for what is none, a class for example."""
+    found: list[PassInstrument] = []
+    for each in every(instruments, "instruments"):
+        if isinstance(each, type):
+            raise InvalidArgument("instruments", f"{each.__name__} is a class", f"write {each.__name__}()")
+        found.append(instance(each, PassInstrument, "instruments", "pass_instrument makes one of a class"))
+    return found
 
 
 def enter_all(instruments: list[PassInstrument]) -> None:

@@ -10,10 +10,11 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
+from relay.arguments import every, names, shown, text
 from relay.errors import InvalidArgument
 from relay.module import IRModule
 from relay.passes import registry
-from relay.passes.base import PassInfo, as_module, check_step, names_of
+from relay.passes.base import PassInfo, as_module, check_level, check_step, names_of
 from relay.passes.context import PassContext
 from relay.passes.plan import Planned, plan
 
@@ -34,13 +35,22 @@ class Pipeline:
         name: str = "sequential",
         required: Sequence[str] = (),
     ):
-        for item in passes:
+        if isinstance(passes, str):
+            raise InvalidArgument("pipeline", f"is the text {shown(passes)}", "Pipeline.parse reads one")
+        for item in every(passes, "pipeline", "give a list of passes"):
             if not isinstance(item, Pipeline):
                 check_step(item)
         self.items: list[ModulePass | Pipeline] = list(passes)
-        self.opt_level = opt_level
-        self.name = name
-        self.requires = tuple(required)
+        self.name = text(name, "pipeline, name")
+        self.opt_level = check_level(opt_level, f"pipeline {name}")
+        self.requires = tuple(names(required, "required"))
+
+    @staticmethod
+    def of(given: Pipeline | Sequence[ModulePass | Pipeline] | str) -> Pipeline:
+        """The pipeline given, the one of a text, or one of the passes of a list."""
+        if isinstance(given, str):
+            return Pipeline.parse(given)
+        return given if isinstance(given, Pipeline) else Pipeline(given)
 
     @staticmethod
     def parse(text: str) -> Pipeline:
@@ -87,7 +97,10 @@ class Pipeline:
     def __getitem__(self, where: int | str | slice) -> ModulePass | Pipeline:
         if isinstance(where, slice):
             return Pipeline(self.passes[where])
-        return self.passes[self.index(where) if isinstance(where, str) else where]
+        position: object = self.index(where) if isinstance(where, str) else where
+        if type(position) is not int or not -len(self) <= position < len(self):
+            raise InvalidArgument("pipeline", f"has no position {shown(position)}", f"it has {len(self)} passes")
+        return self.passes[position]
 
     def __contains__(self, step: object) -> bool:
         if isinstance(step, str):
@@ -98,8 +111,8 @@ class Pipeline:
         """Whether the same passes with the same options run in the same order."""
         return isinstance(other, Pipeline) and self.passes == other.passes
 
-    def __add__(self, other: Pipeline | Sequence[ModulePass]) -> Pipeline:
-        return Pipeline([*self.items, *(other.items if isinstance(other, Pipeline) else other)])
+    def __add__(self, other: Pipeline | Sequence[ModulePass] | str) -> Pipeline:
+        return Pipeline([*self.items, *Pipeline.of(other).items])
 
     def copy(self) -> Pipeline:
         """A pipeline with the same passes; editing one leaves the other."""
@@ -119,13 +132,13 @@ class Pipeline:
     def insert_before(self, name: str, step: ModulePass | Pipeline | str) -> Self:
         """Run a pass, a pipeline, or a text's passes before the pass named."""
         owner, number = self._find(name)
-        owner.items[number:number] = _steps(step)
+        owner.items[number:number] = self._steps(step)
         return self
 
     def insert_after(self, name: str, step: ModulePass | Pipeline | str) -> Self:
         """Run a pass, a pipeline, or a text's passes after the pass named."""
         owner, number = self._find(name)
-        owner.items[number + 1 : number + 1] = _steps(step)
+        owner.items[number + 1 : number + 1] = self._steps(step)
         return self
 
     run_before = insert_before
@@ -133,7 +146,7 @@ class Pipeline:
 
     def append(self, step: ModulePass | Pipeline | str) -> Self:
         """Run it last."""
-        self.items.extend(_steps(step))
+        self.items.extend(self._steps(step))
         return self
 
     def remove(self, name: str) -> Self:
@@ -145,7 +158,7 @@ class Pipeline:
     def replace(self, name: str, step: ModulePass | Pipeline | str) -> Self:
         """Put something else in the place of the pass named."""
         owner, number = self._find(name)
-        owner.items[number : number + 1] = _steps(step)
+        owner.items[number : number + 1] = self._steps(step)
         return self
 
     def _places(self) -> Iterator[tuple[Pipeline, int, ModulePass | Pipeline]]:
@@ -157,7 +170,7 @@ class Pipeline:
 
     def _find(self, name: str) -> tuple[Pipeline, int]:
         """Where the one item of this name is."""
-        wanted, _, ordinal = name.partition("#")
+        wanted, sharp, ordinal = text(name, "pipeline", "passes are told by their names").partition("#")
         found: list[tuple[Pipeline, int]] = []
         positions: list[int] = []
         position = 0
@@ -170,8 +183,8 @@ class Pipeline:
             have = ", ".join(step.name for step in self) or "no passes"
             canonical = registry.canonical(wanted)
             raise InvalidArgument("pipeline", f"has no pass '{canonical}'", f"it has {have}")
-        if ordinal:
-            if not ordinal.isdigit() or not 1 <= int(ordinal) <= len(found):
+        if sharp:
+            if not ordinal.isdecimal() or not 1 <= int(ordinal) <= len(found):
                 raise InvalidArgument("pipeline", f"has {len(found)} of '{wanted}', no '{name}'", "count from #1")
             return found[int(ordinal) - 1]
         if len(found) > 1:
@@ -186,13 +199,13 @@ class Pipeline:
     def plan(self, ctx: PassContext | None = None) -> list[Planned]:
         """What would run under the context (default: the current one), and why; requirements that no pass before
         establishes included. Requests on a module are not known here."""
-        return plan(self.items, ctx or PassContext.current())
+        return plan(self, ctx or PassContext.current())
 
     def apply(self, mod: IRModule | ModuleOp, ctx: Context | None = None) -> None:
         """Run in place."""
         from relay.passes.runner import Runner
 
-        Runner(as_module(mod).op, ctx).run(self.items)
+        Runner(as_module(mod).op, ctx).run(self)
 
     @overload
     def __call__(self, mod: IRModule) -> IRModule: ...
@@ -203,7 +216,20 @@ class Pipeline:
     def __call__(self, mod: IRModule | ModuleOp | FuncOp) -> IRModule | ModuleOp | FuncOp:
         from relay.passes.runner import call
 
-        return call(self.items, mod)
+        return call(self, mod)
+
+    def _steps(self, step: ModulePass | Pipeline | str) -> list[ModulePass | Pipeline]:
+        """What is to be put into this pipeline, or into a group of it."""
+        if isinstance(step, str):
+            return [*registry.parse(step)]
+        if not isinstance(step, Pipeline):
+            check_step(step)
+            return [step]
+        inner = [step, *(item for _, _, item in step._places())]
+        for group in (self, *(item for _, _, item in self._places() if isinstance(item, Pipeline))):
+            if any(item is group for item in inner):
+                raise InvalidArgument(f"pipeline {group.name}", "would hold itself", "put a copy() in")
+        return [step]
 
 
 Sequential = Pipeline
@@ -212,11 +238,3 @@ Sequential = Pipeline
 
 def _matches(item: ModulePass | Pipeline, name: str) -> bool:
     return name in (names_of(type(item)) if isinstance(item, ModulePass) else (item.name,))
-
-
-def _steps(step: ModulePass | Pipeline | str) -> list[ModulePass | Pipeline]:
-    if isinstance(step, str):
-        return [*registry.parse(step)]
-    if not isinstance(step, Pipeline):
-        check_step(step)
-    return [step]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -30,19 +29,20 @@ class Planned:
         return self.step.name
 
 
-def plan(items: Sequence[ModulePass | Pipeline], ctx: PassContext) -> list[Planned]:
-    """The passes of the items under a context, in order, with what they require."""
-    return Planner(items, ctx).planned
+def plan(pipeline: Pipeline, ctx: PassContext) -> list[Planned]:
+    """The passes of a pipeline under a context, in order, with what they require."""
+    return Planner(pipeline, ctx).planned
 
 
 class Planner:
     """Walks the items as the runner does, but runs nothing."""
 
-    def __init__(self, items: Sequence[ModulePass | Pipeline], ctx: PassContext):
+    def __init__(self, pipeline: Pipeline, ctx: PassContext):
         self.ctx = ctx
         self.planned: list[Planned] = []
         self.requirements = Requirements(ctx, _cannot_look)
-        for item in items:
+        self.requirements.satisfy(pipeline.info, self.required)
+        for item in pipeline.items:
             self.item(item)
 
     def item(self, item: ModulePass | Pipeline) -> None:

@@ -7,9 +7,10 @@ import sys
 from collections.abc import Sequence
 from difflib import unified_diff
 from os import PathLike
-from pathlib import Path
 from typing import TextIO
 
+from relay.arguments import names as listed
+from relay.arguments import path
 from relay.errors import InvalidArgument
 from relay.module import IRModule
 from relay.passes.base import PassInfo
@@ -39,7 +40,8 @@ class PassPrintingInstrument(PassInstrument):
 
 
 def _names(names: Sequence[str]) -> set[str]:
-    return {name if name == "all" else canonical(name, "PassPrintingInstrument") for name in names}
+    where = "PassPrintingInstrument"
+    return {name if name == "all" else canonical(name, where) for name in listed(names, where)}
 
 
 class PrintBeforeAll(PassPrintingInstrument):
@@ -90,7 +92,7 @@ class DumpIR(PassInstrument):
     """
 
     def __init__(self, folder: str | PathLike[str], refresh: bool = False):
-        self.folder = Path(folder)
+        self.folder = path(folder, "DumpIR")
         self.refresh = refresh
         self.number = 0
 
@@ -103,9 +105,9 @@ class DumpIR(PassInstrument):
         except OSError as error:
             raise InvalidArgument(f"DumpIR {self.folder}", str(error.strerror), "name a folder") from None
         if self.refresh:
-            for path in self.folder.glob("*.mlir"):
-                if re.fullmatch(r"\d{3,}_[\w-]+\.mlir", path.name):
-                    path.unlink()
+            for file in self.folder.glob("*.mlir"):
+                if re.fullmatch(r"\d{3,}_[\w-]+\.mlir", file.name):
+                    file.unlink()
             self.refresh = False
 
     def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:

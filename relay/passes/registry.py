@@ -13,6 +13,7 @@ from xdsl.universe import Universe
 from xdsl.utils.arg_spec import ArgSpec, parse_pipeline
 from xdsl.utils.exceptions import ArgSpecParseError
 
+from relay.arguments import text as checked_text
 from relay.errors import InvalidArgument, Unsupported
 from relay.passes.base import FOREIGN, Pass, names_of
 
@@ -71,6 +72,7 @@ def ours() -> Iterator[type[Pass]]:
 
 def find(name: str, where: str = "pipeline", first: Mapping[str, Factory] | None = None) -> type[ModulePass]:
     """The pass of this name or alias, of the table `first` if it is there. Raises InvalidArgument with the nearest."""
+    checked_text(name, where, "passes are told by their names")
     if first is not None and name in first:
         return load(name, first[name])
     if name in MADE:
@@ -123,6 +125,7 @@ def create(spec: ArgSpec, where: str = "pipeline", first: Mapping[str, Factory] 
 
 def parse(text: str, where: str = "pipeline", first: Mapping[str, Factory] | None = None) -> list[ModulePass]:
     """The passes of a pipeline's text, in xDSL's syntax: `legalize,fold-constant{max_bytes=1024}`."""
+    checked_text(text, where, "write for example 'cse,dce'")
     try:
         specs = list(parse_pipeline(text))
     except ArgSpecParseError as error:

@@ -15,8 +15,8 @@ from relay.dialects.context import make_context
 from relay.errors import InvalidArgument
 from relay.module import IRModule
 from relay.passes import analyses, registry, requests
-from relay.passes.base import Pass, PassInfo, as_module, check_module, info_of, names_of
-from relay.passes.config import override
+from relay.passes.base import Pass, PassInfo, as_module, info_of, names_of
+from relay.passes.config import check_options, override
 from relay.passes.context import PassContext
 from relay.passes.instruments import PassInstrument
 from relay.passes.requirements import Providers, Requirements
@@ -55,11 +55,13 @@ class Runner:
     def _looks(self, cls: type[Pass]) -> bool:
         return cls.holds(self.mod.op)
 
-    def run(self, items: Sequence[ModulePass | Pipeline], *, explicit: bool = False) -> None:
-        """Run the items; `explicit` ones run at any level."""
+    def run(self, items: Pipeline | Sequence[ModulePass | Pipeline], *, explicit: bool = False) -> None:
+        """Run a pipeline, whatever its own level, or items; `explicit` ones run at any level."""
         analyses.CACHES.stack.append((self.mod.op, {}))
         try:
-            for item in items:
+            if not isinstance(items, Sequence):
+                self.requirements.satisfy(items.info, self.required)
+            for item in items if isinstance(items, Sequence) else items.items:
                 self.item(item, explicit)
         finally:
             analyses.CACHES.stack.pop()
@@ -101,6 +103,7 @@ class Runner:
     def apply(self, step: ModulePass, info: PassInfo) -> None:
         """Run it, and keep account."""
         step = override(step, self.options_of(step))
+        check_options(step)
         with Told(self.mod, info, self.ctx.instruments):
             step.apply(self.xdsl, self.mod.op)
             self.ctx.diagnostics.raise_errors(f"pass {info.name}")
@@ -156,18 +159,17 @@ class Told:
 
 
 def call(
-    items: Sequence[ModulePass | Pipeline], mod: IRModule | ModuleOp | FuncOp, *, explicit: bool = False
+    items: Pipeline | Sequence[ModulePass | Pipeline], mod: IRModule | ModuleOp | FuncOp, *, explicit: bool = False
 ) -> IRModule | ModuleOp | FuncOp:
     """Clone the module or function once, run the items on the clone, and return it in the form that was given."""
     if isinstance(mod, FuncOp):
         return call_on_function(items, mod, explicit)
-    check_module(mod)
     clone = as_module(mod).op.clone()
     Runner(clone).run(items, explicit=explicit)
     return IRModule(clone) if isinstance(mod, IRModule) else clone
 
 
-def call_on_function(items: Sequence[ModulePass | Pipeline], function: FuncOp, explicit: bool) -> FuncOp:
+def call_on_function(items: Pipeline | Sequence[ModulePass | Pipeline], function: FuncOp, explicit: bool) -> FuncOp:
     """A new function, of no module. The passes see the other functions of its module as declarations."""
     name, holder = function.sym_name.data, function.parent_op()
     clone = function.clone()

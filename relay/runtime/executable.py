@@ -203,8 +203,8 @@ class Executable:
                 )
         return [values[index] for index in range(len(self.inputs))]
 
-    def _index(self, key: str | int) -> int:
-        index = key if isinstance(key, int) else self._names.get(key, -1)
+    def _index(self, key: object) -> int:
+        index = key if isinstance(key, int) else self._names.get(key, -1) if isinstance(key, str) else -1
         if not 0 <= index < len(self.inputs):
             raise InvalidArgument(f"input {key!r}", "is unknown", f"the inputs are {', '.join(self._names)}")
         return index
