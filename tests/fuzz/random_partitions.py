@@ -56,7 +56,8 @@ def random_module(choose: Choose) -> IRModule:
         lines.append(f"v{k} = {kind} {' '.join(operands)}")
         values.append(f"v{k}")
     results = [values[-1 - choose(min(9, len(values)))] for _ in range(1 + choose(4))]
-    return module("\n".join([*lines, "return " + ", ".join(results)]), " ".join(inputs), INTEGERS)
+    text = str(module("\n".join([*lines, "return " + ", ".join(results)]), " ".join(inputs), INTEGERS))
+    return IRModule.parse(text)  # for the places of its ops
 
 
 def random_compilers(choose: Choose, known: Known) -> tuple[str, ...]:

@@ -37,6 +37,9 @@ def check(case: Case) -> None:
     calls = [op for op in case.steps["functions"].op.walk() if isinstance(op, CallOp)]
     assert [op.compiler.data for op in regions] == [op.callee.string_value().split("_")[1] for op in calls]
     assert not any(isinstance(op, byoc.Boundary | byoc.Body) for op in case.steps["inlined"].op.walk())
+    constants = [op for op in case.mod.op.walk() if isinstance(op, ConstantOp)]
+    if len({op.value for op in constants}) == len(constants) and all(op.result.uses.get_length() for op in constants):
+        assert str(case.steps["inlined"]) == str(case.mod)
     for region in regions:
         assert any(not isinstance(op, ConstantOp | byoc.YieldOp) for op in region.body.block.ops)
     wanted = Counter((row.op, row.source, row.compiler) for row in case.steps["pruned"].partition_report().rows)

@@ -11,6 +11,7 @@ from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, OpResult, SSAValue
 
 from relay.byoc.partitioning import bodies
+from relay.byoc.partitioning.ordering import restore_order
 from relay.byoc.partitioning.records import REFUSALS
 from relay.byoc.partitioning.refusals import TARGETS, forget
 from relay.byoc.partitioning.scope import blocks, functions, partitioned, symbols
@@ -24,6 +25,11 @@ from relay.passes import Pass
 class InlinePartitions(Pass):
     """Undo partitioning, from any step on: functions of external compilers go back to where they are called, regions,
     composites and annotations to plain ops, equal constants to one; what was kept for the report is forgotten.
+
+    Ops go back to the order of their sources. So a module that a frontend made, or that was parsed, prints as it did
+    before it was partitioned, if its ops stood in the order of their sources, each constant of a model just before
+    the first op that uses it, no two constants were equal, and none was without use. What was set for the compilers
+    stays (`byoc.options`, `byoc.numerics`); a function's attribute `compiler` that asked for one does not come back.
 
     Raises InvalidArgument for a function that is compiled already: its ops are gone.
     """
@@ -45,6 +51,7 @@ class InlinePartitions(Pass):
                 bodies.drop_boundaries(block)
                 bodies.inline_composites(block)
                 share_constants(block)
+                restore_order(block)
             forget(function)
             function.attributes.pop(TARGETS, None)
         for function in external.values():
