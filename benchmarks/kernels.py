@@ -108,7 +108,7 @@ def compiled(model: Path) -> tuple[Executable, list[Timed]]:
     module, work = lowered(model)
     graph, params = describe(module, target, inputs, outputs)
     calls = slices(module)
-    text = translate(module.op, target.function_attributes)
+    text = translate(module.op, target.function_attributes, target.triple)
     code = compile_text(f"{text}\n{profile(len(calls))}\n", target)
     rows: list[Timed] = []
     for call in calls:

@@ -15,7 +15,7 @@ from xdsl.passes import ModulePass
 from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
 from xdsl.transforms.dead_code_elimination import DeadCodeElimination
 
-from relay import signature
+from relay import build_cache, signature
 from relay.arguments import mapping, shown, text
 from relay.byoc.partitioning.compile_external import CompileExternal
 from relay.errors import InvalidArgument
@@ -105,7 +105,7 @@ def optimize(
     """
     machine = resolve(target)
     with activated(PassContext.current().at_level(opt_level)):
-        chosen = default_pipeline(machine) if pipeline is None else Pipeline.of(pipeline)
+        chosen = _chosen(pipeline, default_pipeline(machine))
         if pipeline is None:
             below = {step.name for step in lowering_passes(machine)}
             first = next((n for n, step in enumerate(chosen) if step.name in below), len(chosen))
@@ -114,6 +114,10 @@ def optimize(
         with _PASSES:
             _runner(module, machine).run(chosen)
     return module
+
+
+def _chosen(pipeline: Pipeline | Sequence[ModulePass] | str | None, default: Pipeline) -> Pipeline:
+    return default if pipeline is None else Pipeline.of(pipeline)
 
 
 def _runner(module: IRModule, machine: CpuTarget) -> Runner:
@@ -131,7 +135,7 @@ def import_model(model: str | PathLike[str] | bytes, options: Mapping[str, Any])
     """A model file by its content. Raises Malformed for a format that is not known."""
     from relay import frontend
 
-    file = model if isinstance(model, bytes) else _path(model)
+    file = model if isinstance(model, bytes) else path_of(model)
     known = inspect.signature(frontend.from_tflite).parameters
     for name in mapping(options, "frontend", "{'batch': 1}"):
         if name not in known or name == "model":
@@ -141,7 +145,8 @@ def import_model(model: str | PathLike[str] | bytes, options: Mapping[str, Any])
     return frontend.from_tflite(file, **options)
 
 
-def _path(model: object) -> str:
+def path_of(model: object) -> str:
+    """The path of a model file. Raises InvalidArgument for what is none."""
     if not isinstance(model, str | PathLike):
         hint = "import a model with relay.frontend, or give its path or bytes"
         raise InvalidArgument("model", f"{shown(model)} is no module and no file", hint)
@@ -173,34 +178,68 @@ def build(
     """
     machine = resolve(target)
     ctx = PassContext.current().at_level(opt_level)
-    if isinstance(mod, IRModule | ModuleOp):
-        if frontend:
-            raise InvalidArgument("frontend", "options are for model files; a module is imported already")
-        module = as_module(mod).clone()
-    else:
-        module = import_model(mod, frontend or {})
-    if params is not None:
-        module.replace_weights(params)
-    inputs, outputs = signature.read(module["main"])
-    if not module["main"].body.blocks:
-        raise InvalidArgument("function main", "is only declared", "give it a body")
+    if isinstance(mod, IRModule | ModuleOp) and frontend:
+        raise InvalidArgument("frontend", "options are for model files; a module is imported already")
     if external is None and numerics is not None:
         raise InvalidArgument("numerics", "is for external compilers, and none is named", "write external='x'")
+    model = as_module(mod) if isinstance(mod, IRModule | ModuleOp) else mod if isinstance(mod, bytes) else path_of(mod)
+    mapping(params or {}, "params", "{name: array}")
+    mapping(frontend or {}, "frontend", "{'batch': 1}")
     with activated(ctx):
-        if external is not None:
-            from relay.byoc.composition import build_external_compiler
-
-            with _PASSES:
-                module = build_external_compiler(module, external, numerics=numerics)
-        chosen = default_pipeline(machine) if pipeline is None else Pipeline.of(pipeline)
-        runner = _runner(module, machine)
-        with _PASSES:
-            runner.run(chosen)
-            runner.reach("code generation", CODE_GENERATION)
-        refuse_pending(module.op, [step.name for step in chosen])
-    executable = assemble(module, machine, (inputs, outputs), LLVM_EFFORT[ctx.opt_level])
+        chosen = _chosen(pipeline, default_pipeline(machine))
+        given = (machine, params or {}, chosen, frontend or {})
+        content = build_cache.content_of(model)
+        key = None
+        if external is None and content is not None:
+            key = build_cache.key(content, frontend or {}, params or {}, machine, ctx, chosen)
+        executable = None
+        if key is not None and content is not None:
+            executable = build_cache.find(key, content, lambda old: _under(ctx, old, *given))
+        if executable is None:
+            executable = _compile(model, *given, external, numerics)
+            if key is not None:
+                build_cache.keep(key, executable)
     executable.num_threads = num_threads
     return executable
+
+
+def _under(ctx: PassContext, model: Model, *given: *Given) -> Executable:
+    with activated(ctx):
+        return _compile(model, *given)
+
+
+Model = IRModule | str | bytes
+"""A module, the path of a file, or its bytes."""
+Given = tuple[CpuTarget, Mapping[str, npt.ArrayLike], Pipeline, Mapping[str, Any]]
+"""What a model is compiled with: target, weights by name, passes, options of the importer."""
+
+
+def _compile(
+    model: Model,
+    machine: CpuTarget,
+    params: Mapping[str, npt.ArrayLike],
+    chosen: Pipeline,
+    frontend: Mapping[str, Any],
+    external: Targets | None = None,
+    numerics: str | None = None,
+) -> Executable:
+    """See `build`; under the current context."""
+    module = model.clone() if isinstance(model, IRModule) else import_model(model, frontend)
+    module.replace_weights(params)
+    described = signature.read(module["main"])
+    if not module["main"].body.blocks:
+        raise InvalidArgument("function main", "is only declared", "give it a body")
+    if external is not None:
+        from relay.byoc.composition import build_external_compiler
+
+        with _PASSES:
+            module = build_external_compiler(module, external, numerics=numerics)
+    runner = _runner(module, machine)
+    with _PASSES:
+        runner.run(chosen)
+        runner.reach("code generation", CODE_GENERATION)
+    refuse_pending(module.op, [step.name for step in chosen])
+    return assemble(module, machine, described, LLVM_EFFORT[PassContext.current().opt_level])
 
 
 Signature = tuple[list[TensorInfo], list[TensorInfo]]

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
+from functools import cached_property
 
+import llvmlite
 import llvmlite.binding as llvm
 
 from relay.errors import Unsupported
 from relay.lowering.elf.shared_object import link
+from relay.lowering.store import key_of, store
 from relay.lowering.targets import CpuTarget
 
 _LOCK = threading.Lock()
@@ -17,29 +20,45 @@ _READY: list[bool] = []
 
 @dataclass(frozen=True)
 class NativeCode:
-    """One module compiled: relocatable object code, and the optimised text it came from."""
+    """One module compiled: relocatable object code, and the text it came from."""
 
     code: bytes
-    ir: str
+    text: str
     target: CpuTarget
     level: int
+
+    @cached_property
+    def ir(self) -> str:
+        """The optimised text, made anew."""
+        return str(_optimised(self.text, self.target, self.level))
 
     def shared_object(self) -> bytes:
         """The code as the system's loader takes it; functions called `relay_...` can be looked up."""
         return link([self.code])
 
     def assembly(self) -> str:
-        """The assembly of the code, made from the optimised text anew."""
+        """The assembly of the code, made from the optimised text."""
         return _machine(self.target, self.level).emit_assembly(llvm.parse_assembly(self.ir))
 
 
 def compile_text(text: str, target: CpuTarget, level: int = 3) -> NativeCode:
-    """Optimise and compile LLVM IR text. The text is our own; what LLVM refuses is a bug reported as Unsupported."""
-    with _LOCK:
-        if not _READY:
-            llvm.initialize_native_target()
-            llvm.initialize_native_asmprinter()
-            _READY.append(True)
+    """Optimise and compile LLVM IR text, or find what was made of the same text before.
+
+    The text is our own; what LLVM refuses is a bug reported as Unsupported.
+    """
+    kept = store()
+    key = key_of("object", text, target.triple, target.cpu, target.feature_string, llvmlite.__version__, str(level))
+    code = None if kept is None else kept.get(key)
+    if code is None:
+        code = _machine(target, level).emit_object(_optimised(text, target, level))
+        if kept is not None:
+            kept.put(key, code)
+    return NativeCode(code, text, target, level)
+
+
+def _optimised(text: str, target: CpuTarget, level: int) -> llvm.ModuleRef:
+    """The text's module after LLVM's passes of this level."""
+    _start()
     try:
         module = llvm.parse_assembly(text)
         module.verify()
@@ -52,10 +71,19 @@ def compile_text(text: str, target: CpuTarget, level: int = 3) -> NativeCode:
     options.loop_vectorization = options.slp_vectorization = True
     builder = llvm.create_pass_builder(machine, options)
     builder.getModulePassManager().run(module, builder)
-    return NativeCode(machine.emit_object(module), str(module), target, level)
+    return module
+
+
+def _start() -> None:
+    with _LOCK:
+        if not _READY:
+            llvm.initialize_native_target()
+            llvm.initialize_native_asmprinter()
+            _READY.append(True)
 
 
 def _machine(target: CpuTarget, level: int) -> llvm.TargetMachine:
+    _start()
     return llvm.Target.from_triple(target.triple).create_target_machine(
         cpu=target.cpu, features=target.feature_string, opt=level, reloc="pic", codemodel="default"
     )

@@ -1,0 +1,100 @@
+"""The folder of compiled code: what is put is found, by several writers, in bounds, and damage is a miss."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from relay.lowering.store import Store, key_of, store
+
+
+def test_what_is_put_is_found(tmp_path: Path):
+    kept = Store(tmp_path / "a" / "b")
+    assert kept.get("key") is None
+    kept.put("key", b"data")
+    kept.put("empty", b"")
+    assert (kept.get("key"), kept.get("empty"), kept.get("other")) == (b"data", b"", None)
+    kept.put("key", b"new")
+    assert kept.get("key") == b"new" and sorted(os.listdir(kept.folder)) == ["empty", "key"]
+
+
+@pytest.mark.parametrize("damage", ["cut", "flip", "empty", "grow"])
+def test_damage_is_a_miss(damage: str, tmp_path: Path):
+    kept = Store(tmp_path)
+    kept.put("key", b"some bytes")
+    data = (tmp_path / "key").read_bytes()
+    bad = {"cut": data[:-1], "flip": data[:-1] + b"\0", "empty": b"", "grow": data + b"x"}[damage]
+    (tmp_path / "key").write_bytes(bad)
+    assert kept.get("key") is None and not (tmp_path / "key").exists()
+    kept.put("key", b"again")
+    assert kept.get("key") == b"again"
+
+
+def test_what_was_not_used_for_longest_goes_first(tmp_path: Path):
+    kept = Store(tmp_path, 4 * 132)
+    for number in range(4):
+        kept.put(str(number), bytes(100))
+        os.utime(tmp_path / str(number), (number, number))
+    assert kept.get("0") is not None
+    kept.put("4", bytes(100))
+    assert sorted(os.listdir(tmp_path)) == ["0", "2", "3", "4"]
+    kept.put("large", bytes(10_000))
+    assert os.listdir(tmp_path) == []
+
+
+def test_writers_at_once(tmp_path: Path):
+    kept = Store(tmp_path, 20_000)
+    wrong: list[bytes] = []
+
+    def work(number: int) -> None:
+        for turn in range(60):
+            key = str((number + turn) % 7)
+            kept.put(key, key.encode() * 1000)
+            found = kept.get(str(turn % 7))
+            if found is not None and found != str(turn % 7).encode() * 1000:
+                wrong.append(found)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong and sorted(os.listdir(tmp_path)) == [str(number) for number in range(7)]
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path):
+    (tmp_path / "file").write_text("")
+    kept = Store(tmp_path / "file" / "folder")
+    kept.put("key", b"data")
+    assert kept.get("key") is None
+
+
+def test_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("RELAY_CACHE_DIR", "off")
+    assert store() is None
+    monkeypatch.setenv("RELAY_CACHE_DIR", str(tmp_path / "mine"))
+    monkeypatch.setenv("RELAY_CACHE_BYTES", "123")
+    assert store() == Store(tmp_path / "mine", 123)
+    monkeypatch.delenv("RELAY_CACHE_DIR")
+    monkeypatch.setenv("RELAY_CACHE_BYTES", "many")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert store() == Store(tmp_path / "relay")
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert store() == Store(tmp_path / ".cache" / "relay")
+
+
+def test_a_folder_that_others_can_write_to_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("RELAY_CACHE_DIR", str(tmp_path / "shared"))
+    (tmp_path / "shared").mkdir()
+    assert store() is not None
+    (tmp_path / "shared").chmod(0o777)
+    assert store() is None
+
+
+def test_keys_tell_their_parts_apart():
+    assert key_of("a", "bc", "d") != key_of("a", "b", "cd") != key_of("a", "bcd")
+    assert key_of("a", "b") == key_of("a", b"b") != key_of("c", "b")
