@@ -34,6 +34,8 @@ from relay.passes.instruments import PassInstrument, pass_instrument
 from relay.passes.pipeline import Pipeline, Sequential
 from relay.passes.printing import DumpIR, PassPrintingInstrument, PrintAfterAll, PrintBeforeAll, PrintChanged
 from relay.passes.timing import OpStatistics, PassTimingInstrument
+from relay.transforms.alter_op_layout import AlterOpLayout
+from relay.transforms.convert_layout import ConvertLayout
 from relay.transforms.fold_constant import FoldConstant
 from relay.transforms.fold_constant import FoldConstant as ConstFolding
 from relay.transforms.fuse_ops import FuseOps
@@ -46,6 +48,7 @@ from relay.transforms.simplify import Simplify as SimplifyExpr
 from relay.transforms.unsigned_codes import UnsignedCodes
 
 __all__ = [
+    "AlterOpLayout",
     "Analysis",
     "AnnotateExternalCompiler",
     "AnnotateTarget",
@@ -57,6 +60,7 @@ __all__ = [
     "CommonSubexpressionElimination",
     "CompileExternal",
     "ConstFolding",
+    "ConvertLayout",
     "CrashReproducer",
     "DeadCodeElimination",
     "DumpIR",

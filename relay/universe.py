@@ -35,6 +35,8 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "infer-types": _pass("relay.transforms.infer_types:InferTypes"),
     "legalize": _pass("relay.transforms.legalize:Legalize"),
     "qnn-legalize": _pass("relay.transforms.qnn_legalize:QnnLegalize"),
+    "convert-layout": _pass("relay.transforms.convert_layout:ConvertLayout"),
+    "alter-op-layout": _pass("relay.transforms.alter_op_layout:AlterOpLayout"),
     "simplify": _pass("relay.transforms.simplify:Simplify"),
     "fold-constant": _pass("relay.transforms.fold_constant:FoldConstant"),
     "unsigned-codes": _pass("relay.transforms.unsigned_codes:UnsignedCodes"),

@@ -8,6 +8,7 @@ from relay.dialects import relay
 from relay.dialects.attributes import Array, int_values
 from relay.interpreters.arithmetic import Int64, round_away, truncating_divide
 from relay.interpreters.meaning import Meanings
+from relay.interpreters.nn import in_its_layout
 
 ONE = 1 << 10
 """1 in the 10-bit fixed point of integer bilinear resizing."""
@@ -77,4 +78,4 @@ def resize2d(op: relay.Resize2dOp, data: Array) -> Array:
     return (total if kind == "f" else np.trunc(total + np.float32(0.5))).astype(data.dtype)
 
 
-MEANINGS: Meanings = {relay.Resize2dOp: resize2d}
+MEANINGS: Meanings = {relay.Resize2dOp: in_its_layout(resize2d)}

@@ -42,8 +42,9 @@ def interpreter_functions(name: str, meanings: Meanings) -> type[InterpreterFunc
 
 
 def along(parameter: Array, axis: int, rank: int) -> Array:
-    """A scalar or a vector along `axis`, shaped so that it broadcasts against a tensor of that rank."""
-    if parameter.ndim == 0:
+    """A scalar or a vector along `axis`, shaped so that it broadcasts against a tensor of that rank; another shape as
+    it is."""
+    if parameter.ndim != 1:
         return parameter
     shape = [1] * rank
     shape[axis] = parameter.size

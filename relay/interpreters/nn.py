@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
 from relay.dialects import relay
 from relay.dialects.attributes import Array, dtype_of, int_values, to_numpy
+from relay.dialects.layout import Layout, steps
 from relay.interpreters.arithmetic import Dtype, Int64, code_range, int64, truncating_divide
 from relay.interpreters.elementwise import exp
-from relay.interpreters.meaning import Meanings, along, number
+from relay.interpreters.meaning import Meaning, Meanings, along, number
 
 PATCH_ELEMENTS = 1 << 23
 """Numbers of one block of patches: bounds the memory that a convolution takes."""
+NHWC, OHWI = Layout.parse("NHWC"), Layout.parse("OHWI")
 
 
 def exact_type(data: Array, kernel: Array) -> Dtype:
@@ -43,6 +46,13 @@ def centred(codes: Array, zero_point: int) -> Array:
     return codes if codes.dtype.kind == "f" else codes.astype(np.int32) - np.int32(zero_point)
 
 
+def in_layout(array: Array, source: Layout, target: Layout) -> Array:
+    """A tensor of one layout in another; contiguous, so that sums of floats do not depend on where they come from."""
+    for kind, numbers in steps(array.shape, source, target):
+        array = array.reshape(numbers) if kind == "reshape" else array.transpose(numbers)
+    return np.ascontiguousarray(array)
+
+
 def pad_image(data: Array, padding: tuple[int, ...], value: float) -> Array:
     """NHWC data surrounded by `value`."""
     top, left, bottom, right = padding
@@ -69,10 +79,25 @@ def window_cells(
 
 def convolve(op: relay.Conv2dBase, data: Array, kernel: Array) -> Array:
     """The sum of products of `Conv2dBase` for centred operands."""
+    layout, out_layout = Layout.parse(op.data_layout.data), Layout.parse(op.result_layout.data)
+    data = in_layout(data, layout, NHWC)
+    separable = 1 < op.groups.value.data == data.shape[3]
+    if not op.depthwise:
+        kernel = in_layout(kernel, Layout.parse(op.kernel_layout.data), OHWI)
+        if separable:
+            groups, (outputs, height, width, _) = data.shape[3], kernel.shape
+            kernel = kernel.reshape(groups, outputs // groups, height, width).transpose(2, 3, 0, 1)
+    result = nhwc(op, data, np.ascontiguousarray(kernel), op.depthwise or separable)
+    return in_layout(result, NHWC, out_layout)
+
+
+def nhwc(op: relay.Conv2dBase, data: Array, kernel: Array, separable: bool) -> Array:
+    """The same in NHWC, of a kernel in OHWI, or HWOI if each channel is convolved by itself: whatever layout says so,
+    floats are added in the same order."""
     strides, dilation = int_values(op.strides), int_values(op.dilation)
     padded = pad_image(data, int_values(op.padding), 0)
     out = dtype_of(op.out_dtype)
-    if op.depthwise:
+    if separable:
         return depthwise(padded, kernel, strides, dilation, out)
     groups, outputs, depth = op.groups.value.data, kernel.shape[0], kernel.shape[3]
     step = outputs // groups
@@ -144,6 +169,16 @@ def pool_size(op: relay.Pool2dOp) -> tuple[int, int]:
     return height, width
 
 
+def in_its_layout(meaning: Callable[[Any, Array], Array]) -> Meaning:
+    """The meaning of an op on images, from that for NHWC data."""
+
+    def of(op: relay.Pool2dOp | relay.Resize2dOp, data: Array) -> Array:
+        layout = Layout.parse(op.layout.data)
+        return in_layout(meaning(op, in_layout(data, layout, NHWC)), NHWC, layout)
+
+    return of
+
+
 def max_pool2d(op: relay.MaxPool2dOp, data: Array) -> Array:
     lowest = -np.inf if data.dtype.kind == "f" else code_range(data.dtype)[0]
     padded = pad_image(data, int_values(op.padding), lowest)
@@ -180,7 +215,7 @@ MEANINGS: Meanings = {
     relay.Conv2dOp: conv2d,
     relay.DenseOp: dense,
     relay.BiasAddOp: bias_add,
-    relay.MaxPool2dOp: max_pool2d,
-    relay.AvgPool2dOp: avg_pool2d,
+    relay.MaxPool2dOp: in_its_layout(max_pool2d),
+    relay.AvgPool2dOp: in_its_layout(avg_pool2d),
     relay.SoftmaxOp: softmax,
 }

@@ -32,7 +32,7 @@ class RelayToLinalg(Pass):
     """
 
     name = "relay-to-linalg"
-    requires = ("compiled", "legal")
+    requires = ("compiled", "legal", "layouts")
     establishes = ("linalg",)
     invalidates = ("folded", "kernels", "expanded")
     why = "turns kernels into loop nests"

@@ -114,8 +114,8 @@ def limits(type: Attribute) -> tuple[int, int]:
 
 
 def along(numbers: npt.ArrayLike, axis: int, x: SSAValue) -> npt.NDArray[np.generic]:
-    """A scalar, or a vector along `axis` of x, shaped so that it broadcasts against x."""
+    """A scalar, or a vector along `axis` of x, shaped so that it broadcasts against x; another shape as it is."""
     array = np.asarray(numbers)
-    if array.ndim == 0:
+    if array.ndim != 1:
         return array
     return array.reshape([-1] + [1] * (rank(x) - 1 - axis % rank(x)))

@@ -10,7 +10,7 @@ from xdsl.ir import Block, Operation
 
 from relay.byoc.compiler import Refusal
 from relay.byoc.partitioning import bodies
-from relay.byoc.partitioning.offers import Offer
+from relay.byoc.partitioning.offers import Offer, foreign
 from relay.byoc.partitioning.refusals import refuse
 from relay.byoc.partitioning.scope import annotated, eligible, used
 from relay.byoc.patterns import Entry, Match
@@ -30,9 +30,11 @@ class Found:
 def find(block: Block, offer: Offer) -> list[Found]:
     """What the entries match, no op twice: those of the first entry from the block's end to its start, then those of
     the next. Ops that no entry takes keep the first reason why one was refused."""
-    free = {op: i for i, op in enumerate(block.ops) if matchable(op)}
+    every = {op: i for i, op in enumerate(block.ops) if matchable(op)}
+    other = {op: reason.reason for op in every if (reason := foreign(op, offer.compiler)) is not None}
+    free = {op: i for op, i in every.items() if op not in other}
     found: list[Found] = []
-    refused: dict[Operation, str] = {}
+    refused = dict(other)
     for entry in offer.entries:
         for op in reversed(list(free)):
             answer = entry.match(op, free) if op in free else None
@@ -43,7 +45,7 @@ def find(block: Block, offer: Offer) -> list[Found]:
             elif isinstance(answer, Refusal):
                 refused.setdefault(op, answer.reason)
     for op, reason in refused.items():
-        if op in free:
+        if op in free or op in other:
             refuse(op, offer.compiler.name, reason)
     return found
 

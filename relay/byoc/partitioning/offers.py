@@ -15,7 +15,8 @@ from relay.byoc import registry, settings
 from relay.byoc.compiler import Compiler, Refusal
 from relay.byoc.guard import AUTHORS, asked, estimate, verdict
 from relay.byoc.partitioning.scope import COMPILER, opened
-from relay.dialects import byoc
+from relay.dialects import byoc, qnn
+from relay.dialects.attributes import WeightAttr
 from relay.dialects.op import DYNAMIC, is_tensor
 from relay.errors import InvalidArgument, Malformed, Unsupported
 
@@ -65,6 +66,8 @@ class Offer:
         """Whether it takes an op that no pattern took, or its own composite."""
         if dynamic(op):
             return Refusal("a size of it is not known")
+        if (other := foreign(op, self.compiler)) is not None:
+            return other
         if not isinstance(op, byoc.CompositeOp):
             with asked(self.compiler.name, f"supports({op.name})"):
                 answer = self.compiler.supports(op)
@@ -96,6 +99,22 @@ def table(compiler: Compiler) -> Sequence[Entry]:
     if len(entries) < len(rows):
         raise Unsupported(f"compiler {compiler.name}", "patterns gave what is no Entry", AUTHORS)
     return entries
+
+
+def foreign(op: Operation, compiler: Compiler) -> Refusal | None:
+    """Why the compiler cannot read the op's layout, if it cannot. A result's layout may be left out, and kernels are
+    OHWI or HWOI."""
+    for name in ("data_layout", "out_layout", "layout"):
+        attr = op.properties.get(name)
+        if isinstance(attr, StringAttr) and attr.data and attr.data not in compiler.layouts:
+            return Refusal(f"its layout is {attr.data}, not {' or '.join(compiler.layouts)}")
+    kernel = op.properties.get("kernel_layout")
+    if isinstance(kernel, StringAttr) and kernel.data not in ("OHWI", "HWOI"):
+        return Refusal(f"its kernel layout is {kernel.data}, not OHWI or HWOI")
+    if isinstance(op, qnn.QuantizeOp | qnn.DequantizeOp | qnn.RequantizeOp):
+        if any(isinstance(attr, WeightAttr) and attr.array.ndim > 1 for attr in op.properties.values()):
+            return Refusal("its parameters are in packed form")
+    return None
 
 
 def dynamic(op: Operation) -> bool:

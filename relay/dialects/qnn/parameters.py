@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from relay.dialects.attributes import WeightAttr, to_numpy
-from relay.dialects.op import axis_of, is_code, rank, require, shape
+from relay.dialects.op import axis_of, broadcast, is_code, rank, require, shape
 from relay.dialects.relay.fixed_point import ROUNDINGS
 
 FloatParameter = FloatAttr | WeightAttr | DenseIntOrFPElementsAttr | DenseResourceAttr
@@ -29,11 +29,14 @@ REQUANTIZE_ROUNDINGS = (*ROUNDINGS, "f64_away", "f32_even")
 
 
 def parameter(op: Operation, attr: Attribute | None, data: SSAValue, axis: int, what: str) -> None:
-    """Check a scale, zero point, multiplier or shift: finite, and a scalar or one number per index of the axis."""
+    """Check a scale, zero point, multiplier or shift: finite; a scalar, one number per index of the axis, or of the
+    data's rank and broadcasting against it, as packed layouts need."""
     if attr is None or (isinstance(attr, DenseResourceAttr) and not hasattr(attr, "array")):
         return
     numbers = to_numpy(attr)
-    require(numbers.ndim <= 1, f"{op.name}: {what} must be a scalar or a vector")
+    if numbers.ndim > 1:
+        fits = numbers.ndim == rank(data) and broadcast(op.name, numbers.shape, shape(data)) == shape(data)
+        require(fits, f"{op.name}: {what} must be a scalar or a vector, or of the data's rank")
     if numbers.ndim == 1:
         size = shape(data)[axis_of(axis, rank(data), op.name)]
         require(numbers.size == size or size == -1, f"{op.name}: {numbers.size} numbers in {what} for axis of {size}")

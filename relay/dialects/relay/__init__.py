@@ -46,8 +46,11 @@ from relay.dialects.relay.image import OPERATIONS as IMAGE
 from relay.dialects.relay.image import (
     Resize2dOp,
 )
-from relay.dialects.relay.nn import OPERATIONS as NN
 from relay.dialects.relay.nn import (
+    IMAGE as IMAGE_AXES,
+)
+from relay.dialects.relay.nn import (
+    KERNEL_LAYOUTS,
     AvgPool2dOp,
     BiasAddOp,
     Conv2dBase,
@@ -58,6 +61,7 @@ from relay.dialects.relay.nn import (
     Pool2dOp,
     SoftmaxOp,
 )
+from relay.dialects.relay.nn import OPERATIONS as NN
 from relay.dialects.relay.reduce import OPERATIONS as REDUCE
 from relay.dialects.relay.reduce import (
     ArgmaxOp,
@@ -84,6 +88,8 @@ from relay.dialects.relay.shape import (
 Relay = Dialect("relay", [*ELEMENTWISE, *FIXED_POINT, *REDUCE, *SHAPE, *NN, *IMAGE])
 
 __all__ = [
+    "IMAGE_AXES",
+    "KERNEL_LAYOUTS",
     "AbsOp",
     "AddOp",
     "ArgOp",

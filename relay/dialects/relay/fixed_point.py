@@ -25,7 +25,8 @@ ROUNDINGS = ("tflite", "tflite_single", "upward", "tonearest")
 
 @irdl_op_definition
 class FixedPointMultiplyOp(TensorOp):
-    """`round(input * multiplier * 2^(shift - 31))` in i32; multiplier and shift are scalars or one per `axis` index.
+    """`round(input * multiplier * 2^(shift - 31))` in i32; multiplier and shift are scalars, one per `axis` index,
+    or tensors of the input's rank that broadcast against it (packed layouts).
 
     `multiplier` is i32, 0 or in [2^30, 2^31); `shift` is i32 in [-31, 30], positive to the left (and the value wraps
     when shifted left). TFLite's MultiplyByQuantizedMultiplier for `rounding = "tflite"`.
@@ -51,10 +52,12 @@ class FixedPointMultiplyOp(TensorOp):
 
 
 def per_axis(op: Operation, parameter: SSAValue, data: SSAValue, axis: int, what: str) -> None:
-    """Check that a parameter is a scalar, or a vector as long as the data's axis."""
+    """Check that a parameter is a scalar, a vector as long as the data's axis, or broadcasts against the data."""
     dims = shape(parameter)
-    require(len(dims) <= 1, f"{op.name}: {what} must be a scalar or a vector")
-    if dims:
+    if len(dims) > 1:
+        fits = len(dims) == rank(data) and broadcast(op.name, dims, shape(data)) == shape(data)
+        require(fits, f"{op.name}: {what} must be a scalar or a vector, or of the data's rank")
+    elif dims:
         size = shape(data)[axis_of(axis, rank(data), op.name)]
         require(dims[0] == size or -1 in (dims[0], size), f"{op.name}: {dims[0]} numbers in {what} for axis of {size}")
 

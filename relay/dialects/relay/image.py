@@ -1,4 +1,4 @@
-"""Image ops on NHWC data."""
+"""Image ops, on NHWC data unless the op says another layout."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
 from relay.dialects.attributes import int_values
 from relay.dialects.op import TensorOp, Type, require, shape, tensor, two
+from relay.dialects.relay.nn import NHWC, image_layout
 
 FALSE = IntegerAttr.from_bool(False)
 
@@ -28,17 +29,18 @@ class Resize2dOp(TensorOp):
     method = prop_def(StringAttr, default_value=StringAttr("linear"))
     align_corners = prop_def(BoolAttr, default_value=FALSE)
     half_pixel_centers = prop_def(BoolAttr, default_value=FALSE)
+    layout = prop_def(StringAttr, default_value=NHWC)
     result = result_def(TensorType[Attribute])
     assembly_format = "$data attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
-        data, type = shape(self.data), tensor(self.data)
-        require(len(data) == 4, f"{self.name}: data must have rank 4")
+        type, layout = tensor(self.data), image_layout(self.name, self.layout, self.data)
         require(self.method.data in ("linear", "nearest_neighbor"), f"{self.name}: unknown method {self.method}")
         require(isinstance(type.element_type, AnyFloat | IntegerType), f"{self.name}: takes floats or integers")
         rows, columns = two(int_values(self.size), f"{self.name}: size")
         require(rows > 0 and columns > 0, f"{self.name}: size must be positive")
-        return [TensorType(type.element_type, [data[0], rows, columns, data[3]])]
+        sizes = layout.sizes(shape(self.data)) | {"H": rows, "W": columns}
+        return [TensorType(type.element_type, layout.dims(sizes))]
 
 
 OPERATIONS: list[type[Operation]] = [Resize2dOp]

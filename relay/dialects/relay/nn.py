@@ -1,4 +1,4 @@
-"""Neural-network ops: convolution, dense, pooling, softmax. Data is NHWC."""
+"""Neural-network ops: convolution, dense, pooling, softmax. Images are NHWC unless the op says another layout."""
 
 from __future__ import annotations
 
@@ -18,22 +18,50 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
+from xdsl.utils.exceptions import VerifyException
 
 from relay.dialects.attributes import int_values, ints
+from relay.dialects.layout import Layout
 from relay.dialects.op import DYNAMIC, TensorOp, Type, axis_of, four, is_code, rank, require, shape, tensor, two, window
+from relay.errors import InvalidArgument
 
 ONE_ONE = ints([1, 1])
 ZEROS = ints([0, 0, 0, 0])
-KERNEL_LAYOUTS = ("OHWI", "HWOI")
-"""`OHWI`: [out, h, w, in / groups]. `HWOI`: depthwise, [h, w, groups, multiplier]."""
+NHWC = StringAttr("NHWC")
+IMAGE = frozenset("NHWC")
+KERNEL_LAYOUTS = ("OHWI", "HWOI", "OIHW", "HWIO")
+"""`OHWI`: [out, h, w, in / groups], and so on. `HWOI`: depthwise, [h, w, groups, multiplier]."""
+
+
+def image_layout(what: str, attr: StringAttr, value: SSAValue) -> Layout:
+    """The layout of an image, checked: N, H, W and C in any order, C perhaps split; as many axes as the value has."""
+    layout = result_layout(what, attr)
+    dims = shape(value)
+    require(len(dims) == len(layout.axes), f"{what}: data must have rank {len(layout.axes)}")
+    if layout.split:
+        inner = dims[layout.index(layout.split.lower())]
+        require(inner == layout.factor, f"{what}: axis {layout.split.lower()} of {layout} has {inner}")
+    return layout
+
+
+def result_layout(what: str, attr: StringAttr) -> Layout:
+    """The layout of an image, by its name."""
+    try:
+        layout = Layout.parse(attr.data)
+    except InvalidArgument as error:
+        raise VerifyException(f"{what}: {error}") from None
+    require(layout.letters == IMAGE, f"{what}: layout {layout} must name N, H, W and C")
+    require(layout.split in ("", "C"), f"{what}: layout {layout} may split C only")
+    return layout
 
 
 class Conv2dBase(TensorOp, ABC):
-    """What `relay.nn.conv2d` and `qnn.conv2d` share: data NHWC, kernel `OHWI`, or `HWOI` for depthwise.
+    """What `relay.nn.conv2d` and `qnn.conv2d` share; said for data NHWC and kernel OHWI, other layouts likewise.
 
     `result[n, y, x, o] = sum over i, j, c of data[n, y*sy + i*dy - top, x*sx + j*dx - left, c] * kernel[o, i, j, c]`;
     positions outside contribute nothing. `padding` is top, left, bottom, right. `groups` splits both channel axes;
-    with `HWOI`, groups = input channels and output channel = channel * multiplier + m.
+    with the kernel layout `HWOI`, groups = input channels and output channel = channel * multiplier + m.
+    The result's layout is `out_layout`, or that of the data if it is empty.
     """
 
     data = operand_def(TensorType[Attribute])
@@ -42,8 +70,9 @@ class Conv2dBase(TensorOp, ABC):
     padding = prop_def(DenseArrayBase[IntegerType], default_value=ZEROS)
     dilation = prop_def(DenseArrayBase[IntegerType], default_value=ONE_ONE)
     groups = prop_def(IntegerAttr, default_value=IntegerAttr(1, i64))
-    data_layout = prop_def(StringAttr, default_value=StringAttr("NHWC"))
+    data_layout = prop_def(StringAttr, default_value=NHWC)
     kernel_layout = prop_def(StringAttr, default_value=StringAttr("OHWI"))
+    out_layout = prop_def(StringAttr, default_value=StringAttr(""))
     out_dtype = prop_def(Attribute, default_value=i32)
     result = result_def(TensorType[Attribute])
     assembly_format = "$data `,` $kernel attr-dict `:` functional-type(operands, results)"
@@ -52,14 +81,20 @@ class Conv2dBase(TensorOp, ABC):
     def depthwise(self) -> bool:
         return self.kernel_layout.data == "HWOI"
 
+    @property
+    def result_layout(self) -> StringAttr:
+        """`out_layout`, or what stands for it."""
+        return self.out_layout if self.out_layout.data else self.data_layout
+
     def infer(self) -> Sequence[Type]:
-        name, data, kernel = self.name, shape(self.data), shape(self.kernel)
-        require(self.data_layout.data == "NHWC", f"{name}: data_layout must be NHWC")
+        name, kernel = self.name, shape(self.kernel)
         require(self.kernel_layout.data in KERNEL_LAYOUTS, f"{name}: kernel_layout must be one of {KERNEL_LAYOUTS}")
-        require(len(data) == 4 and len(kernel) == 4, f"{name}: data and kernel must have rank 4")
+        layout, out_layout = image_layout(name, self.data_layout, self.data), result_layout(name, self.result_layout)
+        require(len(kernel) == 4, f"{name}: the kernel must have rank 4")
+        sizes = layout.sizes(shape(self.data))
         check_operand_types(name, self.data, self.kernel, self.out_dtype)
         groups = self.groups.value.data
-        channels = data[3]
+        channels = sizes["C"]
         require(groups > 0, f"{name}: groups must be positive")
         if self.depthwise:
             height, width, per_group, multiplier = kernel
@@ -67,7 +102,8 @@ class Conv2dBase(TensorOp, ABC):
             require(channels in (groups, DYNAMIC), f"{name}: {channels} channels where groups = {groups}")
             out = groups * multiplier
         else:
-            out, height, width, per_group = kernel
+            letters = dict(zip(self.kernel_layout.data, kernel, strict=True))
+            out, height, width, per_group = (letters[letter] for letter in "OHWI")
             require(
                 channels in (per_group * groups, DYNAMIC),
                 f"{name}: {channels} channels, kernel takes {per_group} x {groups} groups",
@@ -76,9 +112,11 @@ class Conv2dBase(TensorOp, ABC):
         sy, sx = two(int_values(self.strides), f"{name}: strides")
         dy, dx = two(int_values(self.dilation), f"{name}: dilation")
         top, left, bottom, right = four(int_values(self.padding), f"{name}: padding")
-        rows = window(data[1], height, sy, dy, top, bottom, name)
-        columns = window(data[2], width, sx, dx, left, right, name)
-        return [TensorType(self.out_dtype, [data[0], rows, columns, out])]
+        rows = window(sizes["H"], height, sy, dy, top, bottom, name)
+        columns = window(sizes["W"], width, sx, dx, left, right, name)
+        sizes |= {"H": rows, "W": columns, "C": out}
+        require(out_layout.fits(sizes), f"{name}: {out} output channels are no whole blocks of {out_layout}")
+        return [TensorType(self.out_dtype, out_layout.dims(sizes))]
 
 
 def check_operand_types(name: str, data: SSAValue, kernel: SSAValue, out: Attribute) -> None:
@@ -155,27 +193,28 @@ class BiasAddOp(TensorOp):
 
 
 class Pool2dOp(TensorOp, ABC):
-    """A window over height and width of NHWC data; cells outside the image are left out."""
+    """A window over height and width; cells outside the image are left out."""
 
     data = operand_def(TensorType[Attribute])
     pool_size = prop_def(DenseArrayBase[IntegerType])
     strides = prop_def(DenseArrayBase[IntegerType], default_value=ONE_ONE)
     padding = prop_def(DenseArrayBase[IntegerType], default_value=ZEROS)
+    layout = prop_def(StringAttr, default_value=NHWC)
     result = result_def(TensorType[Attribute])
     assembly_format = "$data attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
-        data = shape(self.data)
-        require(len(data) == 4, f"{self.name}: data must have rank 4")
+        layout = image_layout(self.name, self.layout, self.data)
+        sizes = layout.sizes(shape(self.data))
         ky, kx = two(int_values(self.pool_size), f"{self.name}: pool_size")
         sy, sx = two(int_values(self.strides), f"{self.name}: strides")
         top, left, bottom, right = four(int_values(self.padding), f"{self.name}: padding")
         require(
             max(top, bottom) < ky and max(left, right) < kx, f"{self.name}: a window may not lie wholly in the padding"
         )
-        rows = window(data[1], ky, sy, 1, top, bottom, self.name)
-        columns = window(data[2], kx, sx, 1, left, right, self.name)
-        return [TensorType(tensor(self.data).element_type, [data[0], rows, columns, data[3]])]
+        rows = window(sizes["H"], ky, sy, 1, top, bottom, self.name)
+        columns = window(sizes["W"], kx, sx, 1, left, right, self.name)
+        return [TensorType(tensor(self.data).element_type, layout.dims(sizes | {"H": rows, "W": columns}))]
 
 
 @irdl_op_definition

@@ -41,10 +41,10 @@ def reads(op: Operation) -> Sequence[AffineMap | None]:
         case relay.LookupOp():
             return [identity(width), None]
         case relay.BiasAddOp():
-            return [identity(width), vector(op.bias, width, op.axis.value.data)]
+            return [identity(width), vector(op.bias, result_shape(op), op.axis.value.data)]
         case relay.FixedPointMultiplyOp():
             parameters = (op.multiplier, op.shift)
-            return [identity(width), *(vector(p, width, op.axis.value.data) for p in parameters)]
+            return [identity(width), *(vector(p, result_shape(op), op.axis.value.data) for p in parameters)]
         case relay.TransposeOp():
             permutation = int_values(op.axes)
             return [axes(width, *(permutation.index(i) for i in range(width)))]
@@ -52,8 +52,11 @@ def reads(op: Operation) -> Sequence[AffineMap | None]:
             return [broadcast(shape(value), result_shape(op)) for value in op.operands]
 
 
-def vector(value: SSAValue, width: int, axis: int) -> AffineMap:
-    """A scalar, or one number per index of an axis."""
+def vector(value: SSAValue, whole: Sequence[int], axis: int) -> AffineMap:
+    """A scalar, one number per index of an axis, or what broadcasts against all axes."""
+    if rank(value) > 1:
+        return broadcast(shape(value), whole)
+    width = len(whole)
     return axes(width, *([axis_of(axis, width, "axis")] if rank(value) else []))
 
 

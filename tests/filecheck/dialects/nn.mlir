@@ -40,3 +40,12 @@ func.func @softmax(%x: tensor<1x10xf32>) {
   %r = relay.nn.softmax %x {beta = 1.000000e+00 : f32} : (tensor<1x10xf32>) -> tensor<1x10xf32>
   func.return
 }
+
+// CHECK-LABEL: func.func @layouts(
+func.func @layouts(%x: tensor<1x4x8x8xi8>, %k: tensor<8x4x3x3xi8>) {
+  // CHECK: %conv = relay.nn.conv2d %x, %k {data_layout = "NCHW", kernel_layout = "OIHW", out_layout = "NHWC4c"} : (tensor<1x4x8x8xi8>, tensor<8x4x3x3xi8>) -> tensor<1x6x6x2x4xi32>
+  %conv = relay.nn.conv2d %x, %k {data_layout = "NCHW", kernel_layout = "OIHW", out_layout = "NHWC4c"} : (tensor<1x4x8x8xi8>, tensor<8x4x3x3xi8>) -> tensor<1x6x6x2x4xi32>
+  // CHECK: %max = relay.nn.max_pool2d %conv {pool_size = array<i64: 2, 2>, layout = "NHWC4c"} : (tensor<1x6x6x2x4xi32>) -> tensor<1x5x5x2x4xi32>
+  %max = relay.nn.max_pool2d %conv {pool_size = array<i64: 2, 2>, layout = "NHWC4c"} : (tensor<1x6x6x2x4xi32>) -> tensor<1x5x5x2x4xi32>
+  func.return
+}

@@ -10,7 +10,31 @@ func.func @conv2d(%x: tensor<1x8x8x4xi8>, %k: tensor<6x3x3x3xi8>) {
 
 // CHECK: relay.nn.conv2d: kernel_layout must be one of
 func.func @conv2d(%x: tensor<1x8x8x4xi8>, %k: tensor<6x3x3x4xi8>) {
-  %r = relay.nn.conv2d %x, %k {kernel_layout = "OIHW"} : (tensor<1x8x8x4xi8>, tensor<6x3x3x4xi8>) -> tensor<1x6x6x6xi32>
+  %r = relay.nn.conv2d %x, %k {kernel_layout = "HOWI"} : (tensor<1x8x8x4xi8>, tensor<6x3x3x4xi8>) -> tensor<1x6x6x6xi32>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.nn.conv2d: layout NHC must name N, H, W and C
+func.func @conv2d(%x: tensor<1x8x8x4xi8>, %k: tensor<6x3x3x4xi8>) {
+  %r = relay.nn.conv2d %x, %k {data_layout = "NHC"} : (tensor<1x8x8x4xi8>, tensor<6x3x3x4xi8>) -> tensor<1x6x6x6xi32>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.nn.conv2d: 6 output channels are no whole blocks of NHWC4c
+func.func @conv2d(%x: tensor<1x8x8x4xi8>, %k: tensor<6x3x3x4xi8>) {
+  %r = relay.nn.conv2d %x, %k {out_layout = "NHWC4c"} : (tensor<1x8x8x4xi8>, tensor<6x3x3x4xi8>) -> tensor<1x6x6x1x4xi32>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.nn.max_pool2d: data must have rank 5
+func.func @max_pool2d(%x: tensor<1x6x6x3xi8>) {
+  %r = relay.nn.max_pool2d %x {pool_size = array<i64: 2, 2>, layout = "NHWC4c"} : (tensor<1x6x6x3xi8>) -> tensor<1x5x5x3xi8>
   func.return
 }
 

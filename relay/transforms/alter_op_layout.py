@@ -1,0 +1,61 @@
+"""The pass `alter-op-layout`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.transforms.dead_code_elimination import dce
+
+from relay.dialects import relay
+from relay.dialects.layout import Layout
+from relay.passes import Pass
+from relay.transforms.convert_layout import blocks
+from relay.transforms.layouts.axes import Imaging, layout_of_operand, layout_of_result
+from relay.transforms.layouts.conversion import convert_block
+from relay.transforms.layouts.kernels import separable, set_kernel_layout
+from relay.transforms.legalization import own
+
+NHWC = Layout.parse("NHWC")
+
+
+@dataclass(frozen=True)
+class AlterOpLayout(Pass):
+    """Give every op the layout that the target's kernels read: images NHWC, kernels OHWI, depthwise ones HWOI.
+
+    What `convert-layout` does towards NHWC, with the fewest bits transposed; the numbers stay equal. A module that is
+    so already stays as it is: transposes of its own are left alone.
+    """
+
+    name: ClassVar[str] = "alter-op-layout"
+    establishes = ("layouts",)
+    invalidates = ("folded",)
+    why = "gives images and kernels the layout that the loops read"
+
+    @classmethod
+    def holds(cls, op: ModuleOp) -> bool:
+        return not any(foreign(inner) for inner in own(op) if isinstance(inner, Imaging))
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if self.holds(op):
+            return
+        for conv in [inner for inner in own(op) if isinstance(inner, relay.Conv2dBase)]:
+            if conv.kernel_layout.data not in ("OHWI", "HWOI"):
+                set_kernel_layout(conv, "HWOI" if separable(conv) else "OHWI")
+        for block in blocks(op):
+            convert_block(block, NHWC, other_layout, ())
+        dce(op)
+
+
+def other_layout(op: Imaging) -> bool:
+    """Whether data or result are in another layout than NHWC."""
+    return layout_of_operand(op) != NHWC or layout_of_result(op) != NHWC
+
+
+def foreign(op: Imaging) -> bool:
+    """Whether the op, or its kernel, has another layout than the loops read."""
+    if isinstance(op, relay.Conv2dBase) and op.kernel_layout.data not in ("OHWI", "HWOI"):
+        return True
+    return other_layout(op)

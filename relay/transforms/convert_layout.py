@@ -1,0 +1,106 @@
+"""The pass `convert-layout`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation
+from xdsl.transforms.dead_code_elimination import dce
+
+from relay.dialects import qnn, relay
+from relay.dialects.layout import Layout
+from relay.errors import InvalidArgument
+from relay.passes import Pass
+from relay.transforms.layouts.axes import Imaging, layout_of_operand
+from relay.transforms.layouts.conversion import convert_block
+from relay.transforms.layouts.kernels import set_kernel_layout
+from relay.transforms.legalization import own
+
+OPERATORS = (relay.Conv2dOp, qnn.Conv2dOp, relay.MaxPool2dOp, relay.AvgPool2dOp, relay.Resize2dOp)
+KERNELS = {"NCHW": "OIHW"}
+"""The kernel layout that goes with a layout; with others the kernels stay as they are."""
+
+
+@dataclass(frozen=True)
+class ConvertLayout(Pass):
+    """Give convolutions another layout: `ConvertLayout("NHWC", "NCHW")`, `ConvertLayout("NHWC", "NHWC4c")`.
+
+    `operators` (`conv2d`, `nn.max_pool2d`, `qnn.conv2d`, `image.resize2d`, ...) with the layout `source` get `target`;
+    `keep` names those that stay as they are, and `skip` convolutions by their number in program order, from 0. All
+    other ops, integer arithmetic of `qnn` included, get the layout with which the fewest bits are transposed: a minimum
+    cut, so that none less would do. Parameters per channel move with the channels; transposes that are there are
+    cancelled; arguments and results of functions stay. A value whose channels are no multiple of the split stays
+    unsplit. Kernels become `kernel_layout`; for NCHW that is OIHW unless it says otherwise.
+
+    No number changes: floats are added in the same order. Different layouts for different operators: run it for each.
+    """
+
+    name: ClassVar[str] = "convert-layout"
+    opt_level = 3
+    invalidates = ("folded", "layouts")
+    why = "gives images the layout that is asked for"
+    source: str = "NHWC"
+    target: str = "NCHW"
+    operators: tuple[str, ...] | str = ("conv2d",)
+    keep: tuple[str, ...] | str = ()
+    skip: tuple[int, ...] | int = ()
+    kernel_layout: str = ""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        source, wanted = image(self.source), image(self.target)
+        operators, keep = chosen(self.operators), chosen(self.keep)
+        kernel = self.kernel_layout or KERNELS.get(self.target, "")
+        if kernel and kernel not in relay.KERNEL_LAYOUTS:
+            raise InvalidArgument("convert-layout", f"kernel_layout is '{kernel}'", f"one of {relay.KERNEL_LAYOUTS}")
+        convolutions = [inner for inner in own(op) if isinstance(inner, relay.Conv2dBase)]
+        left = set[Operation](convolutions[n] for n in numbers(self.skip, len(convolutions)))
+        left |= {inner for inner in own(op) if isinstance(inner, keep)}
+
+        def pinned(op: Imaging) -> bool:
+            return isinstance(op, operators) and layout_of_operand(op) == source
+
+        for block in blocks(op):
+            if kernel:
+                for conv in [inner for inner in block.ops if isinstance(inner, relay.Conv2dBase)]:
+                    if conv not in left and pinned(conv):
+                        set_kernel_layout(conv, kernel)
+            convert_block(block, wanted, pinned, left)
+        dce(op)
+
+
+def blocks(module: ModuleOp) -> list[Block]:
+    """The blocks with ops of ours, in order."""
+    return list(dict.fromkeys(inner.parent for inner in own(module) if inner.parent is not None))
+
+
+def image(text: str) -> Layout:
+    """The layout of an image. Raises InvalidArgument if it does not name its four axes, or splits another than C."""
+    layout = Layout.parse(text)
+    if layout.letters != relay.IMAGE_AXES or layout.split not in ("", "C"):
+        raise InvalidArgument("convert-layout", f"{text} is no layout of images", "write NHWC, NCHW, NHWC4c or NCHW4c")
+    return layout
+
+
+def chosen(names: tuple[str, ...] | str) -> tuple[type[Imaging], ...]:
+    """The operators of these names, whole or their last part. Raises InvalidArgument for one that has no layout."""
+    found = list[type[Imaging]]()
+    for name in (names,) if isinstance(names, str) else names:
+        matching = [op for op in OPERATORS if op.name == name or op.name.endswith(f".{name}")]
+        if not matching:
+            known = ", ".join(op.name for op in OPERATORS)
+            raise InvalidArgument("convert-layout", f"'{name}' is no operator with a layout", f"there are {known}")
+        found += matching
+    return tuple(found)
+
+
+def numbers(given: tuple[int, ...] | int, count: int) -> Sequence[int]:
+    """Numbers of convolutions, checked."""
+    found = (given,) if isinstance(given, int) else given
+    for number in found:
+        if not 0 <= number < count:
+            raise InvalidArgument("convert-layout", f"skip has {number}", f"there are {count} convolutions, from 0")
+    return found

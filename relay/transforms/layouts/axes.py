@@ -1,0 +1,134 @@
+"""Which axes the values of a block have, as letters: from the ops whose layout is known through those that keep it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from relay.dialects import qnn, relay
+from relay.dialects.attributes import int_values
+from relay.dialects.layout import Layout, steps
+from relay.dialects.op import TensorOp, is_tensor, rank, shape
+
+Imaging = relay.Conv2dBase | relay.Pool2dOp | relay.Resize2dOp
+"""Ops that say their layout."""
+
+KEEPING = (
+    relay.PadOp,
+    relay.StridedSliceOp,
+    relay.ConcatenateOp,
+    qnn.ConcatenateOp,
+    qnn.QuantizeOp,
+    qnn.DequantizeOp,
+    qnn.RequantizeOp,
+    qnn.QnnBinaryOp,
+    qnn.QnnUnaryOp,
+)
+"""Ops whose operands of the result's rank have the result's axes, besides elementwise ones."""
+REDUCTIONS = (relay.ReduceOp, qnn.MeanOp)
+
+
+def keeps(op: Operation) -> bool:
+    """Whether operands of the result's rank have the result's axes."""
+    return isinstance(op, KEEPING) or (isinstance(op, TensorOp) and op.ELEMENTWISE)
+
+
+def data_operands(op: Operation) -> list[SSAValue]:
+    """The operands that have the result's axes: not constants, not what has another rank."""
+    if isinstance(op, relay.LookupOp):
+        return [op.input]
+    if isinstance(op, relay.BiasAddOp):
+        return [op.data]
+    if isinstance(op, relay.FixedPointMultiplyOp):
+        return [op.input]
+    if isinstance(op, relay.ConcatenateOp | qnn.ConcatenateOp):
+        return list(op.inputs)
+    width = rank(op.results[0])
+    found = [v for v in op.operands if not isinstance(v.owner, relay.ConstantOp) and is_tensor(v.type)]
+    return [value for value in found if rank(value) == width]
+
+
+def layout_of_operand(op: Imaging) -> Layout:
+    return Layout.parse((op.data_layout if isinstance(op, relay.Conv2dBase) else op.layout).data)
+
+
+def layout_of_result(op: Imaging) -> Layout:
+    return Layout.parse((op.result_layout if isinstance(op, relay.Conv2dBase) else op.layout).data)
+
+
+class Axes:
+    """The layouts of a block's values, as far as they are known. What two ops say differently stays as the first
+    in program order has it: the other is then no op to convert."""
+
+    def __init__(self, block: Block):
+        self.of: dict[SSAValue, Layout] = {}
+        self.todo: list[SSAValue] = []
+        for op in block.ops:
+            if isinstance(op, Imaging):
+                self.name(op.data, layout_of_operand(op))
+                self.name(op.result, layout_of_result(op))
+        self.block = block
+        while self.todo:
+            value = self.todo.pop(0)
+            for op in self.around(value):
+                self.spread(op)
+
+    def name(self, value: SSAValue, layout: Layout) -> None:
+        if value in self.of or not is_tensor(value.type) or rank(value) != len(layout.axes):
+            return
+        if whole(shape(value), layout):
+            self.of[value] = layout
+            self.todo.append(value)
+
+    def around(self, value: SSAValue) -> Iterator[Operation]:
+        """The ops of the block that make or read a value."""
+        if isinstance(value.owner, Operation):
+            yield value.owner
+        for use in value.uses:
+            if use.operation.parent is self.block:
+                yield use.operation
+
+    def spread(self, op: Operation) -> None:
+        """Name what follows from what is named of one op's operands and results."""
+        if keeps(op):
+            values = [*data_operands(op), *op.results]
+            known = next((self.of[value] for value in values if value in self.of), None)
+            if known is not None:
+                for value in values:
+                    self.name(value, known)
+        elif isinstance(op, REDUCTIONS) and (known := self.of.get(op.input)) is not None:
+            if (left := reduced(op, known)) is not None:
+                self.name(op.results[0], left)
+        elif isinstance(op, relay.TransposeOp):
+            axes = int_values(op.axes)
+            if (known := self.of.get(op.input)) is not None:
+                self.name(op.result, Layout(tuple(known.axes[a] for a in axes), known.factor))
+            if (known := self.of.get(op.result)) is not None:
+                self.name(op.input, Layout(tuple(known.axes[axes.index(i)] for i in range(len(axes))), known.factor))
+        elif isinstance(op, relay.ReshapeOp):
+            for packed, plain in ((op.result, op.input), (op.input, op.result)):
+                known = self.of.get(packed)
+                if known is not None and known.split and regroups(packed, plain, known):
+                    self.name(plain, known.plain)
+
+
+def reduced(op: relay.ReduceOp | qnn.MeanOp, layout: Layout) -> Layout | None:
+    """The axes that are left; None where a part of a split axis goes and the other stays."""
+    gone = {letter for i, letter in enumerate(layout.axes) if i in op.axes()}
+    if layout.split and (layout.split in gone) != (layout.split.lower() in gone):
+        return None
+    return layout if bool(op.keepdims.value.data) else layout.only(layout.letters - gone)
+
+
+def whole(dims: Sequence[int], layout: Layout) -> bool:
+    """Whether a split axis is there as a whole, or not at all (ones)."""
+    if not layout.split:
+        return True
+    outer, inner = dims[layout.index(layout.split)], dims[layout.index(layout.split.lower())]
+    return inner == layout.factor or (outer, inner) == (1, 1)
+
+
+def regroups(packed: SSAValue, plain: SSAValue, layout: Layout) -> bool:
+    """Whether a reshape is what packs or unpacks."""
+    return [*steps(shape(packed), layout, layout.plain)] == [("reshape", shape(plain))]

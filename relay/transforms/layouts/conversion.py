@@ -1,0 +1,129 @@
+"""Gives some ops of a block another layout, and every other op the one with which the least is transposed.
+
+Each op is on one of two sides: as it is, or in the wanted layout. Some have no choice; for the others a minimum cut
+finds the sides with which the fewest bits are moved between layouts. Where a split only regroups, nothing is moved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from math import prod
+
+from xdsl.dialects.builtin import FixedBitwidthType
+from xdsl.ir import Block, Operation, SSAValue
+
+from relay.dialects import relay
+from relay.dialects.layout import Layout, steps
+from relay.dialects.op import shape, tensor
+from relay.transforms.layouts.axes import Axes, Imaging
+from relay.transforms.layouts.min_cut import ENDLESS, Cut
+from relay.transforms.layouts.moving import Mover
+from relay.transforms.layouts.rules import Rules
+
+REGROUPED = 1
+"""What it costs to see the same bytes under another shape."""
+
+
+def cost(value: SSAValue, source: Layout, target: Layout) -> int:
+    """Bits that are moved to give a value another layout."""
+    if isinstance(value.owner, relay.ConstantOp):
+        return 0
+    if not any(kind == "transpose" for kind, _ in steps(shape(value), source, target)):
+        return REGROUPED
+    element = tensor(value).element_type
+    bits = element.bitwidth if isinstance(element, FixedBitwidthType) else 64
+    return REGROUPED + bits * prod(max(size, 1) for size in shape(value))
+
+
+def convert_block(block: Block, wanted: Layout, pinned: Callable[[Imaging], bool], kept: Collection[Operation]) -> bool:
+    """Convert the ops that are `pinned`, not those that are `kept`, and of the rest what saves transposes. Returns
+    whether something changed."""
+    rules = Rules(Axes(block), wanted)
+    chosen = [
+        op for op in block.ops if isinstance(op, Imaging) and op not in kept and pinned(op) and rules.possible(op)
+    ]
+    if not any(rules.changes(value) for op in chosen for value in (op.data, op.result)):
+        return False
+    converted = divide(block, rules, set(chosen), kept)
+    Rewriting(block, rules, converted).run()
+    return True
+
+
+def divide(block: Block, rules: Rules, chosen: Collection[Operation], kept: Collection[Operation]) -> set[Operation]:
+    """The ops on the side of the wanted layout."""
+    cut = Cut()
+    nodes: dict[Operation, int] = {}
+    for op in block.ops:
+        if isinstance(op, relay.ConstantOp):
+            continue
+        nodes[op] = node = cut.node()
+        if op in chosen:
+            cut.cost(node, 1, ENDLESS)
+        elif op in kept or not rules.possible(op):
+            cut.cost(0, node, ENDLESS)
+        elif isinstance(op, relay.TransposeOp | relay.ReshapeOp):
+            cut.cost(node, 1, cost(op.input, rules.axes.of[op.input], rules.axes.of[op.result]))
+    values = [*block.args, *(result for op in nodes for result in op.results)]
+    for value in values:
+        if rules.changes(value):
+            readers = {nodes.get(use.operation, 0) for use in value.uses}
+            price = cost(value, rules.axes.of[value], rules.target(value))
+            divide_value(cut, nodes.get(value.owner, 0) if isinstance(value.owner, Operation) else 0, readers, price)
+    sides = cut.side()
+    return {op for op, node in nodes.items() if sides[node]}
+
+
+def divide_value(cut: Cut, maker: int, readers: Collection[int], price: int) -> None:
+    """The value is given the other layout at most once, however many read it so."""
+    some, every = cut.node(), cut.node()
+    cut.cost(maker, some, price)
+    cut.cost(every, maker, price)
+    for reader in readers:
+        cut.cost(some, reader, ENDLESS)
+        cut.cost(reader, every, ENDLESS)
+
+
+class Rewriting:
+    """Rebuilds a block in its order."""
+
+    def __init__(self, block: Block, rules: Rules, converted: Collection[Operation]):
+        self.block, self.rules, self.converted = block, rules, converted
+        self.mover = Mover(block)
+        self.values: dict[SSAValue, dict[Layout, SSAValue]] = {}
+        self.current: Operation | None = None
+
+    def run(self) -> None:
+        old = list(self.block.ops)
+        dead = list[Operation]()
+        for op in old:
+            self.mover.before = self.current = op
+            if op not in self.converted or not op.results:
+                self.stay(op)
+                continue
+            results = self.rules.convert(op, self.get, self.mover)
+            for before, after in zip(op.results, results, strict=True):
+                if after.name_hint is None:
+                    after.name_hint = before.name_hint
+                self.values[before] = {self.rules.target(before): after}
+            dead.append(op)
+        for op in reversed(dead):
+            op.detach()
+            op.erase()
+
+    def stay(self, op: Operation) -> None:
+        """An op as it is, on operands as they were."""
+        for inner in op.walk():
+            for index, value in enumerate(inner.operands):
+                if value in self.values and (known := self.rules.axes.of.get(value)) is not None:
+                    inner.operands[index] = self.get(value, known)
+
+    def get(self, value: SSAValue, layout: Layout) -> SSAValue:
+        """A value in a layout; made before the current op if it is not there yet."""
+        known = self.rules.axes.of[value]
+        forms = self.values.setdefault(value, {known: value})
+        if layout not in forms:
+            assert self.current is not None
+            source, given = next(iter(forms.items()))
+            at = value.owner if isinstance(value.owner, Operation) else self.current
+            forms[layout] = self.mover.move(given, steps(shape(given), source, layout), at)
+        return forms[layout]

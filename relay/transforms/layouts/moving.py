@@ -1,0 +1,138 @@
+"""Values in other layouts: reshapes and transposes, computed now where they are of constants."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+
+import numpy as np
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from relay.dialects import relay
+from relay.dialects.attributes import Array, elements, ints, to_numpy
+from relay.dialects.layout import Layout, Step, steps
+from relay.dialects.op import TensorOp, rank, shape
+from relay.module import is_constant
+
+
+def moved(array: Array, changes: Sequence[Step]) -> Array:
+    """An array after these steps."""
+    for kind, numbers in changes:
+        array = array.reshape(numbers) if kind == "reshape" else array.transpose(numbers)
+    return np.ascontiguousarray(array)
+
+
+def spread(dims: Sequence[int], axis: int, width: int) -> tuple[int, ...]:
+    """The shape of a scalar, of a vector along `axis`, or of what has fewer axes, in front of which are ones."""
+    if len(dims) == 1 and axis >= 0:
+        return tuple(dims[0] if i == axis else 1 for i in range(width))
+    return (*[1] * (width - len(dims)), *dims)
+
+
+def narrowed(dims: Sequence[int]) -> tuple[int, ...]:
+    """A shape without the ones in front."""
+    first = next((i for i, size in enumerate(dims) if size != 1), len(dims) - 1)
+    return tuple(dims[first:])
+
+
+def along(dims: Sequence[int]) -> int | None:
+    """The only axis that is not one; None if there are several, or none."""
+    found = [i for i, size in enumerate(dims) if size != 1]
+    return found[0] if len(found) == 1 else None
+
+
+def needed(dims: Sequence[int], changes: Sequence[Step]) -> list[Step]:
+    """The steps with one reshape for several in a row, and none to what a tensor of these dims is then already."""
+    found, shapes = list[Step](), [tuple(dims)]
+    for kind, numbers in changes:
+        if kind == "reshape" and found and found[-1][0] == "reshape":
+            found.pop()
+            shapes.pop()
+        if kind == "transpose" or shapes[-1] != numbers:
+            found.append((kind, numbers))
+            shapes.append(numbers if kind == "reshape" else tuple(shapes[-1][axis] for axis in numbers))
+    return found
+
+
+class Mover:
+    """Adds ops to a block before one of its ops."""
+
+    def __init__(self, block: Block):
+        self.block = block
+        self.before: Operation | None = block.first_op
+
+    def add(
+        self,
+        kind: type[TensorOp],
+        operands: Sequence[SSAValue],
+        properties: Mapping[str, Attribute | None],
+        at: Operation,
+    ) -> TensorOp:
+        """A new op, before the current one, with the location of `at`."""
+        op = kind.make(operands, properties, like=at)
+        if self.before is None:
+            self.block.add_op(op)
+        else:
+            self.block.insert_op_before(op, self.before)
+        return op
+
+    def move(self, value: SSAValue, changes: Sequence[Step], at: Operation) -> SSAValue:
+        """The value after these steps."""
+        changes = needed(shape(value), changes)
+        if not changes:
+            return value
+        if is_constant(value.owner):
+            array = moved(to_numpy(value.owner.value), changes)
+            constant = {"value": elements(array, label=_label(value.owner))}
+            result = self.add(relay.ConstantOp, [], constant, value.owner).results[0]
+            result.name_hint = value.name_hint
+            return result
+        for kind, numbers in changes:
+            if kind == "reshape":
+                value = self.add(relay.ReshapeOp, [value], {"newshape": ints(numbers)}, at).results[0]
+            else:
+                value = self.add(relay.TransposeOp, [value], {"axes": ints(numbers)}, at).results[0]
+        return value
+
+    def operand(self, value: SSAValue, source: Layout, target: Layout, at: Operation) -> SSAValue:
+        """What broadcasts against a tensor of one layout, so that it does against one of the other."""
+        width = len(source.axes)
+        if rank(value) == 0 or prod(shape(value)) == 1:
+            return self.move(value, [("reshape", ())], at) if rank(value) else value
+        wide = spread(shape(value), -1, width)
+        result = self.move(value, [("reshape", wide), *steps(wide, source, target)], at)
+        return self.move(result, [("reshape", narrowed(shape(result)))], at)
+
+    def parameter(
+        self, value: SSAValue, axis: int, source: Layout, target: Layout, at: Operation
+    ) -> tuple[SSAValue, int]:
+        """A scalar, vector along `axis` or broadcast tensor for the other layout, and its axis there."""
+        if rank(value) == 0:
+            return value, -1
+        if rank(value) == 1 and not source.split and not target.split:
+            return value, target.index(source.axes[axis])
+        wide = spread(shape(value), axis, len(source.axes))
+        result = self.move(value, [("reshape", wide), *steps(wide, source, target)], at)
+        if prod(shape(result)) == 1:
+            return self.move(result, [("reshape", ())], at), -1
+        if (where := along(shape(result))) is None:
+            return result, -1
+        return self.move(result, [("reshape", (prod(wide),))], at), where
+
+
+def attribute(array: Array, axis: int, source: Layout, target: Layout) -> tuple[Array, int]:
+    """The same of the numbers of an attribute."""
+    if array.ndim == 0:
+        return array, -1
+    if array.ndim == 1 and not source.split and not target.split:
+        return array, target.index(source.axes[axis])
+    wide = spread(array.shape, axis, len(source.axes))
+    result = moved(array.reshape(wide), steps(wide, source, target))
+    if result.size == 1:
+        return result.reshape(()), -1
+    where = along(result.shape)
+    return (result, -1) if where is None else (result.reshape(-1), where)
+
+
+def _label(constant: relay.ConstantOp) -> str:
+    return "weight" if constant.label is None else constant.label.data

@@ -1,0 +1,237 @@
+"""What each kind of op needs to compute in another layout: whether it can, and the op that does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from xdsl.dialects.builtin import AnyFloat, IntegerAttr, StringAttr, i64
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from relay.dialects import qnn, relay
+from relay.dialects.attributes import element_type, elements, int_values, ints, scalar_attr, to_numpy
+from relay.dialects.layout import Layout, steps
+from relay.dialects.op import TensorOp, axis_of, is_tensor, shape, tensor
+from relay.transforms.layouts.axes import (
+    REDUCTIONS,
+    Axes,
+    Imaging,
+    data_operands,
+    keeps,
+    layout_of_operand,
+    layout_of_result,
+    reduced,
+    whole,
+)
+from relay.transforms.layouts.moving import Mover, attribute, spread
+
+Get = Callable[[SSAValue, Layout], SSAValue]
+"""A value in a layout."""
+PARAMETERS: dict[type[Operation], tuple[str, ...]] = {
+    qnn.QuantizeOp: ("scale", "zero_point"),
+    qnn.DequantizeOp: ("scale", "zero_point"),
+    qnn.RequantizeOp: ("input_scale", "multiplier", "shift", "real_multiplier"),
+}
+"""Attributes with a number for each index of the op's `axis`."""
+
+
+class Rules:
+    """Ops of one block and the layout that is wanted."""
+
+    def __init__(self, axes: Axes, wanted: Layout):
+        self.axes, self.wanted = axes, wanted
+
+    def target(self, value: SSAValue) -> Layout:
+        """The layout that a value of known axes gets: the wanted one, unsplit where C is no multiple."""
+        known = self.axes.of[value]
+        if not known.letters <= self.wanted.letters:
+            return known
+        found = self.wanted.only(known.letters)
+        return found if found.fits(known.sizes(shape(value))) else found.plain
+
+    def changes(self, value: SSAValue) -> bool:
+        """Whether the value has two layouts to choose from."""
+        return value in self.axes.of and self.target(value) != self.axes.of[value]
+
+    # Whether it can
+
+    def possible(self, op: Operation) -> bool:
+        """Whether the op can compute in the wanted layout."""
+        if isinstance(op, Imaging):
+            known = self.axes.of.get(op.data), self.axes.of.get(op.result)
+            return known == (layout_of_operand(op), layout_of_result(op))
+        if len(op.results) == 0 or not all(result in self.axes.of for result in op.results):
+            return False
+        known = self.axes.of[op.results[0]]
+        if isinstance(op, relay.TransposeOp | relay.ReshapeOp):
+            return self.renames(op)
+        if isinstance(op, REDUCTIONS):
+            return self.can_reduce(op)
+        if not keeps(op) or any(self.axes.of.get(value) != known for value in (*data_operands(op), *op.results)):
+            return False
+        return self.can_keep(op, known, self.target(op.results[0]))
+
+    def renames(self, op: relay.TransposeOp | relay.ReshapeOp) -> bool:
+        """Whether operand and result are one tensor in two layouts, which in the wanted layout are the same."""
+        known = self.axes.of.get(op.input)
+        if known is None or known.letters != self.axes.of[op.result].letters:
+            return False
+        if isinstance(op, relay.ReshapeOp):
+            wanted = [("reshape", shape(op.result))]
+            if steps(shape(op.input), known, self.axes.of[op.result]) != wanted:
+                return False
+        return self.target(op.input) == self.target(op.result)
+
+    def can_reduce(self, op: relay.ReduceOp | qnn.MeanOp) -> bool:
+        """Integers, maxima and minima; an index only along an axis that stays whole."""
+        known = self.axes.of.get(op.input)
+        if known is None or reduced(op, known) != self.axes.of[op.results[0]]:
+            return False
+        if isinstance(op, relay.SumOp) and isinstance(tensor(op.input).element_type, AnyFloat):
+            return False
+        gone, target = {known.axes[a] for a in op.axes()}, self.target(op.input)
+        if isinstance(op, relay.ArgOp) and gone & {known.split, target.split}:
+            return False
+        left = target if bool(op.keepdims.value.data) else target.only(known.letters - gone)
+        return left == self.target(op.results[0])
+
+    def can_keep(self, op: Operation, known: Layout, target: Layout) -> bool:
+        """Ops whose result has its operands' axes."""
+        match op:
+            case relay.PadOp():
+                loose = {known.axes[i] for i, width in enumerate(op.widths()) if width != (0, 0)}
+            case relay.StridedSliceOp():
+                every = [*zip(*(map(int_values, (op.begin, op.end, op.strides))), strict=True)]
+                loose = {known.axes[i] for i, d in enumerate(shape(op.input)) if every[i] != (0, d, 1)}
+            case relay.ConcatenateOp() | qnn.ConcatenateOp():
+                same = all(value in self.axes.of and self.target(value) == target for value in op.inputs)
+                letter = known.axes[axis_of(op.axis.value.data, len(known.axes), op.name)]
+                return same and letter.isupper()
+            case _ if type(op) in PARAMETERS:
+                numbers = (op.properties.get(name) for name in PARAMETERS[type(op)])
+                axis = axis_of(axis_property(op), len(known.axes), op.name)
+                return all(fits(to_numpy(attr).shape, axis, known) for attr in numbers if attr is not None)
+            case relay.BiasAddOp():
+                return fits(shape(op.bias), axis_of(op.axis.value.data, len(known.axes), op.name), known)
+            case relay.FixedPointMultiplyOp():
+                axis = axis_of(op.axis.value.data, len(known.axes), op.name)
+                return all(fits(shape(value), axis, known) for value in (op.multiplier, op.shift))
+            case _:
+                given = data_operands(op) if isinstance(op, relay.LookupOp) else op.operands
+                return bool(data_operands(op)) and all(is_tensor(v.type) and fits(shape(v), -1, known) for v in given)
+        parts = {known.split, known.split.lower(), target.split} - {""}
+        return not loose & parts and all(self.target(v) == target for v in data_operands(op))
+
+    # The op that does
+
+    def convert(self, op: Operation, get: Get, mover: Mover) -> Sequence[SSAValue]:
+        """The op in the wanted layout: its results."""
+        assert isinstance(op, TensorOp)
+        properties = dict[str, Attribute | None](op.properties)
+        if isinstance(op, Imaging):
+            data, result = self.target(op.data), self.target(op.results[0])
+            if isinstance(op, relay.Conv2dBase):
+                properties["data_layout"] = StringAttr(str(data))
+                properties["out_layout"] = StringAttr("" if result == data else str(result))
+                return mover.add(type(op), [get(op.data, data), op.kernel], properties, op).results
+            properties["layout"] = StringAttr(str(data))
+            return mover.add(type(op), [get(op.data, data)], properties, op).results
+        if isinstance(op, relay.TransposeOp | relay.ReshapeOp):
+            return [get(op.input, self.target(op.input))]
+        if isinstance(op, REDUCTIONS):
+            known, target = self.axes.of[op.input], self.target(op.input)
+            gone = {known.axes[a].upper() for a in op.axes()}
+            properties["axis"] = ints([i for i, letter in enumerate(target.axes) if letter.upper() in gone])
+            return mover.add(type(op), [get(op.input, target)], properties, op).results
+        known, target = self.axes.of[op.results[0]], self.target(op.results[0])
+        return self.keep(op, properties, known, target, get, mover)
+
+    def keep(
+        self,
+        op: TensorOp,
+        properties: dict[str, Attribute | None],
+        known: Layout,
+        target: Layout,
+        get: Get,
+        mover: Mover,
+    ) -> Sequence[SSAValue]:
+        """Ops whose result has its operands' axes."""
+        order = [known.index(letter) if letter in known.axes else -1 for letter in target.axes]
+        match op:
+            case relay.PadOp():
+                widths = op.widths()
+                properties["pad_width"] = ints([n for i in order for n in (widths[i] if i >= 0 else (0, 0))])
+            case relay.StridedSliceOp():
+                ends = target.dims(known.sizes(shape(op.input)))
+                split = {known.split, target.split}
+                for name, given, every in (
+                    ("begin", op.begin, [0] * len(ends)),
+                    ("end", op.end, ends),
+                    ("strides", op.strides, [1] * len(ends)),
+                ):
+                    old = int_values(given)
+                    kept = [letter.upper() in split for letter in target.axes]
+                    properties[name] = ints([every[n] if kept[n] else old[i] for n, i in enumerate(order)])
+            case relay.ConcatenateOp() | qnn.ConcatenateOp():
+                letter = known.axes[axis_of(op.axis.value.data, len(known.axes), op.name)]
+                properties["axis"] = IntegerAttr(target.index(letter), i64)
+            case _ if type(op) in PARAMETERS:
+                return self.with_parameters(op, properties, known, target, get, mover)
+            case relay.BiasAddOp():
+                axis = axis_of(op.axis.value.data, len(known.axes), op.name)
+                bias, where = mover.parameter(op.bias, axis, known, target, op)
+                data = get(op.data, target)
+                if where < 0:
+                    return mover.add(relay.AddOp, [data, bias], {}, op).results
+                return mover.add(relay.BiasAddOp, [data, bias], {"axis": IntegerAttr(where, i64)}, op).results
+            case relay.FixedPointMultiplyOp():
+                axis = axis_of(op.axis.value.data, len(known.axes), op.name)
+                pair = [mover.parameter(value, axis, known, target, op) for value in (op.multiplier, op.shift)]
+                properties["axis"] = IntegerAttr(max(where for _, where in pair), i64)
+                return mover.add(type(op), [get(op.input, target), *(v for v, _ in pair)], properties, op).results
+            case _:
+                pass
+        data = set(data_operands(op))
+        table = op.table if isinstance(op, relay.LookupOp) else None
+        operands = [
+            get(v, target) if v in data else v if v is table else mover.operand(v, known, target, op)
+            for v in op.operands
+        ]
+        return mover.add(type(op), operands, properties, op).results
+
+    def with_parameters(
+        self,
+        op: TensorOp,
+        properties: dict[str, Attribute | None],
+        known: Layout,
+        target: Layout,
+        get: Get,
+        mover: Mover,
+    ) -> Sequence[SSAValue]:
+        """Attributes with a number per index of an axis move with it."""
+        axis, where = axis_of(axis_property(op), len(known.axes), op.name), -1
+        for name in PARAMETERS[type(op)]:
+            if (attr := op.properties.get(name)) is None:
+                continue
+            old = to_numpy(attr)
+            array, place = attribute(old, axis, known, target)
+            where = max(where, place)
+            if old.ndim:
+                element = element_type(array.dtype)
+                if array is not old:
+                    properties[name] = elements(array) if array.ndim else scalar_attr(array.item(), element)
+        properties["axis"] = IntegerAttr(where, i64)
+        return mover.add(type(op), [get(op.operands[0], target)], properties, op).results
+
+
+def fits(dims: Sequence[int], axis: int, known: Layout) -> bool:
+    """Whether what has these dims beside a tensor of a layout can be laid out anew: no part of a split axis alone."""
+    if len(dims) > len(known.axes):
+        return False
+    return not dims or whole(spread(dims, axis, len(known.axes)), known)
+
+
+def axis_property(op: Operation) -> int:
+    """The op's `axis`."""
+    attr = op.properties["axis"]
+    assert isinstance(attr, IntegerAttr)
+    return attr.value.data
