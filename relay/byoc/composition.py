@@ -72,8 +72,9 @@ def build_external_compiler(
     `target` names the compilers: "x", ["x", "y"], or with options {"x": {"threads": 2}}. Where several take an op the
     first gets it, or with `choose="cost"` the one of the least estimate. `numerics="strict"` takes nothing whose
     integers could be others than the reference's. `mod_name` begins the functions' names. Constants that a region uses
-    are inside its function (`constants="bind"`) or its arguments ("hoist"). `prune` says which regions go back to the
-    host; by default those only whose cost the compiler calls infinite.
+    are inside its function (`constants="bind"`), its arguments ("hoist"), or must become part of what its compiler
+    makes ("vendor"). `prune` says which regions go back to the host; by default those only whose cost the compiler
+    calls infinite.
 
     Raises InvalidArgument for a compiler or option that is not known, Unsupported for one that is not installed. What
     a compiler refuses is no error: `partition_report()` of the new module tells why.

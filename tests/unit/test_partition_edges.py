@@ -144,7 +144,9 @@ def test_names(known: Known):
     assert PartitionGraph()(mod)[name].attributes["global_symbol"] == StringAttr(name)
     with pytest.raises(InvalidArgument, match="partition-graph: mod_name is 'a b'; give it one word"):
         PartitionGraph(mod_name="a b")(mod)
-    with pytest.raises(InvalidArgument, match="partition-graph: constants is 'share'; it is 'bind' or 'hoist'"):
+    with pytest.raises(
+        InvalidArgument, match="partition-graph: constants is 'share'; it is 'bind', 'hoist' or 'vendor'"
+    ):
         PartitionGraph(constants="share")(mod)
 
 

@@ -19,10 +19,12 @@ from relay.byoc import accuracy, registry
 from relay.byoc.compiler import Artifact, Compiler
 from relay.byoc.guard import asked
 from relay.byoc.partitioning.records import keep_operators
+from relay.byoc.partitioning.scope import CONSTANTS
 from relay.byoc.settings import compiler_of
 from relay.dialects import byoc
-from relay.dialects.attributes import elements
+from relay.dialects.attributes import elements, to_numpy
 from relay.dialects.op import is_tensor
+from relay.dialects.relay import ConstantOp
 from relay.errors import RelayError, Unsupported
 from relay.passes import Pass
 from relay.passes.runner import Runner
@@ -131,7 +133,27 @@ def compiled(compiler: Compiler, function: FuncOp) -> Made:
     if not isinstance(cast(object, made), Artifact):
         raise Unsupported(where, f"gave {made!r}, which is no Artifact", "tell the compiler's authors")
     with asked(compiler.name, f"what it made of {function.sym_name.data}"):
+        if kept := left_out(function, made):
+            hint = "partition with constants=bind, or have it put them into the artifact"
+            raise Unsupported(where, f"leaves '{kept}' to the executable, but its constants are the vendor's", hint)
         return made_of(compiler, function, made)
+
+
+def left_out(function: FuncOp, made: Artifact) -> str:
+    """The name of a constant that is the compiler's alone and that it leaves to the executable; "" if there is none.
+    Single numbers may be anything: they pass."""
+    if CONSTANTS not in function.attributes:
+        return ""
+    constants = [to_numpy(op.value) for op in function.walk() if isinstance(op, ConstantOp)]
+    for name, array in made.params.items():
+        for constant in constants:
+            if (
+                array.size > 1
+                and constant.dtype == array.dtype
+                and np.array_equal(constant.reshape(-1), array.reshape(-1))
+            ):
+                return name
+    return ""
 
 
 def made_of(compiler: Compiler, function: FuncOp, made: Artifact) -> Made:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 
 from relay.byoc import registry
@@ -14,10 +15,19 @@ from relay.byoc.partitioning import bodies, records
 from relay.byoc.partitioning.grouping import Grouping
 from relay.byoc.partitioning.outlining import outline
 from relay.byoc.partitioning.refusals import asked
-from relay.byoc.partitioning.scope import blocks, functions, symbols
+from relay.byoc.partitioning.scope import CONSTANTS, blocks, functions, symbols
 from relay.dialects import byoc
 from relay.errors import InvalidArgument
 from relay.passes import Pass
+
+VENDOR = "vendor"
+CHOICES = ("bind", "hoist", VENDOR)
+
+
+def said(names: Sequence[str]) -> str:
+    """The names in quotes, the last behind "or"."""
+    *most, last = (f"'{name}'" for name in names)
+    return f"{', '.join(most)} or {last}"
 
 
 def hoists(name: str) -> bool:
@@ -36,8 +46,10 @@ class PartitionGraph(Pass):
     regions of become a function each. Composites that no compiler was given are dissolved.
 
     `constants=bind` gives each function its own copy of the constants it uses; with `constants=hoist` they are
-    arguments, equal ones once, but for compilers that need them bound (`Compiler.hoists`). Why ops stay with the host
-    is kept as the module's attribute `byoc.refusals`.
+    arguments, equal ones once, but for compilers that need them bound (`Compiler.hoists`). With `constants=vendor` they
+    are bound and the compiler's alone: the function says so (`byoc.constants = "vendor"`), and `compile-external`
+    refuses an artifact that leaves one of them to the executable. Why ops stay with the host is kept as the module's
+    attribute `byoc.refusals`.
     """
 
     name: ClassVar[str] = "partition-graph"
@@ -51,8 +63,8 @@ class PartitionGraph(Pass):
             raise InvalidArgument(
                 self.name, f"mod_name is '{self.mod_name}'", "give it one word: symbols begin with it"
             )
-        if self.constants not in ("bind", "hoist"):
-            raise InvalidArgument(self.name, f"constants is '{self.constants}'", "it is 'bind' or 'hoist'")
+        if self.constants not in CHOICES:
+            raise InvalidArgument(self.name, f"constants is '{self.constants}'", f"it is {said(CHOICES)}")
         records.restore(op)
         for function in functions(op):
             self.partition(op, function)
@@ -79,6 +91,8 @@ class PartitionGraph(Pass):
             if made is not None:
                 module.body.block.add_op(made)
                 k += 1
+                if self.constants == VENDOR:
+                    made.attributes[CONSTANTS] = StringAttr(VENDOR)
                 if refused:
                     records.write(made, refused)
         for block in blocks(function):

@@ -14,6 +14,8 @@ from relay.dialects.relay import ConstantOp
 
 COMPILER = "compiler"
 SYMBOL = "global_symbol"
+CONSTANTS = "byoc.constants"
+"""On a function whose constants are its compiler's alone: "vendor"."""
 
 
 def partitioned(function: FuncOp) -> bool:
