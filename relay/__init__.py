@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from relay import byoc, frontend, interpreters, qnn, runtime, transform
+    from relay import byoc, frontend, interpreters, qnn, quantize, runtime, transform
     from relay.byoc.composition import build_external_compiler
     from relay.driver import build, default_pipeline, optimize
     from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
@@ -30,7 +30,7 @@ _HOME = {
     "RelayError": "relay.errors",
     "Unsupported": "relay.errors",
 }
-_MODULES = ("byoc", "errors", "frontend", "interpreters", "qnn", "runtime", "transform")
+_MODULES = ("byoc", "errors", "frontend", "interpreters", "qnn", "quantize", "runtime", "transform")
 
 
 def __getattr__(name: str) -> object:
@@ -61,6 +61,7 @@ __all__ = [
     "interpreters",
     "optimize",
     "qnn",
+    "quantize",
     "runtime",
     "transform",
 ]

@@ -25,6 +25,12 @@ def _target(path: str) -> Callable[[], type[Target]]:
 
 
 PASSES: dict[str, Callable[[], type[ModulePass]]] = {
+    "quantize": _pass("relay.quantize.quantize:Quantize"),
+    "equalize-layers": _pass("relay.quantize.equalize_layers:EqualizeLayers"),
+    "quantize-annotate": _pass("relay.quantize.quantize_annotate:QuantizeAnnotate"),
+    "quantize-calibrate": _pass("relay.quantize.quantize_calibrate:QuantizeCalibrate"),
+    "quantize-realize": _pass("relay.quantize.quantize_realize:QuantizeRealize"),
+    "fold-qdq": _pass("relay.quantize.fold_qdq:FoldQdq"),
     "merge-composite": _pass("relay.byoc.partitioning.merge_composite:MergeComposite"),
     "annotate-target": _pass("relay.byoc.partitioning.annotate_target:AnnotateTarget"),
     "merge-compiler-regions": _pass("relay.byoc.partitioning.merge_compiler_regions:MergeCompilerRegions"),

@@ -1,0 +1,241 @@
+"""Calibration: the float model runs, compiled, on samples, and what its values look like is remembered."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import BlockArgument
+
+from relay import signature
+from relay.dialects.attributes import Array
+from relay.driver import build
+from relay.errors import InvalidArgument
+from relay.module import IRModule
+from relay.passes.base import as_module
+from relay.passes.context import PassContext
+from relay.quantize import marks
+from relay.quantize.layers import layers_of
+from relay.quantize.observing import fingerprint, observed, returning
+from relay.quantize.progress import Progress, shown
+from relay.quantize.samples import Sample, arrange
+from relay.quantize.statistics import FEATURES, Moments, Statistics, malformed
+from relay.quantize.windows import window_of
+from relay.quantize.worker import Job, Seen, run
+
+FORMAT = 1
+IN_FLIGHT = 8
+"""Samples that an executor works on at a time."""
+WHERE = "calibration"
+
+
+@dataclass(eq=False)
+class Calibration:
+    """What calibration has found out: `save` writes it as JSON, `load` reads it, `calibrate(resume=...)` goes on."""
+
+    fingerprint: str
+    """Of the function that ran."""
+    features: frozenset[str]
+    momentum: float = 0.9
+    samples: int = 0
+    values: dict[str, Statistics] = field(default_factory=dict[str, Statistics])
+    moments: dict[str, Moments] = field(default_factory=dict[str, Moments])
+
+    def merge(self, seen: Seen) -> None:
+        """Take in the next sample."""
+        self.samples += 1
+        for name, found in seen.values.items():
+            self.values.setdefault(name, Statistics()).merge(found, self.momentum)
+        for name, moments in seen.moments.items():
+            self.moments.setdefault(name, Moments()).merge(moments)
+
+    def to_json(self) -> str:
+        """A text from which `from_json` makes the same calibration, to the last bit."""
+        return json.dumps(
+            {
+                "format": FORMAT,
+                "module": self.fingerprint,
+                "features": sorted(self.features),
+                "momentum": self.momentum,
+                "samples": self.samples,
+                "values": {name: found.to_json() for name, found in self.values.items()},
+                "moments": {name: found.to_json() for name, found in self.moments.items()},
+            }
+        )
+
+    @staticmethod
+    def from_json(text: str, where: str = WHERE) -> Calibration:
+        """Raises Malformed for another text."""
+        try:
+            data = cast(dict[str, Any], json.loads(text))
+            if data["format"] != FORMAT:
+                raise ValueError(f"format {data['format']}")
+            return Calibration(
+                str(data["module"]),
+                frozenset(data["features"]),
+                float(data["momentum"]),
+                int(data["samples"]),
+                {name: Statistics.from_json(row) for name, row in data["values"].items()},
+                {name: Moments.from_json(row) for name, row in data["moments"].items()},
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise malformed(where, error) from None
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the file; one that is there is replaced only when the new one is complete."""
+        target = Path(fspath(path))
+        part = target.with_name(f"{target.name}.part")
+        part.write_text(self.to_json())
+        part.replace(target)
+
+    @staticmethod
+    def load(path: str | PathLike[str]) -> Calibration:
+        """Read what `save` wrote. Raises InvalidArgument or Malformed."""
+        try:
+            text = Path(fspath(path)).read_text()
+        except (OSError, UnicodeDecodeError) as error:
+            raise InvalidArgument(f"{WHERE} {fspath(path)}", f"cannot be read: {error}") from None
+        return Calibration.from_json(text, f"{WHERE} {fspath(path)}")
+
+    def check(self, function: FuncOp, features: Iterable[str], names: Iterable[str]) -> None:
+        """Raise InvalidArgument unless this is of the function and has what is asked for."""
+        if self.fingerprint != fingerprint(function):
+            raise InvalidArgument(WHERE, "is of another module, or of other weights", "calibrate this one")
+        lacking = sorted(set(features) - self.features)
+        if lacking:
+            raise InvalidArgument(WHERE, f"did not remember {', '.join(lacking)}", f"calibrate(features={lacking})")
+        missing = [name for name in names if name not in self.values]
+        if missing or not self.samples:
+            what = f"has not seen {', '.join(missing[:5])}" if self.samples else "has seen no samples"
+            raise InvalidArgument(WHERE, what, "calibrate with the options of quantize-annotate that are used now")
+
+
+def calibrate(
+    mod: IRModule | ModuleOp,
+    data: Iterable[Sample],
+    *,
+    features: Iterable[str] = ("range", "histogram", "means"),
+    executor: Executor | None = None,
+    progress: bool | Callable[[int], object] | None = None,
+    resume: Calibration | str | PathLike[str] | None = None,
+    checkpoint: str | PathLike[str] | None = None,
+    every: int = 50,
+    limit: int | None = None,
+    momentum: float = 0.9,
+) -> Calibration:
+    """Run @main, compiled, on each sample, and remember its values. A sample is an array, a sequence of arrays in the
+    order of the inputs, or a mapping by their names; `data` may be any iterable, and is read as it is needed.
+
+    A module that `quantize-annotate` has not marked is marked with its defaults. `executor` runs samples at the same
+    time, in threads or processes; what is remembered does not depend on it. `progress` shows a bar (by default on a
+    terminal, where rich is installed), or is called with the number of samples done. `checkpoint` names a file that is
+    written after each `every` samples and at the end. `resume` goes on from a calibration or such a file: as many
+    samples of `data` as it has seen are passed over. `limit` stops after so many samples, those included.
+    """
+    module = as_module(mod)
+    function = marks.main_of(module.op, WHERE)
+    if not observed(function):
+        from relay.quantize.quantize_annotate import QuantizeAnnotate
+
+        module = QuantizeAnnotate()(module)
+        function = marks.main_of(module.op, WHERE)
+    wanted = frozenset(features)
+    if unknown := wanted - {*FEATURES}:
+        raise InvalidArgument(WHERE, f"features {sorted(unknown)} are unknown", f"use {', '.join(FEATURES)}")
+    found = _start(function, wanted | {"range"}, momentum, resume)
+    stream = enumerate(islice(iter(data), found.samples, limit))
+    inputs, _ = signature.read(function)
+    samples = (arrange(sample, inputs, found.samples + number) for number, sample in stream)
+    with tempfile.TemporaryDirectory() as folder, shown(progress, data, found.samples, limit) as bar:
+        job = _prepare(function, str(Path(folder) / "observing.relay"), found.features)
+        _drain(found, job, samples, executor, bar, checkpoint, every)
+    if checkpoint is not None:
+        found.save(checkpoint)
+    return found
+
+
+def _start(
+    function: FuncOp, features: frozenset[str], momentum: float, resume: Calibration | str | PathLike[str] | None
+) -> Calibration:
+    if not 0 <= momentum < 1:
+        raise InvalidArgument(WHERE, f"momentum is {momentum}", "it is at least 0 and below 1")
+    if resume is None:
+        return Calibration(fingerprint(function), features, momentum)
+    given = resume if isinstance(resume, Calibration) else Calibration.load(resume)
+    start = Calibration.from_json(given.to_json())
+    if start.samples:
+        start.check(function, features, observed(function))
+    return start
+
+
+def _prepare(function: FuncOp, path: str, features: frozenset[str]) -> Job:
+    """Compile the function with its observed values as outputs, outside of any `PassContext` of the caller."""
+    values = observed(function)
+    arguments = tuple((name, v.index) for name, v in values.items() if isinstance(v, BlockArgument))
+    inner = {name: value for name, value in values.items() if not isinstance(value, BlockArgument)}
+    if inner:
+        with PassContext():
+            build(returning(function, list(inner.values()))).save(path)
+    windows = {
+        f"layer{layer.index}": window
+        for layer in layers_of(function)
+        if "moments" in features and marks.integer(layer.anchor) and (window := window_of(layer)) is not None
+    }
+    return Job(path, tuple(inner), arguments, features, tuple(windows.items()))
+
+
+def _drain(
+    found: Calibration,
+    job: Job,
+    samples: Iterator[Sequence[Array]],
+    executor: Executor | None,
+    bar: Progress,
+    checkpoint: str | PathLike[str] | None,
+    every: int,
+) -> None:
+    for seen in _results(job, samples, executor):
+        found.merge(seen)
+        bar(found.samples)
+        if checkpoint is not None and every > 0 and found.samples % every == 0:
+            found.save(checkpoint)
+
+
+def _results(job: Job, samples: Iterator[Sequence[Array]], executor: Executor | None) -> Iterator[Seen]:
+    """What each sample shows, in the samples' order; with an executor a few are always under way."""
+    work = partial(run, job)
+    if executor is None:
+        yield from map(work, samples)
+        return
+    waiting: deque[Future[Seen]] = deque()
+    try:
+        for sample in samples:
+            waiting.append(executor.submit(work, sample))
+            if len(waiting) >= IN_FLIGHT:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        for future in waiting:
+            future.cancel()
+
+
+def is_calibration(data: object) -> bool:
+    """Whether this is a calibration, or the path of one, and no samples."""
+    return isinstance(data, Calibration | str | PathLike)
+
+
+Data = Calibration | str | PathLike[str] | Iterable[Sample]
+Numbers = npt.NDArray[np.float32]

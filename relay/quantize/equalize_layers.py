@@ -1,0 +1,113 @@
+"""The pass `equalize-layers`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+
+from relay.dialects import relay
+from relay.dialects.attributes import Array, to_numpy
+from relay.passes import Pass
+from relay.quantize import marks
+from relay.quantize.layers import Layer, clamp_bounds, layers_of, only_user
+from relay.quantize.shifting import set_bias, set_weights
+
+THROUGH = (relay.MaxPool2dOp, relay.AvgPool2dOp, relay.PadOp)
+"""Ops that a positive factor of each channel passes through."""
+
+
+@dataclass(frozen=True)
+class EqualizeLayers(Pass):
+    """Scale the channels between two layers so that their weights have like ranges in both; no result changes but for
+    the rounding of floats.
+
+    Channel c, made by one layer and read by just the next (through ReLU, padding with 0 or pooling), is divided by
+    `s_c = sqrt(r1_c / r2_c)`, r being the largest magnitudes of its weights in the two layers, and the next layer's
+    weights are multiplied by it; again and again, `rounds` times. A clamp above, as of ReLU6, keeps a pair as it is.
+    Source: Nagel et al., Data-Free Quantization Through Weight Equalization and Bias Correction, 2019, section 4.1.
+    """
+
+    name: ClassVar[str] = "equalize-layers"
+    aliases = ("CrossLayerEqualization",)
+    invalidates = ("folded",)
+    why = "gives channels like ranges"
+    rounds: int = 8
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        function = marks.main_of(op, self.name)
+        for _ in range(self.rounds):
+            layers = layers_of(function)
+            moved = [equalize(first, second) for first, second in pairs(layers)]
+            if not any(moved):
+                break
+
+
+def pairs(layers: list[Layer]) -> Iterator[tuple[Layer, Layer]]:
+    """Each layer with the one that alone reads its result."""
+    anchors = {layer.anchor: layer for layer in layers}
+    for layer in layers:
+        bounds = clamp_bounds(layer.clamp)
+        if bounds is not None and (bounds[0] != 0.0 or bounds[1] < float(np.finfo(np.float32).max)):
+            continue
+        value: SSAValue = layer.result
+        user = only_user(value)
+        while isinstance(user, THROUGH) and (not isinstance(user, relay.PadOp) or to_numpy(user.pad_value) == 0):
+            value = user.results[0]
+            user = only_user(value)
+        if isinstance(user, relay.Conv2dOp | relay.DenseOp) and user in anchors and user.data is value:
+            yield layer, anchors[user]
+
+
+def outgoing(layer: Layer) -> Array:
+    """The largest magnitude of each output channel's weights."""
+    others = tuple(axis for axis in range(layer.weights.ndim) if axis != layer.axis)
+    return np.abs(layer.weights).max(axis=others).astype(np.float64)
+
+
+def incoming(layer: Layer) -> Array | None:
+    """The largest magnitude of each input channel's weights; None where several groups share them."""
+    weights = np.abs(layer.weights)
+    if isinstance(layer.anchor, relay.DenseOp):
+        return weights.max(axis=0).astype(np.float64)
+    groups = layer.anchor.groups.value.data
+    if layer.anchor.depthwise:
+        return weights.max(axis=(0, 1)).reshape(groups, -1).max(axis=1).astype(np.float64)
+    by_group = weights.max(axis=(1, 2)).reshape(groups, -1, weights.shape[3])
+    return by_group.max(axis=1).reshape(-1).astype(np.float64)
+
+
+def equalize(first: Layer, second: Layer) -> bool:
+    """Scale the channels between the two. Returns whether that changed something."""
+    made, read = outgoing(first), incoming(second)
+    if read is None or made.size != read.size:
+        return False
+    usable = (made > 0) & (read > 0)
+    factors = np.where(usable, np.sqrt(np.where(usable, made, 1.0) / np.where(usable, read, 1.0)), 1.0)
+    factors = np.clip(factors, 2.0**-20, 2.0**20)
+    if bool(np.all(np.abs(factors - 1) < 1e-3)):
+        return False
+    shape = [1] * first.weights.ndim
+    shape[first.axis] = -1
+    set_weights(first, first.weights / factors.reshape(shape))
+    if (bias := first.vector) is not None:
+        set_bias(first, (bias / factors).astype(np.float32))
+    set_weights(second, scale_inputs(second, factors))
+    return True
+
+
+def scale_inputs(layer: Layer, factors: Array) -> Array:
+    """The layer's weights for inputs whose channels are divided by the factors."""
+    weights = layer.weights
+    if isinstance(layer.anchor, relay.DenseOp):
+        return weights * factors
+    groups = layer.anchor.groups.value.data
+    if layer.anchor.depthwise:
+        return weights * np.repeat(factors, weights.shape[2] // groups)
+    split = weights.reshape(groups, -1, *weights.shape[1:]) * factors.reshape(groups, 1, 1, 1, -1)
+    return split.reshape(weights.shape)

@@ -1,0 +1,93 @@
+"""The pass `fold-qdq`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Operation
+from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.utils.hints import isa
+
+from relay.dialects import qnn, relay
+from relay.dialects.op import TensorOp
+from relay.module import IRModule
+from relay.passes import Pass
+from relay.quantize import marks
+from relay.quantize.folds import Refused, fold, fold_index
+from relay.quantize.observing import sweep
+from relay.transforms.legalization import own
+from relay.transforms.location import place
+
+STAYED = "relay.qdq"
+"""The module attribute that lists what stayed: an array of dictionaries `op` (where) and `why`."""
+
+
+@dataclass(frozen=True)
+class FoldQdq(Pass):
+    """Turn `qnn.dequantize` -> float op -> `qnn.quantize` into integer ops, where codes that stand for reals give the
+    same op by definition: those that pre-quantised models import to.
+
+    Convolution and product (with bias and clamp), sums, differences, products, means, clamps, softmax, sigmoid, tanh
+    of fixed scales; ops that only move or compare codes where all scales agree; from codes to codes; the index of an
+    extreme code. Whatever else has a dequantised operand stays, and the module's attribute `relay.qdq` says why:
+    `relay.quantize.stayed(mod)`.
+    """
+
+    name: ClassVar[str] = "fold-qdq"
+    invalidates = ("folded",)
+    why = "makes integer ops of float ops between codes"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        reasons: dict[Operation, str] = {}
+        for inner in list(own(op)):
+            if isinstance(inner, qnn.QuantizeOp):
+                self.offer(inner, reasons)
+            elif isinstance(inner, relay.ArgOp) and isinstance(source := inner.input.owner, qnn.DequantizeOp):
+                if (new := fold_index(inner, source)) is not None:
+                    Rewriter.insert_op(new, InsertPoint.before(inner))
+                    Rewriter.replace_op(inner, [], new.results)
+        for function in op.body.block.ops:
+            if isinstance(function, FuncOp) and function.body.blocks and "compiler" not in function.attributes:
+                sweep(function)
+        tell(op, reasons)
+
+    def offer(self, quantize: qnn.QuantizeOp, reasons: dict[Operation, str]) -> None:
+        """Fold what ends in this op, or remember why not."""
+        result = fold(quantize)
+        if isinstance(result, Refused):
+            reasons[result.op] = result.why
+            return
+        new = result.ops[-1].results[0] if result.ops else result.value
+        if new.name_hint is None:
+            new.name_hint = quantize.result.name_hint
+        if result.ops and marks.VALUE in quantize.attributes:
+            result.ops[-1].attributes[marks.VALUE] = quantize.attributes[marks.VALUE]
+        Rewriter.insert_op(result.ops, InsertPoint.before(quantize))
+        Rewriter.replace_op(quantize, [], [new])
+
+
+def tell(module: ModuleOp, reasons: dict[Operation, str]) -> None:
+    """Write down which float ops still read dequantised codes, and why."""
+    rows: list[Attribute] = []
+    for op in own(module):
+        if not isinstance(op, TensorOp) or isinstance(op, qnn.QuantizeOp | qnn.DequantizeOp):
+            continue
+        if any(isinstance(value.owner, qnn.DequantizeOp) for value in op.operands):
+            why = reasons.get(op, "its result is not quantised")
+            rows.append(DictionaryAttr({"op": StringAttr(place(op)), "why": StringAttr(why)}))
+    if rows:
+        module.attributes[STAYED] = ArrayAttr(rows)
+    else:
+        module.attributes.pop(STAYED, None)
+
+
+def stayed(mod: IRModule | ModuleOp) -> list[tuple[str, str]]:
+    """What the last `fold-qdq` has left in float though it reads codes: where each op is, and why."""
+    rows = (mod.op if isinstance(mod, IRModule) else mod).attributes.get(STAYED)
+    if not isa(rows, ArrayAttr[DictionaryAttr]):
+        return []
+    return [(marks.text(row.data, "op") or "", marks.text(row.data, "why") or "") for row in rows]

@@ -1,0 +1,384 @@
+"""The integer ops for a float op between codes: one function per kind, each the same as the TFLite importer's op.
+
+The scale arithmetic is that of TFLite's kernels: see `relay.frontend.tflite.operators`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+from xdsl.dialects.builtin import FloatAttr, StringAttr, f64, i32, i64
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from relay.byoc.regions import constant_of
+from relay.dialects import qnn, relay
+from relay.dialects.attributes import Array, elements, scalar_attr, to_numpy
+from relay.dialects.op import TensorOp, shape, tensor
+from relay.frontend.tflite.graph import multiplier_attrs, multiplier_vectors, number, real, scale_attr
+from relay.frontend.tflite.scales import quantize_multipliers
+from relay.interpreters.arithmetic import quantize_multiplier, round_away
+from relay.quantize.layers import channel_axis, clamp_bounds, is_float
+from relay.quantize.parameters import FIXED, Parameters, dtype_of_element
+from relay.quantize.rules import BINARY, mean_of, same_scale
+
+Properties = dict[str, Attribute]
+FLOAT_MAX = float(np.finfo(np.float32).max)
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """The new ops, in order; the last one's result is the new value, or `value` where there are none."""
+
+    ops: list[Operation]
+    value: SSAValue
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Why an op stays in float."""
+
+    op: Operation
+    why: str
+
+
+Result = Folded | Refused
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What the codes of the result are to be."""
+
+    quantize: qnn.QuantizeOp
+    codes: Parameters
+    bounds: tuple[float, float] | None
+    """Of a clamp before them."""
+
+    def limits(self) -> tuple[int, int]:
+        """The lowest and highest code that the clamp lets through (TFLite's CalculateActivationRangeQuantized)."""
+        if self.bounds is None:
+            return self.codes.low, self.codes.high
+        low, high = self.bounds
+        least = self.codes.low if low <= -FLOAT_MAX else max(self.codes.low, self._code(low))
+        most = self.codes.high if high >= FLOAT_MAX else min(self.codes.high, self._code(high))
+        return min(least, most), most
+
+    def _code(self, value: float) -> int:
+        return self.codes.zero_point + int(round_away(np.asarray(np.float32(value) / np.float32(self.codes.scale))))
+
+    def output(self) -> Properties:
+        return {"output_scale": real(self.codes.scale), "output_zero_point": number(self.codes.zero_point)}
+
+    def clamped(self) -> Properties:
+        low, high = self.limits()
+        return {"min": number(low), "max": number(high)}
+
+
+def parameters_of(op: qnn.QuantizeOp | qnn.DequantizeOp, codes: SSAValue) -> Parameters | None:
+    """Of codes with one scale; None of others."""
+    scale, zero_point = to_numpy(op.scale), to_numpy(op.zero_point)
+    element = tensor(codes).element_type
+    if scale.size != 1 or zero_point.size != 1:
+        return None
+    return Parameters(float(scale.reshape(())), int(zero_point.reshape(())), dtype_of_element(element))
+
+
+def source(value: SSAValue) -> tuple[SSAValue, Parameters] | None:
+    """The codes that a float stands for, and how."""
+    if isinstance(op := value.owner, qnn.DequantizeOp) and (found := parameters_of(op, op.input)) is not None:
+        return op.input, found
+    return None
+
+
+def fold(quantize: qnn.QuantizeOp) -> Result:
+    """What computes the codes without floats."""
+    target = parameters_of(quantize, quantize.result)
+    last = quantize.input.owner
+    if target is None or not isinstance(last, Operation):
+        return Refused(quantize, "it quantises what is not computed here, or per axis")
+    if isinstance(last, qnn.DequantizeOp):
+        return rescaled(Target(quantize, target, None), last.input, parameters_of(last, last.input))
+    bounds = clamp_bounds(last)
+    if bounds is not None:
+        if (read := source(last.operands[0])) is not None:
+            return rescaled(Target(quantize, target, bounds), *read)
+        inner = last.operands[0].owner
+        if not isinstance(inner, Operation):
+            return Refused(last, "its operand is no dequantised code")
+        if not last.operands[0].has_one_use():
+            return Refused(inner, "its result is used without the clamp, too")
+        return _fold(inner, Target(quantize, target, bounds))
+    return _fold(last, Target(quantize, target, None))
+
+
+def _fold(op: Operation, target: Target) -> Result:
+    if isinstance(op, relay.BiasAddOp | relay.Conv2dOp | relay.DenseOp):
+        return layer(op, target)
+    if isinstance(op, relay.DivideOp | relay.MultiplyOp) and isinstance(total := op.lhs.owner, relay.SumOp):
+        if mean_of(total) is op:
+            return mean(op, total, target)
+    if isinstance(op, BINARY):
+        return binary(op, target)
+    if target.bounds is not None:
+        return Refused(op, f"a clamp after {op.name} has no form on codes")
+    if (function := CURVES.get(type(op))) is not None:
+        return function(op, target)
+    if same_scale(op):
+        return moved(op, target)
+    return Refused(op, f"{op.name} has no form on codes")
+
+
+def rescaled(target: Target, codes: SSAValue, found: Parameters | None) -> Result:
+    """qnn.quantize (clamp? (qnn.dequantize %x))  =>  qnn.requantize %x, or %x"""
+    quantize = target.quantize
+    if found is None:
+        return Refused(quantize, "its operand has a scale per axis")
+    wide = "int16" in (found.dtype, target.codes.dtype) and found.dtype != target.codes.dtype
+    if found.dtype not in ("int8", "uint8", "int16") or wide:
+        return Refused(quantize, f"there is no form from {found.dtype} to {target.codes.dtype}")
+    if found == target.codes and target.limits() == (found.low, found.high):
+        return Folded([], codes)
+    ratio = float(np.float64(found.scale) / np.float64(target.codes.scale))
+    if target.bounds is not None:
+        ratio = float(np.float32(found.scale) / np.float32(target.codes.scale))
+    properties: Properties = {
+        "input_scale": real(found.scale),
+        "input_zero_point": number(found.zero_point),
+        **target.output(),
+        **multiplier_attrs(quantize_multiplier(ratio)),
+        **target.clamped(),
+        "out_dtype": target.codes.element,
+    }
+    return Folded([qnn.RequantizeOp.make([codes], properties, like=quantize)], codes)
+
+
+def layer(op: relay.BiasAddOp | relay.Conv2dOp | relay.DenseOp, target: Target) -> Result:
+    """qnn.quantize (clamp? (bias_add? (conv (dequantize %x), (dequantize %w)), (dequantize %b)))  =>
+    qnn.requantize (bias_add? (qnn.conv %x, %w), %b)"""
+    bias = op if isinstance(op, relay.BiasAddOp) else None
+    anchor = op.data.owner if isinstance(op, relay.BiasAddOp) else op
+    if not isinstance(anchor, relay.Conv2dOp | relay.DenseOp) or not is_float(anchor.data):
+        return Refused(op, "it adds a bias to something else than a convolution or product")
+    if bias is not None and not anchor.result.has_one_use():
+        return Refused(anchor, "its result is used without the bias, too")
+    data, kernel = source(anchor.data), kernel_source(anchor)
+    if data is None or kernel is None:
+        return Refused(anchor, "its data or its kernel are no codes, or its kernel's codes are not per output channel")
+    codes, found = data
+    if found.dtype != target.codes.dtype:
+        return Refused(anchor, f"its data are {found.dtype}, its result is {target.codes.dtype}")
+    weights, scales, zero_point = kernel
+    vector = None
+    if bias is not None:
+        vector = bias_source(bias, found, scales)
+        if vector is None:
+            return Refused(anchor, "its bias has another scale than its sums")
+    wide = found.dtype == "int16"
+    properties: Properties = {name: value for name, value in anchor.properties.items()}
+    properties |= {
+        "input_scale": real(found.scale),
+        "input_zero_point": number(found.zero_point),
+        "kernel_scale": scale_attr(scales),
+        "kernel_zero_point": number(zero_point),
+        "out_dtype": i64 if wide else i32,
+    }
+    ops: list[Operation] = []
+    if isinstance(anchor, relay.Conv2dOp):
+        ops.append(qnn.Conv2dOp.make([codes, weights], properties, like=anchor))
+    else:
+        ops.append(qnn.DenseOp.make([codes, weights], properties, like=anchor))
+    if vector is not None:
+        ops.append(relay.BiasAddOp.make([ops[-1].results[0], vector], like=bias))
+    dense = isinstance(anchor, relay.DenseOp)
+    ops.append(requantized(ops[-1].results[0], found, scales, target, dense))
+    return Folded(ops, codes)
+
+
+def requantized(sums: SSAValue, data: Parameters, scales: Array, target: Target, dense: bool) -> Operation:
+    """From sums of products to codes, in the arithmetic of TFLite's kernels: of products in float64."""
+    if data.dtype == "uint8" and not dense:
+        products = (np.float32(data.scale) * scales).astype(np.float64)
+    else:
+        products = np.float64(data.scale) * scales.astype(np.float64)
+    reals = products / np.float64(target.codes.scale)
+    properties: Properties = {
+        "input_scale": scale_attr((np.float32(data.scale) * scales).astype(np.float32)),
+        **target.output(),
+        **target.clamped(),
+        "out_dtype": target.codes.element,
+        **multiplier_vectors(quantize_multipliers(reals)),
+    }
+    if dense:
+        exact = FloatAttr(float(reals[0]), f64) if reals.size == 1 else elements(reals, label="real_multiplier")
+        properties |= {"rounding": StringAttr("f64_away"), "real_multiplier": exact}
+    return qnn.RequantizeOp.make([sums], properties, like=target.quantize)
+
+
+def kernel_source(anchor: relay.Conv2dOp | relay.DenseOp) -> tuple[SSAValue, Array, int] | None:
+    """The kernel's codes, in its own shape, their scales, and their zero point."""
+    value = anchor.kernel
+    reshape = value.owner if isinstance(value.owner, relay.ReshapeOp) else None
+    op = (reshape.input if reshape is not None else value).owner
+    if not isinstance(op, qnn.DequantizeOp) or (reshape is not None and channel_axis(anchor) != 2):
+        return None
+    constant = constant_of(op.input)
+    scales, zero_points = np.atleast_1d(to_numpy(op.scale)), np.atleast_1d(to_numpy(op.zero_point))
+    if constant is None or constant.dtype.itemsize != 1 or len({*zero_points.tolist()}) != 1:
+        return None
+    if scales.size > 1:
+        axis = op.axis.value.data % constant.ndim
+        flat = constant.ndim == 3 or channel_axis(anchor) == 0
+        wanted = channel_axis(anchor) if flat else 2 if constant.shape[3] == 1 else 3 if constant.shape[2] == 1 else -1
+        if axis != wanted or int(zero_points[0]) != 0:
+            return None
+    label = op.input.owner.label if isinstance(op.input.owner, relay.ConstantOp) else None
+    if constant.shape == shape(value):
+        return op.input, scales.astype(np.float32), int(zero_points[0])
+    attr = elements(constant.reshape(shape(value)), label="weight" if label is None else label.data)
+    new = relay.ConstantOp.make([], {"value": attr, "label": label}, like=anchor)
+    new.result.name_hint = op.input.name_hint
+    block = anchor.parent
+    assert block is not None
+    block.insert_op_before(new, anchor)
+    return new.result, scales.astype(np.float32), int(zero_points[0])
+
+
+def bias_source(bias: relay.BiasAddOp, data: Parameters, scales: Array) -> SSAValue | None:
+    """The bias's codes, of the scale that the sums have; None where they have another."""
+    op = bias.bias.owner
+    if not isinstance(op, qnn.DequantizeOp) or np.any(to_numpy(op.zero_point) != 0):
+        return None
+    wanted = (np.float32(data.scale) * scales).astype(np.float32)
+    found = np.atleast_1d(to_numpy(op.scale)).astype(np.float32)
+    if found.size not in (1, wanted.size) or not np.allclose(found, wanted, rtol=1e-6, atol=0):
+        return None
+    return op.input if tensor(op.input).element_type == (i64 if data.dtype == "int16" else i32) else None
+
+
+def binary(op: relay.AddOp | relay.SubtractOp | relay.MultiplyOp, target: Target) -> Result:
+    """qnn.quantize (clamp? (op (dequantize %a), (dequantize %b)))  =>  qnn.op %a, %b"""
+    lhs, rhs = source(op.lhs), source(op.rhs)
+    if lhs is None or rhs is None:
+        return Refused(op, "an operand is no dequantised code of one scale")
+    a, b, out = lhs[1], rhs[1], target.codes
+    if not a.dtype == b.dtype == out.dtype:
+        return Refused(op, f"its codes are {a.dtype}, {b.dtype} and {out.dtype}")
+    properties: Properties = {
+        "lhs_scale": real(a.scale),
+        "lhs_zero_point": number(a.zero_point),
+        "rhs_scale": real(b.scale),
+        "rhs_zero_point": number(b.zero_point),
+        **target.output(),
+        **target.clamped(),
+    }
+    operands = [lhs[0], rhs[0]]
+    if isinstance(op, relay.MultiplyOp):
+        ratio = float(np.float32(a.scale) * np.float32(b.scale) / np.float32(out.scale))
+        properties |= multiplier_attrs(quantize_multiplier(ratio))
+        return Folded([qnn.MulOp.make(operands, properties, like=op)], operands[0])
+    left = 15 if out.dtype == "int16" else 20
+    twice = np.float64(2 * max(np.float32(a.scale), np.float32(b.scale)))
+    last = float(twice / np.float64(np.float32(1 << left) * np.float32(out.scale)))
+    properties |= {"left_shift": number(left), **multiplier_attrs(quantize_multiplier(last))}
+    for side, found in (("lhs", a), ("rhs", b)):
+        attrs = multiplier_attrs(quantize_multiplier(float(np.float64(found.scale) / twice)))
+        properties |= {f"{side}_{name}": attr for name, attr in attrs.items()}
+    kind = qnn.AddOp if isinstance(op, relay.AddOp) else qnn.SubtractOp
+    return Folded([kind.make(operands, properties, like=op)], operands[0])
+
+
+def mean(op: Operation, total: relay.SumOp, target: Target) -> Result:
+    """qnn.quantize (sum (dequantize %x) / count)  =>  qnn.mean %x"""
+    if (read := source(total.input)) is None:
+        return Refused(total, "its operand is no dequantised code of one scale")
+    codes, found = read
+    if found.dtype != target.codes.dtype or found.dtype == "int16":
+        return Refused(total, f"there is no mean from {found.dtype} to {target.codes.dtype}")
+    count = prod(shape(total.input)[axis] for axis in total.axes())
+    ratio = float(np.float64(found.scale) / np.float64(target.codes.scale))
+    multiplier, shift = quantize_multiplier(ratio)
+    doublings = min(count.bit_length() - 1, 32, 31 + shift)
+    properties: Properties = {
+        "axis": total.axis,
+        "keepdims": total.keepdims,
+        "input_scale": real(found.scale),
+        "input_zero_point": number(found.zero_point),
+        **target.output(),
+        **multiplier_attrs(((multiplier << doublings) // count, shift - doublings)),
+    }
+    new = qnn.MeanOp.make([codes], properties, like=op)
+    if target.bounds is None:
+        return Folded([new], codes)
+    low, high = (scalar_attr(bound, target.codes.element) for bound in target.limits())
+    return Folded([new, relay.ClipOp.make([new.result], {"a_min": low, "a_max": high}, like=op)], codes)
+
+
+def softmax(op: Operation, target: Target) -> Result:
+    """qnn.quantize (softmax (dequantize %x)), scale 1/256 and the lowest zero point  =>  qnn.softmax %x"""
+    assert isinstance(op, relay.SoftmaxOp)
+    read = source(op.data)
+    if read is None or target.codes != FIXED[op.name].get(read[1].dtype):
+        return Refused(op, "its operand is no 8-bit code, or its result's scale is not 1/256 from the lowest code")
+    beta = float(to_numpy(op.beta))
+    scaled = np.float64(np.float32(beta)) * np.float64(read[1].scale) * (1 << 26)
+    multiplier = quantize_multiplier(min(float(scaled), float((1 << 31) - 1)))
+    properties: Properties = {
+        "beta": real(beta),
+        "input_scale": real(read[1].scale),
+        **multiplier_attrs(multiplier),
+    }
+    return Folded([qnn.SoftmaxOp.make([read[0]], properties, like=op)], read[0])
+
+
+def curve(op: Operation, target: Target) -> Result:
+    """qnn.quantize (sigmoid (dequantize %x))  =>  qnn.sigmoid %x; tanh likewise"""
+    read = source(op.operands[0])
+    if read is None or read[1].dtype != target.codes.dtype or read[1].dtype == "int16":
+        return Refused(op, "its operand is no 8-bit code of the result's type")
+    properties: Properties = {
+        "input_scale": real(read[1].scale),
+        "input_zero_point": number(read[1].zero_point),
+        **target.output(),
+    }
+    kind = qnn.SigmoidOp if isinstance(op, relay.SigmoidOp) else qnn.TanhOp
+    return Folded([kind.make([read[0]], properties, like=op)], read[0])
+
+
+CURVES: dict[type[Operation], Callable[[Operation, Target], Result]] = {
+    relay.SoftmaxOp: softmax,
+    relay.SigmoidOp: curve,
+    relay.TanhOp: curve,
+}
+
+
+def moved(op: Operation, target: Target) -> Result:
+    """qnn.quantize (op (dequantize %x)), one scale for all  =>  op %x"""
+    assert isinstance(op, TensorOp)
+    values = same_scale(op)
+    read = [source(value) for value in values]
+    operands: list[SSAValue] = []
+    for found in read:
+        if found is None or found[1] != target.codes:
+            return Refused(op, "its operands and its result have not one scale")
+        operands.append(found[0])
+    if target.codes.dtype == "int16" and isinstance(op, relay.Resize2dOp):
+        return Refused(op, "it has no form on 16-bit codes")
+    properties: Properties = dict(op.properties)
+    if isinstance(op, relay.PadOp):
+        if float(to_numpy(op.pad_value)) != 0.0:
+            return Refused(op, "it pads with another number than 0")
+        properties["pad_value"] = scalar_attr(target.codes.zero_point, target.codes.element)
+    new = type(op).make([*operands, *op.operands[len(operands) :]], properties, like=op)
+    return Folded([new], operands[0])
+
+
+def fold_index(op: relay.ArgOp, dequantize: qnn.DequantizeOp) -> Operation | None:
+    """argmax (dequantize %x)  =>  argmax %x, of one scale"""
+    if parameters_of(dequantize, dequantize.input) is None:
+        return None
+    return type(op).make([dequantize.input], dict(op.properties), like=op)
+
+
+__all__: Sequence[str] = ["Folded", "Refused", "fold", "fold_index"]

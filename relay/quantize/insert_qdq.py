@@ -1,0 +1,132 @@
+"""`qnn.quantize` and `qnn.dequantize` around what `quantize-annotate` has marked: fake quantization, in float."""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from relay.byoc.regions import constant_of
+from relay.dialects import qnn, relay
+from relay.dialects.attributes import Array, elements, ints
+from relay.dialects.op import shape
+from relay.frontend.tflite.graph import number, real, scale_attr
+from relay.quantize import marks
+from relay.quantize.layers import Layer, clamp_bounds, layers_of
+from relay.quantize.parameters import Parameters, of_range
+from relay.quantize.rules import BINARY, data_operands, mean_of, same_scale
+from relay.quantize.weights import bias_codes, bias_scale
+
+
+class Insertion:
+    """Of one function: every marked op gets operands that have been codes, and so do the users of its result."""
+
+    def __init__(self, function: FuncOp, dtype: str):
+        self.function = function
+        self.dtype = dtype
+        self.known: dict[SSAValue, Parameters] = {}
+        """What has been codes, and of which parameters."""
+        self.made: dict[tuple[SSAValue, Parameters], SSAValue] = {}
+        self.layers: dict[Operation, Layer] = {layer.anchor: layer for layer in layers_of(function)}
+        self.inner: set[Operation] = {op for layer in self.layers.values() for op in layer.ops[1:]}
+        self.inner |= {division for op in function.body.block.ops if (division := mean_of(op)) is not None}
+
+    def run(self) -> None:
+        for op in list(self.function.body.block.ops):
+            if not marks.integer(op):
+                continue
+            if op not in self.inner:
+                self.operands(op)
+            if op in self.layers:
+                self.weights(self.layers[op])
+            value = op.results[0]
+            found = marks.parameters(value, self.dtype)
+            if found is not None and value.first_use is not None:
+                users = list(value.uses)
+                through = self.through(value, found)
+                for use in users:
+                    use.operation.operands[use.index] = through
+
+    def operands(self, op: Operation) -> None:
+        """Let the op read what its data are as codes."""
+        wanted = marks.parameters(op.results[0], self.dtype) if same_scale(op) else None
+        data = {*data_operands(op)}
+        for position, value in enumerate(list(op.operands)):
+            if value in data:
+                op.operands[position] = self.coded(value, wanted)
+            elif isinstance(op, BINARY) and clamp_bounds(op) is None and (array := constant_of(value)) is not None:
+                op.operands[position] = self.constant(op, value, array)
+
+    def coded(self, value: SSAValue, wanted: Parameters | None) -> SSAValue:
+        """The value as it is after it has been codes: of its own parameters, then of the wanted ones."""
+        if value not in self.known:
+            found = marks.parameters(value, self.dtype)
+            assert found is not None, "quantize-calibrate names every operand"
+            value = self.through(value, found)
+        return value if wanted is None or wanted == self.known[value] else self.through(value, wanted)
+
+    def through(self, value: SSAValue, found: Parameters) -> SSAValue:
+        """`qnn.dequantize (qnn.quantize %value)`, once for each value and parameters."""
+        if (value, found) in self.made:
+            return self.made[value, found]
+        owner = value.owner
+        like = owner if isinstance(owner, Operation) else None
+        properties: dict[str, Attribute] = {"scale": real(found.scale), "zero_point": number(found.zero_point)}
+        codes = qnn.QuantizeOp.make([value], {**properties, "out_dtype": found.element}, like=like)
+        codes.result.name_hint = value.name_hint
+        reals = qnn.DequantizeOp.make([codes.result], properties, like=like)
+        if isinstance(owner, Operation):
+            Rewriter.insert_op([codes, reals], InsertPoint.after(owner))
+        else:
+            Rewriter.insert_op([codes, reals], InsertPoint.at_start(owner))
+        if (name := marks.name_of(value)) is not None:
+            codes.attributes[marks.VALUE] = StringAttr(name)
+        self.made[value, found] = reals.result
+        self.known[reals.result] = found
+        return reals.result
+
+    def constant(self, op: Operation, value: SSAValue, array: Array) -> SSAValue:
+        """A constant operand of a sum or product, with parameters of its own."""
+        found = of_range(float(array.min(initial=0.0)), float(array.max(initial=0.0)), self.dtype)
+        properties: dict[str, Attribute] = {"scale": real(found.scale), "zero_point": number(found.zero_point)}
+        return self.reals(op, found.codes(array), value, properties)
+
+    def reals(self, op: Operation, codes: Array, old: SSAValue, properties: dict[str, Attribute]) -> SSAValue:
+        """Constant codes, and what they stand for."""
+        label = old.owner.label if isinstance(old.owner, relay.ConstantOp) else None
+        value = elements(codes, label="weight" if label is None else label.data)
+        constant = relay.ConstantOp.make([], {"value": value, "label": label}, like=op)
+        constant.result.name_hint = old.name_hint
+        result = qnn.DequantizeOp.make([constant.result], properties, like=op)
+        Rewriter.insert_op([constant, result], InsertPoint.before(op))
+        return result.result
+
+    def weights(self, layer: Layer) -> None:
+        """Constant codes for the kernel and the bias of a layer."""
+        found = self.known[layer.anchor.data]
+        kernel = marks.kernel(layer.anchor, layer.axis, "uint8" if self.dtype == "uint8" else "int8")
+        assert kernel is not None, "quantize-calibrate chooses the scales of every layer"
+        several = kernel.scale.size > 1
+        axis = IntegerAttr(layer.axis if several else -1, i64)
+        bias, old = layer.vector, layer.anchor.kernel
+        properties: dict[str, Attribute] = {
+            "scale": scale_attr(kernel.scale),
+            "zero_point": elements(np.zeros(kernel.scale.size), np.int32, label="zero_point")
+            if several
+            else number(kernel.zero_point),
+            "axis": axis,
+        }
+        value = self.reals(layer.anchor, kernel.codes(layer.weights), old, properties)
+        if shape(value) != shape(old):
+            reshaped = relay.ReshapeOp.make([value], {"newshape": ints(shape(old))}, like=layer.anchor)
+            Rewriter.insert_op(reshaped, InsertPoint.before(layer.anchor))
+            value = reshaped.result
+        layer.anchor.operands[1] = value
+        if layer.bias is not None and bias is not None:
+            scales = bias_scale(kernel, found)
+            zeros = elements(np.zeros(scales.size), np.int32, label="zero_point") if several else number(0)
+            properties = {"scale": scale_attr(scales), "zero_point": zeros}
+            codes = bias_codes(bias, kernel, found)
+            layer.bias.operands[1] = self.reals(layer.bias, codes, layer.bias.bias, properties)

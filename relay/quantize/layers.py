@@ -1,0 +1,126 @@
+"""Convolutions and products of a float function, each with the bias and the clamp that follow it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+import numpy as np
+from xdsl.dialects.builtin import f32
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation, SSAValue
+
+from relay.byoc.regions import constant_of
+from relay.dialects import relay
+from relay.dialects.attributes import Array, to_numpy
+from relay.dialects.op import is_tensor, rank
+from relay.transforms.location import words
+
+Anchor = relay.Conv2dOp | relay.DenseOp
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Layer:
+    """One layer: the anchor, then its bias and its clamp where they are."""
+
+    index: int
+    """Its place among the function's layers, in program order."""
+    anchor: Anchor
+    bias: relay.BiasAddOp | None
+    clamp: Operation | None
+
+    @property
+    def ops(self) -> list[Operation]:
+        return [op for op in (self.anchor, self.bias, self.clamp) if op is not None]
+
+    @property
+    def result(self) -> SSAValue:
+        return self.ops[-1].results[0]
+
+    @property
+    def weights(self) -> Array:
+        """The weights; of a depthwise convolution as [h, w, output channels]."""
+        return flat_kernel(self.anchor)
+
+    @property
+    def vector(self) -> Array | None:
+        """The bias, one number per output channel."""
+        return None if self.bias is None else constant_of(self.bias.bias)
+
+    @property
+    def axis(self) -> int:
+        """The dimension of `weights` that holds the output channels."""
+        return channel_axis(self.anchor)
+
+    @property
+    def name(self) -> str:
+        """`conv2d_3`: the kind and the index."""
+        return f"{self.anchor.name.rpartition('.')[2]}_{self.index}"
+
+
+def channel_axis(anchor: relay.Conv2dBase | relay.DenseBase) -> int:
+    """The dimension of a kernel that holds the output channels; of a depthwise one seen as [h, w, channels]."""
+    return 2 if isinstance(anchor, relay.Conv2dBase) and anchor.depthwise else 0
+
+
+def flat_kernel(anchor: Anchor) -> Array:
+    """The kernel's numbers, a depthwise one's [h, w, channels, multiplier] as [h, w, channels * multiplier]."""
+    found = constant_of(anchor.kernel)
+    assert found is not None
+    return found.reshape(*found.shape[:2], -1) if channel_axis(anchor) == 2 else found
+
+
+def is_float(value: SSAValue) -> bool:
+    """Whether the value is a tensor of float32."""
+    return is_tensor(value.type) and value.type.element_type == f32
+
+
+def only_user(value: SSAValue) -> Operation | None:
+    """The one op that uses the value, once."""
+    return next(iter(value.uses)).operation if value.has_one_use() else None
+
+
+def clamp_bounds(op: Operation | None) -> tuple[float, float] | None:
+    """The bounds of a clamp of floats: `relay.clip`, or `relay.maximum` with the constant 0."""
+    if isinstance(op, relay.ClipOp) and is_float(op.input):
+        return float(to_numpy(op.a_min)), float(to_numpy(op.a_max))
+    if isinstance(op, relay.MaximumOp) and is_float(op.lhs):
+        floor = constant_of(op.rhs)
+        if floor is not None and floor.size == 1 and float(floor.reshape(())) == 0.0:
+            return 0.0, float(np.finfo(np.float32).max)
+    return None
+
+
+def layers_of(function: FuncOp) -> list[Layer]:
+    """Every convolution and product of float32 with constant weights, in program order."""
+    found: list[Layer] = []
+    for op in function.body.walk():
+        if isinstance(op, relay.Conv2dOp | relay.DenseOp) and is_float(op.data) and constant_of(op.kernel) is not None:
+            found.append(_layer(len(found), op))
+    return found
+
+
+def _layer(index: int, anchor: Anchor) -> Layer:
+    after, bias = only_user(anchor.result), None
+    if isinstance(after, relay.BiasAddOp) and constant_of(after.bias) is not None:
+        if after.axis.value.data in (-1, rank(after.data) - 1) and after.data is anchor.result:
+            bias, after = after, only_user(after.result)
+    return Layer(index, anchor, bias, after if clamp_bounds(after) is not None else None)
+
+
+def names_of(op: Operation) -> Iterator[str]:
+    """The names by which people know an op: of its tensor in the model's file, of its weights, of its result."""
+    yield from re.findall(r"'([^']*)'", words(op.location))
+    for value in op.operands:
+        if isinstance(value.owner, relay.ConstantOp) and value.owner.label is not None:
+            yield value.owner.label.data
+    for result in op.results:
+        if result.name_hint is not None:
+            yield result.name_hint
+
+
+def matches(op: Operation, pattern: str) -> bool:
+    """Whether one of its names matches a pattern with `*`, `?` and `[...]`."""
+    return any(fnmatchcase(name, pattern) for name in names_of(op))

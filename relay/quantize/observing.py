@@ -1,0 +1,83 @@
+"""The module that calibration runs: the float one, with the values that it asks for as further outputs."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import FunctionType, ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import BlockArgument, Operation, SSAValue
+
+from relay import signature
+from relay.dialects.attributes import WeightAttr
+from relay.module import IRModule
+from relay.quantize import marks
+from relay.signature import TensorInfo
+
+
+def observed(function: FuncOp) -> dict[str, SSAValue]:
+    """The values whose ranges calibration finds, by name: those that `quantize-annotate` has named, arguments first."""
+    block = function.body.block
+    values = [*block.args, *(op.results[0] for op in block.ops if op.results)]
+    return {name: value for value in values if (name := marks.name_of(value)) is not None}
+
+
+def returning(function: FuncOp, values: Sequence[SSAValue]) -> IRModule:
+    """A module whose @main computes these values of the function, in order; arguments among them are left out."""
+    copies: dict[SSAValue, SSAValue] = {}
+    clone = function.clone(copies)
+    marks.clear(clone)
+    results = [copies[value] for value in values if not isinstance(value, BlockArgument)]
+    inputs, _ = signature.read(function)
+    block = clone.body.block
+    last = block.last_op
+    assert isinstance(last, ReturnOp)
+    last.detach()
+    last.erase()
+    block.add_op(ReturnOp(*results))
+    clone.properties["function_type"] = FunctionType.from_lists(
+        [argument.type for argument in block.args], [value.type for value in results]
+    )
+    for key in (signature.INPUTS, signature.OUTPUTS):
+        clone.attributes.pop(key, None)
+    module = IRModule(ModuleOp([clone]))
+    _, outputs = signature.read(clone)
+    plain = [TensorInfo(i.name, i.shape, i.dtype, "input", i.scale, i.zero_point, i.initial) for i in inputs]
+    signature.write(clone, plain, [TensorInfo(f"out{n}", o.shape, o.dtype, "output") for n, o in enumerate(outputs)])
+    sweep(clone)
+    return module
+
+
+def sweep(function: FuncOp) -> None:
+    """Drop the ops that nothing uses."""
+    for op in reversed(list(function.body.block.ops)):
+        if op.results and all(result.first_use is None for result in op.results):
+            op.detach()
+            op.erase()
+
+
+def fingerprint(function: FuncOp) -> str:
+    """Of what the function computes, its weights included, whatever passes have marked on it."""
+    digest = hashlib.sha256()
+    numbers: dict[SSAValue, int] = {}
+
+    def number(value: SSAValue) -> int:
+        return numbers.setdefault(value, len(numbers))
+
+    for argument in function.body.block.args:
+        digest.update(f"{number(argument)}:{argument.type};".encode())
+    for op in function.body.walk():
+        parts = [op.name, *(str(number(value)) for value in op.operands), *(str(r.type) for r in op.results)]
+        parts += [str(number(result)) for result in op.results]
+        parts += _properties(op)
+        digest.update("|".join(parts).encode())
+    return digest.hexdigest()
+
+
+def _properties(op: Operation) -> list[str]:
+    found: list[str] = []
+    for name, attr in sorted(op.properties.items()):
+        if name != "label":
+            found.append(f"{name}={attr.blob.data.digest if isinstance(attr, WeightAttr) else attr}")
+    return found

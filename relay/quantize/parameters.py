@@ -1,0 +1,104 @@
+"""How codes stand for reals, and which scale and zero point a range of reals gets.
+
+Source: TFLite's 8-bit quantization specification; its converter chooses the same numbers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.dialects.builtin import IntegerType
+from xdsl.ir import Attribute
+
+from relay.dialects.attributes import Array, dtype_of, element_type
+from relay.dialects.op import is_integer
+from relay.errors import InvalidArgument
+from relay.interpreters.arithmetic import round_away
+
+DTYPES = ("int8", "uint8", "int16")
+"""Types of codes that activations can have."""
+SMALLEST = float(np.finfo(np.float32).tiny) * 2**20
+"""No scale is smaller: products of two stay normal numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """A code q stands for `scale * (q - zero_point)`; `scale` has the exact value of a float32."""
+
+    scale: float
+    zero_point: int
+    dtype: str
+
+    @property
+    def low(self) -> int:
+        """The lowest code."""
+        return int(np.iinfo(self.dtype).min)
+
+    @property
+    def high(self) -> int:
+        """The highest code."""
+        return int(np.iinfo(self.dtype).max)
+
+    @property
+    def element(self) -> IntegerType:
+        """The codes' type in the IR."""
+        element = element_type(self.dtype)
+        assert is_integer(element)
+        return element
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The reals that the lowest and the highest code stand for."""
+        return self.scale * (self.low - self.zero_point), self.scale * (self.high - self.zero_point)
+
+    def codes(self, reals: Array) -> Array:
+        """`clamp(round(real / scale) + zero_point)` in float32, halves away from zero: what `qnn.quantize` computes."""
+        rounded = round_away(np.asarray(reals, np.float32) / np.float32(self.scale))
+        return np.clip(rounded + np.float32(self.zero_point), self.low, self.high).astype(self.dtype)
+
+    def reals(self, codes: Array) -> Array:
+        """`scale * (code - zero_point)`: what `qnn.dequantize` computes."""
+        return (np.float64(self.scale) * (codes.astype(np.int64) - self.zero_point)).astype(np.float32)
+
+
+def check_dtype(dtype: str, where: str) -> str:
+    """The dtype, if activations can have it. Raises InvalidArgument."""
+    if dtype not in DTYPES:
+        raise InvalidArgument(where, f"codes of {dtype!r} are unknown", f"use {', '.join(DTYPES)}")
+    return dtype
+
+
+def dtype_of_element(element: Attribute) -> str:
+    """`"int8"` for `i8`."""
+    return str(dtype_of(element))
+
+
+def real32(value: float) -> float:
+    """The value of the nearest float32, at least `SMALLEST`."""
+    return float(np.float32(max(value, SMALLEST)))
+
+
+def of_range(low: float, high: float, dtype: str) -> Parameters:
+    """The parameters for reals in [low, high], 0 always included: asymmetric for 8 bits, symmetric for 16.
+
+    8 bits: `scale = (high - low) / 255`, and the zero point is the code nearest to 0, so that 0 is exact.
+    16 bits: `scale = max(-low, high) / 32767`, zero point 0. An empty range gets scale 1.
+    """
+    low, high = min(low, 0.0), max(high, 0.0)
+    if low == high:
+        return Parameters(1.0, 0, dtype)
+    if dtype == "int16":
+        return Parameters(real32(max(-low, high) / 32767), 0, dtype)
+    info = np.iinfo(dtype)
+    scale = real32((high - low) / 255)
+    zero_point = int(round_away(np.asarray(float(info.min) - low / scale)))
+    return Parameters(scale, min(max(zero_point, int(info.min)), int(info.max)), dtype)
+
+
+FIXED = {
+    "relay.nn.softmax": {"int8": Parameters(1 / 256, -128, "int8"), "uint8": Parameters(1 / 256, 0, "uint8")},
+    "relay.sigmoid": {"int8": Parameters(1 / 256, -128, "int8"), "uint8": Parameters(1 / 256, 0, "uint8")},
+    "relay.tanh": {"int8": Parameters(1 / 128, 0, "int8"), "uint8": Parameters(1 / 128, 128, "uint8")},
+}
+"""Results whose parameters the specification fixes, by op and dtype of the codes."""

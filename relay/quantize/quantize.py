@@ -1,0 +1,84 @@
+"""`Quantize`: the composition of the passes that quantise a float module."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.utils.arg_spec import ArgSpec
+
+from relay.passes import Pass, Pipeline
+from relay.quantize import marks
+from relay.quantize.equalize_layers import EqualizeLayers
+from relay.quantize.observing import observed
+from relay.quantize.quantize_annotate import QuantizeAnnotate
+from relay.quantize.quantize_calibrate import QuantizeCalibrate, without_objects
+from relay.quantize.quantize_realize import QuantizeRealize
+
+
+@dataclass(frozen=True)
+class Quantize(Pass):
+    """Post-training quantization of a float module: `equalize-layers` (with `equalize`), `quantize-annotate`,
+    `quantize-calibrate` and `quantize-realize`, whose options these are.
+
+    `calibration` are samples (any iterable of arrays, of lists of arrays, or of mappings by input name), or what
+    `relay.quantize.calibrate` found, or the path of such a thing saved; `executor` a `concurrent.futures.Executor` for
+    them. A module without float convolutions and products stays as it is, and needs none.
+    """
+
+    name: ClassVar[str] = "quantize"
+    aliases = ("PostTrainingQuantize",)
+    invalidates = None
+    why = "makes integer ops of float ones"
+    from_layer: int = 0
+    dtype: str = "int8"
+    method: str = "min-max"
+    percentile: float = 99.99
+    momentum: float = 0.9
+    per_channel: bool = True
+    bias_correction: bool = True
+    equalize: bool = False
+    rounding: str = "nearest"
+    skip_layers: tuple[int, ...] = ()
+    skip_names: tuple[str, ...] = ()
+    skip_ops: tuple[str, ...] = ()
+    keep_float: tuple[str, ...] = ()
+    io: str = "float"
+    simulate: bool = False
+    statistics: str = ""
+    calibration: object = field(default=None, compare=False, repr=False)
+    executor: object = field(default=None, compare=False, repr=False)
+    progress: object = field(default=None, compare=False, repr=False)
+
+    def spec(self, *, include_default: bool = False) -> ArgSpec:
+        """The options that a text can have."""
+        spec = super().spec(include_default=include_default)
+        return without_objects(spec, ("calibration", "executor", "progress"))
+
+    def passes(self) -> Pipeline:
+        """The passes that it stands for, with their options."""
+        annotate = QuantizeAnnotate(
+            self.from_layer, self.skip_layers, self.skip_names, self.skip_ops, self.keep_float, self.dtype
+        )
+        calibrate = QuantizeCalibrate(
+            self.method,
+            self.percentile,
+            self.momentum,
+            self.per_channel,
+            self.bias_correction,
+            self.rounding,
+            self.statistics,
+            self.calibration,
+            self.executor,
+            self.progress,
+        )
+        steps = [annotate, calibrate, QuantizeRealize(self.simulate, self.io)]
+        return Pipeline([EqualizeLayers(), *steps] if self.equalize else steps)
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for step in self.passes():
+            step.apply(ctx, op)
+            if isinstance(step, QuantizeAnnotate) and not observed(marks.main_of(op, self.name)):
+                return

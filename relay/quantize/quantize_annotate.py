@@ -1,0 +1,169 @@
+"""The pass `quantize-annotate`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import BlockArgument, Operation, SSAValue
+
+from relay.byoc.regions import constant_of
+from relay.dialects import relay
+from relay.passes import Pass
+from relay.quantize import marks
+from relay.quantize.choice import Choice
+from relay.quantize.layers import Layer, layers_of
+from relay.quantize.observing import observed
+from relay.quantize.parameters import check_dtype
+from relay.quantize.rules import data_operands, fixed, mean_of, refusal, same_scale
+
+
+@dataclass(frozen=True)
+class QuantizeAnnotate(Pass):
+    """Mark what is to compute on codes: every float op of @main that has a form on codes, unless left out below.
+
+    `from_layer=n` leaves all ops before layer n in float; layers are convolutions and products with constant weights,
+    counted from 0 in program order. `skip_layers` names layers by number, `skip_names` ops by patterns of their names
+    (of the tensor in the model's file, of the weights, of the result), `skip_ops` kinds of ops (`nn.softmax`).
+    `keep_float` names regions, `first..last`, by layer number or pattern: all ops from first to last stay float.
+    Ops that are connected to no layer on codes stay float too. `dtype` is that of the codes of activations: `int8`,
+    `uint8`, or `int16` (weights are then 8 bits all the same; biases 64).
+    """
+
+    name: ClassVar[str] = "quantize-annotate"
+    invalidates = ()
+    why = "marks what is to compute on codes"
+    from_layer: int = 0
+    skip_layers: tuple[int, ...] = ()
+    skip_names: tuple[str, ...] = ()
+    skip_ops: tuple[str, ...] = ()
+    keep_float: tuple[str, ...] = ()
+    dtype: str = "int8"
+
+    @classmethod
+    def holds(cls, op: ModuleOp) -> bool:
+        """Whether something is marked."""
+        return bool(observed(marks.main_of(op, cls.name)))
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        check_dtype(self.dtype, self.name)
+        function = marks.main_of(op, self.name)
+        marks.clear(function)
+        layers = layers_of(function)
+        choice = Choice(self.from_layer, self.skip_layers, self.skip_names, self.skip_ops, self.keep_float)
+        chosen = choose(function, layers, choice.left_out(function, layers), self.dtype)
+        if chosen:
+            function.attributes[marks.DTYPE] = StringAttr(self.dtype)
+        for each in chosen:
+            marks.write(each, integer=marks.unit())
+        name_values(function, chosen, {layer.anchor: layer for layer in layers})
+
+
+def choose(function: FuncOp, layers: list[Layer], left_out: set[Operation], dtype: str) -> list[Operation]:
+    """The ops that are to compute on codes, in program order."""
+    anchors: dict[Operation, Layer] = {layer.anchor: layer for layer in layers}
+    inside = {op for layer in layers for op in layer.ops[1:]}
+    chosen: list[Operation] = []
+    for op in function.body.block.ops:
+        if op in inside or op in left_out or op in chosen:
+            continue
+        if op in anchors:
+            chosen += [part for part in anchors[op].ops if part.parent is op.parent]
+        elif not isinstance(op, relay.ConstantOp) and refusal(op, dtype) is None:
+            chosen.append(op)
+            if (division := mean_of(op)) is not None:
+                chosen.append(division)
+    kept = connected(set(chosen), set(anchors))
+    return [op for op in function.body.block.ops if op in kept]
+
+
+def connected(chosen: set[Operation], anchors: set[Operation]) -> set[Operation]:
+    """Those that a path through chosen ops connects with a layer."""
+    found: set[Operation] = set()
+    reached: list[Operation] = [op for op in chosen if op in anchors]
+    while reached:
+        op = reached.pop()
+        if op in found:
+            continue
+        found.add(op)
+        near = [value.owner for value in op.operands]
+        near += [use.operation for result in op.results for use in result.uses]
+        reached += [other for other in near if isinstance(other, Operation) and other in chosen]
+    return found
+
+
+def tail(op: Operation, layers: dict[Operation, Layer]) -> Operation:
+    """The op whose result is codes: the last one of a layer or of a mean."""
+    if (layer := layers.get(op)) is not None:
+        return layer.ops[-1]
+    return mean_of(op) or op
+
+
+def name_values(function: FuncOp, chosen: list[Operation], layers: dict[Operation, Layer]) -> None:
+    """Name the values that are codes, and join those that share their scale."""
+    block = function.body.block
+    names: dict[SSAValue, str] = {argument: f"a{argument.index}" for argument in block.args}
+    names |= {op.results[0]: f"v{number}" for number, op in enumerate(block.ops) if op.results}
+    groups = Groups()
+    inner = {part for op in chosen for part in insides(op, layers)}
+    for op in chosen:
+        if op in inner:
+            continue
+        values = list(data_operands(op))
+        last = tail(op, layers)
+        if not isinstance(op, relay.ArgOp):
+            values.append(last.results[0])
+            if fixed(op):
+                groups.fix(last.results[0])
+        for value in values:
+            groups.add(value)
+            marks.write_value(value, value=StringAttr(names[value]))
+        for value in same_scale(op):
+            groups.join(value, op.results[0])
+    for value in groups.members:
+        first = groups.first(value)
+        marks.write_value(value, group=StringAttr(names[first]))
+        if first in groups.fixed:
+            marks.write_value(value, fixed=marks.unit())
+
+
+def insides(op: Operation, layers: dict[Operation, Layer]) -> Iterable[Operation]:
+    """The further ops of the layer, or of the mean, that starts with this one."""
+    if (layer := layers.get(op)) is not None:
+        return layer.ops[1:]
+    return [division] if (division := mean_of(op)) is not None else []
+
+
+class Groups:
+    """Values that share their scale. A group that the specification fixes takes in no other: codes are rescaled."""
+
+    def __init__(self) -> None:
+        self.members: dict[SSAValue, SSAValue] = {}
+        self.fixed: set[SSAValue] = set()
+
+    def add(self, value: SSAValue) -> None:
+        assert constant_of(value) is None or isinstance(value, BlockArgument)
+        self.members.setdefault(value, value)
+
+    def first(self, value: SSAValue) -> SSAValue:
+        while self.members[value] is not value:
+            value = self.members[value]
+        return value
+
+    def fix(self, value: SSAValue) -> None:
+        self.add(value)
+        self.fixed.add(self.first(value))
+
+    def join(self, operand: SSAValue, result: SSAValue) -> None:
+        """Let both have one scale; not so where just the operand's is fixed and the result has other operands."""
+        a, b = self.first(operand), self.first(result)
+        alone = sum(1 for _ in same_scale(result.owner)) == 1 if isinstance(result.owner, Operation) else False
+        if a is b or (a in self.fixed and not alone) or (b in self.fixed and a not in self.fixed):
+            return
+        self.members[b] = a
+        if b in self.fixed:
+            self.fixed.add(a)

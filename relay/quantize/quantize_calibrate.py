@@ -1,0 +1,178 @@
+"""The pass `quantize-calibrate`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from os import PathLike
+from typing import ClassVar, cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.utils.arg_spec import ArgSpec
+
+from relay.errors import InvalidArgument
+from relay.module import IRModule
+from relay.passes import Pass
+from relay.quantize import marks
+from relay.quantize.calibration import Calibration, calibrate, is_calibration
+from relay.quantize.layers import Layer, layers_of
+from relay.quantize.observing import observed
+from relay.quantize.parameters import FIXED, Parameters, of_range
+from relay.quantize.ranges import METHODS, check_method, union
+from relay.quantize.rounding import adaptive_codes
+from relay.quantize.rules import same_scale
+from relay.quantize.samples import Sample
+from relay.quantize.shifting import corrected_bias, set_bias, set_weights
+from relay.quantize.weights import fit_bias, kernel_of
+
+ROUNDINGS = ("nearest", "adaptive")
+
+
+@dataclass(frozen=True)
+class QuantizeCalibrate(Pass):
+    """Choose scale and zero point of every value that `quantize-annotate` has named, and of the layers' weights.
+
+    `data` are samples (any iterable: see `relay.quantize.calibrate`), or a `Calibration`, or the path of a saved one;
+    the text form has `statistics`, such a path. `method`: `min-max`, `moving-average` (of the samples' extremes,
+    `momentum` old to `1 - momentum` new), `percentile` (leaves out `100 - percentile` percent at each end), `kl`
+    (least divergence) or `mse` (least squared error). Activations have one asymmetric scale per tensor, `int16` ones a
+    symmetric one; weights symmetric ones per output channel, or per tensor without `per_channel`; weights beside
+    `uint8` an asymmetric one per tensor.
+
+    `bias_correction` takes the mean error that rounded weights make from the biases. `rounding=adaptive` rounds each
+    weight up or down such that a layer's output, not the weight, has the least squared error; it needs second moments
+    of the layers' inputs.
+    """
+
+    name: ClassVar[str] = "quantize-calibrate"
+    requires = ("quantize-annotate",)
+    invalidates = ("folded",)
+    why = "chooses scales"
+    method: str = "min-max"
+    percentile: float = 99.99
+    momentum: float = 0.9
+    per_channel: bool = True
+    bias_correction: bool = True
+    rounding: str = "nearest"
+    statistics: str = ""
+    data: object = field(default=None, compare=False, repr=False)
+    executor: object = field(default=None, compare=False, repr=False)
+    progress: object = field(default=None, compare=False, repr=False)
+
+    @classmethod
+    def holds(cls, op: ModuleOp) -> bool:
+        """Whether every named value has a scale."""
+        values = observed(marks.main_of(op, cls.name))
+        return bool(values) and all("scale" in marks.of_value(value) for value in values.values())
+
+    def spec(self, *, include_default: bool = False) -> ArgSpec:
+        """The options that a text can have."""
+        return without_objects(super().spec(include_default=include_default), OBJECTS)
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        check_method(self.method, self.percentile, self.name)
+        if self.rounding not in ROUNDINGS:
+            raise InvalidArgument(self.name, f"rounding {self.rounding!r} is unknown", f"use {', '.join(ROUNDINGS)}")
+        function = marks.main_of(op, self.name)
+        values = observed(function)
+        if not values:
+            return
+        dtype = marks.text(function.attributes, marks.DTYPE) or "int8"
+        found = self.calibration(function)
+        found.check(function, self.features(), values)
+        for value, chosen in choose(values, found, self.method, self.percentile, dtype).items():
+            marks.write_parameters(value, chosen)
+        for layer in layers_of(function):
+            if marks.integer(layer.anchor):
+                self.weigh(layer, found, values, dtype)
+
+    def features(self) -> list[str]:
+        """What has to be remembered for these options."""
+        found = {"range", METHODS[self.method][1]}
+        found |= {"means"} if self.bias_correction else set()
+        found |= {"moments"} if self.rounding == "adaptive" else set()
+        return sorted(found)
+
+    def calibration(self, function: FuncOp) -> Calibration:
+        """That of the options. Raises InvalidArgument if they name none."""
+        if self.data is None and not self.statistics:
+            hint = "give calibration=samples, or statistics=path of a saved calibration"
+            raise InvalidArgument(self.name, "has nothing to calibrate with", hint)
+        data: object = self.statistics if self.data is None else self.data
+        if isinstance(data, Calibration):
+            return data
+        if is_calibration(data):
+            return Calibration.load(cast(str | PathLike[str], data))
+        if isinstance(data, Mapping) or not isinstance(data, Iterable):
+            raise InvalidArgument(self.name, "cannot calibrate with one thing", "give samples: [sample, ...]")
+        executor = self.executor if isinstance(self.executor, Executor) else None
+        return calibrate(
+            IRModule(cast(ModuleOp, function.parent_op())),
+            cast(Iterable[Sample], data),
+            features=self.features(),
+            executor=executor,
+            progress=self.progress if self.progress is None or callable(self.progress) else bool(self.progress),
+            momentum=self.momentum,
+        )
+
+    def weigh(self, layer: Layer, found: Calibration, values: Mapping[str, SSAValue], dtype: str) -> None:
+        """Choose the scales of a layer's weights, and their rounding."""
+        data = marks.parameters(layer.anchor.data, dtype)
+        name = marks.name_of(layer.anchor.data)
+        assert data is not None and name is not None
+        kind = "uint8" if dtype == "uint8" else "int8"
+        kernel = fit_bias(kernel_of(layer.weights, layer.axis, kind, self.per_channel), layer.vector, data)
+        marks.write_kernel(layer.anchor, kernel)
+        codes = kernel.codes(layer.weights)
+        if self.rounding == "adaptive":
+            codes = adaptive_codes(layer, kernel, found.moments[f"layer{layer.index}"])
+        rounded, means = kernel.reals(codes), found.values[name].means
+        bias = corrected_bias(layer, rounded, means) if self.bias_correction and means is not None else None
+        if self.rounding == "adaptive":
+            set_weights(layer, rounded)
+        if bias is not None:
+            set_bias(layer, bias)
+
+
+OBJECTS = ("data", "executor", "progress")
+
+
+def without_objects(spec: ArgSpec, names: Iterable[str]) -> ArgSpec:
+    """The options of a pass that have a text."""
+    return ArgSpec(spec.name, {key: value for key, value in spec.parameters.items() if key not in names})
+
+
+def choose(
+    values: Mapping[str, SSAValue], found: Calibration, method: str, percentile: float, dtype: str
+) -> dict[SSAValue, Parameters]:
+    """The parameters of each value. A group has those that its sources need; results of ops that only move or compare
+    codes are no sources."""
+    groups: dict[str, list[str]] = {}
+    for name, value in values.items():
+        groups.setdefault(marks.text(marks.of_value(value), "group") or name, []).append(name)
+    chosen: dict[SSAValue, Parameters] = {}
+    for names in groups.values():
+        fixed = [f for name in names if (f := fixed_parameters(values[name], dtype)) is not None]
+        sources = [name for name in names if is_source(values[name])] or names
+        rule = METHODS[method][0]
+        parameters = fixed[0] if fixed else None
+        if parameters is None:
+            parameters = of_range(*union([rule(found.values[name], dtype, percentile) for name in sources]), dtype)
+        chosen.update({values[name]: parameters for name in names})
+    return chosen
+
+
+def fixed_parameters(value: SSAValue, dtype: str) -> Parameters | None:
+    """What the specification says of the result of this op on codes."""
+    op = value.owner
+    return FIXED.get(op.name, {}).get(dtype) if isinstance(op, Operation) and marks.integer(op) else None
+
+
+def is_source(value: SSAValue) -> bool:
+    """Whether the value is no result of an op on codes that has its operands' scale."""
+    op = value.owner
+    return not (isinstance(op, Operation) and marks.integer(op) and same_scale(op))

@@ -1,0 +1,56 @@
+"""The pass `quantize-realize`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+from relay.errors import InvalidArgument
+from relay.passes import Pass
+from relay.quantize import marks
+from relay.quantize.edges import codes_at_edges
+from relay.quantize.fold_qdq import FoldQdq
+from relay.quantize.insert_qdq import Insertion
+from relay.quantize.observing import observed, sweep
+
+IO = ("float", "codes")
+
+
+@dataclass(frozen=True)
+class QuantizeRealize(Pass):
+    """Compute on codes what `quantize-annotate` has marked, with the scales that `quantize-calibrate` has chosen.
+
+    First every marked op gets `qnn.quantize` and `qnn.dequantize` around it (with `simulate` it stays at that: a float
+    module with fake quantization), then `fold-qdq` makes integer ops of them: those that pre-quantised models import
+    to. `io=codes` lets arguments and results of @main that are codes at once be codes outside too; how they stand
+    for reals is then told by the module's signature.
+    """
+
+    name: ClassVar[str] = "quantize-realize"
+    requires = ("quantize-calibrate",)
+    invalidates = None
+    why = "makes integer ops"
+    simulate: bool = False
+    io: str = "float"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if self.io not in IO:
+            raise InvalidArgument(self.name, f"io {self.io!r} is unknown", f"use {', '.join(IO)}")
+        function = marks.main_of(op, self.name)
+        values = observed(function)
+        if not values:
+            return
+        dtype = marks.text(function.attributes, marks.DTYPE) or "int8"
+        missing = [name for name, value in values.items() if marks.parameters(value, dtype) is None]
+        if missing:
+            raise InvalidArgument(self.name, f"values {', '.join(missing[:5])} have no scale", "run quantize-calibrate")
+        Insertion(function, dtype).run()
+        marks.clear(function)
+        sweep(function)
+        if not self.simulate:
+            FoldQdq().apply(ctx, op)
+            if self.io == "codes":
+                codes_at_edges(function)

@@ -1,0 +1,147 @@
+"""From what calibration remembers of a tensor to the range of reals that its codes cover."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from relay.dialects.attributes import Array
+from relay.errors import InvalidArgument
+from relay.quantize.parameters import Parameters, of_range
+from relay.quantize.statistics import HALF, Statistics, coarsen
+
+Range = tuple[float, float]
+STEPS = 64
+"""How many sizes of each end of the range MSE and KL compare."""
+CROWD = 32
+"""How many numbers a bin should hold on average for its share to tell something."""
+
+
+def union(ranges: Sequence[Range]) -> Range:
+    """The least range that holds all."""
+    return min(low for low, _ in ranges), max(high for _, high in ranges)
+
+
+def min_max(found: Statistics, dtype: str, percentile: float) -> Range:
+    """The smallest and the largest number of all samples."""
+    return found.low, found.high
+
+
+def moving_average(found: Statistics, dtype: str, percentile: float) -> Range:
+    """Exponential means of the samples' smallest and largest numbers."""
+    return found.moving_low, found.moving_high
+
+
+def percentile_range(found: Statistics, dtype: str, percentile: float) -> Range:
+    """The range that leaves out `100 - percentile` percent of the numbers at each end."""
+    counts = _counts(found)
+    below: Array = np.cumsum(counts)
+    left = below[-1] * (1 - percentile / 100)
+    first = int(np.count_nonzero(below <= left))
+    last = int(np.count_nonzero(below < below[-1] - left))
+    width = 2.0**found.exponent
+    low, high = (first - HALF) * width, (last + 1 - HALF) * width
+    return max(found.low, low), min(found.high, high)
+
+
+def least_squares(found: Statistics, dtype: str, percentile: float) -> Range:
+    """The range whose codes have the least mean squared error over the histogram."""
+    centers, weights = _occupied(found)
+
+    def error(parameters: Parameters) -> float:
+        step: Array = np.rint(centers / parameters.scale) + parameters.zero_point
+        difference = centers - parameters.scale * (
+            np.clip(step, parameters.low, parameters.high) - parameters.zero_point
+        )
+        return float((weights * difference * difference).sum())
+
+    return _search(found, dtype, error)
+
+
+def entropy(found: Statistics, dtype: str, percentile: float) -> Range:
+    """The range whose codes tell most of the distribution: the least Kullback-Leibler divergence from the histogram,
+    numbers outside counted at the ends, to what is left of it when all of a code's bins are alike. What few samples
+    show of it by chance, `(bins - codes) / (2 samples)`, is taken off; bins are joined until `CROWD` are in each."""
+    counts, width = _counts(found), 2.0**found.exponent
+    used = np.flatnonzero(counts)
+    while used.size > 512 and counts.sum() < CROWD * used.size:
+        counts, width = coarsen(counts, 1), 2 * width
+        used = np.flatnonzero(counts)
+    centers = (used - HALF + 0.5) * width
+    values = counts[used].astype(np.float64)
+
+    def divergence(parameters: Parameters) -> float:
+        step: Array = np.rint(centers / parameters.scale) + parameters.zero_point
+        inside = (step >= parameters.low) & (step <= parameters.high)
+        if not inside.any():
+            return np.inf
+        code = step[inside].astype(np.int64) - parameters.low
+        original = values[inside].copy()
+        kept = original.copy()
+        original[0] += values[: int(np.argmax(inside))].sum()
+        original[-1] += values[len(inside) - int(np.argmax(inside[::-1])) :].sum()
+        bins = parameters.high - parameters.low + 1
+        alike = np.bincount(code, kept, bins) / np.maximum(np.bincount(code, minlength=bins), 1)
+        p, q = original / original.sum(), alike[code] / alike[code].sum()
+        chance = (original.size - np.count_nonzero(alike)) / (2 * values.sum())
+        return float((p * np.log(p / q)).sum() - chance)
+
+    return _search(found, dtype, divergence)
+
+
+METHODS: dict[str, tuple[Callable[[Statistics, str, float], Range], str]] = {
+    "min-max": (min_max, "range"),
+    "moving-average": (moving_average, "range"),
+    "percentile": (percentile_range, "histogram"),
+    "kl": (entropy, "histogram"),
+    "mse": (least_squares, "histogram"),
+}
+"""The ways to choose a range, and the feature of the statistics that each needs."""
+
+
+def check_method(method: str, percentile: float, where: str) -> str:
+    """The feature that a method needs. Raises InvalidArgument."""
+    if method not in METHODS:
+        raise InvalidArgument(where, f"method {method!r} is unknown", f"use {', '.join(METHODS)}")
+    if not 50 < percentile <= 100:
+        raise InvalidArgument(where, f"percentile is {percentile}", "it lies above 50, up to 100")
+    return METHODS[method][1]
+
+
+def clipped(reals: Array, parameters: Parameters) -> Array:
+    """The codes of reals, in float64."""
+    steps: Array = np.rint(reals / parameters.scale) + parameters.zero_point
+    return np.clip(steps, parameters.low, parameters.high)
+
+
+def _counts(found: Statistics) -> Array:
+    assert found.counts is not None
+    return found.counts
+
+
+def _occupied(found: Statistics) -> tuple[Array, Array]:
+    """The centers of the bins that are not empty, and how many numbers are there."""
+    counts = _counts(found)
+    used = np.flatnonzero(counts)
+    return (used - HALF + 0.5) * 2.0**found.exponent, counts[used].astype(np.float64)
+
+
+def _search(found: Statistics, dtype: str, loss: Callable[[Parameters], float]) -> Range:
+    """The range of the least loss: both ends shrunk alike, then each end alone. All of it wins a tie."""
+    shares = [step / STEPS for step in range(STEPS, 0, -1)]
+    best = (found.low, found.high)
+    least = loss(of_range(*best, dtype))
+
+    def offer(candidate: Range) -> None:
+        nonlocal best, least
+        if (value := loss(of_range(*candidate, dtype))) < least:
+            best, least = candidate, value
+
+    for share in shares[1:]:
+        offer((found.low * share, found.high * share))
+    for share in shares[1:] if best[0] < 0 < best[1] else ():
+        offer((best[0], found.high * share))
+    for share in shares[1:] if best[0] < 0 < best[1] else ():
+        offer((found.low * share, best[1]))
+    return best

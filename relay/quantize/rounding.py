@@ -1,0 +1,68 @@
+"""Rounding weights up or down so that what a layer computes, not each weight, has the least error.
+
+The goal is that of Nagel et al., Up or Down? Adaptive Rounding for Post-Training Quantization, 2020 (equation 8): for
+each output channel the least `d^T E[x x^T] d`, d being the weights' errors and x what they are multiplied with. It is
+sought by turning over one rounding at a time as long as that helps, from the nearest codes on, and needs no training.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from relay.dialects.attributes import Array
+from relay.quantize.layers import Layer
+from relay.quantize.statistics import Moments
+from relay.quantize.weights import Kernel
+
+SWEEPS = 12
+"""How often all weights are looked at, at most."""
+DAMPING = 0.01
+"""Part of the mean diagonal that is added to it: directions that no sample has shown count a little."""
+
+
+def adaptive_codes(layer: Layer, kernel: Kernel, moments: Moments) -> Array:
+    """Codes of a layer's weights, in the form of `Layer.weights`; each next below or next above the weight."""
+    positions = kernel.positions(layer.weights)
+    channels_first = np.moveaxis(positions, layer.axis, 0)
+    steps = np.broadcast_to(kernel.scale.astype(np.float64), (channels_first.shape[0],))
+    flat = channels_first.reshape(channels_first.shape[0], -1)
+    groups = moments.total.shape[0]
+    rows = np.split(flat, groups)
+    scales = np.split(steps, groups)
+    low, high = float(kernel.low), float(kernel.high)
+    chosen = [
+        turn(row, scale, damped(total / max(moments.rows, 1)), low, high)
+        for row, scale, total in zip(rows, scales, moments.total, strict=True)
+    ]
+    codes = np.concatenate(chosen).reshape(channels_first.shape)
+    return np.ascontiguousarray(np.moveaxis(codes, 0, layer.axis)).astype(kernel.dtype)
+
+
+def damped(moments: Array) -> Array:
+    """The second moments with a little on their diagonal."""
+    return moments + np.eye(len(moments)) * (DAMPING * float(np.trace(moments)) / max(len(moments), 1) + 1e-12)
+
+
+def turn(positions: Array, steps: Array, moments: Array, low: float, high: float) -> Array:
+    """Codes for rows of weights, given as positions between codes: of the two next to each, those that a search from
+    the nearest ones finds. The error `d^T M d` of no row is larger than with the nearest codes."""
+    below = np.clip(np.floor(positions), low, high)
+    above = np.clip(below + 1, low, high)
+    codes = np.clip(np.rint(positions), low, high)
+    codes = np.where(codes < below, below, np.where(codes > above, above, codes))
+    slope = ((codes - positions) * steps[:, None]) @ moments
+    for _ in range(SWEEPS):
+        turned = False
+        for tap in range(positions.shape[1]):
+            change = np.where(codes[:, tap] == below[:, tap], above[:, tap], below[:, tap]) - codes[:, tap]
+            change = change * steps
+            gain = 2 * change * slope[:, tap] + change * change * moments[tap, tap]
+            chosen = gain < -1e-12 * np.abs(change * slope[:, tap])
+            if chosen.any():
+                turned = True
+                other = np.where(codes[:, tap] == below[:, tap], above[:, tap], below[:, tap])
+                codes[:, tap] = np.where(chosen, other, codes[:, tap])
+                slope += np.where(chosen, change, 0.0)[:, None] * moments[tap]
+        if not turned:
+            break
+    return codes

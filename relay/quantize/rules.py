@@ -1,0 +1,97 @@
+"""Which float ops have a form on codes, and what that asks of the scales."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+from xdsl.ir import Operation, SSAValue
+
+from relay.byoc.regions import constant_of
+from relay.dialects import relay
+from relay.dialects.attributes import to_numpy
+from relay.dialects.op import shape
+from relay.quantize.layers import clamp_bounds, is_float, only_user
+from relay.quantize.parameters import FIXED
+
+MOVING: dict[type[Operation], int | None] = {
+    relay.ReshapeOp: 1,
+    relay.TransposeOp: 1,
+    relay.BroadcastToOp: 1,
+    relay.StridedSliceOp: 1,
+    relay.PadOp: 1,
+    relay.TakeOp: 1,
+    relay.GatherNdOp: 1,
+    relay.MaxPool2dOp: 1,
+    relay.AvgPool2dOp: 1,
+    relay.Resize2dOp: 1,
+    relay.MaxOp: 1,
+    relay.MinOp: 1,
+    relay.ConcatenateOp: None,
+    relay.MaximumOp: None,
+    relay.MinimumOp: None,
+}
+"""Ops that compute on codes as on reals: result and operands (the first that many, or all) have one scale."""
+BINARY = (relay.AddOp, relay.SubtractOp, relay.MultiplyOp)
+CURVES = (relay.SoftmaxOp, relay.SigmoidOp, relay.TanhOp)
+"""Ops whose result has a fixed scale, of 8 bits."""
+EIGHT_BITS = (*CURVES, relay.SumOp, relay.Resize2dOp)
+"""Ops that have no form on codes of 16 bits."""
+
+
+def mean_of(total: Operation) -> Operation | None:
+    """The division that makes a mean of a sum, if it follows it."""
+    if not isinstance(total, relay.SumOp) or not is_float(total.input):
+        return None
+    after = only_user(total.result)
+    count = prod(shape(total.input)[axis] for axis in total.axes())
+    if isinstance(after, relay.DivideOp | relay.MultiplyOp) and after.lhs is total.result:
+        by = constant_of(after.rhs)
+        wanted = float(count) if isinstance(after, relay.DivideOp) else float(np.float32(1 / max(count, 1)))
+        if by is not None and by.size == 1 and float(by.reshape(())) == wanted and by.ndim <= len(shape(total.result)):
+            return after
+    return None
+
+
+def same_scale(op: Operation) -> tuple[SSAValue, ...]:
+    """The operands that have the scale of the op's result."""
+    if type(op) not in MOVING or clamp_bounds(op) is not None:
+        return ()
+    return tuple(op.operands)[: MOVING[type(op)]]
+
+
+def refusal(op: Operation, dtype: str) -> str | None:
+    """Why an op that belongs to no layer has no form on codes; None if it has one."""
+    if dtype == "int16" and isinstance(op, EIGHT_BITS):
+        return f"{op.name} has no form on 16-bit codes"
+    if isinstance(op, BINARY):
+        constants = [constant_of(value) is not None for value in (op.lhs, op.rhs)]
+        return "its operands are no float32" if not is_float(op.lhs) else "it is constant" if all(constants) else None
+    if clamp_bounds(op) is not None or isinstance(op, CURVES):
+        return None if is_float(op.operands[0]) else "its operand is no float32"
+    if isinstance(op, relay.SumOp):
+        return None if mean_of(op) is not None else "a sum has no form on codes; a mean has"
+    if isinstance(op, relay.ArgOp):
+        return None if is_float(op.input) else "its operand is no float32"
+    if isinstance(op, relay.PadOp) and float(to_numpy(op.pad_value)) != 0.0:
+        return "it pads with another number than 0"
+    if type(op) not in MOVING:
+        return f"{op.name} has no form on codes"
+    if any(not is_float(value) or constant_of(value) is not None for value in same_scale(op)):
+        return "an operand is constant, or no float32"
+    return None
+
+
+def data_operands(op: Operation) -> Sequence[SSAValue]:
+    """The float operands that are to be codes and are computed at run time."""
+    if isinstance(op, relay.Conv2dOp | relay.DenseOp):
+        return (op.data,)
+    if isinstance(op, relay.TakeOp | relay.GatherNdOp):
+        return (op.input,)
+    return [value for value in op.operands if is_float(value) and constant_of(value) is None]
+
+
+def fixed(op: Operation) -> bool:
+    """Whether the specification fixes the scale of the result."""
+    return op.name in FIXED

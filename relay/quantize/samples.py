@@ -1,0 +1,51 @@
+"""Samples as users give them, and as the compiled model takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
+
+from relay.dialects.attributes import Array
+from relay.errors import InvalidArgument
+from relay.signature import TensorInfo
+
+Sample = npt.ArrayLike | Sequence[npt.ArrayLike] | Mapping[str, npt.ArrayLike]
+"""One array, arrays in the order of the inputs, or arrays by the names of the inputs."""
+
+
+def arrange(sample: Sample, inputs: Sequence[TensorInfo], number: int) -> list[Array]:
+    """The arrays of a sample in the order of the inputs; states that are not given start anew.
+
+    Raises InvalidArgument for a wrong name, count, shape or dtype; float64 is taken as float32.
+    """
+    where = f"sample {number}"
+    given: dict[str, object] = {}
+    if isinstance(sample, Mapping):
+        given.update(sample)
+    elif isinstance(sample, list | tuple):
+        values = cast(Sequence[object], sample)
+        if len(values) > len(inputs):
+            raise InvalidArgument(where, f"has {len(values)} arrays", f"the model has {len(inputs)} inputs")
+        given.update(zip((info.name for info in inputs), values, strict=False))
+    elif inputs:
+        given[inputs[0].name] = sample
+    names = [info.name for info in inputs]
+    unknown = [name for name in given if name not in names]
+    if unknown:
+        raise InvalidArgument(where, f"there is no input {unknown[0]!r}", f"the inputs are {', '.join(names)}")
+    return [_take(given.get(info.name, info.initial), info, where) for info in inputs]
+
+
+def _take(value: object, info: TensorInfo, where: str) -> Array:
+    if value is None:
+        raise InvalidArgument(where, f"input {info.name!r} is missing")
+    array = np.asarray(value)
+    if array.dtype == np.float64 and info.dtype == np.float32:
+        array = array.astype(np.float32)
+    if array.shape != info.shape or array.dtype != info.dtype:
+        wanted = f"{info.dtype}{list(info.shape)}"
+        raise InvalidArgument(where, f"input {info.name!r} is {array.dtype}{list(array.shape)}; {wanted} is needed")
+    return np.ascontiguousarray(array)

@@ -1,0 +1,65 @@
+"""Bias correction, and putting other weights and biases into a layer.
+
+Source: Nagel et al., Data-Free Quantization Through Weight Equalization and Bias Correction, 2019, section 4.2.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from relay.dialects import relay
+from relay.dialects.attributes import Array, elements
+from relay.dialects.op import shape
+from relay.quantize import marks
+from relay.quantize.layers import Layer
+
+
+def corrected_bias(layer: Layer, rounded: Array, means: Array) -> Array:
+    """`bias - sum over taps of (rounded - weights) * mean of the input channel`: the output's mean error is 0 (but for
+    positions that see padding)."""
+    error = rounded.astype(np.float64) - layer.weights.astype(np.float64)
+    if isinstance(layer.anchor, relay.DenseOp):
+        shift = error @ means
+    elif layer.anchor.depthwise:
+        multiplier = error.shape[2] // means.size
+        shift = error.sum(axis=(0, 1)) * np.repeat(means, multiplier)
+    else:
+        groups = layer.anchor.groups.value.data
+        by_group = error.sum(axis=(1, 2)).reshape(groups, -1, error.shape[3])
+        shift = np.einsum("goi,gi->go", by_group, means.reshape(groups, -1)).reshape(-1)
+    bias = np.zeros(shift.shape) if layer.vector is None else layer.vector.astype(np.float64)
+    return (bias - shift).astype(np.float32)
+
+
+def set_weights(layer: Layer, weights: Array) -> None:
+    """Give the layer other weights, in the form of `Layer.weights`."""
+    array = np.ascontiguousarray(weights.astype(np.float32)).reshape(shape(layer.anchor.kernel))
+    new = constant_before(layer, array, layer.anchor.kernel)
+    layer.anchor.operands[1] = new
+
+
+def set_bias(layer: Layer, bias: Array) -> None:
+    """Give the layer another bias; one that has none gets one."""
+    if layer.bias is not None:
+        layer.bias.operands[1] = constant_before(layer, bias, layer.bias.bias)
+        return
+    old = layer.anchor.result
+    new = relay.BiasAddOp.make([old, constant_before(layer, bias, None)], like=layer.anchor)
+    new.attributes[marks.MARK] = layer.anchor.attributes[marks.MARK]
+    Rewriter.insert_op(new, InsertPoint.after(layer.anchor))
+    old.replace_uses_with_if(new.result, lambda use: use.operation is not new)
+
+
+def constant_before(layer: Layer, array: Array, old: SSAValue | None) -> SSAValue:
+    """A constant with the label of the one that it replaces, before the layer."""
+    label: StringAttr | None = None
+    if old is not None and isinstance(old.owner, relay.ConstantOp):
+        label = old.owner.label
+    value = elements(array, label="weight" if label is None else label.data)
+    op = relay.ConstantOp.make([], {"value": value, "label": label}, like=layer.anchor)
+    op.result.name_hint = None if old is None else old.name_hint
+    Rewriter.insert_op(op, InsertPoint.before(layer.anchor))
+    return op.result

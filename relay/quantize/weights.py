@@ -1,0 +1,94 @@
+"""Codes of weights and biases."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from relay.dialects.attributes import Array
+from relay.interpreters.arithmetic import round_away
+from relay.quantize.parameters import Parameters, of_range, real32
+
+BIAS_LIMIT = float(1 << 30)
+"""Largest magnitude of a bias's code: sums of products still fit beside it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """How a kernel's codes stand for reals: one scale, or one for each index of `axis`."""
+
+    scale: Array
+    """float32, a vector; of one element where all channels share it."""
+    zero_point: int
+    axis: int
+    dtype: str
+
+    def along(self, rank: int) -> Array:
+        """The scales, shaped so that they broadcast against the kernel."""
+        if self.scale.size == 1:
+            return self.scale.reshape(())
+        shape = [1] * rank
+        shape[self.axis] = -1
+        return self.scale.reshape(shape)
+
+    @property
+    def low(self) -> int:
+        """The lowest code: one that has a negative (symmetric) or is not the type's own (`uint8`)."""
+        return int(np.iinfo(self.dtype).min) + 1
+
+    @property
+    def high(self) -> int:
+        return int(np.iinfo(self.dtype).max)
+
+    def positions(self, reals: Array) -> Array:
+        """Where the reals lie between the codes: `real / scale + zero_point`, not rounded."""
+        return np.asarray(reals, np.float64) / self.along(reals.ndim).astype(np.float64) + self.zero_point
+
+    def codes(self, reals: Array) -> Array:
+        """The nearest codes."""
+        return np.clip(round_away(self.positions(reals)), self.low, self.high).astype(self.dtype)
+
+    def reals(self, codes: Array) -> Array:
+        """float32."""
+        steps = (codes.astype(np.int64) - self.zero_point).astype(np.float32)
+        return (self.along(codes.ndim) * steps).astype(np.float32)
+
+
+def kernel_of(weights: Array, axis: int, dtype: str, per_channel: bool) -> Kernel:
+    """Symmetric codes in [-127, 127] for `int8`, per output channel along `axis` or per tensor;
+    for `uint8` asymmetric codes in [1, 255] of the whole tensor, as TFLite's first 8-bit models have them."""
+    if dtype == "uint8":
+        found = of_range(float(weights.min(initial=0.0)), float(weights.max(initial=0.0)), dtype)
+        low, high = found.range
+        scale = real32((high - low) / 254)
+        zero_point = int(np.clip(round_away(np.asarray(1 - low / scale)), 1, 255))
+        return Kernel(np.array([scale], np.float32), zero_point, axis, dtype)
+    others = tuple(i for i in range(weights.ndim) if i != axis % weights.ndim) if per_channel else None
+    largest = np.atleast_1d(np.abs(weights).max(axis=others, initial=0.0)).astype(np.float64)
+    scales = np.array([real32(float(value) / 127) if value > 0 else 0.0 for value in largest], np.float32)
+    return Kernel(scales, 0, axis, dtype)
+
+
+def fit_bias(kernel: Kernel, bias: Array | None, data: Parameters) -> Kernel:
+    """The kernel with scales so large that the bias's codes stay within `BIAS_LIMIT`; 1 where all weights are 0."""
+    scales = kernel.scale.astype(np.float64)
+    if bias is not None:
+        needed = np.abs(bias.astype(np.float64)) / BIAS_LIMIT / data.scale
+        scales = np.maximum(scales, needed if scales.size > 1 else needed.max(initial=0.0))
+    scales = np.where(scales > 0, scales, 1.0)
+    return Kernel(
+        np.array([real32(float(s)) for s in scales], np.float32), kernel.zero_point, kernel.axis, kernel.dtype
+    )
+
+
+def bias_scale(kernel: Kernel, data: Parameters) -> Array:
+    """The scales of the sums, and of the bias: `data scale * kernel scale` in float32."""
+    return (np.float32(data.scale) * kernel.scale).astype(np.float32)
+
+
+def bias_codes(bias: Array, kernel: Kernel, data: Parameters) -> Array:
+    """`round(bias / (data scale * kernel scale))`: i32, or i64 beside 16-bit data."""
+    dtype = np.int64 if data.dtype == "int16" else np.int32
+    scales = np.float64(data.scale) * kernel.scale.astype(np.float64)
+    return round_away(bias.astype(np.float64) / scales).astype(dtype)

@@ -1,0 +1,92 @@
+"""One sample through the compiled model. Runs in this thread, in others, or in other processes: all it takes can be
+pickled, and of the compiler it needs nothing but the runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from relay import runtime
+from relay.dialects.attributes import Array
+from relay.quantize.statistics import Moments, Statistics, observe
+from relay.runtime import Executable
+
+ROWS = 256
+"""How many positions of one sample's tensor count for the second moments, evenly spaced."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What a layer multiplies with its weights: of a product the last axis (`size` is None), of a convolution taps."""
+
+    value: str
+    """The name of the layer's input."""
+    size: tuple[int, int] | None = None
+    strides: tuple[int, int] = (1, 1)
+    padding: tuple[int, int, int, int] = (0, 0, 0, 0)
+    dilation: tuple[int, int] = (1, 1)
+    groups: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What to do with each sample."""
+
+    path: str
+    """Of the saved executable."""
+    names: tuple[str, ...]
+    """Of its outputs."""
+    arguments: tuple[tuple[str, int], ...]
+    """Observed inputs: name and position."""
+    features: frozenset[str]
+    windows: tuple[tuple[str, Window], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What one sample has shown."""
+
+    values: dict[str, Statistics]
+    moments: dict[str, Moments]
+
+
+@lru_cache(maxsize=4)
+def _executable(path: str) -> Executable:
+    return runtime.load(path)
+
+
+def run(job: Job, inputs: Sequence[Array]) -> Seen:
+    """Run one sample and look at the values."""
+    arrays: dict[str, Array] = {name: inputs[position] for name, position in job.arguments}
+    if job.names:
+        result = _executable(job.path).run(*inputs)
+        outputs = result if isinstance(result, tuple) else (np.asarray(result),)
+        arrays |= dict(zip(job.names, outputs, strict=True))
+    values = {name: observe(array, name, job.features) for name, array in arrays.items()}
+    moments = {layer: moments_of(arrays[window.value], window) for layer, window in job.windows}
+    return Seen(values, moments)
+
+
+def moments_of(array: Array, window: Window) -> Moments:
+    """`sum over rows of x x^T` for each group of channels."""
+    rows = taps(array, window)
+    step = max(1, -(-rows.shape[0] // ROWS))
+    chosen = rows[::step].astype(np.float64)
+    return Moments(np.einsum("rgk,rgl->gkl", chosen, chosen, optimize=True), chosen.shape[0])
+
+
+def taps(array: Array, window: Window) -> Array:
+    """What the weights are multiplied with: [positions, groups, height * width * channels of a group]."""
+    if window.size is None:
+        return array.reshape(-1, 1, array.shape[-1])
+    top, left, bottom, right = window.padding
+    padded = np.pad(array, ((0, 0), (top, bottom), (left, right), (0, 0)))
+    (height, width), (dy, dx) = window.size, window.dilation
+    views = np.lib.stride_tricks.sliding_window_view(padded, ((height - 1) * dy + 1, (width - 1) * dx + 1), (1, 2))
+    views = views[:, :: window.strides[0], :: window.strides[1], :, ::dy, ::dx]
+    batch, rows, columns, channels = views.shape[:4]
+    grouped = views.reshape(batch * rows * columns, window.groups, channels // window.groups, height * width)
+    return grouped.transpose(0, 1, 3, 2).reshape(batch * rows * columns, window.groups, -1)
