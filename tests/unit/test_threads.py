@@ -1,0 +1,219 @@
+"""Threads: results never depend on them; teams are shared, survive forks, sleep, and end with the interpreter."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from relay.dialects.attributes import Array
+from relay.driver import build
+from relay.errors import InvalidArgument
+from relay.module import IRModule
+from relay.passes import PassContext
+from relay.runtime import Executable, executable, load, team
+
+ROOT = Path(__file__).parents[2]
+IMAGE, MAPS, SUMS = "tensor<1x23x19x3xf32>", "tensor<1x23x19x20xf32>", "tensor<1x23x19xf32>"
+KERNEL = "tensor<20x3x3x3xf32>"
+WEIGHTS = np.linspace(-1, 1, 540, dtype="<f4").tobytes().hex()
+TEXT = f"""func.func @main(%x: {IMAGE}) -> ({MAPS}, {SUMS}) {{
+  %k = relay.constant {{label = "k"}} dense<"0x{WEIGHTS}"> : {KERNEL}
+  %c = relay.nn.conv2d %x, %k {{padding = array<i64: 1, 1, 1, 1>, out_dtype = f32}} : ({IMAGE}, {KERNEL}) -> {MAPS}
+  %t = relay.tanh %c : ({MAPS}) -> {MAPS}
+  %s = relay.sum %t {{axis = array<i64: 3>}} : ({MAPS}) -> {SUMS}
+  func.return %t, %s : {MAPS}, {SUMS}
+}}
+"""
+X = np.random.default_rng(0).normal(size=(1, 23, 19, 3)).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def model() -> Executable:
+    """A model whose loops threads share, however short they are."""
+    with PassContext(config={"parallelize.fork": 1, "parallelize.least": 1}):
+        made = build(IRModule.parse(TEXT))
+    assert made.graph["team"] and made.get_source("mlir").count("scf.parallel") >= 3
+    return made
+
+
+@pytest.fixture(scope="module")
+def saved(model: Executable, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("threads") / "model.relay"
+    model.save(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def expected(model: Executable) -> list[Array]:
+    assert model.num_threads == 1
+    return outputs(model)
+
+
+@pytest.fixture
+def many_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(team, "cores", lambda: 8)
+
+
+def outputs(made: Executable) -> list[Array]:
+    found = made.run(X)
+    assert isinstance(found, tuple)
+    return list(found)
+
+
+def same(found: list[Array], expected: list[Array]) -> bool:
+    """Equal to the last bit."""
+    return all(a.tobytes() == b.tobytes() for a, b in zip(found, expected, strict=True))
+
+
+class Shuffled:
+    """In place of a team: the turns of each loop in random ranges, in a random order, on one thread."""
+
+    def __init__(self, seed: int):
+        self.random = np.random.default_rng(seed)
+        self.turns: list[int] = []
+        self.fork = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, ctypes.c_int64)(self.share)
+        self.begin = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda team: None)
+        addresses = [ctypes.cast(function, ctypes.c_void_p).value or 0 for function in (self.fork, self.begin)]
+        self.memory = (ctypes.c_uint64 * 2)(*addresses)
+
+    def share(self, team: int, task: int, context: int, count: int) -> None:
+        self.turns.append(count)
+        run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(task)
+        cuts: list[int] = self.random.integers(0, count, 4, endpoint=True).tolist()
+        ends = sorted({0, count, *cuts})
+        for number in self.random.permutation(len(ends) - 1).tolist():
+            run(context, ends[number], ends[number + 1])
+
+    def bound(self, native: Callable[[int], None], slot: int) -> Callable[[int], None]:
+        def call(table: int) -> None:
+            ctypes.c_uint64.from_address(table + 8 * slot).value = ctypes.addressof(self.memory)
+            native(table)
+
+        return call
+
+
+def test_any_partition_in_any_order(saved: Path, expected: list[Array], monkeypatch: pytest.MonkeyPatch):
+    for seed in range(20):
+        shuffled = Shuffled(seed)
+        monkeypatch.setattr(executable, "team_for", lambda *_, team=shuffled: team)
+        assert same(outputs(load(saved, num_threads=2)), expected)
+        assert len(shuffled.turns) >= 3 and min(shuffled.turns) > 1
+
+
+@pytest.mark.usefixtures("many_cores")
+@pytest.mark.parametrize("count", [1, 2, 3, 7])
+def test_any_number_of_threads(saved: Path, expected: list[Array], count: int):
+    made = load(saved, num_threads=count)
+    assert made.num_threads == count
+    assert all(same(outputs(made), expected) for _ in range(200))
+    made.set_input(0, X)
+    made.run()
+    assert same([made.get_output(0), made.get_output(1)], expected)
+
+
+@pytest.mark.usefixtures("many_cores")
+def test_many_users_of_one_team(saved: Path, expected: list[Array]):
+    shared, wrong = load(saved, num_threads=3), list[int]()
+
+    def use(number: int) -> None:
+        mine = shared if number % 2 else load(saved, num_threads=2 + number % 3)
+        for turn in range(100):
+            if number == 1 and turn % 10 == 0:
+                shared.num_threads = 1 + turn // 10 % 4
+            if not same(outputs(mine), expected):
+                wrong.append(number)
+
+    users = [threading.Thread(target=use, args=(number,)) for number in range(6)]
+    for user in users:
+        user.start()
+    for user in users:
+        user.join()
+    assert wrong == []
+
+
+@pytest.mark.usefixtures("many_cores")
+def test_workers_sleep_when_nothing_runs(saved: Path, expected: list[Array]):
+    made = load(saved, num_threads=4)
+    outputs(made)
+    time.sleep(0.1)
+    before = time.process_time()
+    time.sleep(0.5)
+    assert time.process_time() - before < 0.3, "three workers that looked for work would take 1.5 s"
+    assert same(outputs(made), expected)
+
+
+START = """
+import os, sys, threading
+import numpy as np
+from relay.runtime import load, team
+team.cores = lambda: 4
+made = load(sys.argv[1], num_threads=3)
+x = np.load(sys.argv[2])
+first = [a.tobytes() for a in made.run(x)]
+def check():
+    for _ in range(50):
+        assert [a.tobytes() for a in made.run(x)] == first
+"""
+FORK = """
+workers = lambda: len(os.listdir("/proc/self/task"))
+check()
+assert workers() >= 3
+for _ in range(3):
+    child = os.fork()
+    if not child:
+        alone = workers()
+        check()
+        os._exit(0 if alone == 1 and workers() == 3 else 3)
+    check()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+"""
+EXIT = """
+def forever():
+    while True:
+        made.run(x)
+for _ in range(3):
+    threading.Thread(target=forever, daemon=True).start()
+check()
+"""
+
+
+@pytest.mark.parametrize("body", [FORK, EXIT, "check()\nsys.exit(0)"], ids=["fork", "exit", "plain"])
+def test_processes(saved: Path, tmp_path: Path, body: str):
+    np.save(tmp_path / "x.npy", X)
+    command = [sys.executable, "-W", "ignore", "-c", START + body, str(saved), str(tmp_path / "x.npy")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_threads_of_a_build_and_of_a_file(model: Executable, saved: Path):
+    assert load(saved).num_threads == 1 and load(saved, num_threads=2).num_threads == 2
+    made = build(IRModule.parse(TEXT), num_threads=3)
+    assert made.num_threads == 3
+    made.num_threads = 1
+    assert made.num_threads == 1 and "scf.parallel" not in made.get_source("mlir"), "it is too small for threads"
+
+
+@pytest.mark.parametrize("count", [0, -1, True, 1.5, "2", 1025])
+def test_refuses_other_numbers(model: Executable, count: object):
+    with pytest.raises(InvalidArgument, match=f"num_threads: {count!r} is no number from 1 to 1024; this process may"):
+        model.num_threads = count
+    assert model.num_threads == 1
+
+
+def test_no_more_threads_than_processors(saved: Path, monkeypatch: pytest.MonkeyPatch):
+    made: list[int] = []
+    monkeypatch.setattr(team, "Team", lambda addresses, threads: made.append(threads))
+    monkeypatch.setattr(team, "_TEAMS", {})
+    for cores in (1, 2, 5):
+        monkeypatch.setattr(team, "cores", lambda cores=cores: cores)
+        load(saved, num_threads=4)
+    assert made == [2, 4]
+    assert 1 <= team.cores() <= 5
