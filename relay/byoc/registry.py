@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Mapping
+import os
+import sys
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
-from importlib.metadata import EntryPoint, entry_points
+from functools import lru_cache
+from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from typing import TYPE_CHECKING, TypeGuard, TypeVar
 
 from relay.errors import InvalidArgument, RelayError, Unsupported
@@ -36,12 +40,54 @@ Class = TypeVar("Class", bound="type[Compiler]")
 def register(compiler: Class) -> Class:
     """Make a compiler known to this process, as a function or as a class decorator. Packages use an entry point.
 
+    Warns where it hides another of its name; a class that is defined again, as notebooks do, takes the old one's place.
+
     Raises InvalidArgument if it is no `Compiler` or has no name.
     """
     if not is_compiler(compiler):
         raise InvalidArgument("register", f"{compiler!r} is no external compiler", "derive it from relay.byoc.Compiler")
-    REGISTERED[name_of(compiler)] = compiler
+    name = name_of(compiler)
+    hidden = [spelled(REGISTERED[name])] if name in REGISTERED else []
+    warn(name, spelled(compiler), [each for each in (*hidden, *others(name)) if each != spelled(compiler)])
+    REGISTERED[name] = compiler
     return compiler
+
+
+def spelled(compiler: type[Compiler]) -> str:
+    """Where a class is, as an entry point says it."""
+    return f"{compiler.__module__}:{compiler.__qualname__}"
+
+
+def others(name: str) -> list[str]:
+    """Where the compilers of a name are that nobody registered: ours, then those of packages."""
+    ours = [OURS[name]] if name in OURS else []
+    return list(dict.fromkeys([*ours, *(point.value for point in installed() if point.name == name)]))
+
+
+def installed() -> tuple[EntryPoint, ...]:
+    """The entry points of packages."""
+    return _installed(tuple((folder, changed(folder)) for folder in sys.path), entry_points)
+
+
+def changed(folder: str) -> int:
+    """When something was last installed into a folder; 0 if it is none."""
+    try:
+        return os.stat(folder or ".").st_mtime_ns
+    except OSError:
+        return 0
+
+
+@lru_cache(maxsize=4)
+def _installed(path: tuple[tuple[str, int], ...], search: Callable[..., EntryPoints]) -> tuple[EntryPoint, ...]:
+    """Looking through all that is installed takes milliseconds, so it is done once for a path as it is."""
+    return tuple(sorted(search(group=GROUP), key=lambda point: (point.name, point.value)))
+
+
+def warn(name: str, chosen: str, hidden: Sequence[str]) -> None:
+    """Say that a compiler hides others of its name."""
+    if hidden:
+        what = f"compiler {name}: {chosen} hides {' and '.join(hidden)}; give one of them another name"
+        warnings.warn(what, RuntimeWarning, stacklevel=3)
 
 
 def is_compiler(value: object) -> TypeGuard[type[Compiler]]:
@@ -61,7 +107,7 @@ def name_of(compiler: type[Compiler]) -> str:
 
 def names() -> list[str]:
     """Every known compiler, sorted; nothing is imported."""
-    return sorted({*OURS, *REGISTERED, *(point.name for point in entry_points(group=GROUP))})
+    return sorted({*OURS, *REGISTERED, *(point.name for point in installed())})
 
 
 def find(name: str, options: Mapping[str, object] | None = None, where: str = "external compiler") -> Compiler:
@@ -90,13 +136,13 @@ def find(name: str, options: Mapping[str, object] | None = None, where: str = "e
 
 
 def load(name: str, where: str = "external compiler") -> type[Compiler]:
-    """The class of this name. Raises as `find` does."""
+    """The class of this name: the last one registered, else ours, else a package's. Warns where it hides another's
+    of this name. Raises as `find` does."""
     if name in REGISTERED:
         return REGISTERED[name]
-    if name in OURS:
-        return _loaded(EntryPoint(name, OURS[name], GROUP), ours=True)
-    for point in entry_points(group=GROUP, name=name):
-        return _loaded(point, ours=False)
+    if found := others(name):
+        warn(name, found[0], found[1:])
+        return _loaded(EntryPoint(name, found[0], GROUP), ours=name in OURS)
     known = names()
     near = get_close_matches(name, known)
     hint = f"did you mean {' or '.join(near)}" if near else f"there are {', '.join(known) or 'none'}"
@@ -127,8 +173,8 @@ def requirement(name: str) -> str:
     if name in REGISTERED or name in OURS:
         extra = load(name).extra
         return f"relay-mlir[{extra}]" if extra else ""
-    for point in entry_points(group=GROUP, name=name):
-        if point.dist is not None:
+    for point in installed():
+        if point.name == name and point.dist is not None:
             return point.dist.name
     return ""
 

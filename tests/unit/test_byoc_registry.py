@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -185,6 +186,38 @@ def test_an_installed_package_names_what_pip_would_install(tmp_path: Path, monke
     assert registry.requirement("gauge") == "relay-mlir[gauge]" and registry.requirement("none_such") == ""
 
 
+HIDDEN = PLUG_IN.replace("plug = ", "c = ")
+
+
+def test_a_package_that_ours_hide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Ours go first; the warning says that there is another, where both are, and what to do."""
+    package = tmp_path / "plug" / "relay_plug"
+    package.mkdir(parents=True)
+    (package.parent / "pyproject.toml").write_text(HIDDEN)
+    (package / "__init__.py").write_text("")
+    importable(install(package.parent, tmp_path / "site"), "relay_plug", monkeypatch)
+    where = "relay.byoc.c.compiler:CCompiler hides relay_plug.compiler:Plug; give one of them another name"
+    with pytest.warns(RuntimeWarning, match=f"^compiler c: {where}$"):
+        assert registry.load("c").__name__ == "CCompiler"
+
+
+def test_registering_what_is_there_warns(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(registry, "REGISTERED", {})
+
+    def made(title: str, called: str) -> type[Compiler]:
+        return type(title, (Gauge,), {"name": called, "__module__": "shop"})
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        register(made("First", "thing"))
+        register(made("First", "thing"))  # a notebook's cell that runs again
+    with pytest.warns(RuntimeWarning, match="^compiler thing: shop:Second hides shop:First; give one of them"):
+        register(made("Second", "thing"))
+    with pytest.warns(RuntimeWarning, match="^compiler c: shop:Third hides relay.byoc.c.compiler:CCompiler; give"):
+        register(made("Third", "c"))
+    assert registry.load("c").__name__ == "Third"
+
+
 def test_settings_of_a_module():
     module = ModuleOp([])
     settings.write(module, {"gauge": {"needle": 4, "colour": "blue"}, "other": {"list": [1, 2.5, "x", True]}}, "strict")
@@ -214,6 +247,7 @@ def test_ours_have_a_compiler_and_a_loader():
 def test_importing_is_lazy():
     code = """
 import sys
+import warnings
 import relay.byoc, relay.runtime
 assert not any(name == "xdsl" or name.startswith("xdsl.") for name in sys.modules)
 print(relay.byoc.Refusal("no").reason)
