@@ -13,6 +13,11 @@ from tests.numeric.c_operators import CASES, Cases
 from tests.numeric.c_sources import SANITIZED, Exported
 from tests.numeric.compiled_modules import equal
 
+PLAIN = ("-O0",)
+OFTEN = ("movement", "recurrent")
+"""Kinds that are sanitized in every run of the tests; the others in the slow ones: sanitizers treble what it takes to
+compile a program."""
+
 
 def check(kind: str, seed: int, folder: Path, compiler: str = "cc", flags: tuple[str, ...] = SANITIZED) -> None:
     """All cases of a kind in one program, which must compile strictly, run cleanly, and equal the interpreter."""
@@ -29,6 +34,12 @@ def check(kind: str, seed: int, folder: Path, compiler: str = "cc", flags: tuple
 
 @pytest.mark.parametrize("kind", sorted(CASES))
 def test_exported_operators_equal_the_interpreter(kind: str, tmp_path: Path):
+    check(kind, 1, tmp_path, flags=SANITIZED if kind in OFTEN else PLAIN)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", sorted(set(CASES) - set(OFTEN)))
+def test_sanitized_operators_equal_the_interpreter(kind: str, tmp_path: Path):
     check(kind, 1, tmp_path)
 
 

@@ -18,7 +18,7 @@ from relay.runtime import Executable
 from tests.numeric.external_sessions import Array, compare, installed
 
 MODELS = Path(__file__).parents[2] / "../shared/models"
-SMALL = ("resnet8_int8", "kws_int8", "vww_96_int8", "resnet8_fp32")
+SMALL = ("resnet8_int8", "kws_int8", "resnet8_fp32")
 LARGE = (
     "ad01_fp32",
     "ad01_int8",
@@ -29,11 +29,12 @@ LARGE = (
     "resnet50_224_int8",
     "tf2_mobilenet_v2_1.0_224_ptq",
     "vww_96_float",
+    "vww_96_int8",
 )
 UNSIGNED_KERNELS = ("deeplabv3_mnv2_dm05_pascal_quant", "mobilenet_v1_0.25_128_quant", "mobilenet_v2_1.0_224_quant")
 """Models whose kernels have zero points, which oneDNN leaves to others."""
 DRIFT = 8
-"""Codes that the outputs of these models may be off where each op may be one off."""
+"""Codes that the stored outputs of these models are off at most where each op may be one off (as measured)."""
 SAME_PIXELS = 0.98
 """How many pixels then keep their class, at least (measured: 0.99)."""
 
@@ -106,7 +107,12 @@ def test_large_model_as_a_whole(compiler: str, name: str) -> None:
 
 @pytest.mark.parametrize(
     ("first", "second", "codes"),
-    [("litert", "c", 0), ("xnnpack", "c", DRIFT), ("onednn", "onnxruntime", DRIFT), ("onnxruntime", "litert", DRIFT)],
+    [
+        pytest.param("litert", "c", 0, marks=pytest.mark.slow),
+        pytest.param("xnnpack", "c", DRIFT, marks=pytest.mark.slow),
+        ("onednn", "onnxruntime", DRIFT),
+        ("onnxruntime", "litert", DRIFT),
+    ],
 )
 def test_two_compilers_share_a_model(first: str, second: str, codes: int) -> None:
     installed(first)
@@ -153,7 +159,7 @@ def test_threads_call_at_the_same_time(compiler: str) -> None:
     wrong: list[int] = []
 
     def call(number: int) -> None:
-        for _ in range(20):
+        for _ in range(8):
             if not np.array_equal(results(executable, [feeds[number]])[0], alone[number][0]):
                 wrong.append(number)
 

@@ -104,11 +104,21 @@ def check(mod: relay.IRModule, inputs: list[Array]) -> None:
     assert estimate is not None and abs(estimate * CLOCK / taken - 1) < 0.1
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_products(seed: int) -> None:
+def check_product(seed: int) -> None:
     rng = np.random.default_rng(seed)
     text, shape = product(rng)
     check(relay.IRModule.parse(text), [rng.integers(-128, 128, shape).astype(np.int8)])
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_products(seed: int) -> None:
+    check_product(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(12, 100))
+def test_many_products(seed: int) -> None:
+    check_product(seed)
 
 
 @pytest.mark.parametrize("shape", [(1, 5, 7, 3), (2, 30), (1, 90, 100, 16)])
@@ -171,16 +181,25 @@ def test_resnet8_runs_whole(tmp_path: Path) -> None:
     assert estimate is not None and abs(estimate * CLOCK / taken - 1) < 0.1
 
 
-def test_mobilenet_partitions_and_says_why_the_rest_stays() -> None:
+def visual_wake_words() -> relay.IRModule:
     path = MODELS / "vww_96_int8.tflite"
     if not path.exists():
         pytest.skip("vww_96_int8 is not here")
-    mod = relay.frontend.from_tflite(path)
-    parted = relay.build_external_compiler(mod, target="systolic")
+    return relay.build_external_compiler(relay.frontend.from_tflite(path), target="systolic")
+
+
+def test_mobilenet_partitions_and_says_why_the_rest_stays() -> None:
+    parted = visual_wake_words()
     assert "groups would leave most of the array idle" in str(parted.partition_report())
+    assert sum("compiler" in function.attributes for function in parted.functions.values()) == 14
+
+
+@pytest.mark.slow
+def test_mobilenet_runs_in_parts() -> None:
+    executable = relay.build(visual_wake_words())
     golden = np.load(MODELS / "golden" / "vww_96_int8.npz")
     name = next(name for name in golden.files if name.endswith("_in0"))
-    np.testing.assert_array_equal(relay.build(parted).run(golden[name]), golden[name.replace("_in0", "_out0")])
+    np.testing.assert_array_equal(executable.run(golden[name]), golden[name.replace("_in0", "_out0")])
 
 
 @pytest.mark.parametrize(
