@@ -40,6 +40,7 @@ from relay.passes.requirements import providers_of
 from relay.passes.runner import Runner
 from relay.runtime import Executable, Library
 from relay.signature import TensorInfo
+from relay.transforms.dead_pixels import DeadPixels
 from relay.transforms.fold_constant import FoldConstant
 from relay.transforms.fuse_ops import FuseOps
 from relay.transforms.legalize import Legalize
@@ -65,6 +66,7 @@ def graph_passes(target: CpuTarget) -> list[ModulePass]:
         Simplify(),
         CommonSubexpressionElimination(),
         DeadCodeElimination(),
+        DeadPixels(),
         UnsignedCodes(features=features),
         FuseOps(),
     ]

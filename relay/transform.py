@@ -36,6 +36,7 @@ from relay.passes.printing import DumpIR, PassPrintingInstrument, PrintAfterAll,
 from relay.passes.timing import OpStatistics, PassTimingInstrument
 from relay.transforms.alter_op_layout import AlterOpLayout
 from relay.transforms.convert_layout import ConvertLayout
+from relay.transforms.dead_pixels import DeadPixels
 from relay.transforms.fold_constant import FoldConstant
 from relay.transforms.fold_constant import FoldConstant as ConstFolding
 from relay.transforms.fuse_ops import FuseOps
@@ -63,6 +64,7 @@ __all__ = [
     "ConvertLayout",
     "CrashReproducer",
     "DeadCodeElimination",
+    "DeadPixels",
     "DumpIR",
     "EliminateCommonSubexpr",
     "ExpandApplyScale",

@@ -45,6 +45,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "alter-op-layout": _pass("relay.transforms.alter_op_layout:AlterOpLayout"),
     "simplify": _pass("relay.transforms.simplify:Simplify"),
     "fold-constant": _pass("relay.transforms.fold_constant:FoldConstant"),
+    "dead-pixels": _pass("relay.transforms.dead_pixels:DeadPixels"),
     "unsigned-codes": _pass("relay.transforms.unsigned_codes:UnsignedCodes"),
     "fuse-ops": _pass("relay.transforms.fuse_ops:FuseOps"),
     "relay-to-linalg": _pass("relay.lowering.relay_to_linalg:RelayToLinalg"),

@@ -95,7 +95,8 @@ def test_show_what_is_required_and_what_does_not_run(capsys: Capture):
 def test_edits(capsys: Capture):
     edits = ["--insert-before", "FuseOps=mark{letter=x},cse", "--insert-after", "legalize=mark", "--remove", "simplify"]
     out, _ = ok(capsys, "--show-pipeline", *edits)
-    assert shown(out)[1:9] == ["legalize", "mark", "fold-constant", "cse", "dce", "unsigned-codes", "mark", "cse"]
+    names = ["legalize", "mark", "fold-constant", "cse", "dce", "dead-pixels", "unsigned-codes", "mark", "cse"]
+    assert shown(out)[1:10] == names
     out, _ = ok(capsys, DIGITS, "-p", "legalize,simplify", "--remove", "legalize")
     assert "qnn.conv2d" in out
 

@@ -1,0 +1,182 @@
+"""The pass `dead-pixels`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import gcd
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.transforms.dead_code_elimination import dce
+
+from relay.dialects import relay
+from relay.dialects.attributes import int_values, ints
+from relay.dialects.op import DYNAMIC, TensorOp, is_tensor, rank, shape
+from relay.dialects.relay.elementwise import BinaryOp, UnaryOp
+from relay.dialects.relay.nn import Pool2dOp
+from relay.passes import Pass
+from relay.transforms.legalization import own
+
+Steps = tuple[int, int]
+"""Every how many rows and columns are read, from the first on."""
+ALL: Steps = (1, 1)
+AXES = (-3, -2)
+"""Rows and columns of NHWC data."""
+BROADCASTING = (
+    BinaryOp,
+    UnaryOp,
+    relay.WhereOp,
+    relay.ClipOp,
+    relay.CastOp,
+    relay.HighMultiplyOp,
+    relay.RoundingRightShiftOp,
+)
+"""Ops whose operands all stand at the result's pixels."""
+BY_CHANNEL = (relay.BiasAddOp, relay.FixedPointMultiplyOp)
+"""Ops whose first operand does, and whose others belong to `axis`."""
+
+
+@dataclass(frozen=True)
+class DeadPixels(Pass):
+    """Compute no pixel that nobody reads: where all that reads an image are windows of one pixel with strides, what
+    makes it computes only those pixels, and so do elementwise ops, convolutions and pooling before it.
+
+    A convolution with the strides (1, 1) whose result is read at every second row and column only gets the strides
+    (2, 2), and what read it reads its neighbours. Where an elementwise op needs fewer pixels of an image than others
+    do, it reads a `relay.strided_slice` of it. No number that is read changes.
+    """
+
+    name: ClassVar[str] = "dead-pixels"
+    opt_level = 2
+    invalidates = ()
+    why = "computes no pixel that nobody reads"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        changed = False
+        for block in dict.fromkeys(inner.parent for inner in own(op) if inner.parent is not None):
+            read = steps_of(block)
+            if any(steps != ALL for steps in read.values()):
+                Thin(read).run(list(block.ops))
+                changed = True
+        if changed:
+            dce(op)
+
+
+def steps_of(block: Block) -> dict[SSAValue, Steps]:
+    """Which rows and columns of each operation's result are read."""
+    wanted: dict[SSAValue, Steps] = {}
+    found: dict[SSAValue, Steps] = {}
+    for op in reversed(list(block.ops)):
+        steps = ALL
+        if can_thin(op):
+            result = op.results[0]
+            sizes = shape(result)[1:3]
+            rows, columns = (w if size > 1 and w else 1 for w, size in zip(wanted.get(result, ALL), sizes, strict=True))
+            found[result] = steps = (rows, columns)
+        for operand, reads in zip(op.operands, reads_of(op, steps), strict=True):
+            before = wanted.get(operand, (0, 0))
+            wanted[operand] = (gcd(before[0], reads[0]), gcd(before[1], reads[1]))
+        for inner in (inner for region in op.regions for inner in region.walk()):
+            wanted.update(dict.fromkeys(inner.operands, ALL))
+    return found
+
+
+def can_thin(op: Operation) -> bool:
+    """Whether the op can leave out rows and columns of its result."""
+    if len(op.results) != 1 or not is_tensor(op.results[0].type) or rank(op.results[0]) != 4:
+        return False
+    if any(DYNAMIC in shape(value) for value in (*op.operands, op.results[0])):
+        return False
+    if isinstance(op, BY_CHANNEL):
+        return op.axis.value.data in (-1, 3)
+    return isinstance(op, (relay.Conv2dOp, Pool2dOp, relay.LookupOp, *BROADCASTING))
+
+
+def reads_of(op: Operation, steps: Steps) -> Sequence[Steps]:
+    """Which rows and columns of each operand the op reads, if of its result only these are wanted: 0 where the
+    operand has one row or column, of which any steps are as good."""
+    if not can_thin(op):
+        return [ALL] * len(op.operands)
+    if isinstance(op, relay.Conv2dOp | Pool2dOp):
+        return [window_reads(op, steps), *[ALL] * (len(op.operands) - 1)]
+    count = len(op.operands) if isinstance(op, BROADCASTING) else 1
+    return [*(at_pixels(v, steps) for v in op.operands[:count]), *[ALL] * (len(op.operands) - count)]
+
+
+def at_pixels(value: SSAValue, steps: Steps) -> Steps:
+    """Steps of the axes that the value has and does not repeat."""
+    dims = (1, 1, *shape(value))[-3:-1] if rank(value) > 1 else (1, 1)
+    return steps[0] if dims[0] > 1 else 0, steps[1] if dims[1] > 1 else 0
+
+
+def window_reads(op: relay.Conv2dOp | Pool2dOp, steps: Steps) -> Steps:
+    """The steps of the windows along axes where a window is one pixel and nothing is padded; else all is read."""
+    strides, (top, left, bottom, right) = int_values(op.strides), int_values(op.padding)
+    if isinstance(op, Pool2dOp):
+        taps = int_values(op.pool_size)
+    else:
+        taps = shape(op.kernel)[:2] if op.depthwise else shape(op.kernel)[1:3]
+    padded = (top or bottom, left or right)
+    rows, columns = (
+        stride * step if tap == 1 and not pad else 1
+        for stride, step, tap, pad in zip(strides, steps, taps, padded, strict=True)
+    )
+    return rows, columns
+
+
+class Thin:
+    """Rewrites operations, in program order, to make and read only the pixels that are read."""
+
+    def __init__(self, read: dict[SSAValue, Steps]):
+        self.read = read
+        self.new: dict[SSAValue, SSAValue] = {}
+
+    def steps(self, value: SSAValue) -> Steps:
+        return self.read.get(value, ALL)
+
+    def run(self, ops: Sequence[Operation]) -> None:
+        for op in ops:
+            if any(self.steps(value) != ALL for value in (*op.operands, *op.results)):
+                assert isinstance(op, TensorOp)
+                self.rewrite(op)
+
+    def rewrite(self, op: TensorOp) -> None:
+        """The op on fewer pixels, beside the old one; in its place where its result has them all."""
+        result = op.results[0]
+        steps, properties = self.steps(result), dict[str, Attribute | None](op.properties)
+        if isinstance(op, relay.Conv2dOp | Pool2dOp):
+            given = self.steps(op.operands[0])
+            strides = zip(int_values(op.strides), steps, given, strict=True)
+            properties["strides"] = ints([stride * step // before for stride, step, before in strides])
+            operands = [self.new.get(op.operands[0], op.operands[0]), *op.operands[1:]]
+        else:
+            reads = reads_of(op, steps)
+            operands = [self.at(value, wanted, op) for value, wanted in zip(op.operands, reads, strict=True)]
+        thin = type(op).make(operands, properties, like=op)
+        thin.attributes.update(op.attributes)
+        Rewriter.insert_op(thin, InsertPoint.before(op))
+        thin.results[0].name_hint = result.name_hint
+        if steps == ALL:
+            result.replace_all_uses_with(thin.results[0])
+        else:
+            self.new[result] = thin.results[0]
+
+    def at(self, value: SSAValue, wanted: Steps, before: Operation) -> SSAValue:
+        """The pixels of a value that are wanted: what was made of it, or a slice."""
+        given, now = self.steps(value), self.new.get(value, value)
+        factors = [max(want // have, 1) for want, have in zip(wanted, given, strict=True)]
+        if factors == [1, 1]:
+            return now
+        dims = shape(now)
+        strides = [1] * len(dims)
+        for axis, factor in zip(AXES, factors, strict=True):
+            if factor > 1:
+                strides[axis] = factor
+        bounds = {"begin": ints([0] * len(dims)), "end": ints(list(dims)), "strides": ints(strides)}
+        slice = relay.StridedSliceOp.make([now], bounds, like=before)
+        Rewriter.insert_op(slice, InsertPoint.before(before))
+        return slice.result
