@@ -22,6 +22,7 @@ from relay.lowering.scheduling.depthwise_dot import DepthwiseDotEmitter
 from relay.lowering.scheduling.depthwise_layout import fits, image_of, layout_of, pack_depthwise_dot
 from relay.lowering.scheduling.epilogue import Epilogue
 from relay.lowering.scheduling.float_depthwise import FloatDepthwiseEmitter, float_depthwise
+from relay.lowering.scheduling.packed_store import can_pack
 from relay.lowering.scheduling.padding import Padding, emit_codes, emit_padding, find_paddings
 from relay.lowering.scheduling.plan import registers_of, uses_dot
 from relay.lowering.shaped import shape_of
@@ -209,10 +210,11 @@ class FunctionScheduler:
         biases = self.take_bias(contraction)
         epilogue = Epilogue(self.builder, conv.out, contraction.epilogue, conv.outputs)
 
-        def constants(packed: Sequence[matmul.Packed]) -> list[SSAValue]:
-            if biases:
-                packed = [add_bias(one, bias) for one, bias in zip(packed, biases, strict=True)]
+        def biased(packed: Sequence[matmul.Packed]) -> list[SSAValue]:
             return self.replace_argument(kernel, conv.kernel.value, weights, packed)
+
+        def constants(packed: Sequence[matmul.Packed]) -> list[SSAValue]:
+            return biased([add_bias(one, b) for one, b in zip(packed, biases, strict=True)] if biases else packed)
 
         if not conv.depthwise:
             self.multiply(conv, kernels, epilogue, constants)
@@ -227,7 +229,8 @@ class FunctionScheduler:
             image = image_of(conv, padding)
             if fits(conv, image, self.features):
                 layout = layout_of(conv, image, kernels)
-                arguments = constants([pack_depthwise_dot(layout, array) for array in kernels])
+                given = zip(kernels, biases or [None] * len(kernels), strict=True)
+                arguments = biased([pack_depthwise_dot(layout, array, bias) for array, bias in given])
                 self.choices.append("depthwise: dot products of up to 4 rows of a column, 64 lanes at a time")
                 data = conv.data.value if padding is None else padding.source
                 DepthwiseDotEmitter(self.builder, layout, data, arguments, epilogue).emit()
@@ -262,7 +265,9 @@ class FunctionScheduler:
             data = self.builder.flatten(conv.data.value)
         arguments = constants([matmul.pack_constants(conv, chosen, array) for array in kernels])
         self.choices.append(chosen.reason)
-        matmul.MatmulEmitter(self.builder, conv, chosen, data, arguments, epilogue, signed and not turned).emit()
+        packs = chosen.dot and can_pack(epilogue, self.features)
+        flip = signed and not turned
+        matmul.MatmulEmitter(self.builder, conv, chosen, data, arguments, epilogue, flip, packs).emit()
 
     def take_bias(self, contraction: Contraction) -> list[Array]:
         """Leave a constant bias out of the epilogue; returns each call's, for the initial accumulators."""

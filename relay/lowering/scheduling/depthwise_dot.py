@@ -54,9 +54,9 @@ class DepthwiseDotEmitter:
                 first = b.times(strip, self.layout.steps(section))
                 with b.loop(0, section.blocks, independent=True) as (block, _):
                     channel = b.plus(b.times(block, section.channels), section.first)
-                    weights = b.times(block, self.layout.block_bytes)
+                    start = (b.times(block, self.layout.block_bytes), b.times(block, self.layout.block_sums))
                     with b.loop(0, self.layout.steps(section), independent=True) as (step, _):
-                        Row(self, section, (n, b.plus(first, step)), channel, weights).emit()
+                        Row(self, section, (n, b.plus(first, step)), channel, start).emit()
 
     def call(self, name: str, *operands: SSAValue) -> SSAValue:
         """An intrinsic whose result has its first operand's type."""
@@ -107,23 +107,27 @@ class Row:
     """One turn of the loop over rows of one block: the places of what it reads, and its pixels."""
 
     def __init__(
-        self, parent: DepthwiseDotEmitter, section: Section, at: tuple[Index, Index], channel: Index, weights: Index
+        self,
+        parent: DepthwiseDotEmitter,
+        section: Section,
+        at: tuple[Index, Index],
+        channel: Index,
+        start: tuple[Index, Index],
     ):
         self.p, self.b, self.section, self.channel = parent, parent.b, section, channel
         self.layout, self.conv, self.epilogue = parent.layout, parent.conv, parent.epilogue
         b, layout = self.b, parent.layout
         n, step = at
         entry = b.plus(b.times(step, layout.record(section)), layout.table_of(section))
-        self.weights_at = b.plus(self.number(entry, 0), weights)
+        self.weights_at = b.plus(self.number(entry, 0), start[0])
+        self.initial_at = b.plus(self.number(entry, 1), start[1])
         self.points: list[list[Index]] = []
-        self.initial_at: list[Index] = []
         self.lines: list[list[Index]] = []
         image = b.plus(b.times(n, layout.image.rows * layout.image.columns * self.conv.channels), channel)
         for piece in range(section.rows):
-            first = 1 + piece * (2 + self.conv.kernel_rows)
+            first = 2 + piece * (1 + self.conv.kernel_rows)
             self.points.append([n, self.number(entry, first)])
-            self.initial_at.append(b.plus(self.number(entry, first + 1), channel))
-            numbers = range(first + 2, first + 2 + self.conv.kernel_rows)
+            numbers = range(first + 1, first + 1 + self.conv.kernel_rows)
             self.lines.append([b.plus(self.number(entry, number), image) for number in numbers])
 
     def number(self, entry: Index, ahead: int) -> Index:
@@ -135,10 +139,9 @@ class Row:
         """All pixels, in runs with the same columns of taps inside the image."""
         b, conv = self.b, self.conv
         operands = self.operands() if self.epilogue.packs() else None
-        padded = -(-conv.outputs // LANES) * LANES
         for kind, (first, end, left, right) in enumerate(self.layout.column_kinds):
             taps = range(left, right)
-            start = self.start(kind * padded)
+            start = self.start(kind)
             pixels = tile_of(end - first)
             whole = first + (end - first) // pixels * pixels
             shared = self.shared(taps, pixels)
@@ -173,12 +176,8 @@ class Row:
 
     def start(self, kind: int) -> list[SSAValue]:
         """The initial accumulators."""
-        b, section = self.b, self.section
-        parts: list[SSAValue] = []
-        for part in range(PARTS):
-            piece, ahead = section.part(part)
-            parts.append(b.vector_load(self.p.initial, [b.plus(self.initial_at[piece], kind + ahead)], LANES))
-        return self.p.transpose(parts)
+        places = [self.b.plus(self.initial_at, kind * WIDTH + s * LANES) for s in range(PARTS)]
+        return [self.b.vector_load(self.p.initial, [at], LANES) for at in places]
 
     def tile(
         self,

@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import i8
 from relay.dialects.attributes import Array
 from relay.lowering.scheduling.contraction import Convolution
 from relay.lowering.scheduling.matmul import Packed, data_offset
-from relay.lowering.scheduling.packing import LANES, padded, wrap_i32
+from relay.lowering.scheduling.packing import LANES, wrap_i32
 from relay.lowering.scheduling.padding import Padding, spans
 from relay.lowering.shaped import shape_of
 
@@ -136,13 +136,18 @@ class Layout:
         return next(n for n, (first, end, _, _) in enumerate(self.row_kinds) if first <= row < end)
 
     @property
+    def block_sums(self) -> int:
+        """Initial accumulators of a block for one combination of kinds of rows."""
+        return len(self.column_kinds) * WIDTH
+
+    @property
     def block_bytes(self) -> int:
         """Weights of a block for one combination of kinds of rows: those that fit, then those of `second`."""
         return (self.groups * self.conv.kernel_columns + len(self.second)) * GROUP * WIDTH
 
     def record(self, section: Section) -> int:
         """Numbers per turn in the tables."""
-        return 1 + section.rows * (2 + self.conv.kernel_rows)
+        return 2 + section.rows * (1 + self.conv.kernel_rows)
 
     def table_of(self, section: Section) -> int:
         """Where the section's table starts."""
@@ -176,27 +181,26 @@ def layout_of(conv: Convolution, image: Image, kernels: Sequence[Array]) -> Layo
     return Layout(conv, image, copied, frozenset(second))
 
 
-def pack_depthwise_dot(layout: Layout, kernel: Array) -> Packed:
-    """Weights; initial accumulators [kind of row][kind of column][channel]; tables."""
+def pack_depthwise_dot(layout: Layout, kernel: Array, bias: Array | None) -> Packed:
+    """Weights and initial accumulators, both for each combination of kinds of rows of a turn; tables."""
     conv = layout.conv
     true = kernel.astype(np.int64) - conv.kernel.zero_point
     weights: list[Array] = []
     tables: list[Array] = []
-    initial = _initial(layout, true)
-    per_row_kind = len(initial) // len(layout.row_kinds) * initial[0].size
-    offset = 0
+    initial: list[Array] = []
+    sums = _sums(layout, true, np.zeros(conv.outputs, np.int32) if bias is None else bias.reshape(-1))
     for section in sections(conv.outputs):
-        places: dict[tuple[int, ...], int] = {}
+        places: dict[tuple[int, ...], tuple[int, int]] = {}
         for strip, step in product(range(layout.strips), range(layout.steps(section))):
             rows = layout.rows(section, strip, step)
             kinds = tuple(layout.kind(row) for row in rows)
             if kinds not in places:
-                places[kinds] = offset
+                places[kinds] = sum(w.size for w in weights), sum(i.size for i in initial)
                 weights.append(_weights(layout, section, kinds, true))
-                offset += weights[-1].size
-            entry = [places[kinds]]
-            for row, kind in zip(rows, kinds, strict=True):
-                entry += [row, kind * per_row_kind, *_lines(layout, row)]
+                initial.append(_initial(layout, section, kinds, sums))
+            entry = [*places[kinds]]
+            for row in rows:
+                entry += [row, *_lines(layout, row)]
             tables.append(np.array(entry, np.int32))
     return Packed(np.concatenate(weights), np.concatenate(initial), (np.concatenate(tables),))
 
@@ -208,14 +212,30 @@ def _lines(layout: Layout, row: int) -> list[int]:
     return [min(max(line, 0), image.rows - 1) * image.columns * conv.channels for line in inside]
 
 
-def _initial(layout: Layout, true: Array) -> list[Array]:
-    """What takes the data's zero point off, by the taps that are inside."""
+def _sums(layout: Layout, true: Array, bias: Array) -> Array:
+    """[kind of row][kind of column][channel]: the bias, and what takes the data's zero point off, by taps inside."""
     zero_point = layout.conv.data.zero_point + data_offset(layout.conv)
-    return [
-        padded(wrap_i32(-zero_point * true[first:end, left:right].sum(axis=(0, 1))))
+    sums = [
+        [true[first:end, left:right].sum(axis=(0, 1)) for _, _, left, right in layout.column_kinds]
         for _, _, first, end in layout.row_kinds
-        for _, _, left, right in layout.column_kinds
     ]
+    return wrap_i32(bias.astype(np.int64) - zero_point * np.array(sums))
+
+
+def _channels(section: Section, part: int) -> Array:
+    """[block][lane]: the channels of one part, some of them behind the last."""
+    start = section.first + section.part(part)[1]
+    return start + np.arange(section.blocks)[:, None] * section.channels + np.arange(LANES)
+
+
+def _initial(layout: Layout, section: Section, kinds: Sequence[int], sums: Array) -> Array:
+    """Blocks of [kind of column][vector][part][lane]."""
+    parts: list[Array] = []
+    for part in range(PARTS):
+        chosen = np.minimum(_channels(section, part), layout.conv.outputs - 1)
+        parts.append(sums[kinds[section.part(part)[0]]][:, chosen])
+    lanes = np.array(parts).reshape(PARTS, -1, section.blocks, PARTS, LANES // PARTS)
+    return lanes.transpose(2, 1, 3, 0, 4).reshape(-1)
 
 
 def _weights(layout: Layout, section: Section, kinds: Sequence[int], true: Array) -> Array:
@@ -224,9 +244,8 @@ def _weights(layout: Layout, section: Section, kinds: Sequence[int], true: Array
     _, columns, channels = true.shape
     by_row = np.zeros((layout.groups * GROUP, columns, PARTS, section.blocks, LANES), np.int64)
     for part in range(PARTS):
-        piece, start = section.part(part)
-        _, _, first, end = layout.row_kinds[kinds[piece]]
-        chosen = section.first + start + np.arange(section.blocks)[:, None] * section.channels + np.arange(LANES)
+        _, _, first, end = layout.row_kinds[kinds[section.part(part)[0]]]
+        chosen = _channels(section, part)
         taken = np.where(chosen < channels, true[:, :, np.minimum(chosen, channels - 1)], 0)
         by_row[first:end, :, part] = taken[first:end]
     fitting = np.clip(by_row, -128, 127)

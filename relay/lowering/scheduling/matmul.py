@@ -22,6 +22,7 @@ from relay.lowering.scheduling import outliers
 from relay.lowering.scheduling.body import vector_constant
 from relay.lowering.scheduling.contraction import Convolution
 from relay.lowering.scheduling.epilogue import Epilogue
+from relay.lowering.scheduling.packed_store import GROUP, PackedStore
 from relay.lowering.scheduling.packing import (
     LANES,
     as_matrix,
@@ -134,7 +135,8 @@ class Block:
 
 
 class MatmulEmitter:
-    """Emits one contraction with its epilogue. `data` is flat; `flip`: its codes are signed, the loop turns them."""
+    """Emits one contraction with its epilogue. `data` is flat; `flip`: its codes are signed, the loop turns them;
+    `packs`: the results can be narrowed 64 at a time."""
 
     def __init__(
         self,
@@ -145,8 +147,11 @@ class MatmulEmitter:
         constants: Sequence[SSAValue],
         epilogue: Epilogue,
         flip: bool = False,
+        packs: bool = False,
     ):
         self.b, self.conv, self.plan, self.epilogue, self.flip = builder, conv, plan, epilogue, flip
+        self.packs = packs
+        self.packed: PackedStore | None = None
         self.data = data
         self.weights, self.initial = constants[:2]
         self.more = constants[2:]
@@ -157,6 +162,8 @@ class MatmulEmitter:
         self.room = max(pixels * vectors for vectors, pixels in enumerate(plan.pixels)) * LANES
 
     def emit(self) -> None:
+        if self.packs and self.straight:
+            self.packed = PackedStore(self.b, self.epilogue)
         groups = groups_of(self.conv.outputs, self.plan.vectors)
         if self.plan.blocks_inside:
 
@@ -247,6 +254,9 @@ class MatmulEmitter:
             totals = accumulators[pixels * vectors :]
             values = [self.correct(value, totals[n // vectors]) for n, value in enumerate(values)]
         *outer, x = point
+        if self.packed is not None and block.last % GROUP == 0:
+            self.packed.tile(values, point, block.channel, vectors, block.last)
+            return
         if self.straight:
             for m in range(pixels):
                 for v in range(vectors):

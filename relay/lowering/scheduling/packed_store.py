@@ -1,0 +1,107 @@
+"""The end of a tile of a contraction as codes: four vectors of accumulators become 64 bytes that lie in order.
+
+What follows a tile is written vector by vector up to where its codes are clamped; `saturate` then narrows four vectors
+at a time, and one shuffle of words puts the codes in the order of memory. Vectors that lie one behind the other there
+are stored together: the channels of a pixel, and neighbouring pixels where the tile has all their channels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects import vector
+from xdsl.dialects.builtin import DenseArrayBase, VectorType, i8, i32, i64
+from xdsl.ir import SSAValue
+
+from relay.lowering.builder import Index, LoopBuilder
+from relay.lowering.scheduling.affine import is_identity, strides
+from relay.lowering.scheduling.epilogue import Epilogue
+from relay.lowering.scheduling.packing import LANES
+from relay.lowering.scheduling.saturate import NEEDED, saturate
+from relay.lowering.shaped import buffer_of, shape_of
+
+GROUP = 4
+"""Vectors that are narrowed at once; also the codes of a word."""
+WORDS = LANES // GROUP
+"""Words that one vector's codes are."""
+
+
+def can_pack(epilogue: Epilogue, features: frozenset[str]) -> bool:
+    """Whether the results are clamped codes of one buffer, and the target narrows with saturation."""
+    return (
+        features >= NEEDED
+        and epilogue.clamp is not None
+        and len(epilogue.outputs) == 1
+        and is_identity(epilogue.outputs[0].map, epilogue.rank)
+        and buffer_of(epilogue.outputs[0].value).element_type == i8
+    )
+
+
+class PackedStore:
+    """Writes tiles of an epilogue for which `can_pack` holds."""
+
+    def __init__(self, builder: LoopBuilder, epilogue: Epilogue):
+        self.b, self.epilogue = builder, epilogue
+        self.shape = shape_of(epilogue.outputs[0].value)
+        self.target = builder.flatten(epilogue.outputs[0].value)
+
+    def tile(self, values: Sequence[SSAValue], point: Sequence[Index], channel: Index, vectors: int, last: int) -> None:
+        """Accumulators [pixel][vector] of neighbouring pixels from `point` on and channels from `channel` on; the last
+        vector of a pixel has `last` channels, a multiple of 4."""
+        *outer, x = point
+        start = self.place([*outer, x, channel])
+        for first in range(0, len(values), GROUP):
+            numbers = range(first, min(first + GROUP, len(values)))
+            results: list[SSAValue] = []
+            words: list[int] = []
+            places: list[int] = []
+            for number in numbers:
+                pixel, v = divmod(number, vectors)
+                lanes = last if v == vectors - 1 else LANES
+                at = [*outer, self.b.plus(x, pixel)]
+                results.append(self.result(values[number], at, self.b.plus(channel, v * LANES), lanes))
+                for word in range(lanes // GROUP):
+                    words.append(WORDS * word + number - first)
+                    places.append(pixel * self.shape[-1] + v * LANES + word * GROUP)
+            results += results[-1:] * (GROUP - len(results))
+            assert self.epilogue.clamp is not None
+            self.store(saturate(self.b, self.epilogue.clamp, results), words, places, start)
+
+    def result(self, accumulators: SSAValue, point: Sequence[Index], channel: Index, lanes: int) -> SSAValue:
+        """What is clamped, of one vector."""
+        epilogue = self.epilogue
+        assert epilogue.op is not None and epilogue.clamp is not None
+        dims = [*point, channel]
+        values = [epilogue.operand(access, accumulators, dims, lanes) for access in epilogue.accesses]
+        return epilogue.lifter.emit(epilogue.op.body.block, values, [epilogue.clamp.value])[0]
+
+    def place(self, dims: Sequence[Index]) -> Index:
+        """The offset of an element."""
+        b = self.b
+        total: Index = 0
+        for dim, stride in zip(dims, strides(self.shape), strict=True):
+            total = b.plus(total, b.times(dim, stride))
+        return total
+
+    def store(self, codes: SSAValue, words: Sequence[int], places: Sequence[int], start: Index) -> None:
+        """Write words of the codes, by number, to places relative to `start`: neighbours together."""
+        b = self.b
+        count = 0
+        while count < len(words):
+            run = 1
+            while count + run < len(words) and places[count + run] == places[count] + run * GROUP:
+                run += 1
+            size = 1 << run.bit_length() - 1
+            chosen = b.bitcast(self.choose(b.bitcast(codes, i32, LANES), words[count : count + size]), i8, size * GROUP)
+            b.vector_store(chosen, self.target, [b.plus(start, places[count])])
+            count += size
+
+    def choose(self, codes: SSAValue, words: Sequence[int]) -> SSAValue:
+        """Some words of a vector, by number."""
+        return self.b.add(
+            vector.ShuffleOp.create(
+                operands=[codes, codes],
+                result_types=[VectorType(i32, [len(words)])],
+                properties={"mask": DenseArrayBase.from_list(i64, list(words))},
+            )
+        ).result
