@@ -17,7 +17,7 @@ from relay.dialects import relay
 from relay.dialects.attributes import int_values, ints
 from relay.dialects.op import DYNAMIC, TensorOp, is_tensor, rank, shape
 from relay.dialects.relay.elementwise import BinaryOp, UnaryOp
-from relay.dialects.relay.nn import Pool2dOp
+from relay.dialects.relay.nn import NHWC, Pool2dOp
 from relay.passes import Pass
 from relay.transforms.legalization import own
 
@@ -93,7 +93,11 @@ def can_thin(op: Operation) -> bool:
         return False
     if isinstance(op, BY_CHANNEL):
         return op.axis.value.data in (-1, 3)
-    return isinstance(op, (relay.Conv2dOp, Pool2dOp, relay.LookupOp, *BROADCASTING))
+    if isinstance(op, Pool2dOp):
+        return op.layout == NHWC
+    if isinstance(op, relay.Conv2dOp):
+        return op.data_layout == op.result_layout == NHWC and op.kernel_layout.data in ("OHWI", "HWOI")
+    return isinstance(op, (relay.LookupOp, *BROADCASTING))
 
 
 def reads_of(op: Operation, steps: Steps) -> Sequence[Steps]:

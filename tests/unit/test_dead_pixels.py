@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import i8, i32
+from xdsl.dialects.builtin import Float32Type, StringAttr, i8, i32
 from xdsl.ir import SSAValue
 
 import relay
@@ -101,6 +101,17 @@ def test_what_is_read_otherwise_keeps_all_pixels(reader: str):
         net.result("all", net.step(x, 2, stride=2))
     else:
         net.result("all", net.step(x, stride=2, pad=1))
+    before = str(net.module())
+    assert str(DeadPixels()(IRModule.parse(before))) == before
+
+
+def test_images_of_another_layout_keep_all_pixels():
+    net = Block(4)
+    kernels = [net.constant(net.numbers("float32", 4, 1, 1, 4)) for _ in range(2)]
+    x, layout = net.argument(net.numbers("float32", 1, 4, 4, 4)), StringAttr("NCHW")
+    given = {"data_layout": layout, "out_dtype": Float32Type()}
+    x = net.add(relay_dialect.Conv2dOp, [x, kernels[0]], given)
+    net.result("end", net.add(relay_dialect.Conv2dOp, [x, kernels[1]], given | {"strides": ints([2, 2])}))
     before = str(net.module())
     assert str(DeadPixels()(IRModule.parse(before))) == before
 
