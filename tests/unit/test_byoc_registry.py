@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tomllib
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from xdsl.dialects.func import FuncOp
 
 import relay
 from relay.byoc import Artifact, Compiler, find, names, register, registry, settings
+from relay.byoc.onednn import compiler as onednn
 from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
 from relay.runtime import loaders
 from tests.abacus_plug_in import importable, installed
@@ -113,6 +115,41 @@ def test_what_is_not_installed_says_how_to_install_it(monkeypatch: pytest.Monkey
     monkeypatch.setitem(loaders.OURS, "ghost", "relay_no_such_module.loader:load")
     with pytest.raises(Unsupported, match=r"the loader of 'ghost' cannot be loaded: No module .*'relay-mlir\[ghost\]'"):
         loaders.load("ghost", "1", "f", b"", {}, [FORM], [FORM], "relay-mlir[ghost]")
+
+
+@pytest.mark.parametrize(
+    ("name", "package", "what"),
+    [
+        ("onnxruntime", "onnxruntime", "onnxruntime not installed"),
+        ("onnxruntime", "onnx", "onnx not installed"),
+        ("xnnpack", "ai_edge_litert", "ai-edge-litert is not installed"),
+        ("litert", "ai_edge_litert", "ai-edge-litert is not installed"),
+        ("onednn", "", "oneDNN's library .* is neither installed nor named by"),
+    ],
+)
+def test_ours_say_which_extra_to_install(monkeypatch: pytest.MonkeyPatch, name: str, package: str, what: str):
+    """Whoever builds without what a compiler needs is told the extra, before anything is partitioned."""
+    if package:
+        monkeypatch.setitem(sys.modules, package, None)
+    else:
+        monkeypatch.setattr(onednn, "open_library", unavailable)
+    extra = registry.load(name).extra
+    with pytest.raises(Unsupported, match=rf"^compiler {name}: .*{what}.*; pip install 'relay-mlir\[{extra}\]'$"):
+        relay.build(relay.IRModule.parse(ABS), external=name)
+    extras = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    assert extra in extras["optional-dependencies"]
+
+
+def unavailable() -> None:
+    raise Unsupported("oneDNN", "is not here")
+
+
+ABS = """
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = relay.abs %x : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+"""
 
 
 def test_a_module_for_a_compiler_that_is_not_here():
@@ -247,6 +284,7 @@ def test_ours_have_a_compiler_and_a_loader():
 def test_importing_is_lazy():
     code = """
 import sys
+import tomllib
 import warnings
 import relay.byoc, relay.runtime
 assert not any(name == "xdsl" or name.startswith("xdsl.") for name in sys.modules)
