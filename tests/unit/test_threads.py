@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +18,7 @@ import pytest
 from relay.dialects.attributes import Array
 from relay.driver import build
 from relay.errors import InvalidArgument
+from relay.lowering.llvm.team import TEAM_FUNCTIONS
 from relay.module import IRModule
 from relay.passes import PassContext
 from relay.runtime import Executable, executable, load, team
@@ -79,10 +82,14 @@ class Shuffled:
     def __init__(self, seed: int):
         self.random = np.random.default_rng(seed)
         self.turns: list[int] = []
+        self.runs = 0
         self.fork = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, ctypes.c_int64)(self.share)
-        self.begin = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda team: None)
+        self.begin = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self.start)
         addresses = [ctypes.cast(function, ctypes.c_void_p).value or 0 for function in (self.fork, self.begin)]
         self.memory = (ctypes.c_uint64 * 2)(*addresses)
+
+    def start(self, team: int) -> None:
+        self.runs += 1
 
     def share(self, team: int, task: int, context: int, count: int) -> None:
         self.turns.append(count)
@@ -91,6 +98,9 @@ class Shuffled:
         ends = sorted({0, count, *cuts})
         for number in self.random.permutation(len(ends) - 1).tolist():
             run(context, ends[number], ends[number + 1])
+
+    def taken(self, *_: object) -> Shuffled:
+        return self
 
     def bound(self, native: Callable[[int], None], slot: int) -> Callable[[int], None]:
         def call(table: int) -> None:
@@ -103,9 +113,9 @@ class Shuffled:
 def test_any_partition_in_any_order(saved: Path, expected: list[Array], monkeypatch: pytest.MonkeyPatch):
     for seed in range(20):
         shuffled = Shuffled(seed)
-        monkeypatch.setattr(executable, "team_for", lambda *_, team=shuffled: team)
+        monkeypatch.setattr(executable, "team_for", shuffled.taken)
         assert same(outputs(load(saved, num_threads=2)), expected)
-        assert len(shuffled.turns) >= 3 and min(shuffled.turns) > 1
+        assert shuffled.runs == 1 and len(shuffled.turns) >= 3 and min(shuffled.turns) > 1
 
 
 @pytest.mark.usefixtures("many_cores")
@@ -202,18 +212,25 @@ def test_threads_of_a_build_and_of_a_file(model: Executable, saved: Path):
 
 
 @pytest.mark.parametrize("count", [0, -1, True, 1.5, "2", 1025])
-def test_refuses_other_numbers(model: Executable, count: object):
+def test_refuses_other_numbers(model: Executable, count: int):
     with pytest.raises(InvalidArgument, match=f"num_threads: {count!r} is no number from 1 to 1024; this process may"):
         model.num_threads = count
     assert model.num_threads == 1
 
 
 def test_no_more_threads_than_processors(saved: Path, monkeypatch: pytest.MonkeyPatch):
-    made: list[int] = []
-    monkeypatch.setattr(team, "Team", lambda addresses, threads: made.append(threads))
-    monkeypatch.setattr(team, "_TEAMS", {})
     for cores in (1, 2, 5):
-        monkeypatch.setattr(team, "cores", lambda cores=cores: cores)
-        load(saved, num_threads=4)
-    assert made == [2, 4]
-    assert 1 <= team.cores() <= 5
+        monkeypatch.setattr(team, "cores", partial(int, cores))
+        library = load(saved).library
+        found = team.team_for(library, TEAM_FUNCTIONS, 4)
+        assert (1 if found is None else found.threads) == min(cores, 4)
+
+
+def test_processors_of_a_process():
+    every = os.sched_getaffinity(0)
+    assert 1 <= team.cores() <= len(every)
+    os.sched_setaffinity(0, {min(every)})
+    try:
+        assert team.cores() == 1
+    finally:
+        os.sched_setaffinity(0, every)

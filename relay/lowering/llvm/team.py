@@ -115,8 +115,9 @@ some:
   %ps = getelementptr i8, ptr %team, i64 40
   %threads = load i64, ptr %ps, align 8
   %left = sub i64 %end, %first
-  %twice = shl i64 %threads, 1
-  %share = udiv i64 %left, %twice
+  %thrice = mul i64 %left, 3
+  %parts = shl i64 %threads, 2
+  %share = udiv i64 %thrice, %parts
   %few = icmp eq i64 %share, 0
   %take = select i1 %few, i64 1, i64 %share
   %shifted = shl i64 %take, 16

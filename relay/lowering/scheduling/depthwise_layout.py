@@ -26,6 +26,10 @@ WIDTH = 64
 PARTS = 4
 STRIP_BYTES = 1 << 18
 """What a strip of rows may read and write: it should stay in the second level of caches."""
+SHARES = 8
+"""Strips that there are at least, of images with as many rows: threads share them."""
+START_ROWS = 0.1
+"""What it takes to start the rows of a block, in rows."""
 NEEDED = frozenset({"avx512f", "avx512bw", "avx512vnni"})
 
 
@@ -115,9 +119,14 @@ class Layout:
         """Output rows of a strip: all blocks of channels go over the same rows of the image while these are near."""
         conv, image = self.conv, self.image
         row = (image.columns * conv.strides[0] + conv.out_columns) * conv.channels
-        alone = conv.channels <= WIDTH
-        count = 1 if alone else -(-conv.out_rows * row // STRIP_BYTES)
-        return min(-(-conv.out_rows // (PARTS * count)) * PARTS, conv.out_rows)
+        most = max(min(conv.out_rows // SHARES, STRIP_BYTES // row), 1)
+        return min(range(most, 0, -1), key=self.rows_done)
+
+    def rows_done(self, strip: int) -> float:
+        """Rows of blocks that are computed with strips of so many rows, and what it takes to start each."""
+        strips = -(-self.conv.out_rows // strip)
+        every = sections(self.conv.outputs)
+        return strips * sum(s.blocks * (-(-strip // s.rows) * s.rows + START_ROWS) / s.rows for s in every)
 
     @property
     def strips(self) -> int:
