@@ -18,6 +18,7 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.hints import isa
 
 from relay.arguments import instance, mapping, shown
+from relay.arguments import path as checked_path
 from relay.arguments import text as checked_text
 from relay.dialects.attributes import Array, WeightAttr, WeightPrinter, elements, label_of, tensor_type, to_numpy
 from relay.dialects.context import make_context
@@ -171,11 +172,15 @@ class IRModule:
     def save_weights(self, path: str | PathLike[str]) -> None:
         """Write `side_car()` as a safetensors file (needs the `safetensors` package)."""
         try:
-            from safetensors.numpy import save_file
+            from safetensors.numpy import save
         except ImportError:
             hint = "pip install safetensors"
             raise InvalidArgument("save_weights", "the package safetensors is not installed", hint) from None
-        save_file({name: np.ascontiguousarray(array) for name, array in self.side_car().items()}, path)
+        data = save({name: np.ascontiguousarray(array) for name, array in self.side_car().items()})
+        try:
+            checked_path(path, "save_weights").write_bytes(data)
+        except (OSError, ValueError) as error:
+            raise InvalidArgument(f"save_weights {path}", f"cannot be written: {error}") from None
 
     def to_text(self, *, weights: bool = False, generic: bool = False, locations: bool = False) -> str:
         """MLIR text; weights over 1 KiB by name and hash, or in full if `weights`."""

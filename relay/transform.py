@@ -43,6 +43,7 @@ from relay.transforms.fuse_ops import FuseOps
 from relay.transforms.infer_types import InferTypes
 from relay.transforms.infer_types import InferTypes as InferType
 from relay.transforms.legalize import Legalize
+from relay.transforms.print_ir import PrintIR
 from relay.transforms.qnn_legalize import QnnLegalize
 from relay.transforms.simplify import Simplify
 from relay.transforms.simplify import Simplify as SimplifyExpr
@@ -90,6 +91,7 @@ __all__ = [
     "PrintAfterAll",
     "PrintBeforeAll",
     "PrintChanged",
+    "PrintIR",
     "PruneRegions",
     "QnnLegalize",
     "RelayToLinalg",

@@ -22,6 +22,7 @@ from xdsl.ir import Attribute, Operation
 from xdsl.parser import Parser
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
+from xdsl.utils.mlir_lexer import MLIRTokenKind, StringLiteral
 
 WIDTH = 240
 """Characters that are kept of a line: weights that are written in full are not held a second time."""
@@ -46,6 +47,23 @@ class LocatingParser(Parser):
         object.__setattr__(self.file, "source", Source(first_line, [line[:WIDTH] for line in lines]))
         self.first_line = first_line
         self.starts = list(accumulate((len(line) for line in lines), lambda a, b: a + b + 1, initial=0))
+
+    def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
+        if self._current_token.kind is MLIRTokenKind.EOF:
+            self.raise_error("the text holds no operation")
+        return super().parse_module(allow_implicit_module)
+
+    def parse_optional_str_literal(self) -> str | None:
+        """A text, also one beyond ASCII that is printed with escapes, which xDSL takes for bytes."""
+        token = self._current_token
+        if token.kind is not MLIRTokenKind.BYTES_LIT:
+            return super().parse_optional_str_literal()
+        try:
+            text = StringLiteral.from_span(token.span).string_contents
+        except UnicodeDecodeError:
+            return None
+        self._consume_token()
+        return text
 
     def parse_operation(self) -> Operation:
         start = self.pos

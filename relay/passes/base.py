@@ -50,6 +50,11 @@ class Pass(ModulePass, ABC):
         """Whether what the pass establishes is seen to hold already. False where looking cannot tell."""
         return False
 
+    @property
+    def info(self) -> PassInfo:
+        """What instruments are told of it."""
+        return info_of(self)
+
     @overload
     def __call__(self, mod: IRModule) -> IRModule: ...
     @overload

@@ -127,11 +127,20 @@ def parse(text: str, where: str = "pipeline", first: Mapping[str, Factory] | Non
     """The passes of a pipeline's text, in xDSL's syntax: `legalize,fold-constant{max_bytes=1024}`."""
     checked_text(text, where, "write for example 'cse,dce'")
     try:
-        specs = list(parse_pipeline(text))
+        specs = list(parse_pipeline(DOTTED.sub(_without_dots, text)))
     except ArgSpecParseError as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         raise InvalidArgument(where, f"'{text}': {lines[-1]}", "write for example 'cse,dce'") from None
     return [create(spec, where, first) for spec in specs]
+
+
+DOTTED = re.compile(r'"(?:[^"\\]|\\.)*"|[A-Za-z_][\w-]*(?:\.[A-Za-z_][\w-]*)+')
+"""A quoted text, or a name with dots, which xDSL's syntax does not have: `qnn.Legalize`."""
+
+
+def _without_dots(found: re.Match[str]) -> str:
+    name = found.group()
+    return name if name.startswith('"') else canonical(name)
 
 
 def provider(prop: str) -> type[ModulePass] | None:

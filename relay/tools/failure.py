@@ -14,13 +14,23 @@ TRACEBACK = "RELAY_TRACEBACK"
 """The environment variable that, set to 1, shows the Python traceback of an error before its line."""
 
 
+WIDTH = 2000
+"""Characters of a line about an error."""
+
+
 def one_line(text: str) -> str:
-    """The text without line breaks."""
-    return " ".join(text.split())
+    """The text without line breaks; of a very long one the middle is left out."""
+    line = " ".join(text.split())
+    return line if len(line) <= WIDTH else f"{line[: WIDTH * 3 // 4]} ... {line[-WIDTH // 4 :]}"
 
 
 def line_of(error: BaseException, file: str, doing: str = "", module: ModuleOp | None = None) -> str:
-    """The line for any error met in `file`, while `doing` something to `module`."""
+    """The line for any error met in `file`, while `doing` something to `module`, with what instruments noted on it."""
+    notes = "".join(f"; {one_line(n)}" for n in getattr(error, "__notes__", ()) if n.startswith("instrument "))
+    return f"{_line_of(error, file, doing, module)}{notes}"
+
+
+def _line_of(error: BaseException, file: str, doing: str, module: ModuleOp | None) -> str:
     where = f"{file}: {doing}" if doing else file
     match error:
         case CollectedErrors():
@@ -42,6 +52,10 @@ def line_of(error: BaseException, file: str, doing: str = "", module: ModuleOp |
             return one_line(f"{where}: {error}")
         case OSError() if error.strerror:
             return one_line(f"{error.filename or where}: {error.strerror}")
+        case UnicodeDecodeError():
+            return f"{where}: byte {error.start} is not UTF-8; MLIR text is UTF-8"
+        case ValueError() if str(error) == "mlir-opt is not available":
+            return f"{where}: {error}; install MLIR's tools"
         case RecursionError():
             return f"{where}: is nested too deeply"
         case MemoryError():

@@ -98,6 +98,8 @@ class RelayOptMain(xDSLOptMain):
     def setup_pipeline(self) -> None:
         for path in self.args.load:
             load(path)
+        if self.args.target == "llvm":
+            self.args.target = "llvm-ir"
         named = self.args.show_pipeline and self.args.target not in ("mlir", "llvm-ir")
         self.built_for = self.args.target if named else "llvm"
         self.chosen = pipeline_of(self.args, self.built_for, self.available_passes)
@@ -127,7 +129,10 @@ class RelayOptMain(xDSLOptMain):
         if self.args.input_file in (None, "-"):
             data = sys.stdin.buffer.read()
         else:
-            data = Path(self.args.input_file).read_bytes()
+            try:
+                data = Path(self.args.input_file).read_bytes()
+            except ValueError as error:
+                raise InvalidArgument(f"file {self.args.input_file!r}", str(error)) from None
         format = format_of(data, self.get_input_name())
         if format != "mlir":
             self.args.split_input_file = False
@@ -142,7 +147,7 @@ class RelayOptMain(xDSLOptMain):
 
     def read_mlir(self, stream: IO[bytes]) -> ModuleOp:
         """The module of MLIR text."""
-        text = stream.read().decode()
+        text = stream.read().decode("utf-8-sig")
         reproduced = reproduced_pipeline(text)
         if reproduced is not None and not self.args.passes:
             self.chosen = parse_pipeline(reproduced, self.available_passes)

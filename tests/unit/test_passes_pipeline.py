@@ -14,7 +14,7 @@ from xdsl.transforms.common_subexpression_elimination import CommonSubexpression
 from relay.dialects.context import make_context
 from relay.errors import InvalidArgument
 from relay.passes import PassContext, Pipeline, Sequential
-from relay.transform import FoldConstant, FuseOps, InferTypes, Legalize, Simplify
+from relay.transform import FoldConstant, FuseOps, InferTypes, Legalize, PrintIR, Simplify
 from tests.unit.pass_modules import Mark, small, trace
 
 
@@ -185,6 +185,17 @@ def test_a_pass_on_a_function_gives_a_function():
 def test_a_pass_that_makes_functions_wants_the_module():
     with pytest.raises(InvalidArgument, match=r"@main: the pass made other functions \(elementwise_0\); give it"):
         FuseOps()(small()["main"])
+
+
+def test_a_pass_tells_about_itself():
+    info = FuseOps().info
+    assert (info.name, info.opt_level, info.required) == ("fuse-ops", 0, ("legal",))
+
+
+def test_printing_is_a_pass(capsys: pytest.CaptureFixture[str]):
+    mod = small()
+    assert str(Sequential([PrintIR("as it was"), FoldConstant()])(mod)) != str(mod)
+    assert capsys.readouterr().err == f"// as it was\n{mod}"
 
 
 def test_a_pass_wants_a_module():

@@ -156,10 +156,56 @@ def test_line_in_a_later_piece_counts_from_the_start_of_the_file(tmp_path: Path,
         (["--no-such-option"], "relay-opt: unrecognized arguments: --no-such-option; see relay-opt --help"),
         (["/nowhere/model.mlir"], "/nowhere/model.mlir: No such file or directory"),
         (["/"], "/: Is a directory"),
+        (["\0"], "file '\\x00': embedded null byte"),
+        (["-f", "mlir", str(DIGITS)], f"{DIGITS}: byte 40 is not UTF-8; MLIR text is UTF-8"),
+        (["/dev/null"], "/dev/null:1:1: the text holds no operation"),
     ],
 )
 def test_bad_arguments(args: list[str], line: str, capsys: pytest.CaptureFixture[str]):
     assert fails(capsys, *args).startswith(line)
+
+
+def test_names_beyond_ascii(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    path = tmp_path / "größe ☃.mlir"
+    path.write_text("\ufeff" + GOOD.replace("%x: tensor<4xf32>", '%x: tensor<4xf32> {name = "größe ☃"}'))
+    assert main([str(path)]) == 0
+    printed = capsys.readouterr().out
+    for options in ((), ("--print-debuginfo",)):
+        assert main([str(path), *options]) == 0
+        path.write_text(capsys.readouterr().out)
+    assert main([str(path)]) == 0
+    assert capsys.readouterr().out == printed and printed.isascii()
+    path.write_text(INVALID)
+    assert fails(capsys, path).startswith(f"{path}:2:3: relay.negative: ")
+
+
+def test_the_target_llvm_is_llvm_ir(good: Path, capsys: pytest.CaptureFixture[str]):
+    for target in ("llvm", "llvm-ir"):
+        assert main([str(good), "-p", "plan-memory", "-t", target]) == 0
+        assert "define void @" in capsys.readouterr().out
+
+
+def test_every_alias_names_a_pass(good: Path, capsys: pytest.CaptureFixture[str]):
+    assert main([str(good), "-p", 'qnn.Legalize{features="a.b"},ConstFolding,EliminateCommonSubexpr']) == 0
+    capsys.readouterr()
+    assert fails(capsys, good, "-p", "qnn.Legalise").startswith("pipeline: there is no pass 'qnn.Legalise'; did you")
+
+
+def test_weights_that_cannot_be_written(good: Path, capsys: pytest.CaptureFixture[str]):
+    pytest.importorskip("safetensors")
+    assert "/nowhere/w: cannot be written: " in fails(capsys, good, "--save-weights", "/nowhere/w")
+
+
+@pytest.mark.usefixtures("bad_passes")
+def test_a_reproducer_that_cannot_be_written_is_said(good: Path, capsys: pytest.CaptureFixture[str]):
+    line = fails(capsys, good, "-p", "crash", "--crash-reproducer", "/nowhere/x.mlir")
+    assert "unexpected KeyError" in line and line.endswith("'/nowhere/x.mlir'") and "instrument CrashReproducer" in line
+
+
+def test_a_very_long_name_is_cut(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    path = tmp_path / "long.mlir"
+    path.write_text(f'"{"a" * 100000}"() : () -> ()')
+    assert len(fails(capsys, path)) < 2100
 
 
 def test_deep_nesting(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

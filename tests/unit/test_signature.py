@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -24,6 +26,16 @@ def test_defaults() -> None:
         ("arg1", "input", (4,), INT16),
     ]
     assert [(o.name, o.kind) for o in outputs] == [("out0", "output"), ("out1", "output")]
+
+
+@pytest.mark.parametrize("name", ["größe/☃", 'a "b" \\c', "line\nend\t\x01", "中文"])
+def test_every_name_survives_as_text(name: str) -> None:
+    mod = IRModule.parse(TEXT)
+    tensors = [TensorInfo(name, (2, 3), INT8, "input"), TensorInfo("b", (4,), INT16, "input")]
+    signature.write(mod["main"], tensors, [replace(each, kind="output") for each in tensors])
+    for options in ({}, {"generic": True}, {"locations": True}):
+        again = IRModule.parse(mod.to_text(**options))
+        assert signature.read(again["main"])[0][0].name == name and again.to_text() == mod.to_text()
 
 
 @pytest.mark.parametrize("initial", [np.full(4, -7, np.int16), np.arange(4, dtype=np.int16)])

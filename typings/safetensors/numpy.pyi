@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 def load(data: bytes) -> dict[str, np.ndarray[Any, np.dtype[Any]]]: ...
+def save(tensor_dict: Mapping[str, np.ndarray[Any, np.dtype[Any]]]) -> bytes: ...
 def save_file(
     tensor_dict: Mapping[str, np.ndarray[Any, np.dtype[Any]]],
     filename: str | PathLike[str],
