@@ -67,12 +67,17 @@ def team_for(library: Library, symbol: str, threads: int) -> Team | None:
         if not _CODE:
             atexit.register(_stop_all)  # after the code was loaded: what was registered last runs first
         if symbol not in _CODE:
-            addresses = (ctypes.c_uint64 * 4)()
-            library.function(symbol)(ctypes.addressof(addresses))
-            _CODE[symbol] = (library, addresses)
+            _CODE[symbol] = (library, table_of(library, symbol))
         if (symbol, threads) not in _TEAMS:
             _TEAMS[symbol, threads] = Team(_CODE[symbol][1], threads)
         return _TEAMS[symbol, threads]
+
+
+def table_of(library: Library, symbol: str) -> ctypes.Array[ctypes.c_uint64]:
+    """The addresses of a team's functions: `fork`, `begin`, `work` and `pause`."""
+    addresses = (ctypes.c_uint64 * 4)()
+    library.function(symbol)(ctypes.addressof(addresses))
+    return addresses
 
 
 class Team:
