@@ -54,20 +54,11 @@ def test_the_default_pipeline_is_what_build_runs():
 
 
 def test_levels():
-<<<<<<< /tmp/dev/head5/save/tests/unit/test_passes_build.py
     by_level = [relay.default_pipeline("llvm", level) for level in range(5)]
     assert [name for name in names(by_level[0]) if name in NEEDED] == NEEDED
     assert {"fold-constant", "simplify", "dce"} <= set(names(by_level[1])) - set(names(by_level[0]))
     for level, pipeline in enumerate(by_level):
         assert names(pipeline) == [step.name for step in by_level[4] if info_of(step).opt_level <= level]
-=======
-    assert names(relay.default_pipeline("llvm", 0)) == [
-        "compile-external", "legalize", "fuse-ops",
-        "relay-to-linalg", "expand-apply-scale", "bufferize", "schedule", "plan-memory",
-    ]  # fmt: skip
-    assert set(names(relay.default_pipeline("llvm", 1))) - set(names(relay.default_pipeline("llvm", 0))) == {
-        "fold-constant", "simplify", "dce", "parallelize"}  # fmt: skip
->>>>>>> /tmp/dev/head5/t
     with PassContext(opt_level=1, required_pass=["cse"], disabled_pass=["dce"]):
         assert "cse" in relay.default_pipeline() and "dce" not in relay.default_pipeline()
 
