@@ -6,24 +6,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from xdsl.dialects.builtin import Float32Type, IntegerAttr, StringAttr, i32, i64
+from xdsl.dialects.builtin import Float32Type, IntegerAttr, StringAttr, i8, i32, i64
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from relay.dialects import relay
 from relay.dialects.attributes import elements, ints, scalar_attr, tensor_type
+from relay.dialects.op import TensorOp, shape
 from relay.module import IRModule
 
 
 @dataclass(frozen=True)
 class Case:
-    """A convolution of data [h, w, c] with a kernel, or a product of a row; int8 codes, or float32 with a clip."""
+    """A convolution of data [h, w, c] with a kernel, or a product of a row; int8 codes, or float32 with a clip.
+    `codes`: the sums of codes are rescaled per channel and become codes."""
 
     dtype: str
     data: Sequence[int]
     kernel: Sequence[int]
     stride: int = 1
     depthwise: bool = False
+    codes: bool = False
 
 
 CASES = {
@@ -34,6 +37,10 @@ CASES = {
     "int8 3x3/2 3->32": Case("int8", (225, 225, 3), (32, 3, 3, 3), 2),
     "int8 dense 640->128": Case("int8", (640,), (128, 640)),
     "int8 depthwise 3x3 96": Case("int8", (58, 58, 96), (3, 3, 96, 1), depthwise=True),
+    "int8 1x1 16->96 to codes": Case("int8", (56, 56, 16), (96, 1, 1, 16), codes=True),
+    "int8 1x1 64->64 to codes": Case("int8", (14, 14, 64), (64, 1, 1, 64), codes=True),
+    "int8 3x3/2 3->8 to codes": Case("int8", (97, 97, 3), (8, 3, 3, 3), 2, codes=True),
+    "int8 depthwise 3x3 96 to codes": Case("int8", (58, 58, 96), (3, 3, 96, 1), depthwise=True, codes=True),
     "float32 1x1 96->24": Case("float32", (56, 56, 96), (24, 1, 1, 96)),
     "float32 1x1 384->64": Case("float32", (14, 14, 384), (64, 1, 1, 384)),
     "float32 3x3 64->64": Case("float32", (18, 18, 64), (64, 3, 3, 64)),
@@ -66,8 +73,29 @@ def module_of(case: Case) -> IRModule:
         )
         block.add_op(clip)
         result = clip.result
+    if case.codes:
+        result = to_codes(block, result)
     block.add_op(ReturnOp(result))
     function = FuncOp("main", ([block.args[0].type], [result.type]), Region(block))
     module = IRModule()
     module.op.body.block.add_op(function)
     return module
+
+
+def to_codes(block: Block, sums: SSAValue) -> SSAValue:
+    """Sums as codes: bias, rescaling per channel, clip, cast."""
+    random, channels = np.random.default_rng(1), shape(sums)[-1]
+
+    def add(op: type[TensorOp], operands: Sequence[SSAValue], properties: dict[str, Attribute]) -> SSAValue:
+        new = op.make(operands, properties)
+        block.add_op(new)
+        return new.results[0]
+
+    def constant(low: int, high: int) -> SSAValue:
+        numbers = random.integers(low, high, channels).astype(np.int32)
+        return add(relay.ConstantOp, [], {"value": elements(numbers)})
+
+    biased = add(relay.BiasAddOp, [sums, constant(-1000, 1000)], {})
+    scaled = add(relay.FixedPointMultiplyOp, [biased, constant(1 << 30, (1 << 31) - 1), constant(-8, -6)], {})
+    clipped = add(relay.ClipOp, [scaled], {"a_min": scalar_attr(-128, i32), "a_max": scalar_attr(127, i32)})
+    return add(relay.CastOp, [clipped], {"dtype": i8})

@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks import compare, kernels, macs, peak, report
 from benchmarks.cases import CASES, module_of
-from benchmarks.instructions import EXPECTED, count, innermost, worse
+from benchmarks.instructions import EXPECTED, Counts, count, counted, innermost, worse
 from benchmarks.peers import PEERS, adapter
 from relay.driver import optimize
 
@@ -33,15 +33,27 @@ LOOPS = """
 
 def test_innermost_loops_are_told_from_outer_ones():
     assert [loop[0] for loop in innermost(LOOPS.splitlines())] == [".LBB0_2:"]
-    assert count(LOOPS) == {"multiplications": 1, "instructions": 4, "spills": 1}
+    counts = {"multiplications": 1, "instructions": 4, "all_multiplications": 1, "all_instructions": 9, "spills": 1}
+    assert count(LOOPS) == counts
+
+
+def counts_of(multiplications: int, instructions: int, every: int, spills: int) -> Counts:
+    names = ("multiplications", "instructions", "all_multiplications", "all_instructions", "spills")
+    return dict(zip(names, (multiplications, instructions, multiplications, every, spills), strict=True))
 
 
 def test_a_kernel_that_got_worse_is_named():
-    old = {"a": {"multiplications": 10, "instructions": 20, "spills": 0}}
-    assert not worse({"a": {"multiplications": 20, "instructions": 40, "spills": 0}}, old)
-    assert "2.10 instructions" in worse({"a": {"multiplications": 10, "instructions": 21, "spills": 0}}, old)[0]
-    assert "1 spills" in worse({"a": {"multiplications": 10, "instructions": 20, "spills": 1}}, old)[0]
+    old = {"a": counts_of(10, 20, 100, 0)}
+    assert not worse({"a": counts_of(20, 40, 200, 0)}, old)
+    assert "2.10 instructions" in worse({"a": counts_of(10, 21, 100, 0)}, old)[0]
+    assert "10.30 instructions of all" in worse({"a": counts_of(10, 20, 103, 0)}, old)[0]
+    assert "1 spills" in worse({"a": counts_of(10, 20, 100, 1)}, old)[0]
     assert "--update" in worse({"b": old["a"]}, old)[0]
+
+
+@pytest.mark.slow
+def test_no_kernel_got_worse():
+    assert worse(counted(), json.loads(EXPECTED.read_text())) == []
 
 
 def test_every_counted_kernel_is_expected():
