@@ -43,13 +43,18 @@ def check(name: str) -> None:
     assert set(tags) == set(ALL.get(name, IMAGES))
     inputs = sum(spec.kind == "input" for spec in executable.inputs)
     for tag in tags:
-        results = outputs_of(executable, *(golden[f"{tag}_in{i}"] for i in range(inputs)))
+        given = [golden[f"{tag}_in{i}"] for i in range(inputs)]
+        executable.num_threads = 1
+        results = outputs_of(executable, *given)
         wanted = [golden[f"{tag}_out{i}"] for i in range(sum(key.startswith(f"{tag}_out") for key in golden.files))]
         assert len(results) == len(wanted)
         for number, (result, want) in enumerate(zip(results, wanted, strict=True)):
             assert close(result, want), f"{name}, input {tag}, output {number}"
         if name in CLASSIFIERS and tag in TOP:
             assert int(results[0].argmax()) == TOP[tag]
+        executable.num_threads = 2
+        shared = outputs_of(executable, *given)
+        assert all(np.array_equal(a, b) for a, b in zip(shared, results, strict=True)), f"{name}: threads change bits"
 
 
 @pytest.mark.parametrize("name", DEFAULT)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -22,6 +20,7 @@ from relay.lowering.llvm.team import TEAM_FUNCTIONS
 from relay.module import IRModule
 from relay.passes import PassContext
 from relay.runtime import Executable, executable, load, team
+from tests.numeric.shuffled_turns import Shuffled
 
 ROOT = Path(__file__).parents[2]
 IMAGE, MAPS, SUMS = "tensor<1x23x19x3xf32>", "tensor<1x23x19x20xf32>", "tensor<1x23x19xf32>"
@@ -74,40 +73,6 @@ def outputs(made: Executable) -> list[Array]:
 def same(found: list[Array], expected: list[Array]) -> bool:
     """Equal to the last bit."""
     return all(a.tobytes() == b.tobytes() for a, b in zip(found, expected, strict=True))
-
-
-class Shuffled:
-    """In place of a team: the turns of each loop in random ranges, in a random order, on one thread."""
-
-    def __init__(self, seed: int):
-        self.random = np.random.default_rng(seed)
-        self.turns: list[int] = []
-        self.runs = 0
-        self.fork = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, ctypes.c_int64)(self.share)
-        self.begin = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self.start)
-        addresses = [ctypes.cast(function, ctypes.c_void_p).value or 0 for function in (self.fork, self.begin)]
-        self.memory = (ctypes.c_uint64 * 2)(*addresses)
-
-    def start(self, team: int) -> None:
-        self.runs += 1
-
-    def share(self, team: int, task: int, context: int, count: int) -> None:
-        self.turns.append(count)
-        run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(task)
-        cuts: list[int] = self.random.integers(0, count, 4, endpoint=True).tolist()
-        ends = sorted({0, count, *cuts})
-        for number in self.random.permutation(len(ends) - 1).tolist():
-            run(context, ends[number], ends[number + 1])
-
-    def taken(self, *_: object) -> Shuffled:
-        return self
-
-    def bound(self, native: Callable[[int], None], slot: int) -> Callable[[int], None]:
-        def call(table: int) -> None:
-            ctypes.c_uint64.from_address(table + 8 * slot).value = ctypes.addressof(self.memory)
-            native(table)
-
-        return call
 
 
 def test_any_partition_in_any_order(saved: Path, expected: list[Array], monkeypatch: pytest.MonkeyPatch):
