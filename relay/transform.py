@@ -35,18 +35,29 @@ from relay.passes.pipeline import Pipeline, Sequential
 from relay.passes.printing import DumpIR, PassPrintingInstrument, PrintAfterAll, PrintBeforeAll, PrintChanged
 from relay.passes.timing import OpStatistics, PassTimingInstrument
 from relay.transforms.alter_op_layout import AlterOpLayout
+from relay.transforms.canonicalize_cast import CanonicalizeCast
+from relay.transforms.combine_parallel_conv2d import CombineParallelConv2D
+from relay.transforms.combine_parallel_dense import CombineParallelDense
 from relay.transforms.convert_layout import ConvertLayout
 from relay.transforms.dead_pixels import DeadPixels
+from relay.transforms.dynamic_to_static import DynamicToStatic
+from relay.transforms.fast_math import FastMath
 from relay.transforms.fold_constant import FoldConstant
 from relay.transforms.fold_constant import FoldConstant as ConstFolding
+from relay.transforms.fold_explicit_padding import FoldExplicitPadding
+from relay.transforms.fold_scale_axis import FoldScaleAxis
 from relay.transforms.fuse_ops import FuseOps
 from relay.transforms.infer_types import InferTypes
 from relay.transforms.infer_types import InferTypes as InferType
+from relay.transforms.inline import Inline
 from relay.transforms.legalize import Legalize
 from relay.transforms.print_ir import PrintIR
 from relay.transforms.qnn_legalize import QnnLegalize
+from relay.transforms.remove_unused_functions import RemoveUnusedFunctions
 from relay.transforms.simplify import Simplify
 from relay.transforms.simplify import Simplify as SimplifyExpr
+from relay.transforms.simplify_inference import SimplifyInference
+from relay.transforms.to_mixed_precision import ToMixedPrecision
 from relay.transforms.unsigned_codes import UnsignedCodes
 
 __all__ = [
@@ -58,7 +69,10 @@ __all__ = [
     "Bufferize",
     "BuildConfig",
     "Canonicalize",
+    "CanonicalizeCast",
     "CollectedErrors",
+    "CombineParallelConv2D",
+    "CombineParallelDense",
     "CommonSubexpressionElimination",
     "CompileExternal",
     "ConstFolding",
@@ -67,13 +81,18 @@ __all__ = [
     "DeadCodeElimination",
     "DeadPixels",
     "DumpIR",
+    "DynamicToStatic",
     "EliminateCommonSubexpr",
     "ExpandApplyScale",
     "Exploration",
+    "FastMath",
     "FoldConstant",
+    "FoldExplicitPadding",
+    "FoldScaleAxis",
     "FuseOps",
     "InferType",
     "InferTypes",
+    "Inline",
     "InlinePartitions",
     "Legalize",
     "MergeCompilerRegions",
@@ -95,10 +114,13 @@ __all__ = [
     "PruneRegions",
     "QnnLegalize",
     "RelayToLinalg",
+    "RemoveUnusedFunctions",
     "Schedule",
     "Sequential",
     "Simplify",
     "SimplifyExpr",
+    "SimplifyInference",
+    "ToMixedPrecision",
     "UnsignedCodes",
     "VerifyEach",
     "explore",

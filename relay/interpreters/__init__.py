@@ -20,7 +20,7 @@ from relay.dialects.attributes import Array, dtype_of, elements
 from relay.dialects.op import DYNAMIC, TensorOp, tensor
 from relay.dialects.relay import ConstantOp
 from relay.errors import InvalidArgument
-from relay.interpreters import byoc, elementwise, fixed_point, image, nn, qnn, qnn_recurrent, reduce, shape
+from relay.interpreters import byoc, elementwise, fixed_point, image, nn, norm, qnn, qnn_recurrent, reduce, shape
 from relay.interpreters.func import Machine
 from relay.interpreters.meaning import Meaning, interpreter_functions
 from relay.module import IRModule
@@ -32,6 +32,7 @@ KINDS = {
     "Reduce": reduce.MEANINGS,
     "Shape": shape.MEANINGS,
     "Nn": nn.MEANINGS,
+    "Norm": norm.MEANINGS,
     "Image": image.MEANINGS,
     "Qnn": qnn.MEANINGS,
     "QnnRecurrent": qnn_recurrent.MEANINGS,

@@ -32,7 +32,7 @@ class RelayToLinalg(Pass):
     """
 
     name = "relay-to-linalg"
-    requires = ("compiled", "legal", "layouts")
+    requires = ("compiled", "legal", "inference", "layouts")
     establishes = ("linalg",)
     invalidates = ("folded", "kernels", "expanded")
     why = "turns kernels into loop nests"

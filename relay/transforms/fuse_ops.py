@@ -31,7 +31,7 @@ class FuseOps(Pass):
     """
 
     name: ClassVar[str] = "fuse-ops"
-    requires = ("legal", "layouts")
+    requires = ("legal", "inference", "layouts")
     establishes = ("kernels",)
     invalidates = ()
     why = "makes kernels, so that intermediate results stay in registers"

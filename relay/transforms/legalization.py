@@ -42,7 +42,10 @@ class Legalization(RewritePattern, ABC):
 Patterns = Sequence[type[Legalization]]
 
 
-REGISTRY: list[tuple[str, str]] = [("qnn", "relay.transforms.qnn_patterns:PATTERNS")]
+REGISTRY: list[tuple[str, str]] = [
+    ("qnn", "relay.transforms.qnn_patterns:PATTERNS"),
+    ("relay", "relay.transforms.simplify_inference:PATTERNS"),
+]
 """(dialect, where its patterns are), asked in this order."""
 
 

@@ -78,7 +78,7 @@ def test_16261_18511_printing_what_changed_and_numbered_dumps_are_instruments(tm
 
 def test_3236_5096_passes_say_what_they_need_and_leave():
     mod = from_tflite(DIGITS)
-    assert tuple(FuseOps.requires) == ("legal", "layouts") and "legal" in Legalize.establishes
+    assert tuple(FuseOps.requires) == ("legal", "inference", "layouts") and "legal" in Legalize.establishes
     assert not Legalize.holds(mod.op) and Legalize.holds(Legalize()(mod).op)
 
 

@@ -62,6 +62,16 @@ from relay.dialects.relay.nn import (
     SoftmaxOp,
 )
 from relay.dialects.relay.nn import OPERATIONS as NN
+from relay.dialects.relay.norm import OPERATIONS as NORM
+from relay.dialects.relay.norm import (
+    BatchNormOp,
+    DropoutOp,
+    GroupNormOp,
+    InstanceNormOp,
+    L2NormalizeOp,
+    LayerNormOp,
+    NormOp,
+)
 from relay.dialects.relay.reduce import OPERATIONS as REDUCE
 from relay.dialects.relay.reduce import (
     ArgmaxOp,
@@ -85,7 +95,7 @@ from relay.dialects.relay.shape import (
     TransposeOp,
 )
 
-Relay = Dialect("relay", [*ELEMENTWISE, *FIXED_POINT, *REDUCE, *SHAPE, *NN, *IMAGE])
+Relay = Dialect("relay", [*ELEMENTWISE, *FIXED_POINT, *REDUCE, *SHAPE, *NN, *NORM, *IMAGE])
 
 __all__ = [
     "IMAGE_AXES",
@@ -96,6 +106,7 @@ __all__ = [
     "ArgmaxOp",
     "ArgminOp",
     "AvgPool2dOp",
+    "BatchNormOp",
     "BiasAddOp",
     "BinaryOp",
     "BroadcastToOp",
@@ -110,6 +121,7 @@ __all__ = [
     "DenseBase",
     "DenseOp",
     "DivideOp",
+    "DropoutOp",
     "EqualOp",
     "ExpOp",
     "FixedPointMultiplyOp",
@@ -118,7 +130,11 @@ __all__ = [
     "FloorOp",
     "GatherNdOp",
     "GreaterOp",
+    "GroupNormOp",
     "HighMultiplyOp",
+    "InstanceNormOp",
+    "L2NormalizeOp",
+    "LayerNormOp",
     "LeftShiftOp",
     "LessOp",
     "LogOp",
@@ -130,6 +146,7 @@ __all__ = [
     "MinimumOp",
     "MultiplyOp",
     "NegativeOp",
+    "NormOp",
     "PadOp",
     "Pool2dOp",
     "ReduceOp",

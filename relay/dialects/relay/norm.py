@@ -1,0 +1,175 @@
+"""Normalizations, as inference needs them; `simplify-inference` writes them out. Floats; every step in their type."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar
+
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    BoolAttr,
+    DenseArrayBase,
+    FloatAttr,
+    IntegerAttr,
+    IntegerType,
+    TensorType,
+    i64,
+)
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
+
+from relay.dialects.attributes import int_values
+from relay.dialects.op import DYNAMIC, TensorOp, Type, axis_of, rank, require, shape, tensor
+
+TRUE = IntegerAttr.from_bool(True)
+
+
+def check_vectors(op: TensorOp, axis: int, *vectors: SSAValue) -> None:
+    """Each is a vector of the data's type, as long as its axis."""
+    data = op.operands[0]
+    require(isinstance(tensor(data).element_type, AnyFloat), f"{op.name}: takes floats")
+    size = shape(data)[axis_of(axis, rank(data), op.name)]
+    for value in vectors:
+        dims = shape(value)
+        require(tensor(value).element_type == tensor(data).element_type, f"{op.name}: element types differ")
+        fits = len(dims) == 1 and (dims[0] == size or DYNAMIC in (dims[0], size))
+        require(fits, f"{op.name}: a vector of {list(dims)} for axis of {size}")
+
+
+@irdl_op_definition
+class BatchNormOp(TensorOp):
+    """`data * s + (beta - moving_mean * s)` per index of `axis`, with `s = gamma / sqrt(moving_var + epsilon)`; without
+    `scale`, gamma counts as 1; without `center`, beta as 0. The statistics are constants of the training."""
+
+    name = "relay.nn.batch_norm"
+    data = operand_def(TensorType[Attribute])
+    gamma = operand_def(TensorType[Attribute])
+    beta = operand_def(TensorType[Attribute])
+    moving_mean = operand_def(TensorType[Attribute])
+    moving_var = operand_def(TensorType[Attribute])
+    axis = prop_def(IntegerAttr, default_value=IntegerAttr(-1, i64))
+    epsilon = prop_def(FloatAttr)
+    center = prop_def(BoolAttr, default_value=TRUE)
+    scale = prop_def(BoolAttr, default_value=TRUE)
+    result = result_def(TensorType[Attribute])
+    assembly_format = (
+        "$data `,` $gamma `,` $beta `,` $moving_mean `,` $moving_var attr-dict `:` functional-type(operands, results)"
+    )
+
+    def infer(self) -> Sequence[Type]:
+        check_vectors(self, self.axis.value.data, *self.operands[1:])
+        return [tensor(self.data)]
+
+
+class NormOp(TensorOp, ABC):
+    """`(data - mean) / sqrt(var + epsilon) * gamma + beta`, gamma and beta per index of `axis`; `mean` is a sum divided
+    by the count, `var` that of the squares of `data - mean`. Without `scale` and `center` as if 1 and 0."""
+
+    data = operand_def(TensorType[Attribute])
+    gamma = operand_def(TensorType[Attribute])
+    beta = operand_def(TensorType[Attribute])
+    axis = prop_def(IntegerAttr, default_value=IntegerAttr(-1, i64))
+    epsilon = prop_def(FloatAttr)
+    center = prop_def(BoolAttr, default_value=TRUE)
+    scale = prop_def(BoolAttr, default_value=TRUE)
+    result = result_def(TensorType[Attribute])
+    assembly_format = "$data `,` $gamma `,` $beta attr-dict `:` functional-type(operands, results)"
+
+    @property
+    def channel(self) -> int:
+        """The axis, not negative."""
+        return axis_of(self.axis.value.data, rank(self.data), self.name)
+
+    def shape_of_groups(self) -> tuple[int, ...]:
+        """The shape in which the data is normalized."""
+        return shape(self.data)
+
+    @abstractmethod
+    def reduced(self) -> tuple[int, ...]:
+        """The axes of that shape over which mean and variance go."""
+
+    def infer(self) -> Sequence[Type]:
+        check_vectors(self, self.axis.value.data, self.gamma, self.beta)
+        return [tensor(self.data)]
+
+
+@irdl_op_definition
+class LayerNormOp(NormOp):
+    """Mean and variance over `axis`: each position by itself."""
+
+    name = "relay.nn.layer_norm"
+
+    def reduced(self) -> tuple[int, ...]:
+        return (self.channel,)
+
+
+@irdl_op_definition
+class InstanceNormOp(NormOp):
+    """Mean and variance over all but the first axis and `axis`: each channel of each image by itself."""
+
+    name = "relay.nn.instance_norm"
+
+    def reduced(self) -> tuple[int, ...]:
+        return tuple(i for i in range(1, rank(self.data)) if i != self.channel)
+
+
+@irdl_op_definition
+class GroupNormOp(NormOp):
+    """Mean and variance over all but the first axis, for each of `num_groups` groups of neighbours along `axis`."""
+
+    name = "relay.nn.group_norm"
+    num_groups = prop_def(IntegerAttr)
+
+    def shape_of_groups(self) -> tuple[int, ...]:
+        dims, axis, groups = shape(self.data), self.channel, self.num_groups.value.data
+        return (*dims[:axis], groups, dims[axis] // groups, *dims[axis + 1 :])
+
+    def reduced(self) -> tuple[int, ...]:
+        return tuple(i for i in range(1, rank(self.data) + 1) if i != self.channel)
+
+    def infer(self) -> Sequence[Type]:
+        size, groups = shape(self.data)[self.channel], self.num_groups.value.data
+        require(groups > 0 and size % groups == 0, f"{self.name}: {size} channels in {groups} groups")
+        require(self.channel > 0, f"{self.name}: axis 0 is that of the images")
+        return super().infer()
+
+
+@irdl_op_definition
+class L2NormalizeOp(TensorOp):
+    """`data / sqrt(max(sum of squares over axis, eps))`."""
+
+    name = "relay.nn.l2_normalize"
+    data = operand_def(TensorType[Attribute])
+    axis = prop_def(DenseArrayBase[IntegerType])
+    eps = prop_def(FloatAttr)
+    result = result_def(TensorType[Attribute])
+    assembly_format = "$data attr-dict `:` functional-type(operands, results)"
+
+    def axes(self) -> tuple[int, ...]:
+        """The axes of the sum, sorted; all if none is named."""
+        given = int_values(self.axis) or range(rank(self.data))
+        return tuple(sorted({axis_of(a, rank(self.data), self.name) for a in given}))
+
+    def infer(self) -> Sequence[Type]:
+        require(isinstance(tensor(self.data).element_type, AnyFloat), f"{self.name}: takes floats")
+        self.axes()
+        return [tensor(self.data)]
+
+
+@irdl_op_definition
+class DropoutOp(TensorOp):
+    """The data: nothing is dropped at inference."""
+
+    name = "relay.nn.dropout"
+    ELEMENTWISE: ClassVar[bool] = True
+    data = operand_def(TensorType[Attribute])
+    rate = prop_def(FloatAttr)
+    result = result_def(TensorType[Attribute])
+    assembly_format = "$data attr-dict `:` functional-type(operands, results)"
+
+    def infer(self) -> Sequence[Type]:
+        return [tensor(self.data)]
+
+
+OPERATIONS: list[type[Operation]] = [BatchNormOp, LayerNormOp, InstanceNormOp, GroupNormOp, L2NormalizeOp, DropoutOp]

@@ -1,0 +1,47 @@
+"""The pass `combine-parallel-conv2d`."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+from xdsl.transforms.dead_code_elimination import dce
+
+from relay.dialects import qnn, relay
+from relay.dialects.op import shape, tensor
+from relay.passes import Pass
+from relay.transforms.combining import combine, kernel_numbers
+
+
+@dataclass(frozen=True)
+class CombineParallelConv2D(Pass):
+    """Make one convolution of at least `min_num_branches` that read one image with windows, strides, padding and types
+    alike and constant kernels: their kernels side by side, and a slice of the channels for each.
+
+    For NHWC images and OHWI kernels without groups. No integer changes; floats are added in the same order.
+    """
+
+    name: ClassVar[str] = "combine-parallel-conv2d"
+    opt_level = 4
+    invalidates = ()
+    why = "makes one convolution of several of one image"
+    min_num_branches: int = 3
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        combine(op, key, 3, self.min_num_branches, self.name)
+        dce(op)
+
+
+def key(op: Operation) -> Hashable | None:
+    """What convolutions must have in common."""
+    if not isinstance(op, relay.Conv2dOp | qnn.Conv2dOp) or kernel_numbers(op) is None:
+        return None
+    layouts = op.data_layout.data, op.result_layout.data, op.kernel_layout.data
+    if op.groups.value.data != 1 or layouts != ("NHWC", "NHWC", "OHWI"):
+        return None
+    same = frozenset((name, attr) for name, attr in op.properties.items() if name != "kernel_scale")
+    return type(op), op.data, same, shape(op.kernel)[1:], tensor(op.kernel).element_type

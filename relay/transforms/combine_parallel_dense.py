@@ -1,0 +1,41 @@
+"""The pass `combine-parallel-dense`."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+from xdsl.transforms.dead_code_elimination import dce
+
+from relay.dialects import qnn, relay
+from relay.dialects.op import tensor
+from relay.passes import Pass
+from relay.transforms.combining import combine, kernel_numbers
+
+
+@dataclass(frozen=True)
+class CombineParallelDense(Pass):
+    """Make one product of at least `min_num_branches` that multiply one value with constant kernels: the kernels below
+    each other, and a slice of the result for each. No integer changes; floats are added in the same order."""
+
+    name: ClassVar[str] = "combine-parallel-dense"
+    opt_level = 4
+    invalidates = ()
+    why = "makes one product of several of one value"
+    min_num_branches: int = 3
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        combine(op, key, -1, self.min_num_branches, self.name)
+        dce(op)
+
+
+def key(op: Operation) -> Hashable | None:
+    """What products must have in common."""
+    if not isinstance(op, relay.DenseOp | qnn.DenseOp) or kernel_numbers(op) is None:
+        return None
+    same = frozenset((name, attr) for name, attr in op.properties.items() if name != "kernel_scale")
+    return type(op), op.data, same, tensor(op.kernel).element_type

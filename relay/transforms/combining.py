@@ -1,0 +1,78 @@
+"""What `combine-parallel-conv2d` and `combine-parallel-dense` share: products of one value become one, and slices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute, Block, Operation
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from relay.dialects import qnn, relay
+from relay.dialects.attributes import Array, elements, to_numpy
+from relay.dialects.op import DYNAMIC, shape
+from relay.errors import InvalidArgument
+from relay.module import is_constant
+from relay.transforms.expansion import Expansion
+from relay.transforms.legalization import own
+
+Product = relay.Conv2dOp | qnn.Conv2dOp | relay.DenseOp | qnn.DenseOp
+
+
+def combine(module: ModuleOp, key: Callable[[Operation], Hashable | None], axis: int, least: int, where: str) -> None:
+    """Join the products that have one key, `axis` being that of the outputs in the result; at least so many."""
+    if least < 2:
+        raise InvalidArgument(where, f"min_num_branches is {least}", "it is at least 2")
+    blocks = list(dict.fromkeys(inner.parent for inner in own(module) if inner.parent is not None))
+    for block in blocks:
+        for branches in branches_of(block, key):
+            if len(branches) >= least:
+                join(branches, axis)
+
+
+def branches_of(block: Block, key: Callable[[Operation], Hashable | None]) -> list[list[Product]]:
+    """The products of one key each, in program order."""
+    found: dict[Hashable, list[Product]] = {}
+    for op in block.ops:
+        if isinstance(op, Product) and (known := key(op)) is not None:
+            found.setdefault(known, []).append(op)
+    return list(found.values())
+
+
+def kernel_numbers(op: Product) -> Array | None:
+    """The kernel, where it is a constant; the shapes are known."""
+    owner = op.kernel.owner
+    if not isinstance(owner, relay.ConstantOp) or not is_constant(owner) or DYNAMIC in shape(op.result):
+        return None
+    return to_numpy(owner.value)
+
+
+def join(branches: Sequence[Product], axis: int) -> None:
+    """One product with all kernels, where the first was; a slice for each."""
+    first = branches[0]
+    new = Expansion(first)
+    kernels = [numbers for op in branches if (numbers := kernel_numbers(op)) is not None]
+    properties = dict[str, Attribute | None](first.properties)
+    if isinstance(first, qnn.Conv2dOp | qnn.DenseOp):
+        properties["kernel_scale"] = scales(branches, [len(kernel) for kernel in kernels])
+    kernel = new.constant(np.concatenate(kernels), kernels[0].dtype)
+    result = new.value(type(first), first.data, kernel, properties=properties)
+    parts = [new.columns(result, end - len(k), end, axis) for k, end in zip(kernels, ends(kernels), strict=True)]
+    Rewriter.insert_op(new.ops, InsertPoint.before(first))
+    for op, part in zip(branches, parts, strict=True):
+        part.name_hint = op.result.name_hint
+        Rewriter.replace_op(op, [], [part])
+
+
+def ends(kernels: Sequence[Array]) -> list[int]:
+    """Where each kernel's outputs end."""
+    return np.cumsum([len(kernel) for kernel in kernels]).tolist()
+
+
+def scales(branches: Sequence[Product], outputs: Sequence[int]) -> Attribute:
+    """The scales of all kernels: one where they are one and equal, else one for each output."""
+    given = [to_numpy(op.properties["kernel_scale"]) for op in branches]
+    if all(numbers.ndim == 0 and numbers == given[0] for numbers in given):
+        return branches[0].properties["kernel_scale"]
+    return elements(np.concatenate([np.broadcast_to(g, (n,)) for g, n in zip(given, outputs, strict=True)]))

@@ -1,0 +1,67 @@
+"""The pass `dynamic-to-static`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import FunctionType, ModuleOp, TensorType
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, SSAValue
+from xdsl.rewriter import Rewriter
+
+from relay.dialects.op import DYNAMIC, is_tensor
+from relay.errors import InvalidArgument
+from relay.passes import Pass
+from relay.transforms.infer_types import InferTypes
+
+
+@dataclass(frozen=True)
+class DynamicToStatic(Pass):
+    """Give the unknown sizes (`?`) of public functions' arguments: `sizes` in the order in which they stand, or one for
+    all (1, the batch, if it is not given). All types that follow are computed anew.
+
+    Raises InvalidArgument if their number is another or one is not positive, Malformed where an op does not take the
+    sizes.
+    """
+
+    name: ClassVar[str] = "dynamic-to-static"
+    opt_level = 2
+    why = "makes shapes known"
+    sizes: tuple[int, ...] | int = 1
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        arguments = [
+            argument
+            for function in op.body.block.ops
+            if isinstance(function, FuncOp) and function.body.blocks and public(function)
+            for argument in function.body.block.args
+        ]
+        count = sum(unknown(argument) for argument in arguments)
+        given = [self.sizes] * count if isinstance(self.sizes, int) else list(self.sizes)
+        if len(given) != count or min(given, default=1) < 1:
+            hint = "give one positive size for each, or one for all"
+            raise InvalidArgument("dynamic-to-static", f"sizes are {self.sizes} for {count} unknown ones", hint)
+        if not count:
+            return
+        for argument in arguments:
+            if is_tensor(argument.type) and unknown(argument):
+                dims = [given.pop(0) if size == DYNAMIC else size for size in argument.type.get_shape()]
+                type: Attribute = TensorType(argument.type.element_type, dims)
+                Rewriter.replace_value_with_new_type(argument, type)
+        for function in op.body.block.ops:
+            if isinstance(function, FuncOp) and function.body.blocks:
+                types = [argument.type for argument in function.body.block.args]
+                outputs = function.function_type.outputs.data
+                function.properties["function_type"] = FunctionType.from_lists(types, outputs)
+        InferTypes().apply(ctx, op)
+
+
+def public(function: FuncOp) -> bool:
+    return function.sym_visibility is None or function.sym_visibility.data == "public"
+
+
+def unknown(value: SSAValue) -> int:
+    """How many sizes are not known."""
+    return list(value.type.get_shape()).count(DYNAMIC) if is_tensor(value.type) else 0

@@ -1,0 +1,69 @@
+"""The pass `inline`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+
+from relay.errors import Unsupported
+from relay.passes import Pass
+from relay.transforms.inlining import calls, inline
+from relay.transforms.location import place
+
+MARK = "inline"
+"""The function attribute that asks for it."""
+
+
+@dataclass(frozen=True)
+class Inline(Pass):
+    """Put the bodies of functions with an attribute `inline` in the place of their calls; with `every`, of all that
+    have a body here and belong to no external compiler. Marked private functions are gone then.
+
+    Raises Unsupported for functions that call each other in a circle, and for one of several blocks.
+    """
+
+    name: ClassVar[str] = "inline"
+    aliases = ("InlineGlobals",)
+    opt_level = 1
+    invalidates = ("kernels",)
+    why = "puts bodies in the place of calls"
+    every: bool = False
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        functions = {
+            f.sym_name.data: f
+            for f in op.body.block.ops
+            if isinstance(f, FuncOp) and f.body.blocks and "compiler" not in f.attributes
+        }
+        chosen = {name for name, f in functions.items() if self.every or MARK in f.attributes}
+        done = set[str]()
+        inlined = dict[str, None]()
+
+        def flatten(name: str, above: tuple[str, ...]) -> None:
+            if name in done:
+                return
+            for call in calls(functions[name]):
+                callee = call.callee.string_value()
+                if callee not in functions:
+                    continue
+                if callee in (*above, name):
+                    if callee in chosen:
+                        raise Unsupported(place(call), f"@{callee} calls itself", "there are no loops by calls")
+                    continue
+                flatten(callee, (*above, name))
+                if callee in chosen:
+                    inline(call, functions[callee])
+                    inlined[callee] = None
+            done.add(name)
+
+        for name in functions:
+            flatten(name, ())
+        for name in inlined:
+            function = functions[name]
+            if function.sym_visibility is not None and function.sym_visibility.data != "public":
+                function.detach()
+                function.erase()

@@ -1,0 +1,106 @@
+"""The pass `to-mixed-precision`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, f16, f32
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+from xdsl.transforms.dead_code_elimination import dce
+
+from relay.dialects import relay
+from relay.dialects.attributes import scalar_attr, to_numpy
+from relay.dialects.op import TensorOp, tensor
+from relay.errors import InvalidArgument, Unsupported
+from relay.passes import Pass
+from relay.transforms.expansion import Expansion
+from relay.transforms.legalization import own, settle
+
+HAVING = {"f16": ("avx512fp16", "fullfp16")}
+"""Features that compute with a type; what a target has none of would only be slower, and less exact."""
+ALWAYS = (relay.Conv2dOp, relay.DenseOp)
+FOLLOW = (
+    relay.AddOp, relay.SubtractOp, relay.MultiplyOp, relay.MaximumOp, relay.MinimumOp, relay.NegativeOp, relay.AbsOp,
+    relay.BiasAddOp, relay.ClipOp, relay.MaxPool2dOp, relay.ReshapeOp, relay.TransposeOp, relay.ConcatenateOp,
+    relay.StridedSliceOp, relay.BroadcastToOp,
+)  # fmt: skip
+"""Computed in half precision where all that varies among the operands is there already."""
+
+
+class CastOfCast(RewritePattern):
+    """cast f16 (cast f32 (%x : f16))  =>  %x"""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: relay.CastOp, rewriter: PatternRewriter) -> None:
+        if (source := narrow(op.input)) is not None and op.dtype == f16:
+            rewriter.replace(op, [], [source])
+
+
+def narrow(value: SSAValue) -> SSAValue | None:
+    """The f16 value that this f32 value is a cast of."""
+    owner = value.owner
+    if not isinstance(owner, relay.CastOp) or owner.dtype != f32:
+        return None
+    return owner.input if tensor(owner.input).element_type == f16 else None
+
+
+@dataclass(frozen=True)
+class ToMixedPrecision(Pass):
+    """Compute float32 convolutions and products in `dtype`, what follows them elementwise too; sums over axes, roots,
+    exponentials, softmax and means stay in float32, as do the arguments and results of functions.
+
+    Raises Unsupported where the target (`features`) has no arithmetic of that type, and for bf16, which the IR has not.
+    """
+
+    name: ClassVar[str] = "to-mixed-precision"
+    opt_level = 0
+    invalidates = ("folded",)
+    why = "computes in half precision"
+    dtype: str = "f16"
+    features: str = ""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        self.check()
+        for inner in list(own(op)):
+            if isinstance(inner, ALWAYS) and tensor(inner.results[0]).element_type == f32:
+                halve(inner)
+            elif isinstance(inner, FOLLOW) and follows(inner):
+                halve(inner)
+        settle(op, [CastOfCast()])
+        dce(op)
+
+    def check(self) -> None:
+        """Raise InvalidArgument or Unsupported for what cannot be done."""
+        if self.dtype == "bf16":
+            raise Unsupported("to-mixed-precision", "bf16 has no element type in the IR", "use f16")
+        if self.dtype not in HAVING:
+            raise InvalidArgument("to-mixed-precision", f"dtype is '{self.dtype}'", f"one of {', '.join(HAVING)}")
+        given = {feature.strip().lstrip("+") for feature in self.features.split(",")}
+        if not given & set(HAVING[self.dtype]):
+            hint = f"give features with {' or '.join(HAVING[self.dtype])}, or leave the pass out"
+            raise Unsupported("to-mixed-precision", f"the target has no arithmetic of {self.dtype}", hint)
+
+
+def follows(op: Operation) -> bool:
+    """Whether the op's floats all come from half precision, constants aside; at least one does."""
+    if tensor(op.results[0]).element_type != f32:
+        return False
+    varying = [value for value in op.operands if not isinstance(value.owner, relay.ConstantOp)]
+    return bool(varying) and all(narrow(value) is not None for value in varying)
+
+
+def halve(op: Operation) -> None:
+    """The op on casts, and a cast of its result."""
+    assert isinstance(op, TensorOp)
+    new = Expansion(op)
+    properties = dict[str, Attribute | None](op.properties)
+    if isinstance(op, ALWAYS):
+        properties["out_dtype"] = f16
+    for name in ("a_min", "a_max"):
+        if name in op.properties:
+            properties[name] = scalar_attr(to_numpy(op.properties[name]).item(), f16)
+    result = new.value(type(op), *(new.cast(value, f16) for value in op.operands), properties=properties)
+    new.replace(PatternRewriter(op), new.cast(result, f32))
