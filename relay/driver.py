@@ -30,7 +30,7 @@ from relay.lowering.plan_memory import PlanMemory
 from relay.lowering.relay_to_linalg import RelayToLinalg
 from relay.lowering.schedule import Schedule
 from relay.lowering.targets import CpuTarget, resolve
-from relay.module import IRModule
+from relay.module import IRModule, arrays
 from relay.passes import PassContext, Pipeline
 from relay.passes.base import as_module, info_of
 from relay.passes.build_config import BuildConfig
@@ -185,15 +185,15 @@ def build(
     if external is None and numerics is not None:
         raise InvalidArgument("numerics", "is for external compilers, and none is named", "write external='x'")
     model = as_module(mod) if isinstance(mod, IRModule | ModuleOp) else mod if isinstance(mod, bytes) else path_of(mod)
-    mapping(params or {}, "params", "{name: array}")
+    weights = arrays({} if params is None else params)
     mapping(frontend or {}, "frontend", "{'batch': 1}")
     with activated(ctx):
         chosen = _chosen(pipeline, default_pipeline(machine))
-        given = (machine, params or {}, chosen, frontend or {})
+        given = (machine, weights, chosen, frontend or {})
         content = build_cache.content_of(model)
         key = None
         if external is None and content is not None:
-            key = build_cache.key(content, frontend or {}, params or {}, machine, ctx, chosen)
+            key = build_cache.key(content, frontend or {}, weights, machine, ctx, chosen)
         executable = None
         if key is not None and content is not None:
             executable = build_cache.find(key, content, lambda old: _under(ctx, old, *given))

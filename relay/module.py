@@ -151,13 +151,12 @@ class IRModule:
     def replace_weights(self, params: Mapping[str, npt.ArrayLike]) -> None:
         """Replace weights by name; an unknown name, another shape or another dtype is an InvalidArgument."""
         known = dict(self.constants())
-        for name, given in mapping(params, "params", "{name: array}").items():
+        for name, array in arrays(params).items():
             if name not in known:
                 raise InvalidArgument(f"params['{name}']", "the module has no weight of that name")
-            op, array = known[name], _array(given, f"params['{name}']")
-            found = f"{array.dtype}{list(array.shape)}" if array.dtype.kind not in "biuf" else str(tensor_type(array))
-            if found != str(op.result.type):
-                raise InvalidArgument(f"params['{name}']", f"is {found}; the weight is {op.result.type}")
+            op = known[name]
+            if tensor_type(array) != op.result.type:
+                raise InvalidArgument(f"params['{name}']", f"is {tensor_type(array)}; the weight is {op.result.type}")
             op.properties["value"] = elements(array.copy(), label=name)
 
     def side_car(self) -> dict[str, Array]:
@@ -212,11 +211,19 @@ class IRModule:
             raise Malformed(words(op.location) or where, message) from None
 
 
-def _array(value: object, where: str) -> Array:
-    try:
-        return np.asarray(value)
-    except ValueError as error:
-        raise InvalidArgument(where, f"is no array: {error}") from None
+def arrays(params: object) -> dict[str, Array]:
+    """Weights by name, as arrays. Raises InvalidArgument for what holds no numbers."""
+    found: dict[str, Array] = {}
+    for name, value in mapping(params, "params", "{name: array}").items():
+        where = f"params['{name}']"
+        try:
+            array = np.asarray(value)
+        except ValueError as error:
+            raise InvalidArgument(where, f"is no array: {error}") from None
+        if array.dtype.kind in "OSUMmc":
+            raise InvalidArgument(where, f"is an array of {array.dtype}", "give numbers")
+        found[name] = array
+    return found
 
 
 def _weights(attr: Attribute) -> Iterator[WeightAttr]:

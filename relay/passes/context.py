@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from relay.arguments import mapping, names
+from relay.errors import InvalidArgument
 from relay.passes import config as configuration
 from relay.passes import registry
 from relay.passes.base import LEVELS, PassInfo, check_level
@@ -65,7 +66,10 @@ class PassContext:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        _STACK.entered.pop()
+        places = [place for place, entered in enumerate(_STACK.entered) if entered is self]
+        if not places:
+            raise InvalidArgument("PassContext", "is left, but was not entered in this thread", "use it in a with")
+        del _STACK.entered[places[-1]]
         exit_all(self.instruments)
 
     @staticmethod
@@ -76,6 +80,11 @@ class PassContext:
         if _STACK.default is None:
             _STACK.default = PassContext()
         return _STACK.default
+
+    @property
+    def is_default(self) -> bool:
+        """Whether nobody has entered it: it is the one outside of all, or one made of that for a level."""
+        return _STACK.default is not None and self.diagnostics is _STACK.default.diagnostics
 
     @staticmethod
     def list_configs() -> dict[str, configuration.Key]:

@@ -54,7 +54,10 @@ class CollectedErrors(RelayError):
 
 
 class Reporter:
-    """Collects. The pass that reports goes on; after it, errors are raised as one `CollectedErrors`."""
+    """Collects. The pass that reports goes on; after it, errors are raised as one `CollectedErrors`.
+
+    Warnings stay in `diagnostics`: those of a context until its end, those outside of all contexts until the next run.
+    """
 
     def __init__(self) -> None:
         self.diagnostics: list[Diagnostic] = []
@@ -73,6 +76,13 @@ class Reporter:
 
     def _add(self, severity: Severity, op: Operation, message: str) -> None:
         self.diagnostics.append(Diagnostic(severity, _place(op), message, _source(op)))
+
+    def move_errors(self, error: BaseException) -> None:
+        """What was collected up to a failure of another kind becomes notes on it."""
+        for diagnostic in self.diagnostics:
+            if diagnostic.severity is Severity.ERROR:
+                error.add_note(str(diagnostic))
+        self.diagnostics = [each for each in self.diagnostics if each.severity is not Severity.ERROR]
 
     def raise_errors(self, where: str) -> None:
         """Raise what was collected if an error is among it; then nothing is left."""

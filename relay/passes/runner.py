@@ -57,6 +57,8 @@ class Runner:
 
     def run(self, items: Pipeline | Sequence[ModulePass | Pipeline], *, explicit: bool = False) -> None:
         """Run a pipeline, whatever its own level, or items; `explicit` ones run at any level."""
+        if self.ctx.is_default and not analyses.CACHES.stack:
+            self.ctx.diagnostics.diagnostics.clear()
         analyses.CACHES.stack.append((self.mod.op, {}))
         try:
             if not isinstance(items, Sequence):
@@ -105,7 +107,11 @@ class Runner:
         step = override(step, self.options_of(step))
         check_options(step)
         with Told(self.mod, info, self.ctx.instruments):
-            step.apply(self.xdsl, self.mod.op)
+            try:
+                step.apply(self.xdsl, self.mod.op)
+            except BaseException as error:
+                self.ctx.diagnostics.move_errors(error)
+                raise
             self.ctx.diagnostics.raise_errors(f"pass {info.name}")
         self.requirements.ran(info)
         analyses.forget(self.mod.op, step.preserves if isinstance(step, Pass) else ())

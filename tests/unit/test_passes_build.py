@@ -12,6 +12,7 @@ from xdsl.dialects.func import FuncOp
 import relay
 from relay.errors import InvalidArgument, Unsupported
 from relay.frontend import from_tflite
+from relay.interpreters import run
 from relay.module import IRModule
 from relay.passes import PassContext, Pipeline, registry
 from relay.passes.base import info_of
@@ -154,6 +155,23 @@ def test_founding_snippets():
 
     seq = relay.transform.Sequential([relay.transform.FoldConstant(), relay.transform.FuseOps()])
     assert "conv2d_0" in seq(mod)
+
+
+def test_founding_composition():
+    """Quantise, then change the layout; the layout changes no number, and neither does the compiler."""
+    digits = np.load(DATA)
+    images = digits["images"][:4]
+    quantize = relay.quantize.Quantize(calibration=list(images[:, None]))
+    seq = relay.transform.Sequential([quantize, relay.transform.ConvertLayout("NHWC", "NHWC4c")])
+    with PassContext(opt_level=3):
+        mod = relay.frontend.from_tflite(DIGITS.with_name("digits_float.tflite"))
+        mod = seq(mod)
+        assert "NHWC4c" in str(mod) and "qnn.conv2d" in str(mod)
+        executable = relay.build(mod)
+    plain = quantize(from_tflite(DIGITS.with_name("digits_float.tflite")))
+    wanted = [run(plain, [x])[0] for x in images[:, None]]
+    assert all(np.array_equal(np.asarray(executable.run(x)), y) for x, y in zip(images[:, None], wanted, strict=True))
+    assert [int(y.argmax()) for y in wanted] == [int(y.argmax()) for y in digits["float_out"][:4]]
 
 
 def test_both_ways_of_porting_constant_folding():

@@ -13,9 +13,9 @@ import pytest
 from xdsl.context import Context
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr, UnknownLoc
 
-from relay.errors import InvalidArgument
+from relay.errors import InvalidArgument, Unsupported
 from relay.module import IRModule
-from relay.passes import CollectedErrors, Pass, PassContext, Reporter, Sequential, config
+from relay.passes import CollectedErrors, Pass, PassContext, Reporter, Sequential, config, module_pass
 from relay.transform import FoldConstant, Legalize, Simplify
 from relay.transforms import legalization
 from tests.unit.pass_modules import SMALL, Mark, small, trace
@@ -191,6 +191,37 @@ def test_errors_are_shown_together_with_carets(tmp_path: Path):
         "    ^",
     ]
     assert PassContext.current().diagnostics.diagnostics == []
+
+
+def test_what_a_pass_reports_does_not_reach_the_next_run():
+    @module_pass(opt_level=0, name="report-and-fail")
+    def report_and_fail(mod: IRModule, ctx: PassContext) -> IRModule:
+        ctx.diagnostics.warning(mod.op, "odd")
+        ctx.diagnostics.error(mod.op, "bad")
+        raise Unsupported("here", "cannot go on")
+
+    with pytest.raises(Unsupported, match="here: cannot go on") as raised:
+        report_and_fail(small())
+    assert "error: bad" in raised.value.__notes__[0]
+    assert [each.message for each in PassContext.current().diagnostics.diagnostics] == ["odd"]
+    Simplify()(small())
+    assert PassContext.current().diagnostics.diagnostics == []
+    with PassContext() as ctx:
+        with pytest.raises(Unsupported):
+            report_and_fail(small())
+        Simplify()(small())
+    assert [each.message for each in ctx.diagnostics.diagnostics] == ["odd"]
+
+
+def test_contexts_left_in_another_order():
+    first, second = PassContext(1), PassContext(3)
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert PassContext.current() is second
+    second.__exit__(None, None, None)
+    with pytest.raises(InvalidArgument, match="PassContext: is left, but was not entered in this thread"):
+        second.__exit__(None, None, None)
 
 
 def test_an_op_of_no_text_is_shown_as_it_prints():
