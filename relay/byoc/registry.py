@@ -47,6 +47,7 @@ def register(compiler: Class) -> Class:
     if not is_compiler(compiler):
         raise InvalidArgument("register", f"{compiler!r} is no external compiler", "derive it from relay.byoc.Compiler")
     name = name_of(compiler)
+    check_version(compiler)
     hidden = [spelled(REGISTERED[name])] if name in REGISTERED else []
     warn(name, spelled(compiler), [each for each in (*hidden, *others(name)) if each != spelled(compiler)])
     REGISTERED[name] = compiler
@@ -90,6 +91,13 @@ def warn(name: str, chosen: str, hidden: Sequence[str]) -> None:
         warnings.warn(what, RuntimeWarning, stacklevel=3)
 
 
+def check_version(compiler: type[Compiler]) -> None:
+    """Raise InvalidArgument for a version that is no text: executables keep it as one, and loaders compare it."""
+    version: object = getattr(compiler, "version", None)
+    if not isinstance(version, str):
+        raise InvalidArgument(f"compiler {compiler.__name__}", f"has the version {version!r}", "give it a text")
+
+
 def is_compiler(value: object) -> TypeGuard[type[Compiler]]:
     """Whether this is a class of compilers that can be made."""
     from relay.byoc.compiler import Compiler
@@ -123,6 +131,7 @@ def find(name: str, options: Mapping[str, object] | None = None, where: str = "e
             near = get_close_matches(option, known)
             hint = f"did you mean {' or '.join(near)}?" if near else f"it has {', '.join(known) or 'none'}"
             raise InvalidArgument(f"compiler {name}", f"has no option '{option}'", hint)
+    check_version(cls)
     try:
         compiler = cls(**dict(options or {}))
         missing = compiler.missing()

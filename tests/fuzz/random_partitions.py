@@ -20,6 +20,7 @@ from relay.byoc.partitioning.partition_graph import PartitionGraph
 from relay.byoc.partitioning.prune_regions import PruneRegions
 from relay.byoc.patterns import Entry, is_constant, is_elementwise, is_op, wildcard
 from relay.module import IRModule
+from tests.unit.interpreting import as_text
 from tests.unit.partitioning_modules import INTEGERS, Known, module
 
 Choose = Callable[[int], int]
@@ -67,7 +68,7 @@ def random_compilers(choose: Choose, known: Known) -> tuple[str, ...]:
         takes = [kind for kind in KINDS if choose(2)]
         entries = [entry for entry in ENTRIES if choose(2)]
         per_op = choose(5)
-        known(name, *takes, entries=entries, cost=partial(linear, per_op) if choose(3) else None)
+        known(name, *takes, entries=entries, cost=partial(linear, per_op) if choose(3) else None, compiled=as_text)
     return names
 
 

@@ -10,18 +10,23 @@ from collections import Counter
 from itertools import permutations
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from xdsl.dialects.func import CallOp
 from xdsl.ir import Operation
 
+import relay
 from relay.byoc import registry
 from relay.dialects import byoc
 from relay.dialects.relay import ConstantOp
+from relay.interpreters import run
 from relay.module import IRModule
+from relay.runtime import loaders
 from tests.fuzz.random_partitions import Case, main, random_case
-from tests.unit.partitioning_modules import Known, same
+from tests.unit.interpreting import load_text
+from tests.unit.partitioning_modules import Known, arguments, same
 
 ROOT = Path(__file__).parents[2]
 
@@ -80,6 +85,31 @@ def known(monkeypatch: pytest.MonkeyPatch) -> Known:
 @pytest.mark.parametrize("seed", range(30))
 def test_random_modules_are_partitioned(known: Known, seed: int):
     check(random_case(random.Random(seed).randrange, known))
+
+
+def run_natively(case: Case, patch: pytest.MonkeyPatch) -> None:
+    """The host's part compiled, the functions of the compilers interpreted: the same integers."""
+    for name in case.targets:
+        patch.setitem(loaders.REGISTERED, name, load_text)
+    given = arguments(case.mod)
+    for step in ("functions", "each alone"):
+        executable = relay.build(case.steps[step])
+        calls = [op for op in case.steps[step].op.walk() if isinstance(op, CallOp)]
+        assert len(executable.externals) == len(calls)
+        found = executable.run(*given)
+        for a, b in zip(found if isinstance(found, tuple) else (found,), run(case.mod, given), strict=True):
+            assert a is not None and np.array_equal(a, b)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_random_partitions_run(known: Known, monkeypatch: pytest.MonkeyPatch, seed: int):
+    run_natively(random_case(random.Random(seed).randrange, known), monkeypatch)
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("seed", range(3, 300))
+def test_more_random_partitions_run(known: Known, monkeypatch: pytest.MonkeyPatch, seed: int):
+    run_natively(random_case(random.Random(seed).randrange, known), monkeypatch)
 
 
 @pytest.mark.fuzz

@@ -82,6 +82,15 @@ def test_only_compilers_with_a_name_are_registered():
             register(wrong)
 
 
+def test_a_version_is_a_text(monkeypatch: pytest.MonkeyPatch):
+    numbered = type("Numbered", (Gauge,), {"name": "numbered", "version": 2})
+    with pytest.raises(InvalidArgument, match="compiler Numbered: has the version 2; give it a text"):
+        register(numbered)
+    monkeypatch.setitem(registry.REGISTERED, "numbered", numbered)
+    with pytest.raises(InvalidArgument, match="compiler Numbered: has the version 2"):
+        find("numbered")
+
+
 def test_unknown_names_and_options_name_the_nearest():
     with pytest.raises(InvalidArgument, match="there is no compiler 'gage'; did you mean gauge") as caught:
         find("gage")
