@@ -20,6 +20,7 @@ from relay.exploration import Exploration, explore
 from relay.exploration.bisection import find_culprit
 from relay.lowering.bufferize import Bufferize
 from relay.lowering.expand_apply_scale import ExpandApplyScale
+from relay.lowering.parallelize import Parallelize
 from relay.lowering.plan_memory import PlanMemory
 from relay.lowering.relay_to_linalg import RelayToLinalg
 from relay.lowering.schedule import Schedule
@@ -98,6 +99,7 @@ __all__ = [
     "MergeCompilerRegions",
     "MergeComposite",
     "OpStatistics",
+    "Parallelize",
     "PartitionGraph",
     "Pass",
     "PassContext",
