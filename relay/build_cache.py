@@ -131,12 +131,18 @@ class Again:
         self.build, self.content = build, content.clone() if isinstance(content, IRModule) else content
 
     @cached_property
-    def sources(self) -> Mapping[str, Callable[[], str]]:
-        """What the library of an executable that was built has."""
-        return self.build(self.content).library.sources
+    def library(self) -> Library:
+        """That of the executable."""
+        return self.build(self.content).library
 
-    def __getitem__(self, kind: str) -> str:
-        return self.sources[kind]()
+    def text(self, kind: str) -> str:
+        """The source of this kind."""
+        return self.library.sources[kind]()
+
+    def export(self, name: str) -> Mapping[str, bytes]:
+        """The files of an object for C."""
+        assert self.library.export is not None
+        return self.library.export(name)
 
 
 def find(key: str, content: IRModule | bytes, build: Callable[[IRModule | bytes], Executable]) -> Executable | None:
@@ -152,12 +158,12 @@ def find(key: str, content: IRModule | bytes, build: Callable[[IRModule | bytes]
     except RelayError:
         return None
     again = Again(build, content)
-    sources = {kind: partial(again.__getitem__, kind) for kind in SOURCES}
-    return Executable(saved.graph, Library(saved.code, sources), saved.params, saved.constants)
+    sources = {kind: partial(again.text, kind) for kind in SOURCES}
+    return Executable(saved.graph, Library(saved.code, sources, export=again.export), saved.params, saved.constants)
 
 
 def keep(key: str, executable: Executable) -> None:
     """Keep the executable under the key."""
     kept = store()
-    if kept is not None:
+    if kept is not None and executable.library.code:
         kept.put(key, archive.pack(executable.parts()))

@@ -6,6 +6,7 @@ import inspect
 import json
 import threading
 from collections.abc import Mapping, Sequence
+from functools import partial
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, cast
 
@@ -21,6 +22,7 @@ from relay.byoc.partitioning.compile_external import CompileExternal
 from relay.errors import InvalidArgument
 from relay.lowering import externals
 from relay.lowering.bufferize import Bufferize
+from relay.lowering.c_interface import export
 from relay.lowering.codegen import compile_text
 from relay.lowering.expand_apply_scale import ExpandApplyScale
 from relay.lowering.graph import describe
@@ -76,7 +78,7 @@ def lowering_passes(target: CpuTarget) -> list[ModulePass]:
     """Kernels to loops with planned memory."""
     return [
         RelayToLinalg(),
-        ExpandApplyScale(features=",".join(sorted(target.features))),
+        ExpandApplyScale(features=",".join(sorted(target.features)), literal=not target.fuses),
         Bufferize(),
         Schedule(features=",".join(sorted(target.features))),
         Parallelize(),
@@ -250,9 +252,11 @@ Signature = tuple[list[TensorInfo], list[TensorInfo]]
 
 def assemble(module: IRModule, machine: CpuTarget, described: Signature, effort: int) -> Executable:
     """The executable of a module that has what `CODE_GENERATION` names. `effort` is LLVM's, 0 to 3."""
-    text = translate(module.op, machine.function_attributes, machine.triple)
+    threads = machine.triple if "linux" in machine.triple else ""
+    text = translate(module.op, machine.function_attributes, threads)
     code = compile_text(text, machine, effort)
     graph, params = describe(module, machine, *described)
     sources = {"mlir": module.to_text, "ll": lambda: code.ir, "asm": code.assembly, **externals.sources(module.op)}
-    library = Library(code.shared_object(), sources, externals.artifacts(module.op))
+    files = partial(export, module, graph, params, machine, effort)
+    library = Library(code.shared_object(), sources, externals.artifacts(module.op), files)
     return Executable(json.dumps(graph), library, params)

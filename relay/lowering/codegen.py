@@ -14,6 +14,8 @@ from relay.lowering.elf.shared_object import link
 from relay.lowering.store import key_of, store
 from relay.lowering.targets import CpuTarget
 
+LINKED = ("x86_64", "aarch64")
+"""Machines of which shared objects are made."""
 _LOCK = threading.Lock()
 _READY: list[bool] = []
 
@@ -33,8 +35,10 @@ class NativeCode:
         return str(_optimised(self.text, self.target, self.level))
 
     def shared_object(self) -> bytes:
-        """The code as the system's loader takes it; functions called `relay_...` can be looked up."""
-        return link([self.code])
+        """The code as Linux's loader takes it; functions called `relay_...` can be looked up. No bytes for a machine
+        whose code is not linked here."""
+        words = self.target.triple.split("-")
+        return link([self.code]) if words[0] in LINKED and "linux" in words else b""
 
     def assembly(self) -> str:
         """The assembly of the code, made from the optimised text."""
@@ -84,6 +88,14 @@ def _start() -> None:
 
 def _machine(target: CpuTarget, level: int) -> llvm.TargetMachine:
     _start()
+    if target.triple.partition("-")[0] != llvm.get_process_triple().partition("-")[0]:
+        llvm.initialize_all_targets()
+        llvm.initialize_all_asmprinters()
     return llvm.Target.from_triple(target.triple).create_target_machine(
-        cpu=target.cpu, features=target.feature_string, opt=level, reloc="pic", codemodel="default"
+        cpu=target.cpu,
+        features=target.feature_string,
+        opt=level,
+        reloc=target.relocation,
+        codemodel="default",
+        abiname=target.abi,
     )

@@ -6,6 +6,7 @@ plan never gives a kernel overlapping buffers of which it writes one.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import IO
 
@@ -40,9 +41,12 @@ class LlvmIrTarget(Target):
         output.write(translate(module))
 
 
-def translate(module: ModuleOp, attributes: str = "", triple: str = "") -> str:
+def translate(
+    module: ModuleOp, attributes: str = "", triple: str = "", entry: Callable[[int], str] | None = None
+) -> str:
     """LLVM IR text of the module; `attributes` are added to every function's. If there are parallel loops and a
-    `triple` is given, the functions of a team of threads come with it.
+    `triple` is given, the functions of a team of threads come with it. `entry` writes what others see instead of
+    `relay_NAME`, told how many arguments `@main` takes.
 
     Raises Unsupported for an operation that is none of level 3.
     """
@@ -57,17 +61,21 @@ def translate(module: ModuleOp, attributes: str = "", triple: str = "") -> str:
         if op.body.blocks:
             functions.append(FunctionWriter(op, WRITERS, declarations, numbers, forking).write())
             if op.sym_visibility is None:
-                entries.append(entry(op, bool(numbers), op.sym_name.data in forking))
+                more = bool(numbers) + (op.sym_name.data in forking)
+                if entry is None:
+                    entries.append(by_table(op, more, op.sym_name.data in forking))
+                elif op.sym_name.data == "main":
+                    entries.append(entry(len(op.body.block.args) + more))
     if forking and triple:
         entries.append(team_text(triple))
     text = "\n".join([*functions, *entries, *declarations.values()])
     return f"{text}\nattributes #0 = {{ nounwind {attributes} }}\n"
 
 
-def entry(function: FuncOp, externals: bool = False, forking: bool = False) -> str:
+def by_table(function: FuncOp, more: int, forking: bool) -> str:
     """`@relay_NAME`: the function behind one argument, the table of the memrefs' addresses; behind them that of the
     table of external functions, if there are any, and that of the team of threads, if there are parallel loops."""
-    name, count = function.sym_name.data, len(function.body.block.args) + externals + forking
+    name, count = function.sym_name.data, len(function.body.block.args) + more
     lines = [f"define void @relay_{name}(ptr %table) #0 {{"]
     for i in range(count):
         lines.append(f"  %a{i} = getelementptr ptr, ptr %table, i64 {i}")

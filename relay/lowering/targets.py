@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import platform
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import llvmlite.binding as llvm
 
-from relay.errors import Unsupported
+from relay.errors import InvalidArgument, Unsupported
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,24 @@ class CpuTarget:
         told, LLVM finds out that it spills 64 bytes at a time when it is too late to align them."""
         return '"prefer-vector-width"="512" "stackrealign"' if "avx512f" in self.features else ""
 
+    @property
+    def abi(self) -> str:
+        """How functions call each other, where LLVM wants to be told."""
+        if not self.triple.startswith("riscv"):
+            return ""
+        floats = "d" if "d" in self.features else "f" if "f" in self.features else ""
+        return ("lp64" if self.triple.startswith("riscv64") else "ilp32") + floats
+
+    @property
+    def fuses(self) -> bool:
+        """Whether floats of both widths are multiplied and added by one instruction: else, by calls of libm."""
+        return not self.features.isdisjoint(("fma", "neon", "d"))
+
+    @property
+    def relocation(self) -> str:
+        """Whether code is for any address, or for that which a linker gives it."""
+        return "pic" if "linux" in self.triple else "static"
+
 
 def host() -> CpuTarget:
     """The machine this runs on. Raises Unsupported elsewhere than on Linux x86-64 and aarch64."""
@@ -41,10 +59,55 @@ def host() -> CpuTarget:
     return CpuTarget(llvm.get_process_triple(), llvm.get_host_cpu_name(), features)
 
 
+CROSS: dict[str, tuple[str, frozenset[str]]] = {
+    "aarch64": ("generic", frozenset({"neon"})),
+    "arm": ("generic", frozenset()),
+    "riscv32": ("generic-rv32", frozenset({"m", "a", "c"})),
+    "riscv64": ("generic-rv64", frozenset({"m", "a", "f", "d", "c"})),
+    "thumbv6m": ("generic", frozenset()),
+    "thumbv7m": ("generic", frozenset()),
+    "thumbv7em": ("generic", frozenset()),
+    "wasm32": ("generic", frozenset()),
+    "x86_64": ("x86-64", frozenset()),
+}
+"""CPU and features by the first word of a triple, where a target names no others."""
+HARD_FLOAT = frozenset({"vfp4d16sp"})
+"""What an Arm triple ending in `eabihf` has at least."""
+
+
 def resolve(target: str | CpuTarget) -> CpuTarget:
-    """`"llvm"` is this machine."""
+    """`"llvm"` is this machine; `"TRIPLE -mcpu=NAME -mattr=+a,+b"` another one, its options as LLVM spells them.
+
+    Raises Unsupported for a triple that is not known, InvalidArgument for other options.
+    """
     if isinstance(target, CpuTarget):
         return target
-    if target == "llvm":
-        return host()
-    raise Unsupported(f"target {target!r}", "is not known", 'the known one is "llvm": native code for this machine')
+    words = target.split()
+    if words[:1] == ["llvm"]:
+        machine = host()
+    elif words and (found := CROSS.get(words[0].partition("-")[0])) is not None and "-" in words[0]:
+        cpu, features = found
+        machine = CpuTarget(words[0], cpu, features | HARD_FLOAT if words[0].endswith("eabihf") else features)
+    else:
+        known = ", ".join(f"{name}-..." for name in CROSS)
+        raise Unsupported(f"target {target!r}", "is not known", f'known are "llvm" (this machine), and triples {known}')
+    for word in words[1:]:
+        option, _, value = word.partition("=")
+        if option == "-mcpu" and value:
+            machine = replace(machine, cpu=value)
+        elif option == "-mattr" and value:
+            machine = replace(machine, features=_changed(machine.features, value))
+        else:
+            raise InvalidArgument(
+                f"target {target!r}", f"has the option {word}", "there are -mcpu=NAME and -mattr=+A,-B"
+            )
+    return machine
+
+
+def _changed(features: frozenset[str], changes: str) -> frozenset[str]:
+    found = set(features)
+    for change in changes.split(","):
+        if change[:1] not in ("+", "-") or not change[1:]:
+            raise InvalidArgument("target", f"has the feature {change!r}", "write -mattr=+A,-B")
+        (found.add if change[0] == "+" else found.discard)(change[1:])
+    return frozenset(found)

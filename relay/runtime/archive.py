@@ -110,12 +110,18 @@ def json_of(part: memoryview, kind: type[Part]) -> Part:
 
 def check_host(graph: Mapping[str, Any], where: str) -> None:
     """Raise InvalidArgument if the code is for another machine, or needs features that this one lacks."""
+    if (why := foreign(graph, where)) is not None:
+        raise InvalidArgument(where, why)
+
+
+def foreign(graph: Mapping[str, Any], where: str) -> str | None:
+    """Why this machine cannot run the code; None if it can. Raises Malformed if the graph does not say what can."""
     try:
         triple, needed = str(graph["target"]["triple"]), frozenset(str(name) for name in graph["target"]["features"])
     except (LookupError, TypeError):
         raise Malformed(where, "does not say what machine its code is for") from None
     here = platform.machine()
     if triple.split("-")[0] != here or "linux" not in triple:
-        raise InvalidArgument(where, f"is code for {triple}; this machine is {here} with {platform.system()}")
-    if missing := processor.lacks(needed):
-        raise InvalidArgument(where, f"needs CPU features that are not here: {', '.join(missing)}")
+        return f"is code for {triple}; this machine is {here} with {platform.system()}"
+    missing = processor.lacks(needed)
+    return f"needs CPU features that are not here: {', '.join(missing)}" if missing else None

@@ -7,13 +7,14 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from math import inf
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
 from numpy import ndarray
 
-from relay.errors import InvalidArgument, Malformed, RelayError
+from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
 from relay.runtime import archive
 from relay.runtime.library import Library
 from relay.runtime.memory import Array, Frame, address, aligned_bytes
@@ -56,11 +57,12 @@ class Executable:
             raise Malformed("graph", f"is not what relay.build writes: {error!r}") from None
         self._names = {spec.name: index for index, spec in enumerate(self.inputs)}
         self._team_functions: str | None = self._graph.get("team")
-        self._native: Callable[[int], None] = library.function(entry_point)
+        self._foreign = archive.foreign(self._graph, "graph")
+        self._native: Callable[[int], None] = self._refuse if self._foreign else library.function(entry_point)
         self._takes = [(spec.shape, spec.dtype) for spec in self.inputs]
         self._gives = [(spec.shape, spec.dtype) for spec in self.outputs]
         self._externals: Externals | None = None
-        if self._graph.get("externals"):
+        if self._graph.get("externals") and not self._foreign:
             self._externals = self._load_externals()
             self._native = self._externals.bound(self._native, self._takes, self._gives)
         self._alone, self._num_threads = self._native, 1
@@ -94,6 +96,9 @@ class Executable:
                 raise
             raise Malformed("graph", f"externals are not what relay.build writes: {error!r}") from None
 
+    def _refuse(self, table: int) -> None:
+        raise InvalidArgument("run", str(self._foreign), "save or export it for a machine that can run it")
+
     def _param(self, name: str) -> Array:
         if name not in self._params:
             raise InvalidArgument(f"params['{name}']", "is missing")
@@ -121,7 +126,7 @@ class Executable:
     @num_threads.setter
     def num_threads(self, value: int) -> None:
         count, native, team = check(value), self._alone, None
-        if self._team_functions is not None:
+        if self._team_functions is not None and not self._foreign:
             team = team_for(self.library, self._team_functions, count)
         if team is not None:
             native = team.bound(native, len(self.inputs) + len(self.outputs) + 1 + len(self._more()))
@@ -278,9 +283,31 @@ class Executable:
         for this kind of CPU. Raises InvalidArgument where it cannot be written."""
         archive.write(path, self.parts())
 
+    def export(self, folder: str | PathLike[str], name: str = "relay_model") -> list[Path]:
+        """Write `NAME.o`, object code for the target with the weights inside, and `NAME.h`, how C calls it; the paths.
+
+        Nothing has to be started or loaded; what the code calls of the C library and libm, a linker finds. Raises
+        Unsupported if external compilers made a part of it, or it was loaded from a file; InvalidArgument if the name
+        is no identifier of C or the files cannot be written.
+        """
+        if self.library.export is None:
+            raise Unsupported("export", "what was loaded from a file cannot be exported", "build it again")
+        files = self.library.export(name)
+        target = Path(folder)
+        try:
+            target.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InvalidArgument(str(folder), f"cannot be made: {error.strerror or error}") from None
+        for file, content in files.items():
+            archive.replace_file(target / file, content)
+        return [target / file for file in files]
+
     def parts(self) -> archive.Saved:
-        """What `save` writes."""
+        """What `save` writes. Raises Unsupported for a machine whose shared objects are not made here."""
         library = self.library
+        if not library.code:
+            hint = "export(folder) writes its object code"
+            raise Unsupported("save", f"no shared object for {self._graph['target']['triple']} is made", hint)
         return archive.Saved(self._graph, library.code, self._params, self._constants, library.artifacts)
 
 

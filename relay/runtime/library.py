@@ -16,8 +16,9 @@ _LOCK = threading.Lock()
 
 
 class Library:
-    """A shared object, the artifacts of external compilers by symbol, and the texts the code was made from: each is
-    written when it is asked for.
+    """A shared object (no bytes for a machine that has none), the artifacts of external compilers by symbol, and the
+    texts the code was made from: each is written when it is asked for. So is what `export` gives for a name: the files
+    of an object for C, by their names.
 
     Native code: trust it like a program.
     """
@@ -27,8 +28,10 @@ class Library:
         code: bytes,
         sources: Mapping[str, Callable[[], str]] | None = None,
         artifacts: Mapping[str, bytes] | None = None,
+        export: Callable[[str], Mapping[str, bytes]] | None = None,
     ):
         self.code = code
+        self.export = export
         self.artifacts = dict(artifacts or {})
         self.sources = dict(sources or {})
         self._loaded: ctypes.CDLL | None = None

@@ -55,7 +55,7 @@ def run_on_aarch64(model: Path, features: set[str], inputs: Array, folder: Path)
     mod = import_model(model, {})
     given, results = signature.read(mod["main"])
     default_pipeline(machine).apply(mod)
-    code = compile_text(translate(mod.op).replace("@main(", "@model("), machine).code
+    code = compile_text(translate(mod.op), machine).code
     graph, params = describe(mod, machine, given, results)
     blob = np.zeros(graph["constants_bytes"], np.uint8)
     for row in graph["constants"]:

@@ -69,8 +69,8 @@ class FunctionWriter:
             arguments.append(f"ptr {EXTERNALS}")
         if self.function.sym_name.data in self.threaded:
             arguments.append(f"ptr {TEAM}")
-        scope, attributes = ("internal ", "noinline ") if private else ("", "")
-        head = f"define {scope}void @{self.function.sym_name.data}({', '.join(arguments)}) {attributes}#0 {{"
+        attributes = "noinline " if private else ""
+        head = f"define internal void @{self.function.sym_name.data}({', '.join(arguments)}) {attributes}#0 {{"
         return "\n".join([*self.tasks, head, "entry:", *self.start, *self.lines, "}"])
 
     def task_writer(self) -> FunctionWriter:

@@ -74,7 +74,7 @@ func.func private @masked(%r: memref<4xi8>) {
 // CHECK:         phi i64 [ %first, %entry ]
 // CHECK-LABEL: define internal void @doubled.task0.entry(ptr %context, i64 %first, i64 %end)
 // CHECK:         call void @doubled.task0(ptr %c0, ptr %c1, i64 %first, i64 %end)
-// CHECK-LABEL: define void @doubled(ptr noalias nocapture %arg0, ptr noalias nocapture %arg1, ptr %team)
+// CHECK-LABEL: define internal void @doubled(ptr noalias nocapture %arg0, ptr noalias nocapture %arg1, ptr %team)
 // CHECK:         br i1 {{%.+}}, label %[[F:forked.+]], label %[[A:alone.+]]
 // CHECK:       [[A]]:
 // CHECK-NEXT:    call void @doubled.task0(ptr %arg0, ptr %arg1, i64 0, i64 {{%.+}})
@@ -97,7 +97,7 @@ func.func @doubled(%x: memref<8x4xf32>, %y: memref<32xf32>) {
 
 // Buffers are pointers into the arena. A public function is also an entry point that takes a table of addresses.
 
-// CHECK-LABEL: define void @main(
+// CHECK-LABEL: define internal void @main(
 // CHECK:         [[A:%.+]] = getelementptr inbounds i8, ptr %arg1, i64 128
 // CHECK-NEXT:    call void @kernel(ptr [[A]], ptr %arg0, ptr %arg1)
 // CHECK-LABEL: define void @relay_main(ptr %table)

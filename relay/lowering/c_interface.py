@@ -1,0 +1,179 @@
+"""A model as an object file and a header for C: weights inside, no table, nothing to start, nothing to free."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from relay.dialects.attributes import Array
+from relay.errors import InvalidArgument, Unsupported
+from relay.lowering.codegen import compile_text
+from relay.lowering.llvm_ir import translate
+from relay.lowering.targets import CpuTarget
+from relay.module import IRModule
+
+ALIGNMENT = 64
+TYPES = {
+    "bool": "uint8_t",
+    "float32": "float",
+    "float64": "double",
+    **{name: f"{name}_t" for name in ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")},
+}
+
+
+@dataclass(frozen=True)
+class Interface:
+    """What C sees of a model: `graph` as the runtime knows it, names with `name` before them."""
+
+    name: str
+    graph: Mapping[str, Any]
+    params: Mapping[str, Array]
+    target: CpuTarget
+
+    def __post_init__(self) -> None:
+        if not self.name.isascii() or not self.name.isidentifier():
+            raise InvalidArgument(
+                "export", f"the name {self.name!r} is no identifier of C", "use letters, digits and _"
+            )
+        if self.graph.get("externals"):
+            raise Unsupported("export", "of a model with parts that external compilers made", "build it without them")
+
+    @property
+    def tensors(self) -> list[tuple[str, Mapping[str, Any]]]:
+        """Inputs and outputs with the names of their parameters."""
+        groups = (("input", self.graph["inputs"]), ("output", self.graph["outputs"]))
+        return [(f"{group}_{number}", row) for group, rows in groups for number, row in enumerate(rows)]
+
+    @property
+    def initial(self) -> dict[str, Array]:
+        """What states start with, by the name in C."""
+        return {
+            f"{self.name}_initial_{parameter.removeprefix('input_')}": self.params[row["initial"]]
+            for parameter, row in self.tensors
+            if row.get("initial") is not None
+        }
+
+    def constants(self) -> Array:
+        """All weights, each where the plan put it."""
+        blob = np.zeros(int(self.graph["constants_bytes"]), np.uint8)
+        for row in self.graph["constants"]:
+            array = np.ascontiguousarray(self.params[row["name"]]).reshape(-1).view(np.uint8)
+            blob[row["offset"] : row["offset"] + array.size] = array
+        return blob
+
+    def text(self, more: int) -> str:
+        """LLVM IR: the constants, and the function that C calls; `more` arguments of `@main` are null."""
+        blob, tensors = self.constants(), [f"ptr %{parameter}" for parameter, _ in self.tensors]
+        lines = [f"@constants = internal constant {data(blob)}, align {ALIGNMENT}"]
+        lines += [f"@{name} = constant {data(array)}, align {ALIGNMENT}" for name, array in self.initial.items()]
+        arguments = [*tensors, "ptr @constants", "ptr %arena", *["ptr null"] * more]
+        return "\n".join(
+            [
+                *lines,
+                f"define i32 @{self.name}_run({', '.join(['ptr %arena', *tensors])}) #0 {{",
+                "  %address = ptrtoint ptr %arena to i64",
+                f"  %low = and i64 %address, {ALIGNMENT - 1}",
+                "  %aligned = icmp eq i64 %low, 0",
+                "  br i1 %aligned, label %run, label %refuse",
+                "run:",
+                f"  call void @main({', '.join(arguments)})",
+                "  ret i32 0",
+                "refuse:",
+                "  ret i32 -1",
+                "}",
+            ]
+        )
+
+    def header(self) -> str:
+        """The text of the header."""
+        name, macro = self.name, self.name.upper()
+        tensors = "".join(self.described(parameter, row) for parameter, row in self.tensors)
+        initial = "".join(
+            f"/* What the state of that number starts with. */\n"
+            f"extern const {TYPES[str(array.dtype)]} {symbol}[{max(array.size, 1)}];\n"
+            for symbol, array in self.initial.items()
+        )
+        parameters = ", ".join(
+            f"{'' if parameter.startswith('output') else 'const '}{TYPES[row['dtype']]} *{parameter}"
+            for parameter, row in self.tensors
+        )
+        return f"""/* A neural network in native code for {self.target.triple}, made by relay: how to call it. */
+#ifndef {macro}_H
+#define {macro}_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {{
+#endif
+
+#define {macro}_ARENA_BYTES {max(int(self.graph["arena_bytes"]), 1)}
+#define {macro}_ARENA_ALIGNMENT {ALIGNMENT}
+#define {macro}_INPUTS {len(self.graph["inputs"])}
+#define {macro}_OUTPUTS {len(self.graph["outputs"])}
+
+{tensors}{initial}
+/* Runs the model. The arena has {macro}_ARENA_BYTES bytes at a multiple of {macro}_ARENA_ALIGNMENT; what is in it
+   before does not matter, and calls with arenas of their own may run at the same time. Tensors are dense, row-major,
+   and do not overlap. Returns 0, or -1 if the arena is not aligned. */
+int32_t {name}_run(void *arena, {parameters});
+
+#ifdef __cplusplus
+}}
+#endif
+
+#endif
+"""
+
+    def described(self, parameter: str, row: Mapping[str, Any]) -> str:
+        """A tensor: words, and macros with its sizes."""
+        macro = f"{self.name}_{parameter}".upper()
+        shape = "x".join(map(str, row["shape"])) or "scalar"
+        known = row.get("scale") is not None
+        meaning = f", real = {np.float32(row['scale'])} * (code - {row['zero_point']})" if known else ""
+        lines = [
+            f"/* {parameter}: {row['kind']} {plain(row['name'])}, {row['dtype']} {shape}{meaning} */",
+            f"#define {macro}_COUNT {prod(row['shape'])}",
+        ]
+        if known:
+            lines += [
+                f"#define {macro}_SCALE {literal(row['scale'])}",
+                f"#define {macro}_ZERO_POINT {row['zero_point']}",
+            ]
+        return "\n".join([*lines, "", ""])
+
+
+def export(
+    module: IRModule, graph: Mapping[str, Any], params: Mapping[str, Array], target: CpuTarget, effort: int, name: str
+) -> dict[str, bytes]:
+    """The files of a planned module, by name: object code and header. Raises InvalidArgument for a bad name."""
+    interface = Interface(name, graph, params, target)
+    main = len(interface.tensors) + 2
+    text = translate(module.op, target.function_attributes, entry=lambda count: interface.text(count - main))
+    code = compile_text(text, target, effort).code
+    return {f"{name}.o": code, f"{name}.h": interface.header().encode()}
+
+
+def data(array: Array) -> str:
+    """An array of bytes as LLVM IR spells it, type and value."""
+    raw = np.ascontiguousarray(array).tobytes() or b"\0"
+    return f'[{len(raw)} x i8] c"{"".join(map(BYTES.__getitem__, raw))}"'
+
+
+BYTES: Sequence[str] = [f"\\{code:02X}" for code in range(256)]
+
+
+def plain(text: str) -> str:
+    """Text that ends no comment, and no line."""
+    shown = "".join(character if character.isprintable() else "?" for character in text)
+    return shown.replace("*/", "* /").replace("/*", "/ *").replace("\\", "/")
+
+
+def literal(value: float) -> str:
+    """A float of C."""
+    text = repr(float(np.float32(value)))
+    return f"{text}f" if "." in text or "e" in text else f"{text}.0f"

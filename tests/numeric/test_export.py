@@ -1,0 +1,272 @@
+"""Object code for other machines, called from C and run by emulators: the integers are those of LiteRT's kernels."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import relay
+from relay.dialects.attributes import Array
+from relay.errors import InvalidArgument, RelayError, Unsupported
+from relay.runtime import Executable, load
+from tests.numeric.test_c_cortex_m import BOARD
+from tests.numeric.test_models_interpreted import MODELS
+from tests.unit.test_build import DATA, DENSE, DIGITS
+
+LINUX = """
+#include "relay_model.h"
+#include <stdio.h>
+static _Alignas(RELAY_MODEL_ARENA_ALIGNMENT) unsigned char arena[RELAY_MODEL_ARENA_BYTES];
+static INPUT in[RELAY_MODEL_INPUT_0_COUNT];
+static OUTPUT out[RELAY_MODEL_OUTPUT_0_COUNT];
+int main(void) {
+  if (relay_model_run(arena + 1, in, out) != -1) return 2;
+  while (fread(in, sizeof in, 1, stdin) == 1) {
+    if (relay_model_run(arena, in, out)) return 1;
+    fwrite(out, sizeof out, 1, stdout);
+  }
+  return 0;
+}
+"""
+CORTEX = """
+#include "relay_model.h"
+#include "given.h"
+void print(const char *text);
+static _Alignas(RELAY_MODEL_ARENA_ALIGNMENT) unsigned char arena[RELAY_MODEL_ARENA_BYTES];
+static OUTPUT out[RELAY_MODEL_OUTPUT_0_COUNT];
+int main(void) {
+  static const char digits[] = "0123456789abcdef";
+  const unsigned char *byte = (const unsigned char *)out;
+  for (int i = 0; i < COUNT; ++i) {
+    if (relay_model_run(arena, given[i], out)) return 1;
+    for (unsigned at = 0; at < sizeof out; ++at) {
+      const char text[] = {digits[byte[at] >> 4], digits[byte[at] & 15], 0};
+      print(text);
+    }
+  }
+  return 0;
+}
+"""
+WASM = """
+const fs = require("fs");
+const [, , file, arena, input, output, count] = process.argv;
+let all;
+const bytes = (at, size) => new Uint8Array(all.buffer, at, size);
+const env = {  // what a C library has
+  round: (x) => Math.sign(x) * Math.floor(Math.abs(x) + 0.5),
+  memset: (to, value, size) => (bytes(to, size).fill(value), to),
+  memcpy: (to, from, size) => (bytes(to, size).set(bytes(from, size)), to),
+};
+WebAssembly.instantiate(fs.readFileSync(file), { env }).then(({ instance }) => {
+  const { memory, relay_model_run, __heap_base } = instance.exports;
+  all = memory;
+  const start = Math.ceil(__heap_base.value / 64) * 64, of = (size) => Math.ceil(+size / 64) * 64;
+  const [inAt, outAt] = [start + of(arena), start + of(arena) + of(input)];
+  memory.grow(Math.ceil((outAt + of(output)) / 65536));
+  const given = fs.readFileSync(0), found = [];
+  for (let i = 0; i < +count; ++i) {
+    new Uint8Array(memory.buffer).set(given.subarray(i * +input, (i + 1) * +input), inAt);
+    if (relay_model_run(start, inAt, outAt)) process.exit(1);
+    found.push(Buffer.from(new Uint8Array(memory.buffer, outAt, +output)));
+  }
+  fs.writeSync(1, Buffer.concat(found));
+});
+"""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A target, and the programs that link and run code for it."""
+
+    target: str
+    linker: Sequence[str]
+    emulator: Sequence[str]
+    packages: str
+
+    def skip(self) -> None:
+        for program in (self.linker[0], self.emulator[0]):
+            if shutil.which(program) is None:
+                pytest.skip(f"{program} is not installed (Debian: {self.packages})")
+
+
+def user(name: str, options: str = "") -> Machine:
+    packages, cpu = f"gcc-{name}-linux-gnu, qemu-user", ["-cpu", "max"] if name == "aarch64" else []
+    return Machine(f"{name}-linux-gnu{options}", [f"{name}-linux-gnu-gcc"], [f"qemu-{name}", *cpu], packages)
+
+
+MACHINES = {
+    "aarch64": user("aarch64"),
+    "aarch64+i8mm": user("aarch64", " -mattr=+dotprod,+i8mm"),
+    "riscv64": user("riscv64"),
+    "x86_64": Machine("x86_64-linux-gnu", ["gcc"], ["env"], "gcc"),
+}
+CORTEX_M = Machine(
+    "thumbv7em-none-eabi", ["arm-none-eabi-gcc"], ["qemu-system-arm"], "gcc-arm-none-eabi, qemu-system-arm"
+)
+WASM_LD = next((name for name in ("wasm-ld-22", "wasm-ld") if shutil.which(name)), "wasm-ld")
+WASM32 = Machine("wasm32-unknown-unknown", [WASM_LD], ["node"], "lld-22, nodejs")
+
+
+def golden(name: str, count: int) -> tuple[Path, Array, Array]:
+    """A model with some of its inputs, and the outputs they have."""
+    path = MODELS / f"{name}.tflite"
+    if not path.exists():
+        pytest.skip(f"the model {name} is not here")
+    stored = np.load(MODELS / "golden" / f"{name}.npz")
+    tags = sorted({key.split("_in")[0] for key in stored.files if "_in" in key})[:count]
+    return path, np.stack([stored[f"{tag}_in0"] for tag in tags]), np.stack([stored[f"{tag}_out0"] for tag in tags])
+
+
+def digits(count: int) -> tuple[Path, Array, Array]:
+    return DIGITS, DATA["int8_images"][:count, None], DATA["int8_out"][:count].reshape(count, 1, 10)
+
+
+def types(executable: Executable) -> list[str]:
+    names = (("INPUT", executable.inputs[0]), ("OUTPUT", executable.outputs[0]))
+    return [f"-D{name}={spec.dtype.name}_t" for name, spec in names]
+
+
+def run(command: Sequence[str], folder: Path, data: bytes = b"") -> bytes:
+    done = subprocess.run(command, cwd=folder, input=data, capture_output=True, timeout=500)
+    assert done.returncode == 0, (done.stdout + done.stderr).decode(errors="replace")
+    return done.stdout
+
+
+def on_linux(machine: Machine, model: tuple[Path, Array, Array], folder: Path) -> None:
+    machine.skip()
+    path, inputs, expected = model
+    executable = relay.build(path, target=machine.target)
+    assert [file.name for file in executable.export(folder)] == ["relay_model.o", "relay_model.h"]
+    (folder / "main.c").write_text(LINUX)
+    strict = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-static", "-O1"]
+    run([*machine.linker, *strict, *types(executable), "main.c", "relay_model.o", "-lm", "-o", "model"], folder)
+    found = np.frombuffer(run([*machine.emulator, "./model"], folder, inputs.tobytes()), executable.outputs[0].dtype)
+    assert np.array_equal(found.reshape(expected.shape), expected)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_digits_on_linux(machine: str, tmp_path: Path):
+    on_linux(MACHINES[machine], digits(20), tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("name", ["resnet8_int8", "kws_int8", "mobilenet_v1_0.25_128_quant"])
+def test_models_on_linux(name: str, machine: str, tmp_path: Path):
+    on_linux(MACHINES[machine], golden(name, 2), tmp_path)
+
+
+def on_cortex(board: str, model: tuple[Path, Array, Array], folder: Path) -> None:
+    CORTEX_M.skip()
+    path, inputs, expected = model
+    executable = relay.build(path, target=CORTEX_M.target)
+    executable.export(folder)
+    (folder / "main.c").write_text(CORTEX)
+    rows = ",\n".join("{" + ",".join(map(str, row.reshape(-1).tolist())) + "}" for row in inputs)
+    given = f"static const INPUT given[COUNT][RELAY_MODEL_INPUT_0_COUNT] = {{{rows}}};\n"
+    (folder / "given.h").write_text(f"#define COUNT {len(inputs)}\n{given}")
+    files = ["main.c", "relay_model.o", str(BOARD / "start.c"), "-T", str(BOARD / "mps2.ld")]
+    machine = ["-mthumb", "-mcpu=cortex-m4", "-O2", "-ffreestanding", "-nostartfiles", "-specs=nosys.specs"]
+    run([*CORTEX_M.linker, *machine, *types(executable), *files, "-lm", "-o", "model.elf"], folder)
+    board_of = ["-M", board, "-nographic", "-semihosting-config", "enable=on,target=native", "-kernel", "model.elf"]
+    done = subprocess.run([*CORTEX_M.emulator, *board_of], cwd=folder, capture_output=True, timeout=500)
+    assert done.returncode == 0, (done.stdout + done.stderr).decode()
+    data = bytes.fromhex((done.stdout or done.stderr).decode().strip())
+    assert np.array_equal(np.frombuffer(data, executable.outputs[0].dtype).reshape(expected.shape), expected)
+
+
+def test_digits_on_a_cortex_m4(tmp_path: Path):
+    on_cortex("mps2-an386", digits(3), tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["resnet8_int8", "kws_int8"])
+def test_models_on_a_cortex_m4(name: str, tmp_path: Path):
+    on_cortex("mps2-an386", golden(name, 1), tmp_path)
+
+
+def on_wasm(model: tuple[Path, Array, Array], folder: Path) -> None:
+    WASM32.skip()
+    path, inputs, expected = model
+    executable = relay.build(path, target=WASM32.target)
+    executable.export(folder)
+    (folder / "main.js").write_text(WASM)
+    run(
+        [
+            *WASM32.linker,
+            "--no-entry",
+            "--allow-undefined",
+            "--export=relay_model_run",
+            "--export=__heap_base",
+            "relay_model.o",
+            "-o",
+            "model.wasm",
+        ],
+        folder,
+    )
+    sizes = [executable.graph["arena_bytes"], inputs[0].nbytes, expected[0].nbytes, len(inputs)]
+    data = run([*WASM32.emulator, "main.js", "model.wasm", *map(str, sizes)], folder, inputs.tobytes())
+    assert np.array_equal(np.frombuffer(data, executable.outputs[0].dtype).reshape(expected.shape), expected)
+
+
+def test_digits_on_web_assembly(tmp_path: Path):
+    on_wasm(digits(5), tmp_path)
+
+
+@pytest.mark.slow
+def test_a_model_on_web_assembly(tmp_path: Path):
+    on_wasm(golden("resnet8_int8", 2), tmp_path)
+
+
+def test_code_for_another_machine_is_not_run_here(tmp_path: Path):
+    executable = relay.build(relay.IRModule.parse(DENSE), target="aarch64-linux-gnu")
+    with pytest.raises(InvalidArgument, match="run: is code for aarch64-linux-gnu; this machine is"):
+        executable.run(np.zeros((2, 3), np.int8))
+    executable.save(tmp_path / "model")
+    with pytest.raises(InvalidArgument, match="model: is code for aarch64-linux-gnu"):
+        load(tmp_path / "model")
+    with pytest.raises(Unsupported, match="no shared object for riscv64-linux-gnu is made; export"):
+        relay.build(relay.IRModule.parse(DENSE), target="riscv64-linux-gnu").save(tmp_path / "other")
+    with pytest.raises(InvalidArgument, match="no identifier of C"):
+        executable.export(tmp_path, "my model")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InvalidArgument, match="cannot be made"):
+        executable.export(tmp_path / "file")
+
+
+def test_what_was_loaded_cannot_be_exported(tmp_path: Path):
+    executable = relay.build(relay.IRModule.parse(DENSE))
+    executable.save(tmp_path / "model")
+    with pytest.raises(Unsupported, match="build it again"):
+        load(tmp_path / "model").export(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("cuda", "target 'cuda': is not known"),
+        ("aarch64", "target 'aarch64': is not known"),
+        ("", "target '': is not known"),
+        ("aarch64-linux-gnu -O3", "has the option -O3"),
+        ("llvm -mattr=avx2", "has the feature 'avx2'"),
+        ("llvm -mcpu=", "has the option -mcpu="),
+    ],
+)
+def test_targets_that_are_not_known(target: str, message: str):
+    with pytest.raises(RelayError) as caught:
+        relay.build(DIGITS, target=target)
+    assert message in str(caught.value)
+
+
+def test_fewer_features_of_this_machine():
+    executable = relay.build(DIGITS, target="llvm -mattr=-avx512vnni,-avxvnni")
+    image = DATA["int8_images"][:1]
+    assert np.array_equal(np.asarray(executable.run(image)).reshape(-1), DATA["int8_out"][0].reshape(-1))
+    assert os.environ["RELAY_CACHE_DIR"] == "off"
