@@ -7,8 +7,8 @@ static void ${name}(const ${Patch} *restrict patch, const ${Weight} *restrict we
     if (zero_point != 0)
         for (int32_t k = 0; k < depth; ++k)
             offset += (${Wrap})patch[k] * (${Wrap})zero_point;
-    int32_t o = 0;
-    for (; outputs - o >= 4; o += 4, weights += 4 * depth) {
+    const int32_t fours = outputs / 4 * 4;
+    for (int32_t o = 0; o < fours; o += 4, weights += 4 * depth) {
         const ${Weight} *const w0 = weights, *const w1 = w0 + depth, *const w2 = w1 + depth, *const w3 = w2 + depth;
         ${Wrap} sum0 = 0, sum1 = 0, sum2 = 0, sum3 = 0;
         for (int32_t k = 0; k < depth; ++k) {
@@ -23,13 +23,13 @@ static void ${name}(const ${Patch} *restrict patch, const ${Weight} *restrict we
         sums[o + 2] = (${Sum})(sum2 - offset);
         sums[o + 3] = (${Sum})(sum3 - offset);
     }
-    for (; o < outputs; ++o, weights += depth) {
+    for (int32_t o = fours; o < outputs; ++o, weights += depth) {
         ${Wrap} sum = 0;
         for (int32_t k = 0; k < depth; ++k)
             sum += (${Wrap})((${Product})patch[k] * weights[k]);
         sums[o] = (${Sum})(sum - offset);
     }
     if (bias != NULL)
-        for (o = 0; o < outputs; ++o)
+        for (int32_t o = 0; o < outputs; ++o)
             sums[o] = (${Sum})((${Wrap})sums[o] + (${Wrap})bias[o]);
 }
