@@ -10,13 +10,16 @@ import time
 from functools import partial
 from pathlib import Path
 
+import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
 from relay.dialects.attributes import Array
 from relay.driver import build
 from relay.errors import InvalidArgument
-from relay.lowering.llvm.team import TEAM_FUNCTIONS
+from relay.lowering.codegen import compile_text
+from relay.lowering.llvm.team import TEAM_FUNCTIONS, team_text
+from relay.lowering.targets import CpuTarget
 from relay.module import IRModule
 from relay.passes import PassContext
 from relay.runtime import Executable, executable, load, team
@@ -127,6 +130,7 @@ def test_workers_sleep_when_nothing_runs(saved: Path, expected: list[Array]):
 
 START = """
 import os, sys, threading
+import llvmlite.binding as llvm
 import numpy as np
 from relay.runtime import load, team
 team.cores = lambda: 4
@@ -199,3 +203,15 @@ def test_processors_of_a_process():
         assert team.cores() == 1
     finally:
         os.sched_setaffinity(0, every)
+
+
+@pytest.mark.parametrize(
+    "triple", ["x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu", "riscv64-unknown-linux-gnu"]
+)
+def test_a_team_for_other_machines(triple: str):
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    text = f"{team_text(triple)}\nattributes #0 = {{ nounwind }}\n"
+    code = compile_text(text, CpuTarget(triple, "generic-rv64" if "riscv" in triple else "generic", frozenset()))
+    waits = {"x86_64": "pause", "aarch64": "yield"}.get(triple.split("-")[0], "")
+    assert TEAM_FUNCTIONS in code.assembly() and waits in code.assembly()
