@@ -15,7 +15,7 @@ from xdsl.transforms.dead_code_elimination import dce
 
 from relay.dialects import relay
 from relay.dialects.attributes import int_values, ints
-from relay.dialects.op import DYNAMIC, TensorOp, is_tensor, rank, shape
+from relay.dialects.op import DYNAMIC, TensorOp, rank, shape
 from relay.dialects.relay.elementwise import BinaryOp, UnaryOp
 from relay.dialects.relay.nn import NHWC, Pool2dOp
 from relay.passes import Pass
@@ -87,7 +87,7 @@ def steps_of(block: Block) -> dict[SSAValue, Steps]:
 
 def can_thin(op: Operation) -> bool:
     """Whether the op can leave out rows and columns of its result."""
-    if len(op.results) != 1 or not is_tensor(op.results[0].type) or rank(op.results[0]) != 4:
+    if not isinstance(op, TensorOp) or len(op.results) != 1 or rank(op.results[0]) != 4:
         return False
     if any(DYNAMIC in shape(value) for value in (*op.operands, op.results[0])):
         return False
