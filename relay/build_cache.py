@@ -45,7 +45,7 @@ def content_of(model: IRModule | str | bytes) -> IRModule | bytes | None:
         return model
     try:
         return Path(model).read_bytes()
-    except OSError:
+    except (OSError, ValueError):
         return None
 
 

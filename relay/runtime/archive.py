@@ -51,7 +51,17 @@ def pack(saved: Saved) -> bytes:
 
 def write(path: str | PathLike[str], saved: Saved) -> None:
     """Write the file: all of it or, if that fails, none. Raises InvalidArgument where it cannot be written."""
-    replace_file(Path(path), pack(saved))
+    replace_file(path_of(path), pack(saved))
+
+
+def path_of(path: object) -> Path:
+    """The path. Raises InvalidArgument for what names no file."""
+    if not isinstance(path, str | PathLike):
+        raise InvalidArgument("path", f"{path!r} is none", "give the name of a file")
+    named = Path(cast("str | PathLike[str]", path))
+    if not named.name or "\0" in str(named):
+        raise InvalidArgument(f"path {str(path)!r}", "names no file")
+    return named
 
 
 def replace_file(path: Path, data: bytes) -> None:
@@ -74,7 +84,7 @@ def read(path: str | PathLike[str]) -> Saved:
     feature that it needs.
     """
     try:
-        with open(path, "rb") as file:
+        with open(path_of(path), "rb") as file:
             size = os.fstat(file.fileno()).st_size
             data = aligned_bytes(size)
             size = file.readinto(data.data)

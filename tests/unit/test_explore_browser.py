@@ -151,7 +151,7 @@ def test_the_graph(page: Page):
         page.click("g.node:has-text('relay.add')")
         expect(page.locator(".detail h3")).to_have_text("relay.add")
         expect(page.locator(".detail")).to_contain_text("%e = relay.add %d, %y")
-        expect(page.locator("#node-source")).to_have_text("no source location")
+        expect(page.locator("#node-source")).to_have_text("<text>:6:3")
         page.keyboard.press("ArrowUp")
         expect(page.locator(".detail h3")).to_have_text("byoc.compiler_end")
         page.keyboard.press("Escape")
