@@ -60,7 +60,7 @@ def path_of(path: object) -> Path:
         raise InvalidArgument("path", f"{path!r} is none", "give the name of a file")
     named = Path(cast("str | PathLike[str]", path))
     if not named.name or "\0" in str(named):
-        raise InvalidArgument(f"path {str(path)!r}", "names no file")
+        raise InvalidArgument(f"path {str(named)!r}", "names no file")
     return named
 
 
