@@ -7,18 +7,24 @@ from collections.abc import Mapping, Sequence
 from xdsl.passes import ModulePass
 
 from relay.arguments import mapping, names
-from relay.errors import InvalidArgument, Unsupported
+from relay.errors import InvalidArgument
+from relay.passes import registry
+from relay.passes.config import options
 from relay.passes.context import DEFAULT_LEVEL, PassContext
 from relay.passes.instruments import PassInstrument
 from relay.passes.pipeline import Pipeline
+
+PREFIX, MODEL = "quantize_", "quantize_model"
+_ALIASES = {"quantize_start_layer": "from_layer"}
 
 
 class BuildConfig(PassContext):
     """`with BuildConfig(remove=["simplify"]): relay.build(mod)`: a `PassContext` that also edits the default pipeline.
 
     Nothing is hidden: `relay.default_pipeline()` inside the block is the edited pipeline. `before` and `after` name a
-    pass and what runs before or after it (a pass, a pipeline or a text); `remove` names passes to leave out. The
-    options of quantization raise Unsupported: there are no passes that they could stand for.
+    pass and what runs before or after it (a pass, a pipeline or a text); `remove` names passes to leave out.
+    `quantize_model=True` runs the pass `quantize` first, with its options, each with the prefix `quantize_`
+    (`quantize_calibration=samples`); `quantize_start_layer` is its `from_layer`.
     """
 
     def __init__(
@@ -38,16 +44,23 @@ class BuildConfig(PassContext):
         for what, given in (("before", before), ("after", after)):
             mapping(given or {}, what, "{'fuse-ops': 'cse'}")
         self.before, self.after, self.remove = dict(before or {}), dict(after or {}), names(remove, "remove")
-        for name in quantize:
-            if not name.startswith("quantize_"):
+        self.quantize_model = bool(quantize.get(MODEL, False))
+        self.quantize_options: dict[str, object] = {}
+        known = set(options(registry.find("quantize"))) if quantize else set[str]()
+        for name, value in quantize.items():
+            option = _ALIASES.get(name, name).removeprefix(PREFIX)
+            if name != MODEL and not (name.startswith(PREFIX) and option in known):
                 raise InvalidArgument("BuildConfig", f"has no option {name}", "see help(relay.BuildConfig)")
-        if any(value is not False for value in quantize.values()):
-            given = ", ".join(f"{name}={value!r}" for name, value in quantize.items())
-            hint = "quantise the model where it was trained, and import the quantised model"
-            raise Unsupported(f"BuildConfig({given})", "there are no passes that quantise a model", hint)
+            if name != MODEL:
+                self.quantize_options[option] = value
+        if self.quantize_options.get("io", "float") != "float":
+            hint = "call relay.quantize.Quantize before relay.build"
+            raise InvalidArgument("BuildConfig: quantize_io", "a build keeps the model's inputs and outputs", hint)
 
     def expand(self, pipeline: Pipeline) -> None:
         """Edit a pipeline as the options say."""
+        if self.quantize_model:
+            pipeline.items.insert(0, registry.find("quantize")(**self.quantize_options))
         for name, step in self.before.items():
             pipeline.insert_before(name, step)
         for name, step in self.after.items():

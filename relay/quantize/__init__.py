@@ -7,6 +7,7 @@ from relay.quantize.quantize import Quantize
 from relay.quantize.quantize_annotate import QuantizeAnnotate
 from relay.quantize.quantize_calibrate import QuantizeCalibrate
 from relay.quantize.quantize_realize import QuantizeRealize
+from relay.quantize.report import Report, report
 
 __all__ = [
     "Calibration",
@@ -16,6 +17,8 @@ __all__ = [
     "QuantizeAnnotate",
     "QuantizeCalibrate",
     "QuantizeRealize",
+    "Report",
     "calibrate",
+    "report",
     "stayed",
 ]

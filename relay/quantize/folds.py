@@ -66,7 +66,8 @@ class Target:
         return min(least, most), most
 
     def _code(self, value: float) -> int:
-        return self.codes.zero_point + int(round_away(np.asarray(np.float32(value) / np.float32(self.codes.scale))))
+        steps = np.clip(np.float64(np.float32(value)) / self.codes.scale, -(2.0**30), 2.0**30).astype(np.float32)
+        return self.codes.zero_point + int(round_away(np.asarray(steps)))
 
     def output(self) -> Properties:
         return {"output_scale": real(self.codes.scale), "output_zero_point": number(self.codes.zero_point)}

@@ -16,7 +16,7 @@ from relay.frontend.tflite.graph import number, real, scale_attr
 from relay.quantize import marks
 from relay.quantize.layers import Layer, clamp_bounds, layers_of
 from relay.quantize.parameters import Parameters, of_range
-from relay.quantize.rules import BINARY, data_operands, mean_of, same_scale
+from relay.quantize.rules import BINARY, data_operands, fused_clamp, mean_of, same_scale
 from relay.quantize.weights import bias_codes, bias_scale
 
 
@@ -31,7 +31,8 @@ class Insertion:
         self.made: dict[tuple[SSAValue, Parameters], SSAValue] = {}
         self.layers: dict[Operation, Layer] = {layer.anchor: layer for layer in layers_of(function)}
         self.inner: set[Operation] = {op for layer in self.layers.values() for op in layer.ops[1:]}
-        self.inner |= {division for op in function.body.block.ops if (division := mean_of(op)) is not None}
+        for op in function.body.block.ops:
+            self.inner.update(part for part in (mean_of(op), fused_clamp(op)) if part is not None and marks.integer(op))
 
     def run(self) -> None:
         for op in list(self.function.body.block.ops):

@@ -91,9 +91,9 @@ def of_range(low: float, high: float, dtype: str) -> Parameters:
     if dtype == "int16":
         return Parameters(real32(max(-low, high) / 32767), 0, dtype)
     info = np.iinfo(dtype)
-    scale = real32((high - low) / 255)
+    scale = (high - low) / 255
     zero_point = int(round_away(np.asarray(float(info.min) - low / scale)))
-    return Parameters(scale, min(max(zero_point, int(info.min)), int(info.max)), dtype)
+    return Parameters(real32(scale), min(max(zero_point, int(info.min)), int(info.max)), dtype)
 
 
 FIXED = {

@@ -19,7 +19,7 @@ from relay.quantize.choice import Choice
 from relay.quantize.layers import Layer, layers_of
 from relay.quantize.observing import observed
 from relay.quantize.parameters import check_dtype
-from relay.quantize.rules import data_operands, fixed, mean_of, refusal, same_scale
+from relay.quantize.rules import data_operands, fixed, fused_clamp, mean_of, refusal, same_scale
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,8 @@ class QuantizeAnnotate(Pass):
             function.attributes[marks.DTYPE] = StringAttr(self.dtype)
         for each in chosen:
             marks.write(each, integer=marks.unit())
-        name_values(function, chosen, {layer.anchor: layer for layer in layers})
+        anchors: dict[Operation, Layer] = {layer.anchor: layer for layer in layers}
+        name_values(function, chosen, anchors)
 
 
 def choose(function: FuncOp, layers: list[Layer], left_out: set[Operation], dtype: str) -> list[Operation]:
@@ -96,25 +97,19 @@ def connected(chosen: set[Operation], anchors: set[Operation]) -> set[Operation]
     return found
 
 
-def tail(op: Operation, layers: dict[Operation, Layer]) -> Operation:
-    """The op whose result is codes: the last one of a layer or of a mean."""
-    if (layer := layers.get(op)) is not None:
-        return layer.ops[-1]
-    return mean_of(op) or op
-
-
 def name_values(function: FuncOp, chosen: list[Operation], layers: dict[Operation, Layer]) -> None:
     """Name the values that are codes, and join those that share their scale."""
     block = function.body.block
     names: dict[SSAValue, str] = {argument: f"a{argument.index}" for argument in block.args}
     names |= {op.results[0]: f"v{number}" for number, op in enumerate(block.ops) if op.results}
     groups = Groups()
-    inner = {part for op in chosen for part in insides(op, layers)}
+    parts = {op: [part for part in insides(op, layers) if marks.integer(part)] for op in chosen}
+    inner = {part for found in parts.values() for part in found}
     for op in chosen:
         if op in inner:
             continue
         values = list(data_operands(op))
-        last = tail(op, layers)
+        last = [op, *parts[op]][-1]
         if not isinstance(op, relay.ArgOp):
             values.append(last.results[0])
             if fixed(op):
@@ -132,10 +127,10 @@ def name_values(function: FuncOp, chosen: list[Operation], layers: dict[Operatio
 
 
 def insides(op: Operation, layers: dict[Operation, Layer]) -> Iterable[Operation]:
-    """The further ops of the layer, or of the mean, that starts with this one."""
+    """The further ops of the layer, of the mean, or of the clamped sum, that starts with this one."""
     if (layer := layers.get(op)) is not None:
         return layer.ops[1:]
-    return [division] if (division := mean_of(op)) is not None else []
+    return [part for part in (mean_of(op), fused_clamp(op)) if part is not None]
 
 
 class Groups:

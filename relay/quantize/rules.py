@@ -54,6 +54,14 @@ def mean_of(total: Operation) -> Operation | None:
     return None
 
 
+def fused_clamp(op: Operation) -> Operation | None:
+    """The clamp of a sum, difference or product, if it alone reads the result."""
+    if not isinstance(op, BINARY) or clamp_bounds(op) is not None:
+        return None
+    after = only_user(op.result)
+    return after if clamp_bounds(after) is not None and after is not None and after.operands[0] is op.result else None
+
+
 def same_scale(op: Operation) -> tuple[SSAValue, ...]:
     """The operands that have the scale of the op's result."""
     if type(op) not in MOVING or clamp_bounds(op) is not None:

@@ -1,0 +1,168 @@
+"""Two modules side by side: which of their values are the same, and how far apart they are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import BlockArgument, Operation, SSAValue
+
+from relay.byoc.scales import declared, kept
+from relay.dialects.attributes import Array, dtype_of
+from relay.dialects.op import is_code, is_tensor, tensor
+from relay.quantize import marks
+from relay.quantize.layers import is_float
+from relay.quantize.parameters import Parameters
+from relay.runtime import Executable
+from relay.signature import TensorInfo
+from relay.transforms.location import words
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pair:
+    """One value of the float module, and its codes in the other."""
+
+    value: str
+    """Its place: `a` and the number of the argument, or `v` and that of the op."""
+    name: str
+    real: SSAValue
+    codes: SSAValue
+    parameters: Parameters
+
+
+def pairs_of(source: FuncOp, target: FuncOp) -> list[Pair]:
+    """The values of the float function that the other has as codes, in program order."""
+    by_place = dict(places(source))
+    by_name = {name: place for place, value in by_place.items() for name in names_of(value)}
+    found: dict[str, SSAValue] = {}
+    for op in target.body.block.ops:
+        for result in op.results[:1]:
+            if not is_tensor(result.type) or not is_code(result.type.element_type):
+                continue
+            place = marks.text(op.attributes, marks.VALUE)
+            if place is None:
+                place = next((by_name[name] for name in names_of(result) if name in by_name), None)
+            if place is not None and place in by_place:
+                found[place] = result
+    for argument in target.body.block.args:
+        if is_tensor(argument.type) and is_code(argument.type.element_type) and f"a{argument.index}" in by_place:
+            found.setdefault(f"a{argument.index}", argument)
+    pairs: list[Pair] = []
+    for place, real in by_place.items():
+        if place in found and is_float(real) and (parameters := parameters_of(found[place])) is not None:
+            name = next(iter(names_of(real)), real.name_hint or place)
+            pairs.append(Pair(place, name, real, found[place], parameters))
+    return pairs
+
+
+def places(function: FuncOp) -> Iterator[tuple[str, SSAValue]]:
+    """Arguments and first results by their places."""
+    for argument in function.body.block.args:
+        yield f"a{argument.index}", argument
+    for number, op in enumerate(function.body.block.ops):
+        if op.results:
+            yield f"v{number}", op.results[0]
+
+
+def names_of(value: SSAValue) -> list[str]:
+    """The name in the model's file of what an op computes: in its location, between quotes."""
+    owner = value.owner
+    return re.findall(r"'([^']*)'", words(owner.location)) if isinstance(owner, Operation) else []
+
+
+def parameters_of(value: SSAValue) -> Parameters | None:
+    """What the op that makes codes says of their scale, or the ops before it whose scale it keeps."""
+    dtype = str(dtype_of(tensor(value).element_type))
+    seen: SSAValue = value
+    while isinstance(op := seen.owner, Operation):
+        if (codes := declared(op).get(seen)) is not None:
+            return Parameters(codes.scale, codes.zero_point, dtype)
+        if not (before := kept(op)):
+            return None
+        seen = before[0]
+    for use in seen.uses:
+        if (codes := declared(use.operation).get(seen)) is not None:
+            return Parameters(codes.scale, codes.zero_point, dtype)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What one run gave: the values asked for, and the outputs."""
+
+    values: list[Array]
+    outputs: list[Array]
+
+
+class Side:
+    """One of the modules: what is asked of it, and how it is run."""
+
+    def __init__(self, function: FuncOp, values: Sequence[SSAValue], inputs: Sequence[TensorInfo]):
+        last = function.body.block.last_op
+        assert isinstance(last, ReturnOp)
+        self.function, self.values, self.inputs = function, list(values), list(inputs)
+        self.outputs: list[SSAValue] = list(last.operands)
+
+    def wanted(self) -> list[SSAValue]:
+        """What has to be computed: neither arguments nor anything twice."""
+        every = dict.fromkeys([*self.values, *self.outputs])
+        return [value for value in every if not isinstance(value, BlockArgument)]
+
+    def run(self, executable: Executable, arrays: Sequence[Array]) -> Ran:
+        """One run, on the float module's inputs."""
+        given = [
+            codes_of(array, info) if info.dtype != array.dtype else array
+            for array, info in zip(arrays, self.inputs, strict=True)
+        ]
+        result = executable.run(*given)
+        results = result if isinstance(result, tuple) else (np.asarray(result),)
+        known: dict[SSAValue, Array] = dict(zip(self.wanted(), results, strict=True))
+        known |= {argument: given[argument.index] for argument in self.function.body.block.args}
+        return Ran([known[value] for value in self.values], [known[value] for value in self.outputs])
+
+
+def codes_of(array: Array, info: TensorInfo) -> Array:
+    """Reals as the codes that an input takes."""
+    return Parameters(info.scale or 1.0, info.zero_point, str(info.dtype)).codes(array)
+
+
+def returned(array: Array, info: TensorInfo) -> Array:
+    """An output as reals."""
+    if array.dtype.kind == "f" or info.scale is None:
+        return array
+    return Parameters(info.scale, info.zero_point, str(info.dtype)).reals(array)
+
+
+class Comparison:
+    """Sums over all samples of one value."""
+
+    def __init__(self) -> None:
+        self.signal = self.noise = 0.0
+        self.outside = self.count = 0
+
+    def add(self, wanted: Array, found: Array, covered: tuple[float, float] | None) -> None:
+        """Take in one sample's."""
+        real = wanted.astype(np.float64).reshape(-1)
+        difference = found.astype(np.float64).reshape(-1) - real
+        self.signal += float(real @ real)
+        self.noise += float(difference @ difference)
+        self.count += real.size
+        if covered is not None and real.size:
+            low, high = covered
+            margin = (high - low) * 1e-6
+            self.outside += int(((real < low - margin) | (real > high + margin)).sum())
+
+    @property
+    def snr(self) -> float:
+        """Decibels; at most 200, which stands for equal."""
+        if self.noise <= self.signal * 1e-20:
+            return 200.0
+        return 10 * float(np.log10(max(self.signal, 1e-300) / self.noise))
+
+    @property
+    def saturated(self) -> float:
+        """The share of numbers outside what the codes cover."""
+        return self.outside / self.count if self.count else 0.0

@@ -1,0 +1,168 @@
+"""`report`: how far a quantised module is from the float one, layer by layer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from os import PathLike, fspath
+from pathlib import Path
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import BlockArgument, Operation
+
+from relay import signature
+from relay.dialects.op import shape
+from relay.dialects.relay import Conv2dBase, DenseBase
+from relay.driver import build
+from relay.errors import InvalidArgument
+from relay.module import IRModule
+from relay.passes.base import as_module
+from relay.passes.context import PassContext
+from relay.quantize import marks
+from relay.quantize.comparison import Comparison, Pair, Side, pairs_of, returned
+from relay.quantize.layers import layers_of
+from relay.quantize.observing import returning
+from relay.quantize.picture import picture
+from relay.quantize.samples import Sample, arrange
+
+WHERE = "report"
+DROP = 3.0
+"""Decibels that a layer may lose of what its input has before it is suggested to stay in float."""
+MOST = 3
+"""How many layers are suggested at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One value of the float module that the quantised one has as codes."""
+
+    value: str
+    name: str
+    """Of the tensor in the model's file, or of the op."""
+    op: str
+    layer: int | None
+    """The number of the layer, by which `skip_layers` knows it."""
+    snr: float
+    """Signal to noise in decibels: `10 log10(sum of squares / sum of squared differences)`, over all samples."""
+    lost: float
+    """How many decibels less that is than what the op, or the layer, reads."""
+    saturated: float
+    """The share of the float numbers that lie outside what the codes cover."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What `report` found; `print` it. The worst layers come first."""
+
+    rows: tuple[Row, ...]
+    output_snr: tuple[float, ...]
+    """Of each output, in decibels."""
+    top1: float
+    """The share of samples (rows of the first output) whose largest number is at the same place."""
+    integer_macs: float
+    """The share of multiply-accumulates that are of integers."""
+    samples: int
+
+    @property
+    def suggestions(self) -> list[int]:
+        """The layers to keep in float first: those that lose most of what they read, at least `DROP` decibels."""
+        worst = sorted((row for row in self.rows if row.layer is not None), key=lambda row: -row.lost)
+        return [row.layer for row in worst[:MOST] if row.layer is not None and row.lost >= DROP]
+
+    def table(self) -> str:
+        """Aligned text."""
+        lines = [f"{'SNR dB':>7} {'lost':>6} {'saturated':>9}  layer  op, name"]
+        for row in self.rows:
+            layer = "" if row.layer is None else str(row.layer)
+            lines.append(f"{row.snr:7.1f} {row.lost:6.1f} {row.saturated:9.3%}  {layer:>5}  {row.op} {row.name}")
+        outputs = ", ".join(f"{snr:.1f}" for snr in self.output_snr)
+        lines.append(f"outputs: SNR {outputs} dB; top-1 agreement {self.top1:.1%} of {self.samples} samples")
+        lines.append(f"multiply-accumulates of integers: {self.integer_macs:.1%}")
+        if self.suggestions:
+            lines.append(f"keep in float first: skip_layers=({', '.join(map(str, self.suggestions))},)")
+        return "\n".join(lines)
+
+    __str__ = table
+
+    def to_json(self) -> str:
+        """Every number, as JSON."""
+        return json.dumps({**asdict(self), "suggestions": self.suggestions}, indent=1)
+
+    def plot(self, path: str | PathLike[str]) -> None:
+        """Write a picture (SVG): a bar for each value, in program order, as long as its signal to noise."""
+        order = sorted(self.rows, key=lambda row: (row.value[0] != "a", int(row.value[1:])))
+        text = picture([(f"{row.op} {row.name}", row.snr, row.layer in self.suggestions) for row in order])
+        Path(fspath(path)).write_text(text)
+
+
+def report(float_mod: IRModule | ModuleOp, int_mod: IRModule | ModuleOp, data: Iterable[Sample]) -> Report:
+    """Run both modules, compiled, on samples of the float one's inputs, and compare what the quantised one has as
+    codes. Values are found by `quantize.value`, which `Quantize` leaves on ops, else by the names of the model's file.
+
+    Raises InvalidArgument if the modules do not take or give the same, or `data` is empty.
+    """
+    source, target = (marks.main_of(as_module(mod).op, WHERE) for mod in (float_mod, int_mod))
+    pairs = pairs_of(source, target)
+    inputs, outputs = signature.read(source)
+    theirs, results = signature.read(target)
+    if [info.shape for info in inputs] != [info.shape for info in theirs] or len(outputs) != len(results):
+        raise InvalidArgument(WHERE, "the modules do not take and give tensors of the same shapes")
+    sides = [Side(source, [pair.real for pair in pairs], inputs), Side(target, [pair.codes for pair in pairs], theirs)]
+    with PassContext():
+        executables = [build(returning(side.function, side.wanted())) for side in sides]
+    found, ends = [Comparison() for _ in pairs], [Comparison() for _ in outputs]
+    agree = rows = samples = 0
+    for sample in data:
+        arrays = arrange(sample, inputs, samples)
+        real, other = (side.run(executable, arrays) for side, executable in zip(sides, executables, strict=True))
+        for pair, comparison, wanted, codes in zip(pairs, found, real.values, other.values, strict=True):
+            comparison.add(wanted, pair.parameters.reals(codes), pair.parameters.range)
+        for comparison, wanted, given, info in zip(ends, real.outputs, other.outputs, results, strict=True):
+            comparison.add(wanted, returned(given, info), None)
+        best = [np.atleast_1d(np.atleast_1d(ran.outputs[0]).argmax(axis=-1)) for ran in (real, other) if ran.outputs]
+        if best:
+            agree, rows = agree + int((best[0] == best[1]).sum()), rows + best[0].size
+        samples += 1
+    if not samples:
+        raise InvalidArgument(WHERE, "there is no sample", "give the inputs of some runs")
+    return Report(
+        tuple(sorted(_rows(source, pairs, found), key=lambda row: row.snr)),
+        tuple(comparison.snr for comparison in ends),
+        agree / max(rows, 1),
+        integer_share(target),
+        samples,
+    )
+
+
+def _rows(function: FuncOp, pairs: list[Pair], found: list[Comparison]) -> list[Row]:
+    snrs = {pair.real: comparison.snr for pair, comparison in zip(pairs, found, strict=True)}
+    layers = {layer.result: layer for layer in layers_of(function)}
+    rows: list[Row] = []
+    for pair, comparison in zip(pairs, found, strict=True):
+        layer = layers.get(pair.real)
+        first = pair.real.owner if layer is None else layer.anchor
+        before = [snrs[value] for value in first.operands if value in snrs] if isinstance(first, Operation) else []
+        lost = max(0.0, min(before) - comparison.snr) if before else 0.0
+        op = "argument" if isinstance(pair.real, BlockArgument) else _kind(first)
+        index = None if layer is None else layer.index
+        rows.append(Row(pair.value, pair.name, op, index, comparison.snr, lost, comparison.saturated))
+    return rows
+
+
+def _kind(op: object) -> str:
+    return op.name.removeprefix("relay.") if isinstance(op, Operation) else "value"
+
+
+def integer_share(function: FuncOp) -> float:
+    """The share of a function's multiply-accumulates that are of integers; 1 if there are none."""
+    counts = {True: 0, False: 0}
+    for op in function.body.walk():
+        if isinstance(op, Conv2dBase | DenseBase):
+            kernel = shape(op.kernel)
+            taps = kernel[0] * kernel[1] if isinstance(op, Conv2dBase) and op.depthwise else int(np.prod(kernel[1:]))
+            counts[op.name.startswith("qnn.")] += taps * int(np.prod(shape(op.result)))
+    total = counts[True] + counts[False]
+    return counts[True] / total if total else 1.0
