@@ -40,7 +40,6 @@ class ConvertLayout(Pass):
     """
 
     name: ClassVar[str] = "convert-layout"
-    opt_level = 3
     invalidates = ("folded", "layouts")
     why = "gives images the layout that is asked for"
     source: str = "NHWC"

@@ -10,6 +10,7 @@ from relay.dialects.attributes import dtype_of, int_values, ints, to_numpy
 from relay.dialects.op import tensor
 from relay.interpreters import evaluate
 from relay.module import is_constant
+from relay.transforms.algebra import Algebra
 from relay.transforms.expansion import Expansion, limits
 
 
@@ -109,6 +110,7 @@ class LookupOfLookup(RewritePattern):
 
 
 PATTERNS: list[type[RewritePattern]] = [
+    Algebra,
     SameType,
     WholeSlice,
     ReshapeOfReshape,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,6 +14,7 @@ from relay import IRModule
 from relay.dialects.layout import Layout, steps
 from relay.errors import InvalidArgument
 from relay.interpreters import run
+from relay.transform import AnnotateTarget, MergeCompilerRegions, MergeComposite, PartitionGraph, Sequential
 from relay.transforms.alter_op_layout import AlterOpLayout
 from relay.transforms.convert_layout import ConvertLayout
 from relay.transforms.layouts.min_cut import Cut
@@ -20,6 +23,7 @@ from tests.numeric.random_graphs import RandomGraph
 from tests.numeric.test_models_interpreted import MODELS, module
 
 LAYOUTS = ("NCHW", "NHWC4c", "NCHW4c", "HWNC", "NHWC2c")
+DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
 SEEDS = st.integers(0, 2**32 - 1)
 
 
@@ -112,6 +116,18 @@ def test_options_are_checked():
     ]:
         with pytest.raises(InvalidArgument, match=words):
             wrong(mod)
+
+
+def test_external_compilers_are_not_offered_other_layouts():
+    mod = relay.frontend.from_tflite(DIGITS)
+    steps_of = [MergeComposite(compiler="systolic"), AnnotateTarget(targets="systolic"), MergeCompilerRegions(),
+                PartitionGraph()]  # fmt: skip
+    assert "its layout is NCHW" not in str(Sequential(steps_of)(mod).partition_report())
+    other = Sequential([ConvertLayout("NHWC", "NCHW"), *steps_of])(mod)
+    assert "its layout is NCHW, not NHWC" in str(other.partition_report())
+    for function in other.functions.values():
+        if "compiler" in function.attributes:
+            assert not any("conv2d" in op.name for op in function.walk())
 
 
 @given(st.sampled_from(LAYOUTS), st.sampled_from(LAYOUTS))

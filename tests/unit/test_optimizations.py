@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from xdsl.dialects.builtin import BoolAttr, FloatAttr, IntegerAttr, f32, i64
+from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 import relay
@@ -34,7 +36,7 @@ from relay.transform import (
     SimplifyInference,
     ToMixedPrecision,
 )
-from relay.transforms import fast_math
+from relay.transforms import algebra, fast_math
 from tests.numeric.compiled_modules import Net
 from tests.numeric.random_graphs import RandomGraph
 
@@ -58,16 +60,22 @@ def close(found: Sequence[Array], wanted: Sequence[Array], ulps: int = 64) -> No
         assert np.abs(got - want).max(initial=0) <= limit
 
 
+def optimized(mod: IRModule, *steps: ModulePass) -> IRModule:
+    """The module after these passes, at the level at which all run."""
+    with relay.transform.PassContext(opt_level=4):
+        return relay.transform.Sequential(list(steps))(mod)
+
+
 def check(seed: int, floats: bool) -> None:
     """Every optimisation by itself, then all in a row; codes legalised, too."""
     net = RandomGraph(seed, floats=floats, size=9)
     mod = net.module()
     wanted = run(mod, net.inputs)
     for step in CLOSE if floats else [*EXACT, Legalize()]:
-        new = relay.transform.Sequential([step])(mod)
+        new = optimized(mod, step)
         new.verify()
         close(run(new, net.inputs), wanted)
-    new = relay.transform.Sequential([*([] if floats else [Legalize()]), *CLOSE, *CLOSE])(mod)
+    new = optimized(mod, *([] if floats else [Legalize()]), *CLOSE, *CLOSE)
     new.verify()
     close(run(new, net.inputs), wanted)
 
@@ -182,3 +190,43 @@ def test_what_cannot_be_done_is_said():
     ]:
         with pytest.raises(error, match=words):
             step(mod)
+
+
+NUMBERS: dict[str, Array] = {
+    "int8": np.array([-128, -127, -3, -1, 0, 1, 2, 100, 127], np.int8),
+    "int32": np.array([-(2**31), -7, -1, 0, 1, 9, 2**31 - 1], np.int32),
+    "uint8": np.array([0, 1, 2, 127, 128, 255], np.uint8),
+    "float32": np.array([-np.inf, -1e30, -2.5, -0.5, -0.0, 0.0, 0.5, 1.5, 3e38, np.inf, np.nan], np.float32),
+}
+
+
+@pytest.mark.parametrize("rule", algebra.RULES, ids=lambda rule: f"{rule.before} = {rule.after}")
+def test_every_rule_holds_for_every_pair_of_numbers(rule: algebra.Rule):
+    """Before and after are computed for all pairs of what is special, and of random numbers; the pass applies it."""
+    for dtype, special in NUMBERS.items():
+        if special.dtype.kind not in rule.kinds:
+            continue
+        net = Net(3)
+        row = np.concatenate([special, net.numbers(dtype, 20)])
+        x, y = (net.argument(grid.copy()) for grid in np.meshgrid(row, row))
+        c = net.argument(net.rng.random((row.size, row.size)) < 0.5)
+        values = {"x": x, "y": y, "c": c}
+
+        def term(tree: ast.expr, net: Net = net, values: dict[str, SSAValue] = values) -> SSAValue:
+            if isinstance(tree, ast.Name):
+                return values[tree.id]
+            assert isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name)
+            return net.add(algebra.OPS[tree.func.id], [term(part) for part in tree.args], {})
+
+        before, after = (term(tree) for tree in rule.terms)
+        net.result("before", before)
+        net.result("after", after)
+        mod = net.module()
+        count = sum(op.name.startswith("relay.") for op in mod.op.walk())
+        new = Simplify()(mod)
+        assert sum(op.name.startswith("relay.") for op in new.op.walk()) < count
+        for results in (run(mod, net.inputs), run(new, net.inputs)):
+            np.testing.assert_array_equal(results[0], results[1])
+            if special.dtype.kind == "f":
+                number = ~np.isnan(results[0])
+                np.testing.assert_array_equal(np.signbit(results[0][number]), np.signbit(results[1][number]))

@@ -45,3 +45,14 @@ func.func @stays(%x: tensor<3xf32>, %y: tensor<3xi8>) -> (tensor<3xf32>, tensor<
 // CHECK:         relay.add
 // CHECK-NEXT:    relay.clip
 // CHECK-NEXT:    relay.add
+
+// Rules of algebra.
+func.func @algebra(%x: tensor<3xf32>, %y: tensor<3xf32>) -> (tensor<3xf32>, tensor<3xf32>) {
+  %0 = relay.negative %y : (tensor<3xf32>) -> tensor<3xf32>
+  %1 = relay.add %x, %0 : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  %2 = relay.negative %0 : (tensor<3xf32>) -> tensor<3xf32>
+  func.return %1, %2 : tensor<3xf32>, tensor<3xf32>
+}
+// CHECK-LABEL: func.func @algebra
+// CHECK-NEXT:    [[D:%.+]] = relay.subtract %x, %y
+// CHECK-NEXT:    func.return [[D]], %y

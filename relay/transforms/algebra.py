@@ -1,0 +1,107 @@
+"""Algebraic rules of `simplify`, as data: what is written, and what it is instead, equal to the last bit."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from functools import cached_property
+
+from xdsl.ir import Operation, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
+
+from relay.dialects import relay
+from relay.dialects.attributes import dtype_of
+from relay.dialects.op import TensorOp, tensor
+from relay.transforms.expansion import Expansion
+
+OPS: dict[str, type[TensorOp]] = {
+    op.name.removeprefix("relay."): op
+    for op in relay.Relay.operations
+    if issubclass(op, relay.UnaryOp | relay.BinaryOp | relay.WhereOp)
+}
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Two terms: names of elementwise ops, called on variables. `kinds`: numpy's letters of the dtypes it is for."""
+
+    before: str
+    after: str
+    kinds: str = "iuf"
+
+    @cached_property
+    def terms(self) -> tuple[ast.expr, ast.expr]:
+        """Both, as trees."""
+        return ast.parse(self.before, mode="eval").body, ast.parse(self.after, mode="eval").body
+
+    @property
+    def root(self) -> str:
+        """The op in which it starts."""
+        return self.before.split("(")[0]
+
+
+RULES = [
+    Rule("negative(negative(x))", "x"),
+    Rule("abs(abs(x))", "abs(x)"),
+    Rule("abs(negative(x))", "abs(x)", "if"),
+    Rule("add(x, negative(y))", "subtract(x, y)"),
+    Rule("add(negative(x), y)", "subtract(y, x)"),
+    Rule("subtract(x, negative(y))", "add(x, y)"),
+    Rule("multiply(negative(x), negative(y))", "multiply(x, y)"),
+    Rule("maximum(x, x)", "x"),
+    Rule("minimum(x, x)", "x"),
+    Rule("maximum(maximum(x, y), y)", "maximum(x, y)", "iu"),
+    Rule("minimum(minimum(x, y), y)", "minimum(x, y)", "iu"),
+    Rule("maximum(minimum(x, y), x)", "x", "iu"),
+    Rule("minimum(maximum(x, y), x)", "x", "iu"),
+    Rule("where(c, x, x)", "x"),
+    *(
+        Rule(f"{outer}({inner}(x))", f"{inner}(x)", "f")
+        for outer in ("floor", "ceil")
+        for inner in ("floor", "ceil", "round")
+    ),
+    Rule("round(round(x))", "round(x)", "f"),
+]
+
+
+def match(term: ast.expr, value: SSAValue, found: dict[str, SSAValue]) -> bool:
+    """Whether a value is the term; its variables are put into `found`, each one value."""
+    if isinstance(term, ast.Name):
+        return found.setdefault(term.id, value) is value
+    assert isinstance(term, ast.Call) and isinstance(term.func, ast.Name)
+    owner = value.owner
+    return (
+        isinstance(owner, Operation)
+        and isinstance(owner, OPS[term.func.id])
+        and all(match(part, operand, found) for part, operand in zip(term.args, owner.operands, strict=True))
+    )
+
+
+def build(term: ast.expr, new: Expansion, found: dict[str, SSAValue]) -> SSAValue:
+    """The value of a term."""
+    if isinstance(term, ast.Name):
+        return found[term.id]
+    assert isinstance(term, ast.Call) and isinstance(term.func, ast.Name)
+    return new.value(OPS[term.func.id], *(build(part, new, found) for part in term.args))
+
+
+class Algebra(RewritePattern):
+    """The first rule of `RULES` that fits, where the type stays the same."""
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        for rule in BY_ROOT.get(op.name, ()):
+            found = dict[str, SSAValue]()
+            if not match(rule.terms[0], op.results[0], found):
+                continue
+            if dtype_of(tensor(op.results[0]).element_type).kind not in rule.kinds:
+                continue
+            new = Expansion(op)
+            result = build(rule.terms[1], new, found)
+            if result.type == op.results[0].type:
+                new.replace(rewriter, result)
+                return
+
+
+BY_ROOT: dict[str, list[Rule]] = {}
+for each in RULES:
+    BY_ROOT.setdefault(f"relay.{each.root}", []).append(each)
