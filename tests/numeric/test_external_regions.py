@@ -113,6 +113,26 @@ def test_convolution(compiler: str, name: str) -> None:
     assert len(np.unique(result)) > 8
 
 
+@pytest.mark.parametrize("shape", [(), (7,), (3, 1, 1, 5), (2, 3, 4, 5, 6), (2, 1, 2, 3, 2, 2), (2, 1, 1, 2, 1, 2, 3)])
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_tensors_of_any_rank(compiler: str, shape: tuple[int, ...]) -> None:
+    """They are computed, or the compiler leaves them."""
+    installed(compiler)
+    type = f"tensor<{''.join(f'{size}x' for size in shape)}f32>"
+    mod = IRModule.parse(f"""
+      func.func @main(%x: {type}, %y: {type}) -> {type} {{
+        %s = relay.add %x, %y : ({type}, {type}) -> {type}
+        func.return %s : {type}
+      }}""")
+    part = whole(mod, compiler)
+    assert (part is None) == (compiler == "onednn" and len(shape) > 6)
+    if part is not None:
+        feeds = [
+            np.random.default_rng(seed).standard_normal(shape).astype(np.float32).reshape(shape) for seed in (0, 1)
+        ]
+        assert np.array_equal(Session(part, compiler)(feeds)[0], run(mod, feeds)[0])
+
+
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_what_was_not_offered_is_refused(compiler: str) -> None:
     installed(compiler)
