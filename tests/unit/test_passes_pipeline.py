@@ -189,7 +189,7 @@ def test_a_pass_that_makes_functions_wants_the_module():
 
 def test_a_pass_tells_about_itself():
     info = FuseOps().info
-    assert (info.name, info.opt_level, info.required) == ("fuse-ops", 0, ("legal",))
+    assert (info.name, info.opt_level) == ("fuse-ops", 0) and "legal" in info.required
 
 
 def test_printing_is_a_pass(capsys: pytest.CaptureFixture[str]):
