@@ -143,16 +143,16 @@ class Comparison:
         self.signal = self.noise = 0.0
         self.outside = self.count = 0
 
-    def add(self, wanted: Array, found: Array, covered: tuple[float, float] | None) -> None:
-        """Take in one sample's."""
+    def add(self, wanted: Array, found: Array, codes: Parameters | None) -> None:
+        """Take in one sample's; `codes` says what the found ones were."""
         real = wanted.astype(np.float64).reshape(-1)
         difference = found.astype(np.float64).reshape(-1) - real
         self.signal += float(real @ real)
         self.noise += float(difference @ difference)
         self.count += real.size
-        if covered is not None and real.size:
-            low, high = covered
-            margin = (high - low) * 1e-6
+        if codes is not None:
+            low, high = codes.range
+            margin = codes.scale * 0.501
             self.outside += int(((real < low - margin) | (real > high + margin)).sum())
 
     @property
@@ -164,5 +164,5 @@ class Comparison:
 
     @property
     def saturated(self) -> float:
-        """The share of numbers outside what the codes cover."""
+        """The share of numbers more than half a step outside what the codes cover."""
         return self.outside / self.count if self.count else 0.0

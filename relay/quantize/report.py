@@ -50,7 +50,7 @@ class Row:
     lost: float
     """How many decibels less that is than what the op, or the layer, reads."""
     saturated: float
-    """The share of the float numbers that lie outside what the codes cover."""
+    """The share of the float numbers that lie more than half a step outside what the codes cover."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ def report(float_mod: IRModule | ModuleOp, int_mod: IRModule | ModuleOp, data: I
         arrays = arrange(sample, inputs, samples)
         real, other = (side.run(executable, arrays) for side, executable in zip(sides, executables, strict=True))
         for pair, comparison, wanted, codes in zip(pairs, found, real.values, other.values, strict=True):
-            comparison.add(wanted, pair.parameters.reals(codes), pair.parameters.range)
+            comparison.add(wanted, pair.parameters.reals(codes), pair.parameters)
         for comparison, wanted, given, info in zip(ends, real.outputs, other.outputs, results, strict=True):
             comparison.add(wanted, returned(given, info), None)
         best = [np.atleast_1d(np.atleast_1d(ran.outputs[0]).argmax(axis=-1)) for ran in (real, other) if ran.outputs]
