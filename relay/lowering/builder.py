@@ -16,14 +16,13 @@ from xdsl.dialects.builtin import (
     MemRefType,
     NoneAttr,
     UnitAttr,
-    VectorType,
     i64,
 )
 from xdsl.ir import Attribute, Block, Operation, OperationInvT, SSAValue
 from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineDimExpr, AffineExpr
 
 from relay.dialects.attributes import ints, scalar_attr
-from relay.lowering.shaped import buffer_of, is_buffer, scalar_of
+from relay.lowering.shaped import buffer_of, is_buffer, scalar_of, vector_of
 
 INDEX = IndexType()
 
@@ -175,7 +174,7 @@ class LoopBuilder:
 
     def vector_load(self, buffer: SSAValue, indices: Sequence[Index], lanes: int) -> SSAValue:
         """Consecutive elements from these indices on."""
-        type = VectorType(buffer_of(buffer).element_type, [lanes])
+        type = vector_of(buffer_of(buffer).element_type, lanes)
         return self.add(vector.LoadOp(buffer, [self.index(i) for i in indices], type)).result
 
     def vector_store(self, value: SSAValue, buffer: SSAValue, indices: Sequence[Index]) -> None:
@@ -184,11 +183,11 @@ class LoopBuilder:
 
     def broadcast(self, value: SSAValue, lanes: int) -> SSAValue:
         """A scalar, or a vector of one, in every lane."""
-        return self.add(vector.BroadcastOp(value, VectorType(scalar_of(value.type), [lanes]))).vector
+        return self.add(vector.BroadcastOp(value, vector_of(scalar_of(value.type), lanes))).vector
 
     def bitcast(self, value: SSAValue, element: Attribute, lanes: int) -> SSAValue:
         """The vector's bits as lanes of another type."""
-        return self.add(vector.BitcastOp(value, VectorType(element, [lanes]))).result
+        return self.add(vector.BitcastOp(value, vector_of(element, lanes))).result
 
 
 class Loop:

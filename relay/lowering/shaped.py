@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TypeGuard
 
 from xdsl.dialects.builtin import MemRefType, VectorType
@@ -9,6 +10,12 @@ from xdsl.ir import Attribute, SSAValue
 
 Buffer = MemRefType[Attribute]
 Vector = VectorType[Attribute]
+
+
+@cache
+def vector_of(element: Attribute, lanes: int) -> Vector:
+    """The type of a vector of one dimension, made once: making it costs as much as making an operation."""
+    return VectorType(element, [lanes])
 
 
 def is_buffer(type: Attribute) -> TypeGuard[Buffer]:

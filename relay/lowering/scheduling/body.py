@@ -14,6 +14,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from relay.dialects.arith import WIDENED
 from relay.dialects.attributes import dtype_of, to_numpy
 from relay.lowering.builder import Index, LoopBuilder
+from relay.lowering.shaped import Vector, vector_of
 
 LIFTED_DIALECTS = ("arith.", "math.")
 LIFTED_INTRINSICS = {"llvm.x86.avx512.vfmadd.f32": "llvm.x86.avx512.vfmadd.ps.512"}
@@ -38,8 +39,8 @@ class Lifter:
         self.lanes = lanes
         self.constants: dict[tuple[Attribute, Attribute], SSAValue] = {}
 
-    def type(self, scalar: Attribute) -> VectorType:
-        return VectorType(scalar, [self.lanes])
+    def type(self, scalar: Attribute) -> Vector:
+        return vector_of(scalar, self.lanes)
 
     def splat(self, op: arith.ConstantOp) -> SSAValue:
         """A scalar constant as a vector, at the start of the function."""
@@ -97,13 +98,13 @@ def splat_constant(builder: LoopBuilder, op: arith.ConstantOp, lanes: int) -> SS
 
 def vector_constant(builder: LoopBuilder, value: float | int | bool, element: Attribute, lanes: int) -> SSAValue:
     """A vector with one number in every lane."""
-    return builder.constant_attr(dense_vector([value] * lanes, element), VectorType(element, [lanes]))
+    return builder.constant_attr(dense_vector([value] * lanes, element), vector_of(element, lanes))
 
 
 def dense_vector(values: Sequence[float | int | bool], element: Attribute) -> Attribute:
     """`dense<...> : vector<...>`."""
     data = np.asarray(values, dtype_of(element)).tobytes()
-    type = cast(VectorType[IntegerType | AnyFloat], VectorType(element, [len(values)]))
+    type = cast(VectorType[IntegerType | AnyFloat], vector_of(element, len(values)))
     return DenseIntOrFPElementsAttr(type, BytesAttr(data))
 
 

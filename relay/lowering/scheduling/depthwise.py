@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 import numpy as np
 from xdsl.dialects import arith, vector
-from xdsl.dialects.builtin import VectorType, i32
+from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
 from relay.dialects.arith import ExtSIOp, ExtUIOp
@@ -17,6 +17,7 @@ from relay.lowering.scheduling.contraction import Convolution
 from relay.lowering.scheduling.epilogue import Epilogue
 from relay.lowering.scheduling.matmul import Packed
 from relay.lowering.scheduling.packing import LANES, initial_accumulator, padded
+from relay.lowering.shaped import vector_of
 
 UNROLLED_TAPS = 32
 
@@ -90,7 +91,7 @@ class DepthwiseEmitter:
         weights = b.vector_load(self.weights, [weight], LANES)
         if conv.is_float:
             return b.add(vector.FMAOp(data, weights, total)).results[0]
-        wide = VectorType(i32, [LANES])
+        wide = vector_of(i32, LANES)
         extend = ExtUIOp if conv.data.unsigned else ExtSIOp
         product = arith.MuliOp(b.add(extend(data, wide)).result, b.add(ExtSIOp(weights, wide)).result)
         return b.add(arith.AddiOp(total, b.add(product).result)).result

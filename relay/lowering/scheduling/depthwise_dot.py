@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects import arith, llvm, vector
-from xdsl.dialects.builtin import DenseArrayBase, VectorType, i8, i16, i32, i64
+from xdsl.dialects.builtin import DenseArrayBase, i8, i16, i32, i64
 from xdsl.ir import SSAValue
 
 from relay.lowering.builder import INDEX, Index, LoopBuilder
@@ -20,7 +20,7 @@ from relay.lowering.scheduling.depthwise_layout import GROUP, PARTS, WIDTH, Layo
 from relay.lowering.scheduling.epilogue import Epilogue
 from relay.lowering.scheduling.matmul import VPDPBUSD
 from relay.lowering.scheduling.packing import LANES
-from relay.lowering.shaped import is_vector, scalar_of
+from relay.lowering.shaped import is_vector, scalar_of, vector_of
 
 CARRIED = 8
 """Vectors of a column that a loop keeps in registers, at most."""
@@ -67,7 +67,7 @@ class DepthwiseDotEmitter:
         return self.b.add(
             vector.ShuffleOp.create(
                 operands=[first, second],
-                result_types=[VectorType(scalar_of(first.type), [len(lanes)])],
+                result_types=[vector_of(scalar_of(first.type), len(lanes))],
                 properties={"mask": DenseArrayBase.from_list(i64, list(lanes))},
             )
         ).result

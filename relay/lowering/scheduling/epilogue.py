@@ -11,7 +11,6 @@ from xdsl.dialects.builtin import (
     ArrayAttr,
     IntegerAttr,
     MemRefType,
-    VectorType,
     i1,
     i64,
 )
@@ -26,7 +25,7 @@ from relay.lowering.builder import Index, LoopBuilder, contiguous
 from relay.lowering.scheduling.affine import dims_of, is_identity, uses
 from relay.lowering.scheduling.body import Lifter, can_lift, dense_vector, vector_constant
 from relay.lowering.scheduling.saturate import match_clamp, saturate
-from relay.lowering.shaped import buffer_of, is_buffer, shape_of
+from relay.lowering.shaped import buffer_of, is_buffer, shape_of, vector_of
 
 LANES = 16
 
@@ -129,7 +128,7 @@ class Epilogue:
     def mask(self, lanes: int) -> SSAValue:
         """The first `lanes` of 16."""
         attr = dense_vector([i < lanes for i in range(LANES)], i1)
-        return self.builder.constant_attr(attr, VectorType(i1, [LANES]))
+        return self.builder.constant_attr(attr, vector_of(i1, LANES))
 
     def load(self, value: SSAValue, at: Sequence[Index], lanes: int) -> SSAValue:
         """16 elements, or the first `lanes` and zeros."""

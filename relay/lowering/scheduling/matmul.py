@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from xdsl.dialects import arith, llvm, memref, vector
-from xdsl.dialects.builtin import VectorType, i8, i32
+from xdsl.dialects.builtin import i8, i32
 from xdsl.ir import SSAValue
 
 from relay.dialects.arith import ExtSIOp, ExtUIOp
@@ -34,6 +34,7 @@ from relay.lowering.scheduling.packing import (
     runs,
 )
 from relay.lowering.scheduling.plan import Plan, plan
+from relay.lowering.shaped import vector_of
 
 VPDPBUSD = "llvm.x86.avx512.vpdpbusd.512"
 FLIP = -0x7F7F7F80
@@ -321,7 +322,7 @@ class MatmulEmitter:
         vec = b.vector_load(weights, [at], LANES * self.plan.group)
         if self.plan.dot or self.conv.is_float:
             return vec
-        return b.add(ExtSIOp(vec, VectorType(i32, [LANES]))).result
+        return b.add(ExtSIOp(vec, vector_of(i32, LANES))).result
 
     def spread(self, four: SSAValue) -> SSAValue:
         """Four codes in each of 16 lanes."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import prod
 
 from xdsl.dialects import arith, vector
-from xdsl.dialects.builtin import DenseArrayBase, VectorType, i64
+from xdsl.dialects.builtin import DenseArrayBase, i64
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -19,7 +19,7 @@ from xdsl.ir.affine import AffineMap
 from relay.lowering.builder import Index, LoopBuilder, contiguous
 from relay.lowering.scheduling.affine import dims_of, is_identity, uses
 from relay.lowering.scheduling.body import vector_constant
-from relay.lowering.shaped import buffer_of, is_vector, shape_of
+from relay.lowering.shaped import buffer_of, is_vector, shape_of, vector_of
 
 LANES = 16
 PARTIAL = 4
@@ -140,7 +140,7 @@ class Row:
         return self.b.add(
             vector.ShuffleOp.create(
                 operands=[value, value],
-                result_types=[VectorType(self.element, [count])],
+                result_types=[vector_of(self.element, count)],
                 properties={"mask": mask},
             )
         ).result

@@ -12,13 +12,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith, llvm
-from xdsl.dialects.builtin import VectorType, i8, i16, i32
+from xdsl.dialects.builtin import i8, i16, i32
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from relay.dialects.attributes import to_numpy
 from relay.lowering.builder import LoopBuilder
 from relay.lowering.scheduling.body import vector_constant
+from relay.lowering.shaped import vector_of
 
 NEEDED = frozenset({"avx512f", "avx512bw"})
 PACK_WORDS = "llvm.x86.avx512.packssdw.512"
@@ -92,4 +93,4 @@ def _code(number: int) -> int:
 
 def _call(b: LoopBuilder, name: str, operands: Sequence[SSAValue], element: Attribute) -> SSAValue:
     lanes = WIDTH if element == i8 else WIDTH // 2
-    return b.add(llvm.CallIntrinsicOp(name, operands, [VectorType(element, [lanes])])).results[0]
+    return b.add(llvm.CallIntrinsicOp(name, operands, [vector_of(element, lanes)])).results[0]
