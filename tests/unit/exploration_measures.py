@@ -19,8 +19,9 @@ def arena(executable: Executable) -> float:
 
 
 def adds(executable: Executable) -> float:
-    """Additions of floats in the code."""
-    return executable.get_source("mlir").count("arith.addf")
+    """Additions and subtractions of floats in the code."""
+    text = executable.get_source("mlir")
+    return text.count("arith.addf") + text.count("arith.subf")
 
 
 def process(executable: Executable) -> float:
