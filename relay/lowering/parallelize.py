@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Block, Region
 
 from relay.lowering.builder import INDEPENDENT
-from relay.lowering.scheduling.work import cost, cycles, turns
+from relay.lowering.scheduling.work import Costs, turns
 from relay.passes import Pass
 
 THREADS = 2
@@ -42,9 +42,12 @@ class Parallelize(Pass):
                 if isinstance(inner, func.CallOp):
                     callee = inner.callee.string_value()
                     calls[callee] = calls.get(callee, 0) + 1
-        chosen = {function: list(self.choose(function.body.block)) for function in functions}
+        costs = Costs()
+        chosen = {function: list(self.choose(function.body.block, costs)) for function in functions}
         shared = sum(
-            cost(loop) * calls.get(function.sym_name.data, 1) for function, loops in chosen.items() for loop in loops
+            costs.of(loop) * calls.get(function.sym_name.data, 1)
+            for function, loops in chosen.items()
+            for loop in loops
         )
         for function, loops in chosen.items():
             if shared >= self.least and loops:
@@ -58,16 +61,16 @@ class Parallelize(Pass):
             for inner in function.walk():
                 inner.attributes.pop(INDEPENDENT, None)
 
-    def choose(self, block: Block) -> Iterator[scf.ForOp]:
+    def choose(self, block: Block, costs: Costs) -> Iterator[scf.ForOp]:
         """The loops inside the block that threads should share."""
         for op in block.ops:
             if isinstance(op, scf.ForOp):
-                yield from self.best(op)[1]
+                yield from self.best(op, costs)[1]
 
-    def best(self, loop: scf.ForOp) -> tuple[float, list[scf.ForOp]]:
+    def best(self, loop: scf.ForOp, costs: Costs) -> tuple[float, list[scf.ForOp]]:
         """What the loop costs at best, with which loops of it shared."""
-        count, turn = turns(loop), cycles(loop.body.block)
-        alone = cost(loop)
+        count = turns(loop)
+        turn, alone = costs.of_loop(loop)
         options: list[tuple[float, list[scf.ForOp]]] = [(alone, [])]
         if INDEPENDENT in loop.attributes and count > 1:
             rounds = -(-count // THREADS)
@@ -75,8 +78,8 @@ class Parallelize(Pass):
             options.append((self.fork + rounds * alone / count + waiting, [loop]))
         inner = [op for op in loop.body.block.ops if isinstance(op, scf.ForOp)]
         if inner and alone > self.fork:
-            found = [self.best(op) for op in inner]
-            saved = sum(cost(op) - best for op, (best, _) in zip(inner, found, strict=True))
+            found = [self.best(op, costs) for op in inner]
+            saved = sum(costs.of(op) - best for op, (best, _) in zip(inner, found, strict=True))
             options.append((alone - count * saved, [each for _, loops in found for each in loops]))
         return min(options, key=lambda option: option[0])
 

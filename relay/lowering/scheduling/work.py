@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from xdsl.dialects import arith, memref, scf, vector
+from xdsl.dialects import arith, scf, vector
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Attribute, Block, Operation
 
@@ -20,7 +20,7 @@ VECTORIZED = 8.0
 SLOW = 20.0
 """Cycles of a function of the mathematical library."""
 FAST_MATH = ("math.fma", "math.absf", "math.copysign", "math.floor", "math.ceil", "math.roundeven", "math.trunc")
-FREE = (arith.ConstantOp, scf.YieldOp, scf.ReduceOp, memref.AllocaOp, vector.BitcastOp)
+FREE = frozenset({"arith.constant", "scf.yield", "scf.reduce", "memref.alloca", "vector.bitcast"})
 
 
 def turns(loop: scf.ForOp) -> int:
@@ -33,24 +33,43 @@ def turns(loop: scf.ForOp) -> int:
     return max(-(-(stop - start) // step), 0)
 
 
-def cycles(block: Block) -> float:
-    """The cycles that the block's operations take once."""
-    return sum(cost(op) for op in block.ops)
+class Costs:
+    """What operations cost, in cycles; each is asked once, as long as nothing changes."""
 
+    def __init__(self) -> None:
+        self.loops: dict[Operation, tuple[float, float]] = {}
 
-def cost(op: Operation) -> float:
-    """The cycles of one operation."""
-    if isinstance(op, scf.ForOp):
-        body = cycles(op.body.block)
-        return turns(op) * (body / VECTORIZED if scalar(op) else body)
-    if isinstance(op, FREE) or all(isinstance(result.type, IndexType) for result in op.results) and op.results:
-        return 0.0
-    if op.name.startswith("math.") and op.name not in FAST_MATH:
-        return SLOW
-    if isinstance(op, vector.LoadOp):
-        return vector_bytes(op.result.type) / STREAM
-    inside = sum(cycles(block) for region in op.regions for block in region.blocks)
-    return inside + 1 / ISSUE
+    def turn(self, loop: scf.ForOp) -> float:
+        """One turn of a loop."""
+        return self.of_loop(loop)[0]
+
+    def of_loop(self, loop: scf.ForOp) -> tuple[float, float]:
+        """One turn of a loop, and all of them."""
+        if (known := self.loops.get(loop)) is not None:
+            return known
+        turn = self.block(loop.body.block)
+        self.loops[loop] = found = (turn, turns(loop) * (turn / VECTORIZED if scalar(loop) else turn))
+        return found
+
+    def block(self, block: Block) -> float:
+        """The block's operations, once."""
+        return sum(map(self.of, block.ops))
+
+    def of(self, op: Operation) -> float:
+        """One operation."""
+        name = op.name
+        if name in FREE:
+            return 0.0
+        if isinstance(op, scf.ForOp):
+            return self.of_loop(op)[1]
+        if op.results and all(isinstance(result.type, IndexType) for result in op.results):
+            return 0.0
+        if name.startswith("math.") and name not in FAST_MATH:
+            return SLOW
+        if isinstance(op, vector.LoadOp):
+            return vector_bytes(op.result.type) / STREAM
+        inside = sum(self.block(block) for region in op.regions for block in region.blocks) if op.regions else 0.0
+        return inside + 1 / ISSUE
 
 
 def vector_bytes(type: Attribute) -> int:
