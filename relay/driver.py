@@ -8,7 +8,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from functools import partial
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 import numpy.typing as npt
 from xdsl.dialects.builtin import ModuleOp
@@ -34,11 +34,11 @@ from relay.lowering.schedule import Schedule
 from relay.lowering.targets import CpuTarget, resolve
 from relay.module import IRModule, arrays
 from relay.passes import PassContext, Pipeline
-from relay.passes.base import as_module, info_of
+from relay.passes.base import PassInfo, as_module, info_of
 from relay.passes.build_config import BuildConfig
 from relay.passes.context import activated
 from relay.passes.requests import refuse_pending
-from relay.passes.requirements import providers_of
+from relay.passes.requirements import Providers, providers_of
 from relay.passes.runner import Runner
 from relay.runtime import Executable, Library
 from relay.signature import TensorInfo
@@ -125,10 +125,43 @@ def _chosen(pipeline: Pipeline | Sequence[ModulePass] | str | None, default: Pip
 
 
 def _runner(module: IRModule, machine: CpuTarget) -> Runner:
-    """Passes that others require, and options that are not given, are those of the default pipeline."""
+    return Runner(module.op, **_of_default(machine))
+
+
+class Defaults(TypedDict):
+    """Passes that others require, and options that are not given: those of the default pipeline."""
+
+    providers: Providers
+    options: Mapping[str, object]
+
+
+def _of_default(machine: CpuTarget) -> Defaults:
     every = [*graph_passes(machine), *lowering_passes(machine)]
-    features = ",".join(sorted(machine.features))
-    return Runner(module.op, providers=providers_of(every), options={"features": features})
+    return {"providers": providers_of(every), "options": {"features": ",".join(sorted(machine.features))}}
+
+
+Signature = tuple[list[TensorInfo], list[TensorInfo]]
+"""Inputs and outputs of a model, as its function tells them before it is lowered."""
+
+
+class Building(Runner):
+    """A run that ends in code. Passes may change what @main takes and gives (`quantize{io=codes}`,
+    `dynamic-to-static`): the executable has what @main told last, before its types were lowered."""
+
+    def __init__(self, module: IRModule, machine: CpuTarget, described: Signature):
+        super().__init__(module.op, **_of_default(machine))
+        self.described = described
+        self.type = module["main"].function_type
+
+    def apply(self, step: ModulePass, info: PassInfo) -> None:
+        if isinstance(step, RelayToLinalg):
+            function = self.mod["main"]
+            if function.function_type != self.type:
+                signature.check(function)
+                self.described = signature.read(function)
+            elif signature.INPUTS in function.attributes:
+                self.described = signature.read(function)
+        super().apply(step, info)
 
 
 _PASSES = threading.RLock()
@@ -238,16 +271,12 @@ def _compile(
 
         with _PASSES:
             module = build_external_compiler(module, external, numerics=numerics)
-    runner = _runner(module, machine)
+    runner = Building(module, machine, described)
     with _PASSES:
         runner.run(chosen)
         runner.reach("code generation", CODE_GENERATION)
     refuse_pending(module.op, [step.name for step in chosen])
-    return assemble(module, machine, described, LLVM_EFFORT[PassContext.current().opt_level])
-
-
-Signature = tuple[list[TensorInfo], list[TensorInfo]]
-"""Inputs and outputs of a model, as its function tells them before it is lowered."""
+    return assemble(module, machine, runner.described, LLVM_EFFORT[PassContext.current().opt_level])
 
 
 def assemble(module: IRModule, machine: CpuTarget, described: Signature, effort: int) -> Executable:

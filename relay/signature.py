@@ -78,6 +78,20 @@ def read(function: FuncOp) -> tuple[list[TensorInfo], list[TensorInfo]]:
     )
 
 
+def check(function: FuncOp) -> None:
+    """Raise Malformed where the function describes a tensor of numbers of another size or kind than it has: a pass has
+    changed its type and left the description as it was."""
+    for infos, types in zip(
+        read(function), (function.function_type.inputs, function.function_type.outputs), strict=True
+    ):
+        for info, type in zip(infos, types, strict=True):
+            dtype = dtype_of(cast(TensorType[Attribute], type).element_type if isinstance(type, ShapedType) else type)
+            if (dtype.itemsize, dtype.kind == "f") != (info.dtype.itemsize, info.dtype.kind == "f"):
+                where = f"function {function.sym_name.data}"
+                said = f"{info.name} is {dtype}, but described as {info.dtype}"
+                raise Malformed(where, said, "relay.signature.write says what arguments and results stand for")
+
+
 def _read(function: FuncOp, key: str, types: list[Attribute], prefix: str, kind: str) -> list[TensorInfo]:
     where = f"function {function.sym_name.data}"
     rows: list[Attribute] = [DictionaryAttr({}) for _ in types]

@@ -53,9 +53,6 @@ class BuildConfig(PassContext):
                 raise InvalidArgument("BuildConfig", f"has no option {name}", "see help(relay.BuildConfig)")
             if name != MODEL:
                 self.quantize_options[option] = value
-        if self.quantize_options.get("io", "float") != "float":
-            hint = "call relay.quantize.Quantize before relay.build"
-            raise InvalidArgument("BuildConfig: quantize_io", "a build keeps the model's inputs and outputs", hint)
 
     def expand(self, pipeline: Pipeline) -> None:
         """Edit a pipeline as the options say."""

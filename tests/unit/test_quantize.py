@@ -210,10 +210,22 @@ def test_build_config_stands_for_the_pass():
             relay.build(FLOAT)
     with pytest.raises(InvalidArgument, match="has no option quantize_modle"):
         relay.BuildConfig(quantize_modle=True)
-    with pytest.raises(InvalidArgument, match="quantize_io"):
-        relay.BuildConfig(quantize_model=True, quantize_io="codes")
     with relay.BuildConfig(quantize_model=False, quantize_start_layer=1):
         assert relay.default_pipeline()[0].name != "quantize"
+
+
+def test_codes_outside_are_described_by_whatever_builds_them():
+    """In the module, in a pipeline, in the default pipeline: the executable tells the same of what it takes."""
+    step = Quantize(calibration=CALIBRATION, io="codes")
+    wanted = relay.build(step(FLOAT))
+    with relay.BuildConfig(quantize_model=True, quantize_io="codes", quantize_calibration=CALIBRATION):
+        configured = relay.build(FLOAT)
+    codes = samples(1)[0].astype(np.int8)
+    for executable in (relay.build(FLOAT, pipeline=[step, *relay.default_pipeline()]), configured):
+        for infos, others in ((executable.inputs, wanted.inputs), (executable.outputs, wanted.outputs)):
+            assert [repr(info) for info in infos] == [repr(info) for info in others]
+        assert executable.inputs[0].dtype == np.int8 and executable.inputs[0].scale is not None
+        assert np.array_equal(np.asarray(executable.run(codes)), np.asarray(wanted.run(codes)))
 
 
 def test_the_digits_lose_nothing():

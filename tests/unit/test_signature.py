@@ -81,3 +81,12 @@ def test_bad_descriptions(inputs: str, message: str) -> None:
     text = TEXT.replace(") {\n", f") attributes {{relay.inputs = {inputs}}} {{\n")
     with pytest.raises(Malformed, match=message):
         signature.read(IRModule.parse(text)["main"])
+
+
+def test_numbers_of_another_size_than_described() -> None:
+    mod = IRModule.parse(TEXT)
+    signature.check(mod["main"])
+    wrong = TensorInfo("a", (2, 3), np.dtype(np.float32)), TensorInfo("b", (4,), INT16)
+    signature.write(mod["main"], wrong, signature.read(mod["main"])[1])
+    with pytest.raises(Malformed, match="a is int8, but described as float32"):
+        signature.check(mod["main"])
