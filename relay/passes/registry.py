@@ -10,7 +10,7 @@ from importlib.metadata import EntryPoint, entry_points
 
 from xdsl.passes import ModulePass
 from xdsl.universe import Universe
-from xdsl.utils.arg_spec import ArgSpec, parse_pipeline
+from xdsl.utils.arg_spec import ArgSpec, PipelineLexer, SpecTokenKind, parse_pipeline
 from xdsl.utils.exceptions import ArgSpecParseError
 
 from relay.arguments import text as checked_text
@@ -126,12 +126,29 @@ def create(spec: ArgSpec, where: str = "pipeline", first: Mapping[str, Factory] 
 def parse(text: str, where: str = "pipeline", first: Mapping[str, Factory] | None = None) -> list[ModulePass]:
     """The passes of a pipeline's text, in xDSL's syntax: `legalize,fold-constant{max_bytes=1024}`."""
     checked_text(text, where, "write for example 'cse,dce'")
+    plain = DOTTED.sub(_without_dots, text)
     try:
-        specs = list(parse_pipeline(DOTTED.sub(_without_dots, text)))
+        specs = list(parse_pipeline(plain))
     except ArgSpecParseError as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         raise InvalidArgument(where, f"'{text}': {lines[-1]}", "write for example 'cse,dce'") from None
+    check_options(plain)
     return [create(spec, where, first) for spec in specs]
+
+
+def check_options(text: str) -> None:
+    """Raise InvalidArgument where a pass of a well-formed text has an option twice: xDSL's parser keeps the last one,
+    and tells nobody."""
+    lexer, step, given, last = PipelineLexer(text), "", set[str](), None
+    while (token := lexer.lex()).kind is not SpecTokenKind.EOF:
+        if token.kind is SpecTokenKind.L_BRACE:
+            step, given = last.span.text if last else "", set[str]()
+        elif token.kind is SpecTokenKind.IDENT and last and last.kind in (SpecTokenKind.L_BRACE, SpecTokenKind.SPACE):
+            option = token.span.text.replace("-", "_")
+            if option in given:
+                raise InvalidArgument(f"pass {step}", f"has the option '{option}' twice", "write a=1,2")
+            given.add(option)
+        last = token
 
 
 DOTTED = re.compile(r'"(?:[^"\\]|\\.)*"|[A-Za-z_][\w-]*(?:\.[A-Za-z_][\w-]*)+')
