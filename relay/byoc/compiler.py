@@ -61,6 +61,8 @@ class Compiler(ABC):
 
     layouts: ClassVar[Sequence[str]] = ("NHWC",)
     """The layouts of images that it reads; ops of others, and parameters in packed form, are not offered to it."""
+    kernel_layouts: ClassVar[Sequence[str]] = ("OHWI", "HWOI")
+    """The layouts of kernels that it reads, in the same way."""
     hoists: ClassVar[bool] = True
     """Whether it compiles functions whose constants are arguments (`constants=hoist`); if not, they stay bound."""
 

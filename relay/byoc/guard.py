@@ -14,13 +14,21 @@ AUTHORS = "tell the compiler's authors"
 
 @contextmanager
 def asked(name: str, what: str) -> Generator[None]:
-    """While the compiler `name` is asked for `what`. Raises RelayErrors as they are, for all else Unsupported."""
+    """While the compiler `name` is asked for `what`. Raises RelayErrors, naming it, for all else Unsupported."""
     try:
         yield
-    except RelayError:
+    except RelayError as error:
+        blame(error, name)
         raise
     except Exception as error:
         raise Unsupported(f"compiler {name}", f"{what} failed: {type(error).__name__}: {error}", AUTHORS) from error
+
+
+def blame(error: RelayError, name: str) -> None:
+    """Have the error name the compiler that it is about, if it does not."""
+    compiler = f"compiler {name}"
+    if compiler not in error.where:
+        error.where = f"{compiler}, {error.where}"
 
 
 def verdict(name: str, what: str, answer: object) -> bool | Refusal:

@@ -159,10 +159,13 @@ def load(name: str, where: str = "external compiler") -> type[Compiler]:
 
 
 def _loaded(point: EntryPoint, ours: bool) -> type[Compiler]:
+    from relay.byoc.guard import blame
+
     where = f"compiler {point.name}"
     try:
         found: object = point.load()
-    except RelayError:
+    except RelayError as error:
+        blame(error, point.name)
         raise
     except ModuleNotFoundError as error:
         hint = installation(point.name) if ours else "install what the plug-in needs"

@@ -109,7 +109,11 @@ class _Strict(Compiler):
         return self.compiler.compile(function)
 
 
+FACTS = ("name", "version", "exact", "difference", "extra", "layouts", "kernel_layouts", "hoists")
+"""What a class of compilers says of itself."""
+
+
 def strict(compiler: Compiler) -> Compiler:
     """The compiler, refusing every entry and op that is not exact."""
-    facts = {key: getattr(compiler, key) for key in ("name", "version", "exact", "difference", "extra")}
+    facts = {key: getattr(compiler, key) for key in FACTS}
     return type("Strict", (_Strict,), facts)(compiler)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -56,6 +57,10 @@ def unsound(*parts: Any, **named: Any) -> Artifact:
     return Artifact(*parts, **named)
 
 
+def misspelt(*arguments: object) -> Any:
+    return [Entry("e", is_op("nn.conv2"))]
+
+
 checked = Entry("e", is_op("relay.negative")(wildcard()), fails)
 
 
@@ -67,7 +72,17 @@ checked = Entry("e", is_op("relay.negative")(wildcard()), fails)
         ("patterns", fails, "patterns failed"),
         ("patterns", gives(None), "patterns failed: TypeError"),
         ("patterns", gives([3]), "patterns gave what is no Entry"),
-        ("patterns", gives([checked]), "pattern e: its check failed: KeyError"),
+        (
+            "patterns",
+            misspelt,
+            "^compiler faulty, pattern: .*'nn.conv2'; did you mean",
+        ),
+        ("patterns", gives([checked]), "^compiler faulty, pattern e: its check failed: KeyError"),
+        (
+            "patterns",
+            gives([replace(checked, check=gives(None))]),
+            "^compiler faulty, pattern e: its check gave None; it",
+        ),
         ("cost", fails, "cost failed"),
         ("cost", gives("much"), "cost gave 'much'"),
         ("cost", gives(float("nan")), "cost gave nan"),
@@ -80,7 +95,7 @@ checked = Entry("e", is_op("relay.negative")(wildcard()), fails)
 )
 def test_a_faulty_compiler(plug_in: type[Compiler], method: str, does: Callable[..., Any], said: str) -> None:
     setattr(plug_in, method, does)
-    with pytest.raises(Unsupported, match=said):
+    with pytest.raises((Unsupported, InvalidArgument), match=said):
         built()
 
 

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
 
 import relay
 from relay import IRModule
+from relay.byoc import Artifact, Compiler, Refusal, registry
+from relay.dialects import qnn
 from relay.dialects.layout import Layout, steps
 from relay.errors import InvalidArgument
 from relay.interpreters import run
@@ -131,6 +137,43 @@ def test_external_compilers_are_not_offered_other_layouts():
     for function in other.functions.values():
         if "compiler" in function.attributes:
             assert not any("conv2d" in op.name for op in function.walk())
+
+
+class ChannelsFirst(Compiler):
+    """Takes convolutions, of this layout only."""
+
+    name = "first"
+    layouts = ("NCHW",)
+    kernel_layouts = ("OIHW",)
+
+    def supports(self, op: Operation) -> bool | Refusal:
+        return isinstance(op, qnn.Conv2dOp)
+
+    def compile(self, function: FuncOp) -> Artifact:
+        return Artifact(b"")
+
+
+class Converting(ChannelsFirst):
+    """Has the module converted before it is asked."""
+
+    def before_annotation(self) -> Sequence[ModulePass]:
+        return [ConvertLayout("NHWC", "NCHW")]
+
+
+@pytest.mark.parametrize("numerics", ["relaxed", "strict"])
+def test_a_compiler_is_offered_the_layouts_that_it_reads(monkeypatch: pytest.MonkeyPatch, numerics: str):
+    """Under strict numerics too."""
+    mod = relay.frontend.from_tflite(DIGITS)
+    monkeypatch.setitem(registry.REGISTERED, "first", Converting)
+    parted = relay.build_external_compiler(mod, "first", numerics=numerics)
+    taken = [op for f in parted.functions.values() if "compiler" in f.attributes for op in f.walk()]
+    assert sum(isinstance(op, qnn.Conv2dOp) for op in taken) == kinds(mod).count("qnn.conv2d")
+    image = np.load(DIGITS.with_name("digits_test.npz"))["int8_images"][:1]
+    assert np.array_equal(run(parted, [image])[0], run(mod, [image])[0])
+    monkeypatch.setitem(registry.REGISTERED, "first", ChannelsFirst)
+    parted = relay.build_external_compiler(mod, "first", numerics=numerics)
+    assert list(parted.functions) == ["main"]
+    assert "its layout is NHWC, not NCHW" in str(parted.partition_report())
 
 
 @given(st.sampled_from(LAYOUTS), st.sampled_from(LAYOUTS))

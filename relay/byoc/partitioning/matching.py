@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Block, Operation
 
 from relay.byoc.compiler import Refusal
+from relay.byoc.guard import asked
 from relay.byoc.partitioning import bodies
 from relay.byoc.partitioning.offers import Offer, foreign
 from relay.byoc.partitioning.refusals import refuse
@@ -37,7 +38,10 @@ def find(block: Block, offer: Offer) -> list[Found]:
     refused = dict(other)
     for entry in offer.entries:
         for op in reversed(list(free)):
-            answer = entry.match(op, free) if op in free else None
+            if op not in free:
+                continue
+            with asked(offer.compiler.name, f"pattern {entry.name}"):
+                answer = entry.match(op, free)
             if isinstance(answer, Match):
                 found.append(Found(offer, entry, answer))
                 for taken in answer.ops:

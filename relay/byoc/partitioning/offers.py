@@ -102,15 +102,14 @@ def table(compiler: Compiler) -> Sequence[Entry]:
 
 
 def foreign(op: Operation, compiler: Compiler) -> Refusal | None:
-    """Why the compiler cannot read the op's layout, if it cannot. A result's layout may be left out, and kernels are
-    OHWI or HWOI."""
+    """Why the compiler cannot read the op's layout, or its kernel's, if it cannot. A result's may be left out."""
     for name in ("data_layout", "out_layout", "layout"):
         attr = op.properties.get(name)
         if isinstance(attr, StringAttr) and attr.data and attr.data not in compiler.layouts:
             return Refusal(f"its layout is {attr.data}, not {' or '.join(compiler.layouts)}")
     kernel = op.properties.get("kernel_layout")
-    if isinstance(kernel, StringAttr) and kernel.data not in ("OHWI", "HWOI"):
-        return Refusal(f"its kernel layout is {kernel.data}, not OHWI or HWOI")
+    if isinstance(kernel, StringAttr) and kernel.data not in compiler.kernel_layouts:
+        return Refusal(f"its kernel layout is {kernel.data}, not {' or '.join(compiler.kernel_layouts)}")
     if isinstance(op, qnn.QuantizeOp | qnn.DequantizeOp | qnn.RequantizeOp):
         if any(isinstance(attr, WeightAttr) and attr.array.ndim > 1 for attr in op.properties.values()):
             return Refusal("its parameters are in packed form")

@@ -51,12 +51,16 @@ class Entry:
     def answer(self, check: Check, found: Match) -> bool | Refusal:
         """What the check says. Raises Unsupported if it raises, or says neither yes nor no."""
         try:
-            return check(found)
+            answer: object = check(found)
         except RelayError:
             raise
         except Exception as error:
             what = f"its check failed: {type(error).__name__}: {error}"
             raise Unsupported(f"pattern {self.name}", what, "tell the compiler's authors") from error
+        if isinstance(answer, bool | Refusal):
+            return answer
+        hint = "it gives True, False or a Refusal; tell the compiler's authors"
+        raise Unsupported(f"pattern {self.name}", f"its check gave {answer!r}", hint)
 
     def _states(self, op: Operation) -> Iterator[State]:
         for result in op.results:
