@@ -28,6 +28,8 @@ from relay.quantize.weights import Kernel
 MARK = "quantize"
 ARGUMENTS = "quantize.arguments"
 VALUE = "quantize.value"
+OF_RESULT = ("value", "group", "fixed", "scale", "zero_point")
+"""What is written on an op about its result."""
 DTYPE = "quantize.dtype"
 """On the function: the dtype of its codes."""
 
@@ -67,6 +69,14 @@ def write_value(value: SSAValue, /, **entries: Attribute) -> None:
         rows = [dict(of_value(argument)) for argument in value.block.args]
         rows[value.index].update(entries)
         function.attributes[ARGUMENTS] = ArrayAttr([DictionaryAttr(row) for row in rows])
+
+
+def move(old: Operation, new: Operation) -> None:
+    """Let another op, that computes on codes if the old one does, have what is written about the old one's result."""
+    entries = of(old)
+    moved = {key: entries[key] for key in OF_RESULT if key in entries}
+    write(new, **moved, **({"integer": unit()} if integer(old) else {}))
+    old.attributes[MARK] = DictionaryAttr({key: attr for key, attr in entries.items() if key not in moved})
 
 
 def name_of(value: SSAValue) -> str | None:

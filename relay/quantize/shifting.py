@@ -48,7 +48,7 @@ def set_bias(layer: Layer, bias: Array) -> None:
         return
     old = layer.anchor.result
     new = relay.BiasAddOp.make([old, constant_before(layer, bias, None)], like=layer.anchor)
-    new.attributes[marks.MARK] = layer.anchor.attributes[marks.MARK]
+    marks.move(layer.anchor, new)
     Rewriter.insert_op(new, InsertPoint.after(layer.anchor))
     old.replace_uses_with_if(new.result, lambda use: use.operation is not new)
 

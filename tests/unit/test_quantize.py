@@ -14,7 +14,7 @@ import relay
 from relay.byoc.regions import constant_of
 from relay.dialects import qnn
 from relay.dialects import relay as relay_ops
-from relay.dialects.attributes import to_numpy
+from relay.dialects.attributes import ints, to_numpy
 from relay.errors import InvalidArgument
 from relay.interpreters import run
 from relay.module import IRModule
@@ -162,6 +162,25 @@ def test_bias_correction_takes_out_the_mean_error():
         difference = [run(quantised, [x])[0] - run(mod, [x])[0] for x in data]
         errors.append(float(np.abs(np.mean(difference, axis=0))[0, 1:].max()))
     assert errors[1] < errors[0] / 2
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16"])
+def test_layers_without_a_bias_get_one_of_integers(dtype: str):
+    """Bias correction adds it: after a product, after a convolution that is read twice, and before a clamp."""
+    net = Net((1, 6, 6, 2))
+    kernels = [net.weights(2, 3, 3, 2) for _ in range(2)]
+    shared = {"padding": ints([1] * 4), "out_dtype": f32}
+    first = net.op(relay_ops.Conv2dOp, net.input, kernels[0], **shared)
+    second = net.clip(net.op(relay_ops.Conv2dOp, first, kernels[1], **shared))
+    flat = net.flat(net.op(relay_ops.AddOp, first, second))
+    mod = net.done(net.op(relay_ops.DenseOp, flat, net.weights(3, 72), out_dtype=f32))
+    quantised = Quantize(calibration=calibrated(mod, DATA, dtype), dtype=dtype)(mod)
+    assert names(quantised) == [
+        *("qnn.quantize", "qnn.conv2d", "relay.nn.bias_add", "qnn.requantize"),
+        *("qnn.conv2d", "relay.nn.bias_add", "qnn.requantize", "qnn.add", "relay.reshape"),
+        *("qnn.dense", "relay.nn.bias_add", "qnn.requantize", "qnn.dequantize", "func.return"),
+    ]
+    assert stayed(quantised) == [] and noise(quantised, mod) < 0.2
 
 
 def test_equalization_changes_nothing_but_the_ranges():
