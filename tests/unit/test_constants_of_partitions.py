@@ -11,6 +11,7 @@ import pytest
 from xdsl.dialects.func import FuncOp
 
 import relay
+from relay.byoc import find
 from relay.byoc.compiler import Artifact
 from relay.byoc.partitioning.partition_graph import PartitionGraph
 from relay.dialects.attributes import Array, to_numpy
@@ -24,6 +25,7 @@ from tests.unit.interpreting import as_text, load_text
 from tests.unit.partitioning_modules import Known, arguments, merged, same
 
 T = "tensor<3xf32>"
+DIGITS = Path(__file__).parents[2] / "examples/digits/digits_int8.tflite"
 WEIGHTS = ([0.5, 1.25, -2.0], [3.0, -4.5, 7.0])
 TEXT = f"""func.func @main(%x: {T}) -> {T} {{
   %v = relay.constant {{label = "v"}} dense<{WEIGHTS[0]}> : {T}
@@ -93,6 +95,27 @@ def test_the_vendor_keeps_them_all(known: Known):
         return Artifact(as_text(function).data, {"threads": np.array(2)})
 
     relay.optimize(merged_by(known, with_options))
+
+
+OURS = ["c", "litert", "onednn", "onnxruntime", "systolic", "xnnpack"]
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_ours_keep_them_all(name: str):
+    """Whichever of our compilers owns the constants, the executable holds none of them, and the codes are the same."""
+    try:
+        find(name)
+    except Unsupported as error:
+        pytest.skip(str(error))
+    mod = relay.frontend.from_tflite(DIGITS)
+    parted = relay.build_external_compiler(mod, name, constants="vendor", numerics="relaxed")
+    executable = relay.build(parted)
+    image = np.load(DIGITS.with_name("digits_test.npz"))["int8_images"][:1]
+    found, wanted = np.asarray(executable.run(image)), run(mod, [image])[0]
+    assert np.array_equal(found, wanted) if find(name).exact else found.argmax() == wanted.argmax()
+    assert executable.externals
+    for row in executable.graph["externals"]:
+        assert all(np.prod(shape, dtype=int) == 1 for _, shape, _ in row["params"].values())
 
 
 def merged_by(known: Known, compiled: Callable[[FuncOp], Artifact]) -> IRModule:

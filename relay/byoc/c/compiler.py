@@ -16,6 +16,7 @@ from relay.byoc.c import artifact, host, toolchain
 from relay.byoc.c.emit import ROWS, emit, refusal
 from relay.byoc.compiler import Artifact, Compiler, Refusal
 from relay.byoc.entries import products, taken
+from relay.byoc.partitioning.scope import CONSTANTS
 from relay.byoc.patterns import Entry
 
 
@@ -35,7 +36,8 @@ class CCompiler(Compiler):
     native: bool = False
     """Make code for this very CPU (`-march=native`); the executable then runs on CPUs that have its features."""
     embed: bool = False
-    """Put all weights into the code instead of the executable's constants. C compilers take long for that."""
+    """Put all weights into the code instead of the executable's constants, as `constants="vendor"` has it do. C
+    compilers take long for that."""
 
     def missing(self) -> str | None:
         return None if toolchain.find(self.cc) else f"{toolchain.missing(self.cc)}; set RELAY_CC or the option cc"
@@ -51,7 +53,7 @@ class CCompiler(Compiler):
     def compile(self, function: FuncOp) -> Artifact:
         program = emit(function)
         symbol = symbol_of(function)
-        outside = [] if self.embed else host.outside(program)
+        outside = [] if self.embed or CONSTANTS in function.attributes else host.outside(program)
         text, arena = host.text(program, symbol, outside)
         flags = [*shlex.split(self.flags), *["-march=native"] * self.native]
         features = sorted(cpu_features()) if self.native else []
