@@ -6,9 +6,13 @@ compiler. It is made known by an entry point of the group `relay.byoc.runtime`, 
 
 from __future__ import annotations
 
+import os
+import sys
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from relay.errors import Malformed, RelayError, Unsupported
@@ -61,8 +65,52 @@ REGISTERED: dict[str, Loader] = {}
 
 
 def register_loader(name: str, load: Loader) -> None:
-    """Make a loader known to this process, in place of any other of this name. Packages use an entry point."""
+    """Make a loader known to this process, in place of any other of this name. Packages use an entry point.
+
+    Warns where it hides another; one that is defined again, as notebooks do, takes the old one's place.
+    """
+    hidden = [spelled(REGISTERED[name])] if name in REGISTERED else []
+    warn(name, spelled(load), [each for each in (*hidden, *others(name)) if each != spelled(load)])
     REGISTERED[name] = load
+
+
+def spelled(load: Loader) -> str:
+    """Where a loader is, as an entry point says it."""
+    kind = load if hasattr(load, "__qualname__") else type(load)
+    return f"{kind.__module__}:{kind.__qualname__}"
+
+
+def others(name: str) -> list[str]:
+    """Where the loaders of a name are that nobody registered: ours, then those of packages."""
+    ours = [OURS[name]] if name in OURS else []
+    return list(dict.fromkeys([*ours, *(point.value for point in installed() if point.name == name)]))
+
+
+def installed() -> tuple[EntryPoint, ...]:
+    """The entry points of packages. Looking through all that is installed takes milliseconds, so it is done once for a
+    path as it is."""
+    return _installed(tuple((folder, _changed(folder)) for folder in sys.path))
+
+
+def _changed(folder: str) -> int:
+    try:
+        return os.stat(folder or ".").st_mtime_ns
+    except OSError:
+        return 0
+
+
+@lru_cache(maxsize=4)
+def _installed(path: tuple[tuple[str, int], ...]) -> tuple[EntryPoint, ...]:
+    from importlib.metadata import entry_points  # here: most executables need no loader
+
+    return tuple(sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value)))
+
+
+def warn(name: str, chosen: str, hidden: Sequence[str]) -> None:
+    """Say that a loader hides others of its name."""
+    if hidden:
+        what = f"loader {name}: {chosen} hides {' and '.join(hidden)}; give one of them another name"
+        warnings.warn(what, RuntimeWarning, stacklevel=3)
 
 
 def accepts(*versions: str) -> Callable[[_Loader], _Loader]:
@@ -76,20 +124,20 @@ def accepts(*versions: str) -> Callable[[_Loader], _Loader]:
 
 
 def find(name: str, where: str, requirement: str = "") -> Loader:
-    """The loader of this name; `requirement` is what pip would install it with.
+    """The loader of this name: the last one registered, else ours, else a package's. Warns where it hides another's of
+    this name. `requirement` is what pip would install it with.
 
     Raises Unsupported if there is none, or it cannot be loaded.
     """
-    from importlib.metadata import EntryPoint, entry_points  # here: most executables need no loader
+    from importlib.metadata import EntryPoint
 
     hint = f"pip install '{requirement}'" if requirement else "install the package that has it"
     if name in REGISTERED:
         return REGISTERED[name]
-    if name in OURS:
-        return _loaded(EntryPoint(name, OURS[name], GROUP), where, hint)
-    for point in entry_points(group=GROUP, name=name):
-        return _loaded(point, where, hint)
-    known = {*OURS, *REGISTERED, *(point.name for point in entry_points(group=GROUP))}
+    if found := others(name):
+        warn(name, found[0], found[1:])
+        return _loaded(EntryPoint(name, found[0], GROUP), where, hint)
+    known = {*OURS, *REGISTERED, *(point.name for point in installed())}
     if near := get_close_matches(name, known):
         hint += f"; there is {' and '.join(near)}"
     raise Unsupported(where, f"was compiled by '{name}', whose loader is not installed", hint)

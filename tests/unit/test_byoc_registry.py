@@ -7,6 +7,7 @@ import sys
 import tomllib
 import warnings
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -20,6 +21,7 @@ from relay.byoc import Artifact, Compiler, find, names, register, registry, sett
 from relay.byoc.onednn import compiler as onednn
 from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
 from relay.runtime import loaders
+from relay.runtime.loaders import Loader, Native
 from tests.abacus_plug_in import importable, installed
 from tests.installing import install
 
@@ -245,6 +247,9 @@ def test_a_package_that_ours_hide(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     where = "relay.byoc.c.compiler:CCompiler hides relay_plug.compiler:Plug; give one of them another name"
     with pytest.warns(RuntimeWarning, match=f"^compiler c: {where}$"):
         assert registry.load("c").__name__ == "CCompiler"
+    where = "relay.byoc.c.loader:load hides relay_plug.loader:load; give one of them another name"
+    with pytest.warns(RuntimeWarning, match=f"^loader c: {where}$"):
+        assert loaders.find("c", "function f").__module__ == "relay.byoc.c.loader"
 
 
 def test_registering_what_is_there_warns(monkeypatch: pytest.MonkeyPatch):
@@ -262,6 +267,28 @@ def test_registering_what_is_there_warns(monkeypatch: pytest.MonkeyPatch):
     with pytest.warns(RuntimeWarning, match="^compiler c: shop:Third hides relay.byoc.c.compiler:CCompiler; give"):
         register(made("Third", "c"))
     assert registry.load("c").__name__ == "Third"
+
+
+def test_registering_a_loader_that_is_there_warns(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(loaders, "REGISTERED", {})
+
+    def made(called: str) -> Loader:
+        def load(*arguments: object) -> Native:
+            return Native(1)
+
+        load.__module__, load.__qualname__ = "shop", called
+        return load
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        loaders.register_loader("thing", made("first"))
+        loaders.register_loader("thing", made("first"))  # a notebook's cell that runs again
+        loaders.register_loader("other", partial(made("first")))
+    with pytest.warns(RuntimeWarning, match="^loader thing: shop:second hides shop:first; give one of them"):
+        loaders.register_loader("thing", made("second"))
+    with pytest.warns(RuntimeWarning, match="^loader c: shop:third hides relay.byoc.c.loader:load; give one of"):
+        loaders.register_loader("c", third := made("third"))
+    assert loaders.find("c", "function f") is third
 
 
 def test_settings_of_a_module():
