@@ -21,6 +21,8 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import BlockArgument
 
 from relay import signature
+from relay.arguments import instance
+from relay.arguments import shown as argued
 from relay.dialects.attributes import Array
 from relay.driver import build
 from relay.errors import InvalidArgument
@@ -95,11 +97,14 @@ class Calibration:
             raise malformed(where, error) from None
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the file; one that is there is replaced only when the new one is complete."""
+        """Write the file; one that is there is replaced only when the new one is complete. Raises InvalidArgument."""
         target = Path(fspath(path))
         part = target.with_name(f"{target.name}.part")
-        part.write_text(self.to_json())
-        part.replace(target)
+        try:
+            part.write_text(self.to_json())
+            part.replace(target)
+        except OSError as error:
+            raise InvalidArgument(f"{WHERE} {target}", f"cannot be written: {error}") from None
 
     @staticmethod
     def load(path: str | PathLike[str]) -> Calibration:
@@ -118,9 +123,11 @@ class Calibration:
         if lacking:
             raise InvalidArgument(WHERE, f"did not remember {', '.join(lacking)}", f"calibrate(features={lacking})")
         missing = [name for name in names if name not in self.values]
-        if missing or not self.samples:
-            what = f"has not seen {', '.join(missing[:5])}" if self.samples else "has seen no samples"
-            raise InvalidArgument(WHERE, what, "calibrate with the options of quantize-annotate that are used now")
+        if not self.samples:
+            raise InvalidArgument(WHERE, "has seen no samples", "give at least one; an iterator can be read once only")
+        if missing:
+            hint = "calibrate with the options of quantize-annotate that are used now"
+            raise InvalidArgument(WHERE, f"has not seen {', '.join(missing[:5])}", hint)
 
 
 def calibrate(
@@ -155,7 +162,15 @@ def calibrate(
     wanted = frozenset(features)
     if unknown := wanted - {*FEATURES}:
         raise InvalidArgument(WHERE, f"features {sorted(unknown)} are unknown", f"use {', '.join(FEATURES)}")
+    if not isinstance(cast(object, data), Iterable):
+        raise InvalidArgument(WHERE, f"{argued(data)} are no samples", "give [sample, ...]")
+    if executor is not None:
+        instance(executor, Executor, f"{WHERE}: executor", "give one of concurrent.futures")
+    if limit is not None and (type(limit) is not int or limit < 0):
+        raise InvalidArgument(f"{WHERE}: limit", f"is {argued(limit)}", "give a number of samples, or None for all")
     found = _start(function, wanted | {"range"}, momentum, resume)
+    if checkpoint is not None and not (folder := Path(fspath(checkpoint)).parent).is_dir():
+        raise InvalidArgument(f"{WHERE}: checkpoint", f"there is no folder {folder}", "make it")
     stream = enumerate(islice(iter(data), found.samples, limit))
     inputs, _ = signature.read(function)
     samples = (arrange(sample, inputs, found.samples + number) for number, sample in stream)
@@ -175,10 +190,10 @@ def _start(
     if resume is None:
         return Calibration(fingerprint(function), features, momentum)
     given = resume if isinstance(resume, Calibration) else Calibration.load(resume)
-    start = Calibration.from_json(given.to_json())
-    if start.samples:
-        start.check(function, features, observed(function))
-    return start
+    if not given.samples:
+        return Calibration(fingerprint(function), features, momentum)
+    given.check(function, features, observed(function))
+    return Calibration.from_json(given.to_json())
 
 
 def _prepare(function: FuncOp, path: str, features: frozenset[str]) -> Job:

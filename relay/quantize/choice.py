@@ -39,7 +39,7 @@ class Choice:
         for pattern in self.skip_names:
             found.update(_named(pattern, ops, "skip_names"))
         for kind in self.skip_ops:
-            same = [op for op in ops if op.name in (kind, f"relay.{kind}")]
+            same = [op for op in ops if kind and f".{op.name}".endswith(f".{kind}")]
             if not same:
                 raise InvalidArgument(f"{WHERE}: skip_ops", f"there is no op {kind}", _kinds(ops))
             found.update(same)
@@ -83,6 +83,6 @@ def _region(region: str, ops: list[Operation], layers: list[Layer]) -> list[Oper
 
 
 def _end(name: str, ops: list[Operation], layers: list[Layer]) -> list[Operation]:
-    if name.isdigit():
+    if name.isdecimal():
         return _layer(int(name), layers, "keep_float").ops
     return _named(name, ops, "keep_float")

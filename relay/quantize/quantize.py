@@ -15,7 +15,7 @@ from relay.quantize.equalize_layers import EqualizeLayers
 from relay.quantize.observing import observed
 from relay.quantize.quantize_annotate import QuantizeAnnotate
 from relay.quantize.quantize_calibrate import QuantizeCalibrate, without_objects
-from relay.quantize.quantize_realize import QuantizeRealize
+from relay.quantize.quantize_realize import QuantizeRealize, check_io
 
 
 @dataclass(frozen=True)
@@ -78,6 +78,7 @@ class Quantize(Pass):
         return Pipeline([EqualizeLayers(), *steps] if self.equalize else steps)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        check_io(self.io, self.name)
         for step in self.passes():
             step.apply(ctx, op)
             if isinstance(step, QuantizeAnnotate) and not observed(marks.main_of(op, self.name)):

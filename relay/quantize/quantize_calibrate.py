@@ -109,12 +109,11 @@ class QuantizeCalibrate(Pass):
             return Calibration.load(cast(str | PathLike[str], data))
         if isinstance(data, Mapping) or not isinstance(data, Iterable):
             raise InvalidArgument(self.name, "cannot calibrate with one thing", "give samples: [sample, ...]")
-        executor = self.executor if isinstance(self.executor, Executor) else None
         return calibrate(
             IRModule(cast(ModuleOp, function.parent_op())),
             cast(Iterable[Sample], data),
             features=self.features(),
-            executor=executor,
+            executor=cast(Executor | None, self.executor),
             progress=self.progress if self.progress is None or callable(self.progress) else bool(self.progress),
             momentum=self.momentum,
         )

@@ -37,8 +37,7 @@ class QuantizeRealize(Pass):
     io: str = "float"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if self.io not in IO:
-            raise InvalidArgument(self.name, f"io {self.io!r} is unknown", f"use {', '.join(IO)}")
+        check_io(self.io, self.name)
         function = marks.main_of(op, self.name)
         values = observed(function)
         if not values:
@@ -54,3 +53,10 @@ class QuantizeRealize(Pass):
             FoldQdq().apply(ctx, op)
             if self.io == "codes":
                 codes_at_edges(function)
+
+
+def check_io(io: str, where: str) -> str:
+    """The form of arguments and results, if there is such. Raises InvalidArgument."""
+    if io not in IO:
+        raise InvalidArgument(where, f"io {io!r} is unknown", f"use {', '.join(IO)}")
+    return io

@@ -108,7 +108,7 @@ def test_layers_left_in_float():
     [
         ("skip_layers", (1,), ["conv2d"]),
         ("skip_names", ("mid*",), ["conv2d"]),
-        ("skip_ops", ("nn.softmax",), ["softmax"]),
+        ("skip_ops", ("softmax",), ["softmax"]),
         ("skip_ops", ("relay.nn.dense",), ["dense"]),
         ("keep_float", ("2..3",), ["conv2d", "dense"]),
         ("keep_float", ("middle",), ["conv2d"]),
@@ -129,6 +129,8 @@ def test_what_is_skipped_stays_float(option: str, value: tuple[str, ...], kept: 
         (QuantizeAnnotate(skip_names=("nothing*",)), "no op is named 'nothing*'"),
         (QuantizeAnnotate(skip_ops=("nn.pool",)), "there is no op nn.pool; the module has relay.add"),
         (QuantizeAnnotate(keep_float=("3..1",)), "'3..1' ends before it starts"),
+        (QuantizeAnnotate(keep_float=("²",)), "no op is named '²'"),
+        (QuantizeAnnotate(skip_ops=("",)), "there is no op ;"),
         (QuantizeAnnotate(from_layer=-1), "from_layer is -1"),
         (QuantizeAnnotate(dtype="int4"), "codes of 'int4' are unknown; use int8, uint8, int16"),
     ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -119,8 +120,38 @@ def test_a_calibration_of_something_else_is_refused(tmp_path: Path):
     other = net.done(net.dense(net.flat(net.clip(net.conv(net.input, 3))), 5))
     with pytest.raises(InvalidArgument, match="is of another module, or of other weights"):
         Quantize(calibration=WHOLE)(other)
+    empty = calibrate(other, [])
+    assert calibrate(ANNOTATED, DATA[:1], resume=empty).fingerprint == WHOLE.fingerprint
     (tmp_path / "x.json").write_text('{"format": 2}')
     with pytest.raises(Malformed, match="is no calibration that was saved"):
         Calibration.load(tmp_path / "x.json")
     with pytest.raises(InvalidArgument, match="cannot be read"):
         Calibration.load(tmp_path / "y.json")
+
+
+def test_what_would_fail_late_fails_before_a_sample_runs(tmp_path: Path):
+    read: list[Array] = []
+    stream = (read.append(sample) or sample for sample in DATA)
+    given: list[tuple[dict[str, Any], str]] = [
+        ({"checkpoint": tmp_path / "none" / "x.json"}, "there is no folder .*none"),
+        ({"executor": 2}, "executor: 2 is no Executor"),
+        ({"limit": "5"}, "limit: is '5'"),
+        ({"limit": -1}, "limit: is -1"),
+    ]
+    for options, message in given:
+        with pytest.raises(InvalidArgument, match=message):
+            calibrate(ANNOTATED, stream, **options)
+    for step, message in [
+        (Quantize(calibration=stream, io="code"), "io 'code' is unknown"),
+        (Quantize(calibration=stream, rounding="up"), "rounding 'up' is unknown"),
+        (Quantize(calibration=stream, executor=2), "executor: 2 is no Executor"),
+        (Quantize(calibration=[]), "has seen no samples; give at least one"),
+    ]:
+        with pytest.raises(InvalidArgument, match=message):
+            step(MOD)
+    assert not read
+    with pytest.raises(InvalidArgument, match="cannot be written"):
+        WHOLE.save(tmp_path / "none" / "x.json")
+    nothing: Any = 5
+    with pytest.raises(InvalidArgument, match="5 are no samples"):
+        calibrate(ANNOTATED, nothing)
