@@ -1,7 +1,12 @@
 """Passes by their class names and by Relay's, and what composes, edits and watches them.
 
 `mod = relay.transform.Sequential([relay.transform.Legalize(), relay.transform.FuseOps()])(mod)`
+
+The passes of `relay.quantize` are imported when they are first used.
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 from xdsl.transforms.canonicalize import CanonicalizePass as Canonicalize
 from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
@@ -61,6 +66,34 @@ from relay.transforms.simplify_inference import SimplifyInference
 from relay.transforms.to_mixed_precision import ToMixedPrecision
 from relay.transforms.unsigned_codes import UnsignedCodes
 
+if TYPE_CHECKING:
+    from relay.quantize.equalize_layers import EqualizeLayers
+    from relay.quantize.fold_qdq import FoldQdq
+    from relay.quantize.quantize import Quantize
+    from relay.quantize.quantize_annotate import QuantizeAnnotate
+    from relay.quantize.quantize_calibrate import QuantizeCalibrate
+    from relay.quantize.quantize_realize import QuantizeRealize
+
+_HOME = {
+    "EqualizeLayers": "relay.quantize.equalize_layers",
+    "FoldQdq": "relay.quantize.fold_qdq",
+    "Quantize": "relay.quantize.quantize",
+    "QuantizeAnnotate": "relay.quantize.quantize_annotate",
+    "QuantizeCalibrate": "relay.quantize.quantize_calibrate",
+    "QuantizeRealize": "relay.quantize.quantize_realize",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    raise AttributeError(f"module 'relay.transform' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 __all__ = [
     "AlterOpLayout",
     "Analysis",
@@ -84,11 +117,13 @@ __all__ = [
     "DumpIR",
     "DynamicToStatic",
     "EliminateCommonSubexpr",
+    "EqualizeLayers",
     "ExpandApplyScale",
     "Exploration",
     "FastMath",
     "FoldConstant",
     "FoldExplicitPadding",
+    "FoldQdq",
     "FoldScaleAxis",
     "FuseOps",
     "InferType",
@@ -115,6 +150,10 @@ __all__ = [
     "PrintIR",
     "PruneRegions",
     "QnnLegalize",
+    "Quantize",
+    "QuantizeAnnotate",
+    "QuantizeCalibrate",
+    "QuantizeRealize",
     "RelayToLinalg",
     "RemoveUnusedFunctions",
     "Schedule",

@@ -17,6 +17,7 @@ from relay.module import IRModule
 from relay.passes import PassContext, Pipeline, registry
 from relay.passes.base import info_of
 from relay.runtime import Executable
+from relay.transform import ConvertLayout, Quantize, Sequential
 from tests.unit.pass_modules import DATA, DIGITS, Log, Mark, image
 
 MODELS = Path(__file__).parents[2] / "../shared/models"
@@ -161,14 +162,14 @@ def test_founding_composition():
     """Quantise, then change the layout; the layout changes no number, and neither does the compiler."""
     digits = np.load(DATA)
     images = digits["images"][:4]
-    quantize = relay.quantize.Quantize(calibration=list(images[:, None]))
-    seq = relay.transform.Sequential([quantize, relay.transform.ConvertLayout("NHWC", "NHWC4c")])
-    with PassContext(opt_level=3):
+    calibration = list(images[:, None])
+    seq = Sequential([Quantize(calibration=calibration), ConvertLayout("NHWC", "NHWC4c")])
+    with relay.transform.PassContext(opt_level=3):
         mod = relay.frontend.from_tflite(DIGITS.with_name("digits_float.tflite"))
         mod = seq(mod)
         assert "NHWC4c" in str(mod) and "qnn.conv2d" in str(mod)
         executable = relay.build(mod)
-    plain = quantize(from_tflite(DIGITS.with_name("digits_float.tflite")))
+    plain = relay.quantize.Quantize(calibration=calibration)(from_tflite(DIGITS.with_name("digits_float.tflite")))
     wanted = [run(plain, [x])[0] for x in images[:, None]]
     assert all(np.array_equal(np.asarray(executable.run(x)), y) for x, y in zip(images[:, None], wanted, strict=True))
     assert [int(y.argmax()) for y in wanted] == [int(y.argmax()) for y in digits["float_out"][:4]]

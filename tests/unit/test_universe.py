@@ -13,6 +13,7 @@ from xdsl.passes import ModulePass
 from xdsl.universe import XDSL_UNIVERSE, Universe
 from xdsl.utils.target import Target
 
+import relay
 from relay.tools import plug_ins
 from relay.universe import PASSES, TARGETS, UNIVERSE, all_passes
 
@@ -68,6 +69,13 @@ def test_dialect_has_its_name(name: str):
 def test_pass_has_its_name(name: str):
     cls = all_passes()[name]()
     assert issubclass(cls, ModulePass) and cls.name == name
+
+
+@pytest.mark.parametrize("name", PASSES)
+def test_pass_is_found_where_relay_has_it(name: str):
+    """In `relay.transform`, by the name of its class."""
+    cls = all_passes()[name]()
+    assert getattr(relay.transform, cls.__name__) is cls and cls.__name__ in dir(relay.transform)
 
 
 @pytest.mark.parametrize("name", TARGETS)
