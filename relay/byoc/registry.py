@@ -124,6 +124,8 @@ def find(name: str, options: Mapping[str, object] | None = None, where: str = "e
     Raises InvalidArgument for a name or option that it does not know, naming the nearest, and Unsupported if the
     plug-in cannot be loaded or something that it needs is not installed, naming what to install.
     """
+    from relay.byoc.guard import blame
+
     cls = load(name, where)
     known = [field.name for field in dataclasses.fields(cls) if field.init] if dataclasses.is_dataclass(cls) else []
     for option in options or {}:
@@ -135,7 +137,8 @@ def find(name: str, options: Mapping[str, object] | None = None, where: str = "e
     try:
         compiler = cls(**dict(options or {}))
         missing = compiler.missing()
-    except RelayError:
+    except RelayError as error:
+        blame(error, name)
         raise
     except Exception as error:
         raise Unsupported(f"compiler {name}", f"cannot be made: {error}", "see its options") from error

@@ -105,6 +105,8 @@ def test_unknown_names_and_options_name_the_nearest():
         find("gauge", {"neddle": 1})
     with pytest.raises(InvalidArgument, match="compiler gauge: has no option 'x'; it has needle, colour"):
         find("gauge", {"x": 1})
+    with pytest.raises(InvalidArgument, match="^compiler litert, pattern: there is no op 'qnn.conv2'; did you mean"):
+        find("litert", {"only": ("qnn.conv2",)})
     with pytest.raises(Unsupported, match="compiler gauge: cannot be made: a needle is not negative"):
         find("gauge", {"needle": -1})
 
