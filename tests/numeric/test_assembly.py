@@ -13,7 +13,7 @@ from tests.numeric.test_models_interpreted import ALL, LARGE, MODELS
 
 HEAVY = ("conv2d", "dense", "elementwise")
 """What fuse-ops calls convolutions (depthwise ones too), products, and kernels of elementwise operations (adds)."""
-SMALL = ("ad01_fp32", "ad01_int8", "kws_fp32", "kws_int8", "mobilenet_v1_0.25_128_quant", "resnet8_int8", "vww_96_int8")
+SMALL = ("ad01_fp32", "ad01_int8", "kws_fp32", "kws_int8", "resnet8_int8")
 JUMP = re.compile(r"j\w+|b(\.\w+)?|cbn?z|tbn?z")
 X86_MULTIPLY = re.compile(r"i?mul[bwlq]?|mulx[lq]?|v?mul(ss|sd)|vfn?m(add|sub)\d+(ss|sd)")
 ARM_MULTIPLY = re.compile(r"f?n?m(ul|add|sub|neg)|[su]m(ul|add|sub|neg)[lh]")

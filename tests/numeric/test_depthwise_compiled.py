@@ -37,7 +37,9 @@ def weights_of(net: Net, kernel: str, zero_point: int, shape: tuple[int, ...], k
     return near
 
 
-@pytest.mark.parametrize(("flavour", "kind"), [("i8", "any"), ("u8", "one row"), ("u8", "several rows")])
+@pytest.mark.parametrize(
+    ("flavour", "kind"), [("i8", "any"), pytest.param("u8", "one row", marks=pytest.mark.slow), ("u8", "several rows")]
+)
 def test_every_split(flavour: str, kind: str):
     net = Net(21)
     data, kernel, zero_points = FLAVOURS[flavour]

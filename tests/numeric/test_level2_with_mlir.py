@@ -337,5 +337,7 @@ def test_expanded_apply_scale_computes_the_same(name: str, results: Results):
 
 
 def test_every_relay_op_has_a_case():
-    missing = set(relay.Relay.operations) - {case.op for case in CASES.values()} - {relay.ConstantOp}
+    written_out = {relay.BatchNormOp, relay.LayerNormOp, relay.InstanceNormOp, relay.GroupNormOp}
+    written_out |= {relay.L2NormalizeOp, relay.DropoutOp}  # by simplify-inference
+    missing = set(relay.Relay.operations) - {case.op for case in CASES.values()} - {relay.ConstantOp} - written_out
     assert not missing

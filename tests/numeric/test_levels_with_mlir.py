@@ -19,14 +19,14 @@ FAST = [
     "keras_lstm_mnist_ptq",
     "kws_fp32",
     "kws_int8",
-    "mobilenet_v1_0.25_128_quant",
-    "mobilenetv2_224_f32",
     "resnet8_fp32",
     "resnet8_int8",
-    "vww_96_float",
     "vww_96_int8",
 ]
 SLOW = [
+    "mobilenet_v1_0.25_128_quant",
+    "mobilenetv2_224_f32",
+    "vww_96_float",
     "deeplabv3_mnv2_dm05_pascal_quant",
     "mobilenet_v2_1.0_224_quant",
     "resnet50_224_int8",

@@ -206,12 +206,12 @@ def depthwise(flavour: str) -> Net:
     return net
 
 
-@pytest.mark.parametrize("flavour", ["i8", "u8", "u8_i8", "f32"])
+@pytest.mark.parametrize("flavour", ["i8", "u8", pytest.param("u8_i8", marks=pytest.mark.slow), "f32"])
 def test_depthwise_convolutions(flavour: str):
     depthwise(flavour).check()
 
 
-@pytest.mark.parametrize(("flavour", "target"), on_targets("u8-generic", "i8-x86-64-v3", "f32-generic"))
+@pytest.mark.parametrize(("flavour", "target"), on_targets("u8-generic", "i8-x86-64-v3"))
 def test_depthwise_convolutions_of_plain_targets(flavour: str, target: str):
     depthwise(flavour).check(target_of(target))
 

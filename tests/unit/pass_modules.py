@@ -20,7 +20,7 @@ SMALL = """
 func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   %c = relay.constant dense<1.0> : tensor<4xf32>
   %d = relay.add %c, %c : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-  %y = relay.negative %x : (tensor<4xf32>) -> tensor<4xf32>
+  %y = relay.abs %x : (tensor<4xf32>) -> tensor<4xf32>
   %r = relay.add %y, %d : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   func.return %r : tensor<4xf32>
 }

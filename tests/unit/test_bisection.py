@@ -169,7 +169,7 @@ def test_a_limit_finds_a_fault_below_relay_ops(after: str):
             return relay.build(module(), pipeline=pipeline), bisect
 
     wanted = -(X.astype(np.int32) @ np.full((4, 8), 3, np.int32) + np.arange(1, 9, dtype=np.int32))
-    right = [np.array_equal(np.asarray(run(limit)[0].run(X)), wanted) for limit in range(-1, 7)]
+    right = [np.array_equal(np.asarray(run(limit)[0].run(X)), wanted) for limit in range(-1, 10)]
     first = right[1:].index(False)
     assert not right[0] and all(right[1 : first + 1]) and not any(right[first + 1 :])
     assert run(first)[1].log[first - 1] == f"BISECT: running pass ({first}) wrong"

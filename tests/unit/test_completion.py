@@ -59,7 +59,7 @@ OFFERED = [
     ("--target=llvm-", "--target=llvm-ir"),
     ("--insert-before fuse-o", "fuse-ops="),
     ("--insert-before fuse-ops=cse,fold-c", "fuse-ops=cse,fold-constant"),
-    ("--remove simpl", "simplify"),
+    ("--remove unsig", "unsigned-codes"),
     ("--weights mod", "model.tflite"),
     ("--dump-ir fol", "folder/"),
 ]

@@ -83,7 +83,8 @@ def test_text_holds_all_of_the_module() -> None:
     assert np.array_equal(run(again, [image])[0], run(mod, [image])[0])
     first, second = (signature.read(each["main"])[1][0] for each in (mod, again))
     assert (first.name, first.scale, first.zero_point) == (second.name, second.scale, second.zero_point)
-    assert [str(op.location) for op in body(again)] == [str(op.location) for op in body(mod)]
+    places = [(str(new.location), str(old.location)) for new, old in zip(body(again), body(mod), strict=True)]
+    assert all(new == old or "unknown" in old for new, old in places) and places[0][1] != "loc(unknown)"
 
 
 def test_bytes_and_path_make_one_module() -> None:

@@ -241,7 +241,7 @@ def test_an_op_of_no_text_is_shown_as_it_prints():
 def test_the_caret_stands_under_the_column_behind_tabs():
     mod = IRModule.parse(SMALL.replace("  %y =", "\t %y ="))
     report = Reporter()
-    report.note(next(op for op in mod.op.walk() if op.name == "relay.negative"), "here")
+    report.note(next(op for op in mod.op.walk() if op.name == "relay.abs"), "here")
     assert report.diagnostics[0].source.splitlines()[1] == "  \t ^"
 
 
