@@ -65,7 +65,10 @@ def path_of(path: object) -> Path:
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Put a file in place at once, so that nobody sees half of it. Raises InvalidArgument where it cannot be."""
+    """Put a file in place at once, so that nobody sees half of it; never one in place of a device or a pipe. Raises
+    InvalidArgument where it cannot be."""
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise InvalidArgument(str(path), "cannot be written: it is there, and no file")
     scratch = path.with_name(f".{path.name}.{os.getpid()}.{get_ident()}")
     try:
         with open(scratch, "xb") as file:
@@ -93,8 +96,9 @@ def read(path: str | PathLike[str]) -> Saved:
     return unpack(data[:size], str(path))
 
 
-def unpack(data: Array, where: str) -> Saved:
-    """The parts of a file's bytes, which must start at a multiple of 64; see `read`."""
+def unpack(data: Array, where: str, here: bool = True) -> Saved:
+    """The parts of a file's bytes, which must start at a multiple of 64; see `read`. The code may be for any machine
+    if it is not to run `here`."""
     parts = container.unpack(data.data, where)
     try:
         graph = json_of(parts["graph.json"], dict[str, Any])
@@ -104,9 +108,10 @@ def unpack(data: Array, where: str) -> Saved:
         symbols = json_of(parts["artifacts.json"], list[str]) if graph.get("externals") else []
         artifacts = {symbol: bytes(parts[f"artifacts/{i}"]) for i, symbol in enumerate(symbols)}
         found = Saved(graph, bytes(parts["code.so"]), params, constants, artifacts)
-    except (AttributeError, LookupError, TypeError, ValueError) as error:
+    except container.WRONG as error:
         raise Malformed(where, f"is no saved executable: {error}") from None
-    check_host(graph, where)
+    if here:
+        check_host(graph, where)
     return found
 
 

@@ -21,6 +21,8 @@ VERSION = 2
 HEADER = struct.Struct("<8sII32s")
 ALIGNMENT = 64
 LONGEST_TABLE = 1 << 24
+WRONG = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""What JSON that nobody here wrote raises: numbers out of bounds, other types, missing keys, endless brackets."""
 
 
 def pack(parts: Mapping[str, bytes]) -> bytes:
@@ -56,9 +58,12 @@ def unpack(file: memoryview, where: str) -> dict[str, memoryview]:
     if size > LONGEST_TABLE or len(table) != size or sha256(table).digest() != digest:
         raise Malformed(where, "is damaged: its table is not what was written")
     parts: dict[str, memoryview] = {}
-    for name, offset, length, digest in cast(list[tuple[str, int, int, str]], json.loads(bytes(table))):
-        part = file[offset : offset + length]
-        if len(part) != length or sha256(part).hexdigest() != digest:
-            raise Malformed(where, f"is damaged: its part {name} is not what was written")
-        parts[name] = part
+    try:
+        for name, offset, length, digest in cast(list[tuple[str, int, int, str]], json.loads(bytes(table))):
+            part = file[offset : offset + length]
+            if offset < 0 or len(part) != length or sha256(part).hexdigest() != digest:
+                raise Malformed(where, f"is damaged: its part {name} is not what was written")
+            parts[name] = part
+    except WRONG as error:
+        raise Malformed(where, f"is no saved executable: {error}") from None
     return parts

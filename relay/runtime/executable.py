@@ -16,6 +16,7 @@ from numpy import ndarray
 
 from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
 from relay.runtime import archive
+from relay.runtime.container import WRONG
 from relay.runtime.library import Library
 from relay.runtime.memory import Array, Frame, address, aligned_bytes
 from relay.runtime.specification import TensorSpec
@@ -53,7 +54,7 @@ class Executable:
             entry_point = str(self._graph["entry"])
         except InvalidArgument:
             raise
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except WRONG as error:
             raise Malformed("graph", f"is not what relay.build writes: {error!r}") from None
         self._names = {spec.name: index for index, spec in enumerate(self.inputs)}
         self._team_functions: str | None = self._graph.get("team")
@@ -91,7 +92,7 @@ class Executable:
 
         try:
             return Externals(self._graph, self.library.artifacts, self._params)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except WRONG as error:
             if isinstance(error, RelayError):
                 raise
             raise Malformed("graph", f"externals are not what relay.build writes: {error!r}") from None

@@ -9,10 +9,11 @@ import weakref
 from collections.abc import Callable, Mapping
 from typing import cast
 
-from relay.errors import Malformed
+from relay.errors import Malformed, Unsupported
 
 _SYSTEM = ctypes.CDLL(None)
-_LOCK = threading.Lock()
+_LOCKS = [threading.Lock()]
+"""One lock: the child of a `fork` gets another."""
 
 
 class Library:
@@ -41,9 +42,13 @@ class Library:
 
         Raises Malformed if the code is damaged, or has no such function.
         """
-        with _LOCK:
+        with _LOCKS[0]:
             if self._loaded is None:
-                file = os.memfd_create("relay")
+                try:
+                    file = os.memfd_create("relay")
+                except OSError as error:
+                    hint = "each executable that is in use has one file open (ulimit -n)"
+                    raise Unsupported("object code", f"cannot be loaded: {error.strerror}", hint) from None
                 try:
                     self._loaded = _load(self.code, file)
                 except Malformed:
@@ -52,8 +57,8 @@ class Library:
                 weakref.finalize(self, _unload, self._loaded, file).atexit = False
         try:
             address = ctypes.cast(self._loaded[symbol], ctypes.c_void_p).value
-        except AttributeError:
-            raise Malformed("object code", f"has no function {symbol}") from None
+        except (AttributeError, ValueError):  # the latter: a name that no symbol can have
+            raise Malformed("object code", f"has no function {symbol!a}") from None
         return ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address or 0)
 
 
@@ -71,3 +76,11 @@ def _unload(loaded: ctypes.CDLL, file: int) -> None:
     """The file is closed last: while it is open, no other library gets its name."""
     _SYSTEM.dlclose(ctypes.c_void_p(cast(int, vars(loaded)["_handle"])))
     os.close(file)
+
+
+def _unlock() -> None:
+    _LOCKS[0] = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_unlock)

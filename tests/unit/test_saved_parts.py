@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -83,6 +84,32 @@ def test_every_damage_is_seen():
             assert container.unpack(memoryview(bad), "file") == parts and file[at] == 0
         except Malformed:
             pass
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        b"",
+        b"null",
+        b"[1]",
+        b"[[]]",
+        b'[["a", 0, 1, 2, 3]]',
+        b'[[[], 0, 0, "x"]]',
+        b'[["a", "0", 1, ""]]',
+        b'[["a", 0.5, 1, ""]]',
+        b'[["a", -9, 9, ""]]',
+        b'[["a", 1e999, 1, ""]]',
+        b"\xff",
+        b"1" * 5000,
+        b"[" * 100_000,
+    ],
+    ids=range(13),
+)
+def test_a_table_that_nobody_here_wrote(table: bytes):
+    """Its sum is right; what it says is not."""
+    header = container.HEADER.pack(container.MAGIC, container.VERSION, len(table), sha256(table).digest())
+    with pytest.raises(Malformed, match=r"^file: is "):
+        container.unpack(memoryview(header + table + bytes(100)), "file")
 
 
 def test_this_processor_has_what_code_is_made_for():
