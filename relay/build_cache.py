@@ -154,7 +154,7 @@ def find(key: str, content: IRModule | bytes, build: Callable[[IRModule | bytes]
     memory = aligned_bytes(len(data))
     memory[:] = np.frombuffer(data, np.uint8)
     try:
-        saved = archive.unpack(memory, f"cache entry {key}")
+        saved = archive.unpack(memory, f"cache entry {key}", here=False)
     except RelayError:
         return None
     again = Again(build, content)
@@ -163,7 +163,8 @@ def find(key: str, content: IRModule | bytes, build: Callable[[IRModule | bytes]
 
 
 def keep(key: str, executable: Executable) -> None:
-    """Keep the executable under the key."""
+    """Keep the executable under the key; what external compilers made a part of is not kept."""
     kept = store()
-    if kept is not None and executable.library.code:
+    library = executable.library
+    if kept is not None and library.code and not library.artifacts:
         kept.put(key, archive.pack(executable.parts()))

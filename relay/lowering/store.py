@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ from pathlib import Path
 FOLDER, LIMIT = "RELAY_CACHE_DIR", "RELAY_CACHE_BYTES"
 DEFAULT_LIMIT = 1 << 30
 SUM_BYTES = 32
+OURS = re.compile(r"\w+-[0-9a-f]{64}|\.\w+-[0-9a-f]{64}\.\d+\.\d+")
+"""Names of what is kept, as `key_of` makes them, and of what is being written."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +33,10 @@ class Store:
         path = self.folder / key
         try:
             found = path.read_bytes()
-            os.utime(path)
         except OSError:
             return None
+        with suppress(OSError):  # a file system that is read only
+            os.utime(path)
         if sha256(memoryview(found)[SUM_BYTES:]).digest() != found[:SUM_BYTES]:
             with suppress(OSError):
                 path.unlink()
@@ -53,10 +57,13 @@ class Store:
             self.trim()
 
     def trim(self) -> None:
-        """Delete what was not used for longest while more than `limit` bytes are kept."""
+        """Delete what was not used for longest while more than `limit` bytes are kept; files that no store puts there
+        are none of ours."""
         found: list[tuple[float, int, str]] = []
         with suppress(OSError), os.scandir(self.folder) as entries:
             for entry in entries:
+                if not OURS.fullmatch(entry.name):
+                    continue
                 with suppress(OSError):
                     status = entry.stat()
                     found.append((status.st_mtime, status.st_size, entry.path))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -128,6 +129,22 @@ def test_a_found_executable_can_be_saved(made: Made, tmp_path: Path):
     build(dense()).save(tmp_path / "first")
     build(dense()).save(tmp_path / "second")
     assert (tmp_path / "first").read_bytes() == (tmp_path / "second").read_bytes()
+
+
+def test_code_for_another_machine_is_found(made: Made, tmp_path: Path):
+    for name in ("first", "second"):
+        build(dense(), target="aarch64-linux-gnu" if "x86_64" in host().triple else "x86_64-linux-gnu").save(
+            tmp_path / name
+        )
+    assert made.count == 1 and (tmp_path / "first").read_bytes() == (tmp_path / "second").read_bytes()
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler is installed")
+def test_passes_of_external_compilers_are_always_run(made: Made):
+    passes = "annotate-target{targets=c},merge-compiler-regions,partition-graph,compile-external"
+    for _ in range(2):
+        executable = build(dense(), pipeline=passes)
+        assert [*executable.externals] and np.array_equal(output(executable, X), product())
 
 
 def test_passes_of_others_and_instruments_are_always_run(made: Made):

@@ -34,15 +34,35 @@ def test_damage_is_a_miss(damage: str, tmp_path: Path):
 
 
 def test_what_was_not_used_for_longest_goes_first(tmp_path: Path):
-    kept = Store(tmp_path, 4 * 132)
-    for number in range(4):
-        kept.put(str(number), bytes(100))
-        os.utime(tmp_path / str(number), (number, number))
-    assert kept.get("0") is not None
-    kept.put("4", bytes(100))
-    assert sorted(os.listdir(tmp_path)) == ["0", "2", "3", "4"]
-    kept.put("large", bytes(10_000))
+    kept, keys = Store(tmp_path, 4 * 132), [key_of("test", str(number)) for number in range(6)]
+    for number, key in enumerate(keys[:4]):
+        kept.put(key, bytes(100))
+        os.utime(tmp_path / key, (number, number))
+    assert kept.get(keys[0]) is not None
+    kept.put(keys[4], bytes(100))
+    assert sorted(os.listdir(tmp_path)) == sorted([keys[0], *keys[2:5]])
+    kept.put(keys[5], bytes(10_000))
     assert os.listdir(tmp_path) == []
+
+
+def test_what_a_killed_writer_left_goes_and_files_of_others_stay(tmp_path: Path):
+    others = ["thesis.tex", ".bashrc", "build-notes", f".{key_of('build', 'x')}.orig"]
+    left = f".{key_of('build', 'x')}.12.345"
+    for name in (*others, left):
+        (tmp_path / name).write_bytes(bytes(100))
+        os.utime(tmp_path / name, (0, 0))
+    Store(tmp_path, 150).put(key_of("build", "y"), bytes(100))
+    assert sorted(os.listdir(tmp_path)) == sorted([*others, key_of("build", "y")])
+
+
+def test_a_file_system_that_is_read_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    Store(tmp_path).put("key", b"data")
+
+    def refuse(path: Path) -> None:
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(os, "utime", refuse)
+    assert Store(tmp_path).get("key") == b"data"
 
 
 def test_writers_at_once(tmp_path: Path):
