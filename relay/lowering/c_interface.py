@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from relay.arguments import text
 from relay.dialects.attributes import Array
 from relay.errors import InvalidArgument, Unsupported
 from relay.lowering.codegen import compile_text
@@ -35,12 +36,14 @@ class Interface:
     target: CpuTarget
 
     def __post_init__(self) -> None:
-        if not self.name.isascii() or not self.name.isidentifier():
-            raise InvalidArgument(
-                "export", f"the name {self.name!r} is no identifier of C", "use letters, digits and _"
-            )
+        name = text(self.name, "export", "a name is an identifier of C")
+        if not name.isascii() or not name.isidentifier():
+            raise InvalidArgument("export", f"the name {name!r} is no identifier of C", "use letters, digits and _")
         if self.graph.get("externals"):
             raise Unsupported("export", "of a model with parts that external compilers made", "build it without them")
+        for parameter, row in self.tensors:
+            if row["dtype"] not in TYPES:
+                raise Unsupported(f"export: {parameter}", f"is {row['dtype']}, which C does not have", "cast it to f32")
 
     @property
     def tensors(self) -> list[tuple[str, Mapping[str, Any]]]:
@@ -170,7 +173,7 @@ BYTES: Sequence[str] = [f"\\{code:02X}" for code in range(256)]
 def plain(text: str) -> str:
     """Text that ends no comment, and no line."""
     shown = "".join(character if character.isprintable() else "?" for character in text)
-    return shown.replace("*/", "* /").replace("/*", "/ *").replace("\\", "/")
+    return shown.replace("\\", "|").replace("*/", "* /").replace("/*", "/ *")
 
 
 def literal(value: float) -> str:

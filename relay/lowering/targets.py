@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import llvmlite.binding as llvm
 
 from relay.errors import InvalidArgument, Unsupported
+from relay.lowering.cpu_features import BASELINE, features_of, implying
 
 
 @dataclass(frozen=True)
@@ -21,8 +22,16 @@ class CpuTarget:
 
     @property
     def feature_string(self) -> str:
-        """`+avx2,+fma,...`, sorted."""
-        return ",".join(f"+{name}" for name in sorted(self.features))
+        """`-sse4a,...,+avx2,+fma,...`, sorted: what LLVM would take the CPU to have besides is taken from it."""
+        return ",".join(
+            [f"-{name}" for name in sorted(self._absent())] + [f"+{name}" for name in sorted(self.features)]
+        )
+
+    def _absent(self) -> frozenset[str]:
+        base, always = BASELINE.get(self.triple.partition("-")[0], (self.cpu, frozenset[str]()))
+        if self.cpu == base or (self.cpu == llvm.get_host_cpu_name() and self.features >= _host_features()):
+            return frozenset()
+        return features_of(self.triple, self.cpu) - self.features - always
 
     @property
     def function_attributes(self) -> str:
@@ -54,9 +63,11 @@ def host() -> CpuTarget:
     machine = platform.machine()
     if sys.platform != "linux" or machine not in ("x86_64", "aarch64"):
         raise Unsupported(f"host {sys.platform} {machine}", "native code is made for Linux on x86-64 and aarch64 only")
-    found = llvm.get_host_cpu_features()
-    features = frozenset(name for name, there in found.items() if there)
-    return CpuTarget(llvm.get_process_triple(), llvm.get_host_cpu_name(), features)
+    return CpuTarget(llvm.get_process_triple(), llvm.get_host_cpu_name(), _host_features())
+
+
+def _host_features() -> frozenset[str]:
+    return frozenset(name for name, there in llvm.get_host_cpu_features().items() if there)
 
 
 CROSS: dict[str, tuple[str, frozenset[str]]] = {
@@ -91,12 +102,12 @@ def resolve(target: str | CpuTarget) -> CpuTarget:
     else:
         known = ", ".join(f"{name}-..." for name in CROSS)
         raise Unsupported(f"target {target!r}", "is not known", f'known are "llvm" (this machine), and triples {known}')
-    for word in words[1:]:
+    for word in sorted(words[1:], key=lambda word: not word.startswith("-mcpu=")):
         option, _, value = word.partition("=")
         if option == "-mcpu" and value:
-            machine = replace(machine, cpu=value)
+            machine = _with_cpu(machine, value)
         elif option == "-mattr" and value:
-            machine = replace(machine, features=_changed(machine.features, value))
+            machine = replace(machine, features=_changed(machine, value))
         else:
             raise InvalidArgument(
                 f"target {target!r}", f"has the option {word}", "there are -mcpu=NAME and -mattr=+A,-B"
@@ -104,10 +115,22 @@ def resolve(target: str | CpuTarget) -> CpuTarget:
     return machine
 
 
-def _changed(features: frozenset[str], changes: str) -> frozenset[str]:
-    found = set(features)
+def _with_cpu(machine: CpuTarget, cpu: str) -> CpuTarget:
+    """The machine with this CPU, and what that has where LLVM can tell."""
+    first = machine.triple.partition("-")[0]
+    if first not in BASELINE:
+        return replace(machine, cpu=cpu)
+    return replace(machine, cpu=cpu, features=CROSS[first][1] | features_of(machine.triple, cpu))
+
+
+def _changed(machine: CpuTarget, changes: str) -> frozenset[str]:
+    """Its features with these added and those taken away, together with what is not there without them."""
+    found = set(machine.features)
     for change in changes.split(","):
         if change[:1] not in ("+", "-") or not change[1:]:
             raise InvalidArgument("target", f"has the feature {change!r}", "write -mattr=+A,-B")
-        (found.add if change[0] == "+" else found.discard)(change[1:])
+        if change[0] == "+":
+            found.add(change[1:])
+        else:
+            found -= {change[1:], *implying(machine.triple, change[1:])}
     return frozenset(found)

@@ -6,15 +6,17 @@ import os
 import shutil
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import relay
+from relay import signature
 from relay.dialects.attributes import Array
 from relay.errors import InvalidArgument, RelayError, Unsupported
+from relay.lowering.targets import host, resolve
 from relay.runtime import Executable, load
 from tests.numeric.test_c_cortex_m import BOARD
 from tests.numeric.test_models_interpreted import MODELS
@@ -35,6 +37,11 @@ int main(void) {
   return 0;
 }
 """
+ADD = """func.func @main(%x: tensor<1024xf32>) -> tensor<1024xf32> {
+  %0 = relay.add %x, %x : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
+  func.return %0 : tensor<1024xf32>
+}
+"""
 CORTEX = """
 #include "relay_model.h"
 #include "given.h"
@@ -51,6 +58,26 @@ int main(void) {
       print(text);
     }
   }
+  return 0;
+}
+"""
+ODD = """
+#include <stdio.h>
+#include "odd.h"
+static _Alignas(ODD_ARENA_ALIGNMENT) unsigned char arena[ODD_ARENA_BYTES];
+int main(void) {
+  const uint8_t a[] = {1, 0, 1};
+  const int16_t b[] = {-5, 5, 0};
+  const int64_t c[] = {-6000000000, 0, 0};
+  const double d[] = {0.25, 0, 0};
+  uint8_t o[3];
+  int16_t p[3];
+  int64_t q[3];
+  double r[3];
+  float s[3];
+  if (odd_run(arena, a, b, c, d, odd_initial_4, o, p, q, r, s)) return 1;
+  printf("%d %d %d %d %d %lld %g ", o[0], o[1], o[2], p[0], p[1], (long long)q[0], r[0]);
+  printf("%.1f %.1f %.1f\\n", s[0], s[1], s[2]);
   return 0;
 }
 """
@@ -225,6 +252,37 @@ def test_a_model_on_web_assembly(tmp_path: Path):
     on_wasm(golden("resnet8_int8", 2), tmp_path)
 
 
+NAMES = ["a*\\ #error", "/* \u00f6 \u202e\n#error", "**//", "*/ \ud7ff ??/", "s", "s_out"]
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
+def test_a_header_of_odd_names_and_every_type(tmp_path: Path):
+    types = ["i1", "i16", "i64", "f64", "f32"]
+    values = [f"tensor<3x{type}>" for type in types]
+    adds = [f"  %r{n} = relay.maximum %a{n}, %a{n} : ({type}, {type}) -> {type}" for n, type in enumerate(values)]
+    module = relay.IRModule.parse(
+        f"func.func @main({', '.join(f'%a{n}: {type}' for n, type in enumerate(values))}) -> ({', '.join(values)}) {{\n"
+        + "\n".join(adds)
+        + f"\n  func.return {', '.join(f'%r{n}' for n in range(5))} : {', '.join(values)}\n}}\n"
+    )
+    inputs, outputs = signature.read(module["main"])
+    inputs = [replace(info, name=name) for info, name in zip(inputs, NAMES, strict=False)]
+    inputs[4] = replace(inputs[4], kind="state", initial=np.array([1.5, -2, 3], np.float32))
+    outputs = [replace(info, name=name) for info, name in zip(outputs, NAMES[1:], strict=True)]
+    signature.write(module["main"], inputs, outputs)
+    relay.build(module).export(tmp_path, "odd")
+    (tmp_path / "main.c").write_text(ODD)
+    strict = ["gcc", "-std=c11", "-pedantic", "-Wall", "-Wextra", "-Werror"]
+    run([*strict, "main.c", "odd.o", "-lm", "-o", "main"], tmp_path)
+    assert run(["./main"], tmp_path) == b"1 0 1 -5 5 -6000000000 0.25 1.5 -2.0 3.0\n"
+
+
+def test_a_type_that_c_does_not_have(tmp_path: Path):
+    text = "func.func @main(%x: tensor<3xf16>) -> tensor<3xf16> {\n  func.return %x : tensor<3xf16>\n}\n"
+    with pytest.raises(Unsupported, match="export: input_0: is float16, which C does not have; cast it to f32"):
+        relay.build(relay.IRModule.parse(text)).export(tmp_path)
+
+
 def test_code_for_another_machine_is_not_run_here(tmp_path: Path):
     executable = relay.build(relay.IRModule.parse(DENSE), target="aarch64-linux-gnu")
     with pytest.raises(InvalidArgument, match="run: is code for aarch64-linux-gnu; this machine is"):
@@ -263,6 +321,26 @@ def test_targets_that_are_not_known(target: str, message: str):
     with pytest.raises(RelayError) as caught:
         relay.build(DIGITS, target=target)
     assert message in str(caught.value)
+
+
+def test_a_feature_that_is_taken_away_is_not_used():
+    """LLVM thinks that the CPU has it, and is told that it has not."""
+    module, cpu = relay.IRModule.parse(ADD), "x86_64-linux-gnu -mcpu=cascadelake"
+    texts = [relay.build(module, target=target).get_source("asm") for target in (cpu, f"{cpu} -mattr=-avx512f")]
+    assert ["zmm" in text for text in texts] == [True, False] and "ymm" in texts[1]
+
+
+def test_features_of_a_cpu_are_told():
+    """A saved file says what its code needs: it may need all that the CPU has."""
+    cascadelake = resolve("x86_64-linux-gnu -mcpu=cascadelake")
+    assert {"avx2", "fma", "avx512f", "avx512vnni", "popcnt"} <= cascadelake.features
+    assert "avx512fp16" not in cascadelake.features
+    less = resolve("x86_64-linux-gnu -mattr=-avx512f,+avx512bf16 -mcpu=cascadelake")
+    assert {name for name in less.features if name.startswith("avx512")} == {"avx512bf16"}
+    assert "-avx512vl" in less.feature_string and "-sse2" not in less.feature_string
+    assert {"dotprod", "lse", "neon"} <= resolve("aarch64-linux-gnu -mcpu=cortex-a76").features
+    assert resolve("aarch64-linux-gnu").features == {"neon"}
+    assert host().feature_string == ",".join(f"+{name}" for name in sorted(host().features))
 
 
 def test_fewer_features_of_this_machine():
