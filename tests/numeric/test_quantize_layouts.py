@@ -1,4 +1,4 @@
-"""Float models, quantised here and then given another layout, compiled: the numbers are those of the layout they had."""
+"""Float models, quantised here and then given another layout, compiled: no number changes with the layout."""
 
 from __future__ import annotations
 

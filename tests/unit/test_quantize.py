@@ -11,6 +11,7 @@ import pytest
 from xdsl.dialects.builtin import f32
 
 import relay
+from relay import signature
 from relay.byoc.regions import constant_of
 from relay.dialects import qnn
 from relay.dialects import relay as relay_ops
@@ -237,16 +238,19 @@ def test_build_config_stands_for_the_pass():
 
 def test_codes_outside_are_described_by_whatever_builds_them():
     """In the module, in a pipeline, in the default pipeline: the executable tells the same of what it takes."""
-    step = Quantize(calibration=CALIBRATION, io="codes")
-    wanted = relay.build(step(FLOAT))
-    with relay.BuildConfig(quantize_model=True, quantize_io="codes", quantize_calibration=CALIBRATION):
-        configured = relay.build(FLOAT)
-    codes = samples(1)[0].astype(np.int8)
-    for executable in (relay.build(FLOAT, pipeline=[step, *relay.default_pipeline()]), configured):
-        for infos, others in ((executable.inputs, wanted.inputs), (executable.outputs, wanted.outputs)):
-            assert [repr(info) for info in infos] == [repr(info) for info in others]
-        assert executable.inputs[0].dtype == np.int8 and executable.inputs[0].scale is not None
-        assert np.array_equal(np.asarray(executable.run(codes)), np.asarray(wanted.run(codes)))
+    net = Net((1, 4))
+    mod = net.done(net.dense(net.input, 3))
+    data = samples(4, dims=(1, 4))
+    step = Quantize(calibration=calibrated(mod, data), io="codes")
+    quantised = step(mod)
+    inputs, outputs = signature.read(quantised["main"])
+    with relay.BuildConfig(quantize_model=True, quantize_io="codes", quantize_calibration=step.calibration):
+        configured = relay.build(mod)
+    codes = data[0].astype(np.int8)
+    for executable in (relay.build(mod, pipeline=[step, *relay.default_pipeline()]), configured):
+        for specs, infos in ((executable.inputs, inputs), (executable.outputs, outputs)):
+            assert [(s.dtype, s.scale, s.zero_point) for s in specs] == [(np.int8, infos[0].scale, infos[0].zero_point)]
+        assert np.array_equal(np.asarray(executable.run(codes)), run(quantised, [codes])[0])
 
 
 def test_the_digits_lose_nothing():

@@ -8,11 +8,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "quantization.md").read_text()
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 
 
+@pytest.mark.slow
 def test_the_examples_run_in_order(tmp_path: Path):
     assert {language for language, _ in BLOCKS} == {"python"} and len(BLOCKS) == 5
     (tmp_path / "examples").symlink_to(ROOT / "examples")
