@@ -14,7 +14,8 @@ from xdsl.ir import Operation
 from relay.byoc import entries
 from relay.byoc.compiler import Compiler, Refusal
 from relay.dialects import qnn, relay
-from relay.dialects.attributes import Array
+from relay.dialects.attributes import Array, dtype_of
+from relay.dialects.op import is_tensor
 from relay.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -46,6 +47,18 @@ ROUNDING = (
 """Ops whose codes are rounded: a library that rounds reals in another way gives a code beside theirs."""
 
 
+def unknown_type(ops: Sequence[Operation]) -> str | None:
+    """Why tensors of these ops cannot be given to a library, if their numbers are of no kind that numpy has."""
+    for op in ops:
+        for value in (*op.operands, *op.results):
+            try:
+                if is_tensor(value.type):
+                    dtype_of(value.type.element_type)
+            except InvalidArgument as error:
+                return f"{error.where} {error.what}"
+    return None
+
+
 @dataclass(frozen=True)
 class LibraryCompiler(Compiler, ABC):
     """A subclass says in `reason` what it does not take; entries and single ops follow from that.
@@ -70,7 +83,7 @@ class LibraryCompiler(Compiler, ABC):
         """The same, with `only`."""
         if self.only and not any(op.name in self.only for op in ops):
             return f"{self.name} is asked for {', '.join(name.removeprefix('relay.') for name in self.only)} only"
-        return self.reason(ops)
+        return unknown_type(ops) or self.reason(ops)
 
     def patterns(self) -> Sequence[Entry]:
         return [*entries.products(self.check), *entries.means(self.check)]

@@ -129,3 +129,13 @@ def test_functions_that_no_pass_makes(compiler: str):
     nothing = relay.IRModule.parse("func.func @main(%x: tensor<3xf32>) {\n  func.return\n}")
     with pytest.raises(Unsupported, match="function main: has no results"):
         find(compiler).compile(nothing["main"])
+
+
+@pytest.mark.parametrize("name", COMPILERS)
+def test_numbers_that_a_library_does_not_have_stay_with_the_host(name: str):
+    """What a compiler refuses is no error, and the report says why."""
+    if missing(name) is not None:
+        pytest.skip(f"{name} is not installed")
+    parted = relay.build_external_compiler(relay.IRModule.parse(EXP.replace("TYPE", "4xbf16")), name)
+    assert list(parted.functions) == ["main"]
+    assert "element type bf16 has no numpy dtype" in str(parted.partition_report())
