@@ -97,8 +97,8 @@ def steps(dims: Sequence[int], source: Layout, target: Layout) -> list[Step]:
     if source.split and target.split and (source.split, source.factor) != (target.split, target.factor):
         middle = source.plain
         return [*steps(dims, source, middle), *steps(middle.dims(source.sizes(dims)), middle, target)]
-    sizes, found = source.sizes(dims), list[Step]()
-    axes = source.axes
+    found: list[Step] = []
+    sizes, axes = source.sizes(dims), source.axes
     if target.split and not source.split:
         axes = parted(axes, target.split)
         found.append(("reshape", Layout(axes, target.factor).dims(sizes)))
@@ -111,7 +111,7 @@ def steps(dims: Sequence[int], source: Layout, target: Layout) -> list[Step]:
     elif permutation != tuple(range(len(axes))):
         found = [("reshape", tuple(given[axis] for axis in permutation))]
     if source.split and not target.split:
-        last = ("reshape", target.dims(sizes))
+        last: Step = ("reshape", target.dims(sizes))
         found = [last] if found and found[-1][0] == "reshape" else [*found, last]
     return found
 

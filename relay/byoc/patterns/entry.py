@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import cast
 
 from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.traits import IsTerminator
@@ -51,7 +52,7 @@ class Entry:
     def answer(self, check: Check, found: Match) -> bool | Refusal:
         """What the check says. Raises Unsupported if it raises, or says neither yes nor no."""
         try:
-            answer: object = check(found)
+            answer = cast(object, check(found))
         except RelayError:
             raise
         except Exception as error:
