@@ -18,7 +18,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
 from relay.byoc.compiler import Compiler, Refusal
-from relay.byoc.guard import asked
+from relay.byoc.guard import asked, codes
 from relay.byoc.quantized import CODE_TYPES, PRODUCTS, Product, Quantization, code_bounds, read_product
 from relay.byoc.regions import Kernel, Region
 from relay.dialects import qnn, relay
@@ -57,7 +57,8 @@ def declared(compiler: Compiler, function: FuncOp) -> tuple[int | None, list[int
     its results, given the same arguments; None where nothing is said, as of floats computed by an inexact compiler."""
     region = Region(function)
     with asked(compiler.name, "off_by"):
-        own = [compiler.off_by(kernel.ops) for kernel in region.kernels]
+        answers: list[object] = [compiler.off_by(kernel.ops) for kernel in region.kernels]
+    own = [codes(compiler.name, answer) for answer in answers]
     said = [number for number in own if number is not None]
     each = max(said, default=0) if len(said) == len(own) else None
     if each == 0 and compiler.exact:

@@ -45,3 +45,10 @@ def estimate(name: str, answer: object) -> float | None:
     if isinstance(answer, int | float) and not isinstance(answer, bool) and not isnan(answer) and answer >= 0:
         return float(answer)
     raise Unsupported(f"compiler {name}", f"cost gave {answer!r}", f"it gives microseconds or None; {AUTHORS}")
+
+
+def codes(name: str, answer: object) -> int | None:
+    """The answer, if it is a number of codes or None. Raises Unsupported."""
+    if answer is None or (isinstance(answer, int) and not isinstance(answer, bool) and answer >= 0):
+        return answer
+    raise Unsupported(f"compiler {name}", f"off_by gave {answer!r}", f"it gives a number of codes or None; {AUTHORS}")
