@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
 from xdsl.transforms.dead_code_elimination import dce
 
+from relay.arguments import shown
 from relay.dialects import qnn, relay
 from relay.dialects.layout import Layout
 from relay.errors import InvalidArgument
@@ -36,6 +37,10 @@ class ConvertLayout(Pass):
     cancelled; arguments and results of functions stay. A value whose channels are no multiple of the split stays
     unsplit. Kernels become `kernel_layout`; for NCHW that is OIHW unless it says otherwise.
 
+    Relay's form has a layout for data and one for kernels by operator, from whatever layout they are in:
+    `ConvertLayout({"nn.conv2d": ["NCHW", "default"], "qnn.conv2d": ["NCHW", "OIHW"]})`; a text has it as
+    `layouts=("nn.conv2d:NCHW:default", ...)`.
+
     No number changes: floats are added in the same order. Different layouts for different operators: run it for each.
     """
 
@@ -48,9 +53,24 @@ class ConvertLayout(Pass):
     keep: tuple[str, ...] | str = ()
     skip: tuple[int, ...] | int = ()
     kernel_layout: str = ""
+    layouts: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        given: object = self.source
+        if isinstance(given, Mapping):
+            object.__setattr__(self, "source", type(self).source)
+            object.__setattr__(self, "layouts", texts(cast(Mapping[object, object], given)))
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        source, wanted = image(self.source), image(self.target)
+        if self.layouts:
+            for step in each(self):
+                step.convert(op, None)
+            return
+        self.convert(op, image(self.source))
+
+    def convert(self, op: ModuleOp, source: Layout | None) -> None:
+        """Convert from a layout, or from any."""
+        wanted = image(self.target)
         operators, keep = chosen(self.operators), chosen(self.keep)
         kernel = self.kernel_layout or KERNELS.get(self.target, "")
         if kernel and kernel not in relay.KERNEL_LAYOUTS:
@@ -60,7 +80,7 @@ class ConvertLayout(Pass):
         left |= {inner for inner in own(op) if isinstance(inner, keep)}
 
         def pinned(op: Imaging) -> bool:
-            return isinstance(op, operators) and layout_of_operand(op) == source
+            return isinstance(op, operators) and source in (None, layout_of_operand(op))
 
         for block in blocks(op):
             if kernel:
@@ -69,6 +89,33 @@ class ConvertLayout(Pass):
                         set_kernel_layout(conv, kernel)
             convert_block(block, wanted, pinned, left)
         dce(op)
+
+
+def texts(given: Mapping[object, object]) -> tuple[str, ...]:
+    """Relay's mapping as texts: `nn.conv2d:NCHW:default`. Raises InvalidArgument for another."""
+    found = list[str]()
+    for name, value in given.items():
+        both = cast(Sequence[object], value) if isinstance(value, list | tuple) else ()
+        if not (1 <= len(both) <= 2 and all(isinstance(part, str) for part in (name, *both))):
+            hint = 'write {"nn.conv2d": ["NCHW", "default"]}: the layouts of data and kernel'
+            raise InvalidArgument("convert-layout", f"{shown(name)}: {shown(given[name])} is no pair of layouts", hint)
+        found.append(":".join(map(str, (name, *both))))
+    return tuple(found)
+
+
+def each(step: ConvertLayout) -> list[ConvertLayout]:
+    """What `layouts` says, a step for each pair of layouts."""
+    pairs = dict[tuple[str, str], list[str]]()
+    for text in step.layouts:
+        name, _, rest = text.partition(":")
+        data, _, kernel = rest.partition(":")
+        chosen(name)
+        if data != "default":
+            pairs.setdefault((data, kernel), []).append(name)
+    return [
+        replace(step, target=data, kernel_layout="" if kernel == "default" else kernel, operators=(*names,), layouts=())
+        for (data, kernel), names in pairs.items()
+    ]
 
 
 def blocks(module: ModuleOp) -> list[Block]:
