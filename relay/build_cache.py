@@ -1,8 +1,8 @@
 """Builds that need not be done again: the executable of a model that was built before in the same way.
 
 A key holds all that a build depends on: the model, the passes with their options, the context, the target, and the
-compiler itself. Where that is not known (passes or patterns of other packages, instruments that want to see passes run,
-external compilers), nothing is looked up and nothing is kept.
+compiler itself. Where that is not known (passes or patterns of other packages, passes that the module asks for or that
+read files, instruments that want to see passes run, external compilers), nothing is looked up and nothing is kept.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from relay.dialects.attributes import WeightAttr
 from relay.errors import RelayError
 from relay.lowering.store import key_of, store
 from relay.lowering.targets import CpuTarget
-from relay.module import IRModule
+from relay.module import REQUESTS, IRModule
 from relay.passes import PassContext, Pipeline
 from relay.runtime import Executable, Library, archive
 from relay.runtime.memory import aligned_bytes
@@ -58,12 +58,13 @@ def key(
     pipeline: Pipeline,
 ) -> str | None:
     """What a build is kept under; None if it depends on what cannot be told."""
-    if store() is None or ctx.instruments or not all(map(_told, pipeline)):
+    if store() is None or ctx.instruments or not all(map(_told, pipeline)) or not _plain((*ctx.config.values(),)):
         return None
     if not all(point.value.startswith("relay.") for point in registered()):
         return None
-    if isinstance(content, IRModule) and any(
-        isinstance(op, FuncOp) and "compiler" in op.attributes for op in content.op.body.block.ops
+    if isinstance(content, IRModule) and (
+        REQUESTS in content.op.attributes
+        or any(isinstance(op, FuncOp) and "compiler" in op.attributes for op in content.op.body.block.ops)
     ):
         return None
     said = {
@@ -86,6 +87,9 @@ def _told(step: ModulePass) -> bool:
 
 
 def _plain(value: object) -> bool:
+    """Whether the text of a value says all about it; that of a path does not tell what is in the file."""
+    if isinstance(value, str):
+        return not os.path.exists(value)
     return all(map(_plain, value)) if _is_tuple(value) else isinstance(value, PLAIN)
 
 

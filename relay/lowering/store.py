@@ -48,7 +48,8 @@ class Store:
         scratch = self.folder / f".{key}.{os.getpid()}.{threading.get_ident()}"
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            scratch.write_bytes(sha256(data).digest() + data)
+            with open(scratch, "wb", opener=_private) as file:
+                file.write(sha256(data).digest() + data)
             scratch.replace(self.folder / key)
         except OSError:
             with suppress(OSError):
@@ -74,6 +75,11 @@ class Store:
             with suppress(OSError):
                 os.unlink(path)
                 total -= size
+
+
+def _private(path: str, flags: int) -> int:
+    """Open a file that only this user can write to, whatever the process's mask says."""
+    return os.open(path, flags, 0o600)
 
 
 def store() -> Store | None:

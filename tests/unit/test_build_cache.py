@@ -147,6 +147,26 @@ def test_passes_of_external_compilers_are_always_run(made: Made):
         assert [*executable.externals] and np.array_equal(output(executable, X), product())
 
 
+def test_passes_that_read_files_are_always_run(made: Made, tmp_path: Path):
+    """What is in a file is not told by its name, in whichever way a pass is given it."""
+    file = tmp_path / "statistics.json"
+    file.write_text("{}")
+    with PassContext(config={"quantize.statistics": str(file)}):
+        build(dense())
+    told = default_pipeline().insert_before("legalize", f'quantize{{statistics="{file}"}}')
+    assert made.count == 0 and build_cache.key(dense(), {}, {}, host(), PassContext(), told) is None
+    file.unlink()
+    assert build_cache.key(dense(), {}, {}, host(), PassContext(), told) is not None
+
+
+def test_passes_that_a_module_asks_for_are_always_run(made: Made):
+    asking = dense()
+    asking.request_pass("cse", before="fuse-ops")
+    for _ in range(2):
+        assert np.array_equal(output(build(asking), X), product())
+    assert made.count == 0
+
+
 def test_passes_of_others_and_instruments_are_always_run(made: Made):
     seen: list[str] = []
 

@@ -115,6 +115,15 @@ def test_a_folder_that_others_can_write_to_is_not_used(tmp_path: Path, monkeypat
     assert store() is None
 
 
+def test_nobody_else_can_write_to_what_is_kept(tmp_path: Path):
+    mask = os.umask(0)
+    try:
+        Store(tmp_path / "new").put("key", b"data")
+    finally:
+        os.umask(mask)
+    assert [path.stat().st_mode & 0o777 for path in (tmp_path / "new", tmp_path / "new" / "key")] == [0o700, 0o600]
+
+
 def test_keys_tell_their_parts_apart():
     assert key_of("a", "bc", "d") != key_of("a", "b", "cd") != key_of("a", "bcd")
     assert key_of("a", "b") == key_of("a", b"b") != key_of("c", "b")
