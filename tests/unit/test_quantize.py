@@ -253,6 +253,15 @@ def test_codes_outside_are_described_by_whatever_builds_them():
         assert np.array_equal(np.asarray(executable.run(codes)), run(quantised, [codes])[0])
 
 
+def test_a_batch_of_nothing_is_built():
+    net = Net((0, 7))
+    mod = net.done(net.dense(net.input, 3))
+    nothing = np.zeros((0, 7), np.float32)
+    quantised = Quantize(calibration=calibrated(mod, [nothing]))(mod)
+    assert "qnn.dense" in names(quantised)
+    assert np.asarray(relay.build(quantised).run(nothing)).shape == (0, 3)
+
+
 def test_the_digits_lose_nothing():
     mod = relay.frontend.from_tflite(DIGITS / "digits_float.tflite")
     held_out = np.load(DIGITS / "digits_test.npz")

@@ -71,7 +71,7 @@ def recognise(op: linalg.GenericOp) -> Convolution | None:
     """The convolution or product that the operation is; None if it is none or a form we do not schedule."""
     if len(op.inputs) != 2 or len(op.outputs) != 1:
         return None
-    if not all(contiguous(v.type) for v in op.operands):
+    if not all(contiguous(v.type) and 0 not in shape_of(v) for v in op.operands):
         return None
     product = match_product(op.body.block)
     if product is None:
