@@ -36,13 +36,13 @@ def external_pipeline(
     `merge-composite` and `annotate-target` for each compiler, so that the next gets what is left (for all at once if
     they are chosen by cost); `merge-compiler-regions`, `prune-regions`, `partition-graph`."""
     options = options_of(target)
-    first: list[ModulePass] = []
+    first: list[ModulePass | Pipeline] = []
     for name, given in options.items():
         compiler = registry.find(name, given)
         with asked(name, "before_annotation"):
-            first += compiler.before_annotation()
+            first += Pipeline(list(compiler.before_annotation())).items
     turns = [tuple(options)] if choose == "cost" else [(name,) for name in options]
-    passes: list[ModulePass] = [
+    passes: list[ModulePass | Pipeline] = [
         *first,
         *(
             step

@@ -26,7 +26,7 @@ from relay.dialects.attributes import elements, to_numpy
 from relay.dialects.op import is_tensor
 from relay.dialects.relay import ConstantOp
 from relay.errors import RelayError, Unsupported
-from relay.passes import Pass
+from relay.passes import Pass, Pipeline
 from relay.passes.runner import Runner
 from relay.transforms.legalization import own
 from relay.transforms.location import words
@@ -97,7 +97,7 @@ def prepared(compiler: Compiler, functions: Sequence[FuncOp]) -> list[FuncOp]:
     clones = [function.clone() for function in functions]
     module = ModuleOp(list[Operation](clones))
     with asked(compiler.name, "on_functions"):
-        passes = list(compiler.on_functions())
+        passes = Pipeline(list(compiler.on_functions())).items
     if passes:
         for clone in clones:
             clone.attributes.pop(artifact.COMPILER)
