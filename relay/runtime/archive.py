@@ -88,6 +88,9 @@ def read(path: str | PathLike[str]) -> Saved:
     """
     try:
         with open(path_of(path), "rb") as file:
+            if file.read(len(container.MAGIC)) != container.MAGIC:  # of any size
+                raise Malformed(str(path), "is no saved executable")
+            file.seek(0)
             size = os.fstat(file.fileno()).st_size
             data = aligned_bytes(size)
             size = file.readinto(data.data)

@@ -30,6 +30,10 @@ STAGED_BYTES = 16 << 10
 its address."""
 
 
+MOST_BYTES = 1 << 47
+"""What a process can address."""
+
+
 class Executable:
     """A compiled model. Every method may be called from several threads: `run(x)` runs at the same time in each, the
     form with bound inputs takes turns."""
@@ -51,6 +55,8 @@ class Executable:
             self._constants = self._assemble() if constants is None else constants
             self._initial = self._initial_states()
             self._arena_bytes = int(self._graph["arena_bytes"])
+            if not 0 <= self._arena_bytes < MOST_BYTES:
+                raise ValueError(f"an arena of {self._arena_bytes} bytes")
             entry_point = str(self._graph["entry"])
         except InvalidArgument:
             raise
@@ -184,7 +190,10 @@ class Executable:
     __call__ = run
 
     def _frame(self, limit: float) -> Frame:
-        return Frame(self._takes, self._gives, self._constants, self._arena_bytes, limit, self._more())
+        try:
+            return Frame(self._takes, self._gives, self._constants, self._arena_bytes, limit, self._more())
+        except MemoryError:
+            raise Unsupported("run", f"there is no memory for an arena of {self._arena_bytes} bytes") from None
 
     def _more(self) -> list[Array | None]:
         """What the table has behind the arena: external functions, and room for a team of threads."""

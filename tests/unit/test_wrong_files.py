@@ -1,0 +1,140 @@
+"""Saved files whose sums are right and that are wrong all the same, and systems that have no more to give."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+from collections.abc import Iterator
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+import pytest
+
+from relay.driver import build
+from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
+from relay.runtime import Executable, Library, archive, container, create, load
+from relay.runtime.memory import aligned_bytes
+from tests.unit.test_runtime import X, Y, stateful
+
+
+@pytest.fixture(scope="module")
+def executable() -> Executable:
+    return build(stateful())
+
+
+VALUES: list[object] = [
+    None,
+    True,
+    -1,
+    2**70,
+    1e300,
+    float("inf"),
+    "",
+    "\0",
+    "\ud800",
+    [],
+    {},
+    [[]],
+    [-1],
+    [2**70],
+    "O",
+    "S9",
+]
+Place = tuple[str | int, ...]
+
+
+def entries(value: object) -> dict[str | int, object]:
+    """What is in an object or a list of JSON, by key or number."""
+    if isinstance(value, list):
+        return dict(enumerate(cast(list[object], value)))
+    return {**cast(dict[str, object], value)} if isinstance(value, dict) else {}
+
+
+def places(value: object, path: Place = ()) -> Iterator[Place]:
+    """Every place in JSON, as keys and numbers from its root."""
+    yield path
+    for key, inner in entries(value).items():
+        yield from places(inner, (*path, key))
+
+
+def replaced(value: object, path: Place, new: object) -> object:
+    """A copy with something else at a place."""
+    if not path:
+        return new
+    copy = entries(value)
+    copy[path[0]] = replaced(copy[path[0]], path[1:], new)
+    return list(copy.values()) if isinstance(value, list) else copy
+
+
+def test_json_that_nobody_here_wrote(executable: Executable):
+    """Sums are right, and anything may be anywhere in the graph and in the header of the constants: an error of ours,
+    or an executable."""
+    saved = archive.pack(executable.parts())
+    parts = {key: bytes(part) for key, part in container.unpack(memoryview(saved), "file").items()}
+    constants = parts["constants.safetensors"]
+    size = int.from_bytes(constants[:8], "little")
+    graph, header = json.loads(parts["graph.json"]), json.loads(constants[8 : 8 + size])
+
+    def tensors(text: bytes) -> bytes:
+        text += b" " * (-(len(text) + 8) % 64)
+        return len(text).to_bytes(8, "little") + text + constants[8 + size :]
+
+    texts = [("graph.json", json.dumps(replaced(graph, at, new)).encode()) for at in places(graph) for new in VALUES]
+    texts += [
+        ("constants.safetensors", tensors(json.dumps(replaced(header, at, new)).encode()))
+        for at in places(header)
+        for new in VALUES
+    ]
+    deep = b"[" * 100_000
+    texts += [("graph.json", deep), ("constants.safetensors", tensors(deep))]
+    refused = 0
+    for name, text in texts:
+        data = container.pack(parts | {name: text})
+        memory = aligned_bytes(len(data))
+        memory[:] = np.frombuffer(data, np.uint8)
+        try:
+            found = archive.unpack(memory, "file")
+            Executable(found.graph, executable.library, found.params, found.constants)
+        except RelayError:
+            refused += 1
+    assert len(texts) / 2 < refused < len(texts)
+
+
+def test_an_arena_of_any_size(executable: Executable):
+    graph, lib, params = executable
+    for size in (-64, 1 << 47, 10**30):
+        with pytest.raises(Malformed, match=f"an arena of {size} bytes"):
+            create({**json.loads(graph), "arena_bytes": size}, lib, params)
+    large = create({**json.loads(graph), "arena_bytes": 1 << 46}, lib, params)
+    with pytest.raises(Unsupported, match=f"run: there is no memory for an arena of {1 << 46} bytes"):
+        large.run(X, Y)
+
+
+def test_a_large_file_of_another_kind_is_not_read(tmp_path: Path):
+    path = tmp_path / "disk.image"
+    with open(path, "wb") as file:
+        file.truncate(1 << 42)
+    with pytest.raises(Malformed, match="is no saved executable"):
+        load(path)
+
+
+def test_a_pipe_is_not_replaced(executable: Executable, tmp_path: Path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InvalidArgument, match="cannot be written: it is there, and no file"):
+        executable.save(tmp_path / "pipe")
+    assert (tmp_path / "pipe").is_fifo()
+
+
+def test_no_more_files_can_be_open(executable: Executable):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    library, lowest = Library(executable.library.code), os.open("/dev/null", os.O_RDONLY)
+    os.close(lowest)  # the lowest number that is free
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, hard))
+        with pytest.raises(Unsupported, match="cannot be loaded: Too many open files; each executable"):
+            library.function("relay_main")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert library.function("relay_main")
