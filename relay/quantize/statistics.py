@@ -114,7 +114,9 @@ def observe(array: Array, name: str, features: frozenset[str]) -> Statistics:
         return Statistics(samples=1)
     low, high = float(flat.min()), float(flat.max())
     if not (np.isfinite(low) and np.isfinite(high)):
-        raise InvalidArgument(f"calibration: value {name}", "is not finite", "look for NaN and infinity in inputs and weights")
+        raise InvalidArgument(
+            f"calibration: value {name}", "is not finite", "look for NaN and infinity in inputs and weights"
+        )
     found = Statistics(low, high, low, high, 1)
     if "histogram" in features:
         found.exponent = int(np.frexp(max(-low, high))[1]) - HALF.bit_length() + 1 if max(-low, high) > 0 else -1000
