@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import AnyFloat
+from xdsl.dialects.builtin import AnyFloat, IntegerType, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineMap
+from xdsl.utils.hints import isa
 
 from relay.dialects import relay
 from relay.dialects.op import tensor
@@ -59,8 +60,10 @@ def reduce(e: Emitter, op: relay.ReduceOp, operands: Sequence[SSAValue]) -> Sequ
 
 
 def arg(e: Emitter, op: relay.ArgOp, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
-    """Two outputs: the best value and its index."""
+    """Two outputs: the best value and its index. Codes of 8 bits: one number that is both."""
     type = tensor(op.input).element_type
+    if isa(type, IntegerType) and type.width.data == 8 and tensor(op.input).get_shape()[op.axes()[0]] <= 1 << 8:
+        return arg_of_codes(e, op, operands, type)
     predicate = COMPARE[PREDICATE[op.__class__]][kind(type)]
     make = arith.CmpfOp if isinstance(type, AnyFloat) else arith.CmpiOp
     read, write, shape, count = kept_first(op)
@@ -75,4 +78,30 @@ def arg(e: Emitter, op: relay.ArgOp, operands: Sequence[SSAValue]) -> Sequence[S
         return [e(arith.SelectOp(better, value, known)), e(arith.SelectOp(better, here, at))]
 
     result = e.generic([(operands[0], read)], [(best, write), (index, write)], count, body)[1]
+    return [e.reshape(result, tensor(op.result).get_shape())]
+
+
+def arg_of_codes(e: Emitter, op: relay.ArgOp, operands: Sequence[SSAValue], type: IntegerType) -> Sequence[SSAValue]:
+    """The extreme of `256 * code - index` (of `256 * code + index` for the smallest): the first of equal codes wins."""
+    largest = isinstance(op, relay.ArgmaxOp)
+    read, write, shape, count = kept_first(op)
+    initial = e.filled(shape, i32, lowest(i32) if largest else highest(i32))
+    position = len(dims(operands[0])) - 1
+    extend = arith.ExtUIOp if kind(type) == "unsigned" else arith.ExtSIOp
+
+    def body(e: Emitter, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        code = e(arith.ShLIOp(e(extend(args[0], i32)), e.constant(8, i32)))
+        index = e(arith.IndexCastOp(e.index(position), i32))
+        if largest:
+            return [e(arith.MaxSIOp(e(arith.SubiOp(code, index)), args[1]))]
+        return [e(arith.MinSIOp(e(arith.AddiOp(code, index)), args[1]))]
+
+    def last(e: Emitter, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        low = e(arith.SubiOp(e.constant(0, i32), args[0])) if largest else args[0]
+        index = e(arith.AndIOp(low, e.constant(255, i32)))
+        return [index if op.dtype == i32 else e(arith.ExtUIOp(index, op.dtype))]
+
+    keys = e.generic([(operands[0], read)], [(initial, write)], count, body)[0]
+    whole = axes(len(shape), *range(len(shape)))
+    result = e.generic([(keys, whole)], [(e.empty(shape, op.dtype), whole)], 0, last)[0]
     return [e.reshape(result, tensor(op.result).get_shape())]

@@ -51,9 +51,14 @@ class Lifter:
         return known
 
     def emit(
-        self, block: Block, arguments: Sequence[SSAValue], results: Sequence[SSAValue] | None = None
+        self,
+        block: Block,
+        arguments: Sequence[SSAValue],
+        results: Sequence[SSAValue] | None = None,
+        positions: Sequence[int] = (),
     ) -> list[SSAValue]:
-        """Emit the block on vector arguments; returns the vectors it yields, or those of other values inside."""
+        """Emit the block on vector arguments; returns the vectors it yields, or those of other values inside.
+        `positions`: what `linalg.index` is in each lane."""
         values: dict[SSAValue, SSAValue] = dict(zip(block.args, arguments, strict=True))
 
         def of(value: SSAValue) -> SSAValue:
@@ -71,6 +76,12 @@ class Lifter:
             if isinstance(op, arith.ConstantOp):
                 values[op.result] = self.splat(op)
                 continue
+            if isinstance(op, linalg.IndexOp):
+                continue
+            if isinstance(op, arith.IndexCastOp) and isinstance(op.input.owner, linalg.IndexOp):
+                attr, type = dense_vector(positions, op.result.type), self.type(op.result.type)
+                values[op.result] = self.builder.constant_attr(attr, type)
+                continue
             if isinstance(op, llvm.CallIntrinsicOp):
                 operands = [v if isinstance(v.type, IntegerType) else of(v) for v in op.args]
                 call = llvm.CallIntrinsicOp(
@@ -78,7 +89,7 @@ class Lifter:
                 )
                 values[op.results[0]] = self.builder.add(call).results[0]
                 continue
-            lifted = WIDENED.get(op.name, type(op)).create(
+            lifted = WIDENED.get(op.name, op.__class__).create(
                 operands=[of(v) for v in op.operands],
                 result_types=[self.type(r.type) for r in op.results],
                 properties=dict(op.properties),

@@ -13,17 +13,20 @@ from xdsl.dialects import arith, vector
 from xdsl.dialects.builtin import DenseArrayBase, i64
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.dialects.linalg.attrs import IteratorType
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 
 from relay.lowering.builder import Index, LoopBuilder, contiguous
 from relay.lowering.scheduling.affine import dims_of, is_identity, uses
-from relay.lowering.scheduling.body import vector_constant
+from relay.lowering.scheduling.body import LIFTED_DIALECTS, Lifter, vector_constant
 from relay.lowering.shaped import buffer_of, is_vector, shape_of, vector_of
 
 LANES = 16
 PARTIAL = 4
 """Vectors of partial results: as many as hide the latency of joining them."""
+
+MAPPED = 256
+"""Elements that are written out, 16 at a time, where something is computed from each before it is joined."""
 
 IDEMPOTENT = (arith.MaximumfOp, arith.MinimumfOp, arith.MaxSIOp, arith.MinSIOp, arith.MaxUIOp, arith.MinUIOp)
 """Joining a result twice changes nothing: partial results may all start with what is there."""
@@ -67,9 +70,48 @@ def recognise_reduction(op: linalg.GenericOp) -> Reduction | None:
     return Reduction(data, result, maps[1], shape[:outer], size, type(join)) if size >= 2 * LANES else None
 
 
+def recognise_mapped(op: linalg.GenericOp) -> Reduction | None:
+    """A reduction over the last dimension of what is computed from data and place: `join(result, f(data, index))`."""
+    if len(op.inputs) != 1 or len(op.outputs) != 1 or not LANES <= (shape_of(op.inputs[0]) or (0,))[-1] <= MAPPED:
+        return None
+    maps = [m.data for m in op.indexing_maps]
+    last = len(op.iterator_types) - 1
+    if [d for d, kind in enumerate(op.iterator_types) if kind.data is not IteratorType.PARALLEL] != [last]:
+        return None
+    data, result = op.inputs[0], op.outputs[0]
+    if not is_identity(maps[0], last + 1) or not contiguous(data.type) or not contiguous(result.type):
+        return None
+    if uses(maps[1], last) or None in dims_of(maps[1]):
+        return None
+    block = op.body.block
+    end = block.last_op
+    join = None if end is None else end.operands[0].owner
+    if not isinstance(join, IDEMPOTENT) or join.next_op is not end:
+        return None
+    if block.args[1] not in join.operands or not block.args[1].has_one_use():
+        return None
+    if not all(
+        placed(inner, last) or inner.name.startswith(LIFTED_DIALECTS) for inner in block.ops if inner is not end
+    ):
+        return None
+    shape = shape_of(data)
+    return Reduction(data, result, maps[1], shape[:-1], shape[-1], type(join))
+
+
+def placed(op: Operation, dim: int) -> bool:
+    """Whether the operation is the index along this dimension, and only numbers are made of it."""
+    return (
+        isinstance(op, linalg.IndexOp)
+        and op.dim.value.data == dim
+        and all(isinstance(use.operation, arith.IndexCastOp) for use in op.result.uses)
+    )
+
+
 def emit_reduction(b: LoopBuilder, op: linalg.GenericOp) -> bool:
     """Emit the operation if it is such a reduction; False, and nothing is emitted, if it is not."""
-    found = recognise_reduction(op)
+    body, found = None, recognise_reduction(op)
+    if found is None:
+        body, found = op.body.block, recognise_mapped(op)
     if found is None:
         return False
     data = b.flatten(found.data)
@@ -79,7 +121,11 @@ def emit_reduction(b: LoopBuilder, op: linalg.GenericOp) -> bool:
         for dim, size in zip(dims, found.outer, strict=True):
             start = b.plus(b.times(start, size), dim)
         at = [b.apply(result, dims) for result in found.result_map.results]
-        Row(b, found, data, b.times(start, found.size), at).emit()
+        row = Row(b, found, data, b.times(start, found.size), at)
+        if body is None:
+            row.emit()
+        else:
+            row.emit_mapped(body)
     return True
 
 
@@ -88,7 +134,7 @@ class Row:
 
     def __init__(self, builder: LoopBuilder, reduction: Reduction, data: SSAValue, start: Index, at: list[Index]):
         self.b, self.reduction, self.data, self.start, self.at = builder, reduction, data, start, at
-        self.element: Attribute = buffer_of(data).element_type
+        self.element: Attribute = buffer_of(reduction.result).element_type
 
     def emit(self) -> None:
         b, size = self.b, self.reduction.size
@@ -104,10 +150,7 @@ class Row:
         while len(partial) > 1:
             pairs = [self.join(a, c) for a, c in zip(partial[::2], partial[1::2], strict=False)]
             partial = pairs + partial[2 * len(pairs) :]
-        total = partial[0]
-        for lanes in (8, 4, 2, 1):
-            total = self.join(self.lanes(total, 0, lanes), self.lanes(total, lanes, lanes))
-        b.vector_store(total, self.reduction.result, self.at)
+        b.vector_store(self.horizontal(partial[0]), self.reduction.result, self.at)
         sum = b.load(self.reduction.result, self.at)
         with b.loop(whole, size, carried=[sum]) as (k, rest):
             if whole < size:
@@ -115,6 +158,21 @@ class Row:
         if self.reduction.join not in IDEMPOTENT:
             rest.results = [self.join(rest.results[0], before)]
         b.store(rest.results[0], self.reduction.result, self.at)
+
+    def emit_mapped(self, body: Block) -> None:
+        """Of what the body makes of the data; the last vector may have elements of the one before it again."""
+        b, size = self.b, self.reduction.size
+        lifter, total = Lifter(b, LANES), b.broadcast(b.load(self.reduction.result, self.at), LANES)
+        for first in [*range(0, size - LANES, LANES), size - LANES]:
+            values = b.vector_load(self.data, [b.plus(self.start, first)], LANES)
+            total = lifter.emit(body, [values, total], positions=range(first, first + LANES))[0]
+        b.vector_store(self.horizontal(total), self.reduction.result, self.at)
+
+    def horizontal(self, total: SSAValue) -> SSAValue:
+        """One lane, joined of all."""
+        for lanes in (8, 4, 2, 1):
+            total = self.join(self.lanes(total, 0, lanes), self.lanes(total, lanes, lanes))
+        return total
 
     def several(self, first: int, end: int, partial: list[SSAValue]) -> list[SSAValue]:
         """Join so many vectors at a time, from one place to another."""
