@@ -91,7 +91,7 @@ def of_range(low: float, high: float, dtype: str) -> Parameters:
     if dtype == "int16":
         return Parameters(real32(max(-low, high) / 32767), 0, dtype)
     info = np.iinfo(dtype)
-    scale = (high - low) / 255
+    scale = max((high - low) / 255, SMALLEST)
     zero_point = int(round_away(np.asarray(float(info.min) - low / scale)))
     return Parameters(real32(scale), min(max(zero_point, int(info.min)), int(info.max)), dtype)
 

@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from relay.dialects.attributes import Array
@@ -36,6 +36,7 @@ OUTLIER = np.append(NORMAL, 50.0)
 
 
 @settings(max_examples=40, deadline=None)
+@example(0.0, 5e-324, "int8")
 @given(st.floats(-100, 100), st.floats(-100, 100), st.sampled_from(["int8", "uint8"]))
 def test_parameters_cover_the_range_and_0_exactly(a: float, b: float, dtype: str):
     low, high = min(a, b), max(a, b)
