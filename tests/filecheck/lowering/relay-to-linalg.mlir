@@ -172,7 +172,22 @@ func.func @average(%x: tensor<1x4x4x2xi8>) -> tensor<1x2x2x2xi8> {
 // CHECK:           arith.select [[BETTER]]
 // CHECK-NEXT:      arith.select [[BETTER]]
 // CHECK:         func.return [[INDEX]]
-func.func @argmax(%x: tensor<2x4xui8>) -> tensor<2xi32> {
+func.func @argmax(%x: tensor<2x4xui16>) -> tensor<2xi32> {
+  %r = relay.argmax %x {axis = array<i64: 1>} : (tensor<2x4xui16>) -> tensor<2xi32>
+  func.return %r : tensor<2xi32>
+}
+
+// Of codes of 8 bits, one number is both the code and its index.
+// CHECK-LABEL: func.func @argmax_of_codes
+// CHECK:         [[KEYS:%.+]] = linalg.generic
+// CHECK:           [[CODE:%.+]] = arith.extui
+// CHECK:           [[HIGH:%.+]] = arith.shli [[CODE]]
+// CHECK:           [[KEY:%.+]] = arith.subi [[HIGH]]
+// CHECK-NEXT:      arith.maxsi [[KEY]]
+// CHECK:         [[INDEX:%.+]] = linalg.generic {{.*}} ins([[KEYS]]
+// CHECK:           arith.andi
+// CHECK:         func.return [[INDEX]]
+func.func @argmax_of_codes(%x: tensor<2x4xui8>) -> tensor<2xi32> {
   %r = relay.argmax %x {axis = array<i64: 1>} : (tensor<2x4xui8>) -> tensor<2xi32>
   func.return %r : tensor<2xi32>
 }
