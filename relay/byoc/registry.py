@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-import os
-import sys
-import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from difflib import get_close_matches
-from functools import lru_cache
-from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from typing import TYPE_CHECKING, TypeGuard, TypeVar
 
 from relay.errors import InvalidArgument, RelayError, Unsupported
+from relay.plug_ins import PlugIns, installed
 
 if TYPE_CHECKING:
-    from relay.byoc.compiler import Compiler
+    from importlib.metadata import EntryPoint
 
-GROUP = "relay.byoc"
-"""The group of entry points that name compilers: `name = "package.module:Class"`."""
+    from relay.byoc.compiler import Compiler
 
 OURS: dict[str, str] = {
     "c": "relay.byoc.c.compiler:CCompiler",
@@ -31,8 +26,8 @@ OURS: dict[str, str] = {
 }
 """Compilers of this package, there without being installed; each is imported when it is asked for."""
 
-REGISTERED: dict[str, type[Compiler]] = {}
-"""What `register` was given, by name; the last of a name. It goes before the others."""
+COMPILERS: PlugIns[type[Compiler]] = PlugIns("compiler", "relay.byoc", OURS)
+"""The known compilers; a package names its own by an entry point: `name = "package.module:Class"`."""
 
 Class = TypeVar("Class", bound="type[Compiler]")
 
@@ -48,47 +43,8 @@ def register(compiler: Class) -> Class:
         raise InvalidArgument("register", f"{compiler!r} is no external compiler", "derive it from relay.byoc.Compiler")
     name = name_of(compiler)
     check_version(compiler)
-    hidden = [spelled(REGISTERED[name])] if name in REGISTERED else []
-    warn(name, spelled(compiler), [each for each in (*hidden, *others(name)) if each != spelled(compiler)])
-    REGISTERED[name] = compiler
+    COMPILERS.register(name, compiler)
     return compiler
-
-
-def spelled(compiler: type[Compiler]) -> str:
-    """Where a class is, as an entry point says it."""
-    return f"{compiler.__module__}:{compiler.__qualname__}"
-
-
-def others(name: str) -> list[str]:
-    """Where the compilers of a name are that nobody registered: ours, then those of packages."""
-    ours = [OURS[name]] if name in OURS else []
-    return list(dict.fromkeys([*ours, *(point.value for point in installed() if point.name == name)]))
-
-
-def installed() -> tuple[EntryPoint, ...]:
-    """The entry points of packages."""
-    return _installed(tuple((folder, changed(folder)) for folder in sys.path), entry_points)
-
-
-def changed(folder: str) -> int:
-    """When something was last installed into a folder; 0 if it is none."""
-    try:
-        return os.stat(folder or ".").st_mtime_ns
-    except OSError:
-        return 0
-
-
-@lru_cache(maxsize=4)
-def _installed(path: tuple[tuple[str, int], ...], search: Callable[..., EntryPoints]) -> tuple[EntryPoint, ...]:
-    """Looking through all that is installed takes milliseconds, so it is done once for a path as it is."""
-    return tuple(sorted(search(group=GROUP), key=lambda point: (point.name, point.value)))
-
-
-def warn(name: str, chosen: str, hidden: Sequence[str]) -> None:
-    """Say that a compiler hides others of its name."""
-    if hidden:
-        what = f"compiler {name}: {chosen} hides {' and '.join(hidden)}; give one of them another name"
-        warnings.warn(what, RuntimeWarning, stacklevel=3)
 
 
 def check_version(compiler: type[Compiler]) -> None:
@@ -115,7 +71,7 @@ def name_of(compiler: type[Compiler]) -> str:
 
 def names() -> list[str]:
     """Every known compiler, sorted; nothing is imported."""
-    return sorted({*OURS, *REGISTERED, *(point.name for point in installed())})
+    return COMPILERS.names()
 
 
 def find(name: str, options: Mapping[str, object] | None = None, where: str = "external compiler") -> Compiler:
@@ -150,11 +106,10 @@ def find(name: str, options: Mapping[str, object] | None = None, where: str = "e
 def load(name: str, where: str = "external compiler") -> type[Compiler]:
     """The class of this name: the last one registered, else ours, else a package's. Warns where it hides another's
     of this name. Raises as `find` does."""
-    if name in REGISTERED:
-        return REGISTERED[name]
-    if found := others(name):
-        warn(name, found[0], found[1:])
-        return _loaded(EntryPoint(name, found[0], GROUP), ours=name in OURS)
+    if name in COMPILERS.registered:
+        return COMPILERS.registered[name]
+    if point := COMPILERS.chosen(name):
+        return _loaded(point, ours=name in OURS)
     known = names()
     near = get_close_matches(name, known)
     hint = f"did you mean {' or '.join(near)}" if near else f"there are {', '.join(known) or 'none'}"
@@ -185,10 +140,10 @@ def _loaded(point: EntryPoint, ours: bool) -> type[Compiler]:
 def requirement(name: str) -> str:
     """What pip would install a compiler of this name with: an extra of this distribution, or a package; "" for one
     that no package brings."""
-    if name in REGISTERED or name in OURS:
+    if name in COMPILERS.registered or name in OURS:
         extra = load(name).extra
         return f"relay-mlir[{extra}]" if extra else ""
-    for point in installed():
+    for point in installed(COMPILERS.group):
         if point.name == name and point.dist is not None:
             return point.dist.name
     return ""

@@ -6,23 +6,17 @@ compiler. It is made known by an entry point of the group `relay.byoc.runtime`, 
 
 from __future__ import annotations
 
-import os
-import sys
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from relay.errors import Malformed, RelayError, Unsupported
+from relay.plug_ins import PlugIns
 from relay.runtime.memory import Array, Form
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
-
-GROUP = "relay.byoc.runtime"
-"""The group of entry points that name loaders: `name = "package.module:function"`."""
 
 OURS: dict[str, str] = {
     "c": "relay.byoc.c.loader:load",
@@ -61,7 +55,8 @@ Loader = Callable[[bytes, str, Mapping[str, Array], Sequence[Form], Sequence[For
 _Loader = TypeVar("_Loader", bound=Callable[..., object])
 
 VERSIONS = "relay_versions"
-REGISTERED: dict[str, Loader] = {}
+LOADERS: PlugIns[Loader] = PlugIns("loader", "relay.byoc.runtime", OURS)
+"""The known loaders; a package names its own by an entry point: `name = "package.module:function"`."""
 
 
 def register_loader(name: str, load: Loader) -> None:
@@ -69,48 +64,7 @@ def register_loader(name: str, load: Loader) -> None:
 
     Warns where it hides another; one that is defined again, as notebooks do, takes the old one's place.
     """
-    hidden = [spelled(REGISTERED[name])] if name in REGISTERED else []
-    warn(name, spelled(load), [each for each in (*hidden, *others(name)) if each != spelled(load)])
-    REGISTERED[name] = load
-
-
-def spelled(load: Loader) -> str:
-    """Where a loader is, as an entry point says it."""
-    kind = load if hasattr(load, "__qualname__") else type(load)
-    return f"{kind.__module__}:{kind.__qualname__}"
-
-
-def others(name: str) -> list[str]:
-    """Where the loaders of a name are that nobody registered: ours, then those of packages."""
-    ours = [OURS[name]] if name in OURS else []
-    return list(dict.fromkeys([*ours, *(point.value for point in installed() if point.name == name)]))
-
-
-def installed() -> tuple[EntryPoint, ...]:
-    """The entry points of packages. Looking through all that is installed takes milliseconds, so it is done once for a
-    path as it is."""
-    return _installed(tuple((folder, _changed(folder)) for folder in sys.path))
-
-
-def _changed(folder: str) -> int:
-    try:
-        return os.stat(folder or ".").st_mtime_ns
-    except OSError:
-        return 0
-
-
-@lru_cache(maxsize=4)
-def _installed(path: tuple[tuple[str, int], ...]) -> tuple[EntryPoint, ...]:
-    from importlib.metadata import entry_points  # here: most executables need no loader
-
-    return tuple(sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value)))
-
-
-def warn(name: str, chosen: str, hidden: Sequence[str]) -> None:
-    """Say that a loader hides others of its name."""
-    if hidden:
-        what = f"loader {name}: {chosen} hides {' and '.join(hidden)}; give one of them another name"
-        warnings.warn(what, RuntimeWarning, stacklevel=3)
+    LOADERS.register(name, load)
 
 
 def accepts(*versions: str) -> Callable[[_Loader], _Loader]:
@@ -129,16 +83,12 @@ def find(name: str, where: str, requirement: str = "") -> Loader:
 
     Raises Unsupported if there is none, or it cannot be loaded.
     """
-    from importlib.metadata import EntryPoint
-
     hint = f"pip install '{requirement}'" if requirement else "install the package that has it"
-    if name in REGISTERED:
-        return REGISTERED[name]
-    if found := others(name):
-        warn(name, found[0], found[1:])
-        return _loaded(EntryPoint(name, found[0], GROUP), where, hint)
-    known = {*OURS, *REGISTERED, *(point.name for point in installed())}
-    if near := get_close_matches(name, known):
+    if name in LOADERS.registered:
+        return LOADERS.registered[name]
+    if point := LOADERS.chosen(name):
+        return _loaded(point, where, hint)
+    if near := get_close_matches(name, LOADERS.names()):
         hint += f"; there is {' and '.join(near)}"
     raise Unsupported(where, f"was compiled by '{name}', whose loader is not installed", hint)
 

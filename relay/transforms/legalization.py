@@ -8,10 +8,9 @@ Nothing is imported for a dialect that neither the context has loaded nor the mo
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib.metadata import EntryPoint, EntryPoints, entry_points
+from importlib.metadata import EntryPoint
 from typing import cast
 
 from xdsl.context import Context
@@ -23,6 +22,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from relay.dialects import byoc
 from relay.errors import RelayError, Unsupported
 from relay.passes.context import PassContext
+from relay.plug_ins import installed
 from relay.transforms.location import place
 
 ENTRY_POINTS = "relay.legalize"
@@ -52,13 +52,7 @@ REGISTRY: list[tuple[str, str]] = [
 def registered() -> list[EntryPoint]:
     """`REGISTRY`, then the entry points of other packages in the order of their names; nothing is imported yet."""
     ours = [EntryPoint(name, value, ENTRY_POINTS) for name, value in REGISTRY]
-    return [*ours, *_installed(entry_points)]
-
-
-@cache
-def _installed(search: Callable[..., EntryPoints]) -> list[EntryPoint]:
-    """Those of other packages: looking through all that is installed takes milliseconds."""
-    return sorted(search(group=ENTRY_POINTS), key=lambda point: (point.name, point.value))
+    return [*ours, *installed(ENTRY_POINTS)]
 
 
 def legalize(ctx: Context, module: ModuleOp, features: str = "", dialects: Sequence[str] | None = None) -> None:

@@ -101,4 +101,4 @@ def main(numbers: Sequence[int], known: Known) -> None:
 
 
 if __name__ == "__main__":
-    main(range(int(sys.argv[1]), int(sys.argv[2])), Known(registry.REGISTERED))
+    main(range(int(sys.argv[1]), int(sys.argv[2])), Known(registry.COMPILERS.registered))

@@ -77,8 +77,8 @@ def mergeable(mod: IRModule) -> list[tuple[Operation, Operation]]:
 @pytest.fixture
 def known(monkeypatch: pytest.MonkeyPatch) -> Known:
     """Makes compilers known for the time of a test."""
-    registered = dict(registry.REGISTERED)
-    monkeypatch.setattr(registry, "REGISTERED", registered)
+    registered = dict(registry.COMPILERS.registered)
+    monkeypatch.setattr(registry.COMPILERS, "registered", registered)
     return Known(registered)
 
 
@@ -90,7 +90,7 @@ def test_random_modules_are_partitioned(known: Known, seed: int):
 def run_natively(case: Case, patch: pytest.MonkeyPatch) -> None:
     """The host's part compiled, the functions of the compilers interpreted: the same integers."""
     for name in case.targets:
-        patch.setitem(loaders.REGISTERED, name, load_text)
+        patch.setitem(loaders.LOADERS.registered, name, load_text)
     given = arguments(case.mod)
     for step in ("functions", "each alone"):
         executable = relay.build(case.steps[step])
@@ -117,8 +117,8 @@ def test_more_random_partitions_run(known: Known, monkeypatch: pytest.MonkeyPatc
 @given(st.data())
 def test_many_random_modules_are_partitioned(data: st.DataObject):
     with pytest.MonkeyPatch.context() as patch:
-        registered = dict(registry.REGISTERED)
-        patch.setattr(registry, "REGISTERED", registered)
+        registered = dict(registry.COMPILERS.registered)
+        patch.setattr(registry.COMPILERS, "registered", registered)
         check(random_case(lambda below: data.draw(st.integers(0, below - 1)), Known(registered)))
 
 

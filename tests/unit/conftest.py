@@ -35,6 +35,6 @@ def known(monkeypatch: pytest.MonkeyPatch) -> Known:
     from relay.byoc import registry
     from tests.unit.partitioning_modules import Known
 
-    registered = dict(registry.REGISTERED)
-    monkeypatch.setattr(registry, "REGISTERED", registered)
+    registered = dict(registry.COMPILERS.registered)
+    monkeypatch.setattr(registry.COMPILERS, "registered", registered)
     return Known(registered)

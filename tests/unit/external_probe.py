@@ -82,8 +82,8 @@ class Loads:
 def install(monkeypatch: pytest.MonkeyPatch) -> Loads:
     """Make `probe` known for the time of a test; returns its loader, which takes artifacts of versions 2 and 3."""
     found = accepts("2", "3")(Loads())
-    monkeypatch.setitem(compilers.REGISTERED, "probe", Probe)
-    monkeypatch.setitem(loaders.REGISTERED, "probe", found)
+    monkeypatch.setitem(compilers.COMPILERS.registered, "probe", Probe)
+    monkeypatch.setitem(loaders.LOADERS.registered, "probe", found)
     return found
 
 

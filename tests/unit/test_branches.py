@@ -159,7 +159,7 @@ def test_without_kernels(name: str):
 def test_partitioned(known: Known, monkeypatch: pytest.MonkeyPatch, name: str, constants: str):
     """Regions in branches, between them and around them are compiled outside, and called where they are."""
     known("x", "abs", "add", "exp", "nn.conv2d", compiled=as_text)
-    monkeypatch.setitem(loaders.REGISTERED, "x", load_text)
+    monkeypatch.setitem(loaders.LOADERS.registered, "x", load_text)
     parted = relay.build_external_compiler(CASES[name], "x", constants=constants)
     parted.verify()
     for first in (True, False):

@@ -15,12 +15,11 @@ from relay.byoc import Artifact, Compiler, differences, register
 from relay.byoc.accuracy import declared, stated
 from relay.byoc.library import ROUNDING
 from relay.byoc.partitioning.compile_external import CompileExternal
-from relay.byoc.registry import REGISTERED
+from relay.byoc.registry import COMPILERS
 from relay.dialects.attributes import Array
 from relay.errors import InvalidArgument
 from relay.interpreters import run
-from relay.runtime.loaders import REGISTERED as LOADERS
-from relay.runtime.loaders import register_loader
+from relay.runtime.loaders import LOADERS, register_loader
 from tests.numeric.test_external_regions import convolution
 
 CODES = "tensor<1x2x2x3xi8>"
@@ -137,8 +136,8 @@ def test_words():
 @pytest.fixture
 def rounder(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     """The compiler is known; what it computes is that many codes off."""
-    monkeypatch.setattr("relay.byoc.registry.REGISTERED", dict(REGISTERED))
-    monkeypatch.setattr("relay.runtime.loaders.REGISTERED", dict(LOADERS))
+    monkeypatch.setattr(COMPILERS, "registered", dict(COMPILERS.registered))
+    monkeypatch.setattr(LOADERS, "registered", dict(LOADERS.registered))
     register(Rounder)
 
     def install(codes: int) -> None:

@@ -102,8 +102,8 @@ def load_pairs(artifact: bytes, symbol: str, *given: object) -> Callable[[Sequen
 @pytest.fixture(autouse=True)
 def known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     installed(tmp_path, monkeypatch)
-    monkeypatch.setitem(registry.REGISTERED, "pairs", Pairs)
-    monkeypatch.setitem(loaders.REGISTERED, "pairs", load_pairs)
+    monkeypatch.setitem(registry.COMPILERS.registered, "pairs", Pairs)
+    monkeypatch.setitem(loaders.LOADERS.registered, "pairs", load_pairs)
     monkeypatch.setattr(Pairs, "seen", [])
     monkeypatch.setattr(Pairs, "taught", ())
 

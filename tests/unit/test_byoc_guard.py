@@ -13,7 +13,7 @@ import relay
 from relay.byoc import Artifact, Compiler
 from relay.byoc.c import artifact as of_c
 from relay.byoc.patterns import Entry, is_op, wildcard
-from relay.byoc.registry import REGISTERED, register
+from relay.byoc.registry import COMPILERS, register
 from relay.errors import InvalidArgument, Malformed, Unsupported
 from relay.runtime import loaders
 from relay.runtime.loaders import Native
@@ -45,7 +45,7 @@ def plug_in() -> Iterator[type[Compiler]]:
     register(Faulty)
     Faulty.supports = gives(True)
     yield Faulty
-    del REGISTERED["faulty"]
+    del COMPILERS.registered["faulty"]
 
 
 def built(size: str = "2") -> None:
@@ -127,7 +127,7 @@ def test_a_native_function_without_address(address: Any) -> None:
         with pytest.raises(Malformed, match="a Native holds addresses"):
             loaders.load("faulty", "1", "f", b"", {}, [], [])
     finally:
-        del loaders.REGISTERED["faulty"]
+        del loaders.LOADERS.registered["faulty"]
 
 
 def test_a_shortened_shared_object_is_not_loaded() -> None:

@@ -47,7 +47,7 @@ class Gauge(Compiler):
 
 @pytest.fixture(autouse=True)
 def registered(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(registry, "REGISTERED", {"gauge": Gauge})
+    monkeypatch.setattr(registry.COMPILERS, "registered", {"gauge": Gauge})
 
 
 def one_line(caught: pytest.ExceptionInfo[RelayError]) -> bool:
@@ -88,7 +88,7 @@ def test_a_version_is_a_text(monkeypatch: pytest.MonkeyPatch):
     numbered = type("Numbered", (Gauge,), {"name": "numbered", "version": 2})
     with pytest.raises(InvalidArgument, match="compiler Numbered: has the version 2; give it a text"):
         register(numbered)
-    monkeypatch.setitem(registry.REGISTERED, "numbered", numbered)
+    monkeypatch.setitem(registry.COMPILERS.registered, "numbered", numbered)
     with pytest.raises(InvalidArgument, match="compiler Numbered: has the version 2"):
         find("numbered")
 
@@ -255,7 +255,7 @@ def test_a_package_that_ours_hide(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_registering_what_is_there_warns(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(registry, "REGISTERED", {})
+    monkeypatch.setattr(registry.COMPILERS, "registered", {})
 
     def made(title: str, called: str) -> type[Compiler]:
         return type(title, (Gauge,), {"name": called, "__module__": "shop"})
@@ -272,7 +272,7 @@ def test_registering_what_is_there_warns(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_registering_a_loader_that_is_there_warns(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(loaders, "REGISTERED", {})
+    monkeypatch.setattr(loaders.LOADERS, "registered", {})
 
     def made(called: str) -> Loader:
         def load(*arguments: object) -> Native:

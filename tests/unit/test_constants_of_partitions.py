@@ -68,7 +68,7 @@ def test_built_saved_loaded(
 ):
     """Each choice gives the same numbers; what the executable holds besides artifacts is what the choice says."""
     known("x", "multiply", "add", compiled=kept if leaves else as_text)
-    monkeypatch.setitem(loaders.REGISTERED, "x", load_kept if leaves else load_text)
+    monkeypatch.setitem(loaders.LOADERS.registered, "x", load_kept if leaves else load_text)
     mod = IRModule.parse(TEXT)
     parted = relay.build_external_compiler(mod, "x", constants=constants)
     same(mod, parted)

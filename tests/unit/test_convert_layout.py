@@ -164,13 +164,13 @@ class Converting(ChannelsFirst):
 def test_a_compiler_is_offered_the_layouts_that_it_reads(monkeypatch: pytest.MonkeyPatch, numerics: str):
     """Under strict numerics too."""
     mod = relay.frontend.from_tflite(DIGITS)
-    monkeypatch.setitem(registry.REGISTERED, "first", Converting)
+    monkeypatch.setitem(registry.COMPILERS.registered, "first", Converting)
     parted = relay.build_external_compiler(mod, "first", numerics=numerics)
     taken = [op for f in parted.functions.values() if "compiler" in f.attributes for op in f.walk()]
     assert sum(isinstance(op, qnn.Conv2dOp) for op in taken) == kinds(mod).count("qnn.conv2d")
     image = np.load(DIGITS.with_name("digits_test.npz"))["int8_images"][:1]
     assert np.array_equal(run(parted, [image])[0], run(mod, [image])[0])
-    monkeypatch.setitem(registry.REGISTERED, "first", ChannelsFirst)
+    monkeypatch.setitem(registry.COMPILERS.registered, "first", ChannelsFirst)
     parted = relay.build_external_compiler(mod, "first", numerics=numerics)
     assert list(parted.functions) == ["main"]
     assert "its layout is NHWC, not NCHW" in str(parted.partition_report())

@@ -109,6 +109,6 @@ def test_what_loaders_do_wrong(loads: Loads, monkeypatch: pytest.MonkeyPatch):
         (nothing, "external function both: the loader of 'probe' gave None; it gives a Native or a callable"),
         (refuses, "probe program: ends early"),
     ]:
-        monkeypatch.setitem(loaders.REGISTERED, "probe", loader)
+        monkeypatch.setitem(loaders.LOADERS.registered, "probe", loader)
         with pytest.raises(Malformed, match=message):
             create(*executable)
