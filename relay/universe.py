@@ -72,6 +72,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
 TARGETS: dict[str, Callable[[], type[Target]]] = {
     "llvm-ir": _target("relay.lowering.llvm_ir:LlvmIrTarget"),
     "c": _target("relay.byoc.c.target:CTarget"),
+    "irdl": _target("relay.dialects.irdl:IrdlTarget"),
 }
 
 UNIVERSE = Universe(all_dialects=dict(DIALECTS), all_passes=dict(PASSES), all_targets=dict(TARGETS))

@@ -18,6 +18,7 @@ from xdsl.xdsl_opt_main import xDSLOptMain
 from relay import __version__
 from relay.dialects.attributes import Array
 from relay.dialects.context import make_context
+from relay.dialects.irdl import dialects, to_irdl
 from relay.dialects.source import LocatingParser, invalid
 from relay.errors import InvalidArgument, Malformed, RelayError
 from relay.module import IRModule
@@ -88,6 +89,7 @@ class RelayOptMain(xDSLOptMain):
             "--partition-report", action="store_true", help="print what external compilers take, and why not the rest"
         )
         arg_parser.add_argument("--list-passes", action="store_true", help="print the passes and what they do")
+        arg_parser.add_argument("--emit-irdl", action="store_true", help="print our dialects for mlir-opt --irdl-file")
         arg_parser.add_argument("--completion", choices=SCRIPTS, help="print a script that completes in this shell")
         arg_parser.add_argument("--weights", metavar="FILE", help="safetensors file of the weights that the text names")
         arg_parser.add_argument("--save-weights", metavar="FILE", help="write the weights that the text only names")
@@ -108,6 +110,9 @@ class RelayOptMain(xDSLOptMain):
         """Read, transform, write. A file named by `-o` is written only if all went well."""
         if self.args.list_passes:
             list_passes(self.available_passes)
+            return
+        if self.args.emit_irdl:
+            print(to_irdl(dialects()), end="")
             return
         if self.args.completion is not None:
             values = {"target": self.available_targets, "opt_level": map(str, LEVELS)}

@@ -1,0 +1,225 @@
+"""Dialects as IRDL, which upstream's `mlir-opt --irdl-file` loads, and modules in the form that such dialects read.
+
+IRDL knows no ops with a "." in their names, no properties, no attributes that may be absent, and no variadic group
+of several types, and no terminators. So `relay.nn.conv2d` is written `relay.nn_conv2d`, properties are written as
+attributes, those that may be absent are not declared, values of a group of several types pass as the one type
+`!relay.any`, and `ub.unreachable` stands after `byoc.yield`.
+What is checked: number and kinds of operands, results, attributes and regions; nothing that needs a formula.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import IO
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseArrayBase,
+    DenseIntOrFPElementsAttr,
+    DenseResourceAttr,
+    DictionaryAttr,
+    FloatAttr,
+    IntegerAttr,
+    IntegerType,
+    ModuleOp,
+    StringAttr,
+    SymbolRefAttr,
+    TensorType,
+    UnrealizedConversionCastOp,
+    UnregisteredAttr,
+)
+from xdsl.dialects.ub import UnreachableOp
+from xdsl.ir import Attribute, Dialect, Operation, SSAValue
+from xdsl.irdl import (
+    AnyOf,
+    BaseAttr,
+    EqAttrConstraint,
+    IRDLOperation,
+    OptionalDef,
+    ParamAttrConstraint,
+    RangeLengthConstraint,
+    RangeOf,
+    VariadicDef,
+)
+from xdsl.printer import Printer
+from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.traits import IsTerminator
+from xdsl.utils.target import Target
+
+from relay.dialects.attributes import WeightAttr
+from relay.dialects.context import OURS
+
+BASES: dict[type[Attribute], tuple[str, ...]] = {
+    ArrayAttr: ("#builtin.array",),
+    DenseArrayBase: ("#builtin.dense_array",),
+    DenseIntOrFPElementsAttr: ("#builtin.dense_int_or_fp_elements",),
+    DenseResourceAttr: ("#builtin.dense_resource_elements",),
+    DictionaryAttr: ("#builtin.dictionary",),
+    FloatAttr: ("#builtin.float",),
+    IntegerAttr: ("#builtin.integer",),
+    IntegerType: ("!builtin.integer",),
+    StringAttr: ("#builtin.string",),
+    SymbolRefAttr: ("#builtin.symbol_ref",),
+    TensorType: ("!builtin.tensor",),
+    WeightAttr: ("#builtin.dense_int_or_fp_elements", "#builtin.dense_resource_elements"),
+}
+"""What upstream calls an attribute; for one that is not here, any will do."""
+
+ANY = "any"
+"""The type, in each dialect, of values of a group that has several."""
+
+
+def dialects() -> list[Dialect]:
+    """The dialects that are ours alone: `relay`, `qnn`, `byoc`."""
+    return [factory() for factory in OURS.values()]
+
+
+def to_irdl(dialects: Iterable[Dialect]) -> str:
+    """The dialects as one IRDL file."""
+    return "\n".join(_dialect(dialect) for dialect in dialects)
+
+
+def _dialect(dialect: Dialect) -> str:
+    ops = [op for op in dialect.operations if issubclass(op, IRDLOperation)]
+    body = "".join(line for op in ops for line in OpWriter(op, dialect.name).lines())
+    return f"irdl.dialect @{dialect.name} {{\n  irdl.type @{ANY}\n{body}}}\n"
+
+
+def name_of(op: type[Operation] | Operation) -> tuple[str, str]:
+    """The dialect and the name of an op in IRDL."""
+    dialect, _, name = op.name.partition(".")
+    return dialect, name.replace(".", "_")
+
+
+class OpWriter:
+    """Writes one op. Every use of a constraint is written anew: IRDL takes one that is used twice for equality."""
+
+    def __init__(self, op: type[IRDLOperation], dialect: str):
+        self.op, self.dialect, self.written = op, dialect, list[str]()
+
+    def lines(self) -> Iterator[str]:
+        """The op's definition."""
+        definition = self.op.get_irdl_definition()
+        rows = {
+            "operands": [self.group(name, operand) for name, operand in definition.operands],
+            "results": [self.group(name, result) for name, result in definition.results],
+            "regions": [f"{name}: {self.write('irdl.region')}" for name, _ in definition.regions],
+        }
+        given = {name: p for name, p in (definition.properties | definition.attributes).items()}
+        needed = [(name, p.constr) for name, p in given.items() if not isinstance(p, OptionalDef)]
+        attributes = [f'"{name}" = {self.constraint(constraint)}' for name, constraint in needed]
+        yield f"  irdl.operation @{name_of(self.op)[1]} {{\n"
+        yield from (f"    {line}\n" for line in self.written)
+        yield from (f"    irdl.{what}({', '.join(row)})\n" for what, row in rows.items() if row)
+        if attributes:
+            yield f"    irdl.attributes {{{', '.join(attributes)}}}\n"
+        yield "  }\n"
+
+    def write(self, text: str) -> str:
+        """Add a line that defines a value, and tell its name."""
+        self.written.append(f"%{len(self.written)} = {text}")
+        return f"%{len(self.written) - 1}"
+
+    def group(self, name: str, definition: object) -> str:
+        """An operand or result, or a group of them."""
+        how = _variadicity(definition)
+        extra = [f"@{self.dialect}::@{ANY}"] if how == "variadic " else []
+        return f"{name}: {how}{self.constraint(getattr(definition, 'constr', None), extra)}"
+
+    def constraint(self, constraint: object, extra: Sequence[str] = ()) -> str:
+        """xDSL's constraint, or a weaker one, in IRDL; `extra` are types that it takes besides."""
+        match constraint:
+            case RangeLengthConstraint():
+                return self.constraint(constraint.constraint, extra)
+            case RangeOf():
+                return self.constraint(constraint.constr, extra)
+            case EqAttrConstraint() if not extra:
+                return self.write(f"irdl.is {constraint.attr}")
+            case _:
+                pass
+        bases = [f'"{base}"' for base in _bases(constraint)]
+        if not bases:
+            return self.write("irdl.any")
+        values = [self.write(f"irdl.base {base}") for base in [*bases, *extra]]
+        return values[0] if len(values) == 1 else self.write(f"irdl.any_of({', '.join(values)})")
+
+
+def _bases(constraint: object) -> list[str]:
+    """Upstream's names of all that the constraint takes; none if they are not known."""
+    match constraint:
+        case BaseAttr():
+            return list(BASES.get(constraint.attr, ()))
+        case ParamAttrConstraint():
+            return list(BASES.get(constraint.base_attr, ()))
+        case AnyOf():
+            parts = [_bases(part) for part in constraint.attr_constrs]
+            return list(dict.fromkeys(base for part in parts for base in part)) if all(parts) else []
+        case _:
+            return []
+
+
+def _variadicity(definition: object) -> str:
+    if isinstance(definition, OptionalDef):
+        return "optional "
+    return "variadic " if isinstance(definition, VariadicDef) else ""
+
+
+def irdl_form(module: ModuleOp) -> ModuleOp:
+    """A copy of the module as the dialects of `to_irdl` read it, for xDSL's generic printer."""
+    copy, unregistered = module.clone(), Context(allow_unregistered=True)
+    for op in list(copy.walk()):
+        if op.name.partition(".")[0] in OURS and isinstance(op, IRDLOperation):
+            _replace(op, unregistered)
+    return copy
+
+
+def _replace(op: IRDLOperation, ctx: Context) -> None:
+    """Put in the op's place one without a class, of the name that IRDL knows."""
+    dialect, name = name_of(op)
+    any_type = UnregisteredAttr.with_name_and_type(f"{dialect}.{ANY}", True)(f"{dialect}.{ANY}", True, False, "")
+    definition = op.get_irdl_definition()
+    operands, types = list(op.operands), list(op.result_types)
+    if _differ(types) and any(_variadicity(d) == "variadic " for _, d in definition.results):
+        types = [any_type] * len(types)
+    before: list[Operation] = []
+    if _differ([o.type for o in operands]) and any(_variadicity(d) == "variadic " for _, d in definition.operands):
+        before = [UnrealizedConversionCastOp.create(operands=[o], result_types=[any_type]) for o in operands]
+        operands = [cast.results[0] for cast in before]
+    regions = [op.detach_region(region) for region in tuple(op.regions)]
+    new = ctx.get_op(f"{dialect}.{name}").create(
+        operands=operands,
+        result_types=types,
+        attributes=op.properties | op.attributes,
+        regions=regions,
+        location=op.location,
+    )
+    results: list[SSAValue] = list(new.results)
+    after: list[Operation] = []
+    if types != list(op.result_types):
+        after = [
+            UnrealizedConversionCastOp.create(operands=[value], result_types=[type])
+            for value, type in zip(results, op.result_types, strict=True)
+        ]
+        results = [cast.results[0] for cast in after]
+    if op.has_trait(IsTerminator):
+        after.append(UnreachableOp.create())
+    Rewriter.insert_op([*before, new, *after], InsertPoint.before(op))
+    Rewriter.replace_op(op, [], results)
+
+
+def _differ(types: Sequence[Attribute]) -> bool:
+    return len(set(types)) > 1
+
+
+@dataclass(frozen=True)
+class IrdlTarget(Target):
+    """Write the module in the generic form that `mlir-opt --irdl-file` reads with the dialects of `--emit-irdl`."""
+
+    name = "irdl"
+
+    def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
+        printer = Printer(output, print_generic_format=True, print_properties_as_attributes=True)
+        printer.print_op(irdl_form(module))
+        output.write("\n")

@@ -1,0 +1,106 @@
+"""Our dialects as IRDL: mlir-opt loads them, takes every op and model of ours, and refuses what is not of them."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from xdsl.parser import Parser
+
+from relay.dialects.context import make_context
+from relay.dialects.irdl import IrdlTarget, dialects, name_of, to_irdl
+from relay.frontend import from_tflite
+from relay.module import IRModule
+from relay.tools.relay_opt import main
+from relay.transforms.legalize import Legalize
+from tests.numeric.mlir_runner import MLIR_OPT, needs_mlir
+from tests.numeric.test_models_interpreted import ALL, LARGE, MODELS
+
+EXAMPLES = sorted((Path(__file__).parents[1] / "filecheck" / "dialects").glob("*.mlir"))
+CONVOLUTION = """
+func.func @main(%x: tensor<1x8x8x4xi8>, %k: tensor<6x3x3x4xi8>) -> tensor<1x6x6x6xi32> {
+  %r = relay.nn.conv2d %x, %k : (tensor<1x8x8x4xi8>, tensor<6x3x3x4xi8>) -> tensor<1x6x6x6xi32>
+  func.return %r : tensor<1x6x6x6xi32>
+}"""
+
+Load = Callable[[str], "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture(scope="module")
+def load(tmp_path_factory: pytest.TempPathFactory) -> Load:
+    """Has mlir-opt verify a text, or several with `// -----` between them."""
+    file = tmp_path_factory.mktemp("irdl") / "relay.irdl"
+    file.write_text(to_irdl(dialects()))
+    command = [str(MLIR_OPT), f"--irdl-file={file}", "--split-input-file", "-o", "/dev/null"]
+    return lambda text: subprocess.run(command, input=text, capture_output=True, text=True)
+
+
+def text_of(mod: IRModule) -> str:
+    out = StringIO()
+    IrdlTarget().emit(make_context(), mod.op, out)
+    return out.getvalue()
+
+
+def test_every_op_has_a_name_of_its_own() -> None:
+    ops = [op for dialect in dialects() for op in dialect.operations]
+    assert len({name_of(op) for op in ops}) == len(ops)
+    lines = to_irdl(dialects()).splitlines()
+    assert {f"  irdl.operation @{name_of(op)[1]} {{" for op in ops} <= set(lines)
+
+
+def test_the_command_prints_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--emit-irdl"]) == 0
+    assert capsys.readouterr().out == to_irdl(dialects())
+
+
+@needs_mlir
+def test_every_op_is_taken(load: Load) -> None:
+    mods = [IRModule(Parser(make_context(), path.read_text()).parse_module()) for path in EXAMPLES]
+    assert len(mods) >= 10
+    done = load("// -----\n".join(text_of(mod) for mod in mods))
+    assert done.returncode == 0, done.stderr[:3000]
+
+
+def module(name: str) -> IRModule:
+    path = MODELS / f"{name}.tflite"
+    if not path.exists():
+        pytest.skip(f"the model {name} is not here")
+    return from_tflite(path)
+
+
+@needs_mlir
+@pytest.mark.parametrize("name", [*ALL, *(pytest.param(name, marks=pytest.mark.slow) for name in LARGE)])
+def test_a_model_is_taken(name: str, load: Load) -> None:
+    done = load(text_of(module(name)))
+    assert done.returncode == 0, done.stderr[:3000]
+
+
+@needs_mlir
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*ALL, *LARGE])
+def test_a_legalized_model_is_taken(name: str, load: Load) -> None:
+    done = load(text_of(Legalize()(module(name))))
+    assert done.returncode == 0, done.stderr[:3000]
+
+
+@needs_mlir
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("(%x, %k) {", "(%x, %k, %k) {", "expects exactly 2 operands, but got 3"),
+        ("groups = 1 : i64, ", "", 'attribute "groups" is expected but not provided'),
+        ("groups = 1 : i64", 'groups = "one"', "expected base attribute 'builtin.integer' but got"),
+    ],
+)
+def test_what_is_not_of_the_dialect_is_refused(old: str, new: str, message: str, load: Load) -> None:
+    text = text_of(IRModule.parse(CONVOLUTION))
+    assert load(text).returncode == 0 and text.count(old) == 1
+    text = text.replace(old, new)
+    if "%k, %k" in text:
+        types = "(tensor<1x8x8x4xi8>, tensor<6x3x3x4xi8>"
+        text = text.replace(f": {types})", f": {types}, tensor<6x3x3x4xi8>)")
+    done = load(text)
+    assert done.returncode != 0 and message in done.stderr, done.stderr
