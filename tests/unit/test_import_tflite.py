@@ -195,7 +195,7 @@ def conv(inputs: Sequence[T | None] = CONV_IN, outputs: Sequence[T] = CONV_OUT, 
         ),
         (conv([IMAGE, T(np.ones((2, 3, 3, 2)), "int8", 1e30), BIAS]), Malformed, "shift"),
         (
-            conv([T([1, 4, 4, 2], "int16", 0.5), KERNEL, BIAS], [T([1, 2, 2, 2], "int16", 0.5)]),
+            conv([T([1, 4, 4, 2], "int16", 0.5), KERNEL, BIAS], [T([1, 2, 2, 2], "int8", 0.5)]),
             Unsupported,
             "takes no INT16",
         ),

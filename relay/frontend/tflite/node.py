@@ -16,6 +16,7 @@ from relay.frontend.tflite.model import Operator, OptionValue, Quantization, Sub
 from relay.frontend.tflite.scales import Codes, code_bounds, is_clamp
 
 CODES = ("INT8", "UINT8")
+ALL_CODES = (*CODES, "INT16")
 INDICES = ("INT32", "INT64")
 _RANGES = {"INT8": (-128, 127), "UINT8": (0, 255), "INT16": (-32768, 32767)}
 

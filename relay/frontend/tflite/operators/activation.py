@@ -22,7 +22,7 @@ from relay.dialects.relay import (
     UnaryOp,
 )
 from relay.frontend.tflite.graph import Importer, multiplier_attrs, number, real
-from relay.frontend.tflite.node import CODES, Node
+from relay.frontend.tflite.node import ALL_CODES, CODES, Node
 from relay.frontend.tflite.operators.quantize import rescale
 from relay.frontend.tflite.scales import real_bounds
 from relay.frontend.tflite.table import operator
@@ -103,7 +103,7 @@ def _clamp(importer: Importer, node: Node, activation: str) -> SSAValue:
             return importer.emit(MaximumOp, [value, importer.scalar(0.0, value)]).result
         low, high = real_bounds(activation)
         return importer.emit(ClipOp, [value], {"a_min": real(low), "a_max": real(high)}).result
-    if data.type != out.type or data.type not in CODES:
+    if data.type != out.type or data.type not in ALL_CODES:
         raise node.refuse_types(data, out)
     source, target = node.codes(data), node.codes(out)
     bounds = node.bounds(target, activation)

@@ -8,11 +8,11 @@ from xdsl.ir import Attribute, SSAValue
 from relay.dialects import qnn
 from relay.dialects.relay import AddOp, BinaryOp, DivideOp, FloorDivideOp, MaximumOp, MinimumOp, MultiplyOp, SubtractOp
 from relay.frontend.tflite.graph import Importer, multiplier_attrs, number, real
-from relay.frontend.tflite.node import CODES, INDICES, Node
+from relay.frontend.tflite.node import ALL_CODES, INDICES, Node
 from relay.frontend.tflite.scales import Codes, quantize_multiplier
 from relay.frontend.tflite.table import operator
 
-_LEFT_SHIFT = 20
+_LEFT_SHIFT = {"INT8": 20, "UINT8": 20, "INT16": 15}
 
 
 @operator("ADD", versions=(1, 5), inputs=(2, 2))
@@ -28,16 +28,20 @@ def subtract(importer: Importer, node: Node) -> list[SSAValue]:
 def _sum(
     importer: Importer, node: Node, plain: type[BinaryOp], quantised: type[qnn.AddOp] | type[qnn.SubtractOp]
 ) -> list[SSAValue]:
-    """Codes: both sides are brought to twice the larger scale, 20 bits up, added, and rescaled (all in double)."""
-    if _operand_type(node) not in CODES:
+    """Codes: both sides are brought to twice the larger scale, 20 bits up (16-bit codes: 15), added, and rescaled; all
+    in double."""
+    if _operand_type(node) not in ALL_CODES:
         return [_plain(importer, node, plain)]
+    if node.flag("pot_scale_int16") and node.output().type == "INT16":
+        raise node.unsupported("16-bit codes whose scales are powers of two, with rounding shifts")
     lhs, rhs, out = _codes(node)
+    left_shift = _LEFT_SHIFT[node.output().type]
     twice = np.float64(2 * max(lhs.scale, rhs.scale))
     left = quantize_multiplier(float(np.float64(lhs.scale) / twice))
     right = quantize_multiplier(float(np.float64(rhs.scale) / twice))
-    last = quantize_multiplier(float(twice / np.float64(np.float32(1 << _LEFT_SHIFT) * out.scale)))
+    last = quantize_multiplier(float(twice / np.float64(np.float32(1 << left_shift) * out.scale)))
     properties = _properties(node, lhs, rhs, out) | {
-        "left_shift": number(_LEFT_SHIFT),
+        "left_shift": number(left_shift),
         **{f"lhs_{name}": attr for name, attr in multiplier_attrs(left).items()},
         **{f"rhs_{name}": attr for name, attr in multiplier_attrs(right).items()},
         **multiplier_attrs(last),
@@ -48,7 +52,7 @@ def _sum(
 @operator("MUL", versions=(1, 5), inputs=(2, 2))
 def multiply(importer: Importer, node: Node) -> list[SSAValue]:
     """Codes: the multiplier is computed in float32."""
-    if _operand_type(node) not in CODES:
+    if _operand_type(node) not in ALL_CODES:
         return [_plain(importer, node, MultiplyOp)]
     lhs, rhs, out = _codes(node)
     multiplier = quantize_multiplier(float(lhs.scale * rhs.scale / out.scale))
@@ -78,7 +82,7 @@ def minimum(importer: Importer, node: Node) -> list[SSAValue]:
 
 def _extreme(importer: Importer, node: Node, op: type[BinaryOp]) -> SSAValue:
     """The same on codes, whose scales and zero points must agree."""
-    if _operand_type(node) in CODES:
+    if _operand_type(node) in ALL_CODES:
         node.same_codes(node.input(0), node.input(1), node.output())
         return importer.emit(op, _operands(importer, node)).result
     return _plain(importer, node, op)

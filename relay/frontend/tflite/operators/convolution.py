@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from xdsl.dialects.builtin import IntegerAttr, StringAttr, f32, i64
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, f32, i32, i64
 from xdsl.ir import Attribute, SSAValue
 
 from relay.dialects import qnn
@@ -13,7 +13,7 @@ from relay.dialects.attributes import Array, ints
 from relay.dialects.relay import BiasAddOp, CastOp, Conv2dOp, MultiplyOp
 from relay.frontend.tflite.graph import Importer, multiplier_vectors, number, scale_attr
 from relay.frontend.tflite.model import Tensor
-from relay.frontend.tflite.node import Node
+from relay.frontend.tflite.node import INDICES, Node
 from relay.frontend.tflite.scales import Codes, quantize_multipliers, window_padding
 from relay.frontend.tflite.table import operator
 
@@ -72,6 +72,8 @@ def _convolve(importer: Importer, node: Node, window: Window) -> list[SSAValue]:
     match node.types(data, kernel, out):
         case ("INT8", "INT8", "INT8") | ("UINT8", "UINT8", "UINT8") if bias is None or bias.type == "INT32":
             return [_codes(importer, node, window)]
+        case ("INT16", "INT8", "INT16") if bias is None or bias.type in INDICES:
+            return [_codes(importer, node, window)]
         case ("FLOAT32", "FLOAT32", "FLOAT32") if bias is None or bias.type == "FLOAT32":
             properties = window.properties | {"out_dtype": f32}
             result = importer.emit(Conv2dOp, [importer.value(data), window.kernel], properties).result
@@ -92,6 +94,7 @@ def _codes(importer: Importer, node: Node, window: Window) -> SSAValue:
         "input_zero_point": number(source.zero_point),
         "kernel_scale": scale_attr(scales),
         "kernel_zero_point": number(zero_point),
+        "out_dtype": sum_type(node, bias),
     }
     result = importer.emit(qnn.Conv2dOp, [importer.value(data), window.kernel], properties).result
     result = add_bias(importer, result, bias)
@@ -124,6 +127,11 @@ def requantize(
         **(extra or {}),
     }
     return importer.emit(qnn.RequantizeOp, [value], properties).result
+
+
+def sum_type(node: Node, bias: Tensor | None) -> Attribute:
+    """What products of codes are summed in: of 16-bit data i64, unless an i32 bias says otherwise."""
+    return i64 if node.output().type == "INT16" and (bias is None or bias.type == "INT64") else i32
 
 
 def kernel_scales(node: Node, channel_axis: int) -> tuple[Array, int]:

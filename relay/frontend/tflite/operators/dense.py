@@ -10,8 +10,8 @@ from relay.dialects import qnn
 from relay.dialects.attributes import elements
 from relay.dialects.relay import DenseOp
 from relay.frontend.tflite.graph import Importer, number, scale_attr
-from relay.frontend.tflite.node import Node
-from relay.frontend.tflite.operators.convolution import add_bias, kernel_scales, requantize, scale_sums
+from relay.frontend.tflite.node import INDICES, Node
+from relay.frontend.tflite.operators.convolution import add_bias, kernel_scales, requantize, scale_sums, sum_type
 from relay.frontend.tflite.table import operator
 
 
@@ -29,6 +29,8 @@ def fully_connected(importer: Importer, node: Node) -> list[SSAValue]:
         value = importer.reshape(value, [-1, inputs])
     match node.types(data, kernel, out):
         case ("INT8", "INT8", "INT8") | ("UINT8", "UINT8", "UINT8") if bias is None or bias.type == "INT32":
+            return [_codes(importer, node, value)]
+        case ("INT16", "INT8", "INT16") if bias is None or bias.type in INDICES:
             return [_codes(importer, node, value)]
         case ("FLOAT32", "FLOAT32", "FLOAT32") if bias is None or bias.type == "FLOAT32":
             result = importer.emit(DenseOp, [value, importer.value(kernel)], {"out_dtype": f32}).result
@@ -64,6 +66,7 @@ def _codes(importer: Importer, node: Node, value: SSAValue) -> SSAValue:
         "input_zero_point": number(data.zero_point),
         "kernel_scale": scale_attr(scales),
         "kernel_zero_point": number(int(found.zero_point[0]) if len(scales) == 1 else 0),
+        "out_dtype": sum_type(node, node.optional(2)),
     }
     result = importer.emit(qnn.DenseOp, [value, importer.value(kernel)], properties).result
     result = add_bias(importer, result, node.optional(2))

@@ -8,7 +8,7 @@ from xdsl.ir import SSAValue
 from relay.dialects.attributes import ints
 from relay.dialects.relay import Resize2dOp
 from relay.frontend.tflite.graph import Importer
-from relay.frontend.tflite.node import CODES, Node
+from relay.frontend.tflite.node import ALL_CODES, Node
 from relay.frontend.tflite.table import operator
 
 
@@ -25,7 +25,7 @@ def resize_nearest_neighbor(importer: Importer, node: Node) -> list[SSAValue]:
 def _resize(importer: Importer, node: Node, method: str) -> SSAValue:
     """To a constant height and width. Codes are interpolated as they are."""
     data, out = node.input(0), node.output()
-    if data.type != out.type or data.type not in (*CODES, "FLOAT32"):
+    if data.type != out.type or data.type not in (*ALL_CODES, "FLOAT32"):
         raise node.refuse_types(data, out)
     if 0 in node.shape(data, 4):
         raise node.unsupported("an empty image")

@@ -7,7 +7,7 @@ from xdsl.ir import SSAValue
 from relay.dialects.attributes import ints
 from relay.dialects.relay import AvgPool2dOp, MaxPool2dOp
 from relay.frontend.tflite.graph import Importer
-from relay.frontend.tflite.node import CODES, Node
+from relay.frontend.tflite.node import ALL_CODES, Node
 from relay.frontend.tflite.scales import window_padding
 from relay.frontend.tflite.table import operator
 
@@ -25,7 +25,7 @@ def max_pool_2d(importer: Importer, node: Node) -> list[SSAValue]:
 def _pool(importer: Importer, node: Node, op: type[AvgPool2dOp] | type[MaxPool2dOp]) -> SSAValue:
     """Codes are pooled as they are: input and output have one scale and zero point."""
     data, out = node.input(0), node.output()
-    if data.type != out.type or data.type not in (*CODES, "FLOAT32"):
+    if data.type != out.type or data.type not in (*ALL_CODES, "FLOAT32"):
         raise node.refuse_types(data, out)
     sizes = node.shape(data, 4)[1:3]
     pool = node.positive("filter_height", "filter_width")

@@ -11,7 +11,7 @@ from relay.dialects.attributes import elements
 from relay.dialects.relay import CastOp
 from relay.frontend.tflite.graph import Importer, multiplier_attrs, number, real, scale_attr
 from relay.frontend.tflite.model import Tensor
-from relay.frontend.tflite.node import CODES, INDICES, Node
+from relay.frontend.tflite.node import ALL_CODES, CODES, INDICES, Node
 from relay.frontend.tflite.scales import Codes
 from relay.frontend.tflite.table import operator
 from relay.interpreters.arithmetic import quantize_multiplier
@@ -22,10 +22,10 @@ def quantize(importer: Importer, node: Node) -> list[SSAValue]:
     """Floats to codes, or codes to codes of another scale (`double(scale) / double(output scale)`)."""
     data, out = node.input(0), node.output()
     value = importer.value(data)
-    if data.type == "FLOAT32" and out.type in (*CODES, "INT16"):
+    if data.type == "FLOAT32" and out.type in ALL_CODES:
         properties = _parameters(node, out) | {"out_dtype": importer.element(out)}
         return [importer.emit(qnn.QuantizeOp, [value], properties).result]
-    if data.type not in CODES or out.type not in CODES:
+    if data.type not in ALL_CODES or out.type not in ALL_CODES:
         raise node.refuse_types(data, out)
     source, target = node.codes(data), node.codes(out)
     ratio = np.float64(source.scale) / np.float64(target.scale)
@@ -53,7 +53,7 @@ def rescale(
 @operator("DEQUANTIZE", versions=(1, 6), inputs=(1, 1))
 def dequantize(importer: Importer, node: Node) -> list[SSAValue]:
     data, out = node.input(0), node.output()
-    if data.type not in (*CODES, "INT16") or out.type != "FLOAT32":
+    if data.type not in ALL_CODES or out.type != "FLOAT32":
         raise node.refuse_types(data, out)
     return [importer.emit(qnn.DequantizeOp, [importer.value(data)], _parameters(node, data)).result]
 

@@ -12,7 +12,7 @@ from relay.dialects import qnn
 from relay.dialects.attributes import ints
 from relay.dialects.relay import ArgmaxOp, ArgminOp, DivideOp, MaxOp, MinOp, SumOp
 from relay.frontend.tflite.graph import Importer, multiplier_attrs, number, real
-from relay.frontend.tflite.node import CODES, INDICES, Node
+from relay.frontend.tflite.node import ALL_CODES, INDICES, Node
 from relay.frontend.tflite.table import operator
 from relay.interpreters.arithmetic import quantize_multiplier
 
@@ -29,7 +29,7 @@ def mean(importer: Importer, node: Node) -> list[SSAValue]:
     if data.type == out.type == "FLOAT32":
         total = importer.emit(SumOp, [value], properties).result
         return [importer.emit(DivideOp, [total, importer.scalar(count, total)]).result]
-    if data.type != out.type or data.type not in CODES:
+    if data.type != out.type or data.type not in ALL_CODES:
         raise node.refuse_types(data, out)
     source, target = node.codes(data), node.codes(out)
     multiplier, shift = quantize_multiplier(float(np.float64(source.scale) / np.float64(target.scale)))
@@ -65,9 +65,9 @@ def reduce_min(importer: Importer, node: Node) -> list[SSAValue]:
 
 def _extreme(importer: Importer, node: Node, op: type[MaxOp] | type[MinOp]) -> SSAValue:
     data, out = node.input(0), node.output()
-    if data.type != out.type or data.type not in (*CODES, *INDICES, "FLOAT32"):
+    if data.type != out.type or data.type not in (*ALL_CODES, *INDICES, "FLOAT32"):
         raise node.refuse_types(data, out)
-    if data.type in CODES:
+    if data.type in ALL_CODES:
         node.same_codes(data, out)
     return importer.emit(op, [importer.value(data)], _reduction(node)).result
 
@@ -94,7 +94,7 @@ def arg_min(importer: Importer, node: Node) -> list[SSAValue]:
 def _arg(importer: Importer, node: Node, op: type[ArgmaxOp] | type[ArgminOp]) -> SSAValue:
     """The index of the first extreme element along one axis."""
     data, out = node.input(0), node.output()
-    if data.type not in (*CODES, "INT32", "FLOAT32") or out.type not in INDICES:
+    if data.type not in (*ALL_CODES, "INT32", "FLOAT32") or out.type not in INDICES:
         raise node.refuse_types(data, out)
     axes = node.axes(node.input(1), len(data.shape))
     if len(axes) != 1 or 0 in data.shape:

@@ -9,7 +9,7 @@ from xdsl.ir import Attribute, SSAValue
 from relay.dialects.attributes import ints, scalar_attr
 from relay.dialects.relay import PadOp, TransposeOp
 from relay.frontend.tflite.graph import Importer
-from relay.frontend.tflite.node import CODES, Node
+from relay.frontend.tflite.node import ALL_CODES, Node
 from relay.frontend.tflite.table import operator
 
 
@@ -69,7 +69,7 @@ def pad_v2(importer: Importer, node: Node) -> list[SSAValue]:
 
 def _pad(importer: Importer, node: Node, filler: float | int) -> SSAValue:
     data, widths = node.input(0), node.input(1)
-    if data.type in CODES:
+    if data.type in ALL_CODES:
         node.same_codes(data, node.output())
     if widths.shape != (len(data.shape), 2):
         raise node.malformed(f"{widths} of shape {widths.shape} does not name two numbers per axis of {data.shape}")

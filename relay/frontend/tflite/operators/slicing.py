@@ -13,7 +13,7 @@ from relay.dialects import qnn
 from relay.dialects.attributes import elements, ints
 from relay.dialects.relay import ConcatenateOp, GatherNdOp, StridedSliceOp, TakeOp
 from relay.frontend.tflite.graph import Importer, number, real
-from relay.frontend.tflite.node import CODES, INDICES, Node
+from relay.frontend.tflite.node import ALL_CODES, INDICES, Node
 from relay.frontend.tflite.table import ANY, operator
 
 
@@ -26,7 +26,7 @@ def concatenation(importer: Importer, node: Node) -> list[SSAValue]:
         raise node.refuse_types(*tensors, out)
     axis = IntegerAttr(node.axis(node.integer("axis"), len(out.shape)), i64)
     values = [importer.value(tensor) for tensor in tensors]
-    if out.type in CODES and out.quantization is not None:
+    if out.type in ALL_CODES and out.quantization is not None:
         target, sources = node.codes(out), [node.codes(tensor) for tensor in tensors]
         if any(source != target for source in sources):
             if out.type != "UINT8":
@@ -50,7 +50,7 @@ def pack(importer: Importer, node: Node) -> list[SSAValue]:
     axis = node.axis(node.integer("axis"), len(shape) + 1)
     if any(tensor.shape != shape or tensor.type != tensors[0].type for tensor in tensors):
         raise node.malformed("the inputs differ in shape or type")
-    if tensors[0].type in CODES:
+    if tensors[0].type in ALL_CODES:
         node.same_codes(*tensors, node.output())
     layer = [*shape[:axis], 1, *shape[axis:]]
     values = [importer.reshape(importer.value(tensor), layer) for tensor in tensors]
