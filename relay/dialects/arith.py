@@ -190,13 +190,53 @@ class SelectOp(IRDLOperation):
             raise VerifyException(f"arith.select: {self.cond.type} does not choose among {self.result.type}")
 
 
+@irdl_op_definition
+class RemFOp(IRDLOperation):
+    """`lhs - rhs * trunc(lhs / rhs)`, exact, of lhs's sign: C's `fmod`."""
+
+    name = "arith.remf"
+    lhs = operand_def(Attribute)
+    rhs = operand_def(Attribute)
+    fastmath = prop_def(Attribute, default_value=FastMathFlagsAttr("none"))
+    result = result_def(Attribute)
+    traits = traits_def(Pure())
+
+    def __init__(self, lhs: SSAValue | Operation, rhs: SSAValue | Operation):
+        first = SSAValue.get(lhs)
+        super().__init__(
+            operands=[first, rhs], result_types=[first.type], properties={"fastmath": FastMathFlagsAttr("none")}
+        )
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        operands = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_unresolved_operand)
+        attributes = parser.parse_optional_attr_dict()
+        position = parser.pos
+        parser.parse_punctuation(":")
+        type = parser.parse_type()
+        values = parser.resolve_operands(operands, [type, type], position)
+        fastmath: dict[str, Attribute] = {"fastmath": FastMathFlagsAttr("none")}
+        return cls.create(operands=values, result_types=[type], properties=fastmath, attributes=attributes)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_list(self.operands, printer.print_ssa_value)
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" : ")
+        printer.print_attribute(self.result.type)
+
+    def verify_(self) -> None:
+        if not self.lhs.type == self.rhs.type == self.result.type:
+            raise VerifyException("arith.remf: operands and result have one type")
+
+
 WIDENED: dict[str, type[IRDLOperation]] = {
     op.name: op for op in (ExtSIOp, ExtUIOp, TruncIOp, SIToFPOp, UIToFPOp, FPToSIOp, FPToUIOp, CmpiOp, CmpfOp, SelectOp)
 }
 
 Arith = Dialect(
     "arith",
-    [*(op for op in arith.Arith.operations if op.name not in WIDENED), *WIDENED.values()],
+    [*(op for op in arith.Arith.operations if op.name not in WIDENED), *WIDENED.values(), RemFOp],
     list(arith.Arith.attributes),
     [arith.ArithConstantMaterializationInterface()],
 )

@@ -20,7 +20,19 @@ from relay.dialects.attributes import Array, dtype_of, elements
 from relay.dialects.op import DYNAMIC, TensorOp, tensor
 from relay.dialects.relay import ConstantOp
 from relay.errors import InvalidArgument
-from relay.interpreters import byoc, elementwise, fixed_point, image, nn, norm, qnn, qnn_recurrent, reduce, shape
+from relay.interpreters import (
+    byoc,
+    elementwise,
+    fixed_point,
+    functions,
+    image,
+    nn,
+    norm,
+    qnn,
+    qnn_recurrent,
+    reduce,
+    shape,
+)
 from relay.interpreters.func import Machine
 from relay.interpreters.meaning import Meaning, interpreter_functions
 from relay.module import IRModule
@@ -28,6 +40,7 @@ from relay.signature import TensorInfo
 
 KINDS = {
     "Elementwise": elementwise.MEANINGS,
+    "Functions": functions.MEANINGS,
     "FixedPoint": fixed_point.MEANINGS,
     "Reduce": reduce.MEANINGS,
     "Shape": shape.MEANINGS,
@@ -49,8 +62,8 @@ def register(interpreter: Interpreter) -> None:
     """Give xDSL's interpreter the meaning of relay, qnn, byoc and func ops."""
     from xdsl.interpreters.func import FuncFunctions  # here: the package imports every dialect that xDSL interprets
 
-    for functions in (*FUNCTIONS, byoc.RegionFunctions, FuncFunctions):
-        interpreter.register_implementations(functions())
+    for each in (*FUNCTIONS, byoc.RegionFunctions, FuncFunctions):
+        interpreter.register_implementations(each())
 
 
 def evaluate(op: Operation, operands: Sequence[Array]) -> tuple[Array, ...]:

@@ -23,6 +23,23 @@ EXPENSIVE = (
     relay.TanhOp,
     relay.FixedPointMultiplyOp,
     relay.FixedPointReciprocalOp,
+    relay.ModOp,
+    relay.FloorModOp,
+    relay.PowerOp,
+    relay.SinOp,
+    relay.CosOp,
+    relay.TanOp,
+    relay.AsinOp,
+    relay.AcosOp,
+    relay.AtanOp,
+    relay.SinhOp,
+    relay.CoshOp,
+    relay.AsinhOp,
+    relay.AcoshOp,
+    relay.AtanhOp,
+    relay.ErfOp,
+    relay.Log2Op,
+    relay.Log10Op,
 )
 """Elementwise ops that are worth a tensor in memory rather than being computed twice."""
 

@@ -11,7 +11,7 @@ from abc import ABC
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint
-from typing import cast
+from typing import ClassVar, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -36,6 +36,8 @@ ROUNDS = 32
 class Legalization(RewritePattern, ABC):
     """A pattern towards level 1; `features` are the target's, for those that choose by them."""
 
+    REPLACES: ClassVar[frozenset[type[Operation]]] = frozenset()
+    """Ops of a dialect in `LEGAL` that the pattern leaves none of: they have no lowering."""
     features: frozenset[str] = frozenset()
 
 
@@ -45,6 +47,7 @@ Patterns = Sequence[type[Legalization]]
 REGISTRY: list[tuple[str, str]] = [
     ("qnn", "relay.transforms.qnn_patterns:PATTERNS"),
     ("relay", "relay.transforms.simplify_inference:PATTERNS"),
+    ("relay", "relay.transforms.relay_patterns:PATTERNS"),
 ]
 """(dialect, where its patterns are), asked in this order."""
 
@@ -74,9 +77,13 @@ def legalize(ctx: Context, module: ModuleOp, features: str = "", dialects: Seque
 
 
 def legal(module: ModuleOp, dialects: Sequence[str] | None = None) -> bool:
-    """Whether no op is left of the dialects (default: every registered one) that have patterns."""
-    targets = {point.name for point in registered()} - set(LEGAL) if dialects is None else set(dialects)
-    return not any(op.name.split(".")[0] in targets for op in own(module))
+    """Whether no op is left of the dialects (default: every registered one) that have patterns, nor one of level 1's
+    that is made up of others."""
+    points = registered()
+    targets = {point.name for point in points} - set(LEGAL) if dialects is None else set(dialects)
+    relays = [point for point in points if point.name in LEGAL and dialects is None]
+    replaced = {op for point in relays for pattern in cast(Patterns, point.load()) for op in pattern.REPLACES}
+    return not any(op.name.split(".")[0] in targets or type(op) in replaced for op in own(module))
 
 
 def settle(module: ModuleOp, patterns: Sequence[RewritePattern]) -> bool:

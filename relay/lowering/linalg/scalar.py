@@ -14,8 +14,8 @@ from relay.dialects import relay
 from relay.dialects.attributes import to_numpy
 from relay.dialects.op import tensor
 from relay.errors import Unsupported
-from relay.lowering.linalg import fixed_point
-from relay.lowering.linalg.emitter import Emitter, kind, lowest, number, signless
+from relay.lowering.linalg import division, fixed_point
+from relay.lowering.linalg.emitter import Emitter, kind, lowest, signless
 from relay.transforms.location import place
 
 Scalar = Callable[[Emitter, Any, Sequence[SSAValue]], Sequence[SSAValue]]
@@ -29,12 +29,21 @@ BINARY: dict[type[Operation], dict[str, Callable[[SSAValue, SSAValue], Operation
     relay.MinimumOp: {"float": arith.MinimumfOp, "signed": arith.MinSIOp, "unsigned": arith.MinUIOp},
     relay.LeftShiftOp: {"signed": arith.ShLIOp, "unsigned": arith.ShLIOp},
     relay.RightShiftOp: {"signed": arith.ShRSIOp, "unsigned": arith.ShRUIOp},
+    relay.BitwiseAndOp: {"signed": arith.AndIOp, "unsigned": arith.AndIOp},
+    relay.BitwiseOrOp: {"signed": arith.OrIOp, "unsigned": arith.OrIOp},
+    relay.BitwiseXorOp: {"signed": arith.XOrIOp, "unsigned": arith.XOrIOp},
+    relay.LogicalAndOp: {"unsigned": arith.AndIOp},
+    relay.LogicalOrOp: {"unsigned": arith.OrIOp},
+    relay.LogicalXorOp: {"unsigned": arith.XOrIOp},
 }
 
 COMPARE: dict[type[Operation], dict[str, str]] = {
     relay.EqualOp: {"float": "oeq", "signed": "eq", "unsigned": "eq"},
     relay.GreaterOp: {"float": "ogt", "signed": "sgt", "unsigned": "ugt"},
     relay.LessOp: {"float": "olt", "signed": "slt", "unsigned": "ult"},
+    relay.NotEqualOp: {"float": "une", "signed": "ne", "unsigned": "ne"},
+    relay.GreaterEqualOp: {"float": "oge", "signed": "sge", "unsigned": "uge"},
+    relay.LessEqualOp: {"float": "ole", "signed": "sle", "unsigned": "ule"},
 }
 
 UNARY: dict[type[Operation], Callable[[SSAValue], Operation]] = {
@@ -45,48 +54,22 @@ UNARY: dict[type[Operation], Callable[[SSAValue], Operation]] = {
     relay.RoundOp: math.RoundOp,
     relay.FloorOp: math.FloorOp,
     relay.CeilOp: math.CeilOp,
+    relay.TruncOp: math.TruncOp,
+    relay.SinOp: math.SinOp,
+    relay.CosOp: math.CosOp,
+    relay.TanOp: math.TanOp,
+    relay.AsinOp: math.AsinOp,
+    relay.AcosOp: math.AcosOp,
+    relay.AtanOp: math.AtanOp,
+    relay.SinhOp: math.SinhOp,
+    relay.CoshOp: math.CoshOp,
+    relay.AsinhOp: math.AsinhOp,
+    relay.AcoshOp: math.AcoshOp,
+    relay.AtanhOp: math.AtanhOp,
+    relay.ErfOp: math.ErfOp,
+    relay.Log2Op: math.Log2Op,
+    relay.Log10Op: math.Log10Op,
 }
-
-
-def divide(e: Emitter, op: relay.DivideOp, xs: Sequence[SSAValue]) -> Sequence[SSAValue]:
-    """Floats divide; integers truncate, by zero gives 0."""
-    of = kind(tensor(op.lhs).element_type)
-    return [e(arith.DivfOp(xs[0], xs[1])) if of == "float" else integer_divide(e, xs[0], xs[1], of == "signed")]
-
-
-def integer_divide(e: Emitter, a: SSAValue, b: SSAValue, signed: bool) -> SSAValue:
-    """Truncating division; guards what the hardware traps on (0, and -1 for the lowest number) unless b is known."""
-    make = arith.DivSIOp if signed else arith.DivUIOp
-    if number(b) not in (None, 0, -1):
-        return e(make(a, b))
-    zero, one = e.constant(0, a.type), e.constant(1, a.type)
-    by_zero = e(arith.CmpiOp(b, zero, "eq"))
-    if not signed:
-        return e(arith.SelectOp(by_zero, zero, e(make(a, e(arith.SelectOp(by_zero, one, b))))))
-    by_minus_one = e(arith.CmpiOp(b, e.constant(-1, a.type), "eq"))
-    trap = e(arith.OrIOp(by_zero, by_minus_one))
-    quotient = e(make(a, e(arith.SelectOp(trap, one, b))))
-    quotient = e(arith.SelectOp(by_minus_one, e(arith.SubiOp(zero, a)), quotient))
-    return e(arith.SelectOp(by_zero, zero, quotient))
-
-
-def floor_divide(e: Emitter, op: relay.FloorDivideOp, xs: Sequence[SSAValue]) -> Sequence[SSAValue]:
-    """Floats: floor of the quotient. Signed: one less than the truncated one if inexact and signs differ."""
-    a, b = xs
-    of = kind(tensor(op.lhs).element_type)
-    if of == "float":
-        return [e(math.FloorOp(e(arith.DivfOp(a, b))))]
-    quotient = integer_divide(e, a, b, of == "signed")
-    if of == "unsigned":
-        return [quotient]
-    zero = e.constant(0, a.type)
-    rest = e(arith.SubiOp(a, e(arith.MuliOp(quotient, b))))
-    inexact = e(arith.CmpiOp(rest, zero, "ne"))
-    opposite = e(arith.CmpiOp(e(arith.XOrIOp(a, b)), zero, "slt"))
-    less = e(arith.SubiOp(quotient, e.constant(1, a.type)))
-    lower = e(arith.SelectOp(e(arith.AndIOp(inexact, opposite)), less, quotient))
-    divisible = e(arith.CmpiOp(b, zero, "ne"))
-    return [e(arith.SelectOp(divisible, lower, zero))]
 
 
 def negative(e: Emitter, op: relay.NegativeOp, xs: Sequence[SSAValue]) -> Sequence[SSAValue]:
@@ -105,6 +88,23 @@ def absolute(e: Emitter, op: relay.AbsOp, xs: Sequence[SSAValue]) -> Sequence[SS
             return [x]
         case "signed":
             return [e(arith.MaxSIOp(x, e(arith.SubiOp(e.constant(0, x.type), x))))]
+
+
+def sign(e: Emitter, op: relay.SignOp, xs: Sequence[SSAValue]) -> Sequence[SSAValue]:
+    """1 where x > 0, else -1 where x < 0, else x."""
+    x, of = xs[0], kind(tensor(op.input).element_type)
+    compare = arith.CmpfOp if of == "float" else arith.CmpiOp
+    zero = e.constant(0, x.type)
+    found = x
+    for number, predicate in ((-1, COMPARE[relay.LessOp][of]), (1, COMPARE[relay.GreaterOp][of])):
+        if number > 0 or of != "unsigned":
+            found = e(arith.SelectOp(e(compare(x, zero, predicate)), e.constant(number, x.type), found))
+    return [found]
+
+
+def flip(e: Emitter, op: relay.BitwiseNotOp | relay.LogicalNotOp, xs: Sequence[SSAValue]) -> Sequence[SSAValue]:
+    """Every bit."""
+    return [e(arith.XOrIOp(xs[0], e.constant(-1, xs[0].type)))]
 
 
 def rsqrt(e: Emitter, op: relay.RsqrtOp, xs: Sequence[SSAValue]) -> Sequence[SSAValue]:
@@ -181,8 +181,15 @@ def unchanged(e: Emitter, op: Operation, xs: Sequence[SSAValue]) -> Sequence[SSA
 
 
 OTHERS: dict[type[Operation], Scalar] = {
-    relay.DivideOp: divide,
-    relay.FloorDivideOp: floor_divide,
+    relay.DivideOp: division.divide,
+    relay.FloorDivideOp: division.floor_divide,
+    relay.ModOp: division.mod,
+    relay.FloorModOp: division.floor_mod,
+    relay.PowerOp: division.power,
+    relay.SignOp: sign,
+    relay.BitwiseNotOp: flip,
+    relay.LogicalNotOp: flip,
+    relay.CopyOp: lambda e, op, xs: xs,
     relay.NegativeOp: negative,
     relay.AbsOp: absolute,
     relay.RsqrtOp: rsqrt,

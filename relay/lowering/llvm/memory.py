@@ -9,7 +9,7 @@ from xdsl.ir import Operation, SSAValue
 
 from relay.dialects.attributes import dtype_of, to_numpy
 from relay.lowering.llvm.function import FunctionWriter, Writer
-from relay.lowering.llvm.types import alignment, suffix, type_name
+from relay.lowering.llvm.types import alignment, lanes, memory_type, suffix, type_name
 from relay.lowering.shaped import buffer_of, scalar_of
 
 
@@ -59,18 +59,32 @@ def write_alias(w: FunctionWriter, op: Operation) -> None:
     w.names[op.results[0]] = w.of(op.operands[0])
 
 
+def to_memory(w: FunctionWriter, vector: SSAValue) -> tuple[str, str, str]:
+    """The type, mangling and name of a vector as it is stored: booleans as bytes."""
+    type = vector.type
+    if type_name(scalar_of(type)) != "i1":
+        return type_name(type), suffix(type), w.of(vector)
+    bytes = f"<{lanes(type)} x i8>"
+    return bytes, f"v{lanes(type)}i8", w.emit(f"zext {w.typed(vector)} to {bytes}")
+
+
 def write_vector_load(w: FunctionWriter, op: Operation) -> None:
     """Consecutive elements, aligned as one."""
     assert isinstance(op, vector.LoadOp)
-    at = w.address(op.base, op.indices)
-    w.define(op.result, f"load {type_name(op.result.type)}, ptr {at}, align {alignment(op.result.type)}")
+    at, type = w.address(op.base, op.indices), op.result.type
+    if type_name(scalar_of(type)) == "i1":
+        bytes = f"<{lanes(type)} x i8>"
+        w.define(op.result, f"trunc {bytes} {w.emit(f'load {bytes}, ptr {at}, align 1')} to {type_name(type)}")
+    else:
+        w.define(op.result, f"load {type_name(type)}, ptr {at}, align {alignment(type)}")
 
 
 def write_vector_store(w: FunctionWriter, op: Operation) -> None:
     """Consecutive elements, aligned as one."""
     assert isinstance(op, vector.StoreOp)
     at = w.address(op.base, op.indices)
-    w.line(f"store {w.typed(op.vector)}, ptr {at}, align {alignment(op.vector.type)}")
+    type, _, value = to_memory(w, op.vector)
+    w.line(f"store {type} {value}, ptr {at}, align {alignment(op.vector.type)}")
 
 
 def write_masked_load(w: FunctionWriter, op: Operation) -> None:
@@ -78,18 +92,22 @@ def write_masked_load(w: FunctionWriter, op: Operation) -> None:
     assert isinstance(op, vector.MaskedLoadOp)
     at = w.address(op.base, op.indices, inside=False)
     type = op.result.type
-    name, out = f"llvm.masked.load.{suffix(type)}.p0", type_name(type)
+    out, mangled, otherwise = to_memory(w, op.pass_thru)
+    name = f"llvm.masked.load.{mangled}.p0"
     w.declare(name, out, f"ptr, i32, {type_name(op.mask.type)}, {out}")
-    arguments = f"ptr {at}, i32 {alignment(type)}, {w.typed(op.mask)}, {w.typed(op.pass_thru)}"
-    w.define(op.result, f"call {out} @{name}({arguments})")
+    call = f"call {out} @{name}(ptr {at}, i32 {alignment(type)}, {w.typed(op.mask)}, {out} {otherwise})"
+    if out == type_name(type):
+        w.define(op.result, call)
+    else:
+        w.define(op.result, f"trunc {out} {w.emit(call)} to {type_name(type)}")
 
 
 def only_lane(mask: SSAValue) -> int | None:
     """The lane of a constant mask that has just one."""
     if not isinstance(mask.owner, arith.ConstantOp):
         return None
-    lanes = to_numpy(mask.owner.value).reshape(-1).nonzero()[0]
-    return int(lanes[0]) if lanes.size == 1 else None
+    chosen = to_numpy(mask.owner.value).reshape(-1).nonzero()[0]
+    return int(chosen[0]) if chosen.size == 1 else None
 
 
 def write_masked_store(w: FunctionWriter, op: Operation) -> None:
@@ -100,13 +118,14 @@ def write_masked_store(w: FunctionWriter, op: Operation) -> None:
     assert isinstance(op, vector.MaskedStoreOp)
     at = w.address(op.base, op.indices)
     type = op.value_to_store.type
+    stored, mangled, value = to_memory(w, op.value_to_store)
     if (lane := only_lane(op.mask)) is not None:
-        value = w.emit(f"extractelement {w.typed(op.value_to_store)}, i64 {lane}")
-        w.line(f"store {type_name(scalar_of(type))} {value}, ptr {at}, align {alignment(type)}")
+        element, number = memory_type(type_name(scalar_of(type))), f"extractelement {stored} {value}, i64 {lane}"
+        w.line(f"store {element} {w.emit(number)}, ptr {at}, align {alignment(type)}")
         return
-    name = f"llvm.masked.store.{suffix(type)}.p0"
-    w.declare(name, "void", f"{type_name(type)}, ptr, i32, {type_name(op.mask.type)}")
-    w.line(f"call void @{name}({w.typed(op.value_to_store)}, ptr {at}, i32 {alignment(type)}, {w.typed(op.mask)})")
+    name = f"llvm.masked.store.{mangled}.p0"
+    w.declare(name, "void", f"{stored}, ptr, i32, {type_name(op.mask.type)}")
+    w.line(f"call void @{name}({stored} {value}, ptr {at}, i32 {alignment(type)}, {w.typed(op.mask)})")
 
 
 MEMORY: dict[str, Writer] = {

@@ -20,6 +20,7 @@ BINARY: dict[str, str] = {
     "arith.subf": "fsub",
     "arith.mulf": "fmul",
     "arith.divf": "fdiv",
+    "arith.remf": "frem",
 }
 """Instructions of two operands."""
 
@@ -47,20 +48,36 @@ INTRINSICS: dict[str, str] = {
     "arith.maxnumf": "llvm.maxnum",
     "arith.minnumf": "llvm.minnum",
     "math.absf": "llvm.fabs",
+    "math.acos": "llvm.acos",
+    "math.asin": "llvm.asin",
+    "math.atan": "llvm.atan",
     "math.ceil": "llvm.ceil",
     "math.copysign": "llvm.copysign",
     "math.cos": "llvm.cos",
+    "math.cosh": "llvm.cosh",
     "math.exp": "llvm.exp",
     "math.floor": "llvm.floor",
     "math.fma": "llvm.fma",
     "math.log": "llvm.log",
+    "math.log10": "llvm.log10",
+    "math.log2": "llvm.log2",
     "math.powf": "llvm.pow",
     "math.round": "llvm.round",
     "math.roundeven": "llvm.roundeven",
     "math.sin": "llvm.sin",
+    "math.sinh": "llvm.sinh",
     "math.sqrt": "llvm.sqrt",
+    "math.tan": "llvm.tan",
     "math.tanh": "llvm.tanh",
     "math.trunc": "llvm.trunc",
     "vector.fma": "llvm.fma",
 }
 """Intrinsics, overloaded by the type of the result, of operands of that type."""
+
+LIBRARY: dict[str, str] = {
+    "math.acosh": "acosh",
+    "math.asinh": "asinh",
+    "math.atanh": "atanh",
+    "math.erf": "erf",
+}
+"""Functions of libm that LLVM has no intrinsic for, by their names for doubles."""

@@ -11,6 +11,7 @@ from xdsl.ir import Operation
 from relay.dialects.arith import FLOAT_PREDICATES, INTEGER_PREDICATES
 from relay.dialects.attributes import to_numpy
 from relay.lowering.llvm.function import FunctionWriter, Writer
+from relay.lowering.llvm.rows import LIBRARY
 from relay.lowering.llvm.types import lanes, literal, suffix, type_name
 from relay.lowering.shaped import is_vector, scalar_of
 
@@ -120,7 +121,32 @@ def write_call_intrinsic(w: FunctionWriter, op: Operation) -> None:
     w.define(result, f"call {type_name(result.type)} @{name}({w.list(op.args)})")
 
 
+def write_library(w: FunctionWriter, op: Operation) -> None:
+    """A function of libm, for a vector lane by lane; what is narrower than a float is computed as one."""
+    result, element = op.results[0], type_name(scalar_of(op.results[0].type))
+    name = LIBRARY[op.name] + ("" if element == "double" else "f")
+    wide = "double" if element == "double" else "float"
+    w.declare(name, wide, wide)
+
+    def call(value: str) -> str:
+        if wide != element:
+            value = w.emit(f"fpext {element} {value} to {wide}")
+        found = w.emit(f"call {wide} @{name}({wide} {value})")
+        return found if wide == element else w.emit(f"fptrunc {wide} {found} to {element}")
+
+    operand = op.operands[0]
+    if not is_vector(result.type):
+        w.names[result] = call(w.of(operand))
+        return
+    vector, type = "poison", type_name(result.type)
+    for lane in range(lanes(result.type)):
+        number = call(w.emit(f"extractelement {w.typed(operand)}, i64 {lane}"))
+        vector = w.emit(f"insertelement {type} {vector}, {element} {number}, i64 {lane}")
+    w.names[result] = vector
+
+
 SCALAR: dict[str, Writer] = {
+    **dict.fromkeys(LIBRARY, write_library),
     "arith.constant": write_constant,
     "arith.cmpi": write_compare,
     "arith.cmpf": write_compare,

@@ -1,0 +1,120 @@
+"""Meaning of the functions of one tensor, of comparisons, logic, bits, remainders and powers. Floats as C rounds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from xdsl.ir import Operation
+
+from relay.dialects import relay
+from relay.dialects.attributes import Array, dtype_of
+from relay.interpreters.elementwise import exp, ignoring_op, in_double, tanh
+from relay.interpreters.meaning import Meanings
+
+
+def of_numbers(function: Callable[[float], float]) -> Callable[[Array], Array]:
+    """A function of one number for every number of an array."""
+    each = np.frompyfunc(function, 1, 1)
+
+    def every(x: Array) -> Array:
+        result: Any = each(x)
+        return np.asarray(result, np.float64)
+
+    return every
+
+
+erf = in_double(of_numbers(math.erf))
+
+
+def trunc(x: Array) -> Array:
+    return np.trunc(x)
+
+
+def mod(lhs: Array, rhs: Array) -> Array:
+    """C's remainder, of the dividend's sign."""
+    if lhs.dtype.kind == "f":
+        return np.fmod(lhs, rhs)
+    return np.where(rhs == 0, np.zeros_like(rhs), np.fmod(lhs, rhs))
+
+
+def floor_mod(lhs: Array, rhs: Array) -> Array:
+    """Python's remainder, of the divisor's sign."""
+    rest = mod(lhs, rhs)
+    return np.where((rest != 0) & ((rest < 0) != (rhs < 0)), rest + rhs, rest)
+
+
+def power(lhs: Array, rhs: Array) -> Array:
+    """Floats in f64; integers wrap, negative exponents give 0."""
+    if lhs.dtype.kind == "f":
+        return np.power(lhs.astype(np.float64), rhs.astype(np.float64)).astype(lhs.dtype)
+    raised = np.power(lhs, np.maximum(rhs, np.zeros_like(rhs)))
+    return np.where(rhs < 0, np.zeros_like(raised), raised)
+
+
+def copy(x: Array) -> Array:
+    return x
+
+
+def bitwise_not(x: Array) -> Array:
+    return np.invert(x)
+
+
+def shape_of(op: relay.ShapeOfOp, x: Array) -> Array:
+    return np.array(x.shape, dtype_of(op.dtype))
+
+
+def ndarray_size(op: relay.NdarraySizeOp, x: Array) -> Array:
+    return np.array(x.size, dtype_of(op.dtype))
+
+
+FUNCTIONS: dict[type[Operation], Callable[..., Array]] = {
+    relay.AcosOp: in_double(np.arccos),
+    relay.AcoshOp: in_double(np.arccosh),
+    relay.AsinOp: in_double(np.arcsin),
+    relay.AsinhOp: in_double(np.arcsinh),
+    relay.AtanOp: in_double(np.arctan),
+    relay.AtanhOp: in_double(np.arctanh),
+    relay.CosOp: in_double(np.cos),
+    relay.CoshOp: in_double(np.cosh),
+    relay.ErfOp: erf,
+    relay.Log2Op: in_double(np.log2),
+    relay.Log10Op: in_double(np.log10),
+    relay.SinOp: in_double(np.sin),
+    relay.SinhOp: in_double(np.sinh),
+    relay.TanOp: in_double(np.tan),
+    relay.TruncOp: trunc,
+    relay.FastErfOp: erf,
+    relay.FastExpOp: exp,
+    relay.FastTanhOp: tanh,
+    relay.SignOp: np.sign,
+    relay.CopyOp: copy,
+    relay.BitwiseNotOp: bitwise_not,
+    relay.LogicalNotOp: np.logical_not,
+    relay.ZerosLikeOp: np.zeros_like,
+    relay.OnesLikeOp: np.ones_like,
+    relay.IsnanOp: np.isnan,
+    relay.IsinfOp: np.isinf,
+    relay.IsfiniteOp: np.isfinite,
+    relay.NotEqualOp: np.not_equal,
+    relay.GreaterEqualOp: np.greater_equal,
+    relay.LessEqualOp: np.less_equal,
+    relay.LogicalAndOp: np.logical_and,
+    relay.LogicalOrOp: np.logical_or,
+    relay.LogicalXorOp: np.logical_xor,
+    relay.BitwiseAndOp: np.bitwise_and,
+    relay.BitwiseOrOp: np.bitwise_or,
+    relay.BitwiseXorOp: np.bitwise_xor,
+    relay.ModOp: mod,
+    relay.FloorModOp: floor_mod,
+    relay.PowerOp: power,
+}
+"""The ops that have no properties."""
+
+MEANINGS: Meanings = {
+    **{op: ignoring_op(function) for op, function in FUNCTIONS.items()},
+    relay.ShapeOfOp: shape_of,
+    relay.NdarraySizeOp: ndarray_size,
+}

@@ -1,0 +1,65 @@
+"""Functions of one tensor that are comparisons, constants or other functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+
+import numpy as np
+from xdsl.ir import Operation, SSAValue
+
+from relay.dialects import relay
+from relay.dialects.attributes import dtype_of, ints
+from relay.dialects.op import TensorOp, shape
+from relay.transforms.expansion import Expansion
+
+
+def filled(new: Expansion, value: SSAValue, dims: Sequence[int]) -> SSAValue:
+    """The value's one number everywhere."""
+    return new.value(relay.BroadcastToOp, value, properties={"shape": ints(dims)})
+
+
+def everywhere(number: int) -> Callable[[Expansion, relay.UnaryOp], Sequence[SSAValue]]:
+    """A number in the operand's type and shape."""
+    return lambda new, op: [filled(new, new.constant_like(number, op.input), shape(op.input))]
+
+
+def other(kind: type[TensorOp]) -> Callable[[Expansion, relay.UnaryOp], Sequence[SSAValue]]:
+    """The same function by another name."""
+    return lambda new, op: [new.value(kind, op.input)]
+
+
+def magnitude(kind: type[relay.CompareOp]) -> Callable[[Expansion, relay.PredicateOp], Sequence[SSAValue]]:
+    """`|x|` compared with infinity."""
+
+    def compare(new: Expansion, op: relay.PredicateOp) -> Sequence[SSAValue]:
+        return [new.value(kind, new.value(relay.AbsOp, op.input), new.constant_like(np.inf, op.input))]
+
+    return compare
+
+
+def isnan(new: Expansion, op: relay.IsnanOp) -> Sequence[SSAValue]:
+    """Only NaN differs from itself."""
+    return [new.value(relay.NotEqualOp, op.input, op.input)]
+
+
+def shape_of(new: Expansion, op: relay.ShapeOfOp) -> Sequence[SSAValue]:
+    return [new.constant(shape(op.input), dtype_of(op.dtype))]
+
+
+def ndarray_size(new: Expansion, op: relay.NdarraySizeOp) -> Sequence[SSAValue]:
+    return [new.constant(prod(shape(op.input)), dtype_of(op.dtype))]
+
+
+COMPOSITIONS: dict[type[Operation], Callable[..., Sequence[SSAValue]]] = {
+    relay.FastErfOp: other(relay.ErfOp),
+    relay.FastExpOp: other(relay.ExpOp),
+    relay.FastTanhOp: other(relay.TanhOp),
+    relay.ZerosLikeOp: everywhere(0),
+    relay.OnesLikeOp: everywhere(1),
+    relay.IsnanOp: isnan,
+    relay.IsinfOp: magnitude(relay.EqualOp),
+    relay.IsfiniteOp: magnitude(relay.LessOp),
+    relay.ShapeOfOp: shape_of,
+    relay.NdarraySizeOp: ndarray_size,
+}
