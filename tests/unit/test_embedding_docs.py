@@ -14,7 +14,9 @@ import pytest
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "embedding.md").read_text()
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
-HAS_MLIR = shutil.which("mlir-opt-22") is not None and Path("/usr/lib/llvm-22/lib/libmlir_runner_utils.so.22.1").exists()
+HAS_MLIR = (
+    shutil.which("mlir-opt-22") is not None and Path("/usr/lib/llvm-22/lib/libmlir_runner_utils.so.22.1").exists()
+)
 
 
 def script(blocks: list[tuple[str, str]], folder: Path) -> str:
