@@ -22,10 +22,12 @@ from relay.dialects.relay import ConstantOp
 from relay.errors import InvalidArgument
 from relay.interpreters import (
     byoc,
+    convolution,
     elementwise,
     fixed_point,
     functions,
     image,
+    matmul,
     nn,
     norm,
     qnn,
@@ -45,6 +47,8 @@ KINDS = {
     "Reduce": reduce.MEANINGS,
     "Shape": shape.MEANINGS,
     "Nn": nn.MEANINGS,
+    "Convolution": convolution.MEANINGS,
+    "Matmul": matmul.MEANINGS,
     "Norm": norm.MEANINGS,
     "Image": image.MEANINGS,
     "Qnn": qnn.MEANINGS,

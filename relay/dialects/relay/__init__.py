@@ -2,6 +2,19 @@
 
 from xdsl.ir import Dialect
 
+from relay.dialects.relay.convolution import OPERATIONS as CONVOLUTION
+from relay.dialects.relay.convolution import (
+    Conv1dOp,
+    Conv1dTransposeOp,
+    Conv2dTransposeOp,
+    Conv3dOp,
+    Conv3dTransposeOp,
+    ConvBase,
+    ConvNd,
+    ConvTransposeBase,
+    ConvTransposeNd,
+    SpatialConvolution,
+)
 from relay.dialects.relay.elementwise import OPERATIONS as ELEMENTWISE
 from relay.dialects.relay.elementwise import (
     AbsOp,
@@ -61,6 +74,12 @@ from relay.dialects.relay.logical import (
     ModOp,
     NotEqualOp,
     PowerOp,
+)
+from relay.dialects.relay.matmul import OPERATIONS as MATMUL
+from relay.dialects.relay.matmul import (
+    BatchMatmulOp,
+    MatmulBase,
+    MatmulOp,
 )
 from relay.dialects.relay.nn import (
     IMAGE as IMAGE_AXES,
@@ -145,7 +164,10 @@ from relay.dialects.relay.unary import (
     ZerosLikeOp,
 )
 
-Relay = Dialect("relay", [*ELEMENTWISE, *FIXED_POINT, *REDUCE, *SHAPE, *NN, *NORM, *IMAGE, *UNARY, *LOGICAL])
+Relay = Dialect(
+    "relay",
+    [*ELEMENTWISE, *FIXED_POINT, *REDUCE, *SHAPE, *NN, *NORM, *IMAGE, *UNARY, *LOGICAL, *CONVOLUTION, *MATMUL],
+)
 
 __all__ = [
     "IMAGE_AXES",
@@ -162,6 +184,7 @@ __all__ = [
     "AtanOp",
     "AtanhOp",
     "AvgPool2dOp",
+    "BatchMatmulOp",
     "BatchNormOp",
     "BiasAddOp",
     "BinaryOp",
@@ -176,8 +199,17 @@ __all__ = [
     "CompareOp",
     "ConcatenateOp",
     "ConstantOp",
+    "Conv1dOp",
+    "Conv1dTransposeOp",
     "Conv2dBase",
     "Conv2dOp",
+    "Conv2dTransposeOp",
+    "Conv3dOp",
+    "Conv3dTransposeOp",
+    "ConvBase",
+    "ConvNd",
+    "ConvTransposeBase",
+    "ConvTransposeNd",
     "CopyOp",
     "CosOp",
     "CoshOp",
@@ -210,8 +242,8 @@ __all__ = [
     "LeftShiftOp",
     "LessEqualOp",
     "LessOp",
-    "Log10Op",
     "Log2Op",
+    "Log10Op",
     "LogOp",
     "LogicalAndOp",
     "LogicalNotOp",
@@ -219,6 +251,8 @@ __all__ = [
     "LogicalOrOp",
     "LogicalXorOp",
     "LookupOp",
+    "MatmulBase",
+    "MatmulOp",
     "MaxOp",
     "MaxPool2dOp",
     "MaximumOp",
@@ -250,6 +284,7 @@ __all__ = [
     "SinOp",
     "SinhOp",
     "SoftmaxOp",
+    "SpatialConvolution",
     "SqrtOp",
     "StridedSliceOp",
     "SubtractOp",

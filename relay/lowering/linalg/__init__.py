@@ -8,7 +8,7 @@ from typing import Any
 from xdsl.ir import Operation, SSAValue
 
 from relay.dialects import relay
-from relay.lowering.linalg import contraction, movement, pool, reduce, resize
+from relay.lowering.linalg import contraction, matmul, movement, pool, reduce, resize
 from relay.lowering.linalg.emitter import Emitter
 
 Lowering = Callable[[Emitter, Any, Sequence[SSAValue]], Sequence[SSAValue]]
@@ -24,6 +24,7 @@ LOWERINGS: dict[type[Operation], Lowering] = {
     relay.GatherNdOp: movement.gather_nd,
     relay.Conv2dOp: contraction.conv2d,
     relay.DenseOp: contraction.dense,
+    relay.BatchMatmulOp: matmul.batch_matmul,
     relay.MaxPool2dOp: pool.max_pool2d,
     relay.SumOp: reduce.reduce,
     relay.MaxOp: reduce.reduce,

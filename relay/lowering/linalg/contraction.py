@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import AnyFloat, IntegerAttr
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
 from relay.dialects import relay
@@ -22,7 +22,11 @@ def zero_point(attr: IntegerAttr | None) -> int:
 def multiply_add(op: relay.Conv2dOp | relay.DenseOp) -> Body:
     """`acc + (data - input zero point) * (kernel - kernel zero point)` in the accumulator's type."""
     sources = tensor(op.data).element_type, tensor(op.kernel).element_type
-    zeros = zero_point(op.input_zero_point), zero_point(op.kernel_zero_point)
+    return products(sources, (zero_point(op.input_zero_point), zero_point(op.kernel_zero_point)))
+
+
+def products(sources: tuple[Attribute, Attribute], zeros: tuple[int, int]) -> Body:
+    """`acc + (a - zero) * (b - zero)` in the accumulator's type, for operands of these level-1 types."""
 
     def body(e: Emitter, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
         accumulator = args[2]

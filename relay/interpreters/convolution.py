@@ -1,0 +1,79 @@
+"""Meaning of the convolutions of one and three dimensions and of the transposed ones: one product for each tap."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from relay.dialects import relay
+from relay.dialects.attributes import Array, dtype_of
+from relay.dialects.layout import Layout
+from relay.interpreters.arithmetic import Dtype
+from relay.interpreters.meaning import Meanings, number
+from relay.interpreters.nn import centred, in_layout, matrix_product
+
+
+def channels_last(op: relay.ConvNd | relay.ConvTransposeNd, data: Array, kernel: Array) -> tuple[Array, Array]:
+    """The centred operands, as [n, spatial..., c] and [o, spatial..., i]."""
+    data, kernel = centred(data, number(op.input_zero_point)), centred(kernel, number(op.kernel_zero_point))
+    last = Layout.parse(f"N{op.SPATIAL}C"), Layout.parse(f"O{op.SPATIAL}I")
+    return in_layout(data, op.data_axes, last[0]), in_layout(kernel, op.kernel_axes, last[1])
+
+
+def reached(
+    place: Sequence[int], counts: Sequence[int], strides: Sequence[int], dilation: Sequence[int]
+) -> tuple[slice, ...]:
+    """What `counts` positions of a window meet through one cell of it."""
+    numbers = zip(place, counts, strides, dilation, strict=True)
+    return (slice(None), *(slice(i * d, i * d + (n - 1) * s + 1, s) for i, n, s, d in numbers))
+
+
+def products(parts: Sequence[Array], matrices: Sequence[Array], out: Dtype) -> Array:
+    """The product of each group's data [..., c] and matrix [o, c], side by side."""
+    lines = [part.reshape(-1, part.shape[-1]) for part in parts]
+    whole = np.concatenate([matrix_product(a, b, out) for a, b in zip(lines, matrices, strict=True)], axis=-1)
+    return whole.reshape(*parts[0].shape[:-1], -1)
+
+
+def conv(op: relay.ConvNd, data: Array, kernel: Array) -> Array:
+    data, kernel = channels_last(op, data, kernel)
+    groups, out = op.groups.value.data, dtype_of(op.out_dtype)
+    padded = np.pad(data, [(0, 0), *op.each_padding(), (0, 0)])
+    spatial = [op.extent(n, k, axis) for axis, (n, k) in enumerate(sizes(data, kernel))]
+    total = np.zeros((data.shape[0], *spatial, kernel.shape[0]), out)
+    for place in np.ndindex(*kernel.shape[1:-1]):
+        under = padded[reached(place, spatial, op.each_stride(), op.each_dilation())]
+        matrices = np.split(kernel[(slice(None), *place)], groups)
+        total += products(np.split(under, groups, axis=-1), matrices, out)
+    return in_layout(total, Layout.parse(f"N{op.SPATIAL}C"), op.result_axes)
+
+
+def conv_transpose(op: relay.ConvTransposeNd, data: Array, kernel: Array) -> Array:
+    """Each tap of the kernel adds to the positions that the data reaches through it; then the padding is cut off."""
+    data, kernel = channels_last(op, data, kernel)
+    groups, out, padding = op.groups.value.data, dtype_of(op.out_dtype), op.each_padding()
+    spatial = [op.extent(n, k, axis) for axis, (n, k) in enumerate(sizes(data, kernel))]
+    steps = zip(sizes(data, kernel), spatial, padding, op.each_stride(), op.each_dilation(), strict=True)
+    whole = [max(n * s + k * d, before + size) for (n, k), size, (before, _), s, d in steps]
+    total = np.zeros((data.shape[0], *whole, kernel.shape[0] * groups), out)
+    parts = np.split(data, groups, axis=-1)
+    for place in np.ndindex(*kernel.shape[1:-1]):
+        matrices = np.split(kernel[(slice(None), *place)], groups, axis=-1)
+        total[reached(place, data.shape[1:-1], op.each_stride(), op.each_dilation())] += products(parts, matrices, out)
+    kept = total[(slice(None), *(slice(b, b + n) for (b, _), n in zip(padding, spatial, strict=True)))]
+    return in_layout(kept, Layout.parse(f"N{op.SPATIAL}C"), op.result_axes)
+
+
+def sizes(data: Array, kernel: Array) -> list[tuple[int, int]]:
+    """The sizes of data and kernel along each spatial axis."""
+    return list(zip(data.shape[1:-1], kernel.shape[1:-1], strict=True))
+
+
+MEANINGS: Meanings = {
+    relay.Conv1dOp: conv,
+    relay.Conv3dOp: conv,
+    relay.Conv1dTransposeOp: conv_transpose,
+    relay.Conv2dTransposeOp: conv_transpose,
+    relay.Conv3dTransposeOp: conv_transpose,
+}

@@ -1,0 +1,208 @@
+"""Every convolution as `relay.nn.conv2d`, whose kernels are fast.
+
+One dimension: of a height of 1. Three: the slices of the depth under a window side by side, as channels. Transposed
+ones: one convolution with an output channel for each channel and place within a stride, which are then put in their
+places; no zero is inserted into the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import gcd, prod
+
+import numpy as np
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
+from xdsl.ir import Attribute, SSAValue
+
+from relay.dialects import relay
+from relay.dialects.attributes import Array, ints, scalar_attr
+from relay.dialects.layout import Layout
+from relay.dialects.op import TensorOp, shape, tensor
+from relay.transforms.expansion import Expansion
+from relay.transforms.nn_patterns.rows import Expansions, cropped, relaid, sliced, transpose
+
+KINDS: dict[int, type[TensorOp]] = {1: relay.Conv1dOp, 2: relay.Conv2dOp, 3: relay.Conv3dOp}
+"""The convolution of so many spatial axes."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """The properties of a convolution, a number or a pair for each spatial axis."""
+
+    strides: Sequence[int]
+    padding: Sequence[tuple[int, int]]
+    dilation: Sequence[int]
+    groups: int
+    rest: dict[str, Attribute | None]
+    """The type of the sums, and the zero points."""
+
+    def properties(self) -> dict[str, Attribute | None]:
+        return {
+            "strides": ints(self.strides),
+            "padding": ints([before for before, _ in self.padding] + [after for _, after in self.padding]),
+            "dilation": ints(self.dilation),
+            "groups": IntegerAttr(self.groups, i64),
+            **self.rest,
+        }
+
+
+def channels_last(new: Expansion, op: relay.ConvNd | relay.ConvTransposeNd) -> tuple[SSAValue, SSAValue]:
+    """The operands as [n, spatial..., c] and [o, spatial..., i]."""
+    data, kernel = Layout.parse(f"N{op.SPATIAL}C"), Layout.parse(f"O{op.SPATIAL}I")
+    return relaid(new, op.data, op.data_axes, data), relaid(new, op.kernel, op.kernel_axes, kernel)
+
+
+def finish(new: Expansion, op: relay.ConvNd | relay.ConvTransposeNd, result: SSAValue) -> SSAValue:
+    """[n, spatial..., c] in the layout of the op's result."""
+    return relaid(new, result, Layout.parse(f"N{op.SPATIAL}C"), op.result_axes)
+
+
+def rest(op: relay.ConvNd | relay.ConvTransposeNd) -> dict[str, Attribute | None]:
+    return {name: op.properties.get(name) for name in ("out_dtype", "input_zero_point", "kernel_zero_point")}
+
+
+def conv2d(new: Expansion, data: SSAValue, kernel: SSAValue, window: Window) -> SSAValue:
+    """A convolution NHWC, OHWI; by the depthwise form where each channel is a group."""
+    properties, (outputs, height, width, inputs) = window.properties(), shape(kernel)
+    if window.groups > 1 and inputs == 1:
+        kernel = new.reshape(kernel, [window.groups, outputs // window.groups, height, width])
+        kernel = transpose(new, kernel, [2, 3, 0, 1])
+        properties["kernel_layout"] = StringAttr("HWOI")
+    return new.value(relay.Conv2dOp, data, kernel, properties=properties)
+
+
+def conv1d(new: Expansion, op: relay.Conv1dOp) -> SSAValue:
+    """relay.nn.conv1d %x, %k  =>  relay.nn.conv2d of images of one row"""
+    data, kernel = channels_last(new, op)
+    (images, width, channels), (outputs, taps, inputs) = shape(data), shape(kernel)
+    window = Window(
+        [1, *op.each_stride()], [(0, 0), *op.each_padding()], [1, *op.each_dilation()], op.groups.value.data, rest(op)
+    )
+    image = new.reshape(data, [images, 1, width, channels])
+    result = conv2d(new, image, new.reshape(kernel, [outputs, 1, taps, inputs]), window)
+    return finish(new, op, new.reshape(result, [images, shape(result)[2], outputs]))
+
+
+def conv3d(new: Expansion, op: relay.Conv3dOp) -> SSAValue:
+    """relay.nn.conv3d %x, %k  =>  relay.nn.conv2d of images whose channels are those of all depths under the window"""
+    data, kernel = channels_last(new, op)
+    (stride, *strides), (dilation, *dilations) = op.each_stride(), op.each_dilation()
+    (before, after), *padding = op.each_padding()
+    outputs, taps, height, width, inputs = shape(kernel)
+    groups = op.groups.value.data
+    data = deeper(new, data, before, after, 0 if op.input_zero_point is None else op.input_zero_point.value.data)
+    images, depth, rows, columns, channels = shape(data)
+    count = (depth - (taps - 1) * dilation - 1) // stride + 1
+    slices = [
+        sliced(new, data, 1, tap * dilation, tap * dilation + (count - 1) * stride + 1, stride) for tap in range(taps)
+    ]
+    parts = [new.reshape(part, [images * count, rows, columns, groups, 1, channels // groups]) for part in slices]
+    whole = new.value(relay.ConcatenateOp, *parts, properties={"axis": IntegerAttr(4, i64)}) if taps > 1 else parts[0]
+    flat = new.reshape(transpose(new, kernel, [0, 2, 3, 1, 4]), [outputs, height, width, taps * inputs])
+    window = Window(strides, padding, dilations, groups, rest(op))
+    result = conv2d(new, new.reshape(whole, [images * count, rows, columns, channels * taps]), flat, window)
+    return finish(new, op, new.reshape(result, [images, count, *shape(result)[1:]]))
+
+
+def deeper(new: Expansion, data: SSAValue, before: int, after: int, fill: int) -> SSAValue:
+    """[n, d, h, w, c] with more slices of `fill` before and after."""
+    if not before and not after:
+        return data
+    widths = ints([0, 0, before, after, 0, 0, 0, 0, 0, 0])
+    value = scalar_attr(fill, tensor(data).element_type)
+    return new.value(relay.PadOp, data, properties={"pad_width": widths, "pad_value": value})
+
+
+@dataclass(frozen=True)
+class Phases:
+    """One axis of a transposed convolution, seen as `stride` convolutions whose results take turns."""
+
+    taps: Array
+    """[stride, taps]: which tap of the kernel stands at each of the convolution's; the kernel's size for none."""
+    count: int
+    """The positions of each of the convolutions."""
+    dilation: int
+    padding: tuple[int, int]
+    used: int
+    """How much of the data is read."""
+
+
+def phases(size: int, kernel: int, stride: int, dilation: int, before: int, result: int) -> Phases:
+    """Position q * stride + r of the result reads the data at q + (r + before - i * dilation) / stride, for the taps i
+    for which that is whole."""
+    reads = {
+        (r, i): (r + before - i * dilation) // stride
+        for r in range(stride)
+        for i in range(kernel)
+        if (r + before - i * dilation) % stride == 0
+    }
+    first, last = min(reads.values()), max(reads.values())
+    step = gcd(*(at - first for at in reads.values())) or 1
+    taps = np.full((stride, (last - first) // step + 1), kernel, np.int32)
+    for (r, i), at in reads.items():
+        taps[r, (at - first) // step] = i
+    count = -(-result // stride)
+    end = count + last
+    return Phases(taps, count, step, (-first, max(end - size, 0)), min(size, end))
+
+
+def conv_transpose(new: Expansion, op: relay.ConvTransposeNd) -> SSAValue:
+    """relay.nn.conv2d_transpose %x, %k  =>  relay.nn.conv2d with an output channel per place in a stride, rearranged"""
+    data, kernel = channels_last(new, op)
+    results = op.result_axes.sizes(shape(op.result))
+    result = [results[letter] for letter in op.SPATIAL]
+    strides, groups = op.each_stride(), op.groups.value.data
+    numbers = zip(
+        shape(data)[1:-1], shape(kernel)[1:-1], strides, op.each_dilation(), op.each_padding(), result, strict=True
+    )
+    axes = [phases(size, k, s, d, before, out) for size, k, s, d, (before, _), out in numbers]
+    data = cropped(new, data, [shape(data)[0], *(phase.used for phase in axes), shape(data)[-1]])
+    window = Window([1] * len(axes), [p.padding for p in axes], [p.dilation for p in axes], groups, rest(op))
+    kernel = of_phases(new, op, kernel, axes)
+    if len(axes) == 2:
+        sums = conv2d(new, data, kernel, window)
+    else:
+        sums = new.value(KINDS[len(axes)], data, kernel, properties=window.properties())
+    return finish(new, op, in_turns(new, sums, strides, groups, result))
+
+
+def of_phases(new: Expansion, op: relay.ConvTransposeNd, kernel: SSAValue, axes: Sequence[Phases]) -> SSAValue:
+    """[o, spatial..., i of all groups] as [(group, places, o), taps..., i of a group]; taps that are none are the zero
+    point."""
+    count, (outputs, *sizes, inputs) = len(axes), shape(kernel)
+    groups, zero = op.groups.value.data, 0 if op.kernel_zero_point is None else op.kernel_zero_point.value.data
+    missing = [int((phase.taps == size).any()) for phase, size in zip(axes, sizes, strict=True)]
+    if any(missing):
+        widths = ints([0, 0, *(n for more in missing for n in (0, more)), 0, 0])
+        value = scalar_attr(zero, tensor(kernel).element_type)
+        kernel = new.value(relay.PadOp, kernel, properties={"pad_width": widths, "pad_value": value})
+    for axis, phase in enumerate(axes):
+        properties = {"axis": IntegerAttr(1 + 2 * axis, i64)}
+        kernel = new.value(relay.TakeOp, kernel, new.constant(phase.taps, np.int32), properties=properties)
+    places, taps = [phase.taps.shape[0] for phase in axes], [phase.taps.shape[1] for phase in axes]
+    alternating = [size for pair in zip(places, taps, strict=True) for size in pair]
+    kernel = new.reshape(kernel, [outputs, *alternating, groups, inputs // groups])
+    order = [2 * count + 1, *range(1, 2 * count, 2), 0, *range(2, 2 * count + 1, 2), 2 * count + 2]
+    return new.reshape(transpose(new, kernel, order), [groups * prod(places) * outputs, *taps, inputs // groups])
+
+
+def in_turns(new: Expansion, sums: SSAValue, strides: Sequence[int], groups: int, result: Sequence[int]) -> SSAValue:
+    """[n, q..., (group, places, o)] as [n, q * stride + place..., (group, o)], cut to the size of the result."""
+    images, *counts, channels = shape(sums)
+    if prod(strides) > 1:
+        n, outputs = len(counts), channels // groups // prod(strides)
+        split = new.reshape(sums, [images, *counts, groups, *strides, outputs])
+        order = [0, *(axis for k in range(n) for axis in (1 + k, 2 + n + k)), 1 + n, 2 + 2 * n]
+        sizes = [count * stride for count, stride in zip(counts, strides, strict=True)]
+        sums = new.reshape(transpose(new, split, order), [images, *sizes, groups * outputs])
+    return cropped(new, sums, [images, *result, shape(sums)[-1]])
+
+
+EXPANSIONS: Expansions = {
+    relay.Conv1dOp: conv1d,
+    relay.Conv3dOp: conv3d,
+    relay.Conv1dTransposeOp: conv_transpose,
+    relay.Conv2dTransposeOp: conv_transpose,
+    relay.Conv3dTransposeOp: conv_transpose,
+}

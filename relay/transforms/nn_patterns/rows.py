@@ -1,0 +1,50 @@
+"""What a row of `EXPANSIONS` is, and the steps that rows share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from xdsl.ir import Operation, SSAValue
+
+from relay.dialects import relay
+from relay.dialects.attributes import ints
+from relay.dialects.layout import Layout, steps
+from relay.dialects.op import rank, shape
+from relay.transforms.expansion import Expansion
+
+Row = Callable[[Expansion, Any], SSAValue | None]
+"""Adds the ops that an op is written as, and returns the value of its result; None leaves the op as it is."""
+Expansions = Mapping[type[Operation], Row]
+
+
+def transpose(new: Expansion, x: SSAValue, axes: Sequence[int]) -> SSAValue:
+    """x with its axes in this order."""
+    if list(axes) == list(range(rank(x))):
+        return x
+    return new.value(relay.TransposeOp, x, properties={"axes": ints(axes)})
+
+
+def relaid(new: Expansion, x: SSAValue, source: Layout, target: Layout) -> SSAValue:
+    """A tensor of one layout in another of the same letters."""
+    for kind, numbers in steps(shape(x), source, target):
+        x = new.reshape(x, numbers) if kind == "reshape" else transpose(new, x, numbers)
+    return x
+
+
+def sliced(new: Expansion, x: SSAValue, axis: int, begin: int, end: int, stride: int = 1) -> SSAValue:
+    """`x[begin:end:stride]` along an axis; backwards, `end` may be -1, which is before the first element."""
+    dims = list(shape(x))
+    if (begin, end, stride) == (0, dims[axis], 1):
+        return x
+    first, last, by = [0] * len(dims), dims, [1] * len(dims)
+    first[axis], last[axis], by[axis] = begin, end, stride
+    return new.value(relay.StridedSliceOp, x, properties={"begin": ints(first), "end": ints(last), "strides": ints(by)})
+
+
+def cropped(new: Expansion, x: SSAValue, dims: Sequence[int]) -> SSAValue:
+    """The first elements of each axis."""
+    if shape(x) == tuple(dims):
+        return x
+    zeros, ones = ints([0] * len(dims)), ints([1] * len(dims))
+    return new.value(relay.StridedSliceOp, x, properties={"begin": zeros, "end": ints(dims), "strides": ones})

@@ -1,0 +1,23 @@
+// RUN: relay-opt %s --verify-diagnostics --split-input-file | filecheck %s
+
+// CHECK: relay.nn.matmul: sums over 8 and 5 elements
+func.func @matmul(%a: tensor<4x8xf32>, %b: tensor<5x8xf32>) {
+  %r = relay.nn.matmul %a, %b {out_dtype = f32} : (tensor<4x8xf32>, tensor<5x8xf32>) -> tensor<4x8xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.nn.matmul: takes rank 2
+func.func @matmul(%a: tensor<1x4x8xf32>, %b: tensor<8x5xf32>) {
+  %r = relay.nn.matmul %a, %b {out_dtype = f32} : (tensor<1x4x8xf32>, tensor<8x5xf32>) -> tensor<1x4x5xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.nn.batch_matmul: shapes [2] and [3] do not broadcast
+func.func @batch_matmul(%a: tensor<2x4x8xi8>, %b: tensor<3x5x8xi8>) {
+  %r = relay.nn.batch_matmul %a, %b : (tensor<2x4x8xi8>, tensor<3x5x8xi8>) -> tensor<3x4x5xi32>
+  func.return
+}
