@@ -1,13 +1,32 @@
-"""Writes `docs/passes.md` from the passes themselves: `python docs/generate.py`. A test compares the two."""
+"""Writes `docs/passes.md` from the passes, `docs/operators.md` from the ops, and the table of operators in
+`docs/support.md` from the importer: `python docs/generate.py`. Tests compare them."""
 
 from __future__ import annotations
 
 import inspect
+import sys
+from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 
+from xdsl.ir import Attribute, Dialect
+from xdsl.irdl import (
+    AnyOf,
+    AttrOrPropDef,
+    BaseAttr,
+    EqAttrConstraint,
+    IRDLOperation,
+    OptionalDef,
+    ParamAttrConstraint,
+    RangeLengthConstraint,
+    RangeOf,
+    VariadicDef,
+)
 from xdsl.passes import ModulePass
 from xdsl.utils.hints import type_repr
 
+from relay.dialects.irdl import dialects
+from relay.dialects.op import TensorOp
 from relay.driver import default_pipeline
 from relay.passes.base import Pass, info_of, names_of, why_of
 from relay.passes.config import options
@@ -79,5 +98,123 @@ def page() -> str:
     return HEAD + "\n".join(lines).rstrip() + "\n"
 
 
+OPERATORS = Path(__file__).parent / "operators.md"
+OPERATORS_HEAD = """# Operators
+
+Written by `python docs/generate.py` from the classes of `relay/dialects`; do not edit.
+
+Every op of ours: what it computes, what it takes and gives, and where that is from. An op of `relay` has the name and
+the attributes of [Relay](https://tvm.apache.org/docs/v0.15.0/reference/langref/relay_op.html)'s, with `relay.` before
+it, and its meaning unless the op says otherwise; one of `qnn` computes TFLite's reference kernel. `?` is an attribute
+that may be left out. The meaning is also written in numpy, one function per op, in `relay/interpreters`; tests
+compare the compiled code with it. In Python an op is made by its class: `relay.dialects.relay.ClipOp.make([x],
+{"a_min": ..., "a_max": ...})` infers the results.
+
+"""
+WORDS = {
+    "Attribute": "any",
+    "DenseArrayBase": "integers",
+    "DenseIntOrFPElementsAttr": "elements",
+    "DenseResourceAttr": "elements",
+    "FloatAttr": "float",
+    "IntegerAttr": "integer",
+    "IntegerType": "integer type",
+    "StringAttr": "text",
+    "TensorType": "tensor",
+    "TypedAttribute": "number",
+    "WeightAttr": "elements",
+}
+"""What classes of attributes are called on the page."""
+
+
+def kind_of(constraint: object) -> str:
+    """What a constraint takes, in words."""
+    match constraint:
+        case RangeLengthConstraint():
+            return kind_of(constraint.constraint)
+        case RangeOf():
+            return kind_of(constraint.constr)
+        case EqAttrConstraint():
+            return f"`{constraint.attr}`"
+        case AnyOf():
+            return " or ".join(dict.fromkeys(map(kind_of, constraint.attr_constrs)))
+        case ParamAttrConstraint():
+            parts = str(constraint.param_constrs)
+            boolean = constraint.base_attr.__name__ == "IntegerAttr" and "IntegerType(1)" in parts
+            return "bool" if boolean else WORDS.get(constraint.base_attr.__name__, constraint.base_attr.__name__)
+        case BaseAttr():
+            return WORDS.get(constraint.attr.__name__, constraint.attr.__name__)
+        case _:
+            return "any"
+
+
+def value_row(name: str, definition: object) -> str:
+    """An operand or a result: `name`: tensor."""
+    many = "any number of " if isinstance(definition, VariadicDef) and not isinstance(definition, OptionalDef) else ""
+    mark = "?" if isinstance(definition, OptionalDef) else ""
+    kind = kind_of(getattr(definition, "constr", None))
+    return f"`{name}`{mark}: {many}{kind}{'s' if many and kind == 'tensor' else ''}"
+
+
+def attribute_row(name: str, definition: AttrOrPropDef) -> str:
+    """An attribute: `name`: integer = `1 : i64`."""
+    mark = "?" if isinstance(definition, OptionalDef) else ""
+    default: Attribute | None = definition.default_value
+    return f"`{name}`{mark}: {kind_of(definition.constr)}" + (f" = `{default}`" if default is not None else "")
+
+
+def inherited(op: type[IRDLOperation]) -> Iterator[str]:
+    """What the op's bases say of all that are of them."""
+    for base in op.__mro__[1:]:
+        if base is TensorOp or base is IRDLOperation:
+            return
+        if issubclass(base, IRDLOperation) and "__doc__" in vars(base) and base.__doc__:
+            yield f"`{base.__name__}`: {inspect.cleandoc(base.__doc__)}"
+
+
+def describe_op(op: type[IRDLOperation]) -> list[str]:
+    """One op: what it computes, what its kind does, operands, attributes, results, its class."""
+    definition = op.get_irdl_definition()
+    lines = [f"### `{op.name}`", "", inspect.cleandoc(op.__doc__ or ""), ""]
+    for text in inherited(op):
+        lines += [text, ""]
+    rows = {
+        "takes": [value_row(name, operand) for name, operand in definition.operands],
+        "attributes": [attribute_row(*item) for item in (definition.properties | definition.attributes).items()],
+        "regions": [f"`{name}`" for name, _ in definition.regions],
+        "gives": [value_row(name, result) for name, result in definition.results],
+    }
+    lines += [f"- {what} {', '.join(row)}" for what, row in rows.items() if row]
+    path = op.__module__.replace(".", "/") + ".py"
+    return [*lines, f"- class [`{op.__name__}`](../{path})", ""]
+
+
+def describe_dialect(dialect: Dialect) -> list[str]:
+    """A dialect's ops by the modules they are written in."""
+    ops = [op for op in dialect.operations if issubclass(op, IRDLOperation)]
+    ops.sort(key=lambda op: (op.__module__, op.name))
+    home = sys.modules[f"relay.dialects.{dialect.name}"]
+    lines = [f"# `{dialect.name}`", ""]
+    if dialect.name != "relay":
+        lines += [inspect.cleandoc(home.__doc__ or ""), ""]
+    names = [op.name.partition(".")[2] for op in sorted(ops, key=lambda op: op.name)]
+    links = [f"[{name}](#{dialect.name}{name.replace('.', '')})" for name in names]
+    lines += [f"{len(ops)} ops: {', '.join(links)}.", ""]
+    for name, group in groupby(ops, key=lambda op: op.__module__):
+        if name != home.__name__:
+            kind = name.rpartition(".")[2].replace("_", " ")
+            lines += [f"## `{dialect.name}`: {kind}", "", inspect.cleandoc(sys.modules[name].__doc__ or ""), ""]
+        for op in group:
+            lines += describe_op(op)
+    return lines
+
+
+def operators_page() -> str:
+    """The whole page of operators."""
+    lines = [line for dialect in dialects() for line in describe_dialect(dialect)]
+    return OPERATORS_HEAD + "\n".join(lines).rstrip() + "\n"
+
+
 if __name__ == "__main__":
     PAGE.write_text(page())
+    OPERATORS.write_text(operators_page())

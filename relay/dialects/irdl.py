@@ -67,13 +67,16 @@ BASES: dict[type[Attribute], tuple[str, ...]] = {
 }
 """What upstream calls an attribute; for one that is not here, any will do."""
 
+NAMES = ("relay", "qnn", "byoc")
+"""The dialects that upstream has not under these names."""
+
 ANY = "any"
 """The type, in each dialect, of values of a group that has several."""
 
 
 def dialects() -> list[Dialect]:
-    """The dialects that are ours alone: `relay`, `qnn`, `byoc`."""
-    return [factory() for factory in OURS.values()]
+    """The dialects that are ours alone."""
+    return [OURS[name]() for name in NAMES]
 
 
 def to_irdl(dialects: Iterable[Dialect]) -> str:
@@ -170,7 +173,7 @@ def irdl_form(module: ModuleOp) -> ModuleOp:
     """A copy of the module as the dialects of `to_irdl` read it, for xDSL's generic printer."""
     copy, unregistered = module.clone(), Context(allow_unregistered=True)
     for op in list(copy.walk()):
-        if op.name.partition(".")[0] in OURS and isinstance(op, IRDLOperation):
+        if op.name.partition(".")[0] in NAMES and isinstance(op, IRDLOperation):
             _replace(op, unregistered)
     return copy
 

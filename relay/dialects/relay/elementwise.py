@@ -97,14 +97,14 @@ class FloorDivideOp(BinaryOp):
 
 @irdl_op_definition
 class MaximumOp(BinaryOp):
-    """The larger one."""
+    """`max(lhs, rhs)`; NaN where one of them is."""
 
     name = "relay.maximum"
 
 
 @irdl_op_definition
 class MinimumOp(BinaryOp):
-    """The smaller one."""
+    """`min(lhs, rhs)`; NaN where one of them is."""
 
     name = "relay.minimum"
 
@@ -183,7 +183,7 @@ class AbsOp(UnaryOp):
 
 @irdl_op_definition
 class SqrtOp(UnaryOp):
-    """Square root."""
+    """`x ** 0.5`; NaN below 0."""
 
     name = "relay.sqrt"
 
@@ -204,7 +204,7 @@ class ExpOp(UnaryOp):
 
 @irdl_op_definition
 class LogOp(UnaryOp):
-    """Natural logarithm."""
+    """`ln(x)`; minus infinity at 0, NaN below."""
 
     name = "relay.log"
 
@@ -218,28 +218,28 @@ class SigmoidOp(UnaryOp):
 
 @irdl_op_definition
 class TanhOp(UnaryOp):
-    """Hyperbolic tangent."""
+    """`(e**x - e**-x) / (e**x + e**-x)`."""
 
     name = "relay.tanh"
 
 
 @irdl_op_definition
 class RoundOp(UnaryOp):
-    """Nearest integer, halves away from zero (C `round`, TFLite `TfLiteRound`)."""
+    """`sign(x) * floor(|x| + 1/2)`: the nearest integer, halves away from zero (C `round`, TFLite `TfLiteRound`)."""
 
     name = "relay.round"
 
 
 @irdl_op_definition
 class FloorOp(UnaryOp):
-    """Largest integer not above x."""
+    """`floor(x)`: the largest integer not above x."""
 
     name = "relay.floor"
 
 
 @irdl_op_definition
 class CeilOp(UnaryOp):
-    """Smallest integer not below x."""
+    """`ceil(x)`: the smallest integer not below x."""
 
     name = "relay.ceil"
 

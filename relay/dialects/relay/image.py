@@ -19,6 +19,10 @@ FALSE = IntegerAttr.from_bool(False)
 class Resize2dOp(TensorOp):
     """Resize height and width to `size`; `method` is `linear` or `nearest_neighbor`.
 
+    Output position i is at `i * (in / out)` of the input, at `i * (in - 1) / (out - 1)` with `align_corners`, at
+    `(i + 1/2) * (in / out) - 1/2` with `half_pixel_centers`; `linear` weighs the four neighbours by their distance,
+    `nearest_neighbor` takes the one below (with `align_corners`: the nearest, halves up).
+
     `linear` on signed integers is TFLite's 10-bit fixed point, `(sum +- 2^19) / 2^20`; on `ui8` and floats it is
     float32 in TFLite's written order (codes: + 0.5, truncated). Source: TFLite's reference RESIZE_BILINEAR.
     """

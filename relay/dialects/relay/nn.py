@@ -219,7 +219,10 @@ class Pool2dOp(TensorOp, ABC):
 
 @irdl_op_definition
 class MaxPool2dOp(Pool2dOp):
-    """Largest element of the window."""
+    """`result[n, y, x, c] = max of the cells of the window that lie inside the image`.
+
+    A window starts at `y * sy - top`, `x * sx - left`. Source: Relay's and TFLite's MAX_POOL_2D.
+    """
 
     name = "relay.nn.max_pool2d"
 

@@ -159,7 +159,7 @@ class L2NormalizeOp(TensorOp):
 
 @irdl_op_definition
 class DropoutOp(TensorOp):
-    """The data: nothing is dropped at inference."""
+    """`data`: nothing is dropped at inference."""
 
     name = "relay.nn.dropout"
     ELEMENTWISE: ClassVar[bool] = True

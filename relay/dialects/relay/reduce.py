@@ -39,21 +39,21 @@ class ReduceOp(TensorOp, ABC):
 
 @irdl_op_definition
 class SumOp(ReduceOp):
-    """Sum; integers wrap in their own type."""
+    """`result[i] = sum over j of input[i, j]`, j over the reduced axes; integers wrap in their own type."""
 
     name = "relay.sum"
 
 
 @irdl_op_definition
 class MaxOp(ReduceOp):
-    """Largest element."""
+    """`result[i] = max over j of input[i, j]`, j over the reduced axes; NaN where one of them is."""
 
     name = "relay.max"
 
 
 @irdl_op_definition
 class MinOp(ReduceOp):
-    """Smallest element."""
+    """`result[i] = min over j of input[i, j]`, j over the reduced axes; NaN where one of them is."""
 
     name = "relay.min"
 
@@ -71,14 +71,14 @@ class ArgOp(ReduceOp, ABC):
 
 @irdl_op_definition
 class ArgmaxOp(ArgOp):
-    """Index of the first largest element."""
+    """`result[i] = the smallest j with input[i, j] = max over k of input[i, k]`."""
 
     name = "relay.argmax"
 
 
 @irdl_op_definition
 class ArgminOp(ArgOp):
-    """Index of the first smallest element."""
+    """`result[i] = the smallest j with input[i, j] = min over k of input[i, k]`."""
 
     name = "relay.argmin"
 

@@ -63,7 +63,7 @@ class ConstantOp(TensorOp):
 
 @irdl_op_definition
 class ReshapeOp(TensorOp):
-    """The same elements in row-major order under another shape; at most one -1 is computed."""
+    """The same elements in row-major order under the shape `newshape`; at most one -1 in it is computed."""
 
     name = "relay.reshape"
     input = operand_def(TensorType[Attribute])
@@ -101,7 +101,7 @@ class TransposeOp(TensorOp):
 
 @irdl_op_definition
 class BroadcastToOp(TensorOp):
-    """numpy's broadcast to `shape`."""
+    """`numpy.broadcast_to(input, shape)`: axes of 1 are repeated, axes that lack are put in front."""
 
     name = "relay.broadcast_to"
     input = operand_def(TensorType[Attribute])
@@ -117,7 +117,7 @@ class BroadcastToOp(TensorOp):
 
 @irdl_op_definition
 class ConcatenateOp(TensorOp):
-    """Operands one after the other along `axis`; one element type."""
+    """`result[.., o + i, ..] = inputs[k][.., i, ..]` along `axis`, o the sum of the sizes before k; one type."""
 
     name = "relay.concatenate"
     inputs = var_operand_def(TensorType[Attribute])
