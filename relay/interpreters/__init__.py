@@ -32,6 +32,7 @@ from relay.interpreters import (
     norm,
     qnn,
     qnn_recurrent,
+    rearrange,
     reduce,
     shape,
 )
@@ -49,6 +50,7 @@ KINDS = {
     "Nn": nn.MEANINGS,
     "Convolution": convolution.MEANINGS,
     "Matmul": matmul.MEANINGS,
+    "Rearrange": rearrange.MEANINGS,
     "Norm": norm.MEANINGS,
     "Image": image.MEANINGS,
     "Qnn": qnn.MEANINGS,

@@ -1,0 +1,99 @@
+"""Meaning of the ops of neural networks that move elements."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from relay.dialects import relay
+from relay.dialects.attributes import Array, int_values, to_numpy
+from relay.dialects.layout import Layout
+from relay.interpreters.arithmetic import Int64
+from relay.interpreters.meaning import Meanings
+from relay.interpreters.nn import NHWC, in_layout
+
+
+def batch_flatten(op: relay.BatchFlattenOp, x: Array) -> Array:
+    return x.reshape(x.shape[0], -1) if x.size else x.reshape(op.result_shape())
+
+
+def mirrored(size: int, before: int, after: int, mode: str) -> Int64:
+    """Which element stands at each position of a padded axis."""
+    at = np.arange(-before, size + after)
+    if mode == "EDGE":
+        return np.clip(at, 0, size - 1)
+    skip = int(mode == "REFLECT")
+    return np.where(at < 0, skip - 1 - at, np.where(at >= size, 2 * size - 1 - skip - at, at))
+
+
+def mirror_pad(op: relay.MirrorPadOp, x: Array) -> Array:
+    for axis, (before, after) in enumerate(op.widths()):
+        if before or after:
+            x = x.take(mirrored(x.shape[axis], before, after, op.mode.data), axis)
+    return x
+
+
+def space_to_batch_nd(op: relay.SpaceToBatchNdOp, x: Array) -> Array:
+    """The elements at each place in a block, one batch after the other."""
+    blocks, rest = op.blocks(), x.ndim - 1 - len(op.blocks())
+    padded = np.pad(x, [(0, 0), *op.widths(), *[(0, 0)] * rest], constant_values=to_numpy(op.pad_value).item())
+    parts = [
+        padded[(slice(None), *(slice(i, None, block) for i, block in zip(place, blocks, strict=True)))]
+        for place in np.ndindex(*blocks)
+    ]
+    return np.concatenate(parts)
+
+
+def batch_to_space_nd(op: relay.BatchToSpaceNdOp, x: Array) -> Array:
+    """Each part of the batch back to its place in the blocks."""
+    blocks = op.blocks()
+    count = int(np.prod(blocks))
+    sizes = [size * block for size, block in zip(x.shape[1:], blocks, strict=False)]
+    result = np.empty((x.shape[0] // count, *sizes, *x.shape[1 + len(blocks) :]), x.dtype)
+    for part, place in zip(np.split(x, count), np.ndindex(*blocks), strict=True):
+        result[(slice(None), *(slice(i, None, block) for i, block in zip(place, blocks, strict=True)))] = part
+    kept = [slice(before, size - after) for size, (before, after) in zip(sizes, op.widths(), strict=True)]
+    return result[(slice(None), *kept)]
+
+
+def depth_to_space(op: relay.DepthToSpaceOp, x: Array) -> Array:
+    layout, block = Layout.parse(op.layout.data), op.block_size.value.data
+    x = in_layout(x, layout, NHWC)
+    n, height, width, depth = x.shape
+    channels = depth // block**2
+    result = np.empty((n, height * block, width * block, channels), x.dtype)
+    for i, j in np.ndindex(block, block):
+        here = i * block + j
+        part = slice(here, None, block**2) if op.mode.data == "CRD" else slice(here * channels, (here + 1) * channels)
+        result[:, i::block, j::block] = x[..., part]
+    return in_layout(result, NHWC, layout)
+
+
+def space_to_depth(op: relay.SpaceToDepthOp, x: Array) -> Array:
+    layout, block = Layout.parse(op.layout.data), op.block_size.value.data
+    x = in_layout(x, layout, NHWC)
+    parts = [x[:, i::block, j::block] for i, j in np.ndindex(block, block)]
+    return in_layout(np.concatenate(parts, axis=-1), NHWC, layout)
+
+
+def dilate(op: relay.DilateOp, x: Array) -> Array:
+    result = np.full(op.result_shape(), to_numpy(op.dilation_value), x.dtype)
+    result[tuple(slice(None, None, stride) for stride in int_values(op.strides))] = x
+    return result
+
+
+def fifo_buffer(op: relay.FifoBufferOp, data: Array, buffer: Array) -> Array:
+    axis = op.axis.value.data
+    last = range(data.shape[axis], data.shape[axis] + buffer.shape[axis])
+    return np.concatenate([buffer, data], axis).take(last, axis)
+
+
+MEANINGS: Meanings = {
+    relay.BatchFlattenOp: batch_flatten,
+    relay.MirrorPadOp: mirror_pad,
+    relay.SpaceToBatchNdOp: space_to_batch_nd,
+    relay.BatchToSpaceNdOp: batch_to_space_nd,
+    relay.DepthToSpaceOp: depth_to_space,
+    relay.SpaceToDepthOp: space_to_depth,
+    relay.DilateOp: dilate,
+    relay.FifoBufferOp: fifo_buffer,
+}
