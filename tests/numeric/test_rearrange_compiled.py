@@ -51,15 +51,16 @@ def space_to_batch_nd(rng: Rng) -> Example:
     block, before = sizes(rng, count, 1, 4), sizes(rng, count, 0, 3)
     spatial = sizes(rng, count)
     after = [-(size + b) % n for size, b, n in zip(spatial, before, block, strict=True)]
-    x = numbers(rng, dtype, [*sizes(rng, 1, 1, 3), *spatial, *sizes(rng, int(rng.integers(0, 2)))])
+    batch, places = int(rng.integers(1, 3)), list(np.ndindex(*block))
+    x = numbers(rng, dtype, [batch, *spatial, *sizes(rng, int(rng.integers(0, 2)))])
     whole = [(size + b + a) // n for size, b, a, n in zip(spatial, before, after, block, strict=True)]
-    shape = [x.shape[0] * int(np.prod(block)), *whole, *x.shape[1 + count :]]
+    shape = [batch * len(places), *whole, *x.shape[1 + count :]]
 
     def place(position: tuple[int, ...]) -> tuple[int, ...] | None:
-        within = list(np.ndindex(*block))[position[0] // x.shape[0]]
+        within = places[position[0] // batch]
         at = [p * n + i - b for p, n, i, b in zip(position[1:], block, within, before, strict=False)]
         inside = all(0 <= p < size for p, size in zip(at, spatial, strict=True))
-        return (position[0] % x.shape[0], *at, *position[1 + count :]) if inside else None
+        return (position[0] % batch, *at, *position[1 + count :]) if inside else None
 
     widths = [n for pair in zip(before, after, strict=True) for n in pair]
     zero = scalar_attr(0, element_type(dtype))
