@@ -21,6 +21,7 @@ from relay.dialects.op import DYNAMIC, TensorOp, tensor
 from relay.dialects.relay import ConstantOp
 from relay.errors import InvalidArgument
 from relay.interpreters import (
+    activation,
     byoc,
     convolution,
     elementwise,
@@ -51,6 +52,7 @@ KINDS = {
     "Convolution": convolution.MEANINGS,
     "Matmul": matmul.MEANINGS,
     "Rearrange": rearrange.MEANINGS,
+    "Activation": activation.MEANINGS,
     "Norm": norm.MEANINGS,
     "Image": image.MEANINGS,
     "Qnn": qnn.MEANINGS,

@@ -12,12 +12,13 @@ from relay.dialects import relay
 from relay.dialects.op import DYNAMIC, shape
 from relay.transforms.expansion import Expansion
 from relay.transforms.legalization import Legalization
-from relay.transforms.nn_patterns import convolution, matmul, rearrange
+from relay.transforms.nn_patterns import activation, convolution, matmul, rearrange
 from relay.transforms.nn_patterns.rows import Expansions
 
 EXPANSIONS: Expansions = {
     **convolution.EXPANSIONS,
     **matmul.EXPANSIONS,
+    **activation.EXPANSIONS,
     **rearrange.EXPANSIONS,
 }
 """What each op is written as."""

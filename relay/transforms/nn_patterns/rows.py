@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation, SSAValue
 
 from relay.dialects import relay
@@ -48,3 +49,8 @@ def cropped(new: Expansion, x: SSAValue, dims: Sequence[int]) -> SSAValue:
         return x
     zeros, ones = ints([0] * len(dims)), ints([1] * len(dims))
     return new.value(relay.StridedSliceOp, x, properties={"begin": zeros, "end": ints(dims), "strides": ones})
+
+
+def reduced(new: Expansion, kind: type[relay.ReduceOp], x: SSAValue, axes: Sequence[int]) -> SSAValue:
+    """A reduction whose axes stay as ones."""
+    return new.value(kind, x, properties={"axis": ints(axes), "keepdims": IntegerAttr.from_bool(True)})

@@ -1,0 +1,87 @@
+"""Activations, normalization across channels, and losses, written out."""
+
+from __future__ import annotations
+
+from xdsl.ir import SSAValue
+
+from relay.dialects import relay
+from relay.dialects.attributes import ints, scalar_attr
+from relay.dialects.op import rank, shape, tensor
+from relay.transforms.expansion import Expansion
+from relay.transforms.nn_patterns.rearrange import padded
+from relay.transforms.nn_patterns.rows import Expansions, reduced, sliced, transpose
+
+
+def relu(new: Expansion, op: relay.ReluOp) -> SSAValue:
+    """relay.nn.relu %x  =>  relay.maximum %x, 0"""
+    return new.value(relay.MaximumOp, op.data, new.constant_like(0, op.data))
+
+
+def sloped(new: Expansion, x: SSAValue, slope: SSAValue) -> SSAValue:
+    """x where it is positive, else x times the slope."""
+    positive = new.value(relay.GreaterOp, x, new.constant_like(0, x))
+    return new.value(relay.WhereOp, positive, x, new.value(relay.MultiplyOp, x, slope))
+
+
+def leaky_relu(new: Expansion, op: relay.LeakyReluOp) -> SSAValue:
+    """relay.nn.leaky_relu %x  =>  relay.where %x > 0, %x, %x * alpha"""
+    return sloped(new, op.data, new.constant_like(op.alpha.value.data, op.data))
+
+
+def prelu(new: Expansion, op: relay.PreluOp) -> SSAValue:
+    """relay.nn.prelu %x, %alpha  =>  relay.where %x > 0, %x, %x * %alpha"""
+    vector = new.reshape(op.alpha, [*shape(op.alpha), *[1] * (rank(op.data) - 1 - op.along)])
+    return sloped(new, op.data, vector)
+
+
+def log_softmax(new: Expansion, op: relay.LogSoftmaxOp) -> SSAValue:
+    """relay.nn.log_softmax %x  =>  %y - log(sum(exp(%y))), %y = %x - max(%x)"""
+    centred = new.value(relay.SubtractOp, op.data, reduced(new, relay.MaxOp, op.data, [op.along]))
+    powers = reduced(new, relay.SumOp, new.value(relay.ExpOp, centred), [op.along])
+    return new.value(relay.SubtractOp, centred, new.value(relay.LogOp, powers))
+
+
+def fast_softmax(new: Expansion, op: relay.FastSoftmaxOp) -> SSAValue:
+    """relay.nn.fast_softmax %x  =>  relay.nn.softmax along the last axis"""
+    order = [axis for axis in range(rank(op.data)) if axis != op.along] + [op.along]
+    last = transpose(new, op.data, order)
+    result = new.value(relay.SoftmaxOp, last, properties={"beta": scalar_attr(1.0, tensor(last).element_type)})
+    return transpose(new, result, [order.index(axis) for axis in range(len(order))])
+
+
+def lrn(new: Expansion, op: relay.LrnOp) -> SSAValue:
+    """relay.nn.lrn %x  =>  %x / (bias + alpha / size * the sum of slices of %x * %x)^beta"""
+    x, axis, (before, after) = op.data, op.along, op.neighbours()
+    squares = new.value(relay.MultiplyOp, x, x)
+    widths = [(0, 0)] * axis + [(before, after)]
+    wide = padded(new, squares, widths, scalar_attr(0.0, tensor(x).element_type))
+    size = shape(x)[axis]
+    total: SSAValue | None = None
+    for offset in range(before + after + 1):
+        part = sliced(new, wide, axis, offset, offset + size)
+        total = part if total is None else new.value(relay.AddOp, total, part)
+    assert total is not None
+    base = new.plus(new.times(total, op.alpha.value.data / op.size.value.data), op.bias.value.data)
+    power = new.value(relay.PowerOp, base, new.constant_like(op.beta.value.data, x))
+    return new.value(relay.DivideOp, x, power)
+
+
+def loss(new: Expansion, op: relay.CrossEntropyOp | relay.CrossEntropyWithLogitsOp) -> SSAValue:
+    """relay.nn.cross_entropy %x, %y  =>  sum(log(%x) * %y) / -n"""
+    x = op.predictions
+    logarithm = new.value(relay.LogOp, x) if isinstance(op, relay.CrossEntropyOp) else x
+    product = new.value(relay.MultiplyOp, logarithm, op.targets)
+    total = new.value(relay.SumOp, product, properties={"axis": ints(range(rank(x)))})
+    return new.value(relay.DivideOp, total, new.constant_like(-shape(x)[0], total))
+
+
+EXPANSIONS: Expansions = {
+    relay.ReluOp: relu,
+    relay.LeakyReluOp: leaky_relu,
+    relay.PreluOp: prelu,
+    relay.LogSoftmaxOp: log_softmax,
+    relay.FastSoftmaxOp: fast_softmax,
+    relay.LrnOp: lrn,
+    relay.CrossEntropyOp: loss,
+    relay.CrossEntropyWithLogitsOp: loss,
+}
