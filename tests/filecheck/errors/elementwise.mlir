@@ -53,3 +53,11 @@ func.func @clip(%x: tensor<4xf32>) {
   %r = relay.clip %x {a_min = 0 : i32, a_max = 6 : i32} : (tensor<4xf32>) -> tensor<4xf32>
   func.return
 }
+
+// -----
+
+// CHECK: relay.where: element types differ: f32 and i8
+func.func @where(%c: tensor<4xi1>, %x: tensor<4xf32>, %y: tensor<4xi8>) {
+  %r = relay.where %c, %x, %y : (tensor<4xi1>, tensor<4xf32>, tensor<4xi8>) -> tensor<4xf32>
+  func.return
+}

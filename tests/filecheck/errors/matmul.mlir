@@ -21,3 +21,11 @@ func.func @batch_matmul(%a: tensor<2x4x8xi8>, %b: tensor<3x5x8xi8>) {
   %r = relay.nn.batch_matmul %a, %b : (tensor<2x4x8xi8>, tensor<3x5x8xi8>) -> tensor<3x4x5xi32>
   func.return
 }
+
+// -----
+
+// CHECK: relay.nn.batch_matmul: takes rank 2 or more
+func.func @batch_matmul(%x: tensor<4xi8>, %y: tensor<2x4xi8>) {
+  %r = relay.nn.batch_matmul %x, %y : (tensor<4xi8>, tensor<2x4xi8>) -> tensor<2xi32>
+  func.return
+}

@@ -93,3 +93,139 @@ func.func @resize2d(%x: tensor<1x4x4x3xi8>) {
   %r = relay.image.resize2d %x {size = array<i64: 8, 8>, method = "cubic"} : (tensor<1x4x4x3xi8>) -> tensor<1x8x8x3xi8>
   func.return
 }
+
+// -----
+
+// CHECK: relay.nn.conv2d: kernel, strides and dilation must be positive
+func.func @conv2d(%x: tensor<1x8x8x4xi8>, %y: tensor<6x3x3x4xi8>) {
+  %r = relay.nn.conv2d %x, %y {strides = array<i64: 0, 1>} : (tensor<1x8x8x4xi8>, tensor<6x3x3x4xi8>) -> tensor<1x6x6x6xi32>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.nn.conv2d: strides must have 2 numbers, has 1
+func.func @conv2d(%x: tensor<1x8x8x4xi8>, %y: tensor<6x3x3x4xi8>) {
+  %r = relay.nn.conv2d %x, %y {strides = array<i64: 1>} : (tensor<1x8x8x4xi8>, tensor<6x3x3x4xi8>) -> tensor<1x6x6x6xi32>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.nn.conv2d: padding must have 4 numbers, has 2
+func.func @conv2d(%x: tensor<1x8x8x4xi8>, %y: tensor<6x3x3x4xi8>) {
+  %r = relay.nn.conv2d %x, %y {padding = array<i64: 1, 1>} : (tensor<1x8x8x4xi8>, tensor<6x3x3x4xi8>) -> tensor<1x6x6x6xi32>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.nn.conv2d: padding must not be negative
+func.func @conv2d(%x: tensor<1x8x8x4xi8>, %y: tensor<6x3x3x4xi8>) {
+  %r = relay.nn.conv2d %x, %y {padding = array<i64: 0, 0, 0, -1>} : (tensor<1x8x8x4xi8>, tensor<6x3x3x4xi8>) -> tensor<1x6x6x6xi32>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.nn.max_pool2d: axis c of NHWC4c has 3
+func.func @max_pool2d(%x: tensor<1x6x6x1x3xi8>) {
+  %r = relay.nn.max_pool2d %x {pool_size = array<i64: 2, 2>, layout = "NHWC4c"} : (tensor<1x6x6x1x3xi8>) -> tensor<1x5x5x1x3xi8>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.nn.max_pool2d: layout '?': is no layout; write for example NHWC, NCHW or NHWC4c
+func.func @max_pool2d(%x: tensor<1x6x6x3xi8>) {
+  %r = relay.nn.max_pool2d %x {pool_size = array<i64: 2, 2>, layout = "?"} : (tensor<1x6x6x3xi8>) -> tensor<1x5x5x3xi8>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.nn.max_pool2d: layout NHWC2w may split C only
+func.func @max_pool2d(%x: tensor<1x6x6x3x2xi8>) {
+  %r = relay.nn.max_pool2d %x {pool_size = array<i64: 2, 2>, layout = "NHWC2w"} : (tensor<1x6x6x3x2xi8>) -> tensor<1x5x5x3x2xi8>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.nn.conv2d: the kernel must have rank 4
+func.func @conv2d(%x: tensor<1x8x8x4xi8>, %y: tensor<6x3x3xi8>) {
+  %r = relay.nn.conv2d %x, %y : (tensor<1x8x8x4xi8>, tensor<6x3x3xi8>) -> tensor<1x6x6x6xi32>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.nn.conv2d: groups must be positive
+func.func @conv2d(%x: tensor<1x8x8x4xi8>, %y: tensor<6x3x3x4xi8>) {
+  %r = relay.nn.conv2d %x, %y {groups = 0 : i64} : (tensor<1x8x8x4xi8>, tensor<6x3x3x4xi8>) -> tensor<1x6x6x6xi32>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.nn.conv2d: a HWOI kernel of 3 groups where groups = 4
+func.func @conv2d(%x: tensor<1x8x8x4xi8>, %y: tensor<3x3x3x1xi8>) {
+  %r = relay.nn.conv2d %x, %y {groups = 4 : i64, kernel_layout = "HWOI"} : (tensor<1x8x8x4xi8>, tensor<3x3x3x1xi8>) -> tensor<1x6x6x4xi32>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.nn.conv2d: 5 channels where groups = 4
+func.func @conv2d(%x: tensor<1x8x8x5xi8>, %y: tensor<3x3x4x1xi8>) {
+  %r = relay.nn.conv2d %x, %y {groups = 4 : i64, kernel_layout = "HWOI"} : (tensor<1x8x8x5xi8>, tensor<3x3x4x1xi8>) -> tensor<1x6x6x4xi32>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.nn.conv2d: 5 output channels are not divisible by 2 groups
+func.func @conv2d(%x: tensor<1x8x8x4xi8>, %y: tensor<5x3x3x2xi8>) {
+  %r = relay.nn.conv2d %x, %y {groups = 2 : i64} : (tensor<1x8x8x4xi8>, tensor<5x3x3x2xi8>) -> tensor<1x6x6x5xi32>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.nn.dense: float operands and result must have one type, got f32, f32, i32
+func.func @dense(%x: tensor<2x16xf32>, %y: tensor<10x16xf32>) {
+  %r = relay.nn.dense %x, %y : (tensor<2x16xf32>, tensor<10x16xf32>) -> tensor<2x10xi32>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.nn.dense: takes floats or 8/16-bit codes, not i32
+func.func @dense(%x: tensor<2x16xi32>, %y: tensor<10x16xi32>) {
+  %r = relay.nn.dense %x, %y : (tensor<2x16xi32>, tensor<10x16xi32>) -> tensor<2x10xi32>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.nn.dense: data must have rank 1 or more, the kernel rank 2
+func.func @dense(%x: tensor<2x16xi8>, %y: tensor<16xi8>) {
+  %r = relay.nn.dense %x, %y : (tensor<2x16xi8>, tensor<16xi8>) -> tensor<2xi32>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.nn.bias_add: element types differ
+func.func @bias_add(%x: tensor<2x4xi32>, %y: tensor<4xi8>) {
+  %r = relay.nn.bias_add %x, %y : (tensor<2x4xi32>, tensor<4xi8>) -> tensor<2x4xi32>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.nn.softmax: takes rank 1 or more
+func.func @softmax(%x: tensor<f32>) {
+  %r = relay.nn.softmax %x {beta = 1.0 : f32} : (tensor<f32>) -> tensor<f32>
+  func.return
+}

@@ -85,3 +85,83 @@ func.func @lstm(%x: tensor<1x5x3xi8>, %w: tensor<8x3xi8>, %r: tensor<8x2xi8>, %b
   %r0, %r1, %r2 = qnn.lstm %x, %w, %r, %b, %h, %c {input_zero_point = 1 : i32, hidden_zero_point = -2 : i32, input_multiplier = dense<1> : tensor<4xi32>, input_shift = dense<0> : tensor<4xi32>, recurrent_multiplier = dense<1> : tensor<4xi32>, recurrent_shift = dense<-4> : tensor<4xi32>, hidden_multiplier = 1073741824 : i32, hidden_shift = -7 : i32, cell_shift = -11 : i32} : (tensor<1x5x3xi8>, tensor<8x3xi8>, tensor<8x2xi8>, tensor<8xi32>, tensor<1x2xi8>, tensor<2x2xi16>) -> (tensor<1x5x2xi8>, tensor<1x2xi8>, tensor<2x2xi16>)
   func.return
 }
+
+// -----
+
+// CHECK: qnn.mul: element types differ
+func.func @mul(%x: tensor<4xi8>, %y: tensor<4xui8>) {
+  %r = qnn.mul %x, %y {lhs_scale = 0.5 : f32, lhs_zero_point = 1 : i32, rhs_scale = 0.25 : f32, rhs_zero_point = 2 : i32, output_scale = 1.0 : f32, output_zero_point = 3 : i32, multiplier = 1073741824 : i32, shift = -2 : i32} : (tensor<4xi8>, tensor<4xui8>) -> tensor<4xi8>
+  func.return
+}
+
+// -----
+
+// CHECK: qnn.mul: rounding "upwards" is none of
+func.func @mul(%x: tensor<4xi8>, %y: tensor<4xi8>) {
+  %r = qnn.mul %x, %y {lhs_scale = 0.5 : f32, lhs_zero_point = 1 : i32, rhs_scale = 0.25 : f32, rhs_zero_point = 2 : i32, output_scale = 1.0 : f32, output_zero_point = 3 : i32, multiplier = 1073741824 : i32, shift = -2 : i32, rounding = "upwards"} : (tensor<4xi8>, tensor<4xi8>) -> tensor<4xi8>
+  func.return
+}
+
+// -----
+
+// CHECK: qnn.sigmoid: takes 8-bit codes, not f32
+func.func @sigmoid(%x: tensor<4xf32>) {
+  %r = qnn.sigmoid %x {input_scale = 0.125 : f32, input_zero_point = 0 : i32, output_scale = 0.00390625 : f32, output_zero_point = -128 : i32} : (tensor<4xf32>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: qnn.softmax: takes rank 1 or more
+func.func @softmax(%x: tensor<i8>) {
+  %r = qnn.softmax %x {beta = 1.0 : f32, input_scale = 0.125 : f32, multiplier = 1073741824 : i32, shift = 24 : i32} : (tensor<i8>) -> tensor<i8>
+  func.return
+}
+
+// -----
+
+// CHECK: qnn.dequantize: scale must be a scalar or a vector, or of the data's rank
+func.func @dequantize(%x: tensor<4xi8>) {
+  %r = qnn.dequantize %x {scale = dense<1.0> : tensor<2x4xf32>, zero_point = 0 : i32} : (tensor<4xi8>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: qnn.requantize: rounding "up" is none of
+func.func @requantize(%x: tensor<4xi32>) {
+  %r = qnn.requantize %x {input_scale = 1.0 : f32, output_scale = 1.0 : f32, output_zero_point = 0 : i32, multiplier = 1073741824 : i32, shift = 1 : i32, rounding = "up", out_dtype = i8} : (tensor<4xi32>) -> tensor<4xi8>
+  func.return
+}
+
+// -----
+
+// CHECK: qnn.requantize: takes integers
+func.func @requantize(%x: tensor<4xf32>) {
+  %r = qnn.requantize %x {input_scale = 1.0 : f32, output_scale = 1.0 : f32, output_zero_point = 0 : i32, multiplier = 1073741824 : i32, shift = 1 : i32, out_dtype = i8} : (tensor<4xf32>) -> tensor<4xi8>
+  func.return
+}
+
+// -----
+
+// CHECK: qnn.dequantize: takes integers
+func.func @dequantize(%x: tensor<4xf32>) {
+  %r = qnn.dequantize %x {scale = 1.0 : f32, zero_point = 0 : i32} : (tensor<4xf32>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: qnn.dynamic_quantize: takes f32
+func.func @dynamic_quantize(%x: tensor<2x4xf64>) {
+  %c, %s = qnn.dynamic_quantize %x : (tensor<2x4xf64>) -> (tensor<2x4xi8>, tensor<2xf32>)
+  func.return
+}
+
+// -----
+
+// CHECK: qnn.dynamic_quantize: takes rank 1 or more
+func.func @dynamic_quantize(%x: tensor<f32>) {
+  %c, %s = qnn.dynamic_quantize %x : (tensor<f32>) -> (tensor<i8>, tensor<f32>)
+  func.return
+}

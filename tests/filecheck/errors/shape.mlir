@@ -61,3 +61,91 @@ func.func @pad(%x: tensor<3xi8>) {
   %r = relay.nn.pad %x {pad_width = array<i64: 1, 1>, pad_value = 0 : i32} : (tensor<3xi8>) -> tensor<5xi8>
   func.return
 }
+
+// -----
+
+// CHECK: relay.constant: holds a tensor, not vector<2xi8>
+func.func @constant() {
+  %r = "relay.constant"() <{value = dense<1> : vector<2xi8>}> : () -> tensor<2xi8>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.reshape: bad newshape [-1, -1]
+func.func @reshape(%x: tensor<4xi8>) {
+  %r = relay.reshape %x {newshape = array<i64: -1, -1>} : (tensor<4xi8>) -> tensor<2x2xi8>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.reshape: [4] has not the elements of [3]
+func.func @reshape(%x: tensor<4xi8>) {
+  %r = relay.reshape %x {newshape = array<i64: 3>} : (tensor<4xi8>) -> tensor<3xi8>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.concatenate: takes at least one operand
+func.func @concatenate() {
+  %r = "relay.concatenate"() <{axis = 0 : i64}> : () -> tensor<0xi8>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.concatenate: element types differ
+func.func @concatenate(%x: tensor<2xi8>, %y: tensor<2xi16>) {
+  %r = relay.concatenate %x, %y {axis = 0 : i64} : (tensor<2xi8>, tensor<2xi16>) -> tensor<4xi8>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.concatenate: axis 1 differs
+func.func @concatenate(%x: tensor<2x3xi8>, %y: tensor<2x4xi8>) {
+  %r = relay.concatenate %x, %y {axis = 0 : i64} : (tensor<2x3xi8>, tensor<2x4xi8>) -> tensor<4x3xi8>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.strided_slice: one number per axis is needed
+func.func @strided_slice(%x: tensor<2x3xi8>) {
+  %r = relay.strided_slice %x {begin = array<i64: 0>, end = array<i64: 1>, strides = array<i64: 1>} : (tensor<2x3xi8>) -> tensor<1x3xi8>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.strided_slice: a stride is zero
+func.func @strided_slice(%x: tensor<2xi8>) {
+  %r = relay.strided_slice %x {begin = array<i64: 0>, end = array<i64: 1>, strides = array<i64: 0>} : (tensor<2xi8>) -> tensor<1xi8>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.gather_nd: indices must be integers
+func.func @gather_nd(%x: tensor<2x3xi8>, %y: tensor<2x1xf32>) {
+  %r = relay.gather_nd %x, %y : (tensor<2x3xi8>, tensor<2x1xf32>) -> tensor<2x3xi8>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.nn.pad: pad_width needs two numbers per axis
+func.func @pad(%x: tensor<2x3xi8>) {
+  %r = relay.nn.pad %x {pad_width = array<i64: 1, 1>, pad_value = 0 : i8} : (tensor<2x3xi8>) -> tensor<4x3xi8>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.nn.pad: pad_width must not be negative
+func.func @pad(%x: tensor<2xi8>) {
+  %r = relay.nn.pad %x {pad_width = array<i64: -1, 0>, pad_value = 0 : i8} : (tensor<2xi8>) -> tensor<1xi8>
+  func.return
+}

@@ -45,3 +45,11 @@ func.func @shape_of(%x: tensor<?xi32>) {
   %r = relay.shape_of %x : (tensor<?xi32>) -> tensor<1xi32>
   func.return
 }
+
+// -----
+
+// CHECK: relay.ndarray_size: dtype must be i32 or i64
+func.func @ndarray_size(%x: tensor<4xf32>) {
+  %r = relay.ndarray_size %x {dtype = i8} : (tensor<4xf32>) -> tensor<i8>
+  func.return
+}

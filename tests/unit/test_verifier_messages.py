@@ -1,0 +1,42 @@
+"""Every message of the dialects' verifiers and parsers has a case in tests/filecheck/errors, which checks its words."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from xdsl.utils.exceptions import ParseError, VerifyException
+
+from relay.dialects.context import make_context
+from relay.dialects.source import LocatingParser
+from tests.unit.raise_sites import ROOT, recorded, sites, told
+
+ERRORS = ROOT / "tests" / "filecheck" / "errors"
+GUARDS = {
+    "raise VerifyException(message)": "what `require` itself raises",
+    "expected a ranked tensor": "operands are constrained to tensors",
+    "a blob has no spelling": "no dialect has the attribute, so no text reaches its parser",
+    "clamps integers, not": "the type is one of codes, or constrained to integers",
+}
+"""Sites that no text reaches: a second check behind a constraint, or what types ask for. Why."""
+EVERY = sites("relay/dialects", ("require", "raise_error"), ("VerifyException",))
+SITES = {site for site in EVERY if not any(words in str(site) for words in GUARDS)}
+
+
+def cases() -> list[str]:
+    """The texts that a pass is not needed for."""
+    files = [path.read_text() for path in sorted(ERRORS.glob("*.mlir"))]
+    return [text for file in files if " -p " not in file for text in re.split(r"^// -----$", file, flags=re.M)]
+
+
+def test_every_message_has_a_case() -> None:
+    with recorded(SITES) as reached:
+        for text in cases():
+            with pytest.raises((ParseError, VerifyException)):
+                LocatingParser(make_context(), text, "case").parse_module().verify()
+    missing = SITES - reached
+    assert not missing, told(missing, len(SITES))
+
+
+def test_guards_are_there() -> None:
+    assert len(SITES) > 150 and len(EVERY) - len(SITES) == len(GUARDS)
