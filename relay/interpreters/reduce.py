@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from relay.dialects import relay
 from relay.dialects.attributes import Array, dtype_of
+from relay.interpreters.elementwise import divide
 from relay.interpreters.meaning import Meanings
 
 
@@ -21,6 +24,30 @@ def min_(op: relay.MinOp, x: Array) -> Array:
     return np.minimum.reduce(x, axis=op.axes(), keepdims=bool(op.keepdims.value.data))
 
 
+def prod(op: relay.ProdOp, x: Array) -> Array:
+    return np.multiply.reduce(x, axis=op.axes(), dtype=x.dtype, keepdims=bool(op.keepdims.value.data))
+
+
+def all_(op: relay.AllOp, x: Array) -> Array:
+    return np.logical_and.reduce(x, axis=op.axes(), keepdims=bool(op.keepdims.value.data))
+
+
+def any_(op: relay.AnyOp, x: Array) -> Array:
+    return np.logical_or.reduce(x, axis=op.axes(), keepdims=bool(op.keepdims.value.data))
+
+
+def counted(op: relay.ReducingOp, x: Array, less: int = 0) -> Array:
+    """The sum divided by the number of elements, less some."""
+    wide = np.dtype(np.int32) if x.dtype.kind in "iu" and x.dtype.itemsize < 4 else x.dtype
+    total = np.add.reduce(x, axis=op.axes(), dtype=wide, keepdims=bool(op.keepdims.value.data))
+    count = math.prod(x.shape[axis] for axis in op.axes()) - less
+    return divide(np.asarray(total), np.asarray(count, wide)).astype(x.dtype)
+
+
+def variance(op: relay.VarianceOp, x: Array, mean: Array) -> Array:
+    return counted(op, np.square(x - mean), bool(op.unbiased.value.data))
+
+
 def argmax(op: relay.ArgmaxOp, x: Array) -> Array:
     return np.asarray(x.argmax(op.axes()[0], keepdims=bool(op.keepdims.value.data)), dtype_of(op.dtype))
 
@@ -33,6 +60,11 @@ MEANINGS: Meanings = {
     relay.SumOp: sum_,
     relay.MaxOp: max_,
     relay.MinOp: min_,
+    relay.ProdOp: prod,
+    relay.AllOp: all_,
+    relay.AnyOp: any_,
+    relay.MeanOp: counted,
+    relay.VarianceOp: variance,
     relay.ArgmaxOp: argmax,
     relay.ArgminOp: argmin,
 }

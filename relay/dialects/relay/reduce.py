@@ -5,29 +5,34 @@ from __future__ import annotations
 from abc import ABC
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, IntegerAttr, IntegerType, TensorType, i32, i64
+from xdsl.dialects.builtin import AnyFloat, BoolAttr, DenseArrayBase, IntegerAttr, IntegerType, TensorType, i1, i32, i64
 from xdsl.ir import Attribute, Operation
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
 from relay.dialects.attributes import int_values
-from relay.dialects.op import TensorOp, Type, axis_of, rank, require, shape, tensor
+from relay.dialects.op import TensorOp, Type, axis_of, broadcast, rank, require, shape, tensor
 
 FALSE = IntegerAttr.from_bool(False)
 
 
-class ReduceOp(TensorOp, ABC):
-    """Reduce over `axis` (all axes if empty); reduced axes stay with size 1 if `keepdims`."""
+class ReducingOp(TensorOp, ABC):
+    """Reduce over `axis` (all axes if empty), or over the others if `exclude`; reduced axes stay with size 1 if
+    `keepdims`."""
 
     input = operand_def(TensorType[Attribute])
     axis = prop_def(DenseArrayBase[IntegerType])
     keepdims = prop_def(BoolAttr, default_value=FALSE)
+    exclude = prop_def(BoolAttr, default_value=FALSE)
     result = result_def(TensorType[Attribute])
     assembly_format = "$input attr-dict `:` functional-type(operands, results)"
 
     def axes(self) -> tuple[int, ...]:
         """The reduced axes: sorted, distinct, not negative."""
-        given = int_values(self.axis) or range(rank(self.input))
-        return tuple(sorted({axis_of(a, rank(self.input), self.name) for a in given}))
+        width, named = rank(self.input), int_values(self.axis)
+        given = {axis_of(a, width, self.name) for a in named}
+        if not named or self.exclude.value.data:
+            given = set(range(width)) - given
+        return tuple(sorted(given))
 
     def infer(self) -> Sequence[Type]:
         return [TensorType(tensor(self.input).element_type, self.reduced_shape())]
@@ -35,6 +40,19 @@ class ReduceOp(TensorOp, ABC):
     def reduced_shape(self) -> list[int]:
         axes, keep = self.axes(), bool(self.keepdims.value.data)
         return [1 if i in axes else d for i, d in enumerate(shape(self.input)) if keep or i not in axes]
+
+
+class ReduceOp(ReducingOp, ABC):
+    """A reduction that combines the elements one by one."""
+
+
+class BooleanReduceOp(ReduceOp, ABC):
+    """A reduction of booleans (`i1`)."""
+
+    def infer(self) -> Sequence[Type]:
+        type = tensor(self.input).element_type
+        require(type == i1, f"{self.name}: takes i1, not {type}")
+        return super().infer()
 
 
 @irdl_op_definition
@@ -56,6 +74,56 @@ class MinOp(ReduceOp):
     """`result[i] = min over j of input[i, j]`, j over the reduced axes; NaN where one of them is."""
 
     name = "relay.min"
+
+
+@irdl_op_definition
+class ProdOp(ReduceOp):
+    """Product; integers wrap in their own type."""
+
+    name = "relay.prod"
+
+
+@irdl_op_definition
+class AllOp(BooleanReduceOp):
+    """Whether every element holds."""
+
+    name = "relay.all"
+
+
+@irdl_op_definition
+class AnyOp(BooleanReduceOp):
+    """Whether some element holds."""
+
+    name = "relay.any"
+
+
+@irdl_op_definition
+class MeanOp(ReducingOp):
+    """The sum divided by the number of elements; integers are summed in at least 32 bits and truncate towards zero."""
+
+    name = "relay.mean"
+
+
+@irdl_op_definition
+class VarianceOp(ReducingOp):
+    """The sum of `(input - mean)**2` divided by the number of elements, or by one less if `unbiased`.
+
+    `mean` broadcasts against `input`: that of the same axes, with `keepdims`.
+    """
+
+    name = "relay.variance"
+    input = operand_def(TensorType[Attribute])
+    mean = operand_def(TensorType[Attribute])
+    unbiased = prop_def(BoolAttr, default_value=FALSE)
+    assembly_format = "$input `,` $mean attr-dict `:` functional-type(operands, results)"
+
+    def infer(self) -> Sequence[Type]:
+        type, mean = tensor(self.input).element_type, tensor(self.mean).element_type
+        require(isinstance(type, AnyFloat), f"{self.name}: takes floats, not {type}")
+        require(type == mean, f"{self.name}: element types differ: {type} and {mean}")
+        whole = broadcast(self.name, shape(self.input), shape(self.mean))
+        require(len(whole) == rank(self.input), f"{self.name}: the mean has more axes than the input")
+        return super().infer()
 
 
 class ArgOp(ReduceOp, ABC):
@@ -83,4 +151,15 @@ class ArgminOp(ArgOp):
     name = "relay.argmin"
 
 
-OPERATIONS: list[type[Operation]] = [SumOp, MaxOp, MinOp, ArgmaxOp, ArgminOp]
+OPERATIONS: list[type[Operation]] = [
+    SumOp,
+    MaxOp,
+    MinOp,
+    ProdOp,
+    AllOp,
+    AnyOp,
+    MeanOp,
+    VarianceOp,
+    ArgmaxOp,
+    ArgminOp,
+]

@@ -19,8 +19,14 @@ COMBINE: dict[type[Operation], type[relay.BinaryOp]] = {
     relay.SumOp: relay.AddOp,
     relay.MaxOp: relay.MaximumOp,
     relay.MinOp: relay.MinimumOp,
+    relay.ProdOp: relay.MultiplyOp,
+    relay.AllOp: relay.LogicalAndOp,
+    relay.AnyOp: relay.LogicalOrOp,
 }
 """The elementwise op that a reduction repeats."""
+
+NEUTRAL: dict[type[Operation], int] = {relay.SumOp: 0, relay.ProdOp: 1, relay.AllOp: 1, relay.AnyOp: 0}
+"""What changes nothing in a reduction, where that does not depend on the type."""
 
 PREDICATE: dict[type[Operation], type[relay.CompareOp]] = {
     relay.ArgmaxOp: relay.GreaterOp,
@@ -31,8 +37,8 @@ PREDICATE: dict[type[Operation], type[relay.CompareOp]] = {
 
 def start(op: type[Operation], type: Attribute) -> float | int:
     """What a reduction starts from."""
-    if op is relay.SumOp:
-        return 0
+    if (neutral := NEUTRAL.get(op)) is not None:
+        return neutral
     return lowest(type) if op in (relay.MaxOp, relay.ArgmaxOp) else highest(type)
 
 

@@ -86,7 +86,7 @@ class Rules:
         known = self.axes.of.get(op.input)
         if known is None or reduced(op, known) != self.axes.of[op.results[0]]:
             return False
-        if isinstance(op, relay.SumOp) and isinstance(tensor(op.input).element_type, AnyFloat):
+        if isinstance(op, relay.SumOp | relay.ProdOp) and isinstance(tensor(op.input).element_type, AnyFloat):
             return False
         gone, target = {known.axes[a] for a in op.axes()}, self.target(op.input)
         if isinstance(op, relay.ArgOp) and gone & {known.split, target.split}:
@@ -141,6 +141,7 @@ class Rules:
             known, target = self.axes.of[op.input], self.target(op.input)
             gone = {known.axes[a].upper() for a in op.axes()}
             properties["axis"] = ints([i for i, letter in enumerate(target.axes) if letter.upper() in gone])
+            properties.pop("exclude", None)
             return mover.add(type(op), [get(op.input, target)], properties, op).results
         known, target = self.axes.of[op.results[0]], self.target(op.results[0])
         return self.keep(op, properties, known, target, get, mover)

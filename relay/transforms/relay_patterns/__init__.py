@@ -10,13 +10,14 @@ from xdsl.pattern_rewriter import PatternRewriter
 
 from relay.transforms.expansion import Expansion
 from relay.transforms.legalization import Legalization
-from relay.transforms.relay_patterns import unary
+from relay.transforms.relay_patterns import reduce, unary
 
 Composition = Callable[[Expansion, Any], Sequence[SSAValue]]
 """Adds the ops that mean the same; their values in place of the op's results."""
 
 COMPOSITIONS: dict[type[Operation], Composition] = {
     **unary.COMPOSITIONS,
+    **reduce.COMPOSITIONS,
 }
 
 
