@@ -23,10 +23,10 @@ from relay.errors import InvalidArgument
 from relay.lowering import externals
 from relay.lowering.bufferize import Bufferize
 from relay.lowering.c_interface import export
-from relay.lowering.codegen import compile_text
+from relay.lowering.codegen import compile_program
 from relay.lowering.expand_apply_scale import ExpandApplyScale
 from relay.lowering.graph import describe
-from relay.lowering.llvm_ir import translate
+from relay.lowering.llvm_ir import program
 from relay.lowering.parallelize import Parallelize
 from relay.lowering.plan_memory import PlanMemory
 from relay.lowering.relay_to_linalg import RelayToLinalg
@@ -282,8 +282,7 @@ def _compile(
 def assemble(module: IRModule, machine: CpuTarget, described: Signature, effort: int) -> Executable:
     """The executable of a module that has what `CODE_GENERATION` names. `effort` is LLVM's, 0 to 3."""
     threads = machine.triple if "linux" in machine.triple else ""
-    text = translate(module.op, machine.function_attributes, threads)
-    code = compile_text(text, machine, effort)
+    code = compile_program(program(module.op, machine.function_attributes, threads), machine, effort)
     graph, params = describe(module, machine, *described)
     sources = {"mlir": module.to_text, "ll": lambda: code.ir, "asm": code.assembly, **externals.sources(module.op)}
     files = partial(export, module, graph, params, machine, effort)

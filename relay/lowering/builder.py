@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from math import prod
 
-from xdsl.dialects import arith, memref, scf, vector
+from xdsl.dialects import arith, llvm, memref, scf, vector
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     ArrayAttr,
+    BoolAttr,
+    DenseArrayBase,
     IndexType,
     IntegerAttr,
     LocationAttr,
     MemRefType,
     NoneAttr,
+    StringAttr,
     UnitAttr,
+    i32,
     i64,
 )
 from xdsl.ir import Attribute, Block, Operation, OperationInvT, SSAValue
@@ -25,6 +29,12 @@ from relay.dialects.attributes import ints, scalar_attr
 from relay.lowering.shaped import buffer_of, is_buffer, scalar_of, vector_of
 
 INDEX = IndexType()
+
+# Properties that xDSL's constructors would give: they take five times as long as `create`.
+NO_OVERFLOW: Mapping[str, Attribute] = {"overflowFlags": arith.IntegerOverflowAttr("none")}
+TEMPORAL: Mapping[str, Attribute] = {"nontemporal": BoolAttr.from_bool(False)}
+NO_FAST_MATH = llvm.FastMathAttr(None)
+NO_BUNDLES = DenseArrayBase.from_list(i32, ())
 
 INDEPENDENT = "relay.independent"
 """The attribute of a loop whose turns can run in any order, or at once: none touches what another one writes."""
@@ -85,7 +95,7 @@ class LoopBuilder:
             return b
         if b == 0:
             return a
-        return self.add(arith.AddiOp(self.index(a), self.index(b))).result
+        return self._integers(arith.AddiOp, a, b)
 
     def times(self, a: Index, b: Index) -> Index:
         """`a * b`, as a number where both are."""
@@ -96,7 +106,11 @@ class LoopBuilder:
                 return 0
             if x == 1:
                 return y
-        return self.add(arith.MuliOp(self.index(a), self.index(b))).result
+        return self._integers(arith.MuliOp, a, b)
+
+    def _integers(self, op: type[arith.AddiOp | arith.MuliOp], a: Index, b: Index) -> SSAValue:
+        operands = [self.index(a), self.index(b)]
+        return self.add(op.create(operands=operands, result_types=[INDEX], properties=dict(NO_OVERFLOW))).result
 
     def apply(self, expression: AffineExpr, dims: Sequence[Index]) -> Index:
         """The value of an affine expression (sums and products) for these dimensions."""
@@ -175,19 +189,37 @@ class LoopBuilder:
     def vector_load(self, buffer: SSAValue, indices: Sequence[Index], lanes: int) -> SSAValue:
         """Consecutive elements from these indices on."""
         type = vector_of(buffer_of(buffer).element_type, lanes)
-        return self.add(vector.LoadOp(buffer, [self.index(i) for i in indices], type)).result
+        operands = [buffer, *map(self.index, indices)]
+        return self.add(vector.LoadOp.create(operands=operands, result_types=[type], properties=dict(TEMPORAL))).result
 
     def vector_store(self, value: SSAValue, buffer: SSAValue, indices: Sequence[Index]) -> None:
         """Write the lanes to consecutive elements."""
-        self.add(vector.StoreOp(value, buffer, [self.index(i) for i in indices]))
+        operands = [value, buffer, *map(self.index, indices)]
+        self.add(vector.StoreOp.create(operands=operands, properties=dict(TEMPORAL)))
 
     def broadcast(self, value: SSAValue, lanes: int) -> SSAValue:
         """A scalar, or a vector of one, in every lane."""
-        return self.add(vector.BroadcastOp(value, vector_of(scalar_of(value.type), lanes))).vector
+        type = vector_of(scalar_of(value.type), lanes)
+        return self.add(vector.BroadcastOp.create(operands=[value], result_types=[type])).vector
 
     def bitcast(self, value: SSAValue, element: Attribute, lanes: int) -> SSAValue:
         """The vector's bits as lanes of another type."""
-        return self.add(vector.BitcastOp(value, vector_of(element, lanes))).result
+        type = vector_of(element, lanes)
+        return self.add(vector.BitcastOp.create(operands=[value], result_types=[type])).result
+
+    def intrinsic(self, name: str, operands: Sequence[SSAValue], type: Attribute) -> SSAValue:
+        """A call of an LLVM intrinsic."""
+        call = llvm.CallIntrinsicOp.create(
+            operands=operands,
+            result_types=[type],
+            properties={
+                "intrin": StringAttr(name),
+                "fastmathFlags": NO_FAST_MATH,
+                "op_bundle_sizes": NO_BUNDLES,
+                "operandSegmentSizes": DenseArrayBase.from_list(i32, [len(operands), 0]),
+            },
+        )
+        return self.add(call).results[0]
 
 
 class Loop:

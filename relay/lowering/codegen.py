@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,8 +12,10 @@ import llvmlite.binding as llvm
 
 from relay.errors import Unsupported
 from relay.lowering.elf.shared_object import link
+from relay.lowering.program import Program
 from relay.lowering.store import key_of, store
 from relay.lowering.targets import CpuTarget
+from relay.lowering.workers import Job, compile_all
 
 LINKED = ("x86_64", "aarch64")
 """Machines of which shared objects are made."""
@@ -22,26 +25,32 @@ _READY: list[bool] = []
 
 @dataclass(frozen=True)
 class NativeCode:
-    """One module compiled: relocatable object code, and the text it came from."""
+    """A program compiled: relocatable object code of its units, and the text it came from."""
 
-    code: bytes
+    objects: tuple[bytes, ...]
     text: str
     target: CpuTarget
     level: int
 
+    @property
+    def code(self) -> bytes:
+        """The object code of a program that was compiled whole."""
+        (code,) = self.objects
+        return code
+
     @cached_property
     def ir(self) -> str:
-        """The optimised text, made anew."""
+        """The optimised text of the whole, made anew."""
         return str(_optimised(self.text, self.target, self.level))
 
     def shared_object(self) -> bytes:
         """The code as Linux's loader takes it; functions called `relay_...` can be looked up. No bytes for a machine
         whose code is not linked here."""
         words = self.target.triple.split("-")
-        return link([self.code]) if words[0] in LINKED and "linux" in words else b""
+        return link(self.objects) if words[0] in LINKED and "linux" in words else b""
 
     def assembly(self) -> str:
-        """The assembly of the code, made from the optimised text."""
+        """The assembly of the whole, made from the optimised text."""
         return _machine(self.target, self.level).emit_assembly(llvm.parse_assembly(self.ir))
 
 
@@ -50,14 +59,31 @@ def compile_text(text: str, target: CpuTarget, level: int = 3) -> NativeCode:
 
     The text is our own; what LLVM refuses is a bug reported as Unsupported.
     """
+    return _compile([text], text, target, level)
+
+
+def compile_program(program: Program, target: CpuTarget, level: int = 3) -> NativeCode:
+    """As `compile_text`, in units: by several processes where that pays, and each found again by its text."""
+    return _compile(program.units(), program.text, target, level)
+
+
+def _compile(units: Sequence[str], whole: str, target: CpuTarget, level: int) -> NativeCode:
     kept = store()
-    key = key_of("object", text, target.triple, target.cpu, target.feature_string, llvmlite.__version__, str(level))
-    code = None if kept is None else kept.get(key)
-    if code is None:
-        code = _machine(target, level).emit_object(_optimised(text, target, level))
+    features = (target.triple, target.cpu, target.feature_string, llvmlite.__version__, str(level))
+    keys = [key_of("object", unit, *features) for unit in units]
+    codes = {} if kept is None else {key: code for key in keys if (code := kept.get(key)) is not None}
+    missing = [(key, (unit, target, level)) for key, unit in zip(keys, units, strict=True) if key not in codes]
+    for (key, _), code in zip(missing, compile_all([job for _, job in missing], emit), strict=True):
+        codes[key] = code
         if kept is not None:
             kept.put(key, code)
-    return NativeCode(code, text, target, level)
+    return NativeCode(tuple(codes[key] for key in keys), whole, target, level)
+
+
+def emit(job: Job) -> bytes:
+    """Object code of a text for a target, with LLVM's effort of a level."""
+    text, target, level = job
+    return _machine(target, level).emit_object(_optimised(text, target, level))
 
 
 def _optimised(text: str, target: CpuTarget, level: int) -> llvm.ModuleRef:

@@ -23,6 +23,7 @@ from relay.lowering.llvm.memory import MEMORY
 from relay.lowering.llvm.parallel import threaded
 from relay.lowering.llvm.scalar import SCALAR
 from relay.lowering.llvm.team import begin_text, team_text
+from relay.lowering.program import FunctionText, Program
 
 ENTRY = "relay_main"
 """The symbol of `@main` behind one pointer to a table of pointers."""
@@ -41,17 +42,17 @@ class LlvmIrTarget(Target):
         output.write(translate(module))
 
 
-def translate(
+def program(
     module: ModuleOp, attributes: str = "", triple: str = "", entry: Callable[[int], str] | None = None
-) -> str:
-    """LLVM IR text of the module; `attributes` are added to every function's. If there are parallel loops and a
-    `triple` is given, the functions of a team of threads come with it. `entry` writes what others see instead of
-    `relay_NAME`, told how many arguments `@main` takes.
+) -> Program:
+    """LLVM IR of the module; `attributes` are added to every function's. If there are parallel loops and a `triple` is
+    given, the functions of a team of threads come with it. `entry` writes what others see instead of `relay_NAME`, told
+    how many arguments `@main` takes.
 
     Raises Unsupported for an operation that is none of level 3.
     """
     declarations: dict[str, str] = {}
-    functions: list[str] = []
+    functions: dict[str, FunctionText] = {}
     entries: list[str] = []
     numbers = {name: number for number, name in enumerate(externals.called(module))}
     forking = threaded(module)
@@ -59,7 +60,7 @@ def translate(
         if not isinstance(op, FuncOp):
             raise Unsupported(f"llvm-ir: {op.name}", "is no function")
         if op.body.blocks:
-            functions.append(FunctionWriter(op, WRITERS, declarations, numbers, forking).write())
+            functions[op.sym_name.data] = FunctionWriter(op, WRITERS, declarations, numbers, forking).write()
             if op.sym_visibility is None:
                 more = bool(numbers) + (op.sym_name.data in forking)
                 if entry is None:
@@ -68,8 +69,14 @@ def translate(
                     entries.append(entry(len(op.body.block.args) + more))
     if forking and triple:
         entries.append(team_text(triple))
-    text = "\n".join([*functions, *entries, *declarations.values()])
-    return f"{text}\nattributes #0 = {{ nounwind {attributes} }}\n"
+    return Program(functions, entries, declarations, attributes)
+
+
+def translate(
+    module: ModuleOp, attributes: str = "", triple: str = "", entry: Callable[[int], str] | None = None
+) -> str:
+    """The text of `program`."""
+    return program(module, attributes, triple, entry).text
 
 
 def by_table(function: FuncOp, more: int, forking: bool) -> str:

@@ -19,13 +19,13 @@ def vector_of(element: Attribute, lanes: int) -> Vector:
 
 
 def is_buffer(type: Attribute) -> TypeGuard[Buffer]:
-    """Whether the type is a ranked memref."""
-    return isinstance(type, MemRefType)
+    """Whether the type is a ranked memref. (`isinstance` asks classes of attributes, which takes ten times as long.)"""
+    return type.__class__ is MemRefType
 
 
 def is_vector(type: Attribute) -> TypeGuard[Vector]:
     """Whether the type is a vector."""
-    return isinstance(type, VectorType)
+    return type.__class__ is VectorType
 
 
 def buffer_of(value: SSAValue) -> Buffer:

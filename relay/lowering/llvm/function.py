@@ -10,6 +10,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from relay.errors import Unsupported
 from relay.lowering.llvm.rows import BINARY, CASTS, INTRINSICS
 from relay.lowering.llvm.types import layout, memory_type, suffix, type_name
+from relay.lowering.program import FunctionText
 from relay.lowering.shaped import buffer_of, is_buffer
 
 EXTERNALS = "%externals"
@@ -54,8 +55,8 @@ class FunctionWriter:
         self.counter = 0
         self.label = "entry"
 
-    def write(self) -> str:
-        """The function's text."""
+    def write(self) -> FunctionText:
+        """The function."""
         block = self.function.body.block
         arguments: list[str] = []
         private = self.function.sym_visibility is not None
@@ -69,9 +70,8 @@ class FunctionWriter:
             arguments.append(f"ptr {EXTERNALS}")
         if self.function.sym_name.data in self.threaded:
             arguments.append(f"ptr {TEAM}")
-        attributes = "noinline " if private else ""
-        head = f"define internal void @{self.function.sym_name.data}({', '.join(arguments)}) {attributes}#0 {{"
-        return "\n".join([*self.tasks, head, "entry:", *self.start, *self.lines, "}"])
+        body = "\n".join(["entry:", *self.start, *self.lines, "}"])
+        return FunctionText(self.function.sym_name.data, tuple(arguments), private, "\n".join(self.tasks), body)
 
     def task_writer(self) -> FunctionWriter:
         """A writer for a part of the function that becomes one of its own."""

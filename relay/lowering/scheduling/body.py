@@ -84,10 +84,8 @@ class Lifter:
                 continue
             if isinstance(op, llvm.CallIntrinsicOp):
                 operands = [v if isinstance(v.type, IntegerType) else of(v) for v in op.args]
-                call = llvm.CallIntrinsicOp(
-                    LIFTED_INTRINSICS[op.intrin.data], operands, [self.type(op.results[0].type)]
-                )
-                values[op.results[0]] = self.builder.add(call).results[0]
+                name, type = LIFTED_INTRINSICS[op.intrin.data], self.type(op.results[0].type)
+                values[op.results[0]] = self.builder.intrinsic(name, operands, type)
                 continue
             lifted = WIDENED.get(op.name, op.__class__).create(
                 operands=[of(v) for v in op.operands],

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects import arith, llvm, vector
+from xdsl.dialects import arith, vector
 from xdsl.dialects.builtin import DenseArrayBase, i8, i16, i32, i64
 from xdsl.ir import SSAValue
 
@@ -60,7 +60,7 @@ class DepthwiseDotEmitter:
 
     def call(self, name: str, *operands: SSAValue) -> SSAValue:
         """An intrinsic whose result has its first operand's type."""
-        return self.b.add(llvm.CallIntrinsicOp(name, operands, [operands[0].type])).results[0]
+        return self.b.intrinsic(name, operands, operands[0].type)
 
     def shuffle(self, first: SSAValue, second: SSAValue, lanes: Sequence[int]) -> SSAValue:
         """Elements of two vectors, one behind the other, by number."""

@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 import numpy as np
-from xdsl.dialects import arith, llvm, memref, vector
+from xdsl.dialects import arith, memref, vector
 from xdsl.dialects.builtin import i8, i32
 from xdsl.ir import SSAValue
 
@@ -346,7 +346,7 @@ class MatmulEmitter:
     def multiply_add(self, accumulator: SSAValue, data: SSAValue, weights: SSAValue) -> SSAValue:
         b = self.b
         if self.plan.dot:
-            return b.add(llvm.CallIntrinsicOp(VPDPBUSD, [accumulator, data, weights], [accumulator.type])).results[0]
+            return b.intrinsic(VPDPBUSD, [accumulator, data, weights], accumulator.type)
         if self.conv.is_float:
             return b.add(vector.FMAOp(data, weights, accumulator)).results[0]
         return b.add(arith.AddiOp(accumulator, b.add(arith.MuliOp(data, weights)).result)).result

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects import arith, llvm
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import i8, i16, i32
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -93,4 +93,4 @@ def _code(number: int) -> int:
 
 def _call(b: LoopBuilder, name: str, operands: Sequence[SSAValue], element: Attribute) -> SSAValue:
     lanes = WIDTH if element == i8 else WIDTH // 2
-    return b.add(llvm.CallIntrinsicOp(name, operands, [vector_of(element, lanes)])).results[0]
+    return b.intrinsic(name, operands, vector_of(element, lanes))
