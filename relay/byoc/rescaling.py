@@ -75,3 +75,8 @@ def softmax_refusal(op: qnn.SoftmaxOp) -> str | None:
     """The same of a softmax, whose multiplier has 26 fraction bits and saturates at 2^31 - 1."""
     real = min(op.beta.value.data * op.input_scale.value.data * 2.0**26, 2.0**31 - 1)
     return None if near(real, effective(op.multiplier.value.data, op.shift.value.data)) else _off("its multiplier")
+
+
+def curve_refusal(op: qnn.QnnUnaryOp) -> str | None:
+    """Why a library's function of codes is another one."""
+    return None if op.numerics.data == "litert" else f"its function is computed as {op.numerics.data} does"

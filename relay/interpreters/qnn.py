@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import IntegerAttr
 from relay.dialects import qnn
 from relay.dialects.attributes import Array, dtype_of, to_numpy
 from relay.dialects.op import tensor
-from relay.interpreters import elementwise, nn
+from relay.interpreters import elementwise, nn, tflm
 from relay.interpreters.arithmetic import (
     FIXED32,
     INT32_MAX,
@@ -181,6 +181,8 @@ def unary_table(op: qnn.QnnUnaryOp) -> Array:
     """The codes of the op's result for each code of its input, from the lowest: 256 of them, in the input's dtype."""
     dtype = dtype_of(tensor(op.input).element_type)
     lowest, highest = code_range(dtype)
+    if op.numerics.data == "tflm":
+        return (tflm.curve8(op, np.arange(lowest, highest + 1)) + (lowest + 128)).astype(dtype)
     steps = (np.arange(lowest, highest + 1) - number(op.input_zero_point)).astype(np.float32)
     real = FUNCTIONS[type(op)](to_numpy(op.input_scale).astype(np.float32) * steps)
     inverse = np.float32(1) / to_numpy(op.output_scale).astype(np.float32)

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from relay.dialects import qnn
 from relay.dialects.attributes import Array, to_numpy
+from relay.interpreters import tflm
 from relay.interpreters.arithmetic import (
     FIXED16,
     Int64,
@@ -44,6 +45,13 @@ def tanh_table(integer_bits: int = 3) -> npt.NDArray[np.int16]:
     return read_only(FIXED16.tanh(CODES16, integer_bits))
 
 
+def gate_tables(numerics: str, integer_bits: int = 3) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.int16]]:
+    """The logistic function and the hyperbolic tangent of an LSTM; the latter in the format of `integer_bits`."""
+    if numerics == "tflm":
+        return tflm.logistic_table(), tflm.tanh_table(integer_bits)
+    return logistic_table(), tanh_table(integer_bits)
+
+
 def saturate16(x: Int64) -> Int64:
     return np.clip(x, -(1 << 15), (1 << 15) - 1)
 
@@ -69,6 +77,8 @@ def lstm(
         np.repeat(to_numpy(attr), units)
         for attr in (op.input_multiplier, op.input_shift, op.recurrent_multiplier, op.recurrent_shift)
     ]
+    sigmoid, tanh = gate_tables(op.numerics.data)
+    tanh_of_cell = gate_tables(op.numerics.data, 15 + number(op.cell_shift))[1]
     cell_shift, clip, state = number(op.cell_shift), number(op.cell_clip), int64(cell)
     outputs: list[Array] = []
     for x in steps:
@@ -78,15 +88,15 @@ def lstm(
         total = saturate16(total + multiply_by_quantized_multiplier(from_hidden, per_gate[2], per_gate[3]))
         parts = np.split(total.astype(np.int16), gates, axis=-1)
         forget, candidate, output = parts[-3], parts[-2], parts[-1]
-        forget_gate = int64(lookup_codes(logistic_table(), forget))
-        input_gate = 32767 - forget_gate if gates == 3 else int64(lookup_codes(logistic_table(), parts[0]))
+        forget_gate = int64(lookup_codes(sigmoid, forget))
+        input_gate = 32767 - forget_gate if gates == 3 else int64(lookup_codes(sigmoid, parts[0]))
         kept = FIXED16.wrap(rounding_right_shift(forget_gate * state, 15))
-        written = input_gate * int64(lookup_codes(tanh_table(), candidate))
+        written = input_gate * int64(lookup_codes(tanh, candidate))
         state = saturate16(kept + FIXED16.wrap(rounding_right_shift(written, 30 + cell_shift)))
         if clip > 0:
             state = np.clip(state, -clip, clip)
-        shown = int64(lookup_codes(tanh_table(15 + cell_shift), state.astype(np.int16)))
-        raw = int64(lookup_codes(logistic_table(), output)) * shown
+        shown = int64(lookup_codes(tanh_of_cell, state.astype(np.int16)))
+        raw = int64(lookup_codes(sigmoid, output)) * shown
         scaled = multiply_by_quantized_multiplier(raw, number(op.hidden_multiplier), number(op.hidden_shift))
         hidden = to_codes(scaled, number(op.hidden_zero_point), np.dtype(np.int8))
         outputs.append(hidden)

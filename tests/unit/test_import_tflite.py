@@ -120,12 +120,6 @@ def test_all_problems_are_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
         assert line.endswith(": the operator is not supported")
 
 
-@pytest.mark.parametrize("keywords", [{"batch": 2}, {"numerics": "xnnpack"}, {"numerics": "litert-1.2"}])
-def test_what_is_not_built_is_unsupported(keywords: Mapping[str, Any]) -> None:
-    with pytest.raises(Unsupported):
-        from_tflite(INT8, **keywords)
-
-
 @pytest.mark.parametrize("keywords", [{"batch": 0}, {"numerics": "best"}])
 def test_wrong_arguments(keywords: Mapping[str, Any]) -> None:
     with pytest.raises(InvalidArgument):

@@ -172,7 +172,7 @@ def code_curve(algorithm: str) -> Row:
         eltwise(writer, algorithm, real, result)
         writer.coded(result, op.result, codes(op.output_scale, op.output_zero_point))
 
-    return Row(lambda op: type_refusal(op, *CODES), write)
+    return Row(lambda op: type_refusal(op, *CODES) or rescaling.curve_refusal(op), write)
 
 
 def write_softmax(writer: Writer, op: qnn.SoftmaxOp) -> None:

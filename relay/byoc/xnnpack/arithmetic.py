@@ -98,7 +98,7 @@ def binary(kind: str) -> Row:
 
 def curve(kind: str) -> Row:
     return Row(
-        lambda op: type_refusal(op, *CODES),
+        lambda op: type_refusal(op, *CODES) or rescaling.curve_refusal(op),
         lambda writer, op: writer.emit(kind, [declared_input(writer, op, 0)], op.results[0]),
     )
 

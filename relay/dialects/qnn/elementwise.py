@@ -21,7 +21,7 @@ from xdsl.irdl import (
 )
 
 from relay.dialects.op import TensorOp, Type, broadcast, is_code, require, shape, tensor
-from relay.dialects.qnn.parameters import TFLITE, bounds, code, parameter
+from relay.dialects.qnn.parameters import LITERT, TFLITE, bounds, code, numerics, parameter
 from relay.dialects.relay.fixed_point import ROUNDINGS
 
 
@@ -88,13 +88,18 @@ class MulOp(QnnBinaryOp):
 
 class QnnUnaryOp(TensorOp, ABC):
     """A function of 8-bit codes: `q = clamp(round(f(scale * (x - zero_point)) / output_scale) + output_zero_point)`
-    in float32 (multiplied by the reciprocal of output_scale), as TFLite builds its 256-entry tables."""
+    in float32 (multiplied by the reciprocal of output_scale), as TFLite builds its 256-entry tables.
+
+    With `numerics = "tflm"` TFLite Micro's fixed point, of sigmoid and tanh with their own output scales (1/256 and
+    1/128): `x' = rescale(x - zero_point)` in Q4.27, gemmlowp's function of it in Q0.31, rounded to 8 or 7 bits.
+    """
 
     input = operand_def(TensorType[Attribute])
     input_scale = prop_def(FloatAttr)
     input_zero_point = prop_def(IntegerAttr)
     output_scale = prop_def(FloatAttr)
     output_zero_point = prop_def(IntegerAttr)
+    numerics = prop_def(StringAttr, default_value=LITERT)
     result = result_def(TensorType[Attribute])
     assembly_format = "$input attr-dict `:` functional-type(operands, results)"
 
@@ -104,6 +109,7 @@ class QnnUnaryOp(TensorOp, ABC):
             is_code(type.element_type, 8),
             f"{self.name}: takes 8-bit codes, not {type.element_type}",
         )
+        numerics(self, self.numerics)
         return [type]
 
 

@@ -23,6 +23,9 @@ IntParameter = IntegerAttr | WeightAttr | DenseIntOrFPElementsAttr | DenseResour
 
 LAST = IntegerAttr(-1, i64)
 TFLITE = StringAttr("tflite")
+LITERT = StringAttr("litert")
+NUMERICS = ("litert", "tflm")
+"""Whose functions an op computes: `litert` TFLite's reference kernels, `tflm` TFLite Micro's."""
 REQUANTIZE_ROUNDINGS = (*ROUNDINGS, "f64_away", "f32_even")
 """`f64_away`: `round(double(x) * double(scale))`, halves away from zero (TFLite FULLY_CONNECTED since LiteRT 1.3);
 `f32_even`: `rint(float(x) * float(scale))`, halves to even (XNNPACK, ONNX Runtime)."""
@@ -57,3 +60,8 @@ def bounds(op: Operation, low: IntegerAttr | None, high: IntegerAttr | None, typ
     if low is not None and high is not None:
         require(low.value.data <= high.value.data, f"{op.name}: min is above max")
     require(isinstance(type, IntegerType), f"{op.name}: clamps integers, not {type}")
+
+
+def numerics(op: Operation, which: StringAttr) -> None:
+    """Check that an op's functions are known."""
+    require(which.data in NUMERICS, f"{op.name}: unknown numerics {which}")

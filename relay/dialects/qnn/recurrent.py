@@ -25,7 +25,7 @@ from xdsl.irdl import (
 
 from relay.dialects.attributes import to_numpy
 from relay.dialects.op import TensorOp, Type, require, shape, tensor
-from relay.dialects.qnn.parameters import IntParameter
+from relay.dialects.qnn.parameters import LITERT, IntParameter, numerics
 
 
 @irdl_op_definition
@@ -38,7 +38,8 @@ class LstmOp(TensorOp):
     gemmlowp's int16 sigmoid (s) and tanh (t) of Q3.12:
     `g = sat16(sat16(rescale(W (x - zp_x) + b)) + rescale(R (h - zp_h)))`;
     `c = clip(sat16(RDBPOT(s(f) c, 15) + RDBPOT(s(i) t(g), 30 + cell_shift)), +-cell_clip)` (no clip if 0);
-    `h = clamp(rescale(s(o) t(c)) + zp_h)`. `cell_shift` is log2 of the cell's scale.
+    `h = clamp(rescale(s(o) t(c)) + zp_h)`. `cell_shift` is log2 of the cell's scale. With `numerics = "tflm"` s and t
+    interpolate TFLite's table of the logistic function, as its 16-bit LOGISTIC and TANH do.
     Results: the sequence of h, the last h, the last c.
     """
 
@@ -61,7 +62,7 @@ class LstmOp(TensorOp):
     cell_clip = prop_def(IntegerAttr, default_value=IntegerAttr(0, i32))
     cifg = prop_def(BoolAttr, default_value=IntegerAttr.from_bool(False))
     time_major = prop_def(BoolAttr, default_value=IntegerAttr.from_bool(False))
-    numerics = prop_def(StringAttr, default_value=StringAttr("litert"))
+    numerics = prop_def(StringAttr, default_value=LITERT)
     result = result_def(TensorType[Attribute])
     last_hidden = result_def(TensorType[Attribute])
     last_cell = result_def(TensorType[Attribute])
@@ -86,7 +87,7 @@ class LstmOp(TensorOp):
         )
         types = [tensor(v).element_type for v in self.operands]
         require(types == [i8, i8, i8, i32, i8, i16], f"{self.name}: operands must be i8, i8, i8, i32, i8, i16")
-        require(self.numerics.data == "litert", f"{self.name}: unknown numerics {self.numerics}")
+        numerics(self, self.numerics)
         for what in ("input_multiplier", "input_shift", "recurrent_multiplier", "recurrent_shift"):
             require(to_numpy(self.properties[what]).shape == (gates,), f"{self.name}: {what} needs {gates} numbers")
         return [TensorType(i8, [*data[:2], units]), tensor(self.hidden_state), tensor(self.cell_state)]

@@ -28,8 +28,8 @@ class FixedPointMultiplyOp(TensorOp):
     """`round(input * multiplier * 2^(shift - 31))` in i32; multiplier and shift are scalars, one per `axis` index,
     or tensors of the input's rank that broadcast against it (packed layouts).
 
-    `multiplier` is i32, 0 or in [2^30, 2^31); `shift` is i32 in [-31, 30], positive to the left (and the value wraps
-    when shifted left). TFLite's MultiplyByQuantizedMultiplier for `rounding = "tflite"`.
+    `multiplier` is i32, 0 or in [2^30, 2^31); `shift` is i32 in [-31, 30], positive to the left: for `tflite` the value
+    wraps when shifted left, otherwise only the result does. `tflite` is TFLite's MultiplyByQuantizedMultiplier.
     """
 
     name = "relay.fixed_point_multiply"

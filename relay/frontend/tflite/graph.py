@@ -33,6 +33,7 @@ from relay.dialects.op import tensor as type_of
 from relay.dialects.relay import ClipOp, ConstantOp, ReshapeOp
 from relay.frontend.tflite.model import Tensor
 from relay.frontend.tflite.node import Node
+from relay.frontend.tflite.profile import LITERT, Profile
 from relay.frontend.tflite.scales import Codes, real_bounds
 
 T = TypeVar("T", bound=TensorOp)
@@ -98,8 +99,9 @@ def _hint(name: str) -> str | None:
 class Importer:
     """The function under construction: a block, and the value of each tensor of the file that has one."""
 
-    def __init__(self, names: Mapping[int, str]) -> None:
-        """`names`: a unique name for every tensor of the file."""
+    def __init__(self, names: Mapping[int, str], numerics: Profile = LITERT) -> None:
+        """`names`: a unique name for every tensor of the file; `numerics`: whose integers are wanted."""
+        self.numerics = numerics
         self.block = Block()
         self._names = names
         self._taken = set(names.values())

@@ -30,11 +30,12 @@ from relay.frontend.tflite.graph import Importer, numpy_type, tensor_type
 from relay.frontend.tflite.model import Model, Subgraph, Tensor, read_model
 from relay.frontend.tflite.node import Node
 from relay.frontend.tflite.operators import TABLE
+from relay.frontend.tflite.profile import Profile
+from relay.frontend.tflite.profiles import PROFILES
 from relay.frontend.tflite.table import ANY, Convert, Row
 from relay.module import IRModule
 from relay.signature import TensorInfo
 
-NUMERICS = ("litert", "litert-1.2", "xnnpack", "tflm", "ort", "tvm")
 _MOST_PROBLEMS = 100
 
 
@@ -61,21 +62,20 @@ def from_tflite(
     Raises Malformed (the bytes), Unsupported (every operator that cannot be imported) or InvalidArgument.
     Source: TFLite schema.fbs, version 3.
     """
-    _check_numerics(numerics)
+    profile = _profile(numerics)
     data, name = _load(model)
     graph = _main(read_model(data, name), name)
     _check_batch(graph, batch, name)
     table = TABLE | {f"CUSTOM:{key}": Row((1, ANY), (0, ANY), (0, ANY), fn) for key, fn in (custom_ops or {}).items()}
     wanted = _wanted(graph, outputs, name)
     nodes = _needed(graph, wanted, name, keep_states=outputs is None)
-    return _Conversion(graph, name, table).run(nodes, wanted)
+    return _Conversion(graph, name, table, profile).run(nodes, wanted)
 
 
-def _check_numerics(numerics: str) -> None:
-    if numerics not in NUMERICS:
-        raise InvalidArgument("from_tflite", f"numerics {numerics!r} is unknown", f"use one of {', '.join(NUMERICS)}")
-    if numerics != "litert":
-        raise Unsupported("from_tflite", f"numerics {numerics!r} is not built yet", 'use "litert"')
+def _profile(numerics: str) -> Profile:
+    if numerics not in PROFILES:
+        raise InvalidArgument("from_tflite", f"numerics {numerics!r} is unknown", f"use one of {', '.join(PROFILES)}")
+    return PROFILES[numerics]
 
 
 def _load(model: bytes | memoryview | str | PathLike[str]) -> tuple[bytes | memoryview, str]:
@@ -143,12 +143,13 @@ def _needed(graph: Subgraph, wanted: Iterable[Tensor], name: str, keep_states: b
 class _Conversion:
     """Stages 2 and 3: the module under construction, and what stands in its way."""
 
-    def __init__(self, graph: Subgraph, file: str, table: Mapping[str, Row]) -> None:
+    def __init__(self, graph: Subgraph, file: str, table: Mapping[str, Row], profile: Profile) -> None:
         self.graph = graph
         self.file = file
         self.table = table
+        self.profile = profile
         self.names = _unique_names(graph)
-        self.importer = Importer(self.names)
+        self.importer = Importer(self.names, profile)
         self.problems: list[tuple[str, str]] = []
 
     def run(self, nodes: Sequence[Node], wanted: Sequence[Tensor]) -> IRModule:
@@ -208,7 +209,10 @@ class _Conversion:
         for index in (*operator.inputs, *operator.outputs):
             if index >= 0 and tensor_type(self.graph.tensors[index]) is None:
                 raise node.unsupported(f"{self.graph.tensors[index]}: {_type_problem(self.graph.tensors[index])}")
-        return row
+        if (type := node.code_type()) and not self.profile.covers(operator.kind, type):
+            hint = f"they are known for {', '.join(self.profile.kinds or ())}"
+            raise node.unsupported(f"numerics {self.profile.name!r} has no integers for it on {type}", hint)
+        return row._replace(convert=self.profile.rows.get(operator.kind, row.convert))
 
     def check(self, node: Node, outputs: Sequence[Tensor], values: Sequence[SSAValue]) -> None:
         """The types that follow from the operands are those that the file says."""

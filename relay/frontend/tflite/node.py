@@ -121,6 +121,14 @@ class Node:
         if self.word("fused_activation_function") not in ("NONE", "0"):
             raise self.unsupported(f"the fused activation is {self.word('fused_activation_function')}")
 
+    def code_type(self) -> str:
+        """The type of the codes that the operator computes with; empty where it has none."""
+        slots = (*self.operator.outputs, *(index for index in self.operator.inputs if index >= 0))
+        tensors = [self.graph.tensors[index] for index in slots]
+        found = [t.type for t in tensors if t.type in _RANGES and t.quantization is not None]
+        floats = any(self.graph.tensors[index].type == "FLOAT32" for index in self.operator.outputs)
+        return "" if floats and self.operator.kind != "DEQUANTIZE" else next(iter(found), "")
+
     def types(self, *tensors: Tensor | None) -> tuple[str, ...]:
         return tuple(tensor.type for tensor in tensors if tensor is not None)
 
@@ -189,10 +197,10 @@ class Node:
             raise self.unsupported("the scales and zero points of inputs and output differ")
         return first
 
-    def bounds(self, codes: Codes, activation: str | None = None) -> tuple[int, int]:
+    def bounds(self, codes: Codes, activation: str | None = None, *, to_even: bool = False) -> tuple[int, int]:
         """The codes that the activation lets through, by default the fused one."""
         try:
-            low, high = code_bounds(activation or self.activation(), codes)
+            low, high = code_bounds(activation or self.activation(), codes, to_even)
         except OverflowError:
             low, high = 1, 0
         if low > high:

@@ -44,16 +44,19 @@ def is_clamp(activation: str) -> bool:
     return activation in _ACTIVATIONS
 
 
-def code_bounds(activation: str, codes: Codes) -> tuple[int, int]:
-    """The smallest and largest code that the activation lets through (CalculateActivationRangeQuantized)."""
+def code_bounds(activation: str, codes: Codes, to_even: bool = False) -> tuple[int, int]:
+    """The smallest and largest code that the activation lets through (CalculateActivationRangeQuantized). TVM divides
+    in double, and takes halves `to_even`."""
     low, high = _ACTIVATIONS[activation]
     return (
-        codes.low if low is None else max(codes.low, _code(low, codes)),
-        codes.high if high is None else min(codes.high, _code(high, codes)),
+        codes.low if low is None else max(codes.low, _code(low, codes, to_even)),
+        codes.high if high is None else min(codes.high, _code(high, codes, to_even)),
     )
 
 
-def _code(real: float, codes: Codes) -> int:
+def _code(real: float, codes: Codes, to_even: bool) -> int:
+    if to_even:
+        return codes.zero_point + round(real / float(codes.scale))
     return codes.zero_point + int(round_away(np.asarray(np.float32(real) / codes.scale)))
 
 

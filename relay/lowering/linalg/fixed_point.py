@@ -12,9 +12,7 @@ from xdsl.ir import SSAValue
 from relay.dialects import relay
 from relay.dialects.attributes import to_numpy
 from relay.dialects.tosa import ApplyScaleOp
-from relay.errors import Unsupported
 from relay.lowering.linalg.emitter import Emitter, number
-from relay.transforms.location import place
 
 LOWEST, HIGHEST = -(1 << 31), (1 << 31) - 1
 
@@ -27,15 +25,19 @@ MODES = {
 
 
 def fixed_point_multiply(e: Emitter, op: relay.FixedPointMultiplyOp, xs: Sequence[SSAValue]) -> Sequence[SSAValue]:
-    """`tosa.apply_scale` with shift 31 - exponent. A positive exponent, if known, shifts the value left before it.
-
-    The exponents of level 1 that are not known here are not positive: `legalize` has shifted before.
+    """`tosa.apply_scale` with shift 31 - exponent. For `tflite` a positive exponent shifts the value left before it,
+    where it wraps. `tonearest` has no mode there: it is plain arithmetic.
     """
-    if op.rounding.data not in MODES:
-        raise Unsupported(place(op), f"rounding {op.rounding} has no lowering", f"use one of {', '.join(MODES)}")
     value, multiplier, exponent = xs
+    if op.rounding.data == "tonearest":
+        return [to_nearest(e, value, multiplier, exponent)]
     known = number(exponent)
-    if known is None:
+    if MODES[op.rounding.data] == RoundingMode.SINGLE_ROUND:
+        if known is None:
+            shift = e(arith.TruncIOp(e(arith.SubiOp(e.constant(31, i32), exponent)), i8))
+        else:
+            shift = e.constant(31 - int(known), i8)
+    elif known is None:
         if isinstance(op.shift.owner, relay.ConstantOp) and to_numpy(op.shift.owner.value).max(initial=0) > 0:
             zero = e.constant(0, i32)
             value = e(arith.ShLIOp(value, e(arith.MaxSIOp(exponent, zero))))
@@ -53,6 +55,16 @@ def fixed_point_multiply(e: Emitter, op: relay.FixedPointMultiplyOp, xs: Sequenc
             )
         )
     ]
+
+
+def to_nearest(e: Emitter, value: SSAValue, multiplier: SSAValue, exponent: SSAValue) -> SSAValue:
+    """`(p + 2^(s-1) - (p < 0)) >> s` in i64, p the product, s = 31 - exponent: halves away from zero."""
+    product = e(arith.MuliOp(e(arith.ExtSIOp(value, i64)), e(arith.ExtSIOp(multiplier, i64))))
+    shift = e(arith.ExtSIOp(e(arith.SubiOp(e.constant(31, i32), exponent)), i64))
+    half = e(arith.ShLIOp(e.constant(1, i64), e(arith.SubiOp(shift, e.constant(1, i64)))))
+    sign = e(arith.ShRSIOp(product, e.constant(63, i64)))
+    rounded = e(arith.AddiOp(e(arith.AddiOp(product, half)), sign))
+    return e(arith.TruncIOp(e(arith.ShRSIOp(rounded, shift)), i32))
 
 
 def high_multiply(e: Emitter, a: SSAValue, b: SSAValue) -> SSAValue:

@@ -12,7 +12,7 @@ from relay.dialects import qnn, relay
 from relay.dialects.attributes import ints, to_numpy
 from relay.dialects.op import DYNAMIC, shape, tensor
 from relay.errors import Unsupported
-from relay.interpreters.qnn_recurrent import logistic_table, tanh_table
+from relay.interpreters.qnn_recurrent import gate_tables
 from relay.transforms.expansion import Expansion, limits
 from relay.transforms.legalization import Legalization
 from relay.transforms.location import place
@@ -80,9 +80,10 @@ class Step:
             raise Unsupported(
                 place(op), f"cell_shift {op.cell_shift.value.data}", "the cell's scale must be 2^-15 to 1"
             )
-        self.sigmoid = new.constant(logistic_table(), np.int16)
-        self.tanh = new.constant(tanh_table(), np.int16)
-        self.tanh_of_cell = new.constant(tanh_table(cell_bits), np.int16)
+        sigmoid, tanh = gate_tables(op.numerics.data)
+        self.sigmoid = new.constant(sigmoid, np.int16)
+        self.tanh = new.constant(tanh, np.int16)
+        self.tanh_of_cell = new.constant(gate_tables(op.numerics.data, cell_bits)[1], np.int16)
         self.multiplier, self.shift = to_numpy(op.recurrent_multiplier), to_numpy(op.recurrent_shift)
 
     def __call__(self, from_input: SSAValue, hidden: SSAValue, cell: SSAValue) -> tuple[SSAValue, SSAValue]:

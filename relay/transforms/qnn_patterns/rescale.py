@@ -11,6 +11,7 @@ from xdsl.pattern_rewriter import PatternRewriter, op_type_rewrite_pattern
 from relay.dialects import qnn, relay
 from relay.dialects.attributes import to_numpy
 from relay.dialects.op import tensor
+from relay.dialects.qnn.parameters import TFLITE
 from relay.errors import Unsupported
 from relay.transforms.expansion import Expansion, along, limits
 from relay.transforms.legalization import Legalization
@@ -28,10 +29,15 @@ def codes_to_i32(new: Expansion, x: SSAValue, zero_point: IntegerAttr) -> SSAVal
 def rescale(
     new: Expansion, x: SSAValue, multiplier: npt.ArrayLike, shift: npt.ArrayLike, rounding: Attribute, axis: int = -1
 ) -> SSAValue:
-    """`x * multiplier * 2^(shift-31)` in i32: a left shift, which wraps, where shift > 0, then the rounding product."""
+    """`x * multiplier * 2^(shift-31)` in i32: for `tflite` a left shift, which wraps, where shift > 0, then the
+    rounding product. Other roundings do not wrap; they leave x as it is for a factor of 1."""
     exponent = np.asarray(shift)
-    x = new.left_shift(x, along(np.maximum(exponent, 0), axis, x))
-    factors = [new.constant(multiplier, np.int32), new.constant(np.minimum(exponent, 0), np.int32)]
+    if rounding == TFLITE:
+        x = new.left_shift(x, along(np.maximum(exponent, 0), axis, x))
+        exponent = np.minimum(exponent, 0)
+    elif np.all(np.asarray(multiplier) == 1 << 30) and np.all(exponent == 1):
+        return x
+    factors = [new.constant(multiplier, np.int32), new.constant(exponent, np.int32)]
     properties = {"axis": IntegerAttr(axis, i64), "rounding": rounding}
     return new.value(relay.FixedPointMultiplyOp, x, *factors, properties=properties)
 

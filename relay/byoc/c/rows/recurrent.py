@@ -20,6 +20,8 @@ def lstm(e: Emitter, op: qnn.LstmOp) -> None:
     units, gates, cell_shift = e.shape(op.hidden_state)[-1], 3 if op.cifg.value.data else 4, number(op.cell_shift)
     if not -15 <= cell_shift <= -3:
         raise Unsupported(place(op), f"a cell scale of 2^{cell_shift} is not supported by c", "it takes 2^-15 to 2^-3")
+    if op.numerics.data != "litert":
+        raise Unsupported(place(op), f"the activations of {op.numerics.data} are not supported by c")
     fields: dict[str, object] = {
         "steps": steps, "batches": batches, "inputs": inputs, "units": units, "gates": gates,
         "step_stride": batches if time_major else 1, "batch_stride": 1 if time_major else steps,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import SSAValue
 
 from relay.dialects import qnn
@@ -75,6 +76,7 @@ def _curve(
         "input_zero_point": number(source.zero_point),
         "output_scale": real(target.scale),
         "output_zero_point": number(target.zero_point),
+        "numerics": StringAttr(importer.numerics.curves),
     }
     return importer.emit(quantised, [value], properties).result
 

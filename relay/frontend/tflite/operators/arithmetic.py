@@ -51,11 +51,12 @@ def _sum(
 
 @operator("MUL", versions=(1, 5), inputs=(2, 2))
 def multiply(importer: Importer, node: Node) -> list[SSAValue]:
-    """Codes: the multiplier is computed in float32."""
+    """Codes: the multiplier is computed in float32, by TFLM in double."""
     if _operand_type(node) not in ALL_CODES:
         return [_plain(importer, node, MultiplyOp)]
     lhs, rhs, out = _codes(node)
-    multiplier = quantize_multiplier(float(lhs.scale * rhs.scale / out.scale))
+    real_type = importer.numerics.factors
+    multiplier = quantize_multiplier(float(real_type(lhs.scale) * real_type(rhs.scale) / real_type(out.scale)))
     properties = _properties(node, lhs, rhs, out) | multiplier_attrs(multiplier)
     return [importer.emit(qnn.MulOp, _operands(importer, node), properties).result]
 

@@ -14,6 +14,7 @@ from relay.dialects.relay import BiasAddOp, CastOp, Conv2dOp, MultiplyOp
 from relay.frontend.tflite.graph import Importer, multiplier_vectors, number, scale_attr
 from relay.frontend.tflite.model import Tensor
 from relay.frontend.tflite.node import INDICES, Node
+from relay.frontend.tflite.profile import rescaling
 from relay.frontend.tflite.scales import Codes, quantize_multipliers, window_padding
 from relay.frontend.tflite.table import operator
 
@@ -98,11 +99,13 @@ def _codes(importer: Importer, node: Node, window: Window) -> SSAValue:
     }
     result = importer.emit(qnn.Conv2dOp, [importer.value(data), window.kernel], properties).result
     result = add_bias(importer, result, bias)
-    if data.type == "UINT8":
+    rounding = importer.numerics.of_sums(data.type).products
+    if data.type == "UINT8" or rounding == "upward":
         products = (source.scale * scales).astype(np.float64)
     else:
         products = np.float64(source.scale) * scales.astype(np.float64)
-    return requantize(importer, node, result, (source, scales, target), products / np.float64(target.scale))
+    reals = products / np.float64(target.scale)
+    return requantize(importer, node, result, (source, scales, target), reals, rescaling(rounding, reals))
 
 
 def requantize(
@@ -115,7 +118,7 @@ def requantize(
 ) -> SSAValue:
     """From sums of products to the output's codes. `scales`: of data, kernel and output; `reals`: the multipliers."""
     source, kernel, target = scales
-    low, high = node.bounds(target)
+    low, high = node.bounds(target, to_even=importer.numerics.bounds_to_even)
     properties: dict[str, Attribute] = {
         "input_scale": scale_attr(source.scale * kernel),
         "output_scale": scale_attr(np.array([target.scale])),

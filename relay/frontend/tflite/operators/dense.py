@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from xdsl.dialects.builtin import FloatAttr, StringAttr, f32, f64
+from xdsl.dialects.builtin import f32
 from xdsl.ir import Attribute, SSAValue
 
 from relay.dialects import qnn
-from relay.dialects.attributes import elements
 from relay.dialects.relay import DenseOp
 from relay.frontend.tflite.graph import Importer, number, scale_attr
 from relay.frontend.tflite.node import INDICES, Node
 from relay.frontend.tflite.operators.convolution import add_bias, kernel_scales, requantize, scale_sums, sum_type
+from relay.frontend.tflite.profile import rescaling
 from relay.frontend.tflite.table import operator
 
 
@@ -56,7 +56,8 @@ def _hybrid(importer: Importer, node: Node, value: SSAValue) -> SSAValue:
 
 
 def _codes(importer: Importer, node: Node, value: SSAValue) -> SSAValue:
-    """`clamp(round(double(sum + bias) * (scale * kernel scale / output scale)) + zero point)`, half away from zero."""
+    """`clamp(rescale(sum + bias) + zero point)`; in LiteRT `round(double(sum + bias) * (scale * kernel scale / output
+    scale))`, halves away from zero. Integer multipliers of one kernel scale come from a product in float32."""
     data, kernel = node.codes(node.input(0)), node.input(1)
     found = node.quantization(kernel)
     target = node.codes(node.output())
@@ -70,7 +71,10 @@ def _codes(importer: Importer, node: Node, value: SSAValue) -> SSAValue:
     }
     result = importer.emit(qnn.DenseOp, [value, importer.value(kernel)], properties).result
     result = add_bias(importer, result, node.optional(2))
-    reals = np.float64(data.scale) * scales.astype(np.float64) / np.float64(target.scale)
-    exact = FloatAttr(float(reals[0]), f64) if len(reals) == 1 else elements(reals, label="real_multiplier")
-    extra: dict[str, Attribute] = {"rounding": StringAttr("f64_away"), "real_multiplier": exact}
-    return requantize(importer, node, result, (data, scales, target), reals, extra)
+    rounding = importer.numerics.of_sums(node.input(0).type).dense
+    if rounding == "upward" or (rounding == "tflite" and len(scales) == 1):
+        products = (data.scale * scales).astype(np.float64)
+    else:
+        products = np.float64(data.scale) * scales.astype(np.float64)
+    reals = products / np.float64(target.scale)
+    return requantize(importer, node, result, (data, scales, target), reals, rescaling(rounding, reals))

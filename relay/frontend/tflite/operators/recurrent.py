@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from xdsl.dialects.builtin import BoolAttr
+from xdsl.dialects.builtin import BoolAttr, StringAttr
 from xdsl.ir import Attribute, SSAValue
 
 from relay.dialects import qnn
@@ -64,6 +64,7 @@ def unidirectional_sequence_lstm(importer: Importer, node: Node) -> list[SSAValu
         "cell_clip": number(_cell_clip(node, cell)),
         "cifg": BoolAttr.from_bool(coupled),
         "time_major": BoolAttr.from_bool(node.flag("time_major")),
+        "numerics": StringAttr(importer.numerics.curves),
     }
     op = importer.emit(qnn.LstmOp, operands, properties)
     importer.define(hidden, op.last_hidden)

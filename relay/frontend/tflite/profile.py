@@ -1,0 +1,54 @@
+"""`Profile`: which runtime's integers an importer writes. `profiles.py` has the ones there are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from xdsl.dialects.builtin import FloatAttr, StringAttr, f64
+from xdsl.ir import Attribute
+
+from relay.dialects.attributes import Array, elements
+from relay.frontend.tflite.table import Convert
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The arithmetic of one runtime, where runtimes differ."""
+
+    name: str
+    products: str = "tflite"
+    """`rounding` of the sums of convolutions."""
+    dense: str = "f64_away"
+    """`rounding` of the sums of FULLY_CONNECTED."""
+    curves: str = "litert"
+    """`numerics` of `qnn.sigmoid`, `qnn.tanh` and of the gates of `qnn.lstm`: `litert` or `tflm`."""
+    bounds_to_even: bool = False
+    """Whether the bounds of activations are rounded with halves to even."""
+    factors: type[np.float32] | type[np.float64] = np.float32
+    """The precision in which MUL multiplies scales."""
+    rows: Mapping[str, Convert] = field(default_factory=dict[str, Convert])
+    """Kinds of operators that are imported by another function than the table's."""
+    kinds: Mapping[str, tuple[str, ...]] | None = None
+    """The kinds of operators on codes that are covered, and the types of their first input; None: all of the table."""
+
+    def covers(self, kind: str, type: str) -> bool:
+        """Whether the integers of an operator on codes are known to be the runtime's."""
+        return self.kinds is None or kind.startswith("CUSTOM:") or type in self.kinds.get(kind, ())
+
+    def of_sums(self, type: str) -> Profile:
+        """Whose rounding products of this type take: libraries of 8-bit kernels leave 16-bit codes to LiteRT."""
+        return LITERT if type == "INT16" and self.products == "f32_even" else self
+
+
+LITERT = Profile("litert")
+
+
+def rescaling(rounding: str, reals: Array) -> dict[str, Attribute]:
+    """The properties of a `qnn.requantize` that multiplies by `reals` in this way; `f32_even` divides the op's scales
+    itself, in float32."""
+    if rounding == "f64_away":
+        exact = FloatAttr(float(reals[0]), f64) if len(reals) == 1 else elements(reals, label="real_multiplier")
+        return {"rounding": StringAttr(rounding), "real_multiplier": exact}
+    return {} if rounding == "tflite" else {"rounding": StringAttr(rounding)}

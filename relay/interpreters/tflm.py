@@ -1,0 +1,107 @@
+"""Logistic function and hyperbolic tangent as TFLite Micro computes them on codes of 8 bits, and TFLite on 16 bits.
+
+Source: TFLite's `reference/integer_ops/logistic.h` and `tanh.h`, TFLite Micro's `logistic_common.cc`,
+`tanh_common.cc` and `lstm_eval.cc`.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+
+from relay.dialects import qnn
+from relay.dialects.attributes import Array, to_numpy
+from relay.interpreters.arithmetic import (
+    FIXED32,
+    Int64,
+    int64,
+    multiply_by_quantized_multiplier,
+    quantize_multiplier,
+    rounding_right_shift,
+)
+from relay.interpreters.meaning import number
+
+INTEGER_BITS = 4
+"""Of the 8-bit functions' arguments: Q4.27."""
+CODES16 = np.arange(-(1 << 15), 1 << 15, dtype=np.int64)
+STEPS = 24
+"""Entries of the table for each unit of its argument."""
+
+
+@cache
+def sigmoid_samples() -> Int64:
+    """`65536 / (1 + exp(-i / 24))` for i = 0..255, each less half of what a straight line between neighbours misses in
+    the middle; the last is 65535, and is there twice. These are the entries of TFLite's `sigmoid_table_uint16`."""
+
+    def curve(x: float) -> float:
+        return 65536 / (1 + math.exp(-x / STEPS))
+
+    found = [math.floor((curve(i) + (curve(i + 0.5) - (curve(i) + curve(i + 1)) / 2) / 2) + 0.5) for i in range(256)]
+    result = np.array([*found[:-1], 65535, 65535], np.int64)
+    result.flags.writeable = False
+    return result
+
+
+def argument(x: Array, multiplier: int, left_shift: int) -> Int64:
+    """`x * multiplier / 2^left_shift`, halves up."""
+    return (int64(x) * multiplier + ((1 << left_shift) >> 1)) >> left_shift
+
+
+def interpolated(x: Int64, bits: int, most: int) -> Int64:
+    """The table between its entries `|x| / 2^bits`, times `2^bits`; `most` beyond its end."""
+    table, whole = sigmoid_samples(), np.abs(x) >> bits
+    index = np.minimum(whole, 254)
+    low, high = table[index], table[index + 1]
+    return np.where(whole >= 255, most << bits, (low << bits) + (np.abs(x) & ((1 << bits) - 1)) * (high - low))
+
+
+def logistic16(x: Array, multiplier: int = 3, left_shift: int = 0) -> npt.NDArray[np.int16]:
+    """Q0.15 of Q3.12 for multiplier 3 (the table's step is 1/24, and 512 make one)."""
+    scaled = argument(x, multiplier, left_shift)
+    found = interpolated(scaled, 9, 0x7FFF << 1)
+    return (np.where(scaled >= 0, found + (1 << 9), (1 << 25) - found + (1 << 9) - 1) >> 10).astype(np.int16)
+
+
+def tanh16(x: Array, multiplier: int = 3, left_shift: int = 0) -> npt.NDArray[np.int16]:
+    """`2 logistic(2 x) - 1`, likewise."""
+    scaled = argument(x, multiplier, left_shift)
+    found = interpolated(scaled, 8, 0xFFFF)
+    moved = np.where(scaled >= 0, found - (1 << 23) + (1 << 7), -found + (1 << 23) + (1 << 7) - 1)
+    return (moved >> 8).astype(np.int16)
+
+
+@cache
+def logistic_table() -> npt.NDArray[np.int16]:
+    """`logistic16` of every int16, from the lowest, in Q3.12."""
+    return _read_only(logistic16(CODES16))
+
+
+@cache
+def tanh_table(integer_bits: int = 3) -> npt.NDArray[np.int16]:
+    """`tanh16` of every int16, from the lowest, in the format of `integer_bits`."""
+    excess = integer_bits - 3
+    return _read_only(tanh16(CODES16, 3 << excess) if excess >= 0 else tanh16(CODES16, 3, -excess))
+
+
+def _read_only(table: npt.NDArray[np.int16]) -> npt.NDArray[np.int16]:
+    table.flags.writeable = False
+    return table
+
+
+def curve8(op: qnn.QnnUnaryOp, codes: Int64) -> Int64:
+    """The result's codes, before they saturate: sigmoid with zero point -128 (as int8), tanh with 0."""
+    scale = float(to_numpy(op.input_scale).astype(np.float32))
+    multiplier, shift = quantize_multiplier(scale * 2.0 ** (31 - INTEGER_BITS))
+    radius = math.floor(((1 << INTEGER_BITS) - 1) * 2.0 ** (31 - INTEGER_BITS) / 2.0**shift)
+    steps = codes - number(op.input_zero_point)
+    inside = np.abs(steps) < radius
+    x = multiply_by_quantized_multiplier(np.where(inside, steps, 0), multiplier, shift)
+    if isinstance(op, qnn.SigmoidOp):
+        found = rounding_right_shift(FIXED32.logistic(x, INTEGER_BITS), 31 - 8) - 128
+        low, high = -128, 127
+    else:
+        found, (low, high) = rounding_right_shift(FIXED32.tanh(x, INTEGER_BITS), 31 - 7), (-128, 127)
+    return np.where(inside, np.clip(found, low, high), np.where(steps < 0, low, high))
