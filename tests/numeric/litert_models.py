@@ -52,6 +52,8 @@ class Case:
     custom_inputs: Mapping[int, Array] = field(default_factory=dict[int, Array])
     """Numbers for an input, by position, where random ones would not do."""
     custom_code: str = ""
+    kernels: str = "BUILTIN_REF"
+    """Whose numbers hold: those of LiteRT's reference kernels, unless they are wrong."""
 
     def model(self) -> bytes:
         """The file."""
@@ -128,12 +130,14 @@ def random_numbers(rng: np.random.Generator, shape: Sequence[int], dtype: str) -
 
 
 class Reference:
-    """LiteRT with its reference kernels and no delegate. Raises RuntimeError or ValueError for what it refuses."""
+    """LiteRT with its reference (or other) kernels and no delegate. Raises RuntimeError or ValueError if it refuses."""
 
-    def __init__(self, model: bytes) -> None:
+    def __init__(self, model: bytes, kernels: str = "BUILTIN_REF") -> None:
         litert: Any = importlib.import_module("ai_edge_litert.interpreter")
         self._interpreter: Any = litert.Interpreter(
-            model_content=model, experimental_op_resolver_type=litert.OpResolverType.BUILTIN_REF, num_threads=1
+            model_content=model,
+            experimental_op_resolver_type=getattr(litert.OpResolverType, kernels),
+            num_threads=1,
         )
         self._interpreter.allocate_tensors()
 

@@ -20,7 +20,7 @@ def check(case: Case, rng: np.random.Generator) -> bool:
     """Compare a few runs, states carried on; False where LiteRT itself does not take the model."""
     model = case.model()
     try:
-        reference = Reference(model)
+        reference = Reference(model, case.kernels)
     except (RuntimeError, ValueError):
         return False
     module = from_tflite(model)

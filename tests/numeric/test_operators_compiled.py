@@ -29,7 +29,7 @@ def check(case: Case, rng: np.random.Generator) -> bool:
     """Compare a few runs, states carried on; False where LiteRT itself does not take the model."""
     file = case.model()
     try:
-        reference = Reference(file)
+        reference = Reference(file, case.kernels)
     except (RuntimeError, ValueError):
         return False
     module = from_tflite(file)

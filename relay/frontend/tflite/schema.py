@@ -298,6 +298,21 @@ _UNIDIRECTIONAL_SEQUENCE_LSTM = Options(
     },
 )
 
+_CONV_3D = Options(
+    106,
+    "Conv3DOptions",
+    {
+        "padding": _padding(0),
+        "stride_d": _int32(1),
+        "stride_w": _int32(2),
+        "stride_h": _int32(3),
+        "fused_activation_function": _activation(4),
+        "dilation_d_factor": _int32(5, 1),
+        "dilation_w_factor": _int32(6, 1),
+        "dilation_h_factor": _int32(7, 1),
+    },
+)
+
 # The options of the builtin operators that have any. An operator without a row has none, or none that relay knows.
 OPTIONS: dict[str, Options] = {
     "ADD": Options(11, "AddOptions", {"fused_activation_function": _activation(0), "pot_scale_int16": _bool(1, True)}),
@@ -312,6 +327,8 @@ OPTIONS: dict[str, Options] = {
         10, "ConcatenationOptions", {"axis": _int32(0), "fused_activation_function": _activation(1)}
     ),
     "CONV_2D": _CONV_2D,
+    "CONV_3D": _CONV_3D,
+    "CONV_3D_TRANSPOSE": _CONV_3D,
     "CUMSUM": Options(102, "CumsumOptions", {"exclusive": _bool(0), "reverse": _bool(1)}),
     "DEPTHWISE_CONV_2D": _DEPTHWISE_CONV_2D,
     "DEPTH_TO_SPACE": Options(94, "DepthToSpaceOptions", {"block_size": _int32(0)}),

@@ -127,10 +127,17 @@ class Phases:
     used: int
     """How much of the data is read."""
 
+    @property
+    def stride(self) -> int:
+        """How many convolutions take turns."""
+        return self.taps.shape[0]
+
 
 def phases(size: int, kernel: int, stride: int, dilation: int, before: int, result: int) -> Phases:
     """Position q * stride + r of the result reads the data at q + (r + before - i * dilation) / stride, for the taps i
-    for which that is whole."""
+    for which that is whole. A stride beyond the result meets nothing but the first element of the data."""
+    if size == 1 or stride >= result + before:
+        size, stride = 1, min(stride, result)
     reads = {
         (r, i): (r + before - i * dilation) // stride
         for r in range(stride)
@@ -164,7 +171,7 @@ def conv_transpose(new: Expansion, op: relay.ConvTransposeNd) -> SSAValue:
         sums = conv2d(new, data, kernel, window)
     else:
         sums = new.value(KINDS[len(axes)], data, kernel, properties=window.properties())
-    return finish(new, op, in_turns(new, sums, strides, groups, result))
+    return finish(new, op, in_turns(new, sums, [phase.stride for phase in axes], groups, result))
 
 
 def of_phases(new: Expansion, op: relay.ConvTransposeNd, kernel: SSAValue, axes: Sequence[Phases]) -> SSAValue:
@@ -180,7 +187,7 @@ def of_phases(new: Expansion, op: relay.ConvTransposeNd, kernel: SSAValue, axes:
     for axis, phase in enumerate(axes):
         properties = {"axis": IntegerAttr(1 + 2 * axis, i64)}
         kernel = new.value(relay.TakeOp, kernel, new.constant(phase.taps, np.int32), properties=properties)
-    places, taps = [phase.taps.shape[0] for phase in axes], [phase.taps.shape[1] for phase in axes]
+    places, taps = [phase.stride for phase in axes], [phase.taps.shape[1] for phase in axes]
     alternating = [size for pair in zip(places, taps, strict=True) for size in pair]
     kernel = new.reshape(kernel, [outputs, *alternating, groups, inputs // groups])
     order = [2 * count + 1, *range(1, 2 * count, 2), 0, *range(2, 2 * count + 1, 2), 2 * count + 2]

@@ -7,13 +7,16 @@ from relay.frontend.tflite.operators import (
     arithmetic,
     convolution,
     dense,
+    float_functions,
     image,
+    matmul,
     pooling,
     quantize,
     recurrent,
     reduce,
     shape,
     slicing,
+    transposed,
 )
 from relay.frontend.tflite.table import TABLE
 
@@ -23,11 +26,14 @@ __all__ = [
     "arithmetic",
     "convolution",
     "dense",
+    "float_functions",
     "image",
+    "matmul",
     "pooling",
     "quantize",
     "recurrent",
     "reduce",
     "shape",
     "slicing",
+    "transposed",
 ]

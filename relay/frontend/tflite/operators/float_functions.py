@@ -1,0 +1,127 @@
+"""Functions of one float tensor that need more than a table: slopes, norms, log-softmax, L2 pooling."""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.dialects.builtin import IntegerAttr, i64
+from xdsl.ir import SSAValue
+
+from relay.dialects.attributes import ints
+from relay.dialects.relay import (
+    AvgPool2dOp,
+    DivideOp,
+    GreaterOp,
+    L2NormalizeOp,
+    LeakyReluOp,
+    LogSoftmaxOp,
+    LrnOp,
+    MultiplyOp,
+    PreluOp,
+    SqrtOp,
+    SubtractOp,
+    TanhOp,
+    WhereOp,
+)
+from relay.frontend.tflite.graph import Importer, real
+from relay.frontend.tflite.model import Tensor
+from relay.frontend.tflite.node import Node
+from relay.frontend.tflite.scales import window_padding
+from relay.frontend.tflite.table import operator
+
+LEAST_NORM = 1e-6
+"""What TFLite's L2_NORMALIZATION divides by at least."""
+
+
+def floats(node: Node, *tensors: Tensor) -> None:
+    """Refuse what is not all floats."""
+    if any(tensor.type != "FLOAT32" for tensor in (*tensors, node.output())):
+        raise node.refuse_types(*tensors, node.output())
+
+
+@operator("LEAKY_RELU", versions=(1, 2), inputs=(1, 1))
+def leaky_relu(importer: Importer, node: Node) -> list[SSAValue]:
+    data = node.input(0)
+    floats(node, data)
+    return [importer.emit(LeakyReluOp, [importer.value(data)], {"alpha": real(node.real("alpha"))}).result]
+
+
+@operator("PRELU", versions=(1, 1), inputs=(2, 2))
+def prelu(importer: Importer, node: Node) -> list[SSAValue]:
+    """A slope for each channel, or slopes that broadcast."""
+    data, alpha = node.input(0), node.input(1)
+    floats(node, data, alpha)
+    value = importer.value(data)
+    if data.shape and alpha.shape[-1:] == data.shape[-1:] and np.prod(alpha.shape[:-1]) == 1:
+        return [importer.emit(PreluOp, [value, importer.reshape(importer.value(alpha), data.shape[-1:])]).result]
+    negative = importer.emit(MultiplyOp, [value, importer.value(alpha)]).result
+    positive = importer.emit(GreaterOp, [value, importer.scalar(0.0, value)]).result
+    return [importer.emit(WhereOp, [positive, value, negative]).result]
+
+
+@operator("ELU", versions=(1, 1), inputs=(1, 1))
+def elu(importer: Importer, node: Node) -> list[SSAValue]:
+    """`x > 0 ? x : exp(x) - 1`, which is `2 t / (1 - t)` of `t = tanh(x / 2)`: as exact near zero as elsewhere."""
+    data = node.input(0)
+    floats(node, data)
+    value = importer.value(data)
+    half = importer.emit(MultiplyOp, [value, importer.scalar(0.5, value)]).result
+    tangent = importer.emit(TanhOp, [half]).result
+    twice = importer.emit(MultiplyOp, [tangent, importer.scalar(2.0, value)]).result
+    rest = importer.emit(SubtractOp, [importer.scalar(1.0, value), tangent]).result
+    negative = importer.emit(DivideOp, [twice, rest]).result
+    positive = importer.emit(GreaterOp, [value, importer.scalar(0.0, value)]).result
+    return [importer.emit(WhereOp, [positive, value, negative]).result]
+
+
+@operator("LOG_SOFTMAX", versions=(1, 2), inputs=(1, 1))
+def log_softmax(importer: Importer, node: Node) -> list[SSAValue]:
+    """Along the last axis."""
+    data = node.input(0)
+    floats(node, data)
+    return [importer.emit(LogSoftmaxOp, [importer.value(data)]).result]
+
+
+@operator("L2_NORMALIZATION", versions=(1, 2), inputs=(1, 1))
+def l2_normalization(importer: Importer, node: Node) -> list[SSAValue]:
+    """Each row along the last axis divided by its norm."""
+    data = node.input(0)
+    floats(node, data)
+    node.no_activation()
+    properties = {"axis": ints([-1]), "eps": real(LEAST_NORM**2)}
+    return [importer.emit(L2NormalizeOp, [importer.value(data)], properties).result]
+
+
+@operator("LOCAL_RESPONSE_NORMALIZATION", versions=(1, 1), inputs=(1, 1))
+def local_response_normalization(importer: Importer, node: Node) -> list[SSAValue]:
+    """`x / (bias + alpha * the sum of x^2 of the channels up to radius away)^beta`."""
+    data = node.input(0)
+    floats(node, data)
+    radius = node.integer("radius")
+    channels = node.shape(data, 4)[3]
+    if radius < 0 or channels < 1:
+        raise node.malformed(f"a radius of {radius} for {channels} channels")
+    size = 2 * min(radius, channels - 1) + 1
+    properties = {
+        "size": IntegerAttr(size, i64),
+        "bias": real(node.real("bias")),
+        "alpha": real(node.real("alpha") * size),
+        "beta": real(node.real("beta")),
+    }
+    return [importer.emit(LrnOp, [importer.value(data)], properties).result]
+
+
+@operator("L2_POOL_2D", versions=(1, 1), inputs=(1, 1))
+def l2_pool_2d(importer: Importer, node: Node) -> list[SSAValue]:
+    """The root of the mean of the squares."""
+    data = node.input(0)
+    floats(node, data)
+    pool, strides = node.positive("filter_height", "filter_width"), node.positive("stride_h", "stride_w")
+    sizes, padding = node.shape(data, 4)[1:3], node.word("padding")
+    (top, bottom), (left, right) = (
+        window_padding(padding, *numbers) for numbers in zip(sizes, pool, strides, strict=True)
+    )
+    value = importer.value(data)
+    squares = importer.emit(MultiplyOp, [value, value]).result
+    window = {"pool_size": ints(pool), "strides": ints(strides), "padding": ints([top, left, bottom, right])}
+    mean = importer.emit(AvgPool2dOp, [squares], window).result
+    return [importer.clip_reals(importer.emit(SqrtOp, [mean]).result, node.activation())]

@@ -1,0 +1,103 @@
+"""TRANSPOSE_CONV, CONV_3D and CONV_3D_TRANSPOSE."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from xdsl.dialects.builtin import StringAttr, f32
+from xdsl.ir import Attribute, SSAValue
+
+from relay.dialects.attributes import ints
+from relay.dialects.relay import Conv2dTransposeOp, Conv3dOp, Conv3dTransposeOp
+from relay.frontend.tflite.graph import Importer
+from relay.frontend.tflite.model import Tensor
+from relay.frontend.tflite.node import Node
+from relay.frontend.tflite.operators.convolution import add_bias
+from relay.frontend.tflite.scales import window_padding
+from relay.frontend.tflite.table import operator
+
+
+@operator("TRANSPOSE_CONV", versions=(1, 5), inputs=(3, 4))
+def transpose_conv(importer: Importer, node: Node) -> list[SSAValue]:
+    """Shape of the result, kernel [out, h, w, in], data, bias."""
+    kernel, data, bias, out = node.input(1), node.input(2), node.optional(3), node.output()
+    if any(tensor.type != "FLOAT32" for tensor in (kernel, data, out, *([bias] if bias else []))):
+        raise node.refuse_types(kernel, data, bias, out)
+    sizes = node.shape(data, 4)[1:3], node.shape(kernel, 4)[1:3], result_shape(node, 4)[1:3]
+    window = scattering(node, sizes, node.positive("stride_h", "stride_w"), (1, 1)) | {"out_dtype": f32}
+    result = importer.emit(Conv2dTransposeOp, [importer.value(data), importer.value(kernel)], window).result
+    return [importer.clip_reals(add_bias(importer, result, bias), node.activation())]
+
+
+def result_shape(node: Node, rank: int) -> tuple[int, ...]:
+    """The shape in input 0, which the output tensor must have."""
+    dims, out = node.numbers(node.input(0)), node.output()
+    if len(dims) != rank or dims != out.shape or prod(dims) < 1:
+        raise node.malformed(f"the shape of the result is {dims}, that of {out} is {out.shape}")
+    return dims
+
+
+def scattering(
+    node: Node, sizes: Sequence[tuple[int, ...]], strides: tuple[int, ...], dilation: tuple[int, ...]
+) -> dict[str, Attribute]:
+    """The window of a transposed convolution, from the sizes of data, kernel and result: the padding is that of the
+    convolution from the result to the data."""
+    before: list[int] = []
+    after: list[int] = []
+    for size, kernel, out, stride, step in zip(*sizes, strides, dilation, strict=True):
+        first, _ = window_padding(node.word("padding"), out, kernel, stride, step)
+        before.append(first)
+        after.append((size - 1) * stride + (kernel - 1) * step + 1 - first - out)
+    return {
+        "strides": ints(strides),
+        "dilation": ints(dilation),
+        "padding": ints([*before, *(max(n, 0) for n in after)]),
+        "output_padding": ints([max(-n, 0) for n in after]),
+    }
+
+
+@operator("CONV_3D", versions=(1, 1), inputs=(2, 3))
+def conv_3d(importer: Importer, node: Node) -> list[SSAValue]:
+    """Kernel [d, h, w, in, out]."""
+    data, kernel, bias = node.input(0), node.input(1), node.optional(2)
+    _floats(node, data, kernel, bias)
+    strides, dilation = _steps(node)
+    sizes = node.shape(data, 5)[1:4], node.shape(kernel, 5)[:3]
+    padding = [
+        window_padding(node.word("padding"), *numbers) for numbers in zip(*sizes, strides, dilation, strict=True)
+    ]
+    properties: dict[str, Attribute] = {
+        "strides": ints(strides),
+        "dilation": ints(dilation),
+        "padding": ints([before for before, _ in padding] + [after for _, after in padding]),
+        "kernel_layout": StringAttr("DHWIO"),
+        "out_dtype": f32,
+    }
+    result = importer.emit(Conv3dOp, [importer.value(data), importer.value(kernel)], properties).result
+    return [importer.clip_reals(add_bias(importer, result, bias), node.activation())]
+
+
+@operator("CONV_3D_TRANSPOSE", versions=(1, 1), inputs=(3, 4))
+def conv_3d_transpose(importer: Importer, node: Node) -> list[SSAValue]:
+    """Shape of the result, kernel [d, h, w, out, in], data, bias."""
+    kernel, data, bias = node.input(1), node.input(2), node.optional(3)
+    _floats(node, data, kernel, bias)
+    sizes = node.shape(data, 5)[1:4], node.shape(kernel, 5)[:3], result_shape(node, 5)[1:4]
+    properties = scattering(node, sizes, *_steps(node)) | {"kernel_layout": StringAttr("DHWOI"), "out_dtype": f32}
+    result = importer.emit(Conv3dTransposeOp, [importer.value(data), importer.value(kernel)], properties).result
+    return [importer.clip_reals(add_bias(importer, result, bias), node.activation())]
+
+
+def _floats(node: Node, *tensors: Tensor | None) -> None:
+    given = [tensor for tensor in (*tensors, node.output()) if tensor is not None]
+    if any(tensor.type != "FLOAT32" for tensor in given):
+        raise node.refuse_types(*given)
+
+
+def _steps(node: Node) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Strides and dilation."""
+    return (
+        node.positive("stride_d", "stride_h", "stride_w"),
+        node.positive("dilation_d_factor", "dilation_h_factor", "dilation_w_factor"),
+    )
