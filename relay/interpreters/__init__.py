@@ -32,6 +32,8 @@ from relay.interpreters import (
     nn,
     norm,
     qnn,
+    qnn_binary,
+    qnn_functions,
     qnn_recurrent,
     rearrange,
     reduce,
@@ -56,6 +58,8 @@ KINDS = {
     "Norm": norm.MEANINGS,
     "Image": image.MEANINGS,
     "Qnn": qnn.MEANINGS,
+    "QnnFunctions": qnn_functions.MEANINGS,
+    "QnnBinary": qnn_binary.MEANINGS,
     "QnnRecurrent": qnn_recurrent.MEANINGS,
     "Byoc": byoc.MEANINGS,
 }

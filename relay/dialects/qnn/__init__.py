@@ -9,6 +9,19 @@ Source of every formula: TFLite's reference kernels.
 
 from xdsl.ir import Dialect
 
+from relay.dialects.qnn.binary import OPERATIONS as BINARY
+from relay.dialects.qnn.binary import (
+    DivideOp,
+    EqualOp,
+    GreaterEqualOp,
+    GreaterOp,
+    LessEqualOp,
+    LessOp,
+    NotEqualOp,
+    PreluOp,
+    QnnCompareOp,
+    SquaredDifferenceOp,
+)
 from relay.dialects.qnn.elementwise import (
     AddOp,
     MulOp,
@@ -18,6 +31,21 @@ from relay.dialects.qnn.elementwise import (
     SigmoidOp,
     SubtractOp,
     TanhOp,
+)
+from relay.dialects.qnn.functions import OPERATIONS as FUNCTIONS
+from relay.dialects.qnn.functions import (
+    AbsOp,
+    EluOp,
+    ExpOp,
+    GeluOp,
+    HardSwishOp,
+    L2NormalizeOp,
+    LeakyReluOp,
+    LogOp,
+    QnnFunctionOp,
+    RsqrtOp,
+    SqrtOp,
+    TableOp,
 )
 from relay.dialects.qnn.nn import ConcatenateOp, Conv2dOp, DenseOp, MeanOp, SoftmaxOp
 from relay.dialects.qnn.quantize import DequantizeOp, DynamicQuantizeOp, QuantizeOp, RequantizeOp
@@ -42,28 +70,52 @@ Qnn = Dialect(
         DynamicQuantizeOp,
         LstmOp,
         SvdfOp,
+        *FUNCTIONS,
+        *BINARY,
     ],
 )
 
 __all__ = [
+    "AbsOp",
     "AddOp",
     "ConcatenateOp",
     "Conv2dOp",
     "DenseOp",
     "DequantizeOp",
+    "DivideOp",
     "DynamicQuantizeOp",
+    "EluOp",
+    "EqualOp",
+    "ExpOp",
+    "GeluOp",
+    "GreaterEqualOp",
+    "GreaterOp",
+    "HardSwishOp",
+    "L2NormalizeOp",
+    "LeakyReluOp",
+    "LessEqualOp",
+    "LessOp",
+    "LogOp",
     "LstmOp",
     "MeanOp",
     "MulOp",
+    "NotEqualOp",
+    "PreluOp",
     "Qnn",
     "QnnAddBase",
     "QnnBinaryOp",
+    "QnnCompareOp",
+    "QnnFunctionOp",
     "QnnUnaryOp",
     "QuantizeOp",
     "RequantizeOp",
+    "RsqrtOp",
     "SigmoidOp",
     "SoftmaxOp",
+    "SqrtOp",
+    "SquaredDifferenceOp",
     "SubtractOp",
     "SvdfOp",
+    "TableOp",
     "TanhOp",
 ]

@@ -129,6 +129,12 @@ class Node:
         floats = any(self.graph.tensors[index].type == "FLOAT32" for index in self.operator.outputs)
         return "" if floats and self.operator.kind != "DEQUANTIZE" else next(iter(found), "")
 
+    def codes_of(self, types: frozenset[str]) -> bool:
+        """Whether one of the tensors is quantised and of these types."""
+        slots = (*self.operator.inputs, *self.operator.outputs)
+        tensors = [self.graph.tensors[index] for index in slots if index >= 0]
+        return any(tensor.type in types and tensor.quantization is not None for tensor in tensors)
+
     def types(self, *tensors: Tensor | None) -> tuple[str, ...]:
         return tuple(tensor.type for tensor in tensors if tensor is not None)
 

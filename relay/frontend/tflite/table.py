@@ -28,6 +28,8 @@ class Row(NamedTuple):
 
 
 TABLE: dict[str, Row] = {}
+QUANTISED: dict[str, tuple[frozenset[str], Row]] = {}
+"""Rows for codes of some types, which come before those of `TABLE`."""
 ANY = 1 << 16
 
 
@@ -42,3 +44,41 @@ def operator(
         return convert
 
     return enter
+
+
+def quantised(
+    *kinds: str, types: str, versions: tuple[int, int], inputs: tuple[int, int], outputs: tuple[int, int] = (1, 1)
+) -> Callable[[Convert], Convert]:
+    """Enter a function for operators on codes of these types (`INT8 UINT8`): quantised tensors, inputs or outputs."""
+
+    def enter(convert: Convert) -> Convert:
+        for kind in kinds:
+            QUANTISED[kind] = frozenset(types.split()), Row(versions, inputs, outputs, convert)
+        return convert
+
+    return enter
+
+
+def join() -> None:
+    """Give every row of `QUANTISED` its place in `TABLE`, before the row that is there."""
+    for kind, (types, row) in QUANTISED.items():
+        TABLE[kind] = _either(types, row, TABLE.get(kind))
+
+
+def _either(types: frozenset[str], first: Row, second: Row | None) -> Row:
+    """A row that takes codes of these types as the first says, all else as the second does."""
+
+    def convert(importer: Importer, node: Node) -> Sequence[SSAValue]:
+        row = first if second is None or node.codes_of(types) else second
+        last = row.versions[1]
+        if node.operator.version > last:
+            raise node.unsupported(f"version {node.operator.version} is not supported", f"versions up to {last} are")
+        return row.convert(importer, node)
+
+    if second is None:
+        return first._replace(convert=convert)
+    versions, inputs, outputs = (
+        (min(a[0], b[0]), max(a[1], b[1]))
+        for a, b in ((first.versions, second.versions), (first.inputs, second.inputs), (first.outputs, second.outputs))
+    )
+    return Row(versions, inputs, outputs, convert)

@@ -18,7 +18,7 @@ from relay.transforms.location import place
 from relay.transforms.qnn_patterns.rescale import codes_to_i32, finish, rescale
 
 
-def sides(new: Expansion, op: qnn.QnnAddBase) -> tuple[SSAValue, SSAValue]:
+def sides(new: Expansion, op: qnn.QnnAddBase | qnn.QnnCompareOp) -> tuple[SSAValue, SSAValue]:
     """Both operands under the common scale: `rescale((x - zero point) << left_shift)`."""
     lhs = new.left_shift(codes_to_i32(new, op.lhs, op.lhs_zero_point), op.left_shift.value.data)
     lhs = rescale(new, lhs, op.lhs_multiplier.value.data, op.lhs_shift.value.data, op.rounding)

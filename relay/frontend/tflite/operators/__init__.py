@@ -11,6 +11,8 @@ from relay.frontend.tflite.operators import (
     image,
     matmul,
     pooling,
+    quantised_binary,
+    quantised_functions,
     quantize,
     recurrent,
     reduce,
@@ -18,7 +20,9 @@ from relay.frontend.tflite.operators import (
     slicing,
     transposed,
 )
-from relay.frontend.tflite.table import TABLE
+from relay.frontend.tflite.table import TABLE, join
+
+join()
 
 __all__ = [
     "TABLE",
@@ -30,6 +34,8 @@ __all__ = [
     "image",
     "matmul",
     "pooling",
+    "quantised_binary",
+    "quantised_functions",
     "quantize",
     "recurrent",
     "reduce",

@@ -1,0 +1,155 @@
+"""Operations on two codes: quotients, squared differences, slopes, comparisons. Sums and products: `elementwise`."""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, StringAttr, TensorType, i1
+from xdsl.ir import Attribute, Operation
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
+
+from relay.dialects.op import TensorOp, Type, broadcast, is_code, require, shape, tensor
+from relay.dialects.qnn.elementwise import QnnAddBase, QnnBinaryOp
+from relay.dialects.qnn.parameters import TFLITE, code, parameter
+from relay.dialects.relay.fixed_point import ROUNDINGS
+
+
+@irdl_op_definition
+class DivideOp(QnnBinaryOp):
+    """`clamp(rescale(lhs' / rhs') + output_zero_point, min, max)` of 8-bit codes, `x' = x - zero_point` (TFLite DIV).
+
+    With both signs turned where rhs' is negative, h = the sign bits of lhs' but one, (r, s) the reciprocal of rhs' as
+    of `relay.fixed_point_reciprocal` with s = 31 - headroom: `q = SRDHM(lhs' << h, r)`, rescaled by
+    `RDBPOT(SRDHM(q, multiplier), h + s - shift)`; what TFLite leaves undefined gives 0: shifts beyond 31, of results
+    below 1, and a rhs' of 0.
+    """
+
+    name = "qnn.divide"
+
+    def infer(self) -> Sequence[Type]:
+        require(is_code(tensor(self.lhs).element_type, 8), f"{self.name}: takes 8-bit codes")
+        return super().infer()
+
+
+@irdl_op_definition
+class SquaredDifferenceOp(QnnAddBase):
+    """`clamp(rescale((lhs' - rhs')^2) + output_zero_point, min, max)`, both sides in the common scale of `qnn.add`
+    (TFLite SQUARED_DIFFERENCE: left_shift 7)."""
+
+    name = "qnn.squared_difference"
+
+
+@irdl_op_definition
+class PreluOp(TensorOp):
+    """With `x' = input - input_zero_point`: `clamp(rescale(x') + output_zero_point)` where x' is not negative, else of
+    `rescale(x' * (alpha - alpha_zero_point), alpha_multiplier, alpha_shift)`; alpha broadcasts (TFLite PRELU)."""
+
+    name = "qnn.prelu"
+    input = operand_def(TensorType[Attribute])
+    alpha = operand_def(TensorType[Attribute])
+    input_scale = prop_def(FloatAttr)
+    input_zero_point = prop_def(IntegerAttr)
+    alpha_scale = prop_def(FloatAttr)
+    alpha_zero_point = prop_def(IntegerAttr)
+    output_scale = prop_def(FloatAttr)
+    output_zero_point = prop_def(IntegerAttr)
+    multiplier = prop_def(IntegerAttr)
+    shift = prop_def(IntegerAttr)
+    alpha_multiplier = prop_def(IntegerAttr)
+    alpha_shift = prop_def(IntegerAttr)
+    result = result_def(TensorType[Attribute])
+    assembly_format = "$input `,` $alpha attr-dict `:` functional-type(operands, results)"
+
+    def infer(self) -> Sequence[Type]:
+        type = code(self, tensor(self.input).element_type)
+        require(tensor(self.alpha).element_type == type, f"{self.name}: element types differ")
+        for what in ("input_scale", "alpha_scale", "output_scale"):
+            parameter(self, self.properties[what], self.input, 0, what)
+        for what in ("shift", "alpha_shift"):
+            parameter(self, self.properties[what], self.input, 0, "shift")
+        return [TensorType(type, broadcast(self.name, shape(self.input), shape(self.alpha)))]
+
+
+class QnnCompareOp(TensorOp, ABC):
+    """A comparison of codes in one scale: of `rescale((x - zero_point) << left_shift)` of both sides, each with its own
+    multiplier and shift, those of its scale (TFLite: left_shift 8). The result is of `i1`."""
+
+    lhs = operand_def(TensorType[Attribute])
+    rhs = operand_def(TensorType[Attribute])
+    lhs_scale = prop_def(FloatAttr)
+    lhs_zero_point = prop_def(IntegerAttr)
+    rhs_scale = prop_def(FloatAttr)
+    rhs_zero_point = prop_def(IntegerAttr)
+    left_shift = prop_def(IntegerAttr)
+    lhs_multiplier = prop_def(IntegerAttr)
+    lhs_shift = prop_def(IntegerAttr)
+    rhs_multiplier = prop_def(IntegerAttr)
+    rhs_shift = prop_def(IntegerAttr)
+    rounding = prop_def(StringAttr, default_value=TFLITE)
+    result = result_def(TensorType[Attribute])
+    assembly_format = "$lhs `,` $rhs attr-dict `:` functional-type(operands, results)"
+
+    def infer(self) -> Sequence[Type]:
+        type = code(self, tensor(self.lhs).element_type)
+        require(tensor(self.rhs).element_type == type, f"{self.name}: element types differ")
+        require(self.rounding.data in ROUNDINGS, f"{self.name}: rounding {self.rounding} is none of {ROUNDINGS}")
+        for side in ("lhs", "rhs"):
+            parameter(self, self.properties[f"{side}_scale"], self.lhs, 0, f"{side}_scale")
+            parameter(self, self.properties[f"{side}_shift"], self.lhs, 0, "shift")
+        return [TensorType(i1, broadcast(self.name, shape(self.lhs), shape(self.rhs)))]
+
+
+@irdl_op_definition
+class EqualOp(QnnCompareOp):
+    """Whether both codes are one number in the common scale."""
+
+    name = "qnn.equal"
+
+
+@irdl_op_definition
+class NotEqualOp(QnnCompareOp):
+    """Whether the codes are two numbers in the common scale."""
+
+    name = "qnn.not_equal"
+
+
+@irdl_op_definition
+class LessOp(QnnCompareOp):
+    """`lhs < rhs` in the common scale."""
+
+    name = "qnn.less"
+
+
+@irdl_op_definition
+class LessEqualOp(QnnCompareOp):
+    """`lhs <= rhs` in the common scale."""
+
+    name = "qnn.less_equal"
+
+
+@irdl_op_definition
+class GreaterOp(QnnCompareOp):
+    """`lhs > rhs` in the common scale."""
+
+    name = "qnn.greater"
+
+
+@irdl_op_definition
+class GreaterEqualOp(QnnCompareOp):
+    """`lhs >= rhs` in the common scale."""
+
+    name = "qnn.greater_equal"
+
+
+OPERATIONS: list[type[Operation]] = [
+    DivideOp,
+    SquaredDifferenceOp,
+    PreluOp,
+    EqualOp,
+    NotEqualOp,
+    LessOp,
+    LessEqualOp,
+    GreaterOp,
+    GreaterEqualOp,
+]

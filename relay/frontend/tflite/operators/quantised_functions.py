@@ -1,0 +1,146 @@
+"""Functions of one tensor of codes."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from xdsl.dialects.builtin import BoolAttr
+from xdsl.ir import Attribute, SSAValue
+
+from relay.dialects import qnn
+from relay.dialects.relay import NegativeOp
+from relay.frontend.tflite.graph import Importer, multiplier_attrs, number, real
+from relay.frontend.tflite.node import Node
+from relay.frontend.tflite.operators.quantize import rescale
+from relay.frontend.tflite.scales import Codes
+from relay.frontend.tflite.table import quantised
+from relay.interpreters.arithmetic import INT32_MAX, quantize_multiplier
+
+ONE = (1, 1)
+BYTES = "INT8 UINT8"
+
+
+def scales_of(node: Node) -> tuple[Codes, Codes, dict[str, Attribute]]:
+    """The codes of input and output, which have one type, and the properties that say so."""
+    data, out = node.input(0), node.output()
+    if data.type != out.type:
+        raise node.refuse_types(data, out)
+    source, target = node.codes(data), node.codes(out)
+    if data.type == "INT16" and (source.zero_point or target.zero_point):
+        raise node.unsupported("16-bit codes with a zero point")
+    return source, target, properties_of(source, target)
+
+
+def properties_of(source: Codes, target: Codes) -> dict[str, Attribute]:
+    """Scales and zero points of input and output."""
+    return {
+        "input_scale": real(source.scale),
+        "input_zero_point": number(source.zero_point),
+        "output_scale": real(target.scale),
+        "output_zero_point": number(target.zero_point),
+    }
+
+
+def prefixed(prefix: str, factor: float) -> dict[str, Attribute]:
+    """A multiplier and a shift under other names."""
+    return {f"{prefix}_{name}": attr for name, attr in multiplier_attrs(quantize_multiplier(factor)).items()}
+
+
+def table(
+    importer: Importer, node: Node, op: type[qnn.QnnFunctionOp], extra: dict[str, Attribute] | None = None
+) -> list[SSAValue]:
+    _, _, properties = scales_of(node)
+    return [importer.emit(op, [importer.value(node.input(0))], properties | (extra or {})).result]
+
+
+@quantised("GELU", types=f"{BYTES} INT16", versions=(1, 2), inputs=ONE)
+def gelu(importer: Importer, node: Node) -> list[SSAValue]:
+    return table(importer, node, qnn.GeluOp, {"approximate": BoolAttr.from_bool(node.flag("approximate"))})
+
+
+@quantised("ELU", types="INT8", versions=(1, 1), inputs=ONE)
+def elu(importer: Importer, node: Node) -> list[SSAValue]:
+    return table(importer, node, qnn.EluOp)
+
+
+@quantised("EXP", types="INT8 INT16", versions=(1, 2), inputs=ONE)
+def exp(importer: Importer, node: Node) -> list[SSAValue]:
+    return table(importer, node, qnn.ExpOp)
+
+
+@quantised("LOG", types="INT8 INT16", versions=(1, 2), inputs=ONE)
+def log(importer: Importer, node: Node) -> list[SSAValue]:
+    return table(importer, node, qnn.LogOp)
+
+
+@quantised("SQRT", types="INT8 INT16", versions=(1, 2), inputs=ONE)
+def sqrt(importer: Importer, node: Node) -> list[SSAValue]:
+    return table(importer, node, qnn.SqrtOp)
+
+
+@quantised("RSQRT", types="INT8 INT16", versions=(1, 3), inputs=ONE)
+def rsqrt(importer: Importer, node: Node) -> list[SSAValue]:
+    """The multiplier in double, but for the square root and the product."""
+    source, target, _ = scales_of(node)
+    factor = 1.0 / float(np.sqrt(source.scale) * target.scale)
+    return table(importer, node, qnn.RsqrtOp, multiplier_attrs(quantize_multiplier(factor)))
+
+
+@quantised("ABS", types="INT8 INT16", versions=(1, 5), inputs=ONE)
+def absolute(importer: Importer, node: Node) -> list[SSAValue]:
+    source, target, _ = scales_of(node)
+    factor = quantize_multiplier(float(source.scale / target.scale))
+    return table(importer, node, qnn.AbsOp, multiplier_attrs(factor) if source.scale != target.scale else None)
+
+
+@quantised("NEG", types="INT8", versions=(1, 1), inputs=ONE)
+def negative(importer: Importer, node: Node) -> list[SSAValue]:
+    """Of the codes as they are: LiteRT looks at no scale."""
+    return [importer.emit(NegativeOp, [importer.value(node.input(0))]).result]
+
+
+@quantised("LEAKY_RELU", types=f"{BYTES} INT16", versions=(1, 2), inputs=ONE)
+def leaky_relu(importer: Importer, node: Node) -> list[SSAValue]:
+    """Both multipliers in float32."""
+    source, target, properties = scales_of(node)
+    alpha = np.float32(node.real("alpha"))
+    properties |= {
+        "alpha": real(alpha),
+        **multiplier_attrs(quantize_multiplier(float(source.scale / target.scale))),
+        **prefixed("alpha", float(source.scale * abs(alpha) / target.scale)),
+    }
+    return [importer.emit(qnn.LeakyReluOp, [importer.value(node.input(0))], properties).result]
+
+
+@quantised("HARD_SWISH", types=BYTES, versions=(1, 1), inputs=ONE)
+def hard_swish(importer: Importer, node: Node) -> list[SSAValue]:
+    """The multipliers in float32, then rounded to 16 bits."""
+    source, target, properties = scales_of(node)
+    fine = np.float32(1 / 128) * source.scale
+    for name, unit in (("output", target.scale), ("relu", np.float32(3) / np.float32(1 << 15))):
+        multiplier, shift = quantize_multiplier(float(fine / unit))
+        narrow = (1 << 15) - 1 if multiplier >= INT32_MAX - (1 << 15) else (multiplier + (1 << 15)) >> 16
+        properties |= {f"{name}_multiplier": number(narrow), f"{name}_shift": number(shift)}
+        if name == "output" and shift > 0:
+            raise node.unsupported(f"the output's scale {target.scale} is below 1/128 of the input's {source.scale}")
+    return [importer.emit(qnn.HardSwishOp, [importer.value(node.input(0))], properties).result]
+
+
+@quantised("RELU_0_TO_1", types=f"{BYTES} INT16", versions=(1, 1), inputs=ONE)
+def relu_0_to_1(importer: Importer, node: Node) -> list[SSAValue]:
+    """Rescaled by `float32(scale / output scale)`, then clamped."""
+    source, target, _ = scales_of(node)
+    bounds = node.bounds(target, "RELU_0_TO_1")
+    return [rescale(importer, node, (source, target), float(source.scale / target.scale), bounds)]
+
+
+@quantised("L2_NORMALIZATION", types=BYTES, versions=(1, 2), inputs=ONE)
+def l2_normalization(importer: Importer, node: Node) -> list[SSAValue]:
+    """Along the last axis."""
+    node.no_activation()
+    source, target, _ = scales_of(node)
+    if not math.isclose(target.scale, 1 / 128) or target.zero_point != target.low + 128:
+        raise node.malformed(f"the output's scale and zero point are {target.scale} and {target.zero_point}")
+    properties = {"input_zero_point": number(source.zero_point)}
+    return [importer.emit(qnn.L2NormalizeOp, [importer.value(node.input(0))], properties).result]

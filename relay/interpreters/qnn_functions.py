@@ -1,0 +1,212 @@
+"""Meaning of the quantised functions of one tensor, as TFLite's reference kernels compute them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from relay.dialects import qnn
+from relay.dialects.attributes import Array, dtype_of, to_numpy
+from relay.dialects.op import tensor
+from relay.interpreters.arithmetic import (
+    FIXED16,
+    INT32_MAX,
+    Int64,
+    code_range,
+    int64,
+    leading_zeros32,
+    multiply_by_quantized_multiplier,
+    round_away,
+    rounding_doubling_high_multiply,
+    rounding_right_shift,
+    truncating_divide,
+    wrap32,
+)
+from relay.interpreters.elementwise import exp, in_double
+from relay.interpreters.fixed_point import lookup_codes
+from relay.interpreters.meaning import Meanings, number
+from relay.interpreters.qnn import to_codes, to_int32
+
+SAMPLES = 512
+"""Straight lines of a table of 16-bit codes."""
+HALF_SQRT_2 = 1518500250
+"""sqrt(2) / 2 in Q0.31."""
+
+erf = np.vectorize(math.erf, otypes=[np.float64])
+expm1, log, tanh = in_double(np.expm1), in_double(np.log), in_double(np.tanh)
+
+
+def gelu(op: qnn.GeluOp, x: Array) -> Array:
+    half, one = np.float32(0.5), np.float32(1)
+    if op.approximate.value.data:
+        inner = np.float32(0.7978845608) * (x + np.float32(0.044715) * x * x * x)
+        return half * x * (one + tanh(inner))
+    complement = in_double(lambda v: 1 - erf(v))(-x * np.float32(math.sqrt(0.5)))
+    return half * x * complement
+
+
+def elu(op: qnn.EluOp, x: Array) -> Array:
+    return np.where(x < 0, expm1(x), x)
+
+
+def logarithm(op: qnn.LogOp, x: Array) -> Array:
+    lowest = code_range(dtype_of(tensor(op.input).element_type))[0]
+    least = np.float32(lowest - number(op.output_zero_point)) * single(op.output_scale)
+    return np.where(x > 0, log(np.where(x > 0, x, np.float32(1))), least)
+
+
+def inverse_root(op: qnn.RsqrtOp, x: Array) -> Array:
+    highest = code_range(dtype_of(tensor(op.input).element_type))[1]
+    most = np.float32(highest) * single(op.output_scale)
+    return np.where(x > 0, np.float32(1) / np.sqrt(np.where(x > 0, x, np.float32(1))), most)
+
+
+REALS: dict[type[qnn.QnnFunctionOp], Callable[[Any, Array], Array]] = {
+    qnn.GeluOp: gelu,
+    qnn.EluOp: elu,
+    qnn.ExpOp: lambda op, x: exp(x),
+    qnn.LogOp: logarithm,
+    qnn.RsqrtOp: inverse_root,
+}
+"""The float32 function behind a table."""
+
+
+def single(attr: Any) -> np.float32:
+    """A scale in float32."""
+    return np.float32(to_numpy(attr))
+
+
+def table(op: qnn.QnnFunctionOp) -> Array:
+    """The result's codes for each code of the input, from the lowest."""
+    dtype = dtype_of(tensor(op.input).element_type)
+    return table16(op) if dtype.itemsize == 2 else table8(op)
+
+
+def table8(op: qnn.QnnFunctionOp) -> Array:
+    dtype = dtype_of(tensor(op.input).element_type)
+    lowest, highest = code_range(dtype)
+    steps = (np.arange(lowest, highest + 1) - number(op.input_zero_point)).astype(np.float32)
+    real = REALS[type(op)](op, single(op.input_scale) * steps)
+    inverse = np.float32(1) / single(op.output_scale)
+    return to_codes(to_int32(round_away(real * inverse) + np.float32(number(op.output_zero_point))), 0, dtype)
+
+
+def table16(op: qnn.QnnFunctionOp) -> Array:
+    """Every code's place on the line between two of 513 samples; one that is no number counts as 0, as on x86."""
+    low, high = np.float32(-(1 << 15)), np.float32((1 << 15) - 1)
+    source, target = single(op.input_scale), single(op.output_scale)
+    zero, out_zero = np.float32(number(op.input_zero_point)), np.float32(number(op.output_zero_point))
+    first, last = source * (low - zero), source * (high - zero)
+    inverse = np.float32(1 << 16) / (target * (high - out_zero) - target * (low - out_zero))
+    step = (last - first) / np.float32(SAMPLES)
+    here = first + np.arange(SAMPLES + 1, dtype=np.float32) * step
+    y = REALS[type(op)](op, here) * inverse
+    middle = round_away(REALS[type(op)](op, here[:-1] + step / np.float32(2)) * inverse)
+    between = round_away((y[1:] + round_away(y[:-1])) / np.float32(2))
+    samples = round_away(y[:-1]) - round_away((between - middle) / np.float32(2))
+    end = round_away(REALS[type(op)](op, np.asarray([last])) * inverse)
+    points = np.nan_to_num(np.clip(np.concatenate([samples, end]), low, high)).astype(np.int64)
+    codes = np.arange(1 << 16)
+    base, slope = points[codes >> 7], np.diff(points)[codes >> 7]
+    return (base + ((slope * (codes & 127) + 64) >> 7)).astype(np.int16)
+
+
+def by_table(op: qnn.TableOp, x: Array) -> Array:
+    return lookup_codes(table(op), x)
+
+
+def inverse_square_root(x: Int64) -> tuple[Int64, Int64]:
+    """(m, s) with `1 / sqrt(x) ~ m * 2^(s - 31)`, s <= 0, of integers; 0 and 1 give the largest m, and 0.
+
+    Five Newton-Raphson steps from 1 in Q3.28 of x moved to [2^27, 2^29). Source: TFLite
+    `GetInvSqrtQuantizedMultiplierExp`.
+    """
+    large = x >= 1 << 29
+    moved = np.maximum(np.where(large, x >> 2, x), 2)
+    pairs = (leading_zeros32(moved) - 1) // 2 - 1
+    shift = 11 + large - pairs
+    number = (moved << (2 * pairs)) >> 1
+    half = rounding_right_shift(number, 1)
+    y = np.full_like(number, 1 << 28)
+    for _ in range(5):
+        cube = saturated(rounding_doubling_high_multiply(rounding_doubling_high_multiply(y, y), y) << 6)
+        product = rounding_doubling_high_multiply((1 << 28) + (1 << 27), y)
+        y = saturated(wrap32(product - rounding_doubling_high_multiply(half, cube)) << 3)
+    root = rounding_doubling_high_multiply(y, HALF_SQRT_2) << np.maximum(-shift, 0)
+    known = x > 1
+    return np.where(known, wrap32(root), INT32_MAX), np.where(known, -np.maximum(shift, 0), 0)
+
+
+def saturated(x: Int64) -> Int64:
+    return np.clip(x, -INT32_MAX - 1, INT32_MAX)
+
+
+def rsqrt(op: qnn.RsqrtOp, x: Array) -> Array:
+    if x.dtype.itemsize == 2:
+        return lookup_codes(table(op), x)
+    steps = int64(x) - number(op.input_zero_point)
+    mantissa, exponent = inverse_square_root(np.maximum(steps, 1))
+    root = multiply_by_quantized_multiplier(np.ones_like(steps), mantissa, exponent + 20)
+    scaled = multiply_by_quantized_multiplier(root, number(op.multiplier), number(op.shift) - 20)
+    highest = code_range(x.dtype)[1]
+    return np.where(steps > 0, to_codes(scaled, number(op.output_zero_point), x.dtype), highest).astype(x.dtype)
+
+
+def sqrt(op: qnn.SqrtOp, x: Array) -> Array:
+    steps = (int64(x) - number(op.input_zero_point)).astype(np.float32)
+    root = np.sqrt(np.maximum(single(op.input_scale) * steps, np.float32(0)))
+    return to_codes(to_int32(np.trunc(root / single(op.output_scale))), number(op.output_zero_point), x.dtype)
+
+
+def absolute(op: qnn.AbsOp, x: Array) -> Array:
+    steps = np.abs(int64(x) - number(op.input_zero_point))
+    if op.multiplier is not None:
+        steps = multiply_by_quantized_multiplier(steps, number(op.multiplier), number(op.shift))
+    return to_codes(steps, number(op.output_zero_point), x.dtype)
+
+
+def leaky_relu(op: qnn.LeakyReluOp, x: Array) -> Array:
+    steps = int64(x) - number(op.input_zero_point)
+    kept = multiply_by_quantized_multiplier(steps, number(op.multiplier), number(op.shift))
+    sloped = multiply_by_quantized_multiplier(steps, number(op.alpha_multiplier), number(op.alpha_shift))
+    sloped = -sloped if float(to_numpy(op.alpha)) < 0 else sloped
+    return to_codes(np.where(steps >= 0, kept, sloped), number(op.output_zero_point), x.dtype)
+
+
+def hard_swish(op: qnn.HardSwishOp, x: Array) -> Array:
+    high = (int64(x) - number(op.input_zero_point)) << 7
+    scaled = FIXED16.multiply(high, number(op.output_multiplier))
+    ramp, shift = high, number(op.relu_shift)
+    if shift > 0:
+        ramp = FIXED16.saturating_left_shift(ramp, shift - 1)
+    ramp = FIXED16.multiply(ramp, number(op.relu_multiplier))
+    ramp = FIXED16.saturating_left_shift(ramp, 1) if shift > 0 else rounding_right_shift(ramp, -shift)
+    ramp = (ramp + (1 << 15)) >> 1
+    product = truncating_divide(ramp * scaled, 1 << 15)
+    result = rounding_right_shift(product, -number(op.output_shift))
+    return to_codes(result, number(op.output_zero_point), x.dtype)
+
+
+def l2_normalize(op: qnn.L2NormalizeOp, x: Array) -> Array:
+    steps = int64(x) - number(op.input_zero_point)
+    mantissa, exponent = inverse_square_root(wrap32(np.add.reduce(steps * steps, axis=-1, keepdims=True)))
+    if x.dtype == np.int8:
+        return to_codes(multiply_by_quantized_multiplier(steps, mantissa, exponent + 7), 0, x.dtype)
+    return to_codes(multiply_by_quantized_multiplier(128 * steps, mantissa, exponent), 128, x.dtype)
+
+
+MEANINGS: Meanings = {
+    qnn.GeluOp: by_table,
+    qnn.EluOp: by_table,
+    qnn.ExpOp: by_table,
+    qnn.LogOp: by_table,
+    qnn.RsqrtOp: rsqrt,
+    qnn.SqrtOp: sqrt,
+    qnn.AbsOp: absolute,
+    qnn.LeakyReluOp: leaky_relu,
+    qnn.HardSwishOp: hard_swish,
+    qnn.L2NormalizeOp: l2_normalize,
+}

@@ -1,0 +1,92 @@
+"""Quotients, squared differences and comparisons of codes, in i32."""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.dialects.builtin import i1
+from xdsl.ir import SSAValue
+from xdsl.pattern_rewriter import PatternRewriter, op_type_rewrite_pattern
+
+from relay.dialects import qnn, relay
+from relay.dialects.op import TensorOp, tensor
+from relay.interpreters.arithmetic import Int64, int64, leading_zeros32, reciprocal
+from relay.transforms.expansion import Expansion
+from relay.transforms.legalization import Legalization
+from relay.transforms.qnn_patterns.arithmetic import end, sides
+from relay.transforms.qnn_patterns.rescale import finish
+from relay.transforms.qnn_patterns.tables import every_code
+
+
+class SquaredDifference(Legalization):
+    """qnn.squared_difference %a, %b  =>  d = rescale(a' << L) - rescale(b' << L); cast(clip(rescale(d * d) + zero
+    point))"""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: qnn.SquaredDifferenceOp, rewriter: PatternRewriter) -> None:
+        new = Expansion(op)
+        difference = new.value(relay.SubtractOp, *sides(new, op))
+        new.replace(rewriter, end(new, op, new.value(relay.MultiplyOp, difference, difference)))
+
+
+COMPARISONS: dict[type[qnn.QnnCompareOp], tuple[type[TensorOp], int]] = {
+    qnn.EqualOp: (relay.EqualOp, 0),
+    qnn.LessOp: (relay.LessOp, 0),
+    qnn.LessEqualOp: (relay.LessOp, 1),
+    qnn.GreaterOp: (relay.GreaterOp, 0),
+    qnn.GreaterEqualOp: (relay.GreaterOp, -1),
+}
+"""The comparison of the integers, and what is added to the right one: they are far from the ends of i32."""
+
+
+class Compare(Legalization):
+    """qnn.equal, less, greater %a, %b  =>  relay.equal, less, greater rescale(a' << L), rescale(b' << L); less_equal,
+    greater_equal with 1 more, less, on the right; not_equal  =>  i1(a - b)"""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: qnn.QnnCompareOp, rewriter: PatternRewriter) -> None:
+        new = Expansion(op)
+        lhs, rhs = sides(new, op)
+        if isinstance(op, qnn.NotEqualOp):
+            new.replace(rewriter, new.cast(new.value(relay.SubtractOp, lhs, rhs), i1))
+            return
+        kind, more = COMPARISONS[type(op)]
+        new.replace(rewriter, new.value(kind, lhs, new.plus(rhs, more)))
+
+
+class Divide(Legalization):
+    """qnn.divide %a, %b  =>  by tables of each code: a' << free bits and those bits; sign and reciprocal of b' and its
+    bits; then two high products, and the shift by all bits"""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: qnn.DivideOp, rewriter: PatternRewriter) -> None:
+        new = Expansion(op)
+        a, b = (
+            int64(every_code(tensor(x).element_type)) - zero.value.data
+            for x, zero in ((op.lhs, op.lhs_zero_point), (op.rhs, op.rhs_zero_point))
+        )
+        inverse, headroom = reciprocal(np.maximum(np.abs(b), 1))
+        negative = new.lookup(op.rhs, b < 0, np.int32)
+        plain, turned = (numerators(new, op.lhs, sign * a) for sign in (1, -1))
+        flag = new.cast(negative, i1)
+        top, free = (new.value(relay.WhereOp, flag, second, first) for first, second in zip(plain, turned, strict=True))
+        top = new.value(relay.MultiplyOp, top, new.lookup(op.rhs, b != 0, np.int32))
+        quotient = new.value(relay.HighMultiplyOp, top, new.lookup(op.rhs, inverse, np.int32))
+        scaled = new.value(relay.HighMultiplyOp, quotient, new.constant(op.multiplier.value.data, np.int32))
+        bits = new.lookup(op.rhs, 31 - headroom - op.shift.value.data, np.int32)
+        amount = new.value(relay.AddOp, free, bits)
+        right = new.value(relay.RoundingRightShiftOp, scaled, new.clip(amount, 0, 31))
+        small = new.value(relay.GreaterOp, amount, new.constant(31, np.int32))
+        right = new.value(relay.WhereOp, small, new.constant(0, np.int32), right)
+        left = new.clip(new.value(relay.NegativeOp, amount), 0, 31)
+        x = new.value(relay.LeftShiftOp, right, left)
+        type = tensor(op.result).element_type
+        new.replace(rewriter, finish(new, x, op.output_zero_point.value.data, op.min, op.max, type))
+
+
+def numerators(new: Expansion, code: SSAValue, a: Int64) -> tuple[SSAValue, SSAValue]:
+    """`a << free` and free, the sign bits but one, for each code."""
+    free = leading_zeros32(np.where(a < 0, ~a, a)) - 1
+    return new.lookup(code, (a << free).astype(np.int32), np.int32), new.lookup(code, free, np.int32)
+
+
+PATTERNS: list[type[Legalization]] = [SquaredDifference, Compare, Divide]
