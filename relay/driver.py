@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, TypedDict, cast
@@ -40,6 +40,7 @@ from relay.passes.context import activated
 from relay.passes.requests import refuse_pending
 from relay.passes.requirements import Providers, providers_of
 from relay.passes.runner import Runner
+from relay.progress import Update, bar, unseen
 from relay.runtime import Executable, Library
 from relay.signature import TensorInfo
 from relay.transforms.dead_pixels import DeadPixels
@@ -56,6 +57,8 @@ CODE_GENERATION = ("loops", "planned")
 """Properties that a module must have for LLVM IR."""
 LLVM_EFFORT = (0, 1, 3, 3, 3)
 """LLVM's optimization level by `opt_level`."""
+SHORT = 1.0
+"""Seconds: a build that is over by then shows no bar."""
 
 
 def graph_passes(target: CpuTarget) -> list[ModulePass]:
@@ -148,12 +151,14 @@ class Building(Runner):
     """A run that ends in code. Passes may change what @main takes and gives (`quantize{io=codes}`,
     `dynamic-to-static`): the executable has what @main told last, before its types were lowered."""
 
-    def __init__(self, module: IRModule, machine: CpuTarget, described: Signature):
+    def __init__(self, module: IRModule, machine: CpuTarget, described: Signature, progress: Update):
         super().__init__(module.op, **_of_default(machine))
         self.described = described
+        self.progress, self.done = progress, 1
         self.type = module["main"].function_type
 
     def apply(self, step: ModulePass, info: PassInfo) -> None:
+        self.progress(self.done, step.name)
         if isinstance(step, RelayToLinalg):
             function = self.mod["main"]
             if function.function_type != self.type:
@@ -162,6 +167,7 @@ class Building(Runner):
             elif signature.INPUTS in function.attributes:
                 self.described = signature.read(function)
         super().apply(step, info)
+        self.done += 1
 
 
 _PASSES = threading.RLock()
@@ -202,6 +208,7 @@ def build(
     external: Targets | None = None,
     numerics: str | None = None,
     num_threads: int = 1,
+    progress: bool | None = None,
 ) -> Executable:
     """Compile a module, or the model in a file (or its bytes), for a target.
 
@@ -211,7 +218,8 @@ def build(
     Passes that were requested on the module run where they were asked for. `frontend` holds options of the importer.
     `external` names external compilers that get what they take first, and `numerics="strict"` lets them take only what
     gives the same integers: `relay.build_external_compiler` with its defaults. A run uses up to `num_threads` threads;
-    `Executable.num_threads` can be set later, too. Raises RelayError.
+    `Executable.num_threads` can be set later, too. `progress` shows a bar: by default on a terminal, if rich is
+    installed and the build takes longer than a second. Raises RelayError.
     """
     machine = resolve(target)
     ctx = PassContext.current().at_level(opt_level)
@@ -233,7 +241,8 @@ def build(
         if key is not None and content is not None:
             executable = build_cache.find(key, content, lambda old: _under(ctx, old, *given))
         if executable is None:
-            executable = _compile(model, *given, external, numerics)
+            with bar(progress, "building", 2 * len(chosen) + 1, after=SHORT) as update:
+                executable = _compile(model, *given, external, numerics, update)
             if key is not None:
                 build_cache.keep(key, executable)
     executable.num_threads = num_threads
@@ -259,8 +268,10 @@ def _compile(
     frontend: Mapping[str, Any],
     external: Targets | None = None,
     numerics: str | None = None,
+    progress: Update = unseen,
 ) -> Executable:
     """See `build`; under the current context."""
+    progress(0, "import")
     module = model.clone() if isinstance(model, IRModule) else import_model(model, frontend)
     module.replace_weights(params)
     described = signature.read(module["main"])
@@ -271,18 +282,32 @@ def _compile(
 
         with _PASSES:
             module = build_external_compiler(module, external, numerics=numerics)
-    runner = Building(module, machine, described)
+    runner = Building(module, machine, described, progress)
     with _PASSES:
         runner.run(chosen)
         runner.reach("code generation", CODE_GENERATION)
     refuse_pending(module.op, [step.name for step in chosen])
-    return assemble(module, machine, runner.described, LLVM_EFFORT[PassContext.current().opt_level])
+    done, rest = runner.done, len(chosen)
+    return assemble(
+        module,
+        machine,
+        runner.described,
+        LLVM_EFFORT[PassContext.current().opt_level],
+        lambda units, total: progress(done + rest * units / total, "code"),
+    )
 
 
-def assemble(module: IRModule, machine: CpuTarget, described: Signature, effort: int) -> Executable:
-    """The executable of a module that has what `CODE_GENERATION` names. `effort` is LLVM's, 0 to 3."""
+def assemble(
+    module: IRModule,
+    machine: CpuTarget,
+    described: Signature,
+    effort: int,
+    progress: Callable[[int, int], object] | None = None,
+) -> Executable:
+    """The executable of a module that has what `CODE_GENERATION` names. `effort` is LLVM's, 0 to 3; `progress` is told
+    how much of the code is compiled."""
     threads = machine.triple if "linux" in machine.triple else ""
-    code = compile_program(program(module.op, machine.function_attributes, threads), machine, effort)
+    code = compile_program(program(module.op, machine.function_attributes, threads), machine, effort, progress)
     graph, params = describe(module, machine, *described)
     sources = {"mlir": module.to_text, "ll": lambda: code.ir, "asm": code.assembly, **externals.sources(module.op)}
     files = partial(export, module, graph, params, machine, effort)

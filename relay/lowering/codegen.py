@@ -15,7 +15,7 @@ from relay.lowering.elf.shared_object import link
 from relay.lowering.program import Program
 from relay.lowering.store import key_of, store
 from relay.lowering.targets import CpuTarget
-from relay.lowering.workers import Job, compile_all
+from relay.lowering.workers import Job, Progress, compile_all
 
 LINKED = ("x86_64", "aarch64")
 """Machines of which shared objects are made."""
@@ -62,18 +62,23 @@ def compile_text(text: str, target: CpuTarget, level: int = 3) -> NativeCode:
     return _compile([text], text, target, level)
 
 
-def compile_program(program: Program, target: CpuTarget, level: int = 3) -> NativeCode:
-    """As `compile_text`, in units: by several processes where that pays, and each found again by its text."""
-    return _compile(program.units(), program.text, target, level)
+def compile_program(
+    program: Program, target: CpuTarget, level: int = 3, progress: Progress | None = None
+) -> NativeCode:
+    """As `compile_text`, in units: by several processes where that pays, and each found again by its text. `progress`
+    is told how many units are done."""
+    return _compile(program.units(), program.text, target, level, progress)
 
 
-def _compile(units: Sequence[str], whole: str, target: CpuTarget, level: int) -> NativeCode:
+def _compile(
+    units: Sequence[str], whole: str, target: CpuTarget, level: int, progress: Progress | None = None
+) -> NativeCode:
     kept = store()
     features = (target.triple, target.cpu, target.feature_string, llvmlite.__version__, str(level))
     keys = [key_of("object", unit, *features) for unit in units]
     codes = {} if kept is None else {key: code for key in keys if (code := kept.get(key)) is not None}
     missing = [(key, (unit, target, level)) for key, unit in zip(keys, units, strict=True) if key not in codes]
-    for (key, _), code in zip(missing, compile_all([job for _, job in missing], emit), strict=True):
+    for (key, _), code in zip(missing, compile_all([job for _, job in missing], emit, progress), strict=True):
         codes[key] = code
         if kept is not None:
             kept.put(key, code)

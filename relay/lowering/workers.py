@@ -21,6 +21,8 @@ from relay.lowering.targets import CpuTarget
 Job = tuple[str, CpuTarget, int]
 """Text of a module, target, level of optimization."""
 Compile = Callable[[Job], bytes]
+Progress = Callable[[int, int], object]
+"""Told how many of all jobs are done."""
 
 WORTH = 400_000
 """Characters of LLVM IR for which another process is worth its start: about as long as LLVM takes half a second."""
@@ -28,8 +30,9 @@ MOST = 8
 """Processes: no build is so large that more are of use."""
 
 
-def compile_all(jobs: Sequence[Job], compile: Compile) -> list[bytes]:
-    """Object code of the jobs, in their order, the longest first. Raises what `compile` raises."""
+def compile_all(jobs: Sequence[Job], compile: Compile, progress: Progress | None = None) -> list[bytes]:
+    """Object code of the jobs, in their order, the longest first; `progress` is told how many are done. Raises what
+    `compile` raises."""
     codes: list[bytes | None] = [None] * len(jobs)
     waiting = sorted(range(len(jobs)), key=lambda number: len(jobs[number][0]))
     size = sum(len(text) for text, _, _ in jobs)
@@ -37,6 +40,8 @@ def compile_all(jobs: Sequence[Job], compile: Compile) -> list[bytes]:
     try:
         while (number := _next(waiting)) is not None:
             codes[number] = compile(jobs[number])
+            if progress is not None:
+                progress(sum(code is not None for code in codes), len(jobs))
     finally:
         waiting.clear()
         for helper in helpers:
