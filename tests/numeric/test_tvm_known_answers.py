@@ -55,7 +55,8 @@ def real(value: float) -> FloatAttr:
 
 def multiplier(scale_in: Sequence[float], scale_out: float) -> dict[str, Attribute]:
     """TVM's: float32 scales, divided in double."""
-    found = quantize_multipliers(np.float32(scale_in).astype(np.float64) / np.float64(np.float32(scale_out)))
+    given = np.array(scale_in, np.float32).astype(np.float64)
+    found = quantize_multipliers(given / np.float64(np.float32(scale_out)))
     return {
         name: elements(array, np.int32, label=name) if len(array) > 1 else number(int(array[0]))
         for name, array in zip(("multiplier", "shift"), found, strict=True)
