@@ -25,6 +25,8 @@ from relay.lowering.bufferize import Bufferize
 from relay.lowering.c_interface import export
 from relay.lowering.codegen import compile_program
 from relay.lowering.expand_apply_scale import ExpandApplyScale
+from relay.lowering.gpu import pipeline as gpu
+from relay.lowering.gpu.target import GpuTarget
 from relay.lowering.graph import describe
 from relay.lowering.llvm_ir import program
 from relay.lowering.parallelize import Parallelize
@@ -42,6 +44,7 @@ from relay.passes.requirements import Providers, providers_of
 from relay.passes.runner import Runner
 from relay.progress import Update, bar, unseen
 from relay.runtime import Executable, Library
+from relay.runtime.device import DeviceLibrary
 from relay.signature import TensorInfo
 from relay.transforms.dead_pixels import DeadPixels
 from relay.transforms.fold_constant import FoldConstant
@@ -78,7 +81,9 @@ def graph_passes(target: CpuTarget) -> list[ModulePass]:
 
 
 def lowering_passes(target: CpuTarget) -> list[ModulePass]:
-    """Kernels to loops with planned memory."""
+    """Kernels to loops with planned memory; for a GPU, to launches."""
+    if isinstance(target, GpuTarget):
+        return gpu.gpu_passes(target)
     return [
         RelayToLinalg(),
         ExpandApplyScale(features=",".join(sorted(target.features)), literal=not target.fuses),
@@ -285,7 +290,7 @@ def _compile(
     runner = Building(module, machine, described, progress)
     with _PASSES:
         runner.run(chosen)
-        runner.reach("code generation", CODE_GENERATION)
+        runner.reach("code generation", gpu.CODE_GENERATION if isinstance(machine, GpuTarget) else CODE_GENERATION)
     refuse_pending(module.op, [step.name for step in chosen])
     done, rest = runner.done, len(chosen)
     return assemble(
@@ -306,6 +311,8 @@ def assemble(
 ) -> Executable:
     """The executable of a module that has what `CODE_GENERATION` names. `effort` is LLVM's, 0 to 3; `progress` is told
     how much of the code is compiled."""
+    if isinstance(machine, GpuTarget):
+        return assemble_for_device(module, machine, described, effort)
     threads = machine.triple if "linux" in machine.triple else ""
     code = compile_program(program(module.op, machine.function_attributes, threads), machine, effort, progress)
     graph, params = describe(module, machine, *described)
@@ -313,3 +320,13 @@ def assemble(
     files = partial(export, module, graph, params, machine, effort)
     library = Library(code.shared_object(), sources, externals.artifacts(module.op), files)
     return Executable(json.dumps(graph), library, params)
+
+
+def assemble_for_device(module: IRModule, machine: GpuTarget, described: Signature, effort: int) -> Executable:
+    """The executable of a module whose kernels run on a GPU."""
+    graph, params = gpu.describe_device(module, machine, *described)
+    code = gpu.kernels_of(module, machine, effort)
+    sources = {"mlir": module.to_text, "ll": lambda: code.text}
+    if machine.kind == "cuda":
+        sources["ptx"] = lambda: code.assembly
+    return Executable(json.dumps(graph), DeviceLibrary(code.code, graph, sources), params)

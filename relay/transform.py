@@ -25,6 +25,14 @@ from relay.exploration import Exploration, explore
 from relay.exploration.bisection import find_culprit
 from relay.lowering.bufferize import Bufferize
 from relay.lowering.expand_apply_scale import ExpandApplyScale
+from relay.lowering.gpu.convert_gpu_to_llvm_spv import ConvertGpuToLlvmSpv
+from relay.lowering.gpu.convert_gpu_to_nvvm import ConvertGpuToNvvm
+from relay.lowering.gpu.convert_parallel_loops_to_gpu import ConvertParallelLoopsToGpu
+from relay.lowering.gpu.expand_math import ExpandMath
+from relay.lowering.gpu.gpu_kernel_outlining import GpuKernelOutlining
+from relay.lowering.gpu.gpu_module_to_binary import GpuModuleToBinary
+from relay.lowering.gpu.nvvm_attach_target import NvvmAttachTarget
+from relay.lowering.gpu.schedule_gpu import ScheduleGpu
 from relay.lowering.parallelize import Parallelize
 from relay.lowering.plan_memory import PlanMemory
 from relay.lowering.relay_to_linalg import RelayToLinalg
@@ -110,7 +118,10 @@ __all__ = [
     "CommonSubexpressionElimination",
     "CompileExternal",
     "ConstFolding",
+    "ConvertGpuToLlvmSpv",
+    "ConvertGpuToNvvm",
     "ConvertLayout",
+    "ConvertParallelLoopsToGpu",
     "CrashReproducer",
     "DeadCodeElimination",
     "DeadPixels",
@@ -119,6 +130,7 @@ __all__ = [
     "EliminateCommonSubexpr",
     "EqualizeLayers",
     "ExpandApplyScale",
+    "ExpandMath",
     "Exploration",
     "FastMath",
     "FoldConstant",
@@ -126,6 +138,8 @@ __all__ = [
     "FoldQdq",
     "FoldScaleAxis",
     "FuseOps",
+    "GpuKernelOutlining",
+    "GpuModuleToBinary",
     "InferType",
     "InferTypes",
     "Inline",
@@ -133,6 +147,7 @@ __all__ = [
     "Legalize",
     "MergeCompilerRegions",
     "MergeComposite",
+    "NvvmAttachTarget",
     "OpStatistics",
     "Parallelize",
     "PartitionGraph",
@@ -157,6 +172,7 @@ __all__ = [
     "RelayToLinalg",
     "RemoveUnusedFunctions",
     "Schedule",
+    "ScheduleGpu",
     "Sequential",
     "Simplify",
     "SimplifyExpr",

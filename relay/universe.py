@@ -66,6 +66,16 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "schedule": _pass("relay.lowering.schedule:Schedule"),
     "parallelize": _pass("relay.lowering.parallelize:Parallelize"),
     "plan-memory": _pass("relay.lowering.plan_memory:PlanMemory"),
+    "schedule-gpu": _pass("relay.lowering.gpu.schedule_gpu:ScheduleGpu"),
+    "convert-parallel-loops-to-gpu": _pass(
+        "relay.lowering.gpu.convert_parallel_loops_to_gpu:ConvertParallelLoopsToGpu"
+    ),
+    "gpu-kernel-outlining": _pass("relay.lowering.gpu.gpu_kernel_outlining:GpuKernelOutlining"),
+    "expand-math": _pass("relay.lowering.gpu.expand_math:ExpandMath"),
+    "nvvm-attach-target": _pass("relay.lowering.gpu.nvvm_attach_target:NvvmAttachTarget"),
+    "convert-gpu-to-nvvm": _pass("relay.lowering.gpu.convert_gpu_to_nvvm:ConvertGpuToNvvm"),
+    "convert-gpu-to-llvm-spv": _pass("relay.lowering.gpu.convert_gpu_to_llvm_spv:ConvertGpuToLlvmSpv"),
+    "gpu-module-to-binary": _pass("relay.lowering.gpu.gpu_module_to_binary:GpuModuleToBinary"),
 }
 """Passes that xDSL does not have. xDSL's `canonicalize`, `cse` and `dce` work on our ops as they are."""
 

@@ -11,7 +11,7 @@ from xdsl.ir import Dialect
 
 UPSTREAM = (
     "func", "math", "scf", "cf", "tensor", "memref", "linalg", "vector", "llvm", "affine",
-    "bufferization", "gpu", "ml_program", "ub", "test",
+    "bufferization", "ml_program", "ub", "test",
 )  # fmt: skip
 """Dialects of xDSL that our passes read or write."""
 
@@ -46,6 +46,24 @@ def _tosa() -> Dialect:
     return Tosa
 
 
+def _gpu() -> Dialect:
+    from relay.dialects.gpu import Gpu
+
+    return Gpu
+
+
+def _nvvm() -> Dialect:
+    from relay.dialects.gpu_targets import Nvvm
+
+    return Nvvm
+
+
+def _xevm() -> Dialect:
+    from relay.dialects.gpu_targets import Xevm
+
+    return Xevm
+
+
 class Resources(OpAsmDialectInterface):
     """Resource handles as they are written: xDSL's own makes a handle that any module of the process has used
     before a new one, so a weight named by text would not be found in its side-car file."""
@@ -61,10 +79,10 @@ def _builtin() -> Dialect:
     return Dialect("builtin", [*Builtin.operations], [*Builtin.attributes], [Resources()])
 
 
-OURS: dict[str, Callable[[], Dialect]] = {"relay": _relay, "qnn": _qnn, "byoc": _byoc}
+OURS: dict[str, Callable[[], Dialect]] = {"relay": _relay, "qnn": _qnn, "byoc": _byoc, "nvvm": _nvvm, "xevm": _xevm}
 """Dialects that xDSL does not have."""
 
-EXTENDED: dict[str, Callable[[], Dialect]] = {"arith": _arith, "builtin": _builtin, "tosa": _tosa}
+EXTENDED: dict[str, Callable[[], Dialect]] = {"arith": _arith, "builtin": _builtin, "gpu": _gpu, "tosa": _tosa}
 """Upstream dialects of which xDSL lacks something that we need: xDSL's own plus ours, under upstream's name."""
 
 

@@ -87,13 +87,18 @@ HARD_FLOAT = frozenset({"vfp4d16sp"})
 
 
 def resolve(target: str | CpuTarget) -> CpuTarget:
-    """`"llvm"` is this machine; `"TRIPLE -mcpu=NAME -mattr=+a,+b"` another one, its options as LLVM spells them.
+    """`"llvm"` is this machine; `"TRIPLE -mcpu=NAME -mattr=+a,+b"` another one, its options as LLVM spells them;
+    `"cuda -arch=sm_90"` and `"opencl"` are GPUs.
 
     Raises Unsupported for a triple that is not known, InvalidArgument for other options.
     """
     if isinstance(target, CpuTarget):
         return target
     words = target.split()
+    if words[:1] in (["cuda"], ["opencl"]):
+        from relay.lowering.gpu.target import resolve_gpu  # which is made of what is here
+
+        return resolve_gpu(target)
     if words[:1] == ["llvm"]:
         machine = host()
     elif words and (found := CROSS.get(words[0].partition("-")[0])) is not None and "-" in words[0]:
@@ -101,7 +106,8 @@ def resolve(target: str | CpuTarget) -> CpuTarget:
         machine = CpuTarget(words[0], cpu, features | HARD_FLOAT if words[0].endswith("eabihf") else features)
     else:
         known = ", ".join(f"{name}-..." for name in CROSS)
-        raise Unsupported(f"target {target!r}", "is not known", f'known are "llvm" (this machine), and triples {known}')
+        hint = f'known are "llvm" (this machine), "cuda", "opencl", and triples {known}'
+        raise Unsupported(f"target {target!r}", "is not known", hint)
     for word in sorted(words[1:], key=lambda word: not word.startswith("-mcpu=")):
         option, _, value = word.partition("=")
         if option == "-mcpu" and value:

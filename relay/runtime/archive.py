@@ -133,7 +133,10 @@ def check_host(graph: Mapping[str, Any], where: str) -> None:
 
 
 def foreign(graph: Mapping[str, Any], where: str) -> str | None:
-    """Why this machine cannot run the code; None if it can. Raises Malformed if the graph does not say what can."""
+    """Why this machine cannot run the code; None if it can, or if it is for a GPU, which is looked for when it runs.
+    Raises Malformed if the graph does not say what can."""
+    if "device" in graph:
+        return None
     try:
         triple, needed = str(graph["target"]["triple"]), frozenset(str(name) for name in graph["target"]["features"])
     except (LookupError, TypeError):

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
+from relay.dialects.gpu import FuncOp as GpuFuncOp
 from relay.errors import Unsupported
 from relay.lowering.llvm.rows import BINARY, CASTS, INTRINSICS
 from relay.lowering.llvm.types import layout, memory_type, suffix, type_name
@@ -34,7 +35,7 @@ class FunctionWriter:
 
     def __init__(
         self,
-        function: FuncOp,
+        function: FuncOp | GpuFuncOp,
         writers: Mapping[str, Writer],
         declarations: dict[str, str],
         externals: Mapping[str, int] | None = None,
@@ -191,7 +192,11 @@ class FunctionWriter:
             return self.of(buffer)
         element = memory_type(type_name(type.element_type))
         flag = "inbounds " if inside else ""
-        return self.emit(f"getelementptr {flag}{element}, ptr {self.of(buffer)}, i64 {total}")
+        return self.emit(f"getelementptr {flag}{element}, {self.pointer(buffer)} {self.of(buffer)}, i64 {total}")
+
+    def pointer(self, buffer: SSAValue) -> str:
+        """The type of pointers to the memory of a buffer."""
+        return "ptr"
 
 
 Writer = Callable[[FunctionWriter, Operation], None]

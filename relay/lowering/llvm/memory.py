@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from xdsl.dialects import arith, memref, vector
+from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation, SSAValue
 
 from relay.dialects.attributes import dtype_of, to_numpy
@@ -19,10 +20,10 @@ def write_load(w: FunctionWriter, op: Operation) -> None:
     element = type_name(op.res.type)
     at = w.address(op.memref, op.indices)
     if element == "i1":
-        byte = w.emit(f"load i8, ptr {at}, align 1")
+        byte = w.emit(f"load i8, {w.pointer(op.memref)} {at}, align 1")
         w.define(op.res, f"trunc i8 {byte} to i1")
     else:
-        w.define(op.res, f"load {element}, ptr {at}, align {alignment(op.res.type)}")
+        w.define(op.res, f"load {element}, {w.pointer(op.memref)} {at}, align {alignment(op.res.type)}")
 
 
 def write_store(w: FunctionWriter, op: Operation) -> None:
@@ -32,7 +33,7 @@ def write_store(w: FunctionWriter, op: Operation) -> None:
     at = w.address(op.memref, op.indices)
     if value.startswith("i1 "):
         value = f"i8 {w.emit(f'zext {value} to i8')}"
-    w.line(f"store {value}, ptr {at}, align {alignment(op.value.type)}")
+    w.line(f"store {value}, {w.pointer(op.memref)} {at}, align {alignment(op.value.type)}")
 
 
 def write_view(w: FunctionWriter, op: Operation) -> None:
@@ -59,6 +60,12 @@ def write_alias(w: FunctionWriter, op: Operation) -> None:
     w.names[op.results[0]] = w.of(op.operands[0])
 
 
+def alignment_of(op: Operation, vector: SSAValue) -> int:
+    """What a vector's access may assume, in bytes."""
+    known = op.attributes.get("alignment")
+    return known.value.data if isinstance(known, IntegerAttr) else alignment(vector.type)
+
+
 def to_memory(w: FunctionWriter, vector: SSAValue) -> tuple[str, str, str]:
     """The type, mangling and name of a vector as it is stored: booleans as bytes."""
     type = vector.type
@@ -69,22 +76,23 @@ def to_memory(w: FunctionWriter, vector: SSAValue) -> tuple[str, str, str]:
 
 
 def write_vector_load(w: FunctionWriter, op: Operation) -> None:
-    """Consecutive elements, aligned as one."""
+    """Consecutive elements, aligned as one or as the attribute `alignment` says."""
     assert isinstance(op, vector.LoadOp)
-    at, type = w.address(op.base, op.indices), op.result.type
-    if type_name(scalar_of(type)) == "i1":
-        bytes = f"<{lanes(type)} x i8>"
-        w.define(op.result, f"trunc {bytes} {w.emit(f'load {bytes}, ptr {at}, align 1')} to {type_name(type)}")
+    at, kind = w.address(op.base, op.indices), type_name(op.result.type)
+    where = f"{w.pointer(op.base)} {at}, align {alignment_of(op, op.result)}"
+    if type_name(scalar_of(op.result.type)) == "i1":
+        bytes = f"<{lanes(op.result.type)} x i8>"
+        w.define(op.result, f"trunc {bytes} {w.emit(f'load {bytes}, {where}')} to {kind}")
     else:
-        w.define(op.result, f"load {type_name(type)}, ptr {at}, align {alignment(type)}")
+        w.define(op.result, f"load {kind}, {where}")
 
 
 def write_vector_store(w: FunctionWriter, op: Operation) -> None:
-    """Consecutive elements, aligned as one."""
+    """Consecutive elements, aligned as one or as the attribute `alignment` says."""
     assert isinstance(op, vector.StoreOp)
     at = w.address(op.base, op.indices)
     type, _, value = to_memory(w, op.vector)
-    w.line(f"store {type} {value}, ptr {at}, align {alignment(op.vector.type)}")
+    w.line(f"store {type} {value}, {w.pointer(op.base)} {at}, align {alignment_of(op, op.vector)}")
 
 
 def write_masked_load(w: FunctionWriter, op: Operation) -> None:

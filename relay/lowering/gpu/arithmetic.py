@@ -1,0 +1,80 @@
+"""Emits arithmetic on scalars, or lane by lane on vectors, in place of an operation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import IntegerAttr, i64
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from relay.dialects import arith as wide
+from relay.dialects.attributes import scalar_attr
+from relay.lowering.scheduling.body import dense_vector
+from relay.lowering.shaped import vector_of
+
+
+class Arithmetic:
+    """Emits scalar operations, or vectors of so many lanes, before an operation."""
+
+    def __init__(self, before: Operation, lanes: int):
+        self.before = before
+        self.lanes = lanes
+
+    def type(self, element: Attribute) -> Attribute:
+        """The type of a value."""
+        return vector_of(element, self.lanes) if self.lanes else element
+
+    def add(self, op: Operation) -> SSAValue:
+        """Emit an operation."""
+        block = self.before.parent
+        assert block is not None
+        op.location = self.before.location
+        block.insert_op_before(op, self.before)
+        return op.results[0]
+
+    def number(self, value: float, element: Attribute) -> SSAValue:
+        """A constant."""
+        attr = dense_vector([value] * self.lanes, element) if self.lanes else scalar_attr(value, element)
+        return self.add(arith.ConstantOp.create(result_types=[self.type(element)], properties={"value": attr}))
+
+    def cast(self, kind: type[Operation], value: SSAValue, element: Attribute) -> SSAValue:
+        """A conversion."""
+        return self.add(kind.create(operands=[value], result_types=[self.type(element)]))
+
+    def compare(self, a: SSAValue, predicate: str, b: SSAValue) -> SSAValue:
+        """A comparison of floats."""
+        attr = IntegerAttr(wide.FLOAT_PREDICATES.index(predicate), i64)
+        truth = wide.truth_of(a.type)
+        return self.add(wide.CmpfOp.create(operands=[a, b], result_types=[truth], properties={"predicate": attr}))
+
+    def select(self, condition: SSAValue, a: SSAValue, b: SSAValue) -> SSAValue:
+        """One of two values."""
+        return self.add(wide.SelectOp.create(operands=[condition, a, b], result_types=[a.type]))
+
+    def plus(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        """`a + b` of floats."""
+        return self.add(arith.AddfOp(a, b))
+
+    def minus(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        """`a - b` of floats."""
+        return self.add(arith.SubfOp(a, b))
+
+    def times(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        """`a * b` of floats."""
+        return self.add(arith.MulfOp(a, b))
+
+    def over(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        """`a / b` of floats."""
+        return self.add(arith.DivfOp(a, b))
+
+    def fma(self, a: SSAValue, b: SSAValue, c: SSAValue) -> SSAValue:
+        """`a * b + c`, rounded once."""
+        return self.add(math.FmaOp(a, b, c))
+
+    def polynomial(self, x: SSAValue, coefficients: Sequence[float], element: Attribute) -> SSAValue:
+        """`c0 + x * (c1 + x * ...)`."""
+        total = self.number(coefficients[-1], element)
+        for coefficient in reversed(coefficients[:-1]):
+            total = self.fma(total, x, self.number(coefficient, element))
+        return total

@@ -1,0 +1,80 @@
+"""Kernels' LLVM IR to PTX or SPIR-V, in a process of its own; found again if it was made before."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import llvmlite
+
+from relay.errors import Unsupported
+from relay.lowering.gpu.target import GpuTarget
+from relay.lowering.store import key_of, store
+
+CHILD = "relay.lowering.gpu.llvm_child"
+TIMEOUT = 1800
+"""Seconds for one module: far more than any takes."""
+
+
+@dataclass(frozen=True)
+class DeviceCode:
+    """The kernels of a model: LLVM IR text, and PTX (text) or SPIR-V (words)."""
+
+    text: str
+    code: bytes
+    format: Literal["assembly", "bin"]
+
+    @property
+    def assembly(self) -> str:
+        """PTX."""
+        return self.code.decode()
+
+
+def compile_kernels(text: str, target: GpuTarget, level: int = 3) -> DeviceCode:
+    """Compile LLVM IR text for a GPU. Raises Unsupported if LLVM does not take it."""
+    format: Literal["assembly", "bin"] = "assembly" if target.kind == "cuda" else "bin"
+    options = {
+        "triple": target.triple,
+        "cpu": target.cpu,
+        "features": target.feature_string,
+        "level": level,
+        "format": format,
+    }
+    line = json.dumps(options)
+    kept = store()
+    key = key_of("kernels", text, line, llvmlite.__version__)
+    code = None if kept is None else kept.get(key)
+    if code is None:
+        code = run(f"{line}\n{text}".encode(), target)
+        if kept is not None:
+            kept.put(key, code)
+    return DeviceCode(text, code, format)
+
+
+def run(request: bytes, target: GpuTarget) -> bytes:
+    """What the child process makes of a request."""
+    if not sys.executable:
+        raise Unsupported(target.kind, "needs a Python to start, and this program is none", "set sys.executable")
+    here = str(Path(__file__).parents[3])
+    known = os.environ.get("PYTHONPATH")
+    environment = os.environ | {"PYTHONPATH": f"{here}{os.pathsep}{known}" if known else here}
+    command = [sys.executable, "-m", CHILD]
+    try:
+        done = subprocess.run(command, input=request, capture_output=True, env=environment, timeout=TIMEOUT)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise Unsupported(target.kind, f"the process that compiles kernels failed: {error}") from None
+    if done.returncode != 0 or not done.stdout:
+        raise Unsupported(f"{target.kind}: {target.cpu or target.triple}", f"LLVM refused a kernel: {reason(done)}")
+    return done.stdout
+
+
+def reason(done: subprocess.CompletedProcess[bytes]) -> str:
+    """What the child said last, or how it ended: errors of LLVM's are before its own traceback."""
+    lines = [line.strip() for line in done.stderr.decode(errors="replace").splitlines() if line.strip()]
+    errors = [line for line in lines if "error" in line.lower()]
+    return (errors or lines or [f"it ended with code {done.returncode}"])[0]

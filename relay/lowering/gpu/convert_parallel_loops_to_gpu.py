@@ -1,0 +1,98 @@
+"""`convert-parallel-loops-to-gpu`: mapped `scf.parallel` loops to `gpu.launch`, as upstream's pass of this name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import arith, gpu, scf
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, ModuleOp
+from xdsl.ir import Block, Region, SSAValue
+from xdsl.utils.hints import isa
+
+from relay.errors import Unsupported
+from relay.lowering.builder import INDEX
+from relay.lowering.gpu.schedule_gpu import MAPPED
+from relay.passes import Pass
+from relay.transforms.location import place
+
+PROCESSORS = (
+    gpu.ProcessorEnum.Block_X,
+    gpu.ProcessorEnum.Block_Y,
+    gpu.ProcessorEnum.Block_Z,
+    gpu.ProcessorEnum.Thread_X,
+    gpu.ProcessorEnum.Thread_Y,
+    gpu.ProcessorEnum.Thread_Z,
+)
+"""In the order of the arguments of the body of `gpu.launch`, and of its sizes."""
+
+
+@dataclass(frozen=True)
+class ConvertParallelLoopsToGpu(Pass):
+    """Turn each outermost `scf.parallel` whose `mapping` names blocks, with those inside of it that are mapped to
+    threads, into a `gpu.launch`. What stands between the loops, every thread does. Bounds must start at constants and
+    go in constant steps; turns that are not mapped to a processor are not taken.
+    """
+
+    name = "convert-parallel-loops-to-gpu"
+    requires = ("loops",)
+    establishes = ("launches",)
+    invalidates = ()
+    why = "turns parallel loops into launches"
+
+    @classmethod
+    def holds(cls, op: ModuleOp) -> bool:
+        return not any(isinstance(inner, scf.ParallelOp) and MAPPED in inner.attributes for inner in op.walk())
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        loops = [inner for inner in op.walk() if isinstance(inner, scf.ParallelOp) and MAPPED in inner.attributes]
+        for loop in [loop for loop in loops if not isinstance(loop.parent_op(), scf.ParallelOp)]:
+            convert(loop)
+
+
+def convert(loop: scf.ParallelOp) -> None:
+    """scf.parallel (%b) { scf.parallel (%t) { ... } }  =>  gpu.launch blocks(%b) threads(%t) { ... }"""
+    outer = loop.parent
+    assert outer is not None
+    body = Block(arg_types=[INDEX] * 12)
+    one = arith.ConstantOp(IntegerAttr(1, INDEX))
+    one.location = loop.location
+    outer.insert_op_before(one, loop)
+    sizes: list[SSAValue] = [one.result] * 6
+    unroll(loop, body, sizes)
+    body.add_op(gpu.TerminatorOp())
+    launch = gpu.LaunchOp(Region(body), sizes[:3], sizes[3:])
+    launch.location = loop.location
+    outer.insert_op_before(launch, loop)
+    loop.detach()
+    loop.erase(safe_erase=False)
+
+
+def unroll(loop: scf.ParallelOp, body: Block, sizes: list[SSAValue]) -> None:
+    """Move the loop's operations to the body; its indices become the body's arguments."""
+    mapping = loop.attributes[MAPPED]
+    if not isa(mapping, ArrayAttr[gpu.LoopDimMapAttr]) or loop.initVals or len(mapping) != len(loop.lowerBound):
+        raise Unsupported(place(loop), "has reductions, or dimensions that are not mapped")
+    block = loop.body.block
+    dims = zip(mapping.data, loop.lowerBound, loop.upperBound, loop.step, block.args, strict=True)
+    for map, lower, upper, step, argument in dims:
+        if map.processor.data not in PROCESSORS or (constant(lower), constant(step)) != (0, 1):
+            raise Unsupported(place(loop), "does not go from 0 in steps of 1, by blocks or threads", "run schedule-gpu")
+        number = PROCESSORS.index(map.processor.data)
+        sizes[number] = upper
+        argument.replace_all_uses_with(body.args[number])
+    for op in list(block.ops):
+        if isinstance(op, scf.ReduceOp):
+            continue
+        if isinstance(op, scf.ParallelOp) and MAPPED in op.attributes:
+            unroll(op, body, sizes)
+        else:
+            op.detach()
+            body.add_op(op)
+
+
+def constant(value: SSAValue) -> int | None:
+    """The number that the value is, if that is known."""
+    owner = value.owner
+    attr = owner.value if isinstance(owner, arith.ConstantOp) else None
+    return attr.value.data if isinstance(attr, IntegerAttr) else None

@@ -1,0 +1,9 @@
+"""What goes wrong in a kernel."""
+
+from __future__ import annotations
+
+from relay.errors import RelayError
+
+
+class KernelFault(RelayError):
+    """A kernel did what a GPU would not forgive, or not even notice."""

@@ -1,0 +1,129 @@
+"""`gpu-kernel-outlining`: the bodies of `gpu.launch` become kernels of one `gpu.module`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import prod
+
+from xdsl.context import Context
+from xdsl.dialects import arith, gpu, memref
+from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr, UnitAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from relay.dialects import gpu as upstream
+from relay.errors import Unsupported
+from relay.lowering.gpu.convert_parallel_loops_to_gpu import constant
+from relay.passes import Pass
+from relay.transforms.location import place
+
+MODULE = "kernels"
+"""The name of the module."""
+VIEWS = memref.CollapseShapeOp | memref.ExpandShapeOp | memref.SubviewOp | memref.CastOp
+"""What is made anew inside a kernel: of two pointers to the same memory, neither would be `noalias`."""
+IDS = (gpu.BlockIdOp, gpu.ThreadIdOp, gpu.GridDimOp, gpu.BlockDimOp)
+"""What the arguments of the body of `gpu.launch` are, three each."""
+DIMENSIONS = (gpu.DimensionEnum.X, gpu.DimensionEnum.Y, gpu.DimensionEnum.Z)
+
+
+@dataclass(frozen=True)
+class GpuKernelOutlining(Pass):
+    """Turn each `gpu.launch` into a `gpu.launch_func` of a kernel `FUNCTION_kernel`, `FUNCTION_kernel_1`, ... of the
+    one module `@kernels`. Upstream makes a module for each; here all kernels of a model are compiled at once.
+    Constants and views of buffers are made inside the kernel; all else that it reads, it is given.
+    """
+
+    name = "gpu-kernel-outlining"
+    requires = ("launches",)
+    establishes = ("outlined",)
+    invalidates = ()
+    why = "makes kernels of launches"
+
+    @classmethod
+    def holds(cls, op: ModuleOp) -> bool:
+        return not any(isinstance(inner, gpu.LaunchOp) for inner in op.walk())
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        module = upstream.ModuleOp(MODULE)
+        for function in [f for f in op.body.block.ops if isinstance(f, FuncOp)]:
+            launches = [inner for inner in function.walk() if isinstance(inner, gpu.LaunchOp)]
+            for number, launch in enumerate(launches):
+                name = f"{function.sym_name.data}_kernel" + (f"_{number}" if number else "")
+                module.body.block.add_op(outline(launch, name))
+        if module.body.block.first_op is not None:
+            op.attributes[upstream.CONTAINER] = UnitAttr()
+            first = op.body.block.first_op
+            assert first is not None
+            op.body.block.insert_op_before(module, first)
+
+
+@dataclass
+class Captured:
+    """What a launch uses of the function around it, as values inside the kernel."""
+
+    block: Block
+    arguments: list[SSAValue] = field(default_factory=list[SSAValue])
+    known: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+
+    def inside(self, value: SSAValue) -> SSAValue:
+        """The value inside: an argument, or made anew."""
+        if value in self.known:
+            return self.known[value]
+        owner = value.owner
+        if isinstance(owner, arith.ConstantOp | VIEWS):
+            for operand in owner.operands:
+                self.inside(operand)
+            copy = owner.clone(self.known)
+            copy.location = owner.location
+            self.block.add_op(copy)
+            self.known[value] = copy.results[0]
+        else:
+            self.arguments.append(value)
+            self.known[value] = self.block.insert_arg(value.type, len(self.block.args))
+        return self.known[value]
+
+
+def outline(launch: gpu.LaunchOp, name: str) -> upstream.FuncOp:
+    """gpu.launch { body }  =>  gpu.launch_func @kernels::@name; returns the kernel."""
+    sizes = [launch.gridSizeX, launch.gridSizeY, launch.gridSizeZ]
+    sizes += [launch.blockSizeX, launch.blockSizeY, launch.blockSizeZ]
+    known = [constant(size) for size in sizes]
+    counts = [size for size in known if size is not None]
+    if len(counts) < 6:
+        raise Unsupported(place(launch), "has a grid whose size is not constant")
+    body = launch.body.block
+    entry = Block()
+    captured = Captured(entry)
+    for number, argument in enumerate(body.args):
+        if any(argument.uses):
+            dimension = gpu.DimensionAttr(DIMENSIONS[number % 3])
+            id = IDS[number // 3](dimension)
+            entry.add_op(id)
+            argument.replace_all_uses_with(id.result)
+    inside = {result for op in body.walk() for result in op.results}
+    inside |= {a for op in body.walk() for region in op.regions for block in region.blocks for a in block.args}
+    operations = [op for op in body.ops if not isinstance(op, gpu.TerminatorOp)]
+    for op in [inner for outer in operations for inner in outer.walk()]:
+        for number, operand in enumerate(op.operands):
+            if operand not in inside and not is_in(operand, entry):
+                op.operands[number] = captured.inside(operand)
+    for op in operations:
+        op.detach()
+        entry.add_op(op)
+    entry.add_op(upstream.ReturnOp.create())
+    kernel = upstream.FuncOp(name, Region(entry), prod(counts[3:]), prod(counts[:3]))
+    kernel.location = launch.location
+    symbol = SymbolRefAttr(MODULE, [name])
+    call = gpu.LaunchFuncOp(symbol, sizes[:3], sizes[3:], kernelOperands=captured.arguments, asyncDependencies=[])
+    call.location = launch.location
+    parent = launch.parent
+    assert parent is not None
+    parent.insert_op_before(call, launch)
+    launch.detach()
+    launch.erase(safe_erase=False)
+    return kernel
+
+
+def is_in(value: SSAValue, block: Block) -> bool:
+    """Whether the block holds the value's operation."""
+    return isinstance(value.owner, Operation) and value.owner.parent is block

@@ -1,0 +1,141 @@
+"""LLVM IR text of a `gpu.module`: kernels whose buffers are pointers into the memory of the device."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from xdsl.dialects import llvm, memref, vector
+from xdsl.dialects.builtin import IntegerAttr, NoneAttr
+from xdsl.ir import Operation, SSAValue
+
+from relay.dialects.gpu import AddressSpaceAttr, FuncOp, ModuleOp, Space
+from relay.dialects.source import words
+from relay.errors import Unsupported
+from relay.lowering.llvm.control import CONTROL
+from relay.lowering.llvm.function import FunctionWriter, Writer
+from relay.lowering.llvm.memory import MEMORY
+from relay.lowering.llvm.scalar import SCALAR
+from relay.lowering.llvm.types import type_name
+from relay.lowering.plan_memory import root, size_of
+from relay.lowering.shaped import Buffer, buffer_of, is_buffer
+
+ALIGNMENT = 16
+"""What the buffers of a kernel start at multiples of, at least."""
+SPACES = {Space.GLOBAL: 1, Space.WORKGROUP: 3, Space.PRIVATE: 5}
+
+
+@dataclass(frozen=True)
+class Convention:
+    """How kernels are marked, and what their blocks' size is called."""
+
+    kernel: str
+    function: str
+    attributes: str
+
+
+NVPTX = Convention("ptx_kernel", "", 'nounwind "nvvm.reqntid"="{block}"')
+SPIRV = Convention("spir_kernel", "spir_func ", "nounwind")
+"""SPIR-V's blocks get their size from the launch."""
+
+
+def space_of(type: Buffer) -> int:
+    """The number of the memory that a buffer lies in; that of the device where it is not said."""
+    match type.memory_space:
+        case NoneAttr():
+            return SPACES[Space.GLOBAL]
+        case AddressSpaceAttr(data=space):
+            return SPACES[space]
+        case IntegerAttr(value=number):
+            return number.data
+        case other:
+            raise Unsupported(f"gpu: memory space {other}", "is not known")
+
+
+class KernelWriter(FunctionWriter):
+    """Writes one kernel. Each access to memory has its source behind it, as a comment."""
+
+    def __init__(self, kernel: FuncOp, declarations: dict[str, str], convention: Convention):
+        super().__init__(kernel, WRITERS, declarations)
+        self.kernel = kernel
+        self.convention = convention
+        self.source = ""
+
+    def write(self) -> str:
+        block = self.kernel.body.block
+        written = {root(buffer) for op in block.walk() if (buffer := stored_to(op)) is not None}
+        arguments: list[str] = []
+        for number, argument in enumerate(block.args):
+            self.names[argument] = f"%arg{number}"
+            if not is_buffer(argument.type):
+                arguments.append(f"{type_name(argument.type)} %arg{number}")
+                continue
+            size = max(size_of(argument.type), 1)
+            kind = f"noalias nocapture align {ALIGNMENT} dereferenceable({size})"
+            if argument not in written:
+                kind += " readonly"
+            arguments.append(f"{self.pointer(argument)} {kind} %arg{number}")
+        self.body(block)
+        attributes = self.convention.attributes.format(block=self.kernel.block_size)
+        head = f"define {self.convention.kernel} void @{self.kernel.sym_name.data}({', '.join(arguments)}) {attributes}"
+        return "\n".join([f"{head} {{", "entry:", *self.start, *self.lines, "}"])
+
+    def operation(self, op: Operation) -> None:
+        self.source = words(op.location) or op.name
+        super().operation(op)
+
+    def line(self, text: str) -> None:
+        if "load " in text or "store " in text:
+            text = f"{text} ; {self.source}".replace("\n", " ")
+        super().line(text)
+
+    def pointer(self, buffer: SSAValue) -> str:
+        return f"ptr addrspace({space_of(buffer_of(buffer))})"
+
+
+def stored_to(op: Operation) -> SSAValue | None:
+    """The buffer that the operation writes."""
+    if isinstance(op, memref.StoreOp):
+        return op.memref
+    return op.base if isinstance(op, vector.StoreOp | vector.MaskedStoreOp) else None
+
+
+def write_call(w: FunctionWriter, op: Operation) -> None:
+    """A function of the target's library, which it knows by its name."""
+    assert isinstance(op, llvm.CallOp) and op.callee is not None and isinstance(w, KernelWriter)
+    name = op.callee.string_value()
+    result = "void" if op.returned is None else type_name(op.returned.type)
+    w.declarations[name] = (
+        f"declare {w.convention.function}{result} @{name}({', '.join(type_name(a.type) for a in op.args)}) nounwind"
+    )
+    text = f"call {w.convention.function}{result} @{name}({w.list(op.args)})"
+    if op.returned is None:
+        w.line(text)
+    else:
+        w.define(op.returned, text)
+
+
+def write_return(w: FunctionWriter, op: Operation) -> None:
+    """The end of the kernel."""
+    w.line("ret void")
+
+
+def write_fptosi(w: FunctionWriter, op: Operation) -> None:
+    """Towards zero. Of a number just rounded, NVPTX and SPIR-V have no `lrint`, but convert it in one instruction."""
+    w.define(op.results[0], f"fptosi {w.typed(op.operands[0])} to {type_name(op.results[0].type)}")
+
+
+OWN: Mapping[str, Writer] = {"arith.fptosi": write_fptosi, "gpu.return": write_return, "llvm.call": write_call}
+WRITERS: Mapping[str, Writer] = {**SCALAR, **MEMORY, **CONTROL, **OWN}
+
+
+def kernels_text(module: ModuleOp, convention: Convention) -> str:
+    """The text of all kernels of a module. Raises Unsupported for an operation that has no form on the device."""
+    declarations: dict[str, str] = {}
+    kernels: list[str] = []
+    for op in module.body.block.ops:
+        if isinstance(op, FuncOp):
+            kernels.append(KernelWriter(op, declarations, convention).write())
+        elif not isinstance(op, llvm.FuncOp):
+            raise Unsupported(f"gpu: {op.name}", "is no kernel")
+    return "\n".join([*kernels, *declarations.values()]) + "\n"

@@ -1,0 +1,39 @@
+"""The process that compiles for GPUs: LLVM ends the process that it runs in where it cannot compile something.
+
+Reads a line of JSON (`triple`, `cpu`, `features`, `level`, `format`: assembly or bin) and LLVM IR text; writes what
+LLVM makes of it. Imports nothing but llvmlite: it starts often.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import llvmlite.binding as llvm
+
+
+def compiled(text: str, triple: str, cpu: str, features: str, level: int, format: str) -> bytes:
+    """The code of the module."""
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    module = llvm.parse_assembly(text)
+    module.verify()
+    machine = llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, features=features, opt=level)
+    module.triple = triple
+    module.data_layout = str(machine.target_data)
+    options = llvm.PipelineTuningOptions(speed_level=level)
+    options.loop_vectorization = options.slp_vectorization = False
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+    return machine.emit_assembly(module).encode() if format == "assembly" else machine.emit_object(module)
+
+
+def main() -> None:
+    """Compile what comes in."""
+    options = json.loads(sys.stdin.buffer.readline())
+    code = compiled(sys.stdin.buffer.read().decode(), **options)
+    sys.stdout.buffer.write(code)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,33 @@
+"""`nvvm-attach-target`: what the kernels are compiled for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp
+
+from relay.dialects.gpu import ModuleOp as GpuModuleOp
+from relay.dialects.gpu_targets import NvvmTargetAttr
+from relay.passes import Pass
+
+
+@dataclass(frozen=True)
+class NvvmAttachTarget(Pass):
+    """Add `#nvvm.target` to each `gpu.module`: the `chip` (`sm_80`), its `features` (`+ptx70`), and LLVM's effort `O`,
+    0 to 3. Options have upstream's names."""
+
+    name = "nvvm-attach-target"
+    requires = ("outlined",)
+    invalidates = ()
+    why = "says which GPU it is"
+    chip: str = "sm_80"
+    features: str = "+ptx70"
+    O: int = 3  # noqa: E741
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        target = NvvmTargetAttr.of(O=self.O, chip=self.chip, features=self.features)
+        for module in op.body.block.ops:
+            if isinstance(module, GpuModuleOp):
+                before = () if module.targets is None else module.targets.data
+                module.targets = ArrayAttr([*before, target])

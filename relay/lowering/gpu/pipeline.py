@@ -1,0 +1,70 @@
+"""What runs for a GPU below level 1, and what becomes of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xdsl.passes import ModulePass
+
+from relay import signature
+from relay.dialects.attributes import Array
+from relay.dialects.gpu import ModuleOp as GpuModuleOp
+from relay.lowering.bufferize import Bufferize
+from relay.lowering.expand_apply_scale import ExpandApplyScale
+from relay.lowering.gpu.codegen import DeviceCode, compile_kernels
+from relay.lowering.gpu.convert_gpu_to_llvm_spv import ConvertGpuToLlvmSpv
+from relay.lowering.gpu.convert_gpu_to_nvvm import ConvertGpuToNvvm
+from relay.lowering.gpu.convert_parallel_loops_to_gpu import ConvertParallelLoopsToGpu
+from relay.lowering.gpu.expand_math import ExpandMath
+from relay.lowering.gpu.gpu_kernel_outlining import GpuKernelOutlining
+from relay.lowering.gpu.kernel_text import NVPTX, SPIRV, kernels_text
+from relay.lowering.gpu.launches import launches
+from relay.lowering.gpu.nvvm_attach_target import NvvmAttachTarget
+from relay.lowering.gpu.schedule_gpu import ScheduleGpu
+from relay.lowering.gpu.target import GpuTarget
+from relay.lowering.graph import describe
+from relay.lowering.plan_memory import PlanMemory
+from relay.lowering.relay_to_linalg import RelayToLinalg
+from relay.module import IRModule
+
+CODE_GENERATION = ("device-calls", "planned")
+"""Properties that a module must have for its kernels' code."""
+
+
+def gpu_passes(target: GpuTarget) -> list[ModulePass]:
+    """Kernels to launches with planned memory."""
+    cuda = [NvvmAttachTarget(chip=target.cpu, features=target.feature_string), ConvertGpuToNvvm()]
+    return [
+        RelayToLinalg(),
+        ExpandApplyScale(),
+        Bufferize(),
+        ScheduleGpu(),
+        ConvertParallelLoopsToGpu(),
+        GpuKernelOutlining(),
+        ExpandMath(),
+        *(cuda if target.kind == "cuda" else [ConvertGpuToLlvmSpv()]),
+        PlanMemory(),
+    ]
+
+
+def kernels_of(module: IRModule, target: GpuTarget, level: int) -> DeviceCode:
+    """The code of all kernels of a module; of none, an empty module's."""
+    found = [op for op in module.op.body.block.ops if isinstance(op, GpuModuleOp)]
+    convention = NVPTX if target.kind == "cuda" else SPIRV
+    return compile_kernels("\n".join(kernels_text(op, convention) for op in found), target, level)
+
+
+def describe_device(
+    module: IRModule, target: GpuTarget, inputs: list[signature.TensorInfo], outputs: list[signature.TensorInfo]
+) -> tuple[dict[str, Any], dict[str, Array]]:
+    """The graph of a planned module as JSON, with what the device does, and its constants by name. The arena lies on
+    the device: the host has none."""
+    graph, params = describe(module, target, inputs, outputs)
+    graph["device"] = {
+        "kind": target.kind,
+        "chip": target.cpu,
+        "arena_bytes": graph["arena_bytes"],
+        "launches": [launch.row() for launch in launches(module)],
+    }
+    graph["arena_bytes"] = 0
+    return graph, params

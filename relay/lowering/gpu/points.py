@@ -1,0 +1,149 @@
+"""Elements of buffers as scalar code, or several neighbours of the last dimension as vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from xdsl.dialects import arith, scf, vector
+from xdsl.dialects.builtin import IntegerAttr, i64
+from xdsl.ir import Block, Region, SSAValue
+
+from relay.dialects.attributes import dtype_of
+from relay.lowering.builder import Index, LoopBuilder
+from relay.lowering.gpu.producers import Nest, Padded
+from relay.lowering.scheduling.body import Lifter, clone_scalar
+from relay.lowering.shaped import buffer_of, is_buffer, is_vector, shape_of
+
+Producer = Nest | Padded
+"""What computes a buffer that has no memory."""
+
+
+class PointEmitter:
+    """Emits the value of an element where it is needed. With `lanes` above 1, an index may stand for so many
+    neighbours along the last dimension: those are `wide`."""
+
+    def __init__(self, builder: LoopBuilder, producers: Mapping[SSAValue, Producer], lanes: int = 1):
+        self.b = builder
+        self.producers = producers
+        self.lanes = lanes
+        self.lifter = Lifter(builder, lanes)
+        self.wide: set[SSAValue] = set()
+
+    def element(self, buffer: SSAValue, at: Sequence[Index]) -> SSAValue:
+        """The element at these indices: a vector where the last of them is wide."""
+        if not is_buffer(buffer.type):
+            return buffer
+        match self.producers.get(buffer):
+            case Padded() as source:
+                return self.padded(source, at)
+            case Nest() as nest:
+                order = nest.output_dims
+                assert order is not None
+                dims: list[Index] = [0] * len(nest.sizes)
+                for dim, index in zip(order, at, strict=True):
+                    dims[dim] = index
+                return self.nest(nest, dims)[0]
+            case None:
+                return self.load(buffer, at)
+
+    def is_wide(self, index: Index) -> bool:
+        """Whether the index stands for several elements."""
+        return isinstance(index, SSAValue) and index in self.wide
+
+    def load(self, buffer: SSAValue, at: Sequence[Index]) -> SSAValue:
+        """An element from memory."""
+        if not at or not self.is_wide(at[-1]):
+            return self.b.load(buffer, at)
+        value = self.b.vector_load(buffer, at, self.lanes)
+        self.align(value.owner, buffer)
+        return value
+
+    def store(self, value: SSAValue, buffer: SSAValue, at: Sequence[Index]) -> None:
+        """An element to memory."""
+        if not at or not self.is_wide(at[-1]):
+            self.b.store(value, buffer, at)
+            return
+        if not is_vector(value.type):
+            value = self.b.broadcast(value, self.lanes)
+        self.b.vector_store(value, buffer, at)
+        self.align(self.b.block.last_op, buffer)
+
+    def align(self, op: object, buffer: SSAValue) -> None:
+        """Say that all lanes lie at a multiple of their size: buffers do, and so do wide indices."""
+        assert isinstance(op, vector.LoadOp | vector.StoreOp)
+        size = self.lanes * dtype_of(buffer_of(buffer).element_type).itemsize
+        op.attributes["alignment"] = IntegerAttr(size, i64)
+
+    def nest(self, nest: Nest, dims: list[Index]) -> list[SSAValue]:
+        """The results of a nest at a point of its parallel dimensions."""
+        return self.reduce(nest, dims, nest.reduction, self.starting(nest, dims))
+
+    def reduce(
+        self, nest: Nest, dims: list[Index], order: Sequence[int], accumulators: Sequence[SSAValue]
+    ) -> list[SSAValue]:
+        """Loops over these dimensions, and the body inside."""
+        if not order:
+            return self.body(nest, dims, accumulators)
+        with self.b.loop(0, nest.sizes[order[0]], carried=accumulators) as (index, state):
+            dims[order[0]] = index
+            state.next = self.reduce(nest, dims, order[1:], state.args)
+        return list(state.results)
+
+    def starting(self, nest: Nest, dims: Sequence[Index]) -> list[SSAValue]:
+        """What the outputs hold before."""
+        found: list[SSAValue] = []
+        arguments = nest.op.body.block.args[len(nest.op.inputs) :]
+        maps = nest.maps[len(nest.op.inputs) :]
+        for value, map, scalar, argument in zip(nest.op.outputs, maps, nest.started, arguments, strict=True):
+            at = [self.b.apply(r, dims) for r in map.results]
+            if scalar is not None:
+                wide = nest.reduction and bool(at) and self.is_wide(at[-1])
+                found.append(self.b.broadcast(scalar, self.lanes) if wide else scalar)
+            else:
+                found.append(self.load(value, at) if any(argument.uses) or nest.reduction else value)
+        return found
+
+    def body(self, nest: Nest, dims: Sequence[Index], accumulators: Sequence[SSAValue]) -> list[SSAValue]:
+        """The nest's region for one turn."""
+        block, inputs = nest.op.body.block, len(nest.op.inputs)
+        values = [
+            self.element(value, [self.b.apply(r, dims) for r in map.results]) if any(argument.uses) else value
+            for value, map, argument in zip(nest.op.inputs, nest.maps, block.args[:inputs], strict=False)
+        ]
+        values += accumulators
+        if not any(is_vector(value.type) for value in values):
+            return clone_scalar(self.b, block, values, dims)
+        wide = [v if is_vector(v.type) or is_buffer(v.type) else self.b.broadcast(v, self.lanes) for v in values]
+        return self.lifter.emit(block, wide)
+
+    def padded(self, source: Padded, at: Sequence[Index]) -> SSAValue:
+        """An element of the source, or the padding around it."""
+        sizes = shape_of(source.source)
+        inner: list[Index] = []
+        conditions: list[SSAValue] = []
+        for index, offset, size, whole in zip(at, source.offsets, sizes, source.shape, strict=True):
+            place = self.b.plus(index, -offset) if offset else index
+            if isinstance(place, int):
+                if not 0 <= place < size:
+                    return source.value
+            elif size != whole:
+                bound = self.b.index(size)
+                conditions.append(self.b.add(arith.CmpiOp(place, bound, "ult")).result)
+            inner.append(place)
+            if self.is_wide(index) and isinstance(place, SSAValue):
+                self.wide.add(place)
+        if not conditions:
+            return self.element(source.source, inner)
+        condition = conditions[0]
+        for other in conditions[1:]:
+            condition = self.b.add(arith.AndIOp(condition, other)).result
+        outer = self.b.block
+        inside, outside = Block(), Block()
+        self.b.block = inside
+        value = self.element(source.source, inner)
+        self.b.add(scf.YieldOp(value))
+        self.b.block = outside
+        filled = self.b.broadcast(source.value, self.lanes) if is_vector(value.type) else source.value
+        self.b.add(scf.YieldOp(filled))
+        self.b.block = outer
+        return self.b.add(scf.IfOp(condition, [value.type], Region(inside), Region(outside))).results[0]

@@ -1,0 +1,152 @@
+"""Which buffers of a function need no memory: their elements are computed where they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.dialects import memref
+from xdsl.dialects.linalg import ops as linalg
+from xdsl.dialects.linalg.attrs import IteratorType
+from xdsl.ir import Operation, SSAValue
+from xdsl.ir.affine import AffineMap
+
+from relay.dialects.attributes import int_values
+from relay.lowering.plan_memory import root
+from relay.lowering.scheduling.affine import dims_of
+from relay.lowering.scheduling.loops import extents
+from relay.lowering.shaped import shape_of
+
+
+@dataclass(frozen=True)
+class Nest:
+    """A `linalg.generic` whose results are each written once: `started` has the scalars that fills put into the
+    outputs before, None for an output that was not filled."""
+
+    op: linalg.GenericOp
+    started: tuple[SSAValue | None, ...]
+
+    @property
+    def maps(self) -> list[AffineMap]:
+        """Where each operand is read or written."""
+        return [m.data for m in self.op.indexing_maps]
+
+    @property
+    def parallel(self) -> list[int]:
+        """The dimensions of the results."""
+        return [d for d, t in enumerate(self.op.iterator_types) if t.data is IteratorType.PARALLEL]
+
+    @property
+    def reduction(self) -> list[int]:
+        """The dimensions that are summed, or the like."""
+        return [d for d, t in enumerate(self.op.iterator_types) if t.data is IteratorType.REDUCTION]
+
+    @property
+    def sizes(self) -> list[int]:
+        """The size of each dimension."""
+        return extents(self.op)
+
+    @property
+    def output_dims(self) -> list[int] | None:
+        """The dimension that each dimension of the results is; None where a result is not written once at each point
+        of the parallel dimensions, all in the same order."""
+        maps = self.maps[len(self.op.inputs) :]
+        first = dims_of(maps[0])
+        known = [dim for dim in first if dim is not None]
+        if len(known) != len(first) or sorted(known) != self.parallel or any(dims_of(m) != first for m in maps):
+            return None
+        return known
+
+
+@dataclass(frozen=True)
+class Padded:
+    """A buffer that is `value` but for `source`, which lies at `offsets`."""
+
+    value: SSAValue
+    source: SSAValue
+    offsets: tuple[int, ...]
+    shape: tuple[int, ...]
+    ops: tuple[Operation, ...]
+
+
+def nest_of(op: linalg.GenericOp, fills: Sequence[linalg.FillOp]) -> Nest:
+    """The operation with what these fills put into its outputs."""
+    started = {fill.outputs[0]: fill.inputs[0] for fill in fills}
+    return Nest(op, tuple(started.get(output) for output in op.outputs))
+
+
+def starts(fill: linalg.FillOp, order: Sequence[Operation]) -> linalg.GenericOp | None:
+    """The operation that goes on with what the fill wrote, if nothing touches the buffer in between."""
+    target = fill.outputs[0]
+    buffer = root(target)
+    for op in order[order.index(fill) + 1 :]:
+        if not any(root(operand) is buffer for inner in op.walk() for operand in inner.operands):
+            continue
+        if isinstance(op, linalg.GenericOp) and target in tuple(op.outputs):
+            touched = [operand for inner in op.walk() for operand in inner.operands if root(operand) is buffer]
+            return op if touched == [target] else None
+        if not isinstance(op, memref.SubviewOp | memref.CollapseShapeOp | memref.ExpandShapeOp):
+            return None
+    return None
+
+
+def reader(buffer: SSAValue, besides: Sequence[Operation]) -> tuple[linalg.GenericOp, int] | None:
+    """The operation that reads the buffer, and as which operand, if just one does, besides those that make it."""
+    uses = [use for use in buffer.uses if use.operation not in besides]
+    if len(uses) != 1:
+        return None
+    op, index = uses[0].operation, uses[0].index
+    return (op, index) if isinstance(op, linalg.GenericOp) and index < len(op.inputs) else None
+
+
+def padded(alloc: memref.AllocOp) -> Padded | None:
+    """The buffer as a padded copy, if that is what its uses make of it, for one reader."""
+    fill = view = None
+    for use in alloc.memref.uses:
+        if isinstance(use.operation, linalg.FillOp):
+            fill = use.operation
+        elif isinstance(use.operation, memref.SubviewOp):
+            view = use.operation
+    if fill is None or view is None or not view.result.has_one_use():
+        return None
+    copy = next(use.operation for use in view.result.uses)
+    if not isinstance(copy, memref.CopyOp) or copy.destination is not view.result:
+        return None
+    if any(stride != 1 for stride in int_values(view.static_strides)) or reader(alloc.memref, (fill, view)) is None:
+        return None
+    if len(shape_of(copy.source)) != len(shape_of(alloc.memref)):
+        return None
+    return Padded(
+        fill.inputs[0], copy.source, tuple(int_values(view.static_offsets)), shape_of(alloc.memref), (fill, view, copy)
+    )
+
+
+def computed(alloc: memref.AllocOp, order: Sequence[Operation]) -> tuple[Nest, tuple[Operation, ...]] | None:
+    """What computes the buffer, with its fill, if its only reader reads each element once, in a nest without
+    reductions where this one has any."""
+    value = alloc.memref
+    writers = [
+        use.operation
+        for use in value.uses
+        if isinstance(use.operation, linalg.GenericOp) and use.index >= len(use.operation.inputs)
+    ]
+    fills = [use.operation for use in value.uses if isinstance(use.operation, linalg.FillOp)]
+    if len(writers) != 1 or len(fills) > 1:
+        return None
+    writer = writers[0]
+    if len(writer.outputs) != 1 or (fills and starts(fills[0], order) is not writer):
+        return None
+    if not fills and any(writer.body.block.args[-1].uses):
+        return None
+    nest = nest_of(writer, fills)
+    found = reader(value, (writer, *fills))
+    if found is None or nest.output_dims is None or order.index(found[0]) < order.index(writer):
+        return None
+    consumer, index = found
+    outer = nest_of(consumer, ())
+    known = [dim for dim in dims_of(outer.maps[index]) if dim is not None]
+    once = len(known) == len(outer.maps[index].results) == len(set(known))
+    if not once or prod(outer.sizes) != prod(shape_of(value)) or (nest.reduction and outer.reduction):
+        return None
+    return nest, (writer, *fills)

@@ -1,0 +1,207 @@
+"""`schedule-gpu`: `linalg` on memrefs becomes parallel loops over blocks and threads."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.context import Context
+from xdsl.dialects import arith, func, gpu, memref, scf
+from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, ModuleOp
+from xdsl.dialects.linalg import ops as linalg
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir.affine import AffineMap
+
+from relay.errors import Unsupported
+from relay.lowering.builder import INDEPENDENT, INDEX, Index, LoopBuilder
+from relay.lowering.gpu.points import PointEmitter, Producer
+from relay.lowering.gpu.producers import computed, nest_of, padded, starts
+from relay.lowering.gpu.widths import lanes_of
+from relay.lowering.scheduling import loops
+from relay.lowering.shaped import shape_of
+from relay.passes import Pass
+from relay.transforms.location import place
+
+BLOCK = 256
+"""Threads of a block, where there are more than a few blocks of them."""
+WARP = 32
+MAPPED = "mapping"
+"""The attribute of a parallel loop that says what runs its turns."""
+
+
+@dataclass(frozen=True)
+class ScheduleGpu(Pass):
+    """Turn `linalg.fill`, `linalg.generic` and `memref.copy` into `scf.parallel` over blocks with one over threads
+    inside, mapped as `gpu-map-parallel-loops` does it: one turn for each element of a result, or for several neighbours
+    that are read and written at once.
+
+    What one reader reads once needs no memory: padding becomes a comparison, a sum and what follows it one nest. An
+    operation that is no such nest runs as a single thread.
+    """
+
+    name = "schedule-gpu"
+    requires = ("bufferized", "expanded")
+    establishes = ("loops",)
+    invalidates = ()
+    why = "gives each thread of a GPU its elements"
+
+    @classmethod
+    def holds(cls, op: ModuleOp) -> bool:
+        return not any(inner.name.startswith("linalg.") for inner in op.walk())
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in op.body.block.ops:
+            if isinstance(function, func.FuncOp) and function.body.blocks:
+                FunctionScheduler(function).run()
+
+
+class FunctionScheduler:
+    """Rewrites the body of one function."""
+
+    def __init__(self, function: func.FuncOp):
+        self.function = function
+        self.block = function.body.block
+        self.order = list(self.block.ops)
+        self.builder = LoopBuilder(self.block)
+        self.producers: dict[SSAValue, Producer] = {}
+        self.pending: dict[Operation, list[linalg.FillOp]] = {}
+        self.done: list[Operation] = []
+
+    def run(self) -> None:
+        self.find()
+        inlined = set(self.done)
+        for op in self.order:
+            op.detach()
+        for op in self.order:
+            self.builder.location = op.location
+            if op not in inlined:
+                self.emit(op)
+        for op in self.done:
+            op.erase(safe_erase=False)
+        for op in self.block.walk():
+            op.attributes.pop(INDEPENDENT, None)
+        for op in reversed(list(self.block.ops)):
+            if isinstance(op, memref.AllocOp | memref.CollapseShapeOp | memref.ExpandShapeOp | memref.SubviewOp):
+                if not any(op.results[0].uses):
+                    op.detach()
+                    op.erase()
+
+    def find(self) -> None:
+        """Which buffers need no memory, and which fills only start what follows."""
+        for op in self.order:
+            if not isinstance(op, memref.AllocOp):
+                continue
+            if (copy := padded(op)) is not None:
+                self.producers[op.memref] = copy
+                self.done += copy.ops
+            elif (found := computed(op, self.order)) is not None:
+                self.producers[op.memref], ops = found
+                self.done += ops
+        for op in self.order:
+            if isinstance(op, linalg.FillOp) and op not in self.done and (user := starts(op, self.order)) is not None:
+                self.pending.setdefault(user, []).append(op)
+
+    def emit(self, op: Operation) -> None:
+        match op:
+            case linalg.FillOp():
+                if not any(op in fills for fills in self.pending.values()):
+                    with self.threads(shape_of(op.outputs[0])) as at:
+                        self.builder.store(op.inputs[0], op.outputs[0], at)
+            case memref.CopyOp():
+                with self.threads(shape_of(op.destination)) as at:
+                    self.builder.store(self.builder.load(op.source, at), op.destination, at)
+            case linalg.GenericOp():
+                self.launch(op)
+            case scf.IfOp():
+                raise Unsupported(place(op), "decides while the model runs, which GPUs do not do", 'target="llvm" does')
+            case _:
+                self.builder.block.add_op(op)
+                return
+        self.done.append(op)
+
+    def launch(self, op: linalg.GenericOp) -> None:
+        """One nest: a thread for each point of its results, or for a few neighbours."""
+        nest = nest_of(op, self.pending.get(op, ()))
+        order = nest.output_dims
+        if order is None:
+            self.alone(op)
+            return
+        lanes = lanes_of(nest, self.producers)
+        shape = [nest.sizes[d] for d in order]
+        if lanes > 1:
+            shape[-1] //= lanes
+        with self.threads(shape) as at:
+            points = PointEmitter(self.builder, self.producers, lanes)
+            if lanes > 1:
+                at[-1] = self.builder.index(self.builder.times(at[-1], lanes))
+                points.wide.add(at[-1])
+            dims: list[Index] = [0] * len(nest.sizes)
+            for dim, index in zip(order, at, strict=True):
+                dims[dim] = index
+            values = points.nest(nest, dims)
+            for value, output, map in zip(values, op.outputs, nest.maps[len(op.inputs) :], strict=True):
+                points.store(value, output, [self.builder.apply(r, dims) for r in map.results])
+
+    def alone(self, op: linalg.GenericOp) -> None:
+        """The operation as loops of one thread."""
+        if any(operand in self.producers for operand in op.operands):
+            raise Unsupported(place(op), "reads what is computed in place, and has no result to compute it for")
+        with self.threads([1]):
+            for fill in self.pending.get(op, ()):
+                loops.emit_fill(self.builder, fill)
+            loops.emit_nest(self.builder, op)
+
+    @contextmanager
+    def threads(self, shape: Sequence[int]) -> Generator[list[Index]]:
+        """A grid of blocks of threads over the points of a shape, the last dimension's neighbours beside each other;
+        the `with` block is what a thread does for its point."""
+        b, total = self.builder, prod(shape)
+        if not total:
+            outer, b.block = b.block, Block()
+            yield [0] * len(shape)
+            b.block.erase(safe_erase=False)
+            b.block = outer
+            return
+        block = min(BLOCK, -(-total // WARP) * WARP)
+        grid = -(-total // block)
+        bodies = [Block(arg_types=[INDEX]), Block(arg_types=[INDEX])]
+        outer, b.block = b.block, bodies[1]
+        thread = b.plus(b.times(bodies[0].args[0], block) if grid > 1 else 0, bodies[1].args[0])
+        if grid * block == total:
+            yield self.indices(thread, shape)
+        else:
+            small = b.add(arith.CmpiOp(b.index(thread), b.index(total), "ult")).result
+            b.block = inside = Block()
+            yield self.indices(thread, shape)
+            b.add(scf.YieldOp())
+            b.block = bodies[1]
+            b.add(scf.IfOp(small, [], Region(inside)))
+        b.add(scf.ReduceOp())
+        b.block = bodies[0]
+        self.parallel(block, bodies[1], gpu.ProcessorEnum.Thread_X)
+        b.add(scf.ReduceOp())
+        b.block = outer
+        self.parallel(grid, bodies[0], gpu.ProcessorEnum.Block_X)
+
+    def parallel(self, count: int, body: Block, processor: gpu.ProcessorEnum) -> None:
+        """A mapped loop of so many turns."""
+        b = self.builder
+        loop = b.add(scf.ParallelOp([b.index(0)], [b.index(count)], [b.index(1)], Region(body)))
+        same = AffineMapAttr(AffineMap.identity(1))
+        loop.attributes[MAPPED] = ArrayAttr([gpu.LoopDimMapAttr(gpu.ProcessorAttr(processor), same, same)])
+
+    def indices(self, thread: Index, shape: Sequence[int]) -> list[Index]:
+        """The point that a thread computes, row-major."""
+        b, found = self.builder, list[Index]()
+        for number, size in enumerate(reversed(shape)):
+            if size == 1:
+                found.append(0)
+            elif prod(shape[: len(shape) - number - 1]) == 1:
+                found.append(thread)
+            else:
+                bound = b.index(size)
+                found.append(b.add(arith.RemUIOp(b.index(thread), bound)).result)
+                thread = b.add(arith.DivUIOp(b.index(thread), bound)).result
+        return found[::-1]

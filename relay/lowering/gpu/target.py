@@ -1,0 +1,65 @@
+"""GPUs as targets: what LLVM is told of them, and what kernels may use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from relay.errors import InvalidArgument, Unsupported
+from relay.lowering.targets import CpuTarget
+
+CUDA_TRIPLE, OPENCL_TRIPLE = "nvptx64-nvidia-cuda", "spirv64v1.2-unknown-unknown"
+
+CHIPS: dict[str, tuple[str, frozenset[str]]] = {
+    "sm_75": ("+ptx63", frozenset({"dot"})),
+    "sm_80": ("+ptx70", frozenset({"dot", "mma", "async-copy"})),
+    "sm_86": ("+ptx71", frozenset({"dot", "mma", "async-copy"})),
+    "sm_87": ("+ptx74", frozenset({"dot", "mma", "async-copy"})),
+    "sm_89": ("+ptx78", frozenset({"dot", "mma", "async-copy"})),
+    "sm_90": ("+ptx78", frozenset({"dot", "mma", "async-copy"})),
+    "sm_90a": ("+ptx80", frozenset({"dot", "mma", "async-copy", "wgmma"})),
+    "sm_100": ("+ptx86", frozenset({"dot", "mma", "async-copy"})),
+    "sm_120": ("+ptx87", frozenset({"dot", "mma", "async-copy"})),
+}
+"""NVIDIA's processors: the version of PTX that LLVM needs for them at least, and what they have. LLVM takes any other
+name with a warning, and makes code that nothing loads."""
+DEFAULT_CHIP = "sm_80"
+
+
+@dataclass(frozen=True)
+class GpuTarget(CpuTarget):
+    """A GPU as LLVM names it. Choices in lowering look at `features`: `dot` (four products of 8 bits in a sum), `mma`
+    (matrix products of a warp), `async-copy`, `wgmma`."""
+
+    kind: Literal["cuda", "opencl"] = "cuda"
+
+    @property
+    def feature_string(self) -> str:
+        """The version of PTX."""
+        return CHIPS[self.cpu][0] if self.kind == "cuda" else ""
+
+    @property
+    def function_attributes(self) -> str:
+        return ""
+
+    @property
+    def fuses(self) -> bool:
+        return True
+
+
+def resolve_gpu(target: str) -> GpuTarget:
+    """`"cuda"` is any NVIDIA GPU from sm_80 on, `"cuda -arch=sm_90a"` one of its kind; `"opencl"` any device that
+    takes SPIR-V 1.2. Raises Unsupported for another chip, InvalidArgument for other options."""
+    words = target.split()
+    if words[:1] == ["opencl"]:
+        if words[1:]:
+            raise InvalidArgument(f"target {target!r}", f"has the option {words[1]}", "opencl has none")
+        return GpuTarget(OPENCL_TRIPLE, "", frozenset(), "opencl")
+    chip = DEFAULT_CHIP
+    for word in words[1:]:
+        option, _, chip = word.partition("=")
+        if option != "-arch":
+            raise InvalidArgument(f"target {target!r}", f"has the option {word}", "there is -arch=sm_NN")
+    if chip not in CHIPS:
+        raise Unsupported(f"target {target!r}", f"names the chip {chip!r}", f"known are {', '.join(CHIPS)}")
+    return GpuTarget(CUDA_TRIPLE, chip, CHIPS[chip][1], "cuda")

@@ -1,0 +1,91 @@
+"""How many neighbours along the last dimension a thread computes at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import prod
+
+from xdsl.dialects.builtin import MemRefType
+from xdsl.ir import SSAValue
+from xdsl.ir.affine import AffineDimExpr, AffineMap
+
+from relay.dialects.attributes import dtype_of
+from relay.lowering.gpu.points import Producer
+from relay.lowering.gpu.producers import Nest, Padded
+from relay.lowering.llvm.types import layout
+from relay.lowering.scheduling.affine import coefficients
+from relay.lowering.scheduling.body import can_lift
+from relay.lowering.shaped import buffer_of, is_buffer
+
+BYTES = 16
+"""The widest access of a thread."""
+THREADS = 1 << 15
+"""So many threads at least, where there is work for them: a device runs a few at once on each of its processors."""
+
+
+class Narrow(Exception):
+    """The elements cannot be computed several at once."""
+
+
+def lanes_of(nest: Nest, producers: Mapping[SSAValue, Producer]) -> int:
+    """The elements of a thread; 1 where they are not neighbours in memory of everything that is read and written."""
+    order = nest.output_dims
+    if not order:
+        return 1
+    try:
+        accesses = list(wide_accesses(nest, producers, order[-1]))
+        for output in nest.op.outputs:
+            accesses.append(buffer_of(output))
+    except Narrow:
+        return 1
+    points = prod(nest.sizes[d] for d in order)
+    smallest = min(dtype_of(type.element_type).itemsize for type in accesses)
+    lanes = BYTES // smallest
+    while lanes > 1 and not (nest.sizes[order[-1]] % lanes == 0 and all(fits(type, lanes) for type in accesses)):
+        lanes //= 2
+    while lanes > 1 and lanes * smallest > 4 and points // lanes < THREADS:
+        lanes //= 2
+    return lanes
+
+
+def fits(type: MemRefType, lanes: int) -> bool:
+    """Whether rows start at a multiple of so many elements, and are whole."""
+    strides, offset = layout(type)
+    return bool(strides) and strides[-1] == 1 and all(s % lanes == 0 for s in strides[:-1]) and offset % lanes == 0
+
+
+def wide_accesses(nest: Nest, producers: Mapping[SSAValue, Producer], last: int) -> Iterator[MemRefType]:
+    """The types of buffers that are read with neighbours in the lanes, if this dimension is wide."""
+    block = nest.op.body.block
+    if not can_lift(block):
+        raise Narrow
+    for value, map, argument in zip(nest.op.inputs, nest.maps, block.args, strict=False):
+        if any(argument.uses) and is_buffer(value.type) and is_wide(map, last):
+            yield from reads(value, producers)
+
+
+def reads(value: SSAValue, producers: Mapping[SSAValue, Producer]) -> Iterator[MemRefType]:
+    """What is read for a vector of neighbours along the value's last dimension."""
+    match producers.get(value):
+        case Padded() as padded:
+            if padded.offsets[-1] or padded.shape[-1] != buffer_of(padded.source).get_shape()[-1]:
+                raise Narrow
+            yield from reads(padded.source, producers)
+        case Nest() as nest:
+            order: Sequence[int] | None = nest.output_dims
+            assert order
+            yield from wide_accesses(nest, producers, order[-1])
+        case None:
+            yield buffer_of(value)
+
+
+def is_wide(map: AffineMap, last: int) -> bool:
+    """Whether the dimension is the map's last result; False if no result depends on it. Raises Narrow otherwise."""
+    results = list(map.results)
+    for position, result in enumerate(results):
+        if isinstance(result, AffineDimExpr) and result.position == last and position == len(results) - 1:
+            continue
+        linear = coefficients(result)
+        if linear is None or linear[0].get(last, 0):
+            raise Narrow
+    return bool(results) and isinstance(results[-1], AffineDimExpr) and results[-1].position == last

@@ -1,0 +1,233 @@
+"""NVIDIA's driver, by ctypes: what a model needs of it, with the driver's own names of errors."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from ctypes import POINTER, byref, c_char_p, c_int, c_size_t, c_uint, c_uint64, c_ulonglong, c_void_p
+
+from relay.errors import RelayError, Unsupported
+
+LIBRARY = "libcuda.so.1"
+Handle = int
+"""A pointer of the driver's, or an address on the device."""
+
+FUNCTIONS = {
+    "cuInit": [c_uint],
+    "cuDeviceGetCount": [POINTER(c_int)],
+    "cuDeviceGet": [POINTER(c_int), c_int],
+    "cuDeviceGetName": [c_char_p, c_int, c_int],
+    "cuDeviceGetAttribute": [POINTER(c_int), c_int, c_int],
+    "cuDevicePrimaryCtxRetain": [POINTER(c_void_p), c_int],
+    "cuDevicePrimaryCtxRelease_v2": [c_int],
+    "cuCtxSetCurrent": [c_void_p],
+    "cuStreamCreate": [POINTER(c_void_p), c_uint],
+    "cuStreamDestroy_v2": [c_void_p],
+    "cuStreamSynchronize": [c_void_p],
+    "cuStreamBeginCapture_v2": [c_void_p, c_int],
+    "cuStreamEndCapture": [c_void_p, POINTER(c_void_p)],
+    "cuGraphInstantiateWithFlags": [POINTER(c_void_p), c_void_p, c_ulonglong],
+    "cuGraphDestroy": [c_void_p],
+    "cuGraphExecDestroy": [c_void_p],
+    "cuGraphLaunch": [c_void_p, c_void_p],
+    "cuMemAlloc_v2": [POINTER(c_uint64), c_size_t],
+    "cuMemFree_v2": [c_uint64],
+    "cuMemAllocHost_v2": [POINTER(c_void_p), c_size_t],
+    "cuMemFreeHost": [c_void_p],
+    "cuMemcpyHtoDAsync_v2": [c_uint64, c_void_p, c_size_t, c_void_p],
+    "cuMemcpyDtoHAsync_v2": [c_void_p, c_uint64, c_size_t, c_void_p],
+    "cuModuleLoadDataEx": [POINTER(c_void_p), c_char_p, c_uint, POINTER(c_int), POINTER(c_void_p)],
+    "cuModuleUnload": [c_void_p],
+    "cuModuleGetFunction": [POINTER(c_void_p), c_void_p, c_char_p],
+    "cuFuncSetAttribute": [c_void_p, c_int, c_int],
+    "cuLaunchKernel": [c_void_p, *[c_uint] * 7, c_void_p, POINTER(c_void_p), c_void_p],
+    "cuGetErrorName": [c_int, POINTER(c_char_p)],
+    "cuGetErrorString": [c_int, POINTER(c_char_p)],
+}
+"""The functions of the driver with their arguments. Source: cuda.h of CUDA 12, whose names do not change."""
+
+LOG_BYTES = 8192
+ERROR_LOG, ERROR_LOG_BYTES = 5, 6
+MAJOR, MINOR = 75, 76
+"""Attributes of a device: its compute capability."""
+NON_BLOCKING = 1
+MAX_DYNAMIC_SHARED = 8
+SHARED_BYTES = 48 << 10
+"""A kernel that wants more shared memory must ask for it."""
+
+
+class CudaError(RelayError):
+    """The driver refused something."""
+
+
+class CudaDriver:
+    """The driver and one of its devices. Raises Unsupported where there is none, CudaError where a call fails."""
+
+    def __init__(self, library: str = LIBRARY, device: int = 0):
+        try:
+            self.library = ctypes.CDLL(library)
+        except OSError:
+            hint = 'a driver of NVIDIA\'s has it; target="llvm" runs on the CPU'
+            raise Unsupported("cuda", f"there is no driver: {library} cannot be loaded", hint) from None
+        for name, arguments in FUNCTIONS.items():
+            function = getattr(self.library, name, None)
+            if function is None:
+                raise Unsupported("cuda", f"the driver has no {name}", "install a driver for CUDA 12 or later")
+            function.argtypes, function.restype = arguments, c_int
+        self.call("cuInit", 0)
+        count = c_int()
+        self.call("cuDeviceGetCount", byref(count))
+        if not 0 <= device < count.value:
+            raise Unsupported(f"cuda: device {device}", f"is not there; there are {count.value}")
+        found = c_int()
+        self.call("cuDeviceGet", byref(found), device)
+        self.device = found.value
+        self.context = self.new("cuDevicePrimaryCtxRetain", self.device)
+
+    def call(self, name: str, *arguments: object) -> None:
+        """Call a function. Raises CudaError with the driver's name of what it gives."""
+        code = int(getattr(self.library, name)(*arguments))
+        if code:
+            raise CudaError(f"cuda: {name}", f"failed: {self.error(code)}")
+
+    def error(self, code: int) -> str:
+        """What the driver calls an error."""
+        words: list[str] = []
+        for function in ("cuGetErrorName", "cuGetErrorString"):
+            text = c_char_p()
+            getattr(self.library, function)(code, byref(text))
+            words.append((text.value or b"").decode(errors="replace"))
+        return f"{words[0] or code} ({words[1]})" if words[1] else words[0] or str(code)
+
+    def new(self, name: str, *arguments: object) -> Handle:
+        """The handle that a function writes to its first argument."""
+        handle = c_void_p()
+        self.call(name, byref(handle), *arguments)
+        return handle.value or 0
+
+    def enter(self) -> None:
+        """Let this thread use the device."""
+        self.call("cuCtxSetCurrent", self.context)
+
+    @property
+    def name(self) -> str:
+        """What the device is called."""
+        text = ctypes.create_string_buffer(256)
+        self.call("cuDeviceGetName", text, 256, self.device)
+        return text.value.decode(errors="replace")
+
+    @property
+    def capability(self) -> tuple[int, int]:
+        """The device's compute capability: 9, 0 for sm_90."""
+        numbers = (c_int(), c_int())
+        for number, attribute in zip(numbers, (MAJOR, MINOR), strict=True):
+            self.call("cuDeviceGetAttribute", byref(number), attribute, self.device)
+        return numbers[0].value, numbers[1].value
+
+    # Memory
+
+    def allocate(self, size: int) -> Handle:
+        """Memory of the device, at a multiple of 256."""
+        address = c_uint64()
+        self.call("cuMemAlloc_v2", byref(address), max(size, 1))
+        return address.value
+
+    def free(self, address: Handle) -> None:
+        """Give memory of the device back."""
+        self.call("cuMemFree_v2", address)
+
+    def allocate_host(self, size: int) -> Handle:
+        """Memory of the host that the device copies from and to by itself."""
+        return self.new("cuMemAllocHost_v2", max(size, 1))
+
+    def free_host(self, address: Handle) -> None:
+        """Give memory of the host back."""
+        self.call("cuMemFreeHost", address)
+
+    def upload(self, to: Handle, start: int, size: int, stream: Handle) -> None:
+        """Copy to the device, in the stream's order."""
+        self.call("cuMemcpyHtoDAsync_v2", to, start, size, stream)
+
+    def download(self, to: int, start: Handle, size: int, stream: Handle) -> None:
+        """Copy to the host, in the stream's order."""
+        self.call("cuMemcpyDtoHAsync_v2", to, start, size, stream)
+
+    # Code
+
+    def load(self, code: bytes) -> Handle:
+        """Kernels from PTX. Raises CudaError with what the driver's compiler says."""
+        module = c_void_p()
+        log = ctypes.create_string_buffer(LOG_BYTES)
+        names = (c_int * 2)(ERROR_LOG, ERROR_LOG_BYTES)
+        values = (c_void_p * 2)(ctypes.addressof(log), LOG_BYTES)
+        code_ = self.library.cuModuleLoadDataEx(byref(module), code, 2, names, values)
+        if code_:
+            said = log.value.decode(errors="replace").strip().splitlines()
+            raise CudaError("cuda: cuModuleLoadDataEx", f"failed: {'; '.join([self.error(int(code_)), *said[:3]])}")
+        return module.value or 0
+
+    def unload(self, module: Handle) -> None:
+        """Give kernels back."""
+        self.call("cuModuleUnload", module)
+
+    def function(self, module: Handle, name: str, shared: int) -> Handle:
+        """A kernel by its name, which may use so much shared memory."""
+        found = self.new("cuModuleGetFunction", module, name.encode())
+        if shared > SHARED_BYTES:
+            self.call("cuFuncSetAttribute", found, MAX_DYNAMIC_SHARED, shared)
+        return found
+
+    def launch(
+        self,
+        function: Handle,
+        grid: Sequence[int],
+        block: Sequence[int],
+        shared: int,
+        stream: Handle,
+        buffers: Sequence[Handle],
+    ) -> None:
+        """Launch a kernel on these buffers, in the stream's order."""
+        values = (c_uint64 * max(len(buffers), 1))(*buffers)
+        start = ctypes.addressof(values)
+        pointers = (c_void_p * max(len(buffers), 1))(*(start + 8 * number for number in range(len(buffers))))
+        self.call("cuLaunchKernel", function, *grid, *block, shared, stream, pointers, None)
+
+    # Streams and graphs
+
+    def stream(self) -> Handle:
+        """An order of its own."""
+        return self.new("cuStreamCreate", NON_BLOCKING)
+
+    def free_stream(self, stream: Handle) -> None:
+        """Give a stream back."""
+        self.call("cuStreamDestroy_v2", stream)
+
+    def wait(self, stream: Handle) -> None:
+        """Until all that was asked for in the stream is done."""
+        self.call("cuStreamSynchronize", stream)
+
+    def begin(self, stream: Handle) -> None:
+        """Write down what is asked for, instead of doing it; only this thread's calls."""
+        self.call("cuStreamBeginCapture_v2", stream, 1)
+
+    def end(self, stream: Handle) -> Handle:
+        """What was written down, to be done as a whole."""
+        graph = self.new_last("cuStreamEndCapture", stream)
+        try:
+            return self.new("cuGraphInstantiateWithFlags", graph, 0)
+        finally:
+            self.call("cuGraphDestroy", graph)
+
+    def new_last(self, name: str, *arguments: object) -> Handle:
+        """The handle that a function writes to its last argument."""
+        handle = c_void_p()
+        self.call(name, *arguments, byref(handle))
+        return handle.value or 0
+
+    def replay(self, graph: Handle, stream: Handle) -> None:
+        """Do what was written down."""
+        self.call("cuGraphLaunch", graph, stream)
+
+    def free_graph(self, graph: Handle) -> None:
+        """Give what was written down back."""
+        self.call("cuGraphExecDestroy", graph)

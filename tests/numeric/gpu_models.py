@@ -1,0 +1,48 @@
+"""Models built for a GPU and run on the emulator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import relay
+from relay.dialects.attributes import Array
+from relay.lowering.gpu.emulator import Emulator, run_model
+from relay.module import IRModule
+from relay.runtime import Executable
+
+
+class Emulated:
+    """A model built for a GPU, whose kernels run on the CPU."""
+
+    def __init__(self, model: str | Path | IRModule, target: str = "cuda", checked: bool = True):
+        self.executable: Executable = relay.build(model, target=target)
+        self.emulator = Emulator(self.executable.get_source("ll"), checked)
+
+    @property
+    def graph(self) -> dict[str, Any]:
+        """The executable's graph."""
+        return self.executable.graph
+
+    def run(self, inputs: Sequence[Array]) -> list[Array]:
+        """The model's own outputs; states start anew and are left out."""
+        given = list(inputs)
+        for row in self.graph["inputs"][len(given) :]:
+            given.append(self.executable.params[row["initial"]])
+        results = run_model(self.graph, self.emulator, self.executable.params, given)
+        return [r for r, row in zip(results, self.graph["outputs"], strict=True) if row["kind"] == "output"]
+
+
+def golden_of(path: Path) -> tuple[list[list[Array]], list[list[Array]]]:
+    """Stored inputs of a model and what LiteRT's reference kernels made of each."""
+    golden = np.load(path.parent / "golden" / f"{path.stem}.npz")
+    tags = sorted({key.split("_in")[0] for key in golden.files if "_in" in key})
+
+    def found(tag: str, kind: str) -> list[Array]:
+        count = sum(key.startswith(f"{tag}_{kind}") for key in golden.files)
+        return [golden[f"{tag}_{kind}{number}"] for number in range(count)]
+
+    return [found(tag, "in") for tag in tags], [found(tag, "out") for tag in tags]
