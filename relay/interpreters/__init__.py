@@ -34,6 +34,7 @@ from relay.interpreters import (
     qnn,
     qnn_binary,
     qnn_functions,
+    qnn_products,
     qnn_recurrent,
     rearrange,
     reduce,
@@ -60,6 +61,7 @@ KINDS = {
     "Qnn": qnn.MEANINGS,
     "QnnFunctions": qnn_functions.MEANINGS,
     "QnnBinary": qnn_binary.MEANINGS,
+    "QnnProducts": qnn_products.MEANINGS,
     "QnnRecurrent": qnn_recurrent.MEANINGS,
     "Byoc": byoc.MEANINGS,
 }

@@ -10,8 +10,8 @@ import pytest
 from relay import signature
 from relay.frontend import from_tflite, supported_operators
 from relay.interpreters import run
-from tests.numeric.litert_function_cases import QUANTISED
 from tests.numeric.litert_models import Array, Case, Reference
+from tests.numeric.litert_product_cases import QUANTISED
 from tests.numeric.litert_shape_cases import CASES
 
 RUNS = 3

@@ -12,7 +12,7 @@ import pytest
 
 from tests.numeric import test_operators_against_litert as interpreted
 from tests.numeric import test_operators_compiled as compiled
-from tests.numeric.litert_function_cases import QUANTISED
+from tests.numeric.litert_product_cases import QUANTISED
 
 KINDS = [pytest.param(kind, dtype, id=f"{kind}-{dtype}") for kind, dtype in sorted(QUANTISED)]
 

@@ -251,3 +251,10 @@ def test_what_the_arithmetic_cannot_prove_is_left():
     where = conditions(np.array([(1 << 31) - 1]), np.array([31]), -128, 127, *EVERYTHING)
     assert where is not None
     assert prove(np.array([1 - 2.0**-31]), where, True) is None  # the conversion to integers would overflow
+
+
+def test_a_clamp_that_leaves_one_number():
+    where = conditions(*(np.array([n]) for n in (1 << 30, 35)), 0, 0, np.array([-9000]), np.array([9000]))
+    assert where is not None
+    form = prove(exact_scale(np.array([1 << 30]), np.array([35])), where, False)
+    assert form is not None

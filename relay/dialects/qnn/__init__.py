@@ -48,6 +48,8 @@ from relay.dialects.qnn.functions import (
     TableOp,
 )
 from relay.dialects.qnn.nn import ConcatenateOp, Conv2dOp, DenseOp, MeanOp, SoftmaxOp
+from relay.dialects.qnn.products import OPERATIONS as PRODUCTS
+from relay.dialects.qnn.products import BatchMatmulOp, Conv2dTransposeOp
 from relay.dialects.qnn.quantize import DequantizeOp, DynamicQuantizeOp, QuantizeOp, RequantizeOp
 from relay.dialects.qnn.recurrent import LstmOp, SvdfOp
 
@@ -72,14 +74,17 @@ Qnn = Dialect(
         SvdfOp,
         *FUNCTIONS,
         *BINARY,
+        *PRODUCTS,
     ],
 )
 
 __all__ = [
     "AbsOp",
     "AddOp",
+    "BatchMatmulOp",
     "ConcatenateOp",
     "Conv2dOp",
+    "Conv2dTransposeOp",
     "DenseOp",
     "DequantizeOp",
     "DivideOp",

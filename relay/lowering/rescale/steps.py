@@ -87,7 +87,7 @@ def conditions(
     falls = low < 0 and bool((lowest < 0).any())
     top, bottom = np.maximum(highest, 0), np.maximum(-lowest, 0) if falls else np.zeros_like(lowest)
     largest = np.maximum(np.maximum(top, bottom), 1)
-    needed = min(max(high, -low), int(np.max(scale * largest)) + 2)
+    needed = max(min(max(high, -low), int(np.max(scale * largest)) + 2), 1)
     if needed * multiplier.size > CELLS:
         return None
     level = np.arange(1.0, needed + 1)[None, :]

@@ -1,0 +1,17 @@
+// RUN: relay-opt %s | filecheck %s
+// RUN: relay-opt %s | relay-opt | filecheck %s
+// RUN: relay-opt %s --print-op-generic | relay-opt | filecheck %s
+
+// CHECK-LABEL: func.func @conv2d_transpose(
+func.func @conv2d_transpose(%x: tensor<1x4x4x2xi8>, %k: tensor<3x2x2x2xi8>) {
+  // CHECK: %r = qnn.conv2d_transpose %x, %k {input_scale = 5.000000e-01 : f32, input_zero_point = -128 : i32, kernel_scale = dense<[1.000000e+00, 2.000000e+00, 3.000000e+00]> : tensor<3xf32>, strides = array<i64: 2, 2>} : (tensor<1x4x4x2xi8>, tensor<3x2x2x2xi8>) -> tensor<1x8x8x3xi32>
+  %r = qnn.conv2d_transpose %x, %k {input_scale = 5.000000e-01 : f32, input_zero_point = -128 : i32, kernel_scale = dense<[1.000000e+00, 2.000000e+00, 3.000000e+00]> : tensor<3xf32>, strides = array<i64: 2, 2>} : (tensor<1x4x4x2xi8>, tensor<3x2x2x2xi8>) -> tensor<1x8x8x3xi32>
+  func.return
+}
+
+// CHECK-LABEL: func.func @batch_matmul(
+func.func @batch_matmul(%a: tensor<2x3x4xi16>, %b: tensor<2x4x5xi16>) {
+  // CHECK: %r = qnn.batch_matmul %a, %b {input_scale = 5.000000e-01 : f32, input_zero_point = 0 : i32, kernel_scale = 2.500000e-01 : f32, transpose_b = false, out_dtype = i64} : (tensor<2x3x4xi16>, tensor<2x4x5xi16>) -> tensor<2x3x5xi64>
+  %r = qnn.batch_matmul %a, %b {input_scale = 5.000000e-01 : f32, input_zero_point = 0 : i32, kernel_scale = 2.500000e-01 : f32, transpose_b = false, out_dtype = i64} : (tensor<2x3x4xi16>, tensor<2x4x5xi16>) -> tensor<2x3x5xi64>
+  func.return
+}
