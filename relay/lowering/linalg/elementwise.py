@@ -19,7 +19,9 @@ from relay.lowering.linalg.scalar import Scalar, is_scalar, scalar
 Prologue = Callable[[Emitter, Operation, Sequence[SSAValue]], Sequence[Operand]]
 
 EPILOGUES: dict[type[Operation], tuple[Prologue, Scalar]] = {
+    relay.AvgPool1dOp: (pool.average_operands, pool.average),
     relay.AvgPool2dOp: (pool.average_operands, pool.average),
+    relay.AvgPool3dOp: (pool.average_operands, pool.average),
     relay.SoftmaxOp: (softmax.operands, softmax.normalise),
 }
 """Ops that end in a loop nest over their result: what comes before it, and its scalar code on that."""

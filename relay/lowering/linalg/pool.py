@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from xdsl.dialects import arith
@@ -30,21 +31,43 @@ from relay.lowering.linalg.emitter import (
     sliding,
 )
 
+Pool = relay.Pool2dOp | relay.PoolOp
 
-def pool(
-    e: Emitter, op: relay.Pool2dOp, data: SSAValue, fill: float | int, accumulator: Attribute, body: Body
-) -> SSAValue:
-    """Reduce each window, dimensions (n, y, x, c, i, j), into a tensor that starts as `fill`."""
+
+@dataclass(frozen=True)
+class Axis:
+    """A window along one spatial axis."""
+
+    cells: int
+    stride: int
+    dilation: int
+    before: int
+    after: int
+
+
+def windows(op: Pool) -> list[Axis]:
+    """The windows of a pool in its plain form, channels last."""
+    if isinstance(op, relay.PoolOp):
+        return [Axis(*window, *padding) for window, padding in zip(op.windows(), op.each_padding(), strict=True)]
     top, left, bottom, right = int_values(op.padding)
-    (sy, sx), size = int_values(op.strides), int_values(op.pool_size)
-    data = e.pad(data, [(0, 0), (top, bottom), (left, right), (0, 0)], fill)
-    cell = over(6, [AffineExpr.dimension(0), sliding(1, sy, 4, 1), sliding(2, sx, 5, 1), AffineExpr.dimension(3)])
-    window = e.empty(size, element(data))
+    sizes = zip(int_values(op.pool_size), int_values(op.strides), (1, 1), (top, left), (bottom, right), strict=True)
+    return [Axis(*numbers) for numbers in sizes]
+
+
+def pool(e: Emitter, op: Pool, data: SSAValue, fill: float | int, accumulator: Attribute, body: Body) -> SSAValue:
+    """Reduce each window, dimensions (n, y..., c, i...), into a tensor that starts as `fill`."""
+    along = windows(op)
+    count, rank = len(along), 2 + 2 * len(along)
+    data = e.pad(data, [(0, 0), *((axis.before, axis.after) for axis in along), (0, 0)], fill)
+    places = [sliding(1 + k, axis.stride, 2 + count + k, axis.dilation) for k, axis in enumerate(along)]
+    cell = over(rank, [AffineExpr.dimension(0), *places, AffineExpr.dimension(1 + count)])
+    window = e.empty([axis.cells for axis in along], element(data))
     start = e.filled(tensor(op.result).get_shape(), accumulator, fill)
-    return e.generic([(data, cell), (window, axes(6, 4, 5))], [(start, axes(6, 0, 1, 2, 3))], 2, body)[0]
+    inputs = [(data, cell), (window, axes(rank, *range(2 + count, rank)))]
+    return e.generic(inputs, [(start, axes(rank, *range(2 + count)))], count, body)[0]
 
 
-def max_pool2d(e: Emitter, op: relay.MaxPool2dOp, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
+def max_pool(e: Emitter, op: relay.MaxPool2dOp | relay.MaxPoolBase, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
     type = tensor(op.data).element_type
     make = {"float": arith.MaximumfOp, "signed": arith.MaxSIOp, "unsigned": arith.MaxUIOp}[kind(type)]
     fill = lowest(type)
@@ -53,7 +76,7 @@ def max_pool2d(e: Emitter, op: relay.MaxPool2dOp, operands: Sequence[SSAValue]) 
 
 def average_operands(e: Emitter, op: Operation, operands: Sequence[SSAValue]) -> Sequence[Operand]:
     """The sum of each window (in i32, i64 for 32-bit codes), and the number of cells inside the image."""
-    assert isinstance(op, relay.AvgPool2dOp)
+    assert isinstance(op, relay.AvgPool2dOp | relay.AvgPoolBase)
     type = tensor(op.data).element_type
     accumulator = type if isinstance(type, AnyFloat) else wide(type)
 
@@ -64,10 +87,11 @@ def average_operands(e: Emitter, op: Operation, operands: Sequence[SSAValue]) ->
 
     total = pool(e, op, operands[0], 0, accumulator, body)
     result: list[Operand] = [(total, identity(len(dims(total))))]
-    if any(int_values(op.padding)):
+    if any(axis.before or axis.after for axis in windows(op)):
         dtype = dtype_of(type) if isinstance(type, AnyFloat) else np.dtype(np.int32)
         counts = e.tensor_constant(cells(op).astype(dtype), "cells_in_window")
-        result.append((counts, axes(4, 1, 2)))
+        width = len(dims(total))
+        result.append((counts, axes(width, *range(1, width - 1))))
     return result
 
 
@@ -77,19 +101,18 @@ def wide(type: Attribute) -> IntegerType:
     return i32 if type.width.data <= 16 else i64
 
 
-def cells(op: relay.AvgPool2dOp) -> Array:
-    """How many cells of each window [y, x] are inside the image."""
-    top, left, _, _ = int_values(op.padding)
-    counts: list[Array] = []
-    for axis, before, size, stride in zip(
-        (1, 2), (top, left), int_values(op.pool_size), int_values(op.strides), strict=True
-    ):
-        start = np.arange(shape(op.result)[axis]) * stride - before
-        counts.append(np.minimum(start + size, shape(op.data)[axis]) - np.maximum(start, 0))
-    return np.outer(counts[0], counts[1])
+def cells(op: relay.AvgPool2dOp | relay.AvgPoolBase) -> Array:
+    """How many cells of each window [y, ...] are inside the image; 1 where none is."""
+    counts = np.ones((), np.int64)
+    for axis, size, result in zip(windows(op), shape(op.data)[1:-1], shape(op.result)[1:-1], strict=True):
+        start = np.arange(result) * axis.stride - axis.before
+        places = start[:, None] + np.arange(axis.cells) * axis.dilation
+        inside = ((places >= 0) & (places < size)).sum(axis=1)
+        counts = np.multiply.outer(counts, inside)
+    return np.maximum(counts, 1)
 
 
-def average(e: Emitter, op: relay.AvgPool2dOp, xs: Sequence[SSAValue]) -> Sequence[SSAValue]:
+def average(e: Emitter, op: relay.AvgPool2dOp | relay.AvgPoolBase, xs: Sequence[SSAValue]) -> Sequence[SSAValue]:
     """Floats: sum / count. Integers: `(sum > 0 ? sum + count / 2 : sum - count / 2) / count`, truncated."""
     total, type = xs[0], tensor(op.data).element_type
     size = int(np.prod(int_values(op.pool_size)))

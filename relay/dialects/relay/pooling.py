@@ -1,0 +1,251 @@
+"""Pooling in one and three dimensions, over whole images, and to a given size."""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Sequence
+from typing import ClassVar
+
+from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, IntegerAttr, IntegerType, StringAttr, TensorType
+from xdsl.ir import Attribute, Operation
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
+
+from relay.dialects.attributes import int_values
+from relay.dialects.layout import Layout
+from relay.dialects.op import DYNAMIC, TensorOp, Type, rank, require, shape, tensor
+from relay.dialects.relay.convolution import EMPTY, NONE, numbers, plain_layout
+
+FALSE = IntegerAttr.from_bool(False)
+
+
+class SpatialOp(TensorOp, ABC):
+    """An op on data with the axes `SPATIAL` between batch and channels; the layout is channels last if it is empty."""
+
+    SPATIAL: ClassVar[str]
+    data = operand_def(TensorType[Attribute])
+    layout = prop_def(StringAttr, default_value=EMPTY)
+    result = result_def(TensorType[Attribute])
+    assembly_format = "$data attr-dict `:` functional-type(operands, results)"
+
+    @property
+    def axes(self) -> Layout:
+        """The layout."""
+        return plain_layout(self.name, self.layout.data or f"N{self.SPATIAL}C", f"N{self.SPATIAL}C")
+
+    def sizes(self) -> dict[str, int]:
+        """The sizes of the data's axes by letter."""
+        count = len(self.SPATIAL) + 2
+        require(rank(self.data) == count, f"{self.name}: data must have rank {count}")
+        return self.axes.sizes(shape(self.data))
+
+    def of_sizes(self, spatial: Sequence[int]) -> Sequence[Type]:
+        """The type of the data with other spatial sizes."""
+        sizes = self.sizes() | dict(zip(self.SPATIAL, spatial, strict=True))
+        return [TensorType(tensor(self.data).element_type, self.axes.dims(sizes))]
+
+
+class PoolOp(SpatialOp, ABC):
+    """A window over the spatial axes, a number for each; `padding` is all before, then all after; cells outside the
+    data are left out. What is not written is 1 (strides, dilation) or 0 (padding).
+
+    With `ceil_mode` the last window may reach over the padding, if it starts inside data and padding before it.
+    """
+
+    pool_size = prop_def(DenseArrayBase[IntegerType])
+    strides = prop_def(DenseArrayBase[IntegerType], default_value=NONE)
+    dilation = prop_def(DenseArrayBase[IntegerType], default_value=NONE)
+    padding = prop_def(DenseArrayBase[IntegerType], default_value=NONE)
+    ceil_mode = prop_def(BoolAttr, default_value=FALSE)
+
+    def each(self, what: str, attr: DenseArrayBase[IntegerType]) -> tuple[int, ...]:
+        """A number for each spatial axis, at least 1."""
+        values = numbers(f"{self.name}: {what}", attr, len(self.SPATIAL), 1)
+        require(min(values) > 0, f"{self.name}: {what} must be positive")
+        return values
+
+    def windows(self) -> list[tuple[int, int, int]]:
+        """(cells, stride, dilation) of each axis."""
+        require(len(int_values(self.pool_size)) > 0, f"{self.name}: pool_size needs a number for each axis")
+        sizes = self.each("pool_size", self.pool_size), self.each("strides", self.strides)
+        return list(zip(*sizes, self.each("dilation", self.dilation), strict=True))
+
+    def each_padding(self) -> list[tuple[int, int]]:
+        """(before, after) of each axis."""
+        count = len(self.SPATIAL)
+        flat = numbers(f"{self.name}: padding", self.padding, 2 * count, 0)
+        require(min(flat) >= 0, f"{self.name}: padding must not be negative")
+        return list(zip(flat[:count], flat[count:], strict=True))
+
+    def counts(self, spatial: Sequence[int]) -> list[int]:
+        """The number of windows along each axis of data of these sizes."""
+        result: list[int] = []
+        for size, (cells, stride, dilation), (before, after) in zip(
+            spatial, self.windows(), self.each_padding(), strict=True
+        ):
+            span = (cells - 1) * dilation + 1
+            require(max(before, after) < span, f"{self.name}: a window may not lie wholly in the padding")
+            left = size + before + after - span
+            require(size == DYNAMIC or left >= 0, f"{self.name}: a window of {span} does not fit in {left + span}")
+            count = left // stride + 1
+            if self.ceil_mode.value.data and left % stride and count * stride < size + before:
+                count += 1
+            result.append(DYNAMIC if size == DYNAMIC else count)
+        return result
+
+    def infer(self) -> Sequence[Type]:
+        sizes = self.sizes()
+        return self.of_sizes(self.counts([sizes[letter] for letter in self.SPATIAL]))
+
+
+class MaxPoolBase(PoolOp, ABC):
+    """Largest element of each window; the lowest number where none is inside the data."""
+
+
+class AvgPoolBase(PoolOp, ABC):
+    """Mean of each window's cells inside the data, or inside data and padding if `count_include_pad`; 0 of none.
+
+    Integers: `(sum +- count/2) / count` towards zero, halves away from zero, as `avg_pool2d` does.
+    """
+
+    count_include_pad = prop_def(BoolAttr, default_value=FALSE)
+
+
+@irdl_op_definition
+class MaxPool1dOp(MaxPoolBase):
+    """Largest element of each window along W; see `PoolOp`."""
+
+    name = "relay.nn.max_pool1d"
+    SPATIAL: ClassVar[str] = "W"
+
+
+@irdl_op_definition
+class MaxPool3dOp(MaxPoolBase):
+    """Largest element of each window over D, H and W; see `PoolOp`."""
+
+    name = "relay.nn.max_pool3d"
+    SPATIAL: ClassVar[str] = "DHW"
+
+
+@irdl_op_definition
+class AvgPool1dOp(AvgPoolBase):
+    """Mean of each window along W; see `AvgPoolBase`."""
+
+    name = "relay.nn.avg_pool1d"
+    SPATIAL: ClassVar[str] = "W"
+
+
+@irdl_op_definition
+class AvgPool3dOp(AvgPoolBase):
+    """Mean of each window over D, H and W; see `AvgPoolBase`."""
+
+    name = "relay.nn.avg_pool3d"
+    SPATIAL: ClassVar[str] = "DHW"
+
+
+class GlobalPool2dOp(SpatialOp, ABC):
+    """One window: the whole image."""
+
+    SPATIAL: ClassVar[str] = "HW"
+
+    def infer(self) -> Sequence[Type]:
+        return self.of_sizes([1, 1])
+
+
+@irdl_op_definition
+class GlobalMaxPool2dOp(GlobalPool2dOp):
+    """Largest element of each channel of an image: [n, h, w, c] to [n, 1, 1, c]."""
+
+    name = "relay.nn.global_max_pool2d"
+
+
+@irdl_op_definition
+class GlobalAvgPool2dOp(GlobalPool2dOp):
+    """Mean of each channel of an image: [n, h, w, c] to [n, 1, 1, c]; integers rounded as `avg_pool2d` does."""
+
+    name = "relay.nn.global_avg_pool2d"
+
+
+class AdaptivePoolOp(SpatialOp, ABC):
+    """`output_size` windows along each spatial axis: window i is from `floor(i * size / output_size)` up to, without,
+    `ceil((i + 1) * size / output_size)`."""
+
+    output_size = prop_def(DenseArrayBase[IntegerType])
+
+    def infer(self) -> Sequence[Type]:
+        wanted = int_values(self.output_size)
+        require(len(wanted) == len(self.SPATIAL), f"{self.name}: output_size needs a number for each spatial axis")
+        require(min(wanted) > 0, f"{self.name}: output_size must be positive")
+        require(0 not in self.sizes().values(), f"{self.name}: takes no empty data")
+        return self.of_sizes(wanted)
+
+
+class AdaptiveMaxBase(AdaptivePoolOp, ABC):
+    """Largest element of each window."""
+
+
+class AdaptiveAvgBase(AdaptivePoolOp, ABC):
+    """Mean of each window; integers rounded as `avg_pool2d` does."""
+
+
+@irdl_op_definition
+class AdaptiveMaxPool1dOp(AdaptiveMaxBase):
+    """Largest element of each of `output_size` windows; see `AdaptivePoolOp`."""
+
+    name = "relay.nn.adaptive_max_pool1d"
+    SPATIAL: ClassVar[str] = "W"
+
+
+@irdl_op_definition
+class AdaptiveMaxPool2dOp(AdaptiveMaxBase):
+    """Largest element of each of `output_size` windows; see `AdaptivePoolOp`."""
+
+    name = "relay.nn.adaptive_max_pool2d"
+    SPATIAL: ClassVar[str] = "HW"
+
+
+@irdl_op_definition
+class AdaptiveMaxPool3dOp(AdaptiveMaxBase):
+    """Largest element of each of `output_size` windows; see `AdaptivePoolOp`."""
+
+    name = "relay.nn.adaptive_max_pool3d"
+    SPATIAL: ClassVar[str] = "DHW"
+
+
+@irdl_op_definition
+class AdaptiveAvgPool1dOp(AdaptiveAvgBase):
+    """Mean of each of `output_size` windows; see `AdaptivePoolOp`."""
+
+    name = "relay.nn.adaptive_avg_pool1d"
+    SPATIAL: ClassVar[str] = "W"
+
+
+@irdl_op_definition
+class AdaptiveAvgPool2dOp(AdaptiveAvgBase):
+    """Mean of each of `output_size` windows; see `AdaptivePoolOp`."""
+
+    name = "relay.nn.adaptive_avg_pool2d"
+    SPATIAL: ClassVar[str] = "HW"
+
+
+@irdl_op_definition
+class AdaptiveAvgPool3dOp(AdaptiveAvgBase):
+    """Mean of each of `output_size` windows; see `AdaptivePoolOp`."""
+
+    name = "relay.nn.adaptive_avg_pool3d"
+    SPATIAL: ClassVar[str] = "DHW"
+
+
+OPERATIONS: list[type[Operation]] = [
+    MaxPool1dOp,
+    MaxPool3dOp,
+    AvgPool1dOp,
+    AvgPool3dOp,
+    GlobalMaxPool2dOp,
+    GlobalAvgPool2dOp,
+    AdaptiveMaxPool1dOp,
+    AdaptiveMaxPool2dOp,
+    AdaptiveMaxPool3dOp,
+    AdaptiveAvgPool1dOp,
+    AdaptiveAvgPool2dOp,
+    AdaptiveAvgPool3dOp,
+]

@@ -1,0 +1,119 @@
+"""Meaning of pooling in one and three dimensions, over whole images, and to a given size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from relay.dialects import relay
+from relay.dialects.attributes import Array, int_values
+from relay.dialects.layout import Layout
+from relay.interpreters.arithmetic import Int64, code_range, truncating_divide
+from relay.interpreters.meaning import Meaning, Meanings
+from relay.interpreters.nn import in_layout
+
+
+def channels_last(meaning: Callable[..., Array]) -> Meaning:
+    """The meaning of an op of any layout, from that for channels last."""
+
+    def of(op: relay.SpatialOp, data: Array) -> Array:
+        last = Layout.parse(f"N{op.SPATIAL}C")
+        return in_layout(meaning(op, in_layout(data, op.axes, last)), last, op.axes)
+
+    return of
+
+
+def lowest(data: Array) -> float | int:
+    return -np.inf if data.dtype.kind == "f" else code_range(data.dtype)[0]
+
+
+def mean(total: Array, count: Int64, data: Array) -> Array:
+    """The sum by the count, in the dtype of the data; integers to the nearest, halves away from zero."""
+    count = np.maximum(count, 1)
+    if data.dtype.kind == "f":
+        return (total / count.astype(total.dtype)).astype(data.dtype)
+    half: Int64 = np.where(total > 0, count // 2, -(count // 2))
+    return truncating_divide(total.astype(np.int64) + half, count).astype(data.dtype)
+
+
+def wide(data: Array) -> np.dtype[np.generic]:
+    """What sums are added in."""
+    return np.result_type(data.dtype, np.float32) if data.dtype.kind == "f" else np.dtype(np.int64)
+
+
+def cells(op: relay.PoolOp, padded: Array, counts: Sequence[int]) -> Iterator[Array]:
+    """For each cell of the window: what lies under it at each position."""
+    windows = op.windows()
+    for place in np.ndindex(*(size for size, _, _ in windows)):
+        steps = zip(place, counts, windows, strict=True)
+        yield padded[(slice(None), *(slice(i * d, i * d + (n - 1) * s + 1, s) for i, n, (_, s, d) in steps))]
+
+
+def surrounded(op: relay.PoolOp, data: Array, counts: Sequence[int], value: float) -> Array:
+    """Data with padding, and with what windows read beyond it."""
+    widths: list[tuple[int, int]] = [(0, 0)]
+    for size, count, (k, s, d), (before, after) in zip(
+        data.shape[1:-1], counts, op.windows(), op.each_padding(), strict=True
+    ):
+        widths.append((before, max(after, (count - 1) * s + (k - 1) * d + 1 - before - size)))
+    return np.pad(data, [*widths, (0, 0)], constant_values=value)
+
+
+def max_pool(op: relay.MaxPoolBase, data: Array) -> Array:
+    counts = op.counts(data.shape[1:-1])
+    return np.maximum.reduce(list(cells(op, surrounded(op, data, counts, lowest(data)), counts)))
+
+
+def avg_pool(op: relay.AvgPoolBase, data: Array) -> Array:
+    counts = op.counts(data.shape[1:-1])
+    ones = np.ones((1, *data.shape[1:-1], 1), np.int64)
+    if op.count_include_pad.value.data:
+        ones = np.pad(ones, [(0, 0), *op.each_padding(), (0, 0)], constant_values=1)
+        inside = np.zeros(surrounded(op, data[:1, ..., :1], counts, 0).shape, np.int64)
+        inside[tuple(slice(0, size) for size in ones.shape)] = 1
+    else:
+        inside = surrounded(op, ones, counts, 0)
+    total = np.add.reduce(list(cells(op, surrounded(op, data, counts, 0).astype(wide(data)), counts)))
+    return mean(total, np.add.reduce(list(cells(op, inside, counts))), data)
+
+
+def global_max_pool(op: relay.GlobalMaxPool2dOp, data: Array) -> Array:
+    return data.max(axis=(1, 2), keepdims=True)
+
+
+def global_avg_pool(op: relay.GlobalAvgPool2dOp, data: Array) -> Array:
+    total = data.sum(axis=(1, 2), keepdims=True, dtype=wide(data))
+    return mean(total, np.asarray(data.shape[1] * data.shape[2]), data)
+
+
+def adaptive(op: relay.AdaptivePoolOp, data: Array) -> Array:
+    """Each window cut out."""
+    wanted = int_values(op.output_size)
+    result = np.empty((data.shape[0], *wanted, data.shape[-1]), data.dtype)
+    for place in np.ndindex(*wanted):
+        sizes = zip(place, wanted, data.shape[1:-1], strict=True)
+        window = data[(slice(None), *(slice(i * size // n, -(-(i + 1) * size // n)) for i, n, size in sizes))]
+        flat = window.reshape(data.shape[0], -1, data.shape[-1])
+        if isinstance(op, relay.AdaptiveMaxBase):
+            result[(slice(None), *place)] = flat.max(axis=1)
+        else:
+            total = flat.sum(axis=1, dtype=wide(data))
+            result[(slice(None), *place)] = mean(total, np.asarray(flat.shape[1]), data)
+    return result
+
+
+MEANINGS: Meanings = {
+    relay.MaxPool1dOp: channels_last(max_pool),
+    relay.MaxPool3dOp: channels_last(max_pool),
+    relay.AvgPool1dOp: channels_last(avg_pool),
+    relay.AvgPool3dOp: channels_last(avg_pool),
+    relay.GlobalMaxPool2dOp: channels_last(global_max_pool),
+    relay.GlobalAvgPool2dOp: channels_last(global_avg_pool),
+    relay.AdaptiveMaxPool1dOp: channels_last(adaptive),
+    relay.AdaptiveMaxPool2dOp: channels_last(adaptive),
+    relay.AdaptiveMaxPool3dOp: channels_last(adaptive),
+    relay.AdaptiveAvgPool1dOp: channels_last(adaptive),
+    relay.AdaptiveAvgPool2dOp: channels_last(adaptive),
+    relay.AdaptiveAvgPool3dOp: channels_last(adaptive),
+}

@@ -1,0 +1,128 @@
+"""Pools in their plain form: channels last, no window beyond the padding, cells of the padding not counted."""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.dialects.builtin import AnyFloat, IntegerAttr, i32, i64
+from xdsl.ir import Attribute, SSAValue
+
+from relay.dialects import relay
+from relay.dialects.attributes import Array, int_values, ints, scalar_attr
+from relay.dialects.layout import Layout
+from relay.dialects.op import TensorOp, is_code, shape, tensor
+from relay.transforms.expansion import Expansion
+from relay.transforms.nn_patterns.rearrange import padded
+from relay.transforms.nn_patterns.rows import Expansions, relaid
+
+POOLS: dict[tuple[bool, int], type[TensorOp]] = {
+    (True, 1): relay.MaxPool1dOp,
+    (True, 2): relay.MaxPool2dOp,
+    (True, 3): relay.MaxPool3dOp,
+    (False, 1): relay.AvgPool1dOp,
+    (False, 2): relay.AvgPool2dOp,
+    (False, 3): relay.AvgPool3dOp,
+}
+"""The pool of so many spatial axes: of the largest, or the mean."""
+
+
+def channels_last(new: Expansion, op: relay.SpatialOp) -> SSAValue:
+    """The data as [n, spatial..., c]."""
+    return relaid(new, op.data, op.axes, Layout.parse(f"N{op.SPATIAL}C"))
+
+
+def finish(new: Expansion, op: relay.SpatialOp, result: SSAValue) -> SSAValue:
+    """[n, spatial..., c] in the op's layout."""
+    return relaid(new, result, Layout.parse(f"N{op.SPATIAL}C"), op.axes)
+
+
+def pool(
+    new: Expansion, op: relay.MaxPool1dOp | relay.MaxPool3dOp | relay.AvgPool1dOp | relay.AvgPool3dOp
+) -> SSAValue | None:
+    """relay.nn.avg_pool3d %x  =>  relay.nn.avg_pool3d, perhaps of relay.nn.pad, transposed, with more padding"""
+    counted = isinstance(op, relay.AvgPoolBase) and bool(op.count_include_pad.value.data)
+    if not op.layout.data and not counted and not op.ceil_mode.value.data:
+        return None
+    data, padding = channels_last(new, op), op.each_padding()
+    counts = op.counts(shape(data)[1:-1])
+    if counted:
+        data = padded(new, data, [(0, 0), *padding], scalar_attr(0, tensor(data).element_type))
+        padding = [(0, 0)] * len(padding)
+    ends = zip(shape(data)[1:-1], counts, op.windows(), padding, strict=True)
+    after = [max(a, (n - 1) * s + (k - 1) * d + 1 - b - size) for size, n, (k, s, d), (b, a) in ends]
+    kept = {name: op.properties[name] for name in ("pool_size", "strides", "dilation")}
+    properties = {**kept, "padding": ints([*(before for before, _ in padding), *after])}
+    return finish(new, op, new.value(type(op), data, properties=properties))
+
+
+def global_pool(new: Expansion, op: relay.GlobalMaxPool2dOp | relay.GlobalAvgPool2dOp) -> SSAValue:
+    """relay.nn.global_avg_pool2d %x  =>  relay.nn.avg_pool2d of one window"""
+    data = channels_last(new, op)
+    kind = POOLS[isinstance(op, relay.GlobalMaxPool2dOp), 2]
+    return finish(new, op, new.value(kind, data, properties={"pool_size": ints(shape(data)[1:-1])}))
+
+
+def adaptive(new: Expansion, op: relay.AdaptivePoolOp) -> SSAValue:
+    """relay.nn.adaptive_avg_pool2d %x  =>  relay.nn.avg_pool2d, or relay.take of each window and a reduction"""
+    data, wanted = channels_last(new, op), int_values(op.output_size)
+    largest, spatial = isinstance(op, relay.AdaptiveMaxBase), shape(data)[1:-1]
+    if all(size % count == 0 for size, count in zip(spatial, wanted, strict=True)):
+        cells = ints([size // count for size, count in zip(spatial, wanted, strict=True)])
+        kind = POOLS[largest, len(wanted)]
+        return finish(new, op, new.value(kind, data, properties={"pool_size": cells, "strides": cells}))
+    type = tensor(data).element_type
+    x = data if largest else new.cast(data, sum_type(op))
+    total = np.ones([1] * len(wanted), np.int64)
+    for axis, (size, count) in enumerate(zip(spatial, wanted, strict=True)):
+        places, inside = windows(size, count)
+        at = {"axis": IntegerAttr(1 + 2 * axis, i64)}
+        x = new.value(relay.TakeOp, x, new.constant(places, np.int32), properties=at)
+        if not largest and not inside.all():
+            trailing = [1] * (len(shape(x)) - 3 - 2 * axis)
+            x = new.value(relay.MultiplyOp, x, new.constant_like(inside.reshape(*inside.shape, *trailing), x))
+        total = total * inside.sum(axis=1).reshape([-1 if k == axis else 1 for k in range(len(wanted))])
+    axes = ints(range(2, 2 * len(wanted) + 1, 2))
+    result = new.value(relay.MaxOp if largest else relay.SumOp, x, properties={"axis": axes})
+    return finish(new, op, result if largest else new.cast(mean(new, result, total[..., None]), type))
+
+
+def sum_type(op: relay.AdaptivePoolOp) -> Attribute:
+    """What the elements are added in."""
+    type = tensor(op.data).element_type
+    return type if isinstance(type, AnyFloat) else i32 if is_code(type) else i64
+
+
+def windows(size: int, count: int) -> tuple[Array, Array]:
+    """The positions [window, cell] of each window, of as many cells as the largest has, and which of them count."""
+    first = [i * size // count for i in range(count)]
+    end = [-(-(i + 1) * size // count) for i in range(count)]
+    most = max(b - a for a, b in zip(first, end, strict=True))
+    cells, ends = np.array(first)[:, None] + np.arange(most), np.array(end)[:, None]
+    return np.minimum(cells, ends - 1), cells < ends
+
+
+def mean(new: Expansion, total: SSAValue, count: Array) -> SSAValue:
+    """Sums by counts; integers to the nearest, halves away from zero."""
+    if isinstance(tensor(total).element_type, AnyFloat):
+        return new.value(relay.DivideOp, total, new.constant_like(count, total))
+    positive = new.value(relay.GreaterOp, total, new.constant_like(0, total))
+    halves = new.constant_like(count // 2, total), new.constant_like(-(count // 2), total)
+    nudged = new.value(relay.AddOp, total, new.value(relay.WhereOp, positive, *halves))
+    return new.value(relay.DivideOp, nudged, new.constant_like(count, total))
+
+
+EXPANSIONS: Expansions = {
+    relay.MaxPool1dOp: pool,
+    relay.MaxPool3dOp: pool,
+    relay.AvgPool1dOp: pool,
+    relay.AvgPool3dOp: pool,
+    relay.GlobalMaxPool2dOp: global_pool,
+    relay.GlobalAvgPool2dOp: global_pool,
+    relay.AdaptiveMaxPool1dOp: adaptive,
+    relay.AdaptiveMaxPool2dOp: adaptive,
+    relay.AdaptiveMaxPool3dOp: adaptive,
+    relay.AdaptiveAvgPool1dOp: adaptive,
+    relay.AdaptiveAvgPool2dOp: adaptive,
+    relay.AdaptiveAvgPool3dOp: adaptive,
+}
+KEPT = frozenset([relay.MaxPool1dOp, relay.MaxPool3dOp, relay.AvgPool1dOp, relay.AvgPool3dOp])
+"""Those that have a lowering in their plain form."""

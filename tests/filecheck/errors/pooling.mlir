@@ -1,0 +1,23 @@
+// RUN: relay-opt %s --verify-diagnostics --split-input-file | filecheck %s
+
+// CHECK: relay.nn.max_pool1d: a window of 5 does not fit in 4
+func.func @max_pool1d(%x: tensor<1x4x4xi8>) {
+  %r = relay.nn.max_pool1d %x {pool_size = array<i64: 3>, dilation = array<i64: 2>} : (tensor<1x4x4xi8>) -> tensor<1x1x4xi8>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.nn.avg_pool3d: a window may not lie wholly in the padding
+func.func @avg_pool3d(%x: tensor<1x4x4x4x4xi8>) {
+  %r = relay.nn.avg_pool3d %x {pool_size = array<i64: 1, 2, 2>, padding = array<i64: 1, 0, 0, 0, 0, 0>} : (tensor<1x4x4x4x4xi8>) -> tensor<1x5x3x3x4xi8>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.nn.adaptive_max_pool2d: output_size needs a number for each spatial axis
+func.func @adaptive_max_pool2d(%x: tensor<1x4x4x4xi8>) {
+  %r = relay.nn.adaptive_max_pool2d %x {output_size = array<i64: 1>} : (tensor<1x4x4x4xi8>) -> tensor<1x1x1x4xi8>
+  func.return
+}
