@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from math import prod
 
 from xdsl.dialects import arith, llvm, memref, scf, vector
@@ -14,6 +15,7 @@ from xdsl.dialects.builtin import (
     DenseArrayBase,
     IndexType,
     IntegerAttr,
+    IntegerType,
     LocationAttr,
     MemRefType,
     NoneAttr,
@@ -43,6 +45,12 @@ Index = SSAValue | int
 """A loop index or an offset: a number until it depends on a loop."""
 
 
+@lru_cache(maxsize=4096)
+def numbers(type: IntegerType, values: tuple[int, ...]) -> Attribute:
+    """A dense array, made once: each number in it is checked as it is made."""
+    return DenseArrayBase.from_list(type, values)
+
+
 class LoopBuilder:
     """Appends operations to a block; `loop` opens a block inside. Constants stand at the start of the function."""
 
@@ -51,6 +59,7 @@ class LoopBuilder:
         self.block = entry
         self.location: LocationAttr | None = None
         self._constants: dict[tuple[Attribute, Attribute], SSAValue] = {}
+        self._indices: dict[int, SSAValue] = {}
         self._anchor: Operation | None = None
 
     def add(self, op: OperationInvT) -> OperationInvT:
@@ -85,7 +94,11 @@ class LoopBuilder:
 
     def index(self, value: Index) -> SSAValue:
         """The index as a value."""
-        return self.constant(value, INDEX) if isinstance(value, int) else value
+        if not isinstance(value, int):
+            return value
+        if value not in self._indices:
+            self._indices[value] = self.constant(value, INDEX)
+        return self._indices[value]
 
     def plus(self, a: Index, b: Index) -> Index:
         """`a + b`, as a number where both are."""
@@ -207,6 +220,16 @@ class LoopBuilder:
         type = vector_of(element, lanes)
         return self.add(vector.BitcastOp.create(operands=[value], result_types=[type])).result
 
+    def shuffle(self, first: SSAValue, second: SSAValue, lanes: Sequence[int]) -> SSAValue:
+        """Elements of two vectors, one behind the other, by number."""
+        return self.add(
+            vector.ShuffleOp.create(
+                operands=[first, second],
+                result_types=[vector_of(scalar_of(first.type), len(lanes))],
+                properties={"mask": numbers(i64, tuple(lanes))},
+            )
+        ).result
+
     def intrinsic(self, name: str, operands: Sequence[SSAValue], type: Attribute) -> SSAValue:
         """A call of an LLVM intrinsic."""
         call = llvm.CallIntrinsicOp.create(
@@ -216,7 +239,7 @@ class LoopBuilder:
                 "intrin": StringAttr(name),
                 "fastmathFlags": NO_FAST_MATH,
                 "op_bundle_sizes": NO_BUNDLES,
-                "operandSegmentSizes": DenseArrayBase.from_list(i32, [len(operands), 0]),
+                "operandSegmentSizes": numbers(i32, (len(operands), 0)),
             },
         )
         return self.add(call).results[0]

@@ -31,6 +31,8 @@ def called(module: ModuleOp) -> dict[str, FuncOp]:
     external function inside of a kernel.
     """
     functions = [op for op in module.body.block.ops if isinstance(op, FuncOp)]
+    if all(function.body.blocks for function in functions):
+        return {}
     callers: dict[str, list[FuncOp]] = {}
     for function in functions:
         for op in function.walk():

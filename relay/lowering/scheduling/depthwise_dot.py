@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects import arith, vector
-from xdsl.dialects.builtin import DenseArrayBase, i8, i16, i32, i64
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import i8, i16, i32
 from xdsl.ir import SSAValue
 
 from relay.lowering.builder import INDEX, Index, LoopBuilder
@@ -20,7 +20,7 @@ from relay.lowering.scheduling.depthwise_layout import GROUP, PARTS, WIDTH, Layo
 from relay.lowering.scheduling.epilogue import Epilogue
 from relay.lowering.scheduling.matmul import VPDPBUSD
 from relay.lowering.scheduling.packing import LANES
-from relay.lowering.shaped import is_vector, scalar_of, vector_of
+from relay.lowering.shaped import is_vector
 
 CARRIED = 8
 """Vectors of a column that a loop keeps in registers, at most."""
@@ -62,16 +62,6 @@ class DepthwiseDotEmitter:
         """An intrinsic whose result has its first operand's type."""
         return self.b.intrinsic(name, operands, operands[0].type)
 
-    def shuffle(self, first: SSAValue, second: SSAValue, lanes: Sequence[int]) -> SSAValue:
-        """Elements of two vectors, one behind the other, by number."""
-        return self.b.add(
-            vector.ShuffleOp.create(
-                operands=[first, second],
-                result_types=[vector_of(scalar_of(first.type), len(lanes))],
-                properties={"mask": DenseArrayBase.from_list(i64, list(lanes))},
-            )
-        ).result
-
     def join(self, pieces: Sequence[SSAValue]) -> SSAValue:
         """Vectors of one size, one behind the other."""
         if len(pieces) == 1:
@@ -79,19 +69,19 @@ class DepthwiseDotEmitter:
         half = len(pieces) // 2
         first, second = self.join(pieces[:half]), self.join(pieces[half:])
         assert is_vector(first.type)
-        return self.shuffle(first, second, range(2 * first.type.get_shape()[0]))
+        return self.b.shuffle(first, second, range(2 * first.type.get_shape()[0]))
 
     def unpack(self, a: SSAValue, b: SSAValue, count: int) -> tuple[SSAValue, SSAValue]:
         """In each of the 128-bit parts, of `count` elements: the first halves element by element, then the second."""
         low = [lane for p in range(PARTS) for k in range(count // 2) for lane in _both(p * count + k, PARTS * count)]
-        return self.shuffle(a, b, low), self.shuffle(a, b, [lane + count // 2 for lane in low])
+        return self.b.shuffle(a, b, low), self.b.shuffle(a, b, [lane + count // 2 for lane in low])
 
     def transpose(self, parts: Sequence[SSAValue]) -> list[SSAValue]:
         """Four vectors of 16 channels as the four of a block: part p of vector s is part s of vector p."""
-        pairs = [self.shuffle(parts[k], parts[k + 1], range(2 * LANES)) for k in (0, 2)]
+        pairs = [self.b.shuffle(parts[k], parts[k + 1], range(2 * LANES)) for k in (0, 2)]
         quarter = LANES // PARTS
         return [
-            self.shuffle(pairs[0], pairs[1], [2 * LANES * h + LANES * v + quarter * s + k for h, v, k in _EACH])
+            self.b.shuffle(pairs[0], pairs[1], [2 * LANES * h + LANES * v + quarter * s + k for h, v, k in _EACH])
             for s in range(PARTS)
         ]
 
@@ -257,7 +247,7 @@ class Row:
         codes = epilogue.codes(totals, operands)
         for piece, point in enumerate(self.points):
             lanes = range(piece * section.channels, (piece + 1) * section.channels)
-            part = codes if section.rows == 1 else self.p.shuffle(codes, codes, lanes)
+            part = codes if section.rows == 1 else self.b.shuffle(codes, codes, lanes)
             at = [*point, x, self.channel]
             if section.lanes == LANES:
                 b.vector_store(part, epilogue.outputs[0].value, epilogue.place(epilogue.outputs[0], at))

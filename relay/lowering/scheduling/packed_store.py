@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects import vector
-from xdsl.dialects.builtin import DenseArrayBase, i8, i32, i64
+from xdsl.dialects.builtin import i8, i32
 from xdsl.ir import SSAValue
 
 from relay.lowering.builder import Index, LoopBuilder
@@ -18,7 +17,7 @@ from relay.lowering.scheduling.affine import is_identity, strides
 from relay.lowering.scheduling.epilogue import Epilogue
 from relay.lowering.scheduling.packing import LANES
 from relay.lowering.scheduling.saturate import NEEDED, saturate
-from relay.lowering.shaped import buffer_of, shape_of, vector_of
+from relay.lowering.shaped import buffer_of, shape_of
 
 GROUP = 4
 """Vectors that are narrowed at once; also the codes of a word."""
@@ -98,10 +97,4 @@ class PackedStore:
 
     def choose(self, codes: SSAValue, words: Sequence[int]) -> SSAValue:
         """Some words of a vector, by number."""
-        return self.b.add(
-            vector.ShuffleOp.create(
-                operands=[codes, codes],
-                result_types=[vector_of(i32, len(words))],
-                properties={"mask": DenseArrayBase.from_list(i64, list(words))},
-            )
-        ).result
+        return self.b.shuffle(codes, codes, words)

@@ -9,8 +9,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from math import prod
 
-from xdsl.dialects import arith, vector
-from xdsl.dialects.builtin import DenseArrayBase, i64
+from xdsl.dialects import arith
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -19,7 +18,7 @@ from xdsl.ir.affine import AffineMap
 from relay.lowering.builder import Index, LoopBuilder, contiguous
 from relay.lowering.scheduling.affine import dims_of, is_identity, uses
 from relay.lowering.scheduling.body import LIFTED_DIALECTS, Lifter, vector_constant
-from relay.lowering.shaped import buffer_of, is_vector, shape_of, vector_of
+from relay.lowering.shaped import buffer_of, is_vector, shape_of
 
 LANES = 16
 PARTIAL = 4
@@ -194,11 +193,4 @@ class Row:
     def lanes(self, value: SSAValue, first: int, count: int) -> SSAValue:
         """Some lanes of a vector."""
         assert is_vector(value.type)
-        mask = DenseArrayBase.from_list(i64, list(range(first, first + count)))
-        return self.b.add(
-            vector.ShuffleOp.create(
-                operands=[value, value],
-                result_types=[vector_of(self.element, count)],
-                properties={"mask": mask},
-            )
-        ).result
+        return self.b.shuffle(value, value, range(first, first + count))
