@@ -52,6 +52,7 @@ class Case:
     custom_inputs: Mapping[int, Array] = field(default_factory=dict[int, Array])
     """Numbers for an input, by position, where random ones would not do."""
     custom_code: str = ""
+    custom_options: bytes = b""
     kernels: str = "BUILTIN_REF"
     """Whose numbers hold: those of LiteRT's reference kernels, unless they are wrong."""
 
@@ -77,6 +78,8 @@ class Case:
             outputs.append(self._add(model, graph, spec, f"out{len(outputs)}"))
         if self.intermediates:
             op.intermediates = [self._add(model, graph, t, f"mid{i}") for i, t in enumerate(self.intermediates)]
+        if self.custom_options:
+            op.customOptions = np.frombuffer(self.custom_options, np.uint8)
         if self.options:
             op.builtinOptionsType = getattr(s.BuiltinOptions, self.options)
             op.builtinOptions = getattr(s, f"{self.options}T")()

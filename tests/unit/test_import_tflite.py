@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import struct
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ from xdsl.dialects.builtin import FileLineColLoc, NameLoc
 from xdsl.ir import SSAValue
 
 from relay import IRModule, signature
+from relay.dialects.relay import MultiplyOp
+from relay.driver import build
 from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
 from relay.frontend import from_keras, from_onnx, from_pytorch, from_tflite, supported_operators
 from relay.frontend.tflite import table
@@ -95,6 +98,7 @@ def test_outputs_cut_the_graph() -> None:
     graph = read_model(INT8.read_bytes()).subgraphs[0]
     first = graph.tensors[graph.operators[0].outputs[0]]
     mod = from_tflite(INT8, outputs=[first.name])
+    assert from_tflite(INT8, outputs=[first.index]).to_text() == mod.to_text()
     assert [info.name for info in signature.read(mod["main"])[1]] == [first.name]
     assert {op.location.location.line.data for op in body(mod)[:-1]} == {0}
 
@@ -239,6 +243,32 @@ def test_custom_operators_are_given_by_the_caller() -> None:
     assert np.array_equal(run(mod, [x])[0], x)
     with pytest.raises(Unsupported, match="CUSTOM:Same.*custom_ops"):
         from_tflite(model)
+
+
+def test_custom_operators_read_their_options() -> None:
+    """The bytes of the file say the factor; what the function builds is compiled like anything else."""
+
+    def scaled(importer: Importer, node: Node) -> list[SSAValue]:
+        (factor,) = struct.unpack("<f", node.operator.custom_options)
+        x = importer.value(node.input(0))
+        return [importer.emit(MultiplyOp, [x, importer.scalar(factor, x)]).result]
+
+    pytest.importorskip("ai_edge_litert", reason="LiteRT's schema builds this file")
+    case = Case("CUSTOM", [T([3], "float32")], [T([3], "float32")], custom_code="Scaled")
+    case.custom_options = struct.pack("<f", 2.5)
+    executable = build(case.model(), frontend={"custom_ops": {"Scaled": scaled}})
+    assert np.array_equal(np.asarray(executable.run(np.arange(3, dtype=np.float32))), [0, 2.5, 5])
+
+
+def test_a_cut_drops_what_cannot_be_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = read_model(INT8.read_bytes()).subgraphs[0]
+    assert graph.operators[-1].kind == "SOFTMAX"
+    monkeypatch.delitem(table.TABLE, "SOFTMAX")
+    with pytest.raises(Unsupported, match="SOFTMAX"):
+        from_tflite(INT8)
+    before = graph.tensors[graph.operators[-1].inputs[0]]
+    (info,) = signature.read(from_tflite(INT8, outputs=[before.name])["main"])[1]
+    assert (info.name, info.shape) == (before.name, before.shape)
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,8 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Region, SSAValue
 
 from relay import signature
-from relay.errors import InvalidArgument, Unsupported
+from relay.errors import InvalidArgument, Malformed, Unsupported
+from relay.frontend.tflite.batch import does_not_fit, rebatch
 from relay.frontend.tflite.graph import Importer, numpy_type, tensor_type
 from relay.frontend.tflite.model import Model, Subgraph, Tensor, read_model
 from relay.frontend.tflite.node import Node
@@ -50,14 +51,16 @@ def from_tflite(
     batch: int | None = None,
     numerics: str = "litert",
     custom_ops: Mapping[str, Convert] | None = None,
-    outputs: Sequence[str] | None = None,
+    outputs: Sequence[str | int] | None = None,
 ) -> IRModule:
     """Read a .tflite file, given as bytes or by path: `@main`, one argument per graph input, NHWC, dtypes as stored.
 
-    `batch` must be the stored one. `numerics="litert"` makes integers equal to LiteRT's reference kernels (2.3).
-    `custom_ops` maps names of custom operators to functions like those of the table: they take an `Importer` and a
-    `Node`, and return a value per output. `outputs` names the tensors to compute instead of the graph's outputs;
-    operators that they do not need are dropped.
+    `batch` replaces the leading axis of every input, and what follows from it; every row of a result is what a batch of
+    1 gives. `numerics` says which runtime's integers are wanted: "litert" LiteRT's reference kernels (2.3), or
+    "litert-1.2", "tflm", "xnnpack", "ort", "tvm" (docs/numerics.md). `custom_ops` maps names of custom operators to
+    functions like those of the table: they take an `Importer` and a `Node`, and return a value per output. `outputs`
+    are the tensors to compute instead of the graph's outputs, by name or number; operators that they do not need are
+    dropped.
 
     Raises Malformed (the bytes), Unsupported (every operator that cannot be imported) or InvalidArgument.
     Source: TFLite schema.fbs, version 3.
@@ -65,11 +68,16 @@ def from_tflite(
     profile = _profile(numerics)
     data, name = _load(model)
     graph = _main(read_model(data, name), name)
-    _check_batch(graph, batch, name)
     table = TABLE | {f"CUSTOM:{key}": Row((1, ANY), (0, ANY), (0, ANY), fn) for key, fn in (custom_ops or {}).items()}
     wanted = _wanted(graph, outputs, name)
     nodes = _needed(graph, wanted, name, keep_states=outputs is None)
-    return _Conversion(graph, name, table, profile).run(nodes, wanted)
+    if batch is None:
+        return _Conversion(graph, name, table, profile).run(nodes, wanted)
+    graph, nodes = rebatch(graph, nodes, batch, name)
+    try:
+        return _Conversion(graph, name, table, profile).run(nodes, [graph.tensors[t.index] for t in wanted])
+    except Malformed as error:
+        raise does_not_fit(error, batch) from None
 
 
 def _profile(numerics: str) -> Profile:
@@ -97,29 +105,17 @@ def _main(model: Model, name: str) -> Subgraph:
     return main
 
 
-def _check_batch(graph: Subgraph, batch: int | None, name: str) -> None:
-    if batch is None:
-        return
-    if batch < 1:
-        raise InvalidArgument("from_tflite", f"batch is {batch}", "it must be at least 1")
-    for index in graph.inputs:
-        tensor = graph.tensors[index]
-        if next(iter(tensor.shape), None) != batch:
-            raise Unsupported(
-                f"{name}: {tensor}", f"is stored with shape {tensor.shape}, not batch {batch}", "use the stored batch"
-            )
-
-
-def _wanted(graph: Subgraph, outputs: Sequence[str] | None, name: str) -> list[Tensor]:
+def _wanted(graph: Subgraph, outputs: Sequence[str | int] | None, name: str) -> list[Tensor]:
     """The tensors to compute."""
     if outputs is None:
         return [graph.tensors[index] for index in graph.outputs]
     if isinstance(outputs, str) or not outputs:
-        raise InvalidArgument("from_tflite", f"outputs is {outputs!r}", "give a list of tensor names")
-    computed = {index for operator in graph.operators for index in operator.outputs} | {*graph.inputs}
+        raise InvalidArgument("from_tflite", f"outputs is {outputs!r}", "give a list of tensors' names or numbers")
+    indices = sorted({index for operator in graph.operators for index in operator.outputs} | {*graph.inputs})
+    computed = [graph.tensors[index] for index in indices]
     found: list[Tensor] = []
     for wanted in outputs:
-        matches = [graph.tensors[index] for index in sorted(computed) if graph.tensors[index].name == wanted]
+        matches = [tensor for tensor in computed if wanted in (tensor.name, tensor.index)]
         if len(matches) != 1:
             what = "names several tensors of" if matches else "names no computed tensor of"
             hint = f"the graph's own outputs are {', '.join(repr(graph.tensors[i].name) for i in graph.outputs)}"

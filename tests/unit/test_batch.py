@@ -1,0 +1,168 @@
+"""`from_tflite(..., batch=)`: every row of a result is what a batch of 1 gives, or the operator is refused by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from relay import signature
+from relay.driver import build
+from relay.errors import InvalidArgument, Unsupported
+from relay.frontend import from_tflite
+from relay.interpreters import run
+from relay.module import IRModule
+from relay.runtime import Executable
+from tests.numeric.litert_models import Array, Case, T
+
+DIGITS = Path(__file__).parents[2] / "examples/digits"
+MODELS = Path(__file__).parents[2] / "../shared/models"
+REAL = sorted(MODELS.glob("*.tflite"))
+
+
+def numbers(mod: IRModule, rng: np.random.Generator) -> list[Array]:
+    """Random inputs; states as they start."""
+    found: list[Array] = []
+    for info in signature.read(mod["main"])[0]:
+        if info.initial is not None:
+            found.append(np.array(info.initial))
+        elif info.dtype.kind == "f":
+            found.append(rng.standard_normal(info.shape).astype(info.dtype))
+        else:
+            limits = np.iinfo(info.dtype)
+            found.append(rng.integers(limits.min, limits.max + 1, info.shape).astype(info.dtype))
+    return found
+
+
+def same(got: Array, want: Array) -> None:
+    assert got.shape == want.shape and got.dtype == want.dtype
+    if want.dtype.kind == "f":
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5 * float(np.abs(want).max(initial=1)))
+    else:
+        assert np.array_equal(got, want)
+
+
+def rows_are_single_images(path: Path, batch: int) -> None:
+    """Of the interpreter: states too."""
+    many, one = from_tflite(path, batch=batch), from_tflite(path)
+    many.verify()
+    given = numbers(many, np.random.default_rng(1))
+    results = run(many, given)
+    for row in range(batch):
+        for got, want in zip(results, run(one, [array[row : row + 1] for array in given]), strict=True):
+            rows = want.shape[0]
+            same(got[row * rows : (row + 1) * rows], want)
+
+
+@pytest.mark.parametrize("path", [*sorted(DIGITS.glob("*.tflite")), *REAL], ids=lambda path: path.stem)
+def test_models_are_imported_for_eight_images(path: Path) -> None:
+    mod = from_tflite(path, batch=8)
+    mod.verify()
+    (inputs, outputs), (stored, results) = (signature.read(m["main"]) for m in (mod, from_tflite(path)))
+    for new, old in zip([*inputs, *outputs], [*stored, *results], strict=True):
+        assert new.shape == (8 * old.shape[0], *old.shape[1:]) and new.name == old.name
+
+
+@pytest.mark.parametrize("name", ["digits_int8", "digits_float", "ad01_int8", "keras_lstm_mnist_ptq"])
+def test_rows_are_single_images(name: str) -> None:
+    path = (DIGITS if name.startswith("digits") else MODELS) / f"{name}.tflite"
+    if not path.is_file():
+        pytest.skip(f"{name} is not at hand")
+    rows_are_single_images(path, 3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", REAL, ids=lambda path: path.stem)
+def test_rows_of_every_model_are_single_images(path: Path) -> None:
+    rows_are_single_images(path, 2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", REAL, ids=lambda path: path.stem)
+def test_compiled_rows_are_single_images(path: Path) -> None:
+    given = numbers(from_tflite(path, batch=8), np.random.default_rng(2))
+    kinds = [info.kind for info in signature.read(from_tflite(path)["main"])[0]]
+    inputs = given[: kinds.count("input")]
+    got = results_of(build(path, frontend={"batch": 8}), inputs)
+    one = build(path)
+    for row in range(8):
+        one = build(path) if "state" in kinds else one
+        for many, single in zip(got, results_of(one, [array[row : row + 1] for array in inputs]), strict=True):
+            rows = single.shape[0]
+            same(many[row * rows : (row + 1) * rows], single)
+
+
+def results_of(executable: Executable, inputs: Sequence[Array]) -> list[Array]:
+    found = executable.run(*inputs)
+    assert found is not None
+    return list(found) if isinstance(found, tuple) else [found]
+
+
+def test_compiled_batch() -> None:
+    """By `relay.build(frontend={"batch": 8})`, in the order of the images."""
+    path = DIGITS / "digits_int8.tflite"
+    many, one = build(path, frontend={"batch": 8}), build(path)
+    (given,) = numbers(from_tflite(path, batch=8), np.random.default_rng(3))
+    assert many.inputs[0].shape[0] == 8
+    single = np.concatenate([results_of(one, [given[row : row + 1]])[0] for row in range(8)])
+    assert np.array_equal(results_of(many, [given])[0], single)
+
+
+def test_stored_batch_changes_nothing() -> None:
+    path = DIGITS / "digits_int8.tflite"
+    assert from_tflite(path, batch=1).to_text() == from_tflite(path).to_text()
+
+
+@pytest.mark.parametrize("batch", [0, -1, True, "8"])
+def test_batches_that_are_none(batch: Any) -> None:
+    with pytest.raises(InvalidArgument, match="batch"):
+        from_tflite(DIGITS / "digits_int8.tflite", batch=batch)
+
+
+def integers(*values: int) -> T:
+    return T(np.array(values, np.int32), "int32")
+
+
+X = T([1, 4, 4, 3], "int8", 0.1, 3)
+BEFORE = T(np.eye(4, 2, dtype=np.int32) * np.array([1, 0], np.int32), "int32")
+MIXING = [
+    (Case("MEAN", [X, integers(0, 1)], [T([4, 3], "int8", 0.1, 3)], "ReducerOptions"), "leading axis"),
+    (Case("TRANSPOSE", [X, integers(1, 0, 2, 3)], [T([4, 1, 4, 3], "int8", 0.1, 3)]), "leading axis is moved"),
+    (Case("PAD", [X, BEFORE], [T([2, 4, 4, 3], "int8", 0.1, 3)]), "padded"),
+    (Case("SLICE", [T([2, 3], "float32"), integers(1, 0), integers(1, 3)], [T([1, 3], "float32")]), "a part"),
+    (Case("PACK", [X], [T([1, 1, 4, 4, 3], "int8", 0.1, 3)], "PackOptions", {"valuesCount": 1, "axis": 0}), "leading"),
+    (Case("SOFTMAX", [T([3], "float32")], [T([3], "float32")], "SoftmaxOptions", {"beta": 1.0}), "leading one"),
+    (Case("ADD", [X, T([4, 3], "int8", 0.1, 3)], [X], "AddOptions"), "the inputs have shapes"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("case", "message"), MIXING, ids=[case.kind for case, _ in MIXING])
+def test_operators_that_mix_images_are_named(case: Case, message: str) -> None:
+    pytest.importorskip("ai_edge_litert", reason="LiteRT's schema, which writes the models, is not installed")
+    from_tflite(case.model())
+    with pytest.raises(Unsupported, match=f"{message}") as raised:
+        from_tflite(case.model(), batch=4 if case.kind != "SLICE" else 6)
+    assert case.kind in str(raised.value) or "shapes" in message
+
+
+def test_constants_of_the_batch_follow() -> None:
+    """Shapes, sizes and bounds that name the leading axis are those of the new batch."""
+    pytest.importorskip("ai_edge_litert", reason="LiteRT's schema, which writes the models, is not installed")
+    out = T([1, 2, 4, 3], "int8", 0.1, 3)
+    numbers_ = [integers(0, 1, 0, 0), integers(1, 3, 4, 3), integers(1, 1, 1, 1)]
+    cases = [
+        Case("RESHAPE", [X, integers(1, 48)], [T([1, 48], "int8", 0.1, 3)]),
+        Case("RESHAPE", [X, integers(-1, 48)], [T([1, 48], "int8", 0.1, 3)]),
+        Case("RESHAPE", [X, integers(16, -1)], [T([16, 3], "int8", 0.1, 3)]),
+        Case("RESHAPE", [X], [T([1, 48], "int8", 0.1, 3)], "ReshapeOptions", {"newShape": [1, 48]}),
+        Case("SLICE", [X, integers(0, 1, 0, 0), integers(1, 2, 4, 3)], [out]),
+        Case("STRIDED_SLICE", [X, *numbers_], [out], "StridedSliceOptions"),
+    ]
+    image = np.random.default_rng(4).integers(-128, 128, (5, 4, 4, 3)).astype(np.int8)
+    for case in cases:
+        (many,) = run(from_tflite(case.model(), batch=5), [image])
+        single = [run(from_tflite(case.model()), [image[row : row + 1]])[0] for row in range(5)]
+        assert np.array_equal(many, np.concatenate(single)), case
