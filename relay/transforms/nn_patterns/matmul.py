@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
+from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import SSAValue
 
 from relay.dialects import relay
@@ -31,12 +32,18 @@ def dense(new: Expansion, op: relay.MatmulOp | relay.BatchMatmulOp) -> SSAValue 
 
 
 def leading(new: Expansion, op: relay.MatmulOp | relay.BatchMatmulOp) -> SSAValue | None:
-    """relay.nn.batch_matmul of any leading axes  =>  relay.nn.batch_matmul of one, the same for both"""
-    outer = shape(op.result)[:-2]
-    if len(outer) == 1 and shape(op.tensor_a)[:-2] == shape(op.tensor_b)[:-2] == outer:
+    """relay.nn.batch_matmul of any leading axes  =>  relay.nn.batch_matmul of one, the same for both, %b as [n, k, m]
+
+    So the innermost loop runs along neighbours of %b and of the result.
+    """
+    outer, turned = shape(op.result)[:-2], bool(op.transpose_b.value.data)
+    if not turned and len(outer) == 1 and shape(op.tensor_a)[:-2] == shape(op.tensor_b)[:-2] == outer:
         return None
-    sides = [stacked(new, value, outer) for value in (op.tensor_a, op.tensor_b)]
-    return new.reshape(new.value(relay.BatchMatmulOp, *sides, properties=op.properties), shape(op.result))
+    a, b = (stacked(new, value, outer) for value in (op.tensor_a, op.tensor_b))
+    properties = {**op.properties, "transpose_b": IntegerAttr.from_bool(False)}
+    return new.reshape(
+        new.value(relay.BatchMatmulOp, a, swapped(new, b, turned), properties=properties), shape(op.result)
+    )
 
 
 def stacked(new: Expansion, x: SSAValue, outer: tuple[int, ...]) -> SSAValue:

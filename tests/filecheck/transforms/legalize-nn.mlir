@@ -45,7 +45,7 @@ func.func @matmul(%a: tensor<4x8xf32>, %b: tensor<8x5xf32>) -> tensor<4x5xf32> {
 
 // CHECK-LABEL: func.func @batch_matmul(
 func.func @batch_matmul(%a: tensor<2x1x4x8xi8>, %b: tensor<3x5x8xi8>) -> tensor<2x3x4x5xi32> {
-  // CHECK: relay.nn.batch_matmul {{.*}} {input_zero_point = 4 : i32} : (tensor<6x4x8xi8>, tensor<6x5x8xi8>) -> tensor<6x4x5xi32>
+  // CHECK: relay.nn.batch_matmul {{.*}} {input_zero_point = 4 : i32, transpose_b = false} : (tensor<6x4x8xi8>, tensor<6x8x5xi8>) -> tensor<6x4x5xi32>
   %r = relay.nn.batch_matmul %a, %b {input_zero_point = 4 : i32} : (tensor<2x1x4x8xi8>, tensor<3x5x8xi8>) -> tensor<2x3x4x5xi32>
   func.return %r : tensor<2x3x4x5xi32>
 }
