@@ -56,7 +56,11 @@ class TensorOp(IRDLOperation, ABC):
             properties=given,
             location=None if like is None else like.location,
         )
-        op.set_result_types(op.infer())
+        types = op.infer()
+        if len(types) != len(op.results):  # a variadic result
+            op.drop_all_references()
+            return cls.create(operands=values, result_types=types, properties=given, location=op.location)
+        op.set_result_types(types)
         return op
 
     def set_result_types(self, types: Sequence[Type]) -> bool:

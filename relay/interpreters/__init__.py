@@ -24,10 +24,12 @@ from relay.interpreters import (
     activation,
     byoc,
     convolution,
+    creation,
     elementwise,
     fixed_point,
     functions,
     image,
+    indexing,
     matmul,
     nn,
     norm,
@@ -40,6 +42,7 @@ from relay.interpreters import (
     rearrange,
     reduce,
     shape,
+    transform,
 )
 from relay.interpreters.func import Machine
 from relay.interpreters.meaning import Meaning, interpreter_functions
@@ -49,6 +52,9 @@ from relay.signature import TensorInfo
 KINDS = {
     "Elementwise": elementwise.MEANINGS,
     "Functions": functions.MEANINGS,
+    "Transform": transform.MEANINGS,
+    "Creation": creation.MEANINGS,
+    "Indexing": indexing.MEANINGS,
     "FixedPoint": fixed_point.MEANINGS,
     "Reduce": reduce.MEANINGS,
     "Shape": shape.MEANINGS,

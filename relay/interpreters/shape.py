@@ -35,7 +35,9 @@ def strided_slice(op: relay.StridedSliceOp, x: Array) -> Array:
 
 
 def take(op: relay.TakeOp, x: Array, indices: Array) -> Array:
-    return np.take(x, indices.astype(np.int64), axis=op.axis.value.data, mode="clip")
+    return np.take(
+        x, indices.astype(np.int64), axis=op.axis.value.data, mode="wrap" if op.mode.data == "wrap" else "clip"
+    )
 
 
 def gather_nd(op: relay.GatherNdOp, x: Array, indices: Array) -> Array:

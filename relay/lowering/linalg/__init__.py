@@ -8,7 +8,7 @@ from typing import Any
 from xdsl.ir import Operation, SSAValue
 
 from relay.dialects import relay
-from relay.lowering.linalg import contraction, matmul, movement, pool, reduce, resize
+from relay.lowering.linalg import contraction, indexing, matmul, movement, pool, reduce, resize
 from relay.lowering.linalg.emitter import Emitter
 
 Lowering = Callable[[Emitter, Any, Sequence[SSAValue]], Sequence[SSAValue]]
@@ -37,5 +37,11 @@ LOWERINGS: dict[type[Operation], Lowering] = {
     relay.ArgmaxOp: reduce.arg,
     relay.ArgminOp: reduce.arg,
     relay.Resize2dOp: resize.resize2d,
+    relay.GatherOp: indexing.gather,
+    relay.ReverseSequenceOp: indexing.reverse_sequence,
+    relay.ScatterOp: indexing.scatter,
+    relay.ScatterAddOp: indexing.scatter,
+    relay.ScatterNdOp: indexing.scatter_nd,
+    relay.StridedSetOp: indexing.strided_set,
 }
 """Ops that are no part of an elementwise group."""

@@ -198,8 +198,10 @@ class Emitter:
     def map(
         self, inputs: Sequence[Operand], shape: Sequence[int], elements: Sequence[Attribute], body: Body
     ) -> Sequence[SSAValue]:
-        """A parallel `linalg.generic` that makes new tensors of one shape."""
+        """A parallel `linalg.generic` that makes new tensors of one shape; nothing for those without elements."""
         outputs = [(self.empty(shape, element), identity(len(shape))) for element in elements]
+        if 0 in shape:
+            return [value for value, _ in outputs]
         count = len(inputs)
         return self.generic(inputs, outputs, 0, lambda e, args: body(e, args[:count]))
 

@@ -13,6 +13,7 @@ from relay.dialects import relay
 from relay.dialects.attributes import int_values, to_numpy
 from relay.dialects.op import axis_of, rank, shape
 from relay.dialects.op import tensor as ranked
+from relay.lowering.linalg.division import remainder
 from relay.lowering.linalg.emitter import INDEX, Emitter, axes, dims, element, identity, kind
 from relay.lowering.linalg.scalar import is_scalar
 
@@ -73,14 +74,27 @@ def position(e: Emitter, value: SSAValue, type: Attribute, size: int) -> SSAValu
     return e.to_index(e(arith.MinSIOp(e(arith.MaxSIOp(wide, e.constant(0, wide.type))), last)))
 
 
+def wrapped(e: Emitter, value: SSAValue, type: Attribute, size: int) -> SSAValue:
+    """An index of level-1 type `type`, modulo an axis's size."""
+    assert isa(type, IntegerType)
+    wide = e.widen(value, type, i32) if type.width.data < 32 else value
+    whole, zero = e.constant(size, wide.type), e.constant(0, wide.type)
+    rest = remainder(e, wide, whole, kind(type))
+    if kind(type) == "unsigned":
+        return e.to_index(rest)
+    below = e(arith.CmpiOp(rest, zero, "slt"))
+    return e.to_index(e(arith.SelectOp(below, e(arith.AddiOp(rest, whole)), rest)))
+
+
 def take(e: Emitter, op: relay.TakeOp, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
     source, indices = operands
     result, inner = shape(op.result), rank(op.indices)
     axis = axis_of(op.axis.value.data, rank(op.input), op.name)
     type = ranked(op.indices).element_type
+    place = wrapped if op.mode.data == "wrap" else position
 
     def body(e: Emitter, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        here = position(e, args[0], type, dims(source)[axis])
+        here = place(e, args[0], type, dims(source)[axis])
         before = [e.index(d) for d in range(axis)]
         after = [e.index(d) for d in range(axis + inner, len(result))]
         return [e.extract(source, [*before, here, *after])]

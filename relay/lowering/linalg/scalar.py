@@ -180,6 +180,11 @@ def unchanged(e: Emitter, op: Operation, xs: Sequence[SSAValue]) -> Sequence[SSA
     return xs
 
 
+def reinterpret(e: Emitter, op: relay.ReinterpretOp, xs: Sequence[SSAValue]) -> Sequence[SSAValue]:
+    to = signless(op.dtype)
+    return [xs[0] if xs[0].type == to else e(arith.BitcastOp(xs[0], to))]
+
+
 OTHERS: dict[type[Operation], Scalar] = {
     relay.DivideOp: division.divide,
     relay.FloorDivideOp: division.floor_divide,
@@ -197,6 +202,7 @@ OTHERS: dict[type[Operation], Scalar] = {
     relay.WhereOp: where,
     relay.ClipOp: clip,
     relay.CastOp: cast,
+    relay.ReinterpretOp: reinterpret,
     relay.LookupOp: lookup,
     relay.BiasAddOp: lambda e, op, xs: [e(BINARY[relay.AddOp][kind(tensor(op.data).element_type)](*xs))],
     relay.FixedPointMultiplyOp: fixed_point.fixed_point_multiply,

@@ -10,7 +10,7 @@ from xdsl.pattern_rewriter import PatternRewriter
 
 from relay.transforms.expansion import Expansion
 from relay.transforms.legalization import Legalization
-from relay.transforms.relay_patterns import reduce, unary
+from relay.transforms.relay_patterns import creation, indexing, reduce, transform, unary
 
 Composition = Callable[[Expansion, Any], Sequence[SSAValue]]
 """Adds the ops that mean the same; their values in place of the op's results."""
@@ -18,6 +18,9 @@ Composition = Callable[[Expansion, Any], Sequence[SSAValue]]
 COMPOSITIONS: dict[type[Operation], Composition] = {
     **unary.COMPOSITIONS,
     **reduce.COMPOSITIONS,
+    **transform.COMPOSITIONS,
+    **creation.COMPOSITIONS,
+    **indexing.COMPOSITIONS,
 }
 
 

@@ -29,11 +29,3 @@ func.func @all(%x: tensor<2x3xf32>) {
   %r = relay.all %x {axis = array<i64: 0>} : (tensor<2x3xf32>) -> tensor<3xf32>
   func.return
 }
-
-// -----
-
-// CHECK: relay.variance: the mean has more axes than the input
-func.func @variance(%x: tensor<3xf32>, %m: tensor<2x3xf32>) {
-  %r = relay.variance %x, %m {axis = array<i64: 0>} : (tensor<3xf32>, tensor<2x3xf32>) -> tensor<f32>
-  func.return
-}

@@ -1,0 +1,236 @@
+"""Tensors made of numbers and of places: constants, ranges, masks, one-hot vectors, diagonals, cumulative sums."""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Sequence
+from math import ceil
+
+from xdsl.dialects.builtin import (
+    BoolAttr,
+    DenseArrayBase,
+    IntegerAttr,
+    IntegerType,
+    StringAttr,
+    TensorType,
+    i64,
+)
+from xdsl.ir import Attribute, Operation, TypedAttribute
+from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
+
+from relay.dialects.attributes import dtype_of, int_values, to_numpy
+from relay.dialects.op import TensorOp, Type, axis_of, is_integer, rank, require, shape, tensor
+
+FALSE, TRUE = BoolAttr.from_bool(False), BoolAttr.from_bool(True)
+ALIGNMENTS = ("LEFT_RIGHT", "RIGHT_LEFT", "LEFT_LEFT", "RIGHT_RIGHT")
+
+
+class InitOp(TensorOp, ABC):
+    """A tensor of one number, of this shape and element type."""
+
+    shape = prop_def(DenseArrayBase[IntegerType])
+    dtype = prop_def(Attribute)
+    result = result_def(TensorType[Attribute])
+    assembly_format = "attr-dict `:` type($result)"
+
+    def infer(self) -> Sequence[Type]:
+        dtype_of(self.dtype)
+        dims = int_values(self.shape)
+        require(min(dims, default=0) >= 0, f"{self.name}: the shape must be known")
+        return [TensorType(self.dtype, dims)]
+
+
+@irdl_op_definition
+class ZerosOp(InitOp):
+    """Zeros."""
+
+    name = "relay.zeros"
+
+
+@irdl_op_definition
+class OnesOp(InitOp):
+    """Ones."""
+
+    name = "relay.ones"
+
+
+@irdl_op_definition
+class FullOp(TensorOp):
+    """A scalar's number everywhere."""
+
+    name = "relay.full"
+    fill_value = operand_def(TensorType[Attribute])
+    shape = prop_def(DenseArrayBase[IntegerType])
+    result = result_def(TensorType[Attribute])
+    assembly_format = "$fill_value attr-dict `:` functional-type(operands, results)"
+
+    def infer(self) -> Sequence[Type]:
+        require(rank(self.fill_value) == 0, f"{self.name}: the fill value must be a scalar")
+        dims = int_values(self.shape)
+        require(min(dims, default=0) >= 0, f"{self.name}: the shape must be known")
+        return [TensorType(tensor(self.fill_value).element_type, dims)]
+
+
+@irdl_op_definition
+class FullLikeOp(TensorOp):
+    """A scalar's number everywhere in a tensor of the input's type."""
+
+    name = "relay.full_like"
+    input = operand_def(TensorType[Attribute])
+    fill_value = operand_def(TensorType[Attribute])
+    result = result_def(TensorType[Attribute])
+    assembly_format = "$input `,` $fill_value attr-dict `:` functional-type(operands, results)"
+
+    def infer(self) -> Sequence[Type]:
+        type, filler = tensor(self.input), tensor(self.fill_value)
+        require(rank(self.fill_value) == 0, f"{self.name}: the fill value must be a scalar")
+        same = type.element_type == filler.element_type
+        require(same, f"{self.name}: element types differ: {type.element_type} and {filler.element_type}")
+        return [type]
+
+
+@irdl_op_definition
+class ArangeOp(TensorOp):
+    """`start + i * step` for all i >= 0 for which that is before `stop`; the three are of one type."""
+
+    name = "relay.arange"
+    start = prop_def(TypedAttribute)
+    stop = prop_def(TypedAttribute)
+    step = prop_def(TypedAttribute)
+    result = result_def(TensorType[Attribute])
+    assembly_format = "attr-dict `:` type($result)"
+
+    def infer(self) -> Sequence[Type]:
+        type = self.start.get_type()
+        same = type == self.stop.get_type() == self.step.get_type()
+        require(same, f"{self.name}: start, stop and step must be of one type")
+        start, stop, step = (to_numpy(attr).item() for attr in (self.start, self.stop, self.step))
+        require(step != 0, f"{self.name}: the step is zero")
+        return [TensorType(type, [max(ceil((stop - start) / step), 0)])]
+
+
+@irdl_op_definition
+class OneHotOp(TensorOp):
+    """A new axis of `depth` numbers: `on_value` where its index is the index given, else `off_value`."""
+
+    name = "relay.one_hot"
+    indices = operand_def(TensorType[Attribute])
+    on_value = operand_def(TensorType[Attribute])
+    off_value = operand_def(TensorType[Attribute])
+    depth = prop_def(IntegerAttr)
+    axis = prop_def(IntegerAttr, default_value=IntegerAttr(-1, i64))
+    result = result_def(TensorType[Attribute])
+    assembly_format = "$indices `,` $on_value `,` $off_value attr-dict `:` functional-type(operands, results)"
+
+    def infer(self) -> Sequence[Type]:
+        on, off = tensor(self.on_value), tensor(self.off_value)
+        require(is_integer(tensor(self.indices).element_type), f"{self.name}: indices must be integers")
+        require(
+            on == off and rank(self.on_value) == 0, f"{self.name}: on_value and off_value must be scalars of one type"
+        )
+        require(self.depth.value.data >= 0, f"{self.name}: the depth must not be negative")
+        dims = list(shape(self.indices))
+        dims.insert(axis_of(self.axis.value.data, len(dims) + 1, self.name), self.depth.value.data)
+        return [TensorType(on.element_type, dims)]
+
+
+class CumulativeOp(TensorOp, ABC):
+    """Along `axis`, each element combined with those before it; `exclusive`: only those before it."""
+
+    input = operand_def(TensorType[Attribute])
+    axis = prop_def(IntegerAttr)
+    exclusive = prop_def(BoolAttr, default_value=FALSE)
+    result = result_def(TensorType[Attribute])
+    assembly_format = "$input attr-dict `:` functional-type(operands, results)"
+
+    def infer(self) -> Sequence[Type]:
+        axis_of(self.axis.value.data, rank(self.input), self.name)
+        return [tensor(self.input)]
+
+
+@irdl_op_definition
+class CumsumOp(CumulativeOp):
+    """Cumulative sums; integers wrap."""
+
+    name = "relay.cumsum"
+
+
+@irdl_op_definition
+class CumprodOp(CumulativeOp):
+    """Cumulative products; integers wrap."""
+
+    name = "relay.cumprod"
+
+
+@irdl_op_definition
+class SequenceMaskOp(TensorOp):
+    """`mask_value` where the index along `axis` (0 or 1) is not below the `valid_length` of the other of the two."""
+
+    name = "relay.sequence_mask"
+    input = operand_def(TensorType[Attribute])
+    valid_length = operand_def(TensorType[Attribute])
+    mask_value = prop_def(TypedAttribute)
+    axis = prop_def(IntegerAttr, default_value=IntegerAttr(0, i64))
+    result = result_def(TensorType[Attribute])
+    assembly_format = "$input `,` $valid_length attr-dict `:` functional-type(operands, results)"
+
+    def infer(self) -> Sequence[Type]:
+        type, lengths = tensor(self.input), tensor(self.valid_length)
+        axis = self.axis.value.data
+        require(rank(self.input) >= 2 and axis in (0, 1), f"{self.name}: the axis must be 0 or 1, of at least two")
+        require(is_integer(lengths.element_type), f"{self.name}: lengths must be integers")
+        fits = lengths.get_shape() == (type.get_shape()[1 - axis],)
+        require(fits, f"{self.name}: one length per index of axis {1 - axis} is needed")
+        require(self.mask_value.get_type() == type.element_type, f"{self.name}: mask_value is not {type.element_type}")
+        return [type]
+
+
+@irdl_op_definition
+class MatrixSetDiagOp(TensorOp):
+    """The last two axes as matrices whose diagonals number `k[0]` to `k[1]` are replaced by those given.
+
+    Diagonal 0 is the main one, positive ones are above it. One diagonal is a last axis of its length; several are rows
+    of a last but one axis, the uppermost first, each as long as the longest and put at the left or right as `align`
+    says (of the ones above, then of those below the main one). Source: TensorFlow's MatrixSetDiagV3.
+    """
+
+    name = "relay.matrix_set_diag"
+    input = operand_def(TensorType[Attribute])
+    diagonal = operand_def(TensorType[Attribute])
+    k = opt_prop_def(DenseArrayBase[IntegerType])
+    align = prop_def(StringAttr, default_value=StringAttr("RIGHT_LEFT"))
+    result = result_def(TensorType[Attribute])
+    assembly_format = "$input `,` $diagonal attr-dict `:` functional-type(operands, results)"
+
+    def diagonals(self) -> tuple[int, int]:
+        """The lowest and the highest diagonal."""
+        given = (0,) if self.k is None else int_values(self.k)
+        require(1 <= len(given) <= 2, f"{self.name}: k is one number or two")
+        return given[0], given[-1]
+
+    def infer(self) -> Sequence[Type]:
+        type, diagonal = tensor(self.input), tensor(self.diagonal)
+        require(rank(self.input) >= 2, f"{self.name}: takes matrices")
+        require(self.align.data in ALIGNMENTS, f"{self.name}: align must be one of {', '.join(ALIGNMENTS)}")
+        require(type.element_type == diagonal.element_type, f"{self.name}: element types differ")
+        *outer, rows, columns = type.get_shape()
+        low, high = self.diagonals()
+        require(-rows < low <= high < columns, f"{self.name}: diagonals {low} to {high} are not in the matrix")
+        longest = min(rows + min(high, 0), columns + min(-low, 0))
+        wanted = [*outer, *([high - low + 1] if low != high else []), longest]
+        require(list(diagonal.get_shape()) == wanted, f"{self.name}: the diagonals must have shape {wanted}")
+        return [type]
+
+
+OPERATIONS: list[type[Operation]] = [
+    ZerosOp,
+    OnesOp,
+    FullOp,
+    FullLikeOp,
+    ArangeOp,
+    OneHotOp,
+    CumsumOp,
+    CumprodOp,
+    SequenceMaskOp,
+    MatrixSetDiagOp,
+]

@@ -1,0 +1,234 @@
+"""Reading from and writing to places that are data. Indices are integers; none changes a shape."""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Sequence
+from math import prod
+
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, StringAttr, TensorType, i64
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, var_operand_def
+
+from relay.dialects.attributes import int_values
+from relay.dialects.op import DYNAMIC, TensorOp, Type, axis_of, broadcast, is_integer, rank, require, shape, tensor
+
+ZERO = IntegerAttr(0, i64)
+
+
+def check_along(what: str, dims: Sequence[int], indices: SSAValue, axis: int) -> None:
+    """Require integers of these dimensions, but for an axis."""
+    type = tensor(indices)
+    require(is_integer(type.element_type), f"{what}: indices must be integers")
+    given = type.get_shape()
+    fits = len(given) == len(dims) and all(a == axis or d == given[a] for a, d in enumerate(dims))
+    require(fits, f"{what}: indices of shape {list(given)} do not fit {list(dims)} along axis {axis}")
+
+
+@irdl_op_definition
+class GatherOp(TensorOp):
+    """`result[i, j, k] = input[i, indices[i, j, k], k]` for axis 1; indices are clamped.
+
+    Along the other axes, indices are as long as the input.
+    """
+
+    name = "relay.gather"
+    input = operand_def(TensorType[Attribute])
+    indices = operand_def(TensorType[Attribute])
+    axis = prop_def(IntegerAttr)
+    result = result_def(TensorType[Attribute])
+    assembly_format = "$input `,` $indices attr-dict `:` functional-type(operands, results)"
+
+    def infer(self) -> Sequence[Type]:
+        axis = axis_of(self.axis.value.data, rank(self.input), self.name)
+        check_along(self.name, shape(self.input), self.indices, axis)
+        return [TensorType(tensor(self.input).element_type, shape(self.indices))]
+
+
+@irdl_op_definition
+class AdvIndexOp(TensorOp):
+    """`input[indices[0], indices[1], ...]` as numpy's: the indices broadcast, their axes come first. Clamped."""
+
+    name = "relay.adv_index"
+    input = operand_def(TensorType[Attribute])
+    indices = var_operand_def(TensorType[Attribute])
+    result = result_def(TensorType[Attribute])
+    assembly_format = "$input `,` $indices attr-dict `:` functional-type(operands, results)"
+
+    def infer(self) -> Sequence[Type]:
+        count, dims = len(self.indices), shape(self.input)
+        require(1 <= count <= len(dims), f"{self.name}: takes one index tensor for each of the first axes")
+        types = {tensor(value).element_type for value in self.indices}
+        require(
+            len(types) == 1 and all(is_integer(t) for t in types), f"{self.name}: indices must be of one integer type"
+        )
+        outer = broadcast(self.name, *(shape(value) for value in self.indices))
+        return [TensorType(tensor(self.input).element_type, [*outer, *dims[count:]])]
+
+
+@irdl_op_definition
+class ReverseSequenceOp(TensorOp):
+    """The first `seq_lengths[b]` elements along `seq_axis` the last first, for each index b along `batch_axis`."""
+
+    name = "relay.reverse_sequence"
+    input = operand_def(TensorType[Attribute])
+    seq_lengths = operand_def(TensorType[Attribute])
+    seq_axis = prop_def(IntegerAttr, default_value=IntegerAttr(1, i64))
+    batch_axis = prop_def(IntegerAttr, default_value=ZERO)
+    result = result_def(TensorType[Attribute])
+    assembly_format = "$input `,` $seq_lengths attr-dict `:` functional-type(operands, results)"
+
+    def axes(self) -> tuple[int, int]:
+        """The axes of sequences and of batches."""
+        sequence, batch = (a.value.data for a in (self.seq_axis, self.batch_axis))
+        return axis_of(sequence, rank(self.input), self.name), axis_of(batch, rank(self.input), self.name)
+
+    def infer(self) -> Sequence[Type]:
+        sequence, batch = self.axes()
+        lengths = tensor(self.seq_lengths)
+        require(sequence != batch, f"{self.name}: seq_axis and batch_axis are the same")
+        require(is_integer(lengths.element_type), f"{self.name}: lengths must be integers")
+        fits = lengths.get_shape() == (shape(self.input)[batch],)
+        require(fits, f"{self.name}: one length per index of axis {batch} is needed")
+        return [tensor(self.input)]
+
+
+class ScatterBase(TensorOp, ABC):
+    """`input` with elements changed at `indices`: later updates after earlier ones. Places that are not there are
+    left out."""
+
+    input = operand_def(TensorType[Attribute])
+    indices = operand_def(TensorType[Attribute])
+    updates = operand_def(TensorType[Attribute])
+    result = result_def(TensorType[Attribute])
+    assembly_format = "$input `,` $indices `,` $updates attr-dict `:` functional-type(operands, results)"
+
+    def check_types(self) -> Type:
+        type, updates = tensor(self.input), tensor(self.updates)
+        same = type.element_type == updates.element_type
+        require(same, f"{self.name}: element types differ: {type.element_type} and {updates.element_type}")
+        require(is_integer(tensor(self.indices).element_type), f"{self.name}: indices must be integers")
+        require(DYNAMIC not in (*type.get_shape(), *updates.get_shape()), f"{self.name}: the shape must be known")
+        return type
+
+
+class ScatterAlongOp(ScatterBase, ABC):
+    """At `(i, indices[i, j, k], k)`, for axis 1, with `updates[i, j, k]`; negative indices count from the end."""
+
+    axis = prop_def(IntegerAttr, default_value=ZERO)
+
+    def infer(self) -> Sequence[Type]:
+        type = self.check_types()
+        axis = axis_of(self.axis.value.data, rank(self.input), self.name)
+        check_along(self.name, type.get_shape(), self.indices, axis)
+        require(shape(self.updates) == shape(self.indices), f"{self.name}: updates have not the shape of indices")
+        return [type]
+
+
+@irdl_op_definition
+class ScatterOp(ScatterAlongOp):
+    """Elements replaced along an axis."""
+
+    name = "relay.scatter"
+
+
+@irdl_op_definition
+class ScatterAddOp(ScatterAlongOp):
+    """Elements added to along an axis."""
+
+    name = "relay.scatter_add"
+
+
+@irdl_op_definition
+class ScatterNdOp(ScatterBase):
+    """`input[indices[i..., :], j...]` replaced by, or if `mode` is `add` raised by, `updates[i..., j...]`.
+
+    Indices are as in TensorFlow: the last axis holds coordinates.
+    """
+
+    name = "relay.scatter_nd"
+    mode = prop_def(StringAttr, default_value=StringAttr("update"))
+
+    def infer(self) -> Sequence[Type]:
+        type, index = self.check_types(), shape(self.indices)
+        dims = type.get_shape()
+        require(self.mode.data in ("update", "add"), f"{self.name}: mode must be update or add")
+        require(1 <= len(index) and index[-1] <= len(dims), f"{self.name}: indices have too many coordinates")
+        wanted = (*index[:-1], *dims[index[-1] :])
+        require(shape(self.updates) == wanted, f"{self.name}: updates must have shape {list(wanted)}")
+        return [type]
+
+
+@irdl_op_definition
+class StridedSetOp(TensorOp):
+    """`input` with `input[begin:end:strides]` replaced by `value`; numbers as of `relay.strided_slice`, all forward."""
+
+    name = "relay.strided_set"
+    input = operand_def(TensorType[Attribute])
+    value = operand_def(TensorType[Attribute])
+    begin = prop_def(DenseArrayBase[IntegerType])
+    end = prop_def(DenseArrayBase[IntegerType])
+    strides = prop_def(DenseArrayBase[IntegerType])
+    result = result_def(TensorType[Attribute])
+    assembly_format = "$input `,` $value attr-dict `:` functional-type(operands, results)"
+
+    def infer(self) -> Sequence[Type]:
+        type, value = tensor(self.input), tensor(self.value)
+        dims = type.get_shape()
+        begin, end, strides = int_values(self.begin), int_values(self.end), int_values(self.strides)
+        require(len(begin) == len(end) == len(strides) == len(dims), f"{self.name}: one number per axis is needed")
+        inside = all(
+            0 <= b <= d and 0 <= e <= d and s > 0 for b, e, s, d in zip(begin, end, strides, dims, strict=True)
+        )
+        require(inside, f"{self.name}: a slice is outside its axis or not forward")
+        wanted = tuple(len(range(*bounds)) for bounds in zip(begin, end, strides, strict=True))
+        expected = TensorType(type.element_type, wanted)
+        require(value == expected, f"{self.name}: the value must be {expected}, not {value}")
+        return [type]
+
+
+@irdl_op_definition
+class InvertPermutationOp(TensorOp):
+    """`result[input[i]] = i`, for a vector that holds each of 0 to size - 1 once."""
+
+    name = "relay.invert_permutation"
+    input = operand_def(TensorType[Attribute])
+    result = result_def(TensorType[Attribute])
+    assembly_format = "$input attr-dict `:` functional-type(operands, results)"
+
+    def infer(self) -> Sequence[Type]:
+        type = tensor(self.input)
+        fits = rank(self.input) == 1 and is_integer(type.element_type)
+        require(fits, f"{self.name}: takes a vector of integers")
+        return [type]
+
+
+@irdl_op_definition
+class UnravelIndexOp(TensorOp):
+    """The coordinates, along a new first axis, of elements of a tensor of this `shape` numbered in row-major order."""
+
+    name = "relay.unravel_index"
+    indices = operand_def(TensorType[Attribute])
+    shape = prop_def(DenseArrayBase[IntegerType])
+    result = result_def(TensorType[Attribute])
+    assembly_format = "$indices attr-dict `:` functional-type(operands, results)"
+
+    def infer(self) -> Sequence[Type]:
+        type, dims = tensor(self.indices), int_values(self.shape)
+        require(is_integer(type.element_type), f"{self.name}: indices must be integers")
+        require(len(dims) > 0 and min(dims) > 0, f"{self.name}: the shape must be positive")
+        require(prod(dims) < 1 << 31, f"{self.name}: the shape has too many elements")
+        return [TensorType(type.element_type, [len(dims), *type.get_shape()])]
+
+
+OPERATIONS: list[type[Operation]] = [
+    GatherOp,
+    AdvIndexOp,
+    ReverseSequenceOp,
+    ScatterOp,
+    ScatterAddOp,
+    ScatterNdOp,
+    StridedSetOp,
+    InvertPermutationOp,
+    UnravelIndexOp,
+]

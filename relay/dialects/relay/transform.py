@@ -1,0 +1,346 @@
+"""Other shapes and orders of the same elements: what reshapes, slices, copies and broadcasts make up."""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Sequence
+from math import prod
+from typing import ClassVar
+
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, StringAttr, TensorType, i64
+from xdsl.ir import Attribute, Operation
+from xdsl.irdl import (
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    var_operand_def,
+    var_result_def,
+)
+from xdsl.utils.exceptions import VerifyException
+
+from relay.dialects.attributes import dtype_of, int_values
+from relay.dialects.layout import Layout
+from relay.dialects.op import DYNAMIC, TensorOp, Type, axis_of, broadcast, rank, require, shape, tensor
+from relay.errors import InvalidArgument
+
+ZERO, ONE = IntegerAttr(0, i64), IntegerAttr(1, i64)
+
+
+class TransformOp(TensorOp, ABC):
+    """An op of one tensor whose elements all come from it."""
+
+    input = operand_def(TensorType[Attribute])
+    result = result_def(TensorType[Attribute])
+    assembly_format = "$input attr-dict `:` functional-type(operands, results)"
+
+    def like(self, dims: Sequence[int]) -> Sequence[Type]:
+        return [TensorType(tensor(self.input).element_type, dims)]
+
+
+class LikeOp(TensorOp, ABC):
+    """An op of one tensor and the type of another, whose elements do not matter."""
+
+    input = operand_def(TensorType[Attribute])
+    other = operand_def(TensorType[Attribute])
+    result = result_def(TensorType[Attribute])
+    assembly_format = "$input `,` $other attr-dict `:` functional-type(operands, results)"
+
+
+def known(what: str, dims: Sequence[int]) -> Sequence[int]:
+    """The dimensions, which must all be known."""
+    require(DYNAMIC not in dims, f"{what}: the shape must be known")
+    return dims
+
+
+@irdl_op_definition
+class ExpandDimsOp(TransformOp):
+    """`num_newaxis` axes of size 1 before `axis`; a negative axis counts from the end of the result, plus one."""
+
+    name = "relay.expand_dims"
+    axis = prop_def(IntegerAttr)
+    num_newaxis = prop_def(IntegerAttr, default_value=ONE)
+
+    def infer(self) -> Sequence[Type]:
+        dims, count = shape(self.input), self.num_newaxis.value.data
+        require(count >= 0, f"{self.name}: num_newaxis must not be negative")
+        axis = axis_of(self.axis.value.data, len(dims) + 1, self.name)
+        return self.like([*dims[:axis], *[1] * count, *dims[axis:]])
+
+
+@irdl_op_definition
+class SqueezeOp(TransformOp):
+    """Without the axes `axis`, which have size 1; without all of size 1 if there is none given."""
+
+    name = "relay.squeeze"
+    axis = opt_prop_def(DenseArrayBase[IntegerType])
+
+    def infer(self) -> Sequence[Type]:
+        dims = shape(self.input)
+        given = () if self.axis is None else int_values(self.axis)
+        axes = {axis_of(a, len(dims), self.name) for a in given}
+        require(all(dims[a] in (1, DYNAMIC) for a in axes), f"{self.name}: an axis is not of size 1")
+        gone = axes if self.axis is not None else {a for a, d in enumerate(dims) if d == 1}
+        return self.like([d for a, d in enumerate(dims) if a not in gone])
+
+
+@irdl_op_definition
+class StackOp(TensorOp):
+    """Tensors of one type along a new axis."""
+
+    name = "relay.stack"
+    inputs = var_operand_def(TensorType[Attribute])
+    axis = prop_def(IntegerAttr, default_value=ZERO)
+    result = result_def(TensorType[Attribute])
+    assembly_format = "$inputs attr-dict `:` functional-type(operands, results)"
+
+    def infer(self) -> Sequence[Type]:
+        require(len(self.inputs) > 0, f"{self.name}: takes at least one operand")
+        first = tensor(self.inputs[0])
+        require(all(value.type == first for value in self.inputs), f"{self.name}: the operands' types differ")
+        dims = list(first.get_shape())
+        dims.insert(axis_of(self.axis.value.data, len(dims) + 1, self.name), len(self.inputs))
+        return [TensorType(first.element_type, dims)]
+
+
+@irdl_op_definition
+class SplitOp(TensorOp):
+    """Parts along `axis`: a number of equal ones, or those between the indices at which they start but the first."""
+
+    name = "relay.split"
+    input = operand_def(TensorType[Attribute])
+    indices_or_sections = prop_def(IntegerAttr | DenseArrayBase[IntegerType])
+    axis = prop_def(IntegerAttr, default_value=ZERO)
+    parts = var_result_def(TensorType[Attribute])
+    assembly_format = "$input attr-dict `:` functional-type(operands, results)"
+
+    def bounds(self) -> list[tuple[int, int]]:
+        """Begin and end of each part."""
+        size = shape(self.input)[axis_of(self.axis.value.data, rank(self.input), self.name)]
+        require(size != DYNAMIC, f"{self.name}: the axis must be known")
+        given = self.indices_or_sections
+        if isinstance(given, IntegerAttr):
+            count = given.value.data
+            require(count > 0 and size % count == 0, f"{self.name}: {size} is not divisible in {count} parts")
+            starts = list(range(0, size, size // count)) if size else [0] * count
+        else:
+            starts = [0, *int_values(given)]
+            require(starts == sorted(starts) and starts[-1] <= size, f"{self.name}: indices are not in order")
+        return list(zip(starts, [*starts[1:], size], strict=True))
+
+    def infer(self) -> Sequence[Type]:
+        type, axis = tensor(self.input), axis_of(self.axis.value.data, rank(self.input), self.name)
+        dims = type.get_shape()
+        return [TensorType(type.element_type, [*dims[:axis], e - b, *dims[axis + 1 :]]) for b, e in self.bounds()]
+
+
+@irdl_op_definition
+class TileOp(TransformOp):
+    """The tensor `reps` times along each axis; the shorter of shape and `reps` counts as with ones in front."""
+
+    name = "relay.tile"
+    reps = prop_def(DenseArrayBase[IntegerType])
+
+    def aligned(self) -> tuple[list[int], list[int]]:
+        """Shape and repetitions, of one length."""
+        dims, reps = list(shape(self.input)), list(int_values(self.reps))
+        require(min(reps, default=0) >= 0, f"{self.name}: reps must not be negative")
+        width = max(len(dims), len(reps))
+        return [1] * (width - len(dims)) + dims, [1] * (width - len(reps)) + reps
+
+    def infer(self) -> Sequence[Type]:
+        return self.like([DYNAMIC if d == DYNAMIC else d * r for d, r in zip(*self.aligned(), strict=True)])
+
+
+@irdl_op_definition
+class RepeatOp(TransformOp):
+    """Each element `repeats` times in a row along `axis`."""
+
+    name = "relay.repeat"
+    repeats = prop_def(IntegerAttr)
+    axis = prop_def(IntegerAttr)
+
+    def infer(self) -> Sequence[Type]:
+        dims, count = list(shape(self.input)), self.repeats.value.data
+        require(count >= 1, f"{self.name}: repeats must be positive")
+        axis = axis_of(self.axis.value.data, len(dims), self.name)
+        dims[axis] = DYNAMIC if dims[axis] == DYNAMIC else dims[axis] * count
+        return self.like(dims)
+
+
+@irdl_op_definition
+class ReverseOp(TransformOp):
+    """The last first, along each of the axes `axis`."""
+
+    name = "relay.reverse"
+    axis = prop_def(DenseArrayBase[IntegerType])
+
+    def infer(self) -> Sequence[Type]:
+        for axis in int_values(self.axis):
+            axis_of(axis, rank(self.input), self.name)
+        return [tensor(self.input)]
+
+
+@irdl_op_definition
+class MeshgridOp(TensorOp):
+    """Vectors and scalars as coordinates: result i holds operand i along axis i, the same along the others.
+
+    `indexing` is `ij`, or `xy`: then the first two axes change places.
+    """
+
+    name = "relay.meshgrid"
+    inputs = var_operand_def(TensorType[Attribute])
+    indexing = prop_def(StringAttr, default_value=StringAttr("ij"))
+    grids = var_result_def(TensorType[Attribute])
+    assembly_format = "$inputs attr-dict `:` functional-type(operands, results)"
+
+    def order(self) -> list[int]:
+        """The axis of each operand."""
+        axes = list(range(len(self.inputs)))
+        return [1, 0, *axes[2:]] if self.indexing.data == "xy" and len(axes) > 1 else axes
+
+    def infer(self) -> Sequence[Type]:
+        require(self.indexing.data in ("ij", "xy"), f"{self.name}: indexing must be ij or xy")
+        require(all(rank(value) <= 1 for value in self.inputs), f"{self.name}: takes vectors and scalars")
+        sizes = [prod(known(self.name, shape(value))) for value in self.inputs]
+        dims = [sizes[axis] for axis in self.order()]
+        return [TensorType(tensor(value).element_type, dims) for value in self.inputs]
+
+
+@irdl_op_definition
+class CastLikeOp(LikeOp):
+    """`relay.cast` to the other tensor's element type."""
+
+    name = "relay.cast_like"
+
+    def infer(self) -> Sequence[Type]:
+        return [TensorType(tensor(self.other).element_type, shape(self.input))]
+
+
+@irdl_op_definition
+class ReshapeLikeOp(LikeOp):
+    """The same elements under the other tensor's shape."""
+
+    name = "relay.reshape_like"
+
+    def infer(self) -> Sequence[Type]:
+        dims, given = known(self.name, shape(self.other)), shape(self.input)
+        fits = DYNAMIC in given or prod(given) == prod(dims)
+        require(fits, f"{self.name}: {list(given)} has not the elements of {list(dims)}")
+        return [TensorType(tensor(self.input).element_type, dims)]
+
+
+@irdl_op_definition
+class BroadcastToLikeOp(LikeOp):
+    """numpy's broadcast to the other tensor's shape."""
+
+    name = "relay.broadcast_to_like"
+
+    def infer(self) -> Sequence[Type]:
+        dims = tuple(known(self.name, shape(self.other)))
+        reached = broadcast(self.name, shape(self.input), dims) == dims
+        require(reached, f"{self.name}: cannot reach {list(dims)}")
+        return [TensorType(tensor(self.input).element_type, dims)]
+
+
+@irdl_op_definition
+class CollapseSumToOp(TransformOp):
+    """The sum over what a broadcast from `shape` repeats: its transpose."""
+
+    name = "relay.collapse_sum_to"
+    shape = prop_def(DenseArrayBase[IntegerType])
+
+    def infer(self) -> Sequence[Type]:
+        wanted, given = int_values(self.shape), shape(self.input)
+        require(broadcast(self.name, wanted, given) == given, f"{self.name}: {list(wanted)} does not broadcast to it")
+        return self.like(wanted)
+
+
+@irdl_op_definition
+class CollapseSumLikeOp(LikeOp):
+    """`relay.collapse_sum_to` the other tensor's shape."""
+
+    name = "relay.collapse_sum_like"
+
+    def infer(self) -> Sequence[Type]:
+        wanted, given = tuple(known(self.name, shape(self.other))), shape(self.input)
+        require(broadcast(self.name, wanted, given) == given, f"{self.name}: {list(wanted)} does not broadcast to it")
+        return [TensorType(tensor(self.input).element_type, wanted)]
+
+
+@irdl_op_definition
+class SliceLikeOp(LikeOp):
+    """The first elements along the axes `axes` (all if empty), as many as the other tensor has there."""
+
+    name = "relay.slice_like"
+    axes = prop_def(DenseArrayBase[IntegerType])
+
+    def infer(self) -> Sequence[Type]:
+        dims, other = list(shape(self.input)), known(self.name, shape(self.other))
+        for axis in int_values(self.axes) or range(len(dims)):
+            axis = axis_of(axis, len(dims), self.name)
+            fits = axis < len(other) and (dims[axis] == DYNAMIC or other[axis] <= dims[axis])
+            require(fits, f"{self.name}: axis {axis} is longer in the other tensor, or not there")
+            dims[axis] = other[axis]
+        return [TensorType(tensor(self.input).element_type, dims)]
+
+
+@irdl_op_definition
+class LayoutTransformOp(TransformOp):
+    """A tensor of `src_layout` in `dst_layout`, as `NHWC`, `NCHW`, `NCHW4c`."""
+
+    name = "relay.layout_transform"
+    src_layout = prop_def(StringAttr)
+    dst_layout = prop_def(StringAttr)
+
+    def layouts(self) -> tuple[Layout, Layout]:
+        try:
+            source, target = Layout.parse(self.src_layout.data), Layout.parse(self.dst_layout.data)
+        except InvalidArgument as error:
+            raise VerifyException(f"{self.name}: {error}") from None
+        require(source.letters == target.letters, f"{self.name}: {source} and {target} have other axes")
+        require(len(source.axes) == rank(self.input), f"{self.name}: {source} has not the input's rank")
+        return source, target
+
+    def infer(self) -> Sequence[Type]:
+        source, target = self.layouts()
+        sizes = source.sizes(known(self.name, shape(self.input)))
+        split = target.split
+        require(not split or sizes[split] % target.factor == 0, f"{self.name}: {split} is no multiple of the split")
+        return self.like(target.dims(sizes))
+
+
+@irdl_op_definition
+class ReinterpretOp(TransformOp):
+    """The bits of each element read as a `dtype` of the same width."""
+
+    name = "relay.reinterpret"
+    ELEMENTWISE: ClassVar[bool] = True
+    dtype = prop_def(Attribute)
+
+    def infer(self) -> Sequence[Type]:
+        given = tensor(self.input).element_type
+        same = dtype_of(given).itemsize == dtype_of(self.dtype).itemsize
+        require(same, f"{self.name}: {given} and {self.dtype} differ in width")
+        return [TensorType(self.dtype, shape(self.input))]
+
+
+OPERATIONS: list[type[Operation]] = [
+    ExpandDimsOp,
+    SqueezeOp,
+    StackOp,
+    SplitOp,
+    TileOp,
+    RepeatOp,
+    ReverseOp,
+    MeshgridOp,
+    CastLikeOp,
+    ReshapeLikeOp,
+    BroadcastToLikeOp,
+    CollapseSumToOp,
+    CollapseSumLikeOp,
+    SliceLikeOp,
+    LayoutTransformOp,
+    ReinterpretOp,
+]

@@ -1,0 +1,98 @@
+"""Meaning of what gives the same elements other shapes and orders, in numpy's own words."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from relay.dialects import relay
+from relay.dialects.attributes import Array, dtype_of, int_values
+from relay.dialects.op import shape
+from relay.interpreters.meaning import Meanings
+
+
+def reshaped(op: relay.TransformOp | relay.ReshapeLikeOp, x: Array, *others: Array) -> Array:
+    return x.reshape(shape(op.result))
+
+
+def stack(op: relay.StackOp, *inputs: Array) -> Array:
+    return np.stack(inputs, op.axis.value.data)
+
+
+def split(op: relay.SplitOp, x: Array) -> tuple[Array, ...]:
+    return tuple(np.split(x, [begin for begin, _ in op.bounds()[1:]], op.axis.value.data))
+
+
+def tile(op: relay.TileOp, x: Array) -> Array:
+    return np.tile(x, int_values(op.reps))
+
+
+def repeat(op: relay.RepeatOp, x: Array) -> Array:
+    return np.repeat(x, op.repeats.value.data, op.axis.value.data)
+
+
+def reverse(op: relay.ReverseOp, x: Array) -> Array:
+    return np.flip(x, int_values(op.axis))
+
+
+def meshgrid(op: relay.MeshgridOp, *inputs: Array) -> tuple[Array, ...]:
+    return tuple(np.meshgrid(*inputs, indexing="xy" if op.indexing.data == "xy" else "ij"))
+
+
+def cast_like(op: relay.CastLikeOp, x: Array, other: Array) -> Array:
+    return x.astype(other.dtype)
+
+
+def broadcast_to_like(op: relay.BroadcastToLikeOp, x: Array, other: Array) -> Array:
+    return np.broadcast_to(x, other.shape)
+
+
+def collapse_sum(op: relay.CollapseSumToOp | relay.CollapseSumLikeOp, x: Array, *others: Array) -> Array:
+    wanted = shape(op.result)
+    leading = x.sum(tuple(range(x.ndim - len(wanted))), dtype=x.dtype)
+    repeated = tuple(axis for axis, size in enumerate(wanted) if size == 1)
+    return leading.sum(repeated, dtype=x.dtype, keepdims=True)
+
+
+def slice_like(op: relay.SliceLikeOp, x: Array, other: Array) -> Array:
+    return x[tuple(slice(size) for size in shape(op.result))]
+
+
+def layout_transform(op: relay.LayoutTransformOp, x: Array) -> Array:
+    """Through the layout without splits: parts join behind their whole, axes are put in order, are split again."""
+    source, target = op.layouts()
+    letters = [letter for letter in source.axes if letter.isupper()]
+    if source.split:
+        at, inner = source.index(source.split), source.index(source.split.lower())
+        x = np.moveaxis(x, inner, at + 1 if inner > at else at)
+        x = x.reshape([source.sizes(shape(op.input))[letter] for letter in letters])
+    whole = [letter for letter in target.axes if letter.isupper()]
+    x = x.transpose([letters.index(letter) for letter in whole])
+    if target.split:
+        at = whole.index(target.split)
+        x = x.reshape(*x.shape[:at], x.shape[at] // target.factor, target.factor, *x.shape[at + 1 :])
+        x = np.moveaxis(x, at + 1, target.index(target.split.lower()))
+    return np.ascontiguousarray(x)
+
+
+def reinterpret(op: relay.ReinterpretOp, x: Array) -> Array:
+    return np.ascontiguousarray(x).view(dtype_of(op.dtype)).reshape(x.shape)
+
+
+MEANINGS: Meanings = {
+    relay.ExpandDimsOp: reshaped,
+    relay.SqueezeOp: reshaped,
+    relay.StackOp: stack,
+    relay.SplitOp: split,
+    relay.TileOp: tile,
+    relay.RepeatOp: repeat,
+    relay.ReverseOp: reverse,
+    relay.MeshgridOp: meshgrid,
+    relay.CastLikeOp: cast_like,
+    relay.ReshapeLikeOp: reshaped,
+    relay.BroadcastToLikeOp: broadcast_to_like,
+    relay.CollapseSumToOp: collapse_sum,
+    relay.CollapseSumLikeOp: collapse_sum,
+    relay.SliceLikeOp: slice_like,
+    relay.LayoutTransformOp: layout_transform,
+    relay.ReinterpretOp: reinterpret,
+}

@@ -1,0 +1,126 @@
+"""Reading from and writing to places that are data.
+
+Nothing is written to a place that data names: every element of a result looks through the updates for its own, in
+order. So what is added up does not depend on how loops are split, and places that are not there do no harm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects import arith, tensor
+from xdsl.dialects.builtin import IntegerType, i64
+from xdsl.ir import Attribute, SSAValue
+from xdsl.utils.hints import isa
+
+from relay.dialects import relay
+from relay.dialects.attributes import int_values
+from relay.dialects.op import axis_of, rank, shape
+from relay.dialects.op import tensor as ranked
+from relay.lowering.linalg.emitter import INDEX, Emitter, axes, dims, element, identity, kind
+from relay.lowering.linalg.movement import position
+from relay.lowering.linalg.scalar import BINARY
+
+
+def gather(e: Emitter, op: relay.GatherOp, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
+    source, indices = operands
+    axis, result = axis_of(op.axis.value.data, rank(op.input), op.name), shape(op.result)
+    type = ranked(op.indices).element_type
+
+    def body(e: Emitter, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        places = [e.index(d) for d in range(len(result))]
+        places[axis] = position(e, args[0], type, dims(source)[axis])
+        return [e.extract(source, places)]
+
+    return e.map([(indices, identity(len(result)))], result, [element(source)], body)
+
+
+def reverse_sequence(e: Emitter, op: relay.ReverseSequenceOp, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
+    source, lengths = operands
+    (sequence, batch), result = op.axes(), shape(op.result)
+    type = ranked(op.seq_lengths).element_type
+
+    def body(e: Emitter, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        places = [e.index(d) for d in range(len(result))]
+        here, length = places[sequence], position(e, args[0], type, result[sequence] + 1)
+        last = e(arith.SubiOp(e(arith.SubiOp(length, e.constant(1, INDEX))), here))
+        inside = e(arith.CmpiOp(here, length, "slt"))
+        places[sequence] = e(arith.SelectOp(inside, last, here))
+        return [e.extract(source, places)]
+
+    return e.map([(lengths, axes(len(result), batch))], result, [element(source)], body)
+
+
+def signed_index(e: Emitter, value: SSAValue, type: Attribute) -> SSAValue:
+    """An index of level-1 type `type` as an `i64`."""
+    assert isa(type, IntegerType)
+    return e.widen(value, type, i64) if type.width.data < 64 else value
+
+
+def joined(e: Emitter, adds: bool, hit: SSAValue, update: SSAValue, known: SSAValue, type: Attribute) -> SSAValue:
+    """What is known, changed by the update where that hits."""
+    changed = e(BINARY[relay.AddOp][kind(type)](known, update)) if adds else update
+    return e(arith.SelectOp(hit, changed, known))
+
+
+def scatter(e: Emitter, op: relay.ScatterOp | relay.ScatterAddOp, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
+    """Dimensions: those of the result, and the updates along the axis."""
+    source, indices, updates = operands
+    whole = shape(op.result)
+    axis, width = axis_of(op.axis.value.data, len(whole), op.name), len(whole)
+    type, index_type = ranked(op.input).element_type, ranked(op.indices).element_type
+    if 0 in whole or 0 in dims(updates):
+        return [source]
+    read = axes(width + 1, *(width if d == axis else d for d in range(width)))
+
+    def body(e: Emitter, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        index, update, known = args
+        wanted = signed_index(e, index, index_type)
+        here = e(arith.IndexCastOp(e.index(axis), i64))
+        if kind(index_type) == "signed":
+            below = e(arith.CmpiOp(wanted, e.constant(0, i64), "slt"))
+            from_end = e(arith.AddiOp(wanted, e.constant(whole[axis], i64)))
+            wanted = e(arith.SelectOp(below, from_end, wanted))
+        hit = e(arith.CmpiOp(wanted, here, "eq"))
+        return [joined(e, isinstance(op, relay.ScatterAddOp), hit, update, known, type)]
+
+    initial = e.copy(source, identity(width), whole)
+    output = axes(width + 1, *range(width))
+    return e.generic([(indices, read), (updates, read)], [(initial, output)], 1, body)
+
+
+def scatter_nd(e: Emitter, op: relay.ScatterNdOp, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
+    """Dimensions: those of the result, and those of the updates' places."""
+    source, indices, updates = operands
+    whole, outer, coordinates = shape(op.result), rank(op.indices) - 1, shape(op.indices)[-1]
+    width = len(whole)
+    type, index_type = ranked(op.input).element_type, ranked(op.indices).element_type
+    if 0 in whole or 0 in dims(updates):
+        return [source]
+    places = range(width, width + outer)
+    read = axes(width + outer, *places, *range(coordinates, width))
+
+    def body(e: Emitter, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        update, known = args
+        row, hit = [e.index(d) for d in places], None
+        for c in range(coordinates):
+            wanted = signed_index(e, e.extract(indices, [*row, e.constant(c, INDEX)]), index_type)
+            here = e(arith.CmpiOp(wanted, e(arith.IndexCastOp(e.index(c), i64)), "eq"))
+            hit = here if hit is None else e(arith.AndIOp(hit, here))
+        if hit is None:
+            return [joined(e, op.mode.data == "add", e.constant(1, IntegerType(1)), update, known, type)]
+        return [joined(e, op.mode.data == "add", hit, update, known, type)]
+
+    initial = e.copy(source, identity(width), whole)
+    output = axes(width + outer, *range(width))
+    return e.generic([(updates, read)], [(initial, output)], outer, body)
+
+
+def strided_set(e: Emitter, op: relay.StridedSetOp, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
+    """The value inserted into a copy."""
+    source, value = operands
+    whole = e.copy(source, identity(rank(op.input)), shape(op.result))
+    begin, strides = int_values(op.begin), int_values(op.strides)
+    if 0 in dims(value):
+        return [whole]
+    return [e(tensor.InsertSliceOp.get(value, whole, dims(value), begin, strides))]

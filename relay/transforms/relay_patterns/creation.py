@@ -1,0 +1,105 @@
+"""Tensors of numbers and places, by constants, comparisons with them, and shifted sums."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from xdsl.dialects.builtin import IntegerAttr, i64
+from xdsl.ir import Operation, SSAValue
+
+from relay.dialects import relay
+from relay.dialects.attributes import Array, dtype_of, int_values, ints, scalar_attr, to_numpy
+from relay.dialects.op import TensorOp, axis_of, rank, shape, tensor
+from relay.interpreters.creation import arange, diagonal_places
+from relay.transforms.expansion import Expansion
+from relay.transforms.relay_patterns.unary import filled
+
+
+def everywhere(number: int) -> Callable[[Expansion, relay.ZerosOp | relay.OnesOp], Sequence[SSAValue]]:
+    """A number in the wanted type and shape."""
+    return lambda new, op: [filled(new, new.constant(number, dtype_of(op.dtype)), int_values(op.shape))]
+
+
+def full(new: Expansion, op: relay.FullOp | relay.FullLikeOp) -> Sequence[SSAValue]:
+    return [filled(new, op.fill_value, shape(op.result))]
+
+
+def constant_range(new: Expansion, op: relay.ArangeOp) -> Sequence[SSAValue]:
+    numbers = arange(op)
+    return [new.constant(numbers, numbers.dtype)]
+
+
+def places(new: Expansion, like: SSAValue, count: int, axis: int, width: int) -> SSAValue:
+    """0, 1, … along an axis, of a value's element type."""
+    numbers: Array = np.arange(count).reshape([-1 if a == axis else 1 for a in range(width)])
+    return new.constant_like(numbers, like)
+
+
+def one_hot(new: Expansion, op: relay.OneHotOp) -> Sequence[SSAValue]:
+    """Indices are compared in 64 bits, so that any depth can be."""
+    dims = list(shape(op.result))
+    axis, depth = axis_of(op.axis.value.data, len(dims), op.name), op.depth.value.data
+    dims[axis] = 1
+    wide = new.cast(new.reshape(op.indices, dims), i64)
+    hit = new.value(relay.EqualOp, wide, places(new, wide, depth, axis, len(dims)))
+    return [new.value(relay.WhereOp, hit, op.on_value, op.off_value)]
+
+
+def shifted(new: Expansion, x: SSAValue, axis: int, distance: int, filler: int) -> SSAValue:
+    """x moved up along an axis; what comes in is the filler."""
+    type, size = tensor(x), shape(x)[axis]
+    widths = [distance if a == axis and side == 0 else 0 for a in range(rank(x)) for side in (0, 1)]
+    properties = {"pad_width": ints(widths), "pad_value": scalar_attr(filler, type.element_type)}
+    return new.columns(new.value(relay.PadOp, x, properties=properties), 0, size, axis)
+
+
+def cumulative(kind: type[TensorOp], neutral: int) -> Callable[[Expansion, relay.CumulativeOp], Sequence[SSAValue]]:
+    """log2(size) steps: each combines with what is 1, 2, 4, … before."""
+
+    def scan(new: Expansion, op: relay.CumulativeOp) -> Sequence[SSAValue]:
+        axis = axis_of(op.axis.value.data, rank(op.input), op.name)
+        size, x, distance = shape(op.input)[axis], op.input, 1
+        if op.exclusive.value.data and size:
+            x = shifted(new, x, axis, 1, neutral)
+        while distance < size:
+            x = new.value(kind, x, shifted(new, x, axis, distance, neutral))
+            distance *= 2
+        return [x]
+
+    return scan
+
+
+def sequence_mask(new: Expansion, op: relay.SequenceMaskOp) -> Sequence[SSAValue]:
+    dims, axis = shape(op.input), op.axis.value.data
+    lengths = new.reshape(op.valid_length, [dims[1 - axis] if a == 1 - axis else 1 for a in range(len(dims))])
+    wide = new.cast(lengths, i64)
+    valid = new.value(relay.LessOp, places(new, wide, dims[axis], axis, len(dims)), wide)
+    filler = new.constant_like(to_numpy(op.mask_value), op.input)
+    return [new.value(relay.WhereOp, valid, op.input, filler)]
+
+
+def matrix_set_diag(new: Expansion, op: relay.MatrixSetDiagOp) -> Sequence[SSAValue]:
+    """Each place of the matrix takes from a constant place of the diagonals, or keeps its number."""
+    low, high = op.diagonals()
+    given = shape(op.diagonal)
+    outer = given[: len(given) - (1 if low == high else 2)]
+    flat = new.reshape(op.diagonal, [*outer, given[-1] * (high - low + 1)])
+    inside, at = diagonal_places(op)
+    properties = {"axis": IntegerAttr(len(outer), i64)}
+    taken = new.value(relay.TakeOp, flat, new.constant(at, np.int32), properties=properties)
+    return [new.value(relay.WhereOp, new.constant(inside, np.bool_), taken, op.input)]
+
+
+COMPOSITIONS: dict[type[Operation], Callable[..., Sequence[SSAValue]]] = {
+    relay.ZerosOp: everywhere(0),
+    relay.OnesOp: everywhere(1),
+    relay.FullOp: full,
+    relay.FullLikeOp: full,
+    relay.ArangeOp: constant_range,
+    relay.OneHotOp: one_hot,
+    relay.CumsumOp: cumulative(relay.AddOp, 0),
+    relay.CumprodOp: cumulative(relay.MultiplyOp, 1),
+    relay.SequenceMaskOp: sequence_mask,
+    relay.MatrixSetDiagOp: matrix_set_diag,
+}

@@ -1,0 +1,46 @@
+"""Indexing that other ops make up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from xdsl.ir import Operation, SSAValue
+
+from relay.dialects import relay
+from relay.dialects.attributes import int_values
+from relay.dialects.op import broadcast, shape
+from relay.transforms.expansion import Expansion
+from relay.transforms.relay_patterns.transform import joined
+from relay.transforms.relay_patterns.unary import filled
+
+
+def adv_index(new: Expansion, op: relay.AdvIndexOp) -> Sequence[SSAValue]:
+    """The broadcast indices as coordinates along a new last axis."""
+    outer = broadcast(op.name, *(shape(value) for value in op.indices))
+    columns = [new.reshape(filled(new, value, outer), [*outer, 1]) for value in op.indices]
+    return [new.value(relay.GatherNdOp, op.input, joined(new, columns, len(outer)))]
+
+
+def invert_permutation(new: Expansion, op: relay.InvertPermutationOp) -> Sequence[SSAValue]:
+    """Each number's place written at the number."""
+    (size,) = shape(op.input)
+    zeros, numbers = new.constant_like(np.zeros(size), op.input), new.constant_like(np.arange(size), op.input)
+    return [new.value(relay.ScatterOp, zeros, op.input, numbers)]
+
+
+def unravel_index(new: Expansion, op: relay.UnravelIndexOp) -> Sequence[SSAValue]:
+    """Remainders and quotients, from the last axis on."""
+    rest, found, row = op.indices, list[SSAValue](), [1, *shape(op.indices)]
+    for size in reversed(int_values(op.shape)):
+        number = new.constant_like(size, rest)
+        found.append(new.reshape(new.value(relay.FloorModOp, rest, number), row))
+        rest = new.value(relay.FloorDivideOp, rest, number)
+    return [joined(new, found[::-1], 0)]
+
+
+COMPOSITIONS: dict[type[Operation], Callable[..., Sequence[SSAValue]]] = {
+    relay.AdvIndexOp: adv_index,
+    relay.InvertPermutationOp: invert_permutation,
+    relay.UnravelIndexOp: unravel_index,
+}

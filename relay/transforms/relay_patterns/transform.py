@@ -1,0 +1,138 @@
+"""Other shapes and orders of the same elements, by reshapes, slices, broadcasts, concatenations and sums."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from xdsl.dialects.builtin import IntegerAttr, i64
+from xdsl.ir import Operation, SSAValue
+
+from relay.dialects import relay
+from relay.dialects.attributes import int_values, ints
+from relay.dialects.layout import steps
+from relay.dialects.op import axis_of, rank, shape, tensor
+from relay.transforms.expansion import Expansion
+from relay.transforms.relay_patterns.unary import filled
+
+
+def joined(new: Expansion, values: Sequence[SSAValue], axis: int) -> SSAValue:
+    """The values one after the other along an axis."""
+    return new.add(relay.ConcatenateOp, values, {"axis": IntegerAttr(axis, i64)}).result
+
+
+def cut(
+    new: Expansion, x: SSAValue, begin: Sequence[int], end: Sequence[int], strides: Sequence[int] | None = None
+) -> SSAValue:
+    """x[begin:end:strides] of all axes."""
+    bounds = {"begin": ints(begin), "end": ints(end), "strides": ints(strides or [1] * len(begin))}
+    return new.value(relay.StridedSliceOp, x, properties=bounds)
+
+
+def turned(new: Expansion, x: SSAValue, axes: Sequence[int]) -> SSAValue:
+    """x with the last first along these axes."""
+    dims = shape(x)
+    if 0 in dims or not axes:
+        return x
+    begin = [d - 1 if a in axes else 0 for a, d in enumerate(dims)]
+    end = [-1 if a in axes else d for a, d in enumerate(dims)]
+    return cut(new, x, begin, end, [-1 if a in axes else 1 for a in range(len(dims))])
+
+
+def reshaped(new: Expansion, op: relay.TransformOp) -> Sequence[SSAValue]:
+    """The result's shape."""
+    return [new.reshape(op.input, shape(op.result))]
+
+
+def stack(new: Expansion, op: relay.StackOp) -> Sequence[SSAValue]:
+    axis = axis_of(op.axis.value.data, rank(op.result), op.name)
+    dims = list(shape(op.result))
+    dims[axis] = 1
+    return [joined(new, [new.reshape(value, dims) for value in op.inputs], axis)]
+
+
+def split(new: Expansion, op: relay.SplitOp) -> Sequence[SSAValue]:
+    axis = axis_of(op.axis.value.data, rank(op.input), op.name)
+    return [new.columns(op.input, begin, end, axis) for begin, end in op.bounds()]
+
+
+def tile(new: Expansion, op: relay.TileOp) -> Sequence[SSAValue]:
+    """[d0, d1]  =>  [1, d0, 1, d1]  =>  [r0, d0, r1, d1]  =>  [r0 d0, r1 d1]"""
+    dims, reps = op.aligned()
+    single = new.reshape(op.input, [size for d in dims for size in (1, d)])
+    many = filled(new, single, [size for d, r in zip(dims, reps, strict=True) for size in (r, d)])
+    return [new.reshape(many, shape(op.result))]
+
+
+def repeat(new: Expansion, op: relay.RepeatOp) -> Sequence[SSAValue]:
+    """[d0, d1]  =>  [d0, 1, d1]  =>  [d0, r, d1]  =>  [d0 r, d1]"""
+    dims, count = shape(op.input), op.repeats.value.data
+    after = axis_of(op.axis.value.data, len(dims), op.name) + 1
+    single = new.reshape(op.input, [*dims[:after], 1, *dims[after:]])
+    return [new.reshape(filled(new, single, [*dims[:after], count, *dims[after:]]), shape(op.result))]
+
+
+def reverse(new: Expansion, op: relay.ReverseOp) -> Sequence[SSAValue]:
+    return [turned(new, op.input, [axis_of(a, rank(op.input), op.name) for a in int_values(op.axis)])]
+
+
+def meshgrid(new: Expansion, op: relay.MeshgridOp) -> Sequence[SSAValue]:
+    grids: list[SSAValue] = []
+    for value, axis in zip(op.inputs, op.order(), strict=True):
+        dims = shape(op.grids[0])
+        line = new.reshape(value, [d if a == axis else 1 for a, d in enumerate(dims)])
+        grids.append(filled(new, line, dims))
+    return grids
+
+
+def cast_like(new: Expansion, op: relay.CastLikeOp) -> Sequence[SSAValue]:
+    return [new.cast(op.input, tensor(op.other).element_type)]
+
+
+def reshape_like(new: Expansion, op: relay.ReshapeLikeOp) -> Sequence[SSAValue]:
+    return [new.reshape(op.input, shape(op.other))]
+
+
+def broadcast_to_like(new: Expansion, op: relay.BroadcastToLikeOp) -> Sequence[SSAValue]:
+    return [filled(new, op.input, shape(op.other))]
+
+
+def collapse_sum(new: Expansion, op: relay.CollapseSumToOp | relay.CollapseSumLikeOp) -> Sequence[SSAValue]:
+    """Sums over leading axes and over those that are 1 in the result."""
+    given, wanted = shape(op.input), shape(op.result)
+    more = len(given) - len(wanted)
+    axes = [a for a, d in enumerate(given) if a < more or (wanted[a - more] == 1 and d != 1)]
+    total = new.value(relay.SumOp, op.input, properties={"axis": ints(axes)}) if axes else op.input
+    return [new.reshape(total, wanted)]
+
+
+def slice_like(new: Expansion, op: relay.SliceLikeOp) -> Sequence[SSAValue]:
+    return [cut(new, op.input, [0] * rank(op.input), shape(op.result))]
+
+
+def layout_transform(new: Expansion, op: relay.LayoutTransformOp) -> Sequence[SSAValue]:
+    value = op.input
+    for kind, numbers in steps(shape(value), *op.layouts()):
+        if kind == "reshape":
+            value = new.reshape(value, numbers)
+        else:
+            value = new.value(relay.TransposeOp, value, properties={"axes": ints(numbers)})
+    return [value]
+
+
+COMPOSITIONS: dict[type[Operation], Callable[..., Sequence[SSAValue]]] = {
+    relay.ExpandDimsOp: reshaped,
+    relay.SqueezeOp: reshaped,
+    relay.StackOp: stack,
+    relay.SplitOp: split,
+    relay.TileOp: tile,
+    relay.RepeatOp: repeat,
+    relay.ReverseOp: reverse,
+    relay.MeshgridOp: meshgrid,
+    relay.CastLikeOp: cast_like,
+    relay.ReshapeLikeOp: reshape_like,
+    relay.BroadcastToLikeOp: broadcast_to_like,
+    relay.CollapseSumToOp: collapse_sum,
+    relay.CollapseSumLikeOp: collapse_sum,
+    relay.SliceLikeOp: slice_like,
+    relay.LayoutTransformOp: layout_transform,
+}
