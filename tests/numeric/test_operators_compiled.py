@@ -93,7 +93,7 @@ def target_of(name: str) -> str | CpuTarget:
 
 def on_targets(*default: str) -> list[object]:
     """`flavour-target` pairs of the plain targets: these by default, the others when slow ones are wanted."""
-    pairs = [(f, t) for f in ("i8", "u8", "f32") for t in TARGETS[1:]]
+    pairs = [(f, t) for f in ("i8", "u8", "i16", "f32") for t in TARGETS[1:]]
     return [
         pytest.param(f, t, id=f"{f}-{t}", marks=() if f"{f}-{t}" in default else pytest.mark.slow) for f, t in pairs
     ]
@@ -106,6 +106,7 @@ FLAVOURS: dict[str, tuple[str, str, tuple[int, int] | None]] = {
     "u8_128": ("uint8", "uint8", (7, 128)),
     "u8_i8": ("uint8", "int8", (9, 0)),
     "i8_u8": ("int8", "uint8", (0, 100)),
+    "i16": ("int16", "int8", (0, 0)),
     "f32": ("float32", "float32", None),
 }
 """Dtypes of data and kernel, and their zero points."""
@@ -167,7 +168,7 @@ def test_convolutions(flavour: str):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("flavour", ["u8_128", "i8_u8"])
+@pytest.mark.parametrize("flavour", ["u8_128", "i8_u8", "i16"])
 def test_convolutions_of_other_codes(flavour: str):
     convolutions(flavour).check()
 
@@ -206,7 +207,9 @@ def depthwise(flavour: str) -> Net:
     return net
 
 
-@pytest.mark.parametrize("flavour", ["i8", "u8", pytest.param("u8_i8", marks=pytest.mark.slow), "f32"])
+@pytest.mark.parametrize(
+    "flavour", ["i8", "u8", *(pytest.param(f, marks=pytest.mark.slow) for f in ("u8_i8", "i16")), "f32"]
+)
 def test_depthwise_convolutions(flavour: str):
     depthwise(flavour).check()
 

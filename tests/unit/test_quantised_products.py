@@ -81,14 +81,14 @@ def test_legalize_changes_no_number(op: type[TensorOp], data: Array, weights: Ar
     assert np.array_equal(run(before, [data])[0], run(after, [data])[0])
 
 
-@pytest.mark.parametrize(("largest", "narrow"), [(127, False), (16, True)])
-def test_sums_that_fit_are_of_32_bits(largest: int, narrow: bool) -> None:
-    weights = np.full((2, 600), largest, np.int8)
-    mod = Legalize()(module(qnn.DenseOp, [numbers("int16", 1, 600)], weights, WIDE))
-    (dense,) = [op for op in mod.op.walk() if isinstance(op, relay.DenseOp)]
-    assert (dense.out_dtype == i32) == narrow
-    extreme = np.full((1, 600), -(1 << 15), np.int16)
-    assert run(mod, [extreme])[0].tolist() == [[-(1 << 15) * largest * 600] * 2]
+@pytest.mark.parametrize(("largest", "inputs", "parts"), [(16, 600, 1), (127, 600, 2), (127, 4000, 8), (127, 40000, 0)])
+def test_sums_that_fit_are_of_32_bits(largest: int, inputs: int, parts: int) -> None:
+    weights = np.full((2, inputs), largest, np.int8)
+    mod = Legalize()(module(qnn.DenseOp, [numbers("int16", 1, inputs)], weights, WIDE))
+    narrow = [op for op in mod.op.walk() if isinstance(op, relay.DenseOp) and op.out_dtype == i32]
+    assert len(narrow) == parts
+    extreme = np.full((1, inputs), -(1 << 15), np.int16)
+    assert run(mod, [extreme])[0].tolist() == [[-(1 << 15) * largest * inputs] * 2]
 
 
 def test_wrong_operands_are_told() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import Float32Type, IntegerType, i32
+from xdsl.dialects.builtin import Float32Type, IntegerType, i8, i16, i32
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
@@ -156,6 +156,8 @@ def match_side(value: SSAValue, argument: BlockArgument) -> tuple[bool, int] | N
         op = op.lhs.owner
     if not isinstance(op, Operation) or op.name not in ("arith.extsi", "arith.extui"):
         return None
-    if op.operands[0] is not argument or argument.type != IntegerType(8):
+    if op.operands[0] is not argument or argument.type not in (i8, i16):
+        return None
+    if argument.type == i16 and (zero_point or op.name == "arith.extui"):
         return None
     return op.name == "arith.extui", zero_point

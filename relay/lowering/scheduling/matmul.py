@@ -1,7 +1,7 @@
 """The micro-kernel of convolutions and products: tiles of pixels x 16-channel vectors, accumulators in registers.
 
 Per step of the reduction it loads a few vectors of packed weights and, per pixel, broadcasts what the pixel needs:
-4 codes for a dot-product instruction, or one element for multiply-add.
+4 codes for a dot-product instruction (2 of 16 bits), or one element for multiply-add.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from xdsl.dialects import arith, memref, vector
-from xdsl.dialects.builtin import i8, i32
+from xdsl.dialects.builtin import i8, i16, i32
 from xdsl.ir import SSAValue
 
 from relay.dialects.arith import ExtSIOp, ExtUIOp
@@ -37,6 +37,7 @@ from relay.lowering.scheduling.plan import Plan, plan
 from relay.lowering.shaped import vector_of
 
 VPDPBUSD = "llvm.x86.avx512.vpdpbusd.512"
+VPDPWSSD = "llvm.x86.avx512.vpdpwssd.512"
 FLIP = -0x7F7F7F80
 """Turns 4 signed codes into unsigned ones, 128 larger."""
 STRAIGHT = 16
@@ -90,9 +91,9 @@ def pack_constants(conv: Convolution, plan: Plan, kernel: Array) -> Packed:
         matrix = as_matrix(conv, kernel, 1)
         return Packed(pack(matrix, plan.vectors, 1), padded(np.zeros(conv.outputs, np.float32)))
     if not plan.dot:
-        matrix = as_matrix(conv, kernel, 1)
+        matrix = as_matrix(conv, kernel, plan.group)
         initial = initial_accumulator(conv, kernel, conv.data.zero_point)
-        return Packed(pack(matrix, plan.vectors, 1).astype(np.int16), initial)
+        return Packed(pack(matrix, plan.vectors, plan.group).astype(np.int16), initial)
     initial = initial_accumulator(conv, kernel, conv.data.zero_point + data_offset(conv))
     more: tuple[Array, ...] = ()
     if plan.sums or not needs_sums(conv):
@@ -320,7 +321,7 @@ class MatmulEmitter:
     def weight(self, weights: SSAValue, at: Index) -> SSAValue:
         b = self.b
         vec = b.vector_load(weights, [at], LANES * self.plan.group)
-        if self.plan.dot or self.conv.is_float:
+        if self.plan.dot or self.plan.pairs or self.conv.is_float:
             return vec
         return b.add(ExtSIOp(vec, vector_of(i32, LANES))).result
 
@@ -334,6 +335,9 @@ class MatmulEmitter:
         b, conv = self.b, self.conv
         if conv.is_float:
             return b.broadcast(b.load(self.data, [at]), LANES)
+        if self.plan.pairs:
+            pair = b.bitcast(b.vector_load(self.data, [at], 2), i32, 1)
+            return b.bitcast(b.broadcast(pair, LANES), i16, 2 * LANES)
         if not self.plan.dot:
             scalar = b.load(self.data, [at])
             extend = ExtUIOp if conv.data.unsigned else ExtSIOp
@@ -347,6 +351,8 @@ class MatmulEmitter:
         b = self.b
         if self.plan.dot:
             return b.intrinsic(VPDPBUSD, [accumulator, data, weights], accumulator.type)
+        if self.plan.pairs:
+            return b.intrinsic(VPDPWSSD, [accumulator, data, weights], accumulator.type)
         if self.conv.is_float:
             return b.add(vector.FMAOp(data, weights, accumulator)).results[0]
         return b.add(arith.AddiOp(accumulator, b.add(arith.MuliOp(data, weights)).result)).result

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import i8
+from xdsl.dialects.builtin import i8, i16
 
 from relay.lowering.scheduling.contraction import Convolution
 from relay.lowering.scheduling.packing import LANES, run_length
@@ -16,9 +16,10 @@ INNER_BYTES = 16 << 10
 
 @dataclass(frozen=True)
 class Plan:
-    """`dot` multiplies 4 codes per lane; `pixels[v]` rows of a tile of v vectors; `flat`: the pixels of all rows and
-    images are one row; `blocks_inside`: for each tile of pixels, all blocks of channels; `sums`: the data is summed
-    beside the products, for the kernel's zero point; `extra` steps at most for weights that do not fit (`outliers`)."""
+    """`dot` multiplies 4 codes per lane, `pairs` 2 of 16 bits; `pixels[v]` rows of a tile of v vectors; `flat`: the
+    pixels of all rows and images are one row; `blocks_inside`: for each tile of pixels, all blocks of channels;
+    `sums`: the data is summed beside the products, for the kernel's zero point; `extra` steps at most for weights that
+    do not fit (`outliers`)."""
 
     dot: bool
     vectors: int
@@ -27,12 +28,15 @@ class Plan:
     blocks_inside: bool = False
     sums: bool = False
     extra: int = 0
+    pairs: bool = False
 
     @property
     def reason(self) -> str:
         """What was chosen, in a few words."""
         said = [f"tile of {self.pixels[self.vectors]} pixels x {self.vectors * LANES} channels"]
-        said.append("dot products of 4 codes" if self.dot else "multiply-adds")
+        said.append(
+            "dot products of 4 codes" if self.dot else "dot products of 2 codes" if self.pairs else "multiply-adds"
+        )
         if self.flat:
             said.append("all pixels in one row")
         if self.blocks_inside:
@@ -46,7 +50,7 @@ class Plan:
     @property
     def group(self) -> int:
         """Reduction elements per step."""
-        return 4 if self.dot else 1
+        return 4 if self.dot else 2 if self.pairs else 1
 
 
 def steps_of(conv: Convolution, group: int) -> int:
@@ -68,6 +72,12 @@ def uses_dot(conv: Convolution, features: frozenset[str]) -> bool:
     return codes and {"avx512vnni", "avx512f"} <= features
 
 
+def uses_pairs(conv: Convolution, features: frozenset[str]) -> bool:
+    """Whether the target multiplies 2 codes of 16 bits at once; a step must not read behind a run."""
+    wide = conv.data.element == i16 and conv.kernel.element in (i8, i16)
+    return wide and not run_length(conv) % 2 and {"avx512vnni", "avx512f"} <= features
+
+
 def plan(
     conv: Convolution,
     features: frozenset[str],
@@ -77,14 +87,14 @@ def plan(
     sums: bool = False,
 ) -> Plan:
     """The plan of a contraction; `signed`: codes are made unsigned in the loop."""
-    dot = uses_dot(conv, features)
-    group = 4 if dot else 1
+    dot, pairs = uses_dot(conv, features), uses_pairs(conv, features)
+    group = 4 if dot else 2 if pairs else 1
     steps = steps_of(conv, group)
     points = (conv.images, conv.out_rows, conv.out_columns)
     width, rows = (points[0] * points[1] * points[2], 1) if flat else (points[2], points[0] * points[1])
     per_pixel = int(dot and signed) + int(sums)
-    size = 64 if dot or conv.is_float else 32
+    size = 64 if dot or pairs or conv.is_float else 32
     tiles = choose(Problem(conv.outputs, width, rows, steps, registers_of(features), per_pixel, size))
     weights = -(-conv.outputs // LANES) * steps * size
     inside = conv.outputs > tiles.vectors * LANES and weights <= INNER_BYTES and rows * width > 1
-    return Plan(dot, tiles.vectors, tiles.pixels, flat, inside, sums)
+    return Plan(dot, tiles.vectors, tiles.pixels, flat, inside, sums, pairs=pairs)

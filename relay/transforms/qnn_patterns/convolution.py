@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 from xdsl.dialects.builtin import IntegerAttr, i32, i64
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, op_type_rewrite_pattern
 
 from relay.dialects import qnn, relay
@@ -13,21 +14,7 @@ from relay.dialects.op import TensorOp, tensor
 from relay.transforms.expansion import Expansion, limits
 from relay.transforms.legalization import Legalization
 
-
-class Product(Legalization):
-    """qnn.conv2d, conv2d_transpose, dense, batch_matmul  =>  relay.nn.* {zero points that are not 0}; sums of i64 that
-    fit i32, whatever the data, are i32 ones, cast"""
-
-    @op_type_rewrite_pattern
-    def match_and_rewrite(
-        self, op: qnn.Conv2dOp | qnn.Conv2dTransposeOp | qnn.DenseOp | qnn.BatchMatmulOp, rewriter: PatternRewriter
-    ) -> None:
-        new, properties = Expansion(op), kept(op)
-        if fits_i32(op):
-            properties["out_dtype"] = i32
-        result = new.value(PLAIN[type(op)], *op.operands, properties=properties)
-        new.replace(rewriter, new.cast(result, op.out_dtype))
-
+Products = qnn.Conv2dOp | qnn.Conv2dTransposeOp | qnn.DenseOp | qnn.BatchMatmulOp
 
 PLAIN: dict[type[Operation], type[TensorOp]] = {
     qnn.Conv2dOp: relay.Conv2dOp,
@@ -35,27 +22,82 @@ PLAIN: dict[type[Operation], type[TensorOp]] = {
     qnn.DenseOp: relay.DenseOp,
     qnn.BatchMatmulOp: relay.BatchMatmulOp,
 }
+PIECES = 16
+"""Parts that a reduction may be split in."""
 
 
-def fits_i32(op: qnn.Conv2dOp | qnn.Conv2dTransposeOp | qnn.DenseOp | qnn.BatchMatmulOp) -> bool:
-    """Whether no sum of products with constant weights can leave i32: the largest code times each output's weights."""
-    data, kernel = op.operands
-    if op.out_dtype != i64 or not isinstance(kernel.owner, relay.ConstantOp):
-        return False
-    weights = np.abs(to_numpy(kernel.owner.value).astype(np.int64) - op.kernel_zero_point.value.data)
+class Product(Legalization):
+    """qnn.conv2d, conv2d_transpose, dense, batch_matmul  =>  relay.nn.* {zero points that are not 0}
+
+    Sums of i64 that fit i32, whatever the data, are i32 ones, cast; of a dense or a convolution also the sums over some
+    of the input channels, which are then added in i64.
+    """
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: Products, rewriter: PatternRewriter) -> None:
+        new, properties = Expansion(op), kept(op)
+        weights = constant_weights(op) if op.out_dtype == i64 else None
+        parts = [] if weights is None else parts_that_fit(op, weights)
+        if weights is None or not parts:
+            new.replace(rewriter, new.value(PLAIN[type(op)], *op.operands, properties=properties))
+            return
+        data, kernel = op.operands
+        total: SSAValue | None = None
+        for begin, end in parts:
+            operands = [data, kernel]
+            if len(parts) > 1:
+                operands = [new.columns(data, begin, end), new.constant(weights[..., begin:end], weights.dtype)]
+            sums = new.value(PLAIN[type(op)], *operands, properties=properties | {"out_dtype": i32})
+            sums = new.cast(sums, i64)
+            total = sums if total is None else new.value(relay.AddOp, total, sums)
+        assert total is not None
+        new.replace(rewriter, total)
+
+
+def constant_weights(op: Products) -> npt.NDArray[np.generic] | None:
+    """The kernel, if it is a constant."""
+    owner = op.operands[1].owner
+    return to_numpy(owner.value) if isinstance(owner, relay.ConstantOp) else None
+
+
+def parts_that_fit(op: Products, weights: npt.NDArray[np.generic]) -> list[tuple[int, int]]:
+    """The fewest runs of input channels over which no sum can leave i32: the largest code times each output's weights.
+
+    All channels where they need not be split; none where they cannot be.
+    """
+    low, high = limits(tensor(op.operands[0]).element_type)
+    largest = max(high - op.input_zero_point.value.data, op.input_zero_point.value.data - low)
+    room = ((1 << 31) - 1) // max(largest, 1)
+    magnitude = np.abs(weights.astype(np.int64) - op.kernel_zero_point.value.data)
+    if int(magnitude.sum(axis=inner_axes(op)).max(initial=0)) <= room:
+        return [(0, weights.shape[-1])]
+    splits = isinstance(op, qnn.DenseOp) or (
+        isinstance(op, qnn.Conv2dOp) and (op.kernel_layout.data, op.data_layout.data) == ("OHWI", "NHWC")
+    )
+    if not splits or (isinstance(op, qnn.Conv2dOp) and op.groups.value.data != 1):
+        return []
+    columns = magnitude.sum(axis=tuple(range(1, magnitude.ndim - 1)))
+    for count in range(2, PIECES + 1):
+        size = -(-weights.shape[-1] // (2 * count)) * 2
+        ends = [*range(0, weights.shape[-1], size), weights.shape[-1]]
+        parts = list(zip(ends[:-1], ends[1:], strict=True))
+        if all(int(columns[:, begin:end].sum(axis=1).max(initial=0)) <= room for begin, end in parts):
+            return parts
+    return []
+
+
+def inner_axes(op: Products) -> tuple[int, ...]:
+    """The axes of the kernel that are summed over."""
     match op:
         case qnn.BatchMatmulOp():
-            axes: tuple[int, ...] = (-1 if op.transpose_b.value.data else -2,)
+            return (-1,) if op.transpose_b.value.data else (-2,)
         case qnn.Conv2dOp():
             inner = "HW" if op.depthwise else "HWI"
-            axes = tuple(axis for axis, letter in enumerate(op.kernel_layout.data) if letter in inner)
+            return tuple(axis for axis, letter in enumerate(op.kernel_layout.data) if letter in inner)
         case qnn.Conv2dTransposeOp():
-            axes = tuple(axis for axis, letter in enumerate(str(op.kernel_axes)) if letter in "HWI")
-        case _:
-            axes = (1,)
-    low, high = limits(tensor(data).element_type)
-    largest = max(high - op.input_zero_point.value.data, op.input_zero_point.value.data - low)
-    return int(weights.sum(axis=axes).max(initial=0)) * largest < 1 << 31
+            return tuple(axis for axis, letter in enumerate(str(op.kernel_axes)) if letter in "HWI")
+        case qnn.DenseOp():
+            return (1,)
 
 
 def kept(op: Operation) -> dict[str, Attribute | None]:
