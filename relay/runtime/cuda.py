@@ -83,21 +83,23 @@ class CudaProgram:
         self.tensors = driver.allocate(self.total)
         self.constants = driver.allocate(self.constants_bytes)
         self.arena = driver.allocate(int(graph["device"]["arena_bytes"]))
-        self.recorded: int | None = None
         memory = [self.tensors, self.constants, self.arena]
-        self.close = weakref.finalize(self, release, driver, memory, self.staging, self.module, self.stream)
+        self.graphs: list[int] = []
+        self.close = weakref.finalize(
+            self, release, driver, self.graphs, memory, self.staging, self.module, self.stream
+        )
 
     def __call__(self, table: int) -> None:
         """One run: the table has the host's addresses of inputs, outputs, and constants."""
         self.driver.enter()
         addresses = (ctypes.c_uint64 * (len(self.sizes) + 1)).from_address(table)
-        if self.recorded is None:
+        if not self.graphs:
             self.driver.upload(self.constants, addresses[len(self.sizes)], self.constants_bytes, self.stream)
             self.driver.wait(self.stream)
-            self.recorded = self.record()
+            self.graphs.append(self.record())
         for number in range(self.inputs):
             ctypes.memmove(self.staging + self.offsets[number], addresses[number], self.sizes[number])
-        self.driver.replay(self.recorded, self.stream)
+        self.driver.replay(self.graphs[0], self.stream)
         self.driver.wait(self.stream)
         for number in range(self.inputs, len(self.sizes)):
             ctypes.memmove(addresses[number], self.staging + self.offsets[number], self.sizes[number])
@@ -134,10 +136,14 @@ def offsets_of(sizes: Sequence[int]) -> tuple[list[int], int]:
     return found, end
 
 
-def release(driver: Driver, memory: Sequence[int], staging: int, module: int, stream: int) -> None:
+def release(
+    driver: Driver, graphs: Sequence[int], memory: Sequence[int], staging: int, module: int, stream: int
+) -> None:
     """Give everything back."""
     driver.enter()
     driver.wait(stream)
+    for graph in graphs:
+        driver.free_graph(graph)
     for address in memory:
         driver.free(address)
     driver.free_host(staging)

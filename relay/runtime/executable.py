@@ -17,6 +17,7 @@ from numpy import ndarray
 from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
 from relay.runtime import archive
 from relay.runtime.container import WRONG
+from relay.runtime.device import DeviceLibrary
 from relay.runtime.library import Library
 from relay.runtime.memory import Array, Frame, address, aligned_bytes
 from relay.runtime.specification import TensorSpec
@@ -333,7 +334,8 @@ def load(path: str | PathLike[str], num_threads: int = 1) -> Executable:
     Unsupported if the loader of an external compiler is not installed or does not take what it made.
     """
     saved = archive.read(path)
-    library = Library(saved.code, artifacts=saved.artifacts)
+    device = "device" in saved.graph
+    library = DeviceLibrary(saved.code, saved.graph) if device else Library(saved.code, artifacts=saved.artifacts)
     executable = Executable(saved.graph, library, saved.params, saved.constants)
     executable.num_threads = num_threads
     return executable

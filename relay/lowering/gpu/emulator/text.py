@@ -32,14 +32,21 @@ define internal ptr @emulator.check(ptr %p, ptr %base, i64 %limit, i64 %mask, i6
 right:
   ret ptr %p
 wrong:
+  %before = load i64, ptr %report
+  %first = icmp eq i64 %before, 0
+  br i1 %first, label %tell, label %go
+tell:
   store i64 %number, ptr %report
   %second = getelementptr i64, ptr %report, i64 1
   store i64 %offset, ptr %second
+  br label %go
+go:
   %scratch = getelementptr i64, ptr %report, i64 8
   ret ptr %scratch
 }
 """
-"""Where an access may go: to memory of its buffer at a multiple of its alignment, or else to 64 bytes of the report."""
+"""Where an access may go: to memory of its buffer at a multiple of its alignment, or else to 64 bytes of the report,
+which keeps what was wrong first."""
 
 
 @dataclass(frozen=True)

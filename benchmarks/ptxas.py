@@ -1,0 +1,97 @@
+"""What NVIDIA's assembler makes of the kernels of models: `python -m benchmarks.ptxas MODEL.tflite ...` prints a table.
+
+`ptxas` is part of CUDA, and of the package `nvidia-cuda-nvcc` of PyPI. No GPU is needed.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import relay
+
+CHIPS = ("sm_80", "sm_90", "sm_90a")
+ENTRY = re.compile(r"Compiling entry function '(\w+)' for '(\w+)'")
+SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+USED = re.compile(r"Used (\d+) registers(?:, used \d+ barriers)?(.*)")
+SHARED = re.compile(r"(\d+) bytes smem")
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel as the assembler tells it: bytes but for the registers."""
+
+    name: str
+    chip: str
+    registers: int
+    stack: int
+    spills: int
+    shared: int
+
+
+def find_ptxas() -> str | None:
+    """The assembler's path: of the system, or of the Python package in this environment."""
+    if (found := shutil.which("ptxas")) is not None:
+        return found
+    places = Path(sysconfig.get_path("purelib")).glob("nvidia/*/bin/ptxas")
+    return next((str(path) for path in places), None)
+
+
+def assemble(ptx: str, chip: str, tool: str) -> list[Kernel]:
+    """The kernels of a module, in the order of the assembler's. Raises CalledProcessError if it refuses one."""
+    command = [tool, f"-arch={chip}", "-v", "-", "-o", "/dev/null"]
+    done = subprocess.run(command, input=ptx, capture_output=True, text=True, check=True)
+    return list(parse(done.stdout + done.stderr))
+
+
+def parse(text: str) -> Iterator[Kernel]:
+    """Kernels in what `ptxas -v` prints."""
+    name = chip = ""
+    stack = spills = 0
+    for line in text.splitlines():
+        if (entry := ENTRY.search(line)) is not None:
+            name, chip = entry[1], entry[2]
+        elif (numbers := SPILLS.search(line)) is not None:
+            stack, spills = int(numbers[1]), int(numbers[2]) + int(numbers[3])
+        elif (used := USED.search(line)) is not None and name:
+            shared = SHARED.search(used[2])
+            yield Kernel(name, chip, int(used[1]), stack, spills, int(shared[1]) if shared else 0)
+            name = ""
+
+
+def table(models: Sequence[Path], tool: str) -> Iterator[str]:
+    """A row for each model and chip."""
+    yield "| model | chip | kernels | launches | registers, at most | stack, bytes | spills, bytes | shared, bytes |"
+    yield "|---|---|---|---|---|---|---|---|"
+    for path in models:
+        for chip in CHIPS:
+            executable = relay.build(path, target=f"cuda -arch={chip}")
+            found = assemble(executable.get_source("ptx"), chip, tool)
+            numbers = [
+                len(found),
+                len(executable.graph["device"]["launches"]),
+                max(kernel.registers for kernel in found),
+                max(kernel.stack for kernel in found),
+                sum(kernel.spills for kernel in found),
+                max(kernel.shared for kernel in found),
+            ]
+            yield f"| {path.stem} | {chip} | {' | '.join(map(str, numbers))} |"
+
+
+def main() -> None:
+    """Print the table of the models that are named."""
+    tool = find_ptxas()
+    if tool is None:
+        sys.exit("ptxas: is not installed; pip install nvidia-cuda-nvcc")
+    for line in table([Path(name) for name in sys.argv[1:]], tool):
+        print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()
