@@ -1,17 +1,61 @@
 """Every test builds anew, unless it asks for a cache of its own; random cases are the same ones every time, but where
-they are looked for with `-m fuzz`."""
+they are looked for with `-m fuzz`, for as long as `--seconds` says."""
 
 from __future__ import annotations
 
+import inspect
+import itertools
 import os
+import time
+from collections.abc import Callable, Generator, Iterator
 
 import pytest
 from hypothesis import settings
 
 os.environ["RELAY_CACHE_DIR"] = "off"
 
+Cases = Callable[[int], Iterator[int]]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--seconds", type=float, default=0.0, help="with -m fuzz: how long each fuzzer looks for failures")
+
 
 def pytest_configure(config: pytest.Config) -> None:
     settings.register_profile("same", derandomize=True, deadline=None)
     if "fuzz" not in str(config.getoption("markexpr", "")).replace("not fuzz", ""):
         settings.load_profile("same")
+
+
+def seconds_of(item: pytest.Item) -> float:
+    """How long a test runs; 0 where it is no fuzzer, or no time is given."""
+    return float(item.config.getoption("--seconds") or 0) if item.get_closest_marker("fuzz") else 0.0
+
+
+@pytest.fixture
+def cases(request: pytest.FixtureRequest) -> Cases:
+    """`for number in cases(count)`: so many numbers from 0 on, or as many as `--seconds` allows."""
+    seconds = seconds_of(request.node)
+
+    def numbers(count: int) -> Iterator[int]:
+        end = time.monotonic() + seconds
+        for number in itertools.count():
+            if time.monotonic() >= end if seconds else number >= count:
+                return
+            yield number
+
+    return numbers
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
+    """Hypothesis's examples are found anew until the time is up."""
+    end = time.monotonic() + seconds_of(pyfuncitem)
+    result = yield
+    test: Callable[..., object] = pyfuncitem.obj
+    if getattr(test, "is_hypothesis_test", False):
+        wanted = inspect.signature(test).parameters
+        given = {name: value for name, value in pyfuncitem.funcargs.items() if name in wanted}
+        while time.monotonic() < end:
+            test(**given)
+    return result

@@ -1,0 +1,106 @@
+"""Damaged .tflite files in a process of their own: imported soon, in little memory; built and run without a crash."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import select
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Cases
+from tests.fuzz.test_tflite_import_fuzz import DIGITS
+from tests.fuzz.test_tflite_reader_fuzz import DAMAGES, MODELS, Seed
+
+ROOT = Path(__file__).parents[2]
+SMALL = 100_000
+"""Bytes of files that are damaged."""
+IMPORT_SECONDS = 2.0
+"""Of processor time, on a machine that is busy."""
+PATIENCE = 300.0
+"""Seconds for one file, whatever becomes of it."""
+FINE = ("ran", "large", "Malformed", "Unsupported", "not built: ")
+
+
+class Watched:
+    """The process, started again after its end."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.start()
+
+    def start(self) -> None:
+        environment = os.environ | {"PYTHONPATH": str(ROOT), "RELAY_CACHE_DIR": "off"}
+        command = [sys.executable, "-m", "tests.fuzz.damaged_worker"]
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, cwd=ROOT, env=environment)
+
+    def __call__(self, file: bytes) -> tuple[str, float]:
+        """How the file ended, and the importer's seconds."""
+        self.path.write_bytes(file)
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self.process.stdin.write(f"{self.path}\n")
+        self.process.stdin.flush()
+        ready, _, _ = select.select([self.process.stdout], [], [], PATIENCE)
+        line = self.process.stdout.readline() if ready else ""
+        if line:
+            found = json.loads(line)
+            return found["end"], found["seconds"]
+        self.process.kill()
+        code = self.process.wait()
+        self.start()
+        return ("a hang" if not ready else f"the process ended with {code}"), 0.0
+
+    def close(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.wait()
+
+
+@pytest.fixture(scope="module")
+def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
+    found = Watched(tmp_path_factory.mktemp("damaged") / "model.tflite")
+    yield found
+    found.close()
+
+
+def small_models() -> list[Seed]:
+    files = [path.read_bytes() for path in (*sorted(DIGITS.glob("*.tflite")), *sorted(MODELS.glob("*.tflite")))]
+    return [Seed(file) for file in files if len(file) < SMALL]
+
+
+def fuzz(watched: Watched, cases: Iterable[int], keep: Path) -> Counter[str]:
+    """How each damaged file ended; what must not be is kept."""
+    seeds, ends, wrong = small_models(), Counter[str](), list[str]()
+    for case in cases:
+        rng = random.Random(case)
+        file = rng.choice(DAMAGES)(rng.choice(seeds), rng)
+        end, seconds = watched(file)
+        if not end.startswith(FINE) or seconds > IMPORT_SECONDS:
+            (keep / f"{case}.tflite").write_bytes(file)
+            wrong.append(f"case {case}: {end}, imported in {seconds:.2f} s")
+        ends[end if end.startswith(FINE) else "wrong"] += 1
+    print(f"{ends.total()} files: {dict(ends)}")
+    assert not wrong, "\n".join(wrong[:20])
+    return ends
+
+
+def test_good_files_run(watched: Watched) -> None:
+    for seed in small_models()[:2]:
+        assert watched(seed.file)[0] == "ran"
+
+
+def test_damaged_files_do_no_harm(watched: Watched, tmp_path: Path) -> None:
+    ends = fuzz(watched, range(12), tmp_path)
+    assert ends["Malformed"]
+
+
+@pytest.mark.fuzz
+def test_many_damaged_files_do_no_harm(watched: Watched, tmp_path: Path, cases: Cases) -> None:
+    fuzz(watched, cases(5000), tmp_path)
