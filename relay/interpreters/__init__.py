@@ -41,6 +41,7 @@ from relay.interpreters import (
     qnn_recurrent,
     rearrange,
     reduce,
+    resizing,
     shape,
     transform,
 )
@@ -64,6 +65,7 @@ KINDS = {
     "Rearrange": rearrange.MEANINGS,
     "Activation": activation.MEANINGS,
     "Pooling": pooling.MEANINGS,
+    "Resizing": resizing.MEANINGS,
     "Norm": norm.MEANINGS,
     "Image": image.MEANINGS,
     "Qnn": qnn.MEANINGS,

@@ -9,6 +9,7 @@ from relay.dialects.attributes import Array, int_values
 from relay.interpreters.arithmetic import Int64, round_away, truncating_divide
 from relay.interpreters.meaning import Meanings
 from relay.interpreters.nn import in_its_layout
+from relay.interpreters.resizing import resize, rule_of
 
 ONE = 1 << 10
 """1 in the 10-bit fixed point of integer bilinear resizing."""
@@ -65,6 +66,8 @@ def bilinear(data: Array, y: tuple[Array, Int64, Int64], x: tuple[Array, Int64, 
 
 def resize2d(op: relay.Resize2dOp, data: Array) -> Array:
     rows, columns = int_values(op.size)
+    if op.coordinate_transformation_mode is not None:
+        return resize(data, [rows, columns], rule_of(op))
     mode = bool(op.align_corners.value.data), bool(op.half_pixel_centers.value.data)
     (_, height, width, _), kind = data.shape, data.dtype.kind
     if op.method.data == "nearest_neighbor":

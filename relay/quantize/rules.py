@@ -84,6 +84,8 @@ def refusal(op: Operation, dtype: str) -> str | None:
         return None if is_float(op.input) else "its operand is no float32"
     if isinstance(op, relay.PadOp) and float(to_numpy(op.pad_value)) != 0.0:
         return "it pads with another number than 0"
+    if isinstance(op, relay.Resize2dOp) and op.coordinate_transformation_mode is not None:
+        return "resizing by Relay's rules has no form on codes"
     if type(op) not in MOVING:
         return f"{op.name} has no form on codes"
     if any(not is_float(value) or constant_of(value) is not None for value in same_scale(op)):

@@ -201,6 +201,15 @@ from relay.dialects.relay.reduce import (
     SumOp,
     VarianceOp,
 )
+from relay.dialects.relay.resizing import OPERATIONS as RESIZING
+from relay.dialects.relay.resizing import (
+    Resize1dOp,
+    Resize3dOp,
+    ResizeOp,
+    UpsampleOp,
+    Upsampling3dOp,
+    UpsamplingOp,
+)
 from relay.dialects.relay.shape import OPERATIONS as SHAPE
 from relay.dialects.relay.shape import (
     BroadcastToOp,
@@ -289,6 +298,7 @@ Relay = Dialect(
         *TRANSFORM,
         *CREATION,
         *INDEXING,
+        *RESIZING,
     ],
 )
 
@@ -411,8 +421,8 @@ __all__ = [
     "LessEqualOp",
     "LessOp",
     "LikeOp",
-    "Log10Op",
     "Log2Op",
+    "Log10Op",
     "LogOp",
     "LogSoftmaxOp",
     "LogicalAndOp",
@@ -463,7 +473,10 @@ __all__ = [
     "RepeatOp",
     "ReshapeLikeOp",
     "ReshapeOp",
+    "Resize1dOp",
     "Resize2dOp",
+    "Resize3dOp",
+    "ResizeOp",
     "ReverseOp",
     "ReverseSequenceOp",
     "RightShiftOp",
@@ -503,6 +516,9 @@ __all__ = [
     "TruncOp",
     "UnaryOp",
     "UnravelIndexOp",
+    "UpsampleOp",
+    "Upsampling3dOp",
+    "UpsamplingOp",
     "VarianceOp",
     "WhereOp",
     "ZerosLikeOp",

@@ -4,15 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import AnyFloat, BoolAttr, DenseArrayBase, IntegerAttr, IntegerType, StringAttr, TensorType
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    BoolAttr,
+    DenseArrayBase,
+    FloatAttr,
+    IntegerAttr,
+    IntegerType,
+    StringAttr,
+    TensorType,
+    f64,
+)
 from xdsl.ir import Attribute, Operation
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
+from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
 
 from relay.dialects.attributes import int_values
 from relay.dialects.op import TensorOp, Type, require, shape, tensor, two
 from relay.dialects.relay.nn import NHWC, image_layout
 
 FALSE = IntegerAttr.from_bool(False)
+METHODS = ("nearest_neighbor", "linear", "cubic")
+COORDINATES = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_half_pixel_for_nn")
+ROUNDINGS = ("", "round", "floor", "ceil", "round_prefer_floor", "round_prefer_ceil")
+
+
+def check_rule(what: str, type: Attribute, method: str, coordinates: str, rounding: str) -> None:
+    """Refuse names that Relay's rules of resizing do not have, and blends of integers."""
+    require(method in METHODS, f"{what}: method must be one of {METHODS}")
+    require(coordinates in COORDINATES, f"{what}: coordinate_transformation_mode must be one of {COORDINATES}")
+    require(rounding in ROUNDINGS, f"{what}: rounding_method must be one of {ROUNDINGS}")
+    require(method == "nearest_neighbor" or isinstance(type, AnyFloat), f"{what}: {method} takes floats, not {type}")
 
 
 @irdl_op_definition
@@ -25,6 +46,9 @@ class Resize2dOp(TensorOp):
 
     `linear` on signed integers is TFLite's 10-bit fixed point, `(sum +- 2^19) / 2^20`; on `ui8` and floats it is
     float32 in TFLite's written order (codes: + 0.5, truncated). Source: TFLite's reference RESIZE_BILINEAR.
+
+    With a `coordinate_transformation_mode` the rules are Relay's, as for `resize3d`: `method` may be `cubic`, the two
+    flags say nothing, and integers are only for `nearest_neighbor`.
     """
 
     name = "relay.image.resize2d"
@@ -33,13 +57,21 @@ class Resize2dOp(TensorOp):
     method = prop_def(StringAttr, default_value=StringAttr("linear"))
     align_corners = prop_def(BoolAttr, default_value=FALSE)
     half_pixel_centers = prop_def(BoolAttr, default_value=FALSE)
+    coordinate_transformation_mode = opt_prop_def(StringAttr)
+    rounding_method = prop_def(StringAttr, default_value=StringAttr(""))
+    cubic_alpha = prop_def(FloatAttr, default_value=FloatAttr(-0.5, f64))
+    cubic_exclude = prop_def(BoolAttr, default_value=FALSE)
     layout = prop_def(StringAttr, default_value=NHWC)
     result = result_def(TensorType[Attribute])
     assembly_format = "$data attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
         type, layout = tensor(self.data), image_layout(self.name, self.layout, self.data)
-        require(self.method.data in ("linear", "nearest_neighbor"), f"{self.name}: unknown method {self.method}")
+        if self.coordinate_transformation_mode is None:
+            require(self.method.data in ("linear", "nearest_neighbor"), f"{self.name}: unknown method {self.method}")
+        else:
+            modes = self.coordinate_transformation_mode.data, self.rounding_method.data
+            check_rule(self.name, type.element_type, self.method.data, *modes)
         require(isinstance(type.element_type, AnyFloat | IntegerType), f"{self.name}: takes floats or integers")
         rows, columns = two(int_values(self.size), f"{self.name}: size")
         require(rows > 0 and columns > 0, f"{self.name}: size must be positive")

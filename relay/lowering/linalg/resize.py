@@ -73,6 +73,8 @@ def flags(op: relay.Resize2dOp) -> tuple[bool, bool]:
 
 def resize2d(e: Emitter, op: relay.Resize2dOp, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
     """Dimensions (n, y, x, c); row vectors are read at y, column vectors at x."""
+    if op.coordinate_transformation_mode is not None:
+        raise Unsupported(place(op), "resizes by Relay's rules", "run legalize first")
     _, height, width, _ = shape(op.data)
     rows, columns = int_values(op.size)
     type = tensor(op.data).element_type

@@ -12,18 +12,19 @@ from relay.dialects import relay
 from relay.dialects.op import DYNAMIC, shape
 from relay.transforms.expansion import Expansion
 from relay.transforms.legalization import Legalization
-from relay.transforms.nn_patterns import activation, convolution, matmul, pooling, rearrange
+from relay.transforms.nn_patterns import activation, convolution, matmul, pooling, rearrange, resizing
 from relay.transforms.nn_patterns.rows import Expansions
 
 EXPANSIONS: Expansions = {
     **convolution.EXPANSIONS,
     **matmul.EXPANSIONS,
+    **resizing.EXPANSIONS,
     **pooling.EXPANSIONS,
     **activation.EXPANSIONS,
     **rearrange.EXPANSIONS,
 }
 """What each op is written as."""
-KEPT: frozenset[type[Operation]] = frozenset([relay.BatchMatmulOp, *pooling.KEPT])
+KEPT: frozenset[type[Operation]] = frozenset([relay.BatchMatmulOp, relay.Resize2dOp, *pooling.KEPT])
 """Ops of which a row leaves some as they are."""
 
 

@@ -1,0 +1,141 @@
+"""Resizing in one and three dimensions, and by factors."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from math import floor
+from typing import ClassVar
+
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    BoolAttr,
+    DenseArrayBase,
+    FloatAttr,
+    IntegerAttr,
+    IntegerType,
+    StringAttr,
+    f64,
+)
+from xdsl.ir import Operation
+from xdsl.irdl import irdl_op_definition, prop_def
+
+from relay.dialects.attributes import int_values
+from relay.dialects.op import DYNAMIC, Type, require, tensor
+from relay.dialects.relay.image import check_rule
+from relay.dialects.relay.pooling import SpatialOp
+
+FALSE = IntegerAttr.from_bool(False)
+
+
+class ResizeOp(SpatialOp, ABC):
+    """Every spatial axis from `size` to `result` elements, one after the other, as ONNX's Resize and Relay do.
+
+    `coordinate_transformation_mode` says where position o of the result lies in the data: `half_pixel`
+    `(o + 1/2) * size / result - 1/2`, `pytorch_half_pixel` the same, but 0 if result = 1, `align_corners`
+    `o * (size - 1) / (result - 1)`, `asymmetric` `o * size / result`, `tf_half_pixel_for_nn`
+    `(o + 1/2) * size / result`.
+    `method`: `nearest_neighbor` takes one element (`rounding_method`: `floor`, `ceil`, `round_prefer_floor`,
+    `round_prefer_ceil`, `round` as the last; if empty `round` for `align_corners`, else `floor`), `linear` two, `cubic`
+    four by Keys' kernel of `cubic_alpha`; elements outside are those at the border, or with `cubic_exclude` have no
+    weight. `linear` and `cubic` are for floats.
+    """
+
+    size = prop_def(DenseArrayBase[IntegerType])
+    method = prop_def(StringAttr, default_value=StringAttr("linear"))
+    coordinate_transformation_mode = prop_def(StringAttr, default_value=StringAttr("half_pixel"))
+    rounding_method = prop_def(StringAttr, default_value=StringAttr(""))
+    cubic_alpha = prop_def(FloatAttr, default_value=FloatAttr(-0.5, f64))
+    cubic_exclude = prop_def(BoolAttr, default_value=FALSE)
+
+    def infer(self) -> Sequence[Type]:
+        wanted, type = int_values(self.size), tensor(self.data).element_type
+        require(len(wanted) == len(self.SPATIAL), f"{self.name}: size needs a number for each spatial axis")
+        require(min(wanted) > 0, f"{self.name}: size must be positive")
+        modes = self.coordinate_transformation_mode.data, self.rounding_method.data
+        check_rule(self.name, type, self.method.data, *modes)
+        require(0 not in self.sizes().values(), f"{self.name}: takes no empty data")
+        return self.of_sizes(wanted)
+
+
+@irdl_op_definition
+class Resize1dOp(ResizeOp):
+    """Resize W to `size`; see `ResizeOp`."""
+
+    name = "relay.image.resize1d"
+    SPATIAL: ClassVar[str] = "W"
+
+
+@irdl_op_definition
+class Resize3dOp(ResizeOp):
+    """Resize D, H and W to `size`; see `ResizeOp`."""
+
+    name = "relay.image.resize3d"
+    SPATIAL: ClassVar[str] = "DHW"
+
+
+class UpsampleOp(SpatialOp, ABC):
+    """Resize each spatial axis by a factor, to `size * factor`, rounded, halves up; by the rules of `ResizeOp`."""
+
+    METHODS: ClassVar[dict[str, str]]
+    """The names of the methods, and their names in `ResizeOp`."""
+    method = prop_def(StringAttr, default_value=StringAttr("nearest_neighbor"))
+
+    @abstractmethod
+    def factors(self) -> Sequence[float]:
+        """The factor of each spatial axis."""
+
+    def infer(self) -> Sequence[Type]:
+        require(self.method.data in self.METHODS, f"{self.name}: method must be one of {tuple(self.METHODS)}")
+        floats = isinstance(tensor(self.data).element_type, AnyFloat)
+        require(floats or self.method.data == "nearest_neighbor", f"{self.name}: {self.method.data} takes floats")
+        sizes, wanted = self.sizes(), list[int]()
+        for letter, factor in zip(self.SPATIAL, self.factors(), strict=True):
+            require(0 < factor < 1 << 31, f"{self.name}: factors must be positive")
+            known = sizes[letter] != DYNAMIC
+            wanted.append(floor(sizes[letter] * factor + 0.5) if known else DYNAMIC)
+            require(not known or min(sizes[letter], wanted[-1]) > 0, f"{self.name}: takes and leaves no empty data")
+        return self.of_sizes(wanted)
+
+
+@irdl_op_definition
+class UpsamplingOp(UpsampleOp):
+    """Resize H by `scale_h` and W by `scale_w`: `asymmetric`, or `align_corners`; see `ResizeOp`."""
+
+    name = "relay.nn.upsampling"
+    SPATIAL: ClassVar[str] = "HW"
+    METHODS: ClassVar[dict[str, str]] = {
+        "nearest_neighbor": "nearest_neighbor",
+        "bilinear": "linear",
+        "bicubic": "cubic",
+    }
+    scale_h = prop_def(FloatAttr)
+    scale_w = prop_def(FloatAttr)
+    align_corners = prop_def(BoolAttr, default_value=FALSE)
+
+    def factors(self) -> Sequence[float]:
+        return self.scale_h.value.data, self.scale_w.value.data
+
+
+@irdl_op_definition
+class Upsampling3dOp(UpsampleOp):
+    """Resize D by `scale_d`, H by `scale_h` and W by `scale_w`; see `ResizeOp`."""
+
+    name = "relay.nn.upsampling3d"
+    SPATIAL: ClassVar[str] = "DHW"
+    METHODS: ClassVar[dict[str, str]] = {"nearest_neighbor": "nearest_neighbor", "trilinear": "linear"}
+    scale_d = prop_def(FloatAttr)
+    scale_h = prop_def(FloatAttr)
+    scale_w = prop_def(FloatAttr)
+    coordinate_transformation_mode = prop_def(StringAttr, default_value=StringAttr("half_pixel"))
+
+    def factors(self) -> Sequence[float]:
+        return self.scale_d.value.data, self.scale_h.value.data, self.scale_w.value.data
+
+    def infer(self) -> Sequence[Type]:
+        mode = self.coordinate_transformation_mode.data
+        check_rule(self.name, tensor(self.data).element_type, self.METHODS.get(self.method.data, ""), mode, "")
+        return super().infer()
+
+
+OPERATIONS: list[type[Operation]] = [Resize1dOp, Resize3dOp, UpsamplingOp, Upsampling3dOp]

@@ -1,0 +1,139 @@
+"""Meaning of resizing by Relay's rules: which elements each position of the result is made of, and their weights.
+
+Positions are fractions, so that what is rounded is exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from math import ceil, floor
+from typing import NamedTuple
+
+import numpy as np
+
+from relay.dialects import relay
+from relay.dialects.attributes import Array, int_values
+from relay.dialects.layout import Layout
+from relay.interpreters.arithmetic import Int64
+from relay.interpreters.meaning import Meanings
+from relay.interpreters.nn import in_layout
+
+HALF = Fraction(1, 2)
+
+
+class Rule(NamedTuple):
+    """How an axis is resized."""
+
+    method: str
+    coordinates: str
+    rounding: str = ""
+    alpha: float = -0.5
+    exclude: bool = False
+
+
+def rule_of(op: relay.ResizeOp | relay.UpsampleOp | relay.Resize2dOp) -> Rule:
+    """The rule of an op; of `resize2d`, one that has Relay's rules."""
+    if isinstance(op, relay.UpsampleOp):
+        if isinstance(op, relay.Upsampling3dOp):
+            coordinates = op.coordinate_transformation_mode.data
+        else:
+            assert isinstance(op, relay.UpsamplingOp)
+            coordinates = "align_corners" if op.align_corners.value.data else "asymmetric"
+        return Rule(op.METHODS[op.method.data], coordinates)
+    mode = op.coordinate_transformation_mode
+    assert mode is not None
+    alpha, exclude = op.cubic_alpha.value.data, bool(op.cubic_exclude.value.data)
+    return Rule(op.method.data, mode.data, op.rounding_method.data, alpha, exclude)
+
+
+def position(o: int, size: int, result: int, coordinates: str) -> Fraction:
+    """Where a position of the result lies in the data."""
+    match coordinates:
+        case "align_corners":
+            return Fraction(o * (size - 1), result - 1) if result > 1 else Fraction(0)
+        case "asymmetric":
+            return Fraction(o * size, result)
+        case "tf_half_pixel_for_nn":
+            return (o + HALF) * size / result
+        case "pytorch_half_pixel" if result == 1:
+            return Fraction(0)
+        case _:
+            return (o + HALF) * size / result - HALF
+
+
+def nearest(at: Fraction, rule: Rule) -> int:
+    """The element nearest to a position."""
+    match rule.rounding or ("round" if rule.coordinates == "align_corners" else "floor"):
+        case "floor":
+            return floor(at)
+        case "ceil":
+            return ceil(at)
+        case "round_prefer_floor":
+            return ceil(at - HALF)
+        case _:
+            return floor(at + HALF)
+
+
+def cubic(t: float, a: float) -> list[float]:
+    """Keys' kernel for the elements 1 before to 2 after a position at t after an element."""
+    far, near = 1 + t, 1 - t
+    return [
+        ((a * far - 5 * a) * far + 8 * a) * far - 4 * a,
+        ((a + 2) * t - (a + 3)) * t * t + 1,
+        ((a + 2) * near - (a + 3)) * near * near + 1,
+        ((a * (near + 1) - 5 * a) * (near + 1) + 8 * a) * (near + 1) - 4 * a,
+    ]
+
+
+def taps(size: int, result: int, rule: Rule) -> tuple[Int64, Array]:
+    """For each position of the result the elements of the data that it is made of [result, n], and their weights."""
+    indices: list[list[int]] = []
+    weights: list[list[float]] = []
+    for o in range(result):
+        at = position(o, size, result, rule.coordinates)
+        if rule.method == "nearest_neighbor":
+            indices.append([nearest(at, rule)])
+            weights.append([1.0])
+            continue
+        first, t = floor(at), float(at - floor(at))
+        near = [first, first + 1] if rule.method == "linear" else [first - 1, first, first + 1, first + 2]
+        factors = [1 - t, t] if rule.method == "linear" else cubic(t, rule.alpha)
+        if rule.method == "cubic" and rule.exclude:
+            factors = [w if 0 <= i < size else 0.0 for i, w in zip(near, factors, strict=True)]
+            factors = [w / sum(factors) for w in factors]
+        indices.append(near)
+        weights.append(factors)
+    return np.clip(np.array(indices, np.int64), 0, size - 1), np.array(weights)
+
+
+def resize(data: Array, sizes: Sequence[int], rule: Rule) -> Array:
+    """Every axis between the first and the last, one after the other."""
+    wide = data if rule.method == "nearest_neighbor" else data.astype(np.float64)
+    for axis, size in enumerate(sizes, 1):
+        indices, weights = taps(data.shape[axis], size, rule)
+        shape = [-1 if k == axis else 1 for k in range(data.ndim)]
+        parts = [wide.take(indices[:, n], axis) for n in range(indices.shape[1])]
+        if rule.method == "nearest_neighbor":
+            wide = parts[0]
+        else:
+            wide = np.add.reduce([part * weights[:, n].reshape(shape) for n, part in enumerate(parts)])
+    return wide.astype(data.dtype)
+
+
+def spatial(op: relay.ResizeOp | relay.UpsampleOp, data: Array) -> Array:
+    last = Layout.parse(f"N{op.SPATIAL}C")
+    data = in_layout(data, op.axes, last)
+    if isinstance(op, relay.ResizeOp):
+        sizes = list(int_values(op.size))
+    else:
+        sizes = [floor(n * factor + 0.5) for n, factor in zip(data.shape[1:-1], op.factors(), strict=True)]
+    return in_layout(resize(data, sizes, rule_of(op)), last, op.axes)
+
+
+MEANINGS: Meanings = {
+    relay.Resize1dOp: spatial,
+    relay.Resize3dOp: spatial,
+    relay.UpsamplingOp: spatial,
+    relay.Upsampling3dOp: spatial,
+}

@@ -1,0 +1,84 @@
+"""Resizing by Relay's rules: each axis by takes of neighbours, weighted; whole factors by repetition."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from xdsl.dialects.builtin import IntegerAttr, i64
+from xdsl.ir import SSAValue
+
+from relay.dialects import relay
+from relay.dialects.attributes import ints
+from relay.dialects.layout import Layout
+from relay.dialects.op import rank, shape
+from relay.interpreters.resizing import Rule, rule_of, taps
+from relay.transforms.expansion import Expansion
+from relay.transforms.nn_patterns.rows import Expansions, relaid
+
+
+def resize(new: Expansion, data: SSAValue, sizes: Sequence[int], rule: Rule) -> SSAValue:
+    """Data channels last, with these spatial sizes."""
+    for axis, size in enumerate(sizes, 1):
+        data = along(new, data, axis, size, rule)
+    return data
+
+
+def along(new: Expansion, data: SSAValue, axis: int, size: int, rule: Rule) -> SSAValue:
+    """One axis: a weighted sum of takes, an element repeated, or what is there."""
+    given = shape(data)[axis]
+    indices, weights = taps(given, size, rule)
+    if rule.method == "nearest_neighbor" or given == 1:
+        if np.array_equal(indices[:, 0], np.repeat(np.arange(given), size // given)):
+            return repeated(new, data, axis, size // given)
+        weights = np.ones((size, 1))
+    elif np.array_equal(weights[:, :1], np.ones((size, 1))):
+        weights = np.ones((size, 1))
+    total: SSAValue | None = None
+    for n in range(weights.shape[1]):
+        places = new.constant(indices[:, n], np.int32)
+        part = new.value(relay.TakeOp, data, places, properties={"axis": IntegerAttr(axis, i64)})
+        if weights.shape[1] > 1:
+            column = weights[:, n].reshape(-1, *[1] * (rank(data) - 1 - axis))
+            part = new.times(part, column)
+        total = part if total is None else new.value(relay.AddOp, total, part)
+    assert total is not None
+    return total
+
+
+def repeated(new: Expansion, data: SSAValue, axis: int, times: int) -> SSAValue:
+    """Each element of an axis so many times."""
+    if times == 1:
+        return data
+    dims = shape(data)
+    single = new.reshape(data, [*dims[: axis + 1], 1, *dims[axis + 1 :]])
+    wanted = [*dims[: axis + 1], times, *dims[axis + 1 :]]
+    copies = new.value(relay.BroadcastToOp, single, properties={"shape": ints(wanted)})
+    return new.reshape(copies, [*dims[:axis], dims[axis] * times, *dims[axis + 1 :]])
+
+
+def spatial(new: Expansion, op: relay.ResizeOp | relay.UpsampleOp) -> SSAValue:
+    """relay.image.resize3d, relay.nn.upsampling %x  =>  for each axis relay.take of %x, times weights, added"""
+    last = Layout.parse(f"N{op.SPATIAL}C")
+    sizes = op.axes.sizes(shape(op.result))
+    data = relaid(new, op.data, op.axes, last)
+    return relaid(new, resize(new, data, [sizes[letter] for letter in op.SPATIAL], rule_of(op)), last, op.axes)
+
+
+def resize2d(new: Expansion, op: relay.Resize2dOp) -> SSAValue | None:
+    """relay.image.resize2d by Relay's rules  =>  the same"""
+    if op.coordinate_transformation_mode is None:
+        return None
+    layout, last = Layout.parse(op.layout.data), Layout.parse("NHWC")
+    sizes = layout.sizes(shape(op.result))
+    data = relaid(new, op.data, layout, last)
+    return relaid(new, resize(new, data, [sizes["H"], sizes["W"]], rule_of(op)), last, layout)
+
+
+EXPANSIONS: Expansions = {
+    relay.Resize1dOp: spatial,
+    relay.Resize2dOp: resize2d,
+    relay.Resize3dOp: spatial,
+    relay.UpsamplingOp: spatial,
+    relay.Upsampling3dOp: spatial,
+}

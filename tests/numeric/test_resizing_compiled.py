@@ -1,0 +1,198 @@
+"""Resizing by Relay's rules: interpreted as ONNX Runtime, or integers and numpy's `interp`, say, and compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, f64
+from xdsl.ir import Attribute
+
+from relay.dialects import relay
+from relay.dialects.attributes import Array, scalar_attr
+from relay.dialects.op import TensorOp
+from relay.interpreters import compute
+from tests.numeric.nn_examples import Example, Make, Rng, array, close, compare, numbers, pick, sizes
+
+COORDINATES = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric")
+ROUNDINGS = ("", "round", "floor", "ceil", "round_prefer_floor", "round_prefer_ceil")
+
+
+def positions(size: int, result: int, coordinates: str) -> tuple[Array, int]:
+    """Numerators, and the denominator."""
+    o = np.arange(result)
+    if coordinates == "asymmetric":
+        return o * size, result
+    if coordinates == "align_corners":
+        return o * (size - 1), max(result - 1, 1)
+    if coordinates == "tf_half_pixel_for_nn":
+        return (2 * o + 1) * size, 2 * result
+    if coordinates == "pytorch_half_pixel" and result == 1:
+        return o, 1
+    return (2 * o + 1) * size - result, 2 * result
+
+
+def rounded(at: Array, by: int, rounding: str) -> Array:
+    match rounding:
+        case "floor":
+            return at // by
+        case "ceil":
+            return -(-at // by)
+        case "round_prefer_floor":
+            return -(-(2 * at - by) // (2 * by))
+        case _:
+            return (2 * at + by) // (2 * by)
+
+
+def resized(x: Array, wanted: Sequence[int], method: str, coordinates: str, rounding: str = "") -> Array:
+    """Channels last, nearest or linear, axis by axis."""
+    wide = x if method == "nearest_neighbor" else x.astype(np.float64)
+    for axis, result in enumerate(wanted, 1):
+        size = wide.shape[axis]
+        at, by = positions(size, result, coordinates)
+        if method == "nearest_neighbor":
+            choice = rounding or ("round" if coordinates == "align_corners" else "floor")
+            wide = wide.take(rounded(at, by, choice).clip(0, size - 1), axis)
+        else:
+            wide = np.apply_along_axis(partial(blend, at / by), axis, wide)
+    return wide.astype(x.dtype)
+
+
+def blend(at: Array, row: Array) -> Array:
+    return np.interp(at, np.arange(len(row)), row)
+
+
+def resize(kind: type[relay.ResizeOp], rng: Rng) -> Example:
+    method = pick(rng, "nearest_neighbor", "linear")
+    coordinates, rounding = pick(rng, *COORDINATES, "tf_half_pixel_for_nn"), pick(rng, *ROUNDINGS)
+    dtype = pick(rng, "float32", "int8") if method == "nearest_neighbor" else "float32"
+    x = numbers(rng, dtype, [*sizes(rng, 1, 1, 3), *sizes(rng, len(kind.SPATIAL), 1, 8), *sizes(rng, 1, 1, 9)])
+    wanted = sizes(rng, len(kind.SPATIAL), 1, 12)
+    expected = resized(x, wanted, method, coordinates, rounding)
+    order = [0, x.ndim - 1, *range(1, x.ndim - 1)] if rng.integers(2) else list(range(x.ndim))
+    letters = f"N{kind.SPATIAL}C"
+    properties: dict[str, Attribute] = {
+        "size": array(wanted),
+        "method": StringAttr(method),
+        "coordinate_transformation_mode": StringAttr(coordinates),
+        "rounding_method": StringAttr(rounding),
+        "layout": StringAttr("".join(letters[n] for n in order)),
+    }
+    return Example([np.ascontiguousarray(x.transpose(order))], properties, expected.transpose(order))
+
+
+def upsampling(kind: type[relay.UpsampleOp], rng: Rng) -> Example:
+    whole = bool(rng.integers(2))
+    factors = [float(rng.integers(1, 4)) if whole else float(rng.choice([0.5, 1.5, 1.7])) for _ in kind.SPATIAL]
+    x = numbers(rng, "float32", [1, *sizes(rng, len(kind.SPATIAL), 2, 6), *sizes(rng, 1, 1, 9)])
+    method, linear = pick(rng, "nearest_neighbor", "linear"), "bilinear" if len(factors) == 2 else "trilinear"
+    corners = bool(rng.integers(2))
+    mode = pick(rng, *COORDINATES) if len(factors) == 3 else "align_corners" if corners else "asymmetric"
+    wanted = [int(np.floor(n * f + 0.5)) for n, f in zip(x.shape[1:-1], factors, strict=True)]
+    properties: dict[str, Attribute] = {
+        f"scale_{letter.lower()}": scalar_attr(f, f64) for letter, f in zip(kind.SPATIAL, factors, strict=True)
+    }
+    properties["method"] = StringAttr(linear if method == "linear" else method)
+    if len(factors) == 3:
+        properties["coordinate_transformation_mode"] = StringAttr(mode)
+    else:
+        properties["align_corners"] = IntegerAttr.from_bool(corners)
+    return Example([x], properties, resized(x, wanted, method, mode))
+
+
+def cubic(rng: Rng) -> Example:
+    """Of two axes, without another route: those are compared with ONNX Runtime below."""
+    x = numbers(rng, "float32", [1, *sizes(rng, 2, 1, 8), *sizes(rng, 1, 1, 9)])
+    properties: dict[str, Attribute] = {
+        "size": array(sizes(rng, 2, 1, 12)),
+        "method": StringAttr("cubic"),
+        "coordinate_transformation_mode": StringAttr(pick(rng, *COORDINATES)),
+        "cubic_exclude": IntegerAttr.from_bool(bool(rng.integers(2))),
+    }
+    return Example([x], properties, None)
+
+
+MAKERS: dict[type[TensorOp], Make] = {
+    relay.Resize1dOp: partial(resize, relay.Resize1dOp),
+    relay.Resize2dOp: cubic,
+    relay.Resize3dOp: partial(resize, relay.Resize3dOp),
+    relay.UpsamplingOp: partial(upsampling, relay.UpsamplingOp),
+    relay.Upsampling3dOp: partial(upsampling, relay.Upsampling3dOp),
+}
+
+
+def name_of(kind: type[TensorOp]) -> str:
+    return kind.name
+
+
+@pytest.mark.parametrize("kind", MAKERS, ids=name_of)
+def test_random_ones(kind: type[TensorOp]):
+    compare(kind, MAKERS[kind], 3, 1)
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("kind", MAKERS, ids=name_of)
+def test_many_random_ones(kind: type[TensorOp]):
+    for seed in range(2, 12):
+        compare(kind, MAKERS[kind], 20, seed)
+
+
+def onnx_resize(x: Array, wanted: Sequence[int], **attributes: Any) -> Array:
+    """ONNX Runtime's Resize of NCHW."""
+    onnx: Any = pytest.importorskip("onnx", reason="onnx is not installed")
+    runtime: Any = pytest.importorskip("onnxruntime", reason="ONNX Runtime is not installed")
+    helper, float32 = onnx.helper, onnx.TensorProto.FLOAT
+    dims = [*x.shape[:2], *wanted]
+    node = helper.make_node("Resize", ["x", "", "", "sizes"], ["y"], **attributes)
+    constant = helper.make_tensor("sizes", onnx.TensorProto.INT64, [4], dims)
+    graph = helper.make_graph(
+        [node],
+        "resize",
+        [helper.make_tensor_value_info("x", float32, x.shape)],
+        [helper.make_tensor_value_info("y", float32, dims)],
+        [constant],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+    session: Any = runtime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    return session.run(None, {"x": x})[0]
+
+
+NAMES = {"nearest_neighbor": "nearest", "linear": "linear", "cubic": "cubic"}
+ONNX_ROUNDINGS = {
+    "floor": "floor",
+    "ceil": "ceil",
+    "round_prefer_floor": "round_prefer_floor",
+    "round": "round_prefer_ceil",
+}
+
+
+@pytest.mark.parametrize("method", NAMES)
+@pytest.mark.parametrize("coordinates", COORDINATES)
+def test_resize2d_equals_onnx_runtime(method: str, coordinates: str):
+    rng = np.random.default_rng([3, *method.encode(), *coordinates.encode()])
+    for _ in range(20):
+        x, wanted = numbers(rng, "float32", [1, 2, *sizes(rng, 2, 2, 9)]), sizes(rng, 2, 2, 14)
+        rounding, exclude = pick(rng, *ONNX_ROUNDINGS), bool(rng.integers(2)) and method == "cubic"
+        expected = onnx_resize(
+            x,
+            wanted,
+            mode=NAMES[method],
+            coordinate_transformation_mode=coordinates,
+            nearest_mode=ONNX_ROUNDINGS[rounding],
+            cubic_coeff_a=-0.75,
+            exclude_outside=int(exclude),
+        )
+        properties: dict[str, Attribute] = {
+            "size": array(wanted),
+            "method": StringAttr(method),
+            "coordinate_transformation_mode": StringAttr(coordinates),
+            "rounding_method": StringAttr(rounding),
+            "cubic_alpha": scalar_attr(-0.75, f64),
+            "cubic_exclude": IntegerAttr.from_bool(exclude),
+            "layout": StringAttr("NCHW"),
+        }
+        (result,) = compute(relay.Resize2dOp, [x], properties)
+        assert close(result, expected, 1e-5), (x.shape, wanted, rounding, exclude)
