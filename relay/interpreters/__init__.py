@@ -43,6 +43,7 @@ from relay.interpreters import (
     reduce,
     resizing,
     shape,
+    sort,
     transform,
 )
 from relay.interpreters.func import Machine
@@ -56,6 +57,7 @@ KINDS = {
     "Transform": transform.MEANINGS,
     "Creation": creation.MEANINGS,
     "Indexing": indexing.MEANINGS,
+    "Sort": sort.MEANINGS,
     "FixedPoint": fixed_point.MEANINGS,
     "Reduce": reduce.MEANINGS,
     "Shape": shape.MEANINGS,

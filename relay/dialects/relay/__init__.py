@@ -222,6 +222,13 @@ from relay.dialects.relay.shape import (
     TakeOp,
     TransposeOp,
 )
+from relay.dialects.relay.sort import OPERATIONS as SORT
+from relay.dialects.relay.sort import (
+    ArgsortOp,
+    SortingOp,
+    SortOp,
+    TopkOp,
+)
 from relay.dialects.relay.transform import OPERATIONS as TRANSFORM
 from relay.dialects.relay.transform import (
     BroadcastToLikeOp,
@@ -299,6 +306,7 @@ Relay = Dialect(
         *CREATION,
         *INDEXING,
         *RESIZING,
+        *SORT,
     ],
 )
 
@@ -327,6 +335,7 @@ __all__ = [
     "ArgOp",
     "ArgmaxOp",
     "ArgminOp",
+    "ArgsortOp",
     "AsinOp",
     "AsinhOp",
     "AtanOp",
@@ -421,8 +430,8 @@ __all__ = [
     "LessEqualOp",
     "LessOp",
     "LikeOp",
-    "Log2Op",
     "Log10Op",
+    "Log2Op",
     "LogOp",
     "LogSoftmaxOp",
     "LogicalAndOp",
@@ -494,6 +503,8 @@ __all__ = [
     "SinhOp",
     "SliceLikeOp",
     "SoftmaxOp",
+    "SortOp",
+    "SortingOp",
     "SpaceToBatchNdOp",
     "SpaceToDepthOp",
     "SpatialConvolution",
@@ -511,6 +522,7 @@ __all__ = [
     "TanOp",
     "TanhOp",
     "TileOp",
+    "TopkOp",
     "TransformOp",
     "TransposeOp",
     "TruncOp",

@@ -8,7 +8,7 @@ from typing import Any
 from xdsl.ir import Operation, SSAValue
 
 from relay.dialects import relay
-from relay.lowering.linalg import contraction, indexing, matmul, movement, pool, reduce, resize
+from relay.lowering.linalg import contraction, indexing, matmul, movement, pool, reduce, resize, sort
 from relay.lowering.linalg.emitter import Emitter
 
 Lowering = Callable[[Emitter, Any, Sequence[SSAValue]], Sequence[SSAValue]]
@@ -43,5 +43,8 @@ LOWERINGS: dict[type[Operation], Lowering] = {
     relay.ScatterAddOp: indexing.scatter,
     relay.ScatterNdOp: indexing.scatter_nd,
     relay.StridedSetOp: indexing.strided_set,
+    relay.SortOp: sort.sort,
+    relay.ArgsortOp: sort.argsort,
+    relay.TopkOp: sort.topk,
 }
 """Ops that are no part of an elementwise group."""

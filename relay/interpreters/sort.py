@@ -1,0 +1,33 @@
+"""Meaning of sorting: stable, NaN the largest."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from relay.dialects import relay
+from relay.dialects.attributes import Array, dtype_of
+from relay.interpreters.meaning import Meanings
+
+
+def order(op: relay.SortOp | relay.ArgsortOp | relay.TopkOp, x: Array) -> Array:
+    """The indices in order; ranks among the distinct numbers stand for the numbers, so that they can be negated."""
+    ranks = np.unique(x, return_inverse=True)[1].reshape(x.shape)
+    return np.argsort(ranks if op.is_ascend.value.data else -ranks, op.sorted_axis(), kind="stable")
+
+
+def sort(op: relay.SortOp, x: Array) -> Array:
+    return np.take_along_axis(x, order(op, x), op.sorted_axis())
+
+
+def argsort(op: relay.ArgsortOp, x: Array) -> Array:
+    return order(op, x).astype(dtype_of(op.dtype))
+
+
+def topk(op: relay.TopkOp, x: Array) -> tuple[Array, ...]:
+    axis = op.sorted_axis()
+    first = np.take(order(op, x), range(op.k.value.data), axis)
+    found = {"values": np.take_along_axis(x, first, axis), "indices": first.astype(dtype_of(op.dtype))}
+    return tuple(array for kind, array in found.items() if op.ret_type.data in (kind, "both"))
+
+
+MEANINGS: Meanings = {relay.SortOp: sort, relay.ArgsortOp: argsort, relay.TopkOp: topk}

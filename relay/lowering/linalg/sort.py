@@ -1,0 +1,83 @@
+"""Sorting by ranks: how many elements go before each, and then each where its rank says.
+
+It takes `n * n` comparisons, none of which is a branch, and nothing is written to a place that data names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import i32, i64
+from xdsl.ir import Attribute, SSAValue
+
+from relay.dialects import relay
+from relay.dialects.op import shape, tensor
+from relay.lowering.linalg.emitter import Emitter, axes, element, kind, signless
+
+
+def less(e: Emitter, a: SSAValue, b: SSAValue, type: Attribute) -> SSAValue:
+    """Whether a is smaller than b; of floats, also where only b is NaN."""
+    of = kind(type)
+    if of != "float":
+        return e(arith.CmpiOp(a, b, "slt" if of == "signed" else "ult"))
+    last = e(arith.AndIOp(e(arith.CmpfOp(b, b, "uno")), e(arith.CmpfOp(a, a, "ord"))))
+    return e(arith.OrIOp(e(arith.CmpfOp(a, b, "olt")), last))
+
+
+def ranks(e: Emitter, op: relay.SortingOp, source: SSAValue, ascend: bool) -> SSAValue:
+    """How many elements along the axis go before each: smaller ones (larger ones), and equal ones further ahead."""
+    dims, axis, type = shape(op.input), op.sorted_axis(), tensor(op.input).element_type
+    width = len(dims)
+    own = axes(width + 1, *range(width))
+    other = axes(width + 1, *(width if d == axis else d for d in range(width)))
+
+    def body(e: Emitter, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        mine, its, count = args
+        smaller, larger = less(e, its, mine, type), less(e, mine, its, type)
+        first, behind = (smaller, larger) if ascend else (larger, smaller)
+        ahead = e(arith.CmpiOp(e.index(width), e.index(axis), "slt"))
+        level = e(arith.XOrIOp(behind, e.constant(1, behind.type)))
+        before = e(arith.OrIOp(first, e(arith.AndIOp(level, ahead))))
+        return [e(arith.AddiOp(count, e(arith.ExtUIOp(before, i32))))]
+
+    counts = e.filled(dims, i32, 0)
+    return e.generic([(source, own), (source, other)], [(counts, own)], 1, body)[0]
+
+
+def by_rank(e: Emitter, op: relay.SortingOp, rank: SSAValue, count: int, source: SSAValue | Attribute) -> SSAValue:
+    """The first elements in order, or their indices if a type is given for them."""
+    dims, axis = list(shape(op.input)), op.sorted_axis()
+    dims[axis], width = count, len(dims)
+    read = axes(width + 1, *(width if d == axis else d for d in range(width)))
+    write = axes(width + 1, *range(width))
+    indices = isinstance(source, Attribute)
+    type = source if isinstance(source, Attribute) else element(source)
+
+    def body(e: Emitter, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        place = e(arith.IndexCastOp(e.index(axis), i32))
+        here = e(arith.CmpiOp(args[0], place, "eq"))
+        value = e(arith.IndexCastOp(e.index(width), i64 if type == i64 else i32)) if indices else args[1]
+        return [e(arith.SelectOp(here, value, args[-1]))]
+
+    inputs = [(rank, read)] if isinstance(source, Attribute) else [(rank, read), (source, read)]
+    return e.generic(inputs, [(e.filled(dims, type, 0), write)], 1, body)[0]
+
+
+def sort(e: Emitter, op: relay.SortOp, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
+    count = shape(op.input)[op.sorted_axis()]
+    return [by_rank(e, op, ranks(e, op, operands[0], bool(op.is_ascend.value.data)), count, operands[0])]
+
+
+def argsort(e: Emitter, op: relay.ArgsortOp, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
+    count = shape(op.input)[op.sorted_axis()]
+    return [by_rank(e, op, ranks(e, op, operands[0], bool(op.is_ascend.value.data)), count, op.dtype)]
+
+
+def topk(e: Emitter, op: relay.TopkOp, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
+    """Both results by one rank."""
+    if 0 in shape(op.found[0]):
+        return [e.empty(shape(result), signless(tensor(result).element_type)) for result in op.found]
+    rank, count = ranks(e, op, operands[0], bool(op.is_ascend.value.data)), op.k.value.data
+    wanted: dict[str, SSAValue | Attribute] = {"values": operands[0], "indices": op.dtype}
+    return [by_rank(e, op, rank, count, each) for kind, each in wanted.items() if op.ret_type.data in (kind, "both")]
