@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from ctypes import POINTER, byref, c_char_p, c_int, c_size_t, c_uint, c_uint64, c_ulonglong, c_void_p
+from typing import Protocol
 
 from relay.errors import RelayError, Unsupported
 
@@ -58,6 +59,15 @@ SHARED_BYTES = 48 << 10
 
 class CudaError(RelayError):
     """The driver refused something."""
+
+
+class Device(Protocol):
+    """What a device is told by."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def capability(self) -> tuple[int, int]: ...
 
 
 class CudaDriver:
@@ -160,7 +170,7 @@ class CudaDriver:
         log = ctypes.create_string_buffer(LOG_BYTES)
         names = (c_int * 2)(ERROR_LOG, ERROR_LOG_BYTES)
         values = (c_void_p * 2)(ctypes.addressof(log), LOG_BYTES)
-        code_ = self.library.cuModuleLoadDataEx(byref(module), code, 2, names, values)
+        code_ = self.library.cuModuleLoadDataEx(byref(module), code + b"\0", 2, names, values)
         if code_:
             said = log.value.decode(errors="replace").strip().splitlines()
             raise CudaError("cuda: cuModuleLoadDataEx", f"failed: {'; '.join([self.error(int(code_)), *said[:3]])}")
@@ -231,3 +241,16 @@ class CudaDriver:
     def free_graph(self, graph: Handle) -> None:
         """Give what was written down back."""
         self.call("cuGraphExecDestroy", graph)
+
+
+def check_device(driver: Device, chip: str) -> None:
+    """Raise Unsupported for a device that does not run code for this chip: `sm_80` runs on all later ones, `sm_90a` on
+    its own only."""
+    number = chip.removeprefix("sm_").rstrip("af")
+    needed = (int(number[:-1]), int(number[-1]))
+    found = driver.capability
+    if found < needed or (chip.endswith("a") and found != needed):
+        have = f"sm_{found[0]}{found[1]}"
+        raise Unsupported(
+            "cuda", f"{driver.name} is {have}, and the code is for {chip}", f'build for "cuda -arch={have}"'
+        )

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from relay.errors import Unsupported
+from relay.runtime.device_program import DeviceProgram
 from relay.runtime.library import Library
 
 
@@ -33,8 +33,11 @@ class DeviceLibrary(Library):
         """What runs the model on a device, which is looked for now. Raises Unsupported where there is none."""
         kind = self.graph["device"]["kind"]
         if kind == "cuda":
-            from relay.runtime.cuda import CudaProgram
-            from relay.runtime.cuda_driver import CudaDriver
+            from relay.runtime.cuda_driver import CudaDriver, check_device
 
-            return CudaProgram(CudaDriver(), self.code, self.graph)
-        raise Unsupported("run", f"kernels for {kind} cannot be run here")
+            driver = CudaDriver()
+            check_device(driver, str(self.graph["device"]["chip"]))
+            return DeviceProgram(driver, self.code, self.graph)
+        from relay.runtime.opencl_driver import OpenClDriver
+
+        return DeviceProgram(OpenClDriver(), self.code, self.graph)

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 import relay
-from relay.errors import RelayError, Unsupported
+from relay.errors import Unsupported
 from relay.runtime import Executable
-from relay.runtime.cuda import CudaProgram, check_device
-from relay.runtime.cuda_driver import CudaDriver
+from relay.runtime.cuda_driver import CudaDriver, check_device
 from relay.runtime.device import DeviceLibrary
+from relay.runtime.device_program import DeviceProgram
+from relay.runtime.opencl_driver import OpenClDriver
 from tests.unit.gpu_driver import EmulatedDriver
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits"
@@ -26,7 +27,7 @@ def executable() -> Executable:
 def on(executable: Executable, driver: EmulatedDriver) -> None:
     library = executable.library
     assert isinstance(library, DeviceLibrary)
-    library.program = CudaProgram(driver, library.code, executable.graph)
+    library.program = DeviceProgram(driver, library.code, executable.graph)
 
 
 def test_runs_are_one_graph_each(executable: Executable):
@@ -43,7 +44,7 @@ def test_runs_are_one_graph_each(executable: Executable):
 
 def test_everything_is_given_back(executable: Executable):
     driver = EmulatedDriver(executable.get_source("ll"))
-    program = CudaProgram(driver, executable.library.code, executable.graph)
+    program = DeviceProgram(driver, executable.library.code, executable.graph)
     assert len(driver.memory) == 4
     program.close()
     assert not driver.memory and not driver.handles
@@ -54,7 +55,7 @@ def test_graph_is_given_back_too(executable: Executable):
     on(executable, driver)
     executable.run(np.zeros(executable.inputs[0].shape, np.int8))
     library = executable.library
-    assert isinstance(library, DeviceLibrary) and isinstance(library.program, CudaProgram)
+    assert isinstance(library, DeviceLibrary) and isinstance(library.program, DeviceProgram)
     library.program.close()
     library.program = None
     assert not driver.graphs and not driver.memory
@@ -90,7 +91,8 @@ def test_saved_and_loaded(executable: Executable, tmp_path: Path):
     assert np.array_equal(np.asarray(loaded.run(data["int8_images"][:1])), data["int8_out"][:1])
 
 
-def test_opencl_is_not_run_yet_and_says_so():
-    built = relay.build(DIGITS / "digits_int8.tflite", target="opencl")
-    with pytest.raises(RelayError):
-        built.run(np.zeros(built.inputs[0].shape, np.int8))
+def test_no_opencl_is_one_clear_error():
+    with pytest.raises(Unsupported, match="opencl: libnone.so cannot be loaded; an OpenCL of a GPU"):
+        OpenClDriver("libnone.so")
+    with pytest.raises(Unsupported, match="opencl: libm.so.6 has no clGetPlatformIDs"):
+        OpenClDriver("libm.so.6")

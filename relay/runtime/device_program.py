@@ -1,4 +1,4 @@
-"""A model on one of NVIDIA's GPUs: constants uploaded once; a run is one graph of an upload, launches, a download."""
+"""A model on a device: constants are uploaded once; a run is one graph of an upload, launches, a download."""
 
 from __future__ import annotations
 
@@ -10,18 +10,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from relay.errors import Unsupported
-
 ALIGNMENT = 256
 
 
 class Driver(Protocol):
     """What is needed of a driver; see `relay.runtime.cuda_driver.CudaDriver`."""
 
-    @property
-    def name(self) -> str: ...
-    @property
-    def capability(self) -> tuple[int, int]: ...
     def enter(self) -> None: ...
     def allocate(self, size: int) -> int: ...
     def free(self, address: int) -> None: ...
@@ -50,26 +44,12 @@ class Driver(Protocol):
     def free_graph(self, graph: int) -> None: ...
 
 
-def check_device(driver: Driver, chip: str) -> None:
-    """Raise Unsupported for a device that does not run code for this chip: `sm_80` runs on all later ones, `sm_90a` on
-    its own only."""
-    number = chip.removeprefix("sm_").rstrip("af")
-    needed = (int(number[:-1]), int(number[-1]))
-    found = driver.capability
-    if found < needed or (chip.endswith("a") and found != needed):
-        have = f"sm_{found[0]}{found[1]}"
-        raise Unsupported(
-            "cuda", f"{driver.name} is {have}, and the code is for {chip}", f'build for "cuda -arch={have}"'
-        )
-
-
-class CudaProgram:
+class DeviceProgram:
     """Runs a model on a device; one run at a time."""
 
     def __init__(self, driver: Driver, code: bytes, graph: Mapping[str, Any]):
         self.driver = driver
         driver.enter()
-        check_device(driver, str(graph["device"]["chip"]))
         self.launches = [dict(row) for row in graph["device"]["launches"]]
         sizes = [bytes_of(row) for row in graph["inputs"]]
         self.inputs = len(sizes)
@@ -77,7 +57,7 @@ class CudaProgram:
         self.sizes = sizes
         self.offsets, self.total = offsets_of(sizes)
         self.constants_bytes = int(graph["constants_bytes"])
-        self.module = driver.load(code + b"\0")
+        self.module = driver.load(code)
         self.stream = driver.stream()
         self.staging = driver.allocate_host(self.total)
         self.tensors = driver.allocate(self.total)

@@ -1,0 +1,246 @@
+"""OpenCL, by ctypes: the first device that takes SPIR-V and shares addresses with the host's pointers."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable, Iterator, Sequence
+from ctypes import POINTER, byref, c_char_p, c_int, c_size_t, c_uint, c_uint64, c_void_p
+
+from relay.errors import RelayError, Unsupported
+
+LIBRARY = "libOpenCL.so.1"
+DEVICE = "RELAY_OPENCL_DEVICE"
+"""The environment variable with a part of the name of the device to use."""
+
+FUNCTIONS: dict[str, tuple[object, list[object]]] = {
+    "clGetPlatformIDs": (c_int, [c_uint, POINTER(c_void_p), POINTER(c_uint)]),
+    "clGetDeviceIDs": (c_int, [c_void_p, c_uint64, c_uint, POINTER(c_void_p), POINTER(c_uint)]),
+    "clGetDeviceInfo": (c_int, [c_void_p, c_uint, c_size_t, c_void_p, POINTER(c_size_t)]),
+    "clCreateContext": (c_void_p, [c_void_p, c_uint, POINTER(c_void_p), c_void_p, c_void_p, POINTER(c_int)]),
+    "clCreateCommandQueueWithProperties": (c_void_p, [c_void_p, c_void_p, c_void_p, POINTER(c_int)]),
+    "clCreateProgramWithIL": (c_void_p, [c_void_p, c_char_p, c_size_t, POINTER(c_int)]),
+    "clBuildProgram": (c_int, [c_void_p, c_uint, POINTER(c_void_p), c_char_p, c_void_p, c_void_p]),
+    "clGetProgramBuildInfo": (c_int, [c_void_p, c_void_p, c_uint, c_size_t, c_void_p, POINTER(c_size_t)]),
+    "clCreateKernel": (c_void_p, [c_void_p, c_char_p, POINTER(c_int)]),
+    "clSetKernelArgSVMPointer": (c_int, [c_void_p, c_uint, c_void_p]),
+    "clEnqueueNDRangeKernel": (
+        c_int,
+        [c_void_p, c_void_p, c_uint, c_void_p, POINTER(c_size_t), POINTER(c_size_t), c_uint, c_void_p, c_void_p],
+    ),
+    "clSVMAlloc": (c_void_p, [c_void_p, c_uint64, c_size_t, c_uint]),
+    "clSVMFree": (None, [c_void_p, c_void_p]),
+    "clEnqueueSVMMemcpy": (c_int, [c_void_p, c_uint, c_void_p, c_void_p, c_size_t, c_uint, c_void_p, c_void_p]),
+    "clFinish": (c_int, [c_void_p]),
+    "clReleaseKernel": (c_int, [c_void_p]),
+    "clReleaseProgram": (c_int, [c_void_p]),
+    "clReleaseCommandQueue": (c_int, [c_void_p]),
+    "clReleaseContext": (c_int, [c_void_p]),
+}
+"""The functions with their results and arguments. Source: OpenCL 2.1, cl.h."""
+
+ALL_DEVICES = 0xFFFFFFFF
+NAME, IL_VERSION, SVM = 0x102B, 0x105B, 0x1053
+COARSE = 1
+BUILD_LOG = 0x1183
+READ_WRITE = 1
+ALIGNMENT = 256
+
+
+class OpenClError(RelayError):
+    """A device refused something."""
+
+
+class OpenClDriver:
+    """OpenCL on one device. Raises Unsupported where there is none, OpenClError where a call fails."""
+
+    def __init__(self, library: str = LIBRARY):
+        try:
+            self.library = ctypes.CDLL(library)
+        except OSError:
+            hint = "an OpenCL of a GPU or CPU, and the loader ocl-icd, have it"
+            raise Unsupported("opencl", f"{library} cannot be loaded", hint) from None
+        for name, (result, arguments) in FUNCTIONS.items():
+            function = getattr(self.library, name, None)
+            if function is None:
+                raise Unsupported("opencl", f"{library} has no {name}", "OpenCL 2.1 or later is needed")
+            function.argtypes, function.restype = arguments, result
+        self.device = self.choose()
+        self.context = self.create("clCreateContext", None, 1, byref(c_void_p(self.device)), None, None)
+        self.kernels: list[int] = []
+        self.staging: dict[int, object] = {}
+        self.recording: list[Callable[[], None]] | None = None
+        self.graphs: dict[int, list[Callable[[], None]]] = {}
+
+    def choose(self) -> int:
+        """The first device that takes SPIR-V and has shared memory, of those that the user named."""
+        wanted, seen = os.environ.get(DEVICE, ""), list[str]()
+        for device in self.devices():
+            name = self.info(device, NAME).decode(errors="replace").rstrip("\0")
+            seen.append(name)
+            versions, svm = self.info(device, IL_VERSION), self.info(device, SVM)
+            if wanted in name and b"SPIR-V" in versions and svm and svm[0] & COARSE:
+                return device
+        if wanted and not any(wanted in name for name in seen):
+            raise Unsupported("opencl", f"no device is called {wanted!r}", f"{DEVICE} says so; there are {seen}")
+        what = f"none of {', '.join(seen)} takes SPIR-V" if seen else "there are no devices"
+        raise Unsupported("opencl", what, "Intel's OpenCL of CPUs, intel-opencl-rt of PyPI, takes it")
+
+    def devices(self) -> Iterator[int]:
+        """All devices of all platforms."""
+        for platform in self.listed("clGetPlatformIDs"):
+            yield from self.listed("clGetDeviceIDs", platform, ALL_DEVICES)
+
+    def listed(self, name: str, *arguments: object) -> list[int]:
+        """What a function lists: nothing where it fails, as it does where there is nothing."""
+        function, count = getattr(self.library, name), c_uint()
+        if function(*arguments, 0, None, byref(count)) or not count.value:
+            return []
+        found = (c_void_p * count.value)()
+        self.call(name, *arguments, count.value, found, None)
+        return [each for each in found if each]
+
+    def info(self, device: int, what: int) -> bytes:
+        """A property of a device; no bytes where it has none."""
+        size = c_size_t()
+        if self.library.clGetDeviceInfo(device, what, 0, None, byref(size)) or not size.value:
+            return b""
+        text = ctypes.create_string_buffer(size.value)
+        self.call("clGetDeviceInfo", device, what, size.value, text, None)
+        return text.raw
+
+    def call(self, name: str, *arguments: object) -> None:
+        """Call a function. Raises OpenClError with the number of what it gives."""
+        code = int(getattr(self.library, name)(*arguments))
+        if code:
+            raise OpenClError(f"opencl: {name}", f"failed with {code}")
+
+    def create(self, name: str, *arguments: object) -> int:
+        """What a function makes, which tells its error by its last argument."""
+        code = c_int()
+        found = getattr(self.library, name)(*arguments, byref(code))
+        if code.value or not found:
+            raise OpenClError(f"opencl: {name}", f"failed with {code.value}")
+        return int(found)
+
+    def enter(self) -> None:
+        """Every thread may use a device."""
+
+    # Memory
+
+    def allocate(self, size: int) -> int:
+        """Memory of the device, at a multiple of 256."""
+        found = self.library.clSVMAlloc(self.context, READ_WRITE, max(size, 1), ALIGNMENT)
+        found = found or self.library.clSVMAlloc(self.context, READ_WRITE, max(size, 1), 0)
+        if not found:
+            raise OpenClError("opencl: clSVMAlloc", f"has no {size} bytes")
+        return int(found)
+
+    def free(self, address: int) -> None:
+        """Give memory of the device back."""
+        self.library.clSVMFree(self.context, address)
+
+    def allocate_host(self, size: int) -> int:
+        """Memory of the host."""
+        buffer = ctypes.create_string_buffer(max(size, 1))
+        address = ctypes.addressof(buffer)
+        self.staging[address] = buffer
+        return address
+
+    def free_host(self, address: int) -> None:
+        """Give memory of the host back."""
+        del self.staging[address]
+
+    def do(self, action: Callable[[], None]) -> None:
+        """Do something, or write it down."""
+        if self.recording is None:
+            action()
+        else:
+            self.recording.append(action)
+
+    def upload(self, to: int, start: int, size: int, stream: int) -> None:
+        """Copy, in the queue's order."""
+        self.do(lambda: self.call("clEnqueueSVMMemcpy", stream, 0, to, start, size, 0, None, None) if size else None)
+
+    download = upload
+
+    # Code
+
+    def load(self, code: bytes) -> int:
+        """Kernels from SPIR-V. Raises OpenClError with what the device's compiler says."""
+        program = self.create("clCreateProgramWithIL", self.context, code, len(code))
+        device = c_void_p(self.device)
+        failed = self.library.clBuildProgram(program, 1, byref(device), b"", None, None)
+        if failed:
+            size = c_size_t()
+            self.library.clGetProgramBuildInfo(program, self.device, BUILD_LOG, 0, None, byref(size))
+            log = ctypes.create_string_buffer(size.value + 1)
+            self.library.clGetProgramBuildInfo(program, self.device, BUILD_LOG, size.value, log, None)
+            said = log.value.decode(errors="replace").strip().splitlines()
+            raise OpenClError("opencl: clBuildProgram", f"failed with {failed}: {'; '.join(said[:3])}")
+        return program
+
+    def unload(self, module: int) -> None:
+        """Give kernels back."""
+        for kernel in self.kernels:
+            self.call("clReleaseKernel", kernel)
+        self.kernels.clear()
+        self.call("clReleaseProgram", module)
+
+    def function(self, module: int, name: str, shared: int) -> int:
+        """A kernel by its name."""
+        self.kernels.append(self.create("clCreateKernel", module, name.encode()))
+        return self.kernels[-1]
+
+    def launch(
+        self,
+        function: int,
+        grid: Sequence[int],
+        block: Sequence[int],
+        shared: int,
+        stream: int,
+        buffers: Sequence[int],
+    ) -> None:
+        """Launch a kernel on these buffers, in the queue's order."""
+        whole = (c_size_t * 3)(*(blocks * threads for blocks, threads in zip(grid, block, strict=True)))
+        part = (c_size_t * 3)(*block)
+
+        def action() -> None:
+            for number, buffer in enumerate(buffers):
+                self.call("clSetKernelArgSVMPointer", function, number, buffer)
+            self.call("clEnqueueNDRangeKernel", stream, function, 3, None, whole, part, 0, None, None)
+
+        self.do(action)
+
+    # Queues, and lists of what is done in them
+
+    def stream(self) -> int:
+        """A queue that keeps its order."""
+        return self.create("clCreateCommandQueueWithProperties", self.context, self.device, None)
+
+    def free_stream(self, stream: int) -> None:
+        """Give a queue back."""
+        self.call("clReleaseCommandQueue", stream)
+
+    def wait(self, stream: int) -> None:
+        """Until all that was asked for in the queue is done."""
+        self.call("clFinish", stream)
+
+    def begin(self, stream: int) -> None:
+        """Write down what is asked for, instead of doing it."""
+        self.recording = []
+
+    def end(self, stream: int) -> int:
+        """What was written down."""
+        number = len(self.graphs) + 1
+        self.graphs[number], self.recording = self.recording or [], None
+        return number
+
+    def replay(self, graph: int, stream: int) -> None:
+        """Do what was written down."""
+        for action in self.graphs[graph]:
+            action()
+
+    def free_graph(self, graph: int) -> None:
+        """Forget what was written down."""
+        del self.graphs[graph]

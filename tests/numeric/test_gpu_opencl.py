@@ -1,0 +1,74 @@
+"""Models built for OpenCL: SPIR-V that its validator takes, and runs on a device where there is one."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import relay
+from relay.errors import Unsupported
+from relay.runtime.opencl_driver import OpenClDriver
+from tests.numeric.gpu_models import golden_of
+from tests.numeric.test_models_compiled import DIGITS, close, outputs_of
+from tests.numeric.test_models_interpreted import ALL, LARGE, MODELS
+
+VALIDATOR = shutil.which("spirv-val")
+
+
+@pytest.fixture(scope="module")
+def device() -> OpenClDriver:
+    """Skips unless a device takes SPIR-V: PyPI's `intel-opencl-rt` has one for any x86-64."""
+    try:
+        return OpenClDriver()
+    except Unsupported as error:
+        pytest.skip(str(error))
+
+
+def check(path: Path) -> None:
+    if not path.exists():
+        pytest.skip(f"the model {path.stem} is not here")
+    executable = relay.build(path, target="opencl")
+    inputs, outputs = golden_of(path)
+    for given, wanted in zip(inputs, outputs, strict=True):
+        for result, want in zip(outputs_of(executable, *given), wanted, strict=True):
+            assert close(result, want)
+
+
+@pytest.mark.usefixtures("device")
+def test_digits_on_a_device():
+    data = np.load(DIGITS / "digits_test.npz")
+    executable = relay.build(DIGITS / "digits_int8.tflite", target="opencl")
+    results = np.concatenate([outputs_of(executable, image[None])[0] for image in data["int8_images"][:32]])
+    assert np.array_equal(results, data["int8_out"][:32])
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("device")
+@pytest.mark.parametrize("name", [*ALL, *LARGE])
+def test_model_on_a_device(name: str):
+    check(MODELS / f"{name}.tflite")
+
+
+def validate(path: Path, folder: Path) -> None:
+    if VALIDATOR is None:
+        pytest.skip("spirv-val is not installed (package spirv-tools)")
+    if not path.exists():
+        pytest.skip(f"the model {path.stem} is not here")
+    words = folder / "kernels.spv"
+    words.write_bytes(relay.build(path, target="opencl").library.code)
+    done = subprocess.run([VALIDATOR, "--target-env", "opencl2.2", str(words)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_spirv_of_digits_is_valid(tmp_path: Path):
+    validate(DIGITS / "digits_int8.tflite", tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*ALL, *LARGE])
+def test_spirv_of_a_model_is_valid(name: str, tmp_path: Path):
+    validate(MODELS / f"{name}.tflite", tmp_path)

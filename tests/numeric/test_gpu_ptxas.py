@@ -1,0 +1,46 @@
+"""NVIDIA's assembler takes every kernel of every model, and spills nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import relay
+from benchmarks.ptxas import CHIPS, assemble, find_ptxas, parse
+from tests.numeric.test_models_compiled import DIGITS
+from tests.numeric.test_models_interpreted import ALL, LARGE, MODELS
+
+
+def check(path: Path, chip: str) -> None:
+    tool = find_ptxas()
+    if tool is None:
+        pytest.skip("ptxas is not installed (pip install nvidia-cuda-nvcc)")
+    if not path.exists():
+        pytest.skip(f"the model {path.stem} is not here")
+    executable = relay.build(path, target=f"cuda -arch={chip}")
+    found = {kernel.name: kernel for kernel in assemble(executable.get_source("ptx"), chip, tool)}
+    assert {row["kernel"] for row in executable.graph["device"]["launches"]} == set(found)
+    assert [kernel for kernel in found.values() if kernel.spills or kernel.stack or kernel.chip != chip] == []
+
+
+def test_digits_are_taken():
+    check(DIGITS / "digits_int8.tflite", "sm_80")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("chip", CHIPS)
+@pytest.mark.parametrize("name", [*ALL, *LARGE])
+def test_model_is_taken(name: str, chip: str):
+    check(MODELS / f"{name}.tflite", chip)
+
+
+def test_what_the_assembler_prints_is_read():
+    text = """ptxas info    : Compiling entry function 'conv' for 'sm_80'
+ptxas info    : Function properties for conv
+    16 bytes stack frame, 12 bytes spill stores, 8 bytes spill loads
+ptxas info    : Used 242 registers, used 1 barriers, 16 bytes cumulative stack size, 65536 bytes smem, 400 bytes cmem[0]
+"""
+    (kernel,) = parse(text)
+    assert (kernel.name, kernel.chip, kernel.registers, kernel.stack, kernel.spills) == ("conv", "sm_80", 242, 16, 20)
+    assert kernel.shared == 65536
