@@ -30,6 +30,7 @@ from relay.interpreters.arithmetic import (
 )
 from relay.interpreters.fixed_point import lookup_codes
 from relay.interpreters.meaning import Meanings, number, parameter
+from relay.interpreters.softmax16 import softmax16
 
 
 def to_codes(
@@ -140,7 +141,7 @@ def mul(op: qnn.MulOp, lhs: Array, rhs: Array) -> Array:
     return rescaled_result(op, product, lhs.dtype)
 
 
-def mean(op: qnn.MeanOp, x: Array) -> Array:
+def mean(op: qnn.QnnReduceOp, x: Array) -> Array:
     steps = int64(x) - number(op.input_zero_point)
     total = np.add.reduce(steps, axis=op.axes(), keepdims=bool(op.keepdims.value.data))
     scaled = multiply_by_quantized_multiplier(wrap32(total), number(op.multiplier), number(op.shift), op.rounding.data)
@@ -161,6 +162,8 @@ def softmax_exp_table(multiplier: int, shift: int) -> npt.NDArray[np.int32]:
 
 
 def softmax(op: qnn.SoftmaxOp, x: Array) -> Array:
+    if x.dtype.itemsize == 2:
+        return softmax16(op, x)
     table = softmax_exp_table(number(op.multiplier), number(op.shift))
     difference = x.astype(np.int64) - x.max(axis=-1, keepdims=True)
     power = table[difference + 255].astype(np.int64)
@@ -178,9 +181,11 @@ FUNCTIONS: dict[type[qnn.QnnUnaryOp], Callable[[Array], Array]] = {
 
 
 def unary_table(op: qnn.QnnUnaryOp) -> Array:
-    """The codes of the op's result for each code of its input, from the lowest: 256 of them, in the input's dtype."""
+    """The codes of the op's result for each code of its input, from the lowest, in the input's dtype."""
     dtype = dtype_of(tensor(op.input).element_type)
     lowest, highest = code_range(dtype)
+    if dtype.itemsize == 2:
+        return tflm.curve16(op)
     if op.numerics.data == "tflm":
         return (tflm.curve8(op, np.arange(lowest, highest + 1)) + (lowest + 128)).astype(dtype)
     steps = (np.arange(lowest, highest + 1) - number(op.input_zero_point)).astype(np.float32)
@@ -224,6 +229,7 @@ MEANINGS: Meanings = {
     qnn.SubtractOp: subtract,
     qnn.MulOp: mul,
     qnn.MeanOp: mean,
+    qnn.SumOp: mean,
     qnn.SoftmaxOp: softmax,
     qnn.SigmoidOp: unary,
     qnn.TanhOp: unary,

@@ -20,6 +20,7 @@ from relay.interpreters.arithmetic import (
     int64,
     multiply_by_quantized_multiplier,
     quantize_multiplier,
+    round_away,
     rounding_right_shift,
 )
 from relay.interpreters.meaning import number
@@ -89,6 +90,27 @@ def tanh_table(integer_bits: int = 3) -> npt.NDArray[np.int16]:
 def _read_only(table: npt.NDArray[np.int16]) -> npt.NDArray[np.int16]:
     table.flags.writeable = False
     return table
+
+
+def steps_of_scale(scale: np.float32, most: int) -> tuple[int, int]:
+    """(multiplier, left shift) that turn 16-bit codes of this scale into steps of the table; a power of two of at most
+    2^(most - 12) needs no shift. Source: TFLite's LOGISTIC and TANH of int16."""
+    power = np.log(scale) * (np.float32(1) / np.log(np.float32(2)))
+    whole = int(round_away(power))
+    if abs(power - np.float32(whole)) < np.float32(1e-3) and 0 <= 12 + whole <= most:
+        return 3 << (12 + whole), 0
+    factor, shift = float(scale) * 4096.0 * 3.0, 0
+    while factor <= 32767.0 / 2.0 and shift <= 30:
+        factor, shift = factor * 2, shift + 1
+    return int(factor), shift
+
+
+def curve16(op: qnn.QnnUnaryOp) -> npt.NDArray[np.int16]:
+    """The result's codes for every int16, from the lowest."""
+    scale = np.float32(to_numpy(op.input_scale))
+    if isinstance(op, qnn.SigmoidOp):
+        return logistic16(CODES16, *steps_of_scale(scale, 0))
+    return tanh16(CODES16, *steps_of_scale(scale, 1))
 
 
 def curve8(op: qnn.QnnUnaryOp, codes: Int64) -> Int64:

@@ -3,6 +3,8 @@ run time, and of 16-bit softmax and curves."""
 
 from __future__ import annotations
 
+import numpy as np
+
 from tests.numeric.litert_cases import Rng, activation, codes, dims, integers, scale
 from tests.numeric.litert_function_cases import QUANTISED
 from tests.numeric.litert_models import Case, T, random_numbers
@@ -48,3 +50,29 @@ def batch_matmul(rng: Rng, kind: str, dtype: str) -> Case:
     out.scale = scale(rng, 0.01, 2)
     values = {"adjX": adj_x, "adjY": adj_y}
     return Case(kind, [lhs, rhs], [out], "BatchMatMulOptions", values, 3)
+
+
+@quantised("LOGISTIC", "TANH", types="int16")
+def curve16(rng: Rng, kind: str, dtype: str) -> Case:
+    step = 2.0 ** -int(rng.integers(10, 14)) if rng.integers(2) else scale(rng, 1e-5, 1e-2)
+    shape = [64, int(rng.integers(1, 65))]
+    return Case(kind, [T(shape, dtype, step)], [T(shape, dtype, 1 / 32768)], version=3)
+
+
+@quantised("SOFTMAX", types="int16")
+def softmax16(rng: Rng, kind: str, dtype: str) -> Case:
+    shape = dims(rng, int(rng.integers(1, 5)), 1, 12)
+    beta = float(np.float32(rng.choice([1.0, 0.5, 2.0, rng.uniform(0.1, 3)])))
+    data = T(shape, dtype, scale(rng, 1e-5, 1e-3))
+    return Case(kind, [data], [T(shape, dtype, 1 / 32768)], "SoftmaxOptions", {"beta": beta}, 3)
+
+
+@quantised("SUM", types="uint8")
+def total(rng: Rng, kind: str, dtype: str) -> Case:
+    """Of uint8: as such LiteRT's reference reads all codes."""
+    shape = dims(rng, 4, 1, 8)
+    axes = sorted(int(a) for a in rng.choice(4, int(rng.integers(1, 4)), replace=False))
+    keep = bool(rng.integers(2))
+    kept = [1 if i in axes else d for i, d in enumerate(shape) if keep or i not in axes]
+    inputs = [codes(rng, shape, dtype), T(np.array(axes, np.int32), "int32")]
+    return Case(kind, inputs, [codes(rng, kept, dtype)], "ReducerOptions", {"keepDims": keep}, 2)

@@ -202,7 +202,11 @@ def conv(inputs: Sequence[T | None] = CONV_IN, outputs: Sequence[T] = CONV_OUT, 
         (Case("ADD", [IMAGE], [IMAGE], "AddOptions"), Malformed, "has 1 inputs"),
         (Case("MEAN", [IMAGE, AXES], [IMAGE], "ReducerOptions"), Malformed, "axis 7 is outside"),
         (Case("MEAN", [IMAGE, T([1], "int32")], [IMAGE], "ReducerOptions"), Unsupported, "must be a constant"),
-        (Case("SUM", [IMAGE, LAST], [codes(1, 4, 4)], "ReducerOptions"), Unsupported, "takes no INT8"),
+        (
+            Case("SUM", [IMAGE, LAST], [T([1, 4, 4], "float32")], "ReducerOptions"),
+            Unsupported,
+            "takes no INT8, FLOAT32",
+        ),
         (Case("ARG_MAX", [IMAGE, AXES], [T([1], "int32")], "ArgMaxOptions"), Malformed, "axis 7"),
         (Case("AVERAGE_POOL_2D", [IMAGE], [IMAGE], "Pool2DOptions", POOL | {"filterWidth": 0}), Malformed, "is 0"),
         (

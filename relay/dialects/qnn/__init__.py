@@ -47,7 +47,7 @@ from relay.dialects.qnn.functions import (
     SqrtOp,
     TableOp,
 )
-from relay.dialects.qnn.nn import ConcatenateOp, Conv2dOp, DenseOp, MeanOp, SoftmaxOp
+from relay.dialects.qnn.nn import ConcatenateOp, Conv2dOp, DenseOp, MeanOp, QnnReduceOp, SoftmaxOp, SumOp
 from relay.dialects.qnn.products import OPERATIONS as PRODUCTS
 from relay.dialects.qnn.products import BatchMatmulOp, Conv2dTransposeOp
 from relay.dialects.qnn.quantize import DequantizeOp, DynamicQuantizeOp, QuantizeOp, RequantizeOp
@@ -65,6 +65,7 @@ Qnn = Dialect(
         SubtractOp,
         MulOp,
         MeanOp,
+        SumOp,
         SoftmaxOp,
         SigmoidOp,
         TanhOp,
@@ -111,6 +112,7 @@ __all__ = [
     "QnnBinaryOp",
     "QnnCompareOp",
     "QnnFunctionOp",
+    "QnnReduceOp",
     "QnnUnaryOp",
     "QuantizeOp",
     "RequantizeOp",
@@ -120,6 +122,7 @@ __all__ = [
     "SqrtOp",
     "SquaredDifferenceOp",
     "SubtractOp",
+    "SumOp",
     "SvdfOp",
     "TableOp",
     "TanhOp",

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     StringAttr,
     TensorType,
+    i16,
 )
 from xdsl.ir import Attribute
 from xdsl.irdl import (
@@ -92,6 +93,11 @@ class QnnUnaryOp(TensorOp, ABC):
 
     With `numerics = "tflm"` TFLite Micro's fixed point, of sigmoid and tanh with their own output scales (1/256 and
     1/128): `x' = rescale(x - zero_point)` in Q4.27, gemmlowp's function of it in Q0.31, rounded to 8 or 7 bits.
+
+    16-bit codes, of zero points 0 and an output scale of 2^-15: x * m / 2^s, halves up, between the entries of TFLite's
+    table of the logistic function (`relay.interpreters.tflm`). m and s are 3 and 0 for an input scale of 2^-12 (6 and
+    0 for tanh of 2^-11), else m is `3 * 2^12 * input_scale`, doubled s times until it is above 2^14 - 1/2, its
+    fraction cut off.
     """
 
     input = operand_def(TensorType[Attribute])
@@ -106,8 +112,8 @@ class QnnUnaryOp(TensorOp, ABC):
     def infer(self) -> Sequence[Type]:
         type = tensor(self.input)
         require(
-            is_code(type.element_type, 8),
-            f"{self.name}: takes 8-bit codes, not {type.element_type}",
+            is_code(type.element_type, 8) or type.element_type == i16,
+            f"{self.name}: takes 8- or 16-bit codes, not {type.element_type}",
         )
         numerics(self, self.numerics)
         return [type]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import (
@@ -12,6 +13,7 @@ from xdsl.dialects.builtin import (
     IntegerType,
     StringAttr,
     TensorType,
+    i16,
     i32,
 )
 from xdsl.ir import Attribute
@@ -54,12 +56,9 @@ class DenseOp(DenseBase):
     kernel_zero_point = prop_def(IntegerAttr, default_value=IntegerAttr(0, i32))
 
 
-@irdl_op_definition
-class MeanOp(TensorOp):
-    """`clamp(rescale(sum - count * input_zero_point) + output_zero_point)`: the division by count is in the
-    multiplier (TFLite MEAN)."""
+class QnnReduceOp(TensorOp, ABC):
+    """`clamp(rescale(sum - count * input_zero_point) + output_zero_point)` of codes along `axis`."""
 
-    name = "qnn.mean"
     input = operand_def(TensorType[Attribute])
     axis = prop_def(DenseArrayBase[IntegerType])
     keepdims = prop_def(BoolAttr, default_value=IntegerAttr.from_bool(False))
@@ -85,6 +84,21 @@ class MeanOp(TensorOp):
 
 
 @irdl_op_definition
+class MeanOp(QnnReduceOp):
+    """Mean of codes: `clamp(rescale(sum - count * input_zero_point) + output_zero_point)`, where the division by count
+    is in the multiplier (TFLite MEAN)."""
+
+    name = "qnn.mean"
+
+
+@irdl_op_definition
+class SumOp(QnnReduceOp):
+    """Sum of codes: `clamp(rescale(sum - count * input_zero_point) + output_zero_point)` (TFLite SUM)."""
+
+    name = "qnn.sum"
+
+
+@irdl_op_definition
 class SoftmaxOp(TensorOp):
     """Softmax of 8-bit codes along the last axis in gemmlowp's fixed point; result scale 1/256, zero point lowest.
 
@@ -94,6 +108,12 @@ class SoftmaxOp(TensorOp):
     `clamp(RDBPOT(SRDHM(mantissa, e), (12 - headroom) + 31 - 8) + lowest code)`. The shift passes 31 where the sum
     reaches 2^28 (512 equal codes): it rounds likewise; TFLite's reference aborts there.
     Source: TFLite's reference SOFTMAX for int8 and uint8; `relay.interpreters.qnn.softmax_exp_table` gives e.
+
+    16-bit codes: result scale 2^-15, zero point 0; multiplier and shift of `beta * input_scale / (10 / 65535)`. With
+    tables E of exp over [-10, 0] and R of 1 / (1 + x) over [0, 1], straight lines between 513 samples in Q0.15:
+    `e = E[clamp(rescale(d) + 32767)]`, S = their sum, h = its leading zeros,
+    `r = R[(((S << h-1) + 2^13) >> 14) - 2^15 - 2^16]`,
+    result `clamp((e r + 2^(30-h)) >> (31-h), 0, 32767)` (TFLite's SOFTMAX for int16).
     """
 
     name = "qnn.softmax"
@@ -108,8 +128,8 @@ class SoftmaxOp(TensorOp):
     def infer(self) -> Sequence[Type]:
         type = tensor(self.input)
         require(
-            is_code(type.element_type, 8),
-            f"{self.name}: takes 8-bit codes, not {type.element_type}",
+            is_code(type.element_type, 8) or type.element_type == i16,
+            f"{self.name}: takes 8- or 16-bit codes, not {type.element_type}",
         )
         require(rank(self.input) >= 1, f"{self.name}: takes rank 1 or more")
         return [type]

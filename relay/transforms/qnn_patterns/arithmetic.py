@@ -54,10 +54,10 @@ class Multiply(Legalization):
 
 
 class Mean(Legalization):
-    """qnn.mean %x  =>  cast(clip(rescale(sum(i32(%x)) - count * zero point) + zero point))"""
+    """qnn.mean, qnn.sum %x  =>  cast(clip(rescale(sum(i32(%x)) - count * zero point) + zero point))"""
 
     @op_type_rewrite_pattern
-    def match_and_rewrite(self, op: qnn.MeanOp, rewriter: PatternRewriter) -> None:
+    def match_and_rewrite(self, op: qnn.MeanOp | qnn.SumOp, rewriter: PatternRewriter) -> None:
         new, axes = Expansion(op), op.axes()
         count = prod(shape(op.input)[axis] for axis in axes)
         if count < 0:

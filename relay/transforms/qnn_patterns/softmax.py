@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from xdsl.dialects.builtin import BoolAttr, IntegerType, Signedness
+from xdsl.dialects.builtin import BoolAttr, IntegerType, Signedness, i16, i32
+from xdsl.ir import SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, op_type_rewrite_pattern
 
 from relay.dialects import qnn, relay
@@ -11,6 +12,7 @@ from relay.dialects.attributes import ints
 from relay.dialects.op import shape, tensor
 from relay.interpreters.arithmetic import rounding_right_shift
 from relay.interpreters.qnn import softmax_exp_table
+from relay.interpreters.softmax16 import exp_table, reciprocal_table
 from relay.transforms.expansion import Expansion, limits
 from relay.transforms.legalization import Legalization
 
@@ -30,6 +32,9 @@ class Softmax(Legalization):
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: qnn.SoftmaxOp, rewriter: PatternRewriter) -> None:
         new, type = Expansion(op), tensor(op.result).element_type
+        if type == i16:
+            new.replace(rewriter, softmax16(new, op))
+            return
         least, most = limits(type)
         table = softmax_exp_table(op.multiplier.value.data, op.shift.value.data)[::-1]
         largest = new.value(relay.MaxOp, op.input, properties=KEEP)
@@ -44,6 +49,25 @@ class Softmax(Legalization):
             amount = new.clip(amount, 0, 31)
         x = new.plus(new.value(relay.RoundingRightShiftOp, x, amount), least)
         new.replace(rewriter, new.cast(new.clip(x, least, most), type))
+
+
+def softmax16(new: Expansion, op: qnn.SoftmaxOp) -> SSAValue:
+    """k = ui16(max - %x); e = table of exp [k]; s = sum of e; r = table of 1 / (1 + x) at s moved to [2^30, 2^31);
+    i16(clip((e * r + 2^(30 - h)) >> (31 - h)))"""
+    largest = new.value(relay.MaxOp, op.input, properties=KEEP)
+    code = new.cast(new.value(relay.SubtractOp, largest, op.input), IntegerType(16, Signedness.UNSIGNED))
+    powers = new.cast(new.lookup(code, exp_table(op.multiplier.value.data, op.shift.value.data), np.int16), i32)
+    total = new.value(relay.SumOp, powers, properties=KEEP)
+    zeros = new.add(relay.FixedPointReciprocalOp, [total]).headroom
+    moved = new.value(relay.LeftShiftOp, total, new.plus(zeros, -1))
+    moved = new.value(relay.RightShiftOp, moved, new.constant(13, np.int32))
+    moved = new.value(relay.RightShiftOp, new.plus(moved, 1), new.constant(1, np.int32))
+    place = new.cast(new.clip(new.plus(moved, -(1 << 15) - (1 << 16)), *limits(i16)), i16)
+    inverse = new.cast(new.lookup(place, reciprocal_table(), np.int16), i32)
+    amount = new.value(relay.SubtractOp, new.constant(31, np.int32), zeros)
+    half = new.value(relay.LeftShiftOp, new.constant(1, np.int32), new.plus(amount, -1))
+    product = new.value(relay.AddOp, new.value(relay.MultiplyOp, powers, inverse), half)
+    return new.cast(new.clip(new.value(relay.RightShiftOp, product, amount), 0, (1 << 15) - 1), i16)
 
 
 PATTERNS: list[type[Legalization]] = [Softmax]

@@ -1,0 +1,71 @@
+"""SOFTMAX, LOGISTIC and TANH of 16-bit codes, and SUM of codes."""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.dialects.builtin import BoolAttr
+from xdsl.ir import SSAValue
+
+from relay.dialects import qnn
+from relay.dialects.attributes import ints
+from relay.frontend.tflite.graph import Importer, multiplier_attrs, real
+from relay.frontend.tflite.node import Node
+from relay.frontend.tflite.operators.quantised_functions import BYTES, ONE, scales_of
+from relay.frontend.tflite.table import quantised
+from relay.interpreters.arithmetic import quantize_multiplier
+
+UNIT = np.float32(1 / (1 << 15))
+"""The output scale of 16-bit softmax and curves."""
+
+
+def check_unit(node: Node) -> None:
+    """The output's codes are Q0.15."""
+    _, target, _ = scales_of(node)
+    if target.scale != UNIT:
+        raise node.malformed(f"the output's scale is {target.scale}, not 2^-15")
+
+
+@quantised("LOGISTIC", types="INT16", versions=(1, 3), inputs=ONE)
+def logistic(importer: Importer, node: Node) -> list[SSAValue]:
+    return [_curve(importer, node, qnn.SigmoidOp)]
+
+
+@quantised("TANH", types="INT16", versions=(1, 3), inputs=ONE)
+def tanh(importer: Importer, node: Node) -> list[SSAValue]:
+    return [_curve(importer, node, qnn.TanhOp)]
+
+
+def _curve(importer: Importer, node: Node, op: type[qnn.SigmoidOp] | type[qnn.TanhOp]) -> SSAValue:
+    check_unit(node)
+    _, _, properties = scales_of(node)
+    return importer.emit(op, [importer.value(node.input(0))], properties).result
+
+
+@quantised("SOFTMAX", types="INT16", versions=(1, 3), inputs=ONE)
+def softmax(importer: Importer, node: Node) -> list[SSAValue]:
+    """Along the last axis; the product with beta in float32."""
+    check_unit(node)
+    source, _, _ = scales_of(node)
+    beta = np.float32(node.real("beta"))
+    if beta <= 0:
+        raise node.unsupported(f"beta is {beta}")
+    factor = quantize_multiplier(float(np.float64(source.scale * beta) / (10.0 / 65535.0)))
+    properties = {"beta": real(beta), "input_scale": real(source.scale), **multiplier_attrs(factor)}
+    return [importer.emit(qnn.SoftmaxOp, [importer.value(node.input(0))], properties).result]
+
+
+@quantised("SUM", types=f"{BYTES} INT16", versions=(1, 2), inputs=(2, 2))
+def total(importer: Importer, node: Node) -> list[SSAValue]:
+    """As MEAN without the division. LiteRT's reference kernel is right of uint8 only: it reads all codes as such."""
+    source, target, properties = scales_of(node)
+    shape = node.input(0).shape
+    axes = node.axes(node.input(1), len(shape))
+    if not axes or 0 in shape:
+        raise node.unsupported("nothing is reduced")
+    factor = quantize_multiplier(float(np.float64(source.scale) / np.float64(target.scale)))
+    properties |= {
+        "axis": ints(axes),
+        "keepdims": BoolAttr.from_bool(node.flag("keep_dims")),
+        **multiplier_attrs(factor),
+    }
+    return [importer.emit(qnn.SumOp, [importer.value(node.input(0))], properties).result]

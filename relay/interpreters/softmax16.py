@@ -1,0 +1,70 @@
+"""Softmax of 16-bit codes, by tables of straight lines. Source: TFLite's SOFTMAX of int16 (`LUTPopulate`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+
+from relay.dialects import qnn
+from relay.dialects.attributes import Array
+from relay.interpreters.arithmetic import Int64, int64, leading_zeros32, multiply_by_quantized_multiplier, round_away
+from relay.interpreters.meaning import number
+
+LOWEST, HIGHEST = -(1 << 15), (1 << 15) - 1
+SAMPLES = 512
+"""Lines of a table."""
+RANGE = 10.0
+"""exp is tabled down to -10."""
+
+Doubles = npt.NDArray[np.float64]
+
+
+def lines(function: Callable[[Doubles], Doubles], first: float, last: float) -> npt.NDArray[np.int16]:
+    """`function` over [first, last] in Q0.15 for every int16, from the lowest: lines between samples, each moved by
+    half of what its line misses in the middle; in double."""
+    step, unit = (last - first) / SAMPLES, 65536 / (2.0 / 65535 * 65535)
+    here = first + np.arange(SAMPLES + 1) * step
+    y = function(here) * unit
+    middle = round_away(function(here[:-1] + step / 2) * unit)
+    between = round_away((y[1:] + round_away(y[:-1])) / 2)
+    samples = round_away(y[:-1]) - round_away((between - middle) / 2)
+    points = np.clip(np.append(samples, round_away(function(np.array([last])) * unit)), LOWEST, HIGHEST)
+    points = points.astype(np.int64)
+    codes = np.arange(1 << 16)
+    base, slope = points[codes >> 7], np.diff(points)[codes >> 7]
+    result = (base + ((slope * (codes & 127) + 64) >> 7)).astype(np.int16)
+    result.flags.writeable = False
+    return result
+
+
+@cache
+def exp_lines() -> npt.NDArray[np.int16]:
+    """exp over [-10, 0]."""
+    return lines(np.exp, -RANGE / 65535 * 65535, 0.0)
+
+
+@cache
+def reciprocal_table() -> npt.NDArray[np.int16]:
+    """`1 / (1 + x)` over [0, 1]."""
+    return lines(lambda x: 1 / (1 + x), 0.0, 1.0 / 65535 * 65535)
+
+
+def exp_table(multiplier: int, shift: int) -> npt.NDArray[np.int16]:
+    """exp in Q0.15 of the differences 0, -1, .. -65535 from the largest code."""
+    difference = -np.arange(1 << 16, dtype=np.int64)
+    place = multiply_by_quantized_multiplier(difference, multiplier, shift) + HIGHEST
+    return exp_lines()[np.clip(place, LOWEST, HIGHEST) - LOWEST]
+
+
+def softmax16(op: qnn.SoftmaxOp, x: Array) -> Array:
+    difference = x.max(axis=-1, keepdims=True).astype(np.int64) - x
+    power = int64(exp_table(number(op.multiplier), number(op.shift))[difference])
+    total = np.add.reduce(power, axis=-1, keepdims=True)
+    zeros = leading_zeros32(total)
+    place = (((total << (zeros - 1)) + (1 << 13)) >> 14) - ((1 << 15) + (1 << 16))
+    inverse: Int64 = int64(reciprocal_table()[np.clip(place, LOWEST, HIGHEST) - LOWEST])
+    result = (power * inverse + (np.int64(1) << (30 - zeros))) >> (31 - zeros)
+    return np.clip(result, 0, HIGHEST).astype(np.int16)
