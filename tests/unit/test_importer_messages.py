@@ -1,0 +1,79 @@
+"""Every message of the importers has a case: those here, and those of the tests of the reader and of `from_tflite`."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from relay.errors import RelayError
+from relay.frontend import from_tflite
+from tests.unit import test_batch as batching
+from tests.unit import test_import_tflite as importing
+from tests.unit import test_tflite_reader as reading
+from tests.unit.importer_message_cases import CASES
+from tests.unit.raise_sites import cases_of, recorded, sites, told
+
+SITES = sites("relay/frontend", (), ("Malformed", "Unsupported", "malformed", "unsupported", "refuse_types"))
+
+READER: list[Callable[..., None]] = [
+    reading.test_bad_model,
+    reading.test_not_a_model,
+    reading.test_every_truncation,
+    reading.test_external_weights,
+    reading.test_option_not_finite,
+    reading.test_depth_is_bounded,
+    reading.test_shared_data_is_bounded_work,
+    reading.test_shared_custom_options_are_bounded_work,
+    reading.test_to_numpy,
+]
+IMPORTER: list[Callable[..., None]] = [
+    importing.test_bad_operators_are_told,
+    importing.test_lstms_that_are_not_built,
+    importing.test_other_formats_say_what_to_do_instead,
+    importing.test_missing_file_and_empty_bytes,
+    importing.test_custom_operators_are_given_by_the_caller,
+    importing.test_several_subgraphs_are_unsupported,
+    batching.test_operators_that_mix_images_are_named,
+]
+OPEN: dict[str, int] = {
+    "batch.py": 4,
+    "flatbuffer.py": 3,
+    "graph.py": 1,
+    "importer.py": 3,
+    "node.py": 5,
+    "operators/arithmetic.py": 1,
+    "operators/reduce.py": 1,
+    "operators/transposed.py": 2,
+    "operators/tvm.py": 5,
+    "table.py": 1,
+}
+"""How many messages of a file have no case yet: a number may only become smaller."""
+
+
+def calls() -> Iterator[Callable[[], None]]:
+    """The tests that count, with each of their cases."""
+    for test in (*READER, *IMPORTER):
+        for case in cases_of(test) if hasattr(test, "pytestmark") else [()]:
+            yield lambda test=test, case=case: test(*case)
+    for words in CASES:
+        yield lambda words=words: test_a_model_is_refused(words)
+
+
+@pytest.mark.parametrize("words", CASES)
+def test_a_model_is_refused(words: str) -> None:
+    pytest.importorskip("ai_edge_litert", reason="LiteRT's schema builds these files")
+    with pytest.raises(RelayError, match=re.escape(words)):
+        from_tflite(CASES[words]().model())
+
+
+def test_every_message_has_a_case() -> None:
+    pytest.importorskip("ai_edge_litert", reason="LiteRT's schema builds these files")
+    with recorded(SITES) as reached:
+        for call in calls():
+            call()
+    missing = SITES - reached
+    counts = Counter(site.path.removeprefix("relay/frontend/tflite/") for site in missing)
+    assert counts == OPEN, told(missing, len(SITES))
