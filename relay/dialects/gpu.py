@@ -163,6 +163,8 @@ class FuncOp(IRDLOperation):
         return x * y * z
 
     def verify_(self) -> None:
+        if not self.body.blocks:
+            raise VerifyException("gpu.func has no body")
         shared = self.workgroup_attributions.value.data
         arguments = self.body.blocks[0].arg_types
         if self.function_type.inputs.data != arguments[: len(arguments) - shared]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,14 +19,20 @@ from xdsl.dialects.builtin import (
     StringAttr,
     UnknownLoc,
 )
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Block, Operation, TypeAttribute
 from xdsl.parser import Parser
+from xdsl.parser.generic_parser import ParserState
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
-from xdsl.utils.mlir_lexer import MLIRTokenKind, StringLiteral
+from xdsl.utils.lexer import Input
+from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind, StringLiteral
 
 WIDTH = 240
 """Characters that are kept of a line: weights that are written in full are not held a second time."""
+
+INTEGER = re.compile(r"[su]?i(\d+)")
+WIDEST = (1 << 24) - 1
+"""Bits of MLIR's largest integer type."""
 
 
 @dataclass(frozen=True)
@@ -37,21 +44,32 @@ class Source:
     lines: Sequence[str]
 
 
+class Lexer(MLIRLexer):
+    """xDSL's lexer; a string that does not end takes no time that grows exponentially with its length."""
+
+    _unescaped_characters_regex = re.compile(r'"(?:[^"\\\n\v\f]|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"')
+
+
 class LocatingParser(Parser):
     """xDSL's parser; an op whose text names no location gets the place where it is written."""
 
     def __init__(self, ctx: Context, text: str, name: str, first_line: int = 0):
-        super().__init__(ctx, text, name)
+        super().__init__(ctx, "", name)
+        self._parser_state = ParserState(Lexer(Input(text, name)))
         lines = text.split("\n")
         self.file = StringAttr(name)
         object.__setattr__(self.file, "source", Source(first_line, [line[:WIDTH] for line in lines]))
         self.first_line = first_line
+        self.written: dict[Operation, int] = {}
         self.starts = list(accumulate((len(line) for line in lines), lambda a, b: a + b + 1, initial=0))
 
     def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
         if self._current_token.kind is MLIRTokenKind.EOF:
             self.raise_error("the text holds no operation")
-        return super().parse_module(allow_implicit_module)
+        module = super().parse_module(allow_implicit_module)
+        for op, number in early(module, set(), set()):
+            self.raise_error(f"operand #{number} of {op.name} is computed after it is used", self.written.get(op, 0))
+        return module
 
     def parse_optional_str_literal(self) -> str | None:
         """A text, also one beyond ASCII that is printed with escapes, which xDSL takes for bytes."""
@@ -65,14 +83,44 @@ class LocatingParser(Parser):
         self._consume_token()
         return text
 
+    def _parse_optional_integer_or_float_type(self) -> TypeAttribute | None:
+        """As xDSL does, without integers of more bits than MLIR has: their ranges would fill the memory."""
+        token = self._current_token
+        if token.kind is MLIRTokenKind.BARE_IDENT and (match := INTEGER.fullmatch(token.text)):
+            digits = match[1].lstrip("0") or "0"
+            if len(digits) > len(str(WIDEST)) or int(digits) > WIDEST:
+                self.raise_error(f"an integer type has at most {WIDEST} bits")
+        return super()._parse_optional_integer_or_float_type()
+
     def parse_operation(self) -> Operation:
         start = self.pos
-        op = super().parse_operation()
+        try:
+            op = super().parse_operation()
+        except (ArithmeticError, LookupError, NotImplementedError, ValueError) as error:
+            self.raise_error(f"cannot be read: {type(error).__name__}: {error}", start)
+        self.written[op] = start
         if isinstance(op.location, UnknownLoc):
             line = bisect_right(self.starts, start)
             column = start - self.starts[line - 1] + 1
             op.location = FileLineColLoc(self.file, IntAttr(line + self.first_line), IntAttr(column))
         return op
+
+
+def early(op: Operation, opened: set[Block], seen: set[Operation]) -> Iterator[tuple[Operation, int]]:
+    """Uses of values before their ops, in the same block or from inside an op before: each by op and operand's number.
+
+    `opened` are the blocks around `op`, `seen` what comes before it in them. xDSL's verifier leaves this out.
+    """
+    for number, operand in enumerate(op.operands):
+        owner = operand.owner
+        if isinstance(owner, Operation) and owner.parent in opened and owner not in seen:
+            yield op, number
+    for block in (block for region in op.regions for block in region.blocks):
+        opened.add(block)
+        for inner in block.ops:
+            yield from early(inner, opened, seen)
+            seen.add(inner)
+        opened.discard(block)
 
 
 def line_of(location: FileLineColLoc) -> str | None:

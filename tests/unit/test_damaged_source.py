@@ -1,0 +1,28 @@
+"""Text that xDSL's parser would hang on, or let through."""
+
+from __future__ import annotations
+
+import pytest
+
+from relay.errors import Malformed
+from relay.module import IRModule
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('func.func @f() attributes {a = "' + "A0" * 400 + "\n}", "End of file reached before closing string"),
+        ("func.func private @f(i1073741824)", "an integer type has at most 16777215 bits"),
+        ("func.func private @f() attributes {a = dense<1> : tensor<1xi65>}", "cannot be read: NotImplementedError"),
+        ("%r = relay.constant dense<1000> : tensor<4xi8>", "Integer value 1000 is out of range"),
+        (
+            "func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {\n"
+            "  %b = relay.abs %a : (tensor<4xf32>) -> tensor<4xf32>\n"
+            "  %a = relay.abs %x : (tensor<4xf32>) -> tensor<4xf32>\n  func.return %b : tensor<4xf32>\n}",
+            r"<text>:2:3: operand #0 of relay.abs is computed after it is used",
+        ),
+    ],
+)
+def test_bad_text_is_malformed(text: str, message: str) -> None:
+    with pytest.raises(Malformed, match=message):
+        IRModule.parse(text)
