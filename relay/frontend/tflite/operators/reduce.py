@@ -21,7 +21,7 @@ from relay.interpreters.arithmetic import quantize_multiplier
 def mean(importer: Importer, node: Node) -> list[SSAValue]:
     """Codes: the multiplier is divided by the number of elements, after as many doublings as fit."""
     data, out = node.input(0), node.output()
-    properties = _reduction(node)
+    properties = reduction(node)
     count = math.prod(data.shape[axis] for axis in node.axes(node.input(1), len(data.shape)))
     if count < 1:
         raise node.unsupported("the mean of no elements")
@@ -50,7 +50,7 @@ def total(importer: Importer, node: Node) -> list[SSAValue]:
     data, out = node.input(0), node.output()
     if data.type != out.type or data.type not in (*INDICES, "FLOAT32"):
         raise node.refuse_types(data, out)
-    return [importer.emit(SumOp, [importer.value(data)], _reduction(node)).result]
+    return [importer.emit(SumOp, [importer.value(data)], reduction(node)).result]
 
 
 @operator("REDUCE_MAX", versions=(1, 3), inputs=(2, 2))
@@ -69,10 +69,10 @@ def _extreme(importer: Importer, node: Node, op: type[MaxOp] | type[MinOp]) -> S
         raise node.refuse_types(data, out)
     if data.type in ALL_CODES:
         node.same_codes(data, out)
-    return importer.emit(op, [importer.value(data)], _reduction(node)).result
+    return importer.emit(op, [importer.value(data)], reduction(node)).result
 
 
-def _reduction(node: Node) -> dict[str, Attribute]:
+def reduction(node: Node) -> dict[str, Attribute]:
     """The properties `axis` and `keepdims`."""
     shape = node.input(0).shape
     axes = node.axes(node.input(1), len(shape))

@@ -1,0 +1,123 @@
+"""Operators that make tensors of numbers and of shapes. What decides a shape must be a constant."""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.dialects.builtin import IntegerAttr, i64
+from xdsl.ir import SSAValue
+
+from relay.dialects import relay
+from relay.dialects.attributes import Array, elements, ints
+from relay.dialects.relay import ConstantOp
+from relay.frontend.tflite.graph import Importer, numpy_type
+from relay.frontend.tflite.model import Tensor
+from relay.frontend.tflite.node import ALL_CODES, INDICES, Node
+from relay.frontend.tflite.table import operator
+
+
+def unnamed(importer: Importer, numbers: Array) -> SSAValue:
+    """A constant that the file does not hold."""
+    return importer.emit(ConstantOp, [], {"value": elements(numbers)}).result
+
+
+def one_number(node: Node, tensor: Tensor) -> int:
+    """The number of a constant of one."""
+    numbers = node.numbers(tensor)
+    if len(numbers) != 1:
+        raise node.malformed(f"{tensor} has {len(numbers)} numbers, not one")
+    return numbers[0]
+
+
+def same_type(node: Node, *tensors: Tensor) -> None:
+    """Refuse tensors that are not of one type, codes that are not of one scale."""
+    if any(tensor.type != node.output().type for tensor in tensors):
+        raise node.refuse_types(*tensors, node.output())
+    if node.output().type in ALL_CODES:
+        node.same_codes(*tensors, node.output())
+
+
+@operator("FILL", versions=(1, 4), inputs=(2, 2))
+def fill(importer: Importer, node: Node) -> list[SSAValue]:
+    """A scalar everywhere."""
+    dims, value = node.input(0), node.input(1)
+    same_type(node, value)
+    filler = importer.reshape(importer.value(value), [])
+    return [importer.emit(relay.FullOp, [filler], {"shape": ints(node.numbers(dims))}).result]
+
+
+@operator("ZEROS_LIKE", versions=(1, 1), inputs=(1, 1))
+def zeros_like(importer: Importer, node: Node) -> list[SSAValue]:
+    data = node.input(0)
+    if data.type not in ("FLOAT32", *INDICES) or data.type != node.output().type:
+        raise node.refuse_types(data, node.output())
+    return [importer.emit(relay.ZerosLikeOp, [importer.value(data)]).result]
+
+
+@operator("RANGE", versions=(1, 2), inputs=(3, 3))
+def range_(importer: Importer, node: Node) -> list[SSAValue]:
+    """`start + i * delta` before the limit, of constants."""
+    every = node.inputs()
+    if any(tensor.type != node.output().type for tensor in every) or node.output().type not in ("FLOAT32", *INDICES):
+        raise node.refuse_types(*every, node.output())
+    numbers = [node.array(tensor).reshape(-1) for tensor in every]
+    if any(array.size != 1 for array in numbers) or not numbers[2][0]:
+        raise node.malformed("start, limit and delta are no single numbers, or delta is 0")
+    start, limit, delta = (array[0].item() for array in numbers)
+    count = (limit - start) / delta
+    if not count < 1 << 24:
+        raise node.unsupported(f"a range of {count} numbers")
+    places = np.arange(max(int(np.ceil(count)), 0)).astype(numbers[0].dtype)
+    return [unnamed(importer, numbers[0][0] + places * numbers[2][0])]
+
+
+@operator("SHAPE", versions=(1, 1), inputs=(1, 1))
+def shape(importer: Importer, node: Node) -> list[SSAValue]:
+    out = node.output()
+    if out.type not in INDICES:
+        raise node.refuse_types(out)
+    return [importer.emit(relay.ShapeOfOp, [importer.value(node.input(0))], {"dtype": importer.element(out)}).result]
+
+
+@operator("RANK", versions=(1, 1), inputs=(1, 1))
+def rank(importer: Importer, node: Node) -> list[SSAValue]:
+    if node.output().type != "INT32":
+        raise node.refuse_types(node.output())
+    return [unnamed(importer, np.array(len(node.input(0).shape), np.int32))]
+
+
+@operator("ONE_HOT", versions=(1, 1), inputs=(4, 4))
+def one_hot(importer: Importer, node: Node) -> list[SSAValue]:
+    """The depth is a constant."""
+    indices, depth, on, off = node.inputs()
+    if indices.type not in INDICES or on.type != off.type or on.type != node.output().type:
+        raise node.refuse_types(indices, on, off, node.output())
+    values = [importer.value(indices), *(importer.reshape(importer.value(value), []) for value in (on, off))]
+    axis = node.integer("axis") % (len(indices.shape) + 1)
+    properties = {"depth": IntegerAttr(one_number(node, depth), i64), "axis": IntegerAttr(axis, i64)}
+    return [importer.emit(relay.OneHotOp, values, properties).result]
+
+
+@operator("BROADCAST_TO", versions=(1, 3), inputs=(2, 2))
+def broadcast_to(importer: Importer, node: Node) -> list[SSAValue]:
+    data = node.input(0)
+    same_type(node, data)
+    wanted = {"shape": ints(node.numbers(node.input(1)))}
+    return [importer.emit(relay.BroadcastToOp, [importer.value(data)], wanted).result]
+
+
+@operator("BROADCAST_ARGS", versions=(1, 1), inputs=(2, 2))
+def broadcast_args(importer: Importer, node: Node) -> list[SSAValue]:
+    """The shape that two shapes broadcast to: of each pair of numbers the one that is not 1."""
+    lhs, rhs = node.inputs()
+    if lhs.type not in INDICES or lhs.type != rhs.type or lhs.type != node.output().type:
+        raise node.refuse_types(lhs, rhs, node.output())
+    width = max(node.shape(lhs, 1)[0], node.shape(rhs, 1)[0])
+    sides: list[SSAValue] = []
+    for tensor in (lhs, rhs):
+        value = importer.value(tensor)
+        if (missing := width - tensor.shape[0]) > 0:
+            ones = unnamed(importer, np.ones(missing, numpy_type(tensor)))
+            value = importer.emit(relay.ConcatenateOp, [ones, value], {"axis": IntegerAttr(0, i64)}).result
+        sides.append(value)
+    single = importer.emit(relay.EqualOp, [sides[0], importer.scalar(1, sides[0])]).result
+    return [importer.emit(relay.WhereOp, [single, sides[1], sides[0]]).result]
