@@ -11,7 +11,7 @@ from relay.dialects.attributes import Array
 from relay.dialects.gpu import ModuleOp
 from relay.lowering.gpu.convert_gpu_to_nvvm import ConvertGpuToNvvm
 from relay.lowering.gpu.emulator import Emulator
-from relay.lowering.gpu.emulator.model import aligned
+from relay.lowering.gpu.emulator.machine import aligned
 from relay.lowering.gpu.expand_math import ExpandMath
 from relay.lowering.gpu.kernel_text import NVPTX, kernels_text
 from relay.module import IRModule

@@ -13,13 +13,17 @@ from relay.errors import InvalidArgument
 from relay.lowering.codegen import compile_text
 from relay.lowering.gpu.emulator.faults import KernelFault
 from relay.lowering.gpu.emulator.text import symbol, translate
+from relay.lowering.gpu.emulator.threads import work_of
 from relay.lowering.targets import host
 
 EFFORT = 2
 """LLVM's optimization level."""
-LAUNCHER = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32, ctypes.c_void_p)
+LAUNCHER = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
+ALIGNMENT = 256
+APART = -(1 << 62)
+"""The number of the report that threads wait at different places."""
 REPORT = 128
-"""Bytes: which access, its offset, the thread; then room for what a wrong access reads or writes."""
+"""Bytes: which access, its offset, thread, block; then room for what a wrong access reads or writes."""
 
 
 class Emulator:
@@ -34,10 +38,12 @@ class Emulator:
             builder.export_symbol(symbol(kernel))
         self.library = builder.link(self.compiler, "kernels")
 
-    def launch(self, kernel: str, blocks: int, threads: int, buffers: Sequence[Array]) -> None:
-        """Run all threads of a launch; buffers are arrays of bytes that start at multiples of 64.
+    def launch(self, kernel: str, blocks: int, threads: int, buffers: Sequence[Array], shared: int = 0) -> None:
+        """Run all threads of a launch; buffers are arrays of bytes that start at multiples of 64, `shared` the bytes
+        that each block has.
 
-        Raises KernelFault for an access that is wrong, InvalidArgument for a launch that is.
+        Raises KernelFault for an access that is wrong, for threads that wait for each other at different places, and
+        for what is read from shared memory before it is written; InvalidArgument for a kernel that is not there.
         """
         known = self.translation.kernels.get(kernel)
         if known is None:
@@ -51,12 +57,38 @@ class Emulator:
         for (name, size), buffer in zip(known.parameters, buffers, strict=True):
             if buffer.nbytes < size:
                 raise KernelFault(f"kernel {kernel}", f"is given {buffer.nbytes} bytes for {name}, which has {size}")
-        table = (ctypes.c_uint64 * max(len(buffers), 1))(*(buffer.ctypes.data for buffer in buffers))
+        work = [aligned(size) for size in work_of(threads, shared)] if known.together else []
         report = np.zeros(REPORT // 8, np.int64)
         function = LAUNCHER(self.library[symbol(kernel)])
-        function(ctypes.addressof(table), blocks, report.ctypes.data)
+        with_work = table(work)
+        given = table(buffers)
+        function(ctypes.addressof(given), blocks, report.ctypes.data, ctypes.addressof(with_work), shared)
         if report[0]:
-            access = self.translation.accesses[int(report[0]) - 1]
-            block, thread = divmod(int(report[2]), threads)
-            what = f"thread {thread} of block {block} {access.what} at byte {int(report[1])} of {access.buffer}"
-            raise KernelFault(f"kernel {kernel}", f"{what}, which has {access.size} ({access.source})")
+            raise KernelFault(f"kernel {kernel}", self.explain(report, shared))
+
+    def explain(self, report: Array, shared: int) -> str:
+        """What a report says."""
+        number, detail, thread, block = (int(word) for word in report[:4])
+        where = f"thread {thread} of block {block}"
+        if number == APART:
+            site = self.translation.sites[detail - 1] if detail else "the end of the kernel"
+            return f"{where} waits at another place than the threads before it: {site}"
+        access = self.translation.accesses[abs(number) - 1]
+        source = f" ({access.source})" if access.source else ""
+        if number < 0:
+            return f"{where} {access.what} of shared memory at byte {detail}, which nothing has written{source}"
+        if access.size is None:
+            return f"{where} {access.what} at byte {detail} of shared memory, which has {shared}{source}"
+        return f"{where} {access.what} at byte {detail} of {access.buffer}, which has {access.size}{source}"
+
+
+def table(arrays: Sequence[Array]) -> ctypes.Array[ctypes.c_uint64]:
+    """The addresses of arrays."""
+    return (ctypes.c_uint64 * max(len(arrays), 1))(*(array.ctypes.data for array in arrays))
+
+
+def aligned(size: int) -> Array:
+    """Bytes as a driver gives them: of any value, at a multiple of 256."""
+    raw = np.full(size + 2 * ALIGNMENT, 0xA5, np.uint8)
+    start = -raw.ctypes.data % ALIGNMENT
+    return raw[start : start + size]

@@ -9,16 +9,7 @@ from typing import Any
 import numpy as np
 
 from relay.dialects.attributes import Array
-from relay.lowering.gpu.emulator.machine import Emulator
-
-ALIGNMENT = 256
-
-
-def aligned(size: int) -> Array:
-    """Bytes as a driver gives them: of any value, at a multiple of 256."""
-    raw = np.full(size + 2 * ALIGNMENT, 0xA5, np.uint8)
-    start = -raw.ctypes.data % ALIGNMENT
-    return raw[start : start + size]
+from relay.lowering.gpu.emulator.machine import Emulator, aligned
 
 
 def memory_of(graph: Mapping[str, Any], params: Mapping[str, Array], inputs: Sequence[Array]) -> list[Array]:
@@ -44,7 +35,7 @@ def run_model(
     memory = memory_of(graph, params, inputs)
     for row in graph["device"]["launches"]:
         buffers: list[Array] = [memory[slot][offset:] for slot, offset in row["arguments"]]
-        emulator.launch(row["kernel"], row["grid"][0], row["block"][0], buffers)
+        emulator.launch(row["kernel"], row["grid"][0], row["block"][0], buffers, row["shared"])
     first = len(inputs)
     return [
         memory[first + number].view(row["dtype"]).reshape(row["shape"]).copy()

@@ -6,16 +6,22 @@ import re
 from dataclasses import dataclass, field
 
 from relay.errors import Unsupported
+from relay.lowering.gpu.emulator import threads
+from relay.lowering.gpu.emulator.products import products
+from relay.lowering.gpu.emulator.warp import PRELUDE
 
 REGISTERS = ("tid.x", "ctaid.x", "ntid.x", "nctaid.x")
 """The special registers of a thread, in the order in which a function gets them."""
 
 DEFINE = re.compile(r"define ptx_kernel void @(\w+)\((.*)\) nounwind \"nvvm\.reqntid\"=\"(\d+)\" \{")
 PARAMETER = re.compile(r"ptr addrspace\(1\) .*?dereferenceable\((\d+)\).*? (%\w+)$")
-ADDRESS = re.compile(r"  (%\w+) = getelementptr (?:inbounds )?([^,]+), ptr addrspace\((\d)\) (%?@?[\w.]+), i\d+ (.*)")
+ADDRESS = re.compile(
+    r"  (%\w+) = getelementptr (?:inbounds )?([^,]+), ptr addrspace\((\d)\) (%\w+|@shared), (i\d+) (.*)"
+)
 LOAD = re.compile(r"  (%\w+) = load (.+), ptr addrspace\((\d)\) (%\w+), align (\d+)(?: ; (.*))?$")
 STORE = re.compile(r"  store (.+) (\S+|<.*>), ptr addrspace\((\d)\) (%\w+), align (\d+)(?: ; (.*))?$")
 REGISTER = re.compile(r"  (%\w+) = call i32 @llvm\.nvvm\.read\.ptx\.sreg\.([\w.]+)\(\)")
+LEFT_OUT = re.compile(r"(declare .*@llvm\.nvvm\.|@shared = )")
 
 WIDTHS = {"i1": 1, "i8": 1, "i16": 2, "half": 2, "i32": 4, "float": 4, "i64": 8, "double": 8}
 
@@ -51,38 +57,56 @@ which keeps what was wrong first."""
 
 @dataclass(frozen=True)
 class Access:
-    """A load or store: what a report names by its number."""
+    """A load, store or copy: what a report names by its number. `size` of shared memory: the launch says."""
 
     kernel: str
     what: str
     source: str
     buffer: str
-    size: int
+    size: int | None
 
 
 @dataclass
 class Kernel:
-    """A kernel's name and the pointers it takes, with their sizes in bytes."""
+    """A kernel's name, the threads of its blocks, and the pointers it takes, with their sizes in bytes."""
 
     name: str
     threads: int
     parameters: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
     lines: list[str] = field(default_factory=list[str])
+    together: bool = False
+    """Whether threads wait for each other."""
 
 
 @dataclass
 class Translation:
-    """The host's text, the kernels by name, and all accesses."""
+    """The host's text, the kernels by name, all accesses, and the places where threads wait."""
 
     kernels: dict[str, Kernel] = field(default_factory=dict[str, Kernel])
     accesses: list[Access] = field(default_factory=list[Access])
+    sites: list[str] = field(default_factory=list[str])
     declarations: list[str] = field(default_factory=list[str])
 
     @property
     def text(self) -> str:
         """The module."""
-        bodies = ["\n".join([*kernel.lines, launcher(kernel)]) for kernel in self.kernels.values()]
-        return "\n".join([CHECK, *bodies, *self.declarations]) + "\n"
+        parts = [CHECK]
+        if any(kernel.together for kernel in self.kernels.values()):
+            lines = "\n".join(line for kernel in self.kernels.values() for line in kernel.lines)
+            parts += [PRELUDE, products(lines)]
+        for kernel in self.kernels.values():
+            parts += kernel.lines
+            if kernel.together:
+                count = len(kernel.parameters)
+                parts.append(threads.launcher(symbol(kernel.name), kernel.name, count, kernel.threads))
+            else:
+                parts.append(launcher(kernel))
+        return "\n".join([*parts, *self.declarations]) + "\n"
+
+
+def symbol(kernel: str) -> str:
+    """The name of a kernel's launcher."""
+    return f"relay_launch_{kernel}"
 
 
 def width_of(type: str) -> int:
@@ -96,97 +120,126 @@ def width_of(type: str) -> int:
 def translate(text: str, checked: bool = True) -> Translation:
     """The kernels for the host. Raises Unsupported for what the emulator does not know."""
     found = Translation()
-    kernel: Kernel | None = None
-    roots: dict[str, tuple[str, int]] = {}
+    head: re.Match[str] | None = None
+    body: list[str] = []
     for line in text.splitlines():
-        if (head := DEFINE.match(line)) is not None:
-            kernel = start(head)
-            found.kernels[kernel.name] = kernel
-            roots = {name: (name, size) for name, size in kernel.parameters}
-        elif kernel is None:
-            if "@llvm.nvvm." not in line:
+        if (define := DEFINE.match(line)) is not None:
+            head, body = define, []
+        elif head is None:
+            if not LEFT_OUT.match(line):
                 found.declarations.append(line)
         elif line == "}":
-            kernel.lines.append(line)
-            kernel = None
+            writer = KernelTranslation(head, body, found, checked)
+            found.kernels[writer.kernel.name] = writer.write()
+            head = None
         else:
-            kernel.lines.append(instruction(line, kernel, roots, found, checked))
+            body.append(line)
     return found
 
 
-def start(head: re.Match[str]) -> Kernel:
-    """The kernel of a `define`, as a function that gets its registers and the report behind its parameters."""
-    kernel = Kernel(head[1], int(head[3]))
-    parameters: list[str] = []
-    for parameter in filter(None, head[2].split(", ")):
-        known = PARAMETER.match(parameter)
-        if known is None:
-            raise Unsupported(f"emulator: {kernel.name}", f"takes {parameter}, which is no pointer to a buffer")
-        kernel.parameters.append((known[2], int(known[1])))
-        parameters.append(f"ptr noalias {known[2]}")
-    registers = [f"i32 %{name}" for name in REGISTERS]
-    arguments = ", ".join([*parameters, *registers, "ptr %report"])
-    kernel.lines.append(f"define internal void @{kernel.name}({arguments}) alwaysinline {{")
-    return kernel
+class KernelTranslation:
+    """Writes one kernel. `roots` has the buffer that each pointer points into."""
 
+    def __init__(self, head: re.Match[str], body: list[str], found: Translation, checked: bool):
+        self.kernel = Kernel(head[1], int(head[3]), together=threads.waits(body))
+        self.body, self.found, self.checks = body, found, checked
+        for parameter in filter(None, head[2].split(", ")):
+            known = PARAMETER.match(parameter)
+            if known is None:
+                raise self.unknown(parameter)
+            self.kernel.parameters.append((known[2], int(known[1])))
+        self.roots: dict[str, tuple[str, int | None]] = {"@shared": ("%shared", None)}
+        self.roots |= {name: (name, size) for name, size in self.kernel.parameters}
+        self.out: list[str] = []
 
-def instruction(line: str, kernel: Kernel, roots: dict[str, tuple[str, int]], found: Translation, checked: bool) -> str:
-    """One line of a kernel."""
-    if (register := REGISTER.match(line)) is not None:
-        if register[2] not in REGISTERS:
-            raise Unsupported(f"emulator: {kernel.name}", f"reads the register {register[2]}")
-        return f"  {register[1]} = add i32 0, %{register[2]}"
-    if (address := ADDRESS.match(line)) is not None:
-        if address[4] in roots:
-            roots[address[1]] = roots[address[4]]
-        return f"  {address[1]} = getelementptr {address[2]}, ptr {address[4]}, i64 {address[5]}"
-    if (load := LOAD.match(line)) is not None:
-        before, pointer = check(kernel, roots, found, checked, "reads", load[2], load[4], load[5], load[6])
-        return f"{before}  {load[1]} = load {load[2]}, ptr {pointer}, align {load[5]}"
-    if (store := STORE.match(line)) is not None:
-        before, pointer = check(kernel, roots, found, checked, "writes", store[1], store[4], store[5], store[6])
-        return f"{before}  store {store[1]} {store[2]}, ptr {pointer}, align {store[5]}"
-    if "@llvm.nvvm." in line or "addrspace" in line:
-        raise Unsupported(f"emulator: {kernel.name}", f"has {line.strip()}, which is not known")
-    return line
+    def unknown(self, what: str) -> Unsupported:
+        """The error for something that the emulator does not know."""
+        return Unsupported(f"emulator: {self.kernel.name}", f"has {what.strip()}, which is not known")
 
+    def write(self) -> Kernel:
+        """The kernel with its lines."""
+        noalias = "" if self.kernel.together else "noalias "  # threads that run at once see what others write
+        parameters = [f"ptr {noalias}{name}" for name, _ in self.kernel.parameters]
+        parameters += [f"i32 %{name}" for name in REGISTERS]
+        if self.kernel.together:
+            coroutine = threads.Coroutine(self.kernel.name, self.found.sites)
+            self.out = coroutine.lines
+            coroutine.begin(parameters)
+            for line in self.body:
+                if not coroutine.begins(line) and not coroutine.together(line, self.checked):
+                    self.instruction(line)
+            self.kernel.lines = coroutine.finish()
+        else:
+            arguments = ", ".join([*parameters, "ptr %report"])
+            self.out.append(f"define internal void @{self.kernel.name}({arguments}) alwaysinline {{")
+            for line in self.body:
+                self.instruction(line)
+            self.kernel.lines = [*self.out, "}"]
+        return self.kernel
 
-def check(
-    kernel: Kernel,
-    roots: dict[str, tuple[str, int]],
-    found: Translation,
-    checked: bool,
-    what: str,
-    type: str,
-    pointer: str,
-    align: str,
-    source: str | None,
-) -> tuple[str, str]:
-    """A line that checks an access, and the pointer to use instead."""
-    if pointer not in roots:
-        raise Unsupported(f"emulator: {kernel.name}", f"{what} by {pointer}, which is in no known buffer")
-    if not checked:
-        return "", pointer
-    base, size = roots[pointer]
-    width = width_of(type)
-    found.accesses.append(Access(kernel.name, f"{what} {width} bytes", source or "", base, size))
-    name = f"%checked{len(found.accesses)}"
-    arguments = f"ptr {pointer}, ptr {base}, i64 {size - width}, i64 {int(align) - 1}, i64 {len(found.accesses)}"
-    if width > size:
-        arguments = f"ptr {pointer}, ptr {base}, i64 0, i64 -1, i64 {len(found.accesses)}"
-    return f"  {name} = call ptr @emulator.check({arguments}, ptr %report)\n", name
+    def instruction(self, line: str) -> None:
+        """One line of a kernel."""
+        if (register := REGISTER.match(line)) is not None:
+            if register[2] not in REGISTERS:
+                raise self.unknown(line)
+            self.out.append(f"  {register[1]} = add i32 0, %{register[2]}")
+        elif (address := ADDRESS.match(line)) is not None:
+            if address[4] in self.roots:
+                self.roots[address[1]] = self.roots[address[4]]
+            base = "%shared" if address[4] == "@shared" else address[4]
+            self.out.append(f"  {address[1]} = getelementptr {address[2]}, ptr {base}, {address[5]} {address[6]}")
+        elif (load := LOAD.match(line)) is not None:
+            pointer = self.checked("reads", load[2], load[4], load[5], load[6] or "")
+            self.out.append(f"  {load[1]} = load {load[2]}, ptr {pointer}, align {load[5]}")
+        elif (store := STORE.match(line)) is not None:
+            pointer = self.checked("writes", store[1], store[4], store[5], store[6] or "")
+            self.out.append(f"  store {store[1]} {store[2]}, ptr {pointer}, align {store[5]}")
+        elif "@llvm.nvvm." in line or "addrspace" in line:
+            raise self.unknown(line)
+        else:
+            self.out.append(line)
 
-
-def symbol(kernel: str) -> str:
-    """The name of a kernel's launcher."""
-    return f"relay_launch_{kernel}"
+    def checked(self, what: str, type: str, pointer: str, align: str, source: str = "") -> str:
+        """Check an access of a type, or of as many bytes as a value says; the pointer to use instead."""
+        if pointer not in self.roots:
+            raise Unsupported(f"emulator: {self.kernel.name}", f"{what} by {pointer}, which is in no known buffer")
+        if not self.checks:
+            return pointer
+        base, size = self.roots[pointer]
+        known = None if type.startswith("%") or type.isdigit() else width_of(type)
+        width = f"{known} bytes" if known is not None else "bytes"
+        self.found.accesses.append(Access(self.kernel.name, f"{what} {width}", source, base, size))
+        number = len(self.found.accesses)
+        name, mask = f"%checked{number}", int(align) - 1
+        if size is None and what.startswith("copies"):
+            arguments = f"ptr {pointer}, ptr %shared, i64 %shared.last, i64 {mask}, i64 {number}, ptr %report"
+            call = f"@emulator.check({arguments})"
+        elif size is None:
+            writes = "true" if what == "writes" else "false"
+            call = f"@emulator.shared(ptr {pointer}, ptr %ctx, i64 {known}, i64 {mask}, i1 {writes}, i64 {number}, "
+            call += "ptr %report)"
+        elif known is None:
+            self.out += [
+                f"  %bytes{number} = zext i32 {type} to i64",
+                f"  %limit{number} = sub i64 {size}, %bytes{number}",
+                f"  %none{number} = icmp eq i32 {type}, 0",
+                f"  %from{number} = select i1 %none{number}, ptr {base}, ptr {pointer}",
+            ]
+            call = f"@emulator.check(ptr %from{number}, ptr {base}, i64 %limit{number}, i64 {mask}, i64 {number}, "
+            call += "ptr %report)"
+        else:
+            limit, mask = (size - known, mask) if known <= size else (0, -1)
+            call = f"@emulator.check(ptr {pointer}, ptr {base}, i64 {limit}, i64 {mask}, i64 {number}, ptr %report)"
+        self.out.append(f"  {name} = call ptr {call}")
+        return name
 
 
 def launcher(kernel: Kernel) -> str:
-    """`relay_launch_NAME(pointers, blocks, report)`: all threads, one after the other, until one is at fault."""
-    lines = [f"define void @{symbol(kernel.name)}(ptr noalias %table, i32 %nctaid, ptr noalias %report) {{"]
-    lines.append("entry:")
+    """`relay_launch_NAME(pointers, blocks, report, work, shared)`: all threads, one after the other, until one is at
+    fault."""
     arguments: list[str] = []
+    lines = [f"define void @{symbol(kernel.name)}(ptr noalias %table, i32 %nctaid, ptr noalias %report, ptr, i64) {{"]
+    lines.append("entry:")
     for number in range(len(kernel.parameters)):
         lines.append(f"  %at{number} = getelementptr ptr, ptr %table, i64 {number}")
         lines.append(f"  %p{number} = load ptr, ptr %at{number}")
@@ -195,7 +248,6 @@ def launcher(kernel: Kernel) -> str:
     return "\n".join(
         [
             *lines,
-            "  %where = getelementptr i64, ptr %report, i64 2",
             "  br label %blocks",
             "blocks:",
             "  %b = phi i32 [ 0, %entry ], [ %b1, %next ]",
@@ -215,10 +267,12 @@ def launcher(kernel: Kernel) -> str:
             "  %again = icmp ult i32 %b1, %nctaid",
             "  br i1 %again, label %blocks, label %done",
             "stop:",
-            f"  %first = mul i32 %b, {kernel.threads}",
-            "  %thread = add i32 %first, %t",
-            "  %long = zext i32 %thread to i64",
-            "  store i64 %long, ptr %where",
+            "  %where = getelementptr i64, ptr %report, i64 2",
+            "  %thread = zext i32 %t to i64",
+            "  store i64 %thread, ptr %where",
+            "  %place = getelementptr i64, ptr %report, i64 3",
+            "  %block = zext i32 %b to i64",
+            "  store i64 %block, ptr %place",
             "  br label %done",
             "done:",
             "  ret void",

@@ -1,0 +1,228 @@
+"""Kernels whose threads wait for each other: each thread is a coroutine of LLVM's, which stops where it waits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from relay.errors import Unsupported
+from relay.lowering.gpu.emulator.products import PRODUCTS, WORDS
+from relay.lowering.gpu.emulator.warp import CONTEXT_BYTES, COPIES, COPY_BYTES, WARP_WORDS
+
+SHARED = re.compile(r"@shared\b")
+TOGETHER = re.compile(r"@llvm\.nvvm\.(barrier|cp\.async|ldmatrix|mma)|addrspace\(3\)")
+"""What only threads that run at once do."""
+LABEL = re.compile(r"([\w.]+):$")
+BARRIER = re.compile(r"  call void @llvm\.nvvm\.barrier\.cta\.sync\.aligned\.all\(i32 0\)")
+MATRICES = re.compile(
+    r"  (%\w+) = call \{.*\} @llvm\.nvvm\.ldmatrix\.sync\.aligned\.m8n8\.x4\.b16\.p3\(ptr addrspace\(3\) (%\w+)\)"
+)
+MULTIPLY = re.compile(r"  (%\w+) = call \{.*\} @llvm\.nvvm\.mma\.m16n8k32\.row\.col\.([su8.]+)\((.*)\)")
+COPY = re.compile(
+    r"  call void @llvm\.nvvm\.cp\.async\.cg\.shared\.global\.16(\.s)?"
+    r"\(ptr addrspace\(3\) (%\w+), ptr addrspace\(1\) (%\w+)(?:, i32 (\S+))?\)"
+)
+COMMIT = re.compile(r"  call void @llvm\.nvvm\.cp\.async\.commit\.group\(\)")
+WAIT = re.compile(r"  call void @llvm\.nvvm\.cp\.async\.wait\.group\(i32 (\d+)\)")
+WARP, BLOCK = 1, 2
+
+BEGIN = """  %co.id = call token @llvm.coro.id(i32 0, ptr null, ptr null, ptr null)
+  %co.size = call i64 @llvm.coro.size.i64()
+  %co.memory = call ptr @malloc(i64 %co.size)
+  %co.handle = call ptr @llvm.coro.begin(token %co.id, ptr %co.memory)
+  %shared.at = getelementptr i8, ptr %ctx, i64 24
+  %shared = load ptr, ptr %shared.at
+  %shared.size.at = getelementptr i8, ptr %ctx, i64 40
+  %shared.size = load i64, ptr %shared.size.at
+  %shared.last = sub i64 %shared.size, 16"""
+
+END = """co.final:
+  call void @emulator.stop(ptr %ctx, i32 3, i32 0)
+  %co.last = call i8 @llvm.coro.suspend(token none, i1 true)
+  switch i8 %co.last, label %co.suspend [i8 0, label %co.never
+    i8 1, label %co.cleanup]
+co.never:
+  unreachable
+co.cleanup:
+  %co.freed = call ptr @llvm.coro.free(token %co.id, ptr %co.handle)
+  call void @free(ptr %co.freed)
+  br label %co.suspend
+co.suspend:
+  call void @llvm.coro.end(ptr %co.handle, i1 false, token none)
+  ret ptr %co.handle
+}"""
+
+Checked = Callable[[str, str, str, str], str]
+"""A line that checks an access: what it does, its size, its pointer, its alignment; gives the pointer's new name."""
+
+
+def waits(lines: Sequence[str]) -> bool:
+    """Whether threads of the kernel do something together."""
+    return any(TOGETHER.search(line) for line in lines)
+
+
+@dataclass
+class Coroutine:
+    """Writes the text of one kernel's threads. `sites` has the source of each place where threads wait."""
+
+    kernel: str
+    sites: list[str]
+    lines: list[str] = field(default_factory=list[str])
+    label: str = "entry"
+    ends: dict[str, str] = field(default_factory=dict[str, str])
+    """The block in which what began at a label ends: a place where threads wait begins another."""
+    count: int = 0
+
+    def begin(self, parameters: Sequence[str]) -> None:
+        """The start of the function: it stops before the kernel's first instruction."""
+        head = ", ".join([*parameters, "ptr %report", "ptr %ctx"])
+        self.lines += [f"define internal ptr @{self.kernel}({head}) presplitcoroutine {{", "entry:", BEGIN]
+        self.stop(0, 0)
+
+    def stop(self, status: int, site: int) -> None:
+        """Wait here."""
+        self.count += 1
+        self.lines += [
+            f"  call void @emulator.stop(ptr %ctx, i32 {status}, i32 {site})",
+            f"  %co.s{self.count} = call i8 @llvm.coro.suspend(token none, i1 false)",
+            f"  switch i8 %co.s{self.count}, label %co.suspend [i8 0, label %co.r{self.count}",
+            "    i8 1, label %co.cleanup]",
+            f"co.r{self.count}:",
+        ]
+        self.ends[self.label] = f"co.r{self.count}"
+
+    def wait(self, status: int, what: str) -> None:
+        """Wait for the warp or the block."""
+        self.sites.append(f"kernel {self.kernel}: {what}")
+        self.stop(status, len(self.sites))
+
+    def begins(self, line: str) -> bool:
+        """Whether the line is a label, which is written."""
+        if (label := LABEL.match(line)) is None:
+            return False
+        if label[1] != "entry":
+            self.label = label[1]
+            self.ends[self.label] = self.label
+            self.lines.append(line)
+        return True
+
+    def together(self, line: str, checked: Checked) -> bool:
+        """Whether the line is something that threads do together, which is written."""
+        source = line.strip()
+        if BARRIER.match(line):
+            self.wait(BLOCK, source)
+        elif (load := MATRICES.match(line)) is not None:
+            row = checked("reads", "<16 x i8>", load[2], "16")
+            self.lines.append(f"  call void @emulator.give.row(ptr %ctx, ptr {row})")
+            self.wait(WARP, source)
+            self.lines.append(f"  {load[1]} = call {WORDS} @emulator.ldmatrix(ptr %ctx)")
+        elif (product := MULTIPLY.match(line)) is not None:
+            values = product[3].split(", ")
+            if product[2] not in PRODUCTS or len(values) != 10:
+                raise Unsupported(f"emulator: {self.kernel}", f"has {source}, which is not known")
+            self.lines.append(f"  call void @emulator.give(ptr %ctx, {', '.join(values[:6])})")
+            self.wait(WARP, source)
+            sums = ", ".join(values[6:])
+            self.lines.append(f"  {product[1]} = call {WORDS} @emulator.mma.{product[2]}(ptr %ctx, {sums})")
+        elif (copy := COPY.match(line)) is not None:
+            size = copy[4] or "16"
+            to = checked("copies to", "<16 x i8>", copy[2], "16")
+            start = checked("copies from", size, copy[3], "16")
+            self.lines.append(f"  call void @emulator.copy(ptr %ctx, ptr {to}, ptr {start}, i32 {size})")
+        elif COMMIT.match(line):
+            self.lines.append("  call void @emulator.commit(ptr %ctx)")
+        elif (left := WAIT.match(line)) is not None:
+            self.lines.append(f"  call void @emulator.wait(ptr %ctx, i32 {left[1]})")
+        elif line == "  ret void":
+            self.lines.append("  br label %co.final")
+        else:
+            return False
+        return True
+
+    def finish(self) -> list[str]:
+        """The function's lines; phis name the blocks in which their sources end."""
+
+        def renamed(line: str) -> str:
+            if " = phi " not in line:
+                return line
+            return re.sub(r", %([\w.]+) ?\]", lambda at: f", %{self.ends.get(at[1], at[1])} ]", line)
+
+        return [*map(renamed, self.lines), END]
+
+
+def work_of(threads: int, shared: int) -> list[int]:
+    """Bytes of what a block needs: contexts, handles, words of warps, shared memory, which of it is written, copies."""
+    warps = -(-threads // 32)
+    copies = threads * COPIES * (COPY_BYTES + 4)
+    return [CONTEXT_BYTES * threads, 8 * threads, 4 * WARP_WORDS * warps, shared + 16, shared + 16, copies]
+
+
+def launcher(symbol: str, kernel: str, parameters: int, threads: int) -> str:
+    """`SYMBOL(pointers, blocks, report, work, shared)`: the threads of each block at once, block by block."""
+    lines = [f"define void @{symbol}(ptr %table, i32 %nctaid, ptr %report, ptr %work, i64 %shared) {{", "entry:"]
+    arguments: list[str] = []
+    for number in range(parameters):
+        lines.append(f"  %at{number} = getelementptr ptr, ptr %table, i64 {number}")
+        lines.append(f"  %p{number} = load ptr, ptr %at{number}")
+        arguments.append(f"ptr %p{number}")
+    for number, name in enumerate(("contexts", "handles", "words", "memory", "written", "copies")):
+        lines.append(f"  %w{number} = getelementptr ptr, ptr %work, i64 {number}")
+        lines.append(f"  %{name} = load ptr, ptr %w{number}")
+    registers = ["i32 %t", "i32 %b", f"i32 {threads}", "i32 %nctaid"]
+    fields = ((16, "ptr %own"), (24, "ptr %memory"), (32, "ptr %written"), (40, "i64 %shared"), (48, "ptr %queue"))
+    lines += [
+        "  br label %blocks",
+        "blocks:",
+        "  %b = phi i32 [ 0, %entry ], [ %b1, %freed ]",
+        "  call void @llvm.memset.p0.i64(ptr %written, i8 0, i64 %shared, i1 false)",
+        f"  call void @llvm.memset.p0.i64(ptr %contexts, i8 0, i64 {CONTEXT_BYTES * threads}, i1 false)",
+        "  br label %make",
+        "make:",
+        "  %t = phi i32 [ 0, %blocks ], [ %t1, %make ]",
+        f"  %co = mul i32 %t, {CONTEXT_BYTES}",
+        "  %ctx = getelementptr i8, ptr %contexts, i32 %co",
+        "  %lane = and i32 %t, 31",
+        "  store i32 %lane, ptr %ctx",
+        "  %warp = lshr i32 %t, 5",
+        f"  %wo = mul i32 %warp, {WARP_WORDS}",
+        "  %own = getelementptr i32, ptr %words, i32 %wo",
+        f"  %qo = mul i32 %t, {COPIES * COPY_BYTES}",
+        "  %queue = getelementptr i8, ptr %copies, i32 %qo",
+        f"  %groups = getelementptr i8, ptr %copies, i64 {threads * COPIES * COPY_BYTES}",
+        f"  %go = mul i32 %t, {COPIES * 4}",
+        "  %ends = getelementptr i8, ptr %groups, i32 %go",
+    ]
+    for offset, value in (*fields, (72, "ptr %ends")):
+        lines += [f"  %f{offset} = getelementptr i8, ptr %ctx, i64 {offset}", f"  store {value}, ptr %f{offset}"]
+    lines += [
+        f"  %handle = call ptr @{kernel}({', '.join([*arguments, *registers, 'ptr %report', 'ptr %ctx'])})",
+        "  %h = getelementptr ptr, ptr %handles, i32 %t",
+        "  store ptr %handle, ptr %h",
+        "  %t1 = add i32 %t, 1",
+        f"  %more = icmp ult i32 %t1, {threads}",
+        "  br i1 %more, label %make, label %run",
+        "run:",
+        f"  %fine = call i1 @emulator.block(ptr %handles, ptr %contexts, i32 {threads}, ptr %report)",
+        "  br label %free",
+        "free:",
+        "  %d = phi i32 [ 0, %run ], [ %d1, %free ]",
+        "  %dh = getelementptr ptr, ptr %handles, i32 %d",
+        "  %dead = load ptr, ptr %dh",
+        "  call void @llvm.coro.destroy(ptr %dead)",
+        "  %d1 = add i32 %d, 1",
+        f"  %left = icmp ult i32 %d1, {threads}",
+        "  br i1 %left, label %free, label %freed",
+        "freed:",
+        "  %b1 = add i32 %b, 1",
+        "  %again = icmp ult i32 %b1, %nctaid",
+        "  %on = and i1 %again, %fine",
+        "  br i1 %on, label %blocks, label %done",
+        "done:",
+        "  %place = getelementptr i64, ptr %report, i64 3",
+        "  %long = zext i32 %b to i64",
+        "  store i64 %long, ptr %place",
+        "  ret void",
+        "}",
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,297 @@
+"""What threads do together, as LLVM IR: the order in which they run, copies that land late, products of a warp.
+
+A thread's context, 96 bytes: 0 lane, 4 status, 8 site, 12 parity, 16 words of its warp, 24 shared memory, 32 which of
+its bytes are written, 40 its size, 48 copies under way, 56 the first and 60 the end of them, 64 the first group and 68
+the end of them, 72 ends of groups. Status: 0 not begun, 1 waits for its warp, 2 waits for its block, 3 done.
+"""
+
+from __future__ import annotations
+
+CONTEXT_BYTES = 96
+COPIES = 256
+"""Copies that a thread may have under way, and groups of them."""
+COPY_BYTES = 24
+WARP_WORDS = 2 * 32 * 8
+"""What lanes tell each other: 8 words each, of two calls in turn."""
+
+PRELUDE = """
+declare token @llvm.coro.id(i32, ptr, ptr, ptr)
+declare i64 @llvm.coro.size.i64()
+declare ptr @llvm.coro.begin(token, ptr)
+declare i8 @llvm.coro.suspend(token, i1)
+declare void @llvm.coro.end(ptr, i1, token)
+declare ptr @llvm.coro.free(token, ptr)
+declare void @llvm.coro.resume(ptr)
+declare void @llvm.coro.destroy(ptr)
+declare ptr @malloc(i64)
+declare void @free(ptr)
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+
+define internal void @emulator.stop(ptr %ctx, i32 %status, i32 %site) alwaysinline {
+  %s = getelementptr i8, ptr %ctx, i64 4
+  store i32 %status, ptr %s
+  %t = getelementptr i8, ptr %ctx, i64 8
+  store i32 %site, ptr %t
+  ret void
+}
+define internal ptr @emulator.slot(ptr %ctx, i32 %lane) alwaysinline {
+  %pp = getelementptr i8, ptr %ctx, i64 12
+  %parity = load i32, ptr %pp
+  %bp = getelementptr i8, ptr %ctx, i64 16
+  %base = load ptr, ptr %bp
+  %o = mul i32 %parity, 256
+  %l = mul i32 %lane, 8
+  %w = add i32 %o, %l
+  %r = getelementptr i32, ptr %base, i32 %w
+  ret ptr %r
+}
+define internal ptr @emulator.own(ptr %ctx) alwaysinline {
+  %lane = load i32, ptr %ctx
+  %r = call ptr @emulator.slot(ptr %ctx, i32 %lane)
+  ret ptr %r
+}
+define internal void @emulator.turn(ptr %ctx) alwaysinline {
+  %pp = getelementptr i8, ptr %ctx, i64 12
+  %parity = load i32, ptr %pp
+  %other = xor i32 %parity, 1
+  store i32 %other, ptr %pp
+  ret void
+}
+define internal ptr @emulator.shared(ptr %p, ptr %ctx, i64 %width, i64 %mask, i1 %writes, i64 %number, ptr %report) {
+  %bp = getelementptr i8, ptr %ctx, i64 24
+  %base = load ptr, ptr %bp
+  %zp = getelementptr i8, ptr %ctx, i64 40
+  %size = load i64, ptr %zp
+  %limit = sub i64 %size, %width
+  %small = icmp slt i64 %limit, 0
+  %most = select i1 %small, i64 0, i64 %limit
+  %q = call ptr @emulator.check(ptr %p, ptr %base, i64 %most, i64 %mask, i64 %number, ptr %report)
+  %right = icmp eq ptr %q, %p
+  %fine = icmp eq i1 %small, false
+  %inside = and i1 %right, %fine
+  br i1 %inside, label %known, label %end
+known:
+  %wp = getelementptr i8, ptr %ctx, i64 32
+  %written = load ptr, ptr %wp
+  %a = ptrtoint ptr %p to i64
+  %b = ptrtoint ptr %base to i64
+  %offset = sub i64 %a, %b
+  %first = getelementptr i8, ptr %written, i64 %offset
+  br i1 %writes, label %mark, label %look
+mark:
+  call void @llvm.memset.p0.i64(ptr %first, i8 1, i64 %width, i1 false)
+  ret ptr %p
+look:
+  %i = phi i64 [ 0, %known ], [ %i1, %more ]
+  %at = getelementptr i8, ptr %first, i64 %i
+  %there = load i8, ptr %at
+  %missing = icmp eq i8 %there, 0
+  br i1 %missing, label %unwritten, label %more
+more:
+  %i1 = add i64 %i, 1
+  %again = icmp ult i64 %i1, %width
+  br i1 %again, label %look, label %end
+unwritten:
+  %hole = add i64 %offset, %i
+  %negative = sub i64 0, %number
+  call void @emulator.tell(i64 %negative, i64 %hole, ptr %report)
+  br label %end
+end:
+  ret ptr %q
+}
+define internal void @emulator.tell(i64 %number, i64 %detail, ptr %report) {
+  %before = load i64, ptr %report
+  %first = icmp eq i64 %before, 0
+  br i1 %first, label %tell, label %end
+tell:
+  store i64 %number, ptr %report
+  %second = getelementptr i64, ptr %report, i64 1
+  store i64 %detail, ptr %second
+  br label %end
+end:
+  ret void
+}
+define internal void @emulator.copy(ptr %ctx, ptr %to, ptr %from, i32 %size) {
+  %tp = getelementptr i8, ptr %ctx, i64 60
+  %tail = load i32, ptr %tp
+  %next = add i32 %tail, 1
+  store i32 %next, ptr %tp
+  %qp = getelementptr i8, ptr %ctx, i64 48
+  %queue = load ptr, ptr %qp
+  %slot = and i32 %tail, 255
+  %o = mul i32 %slot, 24
+  %e = getelementptr i8, ptr %queue, i32 %o
+  store ptr %to, ptr %e
+  %e1 = getelementptr i8, ptr %e, i64 8
+  store ptr %from, ptr %e1
+  %e2 = getelementptr i8, ptr %e, i64 16
+  %long = zext i32 %size to i64
+  store i64 %long, ptr %e2
+  ret void
+}
+define internal void @emulator.commit(ptr %ctx) {
+  %tp = getelementptr i8, ptr %ctx, i64 60
+  %tail = load i32, ptr %tp
+  %gp = getelementptr i8, ptr %ctx, i64 68
+  %group = load i32, ptr %gp
+  %next = add i32 %group, 1
+  store i32 %next, ptr %gp
+  %ep = getelementptr i8, ptr %ctx, i64 72
+  %ends = load ptr, ptr %ep
+  %slot = and i32 %group, 255
+  %at = getelementptr i32, ptr %ends, i32 %slot
+  store i32 %tail, ptr %at
+  ret void
+}
+define internal void @emulator.wait(ptr %ctx, i32 %left) {
+entry:
+  %hp = getelementptr i8, ptr %ctx, i64 56
+  %fp = getelementptr i8, ptr %ctx, i64 64
+  %gp = getelementptr i8, ptr %ctx, i64 68
+  %ep = getelementptr i8, ptr %ctx, i64 72
+  %qp = getelementptr i8, ptr %ctx, i64 48
+  %sp = getelementptr i8, ptr %ctx, i64 24
+  %wp = getelementptr i8, ptr %ctx, i64 32
+  %group = load i32, ptr %gp
+  %ends = load ptr, ptr %ep
+  %queue = load ptr, ptr %qp
+  %base = load ptr, ptr %sp
+  %written = load ptr, ptr %wp
+  br label %groups
+groups:
+  %first = load i32, ptr %fp
+  %under = sub i32 %group, %first
+  %enough = icmp sle i32 %under, %left
+  br i1 %enough, label %done, label %open
+open:
+  %slot = and i32 %first, 255
+  %at = getelementptr i32, ptr %ends, i32 %slot
+  %end = load i32, ptr %at
+  br label %copies
+copies:
+  %head = load i32, ptr %hp
+  %over = icmp eq i32 %head, %end
+  br i1 %over, label %close, label %one
+one:
+  %which = and i32 %head, 255
+  %o = mul i32 %which, 24
+  %e = getelementptr i8, ptr %queue, i32 %o
+  %to = load ptr, ptr %e
+  %e1 = getelementptr i8, ptr %e, i64 8
+  %from = load ptr, ptr %e1
+  %e2 = getelementptr i8, ptr %e, i64 16
+  %size = load i64, ptr %e2
+  call void @llvm.memset.p0.i64(ptr %to, i8 0, i64 16, i1 false)
+  call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %from, i64 %size, i1 false)
+  %a = ptrtoint ptr %to to i64
+  %b = ptrtoint ptr %base to i64
+  %offset = sub i64 %a, %b
+  %mark = getelementptr i8, ptr %written, i64 %offset
+  call void @llvm.memset.p0.i64(ptr %mark, i8 1, i64 16, i1 false)
+  %h1 = add i32 %head, 1
+  store i32 %h1, ptr %hp
+  br label %copies
+close:
+  %f1 = add i32 %first, 1
+  store i32 %f1, ptr %fp
+  br label %groups
+done:
+  ret void
+}
+define internal i1 @emulator.step(ptr %handles, ptr %contexts, i32 %first, i32 %end, ptr %report) {
+entry:
+  br label %lane
+lane:
+  %i = phi i32 [ %first, %entry ], [ %i1, %same ]
+  %o = mul i32 %i, 96
+  %ctx = getelementptr i8, ptr %contexts, i32 %o
+  %sp = getelementptr i8, ptr %ctx, i64 4
+  %status = load i32, ptr %sp
+  %over = icmp eq i32 %status, 3
+  br i1 %over, label %compare, label %resume
+resume:
+  %hp = getelementptr ptr, ptr %handles, i32 %i
+  %handle = load ptr, ptr %hp
+  call void @llvm.coro.resume(ptr %handle)
+  %wrong = load i64, ptr %report
+  %bad = icmp ne i64 %wrong, 0
+  br i1 %bad, label %stop, label %compare
+compare:
+  %o0 = mul i32 %first, 96
+  %ctx0 = getelementptr i8, ptr %contexts, i32 %o0
+  %sp0 = getelementptr i8, ptr %ctx0, i64 4
+  %now = load i64, ptr %sp, align 4
+  %now0 = load i64, ptr %sp0, align 4
+  %equal = icmp eq i64 %now, %now0
+  br i1 %equal, label %same, label %apart
+same:
+  %i1 = add i32 %i, 1
+  %more = icmp ult i32 %i1, %end
+  br i1 %more, label %lane, label %done
+apart:
+  %st = getelementptr i8, ptr %ctx, i64 8
+  %site = load i32, ptr %st
+  %long = zext i32 %site to i64
+  call void @emulator.tell(i64 -4611686018427387904, i64 %long, ptr %report)
+  br label %stop
+stop:
+  %where = getelementptr i64, ptr %report, i64 2
+  %thread = zext i32 %i to i64
+  store i64 %thread, ptr %where
+  ret i1 false
+done:
+  ret i1 true
+}
+define internal i1 @emulator.block(ptr %handles, ptr %contexts, i32 %threads, ptr %report) {
+entry:
+  br label %round
+round:
+  br label %warp
+warp:
+  %w = phi i32 [ 0, %round ], [ %w1, %same ]
+  %wanted = add i32 %w, 32
+  %short = icmp ult i32 %threads, %wanted
+  %end = select i1 %short, i32 %threads, i32 %wanted
+  %o = mul i32 %w, 96
+  %ctx = getelementptr i8, ptr %contexts, i32 %o
+  %sp = getelementptr i8, ptr %ctx, i64 4
+  br label %again
+again:
+  %fine = call i1 @emulator.step(ptr %handles, ptr %contexts, i32 %w, i32 %end, ptr %report)
+  br i1 %fine, label %look, label %stop
+look:
+  %status = load i32, ptr %sp
+  %waits = icmp eq i32 %status, 1
+  br i1 %waits, label %again, label %next
+next:
+  %now = load i64, ptr %sp, align 4
+  %sp0 = getelementptr i8, ptr %contexts, i64 4
+  %now0 = load i64, ptr %sp0, align 4
+  %equal = icmp eq i64 %now, %now0
+  %w1 = add i32 %w, 32
+  %more = icmp ult i32 %w1, %threads
+  br i1 %equal, label %same, label %apart
+same:
+  br i1 %more, label %warp, label %all
+all:
+  %last = load i32, ptr %sp
+  %done = icmp eq i32 %last, 3
+  br i1 %done, label %right, label %round
+apart:
+  %st = getelementptr i8, ptr %ctx, i64 8
+  %site = load i32, ptr %st
+  %long = zext i32 %site to i64
+  call void @emulator.tell(i64 -4611686018427387904, i64 %long, ptr %report)
+  %where = getelementptr i64, ptr %report, i64 2
+  %thread = zext i32 %w to i64
+  store i64 %thread, ptr %where
+  br label %stop
+right:
+  ret i1 true
+stop:
+  ret i1 false
+}
+"""
+"""Threads of a warp run one after the other up to where they wait for each other, warps likewise; they must all wait at
+the same place. Copies to shared memory land when they are waited for, not before."""
