@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from xdsl.context import Context
@@ -25,6 +25,7 @@ from relay.lowering.scheduling.float_depthwise import FloatDepthwiseEmitter, flo
 from relay.lowering.scheduling.packed_store import can_pack
 from relay.lowering.scheduling.padding import Padding, emit_codes, emit_padding, find_paddings
 from relay.lowering.scheduling.plan import registers_of, uses_dot
+from relay.lowering.scheduling.product import Product, ProductEmitter, recognise_product
 from relay.lowering.shaped import shape_of
 from relay.passes import Pass
 
@@ -83,7 +84,7 @@ class FunctionScheduler:
         self.old = function.body.block
         self.done: set[Operation] = set()
         self.retired: list[BlockArgument] = []
-        self.pending: dict[Operation, Contraction] = {}
+        self.pending: dict[Operation, Contraction | Product] = {}
         self.paddings: dict[SSAValue, Padding] = {}
         self.choices: list[str] = []
 
@@ -133,7 +134,12 @@ class FunctionScheduler:
             for operand in op.operands:
                 self.write_padding(operand)
         if (contraction := self.pending.pop(op, None)) is not None:
-            self.contract(contraction)
+            if isinstance(contraction, Product):
+                for side in (contraction.conv.data, contraction.conv.kernel):
+                    self.write_padding(side.value)
+                self.choices.append(ProductEmitter(self.builder, contraction, self.features).emit())
+            else:
+                self.contract(contraction)
             self.done.add(op)
             return
         match op:
@@ -171,31 +177,30 @@ class FunctionScheduler:
 
     # Contractions
 
-    def started(self, fill: linalg.FillOp) -> tuple[linalg.GenericOp, Convolution] | None:
-        """The contraction that accumulates into what the fill set to zero."""
+    def started(self, fill: linalg.FillOp) -> linalg.GenericOp | None:
+        """The operation that accumulates into what the fill set to zero."""
         target = fill.outputs[0]
         constant = fill.inputs[0].owner
         if not isinstance(constant, arith.ConstantOp) or float(to_numpy(constant.value)) != 0.0:
             return None
-        for use in target.uses:
-            user = use.operation
-            if isinstance(user, linalg.GenericOp) and target in tuple(user.outputs):
-                conv = recognise(user)
-                if conv is not None:
-                    return user, conv
-        return None
+        users = [use.operation for use in target.uses if use.operation is not fill]
+        return next((op for op in users if isinstance(op, linalg.GenericOp) and target in tuple(op.outputs)), None)
 
     def defer(self, fill: linalg.FillOp) -> bool:
         """Whether the fill starts a contraction that gets a micro-kernel, emitted where its epilogue stands."""
-        found = self.started(fill)
-        if found is None or not self.calls:
+        op = self.started(fill)
+        if op is None or not self.calls:
             return False
-        op, conv = found
-        kernel = argument_of(conv.kernel.value)
-        if kernel is None or not self.constant(kernel):
+        conv, found = recognise(op), None
+        kernel = None if conv is None else argument_of(conv.kernel.value)
+        epilogue = self.epilogue_of(fill, op, op.outputs[0])
+        if conv is not None and kernel is not None and self.constant(kernel):
+            found = Contraction(conv, kernel, epilogue)
+        elif (product := recognise_product(op, self.features)) is not None:
+            found = replace(product, epilogue=epilogue)
+        if found is None:
             return False
-        epilogue = self.epilogue_of(fill, op, conv.out)
-        self.pending[op if epilogue is None else epilogue] = Contraction(conv, kernel, epilogue)
+        self.pending[op if epilogue is None else epilogue] = found
         if epilogue is not None:
             self.done.add(op)
         return True

@@ -22,8 +22,9 @@ class Expansion:
     """The ops that replace `source`: each method adds ops and returns the value; a step that would change nothing adds
     none. `replace` puts them in place of the source."""
 
-    def __init__(self, source: Operation):
-        self.source = source
+    def __init__(self, source: Operation, features: frozenset[str] = frozenset()):
+        """`features`: the target's, for steps that choose by them."""
+        self.source, self.features = source, features
         self.ops: list[Operation] = []
 
     def add(

@@ -136,6 +136,17 @@ class Block:
     last: int
 
 
+@dataclass(frozen=True)
+class Place:
+    """Where one of several products is: its first dimensions in the result, its first row, and where its weights and
+    initial accumulators start."""
+
+    outer: tuple[Index, ...] = ()
+    row: Index = 0
+    weights: Index = 0
+    initial: Index = 0
+
+
 class MatmulEmitter:
     """Emits one contraction with its epilogue. `data` is flat; `flip`: its codes are signed, the loop turns them;
     `packs`: the results can be narrowed 64 at a time."""
@@ -150,9 +161,10 @@ class MatmulEmitter:
         epilogue: Epilogue,
         flip: bool = False,
         packs: bool = False,
+        place: Place = Place(),
     ):
         self.b, self.conv, self.plan, self.epilogue, self.flip = builder, conv, plan, epilogue, flip
-        self.packs = packs
+        self.packs, self.place = packs, place
         self.packed: PackedStore | None = None
         self.data = data
         self.weights, self.initial = constants[:2]
@@ -209,13 +221,14 @@ class MatmulEmitter:
     def tile(self, point: Sequence[Index], x: Index, pixels: int, block: Block) -> None:
         """`pixels` neighbours in a row times a block of channels."""
         b, conv, plan, vectors = self.b, self.conv, self.plan, block.vectors
-        start = [b.vector_load(self.initial, [b.plus(block.channel, v * LANES)], LANES) for v in range(vectors)]
+        initial = b.plus(self.place.initial, block.channel)
+        start = [b.vector_load(self.initial, [b.plus(initial, v * LANES)], LANES) for v in range(vectors)]
         carried = [start[v] for _ in range(pixels) for v in range(vectors)]
         if plan.sums:
             carried += [vector_constant(b, 0, i32, LANES)] * pixels
-        at_block = b.times(block.channel, self.depth * plan.group)
+        at_block = b.plus(self.place.weights, b.times(block.channel, self.depth * plan.group))
         row = b.plus(b.times(point[0], conv.rows), b.times(point[1], conv.strides[0])) if point else 0
-        first = b.plus(b.times(row, conv.columns), b.times(x, conv.strides[1]))
+        first = b.plus(self.place.row, b.plus(b.times(row, conv.columns), b.times(x, conv.strides[1])))
         with b.loop(0, conv.kernel_rows, carried=carried) as (i, rows):
             line = b.plus(first, b.times(i, conv.dilation[0] * conv.columns))
             with b.loop(0, self.tap_columns, carried=rows.args) as (j, taps):
@@ -231,7 +244,7 @@ class MatmulEmitter:
         accumulators = rows.results
         if plan.extra:
             accumulators = self.extra_steps(accumulators, b.times(first, conv.channels), block, pixels)
-        self.finish(accumulators, [*point, x], pixels, block)
+        self.finish(accumulators, [*self.place.outer, *point, x], pixels, block)
 
     def extra_steps(
         self, accumulators: Sequence[SSAValue], data: Index, block: Block, pixels: int

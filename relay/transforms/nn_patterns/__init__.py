@@ -41,7 +41,7 @@ class Expand(Legalization):
         expand = EXPANSIONS.get(type(op))
         if expand is None or any(DYNAMIC in shape(operand) for operand in op.operands):
             return
-        new = Expansion(op)
+        new = Expansion(op, self.features)
         result = expand(new, op)
         if result is not None:
             new.replace(rewriter, result)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from math import prod
 
-from xdsl.dialects.builtin import IntegerAttr
+from xdsl.dialects.builtin import Float32Type, IntegerAttr
 from xdsl.ir import SSAValue
 
 from relay.dialects import relay
 from relay.dialects.attributes import ints
-from relay.dialects.op import rank, shape
+from relay.dialects.op import is_code, rank, shape, tensor
 from relay.transforms.expansion import Expansion
 from relay.transforms.nn_patterns.rows import Expansions, transpose
+
+LEAST_ROWS, LANES = 8, 16
+"""Fewer rows or columns are not packed."""
 
 
 def swapped(new: Expansion, x: SSAValue, wanted: bool) -> SSAValue:
@@ -32,18 +35,29 @@ def dense(new: Expansion, op: relay.MatmulOp | relay.BatchMatmulOp) -> SSAValue 
 
 
 def leading(new: Expansion, op: relay.MatmulOp | relay.BatchMatmulOp) -> SSAValue | None:
-    """relay.nn.batch_matmul of any leading axes  =>  relay.nn.batch_matmul of one, the same for both, %b as [n, k, m]
+    """relay.nn.batch_matmul of any leading axes  =>  relay.nn.batch_matmul of one, the same for both
 
-    So the innermost loop runs along neighbours of %b and of the result.
+    %b becomes [n, k, m] where the code does not pack it anyway, so that the innermost loop runs along its neighbours.
     """
-    outer, turned = shape(op.result)[:-2], bool(op.transpose_b.value.data)
+    outer = shape(op.result)[:-2]
+    turned = bool(op.transpose_b.value.data) and not packs(op, new.features)
     if not turned and len(outer) == 1 and shape(op.tensor_a)[:-2] == shape(op.tensor_b)[:-2] == outer:
         return None
     a, b = (stacked(new, value, outer) for value in (op.tensor_a, op.tensor_b))
-    properties = {**op.properties, "transpose_b": IntegerAttr.from_bool(False)}
+    properties = {**op.properties, **({"transpose_b": IntegerAttr.from_bool(False)} if turned else {})}
     return new.reshape(
         new.value(relay.BatchMatmulOp, a, swapped(new, b, turned), properties=properties), shape(op.result)
     )
+
+
+def packs(op: relay.MatmulOp | relay.BatchMatmulOp, features: frozenset[str]) -> bool:
+    """Whether `schedule` packs the second matrix for its micro-kernel."""
+    (rows, inner), (_, columns) = op.matrices()
+    if rows < LEAST_ROWS or columns < LANES:
+        return False
+    types = [tensor(side).element_type for side in (op.tensor_a, op.tensor_b)]
+    codes = all(is_code(type, 8) for type in types) and inner % 4 == 0
+    return isinstance(types[0], Float32Type) or (codes and {"avx512f", "avx512vnni"} <= features)
 
 
 def stacked(new: Expansion, x: SSAValue, outer: tuple[int, ...]) -> SSAValue:

@@ -1,0 +1,219 @@
+"""Products of matrices that are both computed at run time: the second one is packed, then the micro-kernel runs.
+
+Packing moves every element once; with a few rows in the first matrix that pays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects import arith, memref, vector
+from xdsl.dialects.builtin import Float32Type, i8, i32
+from xdsl.dialects.linalg import ops as linalg
+from xdsl.dialects.linalg.attrs import IteratorType
+from xdsl.ir import SSAValue
+
+from relay.dialects.attributes import ints
+from relay.lowering.builder import Index, LoopBuilder, contiguous
+from relay.lowering.scheduling.affine import dims_of
+from relay.lowering.scheduling.body import vector_constant
+from relay.lowering.scheduling.contraction import Convolution, Operand, match_product
+from relay.lowering.scheduling.epilogue import Epilogue
+from relay.lowering.scheduling.matmul import (
+    VPDPBUSD,
+    MatmulEmitter,
+    Place,
+    data_offset,
+    groups_of,
+    kernel_offset,
+    needs_sums,
+)
+from relay.lowering.scheduling.packing import LANES
+from relay.lowering.scheduling.padding import emit_codes
+from relay.lowering.scheduling.plan import Plan, plan, uses_dot
+from relay.lowering.shaped import buffer_of, is_vector, shape_of, vector_of
+
+LEAST_ROWS = 8
+"""Fewer rows are not worth packing for."""
+
+
+@dataclass(frozen=True)
+class Product:
+    """`out[b, m, n] += a[b, m, k] * b[b, k, n]` as a convolution of one row of m pixels; `turned`: b is [b, n, k]."""
+
+    conv: Convolution
+    batch: int
+    turned: bool
+    epilogue: linalg.GenericOp | None = None
+
+
+def recognise_product(op: linalg.GenericOp, features: frozenset[str]) -> Product | None:
+    """The product that the operation is, if packing its second matrix pays; None if it is none, or does not."""
+    if len(op.inputs) != 2 or len(op.outputs) != 1 or not all(contiguous(v.type) for v in op.operands):
+        return None
+    sides, out = match_product(op.body.block), op.outputs[0]
+    accumulator = buffer_of(out).element_type
+    if sides is None or accumulator not in (i32, Float32Type()) or any(0 in shape_of(v) for v in op.operands):
+        return None
+    kinds = "".join("p" if t.data is IteratorType.PARALLEL else "r" for t in op.iterator_types)
+    maps = [dims_of(m.data) for m in op.indexing_maps]
+    if kinds == "ppr" and maps == [[0, 2], [1, 2], [0, 1]]:
+        batch, turned = 1, True
+    elif kinds == "pppr" and maps[0] == [0, 1, 3] and maps[1] in ([0, 2, 3], [0, 3, 2]) and maps[2] == [0, 1, 2]:
+        batch, turned = shape_of(out)[0], maps[1] == [0, 2, 3]
+    else:
+        return None
+    rows, inner, columns = shape_of(out)[-2], shape_of(op.inputs[0])[-1], shape_of(out)[-1]
+    a, b = (Operand(value, *side) for value, side in zip(op.inputs, sides, strict=True))
+    size = (1, 1, rows, inner, 1, rows, columns)
+    conv = Convolution(a, b, out, *size, 1, 1, (1, 1), (1, 1), False, accumulator)
+    runs = conv.is_float or (uses_dot(conv, features) and inner % 4 == 0)
+    return Product(conv, batch, turned) if runs and rows >= LEAST_ROWS and columns >= LANES else None
+
+
+class ProductEmitter:
+    """Packs the second matrices, one after the other, and emits the micro-kernel for each."""
+
+    def __init__(self, builder: LoopBuilder, product: Product, features: frozenset[str]):
+        self.b, self.product, self.conv = builder, product, product.conv
+        self.plan: Plan = plan(self.conv, features, flat=True, sums=needs_sums(self.conv))
+        self.steps = self.conv.channels // self.plan.group
+        self.width = -(-self.conv.outputs // LANES) * LANES
+        self.size = self.width * self.steps * self.plan.group
+
+    def emit(self) -> str:
+        """Emit all; what was chosen, in a few words."""
+        b, conv, product = self.b, self.conv, self.product
+        element = buffer_of(conv.kernel.value).element_type
+        self.source = b.flatten(conv.kernel.value)
+        self.packed = b.add(memref.AllocOp.get(element, 64, [product.batch * self.size])).memref
+        self.initial = b.add(memref.AllocOp.get(conv.accumulator, 64, [product.batch * self.width])).memref
+        with b.loop(0, product.batch, independent=True) as (number, _):
+            for group in groups_of(conv.outputs, self.plan.vectors):
+                last = LANES
+                if group.count == 1:
+                    ahead = group.first * self.plan.vectors + group.vectors - 1
+                    last = min(LANES, conv.outputs - ahead * LANES)
+                with b.loop(group.first, group.first + group.count, independent=True) as (block, _):
+                    self.pack(number, b.times(block, self.plan.vectors * LANES), group.vectors, last)
+        constants = [self.packed, self.initial, *([self.ones()] if self.plan.sums else [])]
+        if conv.is_float or conv.data.unsigned:
+            data = b.flatten(conv.data.value)
+        else:
+            data = emit_codes(b, conv.data.value, None, -128)
+        epilogue = Epilogue(b, conv.out, product.epilogue, conv.outputs)
+        with b.loop(0, product.batch, independent=True) as (number, _):
+            place = Place(
+                (number,) if len(shape_of(conv.out)) == 3 else (),
+                b.times(number, conv.columns),
+                b.times(number, self.size),
+                b.times(number, self.width),
+            )
+            MatmulEmitter(b, conv, self.plan, data, constants, epilogue, place=place).emit()
+        return f"{self.plan.reason}, the second matrix packed at run time"
+
+    def ones(self) -> SSAValue:
+        """A code of 1 for each element of a row."""
+        b, size = self.b, self.steps * self.plan.group
+        buffer = b.add(memref.AllocOp.get(i8, 64, [size])).memref
+        one = b.constant(1, i8)
+        with b.loop(0, size) as (k, _):
+            b.store(one, buffer, [k])
+        return buffer
+
+    def pack(self, number: Index, first: Index, vectors: int, last: int) -> None:
+        """A block of columns of matrix `number`: [steps][vectors][16 columns][group].
+
+        The last vector has `last` columns; what the lanes beyond hold is never stored.
+        """
+        b, group = self.b, self.plan.group
+        start = b.plus(b.times(number, self.size), b.times(first, self.steps * group))
+        with b.loop(0, self.steps, independent=True) as (step, _):
+            target = b.plus(start, b.times(step, vectors * LANES * group))
+            if self.product.turned:
+                with b.loop(0, (vectors - 1) * LANES + last) as (lane, _):
+                    self.move(number, b.plus(first, lane), step, b.plus(target, b.times(lane, group)))
+            else:
+                whole = vectors if last == LANES else vectors - 1
+                for v in range(whole):
+                    self.row(number, b.plus(first, v * LANES), step, b.plus(target, v * LANES * group))
+                if whole < vectors:
+                    with b.loop(whole * LANES, whole * LANES + last) as (lane, _):
+                        self.column(number, b.plus(first, lane), step, b.plus(target, b.times(lane, group)))
+        self.start(number, first, start, vectors)
+
+    def move(self, number: Index, column: Index, step: Index, target: Index) -> None:
+        """Neighbours of a row of [n, k]: the elements of one column that a step takes."""
+        b, conv, group = self.b, self.conv, self.plan.group
+        row = b.plus(b.times(number, conv.outputs), column)
+        at = b.plus(b.times(row, conv.channels), b.times(step, group))
+        if group == 1:
+            b.store(b.load(self.source, [at]), self.packed, [target])
+        else:
+            b.vector_store(self.signed(b.vector_load(self.source, [at], group), group), self.packed, [target])
+
+    def at(self, number: Index, step: Index, row: int, column: Index) -> Index:
+        """Where an element of [k, n] is: row `row` of those of a step."""
+        b, conv = self.b, self.conv
+        k = b.plus(b.times(step, self.plan.group), row)
+        return b.plus(b.times(b.plus(b.times(number, conv.channels), k), conv.outputs), column)
+
+    def row(self, number: Index, first: Index, step: Index, target: Index) -> None:
+        """16 neighbours of each of the rows of [k, n] that a step takes, one of each in turn."""
+        b, group = self.b, self.plan.group
+        rows = [b.vector_load(self.source, [self.at(number, step, r, first)], LANES) for r in range(group)]
+        while len(rows) > 1:
+            half = len(rows) // 2
+            rows = [self.interleave(low, high) for low, high in zip(rows[:half], rows[half:], strict=True)]
+        b.vector_store(self.signed(rows[0], LANES * group), self.packed, [target])
+
+    def interleave(self, low: SSAValue, high: SSAValue) -> SSAValue:
+        """The lanes of two vectors of codes in turn."""
+        type = low.type
+        assert is_vector(type)
+        lanes = type.get_shape()[0]
+        order = [lane for k in range(lanes) for lane in (k, lanes + k)]
+        return self.b.add(
+            vector.ShuffleOp.create(
+                operands=[low, high], result_types=[vector_of(i8, 2 * lanes)], properties={"mask": ints(order)}
+            )
+        ).result
+
+    def column(self, number: Index, column: Index, step: Index, target: Index) -> None:
+        """The elements of one column of [k, n] that a step takes, one by one."""
+        b = self.b
+        for r in range(self.plan.group):
+            value = b.load(self.source, [self.at(number, step, r, column)])
+            if self.conv.kernel.unsigned:
+                value = b.add(arith.XOrIOp(value, b.constant(-128, i8))).result
+            b.store(value, self.packed, [b.plus(target, r)])
+
+    def signed(self, codes: SSAValue, lanes: int) -> SSAValue:
+        """Unsigned codes 128 lower."""
+        if not self.conv.kernel.unsigned:
+            return codes
+        return self.b.add(arith.XOrIOp(codes, vector_constant(self.b, -128, i8, lanes))).result
+
+    def start(self, number: Index, first: Index, packed: Index, vectors: int) -> None:
+        """What the accumulators of a block of columns start with: `-zp * sum(b - b's zp)`, or 0."""
+        b, conv = self.b, self.conv
+        at = b.plus(b.times(number, self.width), first)
+        zero = vector_constant(b, 0, conv.accumulator, LANES)
+        offset = 0 if conv.is_float else conv.data.zero_point + data_offset(conv)
+        values = [zero] * vectors
+        if offset:
+            ones = vector_constant(b, 1, i8, 4 * LANES)
+            with b.loop(0, self.steps, carried=values) as (step, sums):
+                line = b.plus(packed, b.times(step, vectors * LANES * 4))
+                columns = [b.vector_load(self.packed, [b.plus(line, v * LANES * 4)], 4 * LANES) for v in range(vectors)]
+                sums.next = [
+                    b.intrinsic(VPDPBUSD, [total, ones, column], vector_of(i32, LANES))
+                    for total, column in zip(sums.args, columns, strict=True)
+                ]
+            factor = vector_constant(b, -offset, i32, LANES)
+            rest = offset * conv.channels * (conv.kernel.zero_point - kernel_offset(conv))
+            more = vector_constant(b, (rest + (1 << 31)) % (1 << 32) - (1 << 31), i32, LANES)
+            scaled = [b.add(arith.MuliOp(total, factor)).result for total in sums.results]
+            values = [b.add(arith.AddiOp(value, more)).result for value in scaled]
+        for v, value in enumerate(values):
+            b.vector_store(value, self.initial, [b.plus(at, v * LANES)])

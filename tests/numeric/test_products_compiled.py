@@ -1,0 +1,84 @@
+"""Products of matrices that are both computed at run time: the second one is packed by the code itself."""
+
+from __future__ import annotations
+
+import pytest
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, i32
+from xdsl.ir import Attribute
+
+from relay.dialects import relay
+from relay.dialects.attributes import element_type
+from relay.driver import default_pipeline
+from relay.lowering.targets import host
+from tests.numeric.compiled_modules import Net
+from tests.numeric.test_operators_compiled import target_of
+
+SHAPES = ((1, 9, 8, 16), (3, 8, 12, 33), (2, 17, 20, 130), (2, 30, 7, 24))
+"""Matrices, rows, inner size, columns."""
+FLAVOURS: dict[str, tuple[str, str, tuple[int, int] | None]] = {
+    "i8": ("int8", "int8", (-5, 3)),
+    "i8_plain": ("int8", "int8", (0, 0)),
+    "u8": ("uint8", "uint8", (121, 140)),
+    "u8_i8": ("uint8", "int8", (9, 0)),
+    "i8_u8": ("int8", "uint8", (0, 128)),
+    "f32": ("float32", "float32", None),
+}
+
+
+def products(flavour: str) -> Net:
+    """Every shape, both orders of the second matrix, with and without what usually follows."""
+    net = Net(5)
+    left, right, zeros = FLAVOURS[flavour]
+    for batch, rows, inner, columns in SHAPES:
+        for turned in (False, True):
+            a = net.argument(net.numbers(left, batch, rows, inner))
+            b = net.argument(net.numbers(right, batch, *((columns, inner) if turned else (inner, columns))))
+            properties: dict[str, Attribute] = {"transpose_b": IntegerAttr.from_bool(turned)}
+            if zeros is None:
+                properties["out_dtype"] = element_type("float32")
+            else:
+                properties["input_zero_point"] = IntegerAttr(zeros[0], i32)
+                properties["kernel_zero_point"] = IntegerAttr(zeros[1], i32)
+            name = f"{batch}x{rows}x{inner}x{columns}{' turned' if turned else ''}"
+            sums = net.add(relay.BatchMatmulOp, [a, b], properties)
+            net.result(name, sums)
+            again = net.add(relay.BatchMatmulOp, [a, b], properties)
+            followed = net.relu(again, columns) if zeros is None else net.requantize(again, columns, left)
+            net.result(f"{name} and what follows", followed)
+    return net
+
+
+def choices(net: Net) -> list[str]:
+    """What the schedule says of each kernel."""
+    module = net.module()
+    default_pipeline().apply(module)
+    attrs = [function.attributes.get("relay.schedule") for function in module.functions.values()]
+    return [attr.data for attr in attrs if isinstance(attr, StringAttr)]
+
+
+@pytest.mark.parametrize(
+    "flavour", [name if name in ("i8", "f32") else pytest.param(name, marks=pytest.mark.slow) for name in FLAVOURS]
+)
+def test_products(flavour: str):
+    products(flavour).check()
+
+
+@pytest.mark.slow
+def test_products_without_vectors():
+    products("f32").check(target_of("generic"))
+
+
+@pytest.mark.skipif(
+    not host().features >= {"avx512f", "avx512vnni"}, reason="this CPU has no dot product of 8-bit codes"
+)
+def test_products_use_the_micro_kernel():
+    said = choices(products("i8"))
+    assert sum("dot products of 4 codes" in text and "packed at run time" in text for text in said) >= 5
+
+
+def test_few_rows_are_not_packed():
+    net = Net(6)
+    a, b = net.argument(net.numbers("float32", 2, 4, 16)), net.argument(net.numbers("float32", 2, 16, 32))
+    properties = {"transpose_b": IntegerAttr.from_bool(False), "out_dtype": element_type("float32")}
+    net.result("few", net.add(relay.BatchMatmulOp, [a, b], properties))
+    assert not any("packed at run time" in text for text in choices(net))
