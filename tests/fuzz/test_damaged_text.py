@@ -16,12 +16,11 @@ from xdsl.utils.exceptions import DiagnosticException
 
 from relay.driver import default_pipeline
 from relay.errors import RelayError
-from relay.frontend import from_tflite
 from relay.module import IRModule
 from relay.passes import PassContext, Sequential
 from relay.universe import PASSES
 from tests.conftest import Cases
-from tests.fuzz.test_tflite_import_fuzz import DIGITS
+from tests.numeric.random_graphs import RandomGraph
 
 FILECHECK = Path(__file__).parents[1] / "filecheck"
 FAILING = ("errors", "not-built")
@@ -42,9 +41,9 @@ def cases_of(path: Path) -> list[str]:
 
 @cache
 def texts() -> tuple[str, ...]:
-    """Texts of the tests, and a model at every level."""
+    """Texts of the tests, and a small module at every level."""
     found = [text for path in sorted(FILECHECK.rglob("*.mlir")) for text in cases_of(path)]
-    module = from_tflite(DIGITS / "digits_int8.tflite")
+    module = RandomGraph(3, floats=False, size=1).module()
     found.append(module.to_text())
     for step in default_pipeline():
         module = Sequential([step])(module)
