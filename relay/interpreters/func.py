@@ -46,17 +46,28 @@ class Machine:
         dead = last_uses(block)
         for op in block.ops:
             operands = [values[operand] for operand in op.operands]
-            if isinstance(op, func.ReturnOp | byoc.YieldOp | scf.YieldOp):
+            if isinstance(op, func.ReturnOp | byoc.YieldOp | scf.YieldOp | scf.ConditionOp):
                 return tuple(operands)
             if isinstance(op, scf.IfOp):
                 taken = op.true_region if operands[0] else op.false_region
                 results = self.block(taken.block, (), values) if taken.blocks else ()
+            elif isinstance(op, scf.WhileOp):
+                results = self.loop(op, operands, values)
             else:
                 results = self.op(op, operands)
             values.update(zip(op.results, results, strict=True))
             for value in dead.get(op, ()):
                 values.pop(value, None)
         raise Unsupported("block", "ends without func.return, scf.yield or byoc.yield")
+
+    def loop(self, op: scf.WhileOp, arguments: Sequence[Array], outside: Mapping[SSAValue, Array]) -> tuple[Array, ...]:
+        """What the test gives on when it fails."""
+        carried = tuple(arguments)
+        while True:
+            go, *carried = self.block(op.before_region.block, carried, outside)
+            if not go:
+                return tuple(carried)
+            carried = self.block(op.after_region.block, carried, outside)
 
     def op(self, op: Operation, operands: Sequence[Array]) -> tuple[Array, ...]:
         """The results of one op."""
@@ -71,7 +82,7 @@ class Machine:
             return (np.asarray(operands[0][tuple(int(index) for index in operands[1:])]),)
         if isinstance(op, arith.ConstantOp) and isinstance(op.value, IntegerAttr | FloatAttr):
             return (np.asarray(op.value.value.data),)
-        hint = "it runs relay, qnn, byoc and func ops, scf.if, and what reads its condition"
+        hint = "it runs relay, qnn, byoc and func ops, scf.if, scf.while, and what reads their conditions"
         raise Unsupported(f"op {op.name}", "has no meaning for the interpreter", hint)
 
 

@@ -15,6 +15,7 @@ from relay.dialects.attributes import int_values, ints
 from relay.dialects.op import Type, is_tensor
 from relay.dialects.op import tensor as tensor_of
 from relay.errors import Unsupported
+from relay.lowering.buffered_loops import convert_while
 from relay.lowering.builder import contiguous
 from relay.lowering.kernel_constants import hoist_constants
 from relay.lowering.shaped import Buffer, buffer_of
@@ -28,10 +29,10 @@ class Bufferize(Pass):
     """Turn tensors into memrefs. Results of functions become arguments that the caller passes, so that nothing is
     allocated inside a kernel but its own scratch; constants inside kernels become arguments too. So do the results of
     functions that are only declared. The branches of an `scf.if` write its results to the same buffers, which are
-    allocated, like all others, outside of it.
+    allocated, like all others, outside of it; what an `scf.while` carries lies in the same buffers every time.
 
     Takes what `relay-to-linalg` makes: static shapes, `tensor.*`, `linalg.generic`, `linalg.fill`, `func.call`,
-    `scf.if`.
+    `scf.if`, `scf.while`.
     """
 
     name = "bufferize"
@@ -136,12 +137,7 @@ class FunctionBufferizer:
             if self.destination.get(value) is not output:
                 self.copy(self.buffers[value], output)
         self.insert(new_end)
-        end.detach()
-        end.erase()
-        for op in reversed(list(block.ops)):
-            if any(is_tensor(r.type) for r in op.results) and not isinstance(op, arith.ConstantOp):
-                op.detach()
-                op.erase(safe_erase=False)
+        self.drop(block, end)
 
     def outermost(self, op: Operation) -> Operation:
         """The op of the function's block that this op is, or is in."""
@@ -244,13 +240,15 @@ class FunctionBufferizer:
                 self.convert_call(op)
             case scf.IfOp():
                 self.convert_if(op)
+            case scf.WhileOp():
+                convert_while(self, op)
             case tensor.ExtractOp():
                 op.result.replace_all_uses_with(
                     self.value(memref.LoadOp.get(self.buffers[op.tensor], list(op.indices)))
                 )
                 op.detach()
                 op.erase()
-            case func.ReturnOp() | scf.YieldOp():
+            case func.ReturnOp() | scf.YieldOp() | scf.ConditionOp():
                 pass
             case _:
                 if any(is_tensor(v.type) for v in (*op.operands, *op.results)):
@@ -370,6 +368,15 @@ class FunctionBufferizer:
             self.assign(value, output)
         self.convert_block(end, outputs, scf.YieldOp(*(v for v in end.arguments if not is_tensor(v.type))))
         self.block, self.at = outer, at
+
+    def drop(self, block: Block, end: Operation) -> None:
+        """Erase the old end of a block, and the operations whose results were tensors."""
+        end.detach()
+        end.erase()
+        for op in reversed(list(block.ops)):
+            if any(is_tensor(r.type) for r in op.results) and not isinstance(op, arith.ConstantOp):
+                op.detach()
+                op.erase(safe_erase=False)
 
 
 def subview(buffer: SSAValue, offsets: Sequence[int], sizes: Sequence[int], strides: Sequence[int]) -> Operation:

@@ -199,28 +199,44 @@ def plan(module: ModuleOp, function: func.FuncOp, scratch: Mapping[str, int]) ->
 
 
 def steps(block: Block) -> Iterator[Operation]:
-    """The block's operations in the order in which they may run: an `scf.if`, then those of its branches."""
+    """The block's operations in the order in which they may run: an `scf.if` or `scf.while`, then those inside."""
     for op in block.ops:
         yield op
-        if isinstance(op, scf.IfOp):
+        if isinstance(op, scf.IfOp | scf.WhileOp):
             for region in op.regions:
                 for inner in region.blocks:
                     yield from steps(inner)
 
 
 def lives(block: Block) -> dict[memref.AllocOp, Piece]:
-    """The block's allocations, each alive from the first to the last operation that touches it or a view of it."""
+    """The block's allocations, each alive from the first to the last operation that touches it or a view of it; what
+    a loop finds, to the loop's end."""
     pieces: dict[memref.AllocOp, Piece] = {}
     order = list(steps(block))
     for number, op in enumerate(order):
         if isinstance(op, memref.AllocOp):
             pieces[op] = Piece(f"buffer_{len(pieces)}", size_of(buffer_of(op.memref)), len(order), -1)
-        inside = (op,) if isinstance(op, scf.IfOp) else op.walk()
+        inside = (op,) if isinstance(op, scf.IfOp | scf.WhileOp) else op.walk()
         for operand in (value for inner in inside for value in inner.operands):
             if is_buffer(operand.type) and isinstance(owner := root(operand).owner, memref.AllocOp):
                 piece = pieces[owner]
                 piece.first, piece.last = min(piece.first, number), max(piece.last, number)
+    for start, end in loops(order):
+        for piece in pieces.values():
+            if piece.first < start <= piece.last:
+                piece.last = max(piece.last, end)
     return pieces
+
+
+def loops(order: Sequence[Operation]) -> list[tuple[int, int]]:
+    """The first and last number of what each loop holds, inner loops first."""
+    number = {op: i for i, op in enumerate(order)}
+    found = [
+        (i, max(number[inner] for inner in op.walk() if inner in number))
+        for i, op in enumerate(order)
+        if isinstance(op, scf.WhileOp)
+    ]
+    return found[::-1]
 
 
 def place_constants(block: Block) -> list[DictionaryAttr]:

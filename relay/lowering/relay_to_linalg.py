@@ -27,8 +27,8 @@ class RelayToLinalg(Pass):
     """Turn `relay` ops into `linalg.generic`, `tensor` and `arith` ops, and every integer type into a signless one.
 
     Elementwise ops of one shape that depend on each other become one `linalg.generic`. Rescaling stays whole, as
-    `tosa.apply_scale` in its body. `scf.if` stays, its branches are lowered. Shapes must be static. Raises Unsupported
-    for an op that has no lowering.
+    `tosa.apply_scale` in its body. `scf.if` and `scf.while` stay, their blocks are lowered. Shapes must be static.
+    Raises Unsupported for an op that has no lowering.
     """
 
     name = "relay-to-linalg"
@@ -115,8 +115,8 @@ class FunctionLowering:
         """Emit an op that is no part of a group."""
         if (lowering := LOWERINGS.get(type(op))) is not None:
             return lowering(e, op, operands)
-        if isinstance(op, scf.IfOp):
-            return self.branch(e, op, operands[0])
+        if isinstance(op, scf.IfOp | scf.WhileOp):
+            return self.control(e, op, operands)
         dialect = op.name.split(".")[0]
         if dialect in ("relay", "qnn", "byoc") or op.regions:
             hint = "run legalize first" if dialect == "qnn" else ""
@@ -131,21 +131,27 @@ class FunctionLowering:
         e.block.add_op(new)
         return new.results
 
-    def branch(self, e: Emitter, op: scf.IfOp, condition: SSAValue) -> Sequence[SSAValue]:
-        """A conditional whose branches are lowered; what they use from outside is emitted before it."""
+    def control(self, e: Emitter, op: scf.IfOp | scf.WhileOp, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        """A conditional or a loop whose blocks are lowered; what they use from outside is emitted before it."""
         inside = set(op.walk())
         for value in [value for inner in inside for value in inner.operands]:
             if isinstance(value.owner, Operation) and value.owner not in inside and value.owner.name != CONSTANT:
                 self.value(value)
         regions: list[Region] = []
         for region in op.regions:
-            blocks = [Block() for _ in region.blocks]
-            for old, new in zip(region.blocks, blocks, strict=True):
-                self.emitter = Emitter(new, op.location, e.root)
+            blocks = [Block(arg_types=[signless(arg.type) for arg in block.args]) for block in region.blocks]
+            for old, block in zip(region.blocks, blocks, strict=True):
+                self.values.update(zip(old.args, block.args, strict=True))
+                self.emitter = Emitter(block, op.location, e.root)
                 self.lower_ops(old)
             regions.append(Region(blocks))
         self.emitter = Emitter(e.block, op.location, e.root)
-        new = scf.IfOp(condition, [signless(type) for type in op.result_types], regions[0], regions[1])
+        types = [signless(type) for type in op.result_types]
+        new: scf.IfOp | scf.WhileOp = (
+            scf.IfOp(operands[0], types, regions[0], regions[1])
+            if isinstance(op, scf.IfOp)
+            else scf.WhileOp(operands, types, regions[0], regions[1])
+        )
         new.location = op.location
         e.block.add_op(new)
         return new.results

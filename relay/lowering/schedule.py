@@ -151,16 +151,16 @@ class FunctionScheduler:
                 loops.emit_copy(self.builder, op)
             case linalg.GenericOp():
                 loops.emit_generic(self.builder, op)
-            case scf.IfOp():
-                self.branch(op)
+            case scf.IfOp() | scf.WhileOp():
+                self.control(op)
                 return
             case _:
                 self.builder.block.add_op(op)
                 return
         self.done.add(op)
 
-    def branch(self, op: scf.IfOp) -> None:
-        """Emit the branches in their own blocks; padded copies that they read are written before."""
+    def control(self, op: scf.IfOp | scf.WhileOp) -> None:
+        """Emit branches, or a loop, in their own blocks; padded copies that they read are written before."""
         for inner in op.walk():
             for operand in inner.operands:
                 self.write_padding(operand)

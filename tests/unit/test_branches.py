@@ -13,7 +13,6 @@ from relay.module import IRModule
 from relay.runtime import Executable, loaders
 from tests.unit.interpreting import as_text, load_text
 from tests.unit.partitioning_modules import Known
-from tests.unit.test_annotate_target import WHILE
 
 T = "tensor<1x6x6x4xf32>"
 U = f"({T}) -> {T}"
@@ -196,9 +195,3 @@ def test_what_users_give_and_get_are_tensors():
     wrong = "function main: takes i1, which is no tensor; make it a tensor<i1>; tensor.extract reads it"
     with pytest.raises(Unsupported, match=wrong):
         relay.build(IRModule.parse(text))
-
-
-def test_loops_are_refused():
-    mod = IRModule.parse(WHILE)
-    with pytest.raises(Unsupported, match="scf.while in @main: has no lowering to linalg"):
-        relay.build(mod)

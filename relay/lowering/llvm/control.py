@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from xdsl.dialects.func import CallOp
-from xdsl.dialects.scf import ForOp, YieldOp
+from xdsl.dialects.scf import ConditionOp, ForOp, WhileOp, YieldOp
 from xdsl.ir import Operation
 
 from relay.lowering.llvm.branch import write_if
@@ -73,10 +73,40 @@ def write_for(w: FunctionWriter, op: Operation) -> None:
         w.names[result] = w.of(argument)
 
 
+def write_while(w: FunctionWriter, op: Operation) -> None:
+    """`scf.while` as a block that tests and one that goes on; numbers that it carries are phis of the first."""
+    assert isinstance(op, WhileOp)
+    first, second = op.before_region.block, op.after_region.block
+    test, end = first.last_op, second.last_op
+    assert isinstance(test, ConditionOp) and isinstance(end, YieldOp)
+    head, inside, after = w.labels("head", "body", "after")
+    before, starts = w.label, [w.of(value) for value in op.arguments]
+    w.line(f"br label %{head}")
+    w.begin(head)
+    phis = len(w.lines)
+    for argument in first.args:
+        w.names[argument] = w.fresh()
+        w.lines.append("")
+    w.body(first)
+    w.line(f"br i1 {w.of(test.condition)}, label %{inside}, label %{after}")
+    given = [w.of(value) for value in test.args]
+    w.begin(inside)
+    w.names.update(zip(second.args, given, strict=True))
+    w.body(second)
+    nexts = [w.of(value) for value in end.operands]
+    w.line(f"br label %{head}")
+    for line, (argument, start, next) in enumerate(zip(first.args, starts, nexts, strict=True), phis):
+        sources = f"[ {start}, %{before} ], [ {next}, %{w.label} ]"
+        w.lines[line] = f"  {w.of(argument)} = phi {type_name(argument.type)} {sources}"
+    w.begin(after)
+    w.names.update(zip(op.res, given, strict=True))
+
+
 CONTROL: dict[str, Writer] = {
     "func.call": write_call,
     "func.return": write_return,
     "scf.for": write_for,
     "scf.if": write_if,
     "scf.parallel": write_parallel,
+    "scf.while": write_while,
 }

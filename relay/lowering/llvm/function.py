@@ -20,7 +20,7 @@ EXTERNALS = "%externals"
 TEAM = "%team"
 """The team of threads, or null, in a function that has parallel loops or calls one that has."""
 
-ENDS = ("scf.yield", "scf.reduce")
+ENDS = ("scf.yield", "scf.reduce", "scf.condition")
 """Operations that end the body of a loop."""
 
 

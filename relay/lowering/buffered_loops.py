@@ -1,0 +1,62 @@
+"""`scf.while` on memrefs: `bufferize` for loops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from xdsl.dialects import scf
+from xdsl.ir import Block, SSAValue
+
+from relay.dialects.op import is_tensor
+
+if TYPE_CHECKING:
+    from relay.lowering.bufferize import FunctionBufferizer
+
+
+def convert_while(b: FunctionBufferizer, op: scf.WhileOp) -> None:
+    """What is carried lies in the same buffers every time: those of the test's block, which start as copies of the
+    first values, and those of what it gives on, which are the results. Numbers stay what the loop carries."""
+    tested, given = op.before_region.block, op.after_region.block
+    carried = [b.allocate(arg) for arg in tested.args if is_tensor(arg.type)]
+    for value, buffer in zip([v for v in op.arguments if is_tensor(v.type)], carried, strict=True):
+        b.copy(b.dense(value), buffer)
+    kept = [b.allocate(arg) for arg in given.args if is_tensor(arg.type)]
+    for block, buffers, others in ((tested, carried, kept), (given, kept, carried)):
+        tensors = [arg for arg in block.args if is_tensor(arg.type)]
+        b.buffers.update(zip(tensors, buffers, strict=True))
+        convert_turn(b, block, others)
+        for arg in tensors:
+            block.erase_arg(arg)
+    results = [result for result in op.res if is_tensor(result.type)]
+    b.buffers.update(zip(results, kept, strict=True))
+    others = [result for result in op.res if result not in results]
+    regions = [op.detach_region(region) for region in list(op.regions)]
+    numbers = [value for value in op.arguments if not is_tensor(value.type)]
+    new = scf.WhileOp(numbers, [result.type for result in others], *regions)
+    b.insert(new)
+    for old, result in zip(others, new.res, strict=True):
+        old.replace_all_uses_with(result)
+    if not results:
+        op.detach()
+        op.erase()
+
+
+def convert_turn(b: FunctionBufferizer, block: Block, outputs: Sequence[SSAValue]) -> None:
+    """One block of a loop; what it gives is copied at its end, all read before any is written."""
+    outer, at, end = b.block, b.at, block.last_op
+    assert isinstance(end, scf.YieldOp | scf.ConditionOp) and block.first_op is not None
+    b.block, b.at = block, block.first_op
+    for op in list(block.ops):
+        b.at = op
+        b.convert(op)
+    b.at = end
+    values = list(end.operands) if isinstance(end, scf.YieldOp) else list(end.args)
+    tensors = [value for value in values if is_tensor(value.type)]
+    sources = [b.buffers[value] for value in tensors]
+    for source, output in zip(sources, outputs, strict=True):
+        b.copy(source, output)
+    numbers = [value for value in values if not is_tensor(value.type)]
+    b.insert(scf.YieldOp(*numbers) if isinstance(end, scf.YieldOp) else scf.ConditionOp(end.condition, *numbers))
+    b.drop(block, end)
+    b.block, b.at = outer, at
