@@ -171,7 +171,9 @@ def movement(net: Cases) -> None:
         slices: Properties = {"begin": ints([5, 0, 1]), "end": ints([-1, 4, 7]), "strides": ints([-2, 1, 3])}
         net.case(relay.StridedSliceOp, [net.arg(dtype, 6, 4, 7)], slices)
         indices = net.argument(net.rng.integers(-2, 7, (2, 3)).astype(np.int32))
-        net.case(relay.TakeOp, [net.arg(dtype, 2, 5, 3), indices], {"axis": axis(net.between(0, 2))})
+        for mode in ("clip", "wrap"):
+            properties = {"axis": axis(net.between(0, 2)), "mode": StringAttr(mode)}
+            net.case(relay.TakeOp, [net.arg(dtype, 2, 5, 3), indices], properties)
         points = net.argument(net.rng.integers(-2, 7, (4, 2)).astype(np.int64))
         net.case(relay.GatherNdOp, [net.arg(dtype, 3, 5, 2), points])
 

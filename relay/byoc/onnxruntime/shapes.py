@@ -58,6 +58,8 @@ def write_slice(graph: Graph, op: relay.StridedSliceOp) -> None:
 def indices_refusal(op: relay.TakeOp | relay.GatherNdOp) -> str | None:
     if dtype(op.indices).name not in ("int32", "int64"):
         return f"its indices are {dtype(op.indices)}"
+    if isinstance(op, relay.TakeOp) and op.mode.data == "wrap":
+        return "its indices wrap"
     return None if dtype(op.input).name in (*MOVED, "bool") else f"it moves {dtype(op.input)}"
 
 

@@ -56,7 +56,7 @@ class OnesOp(InitOp):
 
 @irdl_op_definition
 class FullOp(TensorOp):
-    """A scalar's number everywhere."""
+    """`result[i] = fill_value`, everywhere in a tensor of this shape."""
 
     name = "relay.full"
     fill_value = operand_def(TensorType[Attribute])
@@ -73,7 +73,7 @@ class FullOp(TensorOp):
 
 @irdl_op_definition
 class FullLikeOp(TensorOp):
-    """A scalar's number everywhere in a tensor of the input's type."""
+    """`result[i] = fill_value`, everywhere in a tensor of the input's type."""
 
     name = "relay.full_like"
     input = operand_def(TensorType[Attribute])

@@ -87,7 +87,7 @@ class SqueezeOp(TransformOp):
 
 @irdl_op_definition
 class StackOp(TensorOp):
-    """Tensors of one type along a new axis."""
+    """Tensors of one type along a new axis: `result[i, ...] = inputs[i]` for axis 0."""
 
     name = "relay.stack"
     inputs = var_operand_def(TensorType[Attribute])

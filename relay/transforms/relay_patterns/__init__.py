@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
+from relay.dialects.op import DYNAMIC, shape
 from relay.transforms.expansion import Expansion
 from relay.transforms.legalization import Legalization
 from relay.transforms.relay_patterns import creation, indexing, reduce, transform, unary
@@ -25,14 +26,19 @@ COMPOSITIONS: dict[type[Operation], Composition] = {
 
 
 class Compose(Legalization):
-    """An op of `COMPOSITIONS`  =>  the ops that it is made up of"""
+    """An op of `COMPOSITIONS`, of known shapes  =>  the ops that it is made up of"""
 
     REPLACES: ClassVar[frozenset[type[Operation]]] = frozenset(COMPOSITIONS)
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        if (composition := COMPOSITIONS.get(type(op))) is not None:
+        if (composition := COMPOSITIONS.get(type(op))) is not None and static(op):
             new = Expansion(op)
             new.replace(rewriter, *composition(new, op))
+
+
+def static(op: Operation) -> bool:
+    """Whether every dimension is known."""
+    return not any(DYNAMIC in shape(value) for value in (*op.operands, *op.results))
 
 
 PATTERNS: list[type[Legalization]] = [Compose]

@@ -125,7 +125,10 @@ def take(e: Emitter, op: relay.TakeOp) -> None:
     outer, size, inner = int(np.prod(dims[:axis])), dims[axis], int(np.prod(dims[axis + 1 :]))
     count = int(np.prod(indices))
     e.kernel("clamp")
-    body = f"const int64_t at = relay_clamp((int64_t)indices[j], 0, {size - 1});\n" + (
+    at = f"relay_clamp((int64_t)indices[j], 0, {size - 1})"
+    if op.mode.data == "wrap":
+        at = f"((int64_t)indices[j] % {size} + {size}) % {size}"
+    body = f"const int64_t at = {at};\n" + (
         f"memcpy(output + (i * {count} + j) * {inner}, input + (i * {size} + (int32_t)at) * {inner}, "
         f"{inner} * sizeof *output);"
     )
