@@ -33,6 +33,7 @@ from relay.lowering.parallelize import Parallelize
 from relay.lowering.plan_memory import PlanMemory
 from relay.lowering.relay_to_linalg import RelayToLinalg
 from relay.lowering.schedule import Schedule
+from relay.lowering.select_target_ops import SelectTargetOps
 from relay.lowering.targets import CpuTarget, resolve
 from relay.module import IRModule, arrays
 from relay.passes import PassContext, Pipeline
@@ -56,7 +57,7 @@ from relay.transforms.unsigned_codes import UnsignedCodes
 if TYPE_CHECKING:
     from relay.byoc.composition import Targets
 
-CODE_GENERATION = ("loops", "planned")
+CODE_GENERATION = ("loops", "target-ops", "planned")
 """Properties that a module must have for LLVM IR."""
 LLVM_EFFORT = (0, 1, 3, 3, 3)
 """LLVM's optimization level by `opt_level`."""
@@ -89,6 +90,7 @@ def lowering_passes(target: CpuTarget) -> list[ModulePass]:
         ExpandApplyScale(features=",".join(sorted(target.features)), literal=not target.fuses),
         Bufferize(),
         Schedule(features=",".join(sorted(target.features))),
+        SelectTargetOps(features=",".join(sorted(target.features))),
         Parallelize(),
         PlanMemory(),
     ]

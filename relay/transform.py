@@ -37,6 +37,7 @@ from relay.lowering.parallelize import Parallelize
 from relay.lowering.plan_memory import PlanMemory
 from relay.lowering.relay_to_linalg import RelayToLinalg
 from relay.lowering.schedule import Schedule
+from relay.lowering.select_target_ops import SelectTargetOps
 from relay.passes.analyses import Analysis, liveness, shapes, use_counts
 from relay.passes.base import Pass, PassInfo
 from relay.passes.build_config import BuildConfig
@@ -173,6 +174,7 @@ __all__ = [
     "RemoveUnusedFunctions",
     "Schedule",
     "ScheduleGpu",
+    "SelectTargetOps",
     "Sequential",
     "Simplify",
     "SimplifyExpr",

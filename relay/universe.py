@@ -64,6 +64,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "expand-apply-scale": _pass("relay.lowering.expand_apply_scale:ExpandApplyScale"),
     "bufferize": _pass("relay.lowering.bufferize:Bufferize"),
     "schedule": _pass("relay.lowering.schedule:Schedule"),
+    "select-target-ops": _pass("relay.lowering.select_target_ops:SelectTargetOps"),
     "parallelize": _pass("relay.lowering.parallelize:Parallelize"),
     "plan-memory": _pass("relay.lowering.plan_memory:PlanMemory"),
     "schedule-gpu": _pass("relay.lowering.gpu.schedule_gpu:ScheduleGpu"),

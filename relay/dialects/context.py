@@ -46,6 +46,12 @@ def _tosa() -> Dialect:
     return Tosa
 
 
+def _machine() -> Dialect:
+    from relay.dialects.machine import Machine
+
+    return Machine
+
+
 def _gpu() -> Dialect:
     from relay.dialects.gpu import Gpu
 
@@ -79,7 +85,14 @@ def _builtin() -> Dialect:
     return Dialect("builtin", [*Builtin.operations], [*Builtin.attributes], [Resources()])
 
 
-OURS: dict[str, Callable[[], Dialect]] = {"relay": _relay, "qnn": _qnn, "byoc": _byoc, "nvvm": _nvvm, "xevm": _xevm}
+OURS: dict[str, Callable[[], Dialect]] = {
+    "relay": _relay,
+    "qnn": _qnn,
+    "byoc": _byoc,
+    "machine": _machine,
+    "nvvm": _nvvm,
+    "xevm": _xevm,
+}
 """Dialects that xDSL does not have."""
 
 EXTENDED: dict[str, Callable[[], Dialect]] = {"arith": _arith, "builtin": _builtin, "gpu": _gpu, "tosa": _tosa}

@@ -28,6 +28,7 @@ from xdsl.ir import Attribute, Block, Operation, OperationInvT, SSAValue
 from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineDimExpr, AffineExpr
 
 from relay.dialects.attributes import ints, scalar_attr
+from relay.dialects.machine import DotProductOp
 from relay.lowering.shaped import buffer_of, is_buffer, scalar_of, vector_of
 
 INDEX = IndexType()
@@ -227,6 +228,16 @@ class LoopBuilder:
                 operands=[first, second],
                 result_types=[vector_of(scalar_of(first.type), len(lanes))],
                 properties={"mask": numbers(i64, tuple(lanes))},
+            )
+        ).result
+
+    def dot(self, accumulator: SSAValue, data: SSAValue, weights: SSAValue, unsigned: bool) -> SSAValue:
+        """A `machine.dot_product`; `unsigned` tells of the data."""
+        return self.add(
+            DotProductOp.create(
+                operands=[accumulator, data, weights],
+                result_types=[accumulator.type],
+                properties={"unsigned": UnitAttr()} if unsigned else {},
             )
         ).result
 

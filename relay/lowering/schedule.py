@@ -24,13 +24,13 @@ from relay.lowering.scheduling.epilogue import Epilogue
 from relay.lowering.scheduling.float_depthwise import FloatDepthwiseEmitter, float_depthwise
 from relay.lowering.scheduling.packed_store import can_pack
 from relay.lowering.scheduling.padding import Padding, emit_codes, emit_padding, find_paddings
-from relay.lowering.scheduling.plan import registers_of, uses_dot
+from relay.lowering.scheduling.plan import dot_of, registers_of, turns_codes
 from relay.lowering.scheduling.product import Product, ProductEmitter, recognise_product
 from relay.lowering.shaped import shape_of
 from relay.passes import Pass
 
 FEW_PIXELS = 4
-"""Signed codes of more pixels are made unsigned once, not in every loop."""
+"""Codes of more pixels get the signedness that the dot product takes once, not in every loop."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Schedule(Pass):
     name = "schedule"
     requires = ("bufferized", "expanded")
     establishes = ("loops",)
-    invalidates = ()
+    invalidates = ("target-ops",)
     why = "tiles, vectorizes, and packs weights"
     features: str = ""
 
@@ -254,11 +254,11 @@ class FunctionScheduler:
     ) -> None:
         """A convolution or product that mixes channels."""
         flat = conv.pointwise and (epilogue.flatten_points() or epilogue.rank == 2)
-        dot, padding = uses_dot(conv, self.features), self.paddings.get(conv.data.value)
-        signed = dot and not conv.data.unsigned
-        turned = signed and (padding is not None or conv.images * conv.out_rows * conv.out_columns > FEW_PIXELS)
-        chosen = matmul.plan_for(conv, kernels, self.features, flat=flat, signed=signed and not turned)
-        if turned or (dot and matmul.slack(conv, chosen)):
+        dot, padding = dot_of(conv, self.features), self.paddings.get(conv.data.value)
+        turns = turns_codes(conv, dot)
+        turned = turns and (padding is not None or conv.images * conv.out_rows * conv.out_columns > FEW_PIXELS)
+        chosen = matmul.plan_for(conv, kernels, self.features, flat=flat, turns=turns and not turned)
+        if turned or (dot is not None and matmul.slack(conv, chosen)):
             if padding is not None and padding.of_image:
                 del self.paddings[conv.data.value]
             else:
@@ -270,8 +270,8 @@ class FunctionScheduler:
             data = self.builder.flatten(conv.data.value)
         arguments = constants([matmul.pack_constants(conv, chosen, array) for array in kernels])
         self.choices.append(chosen.reason)
-        packs = chosen.dot and can_pack(epilogue, self.features)
-        flip = signed and not turned
+        packs = chosen.dot is not None and can_pack(epilogue, self.features)
+        flip = turns and not turned
         matmul.MatmulEmitter(self.builder, conv, chosen, data, arguments, epilogue, flip, packs).emit()
 
     def take_bias(self, contraction: Contraction) -> list[Array]:

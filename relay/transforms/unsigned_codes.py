@@ -15,6 +15,7 @@ from xdsl.transforms.dead_code_elimination import dce
 
 from relay.dialects import relay
 from relay.dialects.attributes import element_type, scalar_attr, to_numpy
+from relay.dialects.machine import best_dot
 from relay.dialects.op import rank, tensor
 from relay.module import is_constant
 from relay.passes import Pass
@@ -24,7 +25,6 @@ from relay.transforms.legalization import own
 UI8 = element_type(np.dtype(np.uint8))
 OFFSET = 128
 """What an unsigned code has more than the signed one."""
-NEEDED = "avx512vnni"
 MOVERS = (relay.ReshapeOp, relay.MaxPool2dOp, relay.PadOp, relay.ConcatenateOp)
 """Ops that give codes as they get them, and keep their order."""
 
@@ -37,7 +37,7 @@ class UnsignedCodes(Pass):
     `clip(x + zp, lo, hi)` cast to `i8` becomes `clip(x + (zp + 128), lo + 128, hi + 128)` cast to `ui8`; a convolution
     or product takes it with `input_zero_point + 128`, other arithmetic subtracts 128 more; reshape, padding, maximum
     and concatenation pass it on. A value stays as it is where anything else reads it, or nothing multiplies it.
-    `features`: the target's; without `avx512vnni` nothing is done.
+    `features`: the target's; nothing is done where its dot product takes signed data, or there is none.
     """
 
     name: ClassVar[str] = "unsigned-codes"
@@ -47,7 +47,8 @@ class UnsignedCodes(Pass):
     features: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if NEEDED not in {feature.strip().lstrip("+") for feature in self.features.split(",")}:
+        dot = best_dot(frozenset(feature.strip().lstrip("+") for feature in self.features.split(",")))
+        if dot is None or not dot.unsigned:
             return
         blocks = dict.fromkeys(inner.parent for inner in own(op) if inner.parent is not None)
         for block in blocks:

@@ -8,6 +8,7 @@ import pytest
 
 from relay.dialects.context import make_context
 from relay.driver import graph_passes, import_model, lowering_passes
+from relay.lowering.schedule import Schedule
 from relay.lowering.targets import host
 from relay.passes import Sequential
 from tests.numeric import mlir_runner
@@ -46,7 +47,8 @@ def test_mlir_accepts_every_level_of_a_model(name: str):
     Sequential(graph_passes(machine)).apply(mod)
     for each in lowering_passes(machine):
         each.apply(make_context(), mod.op)
-        mlir_runner.verify(mod, weights=False)
+        if not isinstance(each, Schedule):  # it leaves `machine` ops, which select-target-ops spells
+            mlir_runner.verify(mod, weights=False)
 
 
 def test_every_model_is_listed():

@@ -10,6 +10,7 @@ from xdsl.ir import Dialect, Operation
 from xdsl.traits import IsTerminator
 
 from relay.dialects.byoc import Body, Byoc
+from relay.dialects.machine import DotProductOp
 from relay.dialects.qnn import Qnn
 from relay.dialects.relay import Relay
 from relay.dialects.tosa import ApplyScaleOp
@@ -26,7 +27,7 @@ def name_of(op: type[Operation]) -> str:
     return op.name
 
 
-@pytest.mark.parametrize("op", [*OPS, ApplyScaleOp], ids=name_of)
+@pytest.mark.parametrize("op", [*OPS, ApplyScaleOp, DotProductOp], ids=name_of)
 def test_op_round_trips_in_a_test(op: type[Operation]):
     assert re.search(rf"// CHECK: (%[^=]* = )?{re.escape(op.name)}[ $]", TESTS, re.MULTILINE)
 
@@ -38,7 +39,7 @@ def test_op_has_a_meaning(op: type[Operation]):
     assert op in MEANINGS
 
 
-@pytest.mark.parametrize("op", [*OPS, ApplyScaleOp], ids=name_of)
+@pytest.mark.parametrize("op", [*OPS, ApplyScaleOp, DotProductOp], ids=name_of)
 def test_op_is_documented(op: type[Operation]):
     assert op.__doc__ and len(op.__doc__) > 3
 

@@ -114,8 +114,8 @@ def test_each_step_is_found_where_its_run_is():
 
 def test_many_outlying_weights_are_corrected_by_sums():
     conv = convolution((64, 1, 1, 64))
-    assert plan_for(conv, [weights((64, 1, 1, 64), 3)], VNNI, flat=True, signed=False).extra > 0
-    chosen = plan_for(conv, [weights((64, 1, 1, 64), 900)], VNNI, flat=True, signed=False)
+    assert plan_for(conv, [weights((64, 1, 1, 64), 3)], VNNI, flat=True, turns=False).extra > 0
+    chosen = plan_for(conv, [weights((64, 1, 1, 64), 900)], VNNI, flat=True, turns=False)
     assert chosen.sums and chosen.extra == 0 and "sums" in chosen.reason
 
 
@@ -127,7 +127,7 @@ def test_a_weight_too_far_off_is_not_split():
 
 def test_no_outlying_weight_needs_nothing():
     conv, codes = convolution((32, 1, 1, 64)), weights((32, 1, 1, 64), 0)
-    chosen = plan_for(conv, [codes], VNNI, flat=True, signed=False)
+    chosen = plan_for(conv, [codes], VNNI, flat=True, turns=False)
     assert needs_sums(conv) and not chosen.sums and chosen.extra == 0
     assert pack_constants(conv, chosen, codes).more == ()
 

@@ -18,7 +18,6 @@ from relay.lowering.builder import INDEX, Index, LoopBuilder
 from relay.lowering.scheduling.body import vector_constant
 from relay.lowering.scheduling.depthwise_layout import GROUP, PARTS, WIDTH, Layout, Section, sections
 from relay.lowering.scheduling.epilogue import Epilogue
-from relay.lowering.scheduling.matmul import VPDPBUSD
 from relay.lowering.scheduling.packing import LANES
 from relay.lowering.shaped import is_vector
 
@@ -199,7 +198,7 @@ class Row:
         b = self.b
         for s, code in enumerate(codes):
             at = b.plus(self.weights_at, (unit * PARTS + s) * WIDTH)
-            totals[s] = self.p.call(VPDPBUSD, totals[s], code, b.vector_load(self.p.weights, [at], WIDTH))
+            totals[s] = b.dot(totals[s], code, b.vector_load(self.p.weights, [at], WIDTH), unsigned=True)
 
     def column(self, x: Index, offset: int) -> Column:
         """The rows of a column, interleaved: [row 0, row 1, row 2, row 3] per lane, in four vectors per group."""

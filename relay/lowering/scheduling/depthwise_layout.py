@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import i8
 
 from relay.dialects.attributes import Array
 from relay.lowering.scheduling.contraction import Convolution
-from relay.lowering.scheduling.matmul import Packed, data_offset
+from relay.lowering.scheduling.matmul import Packed
 from relay.lowering.scheduling.packing import LANES, wrap_i32
 from relay.lowering.scheduling.padding import Padding, spans
 from relay.lowering.shaped import shape_of
@@ -223,7 +223,7 @@ def _lines(layout: Layout, row: int) -> list[int]:
 
 def _sums(layout: Layout, true: Array, bias: Array) -> Array:
     """[kind of row][kind of column][channel]: the bias, and what takes the data's zero point off, by taps inside."""
-    zero_point = layout.conv.data.zero_point + data_offset(layout.conv)
+    zero_point = layout.conv.data.zero_point + (0 if layout.conv.data.unsigned else 128)
     sums = [
         [true[first:end, left:right].sum(axis=(0, 1)) for _, _, left, right in layout.column_kinds]
         for _, _, first, end in layout.row_kinds

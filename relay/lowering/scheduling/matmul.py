@@ -1,7 +1,7 @@
 """The micro-kernel of convolutions and products: tiles of pixels x 16-channel vectors, accumulators in registers.
 
 Per step of the reduction it loads a few vectors of packed weights and, per pixel, broadcasts what the pixel needs:
-4 codes for a dot-product instruction (2 of 16 bits), or one element for multiply-add.
+4 codes for a dot product (2 of 16 bits), or one element for multiply-add.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from xdsl.ir import SSAValue
 
 from relay.dialects.arith import ExtSIOp, ExtUIOp
 from relay.dialects.attributes import Array
+from relay.dialects.machine import Dot
 from relay.lowering.builder import INDEX, Index, LoopBuilder
 from relay.lowering.scheduling import outliers
 from relay.lowering.scheduling.body import vector_constant
@@ -33,13 +34,11 @@ from relay.lowering.scheduling.packing import (
     run_length,
     runs,
 )
-from relay.lowering.scheduling.plan import Plan, plan
+from relay.lowering.scheduling.plan import Plan, plan, turns_codes
 from relay.lowering.shaped import vector_of
 
-VPDPBUSD = "llvm.x86.avx512.vpdpbusd.512"
-VPDPWSSD = "llvm.x86.avx512.vpdpwssd.512"
 FLIP = -0x7F7F7F80
-"""Turns 4 signed codes into unsigned ones, 128 larger."""
+"""Turns 4 signed codes into unsigned ones, 128 larger; or those into signed ones, 128 smaller."""
 STRAIGHT = 16
 """Operations that an epilogue may have to be written out for every vector of a tile."""
 
@@ -49,9 +48,11 @@ def kernel_offset(conv: Convolution) -> int:
     return 128 if conv.kernel.unsigned else 0
 
 
-def data_offset(conv: Convolution) -> int:
-    """What the dot product's unsigned data codes have too much: 128 for signed data."""
-    return 0 if conv.data.unsigned else 128
+def data_offset(conv: Convolution, dot: Dot) -> int:
+    """What the codes that the dot product takes have too much."""
+    if not turns_codes(conv, dot):
+        return 0
+    return 128 if dot.unsigned else -128
 
 
 def needs_sums(conv: Convolution) -> bool:
@@ -59,16 +60,14 @@ def needs_sums(conv: Convolution) -> bool:
     return not conv.is_float and conv.kernel.zero_point != kernel_offset(conv)
 
 
-def plan_for(
-    conv: Convolution, kernels: Sequence[Array], features: frozenset[str], *, flat: bool, signed: bool
-) -> Plan:
+def plan_for(conv: Convolution, kernels: Sequence[Array], features: frozenset[str], *, flat: bool, turns: bool) -> Plan:
     """The plan for the kernels of all calls: what does not fit a dot product's weights decides with."""
-    first = plan(conv, features, flat=flat, signed=signed)
-    if not first.dot or not needs_sums(conv):
+    first = plan(conv, features, flat=flat, turns=turns)
+    if first.group != 4 or not needs_sums(conv):
         return first
     if all(outliers.few(conv, kernel, first.vectors) for kernel in kernels):
         return replace(first, extra=max(outliers.most_steps(conv, kernel, first.vectors) for kernel in kernels))
-    return plan(conv, features, flat=flat, signed=signed, sums=True)
+    return plan(conv, features, flat=flat, turns=turns, sums=True)
 
 
 @dataclass(frozen=True)
@@ -90,11 +89,11 @@ def pack_constants(conv: Convolution, plan: Plan, kernel: Array) -> Packed:
     if conv.is_float:
         matrix = as_matrix(conv, kernel, 1)
         return Packed(pack(matrix, plan.vectors, 1), padded(np.zeros(conv.outputs, np.float32)))
-    if not plan.dot:
+    if plan.dot is None or plan.group == 2:
         matrix = as_matrix(conv, kernel, plan.group)
         initial = initial_accumulator(conv, kernel, conv.data.zero_point)
         return Packed(pack(matrix, plan.vectors, plan.group).astype(np.int16), initial)
-    initial = initial_accumulator(conv, kernel, conv.data.zero_point + data_offset(conv))
+    initial = initial_accumulator(conv, kernel, conv.data.zero_point + data_offset(conv, plan.dot))
     more: tuple[Array, ...] = ()
     if plan.sums or not needs_sums(conv):
         codes = kernel.astype(np.int16) - kernel_offset(conv)
@@ -334,7 +333,7 @@ class MatmulEmitter:
     def weight(self, weights: SSAValue, at: Index) -> SSAValue:
         b = self.b
         vec = b.vector_load(weights, [at], LANES * self.plan.group)
-        if self.plan.dot or self.plan.pairs or self.conv.is_float:
+        if self.plan.dot or self.conv.is_float:
             return vec
         return b.add(ExtSIOp(vec, vector_of(i32, LANES))).result
 
@@ -344,16 +343,18 @@ class MatmulEmitter:
         return b.bitcast(b.broadcast(b.bitcast(four, i32, 1), LANES), i8, 4 * LANES)
 
     def broadcast(self, at: Index) -> SSAValue:
-        """What one pixel gives to a step, in every lane; for a dot product as unsigned codes."""
+        """What one pixel gives to a step, in every lane; for a dot product with the signedness that it takes."""
         b, conv = self.b, self.conv
         if conv.is_float:
             return b.broadcast(b.load(self.data, [at]), LANES)
-        if self.plan.pairs:
-            pair = b.bitcast(b.vector_load(self.data, [at], 2), i32, 1)
-            return b.bitcast(b.broadcast(pair, LANES), i16, 2 * LANES)
+        extend = ExtUIOp if conv.data.unsigned else ExtSIOp
+        if self.plan.group == 2:
+            pair = b.vector_load(self.data, [at], 2)
+            if conv.data.element == i8:
+                pair = b.add(extend(pair, vector_of(i16, 2))).result
+            return b.bitcast(b.broadcast(b.bitcast(pair, i32, 1), LANES), i16, 2 * LANES)
         if not self.plan.dot:
             scalar = b.load(self.data, [at])
-            extend = ExtUIOp if conv.data.unsigned else ExtSIOp
             return b.broadcast(b.add(extend(scalar, i32)).result, LANES)
         words = b.broadcast(b.bitcast(b.vector_load(self.data, [at], 4), i32, 1), LANES)
         if self.flip:
@@ -363,9 +364,7 @@ class MatmulEmitter:
     def multiply_add(self, accumulator: SSAValue, data: SSAValue, weights: SSAValue) -> SSAValue:
         b = self.b
         if self.plan.dot:
-            return b.intrinsic(VPDPBUSD, [accumulator, data, weights], accumulator.type)
-        if self.plan.pairs:
-            return b.intrinsic(VPDPWSSD, [accumulator, data, weights], accumulator.type)
+            return b.dot(accumulator, data, weights, self.plan.dot.unsigned)
         if self.conv.is_float:
             return b.add(vector.FMAOp(data, weights, accumulator)).results[0]
         return b.add(arith.AddiOp(accumulator, b.add(arith.MuliOp(data, weights)).result)).result

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import i8, i16
 
+from relay.dialects.machine import Dot, best_dot
 from relay.lowering.scheduling.contraction import Convolution
 from relay.lowering.scheduling.packing import LANES, run_length
 from relay.lowering.scheduling.tiles import Problem, choose
@@ -16,27 +17,24 @@ INNER_BYTES = 16 << 10
 
 @dataclass(frozen=True)
 class Plan:
-    """`dot` multiplies 4 codes per lane, `pairs` 2 of 16 bits; `pixels[v]` rows of a tile of v vectors; `flat`: the
-    pixels of all rows and images are one row; `blocks_inside`: for each tile of pixels, all blocks of channels;
+    """`dot`: what multiplies several codes per lane, if anything does; `pixels[v]` rows of a tile of v vectors; `flat`:
+    the pixels of all rows and images are one row; `blocks_inside`: for each tile of pixels, all blocks of channels;
     `sums`: the data is summed beside the products, for the kernel's zero point; `extra` steps at most for weights that
     do not fit (`outliers`)."""
 
-    dot: bool
+    dot: Dot | None
     vectors: int
     pixels: tuple[int, ...]
     flat: bool = False
     blocks_inside: bool = False
     sums: bool = False
     extra: int = 0
-    pairs: bool = False
 
     @property
     def reason(self) -> str:
         """What was chosen, in a few words."""
         said = [f"tile of {self.pixels[self.vectors]} pixels x {self.vectors * LANES} channels"]
-        said.append(
-            "dot products of 4 codes" if self.dot else "dot products of 2 codes" if self.pairs else "multiply-adds"
-        )
+        said.append(f"dot products of {self.dot.group} codes" if self.dot else "multiply-adds")
         if self.flat:
             said.append("all pixels in one row")
         if self.blocks_inside:
@@ -50,7 +48,7 @@ class Plan:
     @property
     def group(self) -> int:
         """Reduction elements per step."""
-        return 4 if self.dot else 2 if self.pairs else 1
+        return self.dot.group if self.dot else 1
 
 
 def steps_of(conv: Convolution, group: int) -> int:
@@ -66,16 +64,17 @@ def registers_of(features: frozenset[str]) -> int:
     return 8 if features & {"avx", "neon"} else 4
 
 
-def uses_dot(conv: Convolution, features: frozenset[str]) -> bool:
-    """Whether the target multiplies 4 codes at once."""
-    codes = not conv.is_float and all(side.element == i8 for side in (conv.data, conv.kernel))
-    return codes and {"avx512vnni", "avx512f"} <= features
-
-
-def uses_pairs(conv: Convolution, features: frozenset[str]) -> bool:
-    """Whether the target multiplies 2 codes of 16 bits at once; a step must not read behind a run."""
+def dot_of(conv: Convolution, features: frozenset[str]) -> Dot | None:
+    """What multiplies several codes at once on the target. With data of 16 bits, a step must not read behind a run."""
+    if conv.data.element == conv.kernel.element == i8:
+        return best_dot(features)
     wide = conv.data.element == i16 and conv.kernel.element in (i8, i16)
-    return wide and not run_length(conv) % 2 and {"avx512vnni", "avx512f"} <= features
+    return best_dot(features, 2) if wide and not run_length(conv) % 2 else None
+
+
+def turns_codes(conv: Convolution, dot: Dot | None) -> bool:
+    """Whether the dot product takes codes of the other signedness than the data's."""
+    return dot is not None and dot.group == 4 and dot.unsigned != conv.data.unsigned
 
 
 def plan(
@@ -83,18 +82,17 @@ def plan(
     features: frozenset[str],
     *,
     flat: bool = False,
-    signed: bool = False,
+    turns: bool = False,
     sums: bool = False,
 ) -> Plan:
-    """The plan of a contraction; `signed`: codes are made unsigned in the loop."""
-    dot, pairs = uses_dot(conv, features), uses_pairs(conv, features)
-    group = 4 if dot else 2 if pairs else 1
-    steps = steps_of(conv, group)
+    """The plan of a contraction; `turns`: the loop gives codes the signedness that the dot product takes."""
+    dot = dot_of(conv, features)
+    steps = steps_of(conv, dot.group if dot else 1)
     points = (conv.images, conv.out_rows, conv.out_columns)
     width, rows = (points[0] * points[1] * points[2], 1) if flat else (points[2], points[0] * points[1])
-    per_pixel = int(dot and signed) + int(sums)
-    size = 64 if dot or pairs or conv.is_float else 32
+    per_pixel = int(turns) + int(sums)
+    size = 64 if dot or conv.is_float else 32
     tiles = choose(Problem(conv.outputs, width, rows, steps, registers_of(features), per_pixel, size))
     weights = -(-conv.outputs // LANES) * steps * size
     inside = conv.outputs > tiles.vectors * LANES and weights <= INNER_BYTES and rows * width > 1
-    return Plan(dot, tiles.vectors, tiles.pixels, flat, inside, sums, pairs=pairs)
+    return Plan(dot, tiles.vectors, tiles.pixels, flat, inside, sums)

@@ -7,20 +7,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.dialects import arith, memref, vector
+from xdsl.dialects import arith, memref
 from xdsl.dialects.builtin import Float32Type, i8, i32
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.ir import SSAValue
 
-from relay.dialects.attributes import ints
 from relay.lowering.builder import Index, LoopBuilder, contiguous
 from relay.lowering.scheduling.affine import dims_of
 from relay.lowering.scheduling.body import vector_constant
 from relay.lowering.scheduling.contraction import Convolution, Operand, match_product
 from relay.lowering.scheduling.epilogue import Epilogue
 from relay.lowering.scheduling.matmul import (
-    VPDPBUSD,
     MatmulEmitter,
     Place,
     data_offset,
@@ -30,8 +28,8 @@ from relay.lowering.scheduling.matmul import (
 )
 from relay.lowering.scheduling.packing import LANES
 from relay.lowering.scheduling.padding import emit_codes
-from relay.lowering.scheduling.plan import Plan, plan, uses_dot
-from relay.lowering.shaped import buffer_of, is_vector, shape_of, vector_of
+from relay.lowering.scheduling.plan import Plan, dot_of, plan, turns_codes
+from relay.lowering.shaped import buffer_of, is_vector, shape_of
 
 LEAST_ROWS = 8
 """Fewer rows are not worth packing for."""
@@ -67,7 +65,8 @@ def recognise_product(op: linalg.GenericOp, features: frozenset[str]) -> Product
     a, b = (Operand(value, *side) for value, side in zip(op.inputs, sides, strict=True))
     size = (1, 1, rows, inner, 1, rows, columns)
     conv = Convolution(a, b, out, *size, 1, 1, (1, 1), (1, 1), False, accumulator)
-    runs = conv.is_float or (uses_dot(conv, features) and inner % 4 == 0)
+    dot = dot_of(conv, features)
+    runs = conv.is_float or (dot is not None and dot.group == 4 and inner % 4 == 0)
     return Product(conv, batch, turned) if runs and rows >= LEAST_ROWS and columns >= LANES else None
 
 
@@ -97,10 +96,10 @@ class ProductEmitter:
                 with b.loop(group.first, group.first + group.count, independent=True) as (block, _):
                     self.pack(number, b.times(block, self.plan.vectors * LANES), group.vectors, last)
         constants = [self.packed, self.initial, *([self.ones()] if self.plan.sums else [])]
-        if conv.is_float or conv.data.unsigned:
-            data = b.flatten(conv.data.value)
-        else:
+        if turns_codes(conv, self.plan.dot):
             data = emit_codes(b, conv.data.value, None, -128)
+        else:
+            data = b.flatten(conv.data.value)
         epilogue = Epilogue(b, conv.out, product.epilogue, conv.outputs)
         with b.loop(0, product.batch, independent=True) as (number, _):
             place = Place(
@@ -173,11 +172,7 @@ class ProductEmitter:
         assert is_vector(type)
         lanes = type.get_shape()[0]
         order = [lane for k in range(lanes) for lane in (k, lanes + k)]
-        return self.b.add(
-            vector.ShuffleOp.create(
-                operands=[low, high], result_types=[vector_of(i8, 2 * lanes)], properties={"mask": ints(order)}
-            )
-        ).result
+        return self.b.shuffle(low, high, order)
 
     def column(self, number: Index, column: Index, step: Index, target: Index) -> None:
         """The elements of one column of [k, n] that a step takes, one by one."""
@@ -199,16 +194,14 @@ class ProductEmitter:
         b, conv = self.b, self.conv
         at = b.plus(b.times(number, self.width), first)
         zero = vector_constant(b, 0, conv.accumulator, LANES)
-        offset = 0 if conv.is_float else conv.data.zero_point + data_offset(conv)
-        values = [zero] * vectors
-        if offset:
+        dot, values = self.plan.dot, [zero] * vectors
+        if dot is not None and (offset := conv.data.zero_point + data_offset(conv, dot)):
             ones = vector_constant(b, 1, i8, 4 * LANES)
             with b.loop(0, self.steps, carried=values) as (step, sums):
                 line = b.plus(packed, b.times(step, vectors * LANES * 4))
                 columns = [b.vector_load(self.packed, [b.plus(line, v * LANES * 4)], 4 * LANES) for v in range(vectors)]
                 sums.next = [
-                    b.intrinsic(VPDPBUSD, [total, ones, column], vector_of(i32, LANES))
-                    for total, column in zip(sums.args, columns, strict=True)
+                    b.dot(total, ones, column, dot.unsigned) for total, column in zip(sums.args, columns, strict=True)
                 ]
             factor = vector_constant(b, -offset, i32, LANES)
             rest = offset * conv.channels * (conv.kernel.zero_point - kernel_offset(conv))

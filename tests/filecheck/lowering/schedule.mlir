@@ -27,7 +27,7 @@
 // DOT:             [[F:%.+]] = vector.load {{.*}} vector<4xi8>
 // DOT:             [[X:%.+]] = arith.xori {{%.+}}, [[FLIP]] : vector<16xi32>
 // DOT-NEXT:        [[Y:%.+]] = vector.bitcast [[X]] : vector<16xi32> to vector<64xi8>
-// DOT-NEXT:        llvm.call_intrinsic "llvm.x86.avx512.vpdpbusd.512"({{%.+}}, [[Y]], [[V]])
+// DOT-NEXT:        machine.dot_product {{%.+}}, [[Y]], [[V]] {unsigned} : vector<16xi32>, vector<64xi8>
 func.func private @dense(%x: memref<4x8xi8>, %w: memref<3x8xi8>, %r: memref<4x3xi32>) {
   %zero = arith.constant 0 : i32
   %zp = arith.constant 5 : i32

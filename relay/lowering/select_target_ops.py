@@ -1,0 +1,104 @@
+"""The pass `select-target-ops`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import ModuleOp, i32
+from xdsl.ir import Block, Operation, OperationInvT, SSAValue
+
+from relay.dialects.arith import ExtSIOp, ExtUIOp
+from relay.dialects.machine import DOTS, Dot, DotProductOp
+from relay.lowering.builder import LoopBuilder
+from relay.lowering.shaped import is_vector, vector_of
+from relay.passes import Pass
+
+
+@dataclass(frozen=True)
+class SelectTargetOps(Pass):
+    """Spell `machine` ops for the target: as LLVM intrinsics of the instructions that it has, on as many lanes as they
+    take, else in `arith` and `vector`.
+
+    `features`: the target's, as LLVM names them, separated by commas (`avx512f,avx512vnni`).
+    """
+
+    name: ClassVar[str] = "select-target-ops"
+    requires = ("loops",)
+    establishes = ("target-ops",)
+    invalidates = ()
+    why = "spells what processors do at once for the one at hand"
+    features: str = ""
+
+    @classmethod
+    def holds(cls, op: ModuleOp) -> bool:
+        return not any(isinstance(inner, DotProductOp) for inner in op.walk())
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        features = frozenset(f.strip().lstrip("+") for f in self.features.split(",") if f.strip())
+        for inner in list(op.walk()):
+            if isinstance(inner, DotProductOp):
+                select(inner, features)
+
+
+def select(op: DotProductOp, features: frozenset[str]) -> None:
+    """Spell one dot product."""
+    sums, codes = op.accumulator.type, op.data.type
+    assert is_vector(sums) and is_vector(codes)
+    lanes, group = sums.get_shape()[0], codes.get_shape()[0] // sums.get_shape()[0]
+    key = (group, codes.element_type, op.unsigned is not None)
+    fitting = (d for d in DOTS if (d.group, d.element, d.unsigned) == key and d.features <= features)
+    dot = next((d for d in fitting if lanes % d.lanes == 0), None)
+    b = Before(op)
+    result = spelled_out(b, op, lanes, group) if dot is None else spelled(b, op, lanes, dot)
+    op.result.replace_all_uses_with(result)
+    op.detach()
+    op.erase()
+
+
+class Before(LoopBuilder):
+    """Puts operations before one."""
+
+    def __init__(self, op: Operation):
+        block = op.parent
+        assert isinstance(block, Block)
+        super().__init__(block)
+        self.anchor, self.location = op, op.location
+
+    def add(self, op: OperationInvT) -> OperationInvT:
+        """Insert an operation."""
+        op.location = self.anchor.location
+        self.block.insert_op_before(op, self.anchor)
+        return op
+
+
+def spelled(b: LoopBuilder, op: DotProductOp, lanes: int, dot: Dot) -> SSAValue:
+    """As instructions, each on its part of the lanes."""
+    operands = [(op.data, dot.group), (op.weights, dot.group)]
+    if dot.adds:
+        operands.insert(0, (op.accumulator, 1))
+    parts: list[SSAValue] = []
+    for start in range(0, lanes, dot.lanes):
+        pieces = [
+            value if lanes == dot.lanes else b.shuffle(value, value, range(start * size, (start + dot.lanes) * size))
+            for value, size in operands
+        ]
+        parts.append(b.intrinsic(dot.intrinsic, pieces, vector_of(i32, dot.lanes)))
+    while len(parts) > 1:
+        size = lanes // len(parts)
+        parts = [b.shuffle(parts[k], parts[k + 1], range(2 * size)) for k in range(0, len(parts), 2)]
+    return parts[0] if dot.adds else b.add(arith.AddiOp(op.accumulator, parts[0])).result
+
+
+def spelled_out(b: LoopBuilder, op: DotProductOp, lanes: int, group: int) -> SSAValue:
+    """As products of what is widened, one of a group after the other."""
+    total: SSAValue = op.accumulator
+    for k in range(group):
+        picked = [b.shuffle(value, value, range(k, lanes * group, group)) for value in (op.data, op.weights)]
+        extend = (ExtSIOp if op.unsigned is None else ExtUIOp, ExtSIOp)
+        wide = [b.add(kind(value, vector_of(i32, lanes))).result for kind, value in zip(extend, picked, strict=True)]
+        product = b.add(arith.MuliOp(wide[0], wide[1])).result
+        total = b.add(arith.AddiOp(total, product)).result
+    return total

@@ -1,0 +1,46 @@
+// RUN: relay-opt %s -p 'select-target-ops{features="avx512f,avx512vnni"}' | filecheck %s --check-prefix VNNI
+// RUN: relay-opt %s -p 'select-target-ops{features="avx,avx2"}' | filecheck %s --check-prefix AVX2
+// RUN: relay-opt %s -p 'select-target-ops{features="neon,dotprod"}' | filecheck %s --check-prefix NEON
+// RUN: relay-opt %s -p select-target-ops | filecheck %s
+
+// One instruction; four of a quarter of the lanes; without any, products of what is widened.
+
+// VNNI-LABEL: func.func @bytes
+// VNNI-NEXT:    [[R:%.+]] = llvm.call_intrinsic "llvm.x86.avx512.vpdpbusd.512"(%acc, %x, %w)
+// VNNI-NEXT:    func.return [[R]]
+
+// CHECK-LABEL: func.func @bytes
+// CHECK-NEXT:    [[X:%.+]] = vector.shuffle %x, %x [0, 4, 8, 12
+// CHECK-NEXT:    [[W:%.+]] = vector.shuffle %w, %w [0, 4, 8, 12
+// CHECK-NEXT:    [[A:%.+]] = arith.extui [[X]] : vector<16xi8> to vector<16xi32>
+// CHECK-NEXT:    [[B:%.+]] = arith.extsi [[W]] : vector<16xi8> to vector<16xi32>
+// CHECK-NEXT:    [[P:%.+]] = arith.muli [[A]], [[B]] : vector<16xi32>
+// CHECK-NEXT:    arith.addi %acc, [[P]] : vector<16xi32>
+// CHECK-COUNT-3: arith.muli
+// CHECK-NOT:     machine.
+func.func @bytes(%acc: vector<16xi32>, %x: vector<64xi8>, %w: vector<64xi8>) -> vector<16xi32> {
+  %r = machine.dot_product %acc, %x, %w {unsigned} : vector<16xi32>, vector<64xi8>, vector<64xi8> -> vector<16xi32>
+  func.return %r : vector<16xi32>
+}
+
+// NEON-LABEL: func.func @signed
+// NEON-NEXT:    [[A:%.+]] = vector.shuffle %acc, %acc [0, 1, 2, 3] : vector<8xi32>, vector<8xi32>
+// NEON-NEXT:    [[X:%.+]] = vector.shuffle %x, %x [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]
+// NEON-NEXT:    [[W:%.+]] = vector.shuffle %w, %w [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]
+// NEON-NEXT:    [[L:%.+]] = llvm.call_intrinsic "llvm.aarch64.neon.sdot.v4i32.v16i8"([[A]], [[X]], [[W]])
+// NEON:         [[H:%.+]] = llvm.call_intrinsic "llvm.aarch64.neon.sdot.v4i32.v16i8"
+// NEON-NEXT:    vector.shuffle [[L]], [[H]] [0, 1, 2, 3, 4, 5, 6, 7]
+func.func @signed(%acc: vector<8xi32>, %x: vector<32xi8>, %w: vector<32xi8>) -> vector<8xi32> {
+  %r = machine.dot_product %acc, %x, %w : vector<8xi32>, vector<32xi8>, vector<32xi8> -> vector<8xi32>
+  func.return %r : vector<8xi32>
+}
+
+// An instruction that does not add to an accumulator.
+
+// AVX2-LABEL: func.func @words
+// AVX2-NEXT:    [[P:%.+]] = llvm.call_intrinsic "llvm.x86.avx2.pmadd.wd"(%x, %w)
+// AVX2-NEXT:    arith.addi %acc, [[P]] : vector<8xi32>
+func.func @words(%acc: vector<8xi32>, %x: vector<16xi16>, %w: vector<16xi16>) -> vector<8xi32> {
+  %r = machine.dot_product %acc, %x, %w : vector<8xi32>, vector<16xi16>, vector<16xi16> -> vector<8xi32>
+  func.return %r : vector<8xi32>
+}
