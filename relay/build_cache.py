@@ -60,6 +60,8 @@ def key(
     """What a build is kept under; None if it depends on what cannot be told."""
     if store() is None or ctx.instruments or not all(map(_told, pipeline)) or not _plain((*ctx.config.values(),)):
         return None
+    if not _plain((*frontend.values(),)):
+        return None
     if not all(point.value.startswith("relay.") for point in registered()):
         return None
     if isinstance(content, IRModule) and (

@@ -159,6 +159,14 @@ def test_passes_that_read_files_are_always_run(made: Made, tmp_path: Path):
     assert build_cache.key(dense(), {}, {}, host(), PassContext(), told) is not None
 
 
+def test_functions_of_custom_operators_are_always_called(made: Made):
+    """The text of a function does not tell what it does."""
+    build(DIGITS, frontend={"custom_ops": {}})
+    assert made.count == 0
+    build(DIGITS, frontend={"batch": 1, "numerics": "litert"})
+    assert made.count == 1
+
+
 def test_passes_that_a_module_asks_for_are_always_run(made: Made):
     asking = dense()
     asking.request_pass("cse", before="fuse-ops")
