@@ -28,6 +28,9 @@ from xdsl.utils.hints import type_repr
 from relay.dialects.irdl import dialects
 from relay.dialects.op import TensorOp
 from relay.driver import default_pipeline
+from relay.frontend import supported_operators
+from relay.frontend.tflite.profiles import PROFILES
+from relay.frontend.tflite.table import QUANTISED
 from relay.passes.base import Pass, info_of, names_of, why_of
 from relay.passes.config import options
 from relay.passes.registry import find
@@ -215,6 +218,30 @@ def operators_page() -> str:
     return OPERATORS_HEAD + "\n".join(lines).rstrip() + "\n"
 
 
+SUPPORT = Path(__file__).parent / "support.md"
+MARKS = ("<!-- operators: written by python docs/generate.py -->\n", "<!-- end -->\n")
+
+
+def kinds_table() -> str:
+    """The operators that the importer takes, by its table, and the numerics by theirs."""
+    lines = ["| Operator | Versions | Codes with a row of their own |", "|---|---|---|"]
+    for kind, (first, last) in supported_operators().items():
+        types, _ = QUANTISED.get(kind, (frozenset[str](), None))
+        lines.append(f"| {kind} | {first} to {last} | {', '.join(sorted(types)).lower()} |")
+    lines += ["", "| `numerics` | Operators on codes that it has integers for |", "|---|---|"]
+    for name, profile in PROFILES.items():
+        kinds = "all above" if profile.kinds is None else ", ".join(sorted(profile.kinds))
+        lines.append(f"| `{name}` | {kinds} |")
+    return "\n".join(lines) + "\n"
+
+
+def support_page() -> str:
+    """The page of what is supported, with the table anew."""
+    head, rest = SUPPORT.read_text().split(MARKS[0])
+    return head + MARKS[0] + kinds_table() + MARKS[1] + rest.split(MARKS[1])[1]
+
+
 if __name__ == "__main__":
     PAGE.write_text(page())
     OPERATORS.write_text(operators_page())
+    SUPPORT.write_text(support_page())
