@@ -14,7 +14,7 @@ from xdsl.ir import Operation
 from relay.byoc.compiler import Refusal
 from relay.byoc.quantized import PRODUCTS, Product, Quantization, code_bounds, read_product
 from relay.byoc.xnnpack.writer import dtype
-from relay.dialects import qnn
+from relay.dialects import qnn, relay
 from relay.dialects.attributes import Array, to_numpy
 from relay.dialects.op import shape
 from relay.frontend.tflite.scales import quantize_multiplier, quantize_multipliers
@@ -31,6 +31,8 @@ def refusal(ops: Sequence[Operation]) -> str | None:
             return product.reason
         return None if product.quantization is None else _product_refusal(product, product.quantization)
     match op:
+        case relay.CeilOp():
+            return "there is no reference kernel of CEIL"
         case qnn.QnnAddBase():
             same = _sum(op) == _pairs(op, "lhs_", "rhs_", "")
         case qnn.MulOp():

@@ -27,6 +27,8 @@ _INT8_VERSIONS = {
     "GATHER_ND": 1,
 }
 """Where it is not 2."""
+_FLOAT_VERSIONS = {"BROADCAST_TO": 2}
+"""Where it is not 1."""
 
 OptionValue = Scalar | str
 
@@ -103,7 +105,8 @@ class Model:
     ) -> None:
         """Append an operator; options by the schema's names, enums by their values' names."""
         if version is None:
-            version = _INT8_VERSIONS.get(kind, 2) if "int8" in (self.types[i] for i in (*inputs, *outputs)) else 1
+            codes = "int8" in (self.types[i] for i in (*inputs, *outputs))
+            version = _INT8_VERSIONS.get(kind, 2) if codes else _FLOAT_VERSIONS.get(kind, 1)
         values: dict[str, Value] = {
             "opcode_index": self._codes.setdefault((kind, version), len(self._codes)),
             "inputs": np.array(inputs, np.int32),
