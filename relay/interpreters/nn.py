@@ -207,8 +207,9 @@ def avg_pool2d(op: relay.AvgPool2dOp, data: Array) -> Array:
 
 def softmax(op: relay.SoftmaxOp, data: Array) -> Array:
     """Sums in order, as TFLite's reference does."""
-    powers = exp((data - data.max(axis=-1, keepdims=True)) * to_numpy(op.beta).astype(data.dtype))
-    return powers / np.cumsum(powers, axis=-1, dtype=data.dtype)[..., -1:]
+    axis = op.axis.value.data
+    powers = exp((data - data.max(axis=axis, keepdims=True)) * to_numpy(op.beta).astype(data.dtype))
+    return powers / np.cumsum(powers, axis=axis, dtype=data.dtype).take([-1], axis)
 
 
 MEANINGS: Meanings = {

@@ -76,6 +76,8 @@ def refusal(op: Operation, dtype: str) -> str | None:
     if isinstance(op, BINARY):
         constants = [constant_of(value) is not None for value in (op.lhs, op.rhs)]
         return "its operands are no float32" if not is_float(op.lhs) else "it is constant" if all(constants) else None
+    if isinstance(op, relay.SoftmaxOp) and not op.along_last:
+        return "it is along another axis than the last"
     if clamp_bounds(op) is not None or isinstance(op, CURVES):
         return None if is_float(op.operands[0]) else "its operand is no float32"
     if isinstance(op, relay.SumOp):

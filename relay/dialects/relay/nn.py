@@ -239,11 +239,12 @@ class AvgPool2dOp(Pool2dOp):
 
 @irdl_op_definition
 class SoftmaxOp(TensorOp):
-    """`exp(beta (x - max)) / sum` along the last axis, floats."""
+    """`exp(beta (x - max)) / sum` along `axis`, floats."""
 
     name = "relay.nn.softmax"
     data = operand_def(TensorType[Attribute])
     beta = prop_def(Attribute)
+    axis = prop_def(IntegerAttr, default_value=IntegerAttr(-1, i64))
     result = result_def(TensorType[Attribute])
     assembly_format = "$data attr-dict `:` functional-type(operands, results)"
 
@@ -251,7 +252,13 @@ class SoftmaxOp(TensorOp):
         type = tensor(self.data)
         require(isinstance(type.element_type, AnyFloat), f"{self.name}: takes floats, not {type.element_type}")
         require(rank(self.data) >= 1, f"{self.name}: takes rank 1 or more")
+        axis_of(self.axis.value.data, rank(self.data), self.name)
         return [type]
+
+    @property
+    def along_last(self) -> bool:
+        """Whether the rows are along the last axis."""
+        return self.axis.value.data % rank(self.data) == rank(self.data) - 1
 
 
 OPERATIONS: list[type[Operation]] = [Conv2dOp, DenseOp, BiasAddOp, MaxPool2dOp, AvgPool2dOp, SoftmaxOp]

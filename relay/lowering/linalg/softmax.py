@@ -10,13 +10,17 @@ from xdsl.ir import Operation, SSAValue
 from relay.dialects import relay
 from relay.dialects.attributes import to_numpy
 from relay.dialects.op import tensor
+from relay.errors import Unsupported
 from relay.lowering.linalg.emitter import Emitter, Operand, axes, identity
 from relay.lowering.linalg.reduce import combine, start
+from relay.transforms.location import place
 
 
 def operands(e: Emitter, op: Operation, values: Sequence[SSAValue]) -> Sequence[Operand]:
     """`exp(beta * (x - max))`, and its sum per row."""
     assert isinstance(op, relay.SoftmaxOp)
+    if not op.along_last:
+        raise Unsupported(place(op), "is along another axis than the last", "run legalize first")
     data, type = values[0], tensor(op.data)
     element, shape = type.element_type, type.get_shape()
     width = len(shape)

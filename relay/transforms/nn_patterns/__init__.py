@@ -24,7 +24,7 @@ EXPANSIONS: Expansions = {
     **rearrange.EXPANSIONS,
 }
 """What each op is written as."""
-KEPT: frozenset[type[Operation]] = frozenset([relay.BatchMatmulOp, relay.Resize2dOp, *pooling.KEPT])
+KEPT: frozenset[type[Operation]] = frozenset([relay.BatchMatmulOp, relay.Resize2dOp, relay.SoftmaxOp, *pooling.KEPT])
 """Ops of which a row leaves some as they are."""
 
 

@@ -42,11 +42,20 @@ def log_softmax(new: Expansion, op: relay.LogSoftmaxOp) -> SSAValue:
 
 
 def fast_softmax(new: Expansion, op: relay.FastSoftmaxOp) -> SSAValue:
-    """relay.nn.fast_softmax %x  =>  relay.nn.softmax along the last axis"""
-    order = [axis for axis in range(rank(op.data)) if axis != op.along] + [op.along]
-    last = transpose(new, op.data, order)
-    result = new.value(relay.SoftmaxOp, last, properties={"beta": scalar_attr(1.0, tensor(last).element_type)})
-    return transpose(new, result, [order.index(axis) for axis in range(len(order))])
+    """relay.nn.fast_softmax %x  =>  relay.nn.softmax %x"""
+    one = scalar_attr(1.0, tensor(op.data).element_type)
+    return new.value(relay.SoftmaxOp, op.data, properties={"beta": one, "axis": op.axis})
+
+
+def softmax(new: Expansion, op: relay.SoftmaxOp) -> SSAValue | None:
+    """relay.nn.softmax %x along another axis  =>  relay.nn.softmax along the last one, between transposes"""
+    if op.along_last:
+        return None
+    width = rank(op.data)
+    along = op.axis.value.data % width
+    order = [axis for axis in range(width) if axis != along] + [along]
+    result = new.value(relay.SoftmaxOp, transpose(new, op.data, order), properties={"beta": op.beta})
+    return transpose(new, result, [order.index(axis) for axis in range(width)])
 
 
 def lrn(new: Expansion, op: relay.LrnOp) -> SSAValue:
@@ -81,6 +90,7 @@ EXPANSIONS: Expansions = {
     relay.PreluOp: prelu,
     relay.LogSoftmaxOp: log_softmax,
     relay.FastSoftmaxOp: fast_softmax,
+    relay.SoftmaxOp: softmax,
     relay.LrnOp: lrn,
     relay.CrossEntropyOp: loss,
     relay.CrossEntropyWithLogitsOp: loss,

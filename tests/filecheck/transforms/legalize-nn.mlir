@@ -49,3 +49,21 @@ func.func @batch_matmul(%a: tensor<2x1x4x8xi8>, %b: tensor<3x5x8xi8>) -> tensor<
   %r = relay.nn.batch_matmul %a, %b {input_zero_point = 4 : i32} : (tensor<2x1x4x8xi8>, tensor<3x5x8xi8>) -> tensor<2x3x4x5xi32>
   func.return %r : tensor<2x3x4x5xi32>
 }
+
+// CHECK-LABEL: func.func @softmax(
+func.func @softmax(%x: tensor<2x3x4xf32>) -> tensor<2x3x4xf32> {
+  // CHECK: %[[T:.+]] = relay.transpose %x {axes = array<i64: 0, 2, 1>}
+  // CHECK-NEXT: %[[S:.+]] = relay.nn.softmax %[[T]] {beta = 1.000000e+00 : f32} : (tensor<2x4x3xf32>) -> tensor<2x4x3xf32>
+  // CHECK-NEXT: relay.transpose %[[S]] {axes = array<i64: 0, 2, 1>}
+  %r = relay.nn.softmax %x {beta = 1.0 : f32, axis = 1 : i64} : (tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
+  func.return %r : tensor<2x3x4xf32>
+}
+
+// CHECK-LABEL: func.func @mirror_pad(
+func.func @mirror_pad(%x: tensor<4xi8>) -> tensor<7xi8> {
+  // CHECK: %[[B:.+]] = relay.strided_slice %x {begin = array<i64: 2>, end = array<i64: 0>, strides = array<i64: -1>}
+  // CHECK: %[[A:.+]] = relay.strided_slice %x {begin = array<i64: 2>, end = array<i64: 1>, strides = array<i64: -1>}
+  // CHECK: relay.concatenate %[[B]], %x, %[[A]]
+  %r = relay.nn.mirror_pad %x {pad_width = array<i64: 2, 1>, mode = "REFLECT"} : (tensor<4xi8>) -> tensor<7xi8>
+  func.return %r : tensor<7xi8>
+}
