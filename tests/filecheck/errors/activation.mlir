@@ -21,3 +21,51 @@ func.func @log_softmax(%x: tensor<2x4xf32>) {
   %r = relay.nn.log_softmax %x {axis = 2 : i64} : (tensor<2x4xf32>) -> tensor<2x4xf32>
   func.return
 }
+
+// -----
+
+// CHECK: relay.nn.log_softmax: takes floats, not i8
+func.func @log_softmax(%x: tensor<4xi8>) {
+  %r = relay.nn.log_softmax %x : (tensor<4xi8>) -> tensor<4xi8>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.nn.prelu: takes floats, not i8
+func.func @prelu(%x: tensor<2x4xi8>, %y: tensor<4xi8>) {
+  %r = relay.nn.prelu %x, %y : (tensor<2x4xi8>, tensor<4xi8>) -> tensor<2x4xi8>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.nn.prelu: element types differ
+func.func @prelu(%x: tensor<2x4xf32>, %y: tensor<4xf64>) {
+  %r = relay.nn.prelu %x, %y : (tensor<2x4xf32>, tensor<4xf64>) -> tensor<2x4xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.nn.lrn: size must be positive
+func.func @lrn(%x: tensor<2x4xf32>) {
+  %r = relay.nn.lrn %x {size = 0 : i64, bias = 1.0 : f32, alpha = 1.0 : f32, beta = 1.0 : f32} : (tensor<2x4xf32>) -> tensor<2x4xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.nn.cross_entropy: takes floats, not i8
+func.func @cross_entropy(%x: tensor<2x4xi8>, %y: tensor<2x4xi8>) {
+  %r = relay.nn.cross_entropy %x, %y : (tensor<2x4xi8>, tensor<2x4xi8>) -> tensor<i8>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.nn.cross_entropy: predictions are tensor<2x4xf32>, targets tensor<2x3xf32>
+func.func @cross_entropy(%x: tensor<2x4xf32>, %y: tensor<2x3xf32>) {
+  %r = relay.nn.cross_entropy %x, %y : (tensor<2x4xf32>, tensor<2x3xf32>) -> tensor<f32>
+  func.return
+}

@@ -17,3 +17,22 @@ func.func @constant() {
 // -----
 
 // CHECK: the text holds no operation
+
+// -----
+
+// CHECK: operand #0 of relay.abs is computed after it is used
+func.func @late(%x: tensor<4xf32>) {
+  %a = relay.abs %b : (tensor<4xf32>) -> tensor<4xf32>
+  %b = relay.abs %x : (tensor<4xf32>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: an integer type has at most
+func.func private @wide(i99999999)
+
+// -----
+
+// CHECK: cannot be read: NotImplementedError
+func.func private @f() attributes {a = dense<1> : tensor<1xi65>}

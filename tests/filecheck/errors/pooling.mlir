@@ -21,3 +21,51 @@ func.func @adaptive_max_pool2d(%x: tensor<1x4x4x4xi8>) {
   %r = relay.nn.adaptive_max_pool2d %x {output_size = array<i64: 1>} : (tensor<1x4x4x4xi8>) -> tensor<1x1x1x4xi8>
   func.return
 }
+
+// -----
+
+// CHECK: relay.nn.max_pool1d: data must have rank 3
+func.func @max_pool1d(%x: tensor<1x4xf32>) {
+  %r = relay.nn.max_pool1d %x {pool_size = array<i64: 2>} : (tensor<1x4xf32>) -> tensor<1x3xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.nn.max_pool1d: strides must be positive
+func.func @max_pool1d(%x: tensor<1x4x8xf32>) {
+  %r = relay.nn.max_pool1d %x {pool_size = array<i64: 2>, strides = array<i64: 0>} : (tensor<1x4x8xf32>) -> tensor<1x3x8xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.nn.max_pool1d: pool_size needs a number for each axis
+func.func @max_pool1d(%x: tensor<1x4x8xf32>) {
+  %r = relay.nn.max_pool1d %x {pool_size = array<i64>} : (tensor<1x4x8xf32>) -> tensor<1x3x8xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.nn.max_pool1d: padding must not be negative
+func.func @max_pool1d(%x: tensor<1x4x8xf32>) {
+  %r = relay.nn.max_pool1d %x {pool_size = array<i64: 2>, padding = array<i64: -1, 0>} : (tensor<1x4x8xf32>) -> tensor<1x3x8xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.nn.adaptive_max_pool1d: output_size must be positive
+func.func @adaptive_max_pool1d(%x: tensor<1x7x8xf32>) {
+  %r = relay.nn.adaptive_max_pool1d %x {output_size = array<i64: 0>} : (tensor<1x7x8xf32>) -> tensor<1x0x8xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.nn.adaptive_max_pool1d: takes no empty data
+func.func @adaptive_max_pool1d(%x: tensor<1x0x8xf32>) {
+  %r = relay.nn.adaptive_max_pool1d %x {output_size = array<i64: 3>} : (tensor<1x0x8xf32>) -> tensor<1x3x8xf32>
+  func.return
+}

@@ -56,9 +56,9 @@ func.func @requantize(%x: tensor<4xi32>) {
 
 // -----
 
-// CHECK: qnn.softmax: takes 8-bit codes, not i16
-func.func @softmax(%x: tensor<4xi16>) {
-  %r = qnn.softmax %x {beta = 1.0 : f32, input_scale = 1.0 : f32, multiplier = 1073741824 : i32, shift = 24 : i32} : (tensor<4xi16>) -> tensor<4xi16>
+// CHECK: qnn.softmax: takes 8- or 16-bit codes, not i32
+func.func @softmax(%x: tensor<4xi32>) {
+  %r = qnn.softmax %x {beta = 1.0 : f32, input_scale = 1.0 : f32, multiplier = 1073741824 : i32, shift = 24 : i32} : (tensor<4xi32>) -> tensor<4xi32>
   func.return
 }
 
@@ -104,7 +104,7 @@ func.func @mul(%x: tensor<4xi8>, %y: tensor<4xi8>) {
 
 // -----
 
-// CHECK: qnn.sigmoid: takes 8-bit codes, not f32
+// CHECK: qnn.sigmoid: takes 8- or 16-bit codes, not f32
 func.func @sigmoid(%x: tensor<4xf32>) {
   %r = qnn.sigmoid %x {input_scale = 0.125 : f32, input_zero_point = 0 : i32, output_scale = 0.00390625 : f32, output_zero_point = -128 : i32} : (tensor<4xf32>) -> tensor<4xf32>
   func.return

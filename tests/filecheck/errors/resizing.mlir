@@ -21,3 +21,67 @@ func.func @upsampling(%x: tensor<1x4x4x4xf32>) {
   %r = relay.nn.upsampling %x {scale_h = -2.0 : f64, scale_w = 2.0 : f64} : (tensor<1x4x4x4xf32>) -> tensor<1x8x8x4xf32>
   func.return
 }
+
+// -----
+
+// CHECK: relay.image.resize1d: method must be one of
+func.func @resize1d(%x: tensor<1x4x8xf32>) {
+  %r = relay.image.resize1d %x {size = array<i64: 7>, method = "best"} : (tensor<1x4x8xf32>) -> tensor<1x7x8xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.image.resize1d: rounding_method must be one of
+func.func @resize1d(%x: tensor<1x4x8xf32>) {
+  %r = relay.image.resize1d %x {size = array<i64: 7>, rounding_method = "up"} : (tensor<1x4x8xf32>) -> tensor<1x7x8xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.image.resize1d: size needs a number for each spatial axis
+func.func @resize1d(%x: tensor<1x4x8xf32>) {
+  %r = relay.image.resize1d %x {size = array<i64: 7, 7>} : (tensor<1x4x8xf32>) -> tensor<1x7x8xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.image.resize1d: size must be positive
+func.func @resize1d(%x: tensor<1x4x8xf32>) {
+  %r = relay.image.resize1d %x {size = array<i64: 0>} : (tensor<1x4x8xf32>) -> tensor<1x0x8xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.image.resize1d: takes no empty data
+func.func @resize1d(%x: tensor<1x0x8xf32>) {
+  %r = relay.image.resize1d %x {size = array<i64: 7>} : (tensor<1x0x8xf32>) -> tensor<1x7x8xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.nn.upsampling: method must be one of
+func.func @upsampling(%x: tensor<1x2x2x8xf32>) {
+  %r = relay.nn.upsampling %x {scale_h = 2.0 : f64, scale_w = 2.0 : f64, method = "best"} : (tensor<1x2x2x8xf32>) -> tensor<1x4x4x8xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.nn.upsampling: bilinear takes floats
+func.func @upsampling(%x: tensor<1x2x2x8xi8>) {
+  %r = relay.nn.upsampling %x {scale_h = 2.0 : f64, scale_w = 2.0 : f64, method = "bilinear"} : (tensor<1x2x2x8xi8>) -> tensor<1x4x4x8xi8>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.nn.upsampling: takes and leaves no empty data
+func.func @upsampling(%x: tensor<1x0x2x8xf32>) {
+  %r = relay.nn.upsampling %x {scale_h = 2.0 : f64, scale_w = 2.0 : f64} : (tensor<1x0x2x8xf32>) -> tensor<1x0x4x8xf32>
+  func.return
+}
