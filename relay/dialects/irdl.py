@@ -3,7 +3,7 @@
 IRDL knows no ops with a "." in their names, no properties, no attributes that may be absent, and no variadic group
 of several types, and no terminators. So `relay.nn.conv2d` is written `relay.nn_conv2d`, properties are written as
 attributes, those that may be absent are not declared, values of a group of several types pass as the one type
-`!relay.any`, and `ub.unreachable` stands after `byoc.yield`.
+`!relay.several`, and `ub.unreachable` stands after `byoc.yield`.
 What is checked: number and kinds of operands, results, attributes and regions; nothing that needs a formula.
 """
 
@@ -70,7 +70,7 @@ BASES: dict[type[Attribute], tuple[str, ...]] = {
 NAMES = ("relay", "qnn", "byoc")
 """The dialects that upstream has not under these names."""
 
-ANY = "any"
+ANY = "several"
 """The type, in each dialect, of values of a group that has several."""
 
 

@@ -239,6 +239,10 @@ def float_function(rng: Rng, kind: str) -> Case:
     shape = dims(rng, 3, 1, 9)
     numbers = random_numbers(rng, shape, "float32")
     numbers = np.abs(numbers) + np.float32(0.1) if kind in ("LOG", "RSQRT", "SQRT") else numbers
+    if kind == "NEG":
+        dtype = pick(rng, "float32", "int32", "int64")
+        numbers = numbers.astype(dtype)
+        return Case(kind, [T(shape, dtype)], [T(shape, dtype)], custom_inputs={0: numbers})
     return Case(kind, [T(shape, "float32")], [T(shape, "float32")], custom_inputs={0: numbers})
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from relay.dialects.attributes import Array
 from relay.dialects.op import TensorOp
 from relay.driver import build
 from relay.interpreters import run
+from relay.runtime import load
 from tests.numeric.compiled_modules import Net
 
 ULPS = 4
@@ -85,6 +88,20 @@ def test_functions_of_integers(dtype: str) -> None:
         net.result(kind.name, net.add(kind, [lhs, rhs], {}))
     net.result("cube", net.add(relay.PowerOp, [lhs, net.constant(np.array(3, dtype))], {}))
     check(net)
+
+
+def test_functions_that_a_saved_file_calls(tmp_path: Path) -> None:
+    """What LLVM has no intrinsic for is found in libm by the system's loader."""
+    net = Net(4)
+    x = net.argument(np.linspace(-0.9, 0.9, 37).astype(np.float32))
+    for kind in (relay.ErfOp, relay.AsinhOp, relay.AtanhOp, relay.TanOp):
+        net.result(kind.name, net.add(kind, [x], {}))
+    module = net.module()
+    build(module).save(tmp_path / "functions.relay")
+    results = load(tmp_path / "functions.relay").run(*net.inputs)
+    assert isinstance(results, tuple)
+    for got, want in zip(results, run(module, net.inputs), strict=True):
+        assert ulps(got, want) <= ULPS
 
 
 @pytest.mark.parametrize("size", [1, 3, 16, 37])

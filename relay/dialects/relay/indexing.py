@@ -47,23 +47,28 @@ class GatherOp(TensorOp):
 
 @irdl_op_definition
 class AdvIndexOp(TensorOp):
-    """`input[indices[0], indices[1], ...]` as numpy's: the indices broadcast, their axes come first. Clamped."""
+    """`inputs[0][inputs[1], inputs[2], ...]` as numpy's: the indices broadcast, their axes come first. Clamped."""
 
     name = "relay.adv_index"
-    input = operand_def(TensorType[Attribute])
-    indices = var_operand_def(TensorType[Attribute])
+    inputs = var_operand_def(TensorType[Attribute])
     result = result_def(TensorType[Attribute])
-    assembly_format = "$input `,` $indices attr-dict `:` functional-type(operands, results)"
+    assembly_format = "$inputs attr-dict `:` functional-type(operands, results)"
+
+    @property
+    def indices(self) -> Sequence[SSAValue]:
+        """All operands but the first."""
+        return self.inputs[1:]
 
     def infer(self) -> Sequence[Type]:
-        count, dims = len(self.indices), shape(self.input)
+        require(len(self.inputs) > 0, f"{self.name}: takes at least one operand")
+        count, dims = len(self.indices), shape(self.inputs[0])
         require(1 <= count <= len(dims), f"{self.name}: takes one index tensor for each of the first axes")
         types = {tensor(value).element_type for value in self.indices}
         require(
             len(types) == 1 and all(is_integer(t) for t in types), f"{self.name}: indices must be of one integer type"
         )
         outer = broadcast(self.name, *(shape(value) for value in self.indices))
-        return [TensorType(tensor(self.input).element_type, [*outer, *dims[count:]])]
+        return [TensorType(tensor(self.inputs[0]).element_type, [*outer, *dims[count:]])]
 
 
 @irdl_op_definition

@@ -19,7 +19,7 @@ def adv_index(new: Expansion, op: relay.AdvIndexOp) -> Sequence[SSAValue]:
     """The broadcast indices as coordinates along a new last axis."""
     outer = broadcast(op.name, *(shape(value) for value in op.indices))
     columns = [new.reshape(filled(new, value, outer), [*outer, 1]) for value in op.indices]
-    return [new.value(relay.GatherNdOp, op.input, joined(new, columns, len(outer)))]
+    return [new.value(relay.GatherNdOp, op.inputs[0], joined(new, columns, len(outer)))]
 
 
 def invert_permutation(new: Expansion, op: relay.InvertPermutationOp) -> Sequence[SSAValue]:

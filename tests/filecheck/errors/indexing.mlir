@@ -16,6 +16,14 @@ func.func @gather(%x: tensor<2x3xf32>, %y: tensor<2x4xi32>) {
 
 // -----
 
+// CHECK: relay.adv_index: takes at least one operand
+func.func @adv_index() {
+  %r = relay.adv_index : () -> tensor<1xf32>
+  func.return
+}
+
+// -----
+
 // CHECK: relay.adv_index: takes one index tensor for each of the first axes
 func.func @adv_index(%x: tensor<3xf32>, %y: tensor<2xi32>) {
   %r = relay.adv_index %x, %y, %y : (tensor<3xf32>, tensor<2xi32>, tensor<2xi32>) -> tensor<2xf32>

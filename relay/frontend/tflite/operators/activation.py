@@ -23,7 +23,7 @@ from relay.dialects.relay import (
     UnaryOp,
 )
 from relay.frontend.tflite.graph import Importer, multiplier_attrs, number, real
-from relay.frontend.tflite.node import ALL_CODES, CODES, Node
+from relay.frontend.tflite.node import ALL_CODES, CODES, INDICES, Node
 from relay.frontend.tflite.operators.quantize import rescale
 from relay.frontend.tflite.scales import real_bounds
 from relay.frontend.tflite.table import operator
@@ -125,8 +125,9 @@ _FLOAT_FUNCTIONS: dict[str, type[UnaryOp]] = {
 
 @operator(*_FLOAT_FUNCTIONS, versions=(1, 2), inputs=(1, 1))
 def float_function(importer: Importer, node: Node) -> list[SSAValue]:
-    """One function of each element of a float tensor."""
+    """One function of each element of a float tensor; NEG also of integers."""
     data, out = node.input(0), node.output()
-    if not data.type == out.type == "FLOAT32":
+    types = ("FLOAT32", *INDICES) if node.operator.kind == "NEG" else ("FLOAT32",)
+    if data.type not in types or data.type != out.type:
         raise node.refuse_types(data, out)
     return [importer.emit(_FLOAT_FUNCTIONS[node.operator.kind], [importer.value(data)]).result]
