@@ -12,6 +12,7 @@ from xdsl.ir import Attribute
 from relay.dialects.attributes import Array, ints
 from relay.dialects.op import TensorOp
 from relay.interpreters import compute
+from relay.passes import PassContext
 from tests.numeric.compiled_modules import Net
 
 Rng = np.random.Generator
@@ -62,8 +63,9 @@ def close(got: Array, wanted: Array, tolerance: float) -> bool:
     return np.allclose(got, wanted, rtol=tolerance, atol=tolerance * float(largest))
 
 
-def compare(kind: type[TensorOp], make: Make, count: int, seed: int) -> None:
-    """Hold the interpreter against the expected results, and the code against the interpreter: one build for all."""
+def compare(kind: type[TensorOp], make: Make, count: int, seed: int, level: int = 1) -> None:
+    """Hold the interpreter against the expected results, and the code against the interpreter: one build for all, at
+    `level`, by default one at which LLVM is quick."""
     net, rng = Net(seed), np.random.default_rng([seed, *kind.name.encode()])
     for number in range(count):
         example = make(rng)
@@ -75,4 +77,5 @@ def compare(kind: type[TensorOp], make: Make, count: int, seed: int) -> None:
             for index, x in enumerate(example.operands)
         ]
         net.result(str(number), net.add(kind, operands, example.properties))
-    net.check()
+    with PassContext(opt_level=level):
+        net.check()
