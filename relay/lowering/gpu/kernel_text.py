@@ -61,7 +61,8 @@ class KernelWriter(FunctionWriter):
         self.convention = convention
         self.source = ""
 
-    def write(self) -> str:
+    def text(self) -> str:
+        """The kernel's text."""
         block = self.kernel.body.block
         written = {root(buffer) for op in block.walk() if (buffer := stored_to(op)) is not None}
         arguments: list[str] = []
@@ -125,7 +126,19 @@ def write_fptosi(w: FunctionWriter, op: Operation) -> None:
     w.define(op.results[0], f"fptosi {w.typed(op.operands[0])} to {type_name(op.results[0].type)}")
 
 
-OWN: Mapping[str, Writer] = {"arith.fptosi": write_fptosi, "gpu.return": write_return, "llvm.call": write_call}
+def write_extract(w: FunctionWriter, op: Operation) -> None:
+    """A lane whose number is known."""
+    assert isinstance(op, vector.ExtractOp)
+    (lane,) = op.static_position.get_values()
+    w.define(op.results[0], f"extractelement {w.typed(op.vector)}, i64 {lane}")
+
+
+OWN: Mapping[str, Writer] = {
+    "arith.fptosi": write_fptosi,
+    "gpu.return": write_return,
+    "llvm.call": write_call,
+    "vector.extract": write_extract,
+}
 WRITERS: Mapping[str, Writer] = {**SCALAR, **MEMORY, **CONTROL, **OWN}
 
 
@@ -135,7 +148,7 @@ def kernels_text(module: ModuleOp, convention: Convention) -> str:
     kernels: list[str] = []
     for op in module.body.block.ops:
         if isinstance(op, FuncOp):
-            kernels.append(KernelWriter(op, declarations, convention).write())
+            kernels.append(KernelWriter(op, declarations, convention).text())
         elif not isinstance(op, llvm.FuncOp):
             raise Unsupported(f"gpu: {op.name}", "is no kernel")
     return "\n".join([*kernels, *declarations.values()]) + "\n"

@@ -38,7 +38,7 @@ def gpu_passes(target: GpuTarget) -> list[ModulePass]:
         RelayToLinalg(),
         ExpandApplyScale(),
         Bufferize(),
-        ScheduleGpu(),
+        ScheduleGpu(features=",".join(sorted(target.features))),
         ConvertParallelLoopsToGpu(),
         GpuKernelOutlining(),
         ExpandMath(),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from xdsl.dialects import arith, scf, vector
 from xdsl.dialects.builtin import IntegerAttr, i64
@@ -20,10 +20,17 @@ Producer = Nest | Padded
 
 class PointEmitter:
     """Emits the value of an element where it is needed. With `lanes` above 1, an index may stand for so many
-    neighbours along the last dimension: those are `wide`."""
+    neighbours along the last dimension: those are `wide`. `special` emits what has a form of its own."""
 
-    def __init__(self, builder: LoopBuilder, producers: Mapping[SSAValue, Producer], lanes: int = 1):
+    def __init__(
+        self,
+        builder: LoopBuilder,
+        producers: Mapping[SSAValue, Producer],
+        lanes: int = 1,
+        special: Special | None = None,
+    ):
         self.b = builder
+        self.special = special
         self.producers = producers
         self.lanes = lanes
         self.lifter = Lifter(builder, lanes)
@@ -76,6 +83,8 @@ class PointEmitter:
 
     def nest(self, nest: Nest, dims: list[Index]) -> list[SSAValue]:
         """The results of a nest at a point of its parallel dimensions."""
+        if self.special is not None and (sum := self.special(self, nest, dims)) is not None:
+            return [sum]
         return self.reduce(nest, dims, nest.reduction, self.starting(nest, dims))
 
     def reduce(
@@ -147,3 +156,7 @@ class PointEmitter:
         self.b.add(scf.YieldOp(filled))
         self.b.block = outer
         return self.b.add(scf.IfOp(condition, [value.type], Region(inside), Region(outside))).results[0]
+
+
+Special = Callable[[PointEmitter, Nest, list[Index]], SSAValue | None]
+"""Emits the result of a nest at a point; None, and emits nothing, for one that it does not know."""

@@ -16,8 +16,9 @@ from xdsl.ir.affine import AffineMap
 
 from relay.errors import Unsupported
 from relay.lowering.builder import INDEPENDENT, INDEX, Index, LoopBuilder
+from relay.lowering.gpu.dots import FEATURE, DotEmitter, dot_of
 from relay.lowering.gpu.points import PointEmitter, Producer
-from relay.lowering.gpu.producers import computed, nest_of, padded, starts
+from relay.lowering.gpu.producers import Nest, computed, nest_of, padded, starts
 from relay.lowering.gpu.widths import lanes_of
 from relay.lowering.scheduling import loops
 from relay.lowering.shaped import shape_of
@@ -38,7 +39,8 @@ class ScheduleGpu(Pass):
     that are read and written at once.
 
     What one reader reads once needs no memory: padding becomes a comparison, a sum and what follows it one nest. An
-    operation that is no such nest runs as a single thread.
+    operation that is no such nest runs as a single thread. `features`: the target's, separated by commas; with `dot`,
+    sums of products of codes are four products at a time.
     """
 
     name = "schedule-gpu"
@@ -46,6 +48,7 @@ class ScheduleGpu(Pass):
     establishes = ("loops",)
     invalidates = ()
     why = "gives each thread of a GPU its elements"
+    features: str = ""
 
     @classmethod
     def holds(cls, op: ModuleOp) -> bool:
@@ -54,14 +57,15 @@ class ScheduleGpu(Pass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in op.body.block.ops:
             if isinstance(function, func.FuncOp) and function.body.blocks:
-                FunctionScheduler(function).run()
+                FunctionScheduler(function, FEATURE in self.features.split(",")).run()
 
 
 class FunctionScheduler:
     """Rewrites the body of one function."""
 
-    def __init__(self, function: func.FuncOp):
+    def __init__(self, function: func.FuncOp, dots: bool = False):
         self.function = function
+        self.special = self.dot if dots else None
         self.block = function.body.block
         self.order = list(self.block.ops)
         self.builder = LoopBuilder(self.block)
@@ -114,7 +118,11 @@ class FunctionScheduler:
                     self.builder.store(self.builder.load(op.source, at), op.destination, at)
             case linalg.GenericOp():
                 self.launch(op)
-            case scf.IfOp():
+            case scf.ForOp() if not op.results:
+                with self.threads([1]):
+                    self.builder.block.add_op(op)
+                return
+            case scf.IfOp() | scf.WhileOp() | scf.ForOp():
                 raise Unsupported(place(op), "decides while the model runs, which GPUs do not do", 'target="llvm" does')
             case _:
                 self.builder.block.add_op(op)
@@ -133,7 +141,7 @@ class FunctionScheduler:
         if lanes > 1:
             shape[-1] //= lanes
         with self.threads(shape) as at:
-            points = PointEmitter(self.builder, self.producers, lanes)
+            points = PointEmitter(self.builder, self.producers, lanes, self.special)
             if lanes > 1:
                 at[-1] = self.builder.index(self.builder.times(at[-1], lanes))
                 points.wide.add(at[-1])
@@ -143,6 +151,13 @@ class FunctionScheduler:
             values = points.nest(nest, dims)
             for value, output, map in zip(values, op.outputs, nest.maps[len(op.inputs) :], strict=True):
                 points.store(value, output, [self.builder.apply(r, dims) for r in map.results])
+
+    def dot(self, points: PointEmitter, nest: Nest, dims: list[Index]) -> SSAValue | None:
+        """The nest's result by dot products, if it is such a sum."""
+        found = dot_of(nest, self.producers)
+        if found is None:
+            return None
+        return DotEmitter(self.builder, self.producers, nest, found).emit(dims, points.starting(nest, dims)[0])
 
     def alone(self, op: linalg.GenericOp) -> None:
         """The operation as loops of one thread."""

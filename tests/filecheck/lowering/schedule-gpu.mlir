@@ -1,4 +1,5 @@
 // RUN: relay-opt %s -p schedule-gpu | filecheck %s
+// RUN: relay-opt %s -p 'schedule-gpu{features="dot"}' | filecheck %s --check-prefix=DOT
 
 // Four neighbours a thread, read and written at once: 512 threads in 2 blocks.
 // CHECK-LABEL: func.func private @scale
@@ -100,5 +101,35 @@ func.func private @shared(%x: memref<8xf32>, %y: memref<8xf32>, %z: memref<8xf32
     linalg.yield %c : f32
   }
   "memref.copy"(%t, %z) : (memref<8xf32>, memref<8xf32>) -> ()
+  func.return
+}
+
+// 16 codes of each factor are read at once; the other sum is that of the weights, for the zero point of 5.
+// DOT-LABEL: func.func private @dense
+// DOT:         [[SUMS:%.+]], [[WEIGHTS:%.+]] = scf.for {{.+}} iter_args(
+// DOT:           vector.load %x[{{.+}}] {alignment = 16 : i64} : memref<4x32xi8>, vector<16xi8>
+// DOT:           vector.load %w[{{.+}}] {alignment = 16 : i64} : memref<8x32xi8>, vector<16xi8>
+// DOT-COUNT-8:   llvm.call_intrinsic "llvm.nvvm.idp4a.s.s"
+// DOT:           scf.yield
+// DOT:         [[SCALED:%.+]] = arith.muli [[WEIGHTS]], {{%.+}} : i32
+// DOT-NEXT:    [[SUM:%.+]] = arith.subi [[SUMS]], [[SCALED]] : i32
+// DOT-NEXT:    memref.store [[SUM]], %y
+func.func private @dense(%x: memref<4x32xi8>, %w: memref<8x32xi8>, %y: memref<4x8xi32>) {
+  %z = arith.constant 0 : i32
+  %five = arith.constant 5 : i32
+  linalg.fill ins(%z : i32) outs(%y : memref<4x8xi32>)
+  linalg.generic {
+    indexing_maps = [affine_map<(d0, d1, d2) -> (d0, d2)>, affine_map<(d0, d1, d2) -> (d1, d2)>,
+                     affine_map<(d0, d1, d2) -> (d0, d1)>],
+    iterator_types = ["parallel", "parallel", "reduction"]
+  } ins(%x, %w : memref<4x32xi8>, memref<8x32xi8>) outs(%y : memref<4x8xi32>) {
+  ^bb0(%a: i8, %b: i8, %c: i32):
+    %d = arith.extsi %a : i8 to i32
+    %e = arith.subi %d, %five : i32
+    %f = arith.extsi %b : i8 to i32
+    %g = arith.muli %e, %f : i32
+    %h = arith.addi %c, %g : i32
+    linalg.yield %h : i32
+  }
   func.return
 }

@@ -89,6 +89,26 @@ def multiply(name: str, left: str, right: str) -> str:
     return f.text()
 
 
+def dot(signs: str) -> str:
+    """`emulator.dot.SIGNS`: four products of bytes added to a number; signs are `s.s`, `u.s` and so on."""
+    f = Lines(f"i32 @emulator.dot.{signs}(i32 %a, i32 %b, i32 %c) alwaysinline")
+    total = "%c"
+    for byte in range(4):
+        factors: list[str] = []
+        for value, sign in zip(("%a", "%b"), signs.split("."), strict=True):
+            shifted = f.op(f"lshr i32 {value}, {8 * byte}")
+            narrow = f.op(f"trunc i32 {shifted} to i8")
+            factors.append(f.op(f"{'sext' if sign == 's' else 'zext'} i8 {narrow} to i32"))
+        product = f.op(f"mul i32 {factors[0]}, {factors[1]}")
+        total = f.op(f"add i32 {total}, {product}")
+    f.do(f"ret i32 {total}")
+    return f.text()
+
+
+DOTS = ("s.s", "s.u", "u.s", "u.u")
+"""Signs of the factors, as `idp4a` names them."""
+
+
 def extended(f: Lines, slot: str, offset: int, how: str) -> str:
     """A byte as an i32."""
     byte = f.op(f"load i8, ptr {f.op(f'getelementptr i8, ptr {slot}, i64 {offset}')}")
@@ -110,4 +130,5 @@ def products(text: str) -> str:
     """The functions that a text calls."""
     parts = [part() for part in PARTS] if "@emulator.give" in text else []
     used = [name for name in PRODUCTS if f"@emulator.mma.{name}(" in text]
+    parts += [dot(signs) for signs in DOTS if f"@emulator.dot.{signs}(" in text]
     return "\n".join([*parts, *(multiply(name, *PRODUCTS[name]) for name in used)])

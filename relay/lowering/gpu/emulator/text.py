@@ -21,6 +21,7 @@ ADDRESS = re.compile(
 LOAD = re.compile(r"  (%\w+) = load (.+), ptr addrspace\((\d)\) (%\w+), align (\d+)(?: ; (.*))?$")
 STORE = re.compile(r"  store (.+) (\S+|<.*>), ptr addrspace\((\d)\) (%\w+), align (\d+)(?: ; (.*))?$")
 REGISTER = re.compile(r"  (%\w+) = call i32 @llvm\.nvvm\.read\.ptx\.sreg\.([\w.]+)\(\)")
+DOT = re.compile(r"@llvm\.nvvm\.idp4a\.([su]\.[su])\(")
 LEFT_OUT = re.compile(r"(declare .*@llvm\.nvvm\.|@shared = )")
 
 WIDTHS = {"i1": 1, "i8": 1, "i16": 2, "half": 2, "i32": 4, "float": 4, "i64": 8, "double": 8}
@@ -90,10 +91,10 @@ class Translation:
     @property
     def text(self) -> str:
         """The module."""
-        parts = [CHECK]
+        lines = "\n".join(line for kernel in self.kernels.values() for line in kernel.lines)
+        parts = [CHECK, products(lines)]
         if any(kernel.together for kernel in self.kernels.values()):
-            lines = "\n".join(line for kernel in self.kernels.values() for line in kernel.lines)
-            parts += [PRELUDE, products(lines)]
+            parts.append(PRELUDE)
         for kernel in self.kernels.values():
             parts += kernel.lines
             if kernel.together:
@@ -194,6 +195,8 @@ class KernelTranslation:
         elif (store := STORE.match(line)) is not None:
             pointer = self.checked("writes", store[1], store[4], store[5], store[6] or "")
             self.out.append(f"  store {store[1]} {store[2]}, ptr {pointer}, align {store[5]}")
+        elif DOT.search(line):
+            self.out.append(DOT.sub(r"@emulator.dot.\1(", line))
         elif "@llvm.nvvm." in line or "addrspace" in line:
             raise self.unknown(line)
         else:

@@ -1,0 +1,116 @@
+"""Sums of products of codes, four at a time: `idp4a` on neighbours along the channels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import arith, llvm, vector
+from xdsl.dialects.builtin import DenseArrayBase, i8, i32, i64
+from xdsl.ir import SSAValue
+
+from relay.lowering.builder import Index, LoopBuilder
+from relay.lowering.gpu.points import PointEmitter, Producer
+from relay.lowering.gpu.producers import Nest
+from relay.lowering.gpu.widths import Narrow, fits, reads
+from relay.lowering.scheduling.contraction import Convolution, recognise
+from relay.lowering.shaped import buffer_of
+
+FEATURE = "dot"
+"""What a target must have."""
+ONES = 0x01010101
+"""Four codes of 1."""
+
+
+@dataclass(frozen=True)
+class Dot:
+    """A convolution or product whose codes are read `lanes` at a time."""
+
+    conv: Convolution
+    lanes: int
+
+
+def dot_of(nest: Nest, producers: Mapping[SSAValue, Producer]) -> Dot | None:
+    """The nest as sums of dot products, if both factors are codes that lie beside each other along its last loop."""
+    conv = recognise(nest.op)
+    if conv is None or conv.depthwise or conv.is_float or conv.data.element != i8 or conv.kernel.element != i8:
+        return None
+    if conv.kernel.value in producers or isinstance(producers.get(conv.data.value), Nest):
+        return None
+    try:
+        types = [*reads(conv.data.value, producers), buffer_of(conv.kernel.value)]
+    except Narrow:
+        return None
+    for lanes in (16, 8, 4):
+        if conv.channels % lanes == 0 and all(fits(type, lanes) for type in types):
+            return Dot(conv, lanes)
+    return None
+
+
+class DotEmitter:
+    """Emits the sum at one point: `sum x w - zx sum w - zw sum x + count zx zw`."""
+
+    def __init__(self, builder: LoopBuilder, producers: Mapping[SSAValue, Producer], nest: Nest, dot: Dot):
+        self.b, self.nest, self.dot = builder, nest, dot
+        self.points = PointEmitter(builder, producers, dot.lanes)
+
+    def emit(self, dims: list[Index], start: SSAValue) -> SSAValue:
+        """The sum, onto a start."""
+        conv, b = self.dot.conv, self.b
+        zx, zw = conv.data.zero_point, conv.kernel.zero_point
+        zero = b.constant(0, i32)
+        sums = self.loops(dims, self.nest.reduction, [start, *[zero] * (bool(zx) + bool(zw))])
+        total, rest = sums[0], sums[1:]
+        for zero_point, sum in zip([z for z in (zx, zw) if z], rest, strict=True):
+            scaled = b.add(arith.MuliOp(sum, b.constant(zero_point, i32))).result
+            total = b.add(arith.SubiOp(total, scaled)).result
+        if zx and zw:
+            count = conv.kernel_rows * conv.kernel_columns * conv.channels
+            total = b.add(arith.AddiOp(total, b.constant(wrapped(count * zx * zw), i32))).result
+        return total
+
+    def loops(self, dims: list[Index], order: Sequence[int], sums: Sequence[SSAValue]) -> list[SSAValue]:
+        """The loops over taps, and over the channels with so many at a time."""
+        dim, last = order[0], len(order) == 1
+        with self.b.loop(0, self.nest.sizes[dim], self.dot.lanes if last else 1, carried=sums) as (index, state):
+            dims[dim] = self.b.index(index) if last else index
+            if last:
+                self.points.wide = {self.b.index(index)}
+            state.next = self.turn(dims, state.args) if last else self.loops(dims, order[1:], state.args)
+        return list(state.results)
+
+    def turn(self, dims: Sequence[Index], sums: Sequence[SSAValue]) -> list[SSAValue]:
+        """The products of one read of each factor."""
+        b, conv = self.b, self.dot.conv
+        x, w = (
+            b.bitcast(self.points.element(value, [b.apply(r, dims) for r in map.results]), i32, self.dot.lanes // 4)
+            for value, map in zip((conv.data.value, conv.kernel.value), self.nest.maps, strict=False)
+        )
+        ones = b.constant(ONES, i32)
+        found = list(sums)
+        for word in range(self.dot.lanes // 4):
+            a, c = extracted(b, x, word), extracted(b, w, word)
+            found[0] = dot4(b, a, conv.data.unsigned, c, conv.kernel.unsigned, found[0])
+            if conv.data.zero_point:
+                found[1] = dot4(b, ones, False, c, conv.kernel.unsigned, found[1])
+            if conv.kernel.zero_point:
+                found[-1] = dot4(b, ones, False, a, conv.data.unsigned, found[-1])
+        return found
+
+
+def extracted(b: LoopBuilder, words: SSAValue, number: int) -> SSAValue:
+    """A lane of a vector of i32."""
+    position = DenseArrayBase.from_list(i64, [number])
+    op = vector.ExtractOp.create(operands=[words], result_types=[i32], properties={"static_position": position})
+    return b.add(op).result
+
+
+def dot4(b: LoopBuilder, x: SSAValue, x_unsigned: bool, y: SSAValue, y_unsigned: bool, sum: SSAValue) -> SSAValue:
+    """Four products of bytes added to a sum."""
+    signs = ".".join("u" if unsigned else "s" for unsigned in (x_unsigned, y_unsigned))
+    return b.add(llvm.CallIntrinsicOp(f"llvm.nvvm.idp4a.{signs}", [x, y, sum], [i32])).results[0]
+
+
+def wrapped(number: int) -> int:
+    """The number as an i32 has it."""
+    return (number + (1 << 31)) % (1 << 32) - (1 << 31)

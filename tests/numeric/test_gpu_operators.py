@@ -1,0 +1,70 @@
+"""Operators built for a GPU, on the emulator with every access checked, against the interpreter."""
+
+from __future__ import annotations
+
+import zlib
+
+import numpy as np
+import pytest
+
+from relay import signature
+from relay.frontend import from_tflite
+from relay.interpreters import run
+from tests.numeric.compiled_modules import Net, equal
+from tests.numeric.gpu_models import Emulated
+from tests.numeric.test_operators_against_litert import CASES, compare
+from tests.numeric.test_operators_compiled import convolutions, depthwise, products
+
+HOST_ONLY = ("if", "while")
+"""Kinds of operators that decide while they run, which is refused."""
+
+
+def check(net: Net) -> None:
+    """Build it for a GPU and compare all results."""
+    mod = net.module()
+    wanted = run(mod, net.inputs)
+    results = Emulated(mod).run(net.inputs)
+    wrong = [name for name, got, want in zip(net.results, results, wanted, strict=True) if not equal(got, want)]
+    assert not wrong, f"{len(wrong)} of {len(wanted)} results differ from the interpreter's: {wrong}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("flavour", ["i8", "i8_i8zp", "u8", "u8_128", "u8_i8", "i8_u8", "i16", "f32"])
+def test_convolutions(flavour: str):
+    check(convolutions(flavour))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("flavour", ["i8", "i8_i8zp", "u8", "i16", "f32"])
+def test_depthwise_convolutions(flavour: str):
+    check(depthwise(flavour))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("flavour", ["i8", "i8_i8zp", "u8", "u8_i8", "f32"])
+def test_products(flavour: str):
+    check(products(flavour))
+
+
+def test_products_of_codes():
+    """Dot products of 16, 8 and 4 codes, and of numbers of codes that have no such form; both zero points."""
+    net = Net(5)
+    for channels in (5, 12, 24, 32):
+        x = net.argument(net.numbers("uint8", 3, channels))
+        weights = net.constant(net.numbers("int8", 7, channels))
+        net.result(f"{channels} channels", net.dense(x, weights, (121, -7)))
+    check(net)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [kind for kind in CASES if not kind.lower().startswith(HOST_ONLY)])
+def test_operator(kind: str):
+    rng = np.random.default_rng([7, zlib.crc32(kind.encode())])
+    case = CASES[kind](rng, kind)
+    module = from_tflite(case.model())
+    inputs, _ = signature.read(module["main"])
+    given = [*case.feeds(rng), *(np.array(info.initial) for info in inputs if info.kind == "state")]
+    model = Emulated(module)
+    outputs = [info for info in model.graph["outputs"] if info["kind"] == "output"]
+    for result, want in zip(model.run(given), run(module, given)[: len(outputs)], strict=True):
+        compare(result, want, f"{case}")
