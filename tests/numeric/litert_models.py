@@ -71,13 +71,13 @@ class Case:
         slots: list[int] = []
         op.opcodeIndex, op.inputs, op.outputs = 0, slots, outputs
         for spec in self.inputs:
-            slots.append(-1 if spec is None else self._add(model, graph, spec, f"in{len(slots)}"))
+            slots.append(-1 if spec is None else self.add(model, graph, spec, f"in{len(slots)}"))
             if spec is not None and not isinstance(spec.value, np.ndarray) and not spec.variable:
                 inputs.append(slots[-1])
         for spec in self.outputs:
-            outputs.append(self._add(model, graph, spec, f"out{len(outputs)}"))
+            outputs.append(self.add(model, graph, spec, f"out{len(outputs)}"))
         if self.intermediates:
-            op.intermediates = [self._add(model, graph, t, f"mid{i}") for i, t in enumerate(self.intermediates)]
+            op.intermediates = [self.add(model, graph, t, f"mid{i}") for i, t in enumerate(self.intermediates)]
         if self.custom_options:
             op.customOptions = np.frombuffer(self.custom_options, np.uint8)
         if self.options:
@@ -89,7 +89,7 @@ class Case:
         return pack(model)
 
     @staticmethod
-    def _add(model: Any, graph: Any, spec: T, name: str) -> int:
+    def add(model: Any, graph: Any, spec: T, name: str) -> int:
         s = schema()
         tensor = s.TensorT()
         tensor.name, tensor.isVariable, tensor.buffer = name.encode(), spec.variable, 0

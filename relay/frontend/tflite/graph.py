@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -24,7 +24,7 @@ from xdsl.dialects.builtin import (
     f32,
     i32,
 )
-from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from relay.dialects.attributes import Array, dtype_of, element_type, elements, ints, scalar_attr
@@ -96,6 +96,15 @@ def _hint(name: str) -> str | None:
     return SSAValue.extract_valid_name(hint if hint[:1].isalpha() else f"t{hint}") if hint else None
 
 
+Inline = Callable[[Node, int, Block, Sequence[SSAValue]], list[SSAValue]]
+"""Builds a subgraph of the file, by number, at the end of a block; the values of its outputs."""
+
+
+def nowhere(node: Node, number: int, block: Block, arguments: Sequence[SSAValue]) -> list[SSAValue]:
+    """Where there are no subgraphs."""
+    raise node.unsupported("calls a subgraph")
+
+
 class Importer:
     """The function under construction: a block, and the value of each tensor of the file that has one."""
 
@@ -110,6 +119,12 @@ class Importer:
         self._weights: dict[tuple[int, tuple[int, ...]], SSAValue] = {}
         self._location: LocationAttr = UNKNOWN_LOC
         self._node: Node | None = None
+        self.inline: Inline = nowhere
+
+    def begin(self, block: Block, outer: Importer) -> None:
+        """Build into this block, inside what another one builds: labels stay unique."""
+        self.block, self._labels = block, outer._labels
+        self._taken |= outer._taken
 
     @property
     def _at(self) -> Node:
@@ -187,6 +202,12 @@ class Importer:
         built.location = self._location
         self.block.add_op(built)
         return built
+
+    def append(self, op: Operation) -> Sequence[SSAValue]:
+        """An op of another dialect at the end of the block; its results."""
+        op.location = self._location
+        self.block.add_op(op)
+        return op.results
 
     def shape(self, value: SSAValue) -> tuple[int, ...]:
         return type_of(value).get_shape()

@@ -22,17 +22,18 @@ from pathlib import Path
 import numpy as np
 from xdsl.dialects.builtin import FunctionType, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Region, SSAValue
+from xdsl.ir import Block, Region, SSAValue
 
 from relay import signature
 from relay.errors import InvalidArgument, Malformed, Unsupported
 from relay.frontend.tflite.batch import does_not_fit, rebatch
 from relay.frontend.tflite.graph import Importer, numpy_type, tensor_type
-from relay.frontend.tflite.model import Model, Subgraph, Tensor, read_model
+from relay.frontend.tflite.model import Subgraph, Tensor, read_model
 from relay.frontend.tflite.node import Node
 from relay.frontend.tflite.operators import TABLE
 from relay.frontend.tflite.profile import Profile
 from relay.frontend.tflite.profiles import PROFILES
+from relay.frontend.tflite.subgraphs import called
 from relay.frontend.tflite.table import ANY, Convert, Row
 from relay.module import IRModule
 from relay.signature import TensorInfo
@@ -67,12 +68,14 @@ def from_tflite(
     """
     profile = _profile(numerics)
     data, name = _load(model)
-    graph = _main(read_model(data, name), name)
+    graph, *others = called(read_model(data, name), name)
+    if others and batch is not None:
+        raise Unsupported(name, "has control flow, whose subgraphs keep their batch", "leave batch out")
     table = TABLE | {f"CUSTOM:{key}": Row((1, ANY), (0, ANY), (0, ANY), fn) for key, fn in (custom_ops or {}).items()}
     wanted = _wanted(graph, outputs, name)
     nodes = _needed(graph, wanted, name, keep_states=outputs is None)
     if batch is None:
-        return _Conversion(graph, name, table, profile).run(nodes, wanted)
+        return _Conversion(graph, name, table, profile, [graph, *others]).run(nodes, wanted)
     graph, nodes = rebatch(graph, nodes, batch, name)
     try:
         return _Conversion(graph, name, table, profile).run(nodes, [graph.tensors[t.index] for t in wanted])
@@ -94,15 +97,6 @@ def _load(model: bytes | memoryview | str | PathLike[str]) -> tuple[bytes | memo
         return path.read_bytes(), path.name
     except (OSError, TypeError, ValueError) as error:
         raise InvalidArgument("from_tflite", f"cannot read {model!r}: {error}", "pass bytes or a path") from error
-
-
-def _main(model: Model, name: str) -> Subgraph:
-    main, *others = model.subgraphs
-    if others:
-        names = ", ".join(repr(graph.name[:40]) for graph in others[:8])
-        hint = "convert the model without control flow, and with one signature"
-        raise Unsupported(name, f"has {len(others)} subgraphs beside the main one: {names}", hint)
-    return main
 
 
 def _wanted(graph: Subgraph, outputs: Sequence[str | int] | None, name: str) -> list[Tensor]:
@@ -139,13 +133,25 @@ def _needed(graph: Subgraph, wanted: Iterable[Tensor], name: str, keep_states: b
 class _Conversion:
     """Stages 2 and 3: the module under construction, and what stands in its way."""
 
-    def __init__(self, graph: Subgraph, file: str, table: Mapping[str, Row], profile: Profile) -> None:
+    def __init__(
+        self,
+        graph: Subgraph,
+        file: str,
+        table: Mapping[str, Row],
+        profile: Profile,
+        graphs: Sequence[Subgraph] = (),
+        callers: Sequence[Subgraph] = (),
+    ) -> None:
+        """`graphs`: all of the file, by number; `callers`: those in whose operators this one is."""
         self.graph = graph
+        self.graphs = graphs
+        self.callers = callers
         self.file = file
         self.table = table
         self.profile = profile
         self.names = _unique_names(graph)
         self.importer = Importer(self.names, profile)
+        self.importer.inline = self.inline
         self.problems: list[tuple[str, str]] = []
 
     def run(self, nodes: Sequence[Node], wanted: Sequence[Tensor]) -> IRModule:
@@ -185,6 +191,29 @@ class _Conversion:
         else:
             for tensor, value in zip(outputs, values, strict=True):
                 self.importer.define(tensor, value)
+
+    def inline(self, node: Node, number: int, block: Block, arguments: Sequence[SSAValue]) -> list[SSAValue]:
+        """Build a subgraph, for these inputs, at the end of a block; its outputs."""
+        if not 0 <= number < len(self.graphs):
+            raise node.malformed(f"calls subgraph {number} of {len(self.graphs)}")
+        graph = self.graphs[number]
+        callers = [*self.callers, self.graph]
+        if graph in callers:
+            raise node.malformed(f"calls subgraph {number}, in which it is")
+        inner = _Conversion(graph, self.file, self.table, self.profile, self.graphs, callers)
+        inner.importer.begin(block, self.importer)
+        inputs, outputs = ([graph.tensors[index] for index in row] for row in (graph.inputs, graph.outputs))
+        if [tensor_type(tensor) for tensor in inputs] != [value.type for value in arguments]:
+            raise node.malformed(f"gives subgraph {number} inputs that are not of its types")
+        if any(tensor.is_variable for tensor in graph.tensors):
+            raise node.unsupported(f"subgraph {number} has states")
+        for tensor, value in zip(inputs, arguments, strict=True):
+            inner.importer.define(tensor, value)
+        for step in _needed(graph, outputs, self.file, keep_states=False):
+            inner.convert(step)
+        self.problems += inner.problems
+        inner.importer.enter(node)
+        return [inner.importer.value(tensor) for tensor in outputs]
 
     def survey(self, node: Node) -> Row:
         """The operator's row, if its kind, version, arity and the types of its tensors allow for one."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from relay.frontend.tflite.operators import (
     activation,
     arithmetic,
+    control,
     convolution,
     creation,
     dense,
@@ -33,6 +34,7 @@ __all__ = [
     "TABLE",
     "activation",
     "arithmetic",
+    "control",
     "convolution",
     "creation",
     "dense",

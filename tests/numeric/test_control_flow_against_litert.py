@@ -1,0 +1,224 @@
+"""IF and WHILE of random subgraphs against LiteRT's reference kernels: the same numbers, interpreted and compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+
+from relay.driver import build
+from relay.errors import Malformed, Unsupported
+from relay.frontend import from_tflite
+from relay.interpreters import run
+from tests.numeric.litert_cases import Rng, pick, scale, zero_point
+from tests.numeric.litert_models import Array, Case, Reference, T, pack, random_numbers, schema
+from tests.numeric.test_operators_against_litert import compare
+
+
+@dataclass
+class Op:
+    """An operator on tensors of its graph, by number."""
+
+    kind: str
+    inputs: Sequence[int]
+    outputs: Sequence[int]
+    options: str = ""
+    values: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass
+class Graph:
+    tensors: Sequence[T]
+    inputs: Sequence[int]
+    outputs: Sequence[int]
+    ops: Sequence[Op]
+
+
+def model(graphs: Sequence[Graph]) -> bytes:
+    """The file."""
+    s = schema()
+    whole = s.ModelT()
+    whole.version, whole.description, whole.buffers = 3, b"control", [s.BufferT()]
+    codes: list[Any] = []
+    made_graphs: list[Any] = []
+    whole.metadata, whole.signatureDefs, whole.operatorCodes, whole.subgraphs = [], [], codes, made_graphs
+    kinds = sorted({op.kind for graph in graphs for op in graph.ops})
+    for kind in kinds:
+        code = s.OperatorCodeT()
+        code.builtinCode, code.version = getattr(s.BuiltinOperator, kind), 1
+        code.deprecatedBuiltinCode = min(code.builtinCode, 127)
+        codes.append(code)
+    for number, graph in enumerate(graphs):
+        made = s.SubGraphT()
+        operators: list[Any] = []
+        made.name, made.tensors, made.operators = f"graph{number}".encode(), [], operators
+        made.inputs, made.outputs = list(graph.inputs), list(graph.outputs)
+        for place, spec in enumerate(graph.tensors):
+            Case.add(whole, made, spec, f"t{place}")
+        for op in graph.ops:
+            each = s.OperatorT()
+            each.opcodeIndex, each.inputs, each.outputs = kinds.index(op.kind), list(op.inputs), list(op.outputs)
+            if op.options:
+                each.builtinOptionsType = getattr(s.BuiltinOptions, op.options)
+                each.builtinOptions = getattr(s, f"{op.options}T")()
+                for name, value in op.values.items():
+                    setattr(each.builtinOptions, name, value)
+            operators.append(each)
+        made_graphs.append(made)
+    return pack(whole)
+
+
+SHAPE = [2, 3]
+BINARY: dict[str, tuple[str, dict[str, Any]]] = {
+    "ADD": ("AddOptions", {"potScaleInt16": False}),
+    "SUB": ("SubOptions", {"potScaleInt16": False}),
+    "MUL": ("MulOptions", {}),
+    "MINIMUM": ("MaximumMinimumOptions", {}),
+    "MAXIMUM": ("MaximumMinimumOptions", {}),
+}
+
+
+class Maker:
+    """Random subgraphs on two images of one type, of codes of one scale."""
+
+    def __init__(self, rng: Rng, dtype: str) -> None:
+        self.rng = rng
+        self.dtype = dtype
+        self.scale = scale(rng, 0.01, 0.2) if dtype == "int8" else None
+        self.zero_point = zero_point(rng, "int8") if dtype == "int8" else 0
+
+    def image(self, value: Array | list[int] | None = None) -> T:
+        return T(SHAPE if value is None else value, self.dtype, self.scale, self.zero_point)
+
+    def op(self, first: int, second: int, out: int) -> Op:
+        kind = pick(self.rng, *BINARY)
+        options, values = BINARY[kind]
+        return Op(kind, [first, second], [out], options, values)
+
+    def branch(self) -> Graph:
+        """Two images of two; sometimes one as it came, or a constant. Of one tensor twice LiteRT writes one."""
+        rng = self.rng
+        constant = self.image(random_numbers(rng, SHAPE, self.dtype))
+        tensors = [self.image(), self.image(), self.image(), self.image(), constant]
+        ops = [self.op(0, 1, 2), self.op(int(rng.integers(3)), int(rng.choice([0, 1, 4])), 3)]
+        outputs = [int(rng.choice([0, 2, 4])), 3]
+        return Graph(tensors, [0, 1], outputs, ops)
+
+    def conditional(self) -> list[Graph]:
+        """An IF on a given boolean."""
+        condition = T([] if self.rng.integers(2) else [1], "bool")
+        images = [self.image() for _ in range(5)]
+        calls = Op("IF", [0, 6, 2], [3, 4], "IfOptions", {"thenSubgraphIndex": 1, "elseSubgraphIndex": 2})
+        main = Graph([condition, *images, self.image()], [0, 1, 2], [5, 4], [self.op(1, 2, 6), calls, self.op(3, 1, 5)])
+        return [main, self.branch(), self.branch()]
+
+    def test(self, limit: int) -> Graph:
+        """Whether the count is below a limit."""
+        tensors = [self.count(), self.image(), self.image(), self.count(limit), T(self.count().value, "bool")]
+        return Graph(tensors, [0, 1, 2], [4], [Op("LESS", [0, 3], [4], "LessOptions")])
+
+    def count(self, value: int | None = None) -> T:
+        return T([1] if value is None else np.array([value], np.int32), "int32")
+
+    def loop(self) -> list[Graph]:
+        """A WHILE whose body counts, works on two images, and may exchange them."""
+        rng = self.rng
+        images = [self.image() for _ in range(5)]
+        calls = Op("WHILE", [0, 1, 2], [6, 3, 4], "WhileOptions", {"condSubgraphIndex": 1, "bodySubgraphIndex": 2})
+        main = Graph([self.count(), *images, self.count()], [0, 1, 2], [6, 5, 4], [calls, self.op(3, 1, 5)])
+        tensors = [self.count(), self.image(), self.image(), self.count(1), self.count(), self.image(), self.image()]
+        ops = [Op("ADD", [0, 3], [4], "AddOptions", {"potScaleInt16": False}), self.op(1, 2, 5), self.op(5, 1, 6)]
+        outputs = [4, *(int(n) for n in rng.choice([1, 2, 5, 6], 2, replace=False))]
+        return [main, self.test(int(rng.integers(0, 5))), Graph(tensors, [0, 1, 2], outputs, ops)]
+
+    def branching_loop(self) -> list[Graph]:
+        """An IF in the body of a WHILE, on the count."""
+        main, test, _ = self.loop()
+        flag = T([1], "bool")
+        tensors = [
+            self.count(), self.image(), self.image(), self.count(1), self.count(), self.image(), self.image(),
+            self.count(int(self.rng.integers(0, 3))), flag,
+        ]  # fmt: skip
+        ops = [
+            Op("ADD", [0, 3], [4], "AddOptions", {"potScaleInt16": False}),
+            Op("LESS", [0, 7], [8], "LessOptions"),
+            Op("IF", [8, 1, 2], [5, 6], "IfOptions", {"thenSubgraphIndex": 3, "elseSubgraphIndex": 4}),
+        ]
+        return [main, test, Graph(tensors, [0, 1, 2], [4, 6, 5], ops), self.branch(), self.branch()]
+
+
+def check(graphs: Sequence[Graph], rng: Rng, compiled: bool) -> None:
+    """Each of a few runs gives what LiteRT gives."""
+    file = model(graphs)
+    reference = Reference(file)
+    module = from_tflite(file)
+    module.verify()
+    executable = build(module) if compiled else None
+    main = graphs[0]
+    for turn in range(3):
+        feeds: list[Array] = []
+        for index in main.inputs:
+            spec = main.tensors[index]
+            dims = [int(d) for d in spec.value]
+            if spec.dtype == "int32":
+                feeds.append(np.array([turn], np.int32))
+            else:
+                feeds.append(random_numbers(rng, dims, spec.dtype))
+        expected = reference.run(feeds)
+        found: object = run(module, feeds) if executable is None else executable.run(*feeds)
+        results = found if isinstance(found, tuple) else (found,)
+        for result, wanted in zip(results, expected, strict=True):
+            assert isinstance(result, np.ndarray)
+            compare(result, wanted, f"{graphs}")
+
+
+KINDS = ("conditional", "loop", "branching_loop")
+
+
+def compare_many(kind: str, dtype: str, count: int, seed: int, compiled: bool) -> None:
+    pytest.importorskip("ai_edge_litert", reason="LiteRT is not installed")
+    rng = np.random.default_rng([seed, KINDS.index(kind), dtype == "int8"])
+    for _ in range(count):
+        check(getattr(Maker(rng, dtype), kind)(), rng, compiled)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_control_flow_equals_litert(kind: str, dtype: str) -> None:
+    compare_many(kind, dtype, 4, 0, False)
+    compare_many(kind, dtype, 1, 1, True)
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_much_control_flow_equals_litert(kind: str, dtype: str) -> None:
+    compare_many(kind, dtype, 100, 2, False)
+    compare_many(kind, dtype, 100, 3, True)
+
+
+def test_wrong_control_flow_is_told() -> None:
+    pytest.importorskip("ai_edge_litert", reason="LiteRT's schema builds these files")
+    maker = Maker(np.random.default_rng(1), "float32")
+    main, then, otherwise = maker.conditional()
+    with pytest.raises(Malformed, match="calls subgraph 2 of 2"):
+        from_tflite(model([main, then]))
+    with pytest.raises(Malformed, match="inputs that are not of its types"):
+        narrow = [T([1], "float32"), *otherwise.tensors[1:]]
+        from_tflite(model([main, then, Graph(narrow, [0, 1], otherwise.outputs, otherwise.ops)]))
+    with pytest.raises(Malformed, match="its else branch gives other types"):
+        from_tflite(model([main, then, Graph(otherwise.tensors, [0, 1], [3], otherwise.ops)]))
+    known = [T(np.array([True]), "bool"), *(maker.image() for _ in range(4))]
+    itself = Op("IF", [0, 1, 2], [3, 4], "IfOptions", {"thenSubgraphIndex": 1, "elseSubgraphIndex": 2})
+    with pytest.raises(Malformed, match="calls subgraph 1, in which it is"):
+        from_tflite(model([main, Graph(known, [1, 2], [3, 4], [itself]), otherwise]))
+    with pytest.raises(Unsupported, match="has 1 subgraphs beside the main one: 'graph3'"):
+        from_tflite(model([main, then, otherwise, then]))
+    with pytest.raises(Unsupported, match="batch"):
+        from_tflite(model([main, then, otherwise]), batch=2)
+    wide = [T([2], "bool"), *main.tensors[1:]]
+    with pytest.raises(Malformed, match="not one boolean"):
+        from_tflite(model([Graph(wide, main.inputs, main.outputs, main.ops), then, otherwise]))
