@@ -11,30 +11,32 @@ import dataclasses
 import json
 import os
 import platform
+import sys
 from collections.abc import Callable, Mapping
 from functools import cache, cached_property, partial
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
-from typing import TypeGuard
+from typing import TYPE_CHECKING, TypeGuard, cast
 
 import numpy as np
-import numpy.typing as npt
-from xdsl.dialects.func import FuncOp
-from xdsl.passes import ModulePass
 
 import relay
-from relay.dialects.attributes import WeightAttr
 from relay.errors import RelayError
-from relay.lowering.store import key_of, store
-from relay.lowering.targets import CpuTarget
-from relay.module import REQUESTS, IRModule
-from relay.passes import PassContext, Pipeline
-from relay.runtime import Executable, Library, archive
+from relay.lowering.store import Store, key_of, store
+from relay.plug_ins import installed
+from relay.runtime import Executable, Library, archive, processor
 from relay.runtime.memory import aligned_bytes
-from relay.transforms.legalization import registered
 
-KIND = "build"
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    from xdsl.passes import ModulePass
+
+    from relay.lowering.targets import CpuTarget
+    from relay.module import IRModule
+    from relay.passes import PassContext, Pipeline
+
+KIND, QUICK = "build", "quick"
 SOURCES = ("mlir", "ll", "asm")
 PLAIN = (str, int, float, bool, type(None))
 
@@ -58,13 +60,18 @@ def key(
     pipeline: Pipeline,
 ) -> str | None:
     """What a build is kept under; None if it depends on what cannot be told."""
+    from xdsl.dialects.func import FuncOp
+
+    from relay.module import REQUESTS
+    from relay.transforms.legalization import registered
+
     if store() is None or ctx.instruments or not all(map(_told, pipeline)) or not _plain((*ctx.config.values(),)):
         return None
     if not _plain((*frontend.values(),)):
         return None
     if not all(point.value.startswith("relay.") for point in registered()):
         return None
-    if isinstance(content, IRModule) and (
+    if not isinstance(content, bytes) and (
         REQUESTS in content.op.attributes
         or any(isinstance(op, FuncOp) and "compiler" in op.attributes for op in content.op.body.block.ops)
     ):
@@ -108,6 +115,8 @@ def _parts(model: IRModule | bytes) -> list[str | bytes]:
     """All of the model: a module's text says only a part of its weights."""
     if isinstance(model, bytes):
         return [model]
+    from relay.dialects.attributes import WeightAttr
+
     parts: list[str | bytes] = [model.to_text()]
     for op in model.op.walk():
         for attr in (*op.properties.values(), *op.attributes.values()):
@@ -131,30 +140,27 @@ def compiler() -> str:
 
 
 class Again:
-    """The texts of an executable that was not built this time: it is built when one is asked for."""
+    """An executable that was not built this time: it is built when its texts or files are asked for."""
 
     def __init__(self, build: Callable[[IRModule | bytes], Executable], content: IRModule | bytes):
-        self.build, self.content = build, content.clone() if isinstance(content, IRModule) else content
+        self.build, self.content = build, content if isinstance(content, bytes) else content.clone()
 
     @cached_property
     def library(self) -> Library:
         """That of the executable."""
         return self.build(self.content).library
 
-    def text(self, kind: str) -> str:
-        """The source of this kind."""
-        return self.library.sources[kind]()
-
-    def export(self, name: str) -> Mapping[str, bytes]:
-        """The files of an object for C."""
-        assert self.library.export is not None
-        return self.library.export(name)
-
 
 def find(key: str, content: IRModule | bytes, build: Callable[[IRModule | bytes], Executable]) -> Executable | None:
     """The executable kept under the key; `build` makes it anew, for those who ask for its sources."""
     kept = store()
-    data = None if kept is None else kept.get(key)
+    again = Again(build, content)
+    return None if kept is None else _loaded(kept, key, lambda: again.library)
+
+
+def _loaded(kept: Store, key: str, again: Callable[[], Library]) -> Executable | None:
+    """The executable under the key; `again` builds it anew, for its sources."""
+    data = kept.get(key)
     if data is None:
         return None
     memory = aligned_bytes(len(data))
@@ -163,14 +169,74 @@ def find(key: str, content: IRModule | bytes, build: Callable[[IRModule | bytes]
         saved = archive.unpack(memory, f"cache entry {key}", here=False)
     except RelayError:
         return None
-    again = Again(build, content)
-    sources = {kind: partial(again.text, kind) for kind in SOURCES}
-    return Executable(saved.graph, Library(saved.code, sources, export=again.export), saved.params, saved.constants)
+    sources = {kind: partial(_text, again, kind) for kind in SOURCES}
+    library = Library(saved.code, sources, export=partial(_files, again))
+    return Executable(saved.graph, library, saved.params, saved.constants)
+
+
+def _text(again: Callable[[], Library], kind: str) -> str:
+    return again().sources[kind]()
+
+
+def _files(again: Callable[[], Library], name: str) -> Mapping[str, bytes]:
+    library = again()
+    assert library.export is not None
+    return library.export(name)
 
 
 def keep(key: str, executable: Executable) -> None:
     """Keep the executable under the key; what external compilers made a part of is not kept."""
     kept = store()
-    library = executable.library
-    if kept is not None and library.code and not library.artifacts:
+    if kept is not None and keeps(executable):
         kept.put(key, archive.pack(executable.parts()))
+
+
+def keeps(executable: Executable) -> bool:
+    """Whether the executable can be kept: it is code of ours only."""
+    return bool(executable.library.code) and not executable.library.artifacts
+
+
+def quick_key(model: object, target: object, opt_level: object, frontend: object) -> str | None:
+    """What the key of a build with nothing but these arguments is kept under, told without the compiler; None where
+    something else may matter: a context, patterns of other packages, or arguments that `build` refuses."""
+    if store() is None or not isinstance(model, str | bytes | os.PathLike) or not isinstance(target, str):
+        return None
+    if type(opt_level) not in (int, type(None)) or not isinstance(frontend, dict | None) or not _outside():
+        return None
+    options = sorted((str(name), value) for name, value in cast(dict[object, object], frontend or {}).items())
+    if not _plain(tuple(value for _, value in options)):
+        return None
+    content = model if isinstance(model, bytes) else content_of(os.fspath(cast("os.PathLike[str]", model)))
+    if not isinstance(content, bytes):
+        return None
+    machine = [platform.machine(), sys.platform, sorted(processor.flags()), processor.model()]
+    return key_of(QUICK, json.dumps([target, opt_level, repr(options), machine, compiler()]), content)
+
+
+def _outside() -> bool:
+    """Whether no context is entered and no other package has patterns, as far as that was imported yet."""
+    loaded = sys.modules.get("relay.transforms.legalization")
+    points = installed("relay.legalize") if loaded is None else loaded.registered()
+    if not all(point.value.startswith("relay.") for point in points):
+        return False
+    passes = sys.modules.get("relay.passes.context")
+    if passes is None:
+        return True
+    ctx = passes.PassContext.current()
+    return bool(ctx.is_default) and not ctx.instruments and not ctx.config
+
+
+def quickly(key: str, build: Callable[[], Executable]) -> Executable | None:
+    """The executable whose key is kept under a quick one; `build` makes it anew."""
+    kept = store()
+    found = None if kept is None else kept.get(key)
+    if kept is None or found is None:
+        return None
+    again = cache(lambda: build().library)
+    return _loaded(kept, found.decode(errors="replace"), again)
+
+
+def point(key: str, kept: str) -> None:
+    """Keep a build's key under a quick one."""
+    if (folder := store()) is not None:
+        folder.put(key, kept.encode())

@@ -18,6 +18,7 @@ from xdsl.transforms.dead_code_elimination import DeadCodeElimination
 
 from relay import build_cache, signature
 from relay.arguments import mapping, shown, text
+from relay.building import build as build  # beside default_pipeline and optimize
 from relay.byoc.partitioning.compile_external import CompileExternal
 from relay.errors import InvalidArgument
 from relay.lowering import externals
@@ -204,30 +205,18 @@ def path_of(model: object) -> str:
     return text(path, "model", "a path is a text")
 
 
-def build(
+def compile_model(
     mod: IRModule | ModuleOp | str | PathLike[str] | bytes,
-    target: str | CpuTarget = "llvm",
-    params: Mapping[str, npt.ArrayLike] | None = None,
-    *,
-    pipeline: Pipeline | Sequence[ModulePass] | str | None = None,
-    opt_level: int | None = None,
-    frontend: Mapping[str, Any] | None = None,
-    external: Targets | None = None,
-    numerics: str | None = None,
-    num_threads: int = 1,
-    progress: bool | None = None,
-) -> Executable:
-    """Compile a module, or the model in a file (or its bytes), for a target.
-
-    `params` replaces weights by name. `pipeline` (passes, or their text) runs instead of `default_pipeline(target)`;
-    what code generation needs and it leaves out, runs after it. `opt_level` (0-4; default: the `PassContext`'s, 2)
-    says which passes run, and LLVM's effort: 0 at level 0, 1 at 1, 3 from 2 on; the integers never depend on it.
-    Passes that were requested on the module run where they were asked for. `frontend` holds options of the importer.
-    `external` names external compilers that get what they take first, and `numerics="strict"` lets them take only what
-    gives the same integers: `relay.build_external_compiler` with its defaults. A run uses up to `num_threads` threads;
-    `Executable.num_threads` can be set later, too. `progress` shows a bar: by default on a terminal, if rich is
-    installed and the build takes longer than a second. Raises RelayError.
-    """
+    target: str | CpuTarget,
+    params: Mapping[str, npt.ArrayLike] | None,
+    pipeline: Pipeline | Sequence[ModulePass] | str | None,
+    opt_level: int | None,
+    frontend: Mapping[str, Any] | None,
+    external: Targets | None,
+    numerics: str | None,
+    progress: bool | None,
+) -> tuple[Executable, str | None]:
+    """What `relay.build` does with these arguments, and the key that the executable is kept under, if it is."""
     machine = resolve(target)
     ctx = PassContext.current().at_level(opt_level)
     if isinstance(mod, IRModule | ModuleOp) and frontend:
@@ -252,8 +241,7 @@ def build(
                 executable = _compile(model, *given, external, numerics, update)
             if key is not None:
                 build_cache.keep(key, executable)
-    executable.num_threads = num_threads
-    return executable
+    return executable, key if key is not None and build_cache.keeps(executable) else None
 
 
 def _under(ctx: PassContext, model: Model, *given: *Given) -> Executable:

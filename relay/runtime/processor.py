@@ -64,15 +64,25 @@ UNUSED = frozenset(
 @cache
 def flags() -> frozenset[str]:
     """What Linux says this processor has; nothing where it does not say."""
+    return frozenset(_said("flags", "Features").split())
+
+
+def model() -> str:
+    """What Linux calls this processor."""
+    return " ".join(_said(name) for name in ("vendor_id", "cpu family", "model", "stepping", "CPU part"))
+
+
+def _said(*names: str) -> str:
+    """The first line of one of these names."""
     try:
         text = CPUINFO.read_text()
     except OSError:
-        return frozenset()
+        return ""
     for line in text.splitlines():
         name, _, value = line.partition(":")
-        if name.strip() in ("flags", "Features"):
-            return frozenset(value.split())
-    return frozenset()
+        if name.strip() in names:
+            return value.strip()
+    return ""
 
 
 def lacks(features: frozenset[str]) -> list[str]:

@@ -1,0 +1,118 @@
+"""`relay.build` finds what it built before without importing the compiler, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import relay
+from relay import build_cache
+from relay.driver import compile_model
+from relay.passes import PassContext, PassInstrument
+from relay.runtime import processor
+
+ROOT = Path(__file__).parents[2]
+DIGITS = ROOT / "examples" / "digits" / "digits_int8.tflite"
+PROGRAM = """
+import sys
+import numpy as np
+import relay
+executable = relay.build({path!r}, opt_level=1, num_threads=2)
+assert executable.num_threads == 2
+image = np.load({data!r})["int8_images"][:1]
+print(executable.run(image).tolist(), "xdsl" in sys.modules, "llvmlite" in sys.modules)
+if {source}:
+    print("func.func" in executable.get_source("mlir"), "xdsl" in sys.modules)
+"""
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("RELAY_CACHE_DIR", str(folder))
+    return folder
+
+
+def another_process(source: bool) -> list[str]:
+    program = PROGRAM.format(path=str(DIGITS), data=str(DIGITS.with_name("digits_test.npz")), source=source)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_the_compiler_is_not_imported(cache: Path):
+    first = another_process(source=False)
+    second = another_process(source=True)
+    assert first[0].endswith("True True") and second[0].endswith("False False")
+    assert first[0].split("]]")[0] == second[0].split("]]")[0]
+    assert second[1] == "True True"
+
+
+def key(**changes: object) -> str | None:
+    given: dict[str, object] = {"model": DIGITS, "target": "llvm", "opt_level": None, "frontend": None}
+    return build_cache.quick_key(**(given | changes))
+
+
+def test_all_that_matters_is_in_the_key(cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    data = DIGITS.read_bytes()
+    assert key() == key(model=str(DIGITS)) == key(model=data) == key(frontend={})
+    keys = {
+        key(),
+        key(model=data + b"x"),
+        key(target="llvm -mattr=-avx512f"),
+        key(opt_level=1),
+        key(frontend={"numerics": "litert"}),
+        key(frontend={"batch": 1}),
+    }
+    monkeypatch.setattr(processor, "model", lambda: "another")
+    keys.add(key())
+    monkeypatch.setattr(build_cache, "compiler", lambda: "another")
+    keys.add(key())
+    assert len(keys) == 8 and None not in keys
+
+
+def test_nothing_is_quick_where_more_matters(cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    assert key(model=tmp_path / "absent.tflite") is None
+    assert key(model=3) is None and key(target=None) is None and key(opt_level=True) is None
+    assert key(frontend=[1]) is None and key(frontend={"custom_ops": {}}) is None
+    with PassContext(opt_level=1):
+        assert key() is None
+    default = PassContext.current()
+    default.override_instruments([PassInstrument()])
+    assert key() is None
+    default.override_instruments([])
+    assert key() is not None
+    monkeypatch.setenv("RELAY_CACHE_DIR", "off")
+    assert key() is None
+
+
+def test_patterns_of_other_packages_matter(cache: Path, monkeypatch: pytest.MonkeyPatch):
+    from importlib.metadata import EntryPoint
+
+    def others(group: str) -> tuple[EntryPoint, ...]:
+        return (EntryPoint("other", "other.patterns:ALL", group),)
+
+    monkeypatch.setattr(build_cache, "installed", others)
+    monkeypatch.delitem(sys.modules, "relay.transforms.legalization")
+    assert key() is None
+
+
+def test_what_is_damaged_is_built_anew(cache: Path):
+    image = np.load(DIGITS.with_name("digits_test.npz"))["int8_images"][:1]
+    wanted = np.asarray(relay.build(DIGITS).run(image))
+    for prefix in ("quick", "build"):
+        for path in cache.glob(f"{prefix}-*"):
+            path.write_bytes(b"damaged")
+        assert np.array_equal(np.asarray(relay.build(DIGITS).run(image)), wanted)
+    assert {path.name.split("-")[0] for path in cache.iterdir()} >= {"quick", "build"}
+
+
+def test_what_is_kept_is_told():
+    _, kept = compile_model(DIGITS, "llvm", None, None, 0, None, None, None, False)
+    assert kept is None  # tests run without a cache
