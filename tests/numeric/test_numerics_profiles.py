@@ -29,7 +29,7 @@ MICRO_KINDS = sorted(
     "UNIDIRECTIONAL_SEQUENCE_LSTM UNPACK".split()
 )
 UNCOVERED = [("tflm", "CONV_2D", "uint8"), ("tvm", "RESIZE_BILINEAR", "int8")]
-XNNPACK_KINDS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
+XNNPACK_KINDS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "MUL", "QUANTIZE", "ADD")
 
 
 class Runtime(Protocol):
@@ -63,7 +63,8 @@ def compare_many(kind: str, numerics: str, runtime: Callable[[bytes], Runtime], 
     accepted = tried = 0
     while accepted < wanted and tried < 30 * wanted:
         case = CASES[kind](rng, kind)
-        if dtype and case.outputs[0].dtype != dtype:
+        first = case.inputs[0]
+        if dtype and (first is None or {first.dtype, case.outputs[0].dtype} != {dtype}):
             continue
         tried += 1
         accepted += compare(case, rng, numerics, runtime)

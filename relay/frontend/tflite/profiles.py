@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from relay.frontend.tflite.operators import tflm, tvm
+from relay.frontend.tflite.operators import tflm, tvm, xnnpack
 from relay.frontend.tflite.profile import LITERT, Profile
 
 _INT8 = ("INT8",)
@@ -42,7 +42,7 @@ PROFILES = {
             rows=tflm.ROWS,
             kinds=_MOVEMENT | _TFLM | {"QUANTIZE": _ANY},
         ),
-        Profile("xnnpack", products="f32_even", dense="f32_even"),
+        Profile("xnnpack", products="f32_even", dense="f32_even", rows=xnnpack.ROWS),
         Profile("ort", products="f32_even", dense="f32_even"),
         Profile(
             "tvm",

@@ -1,0 +1,74 @@
+"""Operators on codes that XNNPACK computes in another way than TFLite's reference kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from xdsl.dialects.builtin import StringAttr, i32
+from xdsl.ir import Attribute, SSAValue
+
+from relay.dialects import qnn
+from relay.dialects.relay import CastOp, MultiplyOp, SubtractOp
+from relay.frontend.tflite.graph import Importer, multiplier_attrs, number, real
+from relay.frontend.tflite.model import Tensor
+from relay.frontend.tflite.node import CODES, Node
+from relay.frontend.tflite.scales import Codes
+from relay.frontend.tflite.table import TABLE, Convert
+from relay.interpreters.arithmetic import quantize_multiplier
+
+_FRACTION = 1 << 8
+"""QUANTIZE of codes has a multiplier of 8 fraction bits."""
+
+
+def requantize(importer: Importer, node: Node, value: SSAValue, source: Codes, extra: dict[str, Attribute]) -> SSAValue:
+    target = node.codes(node.output())
+    low, high = (target.low, target.high) if node.operator.kind == "QUANTIZE" else node.bounds(target)
+    properties: dict[str, Attribute] = {
+        "input_scale": real(source.scale),
+        "input_zero_point": number(source.zero_point),
+        "output_scale": real(target.scale),
+        "output_zero_point": number(target.zero_point),
+        "min": number(low),
+        "max": number(high),
+        "out_dtype": importer.element(node.output()),
+        **extra,
+    }
+    return importer.emit(qnn.RequantizeOp, [value], properties).result
+
+
+def multiply(importer: Importer, node: Node) -> Sequence[SSAValue]:
+    """`rint(float(product) * (scale * scale / output scale))`, halves to even (qs8-vmul)."""
+    tensors = node.input(0), node.input(1), node.output()
+    if tensors[0].type not in CODES or len({tensor.type for tensor in tensors}) != 1:
+        return TABLE["MUL"].convert(importer, node)
+    lhs, rhs, target = (node.codes(tensor) for tensor in tensors)
+    product = importer.emit(MultiplyOp, [_steps(importer, node, t) for t in tensors[:2]]).result
+    scale = lhs.scale * rhs.scale
+    found = quantize_multiplier(float(np.float64(scale) / np.float64(target.scale)))
+    extra = {"rounding": StringAttr("f32_even"), **multiplier_attrs(found)}
+    return [requantize(importer, node, product, Codes(scale, 0, 0, 0), extra)]
+
+
+def _steps(importer: Importer, node: Node, tensor: Tensor) -> SSAValue:
+    """Codes less their zero point, in i32."""
+    value = importer.emit(CastOp, [importer.value(tensor)], {"dtype": i32}).result
+    zero_point = node.codes(tensor).zero_point
+    return importer.emit(SubtractOp, [value, importer.scalar(zero_point, value)]).result if zero_point else value
+
+
+def quantize(importer: Importer, node: Node) -> Sequence[SSAValue]:
+    """Of codes of one type, by a factor from 2^-8 to 2^7: `(x * rint(256 scale) + 128) >> 8` (qs8-vcvt)."""
+    data, out = node.input(0), node.output()
+    if data.type not in CODES or out.type != data.type:
+        return TABLE["QUANTIZE"].convert(importer, node)
+    source, target = node.codes(data), node.codes(out)
+    factor = source.scale / target.scale
+    if not 1 / _FRACTION <= factor <= _FRACTION / 2:
+        return TABLE["QUANTIZE"].convert(importer, node)
+    found = quantize_multiplier(float(np.rint(np.float32(_FRACTION) * factor)) / _FRACTION)
+    extra: dict[str, Attribute] = {"rounding": StringAttr("upward"), **multiplier_attrs(found)}
+    return [requantize(importer, node, importer.value(data), source, extra)]
+
+
+ROWS: dict[str, Convert] = {"MUL": multiply, "QUANTIZE": quantize}
