@@ -26,7 +26,7 @@ def numbers(rng: np.random.Generator, dtype: str, *shape: int) -> Array:
 )
 def test_sorted(dtype: str) -> None:
     net = Net(1)
-    for shape, axis in (((3, 40, 2), 1), ((5, 17), -1), ((9,), 0), ((4, 1), 1)):
+    for shape, axis in (((3, 20, 2), 1), ((5, 17), -1)):
         x = net.argument(numbers(net.rng, dtype, *shape))
         for ascend in (False, True):
             properties = {"axis": IntegerAttr(axis, i64), "is_ascend": BoolAttr.from_bool(ascend)}
