@@ -26,6 +26,7 @@ from relay.errors import RelayError
 from relay.lowering.store import Store, key_of, store
 from relay.plug_ins import installed
 from relay.runtime import Executable, Library, archive, processor
+from relay.runtime.device import DeviceLibrary
 from relay.runtime.memory import aligned_bytes
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 
 KIND, QUICK = "build", "quick"
 SOURCES = ("mlir", "ll", "asm")
+SOURCES_OF_DEVICES = {"cuda": ("mlir", "ll", "ptx"), "opencl": ("mlir", "ll")}
+"""Texts of what was built for a GPU."""
 PLAIN = (str, int, float, bool, type(None))
 
 
@@ -169,8 +172,13 @@ def _loaded(kept: Store, key: str, again: Callable[[], Library]) -> Executable |
         saved = archive.unpack(memory, f"cache entry {key}", here=False)
     except RelayError:
         return None
-    sources = {kind: partial(_text, again, kind) for kind in SOURCES}
-    library = Library(saved.code, sources, export=partial(_files, again))
+    device = saved.graph.get("device")
+    kinds = SOURCES if device is None else SOURCES_OF_DEVICES[device["kind"]]
+    sources = {kind: partial(_text, again, kind) for kind in kinds}
+    if device is None:
+        library = Library(saved.code, sources, export=partial(_files, again))
+    else:
+        library = DeviceLibrary(saved.code, saved.graph, sources)
     return Executable(saved.graph, library, saved.params, saved.constants)
 
 

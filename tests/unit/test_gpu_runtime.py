@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import relay
-from relay.errors import Unsupported
+from relay.errors import InvalidArgument, Unsupported
 from relay.runtime import Executable
 from relay.runtime.cuda_driver import CudaDriver, check_device
 from relay.runtime.device import DeviceLibrary
@@ -96,3 +96,12 @@ def test_no_opencl_is_one_clear_error():
         OpenClDriver("libnone.so")
     with pytest.raises(Unsupported, match="opencl: libm.so.6 has no clGetPlatformIDs"):
         OpenClDriver("libm.so.6")
+
+
+def test_built_again_it_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("RELAY_CACHE_DIR", str(tmp_path))
+    first, second = (relay.build(DIGITS / "digits_int8.tflite", target="cuda") for _ in range(2))
+    assert isinstance(second.library, DeviceLibrary) and second.library.code == first.library.code
+    assert second.get_source("ptx") == first.get_source("ptx") == first.library.code.decode()
+    with pytest.raises(InvalidArgument, match="the sources are: ll, mlir, ptx"):
+        second.get_source("asm")

@@ -92,16 +92,13 @@ def multiply(name: str, left: str, right: str) -> str:
 def dot(signs: str) -> str:
     """`emulator.dot.SIGNS`: four products of bytes added to a number; signs are `s.s`, `u.s` and so on."""
     f = Lines(f"i32 @emulator.dot.{signs}(i32 %a, i32 %b, i32 %c) alwaysinline")
-    total = "%c"
-    for byte in range(4):
-        factors: list[str] = []
-        for value, sign in zip(("%a", "%b"), signs.split("."), strict=True):
-            shifted = f.op(f"lshr i32 {value}, {8 * byte}")
-            narrow = f.op(f"trunc i32 {shifted} to i8")
-            factors.append(f.op(f"{'sext' if sign == 's' else 'zext'} i8 {narrow} to i32"))
-        product = f.op(f"mul i32 {factors[0]}, {factors[1]}")
-        total = f.op(f"add i32 {total}, {product}")
-    f.do(f"ret i32 {total}")
+    factors: list[str] = []
+    for value, sign in zip(("%a", "%b"), signs.split("."), strict=True):
+        codes = f.op(f"bitcast i32 {value} to <4 x i8>")
+        factors.append(f.op(f"{'sext' if sign == 's' else 'zext'} <4 x i8> {codes} to <4 x i32>"))
+    product = f.op(f"mul <4 x i32> {factors[0]}, {factors[1]}")
+    sum = f.op(f"call i32 @llvm.vector.reduce.add.v4i32(<4 x i32> {product})")
+    f.do(f"ret i32 {f.op(f'add i32 {sum}, %c')}")
     return f.text()
 
 
@@ -130,5 +127,6 @@ def products(text: str) -> str:
     """The functions that a text calls."""
     parts = [part() for part in PARTS] if "@emulator.give" in text else []
     used = [name for name in PRODUCTS if f"@emulator.mma.{name}(" in text]
-    parts += [dot(signs) for signs in DOTS if f"@emulator.dot.{signs}(" in text]
+    dots = [dot(signs) for signs in DOTS if f"@emulator.dot.{signs}(" in text]
+    parts += [*dots, "declare i32 @llvm.vector.reduce.add.v4i32(<4 x i32>)"] if dots else []
     return "\n".join([*parts, *(multiply(name, *PRODUCTS[name]) for name in used)])
