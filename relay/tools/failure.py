@@ -38,7 +38,8 @@ def _line_of(error: BaseException, file: str, doing: str, module: ModuleOp | Non
         case RelayError():
             return one_line(str(error))
         case ParseError():
-            return one_line(f"{error.span.get_location()}: {error.msg}")
+            said = error.msg.replace("{first_char}", error.span.text[:1])  # what xDSL's lexer means to say
+            return one_line(f"{error.span.get_location()}: {said}")
         case VerifyException():
             found = None if module is None else next(invalid(module), None)
             if found is None:

@@ -159,6 +159,7 @@ def test_line_in_a_later_piece_counts_from_the_start_of_the_file(tmp_path: Path,
         (["\0"], "file '\\x00': embedded null byte"),
         (["-f", "mlir", str(DIGITS)], f"{DIGITS}: byte 40 is not UTF-8; MLIR text is UTF-8"),
         (["/dev/null"], "/dev/null:1:1: the text holds no operation"),
+        ([str(ROOT / "README.md")], f"{ROOT / 'README.md'}:1:1: Expected suffix identifier after #"),
     ],
 )
 def test_bad_arguments(args: list[str], line: str, capsys: pytest.CaptureFixture[str]):
