@@ -1,0 +1,29 @@
+"""The blocks of docs/gpu.md run, with a GPU or without; its table of passes is the pipeline's."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import relay
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "gpu.md").read_text()
+
+
+def test_the_examples_run_in_order():
+    blocks = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 2
+    program = "\n".join([*blocks, "print(outputs[0].shape)"])
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert ".visible .entry" in done.stdout and done.stdout.splitlines()[-1] == "(1, 10)"
+
+
+def test_passes_are_those_of_the_pipelines():
+    named = re.findall(r"`([a-z]+(?:-[a-z]+)+)`", PAGE.partition("## Without a GPU")[0])
+    names = {step.name for target in ("cuda", "opencl") for step in relay.default_pipeline(target)}
+    assert set(named) - {"mlir-opt", "pip install relay-mlir"} <= names
+    assert {name for name in names if "gpu" in name} <= set(named)
