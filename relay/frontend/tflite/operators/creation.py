@@ -14,6 +14,9 @@ from relay.frontend.tflite.model import Tensor
 from relay.frontend.tflite.node import ALL_CODES, INDICES, Node
 from relay.frontend.tflite.table import operator
 
+MOST = 1 << 24
+"""Numbers that an operator may make of none."""
+
 
 def unnamed(importer: Importer, numbers: Array) -> SSAValue:
     """A constant that the file does not hold."""
@@ -64,7 +67,7 @@ def range_(importer: Importer, node: Node) -> list[SSAValue]:
         raise node.malformed("start, limit and delta are no single numbers, or delta is 0")
     start, limit, delta = (array[0].item() for array in numbers)
     count = (limit - start) / delta
-    if not count < 1 << 24:
+    if not abs(count) < MOST:
         raise node.unsupported(f"a range of {count} numbers")
     places = np.arange(max(int(np.ceil(count)), 0)).astype(numbers[0].dtype)
     return [unnamed(importer, numbers[0][0] + places * numbers[2][0])]
@@ -93,7 +96,10 @@ def one_hot(importer: Importer, node: Node) -> list[SSAValue]:
         raise node.refuse_types(indices, on, off, node.output())
     values = [importer.value(indices), *(importer.reshape(importer.value(value), []) for value in (on, off))]
     axis = node.integer("axis") % (len(indices.shape) + 1)
-    properties = {"depth": IntegerAttr(one_number(node, depth), i64), "axis": IntegerAttr(axis, i64)}
+    count = one_number(node, depth)
+    if count > MOST:
+        raise node.unsupported(f"a depth of {count}")
+    properties = {"depth": IntegerAttr(count, i64), "axis": IntegerAttr(axis, i64)}
     return [importer.emit(relay.OneHotOp, values, properties).result]
 
 
@@ -112,6 +118,8 @@ def broadcast_args(importer: Importer, node: Node) -> list[SSAValue]:
     if lhs.type not in INDICES or lhs.type != rhs.type or lhs.type != node.output().type:
         raise node.refuse_types(lhs, rhs, node.output())
     width = max(node.shape(lhs, 1)[0], node.shape(rhs, 1)[0])
+    if width > MOST:
+        raise node.unsupported(f"shapes of {width} dimensions")
     sides: list[SSAValue] = []
     for tensor in (lhs, rhs):
         value = importer.value(tensor)
