@@ -81,7 +81,7 @@ def test_every_pass_has_its_place() -> None:
 
 
 def test_passes_keep_numbers() -> None:
-    fuzz(range(3))
+    fuzz(range(2))
 
 
 @pytest.mark.fuzz

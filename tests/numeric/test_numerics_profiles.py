@@ -28,6 +28,7 @@ MICRO_KINDS = sorted(
     "RESIZE_BILINEAR RESIZE_NEAREST_NEIGHBOR SLICE SOFTMAX SPLIT SPLIT_V STRIDED_SLICE SUB SVDF TANH TRANSPOSE "
     "UNIDIRECTIONAL_SEQUENCE_LSTM UNPACK".split()
 )
+SLOW_MODELS = ("resnet8_int8", "vww_96_int8", "tf2_mobilenet_v2_1.0_224_ptq", "keras_lstm_mnist_ptq")
 UNCOVERED = [("tflm", "CONV_2D", "uint8"), ("tvm", "RESIZE_BILINEAR", "int8")]
 XNNPACK_KINDS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "MUL", "QUANTIZE", "ADD")
 
@@ -122,18 +123,18 @@ def compare_model(name: str, numerics: str, runtime: Callable[[bytes], Runtime])
         assert np.array_equal(result, reference.run([image], 1)[0])
 
 
-@pytest.mark.parametrize("name", ["resnet8_int8", "kws_int8", "ad01_int8"])
+@pytest.mark.parametrize("name", ["kws_int8", "ad01_int8"])
 def test_models_in_tflite_micro(micro: Callable[[bytes], Runtime], name: str) -> None:
     compare_model(name, "tflm", micro)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["vww_96_int8", "tf2_mobilenet_v2_1.0_224_ptq", "keras_lstm_mnist_ptq"])
+@pytest.mark.parametrize("name", SLOW_MODELS)
 def test_more_models_in_tflite_micro(micro: Callable[[bytes], Runtime], name: str) -> None:
     compare_model(name, "tflm", micro)
 
 
-@pytest.mark.parametrize("name", ["resnet8_int8", "kws_int8"])
+@pytest.mark.parametrize("name", ["kws_int8", pytest.param("resnet8_int8", marks=pytest.mark.slow)])
 def test_models_in_litert_with_its_delegate(delegated: Callable[[bytes], Runtime], name: str) -> None:
     compare_model(name, "xnnpack", delegated)
 

@@ -104,7 +104,7 @@ def results_of(executable: Executable, inputs: Sequence[Array]) -> list[Array]:
 def test_compiled_batch() -> None:
     """By `relay.build(frontend={"batch": 8})`, in the order of the images."""
     path = DIGITS / "digits_int8.tflite"
-    many, one = build(path, frontend={"batch": 8}), build(path)
+    many, one = build(path, frontend={"batch": 8}, opt_level=1), build(path, opt_level=1)
     (given,) = numbers(from_tflite(path, batch=8), np.random.default_rng(3))
     assert many.inputs[0].shape[0] == 8
     single = np.concatenate([results_of(one, [given[row : row + 1]])[0] for row in range(8)])

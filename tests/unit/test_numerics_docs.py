@@ -17,6 +17,7 @@ def test_the_table_names_every_profile() -> None:
     assert re.findall(r"^\| `([\w.-]+)`", PAGE, re.MULTILINE)[1:] == [*PROFILES]
 
 
+@pytest.mark.slow
 def test_the_examples_run_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     blocks = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
