@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
 from relay.dialects import relay
 from relay.dialects.attributes import Array, element_type, scalar_attr
 from relay.dialects.op import TensorOp
+from tests.numeric.compiled_modules import Net
 from tests.numeric.nn_examples import Example, Make, Rng, array, compare, numbers, pick, sizes
 
 DTYPES = ("int8", "uint8", "float32")
@@ -177,3 +178,16 @@ def test_random_ones(kind: type[TensorOp]):
 def test_many_random_ones(kind: type[TensorOp]):
     for seed in range(2, 6):
         compare(kind, MAKERS[kind], 20, seed, 2)
+
+
+@pytest.mark.parametrize("channels", [16, 24, 5])
+def test_parts_of_a_tensor_are_rescaled_in_place(channels: int):
+    net = Net(7)
+    x = net.argument(net.numbers("int32", 1, 6, 9, channels))
+    bounds = {"begin": array([0, 1, 2, 0]), "end": array([1, 5, 9, channels]), "strides": array([1, 1, 1, 1])}
+    part = net.add(relay.StridedSliceOp, [x], bounds)
+    net.result("codes", net.requantize(part, channels, "int8"))
+    narrow = {"begin": array([0, 0, 0, 1]), "end": array([1, 6, 9, channels]), "strides": array([1, 2, 1, 2])}
+    stepped = net.add(relay.StridedSliceOp, [x], narrow)
+    net.result("stepped", net.requantize(stepped, channels // 2, "int8"))
+    net.check()

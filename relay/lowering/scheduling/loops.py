@@ -6,9 +6,10 @@ from contextlib import ExitStack
 from math import prod
 
 from xdsl.dialects import memref
+from xdsl.dialects.builtin import IntAttr, StridedLayoutAttr
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.dialects.linalg.attrs import IteratorType
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import AffineMap
 
 from relay.lowering.builder import Index, LoopBuilder, contiguous
@@ -110,7 +111,17 @@ def last_is_contiguous(value: SSAValue, map: AffineMap, rank: int) -> bool:
     if not uses(map, rank - 1):
         return True
     dims = dims_of(map)
-    return dims[-1] == rank - 1 and rank - 1 not in dims[:-1] and contiguous(value.type)
+    return dims[-1] == rank - 1 and rank - 1 not in dims[:-1] and rows_contiguous(value.type)
+
+
+def rows_contiguous(type: Attribute) -> bool:
+    """Whether the elements of each row are neighbours in memory: a whole tensor, or part of one without steps."""
+    if contiguous(type):
+        return True
+    if not is_buffer(type) or not isinstance(type.layout, StridedLayoutAttr):
+        return False
+    last = type.layout.strides.data[-1:]
+    return [stride.data for stride in last if isinstance(stride, IntAttr)] == [1]
 
 
 class Elementwise:

@@ -120,8 +120,8 @@ class Phases:
 
     taps: Array
     """[stride, taps]: which tap of the kernel stands at each of the convolution's; the kernel's size for none."""
-    count: int
-    """The positions of each of the convolutions."""
+    begin: int
+    """Where the result starts in what the convolutions give in turn."""
     dilation: int
     padding: tuple[int, int]
     used: int
@@ -134,24 +134,28 @@ class Phases:
 
 
 def phases(size: int, kernel: int, stride: int, dilation: int, before: int, result: int) -> Phases:
-    """Position q * stride + r of the result reads the data at q + (r + before - i * dilation) / stride, for the taps i
-    for which that is whole. A stride beyond the result meets nothing but the first element of the data."""
+    """Position q * stride + r of the result, padding included, reads the data at q + (r - i * dilation) / stride, for
+    the taps i for which that is whole: so the taps of all r stand side by side. What padding leaves is cut off after.
+
+    A stride beyond the result meets nothing but the first element of the data.
+    """
     if size == 1 or stride >= result + before:
-        size, stride = 1, min(stride, result)
+        size, stride = 1, min(stride, result + before)
+    skipped = before // stride
     reads = {
-        (r, i): (r + before - i * dilation) // stride
+        (r, i): skipped + (r - i * dilation) // stride
         for r in range(stride)
         for i in range(kernel)
-        if (r + before - i * dilation) % stride == 0
+        if (r - i * dilation) % stride == 0
     }
     first, last = min(reads.values()), max(reads.values())
     step = gcd(*(at - first for at in reads.values())) or 1
     taps = np.full((stride, (last - first) // step + 1), kernel, np.int32)
     for (r, i), at in reads.items():
         taps[r, (at - first) // step] = i
-    count = -(-result // stride)
+    count = -(-(before + result) // stride) - skipped
     end = count + last
-    return Phases(taps, count, step, (-first, max(end - size, 0)), min(size, end))
+    return Phases(taps, before % stride, step, (-first, max(end - size, 0)), min(size, end))
 
 
 def conv_transpose(new: Expansion, op: relay.ConvTransposeNd) -> SSAValue:
@@ -171,7 +175,7 @@ def conv_transpose(new: Expansion, op: relay.ConvTransposeNd) -> SSAValue:
         sums = conv2d(new, data, kernel, window)
     else:
         sums = new.value(KINDS[len(axes)], data, kernel, properties=window.properties())
-    return finish(new, op, in_turns(new, sums, [phase.stride for phase in axes], groups, result))
+    return finish(new, op, in_turns(new, sums, axes, groups, result))
 
 
 def of_phases(new: Expansion, op: relay.ConvTransposeNd, kernel: SSAValue, axes: Sequence[Phases]) -> SSAValue:
@@ -194,16 +198,17 @@ def of_phases(new: Expansion, op: relay.ConvTransposeNd, kernel: SSAValue, axes:
     return new.reshape(transpose(new, kernel, order), [groups * prod(places) * outputs, *taps, inputs // groups])
 
 
-def in_turns(new: Expansion, sums: SSAValue, strides: Sequence[int], groups: int, result: Sequence[int]) -> SSAValue:
-    """[n, q..., (group, places, o)] as [n, q * stride + place..., (group, o)], cut to the size of the result."""
+def in_turns(new: Expansion, sums: SSAValue, axes: Sequence[Phases], groups: int, result: Sequence[int]) -> SSAValue:
+    """[n, q..., (group, places, o)] as [n, q * stride + place..., (group, o)], cut to the result."""
     images, *counts, channels = shape(sums)
+    strides = [phase.stride for phase in axes]
     if prod(strides) > 1:
         n, outputs = len(counts), channels // groups // prod(strides)
         split = new.reshape(sums, [images, *counts, groups, *strides, outputs])
         order = [0, *(axis for k in range(n) for axis in (1 + k, 2 + n + k)), 1 + n, 2 + 2 * n]
         sizes = [count * stride for count, stride in zip(counts, strides, strict=True)]
         sums = new.reshape(transpose(new, split, order), [images, *sizes, groups * outputs])
-    return cropped(new, sums, [images, *result, shape(sums)[-1]])
+    return cropped(new, sums, [images, *result, shape(sums)[-1]], [0, *(phase.begin for phase in axes), 0])
 
 
 EXPANSIONS: Expansions = {

@@ -43,12 +43,14 @@ def sliced(new: Expansion, x: SSAValue, axis: int, begin: int, end: int, stride:
     return new.value(relay.StridedSliceOp, x, properties={"begin": ints(first), "end": ints(last), "strides": ints(by)})
 
 
-def cropped(new: Expansion, x: SSAValue, dims: Sequence[int]) -> SSAValue:
-    """The first elements of each axis."""
+def cropped(new: Expansion, x: SSAValue, dims: Sequence[int], begin: Sequence[int] | None = None) -> SSAValue:
+    """So many elements of each axis, from the first on, or from `begin`."""
     if shape(x) == tuple(dims):
         return x
-    zeros, ones = ints([0] * len(dims)), ints([1] * len(dims))
-    return new.value(relay.StridedSliceOp, x, properties={"begin": zeros, "end": ints(dims), "strides": ones})
+    first = [0] * len(dims) if begin is None else begin
+    end = [start + size for start, size in zip(first, dims, strict=True)]
+    bounds = {"begin": ints(first), "end": ints(end), "strides": ints([1] * len(dims))}
+    return new.value(relay.StridedSliceOp, x, properties=bounds)
 
 
 def reduced(new: Expansion, kind: type[relay.ReduceOp], x: SSAValue, axes: Sequence[int]) -> SSAValue:
