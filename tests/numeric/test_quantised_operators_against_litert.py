@@ -32,8 +32,9 @@ def compare_many(kind: str, dtype: str, wanted: int, seed: int, build: bool) -> 
 @pytest.mark.parametrize(("kind", "dtype"), KINDS)
 def test_quantised_operator_equals_litert(kind: str, dtype: str) -> None:
     pytest.importorskip("ai_edge_litert", reason="LiteRT is not installed")
-    compare_many(kind, dtype, 5, 0, build=False)
-    compare_many(kind, dtype, 1, 1, build=True)
+    compare_many(kind, dtype, 4, 0, build=False)
+    if dtype == min(other for each, other in QUANTISED if each == kind):  # builds take time; with -m fuzz all are built
+        compare_many(kind, dtype, 1, 1, build=True)
 
 
 @pytest.mark.fuzz
