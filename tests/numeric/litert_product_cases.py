@@ -76,3 +76,15 @@ def total(rng: Rng, kind: str, dtype: str) -> Case:
     kept = [1 if i in axes else d for i, d in enumerate(shape) if keep or i not in axes]
     inputs = [codes(rng, shape, dtype), T(np.array(axes, np.int32), "int32")]
     return Case(kind, inputs, [codes(rng, kept, dtype)], "ReducerOptions", {"keepDims": keep}, 2)
+
+
+@quantised("FULLY_CONNECTED", types="hybrid")
+def dynamic_range(rng: Rng, kind: str, dtype: str) -> Case:
+    """Floats, quantised at run time, by weights of one scale or one for each unit."""
+    batch, units, depth = dims(rng, 3, 1, 9)
+    scales = [scale(rng) for _ in range(units if rng.integers(2) else 1)]
+    kernel = T(np.maximum(random_numbers(rng, [units, depth], "int8"), -127), "int8", scales)
+    bias = T(random_numbers(rng, [units], "float32"), "float32") if rng.integers(3) else None
+    inputs = [T([batch, depth], "float32"), kernel, bias]
+    version = 12 if len(scales) > 1 else 3
+    return Case(kind, inputs, [T([batch, units], "float32")], "FullyConnectedOptions", activation(rng), version)

@@ -164,13 +164,19 @@ def _hybrid(importer: Importer, node: Node, window: Window) -> SSAValue:
         )
     codes = importer.emit(qnn.DynamicQuantizeOp, [importer.value(data)])
     sums = importer.emit(Conv2dOp, [codes.codes, window.kernel], {**window.properties}).result
-    return scale_sums(importer, sums, codes.scale, found.scale[0])
+    return scale_sums(importer, sums, codes.scale, found.scale)
 
 
-def scale_sums(importer: Importer, sums: SSAValue, scale: SSAValue, kernel_scale: np.float32) -> SSAValue:
-    """`float(sums) * (scale * kernel_scale)`, one scale for each index of the first axis."""
+def scale_sums(importer: Importer, sums: SSAValue, scale: SSAValue, kernel_scales: Array) -> SSAValue:
+    """`float(sums) * (scale * kernel_scale)`: a scale for each index of the first axis, and one, or one for each of the
+    last, of the kernel."""
     batch, *others = importer.shape(sums)
-    factor = importer.emit(MultiplyOp, [scale, importer.scalar(float(kernel_scale), scale)]).result
-    factor = importer.reshape(factor, [batch] + [1] * len(others))
+    factor = importer.reshape(scale, [batch] + [1] * len(others))
+    kernel = (
+        importer.scalar(float(kernel_scales[0]), scale)
+        if len(kernel_scales) == 1
+        else importer.constant(kernel_scales.astype(np.float32), "kernel_scales")
+    )
+    factor = importer.emit(MultiplyOp, [factor, kernel]).result
     reals = importer.emit(CastOp, [sums], {"dtype": f32}).result
     return importer.emit(MultiplyOp, [reals, factor]).result

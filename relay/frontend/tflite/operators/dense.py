@@ -42,16 +42,17 @@ def fully_connected(importer: Importer, node: Node) -> list[SSAValue]:
 
 
 def _hybrid(importer: Importer, node: Node, value: SSAValue) -> SSAValue:
-    """Each row is quantised at run time: `float(sum) * (row's scale * kernel's scale)`."""
+    """Each row is quantised at run time: `float(sum) * (row's scale * kernel's scale)`, which may be one per unit."""
     found = node.quantization(node.input(1))
-    if len(found.scale) != 1 or node.flag("asymmetric_quantize_inputs"):
-        hint = "convert the model to int8"
-        raise node.unsupported("float data with int8 weights is quantised asymmetrically or per channel", hint)
+    if node.flag("asymmetric_quantize_inputs"):
+        raise node.unsupported("float data with int8 weights is quantised asymmetrically", "convert the model to int8")
+    if len(found.scale) > 1 and found.axis != 0:
+        raise node.unsupported(f"the weights have {len(found.scale)} scales along axis {found.axis}")
     inputs = node.input(1).shape[1]
     lines = importer.reshape(value, [-1, inputs])
     codes = importer.emit(qnn.DynamicQuantizeOp, [lines])
     sums = importer.emit(DenseOp, [codes.codes, importer.value(node.input(1))]).result
-    result = scale_sums(importer, sums, codes.scale, found.scale[0])
+    result = scale_sums(importer, sums, codes.scale, found.scale)
     return importer.reshape(result, [*importer.shape(value)[:-1], node.input(1).shape[0]])
 
 
