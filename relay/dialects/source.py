@@ -96,7 +96,7 @@ class LocatingParser(Parser):
         start = self.pos
         try:
             op = super().parse_operation()
-        except (ArithmeticError, LookupError, NotImplementedError, ValueError) as error:
+        except (ArithmeticError, AssertionError, LookupError, NotImplementedError, ValueError) as error:
             self.raise_error(f"cannot be read: {type(error).__name__}: {error}", start)
         self.written[op] = start
         if isinstance(op.location, UnknownLoc):
