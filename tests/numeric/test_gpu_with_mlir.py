@@ -1,0 +1,40 @@
+"""MLIR's own tool takes what the passes to GPUs make, with no dialect that it does not know."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from xdsl.passes import ModulePass
+
+import relay
+from relay.frontend import from_tflite
+from relay.lowering.gpu.pipeline import gpu_passes
+from relay.lowering.gpu.target import resolve_gpu
+from relay.module import IRModule
+from relay.passes import Pipeline
+from tests.numeric.mlir_runner import MLIR_OPT, needs_mlir, tool
+
+DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
+
+
+def levels(target: str) -> Sequence[tuple[str, IRModule]]:
+    """The module after each pass below linalg."""
+    mod = relay.optimize(from_tflite(DIGITS), target)
+    steps: list[ModulePass] = gpu_passes(resolve_gpu(target))
+    found: list[tuple[str, IRModule]] = []
+    for step in steps:
+        mod = Pipeline([step])(mod)
+        found.append((step.name, mod))
+    return found[steps.index(next(step for step in steps if step.name == "schedule-gpu")) :]
+
+
+@needs_mlir
+@pytest.mark.parametrize("target", ["cuda", "opencl"])
+def test_every_level_is_taken(target: str):
+    assert MLIR_OPT is not None
+    taken = levels(target)
+    assert [name for name, _ in taken][:3] == ["schedule-gpu", "convert-parallel-loops-to-gpu", "gpu-kernel-outlining"]
+    for _, mod in taken:
+        tool([MLIR_OPT, "--verify-each"], mod.to_text(weights=True))
