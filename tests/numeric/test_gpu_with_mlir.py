@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -38,3 +39,14 @@ def test_every_level_is_taken(target: str):
     assert [name for name, _ in taken][:3] == ["schedule-gpu", "convert-parallel-loops-to-gpu", "gpu-kernel-outlining"]
     for _, mod in taken:
         tool([MLIR_OPT, "--verify-each"], mod.to_text(weights=True))
+
+
+@needs_mlir
+def test_its_own_pipeline_makes_the_same_kernels():
+    """From the kernels that `gpu-kernel-outlining` makes to PTX, by MLIR alone."""
+    assert MLIR_OPT is not None
+    mod = dict(levels("cuda"))["gpu-kernel-outlining"]
+    options = "cubin-chip=sm_80 cubin-features=+ptx70 cubin-format=isa"
+    text = tool([MLIR_OPT, f"--gpu-lower-to-nvvm-pipeline={options}"], mod.to_text(weights=True))
+    ours = relay.build(DIGITS, target="cuda").get_source("ptx")
+    assert set(re.findall(r"\.visible \.entry (\w+)\(", text)) == set(re.findall(r"\.visible \.entry (\w+)\(", ours))
