@@ -125,6 +125,8 @@ WORDS = {
     "StringAttr": "text",
     "TensorType": "tensor",
     "TypedAttribute": "number",
+    "UnitAttr": "flag",
+    "VectorType": "vector",
     "WeightAttr": "elements",
 }
 """What classes of attributes are called on the page."""
@@ -202,7 +204,7 @@ def describe_dialect(dialect: Dialect) -> list[str]:
         lines += [inspect.cleandoc(home.__doc__ or ""), ""]
     names = [op.name.partition(".")[2] for op in sorted(ops, key=lambda op: op.name)]
     links = [f"[{name}](#{dialect.name}{name.replace('.', '')})" for name in names]
-    lines += [f"{len(ops)} ops: {', '.join(links)}.", ""]
+    lines += [f"{len(ops)} op{'s' * (len(ops) > 1)}: {', '.join(links)}.", ""]
     for name, group in groupby(ops, key=lambda op: op.__module__):
         if name != home.__name__:
             kind = name.rpartition(".")[2].replace("_", " ")

@@ -29,6 +29,7 @@ from xdsl.dialects.builtin import (
     TensorType,
     UnrealizedConversionCastOp,
     UnregisteredAttr,
+    VectorType,
 )
 from xdsl.dialects.ub import UnreachableOp
 from xdsl.ir import Attribute, Dialect, Operation, SSAValue
@@ -63,11 +64,12 @@ BASES: dict[type[Attribute], tuple[str, ...]] = {
     StringAttr: ("#builtin.string",),
     SymbolRefAttr: ("#builtin.symbol_ref",),
     TensorType: ("!builtin.tensor",),
+    VectorType: ("!builtin.vector",),
     WeightAttr: ("#builtin.dense_int_or_fp_elements", "#builtin.dense_resource_elements"),
 }
 """What upstream calls an attribute; for one that is not here, any will do."""
 
-NAMES = ("relay", "qnn", "byoc")
+NAMES = ("relay", "qnn", "byoc", "machine")
 """The dialects that upstream has not under these names."""
 
 ANY = "several"

@@ -126,7 +126,7 @@ CASES: dict[str, Callable[[], Case]] = {
     "the weights are SHUFFLED4x16INT8": lambda: dense([codes(1, 4), weights(2, 4)], codes(1, 2), weightsFormat=1),
     "the weights have no columns": lambda: dense([codes(1, 2, 2), weights(2, 0)], codes(1, 2)),
     "takes no INT8, UINT8, INT8": lambda: dense([codes(1, 4), T(np.ones((2, 4)), "uint8", 0.1)], codes(1, 2)),
-    "quantised asymmetrically or per channel": lambda: dense(
+    "quantised asymmetrically; convert": lambda: dense(
         [f32(1, 4), weights(2, 4)], f32(1, 2), asymmetricQuantizeInputs=True
     ),
     "operator 0 RESIZE_BILINEAR 'out0': takes no INT8, FLOAT32": lambda: two(

@@ -12,6 +12,7 @@ import pytest
 
 from relay.errors import RelayError
 from relay.frontend import from_tflite
+from tests.numeric import test_control_flow_against_litert as flowing
 from tests.numeric.litert_models import Case
 from tests.unit import test_batch as batching
 from tests.unit import test_import_tflite as importing
@@ -41,12 +42,16 @@ IMPORTER: list[Callable[..., None]] = [
     importing.test_custom_operators_are_given_by_the_caller,
     importing.test_several_subgraphs_are_unsupported,
     batching.test_operators_that_mix_images_are_named,
+    flowing.test_wrong_control_flow_is_told,
 ]
 OPEN: dict[str, int] = {
     "batch.py": 1,
-    "graph.py": 1,
-    "importer.py": 2,
-    "node.py": 5,
+    "graph.py": 2,
+    "importer.py": 3,
+    "node.py": 4,
+    "operators/control.py": 1,
+    "operators/creation.py": 2,
+    "operators/dense.py": 1,
     "operators/reduce.py": 1,
     "table.py": 1,
 }
@@ -59,6 +64,7 @@ def calls() -> Iterator[Callable[[], None]]:
         for case in cases_of(test) if hasattr(test, "pytestmark") else [()]:
             yield lambda test=test, case=case: test(*case)
     yield changed_bytes
+    yield other_quantization
     for words, case in (CASES | PLAIN).items():
         yield lambda words=words, case=case: refused(words, case(), {})
     for words, (case, keywords) in WITH.items():
@@ -72,6 +78,13 @@ def changed_bytes() -> None:
         for value in (0, 3):
             with suppress(RelayError):
                 reading.read_model(file[:place] + bytes([value]) + file[place + 1 :])
+
+
+def other_quantization() -> None:
+    model = reading.small_model()
+    reading.tensor(model, 1)["quantization"].update(details_type=1)
+    with pytest.raises(RelayError, match="is quantised by "):
+        from_tflite(reading.write_model(model))
 
 
 def refused(words: str, case: Case, keywords: dict[str, Any]) -> None:
