@@ -6,13 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import BoolAttr, FloatAttr, FunctionType, IntegerAttr, ModuleOp, f32, i32, i64
+from xdsl.dialects.builtin import BoolAttr, FloatAttr, FunctionType, IntegerAttr, ModuleOp, f32, i16, i32, i64
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region
 
 from relay.dialects import qnn, relay
 from relay.dialects.attributes import Array, elements, ints, tensor_type
 from relay.dialects.op import TensorOp, tensor
+from relay.driver import build
 from relay.errors import InvalidArgument
 from relay.interpreters import compute, run
 from relay.module import IRModule
@@ -96,3 +97,24 @@ def test_wrong_operands_are_told() -> None:
         compute(qnn.BatchMatmulOp, [numbers("int8", 2, 3), numbers("int8", 2, 4)], SCALES)
     with pytest.raises(InvalidArgument, match="channels"):
         compute(qnn.Conv2dTransposeOp, [numbers("int8", 1, 2, 2, 3), numbers("int8", 1, 1, 1, 2)], SCALES)
+
+
+def test_sums_of_16_bits_reach_further_than_those_of_8() -> None:
+    """The float forms of a rescale are proved for all sums that there can be."""
+    data, weights = np.full((3, 4), -(1 << 15), np.int16), np.array([[-128] * 4, [127] * 4], np.int8)
+    given = WIDE | {"out_dtype": i32}
+    block = Block(arg_types=[tensor_type(data)])
+    kernel = relay.ConstantOp.make([], {"value": elements(weights)})
+    dense = qnn.DenseOp.make([*block.args, kernel], given)
+    properties: Properties = {
+        "input_scale": FloatAttr(1.0, f32), "output_scale": FloatAttr(1.0, f32), "output_zero_point": IntegerAttr(0, i32),
+        "multiplier": IntegerAttr(1518500250, i32), "shift": IntegerAttr(-9, i32), "out_dtype": i16,
+    }  # fmt: skip
+    codes = qnn.RequantizeOp.make([dense.result], properties)
+    block.add_ops([kernel, dense, codes, ReturnOp(codes.result)])
+    types = FunctionType.from_lists([tensor_type(data)], [tensor(codes.result)])
+    mod = IRModule(ModuleOp([FuncOp("main", types, Region(block))]))
+    executable = build(mod)
+    for numbers_given in (data, numbers("int16", 3, 4), np.full((3, 4), (1 << 15) - 1, np.int16)):
+        found = executable.run(numbers_given)
+        assert isinstance(found, np.ndarray) and np.array_equal(found, run(mod, [numbers_given])[0])

@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 from xdsl.dialects import arith, tensor
-from xdsl.dialects.builtin import IntegerType, TensorType, i32
+from xdsl.dialects.builtin import IntegerType, TensorType, i16, i32
 from xdsl.dialects.linalg.ops import FillOp, GenericOp
 from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.ir.affine import AffineMap
@@ -42,9 +42,10 @@ def reach(value: SSAValue, calls: Calls) -> list[Range]:
     return [_fitting(rule(*(part[i if len(part) > 1 else 0] for part in parts))) for i in range(count)]
 
 
-def codes(unsigned: bool) -> Range:
-    """All 8-bit codes."""
-    return (np.array([0]), np.array([255])) if unsigned else (np.array([-128]), np.array([127]))
+def codes(unsigned: bool, bits: int = 8) -> Range:
+    """All codes of so many bits."""
+    low, high = (0, (1 << bits) - 1) if unsigned else (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+    return np.array([low]), np.array([high])
 
 
 def add(a: Range, b: Range) -> Range:
@@ -123,14 +124,14 @@ def accumulators(value: SSAValue, calls: Calls) -> list[Range] | None:
     if axes is None or kernels is None:
         return None
     (unsigned, zero_point), (unsigned_kernel, kernel_zero_point) = product
-    least, greatest = (bound - zero_point for bound in codes(unsigned))
+    least, greatest = (bound - zero_point for bound in codes(unsigned, 16 if element(generic.inputs[0]) == i16 else 8))
     found: list[Range] = []
     for kernel in kernels:
         kernel = kernel.view(np.uint8) if unsigned_kernel else kernel
         if prod(kernel.shape[axis] for axis in axes) != last:
             return None
         above, below = _sums(kernel, kernel_zero_point, axes)
-        found.append((above * least + below * greatest, above * greatest + below * least))
+        found.append(_fitting((above * least + below * greatest, above * greatest + below * least)))
     return found
 
 
