@@ -107,7 +107,8 @@ def test_sums_of_16_bits_reach_further_than_those_of_8() -> None:
     kernel = relay.ConstantOp.make([], {"value": elements(weights)})
     dense = qnn.DenseOp.make([*block.args, kernel], given)
     properties: Properties = {
-        "input_scale": FloatAttr(1.0, f32), "output_scale": FloatAttr(1.0, f32), "output_zero_point": IntegerAttr(0, i32),
+        "input_scale": FloatAttr(1.0, f32), "output_scale": FloatAttr(1.0, f32),
+        "output_zero_point": IntegerAttr(0, i32),
         "multiplier": IntegerAttr(1518500250, i32), "shift": IntegerAttr(-9, i32), "out_dtype": i16,
     }  # fmt: skip
     codes = qnn.RequantizeOp.make([dense.result], properties)
