@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from tests.numeric.mlir_runner import MLIR_OPT, needs_mlir, tool
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
 
 
+@cache
 def levels(target: str) -> Sequence[tuple[str, IRModule]]:
     """The module after each pass below linalg."""
     mod = relay.optimize(from_tflite(DIGITS), target)
@@ -32,7 +34,7 @@ def levels(target: str) -> Sequence[tuple[str, IRModule]]:
 
 
 @needs_mlir
-@pytest.mark.parametrize("target", ["cuda", "opencl"])
+@pytest.mark.parametrize("target", ["cuda", pytest.param("opencl", marks=pytest.mark.slow)])
 def test_every_level_is_taken(target: str):
     assert MLIR_OPT is not None
     taken = levels(target)
