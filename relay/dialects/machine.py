@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from xdsl.dialects.builtin import IntegerType, UnitAttr, VectorType, i8, i16, i32
-from xdsl.ir import Attribute, Dialect
+from xdsl.ir import Attribute, Dialect, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     ParsePropInAttrDict,
@@ -20,6 +21,11 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 Vector = VectorType[Attribute]
+
+
+def _vector(value: SSAValue) -> Vector:
+    """The type of an operand, which its definition says is a vector."""
+    return cast(Vector, value.type)
 
 
 @irdl_op_definition
@@ -44,8 +50,7 @@ class DotProductOp(IRDLOperation):
     )
 
     def verify_(self) -> None:
-        sums, codes = self.accumulator.type, self.data.type
-        assert isinstance(sums, VectorType) and isinstance(codes, VectorType)
+        sums, codes = _vector(self.accumulator), _vector(self.data)
         if self.result.type != sums or sums.element_type != i32 or len(sums.get_shape()) != 1:
             raise VerifyException(f"{self.name}: accumulator and result are one vector of i32 with one dimension")
         if self.weights.type != codes or codes.element_type not in (IntegerType(8), IntegerType(16)):

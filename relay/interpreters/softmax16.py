@@ -26,7 +26,7 @@ def lines(function: Callable[[Doubles], Doubles], first: float, last: float) -> 
     """`function` over [first, last] in Q0.15 for every int16, from the lowest: lines between samples, each moved by
     half of what its line misses in the middle; in double."""
     step, unit = (last - first) / SAMPLES, 65536 / (2.0 / 65535 * 65535)
-    here = first + np.arange(SAMPLES + 1) * step
+    here: Doubles = first + np.arange(SAMPLES + 1, dtype=np.float64) * step
     y = function(here) * unit
     middle = round_away(function(here[:-1] + step / 2) * unit)
     between = round_away((y[1:] + round_away(y[:-1])) / 2)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import pytest
 from xdsl.ir import Attribute
 
 from relay.dialects.attributes import Array, ints
@@ -79,3 +80,22 @@ def compare(kind: type[TensorOp], make: Make, count: int, seed: int, level: int 
         net.result(str(number), net.add(kind, operands, example.properties))
     with PassContext(opt_level=level):
         net.check()
+
+
+def random_tests(makers: Mapping[type[TensorOp], Make]) -> tuple[Callable[..., None], Callable[..., None]]:
+    """Two tests of these ops: a few random examples by default, many with `-m fuzz`."""
+
+    def name_of(kind: type[TensorOp]) -> str:
+        return kind.name
+
+    @pytest.mark.parametrize("kind", makers, ids=name_of)
+    def few(kind: type[TensorOp]) -> None:
+        compare(kind, makers[kind], 2, 1)
+
+    @pytest.mark.fuzz
+    @pytest.mark.parametrize("kind", makers, ids=name_of)
+    def many(kind: type[TensorOp]) -> None:
+        for seed in range(2, 6):
+            compare(kind, makers[kind], 20, seed, 2)
+
+    return few, many

@@ -4,13 +4,12 @@ compiled."""
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from xdsl.dialects.builtin import IntegerAttr, f32, i64
 
 from relay.dialects import relay
 from relay.dialects.attributes import Array, scalar_attr
 from relay.dialects.op import TensorOp
-from tests.numeric.nn_examples import Example, Make, Rng, compare, numbers, pick, sizes
+from tests.numeric.nn_examples import Example, Make, Rng, numbers, pick, random_tests, sizes
 
 
 def floats(rng: Rng, rank: int = 0) -> Array:
@@ -104,18 +103,4 @@ MAKERS: dict[type[TensorOp], Make] = {
     relay.CrossEntropyWithLogitsOp: cross_entropy_with_logits,
 }
 
-
-def name_of(kind: type[TensorOp]) -> str:
-    return kind.name
-
-
-@pytest.mark.parametrize("kind", MAKERS, ids=name_of)
-def test_random_ones(kind: type[TensorOp]):
-    compare(kind, MAKERS[kind], 2, 1)
-
-
-@pytest.mark.fuzz
-@pytest.mark.parametrize("kind", MAKERS, ids=name_of)
-def test_many_random_ones(kind: type[TensorOp]):
-    for seed in range(2, 6):
-        compare(kind, MAKERS[kind], 20, seed, 2)
+test_random_ones, test_many_random_ones = random_tests(MAKERS)

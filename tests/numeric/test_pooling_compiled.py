@@ -6,14 +6,13 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 import numpy as np
-import pytest
 from xdsl.dialects.builtin import IntegerAttr, StringAttr
 from xdsl.ir import Attribute
 
 from relay.dialects import relay
 from relay.dialects.attributes import Array
 from relay.dialects.op import TensorOp
-from tests.numeric.nn_examples import Example, Make, Rng, array, compare, numbers, pick, sizes
+from tests.numeric.nn_examples import Example, Make, Rng, array, numbers, pick, random_tests, sizes
 
 DTYPES = ("float32", "int8", "uint8", "int16", "int32")
 
@@ -132,18 +131,4 @@ MAKERS: dict[type[TensorOp], Make] = {
     **{kind: partial(whole, kind) for kind in WHOLE},
 }
 
-
-def name_of(kind: type[TensorOp]) -> str:
-    return kind.name
-
-
-@pytest.mark.parametrize("kind", MAKERS, ids=name_of)
-def test_random_ones(kind: type[TensorOp]):
-    compare(kind, MAKERS[kind], 2, 1)
-
-
-@pytest.mark.fuzz
-@pytest.mark.parametrize("kind", MAKERS, ids=name_of)
-def test_many_random_ones(kind: type[TensorOp]):
-    for seed in range(2, 6):
-        compare(kind, MAKERS[kind], 20, seed, 2)
+test_random_ones, test_many_random_ones = random_tests(MAKERS)

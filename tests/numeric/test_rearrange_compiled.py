@@ -12,7 +12,7 @@ from relay.dialects import relay
 from relay.dialects.attributes import Array, element_type, scalar_attr
 from relay.dialects.op import TensorOp
 from tests.numeric.compiled_modules import Net
-from tests.numeric.nn_examples import Example, Make, Rng, array, compare, numbers, pick, sizes
+from tests.numeric.nn_examples import Example, Make, Rng, array, numbers, pick, random_tests, sizes
 
 DTYPES = ("int8", "uint8", "float32")
 
@@ -163,21 +163,7 @@ MAKERS: dict[type[TensorOp], Make] = {
     relay.FifoBufferOp: fifo_buffer,
 }
 
-
-def name_of(kind: type[TensorOp]) -> str:
-    return kind.name
-
-
-@pytest.mark.parametrize("kind", MAKERS, ids=name_of)
-def test_random_ones(kind: type[TensorOp]):
-    compare(kind, MAKERS[kind], 2, 1)
-
-
-@pytest.mark.fuzz
-@pytest.mark.parametrize("kind", MAKERS, ids=name_of)
-def test_many_random_ones(kind: type[TensorOp]):
-    for seed in range(2, 6):
-        compare(kind, MAKERS[kind], 20, seed, 2)
+test_random_ones, test_many_random_ones = random_tests(MAKERS)
 
 
 @pytest.mark.parametrize("channels", [16, 24, 5])

@@ -15,7 +15,7 @@ from relay.dialects import relay
 from relay.dialects.attributes import Array, scalar_attr
 from relay.dialects.op import TensorOp
 from relay.interpreters import compute
-from tests.numeric.nn_examples import Example, Make, Rng, array, close, compare, numbers, pick, sizes
+from tests.numeric.nn_examples import Example, Make, Rng, array, close, numbers, pick, random_tests, sizes
 
 COORDINATES = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric")
 ROUNDINGS = ("", "round", "floor", "ceil", "round_prefer_floor", "round_prefer_ceil")
@@ -123,21 +123,7 @@ MAKERS: dict[type[TensorOp], Make] = {
     relay.Upsampling3dOp: partial(upsampling, relay.Upsampling3dOp),
 }
 
-
-def name_of(kind: type[TensorOp]) -> str:
-    return kind.name
-
-
-@pytest.mark.parametrize("kind", MAKERS, ids=name_of)
-def test_random_ones(kind: type[TensorOp]):
-    compare(kind, MAKERS[kind], 2, 1)
-
-
-@pytest.mark.fuzz
-@pytest.mark.parametrize("kind", MAKERS, ids=name_of)
-def test_many_random_ones(kind: type[TensorOp]):
-    for seed in range(2, 6):
-        compare(kind, MAKERS[kind], 20, seed, 2)
+test_random_ones, test_many_random_ones = random_tests(MAKERS)
 
 
 def onnx_resize(x: Array, wanted: Sequence[int], **attributes: Any) -> Array:

@@ -254,7 +254,8 @@ def test_what_the_arithmetic_cannot_prove_is_left():
 
 
 def test_a_clamp_that_leaves_one_number():
-    where = conditions(*(np.array([n]) for n in (1 << 30, 35)), 0, 0, np.array([-9000]), np.array([9000]))
+    multiplier, shift, bound = np.array([1 << 30]), np.array([35]), np.array([9000])
+    where = conditions(multiplier, shift, 0, 0, -bound, bound)
     assert where is not None
-    form = prove(exact_scale(np.array([1 << 30]), np.array([35])), where, False)
+    form = prove(exact_scale(multiplier, shift), where, False)
     assert form is not None
