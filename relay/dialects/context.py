@@ -58,6 +58,12 @@ def _gpu() -> Dialect:
     return Gpu
 
 
+def _nvgpu() -> Dialect:
+    from relay.dialects.nvgpu import Nvgpu
+
+    return Nvgpu
+
+
 def _nvvm() -> Dialect:
     from relay.dialects.gpu_targets import Nvvm
 
@@ -90,6 +96,7 @@ OURS: dict[str, Callable[[], Dialect]] = {
     "qnn": _qnn,
     "byoc": _byoc,
     "machine": _machine,
+    "nvgpu": _nvgpu,
     "nvvm": _nvvm,
     "xevm": _xevm,
 }

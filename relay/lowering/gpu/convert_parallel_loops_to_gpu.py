@@ -6,12 +6,14 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith, gpu, scf
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, ModuleOp, i32
 from xdsl.ir import Block, Region, SSAValue
 from xdsl.utils.hints import isa
 
+from relay.dialects.gpu import DynamicSharedMemoryOp
 from relay.errors import Unsupported
 from relay.lowering.builder import INDEX
+from relay.lowering.gpu.matrix_kernel import SHARED_BYTES as SHARED
 from relay.lowering.gpu.schedule_gpu import MAPPED
 from relay.passes import Pass
 from relay.transforms.location import place
@@ -61,11 +63,24 @@ def convert(loop: scf.ParallelOp) -> None:
     sizes: list[SSAValue] = [one.result] * 6
     unroll(loop, body, sizes)
     body.add_op(gpu.TerminatorOp())
-    launch = gpu.LaunchOp(Region(body), sizes[:3], sizes[3:])
+    shared = shared_bytes(body)
+    if shared is not None:
+        outer.insert_op_before(shared, loop)
+    launch = gpu.LaunchOp(Region(body), sizes[:3], sizes[3:], dynamicSharedMemorySize=shared)
     launch.location = loop.location
     outer.insert_op_before(launch, loop)
     loop.detach()
     loop.erase(safe_erase=False)
+
+
+def shared_bytes(body: Block) -> arith.ConstantOp | None:
+    """The shared memory that a kernel asks for; what says so is taken away."""
+    found: arith.ConstantOp | None = None
+    for op in body.walk():
+        if isinstance(op, DynamicSharedMemoryOp) and isinstance(size := op.attributes.pop(SHARED, None), IntegerAttr):
+            found = arith.ConstantOp(IntegerAttr(size.value.data, i32))
+            found.location = op.location
+    return found
 
 
 def unroll(loop: scf.ParallelOp, body: Block, sizes: list[SSAValue]) -> None:

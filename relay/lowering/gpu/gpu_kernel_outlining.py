@@ -114,7 +114,14 @@ def outline(launch: gpu.LaunchOp, name: str) -> upstream.FuncOp:
     kernel = upstream.FuncOp(name, Region(entry), prod(counts[3:]), prod(counts[:3]))
     kernel.location = launch.location
     symbol = SymbolRefAttr(MODULE, [name])
-    call = gpu.LaunchFuncOp(symbol, sizes[:3], sizes[3:], kernelOperands=captured.arguments, asyncDependencies=[])
+    call = gpu.LaunchFuncOp(
+        symbol,
+        sizes[:3],
+        sizes[3:],
+        dynamicSharedMemorySize=launch.dynamicSharedMemorySize,
+        kernelOperands=captured.arguments,
+        asyncDependencies=[],
+    )
     call.location = launch.location
     parent = launch.parent
     assert parent is not None

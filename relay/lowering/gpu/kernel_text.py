@@ -7,18 +7,19 @@ from dataclasses import dataclass
 
 from xdsl.dialects import llvm, memref, vector
 from xdsl.dialects.builtin import IntegerAttr, NoneAttr
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from relay.dialects.gpu import AddressSpaceAttr, FuncOp, ModuleOp, Space
 from relay.dialects.source import words
 from relay.errors import Unsupported
+from relay.lowering.gpu.shared_text import SHARED, WORDS
 from relay.lowering.llvm.control import CONTROL
 from relay.lowering.llvm.function import FunctionWriter, Writer
 from relay.lowering.llvm.memory import MEMORY
 from relay.lowering.llvm.scalar import SCALAR
 from relay.lowering.llvm.types import type_name
 from relay.lowering.plan_memory import root, size_of
-from relay.lowering.shaped import Buffer, buffer_of, is_buffer
+from relay.lowering.shaped import Buffer, buffer_of, is_buffer, is_vector
 
 ALIGNMENT = 16
 """What the buffers of a kernel start at multiples of, at least."""
@@ -127,13 +128,47 @@ def write_fptosi(w: FunctionWriter, op: Operation) -> None:
 
 
 def write_extract(w: FunctionWriter, op: Operation) -> None:
-    """A lane whose number is known."""
+    """A lane whose number is known, or one of the matrices that were read at once."""
     assert isinstance(op, vector.ExtractOp)
     (lane,) = op.static_position.get_values()
+    if is_vector(op.result.type):
+        word = w.emit(f"extractvalue {WORDS} {w.of(op.vector)}, {lane}")
+        w.define(op.result, f"bitcast i32 {word} to {type_name(op.result.type)}")
+        return
     w.define(op.results[0], f"extractelement {w.typed(op.vector)}, i64 {lane}")
 
 
+def write_call_intrinsic(w: FunctionWriter, op: Operation) -> None:
+    """An intrinsic by its full name; several results are one structure."""
+    assert isinstance(op, llvm.CallIntrinsicOp)
+    name, types = op.intrin.data, ", ".join(type_name(value.type) for value in op.args)
+    if not op.results:
+        w.declare(name, "void", types)
+        w.line(f"call void @{name}({w.list(op.args)})")
+        return
+    result = structure(op.results[0].type)
+    w.declare(name, result, types)
+    w.define(op.results[0], f"call {result} @{name}({w.list(op.args)})")
+
+
+def structure(type: Attribute) -> str:
+    """The name of a type that may be a structure."""
+    if isinstance(type, llvm.LLVMStructType):
+        return f"{{ {', '.join(map(type_name, type.types))} }}"
+    return type_name(type)
+
+
+def write_extract_value(w: FunctionWriter, op: Operation) -> None:
+    """One of several results."""
+    assert isinstance(op, llvm.ExtractValueOp)
+    (number,) = op.position.get_values()
+    w.define(op.res, f"extractvalue {structure(op.container.type)} {w.of(op.container)}, {number}")
+
+
 OWN: Mapping[str, Writer] = {
+    **SHARED,
+    "llvm.call_intrinsic": write_call_intrinsic,
+    "llvm.extractvalue": write_extract_value,
     "arith.fptosi": write_fptosi,
     "gpu.return": write_return,
     "llvm.call": write_call,

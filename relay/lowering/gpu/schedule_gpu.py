@@ -7,19 +7,24 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from math import prod
 
+import numpy as np
 from xdsl.context import Context
 from xdsl.dialects import arith, func, gpu, memref, scf
-from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, ModuleOp
+from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, FunctionType, ModuleOp
 from xdsl.dialects.linalg import ops as linalg
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineMap
 
+from relay.dialects.attributes import to_numpy
 from relay.errors import Unsupported
 from relay.lowering.builder import INDEPENDENT, INDEX, Index, LoopBuilder
+from relay.lowering.gpu import matrix
 from relay.lowering.gpu.dots import FEATURE, DotEmitter, dot_of
+from relay.lowering.gpu.matrix_kernel import MatrixEmitter
 from relay.lowering.gpu.points import PointEmitter, Producer
 from relay.lowering.gpu.producers import Nest, computed, nest_of, padded, starts
 from relay.lowering.gpu.widths import lanes_of
+from relay.lowering.schedule import argument_of, constant_of, packed_constant
 from relay.lowering.scheduling import loops
 from relay.lowering.shaped import shape_of
 from relay.passes import Pass
@@ -40,7 +45,8 @@ class ScheduleGpu(Pass):
 
     What one reader reads once needs no memory: padding becomes a comparison, a sum and what follows it one nest. An
     operation that is no such nest runs as a single thread. `features`: the target's, separated by commas; with `dot`,
-    sums of products of codes are four products at a time.
+    sums of products of codes are four products at a time; with `mma` and `async-copy`, matrix units multiply what is
+    large enough, and has constant weights: those are packed now.
     """
 
     name = "schedule-gpu"
@@ -55,23 +61,31 @@ class ScheduleGpu(Pass):
         return not any(inner.name.startswith("linalg.") for inner in op.walk())
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for function in op.body.block.ops:
+        features = frozenset(self.features.split(","))
+        calls: dict[str, list[func.CallOp]] = {}
+        for call in op.walk():
+            if isinstance(call, func.CallOp):
+                calls.setdefault(call.callee.string_value(), []).append(call)
+        for function in list(op.body.block.ops):
             if isinstance(function, func.FuncOp) and function.body.blocks:
-                FunctionScheduler(function, FEATURE in self.features.split(",")).run()
+                FunctionScheduler(function, features, calls.get(function.sym_name.data, ())).run()
 
 
 class FunctionScheduler:
     """Rewrites the body of one function."""
 
-    def __init__(self, function: func.FuncOp, dots: bool = False):
+    def __init__(self, function: func.FuncOp, features: frozenset[str], calls: Sequence[func.CallOp] = ()):
         self.function = function
-        self.special = self.dot if dots else None
+        self.calls = calls
+        self.special = self.dot if FEATURE in features else None
+        self.matrices = matrix.FEATURES <= features
         self.block = function.body.block
         self.order = list(self.block.ops)
         self.builder = LoopBuilder(self.block)
         self.producers: dict[SSAValue, Producer] = {}
         self.pending: dict[Operation, list[linalg.FillOp]] = {}
         self.done: list[Operation] = []
+        self.retired: list[BlockArgument] = []
 
     def run(self) -> None:
         self.find()
@@ -91,6 +105,11 @@ class FunctionScheduler:
                 if not any(op.results[0].uses):
                     op.detach()
                     op.erase()
+        for argument in self.retired:
+            self.block.erase_arg(argument)
+        self.function.properties["function_type"] = FunctionType.from_lists(
+            [argument.type for argument in self.block.args], list(self.function.function_type.outputs)
+        )
 
     def find(self) -> None:
         """Which buffers need no memory, and which fills only start what follows."""
@@ -136,6 +155,8 @@ class FunctionScheduler:
         if order is None:
             self.alone(op)
             return
+        if self.matrices and (found := matrix.matrix_of(nest, self.producers)) is not None and self.multiply(found):
+            return
         lanes = lanes_of(nest, self.producers)
         shape = [nest.sizes[d] for d in order]
         if lanes > 1:
@@ -151,6 +172,38 @@ class FunctionScheduler:
             values = points.nest(nest, dims)
             for value, output, map in zip(values, op.outputs, nest.maps[len(op.inputs) :], strict=True):
                 points.store(value, output, [self.builder.apply(r, dims) for r in map.results])
+
+    def multiply(self, found: matrix.Matrix) -> bool:
+        """A product by matrix units, a block of threads for each tile; False if its weights are no constants."""
+        kernel = argument_of(found.conv.kernel.value)
+        if kernel is None or not self.calls:
+            return False
+        position = sum(before not in self.retired for before in self.block.args[: kernel.index])
+        weights = [constant_of(call.arguments[position]) for call in self.calls]
+        packed, offsets = list[SSAValue](), list[SSAValue]()
+        if None in weights:
+            return False
+        for call, weight in zip(self.calls, weights, strict=True):
+            assert weight is not None
+            parts = found.pack(to_numpy(weight.value).view(np.uint8 if found.conv.kernel.unsigned else np.int8))
+            packed.append(packed_constant(call, weight, parts[0].reshape(-1), "packed"))
+            offsets.append(packed_constant(call, weight, parts[1], "start"))
+            arguments = list(call.arguments)
+            call.operands = [*arguments[:position], packed[-1], offsets[-1], *arguments[position + 1 :]]
+        new = [self.block.insert_arg(value[0].type, kernel.index + 1 + n) for n, value in enumerate((packed, offsets))]
+        self.retired.append(kernel)
+        b, tile = self.builder, found.tile
+        padding = found.padding
+        data = b.flatten(found.conv.data.value if padding is None else padding.source)
+        points = PointEmitter(b, self.producers, found.lanes)
+        emitter = MatrixEmitter(b, found, points, (data, new[0], new[1]))
+        order = found.nest.output_dims
+        assert order is not None
+        shape = [found.nest.sizes[dim] for dim in order[:-1]]
+        grid = -(-found.rows // tile.rows) * (found.packed_columns // tile.columns)
+        with self.grid(grid, tile.threads) as (block, thread):
+            emitter.emit(block, thread, lambda row: self.indices(row, shape))
+        return True
 
     def dot(self, points: PointEmitter, nest: Nest, dims: list[Index]) -> SSAValue | None:
         """The nest's result by dot products, if it is such a sum."""
@@ -181,18 +234,26 @@ class FunctionScheduler:
             return
         block = min(BLOCK, -(-total // WARP) * WARP)
         grid = -(-total // block)
+        with self.grid(grid, block) as (number, inner):
+            thread = b.plus(b.times(number, block), inner)
+            if grid * block == total:
+                yield self.indices(thread, shape)
+            else:
+                small = b.add(arith.CmpiOp(b.index(thread), b.index(total), "ult")).result
+                body, b.block = b.block, Block()
+                inside = b.block
+                yield self.indices(thread, shape)
+                b.add(scf.YieldOp())
+                b.block = body
+                b.add(scf.IfOp(small, [], Region(inside)))
+
+    @contextmanager
+    def grid(self, grid: int, block: int) -> Generator[tuple[Index, Index]]:
+        """So many blocks of threads; the `with` block is what a thread does, by the numbers of its block and itself."""
+        b = self.builder
         bodies = [Block(arg_types=[INDEX]), Block(arg_types=[INDEX])]
         outer, b.block = b.block, bodies[1]
-        thread = b.plus(b.times(bodies[0].args[0], block) if grid > 1 else 0, bodies[1].args[0])
-        if grid * block == total:
-            yield self.indices(thread, shape)
-        else:
-            small = b.add(arith.CmpiOp(b.index(thread), b.index(total), "ult")).result
-            b.block = inside = Block()
-            yield self.indices(thread, shape)
-            b.add(scf.YieldOp())
-            b.block = bodies[1]
-            b.add(scf.IfOp(small, [], Region(inside)))
+        yield bodies[0].args[0] if grid > 1 else 0, bodies[1].args[0]
         b.add(scf.ReduceOp())
         b.block = bodies[0]
         self.parallel(block, bodies[1], gpu.ProcessorEnum.Thread_X)

@@ -1,0 +1,203 @@
+"""Which convolutions and products of codes a GPU's matrix units compute, and in which tiles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.dialects.builtin import MemRefType, i8, i32
+from xdsl.ir import SSAValue
+
+from relay.dialects.attributes import Array
+from relay.lowering.builder import contiguous
+from relay.lowering.gpu.points import Producer
+from relay.lowering.gpu.producers import Nest, Padded
+from relay.lowering.gpu.widths import Narrow, fits, is_wide, reads
+from relay.lowering.scheduling.affine import dims_of
+from relay.lowering.scheduling.body import can_lift
+from relay.lowering.scheduling.contraction import Convolution, recognise
+from relay.lowering.scheduling.packing import wrap_i32
+from relay.lowering.shaped import buffer_of, is_buffer, shape_of
+
+FEATURES = frozenset({"mma", "async-copy"})
+"""What a target must have."""
+DEPTH = 64
+"""Codes of a row that are in shared memory at once, for each stage of the pipeline."""
+CHUNK = 16
+"""Codes of one copy."""
+FEWEST_ROWS, FEWEST_COLUMNS = 8, 8
+"""Smaller products stay sums of dot products: most of a tile would be empty."""
+PROCESSORS = 108
+"""Multiprocessors of the GPU that tiles are chosen for (A100; H100 has 132)."""
+
+
+@dataclass(frozen=True)
+class Tile:
+    """What a block of threads computes: `rows` x `columns` sums by `down` x `across` warps, with so many stages."""
+
+    rows: int
+    columns: int
+    down: int
+    across: int
+    stages: int
+
+    @property
+    def threads(self) -> int:
+        return 32 * self.down * self.across
+
+    @property
+    def row_steps(self) -> int:
+        """Products of 16 rows of a warp."""
+        return self.rows // self.down // 16
+
+    @property
+    def column_steps(self) -> int:
+        """Products of 8 columns of a warp."""
+        return self.columns // self.across // 8
+
+    @property
+    def stage_bytes(self) -> int:
+        """Shared memory of a stage."""
+        return (self.rows + self.columns) * DEPTH
+
+    def cost(self, rows: int, columns: int) -> int:
+        """How long a product takes, by what the busiest processor multiplies and copies; the unit is arbitrary."""
+        blocks = -(-rows // self.rows) * -(-columns // self.columns)
+        return -(-blocks // PROCESSORS) * (self.rows * self.columns + 32 * (self.rows + self.columns))
+
+
+TILES = (Tile(128, 128, 2, 2, 3), Tile(128, 64, 2, 2, 4), Tile(64, 64, 2, 2, 4), Tile(64, 32, 4, 1, 4))
+"""All fit into the 48 KiB of shared memory that need not be asked for."""
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """A product of `rows` x `depth` by `depth` x `columns` codes, with what is done to its sums: `nest`."""
+
+    nest: Nest
+    conv: Convolution
+    sums: Nest
+    padding: Padded | None
+    lanes: int
+    tile: Tile
+
+    @property
+    def rows(self) -> int:
+        return self.conv.images * self.conv.out_rows * self.conv.out_columns
+
+    @property
+    def columns(self) -> int:
+        return self.conv.outputs
+
+    @property
+    def depth(self) -> int:
+        return self.conv.kernel_rows * self.conv.kernel_columns * self.conv.channels
+
+    @property
+    def steps(self) -> int:
+        """Turns of the loop over the depth."""
+        return -(-self.depth // DEPTH)
+
+    @property
+    def stages(self) -> int:
+        """Stages of the pipeline that there is something for."""
+        return max(2, min(self.tile.stages, self.steps))
+
+    @property
+    def packed_columns(self) -> int:
+        """Rows of the packed weights."""
+        return -(-self.columns // self.tile.columns) * self.tile.columns
+
+    @property
+    def packed_depth(self) -> int:
+        return self.steps * DEPTH
+
+    def pack(self, kernel: Array) -> tuple[Array, Array]:
+        """The weights as `int8[packed_columns, packed_depth]` with zeros behind, and for each channel what its sums
+        are off by: `count zx zw - zx sum w`.
+
+        Rows are in the order of shared memory: row 8 i + 2 t + j of a warp's has its channel 2 n t + 2 i + j, n the
+        products of 8 columns of a warp. So the sums that lane t has are of 2 n neighbours.
+        """
+        codes = kernel.reshape(self.columns, self.depth)
+        zx, zw = self.conv.data.zero_point, self.conv.kernel.zero_point
+        offsets = wrap_i32(zx * (self.depth * zw - codes.astype(np.int64).sum(axis=1)))
+        more = self.packed_columns - self.columns
+        whole = np.pad(codes.view(np.int8), ((0, more), (0, self.packed_depth - self.depth)))
+        steps = self.tile.column_steps
+        ordered = whole.reshape(-1, 4, steps, 2, self.packed_depth).transpose(0, 2, 1, 3, 4)
+        return np.ascontiguousarray(ordered).reshape(whole.shape), np.pad(offsets, (0, more))
+
+
+def matrix_of(nest: Nest, producers: Mapping[SSAValue, Producer]) -> Matrix | None:
+    """The nest as what follows a product of codes, if it is that and matrix units can compute it."""
+    found = list(contractions(nest, producers))
+    if len(found) != 1 or (sums := found[0]) is None:
+        return None
+    conv = recognise(sums.op)
+    if conv is None or conv.depthwise or conv.accumulator != i32 or sums.started[0] is None:
+        return None
+    if conv.data.element != i8 or conv.kernel.element != i8 or conv.channels % CHUNK or conv.kernel.value in producers:
+        return None
+    padding = producers.get(conv.data.value)
+    if isinstance(padding, Nest) or (padding is not None and not is_spatial(padding, producers)):
+        return None
+    rows = conv.images * conv.out_rows * conv.out_columns
+    if rows < FEWEST_ROWS or conv.outputs < FEWEST_COLUMNS:
+        return None
+    widest = widest_of(nest, sums, producers, conv.outputs)
+    tiles = TILES if widest > 1 else TILES[-1:]
+    if conv.kernel.zero_point:
+        tiles = [tile for tile in tiles if tile.rows * tile.columns < TILES[0].rows * TILES[0].columns]
+    tile = min(tiles, key=lambda tile: tile.cost(rows, conv.outputs))
+    return Matrix(nest, conv, sums, padding, min(widest, 2 * tile.column_steps), tile)
+
+
+def contractions(nest: Nest, producers: Mapping[SSAValue, Producer]) -> Iterator[Nest | None]:
+    """The sums that the nest reads, itself included; None for one that it does not read point by point."""
+    if nest.output_dims != list(range(len(nest.parallel))):
+        yield None
+    elif nest.reduction:
+        yield nest
+    else:
+        for value, map in zip(nest.op.inputs, nest.maps, strict=False):
+            if isinstance(inner := producers.get(value), Nest):
+                same = dims_of(map) == list(range(len(nest.sizes)))
+                yield from (found if same else None for found in contractions(inner, producers))
+
+
+def is_spatial(padding: Padded, producers: Mapping[SSAValue, Producer]) -> bool:
+    """Whether rows and columns are added to images that lie in memory."""
+    inner, outer = shape_of(padding.source), padding.shape
+    same = len(outer) == 4 and inner[0] == outer[0] and inner[3] == outer[3]
+    return same and padding.source not in producers and contiguous(padding.source.type)
+
+
+def widest_of(nest: Nest, sums: Nest, producers: Mapping[SSAValue, Producer], columns: int) -> int:
+    """How many neighbouring channels can be computed from their sums at once."""
+    try:
+        types = [*accesses(nest, sums, producers), *(buffer_of(output) for output in nest.op.outputs)]
+    except Narrow:
+        return 1
+    lanes = 16
+    while lanes > 1 and (columns % lanes or not all(fits(type, lanes) for type in types)):
+        lanes //= 2
+    return lanes
+
+
+def accesses(nest: Nest, sums: Nest, producers: Mapping[SSAValue, Producer]) -> Iterator[MemRefType]:
+    """The types of buffers that are read with neighbouring channels in the lanes, besides those of the sums."""
+    if nest is sums or nest.op is sums.op:
+        return
+    if not can_lift(nest.op.body.block):
+        raise Narrow
+    last = len(nest.sizes) - 1
+    for value, map, argument in zip(nest.op.inputs, nest.maps, nest.op.body.block.args, strict=False):
+        if not any(argument.uses) or not is_buffer(value.type) or not is_wide(map, last):
+            continue
+        inner = producers.get(value)
+        if isinstance(inner, Nest):
+            yield from accesses(inner, sums, producers)
+        else:
+            yield from reads(value, producers)

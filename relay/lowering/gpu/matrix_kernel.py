@@ -1,0 +1,349 @@
+"""Products of codes by a GPU's matrix units: one block of threads computes a tile of the result.
+
+Stages of rows of both factors are copied into shared memory while earlier ones are multiplied. A row of 64 codes lies
+there as four chunks of 16, number c of row r at c xor (r / 2 mod 4), so that eight rows' chunks are in all banks.
+Layouts of the lanes: PTX ISA, "Matrix Fragments for mma.m16n8k32".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from xdsl.dialects import arith, llvm, scf, vector
+from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, IntegerAttr, MemRefType, VectorType, i8, i32, i64
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from relay.dialects import nvgpu
+from relay.dialects.gpu import AddressSpaceAttr, BarrierOp, DynamicSharedMemoryOp, Space
+from relay.lowering.builder import INDEX, Index, LoopBuilder
+from relay.lowering.gpu.dots import ONES, wrapped
+from relay.lowering.gpu.matrix import CHUNK, DEPTH, Matrix
+from relay.lowering.gpu.points import PointEmitter
+from relay.lowering.gpu.producers import Nest
+from relay.lowering.shaped import shape_of, vector_of
+
+SHARED_BYTES = "bytes"
+"""The attribute of `gpu.dynamic_shared_memory` that says how much of it the launch must give."""
+CHUNKS = DEPTH // CHUNK
+SHARED = MemRefType(i8, [DYNAMIC_INDEX], memory_space=AddressSpaceAttr(Space.WORKGROUP))
+SUMS = llvm.LLVMStructType.from_type_list([i32] * 4)
+TAP = 32
+"""Codes of a row that one product takes."""
+
+
+@dataclass(frozen=True)
+class Copied:
+    """A row of the data that a thread copies chunks of: where its first code is, where its image's rows and columns
+    start, and where it goes in a stage."""
+
+    start: Index
+    row: Index
+    column: Index
+    inside: SSAValue | None
+    to: Index
+
+
+class MatrixEmitter:
+    """Emits what one thread does. `data`, `weights`: one dimension; `offsets`: what each channel's sums are off by."""
+
+    def __init__(
+        self, builder: LoopBuilder, matrix: Matrix, points: PointEmitter, buffers: tuple[SSAValue, SSAValue, SSAValue]
+    ):
+        self.b, self.m, self.points = builder, matrix, points
+        self.tile, self.conv = matrix.tile, matrix.conv
+        self.data, self.weights, self.offsets = buffers
+        self.sums: SSAValue | None = None
+        points.special = self.special
+
+    def emit(self, block: Index, thread: Index, unravel: Callable[[Index], list[Index]]) -> None:
+        """The tile of a block. `unravel`: the point of the result that a row is."""
+        b, tile = self.b, self.tile
+        across = self.m.packed_columns // tile.columns
+        self.first_row = b.times(self.div(block, across), tile.rows)
+        self.first_column = b.times(self.rem(block, across), tile.columns)
+        lane, warp = self.rem(thread, 32), self.div(thread, 32)
+        self.warp_row = b.times(self.rem(warp, tile.down), tile.rows // tile.down)
+        self.warp_column = b.times(self.div(warp, tile.down), tile.columns // tile.across)
+        shared = b.add(DynamicSharedMemoryOp.create(result_types=[SHARED]))
+        shared.attributes[SHARED_BYTES] = IntegerAttr(self.m.stages * tile.stage_bytes, i64)
+        self.shared = shared.result
+        sums, rows = self.products(thread, lane)
+        group, self.quad = self.div(lane, 4), self.rem(lane, 4)
+        for step in range(tile.row_steps):
+            for half in range(2):
+                row = b.plus(b.plus(b.plus(self.first_row, self.warp_row), group), 16 * step + 8 * half)
+                first = 4 * step * tile.column_steps + 2 * half
+                values = [sums[first + 4 * n + j] for n in range(tile.column_steps) for j in range(2)]
+                store = partial(self.store, row, values, rows[4 * step + 2 * half] if rows else None, unravel)
+                self.when(self.below(row, self.m.rows) if self.m.rows % tile.rows else None, store)
+
+    # Indices
+
+    def binary(self, op: type[Operation], a: Index, c: int) -> Index:
+        """An operation on indices that the builder does not fold."""
+        return self.b.add(op.create(operands=[self.b.index(a), self.b.index(c)], result_types=[INDEX])).results[0]
+
+    def div(self, a: Index, c: int) -> Index:
+        """`a / c`."""
+        return a // c if isinstance(a, int) else a if c == 1 else self.binary(arith.DivUIOp, a, c)
+
+    def rem(self, a: Index, c: int) -> Index:
+        """`a mod c`."""
+        return a % c if isinstance(a, int) else 0 if c == 1 else self.binary(arith.RemUIOp, a, c)
+
+    def below(self, a: Index, bound: int) -> SSAValue:
+        """Whether `0 <= a < bound`."""
+        return self.b.add(arith.CmpiOp(self.b.index(a), self.b.index(bound), "ult")).result
+
+    def both(self, conditions: Sequence[SSAValue | None]) -> SSAValue | None:
+        """All conditions at once; None for none."""
+        found: SSAValue | None = None
+        for condition in conditions:
+            if condition is not None:
+                found = condition if found is None else self.b.add(arith.AndIOp(found, condition)).result
+        return found
+
+    def when(
+        self, condition: SSAValue | None, do: Callable[[], None], otherwise: Callable[[], None] | None = None
+    ) -> None:
+        """Do something, if it holds."""
+        if condition is None:
+            do()
+            return
+        outer, bodies = self.b.block, [Block(), Block()]
+        for body, part in zip(bodies, (do, otherwise), strict=True):
+            self.b.block = body
+            if part is not None:
+                part()
+            self.b.add(scf.YieldOp())
+        self.b.block = outer
+        self.b.add(scf.IfOp(condition, [], Region(bodies[0]), Region(bodies[1]) if otherwise else None))
+
+    def place(self, row: Index, chunk: Index) -> Index:
+        """Where a chunk of a row is in a stage."""
+        twist = self.rem(self.div(row, 2), CHUNKS)
+        turned = self.b.add(
+            arith.XOrIOp.create(operands=[self.b.index(chunk), self.b.index(twist)], result_types=[INDEX])
+        ).results[0]
+        return self.b.plus(self.b.times(row, DEPTH), self.b.times(turned, CHUNK))
+
+    # Copies
+
+    def prepare(self, thread: Index) -> None:
+        """What a thread copies in each step: its chunk of some rows of both factors."""
+        b, tile, conv = self.b, self.tile, self.conv
+        self.chunk = b.times(self.rem(thread, CHUNKS), CHUNK)
+        first = self.div(thread, CHUNKS)
+        together = tile.threads // CHUNKS
+        self.copied: list[Copied] = []
+        padding = self.m.padding
+        top, left = (padding.offsets[1], padding.offsets[2]) if padding else (0, 0)
+        height, width = shape_of(padding.source)[1:3] if padding else (conv.rows, conv.columns)
+        self.height, self.width = height, width
+        self.padded = bool(padding and (height != conv.rows or width != conv.columns))
+        for number in range(tile.rows // together):
+            row = b.plus(first, number * together)
+            m = b.plus(self.first_row, row)
+            inside = self.below(m, self.m.rows) if self.m.rows % tile.rows else None
+            to = self.place(row, self.rem(thread, CHUNKS))
+            if conv.pointwise and not self.padded:
+                self.copied.append(Copied(b.times(m, conv.channels), 0, 0, inside, to))
+                continue
+            image, pixel = self.div(m, conv.out_rows * conv.out_columns), self.rem(m, conv.out_rows * conv.out_columns)
+            y = b.plus(b.times(self.div(pixel, conv.out_columns), conv.strides[0]), -top)
+            x = b.plus(b.times(self.rem(pixel, conv.out_columns), conv.strides[1]), -left)
+            line = b.plus(b.times(image, height), y)
+            start = b.times(b.plus(b.times(line, width), x), conv.channels)
+            self.copied.append(Copied(start, y, x, inside, to))
+        self.weight_rows: list[tuple[Index, Index]] = []
+        for number in range(tile.columns // together):
+            row = b.plus(first, number * together)
+            start = b.plus(b.times(b.plus(self.first_column, row), self.m.packed_depth), self.chunk)
+            at = self.place(row, self.rem(thread, CHUNKS))
+            self.weight_rows.append((start, b.plus(at, tile.rows * DEPTH)))
+
+    def issue(self, step: Index, stage: Index) -> None:
+        """Start the copies of a step into a stage."""
+        b, conv = self.b, self.conv
+        start = b.times(stage, self.tile.stage_bytes)
+        k = b.plus(b.times(step, DEPTH), self.chunk)
+        known = self.below(k, self.m.depth) if self.m.depth % DEPTH else None
+        tap, channel = self.div(k, conv.channels), self.rem(k, conv.channels)
+        if conv.kernel_rows * conv.kernel_columns == 1:
+            tap, channel = 0, k
+        i = b.times(self.div(tap, conv.kernel_columns), conv.dilation[0])
+        j = b.times(self.rem(tap, conv.kernel_columns), conv.dilation[1])
+        away = b.plus(b.times(b.plus(b.times(i, self.width), j), conv.channels), channel)
+        fill = self.fill(known)
+        for row in self.copied:
+            to = b.plus(start, row.to)
+            conditions = [row.inside, known]
+            if self.padded:
+                conditions += [
+                    self.below(b.plus(row.row, i), self.height),
+                    self.below(b.plus(row.column, j), self.width),
+                ]
+            self.when(self.both(conditions), partial(self.read, to, row, away), partial(self.set, fill, to))
+        for source, at in self.weight_rows:
+            self.copy(b.plus(start, at), self.weights, b.plus(source, b.times(step, DEPTH)))
+
+    def fill(self, known: SSAValue | None) -> SSAValue:
+        """A chunk of padding; zeros behind the end of a row."""
+        zeros = self.b.broadcast(self.b.constant(0, i8), CHUNK)
+        if self.m.padding is None:
+            return zeros
+        padding = self.b.broadcast(self.m.padding.value, CHUNK)
+        if known is None or not self.conv.kernel.zero_point:
+            return padding
+        return self.b.add(arith.SelectOp(known, padding, zeros)).result
+
+    def copy(self, to: Index, source: SSAValue, start: Index) -> None:
+        """Start a copy of one chunk."""
+        b = self.b
+        b.add(nvgpu.DeviceAsyncCopyOp(self.shared, b.index(to), source, b.index(start), CHUNK))
+
+    def read(self, to: Index, row: Copied, away: Index) -> None:
+        """Start a copy of a chunk of the data."""
+        self.copy(to, self.data, self.b.plus(row.start, away))
+
+    def set(self, value: SSAValue, to: Index) -> None:
+        """Write one chunk."""
+        self.b.vector_store(value, self.shared, [to])
+        op = self.b.block.last_op
+        assert op is not None
+        op.attributes["alignment"] = IntegerAttr(CHUNK, i64)
+
+    # Products
+
+    def products(self, thread: Index, lane: Index) -> tuple[list[SSAValue], list[SSAValue]]:
+        """The sums of a thread, and where the weights have a zero point the sums of its rows of the data."""
+        b, tile, stages, steps = self.b, self.tile, self.m.stages, self.m.steps
+        self.prepare(thread)
+        self.sources(lane)
+        zero = b.constant(0, i32)
+        for step in range(stages - 1):
+            if step < steps:
+                self.issue(step, step)
+            b.add(nvgpu.DeviceAsyncCreateGroupOp())
+        count = 4 * tile.row_steps * tile.column_steps
+        more = 4 * tile.row_steps if self.conv.kernel.zero_point else 0
+        with b.loop(0, steps, carried=[zero] * (count + more)) as (step, state):
+            last = b.add(nvgpu.DeviceAsyncCreateGroupOp()).asyncToken
+            b.add(nvgpu.DeviceAsyncWaitOp(last, stages - 2))
+            b.add(BarrierOp.create())
+            ahead = b.plus(step, stages - 1)
+            if isinstance(ahead, int):
+                if ahead < steps:
+                    self.issue(ahead, ahead % stages)
+            else:
+                self.when(self.below(ahead, steps), lambda: self.issue(ahead, self.rem(ahead, stages)))
+            state.next = self.multiply(b.times(self.rem(step, stages), tile.stage_bytes), state.args, count)
+        return state.results[:count], state.results[count:]
+
+    def sources(self, lane: Index) -> None:
+        """Where in a stage the rows are that the lane gives for each half of the depth."""
+        b, tile = self.b, self.tile
+        row = b.plus(self.warp_row, self.rem(lane, 16))
+        column = b.plus(self.warp_column, b.plus(self.rem(lane, 8), b.times(self.div(lane, 16), 8)))
+        self.left = [self.place(row, b.plus(self.div(lane, 16), 2 * half)) for half in range(DEPTH // TAP)]
+        right = self.rem(self.div(lane, 8), 2)
+        self.right = [
+            b.plus(self.place(column, b.plus(right, 2 * half)), tile.rows * DEPTH) for half in range(DEPTH // TAP)
+        ]
+
+    def multiply(self, stage: Index, sums: Sequence[SSAValue], count: int) -> list[SSAValue]:
+        """All products of a stage added to the sums."""
+        b, tile, found = self.b, self.tile, list(sums)
+        ones = b.constant(ONES, i32)
+        for half in range(DEPTH // TAP):
+            left = b.plus(stage, self.left[half])
+            a = [self.matrices(b.plus(left, 16 * DEPTH * n)) for n in range(tile.row_steps)]
+            right = b.plus(stage, self.right[half])
+            pairs = [self.matrices(b.plus(right, 16 * DEPTH * n)) for n in range(tile.column_steps // 2)]
+            w = [pair[part : part + 2] for pair in pairs for part in (0, 2)]
+            for row in range(tile.row_steps):
+                for column in range(tile.column_steps):
+                    at = 4 * (row * tile.column_steps + column)
+                    found[at : at + 4] = self.product(a[row], w[column], found[at : at + 4])
+                if len(found) > count:
+                    at = count + 4 * row
+                    found[at : at + 4] = self.product(a[row], [ones, ones], found[at : at + 4])
+        return found
+
+    def matrices(self, at: Index) -> list[SSAValue]:
+        """Four words of matrices in shared memory."""
+        b = self.b
+        read = b.add(nvgpu.LdMatrixOp(self.shared, [b.index(at)])).res
+        return [self.word(read, number) for number in range(nvgpu.MATRICES)]
+
+    def word(self, matrices: SSAValue, number: int) -> SSAValue:
+        """Four bytes of the lane as one number."""
+        codes = self.at(matrices, number, VectorType(i8, [4]), vector.ExtractOp)
+        return self.at(self.b.bitcast(codes, i32, 1), 0, i32, vector.ExtractOp)
+
+    def at(self, value: SSAValue, number: int, type: Attribute, op: type[Operation], *more: SSAValue) -> SSAValue:
+        """An operation at one position of a vector."""
+        position = DenseArrayBase.from_list(i64, [number])
+        made = op.create(operands=[value, *more], result_types=[type], properties={"static_position": position})
+        return self.b.add(made).results[0]
+
+    def product(self, a: Sequence[SSAValue], w: Sequence[SSAValue], sums: Sequence[SSAValue]) -> list[SSAValue]:
+        """16 x 8 sums of 32 products more."""
+        signs = [("u8" if side.unsigned else "s8") for side in (self.conv.data, self.conv.kernel)]
+        name = signs[0] if signs[0] == signs[1] else ".".join(signs)
+        call = llvm.CallIntrinsicOp(f"llvm.nvvm.mma.m16n8k32.row.col.{name}", [*a, *w, *sums], [SUMS])
+        four = self.b.add(call).results[0]
+        places = [DenseArrayBase.from_list(i64, [n]) for n in range(4)]
+        return [self.b.add(llvm.ExtractValueOp(place, four, i32)).results[0] for place in places]
+
+    # Results
+
+    def store(
+        self,
+        row: Index,
+        values: Sequence[SSAValue],
+        total: SSAValue | None,
+        unravel: Callable[[Index], list[Index]],
+    ) -> None:
+        """Everything that follows the sums of a thread in one row, and its results to memory."""
+        b, lanes, m = self.b, self.m.lanes, self.m
+        at = unravel(row)
+        start = b.plus(b.plus(self.first_column, self.warp_column), b.times(self.quad, len(values)))
+        for number in range(0, len(values), lanes):
+            column = b.plus(start, number)
+            group = values[number : number + lanes]
+            inside = self.below(column, m.columns) if m.columns % self.tile.columns else None
+            self.when(inside, partial(self.finish, [*at, column], group, total))
+
+    def finish(self, dims: list[Index], group: Sequence[SSAValue], total: SSAValue | None) -> None:
+        """The results for some neighbouring channels."""
+        b, nest, points, lanes = self.b, self.m.nest, self.points, self.m.lanes
+        column = dims[-1]
+        if lanes > 1:
+            points.wide.add(b.index(column))
+        value = group[0] if lanes == 1 else b.broadcast(group[0], lanes)
+        for number, other in enumerate(group[1:], 1):
+            value = self.at(other, number, vector_of(i32, lanes), vector.InsertOp, value)
+        value = b.add(arith.AddiOp(value, points.load(self.offsets, [column]))).result
+        if total is not None:
+            scaled = b.add(arith.MuliOp(total, b.constant(wrapped(self.conv.kernel.zero_point), i32))).result
+            value = b.add(arith.SubiOp(value, scaled if lanes == 1 else b.broadcast(scaled, lanes))).result
+        self.sums = value
+        results = points.nest(nest, dims)
+        for result, output, map in zip(results, nest.op.outputs, nest.maps[len(nest.op.inputs) :], strict=True):
+            points.store(result, output, [b.apply(r, dims) for r in map.results])
+
+    def special(self, points: PointEmitter, nest: Nest, dims: list[Index]) -> SSAValue | None:
+        """The sums, where they are asked for."""
+        if nest.op is not self.m.sums.op:
+            return None
+        assert self.sums is not None
+        start = points.starting(nest, dims)[0]
+        constant = start.owner.value if isinstance(start.owner, arith.ConstantOp) else None
+        if isinstance(constant, IntegerAttr) and not constant.value.data:
+            return self.sums
+        if start.type != self.sums.type:
+            start = self.b.broadcast(start, self.m.lanes)
+        return self.b.add(arith.AddiOp(self.sums, start)).result

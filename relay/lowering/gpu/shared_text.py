@@ -1,0 +1,72 @@
+"""LLVM IR text of what threads do with memory that they share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from xdsl.dialects import vector
+from xdsl.ir import Operation
+
+from relay.dialects import nvgpu
+from relay.dialects.gpu import DynamicSharedMemoryOp
+from relay.lowering.llvm.function import FunctionWriter, Writer
+
+WORDS = "{ i32, i32, i32, i32 }"
+COPY = "llvm.nvvm.cp.async.cg.shared.global.16"
+COMMIT, WAIT = "llvm.nvvm.cp.async.commit.group", "llvm.nvvm.cp.async.wait.group"
+MATRICES = "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.b16.p3"
+SHARED_NAME = "@shared"
+
+
+def write_shared(w: FunctionWriter, op: Operation) -> None:
+    """The memory of the block, whose size the launch gives."""
+    assert isinstance(op, DynamicSharedMemoryOp)
+    w.declarations[SHARED_NAME] = f"{SHARED_NAME} = external addrspace(3) global [0 x i8], align 128"
+    w.names[op.result] = SHARED_NAME
+
+
+def write_copy(w: FunctionWriter, op: Operation) -> None:
+    """16 bytes."""
+    assert isinstance(op, nvgpu.DeviceAsyncCopyOp)
+    to, start = w.address(op.dst, op.dstIndices), w.address(op.src, op.srcIndices)
+    w.declare(COPY, "void", f"{w.pointer(op.dst)}, {w.pointer(op.src)}")
+    w.line(f"call void @{COPY}({w.pointer(op.dst)} {to}, {w.pointer(op.src)} {start})")
+
+
+def write_group(w: FunctionWriter, op: Operation) -> None:
+    """The end of a group of copies."""
+    w.declare(COMMIT, "void", "")
+    w.line(f"call void @{COMMIT}()")
+
+
+def write_wait(w: FunctionWriter, op: Operation) -> None:
+    """Wait for groups of copies."""
+    assert isinstance(op, nvgpu.DeviceAsyncWaitOp)
+    left = 0 if op.numGroups is None else op.numGroups.value.data
+    w.declare(WAIT, "void", "i32")
+    w.line(f"call void @{WAIT}(i32 {left})")
+
+
+def write_matrices(w: FunctionWriter, op: Operation) -> None:
+    """Four matrices at once."""
+    assert isinstance(op, nvgpu.LdMatrixOp)
+    at = w.address(op.srcMemref, op.indices)
+    w.declare(MATRICES, WORDS, w.pointer(op.srcMemref))
+    w.define(op.res, f"call {WORDS} @{MATRICES}({w.pointer(op.srcMemref)} {at})")
+
+
+def write_insert(w: FunctionWriter, op: Operation) -> None:
+    """A vector with another number in a lane."""
+    assert isinstance(op, vector.InsertOp)
+    (lane,) = op.static_position.get_values()
+    w.define(op.result, f"insertelement {w.typed(op.dest)}, {w.typed(op.source)}, i64 {lane}")
+
+
+SHARED: Mapping[str, Writer] = {
+    "gpu.dynamic_shared_memory": write_shared,
+    "nvgpu.device_async_copy": write_copy,
+    "nvgpu.device_async_create_group": write_group,
+    "nvgpu.device_async_wait": write_wait,
+    "nvgpu.ldmatrix": write_matrices,
+    "vector.insert": write_insert,
+}
