@@ -83,12 +83,12 @@ def _words(features: str, lanes: int, name: str, adds: bool = False) -> Dot:
 
 
 DOTS: Sequence[Dot] = [
-    _bytes("avx512f avx512vnni", True, 16, "x86.avx512.vpdpbusd.512"),
+    _bytes("avx512vnni", True, 16, "x86.avx512.vpdpbusd.512"),
     _bytes("avxvnni", True, 8, "x86.avx512.vpdpbusd.256"),
     _bytes("i8mm", True, 4, "aarch64.neon.usdot.v4i32.v16i8"),
     _bytes("dotprod", False, 4, "aarch64.neon.sdot.v4i32.v16i8"),
-    _words("avx512f avx512vnni", 16, "x86.avx512.vpdpwssd.512", adds=True),
-    _words("avx512f avx512bw", 16, "x86.avx512.pmaddw.d.512"),
+    _words("avx512vnni", 16, "x86.avx512.vpdpwssd.512", adds=True),
+    _words("avx512bw", 16, "x86.avx512.pmaddw.d.512"),
     _words("avxvnni", 8, "x86.avx512.vpdpwssd.256", adds=True),
     _words("avx2", 8, "x86.avx2.pmadd.wd"),
     _words("sse2", 4, "x86.sse2.pmadd.wd"),

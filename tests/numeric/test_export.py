@@ -309,7 +309,7 @@ def test_what_was_loaded_cannot_be_exported(tmp_path: Path):
 @pytest.mark.parametrize(
     ("target", "message"),
     [
-        ("cuda", "target 'cuda': is not known"),
+        ("vulkan", "target 'vulkan': is not known"),
         ("aarch64", "target 'aarch64': is not known"),
         ("", "target '': is not known"),
         ("aarch64-linux-gnu -O3", "has the option -O3"),
