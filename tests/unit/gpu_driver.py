@@ -81,7 +81,7 @@ class EmulatedDriver:
         name = self.handles[function]
         assert isinstance(name, str) and list(grid[1:]) == list(block[1:]) == [1, 1]
         arrays = [self.rest(address) for address in buffers]
-        self.do("launch", lambda: self.emulator.launch(name, grid[0], block[0], arrays))
+        self.do("launch", lambda: self.emulator.launch(name, grid[0], block[0], arrays, shared))
 
     def rest(self, address: int) -> Array:
         """The memory from an address to the end of what was allocated."""

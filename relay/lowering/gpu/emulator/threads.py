@@ -35,7 +35,9 @@ BEGIN = """  %co.id = call token @llvm.coro.id(i32 0, ptr null, ptr null, ptr nu
   %shared = load ptr, ptr %shared.at
   %shared.size.at = getelementptr i8, ptr %ctx, i64 40
   %shared.size = load i64, ptr %shared.size.at
-  %shared.last = sub i64 %shared.size, 16"""
+  %shared.rest = sub i64 %shared.size, 16
+  %shared.small = icmp slt i64 %shared.rest, 0
+  %shared.last = select i1 %shared.small, i64 0, i64 %shared.rest"""
 
 END = """co.final:
   call void @emulator.stop(ptr %ctx, i32 3, i32 0)
