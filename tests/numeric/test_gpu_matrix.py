@@ -1,0 +1,122 @@
+"""Products of codes by a GPU's matrix units, on the emulator, against the interpreter: tiles, borders, zero points."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from relay.dialects.attributes import Array
+from relay.interpreters import run
+from relay.lowering.gpu.emulator import Emulator, KernelFault, run_model
+from relay.lowering.gpu.matrix import TILES
+from tests.numeric.compiled_modules import Net, equal
+from tests.numeric.gpu_models import Emulated
+
+FLAVOURS = {
+    "i8": ("int8", "int8", (-7, 0)),
+    "u8": ("uint8", "uint8", (121, 131)),
+    "u8_i8": ("uint8", "int8", (128, 0)),
+    "i8_i8": ("int8", "int8", (5, -9)),
+}
+"""Types of data and weights, and their zero points."""
+CONVOLUTIONS = (
+    ((1, 9, 7, 16), (24, 3, 3), (1, 1), (1, 1), (1, 1, 1, 1)),
+    ((2, 9, 8, 32), (20, 3, 3), (2, 2), (1, 1), (0, 0, 1, 1)),
+    ((1, 8, 8, 48), (70, 1, 1), (1, 1), (1, 1), (0, 0, 0, 0)),
+    ((2, 9, 9, 80), (16, 1, 1), (2, 2), (1, 1), (0, 0, 0, 0)),
+    ((1, 12, 11, 16), (9, 3, 2), (1, 1), (2, 3), (2, 3, 2, 0)),
+)
+"""Data (NHWC), weights (outputs, rows, columns), strides, dilation, padding."""
+WIDE = (((2, 96, 96, 64), (128, 1, 1)), ((1, 112, 112, 32), (64, 3, 3)), ((1, 28, 28, 64), (64, 1, 1)))
+"""What the larger tiles are chosen for, with data of one image."""
+
+
+def network(flavour: str) -> Net:
+    """Convolutions and products that leave remainders in each dimension; some with nothing after them."""
+    net = Net(17)
+    data, kernel, zero_points = FLAVOURS[flavour]
+    for number, (shape, (outputs, *taps), strides, dilation, padding) in enumerate(CONVOLUTIONS):
+        x = net.argument(net.numbers(data, *shape))
+        weights = net.constant(net.numbers(kernel, outputs, *taps, shape[-1]))
+        sums = net.conv2d(x, weights, strides=strides, dilation=dilation, padding=padding, zero_points=zero_points)
+        net.result(f"convolution {number}", sums if number == 1 else net.requantize(sums, outputs, data))
+    for rows, depth, outputs in ((70, 208, 33), (9, 16, 40)):
+        x = net.argument(net.numbers(data, rows, depth))
+        weights = net.constant(net.numbers(kernel, outputs, depth))
+        net.result(f"{rows} rows of {depth}", net.requantize(net.dense(x, weights, zero_points), outputs, data))
+    return net
+
+
+def check(net: Net) -> Emulated:
+    """Build it, and compare all results."""
+    module = net.module()
+    wanted = run(module, net.inputs)
+    model = Emulated(module)
+    wrong = [
+        name for name, got, want in zip(net.results, model.run(net.inputs), wanted, strict=True) if not equal(got, want)
+    ]
+    assert not wrong, f"differ from the interpreter's: {wrong}"
+    return model
+
+
+def products_of(model: Emulated) -> int:
+    """How many kernels use matrix units."""
+    kernels = re.split(r"^define ", model.executable.get_source("ll").partition("\ndeclare ")[0], flags=re.MULTILINE)
+    return sum("call { i32, i32, i32, i32 } @llvm.nvvm.mma." in kernel for kernel in kernels)
+
+
+@pytest.mark.parametrize(
+    "flavour", ["u8", *(pytest.param(f, marks=pytest.mark.slow) for f in ("i8", "u8_i8", "i8_i8"))]
+)
+def test_products(flavour: str):
+    model = check(network(flavour))
+    assert products_of(model) == len(CONVOLUTIONS) + 2
+    assert all(row["shared"] <= 48 << 10 for row in model.graph["device"]["launches"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(len(WIDE)))
+@pytest.mark.parametrize("flavour", ["i8", "u8"])
+def test_larger_tiles(number: int, flavour: str):
+    net = Net(18 + number)
+    data, kernel, zero_points = FLAVOURS[flavour]
+    shape, (outputs, *taps) = WIDE[number]
+    x = net.argument(net.numbers(data, *shape))
+    weights = net.constant(net.numbers(kernel, outputs, *taps, shape[-1]))
+    padding = (1, 1, 1, 1) if taps[0] == 3 else (0, 0, 0, 0)
+    sums = net.conv2d(x, weights, padding=padding, zero_points=zero_points)
+    net.result("sums", net.requantize(sums, outputs, data))
+    (row,) = check(net).graph["device"]["launches"]
+    points = shape[0] * shape[1] * shape[2]
+    possible = {-(-points // t.rows) * -(-outputs // t.columns): t for t in TILES}
+    assert possible[row["grid"][0]] is not TILES[-1]
+
+
+def altered(old: str, new: str) -> tuple[list[Array], list[Array]]:
+    """What kernels with another text compute, and what they should."""
+    net = network("i8")
+    module = net.module()
+    model = Emulated(module)
+    text = model.executable.get_source("ll")
+    assert old in text
+    emulator = Emulator(text.replace(old, new))
+    return run_model(model.graph, emulator, model.executable.params, net.inputs), list(run(module, net.inputs))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("wait", ["cp.async.wait.group(i32 0)", "cp.async.wait.group(i32 2)"])
+def test_a_wait_for_too_little_is_seen(wait: str):
+    with pytest.raises(KernelFault, match="shared memory at byte .*, which nothing has written"):
+        altered(f"call void @llvm.nvvm.{wait}", "call void @llvm.nvvm.cp.async.wait.group(i32 9)")
+
+
+def test_small_products_and_those_without_constants_stay_sums():
+    net = Net(19)
+    x = net.argument(net.numbers("int8", 4, 64))
+    net.result("few rows", net.dense(x, net.constant(net.numbers("int8", 32, 64)), (3, 0)))
+    y, w = net.argument(net.numbers("int8", 32, 64)), net.argument(net.numbers("int8", 32, 64))
+    net.result("two arguments", net.dense(y, w, (3, 1)))
+    z = net.argument(net.numbers("int8", 1, 8, 8, 3))
+    net.result("few channels", net.conv2d(z, net.constant(net.numbers("int8", 16, 3, 3, 3)), zero_points=(3, 0)))
+    assert products_of(check(net)) == 0
