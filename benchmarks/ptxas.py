@@ -67,19 +67,25 @@ def parse(text: str) -> Iterator[Kernel]:
 
 def table(models: Sequence[Path], tool: str) -> Iterator[str]:
     """A row for each model and chip."""
-    yield "| model | chip | kernels | launches | registers, at most | stack, bytes | spills, bytes | shared, bytes |"
-    yield "|---|---|---|---|---|---|---|---|"
+    yield (
+        "| model | chip | kernels | by matrix units | launches | registers, at most | stack, bytes | spills, bytes "
+        "| shared, bytes, at most |"
+    )
+    yield "|---|---|---|---|---|---|---|---|---|"
     for path in models:
         for chip in CHIPS:
             executable = relay.build(path, target=f"cuda -arch={chip}")
-            found = assemble(executable.get_source("ptx"), chip, tool)
+            text = executable.get_source("ptx")
+            found = assemble(text, chip, tool)
+            launches = executable.graph["device"]["launches"]
             numbers = [
                 len(found),
-                len(executable.graph["device"]["launches"]),
+                sum("mma.sync" in kernel for kernel in text.split(".entry ")),
+                len(launches),
                 max(kernel.registers for kernel in found),
                 max(kernel.stack for kernel in found),
                 sum(kernel.spills for kernel in found),
-                max(kernel.shared for kernel in found),
+                max(max(kernel.shared for kernel in found), *(row["shared"] for row in launches)),
             ]
             yield f"| {path.stem} | {chip} | {' | '.join(map(str, numbers))} |"
 

@@ -8,6 +8,7 @@ import pytest
 
 from relay.dialects.attributes import Array
 from relay.interpreters import run
+from relay.lowering.gpu import matrix
 from relay.lowering.gpu.emulator import Emulator, KernelFault, run_model
 from relay.lowering.gpu.matrix import TILES
 from tests.numeric.compiled_modules import Net, equal
@@ -28,8 +29,6 @@ CONVOLUTIONS = (
     ((1, 12, 11, 16), (9, 3, 2), (1, 1), (2, 3), (2, 3, 2, 0)),
 )
 """Data (NHWC), weights (outputs, rows, columns), strides, dilation, padding."""
-WIDE = (((2, 96, 96, 64), (128, 1, 1)), ((1, 112, 112, 32), (64, 3, 3)), ((1, 28, 28, 64), (64, 1, 1)))
-"""What the larger tiles are chosen for, with data of one image."""
 
 
 def network(flavour: str) -> Net:
@@ -75,22 +74,23 @@ def test_products(flavour: str):
     assert all(row["shared"] <= 48 << 10 for row in model.graph["device"]["launches"])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("number", range(len(WIDE)))
-@pytest.mark.parametrize("flavour", ["i8", "u8"])
-def test_larger_tiles(number: int, flavour: str):
-    net = Net(18 + number)
-    data, kernel, zero_points = FLAVOURS[flavour]
-    shape, (outputs, *taps) = WIDE[number]
-    x = net.argument(net.numbers(data, *shape))
-    weights = net.constant(net.numbers(kernel, outputs, *taps, shape[-1]))
-    padding = (1, 1, 1, 1) if taps[0] == 3 else (0, 0, 0, 0)
-    sums = net.conv2d(x, weights, padding=padding, zero_points=zero_points)
-    net.result("sums", net.requantize(sums, outputs, data))
+@pytest.mark.parametrize("number", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, len(TILES)))])
+def test_every_tile(number: int, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(matrix, "TILES", TILES[number : number + 1])
+    tile, net = TILES[number], Net(20 + number)
+    x = net.argument(net.numbers("uint8", 1, 13, 14, 48))
+    weights = net.constant(net.numbers("int8", tile.columns + 16, 3, 3, 48))
+    sums = net.conv2d(x, weights, padding=(1, 1, 1, 1), zero_points=(128, 0))
+    net.result("sums", net.requantize(sums, tile.columns + 16, "uint8"))
     (row,) = check(net).graph["device"]["launches"]
-    points = shape[0] * shape[1] * shape[2]
-    possible = {-(-points // t.rows) * -(-outputs // t.columns): t for t in TILES}
-    assert possible[row["grid"][0]] is not TILES[-1]
+    assert (row["grid"][0], row["block"][0]) == (-(-13 * 14 // tile.rows) * 2, tile.threads)
+    assert row["shared"] == tile.stages * tile.stage_bytes
+
+
+def test_tiles_fill_the_device():
+    """A few large tiles leave processors without work, many small ones copy more."""
+    assert min(TILES, key=lambda tile: tile.cost(8192, 8192)) is TILES[0]
+    assert min(TILES, key=lambda tile: tile.cost(49, 320)) is TILES[-1]
 
 
 def altered(old: str, new: str) -> tuple[list[Array], list[Array]]:

@@ -340,10 +340,10 @@ class MatrixEmitter:
         if nest.op is not self.m.sums.op:
             return None
         assert self.sums is not None
-        start = points.starting(nest, dims)[0]
+        start = nest.started[0]
+        assert start is not None
         constant = start.owner.value if isinstance(start.owner, arith.ConstantOp) else None
         if isinstance(constant, IntegerAttr) and not constant.value.data:
             return self.sums
-        if start.type != self.sums.type:
-            start = self.b.broadcast(start, self.m.lanes)
-        return self.b.add(arith.AddiOp(self.sums, start)).result
+        wide = start if self.m.lanes == 1 else self.b.broadcast(start, self.m.lanes)
+        return self.b.add(arith.AddiOp(self.sums, wide)).result
