@@ -9,7 +9,7 @@ from xdsl.dialects import llvm, memref, vector
 from xdsl.dialects.builtin import IntegerAttr, NoneAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from relay.dialects.gpu import AddressSpaceAttr, FuncOp, ModuleOp, Space
+from relay.dialects.gpu import AddressSpaceAttr, DynamicSharedMemoryOp, FuncOp, ModuleOp, Space
 from relay.dialects.source import words
 from relay.errors import Unsupported
 from relay.lowering.gpu.shared_text import SHARED, WORDS
@@ -33,9 +33,12 @@ class Convention:
     kernel: str
     function: str
     attributes: str
+    shared: str = ""
+    """Further attributes of kernels whose threads share memory."""
 
 
-NVPTX = Convention("ptx_kernel", "", 'nounwind "nvvm.reqntid"="{block}"')
+NVPTX = Convention("ptx_kernel", "", 'nounwind "nvvm.reqntid"="{block}"', ' "nvvm.minctasm"="1"')
+"""For one block on each processor: else the assembler keeps to 64 registers what needs a few more."""
 SPIRV = Convention("spir_kernel", "spir_func ", "nounwind")
 """SPIR-V's blocks get their size from the launch."""
 
@@ -79,6 +82,8 @@ class KernelWriter(FunctionWriter):
             arguments.append(f"{self.pointer(argument)} {kind} %arg{number}")
         self.body(block)
         attributes = self.convention.attributes.format(block=self.kernel.block_size)
+        if any(isinstance(op, DynamicSharedMemoryOp) for op in block.ops):
+            attributes += self.convention.shared
         head = f"define {self.convention.kernel} void @{self.kernel.sym_name.data}({', '.join(arguments)}) {attributes}"
         return "\n".join([f"{head} {{", "entry:", *self.start, *self.lines, "}"])
 

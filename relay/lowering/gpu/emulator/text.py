@@ -13,7 +13,7 @@ from relay.lowering.gpu.emulator.warp import PRELUDE
 REGISTERS = ("tid.x", "ctaid.x", "ntid.x", "nctaid.x")
 """The special registers of a thread, in the order in which a function gets them."""
 
-DEFINE = re.compile(r"define ptx_kernel void @(\w+)\((.*)\) nounwind \"nvvm\.reqntid\"=\"(\d+)\" \{")
+DEFINE = re.compile(r"define ptx_kernel void @(\w+)\((.*)\) nounwind \"nvvm\.reqntid\"=\"(\d+)\".* \{")
 PARAMETER = re.compile(r"ptr addrspace\(1\) .*?dereferenceable\((\d+)\).*? (%\w+)$")
 ADDRESS = re.compile(
     r"  (%\w+) = getelementptr (?:inbounds )?([^,]+), ptr addrspace\((\d)\) (%\w+|@shared), (i\d+) (.*)"
