@@ -1,8 +1,11 @@
 """lit: every .mlir file here is a test; `relay-opt` is this checkout's, run by the interpreter that runs lit."""
 
+import atexit
 import os
 import shutil
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import lit.formats
@@ -24,8 +27,20 @@ config.environment["PYTHONPATH"] = os.pathsep.join([str(root), str(site)])
 config.environment["PATH"] = os.pathsep.join([str(bin), os.environ["PATH"]])
 config.substitutions += [
     ("%models", str(root / "examples" / "digits")),
-    (r"\brelay-opt\b", f"{sys.executable} -m relay.tools.relay_opt"),
 ]
+folder = tempfile.mkdtemp(prefix="relay-lit-")
+server = subprocess.Popen(
+    [sys.executable, str(root / "tests" / "lit_server.py"), f"{folder}/socket"],
+    stdin=subprocess.PIPE,
+    stdout=subprocess.PIPE,
+    env={**os.environ, "PYTHONPATH": config.environment["PYTHONPATH"]},
+)
+atexit.register(shutil.rmtree, folder, ignore_errors=True)
+atexit.register(server.terminate)
+assert server.stdout.readline(), "the server of the tools has not started"
+for tool in ("relay-opt", "filecheck"):
+    client = f"{sys.executable} -I -S {root / 'tests' / 'lit_client.py'} {folder}/socket {tool}"
+    config.substitutions.append((rf"(?<![\w/.-]){tool}(?![\w/.-])", client))
 for tool in ("mlir-opt-22", "mlir-opt"):
     if shutil.which(tool):
         config.available_features.add("mlir-opt")

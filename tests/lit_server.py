@@ -1,0 +1,96 @@
+"""The tools that lit runs, without importing all they use anew for each call: a server that has it forks for every one.
+
+`python lit_server.py SOCKET` says "ready", then serves until its standard input ends. `python -I -S lit_client.py SOCKET TOOL ARGUMENT...`
+hands it arguments, environment, folder and standard streams, and exits as the call did.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import sys
+import threading
+import traceback
+from importlib import import_module
+
+TOOLS = {"relay-opt": "relay.tools.relay_opt", "filecheck": "filecheck.main"}
+"""The modules whose `main` is called."""
+
+
+def preload() -> None:
+    """Import what calls use; options and plug-ins are looked at in each call."""
+    from relay.universe import DIALECTS, PASSES
+
+    for module in TOOLS.values():
+        import_module(module)
+    for factory in (*DIALECTS.values(), *PASSES.values()):
+        factory()
+
+
+def serve(path: str) -> None:
+    """Answer calls, each in a process of its own."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(path)
+        server.listen(64)
+        print("ready", flush=True)
+        while True:
+            call, _ = server.accept()
+            if os.fork() == 0:
+                server.close()
+                os._exit(answer(call))
+            call.close()
+
+
+def answer(call: socket.socket) -> int:
+    """Do one call; the status goes back before the process ends."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    head, streams, _, _ = socket.recv_fds(call, 4, 3)
+    size = int.from_bytes(head, "little")
+    data = b""
+    while len(data) < size:
+        data += call.recv(size - len(data))
+    arguments, environment, folder = json.loads(data)
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+        os.close(stream)
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    status = run(arguments)
+    call.sendall(bytes([status & 255]))
+    return 0
+
+
+def run(arguments: list[str]) -> int:
+    """A tool with these arguments, as a program of its own would be."""
+    sys.argv = arguments
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        setattr(sys, name, open(number, mode, closefd=False))
+    try:
+        status = import_module(TOOLS[arguments[0]]).main()
+    except SystemExit as end:
+        status = end.code
+    except BaseException:
+        traceback.print_exc()
+        status = 1
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if isinstance(status, str):
+        os.write(2, status.encode() + b"\n")
+        return 1
+    return status or 0
+
+
+def end_with_parent() -> None:
+    """End when nobody holds the other end of standard input any more."""
+    sys.stdin.read()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    preload()
+    threading.Thread(target=end_with_parent, daemon=True).start()
+    serve(sys.argv[1])
