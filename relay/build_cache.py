@@ -155,7 +155,7 @@ class Again:
 
 
 def find(key: str, content: IRModule | bytes, build: Callable[[IRModule | bytes], Executable]) -> Executable | None:
-    """The executable kept under the key; `build` makes it anew, for those who ask for its sources."""
+    """The executable kept under the key; `build` makes it anew, for its sources."""
     kept = store()
     again = Again(build, content)
     return None if kept is None else _loaded(kept, key, lambda: again.library)
@@ -204,21 +204,33 @@ def keeps(executable: Executable) -> bool:
     return bool(executable.library.code) and not executable.library.artifacts
 
 
-def quick_key(model: object, target: object, opt_level: object, frontend: object) -> str | None:
-    """What the key of a build with nothing but these arguments is kept under, told without the compiler; None where
-    something else may matter: a context, patterns of other packages, or arguments that `build` refuses."""
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """A build with nothing but these arguments, and what its key is kept under."""
+
+    key: str
+    content: bytes = dataclasses.field(repr=False)
+    target: str
+    opt_level: int | None
+    frontend: tuple[tuple[str, object], ...]
+
+
+def request_of(model: object, target: object, opt_level: object, frontend: object) -> Request | None:
+    """What these arguments ask for, told without the compiler; None where something else may matter: a context,
+    patterns of other packages, or arguments that `build` refuses."""
     if store() is None or not isinstance(model, str | bytes | os.PathLike) or not isinstance(target, str):
         return None
-    if type(opt_level) not in (int, type(None)) or not isinstance(frontend, dict | None) or not _outside():
+    if not (opt_level is None or type(opt_level) is int) or not isinstance(frontend, dict | None) or not _outside():
         return None
-    options = sorted((str(name), value) for name, value in cast(dict[object, object], frontend or {}).items())
+    options = tuple(sorted((str(name), value) for name, value in cast(dict[object, object], frontend or {}).items()))
     if not _plain(tuple(value for _, value in options)):
         return None
     content = model if isinstance(model, bytes) else content_of(os.fspath(cast("os.PathLike[str]", model)))
     if not isinstance(content, bytes):
         return None
     machine = [platform.machine(), sys.platform, sorted(processor.flags()), processor.model()]
-    return key_of(QUICK, json.dumps([target, opt_level, repr(options), machine, compiler()]), content)
+    key = key_of(QUICK, json.dumps([target, opt_level, repr(options), machine, compiler()]), content)
+    return Request(key, content, target, opt_level, options)
 
 
 def _outside() -> bool:
@@ -234,13 +246,13 @@ def _outside() -> bool:
     return bool(ctx.is_default) and not ctx.instruments and not ctx.config
 
 
-def quickly(key: str, build: Callable[[], Executable]) -> Executable | None:
-    """The executable whose key is kept under a quick one; `build` makes it anew."""
+def quickly(request: Request, build: Callable[[Request], Executable]) -> Executable | None:
+    """The executable whose key is kept under the request's; `build` makes it anew, for its sources."""
     kept = store()
-    found = None if kept is None else kept.get(key)
+    found = None if kept is None else kept.get(request.key)
     if kept is None or found is None:
         return None
-    again = cache(lambda: build().library)
+    again = cache(lambda: build(request).library)
     return _loaded(kept, found.decode(errors="replace"), again)
 
 

@@ -7,6 +7,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from relay import build_cache
+from relay.build_cache import Request
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -45,17 +46,26 @@ def build(
     installed and the build takes longer than a second. Raises RelayError.
     """
     plain = params is None and pipeline is None and external is None and numerics is None
-    key = build_cache.quick_key(mod, target, opt_level, frontend) if plain else None
-
-    def compiled() -> tuple[Executable, str | None]:
+    request = build_cache.request_of(mod, target, opt_level, frontend) if plain else None
+    executable = None if request is None else build_cache.quickly(request, compiled_again)
+    if executable is None:
         from relay.driver import compile_model
 
-        return compile_model(mod, target, params, pipeline, opt_level, frontend, external, numerics, progress)
-
-    executable = None if key is None else build_cache.quickly(key, lambda: compiled()[0])
-    if executable is None:
-        executable, kept = compiled()
-        if key is not None and kept is not None:
-            build_cache.point(key, kept)
+        given = (mod, target, params, pipeline, opt_level, frontend, external, numerics, progress)
+        executable, kept = compile_model(*given)
+        if request is not None and kept is not None:
+            if request == build_cache.request_of(mod, target, opt_level, frontend):  # the file is as it was
+                build_cache.point(request.key, kept)
     executable.num_threads = num_threads
     return executable
+
+
+def compiled_again(request: Request) -> Executable:
+    """The executable of what was asked for then, whatever has become of the file, the arguments and the context."""
+    from relay.driver import compile_model
+    from relay.passes import PassContext
+    from relay.passes.context import activated
+
+    with activated(PassContext()):
+        given = (request.content, request.target, None, None, request.opt_level, dict(request.frontend))
+        return compile_model(*given, external=None, numerics=None, progress=False)[0]

@@ -6,8 +6,11 @@ caller lacks, and does so for every pair of CPU and features that it can be aske
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 
 import llvmlite.binding as llvm
 
@@ -45,6 +48,30 @@ def implying(triple: str, feature: str) -> frozenset[str]:
         return frozenset()
     base, _ = BASELINE[triple.partition("-")[0]]
     return frozenset(_inlined(triple, [((base, name), (base, feature), name) for name in names if name != feature]))
+
+
+ASK = """
+import sys
+import llvmlite.binding as llvm
+llvm.initialize_all_targets()
+llvm.initialize_all_asmprinters()
+llvm.Target.from_triple(sys.argv[1]).create_target_machine(cpu=sys.argv[2], features=sys.argv[3])
+"""
+UNKNOWN = re.compile(r"'[+-]?([^']*)' is not a recognized (processor|feature)")
+
+
+@lru_cache(maxsize=64)
+def unknown(triple: str, cpu: str, features: str) -> tuple[str, str] | None:
+    """A name that LLVM does not know, and what it is no name of; None if it knows all.
+
+    LLVM writes that to the standard error stream and goes on, some way, so another process is asked.
+    """
+    try:
+        done = subprocess.run([sys.executable, "-c", ASK, triple, cpu, features], capture_output=True, text=True)
+    except OSError:
+        return None
+    found = UNKNOWN.search(done.stderr)
+    return None if found is None else (found[1], found[2])
 
 
 def _names(triple: str) -> list[str]:

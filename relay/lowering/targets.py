@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 
 import llvmlite.binding as llvm
 
+from relay.arguments import text
 from relay.errors import InvalidArgument, Unsupported
-from relay.lowering.cpu_features import BASELINE, features_of, implying
+from relay.lowering.cpu_features import BASELINE, features_of, implying, unknown
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,7 @@ def resolve(target: str | CpuTarget) -> CpuTarget:
     """
     if isinstance(target, CpuTarget):
         return target
+    text(target, "target", 'write "llvm", or a triple')
     words = target.split()
     if words[:1] in (["cuda"], ["opencl"]):
         from relay.lowering.gpu.target import resolve_gpu  # which is made of what is here
@@ -123,14 +125,24 @@ def resolve(target: str | CpuTarget) -> CpuTarget:
 
 def _with_cpu(machine: CpuTarget, cpu: str) -> CpuTarget:
     """The machine with this CPU, and what that has where LLVM can tell."""
+    _check(machine.triple, cpu, "")
     first = machine.triple.partition("-")[0]
     if first not in BASELINE:
         return replace(machine, cpu=cpu)
     return replace(machine, cpu=cpu, features=CROSS[first][1] | features_of(machine.triple, cpu))
 
 
+def _check(triple: str, cpu: str, changes: str) -> None:
+    """Raise InvalidArgument for a processor or a feature that LLVM does not know: it ends the process, or goes on."""
+    if (wrong := unknown(triple, cpu, changes)) is not None:
+        name, kind = wrong
+        hint = f"LLVM lists them: llc -mtriple={triple} -mcpu=help"
+        raise InvalidArgument("target", f"there is no {kind} '{name}' of {triple.partition('-')[0]}", hint)
+
+
 def _changed(machine: CpuTarget, changes: str) -> frozenset[str]:
     """Its features with these added and those taken away, together with what is not there without them."""
+    _check(machine.triple, machine.cpu, changes)
     found = set(machine.features)
     for change in changes.split(","):
         if change[:1] not in ("+", "-") or not change[1:]:

@@ -315,6 +315,8 @@ def test_what_was_loaded_cannot_be_exported(tmp_path: Path):
         ("aarch64-linux-gnu -O3", "has the option -O3"),
         ("llvm -mattr=avx2", "has the feature 'avx2'"),
         ("llvm -mcpu=", "has the option -mcpu="),
+        ("llvm -mcpu=abacus", "there is no processor 'abacus' of x86_64"),
+        ("aarch64-linux-gnu -mattr=+abacus", "there is no feature 'abacus' of aarch64"),
     ],
 )
 def test_targets_that_are_not_known(target: str, message: str):

@@ -6,15 +6,16 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import relay
-from relay import build_cache
+from relay import build_cache, driver
 from relay.driver import compile_model
 from relay.passes import PassContext, PassInstrument
-from relay.runtime import processor
+from relay.runtime import Executable, processor
 
 ROOT = Path(__file__).parents[2]
 DIGITS = ROOT / "examples" / "digits" / "digits_int8.tflite"
@@ -56,7 +57,8 @@ def test_the_compiler_is_not_imported(cache: Path):
 
 def key(**changes: object) -> str | None:
     given: dict[str, object] = {"model": DIGITS, "target": "llvm", "opt_level": None, "frontend": None}
-    return build_cache.quick_key(**(given | changes))
+    request = build_cache.request_of(**(given | changes))
+    return None if request is None else request.key
 
 
 def test_all_that_matters_is_in_the_key(cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
@@ -116,3 +118,29 @@ def test_what_is_damaged_is_built_anew(cache: Path):
 def test_what_is_kept_is_told():
     _, kept = compile_model(DIGITS, "llvm", None, None, 0, None, None, None, False)
     assert kept is None  # tests run without a cache
+
+
+def test_sources_are_of_what_was_built(cache: Path, tmp_path: Path):
+    path, options = tmp_path / "model.tflite", {"numerics": "litert"}
+    path.write_bytes(DIGITS.read_bytes())
+    wanted = relay.build(path, frontend=options).get_source("mlir")
+    again = relay.build(path, frontend=options)
+    path.write_bytes(b"another")
+    options["batch"] = "4"
+    with PassContext(opt_level=0):
+        assert again.get_source("mlir") == wanted
+
+
+def test_a_file_that_changes_meanwhile_is_not_kept(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    path = tmp_path / "model.tflite"
+    path.write_bytes(DIGITS.read_bytes())
+    compiled = driver.compile_model
+
+    def changing(*given: Any) -> tuple[Executable, str | None]:
+        result = compiled(*given)
+        path.write_bytes(b"another")
+        return result
+
+    monkeypatch.setattr(driver, "compile_model", changing)
+    relay.build(path)
+    assert not list(cache.glob("quick-*"))
