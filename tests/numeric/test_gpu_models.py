@@ -40,6 +40,7 @@ def test_large_model_equals_litert(name: str):
     check(name)
 
 
+@pytest.mark.slow
 def test_digits_equal_litert():
     data = np.load(DIGITS / "digits_test.npz")
     model = Emulated(DIGITS / "digits_int8.tflite")

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
+from functools import cache
 
 import numpy as np
 
 from relay.dialects.attributes import Array
 from relay.lowering.gpu.emulator import Emulator
+
+emulated = cache(Emulator)
+"""What one driver compiled, others run."""
 
 
 class EmulatedDriver:
@@ -17,7 +21,7 @@ class EmulatedDriver:
     name = "emulator"
 
     def __init__(self, text: str, capability: tuple[int, int] = (9, 0)):
-        self.emulator = Emulator(text)
+        self.emulator = emulated(text)
         self.capability = capability
         self.memory: dict[int, Array] = {}
         self.handles: dict[int, object] = {}

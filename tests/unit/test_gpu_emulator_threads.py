@@ -75,6 +75,7 @@ def test_too_little_shared_memory():
         reverse().launch("reverse", 1, 96, [numbers()], 380)
 
 
+@pytest.mark.slow
 def test_shared_memory_is_that_of_one_block():
     """What a block wrote, the next has not."""
     late = REVERSE.replace("store i32 %v, ptr addrspace(3)", "store i32 %v, ptr addrspace(3)", 1)
@@ -187,7 +188,7 @@ def run_product(text: str, kind: str = "s8") -> tuple[Array, Array]:
     return c.view(np.int32).reshape(16, 8), x @ y.T + 7
 
 
-@pytest.mark.parametrize("kind", [pytest.param(k, marks=pytest.mark.slow) for k in ("u8", "s8.u8")] + ["s8", "u8.s8"])
+@pytest.mark.parametrize("kind", ["s8", *(pytest.param(k, marks=pytest.mark.slow) for k in ("u8", "s8.u8", "u8.s8"))])
 def test_a_warp_multiplies(kind: str):
     found, wanted = run_product(product(kind), kind)
     assert np.array_equal(found, wanted)
@@ -214,6 +215,7 @@ def test_lanes_that_are_exchanged_are_seen():
     assert not np.array_equal(found, wanted)
 
 
+@pytest.mark.slow
 def test_lanes_must_multiply_together():
     text = product().replace(
         "  %am = call",
