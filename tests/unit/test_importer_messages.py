@@ -16,6 +16,7 @@ from tests.numeric import test_control_flow_against_litert as flowing
 from tests.numeric.litert_models import Case
 from tests.unit import test_batch as batching
 from tests.unit import test_import_tflite as importing
+from tests.unit import test_nested_subgraphs as nesting
 from tests.unit import test_tflite_reader as reading
 from tests.unit.importer_message_cases import CASES
 from tests.unit.importer_message_options import PLAIN, WITH
@@ -43,6 +44,8 @@ IMPORTER: list[Callable[..., None]] = [
     importing.test_several_subgraphs_are_unsupported,
     batching.test_operators_that_mix_images_are_named,
     flowing.test_wrong_control_flow_is_told,
+    nesting.test_calls_are_copies_up_to_a_number,
+    nesting.test_depth_is_that_of_the_longest_way,
 ]
 OPEN: dict[str, int] = {
     "batch.py": 1,

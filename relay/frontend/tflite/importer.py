@@ -15,7 +15,7 @@ every op reads `"operator 17 CONV_2D 'name of its output'"("file.tflite":17:0)`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
 
@@ -33,7 +33,7 @@ from relay.frontend.tflite.node import Node
 from relay.frontend.tflite.operators import TABLE
 from relay.frontend.tflite.profile import Profile
 from relay.frontend.tflite.profiles import PROFILES
-from relay.frontend.tflite.subgraphs import called
+from relay.frontend.tflite.subgraphs import called, check_calls, needed
 from relay.frontend.tflite.table import ANY, Convert, Row
 from relay.module import IRModule
 from relay.signature import TensorInfo
@@ -73,7 +73,8 @@ def from_tflite(
         raise Unsupported(name, "has control flow, whose subgraphs keep their batch", "leave batch out")
     table = TABLE | {f"CUSTOM:{key}": Row((1, ANY), (0, ANY), (0, ANY), fn) for key, fn in (custom_ops or {}).items()}
     wanted = _wanted(graph, outputs, name)
-    nodes = _needed(graph, wanted, name, keep_states=outputs is None)
+    nodes = needed(graph, wanted, name, keep_states=outputs is None)
+    check_calls([graph, *others], nodes, name)
     if batch is None:
         return _Conversion(graph, name, table, profile, [graph, *others]).run(nodes, wanted)
     graph, nodes = rebatch(graph, nodes, batch, name)
@@ -118,18 +119,6 @@ def _wanted(graph: Subgraph, outputs: Sequence[str | int] | None, name: str) -> 
     return found
 
 
-def _needed(graph: Subgraph, wanted: Iterable[Tensor], name: str, keep_states: bool) -> list[Node]:
-    """The operators that the tensors depend on, in order; with `keep_states` also those that change a state."""
-    live = {tensor.index for tensor in wanted}
-    found: list[Node] = []
-    for operator in reversed(graph.operators):
-        changes_state = keep_states and any(i >= 0 and graph.tensors[i].is_variable for i in operator.inputs)
-        if changes_state or not live.isdisjoint(operator.outputs) or (keep_states and not operator.outputs):
-            live.update(operator.inputs)
-            found.append(Node(name, graph, operator))
-    return found[::-1]
-
-
 class _Conversion:
     """Stages 2 and 3: the module under construction, and what stands in its way."""
 
@@ -140,12 +129,10 @@ class _Conversion:
         table: Mapping[str, Row],
         profile: Profile,
         graphs: Sequence[Subgraph] = (),
-        callers: Sequence[Subgraph] = (),
     ) -> None:
-        """`graphs`: all of the file, by number; `callers`: those in whose operators this one is."""
+        """`graphs`: all of the file, by number; their calls have been checked."""
         self.graph = graph
         self.graphs = graphs
-        self.callers = callers
         self.file = file
         self.table = table
         self.profile = profile
@@ -197,10 +184,7 @@ class _Conversion:
         if not 0 <= number < len(self.graphs):
             raise node.malformed(f"calls subgraph {number} of {len(self.graphs)}")
         graph = self.graphs[number]
-        callers = [*self.callers, self.graph]
-        if graph in callers:
-            raise node.malformed(f"calls subgraph {number}, in which it is")
-        inner = _Conversion(graph, self.file, self.table, self.profile, self.graphs, callers)
+        inner = _Conversion(graph, self.file, self.table, self.profile, self.graphs)
         inner.importer.begin(block, self.importer)
         inputs, outputs = ([graph.tensors[index] for index in row] for row in (graph.inputs, graph.outputs))
         if [tensor_type(tensor) for tensor in inputs] != [value.type for value in arguments]:
@@ -209,7 +193,7 @@ class _Conversion:
             raise node.unsupported(f"subgraph {number} has states")
         for tensor, value in zip(inputs, arguments, strict=True):
             inner.importer.define(tensor, value)
-        for step in _needed(graph, outputs, self.file, keep_states=False):
+        for step in needed(graph, outputs, self.file):
             inner.convert(step)
         self.problems += inner.problems
         inner.importer.enter(node)

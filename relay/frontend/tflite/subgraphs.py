@@ -1,15 +1,22 @@
-"""Which subgraphs of a file belong to its main one: those that IF and WHILE call."""
+"""Which subgraphs of a file belong to its main one: those that IF and WHILE call; how much they come to."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
+
 from relay.errors import Unsupported
-from relay.frontend.tflite.model import Model, Subgraph
+from relay.frontend.tflite.model import Model, Operator, Subgraph, Tensor
+from relay.frontend.tflite.node import Node
 
 CALLS = {
     "IF": ("then_subgraph_index", "else_subgraph_index"),
     "WHILE": ("cond_subgraph_index", "body_subgraph_index"),
 }
 """The options that name subgraphs, by operator."""
+DEEPEST = 32
+"""Subgraphs in each other, without the main one."""
+SPARE, COPIES = 1000, 4
+"""A file of `n` operators may become `SPARE + COPIES * n`: each call of a subgraph is a copy of it."""
 
 
 def called(model: Model, name: str) -> tuple[Subgraph, ...]:
@@ -18,9 +25,8 @@ def called(model: Model, name: str) -> tuple[Subgraph, ...]:
     reached, pending = {0}, [0]
     while pending:
         for operator in graphs[pending.pop()].operators:
-            for option in CALLS.get(operator.kind, ()):
-                number = operator.options.get(option, 0)
-                if isinstance(number, int) and 0 <= number < len(graphs) and number not in reached:
+            for number in _calls(operator, len(graphs)):
+                if number not in reached:
                     reached.add(number)
                     pending.append(number)
     left = [graph for number, graph in enumerate(graphs) if number not in reached]
@@ -29,3 +35,61 @@ def called(model: Model, name: str) -> tuple[Subgraph, ...]:
         hint = "convert the model with one signature, and without variables that are set once"
         raise Unsupported(name, f"has {len(left)} subgraphs beside the main one: {names}", hint)
     return graphs
+
+
+def _calls(operator: Operator, count: int) -> Iterator[int]:
+    """The numbers of the subgraphs that the operator calls, without those that are not there."""
+    for option in CALLS.get(operator.kind, ()):
+        number = operator.options.get(option, 0)
+        if isinstance(number, int) and 0 <= number < count:
+            yield number
+
+
+def needed(graph: Subgraph, wanted: Iterable[Tensor], name: str, keep_states: bool = False) -> list[Node]:
+    """The operators that the tensors depend on, in order; with `keep_states` also those that change a state."""
+    live = {tensor.index for tensor in wanted}
+    found: list[Node] = []
+    for operator in reversed(graph.operators):
+        changes_state = keep_states and any(i >= 0 and graph.tensors[i].is_variable for i in operator.inputs)
+        if changes_state or not live.isdisjoint(operator.outputs) or (keep_states and not operator.outputs):
+            live.update(operator.inputs)
+            found.append(Node(name, graph, operator))
+    return found[::-1]
+
+
+class _Sizes:
+    """How many operators subgraphs are with all that they call, and how deep they go: found once for each."""
+
+    def __init__(self, graphs: Sequence[Subgraph], name: str) -> None:
+        self.graphs, self.name = graphs, name
+        self.most = SPARE + COPIES * sum(len(graph.operators) for graph in graphs)
+        self.known: dict[int, tuple[int, int]] = {}
+
+    def of(self, nodes: Iterable[Node], around: tuple[int, ...]) -> tuple[int, int]:
+        """Operators and depth of these operators, inside the subgraphs `around`."""
+        size, depth = 0, 0
+        for node in nodes:
+            size += 1
+            for number in _calls(node.operator, len(self.graphs)):
+                if number in around:
+                    raise node.malformed(f"calls subgraph {number}, in which it is")
+                if len(around) + self.known.get(number, (0, 0))[1] > DEEPEST:
+                    raise node.unsupported(f"its subgraphs are more than {DEEPEST} deep in each other")
+                if number not in self.known:
+                    graph = self.graphs[number]
+                    outputs = [graph.tensors[index] for index in graph.outputs]
+                    self.known[number] = self.of(needed(graph, outputs, self.name), (*around, number))
+                inner, below = self.known[number]
+                size, depth = size + inner, max(depth, 1 + below)
+            if size > self.most:
+                what = f"with it, the copies of subgraphs come to {size} operators, and {self.most} are the most"
+                raise node.unsupported(what, "a subgraph is copied for each of its calls")
+        return size, depth
+
+
+def check_calls(graphs: Sequence[Subgraph], nodes: Iterable[Node], name: str) -> None:
+    """Check that subgraphs can be copied for each of their calls by these operators of the main one.
+
+    Raises Unsupported if that is too much or too deep, Malformed if one calls itself.
+    """
+    _Sizes(graphs, name).of(nodes, (0,))
