@@ -30,7 +30,6 @@ from relay.dialects.op import TensorOp
 from relay.driver import default_pipeline
 from relay.frontend import supported_operators
 from relay.frontend.tflite.profiles import PROFILES
-from relay.frontend.tflite.table import QUANTISED
 from relay.passes.base import Pass, info_of, names_of, why_of
 from relay.passes.config import options
 from relay.passes.registry import find
@@ -226,11 +225,9 @@ MARKS = ("<!-- operators: written by python docs/generate.py -->\n", "<!-- end -
 
 def kinds_table() -> str:
     """The operators that the importer takes, by its table, and the numerics by theirs."""
-    lines = ["| Operator | Versions | Codes with a row of their own |", "|---|---|---|"]
-    for kind, (first, last) in supported_operators().items():
-        types, _ = QUANTISED.get(kind, (frozenset[str](), None))
-        lines.append(f"| {kind} | {first} to {last} | {', '.join(sorted(types)).lower()} |")
-    lines += ["", "| `numerics` | Operators on codes that it has integers for |", "|---|---|"]
+    lines = ["| Operator | Versions |", "|---|---|"]
+    lines += [f"| {kind} | {first} to {last} |" for kind, (first, last) in supported_operators().items()]
+    lines += ["", "| `numerics` | Operators on codes that it takes ([which integers](numerics.md)) |", "|---|---|"]
     for name, profile in PROFILES.items():
         kinds = "all above" if profile.kinds is None else ", ".join(sorted(profile.kinds))
         lines.append(f"| `{name}` | {kinds} |")

@@ -1,7 +1,7 @@
 """The tools that lit runs, without importing all they use anew for each call: a server that has it forks for every one.
 
-`python lit_server.py SOCKET` says "ready", then serves until its standard input ends. `python -I -S lit_client.py SOCKET TOOL ARGUMENT...`
-hands it arguments, environment, folder and standard streams, and exits as the call did.
+`python lit_server.py SOCKET` says "ready", then serves until its standard input ends. `python -I -S lit_client.py
+SOCKET TOOL ARGUMENT...` hands it arguments, environment, folder and standard streams, and exits as the call did.
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ class RelayOptMain(xDSLOptMain):
             list_passes(self.available_passes)
             return
         if self.args.emit_irdl:
-            print(to_irdl(dialects()), end="")
+            self.write(to_irdl(dialects()))
             return
         if self.args.completion is not None:
             values = {"target": self.available_targets, "opt_level": map(str, LEVELS)}
@@ -124,7 +124,14 @@ class RelayOptMain(xDSLOptMain):
             return
         super().run()
         if self.args.output_file is not None:
-            Path(self.args.output_file).write_text(self.held.text)
+            self.write(self.held.text)
+
+    def write(self, text: str) -> None:
+        """Write to the file that `-o` names, or to the standard output stream."""
+        if self.args.output_file is None:
+            print(text, end="")
+        else:
+            Path(self.args.output_file).write_text(text)
 
     def prepare_output(self) -> IO[str]:
         return sys.stdout if self.args.output_file is None else self.held

@@ -344,3 +344,9 @@ def test_closed_pipe_is_quiet():
     command = f"{sys.executable} -m relay.tools.relay_opt --list-passes | head -c 1"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, cwd=ROOT)
     assert done.stderr == ""
+
+
+def test_irdl_goes_to_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    assert main(["--emit-irdl", "-o", str(tmp_path / "relay.irdl")]) == 0
+    assert capsys.readouterr().out == ""
+    assert "irdl.dialect @relay" in (tmp_path / "relay.irdl").read_text()
