@@ -8,10 +8,12 @@ from typing import ClassVar, Self, TypeGuard
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerType, NoneAttr, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import IRDLOperation, ParsePropInAttrDict, traits_def
+from xdsl.irdl import IRDLOperation, OptPropertyDef, ParsePropInAttrDict, traits_def
 from xdsl.rewriter import Rewriter
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
+
+from relay.errors import InvalidArgument
 
 Type = TensorType[Attribute]
 DYNAMIC = DYNAMIC_INDEX
@@ -42,13 +44,20 @@ class TensorOp(IRDLOperation, ABC):
         properties: Mapping[str, Attribute | None] | None = None,
         like: Operation | None = None,
     ) -> Self:
-        """Build the op with inferred result types; `like` gives the source location."""
+        """Build the op with inferred result types; `like` gives the source location.
+
+        Raises VerifyException if the operands or properties do not fit, InvalidArgument if a property is missing.
+        """
         given = {name: value for name, value in (properties or {}).items() if value is not None}
         definition = cls.get_irdl_definition()
         for name, prop in definition.properties.items():
             default = prop.default_value
-            if default is not None and name not in given:
+            if name in given:
+                continue
+            if default is not None:
                 given[name] = default
+            elif not isinstance(prop, OptPropertyDef):
+                raise InvalidArgument(cls.name, f"its property {name!r} is not given", "name it in `properties`")
         values = [SSAValue.get(operand) for operand in operands]
         op = cls.create(
             operands=values,

@@ -43,7 +43,11 @@ class _Graph:
     def constant(self, node: Node, number: int, values: Sequence[int]) -> None:
         """Another constant in place of an operator's input."""
         old = node.input(number)
-        data = np.asarray(values, old.to_numpy().dtype).tobytes()
+        dtype = old.to_numpy().dtype
+        if max(values, default=0) > np.iinfo(dtype).max:
+            what = f"batch {self.batch} needs {max(values)} in {old}, whose numbers are {dtype}"
+            raise InvalidArgument(node.where, what, "use a smaller batch")
+        data = np.asarray(values, dtype).tobytes()
         self.tensors.append(replace(old, index=len(self.tensors), data=memoryview(data)))
         inputs = list(self.operator.inputs)
         inputs[number] = len(self.tensors) - 1

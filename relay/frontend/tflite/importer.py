@@ -32,9 +32,9 @@ from relay.frontend.tflite.model import Subgraph, Tensor, read_model
 from relay.frontend.tflite.node import Node
 from relay.frontend.tflite.operators import TABLE
 from relay.frontend.tflite.profile import Profile
-from relay.frontend.tflite.profiles import PROFILES
+from relay.frontend.tflite.requested import custom_rows, profile_of, wanted_tensors
 from relay.frontend.tflite.subgraphs import called, check_calls, needed
-from relay.frontend.tflite.table import ANY, Convert, Row
+from relay.frontend.tflite.table import Convert, Row
 from relay.module import IRModule
 from relay.signature import TensorInfo
 
@@ -66,13 +66,13 @@ def from_tflite(
     Raises Malformed (the bytes), Unsupported (every operator that cannot be imported) or InvalidArgument.
     Source: TFLite schema.fbs, version 3.
     """
-    profile = _profile(numerics)
+    profile = profile_of(numerics)
     data, name = _load(model)
     graph, *others = called(read_model(data, name), name)
     if others and batch is not None:
         raise Unsupported(name, "has control flow, whose subgraphs keep their batch", "leave batch out")
-    table = TABLE | {f"CUSTOM:{key}": Row((1, ANY), (0, ANY), (0, ANY), fn) for key, fn in (custom_ops or {}).items()}
-    wanted = _wanted(graph, outputs, name)
+    table = TABLE if custom_ops is None else TABLE | custom_rows(custom_ops)
+    wanted = wanted_tensors(graph, outputs, name)
     nodes = needed(graph, wanted, name, keep_states=outputs is None)
     check_calls([graph, *others], nodes, name)
     if batch is None:
@@ -84,12 +84,6 @@ def from_tflite(
         raise does_not_fit(error, batch) from None
 
 
-def _profile(numerics: str) -> Profile:
-    if numerics not in PROFILES:
-        raise InvalidArgument("from_tflite", f"numerics {numerics!r} is unknown", f"use one of {', '.join(PROFILES)}")
-    return PROFILES[numerics]
-
-
 def _load(model: bytes | memoryview | str | PathLike[str]) -> tuple[bytes | memoryview, str]:
     if isinstance(model, bytes | bytearray | memoryview):
         return model, "<bytes>"
@@ -98,25 +92,6 @@ def _load(model: bytes | memoryview | str | PathLike[str]) -> tuple[bytes | memo
         return path.read_bytes(), path.name
     except (OSError, TypeError, ValueError) as error:
         raise InvalidArgument("from_tflite", f"cannot read {model!r}: {error}", "pass bytes or a path") from error
-
-
-def _wanted(graph: Subgraph, outputs: Sequence[str | int] | None, name: str) -> list[Tensor]:
-    """The tensors to compute."""
-    if outputs is None:
-        return [graph.tensors[index] for index in graph.outputs]
-    if isinstance(outputs, str) or not outputs:
-        raise InvalidArgument("from_tflite", f"outputs is {outputs!r}", "give a list of tensors' names or numbers")
-    indices = sorted({index for operator in graph.operators for index in operator.outputs} | {*graph.inputs})
-    computed = [graph.tensors[index] for index in indices]
-    found: list[Tensor] = []
-    for wanted in outputs:
-        matches = [tensor for tensor in computed if wanted in (tensor.name, tensor.index)]
-        if len(matches) != 1:
-            what = "names several tensors of" if matches else "names no computed tensor of"
-            hint = f"the graph's own outputs are {', '.join(repr(graph.tensors[i].name) for i in graph.outputs)}"
-            raise InvalidArgument(f"outputs {wanted!r}", f"{what} {name}", hint)
-        found += matches
-    return found
 
 
 class _Conversion:
@@ -174,6 +149,8 @@ class _Conversion:
             for tensor in outputs:
                 self.importer.placeholder(tensor)
         except InvalidArgument as error:
+            if node.operator.kind.startswith("CUSTOM:"):
+                raise
             raise node.malformed(f"{error.where} {error.what}") from None
         else:
             for tensor, value in zip(outputs, values, strict=True):
