@@ -97,13 +97,19 @@ class LocatingParser(Parser):
         try:
             op = super().parse_operation()
         except (ArithmeticError, AssertionError, LookupError, NotImplementedError, ValueError) as error:
-            self.raise_error(f"cannot be read: {type(error).__name__}: {error}", start)
+            self.raise_error(f"cannot be read: {_said(error)}", start)
         self.written[op] = start
         if isinstance(op.location, UnknownLoc):
             line = bisect_right(self.starts, start)
             column = start - self.starts[line - 1] + 1
             op.location = FileLineColLoc(self.file, IntAttr(line + self.first_line), IntAttr(column))
         return op
+
+
+def _said(error: Exception) -> str:
+    """What an error of xDSL's says, where it is a sentence; its kind before that where it is a word or nothing."""
+    text = str(error.args[0]) if error.args else ""
+    return text.removesuffix(".") if " " in text.strip() else f"{type(error).__name__}: {text}".removesuffix(": ")
 
 
 def early(op: Operation, opened: set[Block], seen: set[Operation]) -> Iterator[tuple[Operation, int]]:

@@ -34,5 +34,5 @@ func.func private @wide(i99999999)
 
 // -----
 
-// CHECK: cannot be read: NotImplementedError
+// CHECK: cannot be read: Format not implemented for i65
 func.func private @f() attributes {a = dense<1> : tensor<1xi65>}
