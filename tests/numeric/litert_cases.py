@@ -13,6 +13,8 @@ from tests.numeric.litert_models import Array, Case, T, random_numbers
 Rng = np.random.Generator
 CASES: dict[str, Callable[[Rng, str], Case]] = {}
 CODES = ("int8", "uint8")
+MOVED = (*CODES, "float32", "int32")
+"""Types that operators take which only move elements."""
 
 
 def cases(*kinds: str) -> Callable[[Callable[[Rng, str], Case]], Callable[[Rng, str], Case]]:

@@ -6,10 +6,8 @@ import math
 
 import numpy as np
 
-from tests.numeric.litert_cases import CODES, Rng, cases, codes, dims, integers, like, pick
+from tests.numeric.litert_cases import MOVED, Rng, cases, codes, dims, integers, like, pick
 from tests.numeric.litert_models import Case, T
-
-MOVED = (*CODES, "float32", "int32")
 
 
 def table(numbers: object) -> T:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.numeric.litert_cases import Rng, activation, codes, dims, integers, like, pick, scale, zero_point
+from tests.numeric.litert_cases import Rng, activation, codes, dims, integers, like, pick, scale, windowed, zero_point
 from tests.numeric.litert_models import Case, T, random_numbers
 
 Make = Callable[[Rng, str, str], Case]
@@ -92,11 +92,6 @@ def quantize(rng: Rng, kind: str, dtype: str) -> Case:
     pairs = ("float32 int16", "int16 int8", "int16 int16", "int8 int16", "uint8 int16", "int16 uint8")
     source, target = pick(rng, *pairs).split()
     return Case(kind, [ints16(rng, shape, source)], [ints16(rng, shape, target)], "QuantizeOptions", {}, 3)
-
-
-def windowed(size: int, kernel: int, stride: int, dilation: int, padding: int) -> int:
-    """The size of the result: SAME (0) or VALID (1)."""
-    return -(-size // stride) if padding == 0 else (size + stride - (kernel - 1) * dilation - 1) // stride
 
 
 @quantised("AVERAGE_POOL_2D", "MAX_POOL_2D", types="int16")

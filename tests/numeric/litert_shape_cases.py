@@ -5,11 +5,23 @@ from __future__ import annotations
 import numpy as np
 
 from tests.numeric import litert_elementwise_cases, litert_movement_cases, litert_nn_cases
-from tests.numeric.litert_cases import CASES, CODES, Rng, cases, codes, dims, integers, like, pick, scale, zero_point
+from tests.numeric.litert_cases import (
+    CASES,
+    CODES,
+    MOVED,
+    Rng,
+    cases,
+    codes,
+    dims,
+    integers,
+    like,
+    pick,
+    scale,
+    zero_point,
+)
 from tests.numeric.litert_models import Case, T, random_numbers
 
 __all__ = ["CASES", "litert_elementwise_cases", "litert_movement_cases", "litert_nn_cases"]
-MOVED = (*CODES, "float32", "int32")
 
 
 @cases("RESHAPE", "SQUEEZE", "EXPAND_DIMS")
