@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Cases
-from tests.fuzz.test_tflite_import_fuzz import DIGITS
+from tests.fuzz.test_tflite_import_fuzz import DIGITS, control_flow
 from tests.fuzz.test_tflite_reader_fuzz import DAMAGES, MODELS, Seed
 
 ROOT = Path(__file__).parents[2]
@@ -72,7 +72,7 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
 
 def small_models() -> list[Seed]:
     files = [path.read_bytes() for path in (*sorted(DIGITS.glob("*.tflite")), *sorted(MODELS.glob("*.tflite")))]
-    return [Seed(file) for file in files if len(file) < SMALL]
+    return [*(Seed(file) for file in files if len(file) < SMALL), *control_flow()]
 
 
 def fuzz(watched: Watched, cases: Iterable[int], keep: Path) -> Counter[str]:

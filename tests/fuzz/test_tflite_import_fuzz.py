@@ -6,23 +6,34 @@ import random
 import time
 from collections import Counter
 from collections.abc import Iterable
+from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from relay.errors import RelayError
 from relay.frontend import from_tflite
 from tests.conftest import Cases
 from tests.fuzz.test_tflite_reader_fuzz import DAMAGES, SMALL, Seed, seeds
+from tests.numeric.test_control_flow_against_litert import Maker, model
 
 DIGITS = Path(__file__).parents[2] / "examples/digits"
 WORST_SECONDS = 4.0
 
 
+def control_flow() -> list[Seed]:
+    """An IF and a WHILE with an IF in it, where LiteRT's schema is at hand to write them."""
+    if find_spec("ai_edge_litert") is None:
+        return []
+    maker = Maker(np.random.default_rng(0), "int8")
+    return [Seed(model(graphs)) for graphs in (maker.conditional(), maker.branching_loop())]
+
+
 def fuzz(cases: Iterable[int]) -> Counter[str]:
     """Import damaged files; how each ended. A failure names the number of its case."""
     own = [Seed(path.read_bytes()) for path in sorted(DIGITS.glob("*.tflite"))]
-    start_from = own + [seed for seed in seeds() if seed.file != SMALL]
+    start_from = own + control_flow() + [seed for seed in seeds() if seed.file != SMALL]
     ends: Counter[str] = Counter()
     worst = 0.0
     for case in cases:
