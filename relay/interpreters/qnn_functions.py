@@ -95,7 +95,10 @@ def table8(op: qnn.QnnFunctionOp) -> Array:
 
 
 def table16(op: qnn.QnnFunctionOp) -> Array:
-    """Every code's place on the line between two of 513 samples; one that is no number counts as 0, as on x86."""
+    """Every code's place on the line between two of 513 samples; one that is no number counts as 0, as on x86.
+
+    LiteRT holds a line's slope in 16 bits, where it wraps.
+    """
     low, high = np.float32(-(1 << 15)), np.float32((1 << 15) - 1)
     source, target = single(op.input_scale), single(op.output_scale)
     zero, out_zero = np.float32(number(op.input_zero_point)), np.float32(number(op.output_zero_point))
@@ -110,7 +113,7 @@ def table16(op: qnn.QnnFunctionOp) -> Array:
     end = round_away(REALS[type(op)](op, np.asarray([last])) * inverse)
     points = np.nan_to_num(np.clip(np.concatenate([samples, end]), low, high)).astype(np.int64)
     codes = np.arange(1 << 16)
-    base, slope = points[codes >> 7], np.diff(points)[codes >> 7]
+    base, slope = points[codes >> 7], np.diff(points).astype(np.int16).astype(np.int64)[codes >> 7]
     return (base + ((slope * (codes & 127) + 64) >> 7)).astype(np.int16)
 
 

@@ -25,10 +25,6 @@ __all__ = ["QUANTISED"]
 def unary(rng: Rng, kind: str, dtype: str) -> Case:
     shape = dims(rng, 3, 1, 9)
     data, out = ints16(rng, shape, dtype), ints16(rng, shape, dtype)
-    if kind == "GELU" and dtype == "int16":  # finer codes hang on the last bit of the C library's erfcf and tanhf
-        out.scale = float(np.float32(np.asarray(data.scale) * rng.uniform(8, 64)))
-    if kind == "EXP" and dtype == "int16":
-        data.scale = scale(rng, 1e-5, 2e-3)  # so that float32 holds its largest
     if kind == "ABS" and rng.integers(3) == 0:
         out = like(data, shape)
     values: dict[str, Any] = {}

@@ -105,6 +105,17 @@ def test_functions_of_16_bits_are_near_their_reals(op: type[TensorOp]) -> None:
     assert (np.abs(result - reals)[inside] <= 1.5 + np.abs(reals)[inside] / 2048).all()
 
 
+def test_a_line_too_steep_for_16_bits_wraps() -> None:
+    """From code 0 to 128 log goes from -32768 to above 0: the slope is 2^16 less than what it should be."""
+    own = UNARY | {"input_zero_point": whole(0), "output_zero_point": whole(0), "output_scale": real(1e-4)}
+    codes = np.array([0, 64, 127, 128], np.int16)
+    (result,) = compute(qnn.LogOp, [codes], own | {"input_scale": real(1)})
+    start, end = int(result[0]), int(result[3])
+    slope = end - start - (1 << 16)
+    assert -(1 << 15) <= slope < 0 < end - start - (1 << 15) + 1
+    assert result[1:3].tolist() == [np.int64(start + ((slope * code + 64) >> 7)).astype(np.int16) for code in (64, 127)]
+
+
 def test_inverse_square_root() -> None:
     x = np.concatenate([np.arange(0, 4096), 1 << np.arange(12, 31), [(1 << 31) - 1]]).astype(np.int64)
     mantissa, exponent = inverse_square_root(x)

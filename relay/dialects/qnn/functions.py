@@ -43,8 +43,8 @@ class TableOp(QnnFunctionOp, ABC):
 
     8 bits: `clamp(round(f(scale * (x - zero_point)) / output_scale) + output_zero_point)` in float32, multiplied by the
     reciprocal of output_scale. 16 bits: straight lines between 513 samples over the codes' range, `y[i + 1] - y[i]` for
-    128 codes, where `y[i] = clamp(round(f / output_scale) - bias)` and bias is half of what the line misses in the
-    middle. Source: TFLite `LUTPopulate`, `LUTLookup`.
+    128 codes, which wraps in 16 bits as LiteRT's does, where `y[i] = clamp(round(f / output_scale) - bias)` and bias is
+    half of what the line misses in the middle. Source: TFLite `LUTPopulate`, `LUTLookup`.
     """
 
 
