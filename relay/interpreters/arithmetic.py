@@ -97,13 +97,13 @@ def multiply_by_quantized_multiplier(
 
 
 def multiply_by_quantized_multiplier_64(x: npt.ArrayLike, multiplier: npt.ArrayLike, shift: npt.ArrayLike) -> Int64:
-    """The same for int64 sums: the multiplier is cut to 16 bits (rounded, at most 0x7FFF), halves up once.
+    """The same for int64 sums: the multiplier is cut to 16 bits (rounded, at most 0x7FFF), halves up once; it wraps.
 
     Source: TFLite's `MultiplyByQuantizedMultiplier` of int64, used by 16-bit convolutions with int64 bias.
     """
     multiplier, amount = int64(multiplier), 15 - int64(shift)
     reduced = np.where(multiplier < 0x7FFF0000, (multiplier + (1 << 15)) >> 16, 0x7FFF)
-    return (int64(x) * reduced + (np.int64(1) << (amount - 1))) >> amount
+    return wrap32((int64(x) * reduced + (np.int64(1) << (amount - 1))) >> amount)
 
 
 def leading_zeros32(x: npt.ArrayLike) -> Int64:

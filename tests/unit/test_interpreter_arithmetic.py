@@ -109,8 +109,15 @@ def test_the_64_bit_multiply_cuts_the_multiplier() -> None:
         reduced = min((multiplier + (1 << 15)) >> 16, 0x7FFF)
         for shift in (-12, -3, 0, 2):
             numbers = [x << 9 for x in samples(20)]
-            expected = [up(Fraction(x * reduced) * Fraction(2) ** (shift - 15)) for x in numbers]
+            exact = [up(Fraction(x * reduced) * Fraction(2) ** (shift - 15)) for x in numbers]
+            expected = [(x + (1 << 31)) % (1 << 32) - (1 << 31) for x in exact]
             assert arithmetic.multiply_by_quantized_multiplier_64(numbers, multiplier, shift).tolist() == expected
+
+
+def test_the_64_bit_multiply_wraps_in_32_bits() -> None:
+    numbers, multiplier = [1 << 31, (1 << 32) + 3, -(1 << 31) - 1, 3 << 30], 1 << 30  # by 2^14 / 2^14: themselves
+    wrapped = arithmetic.multiply_by_quantized_multiplier_64(numbers, multiplier, 1).tolist()
+    assert wrapped == [-(1 << 31), 3, (1 << 31) - 1, -(1 << 30)]
 
 
 @pytest.mark.parametrize(

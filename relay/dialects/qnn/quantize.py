@@ -84,7 +84,7 @@ class RequantizeOp(TensorOp):
     is `round(f64(x) * real_multiplier)` (f64, scalar or per axis); for `f32_even` `rint(f32(x) * s)`, s in f32 being
     `real_multiplier`, or `input_scale / output_scale` where it is absent; both saturate to i32. `input` is i32, codes
     or i64 (sums of 16-bit convolutions): with m = `min((multiplier + 2^15) >> 16, 0x7FFF)` then, whatever the
-    fixed-point `rounding`, `rescale(x) = (x * m + 2^(14-shift)) >> (15-shift)`.
+    fixed-point `rounding`, `rescale(x) = i32((x * m + 2^(14-shift)) >> (15-shift))`, which wraps.
     """
 
     name = "qnn.requantize"

@@ -43,14 +43,15 @@ def rescale(
 
 
 def rescale_i64(new: Expansion, x: SSAValue, multiplier: npt.ArrayLike, shift: npt.ArrayLike, axis: int) -> SSAValue:
-    """The same of an i64 accumulator: `(x * m16 + 2^(14-shift)) >> (15-shift)`, the multiplier rounded to 16 bits.
+    """The same of an i64 accumulator: `i32((x * m16 + 2^(14-shift)) >> (15-shift))`, which wraps, the multiplier
+    rounded to 16 bits.
 
     Source: TFLite's MultiplyByQuantizedMultiplier for int64.
     """
     m, amount = np.asarray(multiplier, np.int64), 15 - np.asarray(shift, np.int64)
     narrow = np.where(m < 0x7FFF0000, (m + (1 << 15)) >> 16, 0x7FFF)
     x = new.plus(new.times(x, along(narrow, axis, x)), along(np.left_shift(np.int64(1), amount - 1), axis, x))
-    return new.value(relay.RightShiftOp, x, new.constant(along(amount, axis, x), np.int64))
+    return new.cast(new.value(relay.RightShiftOp, x, new.constant(along(amount, axis, x), np.int64)), i32)
 
 
 def code_bounds(low: IntegerAttr | None, high: IntegerAttr | None, type: Attribute) -> tuple[int, int]:
