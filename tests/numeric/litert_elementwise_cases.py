@@ -69,6 +69,15 @@ def binary(rng: Rng, kind: str) -> Case:
     )
 
 
+@cases("SQUARED_DIFFERENCE")
+def squared_difference(rng: Rng, kind: str) -> Case:
+    dtype, shape = pick(rng, "float32", "int32"), dims(rng, 4, 1, 5)
+    narrow = [d if rng.integers(2) else 1 for d in shape]
+    numbers = {i: random_numbers(rng, s, dtype) for i, s in enumerate((shape, narrow))}
+    inputs = [T(shape, dtype), T(narrow, dtype)]
+    return Case(kind, inputs, [T(shape, dtype)], "SquaredDifferenceOptions", {}, 1, (), numbers)
+
+
 @cases("EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL")
 def compare(rng: Rng, kind: str) -> Case:
     """Numbers of which many are equal."""

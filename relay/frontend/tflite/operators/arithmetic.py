@@ -61,6 +61,12 @@ def multiply(importer: Importer, node: Node) -> list[SSAValue]:
     return [importer.emit(qnn.MulOp, _operands(importer, node), properties).result]
 
 
+@operator("SQUARED_DIFFERENCE", versions=(1, 2), inputs=(2, 2))
+def squared_difference(importer: Importer, node: Node) -> list[SSAValue]:
+    difference = _plain(importer, node, SubtractOp)
+    return [importer.emit(MultiplyOp, [difference, difference]).result]
+
+
 @operator("DIV", versions=(1, 1), inputs=(2, 2))
 def divide(importer: Importer, node: Node) -> list[SSAValue]:
     return [_plain(importer, node, DivideOp)]
