@@ -23,11 +23,11 @@ import numpy as np
 
 import relay
 from relay.errors import RelayError
-from relay.lowering.store import Store, key_of, store
 from relay.plug_ins import installed
 from relay.runtime import Executable, Library, archive, processor
 from relay.runtime.device import DeviceLibrary
 from relay.runtime.memory import aligned_bytes
+from relay.store import Store, key_of, store
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -13,9 +13,9 @@ import llvmlite.binding as llvm
 from relay.errors import Unsupported
 from relay.lowering.elf.shared_object import link
 from relay.lowering.program import Program
-from relay.lowering.store import key_of, store
 from relay.lowering.targets import CpuTarget
 from relay.lowering.workers import Job, Progress, compile_all
+from relay.store import key_of, store
 
 LINKED = ("x86_64", "aarch64")
 """Machines of which shared objects are made."""

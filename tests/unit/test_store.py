@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from relay.lowering.store import Store, key_of, store
+from relay.store import Store, key_of, store
 
 
 def test_what_is_put_is_found(tmp_path: Path):

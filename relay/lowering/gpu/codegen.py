@@ -14,7 +14,7 @@ import llvmlite
 
 from relay.errors import Unsupported
 from relay.lowering.gpu.target import GpuTarget
-from relay.lowering.store import key_of, store
+from relay.store import key_of, store
 
 CHILD = "relay.lowering.gpu.llvm_child"
 TIMEOUT = 1800
