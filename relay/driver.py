@@ -24,7 +24,7 @@ from relay.errors import InvalidArgument
 from relay.lowering import externals
 from relay.lowering.bufferize import Bufferize
 from relay.lowering.c_interface import export
-from relay.lowering.codegen import compile_program
+from relay.lowering.codegen import Compilation
 from relay.lowering.expand_apply_scale import ExpandApplyScale
 from relay.lowering.gpu import pipeline as gpu
 from relay.lowering.gpu.target import GpuTarget
@@ -62,6 +62,8 @@ CODE_GENERATION = ("loops", "target-ops", "planned")
 """Properties that a module must have for LLVM IR."""
 LLVM_EFFORT = (0, 1, 3, 3, 3)
 """LLVM's optimization level by `opt_level`."""
+WORTH = 12
+"""Kernels for which one more process is worth its start: LLVM takes about half a second for as many."""
 SHORT = 1.0
 """Seconds: a build that is over by then shows no bar."""
 
@@ -159,9 +161,9 @@ class Building(Runner):
     """A run that ends in code. Passes may change what @main takes and gives (`quantize{io=codes}`,
     `dynamic-to-static`): the executable has what @main told last, before its types were lowered."""
 
-    def __init__(self, module: IRModule, machine: CpuTarget, described: Signature, progress: Update):
-        super().__init__(module.op, **_of_default(machine))
-        self.described = described
+    def __init__(self, module: IRModule, code: Compilation, described: Signature, progress: Update):
+        super().__init__(module.op, **_of_default(code.target))
+        self.code, self.described = code, described
         self.progress, self.done = progress, 1
         self.type = module["main"].function_type
 
@@ -174,6 +176,8 @@ class Building(Runner):
                 self.described = signature.read(function)
             elif signature.INPUTS in function.attributes:
                 self.described = signature.read(function)
+            if not isinstance(self.code.target, GpuTarget):
+                self.code.crew.hire(len(self.mod.op.body.block.ops) // WORTH)
         super().apply(step, info)
         self.done += 1
 
@@ -277,34 +281,30 @@ def _compile(
 
         with _PASSES:
             module = build_external_compiler(module, external, numerics=numerics)
-    runner = Building(module, machine, described, progress)
-    with _PASSES:
-        runner.run(chosen)
-        runner.reach("code generation", gpu.CODE_GENERATION if isinstance(machine, GpuTarget) else CODE_GENERATION)
-    refuse_pending(module.op, [step.name for step in chosen])
-    done, rest = runner.done, len(chosen)
-    return assemble(
-        module,
-        machine,
-        runner.described,
-        LLVM_EFFORT[PassContext.current().opt_level],
-        lambda units, total: progress(done + rest * units / total, "code"),
-    )
+    with Compilation(machine, LLVM_EFFORT[PassContext.current().opt_level]) as code:
+        runner = Building(module, code, described, progress)
+        with _PASSES:
+            runner.run(chosen)
+            runner.reach("code generation", gpu.CODE_GENERATION if isinstance(machine, GpuTarget) else CODE_GENERATION)
+        refuse_pending(module.op, [step.name for step in chosen])
+        done, rest = runner.done, len(chosen)
+        return assemble(module, code, runner.described, lambda n, total: progress(done + rest * n / total, "code"))
 
 
 def assemble(
     module: IRModule,
-    machine: CpuTarget,
+    compilation: Compilation,
     described: Signature,
-    effort: int,
     progress: Callable[[int, int], object] | None = None,
 ) -> Executable:
-    """The executable of a module that has what `CODE_GENERATION` names. `effort` is LLVM's, 0 to 3; `progress` is told
-    how much of the code is compiled."""
+    """The executable of a module that has what `CODE_GENERATION` names. `progress` is told how much of the code is
+    compiled."""
+    machine, effort = compilation.target, compilation.level
     if isinstance(machine, GpuTarget):
         return assemble_for_device(module, machine, described, effort)
     threads = machine.triple if "linux" in machine.triple else ""
-    code = compile_program(program(module.op, machine.function_attributes, threads), machine, effort, progress)
+    whole = program(module.op, machine.function_attributes, threads, ready=compilation.add).text
+    code = compilation.finish(whole, progress)
     graph, params = describe(module, machine, *described)
     sources = {"mlir": module.to_text, "ll": lambda: code.ir, "asm": code.assembly, **externals.sources(module.op)}
     files = partial(export, module, graph, params, machine, effort)

@@ -15,6 +15,7 @@ from relay.driver import CODE_GENERATION, Signature, assemble
 from relay.errors import RelayError
 from relay.interpreters import run as interpret
 from relay.lowering.bufferize import Bufferize
+from relay.lowering.codegen import Compilation
 from relay.lowering.expand_apply_scale import ExpandApplyScale
 from relay.lowering.plan_memory import PlanMemory
 from relay.lowering.relay_to_linalg import RelayToLinalg
@@ -187,6 +188,7 @@ class Lowered:
         machine, module = resolve("llvm"), self.modules[number].clone()
         with activated(PassContext(0)):
             Runner(module.op, providers=providers_of(PLAIN)).reach("code generation", CODE_GENERATION)
-        executable = assemble(module, machine, self.described, 1)
+        with Compilation(machine, 1) as code:
+            executable = assemble(module, code, self.described)
         results = executable.run(*self.inputs)
         return [] if results is None else [*results] if isinstance(results, tuple) else [results]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,9 +11,8 @@ import llvmlite.binding as llvm
 
 from relay.errors import Unsupported
 from relay.lowering.elf.shared_object import link
-from relay.lowering.program import Program
 from relay.lowering.targets import CpuTarget
-from relay.lowering.workers import Job, Progress, compile_all
+from relay.lowering.workers import Crew, Job, Progress
 from relay.store import key_of, store
 
 LINKED = ("x86_64", "aarch64")
@@ -59,30 +57,49 @@ def compile_text(text: str, target: CpuTarget, level: int = 3) -> NativeCode:
 
     The text is our own; what LLVM refuses is a bug reported as Unsupported.
     """
-    return _compile([text], text, target, level)
+    with Compilation(target, level) as compilation:
+        compilation.add(text)
+        return compilation.finish(text)
 
 
-def compile_program(
-    program: Program, target: CpuTarget, level: int = 3, progress: Progress | None = None
-) -> NativeCode:
-    """As `compile_text`, in units: by several processes where that pays, and each found again by its text. `progress`
-    is told how many units are done."""
-    return _compile(program.units(), program.text, target, level, progress)
+class Compilation:
+    """The code of a program, told in modules: each is found again by its text, or compiled by a crew. A context."""
 
+    def __init__(self, target: CpuTarget, level: int = 3):
+        self.target, self.level = target, level
+        self.crew = Crew(emit)
+        self.keys: list[str] = []
+        self.missing: list[str] = []
+        self.codes: dict[str, bytes] = {}
 
-def _compile(
-    units: Sequence[str], whole: str, target: CpuTarget, level: int, progress: Progress | None = None
-) -> NativeCode:
-    kept = store()
-    features = (target.triple, target.cpu, target.feature_string, llvmlite.__version__, str(level))
-    keys = [key_of("object", unit, *features) for unit in units]
-    codes = {} if kept is None else {key: code for key in keys if (code := kept.get(key)) is not None}
-    missing = [(key, (unit, target, level)) for key, unit in zip(keys, units, strict=True) if key not in codes]
-    for (key, _), code in zip(missing, compile_all([job for _, job in missing], emit, progress), strict=True):
-        codes[key] = code
-        if kept is not None:
-            kept.put(key, code)
-    return NativeCode(tuple(codes[key] for key in keys), whole, target, level)
+    def __enter__(self) -> Compilation:
+        return self
+
+    def __exit__(self, failed: type[BaseException] | None, error: object, trace: object) -> None:
+        self.crew.__exit__(failed, error, trace)
+
+    def add(self, unit: str) -> None:
+        """One more module."""
+        features = (self.target.triple, self.target.cpu, self.target.feature_string, llvmlite.__version__)
+        key = key_of("object", unit, *features, str(self.level))
+        self.keys.append(key)
+        if key in self.codes or key in self.missing:
+            return
+        kept = store()
+        if kept is not None and (code := kept.get(key)) is not None:
+            self.codes[key] = code
+        else:
+            self.missing.append(key)
+            self.crew.add((unit, self.target, self.level))
+
+    def finish(self, whole: str, progress: Progress | None = None) -> NativeCode:
+        """The code of all modules, which are the text `whole`. `progress` is told how many are compiled."""
+        kept = store()
+        for key, code in zip(self.missing, self.crew.finish(progress), strict=True):
+            self.codes[key] = code
+            if kept is not None:
+                kept.put(key, code)
+        return NativeCode(tuple(self.codes[key] for key in self.keys), whole, self.target, self.level)
 
 
 def emit(job: Job) -> bytes:

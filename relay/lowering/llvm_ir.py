@@ -23,7 +23,7 @@ from relay.lowering.llvm.memory import MEMORY
 from relay.lowering.llvm.parallel import threaded
 from relay.lowering.llvm.scalar import SCALAR
 from relay.lowering.llvm.team import begin_text, team_text
-from relay.lowering.program import FunctionText, Program
+from relay.lowering.program import FunctionText, Program, Units
 
 ENTRY = "relay_main"
 """The symbol of `@main` behind one pointer to a table of pointers."""
@@ -43,11 +43,16 @@ class LlvmIrTarget(Target):
 
 
 def program(
-    module: ModuleOp, attributes: str = "", triple: str = "", entry: Callable[[int], str] | None = None
+    module: ModuleOp,
+    attributes: str = "",
+    triple: str = "",
+    entry: Callable[[int], str] | None = None,
+    ready: Callable[[str], object] | None = None,
 ) -> Program:
     """LLVM IR of the module; `attributes` are added to every function's. If there are parallel loops and a `triple` is
     given, the functions of a team of threads come with it. `entry` writes what others see instead of `relay_NAME`, told
-    how many arguments `@main` takes.
+    how many arguments `@main` takes. `ready` is told modules that are compiled apart (see `Units`), while others are
+    written.
 
     Raises Unsupported for an operation that is none of level 3.
     """
@@ -56,11 +61,17 @@ def program(
     entries: list[str] = []
     numbers = {name: number for number, name in enumerate(externals.called(module))}
     forking = threaded(module)
+    whole = Program(functions, entries, declarations, attributes)
+    names = [op.sym_name.data for op in module.body.block.ops if isinstance(op, FuncOp)]
+    units = None if ready is None else Units(whole, names, ready)
     for op in module.body.block.ops:
         if not isinstance(op, FuncOp):
             raise Unsupported(f"llvm-ir: {op.name}", "is no function")
         if op.body.blocks:
-            functions[op.sym_name.data] = FunctionWriter(op, WRITERS, declarations, numbers, forking).write()
+            function = FunctionWriter(op, WRITERS, declarations, numbers, forking).write()
+            functions[function.name] = function
+            if units is not None:
+                units.add(function)
             if op.sym_visibility is None:
                 more = bool(numbers) + (op.sym_name.data in forking)
                 if entry is None:
@@ -69,7 +80,9 @@ def program(
                     entries.append(entry(len(op.body.block.args) + more))
     if forking and triple:
         entries.append(team_text(triple))
-    return Program(functions, entries, declarations, attributes)
+    if units is not None:
+        units.finish()
+    return whole
 
 
 def translate(

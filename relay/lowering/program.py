@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 UNIT_SIZE = 96 * 1024
@@ -52,30 +52,46 @@ class Program:
         functions = [function.text("internal") for function in self.functions.values()]
         return self._module([*functions, *self.entries], self.declarations.values())
 
-    def units(self, size: int = UNIT_SIZE) -> list[str]:
-        """Modules of at least `size` characters, but for the last, that linked together are the whole: a program that
-        has no two such is one."""
-        if sum(len(function) for function in self.functions.values()) < 2 * size:
-            return [self.text]
-        groups: list[list[str]] = [[]]
-        room = size
-        for name, function in self.functions.items():
-            groups[-1].append(name)
-            room -= len(function)
-            if room <= 0:
-                groups.append([])
-                room = size
-        groups = [group for group in groups if group]
-        texts = [[self.functions[name].text("hidden") for name in group] for group in groups]
-        texts[0] += self.entries
-        return [self._unit(group, functions) for group, functions in zip([*groups], texts, strict=True)]
-
-    def _unit(self, names: Sequence[str], texts: Sequence[str]) -> str:
+    def part(self, own: Sequence[FunctionText], entries: Sequence[str] = ()) -> str:
+        """Some functions as a module that is compiled apart: it declares what it uses of the others."""
+        texts = [*(function.text("hidden") for function in own), *entries]
         used = dict.fromkeys(name for text in texts for name in USED.findall(text))
-        own = set(names)
-        others = [self.functions[name].declaration for name in used if name in self.functions and name not in own]
+        names = {function.name for function in own}
+        others = [self.functions[name].declaration for name in used if name in self.functions and name not in names]
         return self._module(texts, [*others, *(line for name, line in self.declarations.items() if name in used)])
 
     def _module(self, texts: Iterable[str], declarations: Iterable[str]) -> str:
         text = "\n".join([*texts, *declarations])
         return f"{text}\nattributes #0 = {{ nounwind {self.attributes} }}\n"
+
+
+class Units:
+    """A program that is written, function by function, and told to `ready` in modules that linked together are the
+    whole: each of at least `UNIT_SIZE` characters, but for the last, which has the functions that call others and what
+    is behind all functions. A program that has no two such is one module."""
+
+    def __init__(self, program: Program, names: Iterable[str], ready: Callable[[str], object]):
+        self.program, self.names, self.ready = program, frozenset(names), ready
+        self.last: list[FunctionText] = []
+        self.group: list[FunctionText] = []
+        self.full: list[list[FunctionText]] = []
+        self.told = 0
+
+    def add(self, function: FunctionText) -> None:
+        """The next function, which the program has by now, as it has the declarations of what it uses of LLVM."""
+        if not function.private or not self.names.isdisjoint(USED.findall(function.body + function.tasks)):
+            self.last.append(function)
+            return
+        self.group.append(function)
+        if sum(map(len, self.group)) >= UNIT_SIZE:
+            self.full.append(self.group)
+            self.group = []
+        while len(self.full) > max(self.told, 1):
+            self.ready(self.program.part(self.full[self.told]))
+            self.told += 1
+
+    def finish(self) -> None:
+        """There are no more functions, and the program is whole."""
+        self.ready(
+            self.program.part([*self.group, *self.last], self.program.entries) if self.told else self.program.text
+        )

@@ -12,7 +12,8 @@ import pickle
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from bisect import insort
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO, cast
 
@@ -24,29 +25,73 @@ Compile = Callable[[Job], bytes]
 Progress = Callable[[int, int], object]
 """Told how many of all jobs are done."""
 
-WORTH = 400_000
-"""Characters of LLVM IR for which another process is worth its start: about as long as LLVM takes half a second."""
 MOST = 8
 """Processes: no build is so large that more are of use."""
 
 
-def compile_all(jobs: Sequence[Job], compile: Compile, progress: Progress | None = None) -> list[bytes]:
-    """Object code of the jobs, in their order, the longest first; `progress` is told how many are done. Raises what
-    `compile` raises."""
-    codes: list[bytes | None] = [None] * len(jobs)
-    waiting = sorted(range(len(jobs)), key=lambda number: len(jobs[number][0]))
-    size = sum(len(text) for text, _, _ in jobs)
-    helpers = [Helper(jobs, waiting, codes) for _ in range(min(processors(), MOST, size // WORTH, len(jobs)) - 1)]
-    try:
-        while (number := _next(waiting)) is not None:
-            codes[number] = compile(jobs[number])
+class Crew:
+    """Compiles modules: processes that were hired, as soon as they are told one, and this process in the end.
+
+    A context: what is not done when it ends is given up.
+    """
+
+    def __init__(self, compile: Compile):
+        self.compile = compile
+        self.jobs: list[Job] = []
+        self.codes: list[bytes | None] = []
+        self.helpers: list[Helper] = []
+        self._waiting: list[int] = []
+        self._open = True
+        self._changed = threading.Condition()
+
+    def __enter__(self) -> Crew:
+        return self
+
+    def __exit__(self, failed: type[BaseException] | None, error: object, trace: object) -> None:
+        with self._changed:
+            self._waiting.clear()
+        self._close()
+        for helper in self.helpers:
+            if failed is not None and helper.process is not None:
+                helper.process.kill()
+            helper.join()
+
+    def hire(self, wanted: int) -> None:
+        """Start processes, at most this many in all with this one, and one for each processor."""
+        while len(self.helpers) + 1 < min(wanted, processors(), MOST):
+            self.helpers.append(Helper(self))
+
+    def add(self, job: Job) -> None:
+        """One more module to compile."""
+        with self._changed:
+            self.jobs.append(job)
+            self.codes.append(None)
+            insort(self._waiting, len(self.jobs) - 1, key=lambda number: len(self.jobs[number][0]))
+            self._changed.notify()
+
+    def finish(self, progress: Progress | None = None) -> list[bytes]:
+        """Object code of all modules, in their order; `progress` is told how many are done. Raises what `compile`
+        raises."""
+        self._close()
+        while (number := self.next()) is not None:
+            self.codes[number] = self.compile(self.jobs[number])
             if progress is not None:
-                progress(sum(code is not None for code in codes), len(jobs))
-    finally:
-        waiting.clear()
-        for helper in helpers:
-            helper.end()
-    return [compile(job) if code is None else code for job, code in zip(jobs, codes, strict=True)]
+                progress(sum(code is not None for code in self.codes), len(self.jobs))
+        for helper in self.helpers:
+            helper.join()
+        return [self.compile(job) if code is None else code for job, code in zip(self.jobs, self.codes, strict=True)]
+
+    def next(self) -> int | None:
+        """The longest module that nobody has taken, as soon as there is one; None if there will be none."""
+        with self._changed:
+            while self._open and not self._waiting:
+                self._changed.wait()
+            return self._waiting.pop() if self._waiting else None
+
+    def _close(self) -> None:
+        with self._changed:
+            self._open = False
+            self._changed.notify_all()
 
 
 def processors() -> int:
@@ -57,26 +102,18 @@ def processors() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def _next(waiting: list[int]) -> int | None:
-    try:
-        return waiting.pop()
-    except IndexError:
-        return None
-
-
 class Helper(threading.Thread):
     """A process, and the thread that gives it jobs until there are none."""
 
-    def __init__(self, jobs: Sequence[Job], waiting: list[int], codes: list[bytes | None]):
+    def __init__(self, crew: Crew):
         super().__init__(daemon=True)
-        self.jobs, self.waiting, self.codes = jobs, waiting, codes
+        self.crew = crew
         self.process: subprocess.Popen[bytes] | None = None
         self.start()
 
     def run(self) -> None:
         paths = os.pathsep.join(path or os.getcwd() for path in sys.path)
         command = [sys.executable, "-m", "relay.lowering.workers"]
-        number: int | None = None
         try:
             with subprocess.Popen(
                 command,
@@ -87,19 +124,14 @@ class Helper(threading.Thread):
             ) as self.process:
                 tasks, answers = self.process.stdin, self.process.stdout
                 assert tasks is not None and answers is not None
-                while (number := _next(self.waiting)) is not None:
-                    pickle.dump(self.jobs[number], tasks, pickle.HIGHEST_PROTOCOL)
+                while (number := self.crew.next()) is not None:
+                    pickle.dump(self.crew.jobs[number], tasks, pickle.HIGHEST_PROTOCOL)
                     tasks.flush()
                     answer: object = pickle.load(answers)
-                    self.codes[number] = answer if isinstance(answer, bytes) else None
+                    self.crew.codes[number] = answer if isinstance(answer, bytes) else None
+                self.process.kill()  # it may be starting still, and has nothing to do
         except Exception:  # it did not start, died, or is something else: what it did not do is done here
             return
-
-    def end(self) -> None:
-        """Wait for the job at hand, unless the process whose jobs they are fails."""
-        if sys.exc_info()[0] is not None and self.process is not None:
-            self.process.kill()
-        self.join()
 
 
 def main(tasks: IO[bytes], answers: IO[bytes]) -> None:

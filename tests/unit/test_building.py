@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 
 import relay
 from relay import build_cache, driver
+from relay.building import uncollected
 from relay.driver import compile_model
 from relay.passes import PassContext, PassInstrument
 from relay.runtime import Executable, processor
@@ -144,3 +146,15 @@ def test_a_file_that_changes_meanwhile_is_not_kept(cache: Path, tmp_path: Path, 
     monkeypatch.setattr(driver, "compile_model", changing)
     relay.build(path)
     assert not list(cache.glob("quick-*"))
+
+
+def test_a_build_leaves_the_collector_of_garbage_as_it_was():
+    with uncollected():
+        assert not gc.isenabled()
+        with uncollected():
+            assert not gc.isenabled()
+        assert not gc.isenabled()
+    assert gc.isenabled()
+    with pytest.raises(KeyError), uncollected():
+        raise KeyError
+    assert gc.isenabled()

@@ -5,17 +5,20 @@ from __future__ import annotations
 import stat
 import sys
 import threading
+import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import relay
+from relay import driver
 from relay.errors import Unsupported
 from relay.lowering import program, workers
-from relay.lowering.codegen import compile_text, emit
+from relay.lowering.codegen import Compilation, compile_text, emit
 from relay.lowering.targets import host
-from relay.lowering.workers import compile_all
+from relay.lowering.workers import Crew
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits"
 ADD = "define i32 @relay_add(i32 %a) {{\n  %b = add i32 %a, {}\n  ret i32 %b\n}}\n"
@@ -34,22 +37,29 @@ def answers() -> list[bytes]:
 def test_units_are_linked_to_what_the_whole_is(monkeypatch: pytest.MonkeyPatch):
     whole = answers()
     found: list[int] = []
-    split = program.Program.units
+    add = Compilation.add
 
-    def small(self: program.Program, size: int = 0) -> list[str]:
-        units = split(self, 500)
-        found.append(len(units))
-        return units
+    def counted(self: Compilation, unit: str) -> None:
+        found.append(len(unit))
+        add(self, unit)
 
-    monkeypatch.setattr(program.Program, "units", small)
-    monkeypatch.setattr(workers, "WORTH", 1)
+    monkeypatch.setattr(Compilation, "add", counted)
+    monkeypatch.setattr(program, "UNIT_SIZE", 500)
+    monkeypatch.setattr(driver, "WORTH", 1)
     monkeypatch.setattr(workers, "processors", lambda: 3)
     assert answers() == whole
-    assert found[0] > 4
+    assert len(found) > 4
+
+
+def compiled(given: Sequence[workers.Job], compile: workers.Compile = emit, progress: workers.Progress | None = None):
+    with Crew(compile) as crew:
+        crew.hire(3)
+        for job in given:
+            crew.add(job)
+        return crew.finish(progress)
 
 
 def test_helpers_do_some(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(workers, "WORTH", 1)
     monkeypatch.setattr(workers, "processors", lambda: 2)
     here: list[workers.Job] = []
 
@@ -63,7 +73,7 @@ def test_helpers_do_some(monkeypatch: pytest.MonkeyPatch):
         return code
 
     given = jobs(4)
-    assert compile_all(given, slowly) == [emit(job) for job in given]
+    assert compiled(given, slowly) == [emit(job) for job in given]
     assert len(here) == 1
 
 
@@ -73,17 +83,37 @@ def test_what_a_broken_helper_does_not_do_is_done_here(script: str, tmp_path: Pa
     broken.write_text(f"#!/bin/sh\n{script}\n")
     broken.chmod(broken.stat().st_mode | stat.S_IXUSR)
     monkeypatch.setattr(sys, "executable", str(broken))
-    monkeypatch.setattr(workers, "WORTH", 1)
     monkeypatch.setattr(workers, "processors", lambda: 3)
     given = jobs(5)
-    assert compile_all(given, emit) == [emit(job) for job in given]
+    assert compiled(given) == [emit(job) for job in given]
+
+
+def test_a_process_compiles_while_others_are_told(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(workers, "processors", lambda: 2)
+    with Crew(emit) as crew:
+        crew.hire(2)
+        crew.add(jobs(1)[0])
+        deadline = time.monotonic() + 60
+        while crew.codes[0] is None and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert crew.codes == [emit(jobs(1)[0])]
+
+
+def test_a_crew_that_is_given_up_leaves_no_process(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(workers, "processors", lambda: 3)
+    with pytest.raises(KeyError), Crew(emit) as crew:
+        crew.hire(3)
+        crew.add(jobs(1)[0])
+        raise KeyError
+    for helper in crew.helpers:
+        assert not helper.is_alive()
+        assert helper.process is None or helper.process.returncode is not None
 
 
 def test_what_llvm_refuses_is_told_once(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(workers, "WORTH", 1)
     monkeypatch.setattr(workers, "processors", lambda: 2)
     with pytest.raises(Unsupported, match="llvm: refused the generated code"):
-        compile_all([*jobs(2), ("define nonsense", host(), 1), ("define more nonsense", host(), 1)], emit)
+        compiled([*jobs(2), ("define nonsense", host(), 1), ("define more nonsense", host(), 1)])
 
 
 def test_a_program_that_is_no_python_is_not_started(monkeypatch: pytest.MonkeyPatch):

@@ -53,6 +53,7 @@ class FunctionWriter:
         self.start: list[str] = []
         self.lines: list[str] = []
         self.names: dict[SSAValue, str] = {}
+        self.types: dict[int, str] = {}
         self.counter = 0
         self.label = "entry"
 
@@ -93,10 +94,10 @@ class FunctionWriter:
         """One operation. Raises Unsupported if it has no translation."""
         if (name := BINARY.get(op.name)) is not None:
             lhs, rhs = op.operands
-            self.define(op.results[0], f"{name} {self.typed(lhs)}, {self.of(rhs)}")
+            self.define(op.results[0], f"{name} {self.typed(lhs)}, {self.names[rhs]}")
         elif (name := CASTS.get(op.name)) is not None:
             result = op.results[0]
-            self.define(result, f"{name} {self.typed(op.operands[0])} to {type_name(result.type)}")
+            self.define(result, f"{name} {self.typed(op.operands[0])} to {self.type(result)}")
         elif (name := INTRINSICS.get(op.name)) is not None:
             self.intrinsic(op.results[0], name, op.operands)
         elif (writer := self.writers.get(op.name)) is not None:
@@ -154,7 +155,14 @@ class FunctionWriter:
 
     def typed(self, value: SSAValue) -> str:
         """The value's type and name."""
-        return f"{type_name(value.type)} {self.names[value]}"
+        return f"{self.type(value)} {self.names[value]}"
+
+    def type(self, value: SSAValue) -> str:
+        """The LLVM spelling of the value's type. Types are known by their identity: comparing them takes longer."""
+        found = self.types.get(id(value.type))
+        if found is None:
+            found = self.types[id(value.type)] = type_name(value.type)
+        return found
 
     def list(self, values: Sequence[SSAValue]) -> str:
         """The values' types and names, with commas."""
@@ -168,8 +176,8 @@ class FunctionWriter:
 
     def intrinsic(self, result: SSAValue, name: str, operands: Sequence[SSAValue], flag: str = "") -> None:
         """Call an intrinsic that is overloaded by its result's type; `flag` is one more argument, an `i1`."""
-        full, out = f"{name}.{suffix(result.type)}", type_name(result.type)
-        types = [type_name(value.type) for value in operands]
+        full, out = f"{name}.{suffix(result.type)}", self.type(result)
+        types = [self.type(value) for value in operands]
         self.declare(full, out, ", ".join([*types, "i1"] if flag else types))
         arguments = f"{self.list(operands)}, i1 {flag}" if flag else self.list(operands)
         self.define(result, f"call {out} @{full}({arguments})")

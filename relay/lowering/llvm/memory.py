@@ -78,7 +78,7 @@ def to_memory(w: FunctionWriter, vector: SSAValue) -> tuple[str, str, str]:
 def write_vector_load(w: FunctionWriter, op: Operation) -> None:
     """Consecutive elements, aligned as one or as the attribute `alignment` says."""
     assert isinstance(op, vector.LoadOp)
-    at, kind = w.address(op.base, op.indices), type_name(op.result.type)
+    at, kind = w.address(op.base, op.indices), w.type(op.result)
     where = f"{w.pointer(op.base)} {at}, align {alignment_of(op, op.result)}"
     if type_name(scalar_of(op.result.type)) == "i1":
         bytes = f"<{lanes(op.result.type)} x i8>"

@@ -117,8 +117,9 @@ def write_call_intrinsic(w: FunctionWriter, op: Operation) -> None:
     """An intrinsic by its full name, as `llvm.x86.avx512.vpdpbusd.512`."""
     assert isinstance(op, CallIntrinsicOp)
     name, result = op.intrin.data, op.results[0]
-    w.declare(name, type_name(result.type), ", ".join(type_name(value.type) for value in op.args))
-    w.define(result, f"call {type_name(result.type)} @{name}({w.list(op.args)})")
+    if name not in w.declarations:
+        w.declare(name, w.type(result), ", ".join(w.type(value) for value in op.args))
+    w.define(result, f"call {w.type(result)} @{name}({w.list(op.args)})")
 
 
 def write_library(w: FunctionWriter, op: Operation) -> None:
