@@ -225,3 +225,29 @@ def test_lanes_must_multiply_together():
     apart = text.replace("one:\n", f"one:\n{BARRIER}\n")
     with pytest.raises(KernelFault, match="thread 8 of block 0 waits at another place .*ldmatrix"):
         run_product(apart)
+
+
+SHUFFLE = """  %a = mul i32 %tid, 10
+  %o = call i32 @llvm.nvvm.shfl.sync.bfly.i32(i32 -1, i32 %a, i32 5, i32 31)"""
+STORE_O = """  %i = zext i32 %tid to i64
+  %p = getelementptr inbounds i32, ptr addrspace(1) %x, i64 %i
+  store i32 %o, ptr addrspace(1) %p, align 4 ; SWAP"""
+
+
+def test_lanes_read_each_others_numbers():
+    text = kernel("swap", 64, [pointer("x", 256)], f"{SHUFFLE}\n{STORE_O}")
+    x = aligned(256)
+    Emulator(text).launch("swap", 1, 64, [x])
+    assert np.array_equal(x.view(np.int32), (np.arange(64) ^ 5) * 10)
+
+
+def test_a_shuffle_that_a_lane_skips_is_seen():
+    body = f"""  %few = icmp ult i32 %tid, 40
+  br i1 %few, label %some, label %rest
+some:
+{SHUFFLE}
+{STORE_O}
+  br label %rest
+rest:"""
+    with pytest.raises(KernelFault, match="waits at another place"):
+        Emulator(kernel("swap", 64, [pointer("x", 256)], body)).launch("swap", 1, 64, [aligned(256)])

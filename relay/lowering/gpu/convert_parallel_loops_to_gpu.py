@@ -13,8 +13,8 @@ from xdsl.utils.hints import isa
 from relay.dialects.gpu import DynamicSharedMemoryOp
 from relay.errors import Unsupported
 from relay.lowering.builder import INDEX
-from relay.lowering.gpu.matrix_kernel import SHARED_BYTES as SHARED
 from relay.lowering.gpu.schedule_gpu import MAPPED
+from relay.lowering.gpu.shared_memory import SHARED_BYTES as SHARED
 from relay.passes import Pass
 from relay.transforms.location import place
 
@@ -74,13 +74,18 @@ def convert(loop: scf.ParallelOp) -> None:
 
 
 def shared_bytes(body: Block) -> arith.ConstantOp | None:
-    """The shared memory that a kernel asks for; what says so is taken away."""
-    found: arith.ConstantOp | None = None
+    """The shared memory that a kernel asks for, at most; what says so is taken away."""
+    sizes: list[int] = []
+    found: DynamicSharedMemoryOp | None = None
     for op in body.walk():
         if isinstance(op, DynamicSharedMemoryOp) and isinstance(size := op.attributes.pop(SHARED, None), IntegerAttr):
-            found = arith.ConstantOp(IntegerAttr(size.value.data, i32))
-            found.location = op.location
-    return found
+            sizes.append(size.value.data)
+            found = op
+    if found is None:
+        return None
+    constant = arith.ConstantOp(IntegerAttr(max(sizes), i32))
+    constant.location = found.location
+    return constant
 
 
 def unroll(loop: scf.ParallelOp, body: Block, sizes: list[SSAValue]) -> None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 
 from xdsl.dialects import arith, llvm, vector
 from xdsl.dialects.builtin import DenseArrayBase, i8, i32, i64
 from xdsl.ir import SSAValue
 
 from relay.lowering.builder import Index, LoopBuilder
+from relay.lowering.gpu.indices import unravelled
 from relay.lowering.gpu.points import PointEmitter, Producer
 from relay.lowering.gpu.producers import Nest
+from relay.lowering.gpu.teams import Members
 from relay.lowering.gpu.widths import Narrow, fits, reads
 from relay.lowering.scheduling.contraction import Convolution, recognise
 from relay.lowering.shaped import buffer_of
@@ -50,8 +53,15 @@ def dot_of(nest: Nest, producers: Mapping[SSAValue, Producer]) -> Dot | None:
 class DotEmitter:
     """Emits the sum at one point: `sum x w - zx sum w - zw sum x + count zx zw`."""
 
-    def __init__(self, builder: LoopBuilder, producers: Mapping[SSAValue, Producer], nest: Nest, dot: Dot):
-        self.b, self.nest, self.dot = builder, nest, dot
+    def __init__(
+        self,
+        builder: LoopBuilder,
+        producers: Mapping[SSAValue, Producer],
+        nest: Nest,
+        dot: Dot,
+        members: Members | None = None,
+    ):
+        self.b, self.nest, self.dot, self.members = builder, nest, dot, members
         self.points = PointEmitter(builder, producers, dot.lanes)
 
     def emit(self, dims: list[Index], start: SSAValue) -> SSAValue:
@@ -59,7 +69,12 @@ class DotEmitter:
         conv, b = self.dot.conv, self.b
         zx, zw = conv.data.zero_point, conv.kernel.zero_point
         zero = b.constant(0, i32)
-        sums = self.loops(dims, self.nest.reduction, [start, *[zero] * (bool(zx) + bool(zw))])
+        more = [zero] * (bool(zx) + bool(zw))
+        if self.members is None:
+            sums = self.loops(dims, self.nest.reduction, [start, *more])
+        else:
+            sums = [self.members.join(sum, arith.AddiOp) for sum in self.share(dims, [zero, *more], self.members)]
+            sums[0] = b.add(arith.AddiOp(start, sums[0])).result
         total, rest = sums[0], sums[1:]
         for zero_point, sum in zip([z for z in (zx, zw) if z], rest, strict=True):
             scaled = b.add(arith.MuliOp(sum, b.constant(zero_point, i32))).result
@@ -77,6 +92,19 @@ class DotEmitter:
             if last:
                 self.points.wide = {self.b.index(index)}
             state.next = self.turn(dims, state.args) if last else self.loops(dims, order[1:], state.args)
+        return list(state.results)
+
+    def share(self, dims: list[Index], sums: Sequence[SSAValue], members: Members) -> list[SSAValue]:
+        """The part of one member of a team."""
+        order, lanes = self.nest.reduction, self.dot.lanes
+        sizes = [self.nest.sizes[dim] for dim in order]
+        sizes[-1] //= lanes
+        with members.turns(prod(sizes), sums) as (number, state):
+            for dim, index in zip(order, unravelled(self.b, number, sizes), strict=True):
+                dims[dim] = index
+            channel = dims[order[-1]] = self.b.index(self.b.times(dims[order[-1]], lanes))
+            self.points.wide = {channel}
+            state.next = self.turn(dims, state.args)
         return list(state.results)
 
     def turn(self, dims: Sequence[Index], sums: Sequence[SSAValue]) -> list[SSAValue]:

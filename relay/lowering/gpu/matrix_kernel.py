@@ -11,23 +11,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from xdsl.dialects import arith, llvm, scf, vector
-from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, IntegerAttr, MemRefType, VectorType, i8, i32, i64
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.dialects import arith, llvm, vector
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, VectorType, i8, i32, i64
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from relay.dialects import nvgpu
-from relay.dialects.gpu import AddressSpaceAttr, BarrierOp, DynamicSharedMemoryOp, Space
-from relay.lowering.builder import INDEX, Index, LoopBuilder
+from relay.dialects.gpu import BarrierOp
+from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.gpu.dots import ONES, wrapped
+from relay.lowering.gpu.indices import below, binary, both, quotient, remainder, when
 from relay.lowering.gpu.matrix import CHUNK, DEPTH, Matrix
 from relay.lowering.gpu.points import PointEmitter
 from relay.lowering.gpu.producers import Nest
+from relay.lowering.gpu.shared_memory import shared_memory
 from relay.lowering.shaped import shape_of, vector_of
 
-SHARED_BYTES = "bytes"
-"""The attribute of `gpu.dynamic_shared_memory` that says how much of it the launch must give."""
 CHUNKS = DEPTH // CHUNK
-SHARED = MemRefType(i8, [DYNAMIC_INDEX], memory_space=AddressSpaceAttr(Space.WORKGROUP))
 SUMS = llvm.LLVMStructType.from_type_list([i32] * 4)
 TAP = 32
 """Codes of a row that one product takes."""
@@ -66,9 +65,7 @@ class MatrixEmitter:
         lane, warp = self.rem(thread, 32), self.div(thread, 32)
         self.warp_row = b.times(self.rem(warp, tile.down), tile.rows // tile.down)
         self.warp_column = b.times(self.div(warp, tile.down), tile.columns // tile.across)
-        shared = b.add(DynamicSharedMemoryOp.create(result_types=[SHARED]))
-        shared.attributes[SHARED_BYTES] = IntegerAttr(self.m.stages * tile.stage_bytes, i64)
-        self.shared = shared.result
+        self.shared = shared_memory(b, self.m.stages * tile.stage_bytes)
         sums, rows = self.products(thread, lane)
         group, self.quad = self.div(lane, 4), self.rem(lane, 4)
         for step in range(tile.row_steps):
@@ -77,56 +74,26 @@ class MatrixEmitter:
                 first = 4 * step * tile.column_steps + 2 * half
                 values = [sums[first + 4 * n + j] for n in range(tile.column_steps) for j in range(2)]
                 store = partial(self.store, row, values, rows[4 * step + 2 * half] if rows else None, unravel)
-                self.when(self.below(row, self.m.rows) if self.m.rows % tile.rows else None, store)
+                when(b, self.below(row, self.m.rows) if self.m.rows % tile.rows else None, store)
 
     # Indices
 
-    def binary(self, op: type[Operation], a: Index, c: int) -> Index:
-        """An operation on indices that the builder does not fold."""
-        return self.b.add(op.create(operands=[self.b.index(a), self.b.index(c)], result_types=[INDEX])).results[0]
-
     def div(self, a: Index, c: int) -> Index:
         """`a / c`."""
-        return a // c if isinstance(a, int) else a if c == 1 else self.binary(arith.DivUIOp, a, c)
+        return quotient(self.b, a, c)
 
     def rem(self, a: Index, c: int) -> Index:
         """`a mod c`."""
-        return a % c if isinstance(a, int) else 0 if c == 1 else self.binary(arith.RemUIOp, a, c)
+        return remainder(self.b, a, c)
 
     def below(self, a: Index, bound: int) -> SSAValue:
         """Whether `0 <= a < bound`."""
-        return self.b.add(arith.CmpiOp(self.b.index(a), self.b.index(bound), "ult")).result
-
-    def both(self, conditions: Sequence[SSAValue | None]) -> SSAValue | None:
-        """All conditions at once; None for none."""
-        found: SSAValue | None = None
-        for condition in conditions:
-            if condition is not None:
-                found = condition if found is None else self.b.add(arith.AndIOp(found, condition)).result
-        return found
-
-    def when(
-        self, condition: SSAValue | None, do: Callable[[], None], otherwise: Callable[[], None] | None = None
-    ) -> None:
-        """Do something, if it holds."""
-        if condition is None:
-            do()
-            return
-        outer, bodies = self.b.block, [Block(), Block()]
-        for body, part in zip(bodies, (do, otherwise), strict=True):
-            self.b.block = body
-            if part is not None:
-                part()
-            self.b.add(scf.YieldOp())
-        self.b.block = outer
-        self.b.add(scf.IfOp(condition, [], Region(bodies[0]), Region(bodies[1]) if otherwise else None))
+        return below(self.b, a, bound)
 
     def place(self, row: Index, chunk: Index) -> Index:
         """Where a chunk of a row is in a stage."""
         twist = self.rem(self.div(row, 2), CHUNKS)
-        turned = self.b.add(
-            arith.XOrIOp.create(operands=[self.b.index(chunk), self.b.index(twist)], result_types=[INDEX])
-        ).results[0]
+        turned = binary(self.b, arith.XOrIOp, chunk, twist)
         return self.b.plus(self.b.times(row, DEPTH), self.b.times(turned, CHUNK))
 
     # Copies
@@ -185,7 +152,7 @@ class MatrixEmitter:
                     self.below(b.plus(row.row, i), self.height),
                     self.below(b.plus(row.column, j), self.width),
                 ]
-            self.when(self.both(conditions), partial(self.read, to, row, away), partial(self.set, fill, to))
+            when(b, both(b, conditions), partial(self.read, to, row, away), partial(self.set, fill, to))
         for source, at in self.weight_rows:
             self.copy(b.plus(start, at), self.weights, b.plus(source, b.times(step, DEPTH)))
 
@@ -238,7 +205,7 @@ class MatrixEmitter:
                 if ahead < steps:
                     self.issue(ahead, ahead % stages)
             else:
-                self.when(self.below(ahead, steps), lambda: self.issue(ahead, self.rem(ahead, stages)))
+                when(b, self.below(ahead, steps), lambda: self.issue(ahead, self.rem(ahead, stages)))
             state.next = self.multiply(b.times(self.rem(step, stages), tile.stage_bytes), state.args, count)
         return state.results[:count], state.results[count:]
 
@@ -315,7 +282,7 @@ class MatrixEmitter:
             column = b.plus(start, number)
             group = values[number : number + lanes]
             inside = self.below(column, m.columns) if m.columns % self.tile.columns else None
-            self.when(inside, partial(self.finish, [*at, column], group, total))
+            when(b, inside, partial(self.finish, [*at, column], group, total))
 
     def finish(self, dims: list[Index], group: Sequence[SSAValue], total: SSAValue | None) -> None:
         """The results for some neighbouring channels."""

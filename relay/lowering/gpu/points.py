@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 
 from xdsl.dialects import arith, scf, vector
 from xdsl.dialects.builtin import IntegerAttr, i64
@@ -10,9 +11,11 @@ from xdsl.ir import Block, Region, SSAValue
 
 from relay.dialects.attributes import dtype_of
 from relay.lowering.builder import Index, LoopBuilder
+from relay.lowering.gpu.indices import unravelled
 from relay.lowering.gpu.producers import Nest, Padded
+from relay.lowering.gpu.teams import SUMS, Members, join_of
 from relay.lowering.scheduling.body import Lifter, clone_scalar
-from relay.lowering.shaped import buffer_of, is_buffer, is_vector, shape_of
+from relay.lowering.shaped import buffer_of, is_buffer, is_vector, scalar_of, shape_of
 
 Producer = Nest | Padded
 """What computes a buffer that has no memory."""
@@ -20,7 +23,8 @@ Producer = Nest | Padded
 
 class PointEmitter:
     """Emits the value of an element where it is needed. With `lanes` above 1, an index may stand for so many
-    neighbours along the last dimension: those are `wide`. `special` emits what has a form of its own."""
+    neighbours along the last dimension: those are `wide`. `special` emits what has a form of its own; sums and the
+    like are shared by `members`."""
 
     def __init__(
         self,
@@ -28,9 +32,11 @@ class PointEmitter:
         producers: Mapping[SSAValue, Producer],
         lanes: int = 1,
         special: Special | None = None,
+        members: Members | None = None,
     ):
         self.b = builder
         self.special = special
+        self.members = members
         self.producers = producers
         self.lanes = lanes
         self.lifter = Lifter(builder, lanes)
@@ -85,7 +91,23 @@ class PointEmitter:
         """The results of a nest at a point of its parallel dimensions."""
         if self.special is not None and (sum := self.special(self, nest, dims)) is not None:
             return [sum]
+        if self.members is not None and nest.reduction:
+            return [self.share(nest, dims, self.members)]
         return self.reduce(nest, dims, nest.reduction, self.starting(nest, dims))
+
+    def share(self, nest: Nest, dims: list[Index], members: Members) -> SSAValue:
+        """The result of a nest of which each member of a team computes a part."""
+        join, (start,) = join_of(nest.op), self.starting(nest, dims)
+        assert join is not None
+        zero = self.b.constant(0, scalar_of(start.type))
+        first = start if join not in SUMS else self.b.broadcast(zero, self.lanes) if is_vector(start.type) else zero
+        sizes = [nest.sizes[dim] for dim in nest.reduction]
+        with members.turns(prod(sizes), [first]) as (turn, state):
+            for dim, index in zip(nest.reduction, unravelled(self.b, turn, sizes), strict=True):
+                dims[dim] = index
+            state.next = self.body(nest, dims, state.args)
+        total = members.join(state.results[0], join)
+        return self.b.add(join(start, total)).results[0] if join in SUMS else total
 
     def reduce(
         self, nest: Nest, dims: list[Index], order: Sequence[int], accumulators: Sequence[SSAValue]

@@ -20,9 +20,12 @@ from relay.errors import Unsupported
 from relay.lowering.builder import INDEPENDENT, INDEX, Index, LoopBuilder
 from relay.lowering.gpu import matrix
 from relay.lowering.gpu.dots import FEATURE, DotEmitter, dot_of
+from relay.lowering.gpu.indices import below, binary, both, quotient, remainder, unravelled, when
 from relay.lowering.gpu.matrix_kernel import MatrixEmitter
 from relay.lowering.gpu.points import PointEmitter, Producer
 from relay.lowering.gpu.producers import Nest, computed, nest_of, padded, starts
+from relay.lowering.gpu.teams import ALONE, WARP, Members, Team, reductions, team_of
+from relay.lowering.gpu.teams import FEATURE as TEAMS
 from relay.lowering.gpu.widths import lanes_of
 from relay.lowering.schedule import argument_of, constant_of, packed_constant
 from relay.lowering.scheduling import loops
@@ -32,7 +35,6 @@ from relay.transforms.location import place
 
 BLOCK = 256
 """Threads of a block, where there are more than a few blocks of them."""
-WARP = 32
 MAPPED = "mapping"
 """The attribute of a parallel loop that says what runs its turns."""
 
@@ -79,6 +81,7 @@ class FunctionScheduler:
         self.calls = calls
         self.special = self.dot if FEATURE in features else None
         self.matrices = matrix.FEATURES <= features
+        self.teamwork = TEAMS in features
         self.block = function.body.block
         self.order = list(self.block.ops)
         self.builder = LoopBuilder(self.block)
@@ -161,8 +164,8 @@ class FunctionScheduler:
         shape = [nest.sizes[d] for d in order]
         if lanes > 1:
             shape[-1] //= lanes
-        with self.threads(shape) as at:
-            points = PointEmitter(self.builder, self.producers, lanes, self.special)
+        with self.teams(shape, self.team_of(nest, lanes)) as (at, members, first):
+            points = PointEmitter(self.builder, self.producers, lanes, self.special, members)
             if lanes > 1:
                 at[-1] = self.builder.index(self.builder.times(at[-1], lanes))
                 points.wide.add(at[-1])
@@ -170,8 +173,13 @@ class FunctionScheduler:
             for dim, index in zip(order, at, strict=True):
                 dims[dim] = index
             values = points.nest(nest, dims)
-            for value, output, map in zip(values, op.outputs, nest.maps[len(op.inputs) :], strict=True):
-                points.store(value, output, [self.builder.apply(r, dims) for r in map.results])
+            when(self.builder, first, lambda: self.results(nest, points, dims, values))
+
+    def results(self, nest: Nest, points: PointEmitter, dims: Sequence[Index], values: Sequence[SSAValue]) -> None:
+        """The values of a point to memory."""
+        op = nest.op
+        for value, output, map in zip(values, op.outputs, nest.maps[len(op.inputs) :], strict=True):
+            points.store(value, output, [self.builder.apply(r, dims) for r in map.results])
 
     def multiply(self, found: matrix.Matrix) -> bool:
         """A product by matrix units, a block of threads for each tile; False if its weights are no constants."""
@@ -202,7 +210,7 @@ class FunctionScheduler:
         shape = [found.nest.sizes[dim] for dim in order[:-1]]
         grid = -(-found.rows // tile.rows) * (found.packed_columns // tile.columns)
         with self.grid(grid, tile.threads) as (block, thread):
-            emitter.emit(block, thread, lambda row: self.indices(row, shape))
+            emitter.emit(block, thread, lambda row: unravelled(b, row, shape))
         return True
 
     def dot(self, points: PointEmitter, nest: Nest, dims: list[Index]) -> SSAValue | None:
@@ -210,7 +218,16 @@ class FunctionScheduler:
         found = dot_of(nest, self.producers)
         if found is None:
             return None
-        return DotEmitter(self.builder, self.producers, nest, found).emit(dims, points.starting(nest, dims)[0])
+        emitter = DotEmitter(self.builder, self.producers, nest, found, points.members)
+        return emitter.emit(dims, points.starting(nest, dims)[0])
+
+    def team_of(self, nest: Nest, lanes: int) -> Team:
+        """The threads that share the sums that the nest reads."""
+        if not self.teamwork:
+            return ALONE
+        summed = [each for each in reductions(nest, self.producers) if each is not None]
+        dots = [dot_of(each, self.producers) if self.special else None for each in summed]
+        return team_of(nest, self.producers, lanes, max((dot.lanes for dot in dots if dot), default=1))
 
     def alone(self, op: linalg.GenericOp) -> None:
         """The operation as loops of one thread."""
@@ -237,15 +254,38 @@ class FunctionScheduler:
         with self.grid(grid, block) as (number, inner):
             thread = b.plus(b.times(number, block), inner)
             if grid * block == total:
-                yield self.indices(thread, shape)
+                yield unravelled(b, thread, shape)
             else:
                 small = b.add(arith.CmpiOp(b.index(thread), b.index(total), "ult")).result
                 body, b.block = b.block, Block()
                 inside = b.block
-                yield self.indices(thread, shape)
+                yield unravelled(b, thread, shape)
                 b.add(scf.YieldOp())
                 b.block = body
                 b.add(scf.IfOp(small, [], Region(inside)))
+
+    @contextmanager
+    def teams(self, shape: Sequence[int], team: Team) -> Generator[tuple[list[Index], Members | None, SSAValue | None]]:
+        """As `threads`, with a team of them for each point: its member, and whether that is the one that writes."""
+        b, total, size = self.builder, prod(shape), team.size
+        if size == 1:
+            with self.threads(shape) as at:
+                yield at, None, None
+            return
+        block = size if size > WARP else min(BLOCK, -(-total * size // WARP) * WARP)
+        points = block // size
+        with self.grid(-(-total // points), block) as (number, thread):
+            point, member = quotient(b, thread, size), remainder(b, thread, size)
+            if not team.along:
+                together = WARP // size
+                point = b.plus(b.times(quotient(b, thread, WARP), together), remainder(b, thread, together))
+                member = quotient(b, remainder(b, thread, WARP), together)
+            point = b.plus(b.times(number, points), 0 if points == 1 else point)
+            first: SSAValue | None = b.add(arith.CmpiOp(b.index(member), b.index(0), "eq")).result
+            if total % points:
+                first = both(b, [first, below(b, point, total)])
+                point = binary(b, arith.MinUIOp, point, total - 1)
+            yield unravelled(b, point, shape), Members(b, team, member), first
 
     @contextmanager
     def grid(self, grid: int, block: int) -> Generator[tuple[Index, Index]]:
@@ -267,17 +307,3 @@ class FunctionScheduler:
         loop = b.add(scf.ParallelOp([b.index(0)], [b.index(count)], [b.index(1)], Region(body)))
         same = AffineMapAttr(AffineMap.identity(1))
         loop.attributes[MAPPED] = ArrayAttr([gpu.LoopDimMapAttr(gpu.ProcessorAttr(processor), same, same)])
-
-    def indices(self, thread: Index, shape: Sequence[int]) -> list[Index]:
-        """The point that a thread computes, row-major."""
-        b, found = self.builder, list[Index]()
-        for number, size in enumerate(reversed(shape)):
-            if size == 1:
-                found.append(0)
-            elif prod(shape[: len(shape) - number - 1]) == 1:
-                found.append(thread)
-            else:
-                bound = b.index(size)
-                found.append(b.add(arith.RemUIOp(b.index(thread), bound)).result)
-                thread = b.add(arith.DivUIOp(b.index(thread), bound)).result
-        return found[::-1]

@@ -11,15 +11,15 @@ from relay.lowering.targets import CpuTarget
 CUDA_TRIPLE, OPENCL_TRIPLE = "nvptx64-nvidia-cuda", "spirv64v1.2-unknown-unknown"
 
 CHIPS: dict[str, tuple[str, frozenset[str]]] = {
-    "sm_75": ("+ptx63", frozenset({"dot"})),
-    "sm_80": ("+ptx70", frozenset({"dot", "mma", "async-copy"})),
-    "sm_86": ("+ptx71", frozenset({"dot", "mma", "async-copy"})),
-    "sm_87": ("+ptx74", frozenset({"dot", "mma", "async-copy"})),
-    "sm_89": ("+ptx78", frozenset({"dot", "mma", "async-copy"})),
-    "sm_90": ("+ptx78", frozenset({"dot", "mma", "async-copy"})),
-    "sm_90a": ("+ptx80", frozenset({"dot", "mma", "async-copy", "wgmma"})),
-    "sm_100": ("+ptx86", frozenset({"dot", "mma", "async-copy"})),
-    "sm_120": ("+ptx87", frozenset({"dot", "mma", "async-copy"})),
+    "sm_75": ("+ptx63", frozenset({"dot", "shuffle"})),
+    "sm_80": ("+ptx70", frozenset({"dot", "shuffle", "mma", "async-copy"})),
+    "sm_86": ("+ptx71", frozenset({"dot", "shuffle", "mma", "async-copy"})),
+    "sm_87": ("+ptx74", frozenset({"dot", "shuffle", "mma", "async-copy"})),
+    "sm_89": ("+ptx78", frozenset({"dot", "shuffle", "mma", "async-copy"})),
+    "sm_90": ("+ptx78", frozenset({"dot", "shuffle", "mma", "async-copy"})),
+    "sm_90a": ("+ptx80", frozenset({"dot", "shuffle", "mma", "async-copy", "wgmma"})),
+    "sm_100": ("+ptx86", frozenset({"dot", "shuffle", "mma", "async-copy"})),
+    "sm_120": ("+ptx87", frozenset({"dot", "shuffle", "mma", "async-copy"})),
 }
 """NVIDIA's processors: the version of PTX that LLVM needs for them at least, and what they have. LLVM takes any other
 name with a warning, and makes code that nothing loads."""
@@ -28,8 +28,8 @@ DEFAULT_CHIP = "sm_80"
 
 @dataclass(frozen=True)
 class GpuTarget(CpuTarget):
-    """A GPU as LLVM names it. Choices in lowering look at `features`: `dot` (four products of 8 bits in a sum), `mma`
-    (matrix products of a warp), `async-copy`, `wgmma`."""
+    """A GPU as LLVM names it. Choices in lowering look at `features`: `dot` (four products of 8 bits in a sum),
+    `shuffle` (lanes of a warp read each other's numbers), `mma` (matrix products of a warp), `async-copy`, `wgmma`."""
 
     kind: Literal["cuda", "opencl"] = "cuda"
 

@@ -32,6 +32,8 @@ class Emulator:
     def __init__(self, text: str, checked: bool = True):
         self.translation = translate(text, checked)
         code = compile_text(self.translation.text, host(), EFFORT).code
+        llvm.initialize_native_target()  # the code may have been made before, by another process
+        llvm.initialize_native_asmprinter()
         self.compiler = llvm.create_lljit_compiler()
         builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
         for kernel in self.translation.kernels:

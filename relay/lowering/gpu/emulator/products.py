@@ -51,6 +51,25 @@ def give_pointer() -> str:
     return f.text()
 
 
+def give_word() -> str:
+    """`emulator.give.word`: a word of a lane for another."""
+    f = Lines("void @emulator.give.word(ptr %ctx, i32 %x)")
+    f.do(f"store i32 %x, ptr {f.op('call ptr @emulator.own(ptr %ctx)')}")
+    f.do("ret void")
+    return f.text()
+
+
+def load_word() -> str:
+    """`emulator.word`: the word of the lane whose number differs in these bits."""
+    f = Lines("i32 @emulator.word(ptr %ctx, i32 %bits)")
+    lane = f.op("load i32, ptr %ctx")
+    slot = f.op(f"call ptr @emulator.slot(ptr %ctx, i32 {f.op(f'xor i32 {lane}, %bits')})")
+    word = f.op(f"load i32, ptr {slot}")
+    f.do("call void @emulator.turn(ptr %ctx)")
+    f.do(f"ret i32 {word}")
+    return f.text()
+
+
 def load_matrices() -> str:
     """`emulator.ldmatrix`: of matrix q, whose rows the lanes 8 q to 8 q + 7 gave, word t of row g."""
     f = Lines(f"{WORDS} @emulator.ldmatrix(ptr %ctx)")
@@ -120,7 +139,7 @@ PRODUCTS: dict[str, tuple[str, str]] = {
 }
 """Types of the factors, as `mma` names them."""
 
-PARTS: tuple[Callable[[], str], ...] = (give, give_pointer, load_matrices)
+PARTS: tuple[Callable[[], str], ...] = (give, give_pointer, give_word, load_matrices, load_word)
 
 
 def products(text: str) -> str:

@@ -18,8 +18,8 @@ PARAMETER = re.compile(r"ptr addrspace\(1\) .*?dereferenceable\((\d+)\).*? (%\w+
 ADDRESS = re.compile(
     r"  (%\w+) = getelementptr (?:inbounds )?([^,]+), ptr addrspace\((\d)\) (%\w+|@shared), (i\d+) (.*)"
 )
-LOAD = re.compile(r"  (%\w+) = load (.+), ptr addrspace\((\d)\) (%\w+), align (\d+)(?: ; (.*))?$")
-STORE = re.compile(r"  store (.+) (\S+|<.*>), ptr addrspace\((\d)\) (%\w+), align (\d+)(?: ; (.*))?$")
+LOAD = re.compile(r"  (%\w+) = load (.+), ptr addrspace\((\d)\) (%\w+|@shared), align (\d+)(?: ; (.*))?$")
+STORE = re.compile(r"  store (.+) (\S+|<.*>), ptr addrspace\((\d)\) (%\w+|@shared), align (\d+)(?: ; (.*))?$")
 REGISTER = re.compile(r"  (%\w+) = call i32 @llvm\.nvvm\.read\.ptx\.sreg\.([\w.]+)\(\)")
 DOT = re.compile(r"@llvm\.nvvm\.idp4a\.([su]\.[su])\(")
 LEFT_OUT = re.compile(r"(declare .*@llvm\.nvvm\.|@shared = )")
@@ -207,8 +207,9 @@ class KernelTranslation:
         if pointer not in self.roots:
             raise Unsupported(f"emulator: {self.kernel.name}", f"{what} by {pointer}, which is in no known buffer")
         if not self.checks:
-            return pointer
+            return "%shared" if pointer == "@shared" else pointer
         base, size = self.roots[pointer]
+        pointer = base if pointer == "@shared" else pointer
         known = None if type.startswith("%") or type.isdigit() else width_of(type)
         width = f"{known} bytes" if known is not None else "bytes"
         self.found.accesses.append(Access(self.kernel.name, f"{what} {width}", source, base, size))

@@ -11,7 +11,7 @@ from relay.lowering.gpu.emulator.products import PRODUCTS, WORDS
 from relay.lowering.gpu.emulator.warp import CONTEXT_BYTES, COPIES, COPY_BYTES, WARP_WORDS
 
 SHARED = re.compile(r"@shared\b")
-TOGETHER = re.compile(r"@llvm\.nvvm\.(barrier|cp\.async|ldmatrix|mma)|addrspace\(3\)")
+TOGETHER = re.compile(r"@llvm\.nvvm\.(barrier|cp\.async|ldmatrix|mma|shfl)|addrspace\(3\)")
 """What only threads that run at once do."""
 LABEL = re.compile(r"([\w.]+):$")
 BARRIER = re.compile(r"  call void @llvm\.nvvm\.barrier\.cta\.sync\.aligned\.all\(i32 0\)")
@@ -19,6 +19,10 @@ MATRICES = re.compile(
     r"  (%\w+) = call \{.*\} @llvm\.nvvm\.ldmatrix\.sync\.aligned\.m8n8\.x4\.b16\.p3\(ptr addrspace\(3\) (%\w+)\)"
 )
 MULTIPLY = re.compile(r"  (%\w+) = call \{.*\} @llvm\.nvvm\.mma\.m16n8k32\.row\.col\.([su8.]+)\((.*)\)")
+SHUFFLE = re.compile(
+    r"  (%\w+) = call (i32|float) @llvm\.nvvm\.shfl\.sync\.bfly\.(?:i32|f32)"
+    r"\(i32 -1, (?:i32|float) (\S+), i32 (\d+), i32 31\)"
+)
 COPY = re.compile(
     r"  call void @llvm\.nvvm\.cp\.async\.cg\.shared\.global\.16(\.s)?"
     r"\(ptr addrspace\(3\) (%\w+), ptr addrspace\(1\) (%\w+)(?:, i32 (\S+))?\)"
@@ -127,6 +131,13 @@ class Coroutine:
             self.wait(WARP, source)
             sums = ", ".join(values[6:])
             self.lines.append(f"  {product[1]} = call {WORDS} @emulator.mma.{product[2]}(ptr %ctx, {sums})")
+        elif (shuffle := SHUFFLE.match(line)) is not None:
+            name, type, value, distance = shuffle.groups()
+            self.lines.append(f"  {name}.bits = bitcast {type} {value} to i32")
+            self.lines.append(f"  call void @emulator.give.word(ptr %ctx, i32 {name}.bits)")
+            self.wait(WARP, source)
+            self.lines.append(f"  {name}.other = call i32 @emulator.word(ptr %ctx, i32 {distance})")
+            self.lines.append(f"  {name} = bitcast i32 {name}.other to {type}")
         elif (copy := COPY.match(line)) is not None:
             size = copy[4] or "16"
             to = checked("copies to", "<16 x i8>", copy[2], "16")

@@ -1,0 +1,71 @@
+"""Arithmetic on indices that kernels need besides the builder's, and what is done only where a condition holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+
+from xdsl.dialects import arith, scf
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from relay.lowering.builder import INDEX, Index, LoopBuilder
+
+
+def binary(b: LoopBuilder, op: type[Operation], x: Index, y: Index) -> SSAValue:
+    """An operation on indices that the builder does not fold."""
+    return b.add(op.create(operands=[b.index(x), b.index(y)], result_types=[INDEX])).results[0]
+
+
+def quotient(b: LoopBuilder, x: Index, by: int) -> Index:
+    """`x / by`."""
+    return x // by if isinstance(x, int) else x if by == 1 else binary(b, arith.DivUIOp, x, by)
+
+
+def remainder(b: LoopBuilder, x: Index, by: int) -> Index:
+    """`x mod by`."""
+    return x % by if isinstance(x, int) else 0 if by == 1 else binary(b, arith.RemUIOp, x, by)
+
+
+def below(b: LoopBuilder, x: Index, bound: int) -> SSAValue:
+    """Whether `0 <= x < bound`."""
+    return b.add(arith.CmpiOp(b.index(x), b.index(bound), "ult")).result
+
+
+def both(b: LoopBuilder, conditions: Sequence[SSAValue | None]) -> SSAValue | None:
+    """All conditions at once; None for none."""
+    found: SSAValue | None = None
+    for condition in conditions:
+        if condition is not None:
+            found = condition if found is None else b.add(arith.AndIOp(found, condition)).result
+    return found
+
+
+def when(
+    b: LoopBuilder, condition: SSAValue | None, do: Callable[[], None], otherwise: Callable[[], None] | None = None
+) -> None:
+    """Do something if the condition holds; without one, always."""
+    if condition is None:
+        do()
+        return
+    outer, bodies = b.block, [Block(), Block()]
+    for body, part in zip(bodies, (do, otherwise), strict=True):
+        b.block = body
+        if part is not None:
+            part()
+        b.add(scf.YieldOp())
+    b.block = outer
+    b.add(scf.IfOp(condition, [], Region(bodies[0]), Region(bodies[1]) if otherwise else None))
+
+
+def unravelled(b: LoopBuilder, number: Index, shape: Sequence[int]) -> list[Index]:
+    """The point of a shape that has this number, row-major."""
+    found = list[Index]()
+    for position, size in enumerate(reversed(shape)):
+        if size == 1:
+            found.append(0)
+        elif prod(shape[: len(shape) - position - 1]) == 1:
+            found.append(number)
+        else:
+            found.append(remainder(b, number, size))
+            number = quotient(b, number, size)
+    return found[::-1]

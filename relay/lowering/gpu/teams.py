@@ -1,0 +1,228 @@
+"""Threads that share a sum, or the like: each takes every so many turns of it, and what they have is joined."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.dialects import arith, scf, vector
+from xdsl.dialects.builtin import DenseArrayBase, Float32Type, IntegerAttr, i8, i16, i32, i64
+from xdsl.dialects.linalg import ops as linalg
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from relay.dialects.gpu import BarrierOp
+from relay.lowering.builder import Index, Loop, LoopBuilder
+from relay.lowering.gpu.indices import below, quotient, remainder
+from relay.lowering.gpu.producers import Nest, Padded
+from relay.lowering.gpu.shared_memory import shared_memory
+from relay.lowering.scheduling.affine import coefficients
+from relay.lowering.scheduling.reduction import IDEMPOTENT
+from relay.lowering.shaped import is_buffer, is_vector, scalar_of
+
+FEATURE = "shuffle"
+"""What a target must have."""
+WARP = 32
+FEWEST_TURNS = 16
+"""Shorter ones a thread does alone."""
+MANY = 8
+"""Turns of a thread at least, where several warps share a point: they join through memory."""
+THREADS = 1 << 16
+"""So many threads are enough for a device."""
+LARGEST = 256
+"""Threads of a block that has one point."""
+EVERYONE = -1
+"""The lanes of a warp that take part."""
+WORD = 4
+SUMS = (arith.AddiOp, arith.AddfOp)
+"""Joins whose neutral element is 0."""
+Join = type[
+    arith.AddiOp
+    | arith.AddfOp
+    | arith.MaximumfOp
+    | arith.MinimumfOp
+    | arith.MaxSIOp
+    | arith.MinSIOp
+    | arith.MaxUIOp
+    | arith.MinUIOp
+]
+
+
+@dataclass(frozen=True)
+class Team:
+    """So many threads for each point. `along`: those of a point are neighbours; else points are."""
+
+    size: int
+    along: bool
+
+
+ALONE = Team(1, True)
+
+
+def join_of(op: linalg.GenericOp) -> Join | None:
+    """The operation by which a result goes on from turn to turn, if partial results can be joined by it."""
+    block = op.body.block
+    end = block.last_op
+    if len(op.outputs) != 1 or not isinstance(end, linalg.YieldOp):
+        return None
+    join = end.operands[0].owner
+    if not isinstance(join, (*SUMS, *IDEMPOTENT)):
+        return None
+    last = block.args[-1]
+    known = last.type in (i8, i16, i32, Float32Type())
+    return type(join) if known and last.has_one_use() and last in join.operands else None
+
+
+def team_of(nest: Nest, producers: Mapping[SSAValue, Nest | Padded], lanes: int, codes: int) -> Team:
+    """How many threads a point of the nest gets, `lanes` points of the last dimension at once; sums of products take
+    `codes` turns at once."""
+    found = list(reductions(nest, producers))
+    if not found or any(inner is None or join_of(inner.op) is None for inner in found):
+        return ALONE
+    inner = [each for each in found if each is not None]
+    turns = min(prod(each.sizes[dim] for dim in each.reduction) for each in inner) // codes
+    order = nest.output_dims
+    points = prod(nest.sizes[dim] for dim in order or ()) // lanes
+    along = all(is_along(each) for each in inner)
+    size = 1
+    if turns >= FEWEST_TURNS:
+        most = LARGEST if lanes == 1 and along else WARP
+        while size < most and 2 * size * (1 if size < WARP else MANY) <= turns and points * size < THREADS:
+            size *= 2
+    return Team(size, along)
+
+
+def is_along(nest: Nest) -> bool:
+    """Whether turns that follow each other read neighbours."""
+    last = nest.reduction[-1]
+    buffers = [map for value, map in zip(nest.op.inputs, nest.maps, strict=False) if is_buffer(value.type)]
+    linear = [coefficients(map.results[-1]) for map in buffers if map.results]
+    return any(entry is not None and last in entry[0] for entry in linear)
+
+
+def reductions(nest: Nest, producers: Mapping[SSAValue, Nest | Padded]) -> Iterator[Nest | None]:
+    """What the nest sums, or the like; None for what is behind a comparison."""
+    if nest.reduction:
+        yield nest
+        return
+    for value in nest.op.inputs:
+        inner, behind = producers.get(value), False
+        while isinstance(inner, Padded):
+            inner, behind = producers.get(inner.source), True
+        if isinstance(inner, Nest):
+            yield from (None if behind else each for each in reductions(inner, producers))
+
+
+class Members:
+    """What a thread does as a member of a team: emits its turns, and joins with the others'."""
+
+    def __init__(self, builder: LoopBuilder, team: Team, member: Index):
+        self.b, self.team, self.member = builder, team, member
+        self.joined = 0
+
+    @contextmanager
+    def turns(self, count: int, carried: Sequence[SSAValue]) -> Generator[tuple[Index, Loop]]:
+        """The thread's turns of so many; the `with` block is one of them."""
+        b, size = self.b, self.team.size
+        with b.loop(0, -(-count // size), carried=carried) as (turn, state):
+            number = b.plus(b.times(turn, size), self.member)
+            if count % size == 0:
+                yield number, state
+            else:
+                inner, outer, inside = Loop(state.args), b.block, Block()
+                condition = below(b, number, count)
+                b.block = inside
+                yield number, inner
+                b.add(scf.YieldOp(*inner.next))
+                b.block = outer
+                types = [value.type for value in state.args]
+                rest = Block([scf.YieldOp(*state.args)])
+                state.next = list(b.add(scf.IfOp(condition, types, Region(inside), Region(rest))).results)
+
+    def join(self, value: SSAValue, join: Join) -> SSAValue:
+        """What all members have, joined: each of them gets it."""
+        size = self.team.size
+        distance = 1 if self.team.along else WARP // size
+        for _ in range(min(size, WARP).bit_length() - 1):
+            value = self.b.add(join(value, self.across(value, distance))).results[0]
+            distance *= 2
+        return value if size <= WARP else self.between(value, join)
+
+    def across(self, value: SSAValue, distance: int) -> SSAValue:
+        """The value of the lane whose number differs by one bit."""
+        b = self.b
+        if is_vector(value.type):
+            (lanes,) = value.type.get_shape()
+            result = value
+            for number in range(lanes):
+                other = self.across(b.add(lane_of(value, number)).results[0], distance)
+                result = b.add(with_lane(result, other, number)).results[0]
+            return result
+        kind = scalar_of(value.type)
+        if kind not in (i32, Float32Type()):
+            return from_word(b, self.across(as_word(b, value), distance), kind)
+        name = "f32" if isinstance(kind, Float32Type) else "i32"
+        numbers = [b.constant(number, i32) for number in (EVERYONE, distance, WARP - 1)]
+        operands = [numbers[0], value, *numbers[1:]]
+        return b.intrinsic(f"llvm.nvvm.shfl.sync.bfly.{name}", operands, kind)
+
+    def between(self, value: SSAValue, join: Join) -> SSAValue:
+        """What all warps of the block have, joined through memory."""
+        b, warps, kind = self.b, self.team.size // WARP, value.type
+        start = self.joined * warps * WORD
+        self.joined += 1
+        shared = shared_memory(b, start + warps * WORD)
+        word = as_word(b, value)
+        bytes = b.bitcast(b.broadcast(word, 1), i8, WORD)
+        first = b.add(arith.CmpiOp(b.index(remainder(b, self.member, WARP)), b.index(0), "eq")).result
+        outer, inside = b.block, Block()
+        b.block = inside
+        b.vector_store(bytes, shared, [b.plus(b.times(quotient(b, self.member, WARP), WORD), start)])
+        align(b.block.last_op)
+        b.add(scf.YieldOp())
+        b.block = outer
+        b.add(scf.IfOp(first, [], Region(inside)))
+        b.add(BarrierOp.create())
+        found: SSAValue | None = None
+        for warp in range(warps):
+            read = b.vector_load(shared, [start + warp * WORD], WORD)
+            align(read.owner)
+            other = from_word(b, b.add(lane_of(b.bitcast(read, i32, 1), 0)).results[0], kind)
+            found = other if found is None else b.add(join(found, other)).results[0]
+        assert found is not None
+        return found
+
+
+def align(op: object) -> None:
+    """Say that a word lies at a multiple of its size."""
+    assert isinstance(op, vector.LoadOp | vector.StoreOp)
+    op.attributes["alignment"] = IntegerAttr(WORD, i64)
+
+
+def as_word(b: LoopBuilder, value: SSAValue) -> SSAValue:
+    """The number's bits in an i32."""
+    if isinstance(value.type, Float32Type):
+        return b.add(arith.BitcastOp(value, i32)).result
+    return value if value.type == i32 else b.add(arith.ExtSIOp(value, i32)).result
+
+
+def from_word(b: LoopBuilder, word: SSAValue, kind: Attribute) -> SSAValue:
+    """The number that these bits are."""
+    if isinstance(kind, Float32Type):
+        return b.add(arith.BitcastOp(word, kind)).result
+    return word if kind == i32 else b.add(arith.TruncIOp.create(operands=[word], result_types=[kind])).results[0]
+
+
+def lane_of(value: SSAValue, number: int) -> Operation:
+    """A lane of a vector."""
+    position = DenseArrayBase.from_list(i64, [number])
+    properties = {"static_position": position}
+    return vector.ExtractOp.create(operands=[value], result_types=[scalar_of(value.type)], properties=properties)
+
+
+def with_lane(value: SSAValue, lane: SSAValue, number: int) -> Operation:
+    """The vector with another number in a lane."""
+    position = DenseArrayBase.from_list(i64, [number])
+    properties = {"static_position": position}
+    return vector.InsertOp.create(operands=[lane, value], result_types=[value.type], properties=properties)
