@@ -228,12 +228,15 @@ def curve(rng: Rng, kind: str) -> Case:
     return Case(kind, [codes(rng, shape, dtype)], [out], version=2)
 
 
-@cases("RELU", "RELU6", "RELU_N1_TO_1")
+@cases("RELU", "RELU6", "RELU_N1_TO_1", "RELU_0_TO_1", "HARD_SWISH")
 def clamp(rng: Rng, kind: str) -> Case:
+    """Numbers around the bounds."""
     dtype, shape = pick(rng, *CODES, "float32"), dims(rng, 3, 1, 9)
-    return Case(
-        kind, [codes(rng, shape, dtype)], [codes(rng, shape, dtype)], version=1 if kind == "RELU_N1_TO_1" else 2
-    )
+    version = 2 if kind in ("RELU", "RELU6") else 1
+    numbers = {0: random_numbers(rng, shape, dtype) / np.float32(rng.choice([1, 4]))} if dtype == "float32" else {}
+    options = "HardSwishOptions" if kind == "HARD_SWISH" else ""
+    data, out = codes(rng, shape, dtype), codes(rng, shape, dtype)
+    return Case(kind, [data], [out], options, {}, version, (), numbers)
 
 
 @cases("ABS", "EXP", "FLOOR", "LOG", "NEG", "RSQRT", "SQRT")

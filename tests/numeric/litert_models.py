@@ -58,24 +58,25 @@ class Case:
 
     def model(self) -> bytes:
         """The file."""
+        return joined([self])
+
+    def enter(self, model: Any, graph: Any) -> None:
+        """Add the operator, and what it reads and makes, to a model."""
         s = schema()
-        model, graph, op, code = s.ModelT(), s.SubGraphT(), s.OperatorT(), s.OperatorCodeT()
+        op, code = s.OperatorT(), s.OperatorCodeT()
         code.builtinCode = getattr(s.BuiltinOperator, self.kind)
         code.customCode = self.custom_code.encode() or None
         code.deprecatedBuiltinCode, code.version = min(code.builtinCode, 127), self.version
-        inputs: list[int] = []
-        outputs: list[int] = []
-        graph.name, graph.tensors, graph.operators, graph.inputs, graph.outputs = b"main", [], [op], inputs, outputs
-        model.version, model.description, model.buffers, model.operatorCodes = 3, b"case", [s.BufferT()], [code]
-        model.subgraphs, model.metadata, model.signatureDefs = [graph], [], []
         slots: list[int] = []
-        op.opcodeIndex, op.inputs, op.outputs = 0, slots, outputs
+        op.opcodeIndex, op.inputs, op.outputs = len(model.operatorCodes), slots, []
+        model.operatorCodes.append(code)
+        graph.operators.append(op)
         for spec in self.inputs:
             slots.append(-1 if spec is None else self.add(model, graph, spec, f"in{len(slots)}"))
             if spec is not None and not isinstance(spec.value, np.ndarray) and not spec.variable:
-                inputs.append(slots[-1])
-        for spec in self.outputs:
-            outputs.append(self.add(model, graph, spec, f"out{len(outputs)}"))
+                graph.inputs.append(slots[-1])
+        op.outputs = [self.add(model, graph, spec, f"out{i}") for i, spec in enumerate(self.outputs)]
+        graph.outputs += op.outputs
         if self.intermediates:
             op.intermediates = [self.add(model, graph, t, f"mid{i}") for i, t in enumerate(self.intermediates)]
         if self.custom_options:
@@ -86,7 +87,6 @@ class Case:
             for name, value in self.values.items():
                 assert hasattr(op.builtinOptions, name), name
                 setattr(op.builtinOptions, name, value)
-        return pack(model)
 
     @staticmethod
     def add(model: Any, graph: Any, spec: T, name: str) -> int:
@@ -117,6 +117,23 @@ class Case:
             for i, spec in enumerate(self.inputs)
             if spec is not None and not isinstance(spec.value, np.ndarray) and not spec.variable
         ]
+
+
+def joined(cases: Sequence[Case]) -> bytes:
+    """The file of a model in which these operators stand side by side; its inputs, outputs and variables are theirs,
+    one operator's after another's."""
+    s = schema()
+    model, graph = s.ModelT(), s.SubGraphT()
+    tensors: list[Any] = []
+    graph.name, graph.tensors, graph.operators, graph.inputs, graph.outputs = b"main", tensors, [], [], []
+    model.version, model.description, model.buffers, model.operatorCodes = 3, b"case", [s.BufferT()], []
+    model.subgraphs, model.metadata, model.signatureDefs = [graph], [], []
+    for number, case in enumerate(cases):
+        first = len(tensors)
+        case.enter(model, graph)
+        for tensor in tensors[first:] if number else ():
+            tensor.name += f"_{number}".encode()
+    return pack(model)
 
 
 def random_numbers(rng: np.random.Generator, shape: Sequence[int], dtype: str) -> Array:

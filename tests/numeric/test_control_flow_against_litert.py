@@ -14,8 +14,8 @@ from relay.errors import Malformed, Unsupported
 from relay.frontend import from_tflite
 from relay.interpreters import run
 from tests.numeric.litert_cases import Rng, pick, scale, zero_point
+from tests.numeric.litert_comparison import compare
 from tests.numeric.litert_models import Array, Case, Reference, T, pack, random_numbers, schema
-from tests.numeric.test_operators_against_litert import compare
 
 
 @dataclass

@@ -12,7 +12,8 @@ from relay.frontend import from_tflite
 from relay.interpreters import run
 from tests.numeric.compiled_modules import Net, equal
 from tests.numeric.gpu_models import Emulated
-from tests.numeric.test_operators_against_litert import CASES, compare
+from tests.numeric.litert_comparison import compare
+from tests.numeric.litert_shape_cases import CASES
 from tests.numeric.test_operators_compiled import convolutions, depthwise, products
 
 HOST_ONLY = ("if", "while")

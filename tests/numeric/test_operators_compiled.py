@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from itertools import cycle
 
 import llvmlite.binding as llvm
@@ -11,18 +10,13 @@ import pytest
 from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
-from relay import signature
 from relay.dialects import relay
-from relay.driver import build
-from relay.frontend import from_tflite
-from relay.interpreters import run
 from relay.lowering.targets import CpuTarget
+from tests.conftest import Cases
 from tests.numeric.compiled_modules import Net
-from tests.numeric.litert_models import Array, Case, Reference
+from tests.numeric.litert_comparison import compare_many
 from tests.numeric.litert_shape_cases import CASES
-from tests.numeric.test_operators_against_litert import compare
 
-RUNS = 3
 ONE_LOOP = ("tests.numeric.litert_elementwise_cases", "tests.numeric.litert_movement_cases")
 """Where the operators are that take a loop nest or two, for which one model does by default."""
 ALIKE = frozenset(
@@ -34,53 +28,18 @@ ALIKE = frozenset(
 KINDS = [pytest.param(kind, marks=pytest.mark.slow if kind in ALIKE else ()) for kind in sorted(CASES)]
 
 
-def check(case: Case, rng: np.random.Generator) -> bool:
-    """Compare a few runs, states carried on; False where LiteRT itself does not take the model."""
-    file = case.model()
-    try:
-        reference = Reference(file, case.kernels)
-    except (RuntimeError, ValueError):
-        return False
-    module = from_tflite(file)
-    executable = build(module)
-    inputs, outputs = signature.read(module["main"])
-    states: list[Array] = [np.array(info.initial) for info in inputs if info.kind == "state"]
-    count = sum(info.kind == "output" for info in outputs)
-    for _ in range(RUNS):
-        feeds = case.feeds(rng)
-        expected, meant = reference.run(feeds), run(module, [*feeds, *states])
-        results = executable.run(*feeds, *states)
-        assert results is not None
-        every = results if isinstance(results, tuple) else (results,)
-        for result, want in zip(every, meant, strict=True):
-            compare(result, want, f"against the interpreter: {case}")
-        for result, want in zip(every[:count], expected, strict=True):
-            compare(result, want, f"against LiteRT: {case}")
-        states = list(every[count:])
-    return True
-
-
-def compare_many(kind: str, wanted: int, seed: int) -> None:
-    rng = np.random.default_rng([seed, zlib.crc32(kind.encode())])
-    accepted = 0
-    for _ in range(4 * wanted):
-        accepted += check(CASES[kind](rng, kind), rng)
-        if accepted == wanted:
-            return
-    raise AssertionError(f"LiteRT took only {accepted} of {4 * wanted} models of {kind}")
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_compiled_operator_equals_litert(kind: str):
     pytest.importorskip("ai_edge_litert", reason="LiteRT is not installed")
-    compare_many(kind, 1 if CASES[kind].__module__ in ONE_LOOP else 2, 2)
+    count = 1 if CASES[kind].__module__ in ONE_LOOP else 2
+    compare_many(kind, lambda rng: CASES[kind](rng, kind), range(count), 2, built=True)
 
 
 @pytest.mark.fuzz
 @pytest.mark.parametrize("kind", sorted(CASES))
-def test_many_compiled_operators_equal_litert(kind: str):
+def test_many_compiled_operators_equal_litert(kind: str, cases: Cases):
     pytest.importorskip("ai_edge_litert", reason="LiteRT is not installed")
-    compare_many(kind, 60, 3)
+    compare_many(kind, lambda rng: CASES[kind](rng, kind), cases(200), 3, built=True)
 
 
 # Targets

@@ -197,7 +197,7 @@ CASES: dict[str, Callable[[], Case]] = {
     "batch dimensions": lambda: two("GATHER", f32(2, 2), ints(0), f32(1, 2), "GatherOptions", batchDims=1),
     "indices of INT16": lambda: two("GATHER_ND", f32(2, 2), ints(0, dtype="int16"), f32(2), "GatherNdOptions"),
     "shift": lambda: one("QUANTIZE", codes(4, scale=1e30), codes(4, scale=1e-30)),
-    "16-bit codes with a zero point": lambda: one("RELU_0_TO_1", T([4], "int16", 0.5, 1), T([4], "int16", 0.5, 1)),
+    "16-bit codes with a zero point": lambda: one("EXP", T([4], "int16", 0.5, 1), T([4], "int16", 0.5, 1)),
     "is below 1/128 of the input's": lambda: one("HARD_SWISH", codes(4), codes(4, scale=1e-3)),
     "the output's scale and zero point are 0.5 and 3": lambda: one(
         "L2_NORMALIZATION", codes(1, 4), codes(1, 4), "L2NormOptions"

@@ -91,9 +91,9 @@ def relu6(importer: Importer, node: Node) -> list[SSAValue]:
     return [_clamp(importer, node, "RELU6")]
 
 
-@operator("RELU_N1_TO_1", versions=(1, 1), inputs=(1, 1))
-def relu_n1_to_1(importer: Importer, node: Node) -> list[SSAValue]:
-    return [_clamp(importer, node, "RELU_N1_TO_1")]
+@operator("RELU_N1_TO_1", "RELU_0_TO_1", versions=(1, 1), inputs=(1, 1))
+def relu_of_units(importer: Importer, node: Node) -> list[SSAValue]:
+    return [_clamp(importer, node, node.operator.kind)]
 
 
 def _clamp(importer: Importer, node: Node, activation: str) -> SSAValue:

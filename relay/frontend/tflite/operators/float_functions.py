@@ -8,7 +8,9 @@ from xdsl.ir import SSAValue
 
 from relay.dialects.attributes import ints
 from relay.dialects.relay import (
+    AddOp,
     AvgPool2dOp,
+    ClipOp,
     DivideOp,
     GreaterOp,
     L2NormalizeOp,
@@ -71,6 +73,18 @@ def elu(importer: Importer, node: Node) -> list[SSAValue]:
     negative = importer.emit(DivideOp, [twice, rest]).result
     positive = importer.emit(GreaterOp, [value, importer.scalar(0.0, value)]).result
     return [importer.emit(WhereOp, [positive, value, negative]).result]
+
+
+@operator("HARD_SWISH", versions=(1, 1), inputs=(1, 1))
+def hard_swish(importer: Importer, node: Node) -> list[SSAValue]:
+    """`x * clamp(x + 3, 0, 6) / 6`."""
+    data = node.input(0)
+    floats(node, data)
+    value = importer.value(data)
+    moved = importer.emit(AddOp, [value, importer.scalar(3.0, value)]).result
+    gate = importer.emit(ClipOp, [moved], {"a_min": real(0.0), "a_max": real(6.0)}).result
+    product = importer.emit(MultiplyOp, [value, gate]).result
+    return [importer.emit(DivideOp, [product, importer.scalar(6.0, value)]).result]
 
 
 @operator("LOG_SOFTMAX", versions=(1, 2), inputs=(1, 1))

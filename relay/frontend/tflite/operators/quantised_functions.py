@@ -12,7 +12,6 @@ from relay.dialects import qnn
 from relay.dialects.relay import NegativeOp
 from relay.frontend.tflite.graph import Importer, multiplier_attrs, number, real
 from relay.frontend.tflite.node import Node
-from relay.frontend.tflite.operators.quantize import rescale
 from relay.frontend.tflite.scales import Codes
 from relay.frontend.tflite.table import quantised
 from relay.interpreters.arithmetic import INT32_MAX, quantize_multiplier
@@ -125,14 +124,6 @@ def hard_swish(importer: Importer, node: Node) -> list[SSAValue]:
         if name == "output" and shift > 0:
             raise node.unsupported(f"the output's scale {target.scale} is below 1/128 of the input's {source.scale}")
     return [importer.emit(qnn.HardSwishOp, [importer.value(node.input(0))], properties).result]
-
-
-@quantised("RELU_0_TO_1", types=f"{BYTES} INT16", versions=(1, 1), inputs=ONE)
-def relu_0_to_1(importer: Importer, node: Node) -> list[SSAValue]:
-    """Rescaled by `float32(scale / output scale)`, then clamped."""
-    source, target, _ = scales_of(node)
-    bounds = node.bounds(target, "RELU_0_TO_1")
-    return [rescale(importer, node, (source, target), float(source.scale / target.scale), bounds)]
 
 
 @quantised("L2_NORMALIZATION", types=BYTES, versions=(1, 2), inputs=ONE)
