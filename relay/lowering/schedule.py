@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from xdsl.context import Context
-from xdsl.dialects import arith, bufferization, func, memref, scf
-from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr, UnitAttr
+from xdsl.dialects import arith, func, memref, scf
+from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
@@ -16,15 +16,17 @@ from relay.dialects.attributes import Array, elements, to_numpy
 from relay.lowering.bufferize import buffer_type
 from relay.lowering.builder import LoopBuilder
 from relay.lowering.scheduling import depthwise, loops, matmul
+from relay.lowering.scheduling.arguments import argument_of, constant_of, is_border, packed_constant
 from relay.lowering.scheduling.bias import add_bias, find_bias
 from relay.lowering.scheduling.contraction import Convolution, recognise
 from relay.lowering.scheduling.depthwise_dot import DepthwiseDotEmitter
 from relay.lowering.scheduling.depthwise_layout import fits, image_of, layout_of, pack_depthwise_dot
 from relay.lowering.scheduling.epilogue import Epilogue
 from relay.lowering.scheduling.float_depthwise import FloatDepthwiseEmitter, float_depthwise
+from relay.lowering.scheduling.groups import Groups, join, joined_kernel, pack_groups, recognise_groups
 from relay.lowering.scheduling.packed_store import can_pack
 from relay.lowering.scheduling.padding import Padding, emit_codes, emit_padding, find_paddings
-from relay.lowering.scheduling.plan import dot_of, registers_of, turns_codes
+from relay.lowering.scheduling.plan import Plan, dot_of, registers_of, turns_codes
 from relay.lowering.scheduling.product import Product, ProductEmitter, recognise_product
 from relay.lowering.shaped import shape_of
 from relay.passes import Pass
@@ -67,11 +69,12 @@ class Schedule(Pass):
 
 @dataclass(frozen=True)
 class Contraction:
-    """A contraction whose weights are constants, and the elementwise operation after it."""
+    """A contraction whose weights are constants, and the elementwise operation after it; one of `groups`, if any."""
 
     conv: Convolution
     kernel: BlockArgument
     epilogue: linalg.GenericOp | None
+    groups: Groups | None = None
 
 
 class FunctionScheduler:
@@ -130,6 +133,9 @@ class FunctionScheduler:
         loops.emit_copy(self.builder, copy)
 
     def emit(self, op: Operation) -> None:
+        if isinstance(op, memref.ExpandShapeOp) and self.splits(op):
+            self.done.add(op)
+            return
         if op not in self.pending:
             for operand in op.operands:
                 self.write_padding(operand)
@@ -191,11 +197,12 @@ class FunctionScheduler:
         op = self.started(fill)
         if op is None or not self.calls:
             return False
-        conv, found = recognise(op), None
+        found, split = None, recognise_groups(op)
+        conv = recognise(op) if split is None else split.conv
         kernel = None if conv is None else argument_of(conv.kernel.value)
-        epilogue = self.epilogue_of(fill, op, op.outputs[0])
+        epilogue = self.epilogue_of(op.outputs[0], fill, op) if split is None else self.epilogue_of(split.view.result)
         if conv is not None and kernel is not None and self.constant(kernel):
-            found = Contraction(conv, kernel, epilogue)
+            found = Contraction(conv, kernel, epilogue, split)
         elif (product := recognise_product(op, self.features)) is not None:
             found = replace(product, epilogue=epilogue)
         if found is None:
@@ -205,15 +212,29 @@ class FunctionScheduler:
             self.done.add(op)
         return True
 
+    def splits(self, op: memref.ExpandShapeOp) -> bool:
+        """Whether this shows an image as groups of channels, for a contraction that reads it as it is."""
+        users = [use.operation for use in op.result.uses]
+        if len(users) != 1 or not isinstance(users[0], linalg.GenericOp) or not self.calls:
+            return False
+        found = recognise_groups(users[0])
+        if found is None or found.conv.data.value is not op.src:
+            return False
+        kernel = argument_of(found.conv.kernel.value)
+        return kernel is not None and self.constant(kernel)
+
     def contract(self, contraction: Contraction) -> None:
         """Emit a contraction with its epilogue."""
-        conv, kernel = contraction.conv, contraction.kernel
+        conv, kernel, split = contraction.conv, contraction.kernel, contraction.groups
         shape = shape_of(conv.kernel.value)
         weights = self.constants_of(kernel)
         arrays = [to_numpy(weight.value) for weight in weights]
         kernels = [(a.view(np.uint8) if conv.kernel.unsigned else a).reshape(shape) for a in arrays]
         biases = self.take_bias(contraction)
-        epilogue = Epilogue(self.builder, conv.out, contraction.epilogue, conv.outputs)
+        sums = conv.out
+        if split is not None and contraction.epilogue is None:
+            sums = self.builder.add(split.view.clone()).result
+        epilogue = Epilogue(self.builder, sums, contraction.epilogue, shape_of(sums)[-1])
 
         def biased(packed: Sequence[matmul.Packed]) -> list[SSAValue]:
             return self.replace_argument(kernel, conv.kernel.value, weights, packed)
@@ -221,6 +242,9 @@ class FunctionScheduler:
         def constants(packed: Sequence[matmul.Packed]) -> list[SSAValue]:
             return biased([add_bias(one, b) for one, b in zip(packed, biases, strict=True)] if biases else packed)
 
+        if split is not None:
+            self.multiply_groups(split, [split.kernel_of(k) for k in kernels], epilogue, biases, biased)
+            return
         if not conv.depthwise:
             self.multiply(conv, kernels, epilogue, constants)
             return
@@ -254,6 +278,36 @@ class FunctionScheduler:
     ) -> None:
         """A convolution or product that mixes channels."""
         flat = conv.pointwise and (epilogue.flatten_points() or epilogue.rank == 2)
+        chosen, data, flip = self.prepare(conv, kernels, flat)
+        arguments = constants([matmul.pack_constants(conv, chosen, array) for array in kernels])
+        self.choices.append(chosen.reason)
+        packs = chosen.dot is not None and can_pack(epilogue, self.features)
+        matmul.MatmulEmitter(self.builder, conv, chosen, data, arguments, epilogue, flip, packs).emit()
+
+    def multiply_groups(
+        self,
+        split: Groups,
+        kernels: Sequence[Array],
+        epilogue: Epilogue,
+        biases: Sequence[Array],
+        constants: Callable[[Sequence[matmul.Packed]], list[SSAValue]],
+    ) -> None:
+        """A convolution whose groups of channels do not mix; `kernels` are [g, o, i, j, c]."""
+        flat = split.conv.pointwise and epilogue.flatten_points()
+        joined = join(split, self.features, flat)
+        conv, size = joined.conv, split.count // joined.count
+        arrays = [joined_kernel(kernel, size, conv.kernel.zero_point) for kernel in kernels]
+        chosen, data, flip = self.prepare(conv, [one for array in arrays for one in array], flat)
+        given = zip(arrays, biases or [None] * len(arrays), strict=True)
+        arguments = constants([pack_groups(joined, chosen, array, bias) for array, bias in given])
+        self.choices.append(f"{joined.count} groups of channels, each: {chosen.reason}")
+        packs = chosen.dot is not None and can_pack(epilogue, self.features)
+        with self.builder.loop(0, joined.count, independent=True) as (number, _):
+            place = joined.place(self.builder, chosen, number)
+            matmul.MatmulEmitter(self.builder, conv, chosen, data, arguments, epilogue, flip, packs, place).emit()
+
+    def prepare(self, conv: Convolution, kernels: Sequence[Array], flat: bool) -> tuple[Plan, SSAValue, bool]:
+        """How a contraction runs, its data as one row, and whether the loop turns its codes."""
         dot, padding = dot_of(conv, self.features), self.paddings.get(conv.data.value)
         turns = turns_codes(conv, dot)
         turned = turns and (padding is not None or conv.images * conv.out_rows * conv.out_columns > FEW_PIXELS)
@@ -268,11 +322,7 @@ class FunctionScheduler:
         else:
             self.write_padding(conv.data.value)
             data = self.builder.flatten(conv.data.value)
-        arguments = constants([matmul.pack_constants(conv, chosen, array) for array in kernels])
-        self.choices.append(chosen.reason)
-        packs = chosen.dot is not None and can_pack(epilogue, self.features)
-        flip = turns and not turned
-        matmul.MatmulEmitter(self.builder, conv, chosen, data, arguments, epilogue, flip, packs).emit()
+        return chosen, data, turns and not turned
 
     def take_bias(self, contraction: Contraction) -> list[Array]:
         """Leave a constant bias out of the epilogue; returns each call's, for the initial accumulators."""
@@ -300,9 +350,9 @@ class FunctionScheduler:
         """Where calls have the argument: those retired are not given any more."""
         return sum(before not in self.retired for before in self.old.args[: argument.index])
 
-    def epilogue_of(self, fill: linalg.FillOp, op: linalg.GenericOp, out: SSAValue) -> linalg.GenericOp | None:
+    def epilogue_of(self, out: SSAValue, *writers: Operation) -> linalg.GenericOp | None:
         """The one elementwise operation that reads the accumulators, if nothing else does."""
-        users = {use.operation for use in out.uses} - {fill, op}
+        users = {use.operation for use in out.uses} - {*writers}
         if isinstance(out, BlockArgument) or len(users) != 1:
             return None
         user = users.pop()
@@ -339,47 +389,3 @@ class FunctionScheduler:
             view = owner.src
         self.retired.append(kernel)
         return new
-
-
-def is_border(padding: Padding, conv: Convolution) -> bool:
-    """Whether the padding adds nothing to the sums: around the image, of the data's zero point."""
-    constant = padding.value.owner
-    if not padding.of_image or not isinstance(constant, arith.ConstantOp):
-        return False
-    return (int(to_numpy(constant.value)) - conv.data.zero_point) % 256 == 0
-
-
-def argument_of(value: SSAValue) -> BlockArgument | None:
-    """The function argument that the value is, or is a reshape of."""
-    while not isinstance(value, BlockArgument):
-        op = value.owner
-        if not isinstance(op, memref.CollapseShapeOp | memref.ExpandShapeOp) or not value.has_one_use():
-            return None
-        value = op.src
-    return value if value.has_one_use() else None
-
-
-def constant_of(value: SSAValue) -> arith.ConstantOp | None:
-    """The constant whose buffer the value is."""
-    op = value.owner
-    if isinstance(op, bufferization.ToBufferOp) and isinstance(op.tensor.owner, arith.ConstantOp):
-        return op.tensor.owner
-    return None
-
-
-def packed_constant(call: func.CallOp, weight: arith.ConstantOp, array: Array, kind: str) -> SSAValue:
-    """A new constant and its buffer before the call, named after the weight it was made from."""
-    name = f"{weight.result.name_hint or 'weight'}.{kind}"
-    attr = elements(array, label=name).resource()
-    constant = arith.ConstantOp.create(result_types=[attr.type], properties={"value": attr}, location=weight.location)
-    constant.result.name_hint = name
-    buffer = bufferization.ToBufferOp.create(
-        operands=[constant.result],
-        result_types=[buffer_type(attr.type)],
-        properties={"read_only": UnitAttr()},
-        location=weight.location,
-    )
-    block = call.parent
-    assert block is not None
-    block.insert_ops_before([constant, buffer], call)
-    return buffer.memref

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith
@@ -9,6 +10,7 @@ from xdsl.dialects.builtin import Float32Type, IntegerType, i8, i16, i32
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
+from xdsl.ir.affine import AffineMap
 
 from relay.dialects.attributes import to_numpy
 from relay.lowering.builder import contiguous
@@ -34,6 +36,7 @@ class Convolution:
     """`out[n, y, x, o] += (data[n, y*sy+i*dy, x*sx+j*dx, c] - zp) * (kernel[o, i, j, c] - zp)`, all NHWC.
 
     A matrix product is a convolution of M images of one pixel. `depthwise`: the kernel is [i, j, c] and o = c.
+    `others`: channels of a pixel beside those that are read, in a convolution that is one of several groups.
     """
 
     data: Operand
@@ -52,6 +55,12 @@ class Convolution:
     dilation: tuple[int, int]
     depthwise: bool
     accumulator: Attribute
+    others: int = 0
+
+    @property
+    def pitch(self) -> int:
+        """Elements from one pixel to the next."""
+        return self.channels + self.others
 
     @property
     def is_float(self) -> bool:
@@ -69,6 +78,39 @@ class Convolution:
 
 def recognise(op: linalg.GenericOp) -> Convolution | None:
     """The convolution or product that the operation is; None if it is none or a form we do not schedule."""
+    found = operands_of(op)
+    if found is None:
+        return None
+    data, kernel, out, accumulator = found
+    kinds, maps = kinds_of(op), [m.data for m in op.indexing_maps]
+    shape, kshape, oshape = shape_of(data.value), shape_of(kernel.value), shape_of(out)
+    if kinds == "ppr" and [dims_of(m) for m in maps] == [[0, 2], [1, 2], [0, 1]]:
+        image, result, taps = (shape[0], 1, 1, shape[1]), (1, 1, kshape[0]), (1, 1)
+        return Convolution(data, kernel, out, *image, *result, *taps, (1, 1), (1, 1), False, accumulator)
+    if kinds == "pppprrr":
+        kernel_dims, channel = [3, 4, 5, 6], [6]
+    elif kinds == "pppprr":
+        kernel_dims, channel = [4, 5, 3], [3]
+    else:
+        return None
+    if dims_of(maps[1]) != kernel_dims or dims_of(maps[2]) != [0, 1, 2, 3]:
+        return None
+    window = window_of(maps[0], (4, 5), channel)
+    if window is None:
+        return None
+    depthwise = len(kinds) == 6
+    image, result = (shape[0], shape[1], shape[2], shape[3]), (oshape[1], oshape[2], oshape[3])
+    taps = (kshape[0], kshape[1]) if depthwise else (kshape[1], kshape[2])
+    return Convolution(data, kernel, out, *image, *result, *taps, *window, depthwise, accumulator)
+
+
+def kinds_of(op: linalg.GenericOp) -> str:
+    """A letter per loop: p of parallel ones, r of reductions."""
+    return "".join("p" if t.data is IteratorType.PARALLEL else "r" for t in op.iterator_types)
+
+
+def operands_of(op: linalg.GenericOp) -> tuple[Operand, Operand, SSAValue, Attribute] | None:
+    """Data, kernel, result and the type of the sums, of an operation that sums products of contiguous buffers."""
     if len(op.inputs) != 2 or len(op.outputs) != 1:
         return None
     if not all(contiguous(v.type) and 0 not in shape_of(v) for v in op.operands):
@@ -80,50 +122,24 @@ def recognise(op: linalg.GenericOp) -> Convolution | None:
     accumulator = buffer_of(out).element_type
     if accumulator not in (i32, Float32Type()):
         return None
-    sides = (Operand(data, *product[0]), Operand(kernel, *product[1]))
-    kinds = "".join("p" if t.data is IteratorType.PARALLEL else "r" for t in op.iterator_types)
-    maps = [m.data for m in op.indexing_maps]
-    shape, kshape, oshape = shape_of(data), shape_of(kernel), shape_of(out)
-    if kinds == "ppr" and [dims_of(m) for m in maps] == [[0, 2], [1, 2], [0, 1]]:
-        return Convolution(
-            *sides, out, shape[0], 1, 1, shape[1], 1, 1, kshape[0], 1, 1, (1, 1), (1, 1), False, accumulator
-        )
-    if kinds == "pppprrr":
-        patterns = ([3, 4, 5, 6], 6, (4, 5))
-    elif kinds == "pppprr":
-        patterns = ([4, 5, 3], 3, (4, 5))
-    else:
-        return None
-    if dims_of(maps[1]) != patterns[0] or dims_of(maps[2]) != [0, 1, 2, 3] or len(maps[0].results) != 4:
-        return None
-    linear = [coefficients(r) for r in maps[0].results]
-    if any(entry is None or entry[1] != 0 for entry in linear):
+    return Operand(data, *product[0]), Operand(kernel, *product[1]), out, accumulator
+
+
+def window_of(
+    map: AffineMap, taps: tuple[int, int], channels: Sequence[int]
+) -> tuple[tuple[int, int], tuple[int, int]] | None:
+    """Strides and dilation of data at (n, y * stride + i * dilation, the same of x and j, *channels), i and j being
+    the dimensions `taps`."""
+    linear = [coefficients(r) for r in map.results]
+    if len(linear) != 3 + len(channels) or any(entry is None or entry[1] != 0 for entry in linear):
         return None
     factors = [entry[0] for entry in linear if entry is not None]
-    i, j = patterns[2]
-    if factors[0] != {0: 1} or factors[3] != {patterns[1]: 1}:
+    i, j = taps
+    if factors[0] != {0: 1} or factors[3:] != [{channel: 1} for channel in channels]:
         return None
     if set(factors[1]) - {1, i} or set(factors[2]) - {2, j}:
         return None
-    depthwise = len(kinds) == 6
-    taps = kshape[:2] if depthwise else kshape[1:3]
-    return Convolution(
-        *sides,
-        out,
-        shape[0],
-        shape[1],
-        shape[2],
-        shape[3],
-        oshape[1],
-        oshape[2],
-        oshape[3],
-        taps[0],
-        taps[1],
-        (factors[1].get(1, 1), factors[2].get(2, 1)),
-        (factors[1].get(i, 1), factors[2].get(j, 1)),
-        depthwise,
-        accumulator,
-    )
+    return (factors[1].get(1, 1), factors[2].get(2, 1)), (factors[1].get(i, 1), factors[2].get(j, 1))
 
 
 def match_product(block: Block) -> tuple[tuple[bool, int], tuple[bool, int]] | None:

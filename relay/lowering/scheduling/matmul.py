@@ -137,13 +137,16 @@ class Block:
 
 @dataclass(frozen=True)
 class Place:
-    """Where one of several products is: its first dimensions in the result, its first row, and where its weights and
-    initial accumulators start."""
+    """Where one of several products is: its first dimensions in the result, its first row, where its weights and
+    initial accumulators start; its first channel in the data and in the result, and its first block."""
 
     outer: tuple[Index, ...] = ()
     row: Index = 0
     weights: Index = 0
     initial: Index = 0
+    data: Index = 0
+    channel: Index = 0
+    block: Index = 0
 
 
 class MatmulEmitter:
@@ -231,7 +234,7 @@ class MatmulEmitter:
         with b.loop(0, conv.kernel_rows, carried=carried) as (i, rows):
             line = b.plus(first, b.times(i, conv.dilation[0] * conv.columns))
             with b.loop(0, self.tap_columns, carried=rows.args) as (j, taps):
-                base = b.times(b.plus(line, b.times(j, conv.dilation[1])), conv.channels)
+                base = b.plus(self.place.data, b.times(b.plus(line, b.times(j, conv.dilation[1])), conv.pitch))
                 tap = b.times(b.plus(b.times(i, self.tap_columns), j), self.run)
                 with b.loop(0, self.run, carried=taps.args) as (k, steps):
                     step = b.plus(tap, k)
@@ -242,8 +245,10 @@ class MatmulEmitter:
             rows.next = taps.results
         accumulators = rows.results
         if plan.extra:
-            accumulators = self.extra_steps(accumulators, b.times(first, conv.channels), block, pixels)
-        self.finish(accumulators, [*self.place.outer, *point, x], pixels, block)
+            pixel = b.plus(self.place.data, b.times(first, conv.pitch))
+            accumulators = self.extra_steps(accumulators, pixel, block, pixels)
+        at = replace(block, channel=b.plus(self.place.channel, block.channel))
+        self.finish(accumulators, [*self.place.outer, *point, x], pixels, at)
 
     def extra_steps(
         self, accumulators: Sequence[SSAValue], data: Index, block: Block, pixels: int
@@ -251,10 +256,11 @@ class MatmulEmitter:
         """What the weights that did not fit lack."""
         b, most = self.b, self.plan.extra
         weights, counts, offsets = self.more
-        count = b.add(arith.IndexCastOp(b.load(counts, [block.number]), INDEX)).result
-        at_block = b.times(block.number, most * self.plan.vectors * LANES * 4)
+        number = b.plus(self.place.block, block.number)
+        count = b.add(arith.IndexCastOp(b.load(counts, [number]), INDEX)).result
+        at_block = b.times(number, most * self.plan.vectors * LANES * 4)
         with b.loop(0, count, carried=accumulators) as (k, steps):
-            place = b.load(offsets, [b.plus(b.times(block.number, most), k)])
+            place = b.load(offsets, [b.plus(b.times(number, most), k)])
             at = b.plus(data, b.add(arith.IndexCastOp(place, INDEX)).result)
             here = b.plus(at_block, b.times(k, block.vectors * LANES * 4))
             steps.next = self.step(steps.args, at, weights, here, pixels, block.vectors)
@@ -317,7 +323,7 @@ class MatmulEmitter:
         """One step of the reduction for the whole tile; the sums take part in step number `summed`."""
         b, conv, plan = self.b, self.conv, self.plan
         columns = [self.weight(weights, b.plus(at, v * LANES * plan.group)) for v in range(vectors)]
-        pitch = conv.strides[1] * conv.channels
+        pitch = conv.strides[1] * conv.pitch
         ones = None
         if plan.sums and summed is not None:
             ones = self.spread(b.vector_load(self.more[0], [b.times(summed, 4)], 4))

@@ -84,8 +84,8 @@ def offsets(conv: Convolution) -> Array:
     run = run_length(conv)
     taps = conv.kernel_columns * conv.channels // run
     row, column, code = np.meshgrid(
-        np.arange(conv.kernel_rows) * conv.dilation[0] * conv.columns * conv.channels,
-        np.arange(taps) * conv.dilation[1] * conv.channels,
+        np.arange(conv.kernel_rows) * conv.dilation[0] * conv.columns * conv.pitch,
+        np.arange(taps) * conv.dilation[1] * conv.pitch,
         np.arange(-(-run // 4)) * 4,
         indexing="ij",
     )

@@ -35,7 +35,7 @@ def runs(conv: Convolution, kernel: Array, group: int) -> Array:
 
 def run_length(conv: Convolution) -> int:
     """How many data elements, contiguous in memory, meet contiguous kernel elements."""
-    joined = conv.dilation[1] == 1 or conv.kernel_columns == 1
+    joined = (conv.dilation[1] == 1 and not conv.others) or conv.kernel_columns == 1
     return conv.kernel_columns * conv.channels if joined else conv.channels
 
 

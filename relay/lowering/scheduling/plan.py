@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import i8, i16
 from relay.dialects.machine import Dot, best_dot
 from relay.lowering.scheduling.contraction import Convolution
 from relay.lowering.scheduling.packing import LANES, run_length
-from relay.lowering.scheduling.tiles import Problem, choose
+from relay.lowering.scheduling.tiles import Problem, Tiles, choose
 
 INNER_BYTES = 16 << 10
 """Packed weights up to this size stay in the first-level cache: then all channels of some pixels come first."""
@@ -77,6 +77,34 @@ def turns_codes(conv: Convolution, dot: Dot | None) -> bool:
     return dot is not None and dot.group == 4 and dot.unsigned != conv.data.unsigned
 
 
+def tiles_of(
+    conv: Convolution,
+    features: frozenset[str],
+    *,
+    flat: bool = False,
+    turns: bool = False,
+    sums: bool = False,
+) -> Tiles:
+    """The tiles of a contraction; the arguments are those of `plan`."""
+    dot = dot_of(conv, features)
+    steps = steps_of(conv, dot.group if dot else 1)
+    width, rows = points_of(conv, flat)
+    per_pixel = int(turns) + int(sums)
+    size = vector_bytes(conv, dot)
+    return choose(Problem(conv.outputs, width, rows, steps, registers_of(features), per_pixel, size))
+
+
+def points_of(conv: Convolution, flat: bool) -> tuple[int, int]:
+    """Pixels in a row, and rows."""
+    points = (conv.images, conv.out_rows, conv.out_columns)
+    return (points[0] * points[1] * points[2], 1) if flat else (points[2], points[0] * points[1])
+
+
+def vector_bytes(conv: Convolution, dot: Dot | None) -> int:
+    """Bytes of weights that a vector takes in a step."""
+    return 64 if dot or conv.is_float else 32
+
+
 def plan(
     conv: Convolution,
     features: frozenset[str],
@@ -87,12 +115,8 @@ def plan(
 ) -> Plan:
     """The plan of a contraction; `turns`: the loop gives codes the signedness that the dot product takes."""
     dot = dot_of(conv, features)
-    steps = steps_of(conv, dot.group if dot else 1)
-    points = (conv.images, conv.out_rows, conv.out_columns)
-    width, rows = (points[0] * points[1] * points[2], 1) if flat else (points[2], points[0] * points[1])
-    per_pixel = int(turns) + int(sums)
-    size = 64 if dot or conv.is_float else 32
-    tiles = choose(Problem(conv.outputs, width, rows, steps, registers_of(features), per_pixel, size))
-    weights = -(-conv.outputs // LANES) * steps * size
+    tiles = tiles_of(conv, features, flat=flat, turns=turns, sums=sums)
+    width, rows = points_of(conv, flat)
+    weights = -(-conv.outputs // LANES) * steps_of(conv, dot.group if dot else 1) * vector_bytes(conv, dot)
     inside = conv.outputs > tiles.vectors * LANES and weights <= INNER_BYTES and rows * width > 1
     return Plan(dot, tiles.vectors, tiles.pixels, flat, inside, sums)

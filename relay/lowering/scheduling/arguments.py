@@ -1,0 +1,56 @@
+"""What the arguments of a kernel are: constants of its callers, padded images."""
+
+from __future__ import annotations
+
+from xdsl.dialects import arith, bufferization, func, memref
+from xdsl.dialects.builtin import UnitAttr
+from xdsl.ir import BlockArgument, SSAValue
+
+from relay.dialects.attributes import Array, elements, to_numpy
+from relay.lowering.bufferize import buffer_type
+from relay.lowering.scheduling.contraction import Convolution
+from relay.lowering.scheduling.padding import Padding
+
+
+def is_border(padding: Padding, conv: Convolution) -> bool:
+    """Whether the padding adds nothing to the sums: around the image, of the data's zero point."""
+    constant = padding.value.owner
+    if not padding.of_image or not isinstance(constant, arith.ConstantOp):
+        return False
+    return (int(to_numpy(constant.value)) - conv.data.zero_point) % 256 == 0
+
+
+def argument_of(value: SSAValue) -> BlockArgument | None:
+    """The function argument that the value is, or is a reshape of."""
+    while not isinstance(value, BlockArgument):
+        op = value.owner
+        if not isinstance(op, memref.CollapseShapeOp | memref.ExpandShapeOp) or not value.has_one_use():
+            return None
+        value = op.src
+    return value if value.has_one_use() else None
+
+
+def constant_of(value: SSAValue) -> arith.ConstantOp | None:
+    """The constant whose buffer the value is."""
+    op = value.owner
+    if isinstance(op, bufferization.ToBufferOp) and isinstance(op.tensor.owner, arith.ConstantOp):
+        return op.tensor.owner
+    return None
+
+
+def packed_constant(call: func.CallOp, weight: arith.ConstantOp, array: Array, kind: str) -> SSAValue:
+    """A new constant and its buffer before the call, named after the weight it was made from."""
+    name = f"{weight.result.name_hint or 'weight'}.{kind}"
+    attr = elements(array, label=name).resource()
+    constant = arith.ConstantOp.create(result_types=[attr.type], properties={"value": attr}, location=weight.location)
+    constant.result.name_hint = name
+    buffer = bufferization.ToBufferOp.create(
+        operands=[constant.result],
+        result_types=[buffer_type(attr.type)],
+        properties={"read_only": UnitAttr()},
+        location=weight.location,
+    )
+    block = call.parent
+    assert block is not None
+    block.insert_ops_before([constant, buffer], call)
+    return buffer.memref
