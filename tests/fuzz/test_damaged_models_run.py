@@ -15,14 +15,17 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Cases
+from tests.fuzz.damaged_worker import Outcome, measured
 from tests.fuzz.test_tflite_import_fuzz import DIGITS, control_flow
 from tests.fuzz.test_tflite_reader_fuzz import DAMAGES, MODELS, Seed
 
 ROOT = Path(__file__).parents[2]
 SMALL = 100_000
 """Bytes of files that are damaged."""
-IMPORT_SECONDS = 2.0
-"""Of processor time, on a machine that is busy."""
+IMPORT_SECONDS = 1.0
+"""Of processor time."""
+SPARE, PER_BYTE = 1 << 20, 16
+"""Bytes that an import may hold at a time: so many, and so many for each of the file's."""
 PATIENCE = 300.0
 """Seconds for one file, whatever becomes of it."""
 FINE = ("ran", "like one before", "large", "Malformed", "Unsupported", "not built: ")
@@ -41,8 +44,7 @@ class Watched:
         pipe = subprocess.PIPE
         self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, cwd=ROOT, env=environment)
 
-    def __call__(self, file: bytes) -> tuple[str, float]:
-        """How the file ended, and the importer's seconds."""
+    def __call__(self, file: bytes) -> Outcome:
         self.path.write_bytes(file)
         assert self.process.stdin is not None and self.process.stdout is not None
         self.process.stdin.write(f"{self.path}\n")
@@ -50,12 +52,11 @@ class Watched:
         ready, _, _ = select.select([self.process.stdout], [], [], PATIENCE)
         line = self.process.stdout.readline() if ready else ""
         if line:
-            found = json.loads(line)
-            return found["end"], found["seconds"]
+            return Outcome(**json.loads(line))
         self.process.kill()
         code = self.process.wait()
         self.start()
-        return ("a hang" if not ready else f"the process ended with {code}"), 0.0
+        return Outcome("a hang" if not ready else f"the process ended with {code}", 0.0, 0)
 
     def close(self) -> None:
         assert self.process.stdin is not None
@@ -78,22 +79,31 @@ def small_models() -> list[Seed]:
 def fuzz(watched: Watched, cases: Iterable[int], keep: Path) -> Counter[str]:
     """How each damaged file ended; what must not be is kept."""
     seeds, ends, wrong = small_models(), Counter[str](), list[str]()
+    slowest, largest, most = 0.0, 0, 0.0
     for case in cases:
         rng = random.Random(case)
         file = rng.choice(DAMAGES)(rng.choice(seeds), rng)
-        end, seconds = watched(file)
-        if not end.startswith(FINE) or seconds > IMPORT_SECONDS:
+        end, seconds, memory = watched(file)
+        share = memory / (SPARE + PER_BYTE * len(file))
+        slowest, largest, most = max(slowest, seconds), max(largest, memory), max(most, share)
+        if not end.startswith(FINE) or seconds > IMPORT_SECONDS or share > 1:
             (keep / f"{case}.tflite").write_bytes(file)
-            wrong.append(f"case {case}: {end}, imported in {seconds:.2f} s")
+            wrong.append(f"case {case}: {end}, imported in {seconds:.2f} s, {memory} bytes for {len(file)} of the file")
         ends[end if end.startswith(FINE) else "wrong"] += 1
-    print(f"{ends.total()} files: {dict(ends)}")
+    print(f"{ends.total()} files: {dict(ends)}; slowest import {slowest:.3f} s, most memory {largest} bytes,", end=" ")
+    print(f"{most:.0%} of what its file's size allows")
     assert not wrong, "\n".join(wrong[:20])
     return ends
 
 
-def test_good_files_run(watched: Watched) -> None:
-    for seed in small_models()[:1]:
-        assert watched(seed.file)[0] == "ran"
+def test_good_files_are_imported_within_the_bounds() -> None:
+    for seed in small_models():
+        _, (end, seconds, memory) = measured(seed.file)
+        assert end == "imported" and seconds < IMPORT_SECONDS and memory < SPARE + PER_BYTE * len(seed.file)
+
+
+def test_a_good_file_runs(watched: Watched) -> None:
+    assert watched(small_models()[0].file).end == "ran"
 
 
 def test_damaged_files_do_no_harm(watched: Watched, tmp_path: Path) -> None:
