@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import pytest
 from xdsl.passes import ModulePass
 
+from relay import signature
 from relay.dialects.attributes import Array
 from relay.driver import build, default_pipeline
+from relay.frontend import from_tflite
 from relay.interpreters import run
+from relay.module import IRModule
 from relay.passes import PassContext, Sequential
 from relay.universe import PASSES
 from tests.conftest import Cases
+from tests.fuzz.random_modules import RandomModule
 from tests.numeric.compiled_modules import equal
-from tests.numeric.random_graphs import RandomGraph
+from tests.numeric.litert_comparison import Accepted, accepted
+from tests.numeric.litert_models import joined
+from tests.numeric.litert_product_cases import QUANTISED
+from tests.numeric.litert_shape_cases import CASES
 
 SAME_LEVEL = (
     "infer-types", "legalize", "qnn-legalize", "convert-layout", "alter-op-layout", "simplify-inference",
@@ -50,29 +57,56 @@ def same(got: Sequence[Array], want: Sequence[Array], what: str) -> None:
             assert equal(mine, right), what
 
 
-def check(number: int) -> None:
-    """A module through some passes one by one, then built."""
-    rng = random.Random(number)
-    net = RandomGraph(number, floats=rng.random() < 0.4, size=rng.randrange(1, 8))
-    mod = net.module()
-    wanted = run(mod, net.inputs)
-    names = rng.sample(SAME_LEVEL, 4)
+def through(mod: IRModule, names: Sequence[str], feeds: Sequence[Array], what: str) -> tuple[IRModule, list[Array]]:
+    """The module after these passes, of which none may change what the interpreter makes of it; and that."""
+    wanted = list(run(mod, feeds))
     for count, name in enumerate(names):
         with PassContext(opt_level=4):
             mod = Sequential([step(name)])(mod)
         mod.verify()
-        same(run(mod, net.inputs), wanted, f"case {number}: {names[: count + 1]}")
+        same(run(mod, feeds), wanted, f"{what}: {names[: count + 1]}")
+    return mod, wanted
+
+
+def check(number: int) -> None:
+    """A module through some passes one by one, then built."""
+    rng = random.Random(number)
+    net = RandomModule(number, rng.randrange(1, 6))
+    names = rng.sample(SAME_LEVEL, 4)
+    mod, wanted = through(net.module(), names, net.inputs, f"case {number}")
     found = build(mod, opt_level=rng.randrange(5)).run(*net.inputs)
     assert found is not None
     same(found if isinstance(found, tuple) else (found,), wanted, f"case {number}: {names} and a build")
 
 
-def fuzz(cases: Iterable[int]) -> None:
-    count = 0
+def check_operators(number: int) -> None:
+    """Operators of a model, all kinds of them, through many passes."""
+    rng = np.random.default_rng(number)
+    kinds = [*CASES, *QUANTISED]
+    models: list[Accepted] = []
+    while len(models) < 4:
+        kind = kinds[int(rng.integers(len(kinds)))]
+        model = accepted(CASES[kind](rng, kind) if isinstance(kind, str) else QUANTISED[kind](rng, *kind), rng)
+        models += [model] if model is not None else []
+    mod = from_tflite(joined([model.case for model in models]))
+    inputs, _ = signature.read(mod["main"])
+    states = [np.array(info.initial) for info in inputs if info.kind == "state"]
+    feeds = [array for model in models for array in model.feeds[0]]
+    names = [str(name) for name in rng.permutation(SAME_LEVEL)[:8]]
+    through(mod, names, [*feeds, *states], f"case {number}, {[model.case.kind for model in models]}")
+
+
+def fuzz(check: Callable[[int], None], cases: Iterable[int]) -> None:
+    """Every failure is told, not only the first."""
+    count, wrong = 0, list[str]()
     for number in cases:
-        check(number)
+        try:
+            check(number)
+        except Exception as error:
+            wrong.append(f"case {number}: {type(error).__name__}: {str(error)[:300]}")
         count += 1
-    print(f"{count} modules")
+    print(f"{count} modules, {len(wrong)} wrong")
+    assert not wrong, "\n".join(wrong[:40])
 
 
 def test_every_pass_has_its_place() -> None:
@@ -81,9 +115,20 @@ def test_every_pass_has_its_place() -> None:
 
 
 def test_passes_keep_numbers() -> None:
-    fuzz(range(2))
+    fuzz(check, range(3))
+
+
+def test_passes_keep_the_numbers_of_operators() -> None:
+    pytest.importorskip("ai_edge_litert", reason="LiteRT's schema builds the models")
+    fuzz(check_operators, range(8))
 
 
 @pytest.mark.fuzz
 def test_passes_keep_the_numbers_of_many(cases: Cases) -> None:
-    fuzz(cases(300))
+    fuzz(check, cases(1000))
+
+
+@pytest.mark.fuzz
+def test_passes_keep_the_numbers_of_many_operators(cases: Cases) -> None:
+    pytest.importorskip("ai_edge_litert", reason="LiteRT's schema builds the models")
+    fuzz(check_operators, cases(1000))

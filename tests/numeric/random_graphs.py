@@ -1,9 +1,12 @@
-"""Random graphs over images, of floats or of codes, with what optimisations look for: chains, branches, twins."""
+"""Random graphs over images, of floats or of codes of a type, with what optimisations look for: chains, branches,
+twins."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
-from xdsl.dialects.builtin import BoolAttr, FloatAttr, IntegerAttr, StringAttr, f32, i8, i32, i64
+from xdsl.dialects.builtin import BoolAttr, FloatAttr, IntegerAttr, StringAttr, f32, i32, i64
 from xdsl.ir import Attribute, SSAValue
 
 from relay.dialects import qnn, relay
@@ -12,21 +15,22 @@ from relay.dialects.op import shape
 from tests.numeric.compiled_modules import Net
 
 Properties = dict[str, Attribute]
+Step = Callable[[SSAValue], SSAValue | None]
 
 
 class RandomGraph(Net):
     """`@main` of one random image, or two, and up to `size` steps; every image nobody reads is a result."""
 
-    def __init__(self, seed: int, *, floats: bool, size: int = 8):
+    def __init__(self, seed: int, *, floats: bool, size: int = 8, codes: str = "int8"):
         super().__init__(seed)
         self.floats = floats
+        self.codes = codes
         channels = int(self.rng.choice([1, 3, 4, 8, 12]))
         dims = (int(self.rng.integers(1, 3)), int(self.rng.integers(4, 9)), int(self.rng.integers(4, 9)), channels)
         self.images = [self.argument(self.numbers(self.dtype, *dims))]
         if self.rng.random() < 0.3:
             self.images.append(self.argument(self.numbers(self.dtype, *dims)))
-        steps = [self.conv, self.conv, self.depthwise, self.pool, self.residual, self.concatenate, self.pad,
-                 self.slice, self.function, self.transposes, self.squeeze, self.scale, self.twins]  # fmt: skip
+        steps = self.steps()
         for _ in range(size):
             made = steps[int(self.rng.integers(len(steps)))](self.any())
             if made is not None:
@@ -37,9 +41,23 @@ class RandomGraph(Net):
         if not self.results:
             self.result("last", self.images[-1])
 
+    def steps(self) -> list[Step]:
+        """What may follow an image: another image, or nothing."""
+        return [self.conv, self.conv, self.depthwise, self.pool, self.residual, self.concatenate, self.pad,
+                self.slice, self.function, self.transposes, self.squeeze, self.scale, self.twins]  # fmt: skip
+
     @property
     def dtype(self) -> str:
-        return "float32" if self.floats else "int8"
+        return "float32" if self.floats else self.codes
+
+    @property
+    def kernel_dtype(self) -> str:
+        return "int8" if self.dtype == "int16" else self.dtype
+
+    def zero_point(self, low: int, high: int) -> IntegerAttr:
+        """One that the codes may have; the bounds are those of int8."""
+        number = int(self.rng.integers(low, high))
+        return IntegerAttr({"int16": 0, "uint8": number + 128}.get(self.codes, number), i32)
 
     def any(self) -> SSAValue:
         """An image, rather a late one."""
@@ -62,13 +80,13 @@ class RandomGraph(Net):
         channels = shape(x)[3]
         groups = 2 if channels % 2 == 0 and self.chance(0.2) else 1
         out, (side, properties) = int(self.rng.choice([2, 4, 8, 10])), self.window(x)
-        kernel = self.constant(self.numbers(self.dtype, out, side, side, channels // groups))
+        kernel = self.constant(self.numbers(self.kernel_dtype, out, side, side, channels // groups))
         return self.product(x, kernel, out, properties | {"groups": IntegerAttr(groups, i64)})
 
     def depthwise(self, x: SSAValue) -> SSAValue:
         channels, multiplier = shape(x)[3], int(self.rng.integers(1, 3))
         side, properties = self.window(x)
-        kernel = self.constant(self.numbers(self.dtype, side, side, channels, multiplier))
+        kernel = self.constant(self.numbers(self.kernel_dtype, side, side, channels, multiplier))
         properties |= {"groups": IntegerAttr(channels, i64), "kernel_layout": StringAttr("HWOI")}
         return self.product(x, kernel, channels * multiplier, properties)
 
@@ -78,10 +96,15 @@ class RandomGraph(Net):
             y = self.add(relay.Conv2dOp, [x, kernel], properties | {"out_dtype": f32})
             return self.relu(y, out) if self.chance(0.7) else y
         scales: Properties = {"input_scale": FloatAttr(1.0, f32), "kernel_scale": FloatAttr(1.0, f32)}
-        zero_point = IntegerAttr(int(self.rng.integers(-128, 128)), i32)
-        sums = self.add(qnn.Conv2dOp, [x, kernel], properties | scales | {"input_zero_point": zero_point})
+        scales["input_zero_point"] = self.zero_point(-128, 128)
+        if self.dtype == "uint8":
+            scales["kernel_zero_point"] = IntegerAttr(int(self.rng.integers(256)), i32)
+        if self.dtype == "int16":
+            scales["out_dtype"] = i64
+        sums = self.add(qnn.Conv2dOp, [x, kernel], properties | scales)
         if self.chance(0.8):
-            bias = self.constant(self.rng.integers(-2000, 2000, out).astype(np.int32))
+            wide = np.int64 if self.dtype == "int16" else np.int32
+            bias = self.constant(self.rng.integers(-2000, 2000, out).astype(wide))
             sums = self.add(relay.BiasAddOp, [sums, bias], {})
         return self.rescaled(sums, out)
 
@@ -94,11 +117,11 @@ class RandomGraph(Net):
                 "input_scale": elements(self.rng.uniform(0.1, 1, dims).astype(np.float32)) if dims
                 else FloatAttr(0.5, f32),
                 "output_scale": FloatAttr(1.0, f32),
-                "output_zero_point": IntegerAttr(int(self.rng.integers(-20, 20)), i32),
+                "output_zero_point": self.zero_point(-20, 20),
                 "multiplier": elements(self.rng.integers(1 << 30, 1 << 31, out).astype(np.int32)) if dims
                 else IntegerAttr(1234567890, i32),
                 "shift": elements(self.rng.integers(-9, -5, out).astype(np.int32)) if dims else IntegerAttr(-7, i32),
-                "out_dtype": i8,
+                "out_dtype": element_type(self.dtype),
             },
         )  # fmt: skip
 
@@ -118,10 +141,12 @@ class RandomGraph(Net):
             return self.add(relay.AddOp, [x, y], {})
         names = ("lhs", "rhs", "output")
         scales: Properties = {f"{name}_scale": FloatAttr(1.0, f32) for name in names}
-        scales |= {f"{name}_zero_point": IntegerAttr(int(self.rng.integers(-9, 9)), i32) for name in names}
+        scales |= {f"{name}_zero_point": self.zero_point(-9, 9) for name in names}
+        left = 15 if self.dtype == "int16" else 20
         factors: Properties = {f"{side}multiplier": IntegerAttr(1 << 30, i32) for side in ("", "lhs_", "rhs_")}
-        factors |= {f"{side}shift": IntegerAttr(shift, i32) for side, shift in (("", -19), ("lhs_", 0), ("rhs_", -1))}
-        return self.add(qnn.AddOp, [x, y], scales | factors | {"left_shift": IntegerAttr(20, i32)})
+        shifts = ("", 1 - left), ("lhs_", 0), ("rhs_", -1)
+        factors |= {f"{side}shift": IntegerAttr(shift, i32) for side, shift in shifts}
+        return self.add(qnn.AddOp, [x, y], scales | factors | {"left_shift": IntegerAttr(left, i32)})
 
     def concatenate(self, x: SSAValue) -> SSAValue:
         axis = int(self.rng.choice([-1, 1, 3]))
@@ -133,7 +158,8 @@ class RandomGraph(Net):
     def pad(self, x: SSAValue) -> SSAValue:
         top, left = (int(n) for n in self.rng.integers(0, 3, 2))
         last = int(self.rng.integers(1, 3)) if self.chance(0.2) else 0
-        value = scalar_attr(int(self.rng.integers(-3, 3)) if not self.floats else 0.0, element_type(self.dtype))
+        number = abs if self.dtype == "uint8" else int
+        value = scalar_attr(number(int(self.rng.integers(-3, 3))) if not self.floats else 0.0, element_type(self.dtype))
         return self.add(relay.PadOp, [x], {"pad_width": ints([0, 0, top, 1, 0, left, 0, last]), "pad_value": value})
 
     def slice(self, x: SSAValue) -> SSAValue:
@@ -146,11 +172,14 @@ class RandomGraph(Net):
         """Something on each element."""
         if not self.floats:
             if self.chance(0.5):
-                table = self.constant(self.numbers("int8", 256))
+                table = self.constant(self.numbers(self.dtype, 1 << 8 * np.dtype(self.dtype).itemsize))
                 return self.add(relay.LookupOp, [x, table], {})
+            start, lowest, step = {"int8": (3, -128, 1 / 256), "uint8": (131, 0, 1 / 256)}.get(
+                self.codes, (0, 0, 2**-15)
+            )
             parameters: Properties = {
-                "input_scale": FloatAttr(0.05, f32), "output_scale": FloatAttr(1 / 256, f32),
-                "input_zero_point": IntegerAttr(3, i32), "output_zero_point": IntegerAttr(-128, i32),
+                "input_scale": FloatAttr(0.05 if start else 0.001, f32), "output_scale": FloatAttr(step, f32),
+                "input_zero_point": IntegerAttr(start, i32), "output_zero_point": IntegerAttr(lowest, i32),
             }  # fmt: skip
             return self.add(qnn.SigmoidOp, [x], parameters)
         kind = [relay.SigmoidOp, relay.TanhOp, relay.NegativeOp, relay.AbsOp][int(self.rng.integers(4))]
@@ -162,7 +191,7 @@ class RandomGraph(Net):
         if self.floats:
             y = self.add(relay.AbsOp, [y], {})
         else:
-            low, high = scalar_attr(-100, i8), scalar_attr(90, i8)
+            low, high = (scalar_attr(n, element_type(self.dtype)) for n in (0 if self.dtype == "uint8" else -100, 90))
             y = self.add(relay.ClipOp, [y], {"a_min": low, "a_max": high})
         return self.add(relay.TransposeOp, [y], {"axes": ints([0, 2, 3, 1])})
 
@@ -184,7 +213,7 @@ class RandomGraph(Net):
         if self.floats:
             factors = np.float32(2) ** self.rng.integers(-2, 3, channels).astype(np.float32)
             return self.add(relay.MultiplyOp, [x, self.constant(factors.astype(np.float32))], {})
-        return self.add(relay.MaximumOp, [x, self.constant(self.numbers("int8", channels))], {})
+        return self.add(relay.MaximumOp, [x, self.constant(self.numbers(self.dtype, channels))], {})
 
     def twins(self, x: SSAValue) -> SSAValue:
         """Two convolutions of one image side by side."""
@@ -192,6 +221,6 @@ class RandomGraph(Net):
         sides: list[SSAValue] = []
         side, properties = self.window(x)
         for out in (4, 8):
-            kernel = self.constant(self.numbers(self.dtype, out, side, side, channels))
+            kernel = self.constant(self.numbers(self.kernel_dtype, out, side, side, channels))
             sides.append(self.product(x, kernel, out, dict(properties)))
         return self.add(relay.ConcatenateOp, sides, {"axis": IntegerAttr(-1, i64)})
