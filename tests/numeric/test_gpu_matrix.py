@@ -95,8 +95,32 @@ def test_every_tile(number: int, monkeypatch: pytest.MonkeyPatch):
 
 def test_tiles_fill_the_device():
     """A few large tiles leave processors without work, many small ones copy more."""
-    assert min(TILES, key=lambda tile: tile.cost(8192, 8192)) is TILES[0]
-    assert min(TILES, key=lambda tile: tile.cost(49, 320)) is TILES[-1]
+    assert matrix.chosen(TILES, 8192, 8192, 8192, 108) == (TILES[0], 1)
+    assert matrix.chosen(TILES, 49, 320, 64, 108) == (TILES[-1], 1)
+
+
+def test_the_depth_is_split_where_processors_would_have_nothing_to_do():
+    for processors in (16, 132):
+        tile, splits = matrix.chosen(TILES, 49, 512, 4608, processors)
+        assert (-(-49 // tile.rows) * -(-512 // tile.columns) * splits > processors // 2) == (splits > 1)
+    assert matrix.chosen(TILES, 49, 512, 4608, 132)[1] > 4
+    assert matrix.chosen(TILES, 49 * 128, 512, 4608, 132)[1] == 1
+
+
+@pytest.mark.parametrize("flavour", ["i8", pytest.param("u8", marks=pytest.mark.slow)])
+def test_parts_of_the_depth(flavour: str):
+    """Sums that several blocks have parts of, with remainders of rows, columns and steps; and nothing after them."""
+    net = Net(41)
+    data, kernel, zero_points = FLAVOURS[flavour]
+    x = net.argument(net.numbers(data, 1, 7, 7, 80))
+    weights = net.constant(net.numbers(kernel, 40, 3, 3, 80))
+    sums = net.conv2d(x, weights, padding=(1, 1, 1, 1), zero_points=zero_points)
+    net.result("convolution", net.requantize(sums, 40, data))
+    y = net.argument(net.numbers(data, 9, 2048))
+    net.result("product", net.dense(y, net.constant(net.numbers(kernel, 33, 2048)), zero_points))
+    launches = check(net).graph["device"]["launches"]
+    assert len(launches) == 4, "each sums parts, and then adds them"
+    assert all(row["grid"][0] >= 4 and row["block"][0] == 128 for row in launches[::2])
 
 
 def altered(old: str, new: str) -> tuple[list[Array], list[Array]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,8 +28,18 @@ CHUNK = 16
 """Codes of one copy."""
 FEWEST_ROWS, FEWEST_COLUMNS = 8, 8
 """Smaller products stay sums of dot products: most of a tile would be empty."""
-PROCESSORS = 108
-"""Multiprocessors of the GPU that tiles are chosen for (A100; H100 has 132)."""
+MULTIPLIED, COPIED = 2048, 32
+"""Products of codes, and bytes that come into shared memory, of a processor in a clock."""
+STEP, BLOCK, LAUNCH = 256, 1500, 2500
+"""Clocks that a step takes where there is little to multiply, that a block takes besides its steps, and that another
+kernel takes that waits for this one: chosen, not measured."""
+SPLITS = (1, 2, 3, 4, 6, 8, 12, 16)
+"""Parts of the depth that have blocks of their own."""
+PARTS_LANES = 4
+"""Neighbouring sums whose parts a thread adds at once."""
+REGISTERS = 1 << 16
+FINISHED = 7 / 16
+"""Clocks of a processor for what follows a sum: 8 operations on 64-bit floats at 32 a clock, 3 conversions at 16."""
 
 
 @dataclass(frozen=True)
@@ -61,10 +71,24 @@ class Tile:
         """Shared memory of a stage."""
         return (self.rows + self.columns) * DEPTH
 
-    def cost(self, rows: int, columns: int) -> int:
-        """How long a product takes, by what the busiest processor multiplies and copies; the unit is arbitrary."""
-        blocks = -(-rows // self.rows) * -(-columns // self.columns)
-        return -(-blocks // PROCESSORS) * (self.rows * self.columns + 32 * (self.rows + self.columns))
+    @property
+    def resident(self) -> int:
+        """Blocks that a processor has at once, by their registers."""
+        return REGISTERS // (60 * self.threads + self.rows * self.columns)
+
+    def cost(self, rows: int, columns: int, depth: int, splits: int, processors: int) -> float:
+        """Clocks that a product takes on so many processors, about: of the busiest of them, whose blocks multiply and
+        copy at once, and of the kernel that adds the parts."""
+        blocks = -(-rows // self.rows) * -(-columns // self.columns) * splits
+        each = -(-blocks // processors)
+        together = min(each, self.resident)
+        work = max(self.rows * self.columns * DEPTH // MULTIPLIED, self.stage_bytes // COPIED)
+        steps = -(-depth // (DEPTH * splits))
+        waves, time = -(-each // together), BLOCK + steps * max(STEP, together * work)
+        if splits == 1:
+            return waves * (time + FINISHED * together * self.rows * self.columns)
+        parts = rows * columns / processors * (FINISHED + 2 * 4 * splits / COPIED)
+        return waves * time + LAUNCH + parts
 
 
 TILES = (Tile(128, 128, 2, 2, 3), Tile(128, 64, 2, 2, 4), Tile(64, 64, 2, 2, 4), Tile(64, 32, 4, 1, 4))
@@ -81,6 +105,7 @@ class Matrix:
     padding: Padded | None
     lanes: int
     tile: Tile
+    splits: int
 
     @property
     def rows(self) -> int:
@@ -96,8 +121,8 @@ class Matrix:
 
     @property
     def steps(self) -> int:
-        """Turns of the loop over the depth."""
-        return -(-self.depth // DEPTH)
+        """Turns of a block's loop over its part of the depth."""
+        return -(-self.depth // (DEPTH * self.splits))
 
     @property
     def stages(self) -> int:
@@ -111,7 +136,7 @@ class Matrix:
 
     @property
     def packed_depth(self) -> int:
-        return self.steps * DEPTH
+        return self.splits * self.steps * DEPTH
 
     def pack(self, kernel: Array) -> tuple[Array, Array]:
         """The weights as `int8[packed_columns, packed_depth]` with zeros behind, and for each channel what its sums
@@ -130,8 +155,9 @@ class Matrix:
         return np.ascontiguousarray(ordered).reshape(whole.shape), np.pad(offsets, (0, more))
 
 
-def matrix_of(nest: Nest, producers: Mapping[SSAValue, Producer]) -> Matrix | None:
-    """The nest as what follows a product of codes, if it is that and matrix units can compute it."""
+def matrix_of(nest: Nest, producers: Mapping[SSAValue, Producer], processors: int) -> Matrix | None:
+    """The nest as what follows a product of codes, if it is that and matrix units can compute it. The tile and the
+    parts of the depth are those that so many processors should take the least time for."""
     found = list(contractions(nest, producers))
     if len(found) != 1 or (sums := found[0]) is None:
         return None
@@ -150,8 +176,15 @@ def matrix_of(nest: Nest, producers: Mapping[SSAValue, Producer]) -> Matrix | No
     tiles = TILES if widest > 1 else TILES[-1:]
     if conv.kernel.zero_point:
         tiles = [tile for tile in tiles if tile.rows * tile.columns < TILES[0].rows * TILES[0].columns]
-    tile = min(tiles, key=lambda tile: tile.cost(rows, conv.outputs))
-    return Matrix(nest, conv, sums, padding, min(widest, 2 * tile.column_steps), tile)
+    depth = conv.kernel_rows * conv.kernel_columns * conv.channels
+    tile, splits = chosen(tiles, rows, conv.outputs, depth, processors)
+    return Matrix(nest, conv, sums, padding, min(widest, 2 * tile.column_steps), tile, splits)
+
+
+def chosen(tiles: Sequence[Tile], rows: int, columns: int, depth: int, processors: int) -> tuple[Tile, int]:
+    """The tile and the parts of the depth that cost least."""
+    choices = [(tile, splits) for splits in SPLITS for tile in tiles if splits == 1 or 2 * splits * DEPTH <= depth]
+    return min(choices, key=lambda choice: choice[0].cost(rows, columns, depth, choice[1], processors))
 
 
 def contractions(nest: Nest, producers: Mapping[SSAValue, Producer]) -> Iterator[Nest | None]:

@@ -24,12 +24,20 @@ from relay.lowering.gpu.matrix import CHUNK, DEPTH, Matrix
 from relay.lowering.gpu.points import PointEmitter
 from relay.lowering.gpu.producers import Nest
 from relay.lowering.gpu.shared_memory import shared_memory
-from relay.lowering.shaped import shape_of, vector_of
+from relay.lowering.shaped import is_vector, shape_of, vector_of
 
 CHUNKS = DEPTH // CHUNK
 SUMS = llvm.LLVMStructType.from_type_list([i32] * 4)
+WORDS = 4
+"""Sums of a part of the depth that are written at once."""
 TAP = 32
 """Codes of a row that one product takes."""
+
+
+def align(op: object, size: int = CHUNK) -> None:
+    """Say that what is read or written lies at a multiple of its size."""
+    assert isinstance(op, vector.LoadOp | vector.StoreOp)
+    op.attributes["alignment"] = IntegerAttr(size, i64)
 
 
 @dataclass(frozen=True)
@@ -54,12 +62,16 @@ class MatrixEmitter:
         self.tile, self.conv = matrix.tile, matrix.conv
         self.data, self.weights, self.offsets = buffers
         self.sums: SSAValue | None = None
+        self.parts: SSAValue | None = None
         points.special = self.special
 
     def emit(self, block: Index, thread: Index, unravel: Callable[[Index], list[Index]]) -> None:
         """The tile of a block. `unravel`: the point of the result that a row is."""
         b, tile = self.b, self.tile
         across = self.m.packed_columns // tile.columns
+        tiles = across * -(-self.m.rows // tile.rows)
+        self.part = self.div(block, tiles) if self.m.splits > 1 else 0
+        block = self.rem(block, tiles) if self.m.splits > 1 else block
         self.first_row = b.times(self.div(block, across), tile.rows)
         self.first_column = b.times(self.rem(block, across), tile.columns)
         lane, warp = self.rem(thread, 32), self.div(thread, 32)
@@ -135,8 +147,9 @@ class MatrixEmitter:
         """Start the copies of a step into a stage."""
         b, conv = self.b, self.conv
         start = b.times(stage, self.tile.stage_bytes)
+        step = b.plus(b.times(self.part, self.m.steps), step)
         k = b.plus(b.times(step, DEPTH), self.chunk)
-        known = self.below(k, self.m.depth) if self.m.depth % DEPTH else None
+        known = self.below(k, self.m.depth) if self.m.depth < self.m.packed_depth else None
         tap, channel = self.div(k, conv.channels), self.rem(k, conv.channels)
         if conv.kernel_rows * conv.kernel_columns == 1:
             tap, channel = 0, k
@@ -178,9 +191,7 @@ class MatrixEmitter:
     def set(self, value: SSAValue, to: Index) -> None:
         """Write one chunk."""
         self.b.vector_store(value, self.shared, [to])
-        op = self.b.block.last_op
-        assert op is not None
-        op.attributes["alignment"] = IntegerAttr(CHUNK, i64)
+        align(self.b.block.last_op)
 
     # Products
 
@@ -274,10 +285,17 @@ class MatrixEmitter:
         total: SSAValue | None,
         unravel: Callable[[Index], list[Index]],
     ) -> None:
-        """Everything that follows the sums of a thread in one row, and its results to memory."""
+        """Everything that follows the sums of a thread in one row, and its results to memory; of a part of the depth,
+        its sums."""
         b, lanes, m = self.b, self.m.lanes, self.m
-        at = unravel(row)
         start = b.plus(b.plus(self.first_column, self.warp_column), b.times(self.quad, len(values)))
+        if self.parts is not None:
+            for number in range(0, len(values), WORDS):
+                wide = self.vector([self.offset(value, total) for value in values[number : number + WORDS]])
+                b.vector_store(wide, self.parts, [self.part, row, b.plus(start, number)])
+                align(b.block.last_op)
+            return
+        at = unravel(row)
         for number in range(0, len(values), lanes):
             column = b.plus(start, number)
             group = values[number : number + lanes]
@@ -285,22 +303,52 @@ class MatrixEmitter:
             when(b, inside, partial(self.finish, [*at, column], group, total))
 
     def finish(self, dims: list[Index], group: Sequence[SSAValue], total: SSAValue | None) -> None:
-        """The results for some neighbouring channels."""
-        b, nest, points, lanes = self.b, self.m.nest, self.points, self.m.lanes
-        column = dims[-1]
-        if lanes > 1:
-            points.wide.add(b.index(column))
-        value = group[0] if lanes == 1 else b.broadcast(group[0], lanes)
+        """The results for some neighbouring channels from their sums."""
+        self.result(dims, self.offset(self.vector(group), total))
+
+    def vector(self, group: Sequence[SSAValue]) -> SSAValue:
+        """Some numbers as one vector; a single one as it is."""
+        if len(group) == 1:
+            return group[0]
+        value = self.b.broadcast(group[0], len(group))
         for number, other in enumerate(group[1:], 1):
-            value = self.at(other, number, vector_of(i32, lanes), vector.InsertOp, value)
-        value = b.add(arith.AddiOp(value, points.load(self.offsets, [column]))).result
-        if total is not None:
-            scaled = b.add(arith.MuliOp(total, b.constant(wrapped(self.conv.kernel.zero_point), i32))).result
-            value = b.add(arith.SubiOp(value, scaled if lanes == 1 else b.broadcast(scaled, lanes))).result
-        self.sums = value
+            value = self.at(other, number, vector_of(i32, len(group)), vector.InsertOp, value)
+        return value
+
+    def offset(self, value: SSAValue, total: SSAValue | None) -> SSAValue:
+        """Sums less what the weights' zero point makes of the sum of a row."""
+        if total is None:
+            return value
+        b = self.b
+        scaled = b.add(arith.MuliOp(total, b.constant(wrapped(self.conv.kernel.zero_point), i32))).result
+        if is_vector(value.type):
+            scaled = b.broadcast(scaled, value.type.get_shape()[0])
+        return b.add(arith.SubiOp(value, scaled)).result
+
+    def result(self, dims: list[Index], value: SSAValue) -> None:
+        """The results at a point, or some neighbours, whose sums are known."""
+        b, nest, points = self.b, self.m.nest, self.points
+        column = dims[-1]
+        if self.points.lanes > 1:
+            points.wide.add(b.index(column))
+        self.sums = b.add(arith.AddiOp(value, points.load(self.offsets, [column]))).result
         results = points.nest(nest, dims)
         for result, output, map in zip(results, nest.op.outputs, nest.maps[len(nest.op.inputs) :], strict=True):
             points.store(result, output, [b.apply(r, dims) for r in map.results])
+
+    def add_parts(self, row: Index, column: Index, dims: list[Index]) -> None:
+        """The results at a point, or some neighbours, from the sums of all parts of the depth."""
+        b, lanes, parts = self.b, self.points.lanes, self.parts
+        assert parts is not None
+        found: SSAValue | None = None
+        for part in range(self.m.splits):
+            at: list[Index] = [part, row, column]
+            read = b.load(parts, at) if lanes == 1 else b.vector_load(parts, at, lanes)
+            if lanes > 1:
+                align(read.owner, 4 * lanes)
+            found = read if found is None else b.add(arith.AddiOp(found, read)).result
+        assert found is not None
+        self.result([*dims, column], found)
 
     def special(self, points: PointEmitter, nest: Nest, dims: list[Index]) -> SSAValue | None:
         """The sums, where they are asked for."""
@@ -312,5 +360,6 @@ class MatrixEmitter:
         constant = start.owner.value if isinstance(start.owner, arith.ConstantOp) else None
         if isinstance(constant, IntegerAttr) and not constant.value.data:
             return self.sums
-        wide = start if self.m.lanes == 1 else self.b.broadcast(start, self.m.lanes)
+        lanes = self.points.lanes
+        wide = start if lanes == 1 else self.b.broadcast(start, lanes)
         return self.b.add(arith.AddiOp(self.sums, wide)).result

@@ -38,7 +38,7 @@ def gpu_passes(target: GpuTarget) -> list[ModulePass]:
         RelayToLinalg(),
         ExpandApplyScale(),
         Bufferize(),
-        ScheduleGpu(features=",".join(sorted(target.features))),
+        ScheduleGpu(features=",".join(sorted(target.features)), processors=target.processors),
         ConvertParallelLoopsToGpu(),
         GpuKernelOutlining(),
         ExpandMath(),

@@ -10,7 +10,7 @@ from math import prod
 import numpy as np
 from xdsl.context import Context
 from xdsl.dialects import arith, func, gpu, memref, scf
-from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, FunctionType, ModuleOp
+from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, FunctionType, MemRefType, ModuleOp, i32
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineMap
@@ -48,7 +48,8 @@ class ScheduleGpu(Pass):
     What one reader reads once needs no memory: padding becomes a comparison, a sum and what follows it one nest. An
     operation that is no such nest runs as a single thread. `features`: the target's, separated by commas; with `dot`,
     sums of products of codes are four products at a time; with `mma` and `async-copy`, matrix units multiply what is
-    large enough, and has constant weights: those are packed now.
+    large enough, and has constant weights: those are packed now. Where there are fewer blocks than the device's
+    `processors`, each may sum a part of the depth; another launch adds the parts.
     """
 
     name = "schedule-gpu"
@@ -57,6 +58,7 @@ class ScheduleGpu(Pass):
     invalidates = ()
     why = "gives each thread of a GPU its elements"
     features: str = ""
+    processors: int = 108
 
     @classmethod
     def holds(cls, op: ModuleOp) -> bool:
@@ -70,15 +72,19 @@ class ScheduleGpu(Pass):
                 calls.setdefault(call.callee.string_value(), []).append(call)
         for function in list(op.body.block.ops):
             if isinstance(function, func.FuncOp) and function.body.blocks:
-                FunctionScheduler(function, features, calls.get(function.sym_name.data, ())).run()
+                known = calls.get(function.sym_name.data, ())
+                FunctionScheduler(function, features, known, self.processors).run()
 
 
 class FunctionScheduler:
     """Rewrites the body of one function."""
 
-    def __init__(self, function: func.FuncOp, features: frozenset[str], calls: Sequence[func.CallOp] = ()):
+    def __init__(
+        self, function: func.FuncOp, features: frozenset[str], calls: Sequence[func.CallOp] = (), processors: int = 1
+    ):
         self.function = function
         self.calls = calls
+        self.processors = processors
         self.special = self.dot if FEATURE in features else None
         self.matrices = matrix.FEATURES <= features
         self.teamwork = TEAMS in features
@@ -158,7 +164,11 @@ class FunctionScheduler:
         if order is None:
             self.alone(op)
             return
-        if self.matrices and (found := matrix.matrix_of(nest, self.producers)) is not None and self.multiply(found):
+        if (
+            self.matrices
+            and (found := matrix.matrix_of(nest, self.producers, self.processors)) is not None
+            and self.multiply(found)
+        ):
             return
         lanes = lanes_of(nest, self.producers)
         shape = [nest.sizes[d] for d in order]
@@ -208,9 +218,17 @@ class FunctionScheduler:
         order = found.nest.output_dims
         assert order is not None
         shape = [found.nest.sizes[dim] for dim in order[:-1]]
-        grid = -(-found.rows // tile.rows) * (found.packed_columns // tile.columns)
+        grid = -(-found.rows // tile.rows) * (found.packed_columns // tile.columns) * found.splits
+        if found.splits > 1:
+            parts = MemRefType(i32, [found.splits, found.rows, found.packed_columns])
+            emitter.parts = b.add(memref.AllocOp([], [], parts)).memref
         with self.grid(grid, tile.threads) as (block, thread):
             emitter.emit(block, thread, lambda row: unravelled(b, row, shape))
+        if found.splits > 1:
+            lanes = min(found.lanes, matrix.PARTS_LANES)
+            emitter.points = PointEmitter(b, self.producers, lanes, emitter.special)
+            with self.threads([found.rows, found.columns // lanes]) as (row, column):
+                emitter.add_parts(row, b.index(b.times(column, lanes)), unravelled(b, row, shape))
         return True
 
     def dot(self, points: PointEmitter, nest: Nest, dims: list[Index]) -> SSAValue | None:

@@ -10,19 +10,20 @@ from relay.lowering.targets import CpuTarget
 
 CUDA_TRIPLE, OPENCL_TRIPLE = "nvptx64-nvidia-cuda", "spirv64v1.2-unknown-unknown"
 
-CHIPS: dict[str, tuple[str, frozenset[str]]] = {
-    "sm_75": ("+ptx63", frozenset({"dot", "shuffle"})),
-    "sm_80": ("+ptx70", frozenset({"dot", "shuffle", "mma", "async-copy"})),
-    "sm_86": ("+ptx71", frozenset({"dot", "shuffle", "mma", "async-copy"})),
-    "sm_87": ("+ptx74", frozenset({"dot", "shuffle", "mma", "async-copy"})),
-    "sm_89": ("+ptx78", frozenset({"dot", "shuffle", "mma", "async-copy"})),
-    "sm_90": ("+ptx78", frozenset({"dot", "shuffle", "mma", "async-copy"})),
-    "sm_90a": ("+ptx80", frozenset({"dot", "shuffle", "mma", "async-copy", "wgmma"})),
-    "sm_100": ("+ptx86", frozenset({"dot", "shuffle", "mma", "async-copy"})),
-    "sm_120": ("+ptx87", frozenset({"dot", "shuffle", "mma", "async-copy"})),
+CHIPS: dict[str, tuple[str, frozenset[str], int]] = {
+    "sm_75": ("+ptx63", frozenset({"dot", "shuffle"}), 40),
+    "sm_80": ("+ptx70", frozenset({"dot", "shuffle", "mma", "async-copy"}), 108),
+    "sm_86": ("+ptx71", frozenset({"dot", "shuffle", "mma", "async-copy"}), 84),
+    "sm_87": ("+ptx74", frozenset({"dot", "shuffle", "mma", "async-copy"}), 16),
+    "sm_89": ("+ptx78", frozenset({"dot", "shuffle", "mma", "async-copy"}), 128),
+    "sm_90": ("+ptx78", frozenset({"dot", "shuffle", "mma", "async-copy"}), 132),
+    "sm_90a": ("+ptx80", frozenset({"dot", "shuffle", "mma", "async-copy", "wgmma"}), 132),
+    "sm_100": ("+ptx86", frozenset({"dot", "shuffle", "mma", "async-copy"}), 148),
+    "sm_120": ("+ptx87", frozenset({"dot", "shuffle", "mma", "async-copy"}), 170),
 }
-"""NVIDIA's processors: the version of PTX that LLVM needs for them at least, and what they have. LLVM takes any other
-name with a warning, and makes code that nothing loads."""
+"""NVIDIA's processors: the version of PTX that LLVM needs for them at least, what they have, and how many
+multiprocessors the largest or the usual one of their kind has. LLVM takes any other name with a warning, and makes code
+that nothing loads."""
 DEFAULT_CHIP = "sm_80"
 
 
@@ -37,6 +38,11 @@ class GpuTarget(CpuTarget):
     def feature_string(self) -> str:
         """The version of PTX."""
         return CHIPS[self.cpu][0] if self.kind == "cuda" else ""
+
+    @property
+    def processors(self) -> int:
+        """Multiprocessors that launches are made for."""
+        return CHIPS[self.cpu][2] if self.kind == "cuda" else 1
 
     @property
     def function_attributes(self) -> str:
