@@ -33,6 +33,8 @@ from xdsl.irdl import (
 from xdsl.utils.exceptions import VerifyException
 
 INDEX = IndexType()
+WIDEST = 16
+"""Bytes of a copy, at most."""
 MATRICES = 4
 """Matrices of 8 rows of 16 bytes that a warp reads at once."""
 
@@ -60,12 +62,11 @@ class DeviceAsyncCopyOp(IRDLOperation):
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
 
     def __init__(self, dst: SSAValue, to: SSAValue, src: SSAValue, start: SSAValue, count: int):
-        """A copy between buffers of one dimension."""
-        super().__init__(
-            operands=[dst, [to], src, [start], []],
-            result_types=[TokenType()],
-            properties={"dstElements": IntegerAttr(count, INDEX), "bypassL1": UnitAttr()},
-        )
+        """A copy between buffers of bytes, of one dimension: 4, 8 or 16 of them, 16 past the cache L1."""
+        properties: dict[str, Attribute] = {"dstElements": IntegerAttr(count, INDEX)}
+        if count == WIDEST:
+            properties["bypassL1"] = UnitAttr()
+        super().__init__(operands=[dst, [to], src, [start], []], result_types=[TokenType()], properties=properties)
 
 
 @irdl_op_definition

@@ -22,27 +22,27 @@ FLAVOURS = {
     "i8_i8": ("int8", "int8", (5, -9)),
 }
 """Types of data and weights, and their zero points."""
-CONVOLUTIONS = (
+Case = tuple[tuple[int, int, int, int], tuple[int, int, int], tuple[int, int], tuple[int, int], tuple[int, ...]]
+"""Data (NHWC), weights (outputs, rows, columns), strides, dilation, padding."""
+CONVOLUTIONS: Sequence[Case] = (
     ((1, 9, 7, 16), (24, 3, 3), (1, 1), (1, 1), (1, 1, 1, 1)),
     ((2, 9, 8, 32), (20, 3, 3), (2, 2), (1, 1), (0, 0, 1, 1)),
     ((1, 8, 8, 48), (70, 1, 1), (1, 1), (1, 1), (0, 0, 0, 0)),
     ((2, 9, 9, 80), (16, 1, 1), (2, 2), (1, 1), (0, 0, 0, 0)),
     ((1, 12, 11, 16), (9, 3, 2), (1, 1), (2, 3), (2, 3, 2, 0)),
 )
-"""Data (NHWC), weights (outputs, rows, columns), strides, dilation, padding."""
 
 
-def network(flavour: str, convolutions: Sequence[int] = range(len(CONVOLUTIONS))) -> Net:
+def network(flavour: str, convolutions: Sequence[Case] = CONVOLUTIONS, products: bool = True) -> Net:
     """Convolutions and products that leave remainders in each dimension; some with nothing after them."""
     net = Net(17)
     data, kernel, zero_points = FLAVOURS[flavour]
-    for number in convolutions:
-        shape, (outputs, *taps), strides, dilation, padding = CONVOLUTIONS[number]
+    for number, (shape, (outputs, *taps), strides, dilation, padding) in enumerate(convolutions):
         x = net.argument(net.numbers(data, *shape))
         weights = net.constant(net.numbers(kernel, outputs, *taps, shape[-1]))
         sums = net.conv2d(x, weights, strides=strides, dilation=dilation, padding=padding, zero_points=zero_points)
         net.result(f"convolution {number}", sums if number == 1 else net.requantize(sums, outputs, data))
-    for rows, depth, outputs in ((70, 208, 33), (9, 16, 40)):
+    for rows, depth, outputs in ((70, 208, 33), (9, 16, 40)) if products else ():
         x = net.argument(net.numbers(data, rows, depth))
         weights = net.constant(net.numbers(kernel, outputs, depth))
         net.result(f"{rows} rows of {depth}", net.requantize(net.dense(x, weights, zero_points), outputs, data))
@@ -74,7 +74,7 @@ def test_products(flavour: str):
 
 
 def test_products_of_codes_with_two_zero_points():
-    model = check(network("u8", (0, 4)))
+    model = check(network("u8", CONVOLUTIONS[::4]))
     assert products_of(model) == 4
     assert all(row["shared"] <= 48 << 10 for row in model.graph["device"]["launches"])
 
@@ -105,6 +105,23 @@ def test_the_depth_is_split_where_processors_would_have_nothing_to_do():
         assert (-(-49 // tile.rows) * -(-512 // tile.columns) * splits > processors // 2) == (splits > 1)
     assert matrix.chosen(TILES, 49, 512, 4608, 132)[1] > 4
     assert matrix.chosen(TILES, 49 * 128, 512, 4608, 132)[1] == 1
+
+
+FEW_CHANNELS: Sequence[Case] = (
+    ((1, 13, 14, 3), (16, 3, 3), (2, 2), (1, 1), (0, 0, 1, 1)),
+    ((2, 17, 15, 3), (12, 7, 7), (2, 2), (1, 1), (3, 3, 3, 3)),
+    ((1, 9, 9, 1), (8, 5, 4), (1, 1), (2, 1), (1, 2, 3, 4)),
+    ((1, 8, 7, 2), (9, 2, 2), (1, 3), (1, 1), (0, 0, 0, 0)),
+    ((1, 6, 9, 24), (16, 1, 1), (1, 1), (1, 1), (0, 0, 0, 0)),
+    ((2, 7, 6, 12), (24, 3, 3), (1, 1), (1, 1), (1, 1, 1, 1)),
+)
+"""Those whose rows of windows are one run, and those whose channels are copied 8 and 4 at a time."""
+
+
+@pytest.mark.parametrize("flavour", ["i8", *(pytest.param(f, marks=pytest.mark.slow) for f in FLAVOURS if f != "i8")])
+def test_few_channels(flavour: str):
+    cases = FEW_CHANNELS[1::3] if flavour == "i8" else FEW_CHANNELS
+    assert products_of(check(network(flavour, cases, products=False))) == len(cases)
 
 
 @pytest.mark.parametrize("flavour", ["i8", pytest.param("u8", marks=pytest.mark.slow)])
@@ -148,5 +165,5 @@ def test_small_products_and_those_without_constants_stay_sums():
     y, w = net.argument(net.numbers("int8", 32, 64)), net.argument(net.numbers("int8", 32, 64))
     net.result("two arguments", net.dense(y, w, (3, 1)))
     z = net.argument(net.numbers("int8", 1, 8, 8, 3))
-    net.result("few channels", net.conv2d(z, net.constant(net.numbers("int8", 16, 3, 3, 3)), zero_points=(3, 0)))
+    net.result("one column", net.conv2d(z, net.constant(net.numbers("int8", 16, 3, 1, 3)), zero_points=(3, 0)))
     assert products_of(check(net)) == 0

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import gcd
 
 import numpy as np
 from xdsl.dialects.builtin import MemRefType, i8, i32
@@ -25,7 +26,11 @@ FEATURES = frozenset({"mma", "async-copy"})
 DEPTH = 64
 """Codes of a row that are in shared memory at once, for each stage of the pipeline."""
 CHUNK = 16
-"""Codes of one copy."""
+"""Codes of one copy, at most."""
+SMALLEST = 4
+"""Codes of one copy, at least."""
+PIXEL = 4
+"""Codes of a pixel of few channels, once it is copied."""
 FEWEST_ROWS, FEWEST_COLUMNS = 8, 8
 """Smaller products stay sums of dot products: most of a tile would be empty."""
 MULTIPLIED, COPIED = 2048, 32
@@ -96,11 +101,48 @@ TILES = (Tile(128, 128, 2, 2, 3), Tile(128, 64, 2, 2, 4), Tile(64, 64, 2, 2, 4),
 
 
 @dataclass(frozen=True)
+class Gathered:
+    """Images of few channels, which are first copied with their borders, `PIXEL` codes for each: so a row of a window
+    is one run of codes, as many channels of one pixel would be."""
+
+    conv: Convolution
+
+    @property
+    def run(self) -> int:
+        """Codes of a row of a window, and what follows them up to a whole chunk."""
+        return -(-self.conv.kernel_columns * PIXEL // CHUNK) * CHUNK
+
+    @property
+    def shape(self) -> tuple[int, int, int, int]:
+        """The copy's shape."""
+        conv = self.conv
+        rows = (conv.out_rows - 1) * conv.strides[0] + (conv.kernel_rows - 1) * conv.dilation[0] + 1
+        columns = (conv.out_columns - 1) * conv.strides[1] + self.run // PIXEL
+        return conv.images, rows, -(-columns * PIXEL // CHUNK) * CHUNK // PIXEL, PIXEL
+
+    def product(self) -> Convolution:
+        """The convolution of the copy."""
+        _, rows, columns, _ = self.shape
+        return replace(self.conv, rows=rows, columns=columns, channels=self.run, kernel_columns=1)
+
+    def kernel(self, kernel: Array) -> Array:
+        """Weights of the copy: those of what does not belong to a window are the zero point."""
+        conv = self.conv
+        shape = conv.outputs, conv.kernel_rows, conv.kernel_columns, conv.channels
+        whole = np.full((*shape[:3], PIXEL), conv.kernel.zero_point, kernel.dtype)
+        whole[..., : conv.channels] = kernel.reshape(shape)
+        rows = whole.reshape(*shape[:2], -1)
+        more = ((0, 0), (0, 0), (0, self.run - rows.shape[-1]))
+        return np.pad(rows, more, constant_values=conv.kernel.zero_point)
+
+
+@dataclass(frozen=True)
 class Matrix:
     """A product of `rows` x `depth` by `depth` x `columns` codes, with what is done to its sums: `nest`."""
 
     nest: Nest
     conv: Convolution
+    gathered: Gathered | None
     sums: Nest
     padding: Padded | None
     lanes: int
@@ -118,6 +160,16 @@ class Matrix:
     @property
     def depth(self) -> int:
         return self.conv.kernel_rows * self.conv.kernel_columns * self.conv.channels
+
+    @property
+    def pitch(self) -> int:
+        """Codes from a pixel to the next."""
+        return self.conv.channels if self.gathered is None else PIXEL
+
+    @property
+    def piece(self) -> int:
+        """Codes that are copied at once: they lie together, at a multiple of their size."""
+        return gcd(CHUNK, self.conv.channels, self.pitch * (1 if self.gathered is None else self.conv.strides[1]))
 
     @property
     def steps(self) -> int:
@@ -145,7 +197,7 @@ class Matrix:
         Rows are in the order of shared memory: row 8 i + 2 t + j of a warp's has its channel 2 n t + 2 i + j, n the
         products of 8 columns of a warp. So the sums that lane t has are of 2 n neighbours.
         """
-        codes = kernel.reshape(self.columns, self.depth)
+        codes = (kernel if self.gathered is None else self.gathered.kernel(kernel)).reshape(self.columns, self.depth)
         zx, zw = self.conv.data.zero_point, self.conv.kernel.zero_point
         offsets = wrap_i32(zx * (self.depth * zw - codes.astype(np.int64).sum(axis=1)))
         more = self.packed_columns - self.columns
@@ -164,11 +216,17 @@ def matrix_of(nest: Nest, producers: Mapping[SSAValue, Producer], processors: in
     conv = recognise(sums.op)
     if conv is None or conv.depthwise or conv.accumulator != i32 or sums.started[0] is None:
         return None
-    if conv.data.element != i8 or conv.kernel.element != i8 or conv.channels % CHUNK or conv.kernel.value in producers:
+    if conv.data.element != i8 or conv.kernel.element != i8 or conv.kernel.value in producers:
         return None
     padding = producers.get(conv.data.value)
     if isinstance(padding, Nest) or (padding is not None and not is_spatial(padding, producers)):
         return None
+    gathered = None
+    if conv.channels % SMALLEST:
+        if conv.channels > PIXEL or conv.kernel_columns == 1 or conv.dilation[1] != 1:
+            return None
+        gathered = Gathered(conv)
+        conv, padding = gathered.product(), None
     rows = conv.images * conv.out_rows * conv.out_columns
     if rows < FEWEST_ROWS or conv.outputs < FEWEST_COLUMNS:
         return None
@@ -178,7 +236,7 @@ def matrix_of(nest: Nest, producers: Mapping[SSAValue, Producer], processors: in
         tiles = [tile for tile in tiles if tile.rows * tile.columns < TILES[0].rows * TILES[0].columns]
     depth = conv.kernel_rows * conv.kernel_columns * conv.channels
     tile, splits = chosen(tiles, rows, conv.outputs, depth, processors)
-    return Matrix(nest, conv, sums, padding, min(widest, 2 * tile.column_steps), tile, splits)
+    return Matrix(nest, conv, gathered, sums, padding, min(widest, 2 * tile.column_steps), tile, splits)
 
 
 def chosen(tiles: Sequence[Tile], rows: int, columns: int, depth: int, processors: int) -> tuple[Tile, int]:

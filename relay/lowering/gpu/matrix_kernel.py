@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from xdsl.dialects import arith, llvm, vector
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, VectorType, i8, i32, i64
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, i8, i32, i64
+from xdsl.ir import SSAValue
 
 from relay.dialects import nvgpu
 from relay.dialects.gpu import BarrierOp
@@ -24,6 +24,7 @@ from relay.lowering.gpu.matrix import CHUNK, DEPTH, Matrix
 from relay.lowering.gpu.points import PointEmitter
 from relay.lowering.gpu.producers import Nest
 from relay.lowering.gpu.shared_memory import shared_memory
+from relay.lowering.gpu.teams import lane_of, with_lane
 from relay.lowering.shaped import is_vector, shape_of, vector_of
 
 CHUNKS = DEPTH // CHUNK
@@ -32,6 +33,14 @@ WORDS = 4
 """Sums of a part of the depth that are written at once."""
 TAP = 32
 """Codes of a row that one product takes."""
+
+
+def packed(b: LoopBuilder, group: Sequence[SSAValue]) -> SSAValue:
+    """Some numbers as one vector."""
+    value = b.broadcast(group[0], len(group))
+    for number, other in enumerate(group[1:], 1):
+        value = b.add(with_lane(value, other, number)).results[0]
+    return value
 
 
 def align(op: object, size: int = CHUNK) -> None:
@@ -128,13 +137,13 @@ class MatrixEmitter:
             inside = self.below(m, self.m.rows) if self.m.rows % tile.rows else None
             to = self.place(row, self.rem(thread, CHUNKS))
             if conv.pointwise and not self.padded:
-                self.copied.append(Copied(b.times(m, conv.channels), 0, 0, inside, to))
+                self.copied.append(Copied(b.times(m, self.m.pitch), 0, 0, inside, to))
                 continue
             image, pixel = self.div(m, conv.out_rows * conv.out_columns), self.rem(m, conv.out_rows * conv.out_columns)
             y = b.plus(b.times(self.div(pixel, conv.out_columns), conv.strides[0]), -top)
             x = b.plus(b.times(self.rem(pixel, conv.out_columns), conv.strides[1]), -left)
             line = b.plus(b.times(image, height), y)
-            start = b.times(b.plus(b.times(line, width), x), conv.channels)
+            start = b.times(b.plus(b.times(line, width), x), self.m.pitch)
             self.copied.append(Copied(start, y, x, inside, to))
         self.weight_rows: list[tuple[Index, Index]] = []
         for number in range(tile.columns // together):
@@ -145,17 +154,24 @@ class MatrixEmitter:
 
     def issue(self, step: Index, stage: Index) -> None:
         """Start the copies of a step into a stage."""
-        b, conv = self.b, self.conv
+        b = self.b
         start = b.times(stage, self.tile.stage_bytes)
         step = b.plus(b.times(self.part, self.m.steps), step)
-        k = b.plus(b.times(step, DEPTH), self.chunk)
+        for piece in range(0, CHUNK, self.m.piece):
+            self.issue_data(b.plus(b.times(step, DEPTH), b.plus(self.chunk, piece)), b.plus(start, piece))
+        for source, at in self.weight_rows:
+            self.copy(b.plus(start, at), self.weights, b.plus(source, b.times(step, DEPTH)))
+
+    def issue_data(self, k: Index, start: Index) -> None:
+        """Start the copies of the data from a place in the depth on, to places from `start` on."""
+        b, conv = self.b, self.conv
         known = self.below(k, self.m.depth) if self.m.depth < self.m.packed_depth else None
         tap, channel = self.div(k, conv.channels), self.rem(k, conv.channels)
         if conv.kernel_rows * conv.kernel_columns == 1:
             tap, channel = 0, k
         i = b.times(self.div(tap, conv.kernel_columns), conv.dilation[0])
         j = b.times(self.rem(tap, conv.kernel_columns), conv.dilation[1])
-        away = b.plus(b.times(b.plus(b.times(i, self.width), j), conv.channels), channel)
+        away = b.plus(b.times(b.plus(b.times(i, self.width), j), self.m.pitch), channel)
         fill = self.fill(known)
         for row in self.copied:
             to = b.plus(start, row.to)
@@ -166,32 +182,30 @@ class MatrixEmitter:
                     self.below(b.plus(row.column, j), self.width),
                 ]
             when(b, both(b, conditions), partial(self.read, to, row, away), partial(self.set, fill, to))
-        for source, at in self.weight_rows:
-            self.copy(b.plus(start, at), self.weights, b.plus(source, b.times(step, DEPTH)))
 
     def fill(self, known: SSAValue | None) -> SSAValue:
-        """A chunk of padding; zeros behind the end of a row."""
-        zeros = self.b.broadcast(self.b.constant(0, i8), CHUNK)
+        """A piece of padding; zeros behind the end of a row."""
+        zeros = self.b.broadcast(self.b.constant(0, i8), self.m.piece)
         if self.m.padding is None:
             return zeros
-        padding = self.b.broadcast(self.m.padding.value, CHUNK)
+        padding = self.b.broadcast(self.m.padding.value, self.m.piece)
         if known is None or not self.conv.kernel.zero_point:
             return padding
         return self.b.add(arith.SelectOp(known, padding, zeros)).result
 
-    def copy(self, to: Index, source: SSAValue, start: Index) -> None:
-        """Start a copy of one chunk."""
+    def copy(self, to: Index, source: SSAValue, start: Index, size: int = CHUNK) -> None:
+        """Start a copy of one chunk, or a piece of one."""
         b = self.b
-        b.add(nvgpu.DeviceAsyncCopyOp(self.shared, b.index(to), source, b.index(start), CHUNK))
+        b.add(nvgpu.DeviceAsyncCopyOp(self.shared, b.index(to), source, b.index(start), size))
 
     def read(self, to: Index, row: Copied, away: Index) -> None:
-        """Start a copy of a chunk of the data."""
-        self.copy(to, self.data, self.b.plus(row.start, away))
+        """Start a copy of a piece of the data."""
+        self.copy(to, self.data, self.b.plus(row.start, away), self.m.piece)
 
     def set(self, value: SSAValue, to: Index) -> None:
-        """Write one chunk."""
+        """Write one piece."""
         self.b.vector_store(value, self.shared, [to])
-        align(self.b.block.last_op)
+        align(self.b.block.last_op, self.m.piece)
 
     # Products
 
@@ -258,14 +272,9 @@ class MatrixEmitter:
 
     def word(self, matrices: SSAValue, number: int) -> SSAValue:
         """Four bytes of the lane as one number."""
-        codes = self.at(matrices, number, VectorType(i8, [4]), vector.ExtractOp)
-        return self.at(self.b.bitcast(codes, i32, 1), 0, i32, vector.ExtractOp)
-
-    def at(self, value: SSAValue, number: int, type: Attribute, op: type[Operation], *more: SSAValue) -> SSAValue:
-        """An operation at one position of a vector."""
-        position = DenseArrayBase.from_list(i64, [number])
-        made = op.create(operands=[value, *more], result_types=[type], properties={"static_position": position})
-        return self.b.add(made).results[0]
+        position = {"static_position": DenseArrayBase.from_list(i64, [number])}
+        read = vector.ExtractOp.create(operands=[matrices], result_types=[vector_of(i8, 4)], properties=position)
+        return self.b.add(lane_of(self.b.bitcast(self.b.add(read).results[0], i32, 1), 0)).results[0]
 
     def product(self, a: Sequence[SSAValue], w: Sequence[SSAValue], sums: Sequence[SSAValue]) -> list[SSAValue]:
         """16 x 8 sums of 32 products more."""
@@ -308,12 +317,7 @@ class MatrixEmitter:
 
     def vector(self, group: Sequence[SSAValue]) -> SSAValue:
         """Some numbers as one vector; a single one as it is."""
-        if len(group) == 1:
-            return group[0]
-        value = self.b.broadcast(group[0], len(group))
-        for number, other in enumerate(group[1:], 1):
-            value = self.at(other, number, vector_of(i32, len(group)), vector.InsertOp, value)
-        return value
+        return group[0] if len(group) == 1 else packed(self.b, group)
 
     def offset(self, value: SSAValue, total: SSAValue | None) -> SSAValue:
         """Sums less what the weights' zero point makes of the sum of a row."""

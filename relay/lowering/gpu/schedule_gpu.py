@@ -10,7 +10,7 @@ from math import prod
 import numpy as np
 from xdsl.context import Context
 from xdsl.dialects import arith, func, gpu, memref, scf
-from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, FunctionType, MemRefType, ModuleOp, i32
+from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, FunctionType, MemRefType, ModuleOp, i8, i32
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineMap
@@ -21,7 +21,7 @@ from relay.lowering.builder import INDEPENDENT, INDEX, Index, LoopBuilder
 from relay.lowering.gpu import matrix
 from relay.lowering.gpu.dots import FEATURE, DotEmitter, dot_of
 from relay.lowering.gpu.indices import below, binary, both, quotient, remainder, unravelled, when
-from relay.lowering.gpu.matrix_kernel import MatrixEmitter
+from relay.lowering.gpu.matrix_kernel import MatrixEmitter, align, packed
 from relay.lowering.gpu.points import PointEmitter, Producer
 from relay.lowering.gpu.producers import Nest, computed, nest_of, padded, starts
 from relay.lowering.gpu.teams import ALONE, WARP, Members, Team, reductions, team_of
@@ -212,7 +212,13 @@ class FunctionScheduler:
         self.retired.append(kernel)
         b, tile = self.builder, found.tile
         padding = found.padding
-        data = b.flatten(found.conv.data.value if padding is None else padding.source)
+        data = b.flatten(
+            self.gather(found.gathered)
+            if found.gathered is not None
+            else found.conv.data.value
+            if padding is None
+            else padding.source
+        )
         points = PointEmitter(b, self.producers, found.lanes)
         emitter = MatrixEmitter(b, found, points, (data, new[0], new[1]))
         order = found.nest.output_dims
@@ -230,6 +236,20 @@ class FunctionScheduler:
             with self.threads([found.rows, found.columns // lanes]) as (row, column):
                 emitter.add_parts(row, b.index(b.times(column, lanes)), unravelled(b, row, shape))
         return True
+
+    def gather(self, found: matrix.Gathered) -> SSAValue:
+        """A copy of images of few channels, with their borders; what is beyond them is never summed."""
+        b, conv, shape = self.builder, found.conv, found.shape
+        copy = b.add(memref.AllocOp([], [], MemRefType(i8, shape))).memref
+        points = PointEmitter(b, self.producers)
+        with self.threads(shape[:3]) as (image, row, column):
+            inside = binary(b, arith.MinUIOp, column, conv.columns - 1) if shape[2] > conv.columns else column
+            at = [image, row, inside]
+            codes = [points.element(conv.data.value, [*at, channel]) for channel in range(conv.channels)]
+            codes += codes[-1:] * (matrix.PIXEL - conv.channels)
+            b.vector_store(packed(b, codes), copy, [image, row, column, 0])
+            align(b.block.last_op, matrix.PIXEL)
+        return copy
 
     def dot(self, points: PointEmitter, nest: Nest, dims: list[Index]) -> SSAValue | None:
         """The nest's result by dot products, if it is such a sum."""

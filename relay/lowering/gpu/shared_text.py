@@ -12,7 +12,7 @@ from relay.dialects.gpu import DynamicSharedMemoryOp
 from relay.lowering.llvm.function import FunctionWriter, Writer
 
 WORDS = "{ i32, i32, i32, i32 }"
-COPY = "llvm.nvvm.cp.async.cg.shared.global.16"
+COPY = "llvm.nvvm.cp.async.{past}.shared.global.{size}"
 COMMIT, WAIT = "llvm.nvvm.cp.async.commit.group", "llvm.nvvm.cp.async.wait.group"
 MATRICES = "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.b16.p3"
 SHARED_NAME = "@shared"
@@ -26,11 +26,12 @@ def write_shared(w: FunctionWriter, op: Operation) -> None:
 
 
 def write_copy(w: FunctionWriter, op: Operation) -> None:
-    """16 bytes."""
+    """4, 8 or 16 bytes."""
     assert isinstance(op, nvgpu.DeviceAsyncCopyOp)
     to, start = w.address(op.dst, op.dstIndices), w.address(op.src, op.srcIndices)
-    w.declare(COPY, "void", f"{w.pointer(op.dst)}, {w.pointer(op.src)}")
-    w.line(f"call void @{COPY}({w.pointer(op.dst)} {to}, {w.pointer(op.src)} {start})")
+    name = COPY.format(past="ca" if op.bypassL1 is None else "cg", size=op.dstElements.value.data)
+    w.declare(name, "void", f"{w.pointer(op.dst)}, {w.pointer(op.src)}")
+    w.line(f"call void @{name}({w.pointer(op.dst)} {to}, {w.pointer(op.src)} {start})")
 
 
 def write_group(w: FunctionWriter, op: Operation) -> None:

@@ -86,7 +86,7 @@ def team_of(nest: Nest, producers: Mapping[SSAValue, Nest | Padded], lanes: int,
     points = prod(nest.sizes[dim] for dim in order or ()) // lanes
     along = all(is_along(each) for each in inner)
     size = 1
-    if turns >= FEWEST_TURNS:
+    if points and turns >= FEWEST_TURNS:
         most = LARGEST if lanes == 1 and along else WARP
         while size < most and 2 * size * (1 if size < WARP else MANY) <= turns and points * size < THREADS:
             size *= 2

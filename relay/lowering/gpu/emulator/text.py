@@ -216,7 +216,7 @@ class KernelTranslation:
         number = len(self.found.accesses)
         name, mask = f"%checked{number}", int(align) - 1
         if size is None and what.startswith("copies"):
-            arguments = f"ptr {pointer}, ptr %shared, i64 %shared.last, i64 {mask}, i64 {number}, ptr %report"
+            arguments = f"ptr {pointer}, ptr %shared, i64 %shared.last.{known}, i64 {mask}, i64 {number}, ptr %report"
             call = f"@emulator.check({arguments})"
         elif size is None:
             writes = "true" if what == "writes" else "false"

@@ -24,7 +24,7 @@ SHUFFLE = re.compile(
     r"\(i32 -1, (?:i32|float) (\S+), i32 (\d+), i32 31\)"
 )
 COPY = re.compile(
-    r"  call void @llvm\.nvvm\.cp\.async\.cg\.shared\.global\.16(\.s)?"
+    r"  call void @llvm\.nvvm\.cp\.async\.c[ag]\.shared\.global\.(16|8|4)(?:\.s)?"
     r"\(ptr addrspace\(3\) (%\w+), ptr addrspace\(1\) (%\w+)(?:, i32 (\S+))?\)"
 )
 COMMIT = re.compile(r"  call void @llvm\.nvvm\.cp\.async\.commit\.group\(\)")
@@ -39,9 +39,10 @@ BEGIN = """  %co.id = call token @llvm.coro.id(i32 0, ptr null, ptr null, ptr nu
   %shared = load ptr, ptr %shared.at
   %shared.size.at = getelementptr i8, ptr %ctx, i64 40
   %shared.size = load i64, ptr %shared.size.at
-  %shared.rest = sub i64 %shared.size, 16
-  %shared.small = icmp slt i64 %shared.rest, 0
-  %shared.last = select i1 %shared.small, i64 0, i64 %shared.rest"""
+  %shared.some = call i64 @llvm.umax.i64(i64 %shared.size, i64 16)
+  %shared.last.16 = sub i64 %shared.some, 16
+  %shared.last.8 = sub i64 %shared.some, 8
+  %shared.last.4 = sub i64 %shared.some, 4"""
 
 END = """co.final:
   call void @emulator.stop(ptr %ctx, i32 3, i32 0)
@@ -139,10 +140,11 @@ class Coroutine:
             self.lines.append(f"  {name}.other = call i32 @emulator.word(ptr %ctx, i32 {distance})")
             self.lines.append(f"  {name} = bitcast i32 {name}.other to {type}")
         elif (copy := COPY.match(line)) is not None:
-            size = copy[4] or "16"
-            to = checked("copies to", "<16 x i8>", copy[2], "16")
-            start = checked("copies from", size, copy[3], "16")
-            self.lines.append(f"  call void @emulator.copy(ptr %ctx, ptr {to}, ptr {start}, i32 {size})")
+            width = copy[1]
+            size = copy[4] or width
+            to = checked("copies to", f"<{width} x i8>", copy[2], width)
+            start = checked("copies from", size, copy[3], width)
+            self.lines.append(f"  call void @emulator.copy(ptr %ctx, ptr {to}, ptr {start}, i32 {size}, i32 {width})")
         elif COMMIT.match(line):
             self.lines.append("  call void @emulator.commit(ptr %ctx)")
         elif (left := WAIT.match(line)) is not None:

@@ -27,6 +27,7 @@ declare ptr @malloc(i64)
 declare void @free(ptr)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+declare i64 @llvm.umax.i64(i64, i64)
 
 define internal void @emulator.stop(ptr %ctx, i32 %status, i32 %site) alwaysinline {
   %s = getelementptr i8, ptr %ctx, i64 4
@@ -112,7 +113,7 @@ tell:
 end:
   ret void
 }
-define internal void @emulator.copy(ptr %ctx, ptr %to, ptr %from, i32 %size) {
+define internal void @emulator.copy(ptr %ctx, ptr %to, ptr %from, i32 %size, i32 %width) {
   %tp = getelementptr i8, ptr %ctx, i64 60
   %tail = load i32, ptr %tp
   %next = add i32 %tail, 1
@@ -126,8 +127,9 @@ define internal void @emulator.copy(ptr %ctx, ptr %to, ptr %from, i32 %size) {
   %e1 = getelementptr i8, ptr %e, i64 8
   store ptr %from, ptr %e1
   %e2 = getelementptr i8, ptr %e, i64 16
-  %long = zext i32 %size to i64
-  store i64 %long, ptr %e2
+  store i32 %size, ptr %e2
+  %e3 = getelementptr i8, ptr %e, i64 20
+  store i32 %width, ptr %e3
   ret void
 }
 define internal void @emulator.commit(ptr %ctx) {
@@ -181,14 +183,18 @@ one:
   %e1 = getelementptr i8, ptr %e, i64 8
   %from = load ptr, ptr %e1
   %e2 = getelementptr i8, ptr %e, i64 16
-  %size = load i64, ptr %e2
-  call void @llvm.memset.p0.i64(ptr %to, i8 0, i64 16, i1 false)
+  %size32 = load i32, ptr %e2
+  %size = zext i32 %size32 to i64
+  %e3 = getelementptr i8, ptr %e, i64 20
+  %width32 = load i32, ptr %e3
+  %width = zext i32 %width32 to i64
+  call void @llvm.memset.p0.i64(ptr %to, i8 0, i64 %width, i1 false)
   call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %from, i64 %size, i1 false)
   %a = ptrtoint ptr %to to i64
   %b = ptrtoint ptr %base to i64
   %offset = sub i64 %a, %b
   %mark = getelementptr i8, ptr %written, i64 %offset
-  call void @llvm.memset.p0.i64(ptr %mark, i8 1, i64 16, i1 false)
+  call void @llvm.memset.p0.i64(ptr %mark, i8 1, i64 %width, i1 false)
   %h1 = add i32 %head, 1
   store i32 %h1, ptr %hp
   br label %copies
