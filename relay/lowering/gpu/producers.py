@@ -102,8 +102,14 @@ def reader(buffer: SSAValue, besides: Sequence[Operation]) -> tuple[linalg.Gener
 
 def padded(alloc: memref.AllocOp) -> Padded | None:
     """The buffer as a padded copy, if that is what its uses make of it, for one reader."""
+    found = framed(alloc.memref)
+    return None if found is None or reader(alloc.memref, found.ops[:2]) is None else found
+
+
+def framed(buffer: SSAValue) -> Padded | None:
+    """The buffer as a padded copy, if that is what is written to it."""
     fill = view = None
-    for use in alloc.memref.uses:
+    for use in buffer.uses:
         if isinstance(use.operation, linalg.FillOp):
             fill = use.operation
         elif isinstance(use.operation, memref.SubviewOp):
@@ -113,12 +119,12 @@ def padded(alloc: memref.AllocOp) -> Padded | None:
     copy = next(use.operation for use in view.result.uses)
     if not isinstance(copy, memref.CopyOp) or copy.destination is not view.result:
         return None
-    if any(stride != 1 for stride in int_values(view.static_strides)) or reader(alloc.memref, (fill, view)) is None:
+    if any(stride != 1 for stride in int_values(view.static_strides)):
         return None
-    if len(shape_of(copy.source)) != len(shape_of(alloc.memref)):
+    if len(shape_of(copy.source)) != len(shape_of(buffer)):
         return None
     return Padded(
-        fill.inputs[0], copy.source, tuple(int_values(view.static_offsets)), shape_of(alloc.memref), (fill, view, copy)
+        fill.inputs[0], copy.source, tuple(int_values(view.static_offsets)), shape_of(buffer), (fill, view, copy)
     )
 
 

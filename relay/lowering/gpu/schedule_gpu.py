@@ -23,13 +23,13 @@ from relay.lowering.gpu.dots import FEATURE, DotEmitter, dot_of
 from relay.lowering.gpu.indices import below, binary, both, quotient, remainder, unravelled, when
 from relay.lowering.gpu.matrix_kernel import MatrixEmitter, align, packed
 from relay.lowering.gpu.points import PointEmitter, Producer
-from relay.lowering.gpu.producers import Nest, computed, nest_of, padded, starts
+from relay.lowering.gpu.producers import Nest, Padded, computed, framed, nest_of, padded, starts
 from relay.lowering.gpu.teams import ALONE, WARP, Members, Team, reductions, team_of
 from relay.lowering.gpu.teams import FEATURE as TEAMS
-from relay.lowering.gpu.widths import lanes_of
+from relay.lowering.gpu.widths import lanes_of, lanes_of_copy
 from relay.lowering.schedule import argument_of, constant_of, packed_constant
 from relay.lowering.scheduling import loops
-from relay.lowering.shaped import shape_of
+from relay.lowering.shaped import buffer_of, is_buffer, shape_of
 from relay.passes import Pass
 from relay.transforms.location import place
 
@@ -94,6 +94,7 @@ class FunctionScheduler:
         self.producers: dict[SSAValue, Producer] = {}
         self.pending: dict[Operation, list[linalg.FillOp]] = {}
         self.done: list[Operation] = []
+        self.frames: dict[Operation, tuple[SSAValue, Padded]] = {}
         self.retired: list[BlockArgument] = []
 
     def run(self) -> None:
@@ -131,6 +132,14 @@ class FunctionScheduler:
             elif (found := computed(op, self.order)) is not None:
                 self.producers[op.memref], ops = found
                 self.done += ops
+        for argument in self.block.args:
+            found = framed(argument) if is_buffer(argument.type) else None
+            if found is not None and found.source not in self.producers and len(list(argument.uses)) == 2:
+                fill, view, copy = found.ops
+                between = self.order[self.order.index(fill) + 1 : self.order.index(copy)]
+                if all(isinstance(op, memref.SubviewOp) for op in between):
+                    self.frames[copy] = argument, found
+                    self.done += (fill, view)
         for op in self.order:
             if isinstance(op, linalg.FillOp) and op not in self.done and (user := starts(op, self.order)) is not None:
                 self.pending.setdefault(user, []).append(op)
@@ -141,6 +150,8 @@ class FunctionScheduler:
                 if not any(op in fills for fills in self.pending.values()):
                     with self.threads(shape_of(op.outputs[0])) as at:
                         self.builder.store(op.inputs[0], op.outputs[0], at)
+            case memref.CopyOp() if op in self.frames:
+                self.pad(*self.frames[op])
             case memref.CopyOp():
                 with self.threads(shape_of(op.destination)) as at:
                     self.builder.store(self.builder.load(op.source, at), op.destination, at)
@@ -156,6 +167,18 @@ class FunctionScheduler:
                 self.builder.block.add_op(op)
                 return
         self.done.append(op)
+
+    def pad(self, buffer: SSAValue, found: Padded) -> None:
+        """A copy and what is around it, at once."""
+        lanes = lanes_of_copy(buffer_of(buffer), buffer_of(found.source), found.offsets)
+        shape = list(found.shape)
+        shape[-1] //= lanes
+        with self.threads(shape) as at:
+            points = PointEmitter(self.builder, self.producers, lanes)
+            if lanes > 1:
+                at[-1] = self.builder.index(self.builder.times(at[-1], lanes))
+                points.wide.add(at[-1])
+            points.store(points.padded(found, at), buffer, at)
 
     def launch(self, op: linalg.GenericOp) -> None:
         """One nest: a thread for each point of its results, or for a few neighbours."""

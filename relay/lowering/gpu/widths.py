@@ -48,6 +48,20 @@ def lanes_of(nest: Nest, producers: Mapping[SSAValue, Producer]) -> int:
     return lanes
 
 
+def lanes_of_copy(to: MemRefType, source: MemRefType, offsets: Sequence[int]) -> int:
+    """The elements of a thread of a copy into the midst of a buffer, which is written as a whole."""
+    shape = to.get_shape()
+    if not shape or offsets[-1] or shape[-1] != source.get_shape()[-1]:
+        return 1
+    size = dtype_of(to.element_type).itemsize
+    lanes = BYTES // size
+    while lanes > 1 and not (shape[-1] % lanes == 0 and fits(to, lanes) and fits(source, lanes)):
+        lanes //= 2
+    while lanes > 1 and lanes * size > 4 and prod(shape) // lanes < THREADS:
+        lanes //= 2
+    return lanes
+
+
 def fits(type: MemRefType, lanes: int) -> bool:
     """Whether rows start at a multiple of so many elements, and are whole."""
     strides, offset = layout(type)
