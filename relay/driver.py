@@ -316,7 +316,8 @@ def assemble_for_device(module: IRModule, machine: GpuTarget, described: Signatu
     """The executable of a module whose kernels run on a GPU."""
     graph, params = gpu.describe_device(module, machine, *described)
     code = gpu.kernels_of(module, machine, effort)
-    sources = {"mlir": module.to_text, "ll": lambda: code.text}
+    sources = {"mlir": module.to_text, "ll": lambda: code.text, **externals.sources(module.op)}
     if machine.kind == "cuda":
         sources["ptx"] = lambda: code.assembly
-    return Executable(json.dumps(graph), DeviceLibrary(code.code, graph, sources), params)
+    library = DeviceLibrary(code.code, graph, sources, externals.artifacts(module.op))
+    return Executable(json.dumps(graph), library, params)

@@ -4,54 +4,29 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from ctypes import POINTER, byref, c_char_p, c_int, c_size_t, c_uint, c_uint64, c_ulonglong, c_void_p
-from typing import Protocol
+from ctypes import byref, c_char_p, c_float, c_int, c_size_t, c_uint64, c_void_p
+from functools import cache
+from typing import Any, Protocol
 
 from relay.errors import RelayError, Unsupported
+from relay.runtime.cuda_functions import FUNCTIONS
+from relay.store import key_of, store
 
 LIBRARY = "libcuda.so.1"
+load_library = ctypes.CDLL
 Handle = int
 """A pointer of the driver's, or an address on the device."""
-
-FUNCTIONS = {
-    "cuInit": [c_uint],
-    "cuDeviceGetCount": [POINTER(c_int)],
-    "cuDeviceGet": [POINTER(c_int), c_int],
-    "cuDeviceGetName": [c_char_p, c_int, c_int],
-    "cuDeviceGetAttribute": [POINTER(c_int), c_int, c_int],
-    "cuDevicePrimaryCtxRetain": [POINTER(c_void_p), c_int],
-    "cuDevicePrimaryCtxRelease_v2": [c_int],
-    "cuCtxSetCurrent": [c_void_p],
-    "cuStreamCreate": [POINTER(c_void_p), c_uint],
-    "cuStreamDestroy_v2": [c_void_p],
-    "cuStreamSynchronize": [c_void_p],
-    "cuStreamBeginCapture_v2": [c_void_p, c_int],
-    "cuStreamEndCapture": [c_void_p, POINTER(c_void_p)],
-    "cuGraphInstantiateWithFlags": [POINTER(c_void_p), c_void_p, c_ulonglong],
-    "cuGraphDestroy": [c_void_p],
-    "cuGraphExecDestroy": [c_void_p],
-    "cuGraphLaunch": [c_void_p, c_void_p],
-    "cuMemAlloc_v2": [POINTER(c_uint64), c_size_t],
-    "cuMemFree_v2": [c_uint64],
-    "cuMemAllocHost_v2": [POINTER(c_void_p), c_size_t],
-    "cuMemFreeHost": [c_void_p],
-    "cuMemcpyHtoDAsync_v2": [c_uint64, c_void_p, c_size_t, c_void_p],
-    "cuMemcpyDtoHAsync_v2": [c_void_p, c_uint64, c_size_t, c_void_p],
-    "cuModuleLoadDataEx": [POINTER(c_void_p), c_char_p, c_uint, POINTER(c_int), POINTER(c_void_p)],
-    "cuModuleUnload": [c_void_p],
-    "cuModuleGetFunction": [POINTER(c_void_p), c_void_p, c_char_p],
-    "cuFuncSetAttribute": [c_void_p, c_int, c_int],
-    "cuLaunchKernel": [c_void_p, *[c_uint] * 7, c_void_p, POINTER(c_void_p), c_void_p],
-    "cuGetErrorName": [c_int, POINTER(c_char_p)],
-    "cuGetErrorString": [c_int, POINTER(c_char_p)],
-}
-"""The functions of the driver with their arguments. Source: cuda.h of CUDA 12, whose names do not change."""
 
 LOG_BYTES = 8192
 ERROR_LOG, ERROR_LOG_BYTES = 5, 6
 MAJOR, MINOR = 75, 76
 """Attributes of a device: its compute capability."""
 NON_BLOCKING = 1
+NO_TIMING = 2
+NOT_READY = 600
+PTX = 1
+DLPACK = 2
+"""What DLPack calls this kind of device."""
 MAX_DYNAMIC_SHARED = 8
 SHARED_BYTES = 48 << 10
 """A kernel that wants more shared memory must ask for it."""
@@ -75,7 +50,7 @@ class CudaDriver:
 
     def __init__(self, library: str = LIBRARY, device: int = 0):
         try:
-            self.library = ctypes.CDLL(library)
+            self.library: Any = load_library(library)
         except OSError:
             hint = 'a driver of NVIDIA\'s has it; target="llvm" runs on the CPU'
             raise Unsupported("cuda", f"there is no driver: {library} cannot be loaded", hint) from None
@@ -93,6 +68,7 @@ class CudaDriver:
         self.call("cuDeviceGet", byref(found), device)
         self.device = found.value
         self.context = self.new("cuDevicePrimaryCtxRetain", self.device)
+        self.dlpack = DLPACK
 
     def call(self, name: str, *arguments: object) -> None:
         """Call a function. Raises CudaError with the driver's name of what it gives."""
@@ -115,9 +91,12 @@ class CudaDriver:
         self.call(name, byref(handle), *arguments)
         return handle.value or 0
 
-    def enter(self) -> None:
-        """Let this thread use the device."""
-        self.call("cuCtxSetCurrent", self.context)
+    def __enter__(self) -> None:
+        """Let this thread use the device, until `__exit__`: what other libraries chose for it comes back."""
+        self.call("cuCtxPushCurrent_v2", self.context)
+
+    def __exit__(self, *error: object) -> None:
+        self.call("cuCtxPopCurrent_v2", byref(c_void_p()))
 
     @property
     def name(self) -> str:
@@ -156,25 +135,50 @@ class CudaDriver:
 
     def upload(self, to: Handle, start: int, size: int, stream: Handle) -> None:
         """Copy to the device, in the stream's order."""
-        self.call("cuMemcpyHtoDAsync_v2", to, start, size, stream)
+        if size:
+            self.call("cuMemcpyHtoDAsync_v2", to, start, size, stream)
+
+    def copy(self, to: Handle, start: Handle, size: int, stream: Handle) -> None:
+        """Copy on the device, in the stream's order."""
+        if size:
+            self.call("cuMemcpyDtoDAsync_v2", to, start, size, stream)
 
     def download(self, to: int, start: Handle, size: int, stream: Handle) -> None:
         """Copy to the host, in the stream's order."""
-        self.call("cuMemcpyDtoHAsync_v2", to, start, size, stream)
+        if size:
+            self.call("cuMemcpyDtoHAsync_v2", to, start, size, stream)
 
     # Code
 
     def load(self, code: bytes) -> Handle:
-        """Kernels from PTX. Raises CudaError with what the driver's compiler says."""
-        module = c_void_p()
+        """Kernels from PTX, which becomes machine code once for a driver and a kind of device. Raises CudaError with
+        what the driver's compiler says."""
+        version = c_int()
+        self.call("cuDriverGetVersion", byref(version))
+        kept, key = store(), key_of("cubin", code, str(version.value), str(self.capability))
+        binary = None if kept is None else kept.get(key)
+        if binary is None:
+            binary = self.assemble(code)
+            if kept is not None:
+                kept.put(key, binary)
+        return self.new("cuModuleLoadData", binary)
+
+    def assemble(self, code: bytes) -> bytes:
+        """Machine code for this device, from PTX."""
         log = ctypes.create_string_buffer(LOG_BYTES)
         names = (c_int * 2)(ERROR_LOG, ERROR_LOG_BYTES)
         values = (c_void_p * 2)(ctypes.addressof(log), LOG_BYTES)
-        code_ = self.library.cuModuleLoadDataEx(byref(module), code + b"\0", 2, names, values)
-        if code_:
+        linker = self.new_last("cuLinkCreate_v2", 2, names, values)
+        found, size = c_void_p(), c_size_t()
+        try:
+            self.call("cuLinkAddData_v2", linker, PTX, code + b"\0", len(code) + 1, b"kernels", 0, None, None)
+            self.call("cuLinkComplete", linker, byref(found), byref(size))
+            return ctypes.string_at(found, size.value)
+        except CudaError as error:
             said = log.value.decode(errors="replace").strip().splitlines()
-            raise CudaError("cuda: cuModuleLoadDataEx", f"failed: {'; '.join([self.error(int(code_)), *said[:3]])}")
-        return module.value or 0
+            raise CudaError(error.where, "; ".join([error.what, *said[:3]])) from None
+        finally:
+            self.call("cuLinkDestroy", linker)
 
     def unload(self, module: Handle) -> None:
         """Give kernels back."""
@@ -216,6 +220,43 @@ class CudaDriver:
         """Until all that was asked for in the stream is done."""
         self.call("cuStreamSynchronize", stream)
 
+    def event(self, timing: bool = False) -> Handle:
+        """A mark that streams are given; with `timing`, `elapsed` tells the time between two."""
+        return self.new("cuEventCreate", 0 if timing else NO_TIMING)
+
+    def free_event(self, event: Handle) -> None:
+        """Give a mark back."""
+        self.call("cuEventDestroy_v2", event)
+
+    def record(self, event: Handle, stream: Handle) -> None:
+        """Mark what was asked for in the stream so far."""
+        self.call("cuEventRecord", event, stream)
+
+    def reached(self, event: Handle) -> bool:
+        """Whether all that was marked is done."""
+        code = int(self.library.cuEventQuery(event))
+        if code not in (0, NOT_READY):
+            raise CudaError("cuda: cuEventQuery", f"failed: {self.error(code)}")
+        return not code
+
+    def wait_event(self, event: Handle) -> None:
+        """Until all that was marked is done."""
+        self.call("cuEventSynchronize", event)
+
+    def elapsed(self, first: Handle, last: Handle) -> float:
+        """Milliseconds between two marks."""
+        found = c_float()
+        self.call("cuEventElapsedTime", byref(found), first, last)
+        return found.value
+
+    def follow(self, stream: Handle, other: Handle) -> None:
+        """Let the stream wait for what was asked for in another one so far."""
+        if stream != other:
+            event = self.event()
+            self.record(event, other)
+            self.call("cuStreamWaitEvent", stream, event, 0)
+            self.free_event(event)
+
     def begin(self, stream: Handle) -> None:
         """Write down what is asked for, instead of doing it; only this thread's calls."""
         self.call("cuStreamBeginCapture_v2", stream, 1)
@@ -241,6 +282,12 @@ class CudaDriver:
     def free_graph(self, graph: Handle) -> None:
         """Give what was written down back."""
         self.call("cuGraphExecDestroy", graph)
+
+
+@cache
+def driver(device: int) -> CudaDriver:
+    """The driver for a device, the same one each time."""
+    return CudaDriver(device=device)
 
 
 def check_device(driver: Device, chip: str) -> None:

@@ -1,43 +1,77 @@
-"""Kernels for a GPU as a library: its one function uploads, launches, and downloads. Drivers are loaded by the first
-run: what was built for a GPU can be saved, and looked at, where there is none."""
+"""Kernels for a GPU: a library that is no native code, and what runs it on the devices that there are. Drivers are
+loaded by the first run: what was built for a GPU can be saved, and looked at, where there is none."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
-from relay.runtime.device_program import DeviceProgram
+from relay.errors import InvalidArgument
+from relay.runtime.device_program import Driver, Model, Program
 from relay.runtime.library import Library
 
 
 class DeviceLibrary(Library):
     """PTX or SPIR-V, and the graph that says what is launched."""
 
-    def __init__(self, code: bytes, graph: Mapping[str, Any], sources: Mapping[str, Callable[[], str]] | None = None):
-        super().__init__(code, sources)
+    def __init__(
+        self,
+        code: bytes,
+        graph: Mapping[str, Any],
+        sources: Mapping[str, Callable[[], str]] | None = None,
+        artifacts: Mapping[str, bytes] | None = None,
+    ):
+        super().__init__(code, sources, artifacts)
         self.graph = graph
-        self.lock = threading.Lock()
-        self.program: Callable[[int], None] | None = None
 
     def function(self, symbol: str) -> Callable[[int], None]:
-        def run(table: int) -> None:
+        raise InvalidArgument(f"function {symbol}", "is none of the host's", "Executable.run runs the kernels")
+
+
+class OpenDevice(Driver, Protocol):
+    """A driver of one device, and what DLPack calls it."""
+
+    dlpack: int
+
+
+def open_device(graph: Mapping[str, Any], number: int) -> OpenDevice:
+    """The device that code is for. Raises Unsupported where there is none, or it does not run the code."""
+    if graph["device"]["kind"] == "cuda":
+        from relay.runtime import cuda_driver
+
+        cuda = cuda_driver.driver(number)
+        cuda_driver.check_device(cuda, str(graph["device"]["chip"]))
+        return cuda
+    from relay.runtime import opencl_driver
+
+    return opencl_driver.driver(number)
+
+
+class Devices:
+    """An executable's models, by device; each is loaded when it is first needed."""
+
+    def __init__(self, code: bytes, graph: Mapping[str, Any], constants: int, externals: int = 0):
+        """`constants` and `externals`: see `Model`."""
+        self.code, self.graph, self.constants, self.externals = code, graph, constants, externals
+        self.lock = threading.Lock()
+        self.models: dict[int, Model] = {}
+        self.program: Program | None = None
+
+    def model(self, number: int = 0) -> tuple[OpenDevice, Model]:
+        """The model on a device, with its driver."""
+        driver = open_device(self.graph, number)
+        with self.lock:
+            if number not in self.models:
+                self.models[number] = Model(driver, self.code, self.graph, self.constants, self.externals)
+            return driver, self.models[number]
+
+    def __call__(self, table: int) -> None:
+        """One run on the first device: the table has the host's addresses of inputs and outputs."""
+        if self.program is None:
+            model = self.model()[1]
             with self.lock:
-                if self.program is None:
-                    self.program = self.start()
-                self.program(table)
-
-        return run
-
-    def start(self) -> Callable[[int], None]:
-        """What runs the model on a device, which is looked for now. Raises Unsupported where there is none."""
-        kind = self.graph["device"]["kind"]
-        if kind == "cuda":
-            from relay.runtime.cuda_driver import CudaDriver, check_device
-
-            driver = CudaDriver()
-            check_device(driver, str(self.graph["device"]["chip"]))
-            return DeviceProgram(driver, self.code, self.graph)
-        from relay.runtime.opencl_driver import OpenClDriver
-
-        return DeviceProgram(OpenClDriver(), self.code, self.graph)
+                self.program = self.program or Program(model)
+        program = self.program
+        with self.lock:
+            program(table)

@@ -1,28 +1,34 @@
-"""A model on a device: constants are uploaded once; a run is one graph of an upload, launches, a download."""
+"""A model on a device: its constants are uploaded once; a run is one graph of copies and launches, or several with what
+the host does between them."""
 
 from __future__ import annotations
 
 import ctypes
 import weakref
-from collections.abc import Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from math import prod
 from typing import Any, Protocol
 
 import numpy as np
 
 ALIGNMENT = 256
+GRAPHS = 8
+"""How many bindings of addresses a program keeps graphs for."""
 
 
-class Driver(Protocol):
-    """What is needed of a driver; see `relay.runtime.cuda_driver.CudaDriver`."""
+class Driver(AbstractContextManager[None], Protocol):
+    """What is needed of a driver, inside of its `with`; see `relay.runtime.cuda_driver.CudaDriver`."""
 
-    def enter(self) -> None: ...
     def allocate(self, size: int) -> int: ...
     def free(self, address: int) -> None: ...
     def allocate_host(self, size: int) -> int: ...
     def free_host(self, address: int) -> None: ...
     def upload(self, to: int, start: int, size: int, stream: int) -> None: ...
     def download(self, to: int, start: int, size: int, stream: int) -> None: ...
+    def copy(self, to: int, start: int, size: int, stream: int) -> None: ...
     def load(self, code: bytes) -> int: ...
     def unload(self, module: int) -> None: ...
     def function(self, module: int, name: str, shared: int) -> int: ...
@@ -38,67 +44,214 @@ class Driver(Protocol):
     def stream(self) -> int: ...
     def free_stream(self, stream: int) -> None: ...
     def wait(self, stream: int) -> None: ...
+    def event(self, timing: bool = False) -> int: ...
+    def free_event(self, event: int) -> None: ...
+    def record(self, event: int, stream: int) -> None: ...
+    def reached(self, event: int) -> bool: ...
+    def wait_event(self, event: int) -> None: ...
+    def follow(self, stream: int, other: int) -> None: ...
     def begin(self, stream: int) -> None: ...
     def end(self, stream: int) -> int: ...
     def replay(self, graph: int, stream: int) -> None: ...
     def free_graph(self, graph: int) -> None: ...
 
 
-class DeviceProgram:
-    """Runs a model on a device; one run at a time."""
+class Model:
+    """A model's kernels and constants on a device, for all programs there."""
 
-    def __init__(self, driver: Driver, code: bytes, graph: Mapping[str, Any]):
-        self.driver = driver
-        driver.enter()
-        self.launches = [dict(row) for row in graph["device"]["launches"]]
-        sizes = [bytes_of(row) for row in graph["inputs"]]
-        self.inputs = len(sizes)
-        sizes += [bytes_of(row) for row in graph["outputs"]]
-        self.sizes = sizes
-        self.offsets, self.total = offsets_of(sizes)
-        self.constants_bytes = int(graph["constants_bytes"])
-        self.module = driver.load(code)
-        self.stream = driver.stream()
-        self.staging = driver.allocate_host(self.total)
-        self.tensors = driver.allocate(self.total)
-        self.constants = driver.allocate(self.constants_bytes)
-        self.arena = driver.allocate(int(graph["device"]["arena_bytes"]))
-        memory = [self.tensors, self.constants, self.arena]
-        self.graphs: list[int] = []
-        self.close = weakref.finalize(
-            self, release, driver, self.graphs, memory, self.staging, self.module, self.stream
-        )
+    def __init__(self, driver: Driver, code: bytes, graph: Mapping[str, Any], constants: int, externals: int = 0):
+        """`constants` and `externals` are addresses on the host: of the constants, and of the table of external
+        functions, two words each."""
+        self.driver, self.externals = driver, externals
+        device = graph["device"]
+        self.launches: list[Mapping[str, Any]] = [dict(row) for row in device["launches"]]
+        self.steps: list[Mapping[str, Any]] = device.get("steps") or [{"launches": [0, len(self.launches)]}]
+        self.straight = "steps" not in device
+        self.arena_bytes = int(device["arena_bytes"])
+        self.inputs = len(graph["inputs"])
+        self.sizes = [bytes_of(row) for row in (*graph["inputs"], *graph["outputs"])]
+        self.offsets, self.total = offsets_of(self.sizes)
+        self.given = self.offsets[self.inputs] if self.inputs < len(self.sizes) else self.total
+        size = int(graph["constants_bytes"])
+        with driver:
+            self.module = driver.load(code)
+            self.functions = {
+                row["kernel"]: driver.function(self.module, row["kernel"], int(row["shared"])) for row in self.launches
+            }
+            self.constants = driver.allocate(size)
+            stream = driver.stream()
+            driver.upload(self.constants, constants, size, stream)
+            driver.wait(stream)
+            driver.free_stream(stream)
+        self.close = weakref.finalize(self, give_back, driver, self.constants, self.module)
+
+
+def give_back(driver: Driver, constants: int, module: int) -> None:
+    """A model's code and constants."""
+    with driver:
+        driver.free(constants)
+        driver.unload(module)
+
+
+@dataclass(frozen=True)
+class Binding:
+    """Where a run's inputs lie on the device (0: they are in the program's staging memory, on the host), and where its
+    outputs go (0: there, too)."""
+
+    inputs: tuple[int, ...]
+    outputs: int = 0
+
+
+class Program:
+    """A model's runs in a stream, one after the other: its arena, and its graphs."""
+
+    def __init__(self, model: Model, stream: int | None = None):
+        self.model, self.driver = model, model.driver
+        driver = self.driver
+        with driver:
+            self.own = driver.stream()
+            self.stream = self.own if stream is None else stream
+            self.staging = driver.allocate_host(model.total)
+            self.tensors = driver.allocate(model.total)
+            self.arena = driver.allocate(model.arena_bytes)
+            room = max((sum(sizes_of(step)) for step in external_steps(model.steps)), default=0)
+            self.exchange = driver.allocate_host(room)
+        self.graphs: OrderedDict[tuple[Binding, int], int] = OrderedDict()
+        device, host = [self.tensors, self.arena], [self.staging, self.exchange]
+        self.close = weakref.finalize(self, release, driver, self.graphs, device, host, self.own)
 
     def __call__(self, table: int) -> None:
-        """One run: the table has the host's addresses of inputs, outputs, and constants."""
-        self.driver.enter()
-        addresses = (ctypes.c_uint64 * (len(self.sizes) + 1)).from_address(table)
-        if not self.graphs:
-            self.driver.upload(self.constants, addresses[len(self.sizes)], self.constants_bytes, self.stream)
+        """One run: the table has the host's addresses of inputs and outputs; it is done when this returns."""
+        model = self.model
+        addresses = (ctypes.c_uint64 * len(model.sizes)).from_address(table)
+        for number in range(model.inputs):
+            ctypes.memmove(self.staging + model.offsets[number], addresses[number], model.sizes[number])
+        with self.driver:
+            self.start(Binding((0,) * model.inputs))
             self.driver.wait(self.stream)
-            self.graphs.append(self.record())
-        for number in range(self.inputs):
-            ctypes.memmove(self.staging + self.offsets[number], addresses[number], self.sizes[number])
-        self.driver.replay(self.graphs[0], self.stream)
-        self.driver.wait(self.stream)
-        for number in range(self.inputs, len(self.sizes)):
-            ctypes.memmove(addresses[number], self.staging + self.offsets[number], self.sizes[number])
+        for number in range(model.inputs, len(model.sizes)):
+            ctypes.memmove(addresses[number], self.staging + model.offsets[number], model.sizes[number])
 
-    def record(self) -> int:
-        """The whole run as a graph."""
-        driver, stream = self.driver, self.stream
-        functions = {
-            row["kernel"]: driver.function(self.module, row["kernel"], int(row["shared"])) for row in self.launches
-        }
-        places = [self.tensors + offset for offset in self.offsets] + [self.constants, self.arena]
-        given = self.offsets[self.inputs] if self.inputs < len(self.sizes) else self.total
-        driver.begin(stream)
-        driver.upload(self.tensors, self.staging, given, stream)
-        for row in self.launches:
-            buffers: list[int] = [places[slot] + offset for slot, offset in row["arguments"]]
-            driver.launch(functions[row["kernel"]], row["grid"], row["block"], int(row["shared"]), stream, buffers)
-        driver.download(self.staging + given, self.tensors + given, self.total - given, stream)
-        return driver.end(stream)
+    def start(self, binding: Binding) -> None:
+        """Begin a run; it may not be over when this returns. Inside of the driver's `with`."""
+        places = self.places(binding)
+        if self.model.straight:
+            self.replay(binding, places, 0, len(self.model.launches), whole=True)
+            return
+        self.upload(binding, self.stream)
+        self.steps(self.model.steps, binding, places, {})
+        self.download(binding, self.stream)
+
+    def places(self, binding: Binding) -> list[int]:
+        """The addresses on the device of inputs, outputs, constants, and the arena."""
+        model = self.model
+        inputs = [given or self.tensors + offset for given, offset in zip(binding.inputs, model.offsets, strict=False)]
+        start = (binding.outputs or self.tensors + model.given) - model.given
+        outputs = [start + offset for offset in model.offsets[model.inputs :]]
+        return [*inputs, *outputs, model.constants, self.arena]
+
+    def upload(self, binding: Binding, stream: int) -> None:
+        """What is in staging memory; all at once if everything is."""
+        model = self.model
+        if not any(binding.inputs):
+            self.driver.upload(self.tensors, self.staging, model.given, stream)
+            return
+        for given, offset, size in zip(binding.inputs, model.offsets, model.sizes, strict=False):
+            if not given:
+                self.driver.upload(self.tensors + offset, self.staging + offset, size, stream)
+
+    def download(self, binding: Binding, stream: int) -> None:
+        """The outputs, if they go to staging memory."""
+        given = self.model.given
+        if not binding.outputs and self.model.total > given:
+            self.driver.download(self.staging + given, self.tensors + given, self.model.total - given, stream)
+
+    def replay(self, binding: Binding, places: Sequence[int], first: int, last: int, whole: bool = False) -> None:
+        """These launches, as one graph, which is written down the first time; `whole` with its copies."""
+        graph = self.graphs.pop((binding, first), 0)
+        if not graph:
+            while len(self.graphs) >= GRAPHS * len(self.model.steps):
+                self.driver.free_graph(self.graphs.popitem(last=False)[1])
+            self.driver.begin(self.own)
+            if whole:
+                self.upload(binding, self.own)
+            for row in self.model.launches[first:last]:
+                self.launch(row, places, self.own)
+            if whole:
+                self.download(binding, self.own)
+            graph = self.driver.end(self.own)
+        self.graphs[binding, first] = graph
+        self.driver.replay(graph, self.stream)
+
+    def launch(self, row: Mapping[str, Any], places: Sequence[int], stream: int) -> None:
+        """One launch."""
+        buffers: list[int] = [places[slot] + offset for slot, offset in row["arguments"]]
+        function = self.model.functions[row["kernel"]]
+        self.driver.launch(function, row["grid"], row["block"], int(row["shared"]), stream, buffers)
+
+    # What the host does between launches
+
+    def steps(
+        self, steps: Sequence[Mapping[str, Any]], binding: Binding, places: Sequence[int], bits: dict[int, bool]
+    ) -> None:
+        """Launches, and what is decided or called between them; `bits` are the conditions, by number."""
+        for step in steps:
+            if "launches" in step:
+                self.replay(binding, places, *step["launches"])
+            elif "external" in step:
+                self.call(step, places)
+            elif "read" in step:
+                slot, offset = map(int, step["read"])
+                bits[step["to"]] = self.byte(places[slot] + offset)
+            elif "set" in step:
+                bits.update(zip(step["to"], [self.bit(each, bits) for each in step["set"]], strict=True))
+            elif "if" in step:
+                self.steps(step["then"] if bits[step["if"]] else step["else"], binding, places, bits)
+            else:
+                self.steps(step["before"], binding, places, bits)
+                while bits[step["while"]]:
+                    self.steps(step["do"], binding, places, bits)
+                    self.steps(step["before"], binding, places, bits)
+
+    @staticmethod
+    def bit(value: bool | int, bits: Mapping[int, bool]) -> bool:
+        """A condition that is known, or has a number."""
+        return value if isinstance(value, bool) else bits[value]
+
+    def byte(self, address: int) -> bool:
+        """A condition that kernels computed: waits for them."""
+        found = ctypes.c_uint8()
+        self.driver.download(ctypes.addressof(found), address, 1, self.stream)
+        self.driver.wait(self.stream)
+        return bool(found.value)
+
+    def call(self, step: Mapping[str, Any], places: Sequence[int]) -> None:
+        """An external function: its inputs come to the host, its outputs go back."""
+        rows: list[tuple[int, int, int]] = [*step["inputs"], *step["outputs"]]
+        addresses = [self.exchange + offset for offset in offsets_of([size for _, _, size in rows])[0]]
+        here = list(zip(addresses, rows, strict=True))
+        for address, (slot, offset, size) in here[: len(step["inputs"])]:
+            self.driver.download(address, places[slot] + offset, size, self.stream)
+        self.driver.wait(self.stream)
+        tensors = (ctypes.c_uint64 * len(addresses))(*addresses)
+        words = (ctypes.c_uint64 * 2).from_address(self.model.externals + 16 * int(step["external"]))
+        ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(words[0])(words[1], ctypes.addressof(tensors))
+        for address, (slot, offset, size) in here[len(step["inputs"]) :]:
+            self.driver.upload(places[slot] + offset, address, size, self.stream)
+
+
+def external_steps(steps: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """The calls of external functions, wherever they stand."""
+    for step in steps:
+        if "external" in step:
+            yield step
+        for part in ("then", "else", "before", "do"):
+            yield from external_steps(step.get(part, ()))
+
+
+def sizes_of(step: Mapping[str, Any]) -> list[int]:
+    """What a call's tensors need, aligned."""
+    return [-(-max(size, 1) // ALIGNMENT) * ALIGNMENT for _, _, size in (*step["inputs"], *step["outputs"])]
 
 
 def bytes_of(row: Mapping[str, Any]) -> int:
@@ -117,15 +270,16 @@ def offsets_of(sizes: Sequence[int]) -> tuple[list[int], int]:
 
 
 def release(
-    driver: Driver, graphs: Sequence[int], memory: Sequence[int], staging: int, module: int, stream: int
+    driver: Driver, graphs: Mapping[tuple[Binding, int], int], device: Sequence[int], host: Sequence[int], stream: int
 ) -> None:
-    """Give everything back."""
-    driver.enter()
-    driver.wait(stream)
-    for graph in graphs:
-        driver.free_graph(graph)
-    for address in memory:
-        driver.free(address)
-    driver.free_host(staging)
-    driver.unload(module)
-    driver.free_stream(stream)
+    """Give everything back. A stream of the caller's may be gone by now: to free memory, drivers wait for what uses
+    it."""
+    with driver:
+        driver.wait(stream)
+        for graph in graphs.values():
+            driver.free_graph(graph)
+        for address in device:
+            driver.free(address)
+        for address in host:
+            driver.free_host(address)
+        driver.free_stream(stream)

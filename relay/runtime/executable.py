@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import inf
 from os import PathLike
 from pathlib import Path
@@ -17,7 +17,8 @@ from numpy import ndarray
 from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
 from relay.runtime import archive
 from relay.runtime.container import WRONG
-from relay.runtime.device import DeviceLibrary
+from relay.runtime.device import DeviceLibrary, Devices
+from relay.runtime.dlpack import device_of
 from relay.runtime.library import Library
 from relay.runtime.memory import Array, Frame, address, aligned_bytes
 from relay.runtime.specification import TensorSpec
@@ -25,6 +26,7 @@ from relay.runtime.team import check, team_for
 
 if TYPE_CHECKING:
     from relay.runtime.external import External, Externals
+    from relay.runtime.session import HostSession, Session
 
 STAGED_BYTES = 16 << 10
 """Inputs and outputs up to this size are copied to and from arrays of the frame: sooner done than to ask an array for
@@ -66,12 +68,20 @@ class Executable:
         self._names = {spec.name: index for index, spec in enumerate(self.inputs)}
         self._team_functions: str | None = self._graph.get("team")
         self._foreign = archive.foreign(self._graph, "graph")
-        self._native: Callable[[int], None] = self._refuse if self._foreign else library.function(entry_point)
         self._takes = [(spec.shape, spec.dtype) for spec in self.inputs]
         self._gives = [(spec.shape, spec.dtype) for spec in self.outputs]
         self._externals: Externals | None = None
         if self._graph.get("externals") and not self._foreign:
             self._externals = self._load_externals()
+        self._devices: Devices | None = None
+        if isinstance(library, DeviceLibrary):
+            table = 0 if self._externals is None else address(self._externals.table)
+            self._devices = Devices(library.code, self._graph, address(self._constants), table)
+        self._session: Session | None = None
+        self._native: Callable[[int], None] = (
+            self._refuse if self._foreign else self._devices or library.function(entry_point)
+        )
+        if self._externals is not None:
             self._native = self._externals.bound(self._native, self._takes, self._gives)
         self._alone, self._num_threads = self._native, 1
         self._frames: list[Frame] = []
@@ -155,6 +165,8 @@ class Executable:
                 self._release()
             return None
         values = self._arrange(inputs, named) if named or len(inputs) != len(takes) else inputs
+        if self._devices is not None and any(device_of(value) is not None for value in values):
+            return self._from_device(values)
         try:
             frame = self._frames.pop()
         except IndexError:
@@ -189,6 +201,36 @@ class Executable:
         return results[0] if len(results) == 1 else tuple(results)
 
     __call__ = run
+
+    def on(self, device: int = 0, stream: object = None) -> Session | HostSession:
+        """Runs on a device by its number, in a stream: a handle of the driver's, or an object of another library that
+        has one (`__cuda_stream__`, `cuda_stream`); by default one of its own.
+
+        `session.run(...)` takes inputs from the host and from the device, returns before it is over, and its outputs
+        stay on the device until `numpy()` is called. On a CPU a run is over when it returns, and gives arrays.
+        Raises Unsupported where there is no such device.
+        """
+        if self._devices is None:
+            if device or stream is not None:
+                raise InvalidArgument("on", "the model is built for a CPU, which has no devices and streams")
+            from relay.runtime.session import HostSession
+
+            return HostSession(self.run)
+        return self._open(device, stream)
+
+    def _open(self, device: int, stream: object) -> Session:
+        from relay.runtime.session import Session  # here: only a GPU has them
+
+        assert self._devices is not None
+        driver, model = self._devices.model(device)
+        guarded = None if self._externals is None else self._externals.failures.guarded
+        return Session(driver, model, self.inputs, self.outputs, device, stream, self._arrange, guarded)
+
+    def _from_device(self, values: Sequence[npt.ArrayLike]) -> Array | tuple[Array, ...]:
+        """A run some of whose inputs lie on the first device."""
+        self._session = self._session or self._open(0, None)
+        results = [result.numpy() for result in self._session.begin(values)]
+        return results[0] if len(results) == 1 else tuple(results)
 
     def _frame(self, limit: float) -> Frame:
         try:
@@ -334,8 +376,10 @@ def load(path: str | PathLike[str], num_threads: int = 1) -> Executable:
     Unsupported if the loader of an external compiler is not installed or does not take what it made.
     """
     saved = archive.read(path)
-    device = "device" in saved.graph
-    library = DeviceLibrary(saved.code, saved.graph) if device else Library(saved.code, artifacts=saved.artifacts)
+    if "device" in saved.graph:
+        library: Library = DeviceLibrary(saved.code, saved.graph, artifacts=saved.artifacts)
+    else:
+        library = Library(saved.code, artifacts=saved.artifacts)
     executable = Executable(saved.graph, library, saved.params, saved.constants)
     executable.num_threads = num_threads
     return executable

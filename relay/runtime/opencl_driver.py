@@ -6,6 +6,7 @@ import ctypes
 import os
 from collections.abc import Callable, Iterator, Sequence
 from ctypes import POINTER, byref, c_char_p, c_int, c_size_t, c_uint, c_uint64, c_void_p
+from functools import cache
 
 from relay.errors import RelayError, Unsupported
 
@@ -45,6 +46,8 @@ COARSE = 1
 BUILD_LOG = 0x1183
 READ_WRITE = 1
 ALIGNMENT = 256
+DLPACK = 0
+"""DLPack has no name for memory that OpenCL shares."""
 
 
 class OpenClError(RelayError):
@@ -54,7 +57,7 @@ class OpenClError(RelayError):
 class OpenClDriver:
     """OpenCL on one device. Raises Unsupported where there is none, OpenClError where a call fails."""
 
-    def __init__(self, library: str = LIBRARY):
+    def __init__(self, library: str = LIBRARY, device: int = 0):
         try:
             self.library = ctypes.CDLL(library)
         except OSError:
@@ -65,22 +68,28 @@ class OpenClDriver:
             if function is None:
                 raise Unsupported("opencl", f"{library} has no {name}", "OpenCL 2.1 or later is needed")
             function.argtypes, function.restype = arguments, result
-        self.device = self.choose()
+        self.device = self.choose(device)
         self.context = self.create("clCreateContext", None, 1, byref(c_void_p(self.device)), None, None)
+        self.dlpack = DLPACK
         self.kernels: list[int] = []
         self.staging: dict[int, object] = {}
         self.recording: list[Callable[[], None]] | None = None
         self.graphs: dict[int, list[Callable[[], None]]] = {}
 
-    def choose(self) -> int:
-        """The first device that takes SPIR-V and has shared memory, of those that the user named."""
+    def choose(self, number: int) -> int:
+        """One of the devices that take SPIR-V and have shared memory, of those that the user named."""
         wanted, seen = os.environ.get(DEVICE, ""), list[str]()
+        found: list[int] = []
         for device in self.devices():
             name = self.info(device, NAME).decode(errors="replace").rstrip("\0")
             seen.append(name)
             versions, svm = self.info(device, IL_VERSION), self.info(device, SVM)
             if wanted in name and b"SPIR-V" in versions and svm and svm[0] & COARSE:
-                return device
+                found.append(device)
+        if 0 <= number < len(found):
+            return found[number]
+        if found:
+            raise Unsupported(f"opencl: device {number}", f"is not there; there are {len(found)}")
         if wanted and not any(wanted in name for name in seen):
             raise Unsupported("opencl", f"no device is called {wanted!r}", f"{DEVICE} says so; there are {seen}")
         what = f"none of {', '.join(seen)} takes SPIR-V" if seen else "there are no devices"
@@ -123,8 +132,10 @@ class OpenClDriver:
             raise OpenClError(f"opencl: {name}", f"failed with {code.value}")
         return int(found)
 
-    def enter(self) -> None:
+    def __enter__(self) -> None:
         """Every thread may use a device."""
+
+    def __exit__(self, *error: object) -> None: ...
 
     # Memory
 
@@ -162,7 +173,7 @@ class OpenClDriver:
         """Copy, in the queue's order."""
         self.do(lambda: self.call("clEnqueueSVMMemcpy", stream, 0, to, start, size, 0, None, None) if size else None)
 
-    download = upload
+    copy = download = upload
 
     # Code
 
@@ -226,6 +237,29 @@ class OpenClDriver:
         """Until all that was asked for in the queue is done."""
         self.call("clFinish", stream)
 
+    def event(self, timing: bool = False) -> int:
+        """There are no marks: what is marked is waited for."""
+        return 0
+
+    def free_event(self, event: int) -> None:
+        """Nothing is to be given back."""
+
+    def record(self, event: int, stream: int) -> None:
+        """Until all that was asked for in the queue so far is done."""
+        self.wait(stream)
+
+    def reached(self, event: int) -> bool:
+        """It was waited for."""
+        return True
+
+    def wait_event(self, event: int) -> None:
+        """It was waited for."""
+
+    def follow(self, stream: int, other: int) -> None:
+        """Until all that was asked for in the other queue is done."""
+        if stream != other:
+            self.wait(other)
+
     def begin(self, stream: int) -> None:
         """Write down what is asked for, instead of doing it."""
         self.recording = []
@@ -244,3 +278,9 @@ class OpenClDriver:
     def free_graph(self, graph: int) -> None:
         """Forget what was written down."""
         del self.graphs[graph]
+
+
+@cache
+def driver(device: int) -> OpenClDriver:
+    """OpenCL on a device, the same one each time."""
+    return OpenClDriver(device=device)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relay.errors import InvalidArgument
+from relay.runtime.dlpack import on_host
 from relay.runtime.memory import Array
 
 
@@ -38,19 +39,26 @@ class TensorSpec:
 
     def take(self, value: npt.ArrayLike) -> Array:
         """The value as an array that native code can read; strides are made so. Raises InvalidArgument if its dtype
-        or shape is another."""
+        or shape is another, or it does not lie on the host."""
         where = f"input '{self.name}'"
         try:
-            array = np.asarray(value)
-        except (TypeError, ValueError) as error:
+            array = np.asarray(value if isinstance(value, np.ndarray) else on_host(value, where))
+        except InvalidArgument:
+            raise
+        except (TypeError, ValueError, BufferError) as error:
             raise InvalidArgument(where, f"is no array: {error}") from None
-        if array.dtype != self.dtype:
-            raise InvalidArgument(where, f"has dtype {array.dtype}; {self.dtype} is needed", self._conversion(array))
-        if array.shape != self.shape:
-            raise InvalidArgument(where, f"has shape {list(array.shape)}; {list(self.shape)} is needed")
+        self.check(array.shape, array.dtype)
         return np.require(array, requirements=["C", "A"])
 
-    def _conversion(self, array: Array) -> str:
-        if self.scale is not None and array.dtype.kind == "f":
+    def check(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+        """Raise InvalidArgument for another dtype or shape than the input's."""
+        where = f"input '{self.name}'"
+        if dtype != self.dtype:
+            raise InvalidArgument(where, f"has dtype {dtype}; {self.dtype} is needed", self._conversion(dtype))
+        if shape != self.shape:
+            raise InvalidArgument(where, f"has shape {list(shape)}; {list(self.shape)} is needed")
+
+    def _conversion(self, dtype: np.dtype[Any]) -> str:
+        if self.scale is not None and dtype.kind == "f":
             return f"quantise it: round(x / {self.scale:g}) + {self.zero_point}"
         return f"convert it with .astype('{self.dtype}')"

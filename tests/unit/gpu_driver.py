@@ -1,122 +1,327 @@
-"""A driver whose device is the emulator: what `relay.runtime.device_program` asks of NVIDIA's."""
+"""NVIDIA's driver without a GPU: the functions of libcuda in Python, called through ctypes as the real ones are, whose
+devices are the emulator. What is asked for while something is written down is not done."""
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
+import pytest
 
 from relay.dialects.attributes import Array
 from relay.lowering.gpu.emulator import Emulator
+from relay.runtime import cuda_driver
+from relay.runtime.cuda_functions import FUNCTIONS
+from relay.runtime.executable import Executable
 
 emulated = cache(Emulator)
 """What one driver compiled, others run."""
+NAMES = {1: b"CUDA_ERROR_INVALID_VALUE", 201: b"CUDA_ERROR_INVALID_CONTEXT", 218: b"CUDA_ERROR_INVALID_PTX"}
+NOT_READY = 600
+CUBIN = b"cubin "
 
 
-class EmulatedDriver:
-    """Memory of the device is memory of its own; what is asked for while something is written down, is not done."""
+class Refused(Exception):
+    """What the driver refuses, by its number."""
 
-    name = "emulator"
 
-    def __init__(self, text: str, capability: tuple[int, int] = (9, 0)):
-        self.emulator = emulated(text)
-        self.capability = capability
-        self.memory: dict[int, Array] = {}
-        self.handles: dict[int, object] = {}
-        self.graphs: dict[int, list[Callable[[], object]]] = {}
-        self.recording: list[Callable[[], object]] | None = None
+@dataclass
+class Function:
+    """A kernel, and how much shared memory it may ask for."""
+
+    emulator: Emulator
+    name: str
+    shared: int = 48 << 10
+
+
+class FakeCuda:
+    """`library` for `relay.runtime.cuda_driver.CudaDriver`. `texts`: LLVM IR by PTX. Every call is written to `calls`;
+    memory, modules and the rest that is not given back is in `held`."""
+
+    def __init__(self, capability: tuple[int, int] = (9, 0), devices: int = 2):
+        self.capability, self.devices = capability, devices
+        self.texts: dict[bytes, str] = {}
+        self.contexts: list[int] = []
+        self.memory: dict[int, tuple[int, Array]] = {}
+        self.held: dict[int, Any] = {}
+        self.recording: dict[int, list[Callable[[], object]]] = {}
         self.calls: list[str] = []
+        self.fault: Exception | None = None
+        self.last = 0x1000
+        self.keep: list[object] = []
+        for name, arguments in FUNCTIONS.items():
+            function = ctypes.CFUNCTYPE(ctypes.c_int, *arguments)(self.wrapped(name))
+            self.keep.append(function)
+            setattr(self, name, function)
 
-    def enter(self) -> None:
-        self.calls.append("enter")
+    def wrapped(self, name: str) -> Callable[..., int]:
+        """A function of the driver: the method of its name, without the version."""
+        method = getattr(self, name.split("_")[0][2:].lower())
 
-    def allocate(self, size: int) -> int:
+        def call(*arguments: Any) -> int:
+            self.calls.append(name)
+            try:
+                method(*arguments)
+            except Refused as error:
+                return int(error.args[0])
+            except Exception as error:
+                self.fault = error
+                return 719
+            return 0
+
+        return call
+
+    def loaded(self, name: str) -> FakeCuda:
+        """The library of this name."""
+        assert name == cuda_driver.LIBRARY
+        return self
+
+    def knows(self, executable: Executable) -> None:
+        """Let it run the kernels of a model."""
+        self.texts[executable.get_source("ptx").encode()] = executable.get_source("ll")
+
+    def new(self, what: object) -> int:
+        """A handle."""
+        self.last += 16
+        self.held[self.last] = what
+        return self.last
+
+    @property
+    def context(self) -> int:
+        """The device that this thread uses."""
+        if not self.contexts:
+            raise Refused(201)
+        return self.contexts[-1]
+
+    # Devices
+
+    def init(self, flags: int) -> None: ...
+
+    def drivergetversion(self, out: Any) -> None:
+        out[0] = 13000
+
+    def devicegetcount(self, out: Any) -> None:
+        out[0] = self.devices
+
+    def deviceget(self, out: Any, number: int) -> None:
+        out[0] = 70 + number
+
+    def devicegetname(self, text: Any, size: int, device: int) -> None:
+        ctypes.memmove(text, b"emulator\0", 9)
+
+    def devicegetattribute(self, out: Any, what: int, device: int) -> None:
+        out[0] = {75: self.capability[0], 76: self.capability[1]}[what]
+
+    def deviceprimaryctxretain(self, out: Any, device: int) -> None:
+        out[0] = 0x700 + device
+
+    def ctxpushcurrent(self, context: int) -> None:
+        self.contexts.append(context)
+
+    def ctxpopcurrent(self, out: Any) -> None:
+        out[0] = self.contexts.pop()
+
+    def geterrorname(self, code: int, out: Any) -> None:
+        self.tell(out, NAMES.get(code, b"CUDA_ERROR_LAUNCH_FAILED"))
+
+    def geterrorstring(self, code: int, out: Any) -> None:
+        self.tell(out, f"{self.fault}".encode() if self.fault else b"refused")
+
+    def tell(self, out: Any, text: bytes) -> None:
+        """Give a text that stays."""
+        self.keep.append(text)
+        out[0] = text
+
+    # Memory
+
+    def memalloc(self, out: Any, size: int) -> None:
         raw = np.full(size + 512, 0xA5, np.uint8)
         start = raw.ctypes.data + -raw.ctypes.data % 256
-        self.memory[start] = raw
-        return start
+        self.memory[start] = (self.context, raw[start - raw.ctypes.data :][:size])
+        self.keep.append(raw)
+        out[0] = start
 
-    def free(self, address: int) -> None:
+    def memfree(self, address: int) -> None:
+        assert self.context
         del self.memory[address]
 
-    allocate_host, free_host = allocate, free
+    def memallochost(self, out: Any, size: int) -> None:
+        raw = ctypes.create_string_buffer(size + 64)
+        out[0] = ctypes.addressof(raw)
+        self.held[ctypes.addressof(raw)] = raw
 
-    def do(self, name: str, action: Callable[[], object]) -> None:
+    def memfreehost(self, address: int) -> None:
+        del self.held[address]
+
+    def rest(self, address: int, size: int = 0) -> Array:
+        """The memory of the context's device from an address to the end of what was allocated."""
+        for start, (context, raw) in self.memory.items():
+            if start <= address <= start + raw.nbytes - size and context == self.context:
+                return raw[address - start :]
+        raise Refused(1)
+
+    def do(self, stream: int | None, action: Callable[[], object]) -> None:
         """Do something, or write it down."""
-        self.calls.append(name)
-        if self.recording is None:
-            action()
+        if stream in self.recording:
+            self.recording[stream].append(action)
         else:
-            self.recording.append(action)
-
-    def upload(self, to: int, start: int, size: int, stream: int) -> None:
-        self.do("upload", lambda: ctypes.memmove(to, start, size))
-
-    download = upload
-
-    def load(self, code: bytes) -> int:
-        assert b".visible .entry" in code
-        return self.handle(code)
-
-    def handle(self, what: object) -> int:
-        """A number for an object."""
-        number = len(self.handles) + 1
-        self.handles[number] = what
-        return number
-
-    def unload(self, module: int) -> None:
-        del self.handles[module]
-
-    def function(self, module: int, name: str, shared: int) -> int:
-        assert module in self.handles
-        return self.handle(name)
-
-    def launch(
-        self,
-        function: int,
-        grid: Sequence[int],
-        block: Sequence[int],
-        shared: int,
-        stream: int,
-        buffers: Sequence[int],
-    ) -> None:
-        name = self.handles[function]
-        assert isinstance(name, str) and list(grid[1:]) == list(block[1:]) == [1, 1]
-        arrays = [self.rest(address) for address in buffers]
-        self.do("launch", lambda: self.emulator.launch(name, grid[0], block[0], arrays, shared))
-
-    def rest(self, address: int) -> Array:
-        """The memory from an address to the end of what was allocated."""
-        for start, raw in self.memory.items():
-            end = raw.ctypes.data + raw.nbytes
-            if start <= address < end:
-                return raw[address - raw.ctypes.data :]
-        raise AssertionError(f"{address} is no memory of the device")
-
-    def stream(self) -> int:
-        return self.handle("stream")
-
-    def free_stream(self, stream: int) -> None:
-        del self.handles[stream]
-
-    def wait(self, stream: int) -> None:
-        self.calls.append("wait")
-
-    def begin(self, stream: int) -> None:
-        self.recording = []
-
-    def end(self, stream: int) -> int:
-        assert self.recording is not None
-        number = self.handle("graph")
-        self.graphs[number], self.recording = self.recording, None
-        return number
-
-    def replay(self, graph: int, stream: int) -> None:
-        self.calls.append("replay")
-        for action in self.graphs[graph]:
+            assert not stream or stream in self.held or stream < 0x1000, "no stream"
             action()
 
-    def free_graph(self, graph: int) -> None:
-        del self.handles[graph], self.graphs[graph]
+    def memcpyhtodasync(self, to: int, start: int, size: int, stream: int | None) -> None:
+        target = self.rest(to, size)
+        assert size
+        self.do(stream, lambda: ctypes.memmove(target.ctypes.data, start, size))
+
+    def memcpydtohasync(self, to: int, start: int, size: int, stream: int | None) -> None:
+        source = self.rest(start, size)
+        assert size
+        self.do(stream, lambda: ctypes.memmove(to, source.ctypes.data, size))
+
+    def memcpydtodasync(self, to: int, start: int, size: int, stream: int | None) -> None:
+        target, source = self.rest(to, size), self.rest(start, size)
+        self.do(stream, lambda: ctypes.memmove(target.ctypes.data, source.ctypes.data, size))
+
+    # Code
+
+    def linkcreate(self, count: int, names: Any, values: Any, out: Any) -> None:
+        assert [names[0], names[1]] == [5, 6] and values[1] == 8192
+        out[0] = self.new(values[0])
+
+    def linkadddata(self, linker: int, kind: int, data: bytes, size: int, *rest: object) -> None:
+        assert kind == 1 and len(data) == size - 1
+        if data not in self.texts:
+            ctypes.memmove(self.held[linker], b"ptxas fatal: unknown kernels\0", 29)
+            raise Refused(218)
+        self.held[linker + 1] = ctypes.create_string_buffer(CUBIN + data)
+
+    def linkcomplete(self, linker: int, out: Any, size: Any) -> None:
+        found = self.held[linker + 1]
+        out[0], size[0] = ctypes.addressof(found), len(found)
+
+    def linkdestroy(self, linker: int) -> None:
+        del self.held[linker]
+        self.held.pop(linker + 1, None)
+
+    def moduleloaddata(self, out: Any, code: bytes) -> None:
+        assert self.context and code.startswith(CUBIN)
+        out[0] = self.new(emulated(self.texts[code.removeprefix(CUBIN)]))
+
+    def moduleunload(self, module: int) -> None:
+        emulator = self.held.pop(module)
+        for handle in [handle for handle, row in self.held.items() if isinstance(row, Function)]:
+            if self.held[handle].emulator is emulator:
+                del self.held[handle]
+
+    def modulegetfunction(self, out: Any, module: int, name: bytes) -> None:
+        out[0] = self.new(Function(self.held[module], name.decode()))
+
+    def funcsetattribute(self, function: int, what: int, value: int) -> None:
+        assert what == 8
+        self.held[function].shared = value
+
+    def launchkernel(self, function: int, *rest: Any) -> None:
+        gx, gy, gz, bx, by, bz, shared, stream, pointers, extra = rest
+        kernel: Function = self.held[function]
+        emulator, name = kernel.emulator, kernel.name
+        assert (gy, gz, by, bz) == (1, 1, 1, 1) and shared <= kernel.shared and not extra
+        count = len(emulator.translation.kernels[name].parameters)
+        buffers = [self.rest(ctypes.c_uint64.from_address(pointers[n]).value) for n in range(count)]
+        self.do(stream, lambda: emulator.launch(name, gx, bx, buffers, shared))
+
+    # Streams, marks and graphs
+
+    def streamcreate(self, out: Any, flags: int) -> None:
+        out[0] = self.new("stream")
+
+    def streamdestroy(self, stream: int) -> None:
+        assert self.held.pop(stream) == "stream"
+
+    def streamsynchronize(self, stream: int | None) -> None: ...
+
+    def streamwaitevent(self, stream: int | None, event: int, flags: int) -> None:
+        assert self.held[event] is not None, "nothing was marked"
+
+    def eventcreate(self, out: Any, flags: int) -> None:
+        out[0] = self.new(None)
+
+    def eventdestroy(self, event: int) -> None:
+        del self.held[event]
+
+    def eventrecord(self, event: int, stream: int | None) -> None:
+        self.held[event] = f"mark of {stream}"
+
+    def eventquery(self, event: int) -> None:
+        assert event in self.held
+
+    def eventsynchronize(self, event: int) -> None:
+        assert event in self.held
+
+    def eventelapsedtime(self, out: Any, first: int, last: int) -> None:
+        assert self.held[first] and self.held[last]
+        out[0] = 0.5
+
+    def streambegincapture(self, stream: int, mode: int) -> None:
+        self.recording[stream] = []
+
+    def streamendcapture(self, stream: int, out: Any) -> None:
+        out[0] = self.new(self.recording.pop(stream))
+
+    def graphinstantiatewithflags(self, out: Any, graph: int, flags: int) -> None:
+        out[0] = self.new(self.held[graph])
+
+    def graphdestroy(self, graph: int) -> None:
+        del self.held[graph]
+
+    graphexecdestroy = graphdestroy
+
+    def graphlaunch(self, graph: int, stream: int | None) -> None:
+        for action in self.held[graph]:
+            self.do(stream, action)
+
+
+@contextmanager
+def emulated_cuda(*executables: Executable, **options: Any) -> Generator[FakeCuda]:
+    """A driver that runs these models, in the place of NVIDIA's."""
+    fake = FakeCuda(**options)
+    for executable in executables:
+        fake.knows(executable)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cuda_driver, "load_library", fake.loaded)
+        cuda_driver.driver.cache_clear()
+        yield fake
+    cuda_driver.driver.cache_clear()
+
+
+class Foreign:
+    """An array of another library on the emulated device, by `__cuda_array_interface__`."""
+
+    def __init__(self, driver: FakeCuda, array: Array, context: int = 0x700 + 70, **more: object):
+        start = np.zeros(array.nbytes + 512, np.uint8)
+        shift = -start.ctypes.data % 256
+        self.raw = start[shift:][: array.nbytes]
+        self.raw[:] = array.reshape(-1).view(np.uint8)
+        driver.memory[self.raw.ctypes.data] = (context, self.raw)
+        self.whole = start
+        self.row: Mapping[str, object] = {
+            "shape": array.shape,
+            "typestr": array.dtype.str,
+            "data": (self.raw.ctypes.data, False),
+            "version": 3,
+            **more,
+        }
+
+    @property
+    def __cuda_array_interface__(self) -> Mapping[str, object]:
+        return self.row
+
+
+def copies(calls: Sequence[str]) -> list[str]:
+    """The copies between host and device that were asked for, in short."""
+    short = {"cuMemcpyHtoDAsync_v2": "up", "cuMemcpyDtoHAsync_v2": "down", "cuMemcpyDtoDAsync_v2": "across"}
+    return [short[name] for name in calls if name in short]

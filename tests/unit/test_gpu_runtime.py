@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +11,10 @@ import pytest
 import relay
 from relay.errors import InvalidArgument, Unsupported
 from relay.runtime import Executable
-from relay.runtime.cuda_driver import CudaDriver, check_device
+from relay.runtime.cuda_driver import CudaDriver, CudaError, check_device
 from relay.runtime.device import DeviceLibrary
-from relay.runtime.device_program import DeviceProgram
 from relay.runtime.opencl_driver import OpenClDriver
-from tests.unit.gpu_driver import EmulatedDriver
+from tests.unit.gpu_driver import copies, emulated_cuda
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits"
 
@@ -24,53 +24,66 @@ def executable() -> Executable:
     return relay.build(DIGITS / "digits_int8.tflite", target="cuda")
 
 
-def on(executable: Executable, driver: EmulatedDriver) -> None:
-    library = executable.library
-    assert isinstance(library, DeviceLibrary)
-    library.program = DeviceProgram(driver, library.code, executable.graph)
-
-
 def test_runs_are_one_graph_each(executable: Executable):
     data = np.load(DIGITS / "digits_test.npz")
-    driver = EmulatedDriver(executable.get_source("ll"))
-    on(executable, driver)
-    for image, want in zip(data["int8_images"][:3], data["int8_out"][:3], strict=True):
-        assert np.array_equal(np.asarray(executable.run(image[None]))[0], want)
+    with emulated_cuda(executable) as driver:
+        for image, want in zip(data["int8_images"][:3], data["int8_out"][:3], strict=True):
+            assert np.array_equal(np.asarray(executable.run(image[None]))[0], want)
     launches = len(executable.graph["device"]["launches"])
-    once = ["upload", "wait", "upload", *["launch"] * launches, "download"]
-    done = [call for call in driver.calls if call != "enter"]
-    assert done == [name.replace("download", "upload") for name in once] + ["replay", "wait"] * 3
+    assert copies(driver.calls) == ["up", "up", "down"]
+    assert driver.calls.count("cuLaunchKernel") == launches and driver.calls.count("cuGraphLaunch") == 3
+    again = ["cuCtxPushCurrent_v2", "cuGraphLaunch", "cuStreamSynchronize", "cuCtxPopCurrent_v2"]
+    assert driver.calls[-8:] == 2 * again
 
 
-def test_everything_is_given_back(executable: Executable):
-    driver = EmulatedDriver(executable.get_source("ll"))
-    program = DeviceProgram(driver, executable.library.code, executable.graph)
-    assert len(driver.memory) == 4
-    program.close()
-    assert not driver.memory and not driver.handles
+def test_everything_is_given_back():
+    executable = relay.build(DIGITS / "digits_int8.tflite", target="cuda")
+    with emulated_cuda() as driver:
+        driver.knows(executable)
+        image = np.zeros(executable.inputs[0].shape, np.int8)
+        executable.run(image)
+        held = len(driver.held)
+        session = executable.on(1)
+        outputs = [session.run(image) for _ in range(2)]
+        assert not isinstance(outputs[0], tuple) and len(driver.memory) == 3 + 5
+        del session, outputs
+        gc.collect()
+        assert len(driver.memory) == 3 + 1  # the second device keeps the model
+        del executable
+        gc.collect()
+        assert held and not driver.memory and not driver.held
 
 
-def test_graph_is_given_back_too(executable: Executable):
-    driver = EmulatedDriver(executable.get_source("ll"))
-    on(executable, driver)
-    executable.run(np.zeros(executable.inputs[0].shape, np.int8))
-    library = executable.library
-    assert isinstance(library, DeviceLibrary) and isinstance(library.program, DeviceProgram)
-    library.program.close()
-    library.program = None
-    assert not driver.graphs and not driver.memory
+def test_ptx_is_assembled_once_for_a_device_and_a_driver(
+    executable: Executable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("RELAY_CACHE_DIR", str(tmp_path))
+    for capability, linked in [((9, 0), 1), ((9, 0), 0), ((8, 6), 1)]:
+        loaded = relay.runtime.create(*executable)
+        with emulated_cuda(executable, capability=capability) as driver:
+            loaded.run(np.zeros(loaded.inputs[0].shape, np.int8))
+            assert driver.calls.count("cuLinkComplete") == linked
+    assert len(list(tmp_path.glob("cubin-*"))) == 2
+
+
+def test_errors_of_the_driver_have_its_names(executable: Executable):
+    with emulated_cuda(), pytest.raises(CudaError) as raised:
+        relay.runtime.create(*executable).run(np.zeros(executable.inputs[0].shape, np.int8))
+    name = "CUDA_ERROR_INVALID_PTX (refused)"
+    assert str(raised.value) == f"cuda: cuLinkAddData_v2: failed: {name}; ptxas fatal: unknown kernels"
 
 
 @pytest.mark.parametrize("chip, have", [("sm_90", (8, 0)), ("sm_90a", (10, 0)), ("sm_90a", (8, 9)), ("sm_100", (9, 0))])
 def test_device_must_be_new_enough(chip: str, have: tuple[int, int]):
-    driver = EmulatedDriver("", have)
-    with pytest.raises(Unsupported, match=f"emulator is sm_{have[0]}{have[1]}, and the code is for {chip}; build for"):
-        check_device(driver, chip)
+    what = f"emulator is sm_{have[0]}{have[1]}, and the code is for {chip}; build for"
+    with emulated_cuda(capability=have), pytest.raises(Unsupported, match=what):
+        check_device(CudaDriver(), chip)
 
 
 @pytest.mark.parametrize("chip, have", [("sm_80", (8, 0)), ("sm_80", (12, 0)), ("sm_90a", (9, 0))])
 def test_device_is_new_enough(chip: str, have: tuple[int, int]):
-    check_device(EmulatedDriver("", have), chip)
+    with emulated_cuda(capability=have):
+        check_device(CudaDriver(), chip)
 
 
 def test_no_driver_is_one_clear_error():
@@ -87,8 +100,8 @@ def test_saved_and_loaded(executable: Executable, tmp_path: Path):
     data = np.load(DIGITS / "digits_test.npz")
     executable.save(tmp_path / "digits.relay")
     loaded = relay.runtime.load(tmp_path / "digits.relay")
-    on(loaded, EmulatedDriver(executable.get_source("ll")))
-    assert np.array_equal(np.asarray(loaded.run(data["int8_images"][:1])), data["int8_out"][:1])
+    with emulated_cuda(executable):
+        assert np.array_equal(np.asarray(loaded.run(data["int8_images"][:1])), data["int8_out"][:1])
 
 
 def test_no_opencl_is_one_clear_error():

@@ -37,16 +37,26 @@ class ExpandMath(Pass):
 
     name = "expand-math"
     requires = ("outlined",)
+    establishes = ("device-math",)
     invalidates = ()
     why = "makes arithmetic of functions that GPUs lack"
 
+    @classmethod
+    def holds(cls, op: ModuleOp) -> bool:
+        return not lacking(op)
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        modules = [module for module in op.body.block.ops if isinstance(module, GpuModuleOp)]
-        for inner in [inner for module in modules for inner in module.walk() if inner.name in EXPANSIONS]:
+        for inner in lacking(op):
             result = expand(inner)
             inner.results[0].replace_all_uses_with(result)
             inner.detach()
             inner.erase()
+
+
+def lacking(op: ModuleOp) -> list[Operation]:
+    """The operations of `gpu.module`s that GPUs have no function for."""
+    modules = [module for module in op.body.block.ops if isinstance(module, GpuModuleOp)]
+    return [inner for module in modules for inner in module.walk() if inner.name in EXPANSIONS]
 
 
 def expand(op: Operation) -> SSAValue:

@@ -1,18 +1,25 @@
-"""The launches of a planned module, one after the other, with the places of their buffers: what a runtime does."""
+"""What a runtime does: the launches of a planned module with the places of their buffers, and what is between them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from xdsl.dialects import arith, func, gpu, memref
-from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.dialects import arith, func, gpu, memref, scf
+from xdsl.dialects.builtin import i1
+from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
+from relay import artifact
 from relay.errors import Unsupported
+from relay.lowering import externals
 from relay.lowering.gpu.convert_parallel_loops_to_gpu import constant
+from relay.lowering.plan_memory import size_of
+from relay.lowering.shaped import buffer_of
 from relay.module import IRModule
 from relay.transforms.location import place
+
+VIEW = memref.ViewOp | memref.CollapseShapeOp | memref.ExpandShapeOp | memref.SubviewOp | memref.CastOp
 
 Place = tuple[int, int]
 """The number of an argument of @main, and an offset in bytes."""
@@ -39,60 +46,141 @@ class Launch:
         }
 
 
-def launches(module: IRModule) -> list[Launch]:
-    """What @main launches, in order. Raises Unsupported for what only a CPU does."""
-    functions = {f.sym_name.data: f for f in module.op.body.block.ops if isinstance(f, func.FuncOp)}
-    main = module["main"]
-    places: dict[SSAValue, Place] = {argument: (number, 0) for number, argument in enumerate(main.body.block.args)}
-    return list(launched(main, places, functions))
+def program(module: IRModule) -> tuple[list[Launch], list[dict[str, Any]]]:
+    """What @main launches, in order, and what is done: a part of these launches is a step, and so is what the host does
+    between them. Raises Unsupported for what neither does.
+
+    Steps: `{launches: [first, last]}`; `{external, inputs, outputs}`, a call of the function of this number with places
+    and sizes; `{read, to}`, a condition from a place; `{set, to}`, conditions that are known or have these numbers;
+    `{if, then, else}`; `{before, while, do}`. Conditions are told by number.
+    """
+    writer = StepWriter(module)
+    main = module["main"].body.block
+    places: dict[SSAValue, Place] = {argument: (number, 0) for number, argument in enumerate(main.args)}
+    return writer.launches, writer.steps(main, places)
 
 
-def launched(
-    function: func.FuncOp, places: Mapping[SSAValue, Place], functions: Mapping[str, func.FuncOp]
-) -> Iterator[Launch]:
-    """What a function launches whose arguments lie at these places."""
+class StepWriter:
+    """Writes the steps of a module."""
 
-    def place_of(value: SSAValue) -> Place:
-        if isinstance(value, BlockArgument):
-            return places[value]
-        match value.owner:
-            case memref.ViewOp() as view if (shift := constant(view.byte_shift)) is not None:
-                base, offset = place_of(view.source)
-                return base, offset + shift
-            case memref.CollapseShapeOp() | memref.ExpandShapeOp() | memref.SubviewOp() | memref.CastOp() as view:
-                return place_of(view.operands[0])
-            case other:
-                assert isinstance(other, Operation)
-                raise Unsupported(place(other), "gives a kernel what is no buffer of the plan")
+    def __init__(self, module: IRModule):
+        self.functions = {f.sym_name.data: f for f in module.op.body.block.ops if isinstance(f, func.FuncOp)}
+        self.externals = list(externals.called(module.op))
+        self.launches: list[Launch] = []
+        self.bits: dict[SSAValue, int] = {}
 
-    for op in function.body.block.ops:
+    def bit(self, value: SSAValue) -> int:
+        """The number of a condition."""
+        return self.bits.setdefault(value, len(self.bits))
+
+    def steps(self, block: Block, places: Mapping[SSAValue, Place]) -> list[dict[str, Any]]:
+        """What a block does, with the values of functions around it at these places."""
+        found: list[dict[str, Any]] = []
+        for op in block.ops:
+            for step in self.step(op, places):
+                if "launches" in step and found and "launches" in found[-1]:
+                    found[-1]["launches"][1] = step["launches"][1]
+                else:
+                    found.append(step)
+        return found
+
+    def step(self, op: Operation, places: Mapping[SSAValue, Place]) -> list[dict[str, Any]]:
+        """What one operation does."""
         match op:
             case gpu.LaunchFuncOp():
-                yield Launch(
-                    op.kernel.nested_references.data[0].data,
-                    triple(op, op.gridSizeX, op.gridSizeY, op.gridSizeZ),
-                    triple(op, op.blockSizeX, op.blockSizeY, op.blockSizeZ),
-                    0 if op.dynamicSharedMemorySize is None else constant(op.dynamicSharedMemorySize) or 0,
-                    tuple(place_of(value) for value in op.kernelOperands),
-                )
+                number = len(self.launches)
+                self.launches.append(launch(op, places))
+                return [{"launches": [number, number + 1]}]
             case func.CallOp():
-                callee = functions[op.callee.string_value()]
-                if not callee.body.blocks:
-                    raise Unsupported(place(op), "calls a function of an external compiler", 'build for target="llvm"')
-                arguments = zip(callee.body.block.args, op.arguments, strict=True)
-                yield from launched(callee, {inner: place_of(value) for inner, value in arguments}, functions)
-            case (
-                arith.ConstantOp()
-                | memref.ViewOp()
-                | memref.CollapseShapeOp()
-                | memref.ExpandShapeOp()
-                | memref.SubviewOp()
-                | memref.CastOp()
-                | func.ReturnOp()
-            ):
-                pass
+                return self.call(op, places)
+            case memref.LoadOp() if op.res.type == i1:
+                slot, offset = place_of(op.memref, places)
+                return [{"read": [slot, offset + element(op)], "to": self.bit(op.res)}]
+            case arith.ConstantOp() if op.result.type == i1:
+                return [{"set": [bool(constant(op.result))], "to": [self.bit(op.result)]}]
+            case scf.IfOp():
+                test = self.bit(op.cond)
+                parts = [self.region(region, list(op.results), places) for region in op.regions]
+                return [{"if": test, "then": parts[0], "else": parts[1]}]
+            case scf.WhileOp():
+                before, after = op.before_region.block, op.after_region.block
+                test = before.last_op
+                assert isinstance(test, scf.ConditionOp)
+                start = self.moved(list(op.arguments), list(before.args))
+                first = self.steps(before, places) + self.moved(list(test.args), [*after.args, *op.results])
+                turn = self.region(op.after_region, list(before.args), places)
+                return [*start, {"before": first, "while": self.bit(test.condition), "do": turn}]
+            case scf.YieldOp() | scf.ConditionOp() | func.ReturnOp() | arith.ConstantOp():
+                return []
+            case op if isinstance(op, VIEW):
+                return []
             case _:
                 raise Unsupported(place(op), "is done by the host between kernels", 'build for target="llvm"')
+
+    def call(self, op: func.CallOp, places: Mapping[SSAValue, Place]) -> list[dict[str, Any]]:
+        """A kernel's launches, or a function of an external compiler."""
+        name = op.callee.string_value()
+        callee = self.functions[name]
+        if callee.body.blocks:
+            arguments = zip(callee.body.block.args, op.arguments, strict=True)
+            return self.steps(callee.body.block, {inner: place_of(value, places) for inner, value in arguments})
+        rows = [[*place_of(value, places), size_of(buffer_of(value))] for value in op.arguments]
+        count = len(artifact.read(callee).types.inputs)
+        return [{"external": self.externals.index(name), "inputs": rows[:count], "outputs": rows[count:]}]
+
+    def region(
+        self, region: Region, targets: Sequence[SSAValue], places: Mapping[SSAValue, Place]
+    ) -> list[dict[str, Any]]:
+        """What a region does, and the conditions that it yields; nothing where there is none."""
+        if not region.blocks:
+            return []
+        last = region.block.last_op
+        values = list(last.operands) if last is not None else []
+        return self.steps(region.block, places) + self.moved(values, targets)
+
+    def moved(self, values: Sequence[SSAValue], targets: Sequence[SSAValue]) -> list[dict[str, Any]]:
+        """Conditions that go from values to others, all at once; targets may be several times as many."""
+        if not targets:
+            return []
+        numbers = [self.bit(values[number % len(values)]) for number in range(len(targets))]
+        return [{"set": numbers, "to": [self.bit(target) for target in targets]}]
+
+
+def launch(op: gpu.LaunchFuncOp, places: Mapping[SSAValue, Place]) -> Launch:
+    """One launch."""
+    return Launch(
+        op.kernel.nested_references.data[0].data,
+        triple(op, op.gridSizeX, op.gridSizeY, op.gridSizeZ),
+        triple(op, op.blockSizeX, op.blockSizeY, op.blockSizeZ),
+        0 if op.dynamicSharedMemorySize is None else constant(op.dynamicSharedMemorySize) or 0,
+        tuple(place_of(value, places) for value in op.kernelOperands),
+    )
+
+
+def place_of(value: SSAValue, places: Mapping[SSAValue, Place]) -> Place:
+    """Where a buffer lies. Raises Unsupported if that is not planned."""
+    if isinstance(value, BlockArgument):
+        return places[value]
+    match value.owner:
+        case memref.ViewOp() as view if (shift := constant(view.byte_shift)) is not None:
+            base, offset = place_of(view.source, places)
+            return base, offset + shift
+        case memref.CollapseShapeOp() | memref.ExpandShapeOp() | memref.SubviewOp() | memref.CastOp() as view:
+            return place_of(view.operands[0], places)
+        case other:
+            assert isinstance(other, Operation)
+            raise Unsupported(place(other), "gives a kernel what is no buffer of the plan")
+
+
+def element(op: memref.LoadOp) -> int:
+    """The number of the element that is read, of a buffer in order. Raises Unsupported if it is not known."""
+    found = 0
+    for index, size in zip(op.indices, buffer_of(op.memref).get_shape(), strict=True):
+        number = constant(index)
+        if number is None:
+            raise Unsupported(place(op), "reads an element whose number is computed", 'build for target="llvm"')
+        found = found * size + number
+    return found
 
 
 def triple(op: Operation, *sizes: SSAValue) -> tuple[int, int, int]:

@@ -18,7 +18,7 @@ from relay.lowering.gpu.convert_parallel_loops_to_gpu import ConvertParallelLoop
 from relay.lowering.gpu.expand_math import ExpandMath
 from relay.lowering.gpu.gpu_kernel_outlining import GpuKernelOutlining
 from relay.lowering.gpu.kernel_text import NVPTX, SPIRV, kernels_text
-from relay.lowering.gpu.launches import launches
+from relay.lowering.gpu.launches import program
 from relay.lowering.gpu.nvvm_attach_target import NvvmAttachTarget
 from relay.lowering.gpu.schedule_gpu import ScheduleGpu
 from relay.lowering.gpu.target import GpuTarget
@@ -27,7 +27,7 @@ from relay.lowering.plan_memory import PlanMemory
 from relay.lowering.relay_to_linalg import RelayToLinalg
 from relay.module import IRModule
 
-CODE_GENERATION = ("device-calls", "planned")
+CODE_GENERATION = ("device-calls", "device-math", "planned")
 """Properties that a module must have for its kernels' code."""
 
 
@@ -60,11 +60,14 @@ def describe_device(
     """The graph of a planned module as JSON, with what the device does, and its constants by name. The arena lies on
     the device: the host has none."""
     graph, params = describe(module, target, inputs, outputs)
+    launches, steps = program(module)
     graph["device"] = {
         "kind": target.kind,
         "chip": target.cpu,
         "arena_bytes": graph["arena_bytes"],
-        "launches": [launch.row() for launch in launches(module)],
+        "launches": [launch.row() for launch in launches],
     }
+    if steps != [{"launches": [0, len(launches)]}]:
+        graph["device"]["steps"] = steps
     graph["arena_bytes"] = 0
     return graph, params

@@ -38,6 +38,8 @@ BLOCK = 256
 MAPPED = "mapping"
 """The attribute of a parallel loop that says what runs its turns."""
 
+VIEWS = memref.CollapseShapeOp | memref.ExpandShapeOp | memref.SubviewOp
+
 
 @dataclass(frozen=True)
 class ScheduleGpu(Pass):
@@ -111,7 +113,7 @@ class FunctionScheduler:
         for op in self.block.walk():
             op.attributes.pop(INDEPENDENT, None)
         for op in reversed(list(self.block.ops)):
-            if isinstance(op, memref.AllocOp | memref.CollapseShapeOp | memref.ExpandShapeOp | memref.SubviewOp):
+            if isinstance(op, memref.AllocOp | VIEWS):
                 if not any(op.results[0].uses):
                     op.detach()
                     op.erase()
@@ -124,7 +126,7 @@ class FunctionScheduler:
     def find(self) -> None:
         """Which buffers need no memory, and which fills only start what follows."""
         for op in self.order:
-            if not isinstance(op, memref.AllocOp):
+            if not isinstance(op, memref.AllocOp) or not self.here(op.memref):
                 continue
             if (copy := padded(op)) is not None:
                 self.producers[op.memref] = copy
@@ -133,7 +135,7 @@ class FunctionScheduler:
                 self.producers[op.memref], ops = found
                 self.done += ops
         for argument in self.block.args:
-            found = framed(argument) if is_buffer(argument.type) else None
+            found = framed(argument) if is_buffer(argument.type) and self.here(argument) else None
             if found is not None and found.source not in self.producers and len(list(argument.uses)) == 2:
                 fill, view, copy = found.ops
                 between = self.order[self.order.index(fill) + 1 : self.order.index(copy)]
@@ -143,6 +145,12 @@ class FunctionScheduler:
         for op in self.order:
             if isinstance(op, linalg.FillOp) and op not in self.done and (user := starts(op, self.order)) is not None:
                 self.pending.setdefault(user, []).append(op)
+
+    def here(self, buffer: SSAValue) -> bool:
+        """Whether all that uses a buffer stands in the function's block: nothing does in a branch or a loop."""
+        users = [use.operation for use in buffer.uses]
+        views = [user.results[0] for user in users if isinstance(user, VIEWS)]
+        return all(user.parent is self.block for user in users) and all(map(self.here, views))
 
     def emit(self, op: Operation) -> None:
         match op:
@@ -161,8 +169,15 @@ class FunctionScheduler:
                 with self.threads([1]):
                     self.builder.block.add_op(op)
                 return
-            case scf.IfOp() | scf.WhileOp() | scf.ForOp():
-                raise Unsupported(place(op), "decides while the model runs, which GPUs do not do", 'target="llvm" does')
+            case scf.ForOp():
+                raise Unsupported(place(op), "gives what a loop of the host computes", 'target="llvm" does')
+            case scf.IfOp() | scf.WhileOp():
+                self.builder.block.add_op(op)
+                outer = self.builder.block
+                for block in [block for region in op.regions for block in region.blocks]:
+                    self.nested(block)
+                self.builder.block = outer
+                return
             case _:
                 self.builder.block.add_op(op)
                 return
@@ -179,6 +194,16 @@ class FunctionScheduler:
                 at[-1] = self.builder.index(self.builder.times(at[-1], lanes))
                 points.wide.add(at[-1])
             points.store(points.padded(found, at), buffer, at)
+
+    def nested(self, block: Block) -> None:
+        """What the host decides about: each operation by itself."""
+        self.builder.block = block
+        ops = list(block.ops)
+        for op in ops:
+            op.detach()
+        for op in ops:
+            self.builder.location = op.location
+            self.emit(op)
 
     def launch(self, op: linalg.GenericOp) -> None:
         """One nest: a thread for each point of its results, or for a few neighbours."""

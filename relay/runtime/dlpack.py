@@ -1,0 +1,175 @@
+"""Arrays of other libraries on a device, by DLPack and `__cuda_array_interface__`, and arrays of ours for them.
+
+Sources: dlpack.h of DLPack 0.8, whose capsules are called `dltensor`; the CUDA array interface, version 3.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping, Sequence
+from ctypes import CFUNCTYPE, POINTER, PYFUNCTYPE, Structure, c_char_p, c_int, c_int32, c_int64, c_void_p, pythonapi
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from relay.errors import InvalidArgument, Unsupported
+
+CPU, CUDA, PINNED, MANAGED = 1, 2, 3, 13
+"""Kinds of devices that arrays lie on; the host reads the first and the third."""
+LEGACY_STREAM = 1
+"""What both protocols call CUDA's default stream, which the driver calls 0."""
+NAME, USED = b"dltensor", b"used_dltensor"
+CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
+"""Kinds of elements: numpy's and DLPack's."""
+KINDS = {code: kind for kind, code in CODES.items()}
+
+
+class Device(Structure):
+    """DLDevice."""
+
+    _fields_ = [("kind", c_int32), ("number", c_int32)]
+
+
+class Tensor(Structure):
+    """DLTensor; strides are counted in elements, and null for those of an array in order."""
+
+    _fields_ = [
+        ("data", c_void_p),
+        ("device", Device),
+        ("ndim", c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", POINTER(c_int64)),
+        ("strides", POINTER(c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    ]
+
+
+class Managed(Structure):
+    """DLManagedTensor."""
+
+    _fields_ = [("tensor", Tensor), ("context", c_void_p), ("deleter", c_void_p)]
+
+
+new_capsule = PYFUNCTYPE(ctypes.py_object, c_void_p, c_char_p, c_void_p)(("PyCapsule_New", pythonapi))
+is_valid = PYFUNCTYPE(c_int, c_void_p, c_char_p)(("PyCapsule_IsValid", pythonapi))
+pointer_of = PYFUNCTYPE(c_void_p, c_void_p, c_char_p)(("PyCapsule_GetPointer", pythonapi))
+Deleter = CFUNCTYPE(None, c_void_p)
+Destructor = PYFUNCTYPE(None, c_void_p)
+
+
+@dataclass(frozen=True)
+class View:
+    """An array on a device whose memory somebody else has, and holds while `keep` lives."""
+
+    address: int
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    keep: object
+
+
+def device_of(value: object) -> tuple[int, int] | None:
+    """The kind and number of the device that an array says it lies on; None if it does not say, or the host reads
+    it."""
+    if isinstance(value, np.ndarray):
+        return None
+    if (asked := getattr(value, "__dlpack_device__", None)) is not None:
+        kind, number = asked()
+        return None if kind in (CPU, PINNED) else (int(kind), int(number))
+    return (CUDA, -1) if hasattr(value, "__cuda_array_interface__") else None
+
+
+def on_host(value: Any, where: str) -> object:
+    """The value for `numpy.asarray`: what only has DLPack is an array now. Raises InvalidArgument for what lies on a
+    device."""
+    if (place := device_of(value)) is not None:
+        hint = "copy it to the host, or build the model for that device"
+        raise InvalidArgument(where, f"lies on a device (DLPack's kind {place[0]})", hint)
+    if hasattr(value, "__dlpack__") and not hasattr(value, "__array__") and not hasattr(value, "__array_interface__"):
+        return np.from_dlpack(value)
+    return value
+
+
+def view_of(value: Any, device: tuple[int, int], stream: int, where: str) -> tuple[View, int | None]:
+    """An array on this device, ready for what is asked for in the stream; with the stream to be waited for, if the
+    array does not see to that itself. Raises InvalidArgument for one on another device, or with gaps."""
+    kind, number = device_of(value) or (CPU, 0)
+    if kind == MANAGED:
+        kind, number = device
+    if kind != device[0] or number not in (-1, device[1]):
+        hint = "copy it there, or run the model on its device with .on(device)"
+        raise InvalidArgument(
+            where, f"lies on device {number} (DLPack's kind {kind}); the model runs on {device[1]}", hint
+        )
+    if number == -1:
+        return of_interface(value.__cuda_array_interface__, value, where)
+    return of_capsule(value.__dlpack__(stream=stream or LEGACY_STREAM), where), None
+
+
+def of_capsule(capsule: object, where: str) -> View:
+    """What a capsule tells of. It stays unused: what it holds is given back with it."""
+    address = pointer_of(id(capsule), NAME) if is_valid(id(capsule), NAME) else None
+    if not address:
+        raise InvalidArgument(where, "gives no capsule of DLPack")
+    tensor = Managed.from_address(address).tensor
+    shape = tuple(tensor.shape[: tensor.ndim])
+    strides = tuple(tensor.strides[: tensor.ndim]) if tensor.strides else None
+    kind = KINDS.get(tensor.code)
+    if kind is None or tensor.lanes != 1 or tensor.bits % 8:
+        raise InvalidArgument(where, f"has elements of DLPack's kind {tensor.code}, {tensor.bits} bits")
+    dtype = np.dtype(f"{kind}{tensor.bits // 8}")
+    dense(shape, strides and [step * dtype.itemsize for step in strides], dtype, where)
+    return View(int(tensor.data or 0) + int(tensor.byte_offset), shape, dtype, capsule)
+
+
+def of_interface(row: Mapping[str, Any], owner: object, where: str) -> tuple[View, int | None]:
+    """What `__cuda_array_interface__` tells of."""
+    shape, dtype = tuple(int(d) for d in row["shape"]), np.dtype(row["typestr"])
+    dense(shape, row.get("strides"), dtype, where)
+    stream = row.get("stream")
+    return View(int(row["data"][0] or 0), shape, dtype, owner), None if stream is None else int(stream)
+
+
+def dense(shape: Sequence[int], strides: Sequence[int] | None, dtype: np.dtype[Any], where: str) -> None:
+    """Raise InvalidArgument for an array with gaps, or whose rows are not in order; strides are in bytes."""
+    if strides is None or not prod(shape):
+        return
+    step = dtype.itemsize
+    for size, found in zip(reversed(shape), reversed(strides), strict=True):
+        if size > 1 and found != step:
+            raise InvalidArgument(where, "has gaps, or rows in another order", "make it contiguous on its device")
+        step *= size
+
+
+EXPORTED: dict[int, tuple[Managed, object, object]] = {}
+"""What was given away, by address: with its shape, and what holds its memory."""
+
+
+@Deleter
+def delete(address: int) -> None:
+    """Somebody needs an array no more."""
+    EXPORTED.pop(address, None)
+
+
+@Destructor
+def drop(capsule: int) -> None:
+    """A capsule goes; nobody took what it holds if it has its name still."""
+    if is_valid(capsule, NAME):
+        delete(pointer_of(capsule, NAME) or 0)
+
+
+def capsule_of(
+    address: int, shape: Sequence[int], dtype: np.dtype[Any], device: tuple[int, int], keep: object
+) -> object:
+    """A capsule of DLPack with this array, whose memory is there while `keep` lives."""
+    if dtype.kind not in CODES:
+        raise Unsupported(f"an array of {dtype}", "has no name in DLPack")
+    sizes = (c_int64 * max(len(shape), 1))(*shape)
+    tensor = Tensor(address, Device(*device), len(shape), CODES[dtype.kind], 8 * dtype.itemsize, 1, sizes, None, 0)
+    managed = Managed(tensor, None, ctypes.cast(delete, c_void_p))
+    where = ctypes.addressof(managed)
+    EXPORTED[where] = (managed, sizes, keep)
+    return new_capsule(where, NAME, ctypes.cast(drop, c_void_p))
