@@ -6,7 +6,7 @@ import gc
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from relay import build_cache
 from relay.build_cache import Request
@@ -30,6 +30,7 @@ def build(
     *,
     pipeline: Pipeline | Sequence[ModulePass] | str | None = None,
     opt_level: int | None = None,
+    batch: int | None = None,
     frontend: Mapping[str, Any] | None = None,
     external: Targets | None = None,
     numerics: str | None = None,
@@ -41,12 +42,21 @@ def build(
     `params` replaces weights by name. `pipeline` (passes, or their text) runs instead of `default_pipeline(target)`;
     what code generation needs and it leaves out, runs after it. `opt_level` (0-4; default: the `PassContext`'s, 2)
     says which passes run, and LLVM's effort: 0 at level 0, 1 at 1, 3 from 2 on; the integers never depend on it.
-    Passes that were requested on the module run where they were asked for. `frontend` holds options of the importer.
+    Passes that were requested on the module run where they were asked for. `batch` is how many images a run takes:
+    of a file the leading axis of every input, of a module those of `tensor<?x...>`. `frontend` holds other options of
+    the importer, such as `outputs`, `numerics` and `custom_ops` (docs/numerics.md).
     `external` names external compilers that get what they take first, and `numerics="strict"` lets them take only what
     gives the same integers: `relay.build_external_compiler` with its defaults. A run uses up to `num_threads` threads;
     `Executable.num_threads` can be set later, too. `progress` shows a bar: by default on a terminal, if rich is
     installed and the build takes longer than a second. Raises RelayError.
     """
+    if batch is not None and not isinstance(mod, str | bytes | PathLike):
+        from relay.passes.base import as_module
+        from relay.transforms.batch import with_batch
+
+        mod = with_batch(as_module(mod), batch)
+    elif batch is not None:
+        frontend = _with_batch(frontend, batch)
     plain = params is None and pipeline is None and external is None and numerics is None
     request = build_cache.request_of(mod, target, opt_level, frontend) if plain else None
     executable = None if request is None else build_cache.quickly(request, compiled_again)
@@ -75,6 +85,20 @@ def uncollected() -> Generator[None]:
         yield
     finally:
         gc.enable()
+
+
+def _with_batch(frontend: object, batch: int) -> Any:
+    """The importer's options with the batch, which they must not name too; what is no mapping stays as it is."""
+    if frontend is None:
+        return {"batch": batch}
+    if not isinstance(frontend, Mapping):
+        return frontend
+    options = {**cast("Mapping[str, object]", frontend)}
+    if "batch" in options:
+        from relay.errors import InvalidArgument
+
+        raise InvalidArgument("batch", "is given twice", "leave it out of frontend")
+    return options | {"batch": batch}
 
 
 def compiled_again(request: Request) -> Executable:

@@ -93,6 +93,7 @@ class RelayOptMain(xDSLOptMain):
         arg_parser.add_argument("--completion", choices=SCRIPTS, help="print a script that completes in this shell")
         arg_parser.add_argument("--weights", metavar="FILE", help="safetensors file of the weights that the text names")
         arg_parser.add_argument("--save-weights", metavar="FILE", help="write the weights that the text only names")
+        arg_parser.add_argument("--batch", type=int, metavar="N", help="import a .tflite file for N images")
         style = arg_parser.add_mutually_exclusive_group()
         style.add_argument("--elide-weights", action="store_true", help="weights over 1 KiB by name only (default)")
         style.add_argument("--print-weights", action="store_true", help="print every weight in full")
@@ -171,7 +172,7 @@ class RelayOptMain(xDSLOptMain):
         from relay.frontend import from_tflite
 
         path = Path(self.args.input_file or "-")
-        return from_tflite(path if path.is_file() else stream.read()).op
+        return from_tflite(path if path.is_file() else stream.read(), batch=self.args.batch).op
 
     def apply_passes(self, prog: ModuleOp) -> None:
         watchers = Watchers(self.args)

@@ -96,7 +96,7 @@ class Case:
         tensor.type = getattr(s.TensorType, spec.dtype.upper())
         if isinstance(spec.value, np.ndarray):
             buffer = s.BufferT()
-            buffer.data = np.frombuffer(np.ascontiguousarray(spec.value.astype(spec.dtype)).tobytes(), np.uint8)
+            buffer.data = np.frombuffer(stored(spec.value, spec.dtype), np.uint8)
             model.buffers.append(buffer)
             tensor.shape, tensor.buffer = list(spec.value.shape), len(model.buffers) - 1
         else:
@@ -136,11 +136,20 @@ def joined(cases: Sequence[Case]) -> bytes:
     return pack(model)
 
 
+def stored(value: Array, dtype: str) -> bytes:
+    """The bytes of a constant; of 4 bits two numbers to a byte, the first in the low bits."""
+    if dtype != "int4":
+        return np.ascontiguousarray(value.astype(dtype)).tobytes()
+    flat = value.reshape(-1).astype(np.int8)
+    pairs = np.append(flat, np.zeros(flat.size % 2, np.int8)).reshape(-1, 2)
+    return (pairs[:, 0] & 15 | pairs[:, 1] << 4).astype(np.int8).tobytes()
+
+
 def random_numbers(rng: np.random.Generator, shape: Sequence[int], dtype: str) -> Array:
     """Codes over their whole range; floats and wide integers around zero."""
     shape = tuple(int(d) for d in shape)
-    if dtype == "float32":
-        return (rng.standard_normal(shape) * 10).astype(np.float32)
+    if dtype in ("float32", "float16"):
+        return (rng.standard_normal(shape) * 10).astype(dtype)
     if dtype == "bool":
         return rng.integers(0, 2, shape).astype(np.bool_)
     if dtype in ("int32", "int64"):

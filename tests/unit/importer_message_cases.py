@@ -119,15 +119,11 @@ CASES: dict[str, Callable[[], Case]] = {
     ),
     "operator 0 MAXIMUM 'out0': takes no INT8, FLOAT32": lambda: two("MAXIMUM", codes(4), f32(4), codes(4)),
     "a kernel of shape (1, 3, 3, 3) does not fit an input of 2": lambda: depthwise([IMAGE, weights(1, 3, 3, 3)]),
-    "takes no FLOAT32, INT8; convert the weights": lambda: depthwise([f32(1, 4, 4, 2), weights(1, 3, 3, 2)]),
-    "that have a scale per channel; convert": lambda: conv(
-        [f32(1, 4, 4, 2), weights(2, 3, 3, 2, scale=[0.1, 0.2])], f32(1, 2, 2, 2)
-    ),
     "the weights are SHUFFLED4x16INT8": lambda: dense([codes(1, 4), weights(2, 4)], codes(1, 2), weightsFormat=1),
     "the weights have no columns": lambda: dense([codes(1, 2, 2), weights(2, 0)], codes(1, 2)),
     "takes no INT8, UINT8, INT8": lambda: dense([codes(1, 4), T(np.ones((2, 4)), "uint8", 0.1)], codes(1, 2)),
-    "quantised asymmetrically; convert": lambda: dense(
-        [f32(1, 4), weights(2, 4)], f32(1, 2), asymmetricQuantizeInputs=True
+    "the weights have 2 scales along axis 1": lambda: dense(
+        [f32(1, 2), weights(2, 2, scale=[0.1, 0.2], axis=1)], f32(1, 2)
     ),
     "operator 0 RESIZE_BILINEAR 'out0': takes no INT8, FLOAT32": lambda: two(
         "RESIZE_BILINEAR", IMAGE, SIZE, f32(1, 8, 8, 2), "ResizeBilinearOptions"
@@ -150,7 +146,6 @@ CASES: dict[str, Callable[[], Case]] = {
     ),
     "operator 0 QUANTIZE 'out0': takes no INT8, INT32": lambda: one("QUANTIZE", codes(4), T([4], "int32", 0.5)),
     "operator 0 DEQUANTIZE 'out0': takes no FLOAT32": lambda: one("DEQUANTIZE", f32(4), f32(4)),
-    "operator 0 CAST 'out0': takes no FLOAT32, BOOL": lambda: one("CAST", f32(4), T([4], "bool")),
     "the recurrent weights are diagonal": lambda: lstm(diagonalRecurrentTensors=True),
     "differ": other_hidden_zero_point,
     "takes no FLOAT32, INT32": lambda: lstm({12: T(np.zeros(2), "float32")}),
@@ -195,7 +190,13 @@ CASES: dict[str, Callable[[], Case]] = {
     "the stride of axis 1 is 0": lambda: strided([0, 0], [1, 0]),
     "index 7 is outside dimension 1": lambda: strided([0, 7], [1, 1], shrinkAxisMask=2),
     "batch dimensions": lambda: two("GATHER", f32(2, 2), ints(0), f32(1, 2), "GatherOptions", batchDims=1),
-    "indices of INT16": lambda: two("GATHER_ND", f32(2, 2), ints(0, dtype="int16"), f32(2), "GatherNdOptions"),
+    "indices of UINT8": lambda: two("GATHER_ND", f32(2, 2), ints(0, dtype="uint8"), f32(2), "GatherNdOptions"),
+    "GATHER 'out0': indices of UINT8": lambda: two(
+        "GATHER", f32(2, 2), ints(0, dtype="uint8"), f32(2), "GatherOptions"
+    ),
+    "with a zero point of 3 for rank 2": lambda: two(
+        "BATCH_MATMUL", f32(2, 2), codes(2, 2), f32(2, 2), "BatchMatMulOptions"
+    ),
     "shift": lambda: one("QUANTIZE", codes(4, scale=1e30), codes(4, scale=1e-30)),
     "16-bit codes with a zero point": lambda: one("EXP", T([4], "int16", 0.5, 1), T([4], "int16", 0.5, 1)),
     "is below 1/128 of the input's": lambda: one("HARD_SWISH", codes(4), codes(4, scale=1e-3)),

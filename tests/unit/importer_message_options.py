@@ -34,9 +34,7 @@ PLAIN: dict[str, Callable[[], Case]] = {
     "LESS 'out0': takes no FLOAT32, INT32": lambda: two("LESS", f32(4), WORDS, T([4], "bool"), "LessOptions"),
     "SELECT 'out0': takes no FLOAT32": lambda: three("SELECT", (f32(4), f32(4), f32(4)), f32(4), "SelectOptions"),
     "the inputs differ in shape": lambda: two("ADD_N", f32(4), f32(1), f32(4), "AddNOptions"),
-    "REDUCE_PROD 'out0': takes no BOOL": lambda: two(
-        "REDUCE_PROD", T([4], "bool"), ints(0), T([], "bool"), "ReducerOptions"
-    ),
+    "REDUCE_PROD 'out0': takes no INT16": lambda: two("REDUCE_PROD", SHORT, ints(0), T([], "int16"), "ReducerOptions"),
     "CUMSUM 'out0': takes no BOOL": lambda: two("CUMSUM", T([4], "bool"), ints(0), T([4], "bool"), "CumsumOptions"),
     "CUMSUM 'out0': has 2 axes": lambda: two("CUMSUM", f32(2, 2), ints(0, 1), f32(2, 2), "CumsumOptions"),
     "1 multiples for shape (2, 2)": lambda: two("TILE", f32(2, 2), ints(1), f32(2, 2), "TileOptions"),
@@ -51,7 +49,7 @@ PLAIN: dict[str, Callable[[], Case]] = {
         "TOPK_V2", [f32(4), ints(1)], [f32(1), T([1], "int64")], "TopKV2Options"
     ),
     "BITCAST 'out0': takes no FLOAT32, INT16": lambda: one("BITCAST", f32(4), SHORT, "BitcastOptions"),
-    "takes no INT16, INT16": lambda: two("FLOOR_DIV", SHORT, SHORT, SHORT, "FloorDivOptions"),
+    "takes no UINT8, UINT8": lambda: two("FLOOR_DIV", *[T([4], "uint8")] * 3, "FloorDivOptions"),
     "TRANSPOSE_CONV 'out0': takes no FLOAT32, INT32": lambda: three(
         "TRANSPOSE_CONV", (ints(1, 4, 4, 2), T([2, 3, 3, 2], "float32"), T([1, 2, 2, 2], "int32")), f32(1, 4, 4, 2)
     ),

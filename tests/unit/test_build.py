@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -121,6 +122,40 @@ def test_frontend_options_reach_the_importer():
         build(DIGITS, frontend={"numerics": "abacus"})
     with pytest.raises(InvalidArgument, match="frontend: options are for model files"):
         build(from_tflite(DIGITS), frontend={"batch": 4})
+
+
+OPEN = """
+func.func @main(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
+  %r = relay.nn.relu %x : (tensor<?x4xf32>) -> tensor<?x4xf32>
+  func.return %r : tensor<?x4xf32>
+}"""
+
+
+def test_a_number_of_images():
+    eight = build(DIGITS, batch=8)
+    assert eight.inputs[0].shape == (8, *IMAGES.shape[1:])
+    assert build(from_tflite(DIGITS), batch=1).inputs[0].shape[0] == 1
+    x = np.array([[-1, 2, -3, 4]] * 3, np.float32)
+    assert np.array_equal(np.asarray(build(IRModule.parse(OPEN), batch=3).run(x)), np.maximum(x, 0))
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "message"),
+    [
+        (DIGITS, {"batch": 8, "frontend": {"batch": 8}}, "batch: is given twice; leave it out of frontend"),
+        (DIGITS, {"batch": 0}, "batch is 0; it must be"),
+        (OPEN, {"batch": True}, "batch: is True; it must be"),
+        (
+            OPEN.replace("?", "2"),
+            {"batch": 3},
+            "batch: the module's arguments have the shapes 2x4; give relay.build the",
+        ),
+        (OPEN.replace("?x4", "2x?"), {"batch": 3}, "batch: the module's arguments have the shapes 2x[?]; give relay"),
+    ],
+)
+def test_numbers_of_images_that_are_none(model: Any, options: dict[str, Any], message: str):
+    with pytest.raises(InvalidArgument, match=message):
+        build(IRModule.parse(model) if model.__class__ is str else model, **options)
 
 
 @pytest.mark.parametrize("target", ["", "CUDA", "LLVM", "x86-64"])

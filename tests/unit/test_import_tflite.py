@@ -183,7 +183,6 @@ def conv(inputs: Sequence[T | None] = CONV_IN, outputs: Sequence[T] = CONV_OUT, 
         (conv([codes(1, 4, 4, 3), KERNEL, BIAS]), Malformed, "3"),
         (conv([codes(4, 4, 2), KERNEL, BIAS]), Malformed, "rank 3, not 4"),
         (conv([codes(1, 2, 2, 2), KERNEL, BIAS]), Malformed, "does not fit"),
-        (conv([IMAGE, T([2, 3, 3, 2], "int8", 0.1), BIAS]), Unsupported, "must be a constant"),
         (conv([IMAGE, KERNEL, T(np.ones(3), "int32", 0.05)]), Malformed, "bias"),
         (conv([IMAGE, KERNEL, T(np.ones(2), "int64", 0.05)]), Unsupported, "takes no INT8, INT8, INT64"),
         (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
@@ -18,11 +17,14 @@ from tests.unit import test_batch as batching
 from tests.unit import test_import_tflite as importing
 from tests.unit import test_nested_subgraphs as nesting
 from tests.unit import test_tflite_reader as reading
+from tests.unit import test_wrong_arguments as arguing
+from tests.unit.importer_message_calls import CALLS
 from tests.unit.importer_message_cases import CASES
 from tests.unit.importer_message_options import PLAIN, WITH
 from tests.unit.raise_sites import cases_of, recorded, sites, told
 
-SITES = sites("relay/frontend", (), ("Malformed", "Unsupported", "malformed", "unsupported", "refuse_types"))
+ERRORS = ("Malformed", "Unsupported", "InvalidArgument", "malformed", "unsupported", "refuse_types")
+SITES = sites("relay/frontend", (), ERRORS)
 
 READER: list[Callable[..., None]] = [
     reading.test_bad_model,
@@ -40,6 +42,7 @@ IMPORTER: list[Callable[..., None]] = [
     importing.test_lstms_that_are_not_built,
     importing.test_other_formats_say_what_to_do_instead,
     importing.test_missing_file_and_empty_bytes,
+    importing.test_outputs_must_be_computed_tensors,
     importing.test_custom_operators_are_given_by_the_caller,
     importing.test_several_subgraphs_are_unsupported,
     batching.test_operators_that_mix_images_are_named,
@@ -47,17 +50,8 @@ IMPORTER: list[Callable[..., None]] = [
     nesting.test_calls_are_copies_up_to_a_number,
     nesting.test_depth_is_that_of_the_longest_way,
 ]
-OPEN: dict[str, int] = {
-    "batch.py": 1,
-    "graph.py": 2,
-    "importer.py": 3,
-    "node.py": 4,
-    "operators/control.py": 1,
-    "operators/dense.py": 1,
-    "operators/reduce.py": 1,
-    "table.py": 1,
-}
-"""How many messages of a file have no case yet: a number may only become smaller."""
+ARGUMENTS = ("batch", "outputs", "numerics", "custom")
+"""How the names of cases of wrong arguments start that are the importer's."""
 
 
 def calls() -> Iterator[Callable[[], None]]:
@@ -71,6 +65,11 @@ def calls() -> Iterator[Callable[[], None]]:
         yield lambda words=words, case=case: refused(words, case(), {})
     for words, (case, keywords) in WITH.items():
         yield lambda words=words, case=case, keywords=keywords: refused(words, case(), keywords)
+    yield from (
+        lambda name=name: arguing.test_is_one_clear_line(name) for name in arguing.CASES if name.startswith(ARGUMENTS)
+    )
+    for words, (error, call) in CALLS.items():
+        yield lambda words=words, error=error, call=call: told_by(words, error, call)
 
 
 def changed_bytes() -> None:
@@ -94,11 +93,15 @@ def refused(words: str, case: Case, keywords: dict[str, Any]) -> None:
         from_tflite(case.model(), **keywords)
 
 
+def told_by(words: str, error: type[RelayError], call: Callable[[], object]) -> None:
+    with pytest.raises(error, match=re.escape(words)):
+        call()
+
+
 def test_every_message_has_a_case() -> None:
     pytest.importorskip("ai_edge_litert", reason="LiteRT's schema builds these files")
     with recorded(SITES) as reached:
         for call in calls():
             call()
     missing = SITES - reached
-    counts = Counter(site.path.removeprefix("relay/frontend/tflite/") for site in missing)
-    assert not counts - Counter(OPEN), told(missing, len(SITES))
+    assert not missing, told(missing, len(SITES))

@@ -17,7 +17,7 @@ from relay.dialects.relay.fixed_point import ROUNDINGS
 
 @irdl_op_definition
 class DivideOp(QnnBinaryOp):
-    """`clamp(rescale(lhs' / rhs') + output_zero_point, min, max)` of 8-bit codes, `x' = x - zero_point` (TFLite DIV).
+    """`clamp(rescale(lhs' / rhs') + output_zero_point, min, max)` of codes, `x' = x - zero_point` (TFLite DIV).
 
     With both signs turned where rhs' is negative, h = the sign bits of lhs' but one, (r, s) the reciprocal of rhs' as
     of `relay.fixed_point_reciprocal` with s = 31 - headroom: `q = SRDHM(lhs' << h, r)`, rescaled by
@@ -28,7 +28,7 @@ class DivideOp(QnnBinaryOp):
     name = "qnn.divide"
 
     def infer(self) -> Sequence[Type]:
-        require(is_code(tensor(self.lhs).element_type, 8), f"{self.name}: takes 8-bit codes")
+        require(is_code(tensor(self.lhs).element_type), f"{self.name}: takes codes")
         return super().infer()
 
 

@@ -45,6 +45,7 @@ _DTYPES = {
     "INT16": np.int16,
     "INT32": np.int32,
     "INT64": np.int64,
+    "FLOAT16": np.float16,
     "BOOL": np.bool_,
 }
 
@@ -160,7 +161,10 @@ class Importer:
         return self._values.get(tensor.index) or self.weight(tensor, tensor.shape)
 
     def weight(self, tensor: Tensor, shape: Sequence[int]) -> SSAValue:
-        """A constant of the file, perhaps under another shape: the same bytes, and the same name if it is free."""
+        """A constant of the file, perhaps under another shape: the same bytes, and the same name if it is free. What is
+        computed gets that shape."""
+        if tensor.index in self._values:
+            return self.reshape(self._values[tensor.index], shape)
         key = (tensor.index, tuple(shape))
         if key not in self._weights:
             if tensor.data is None and 0 not in tensor.shape:
@@ -228,6 +232,16 @@ class Importer:
             return value
         low, high = real_bounds(activation)
         return self.emit(ClipOp, [value], {"a_min": real(low), "a_max": real(high)}).result
+
+    def clip_integers(self, value: SSAValue, activation: str) -> SSAValue:
+        """A fused activation of plain integers."""
+        if activation == "NONE":
+            return value
+        element = type_of(value).element_type
+        info = np.iinfo(dtype_of(element))
+        low, high = (max(min(bound, info.max), info.min) for bound in real_bounds(activation))
+        bounds = {"a_min": scalar_attr(int(low), element), "a_max": scalar_attr(int(high), element)}
+        return self.emit(ClipOp, [value], bounds).result
 
     def clip_codes(self, value: SSAValue, codes: Codes, bounds: tuple[int, int]) -> SSAValue:
         """A fused activation of codes that are not rescaled."""

@@ -29,6 +29,7 @@ from relay.errors import InvalidArgument, Malformed, Unsupported
 from relay.frontend.tflite.batch import does_not_fit, rebatch
 from relay.frontend.tflite.graph import Importer, numpy_type, tensor_type
 from relay.frontend.tflite.model import Subgraph, Tensor, read_model
+from relay.frontend.tflite.narrow import widened
 from relay.frontend.tflite.node import Node
 from relay.frontend.tflite.operators import TABLE
 from relay.frontend.tflite.profile import Profile
@@ -68,7 +69,7 @@ def from_tflite(
     """
     profile = profile_of(numerics)
     data, name = _load(model)
-    graph, *others = called(read_model(data, name), name)
+    graph, *others = (widened(each) for each in called(read_model(data, name), name))
     if others and batch is not None:
         raise Unsupported(name, "has control flow, whose subgraphs keep their batch", "leave batch out")
     table = TABLE if custom_ops is None else TABLE | custom_rows(custom_ops)

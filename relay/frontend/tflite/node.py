@@ -148,9 +148,9 @@ class Node:
             raise self.unsupported(f"{tensor} is computed at run time", "it must be a constant")
         return tensor.to_numpy()
 
-    def numbers(self, tensor: Tensor) -> tuple[int, ...]:
+    def numbers(self, tensor: Tensor, types: tuple[str, ...] = INDICES) -> tuple[int, ...]:
         """The values of a small constant such as axes or a shape."""
-        if tensor.type not in INDICES:
+        if tensor.type not in types:
             raise self.unsupported(f"{tensor} is {tensor.type}, not INT32 or INT64")
         values = self.array(tensor).reshape(-1)
         if values.size > 1024:

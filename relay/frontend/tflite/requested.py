@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from inspect import signature
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TypeGuard
 
 from xdsl.ir import SSAValue
 
 from relay.arguments import every, mapping, shown
 from relay.errors import InvalidArgument
+from relay.frontend.tflite.graph import Importer, tensor_type
 from relay.frontend.tflite.model import Subgraph, Tensor
 from relay.frontend.tflite.node import Node
 from relay.frontend.tflite.profile import Profile
 from relay.frontend.tflite.profiles import PROFILES
 from relay.frontend.tflite.schema import BUILTIN_OPERATORS
 from relay.frontend.tflite.table import ANY, Convert, Row
-
-if TYPE_CHECKING:
-    from relay.frontend.tflite.graph import Importer
 
 
 def profile_of(numerics: object) -> Profile:
@@ -92,6 +90,11 @@ def _checked(where: str, function: Convert) -> Convert:
         if len(found) != len(node.operator.outputs):
             what = f"returns {len(found)} values, and the operator has {len(node.operator.outputs)} outputs"
             raise InvalidArgument(f"{node.where}, {where}", what, hint)
+        for number, value in enumerate(found):
+            wanted = tensor_type(node.output(number))
+            if value.type != wanted:
+                what = f"gives {value.type} for {node.output(number)}, which is {wanted} in the file"
+                raise InvalidArgument(f"{node.where}, {where}", what, "cast or reshape the result")
         return found
 
     return convert

@@ -70,9 +70,6 @@ def _either(types: frozenset[str], first: Row, second: Row | None) -> Row:
 
     def convert(importer: Importer, node: Node) -> Sequence[SSAValue]:
         row = first if second is None or node.codes_of(types) else second
-        last = row.versions[1]
-        if node.operator.version > last:
-            raise node.unsupported(f"version {node.operator.version} is not supported", f"versions up to {last} are")
         return row.convert(importer, node)
 
     if second is None:

@@ -1,8 +1,8 @@
 // RUN: relay-opt %s --verify-diagnostics --split-input-file | filecheck %s
 
-// CHECK: qnn.divide: takes 8-bit codes
-func.func @divide(%x: tensor<4xi16>, %y: tensor<4xi16>) {
-  %r = qnn.divide %x, %y {lhs_scale = 0.5 : f32, lhs_zero_point = 1 : i32, rhs_scale = 0.25 : f32, rhs_zero_point = 2 : i32, output_scale = 1.0 : f32, output_zero_point = 3 : i32, multiplier = 1073741824 : i32, shift = 2 : i32} : (tensor<4xi16>, tensor<4xi16>) -> tensor<4xi16>
+// CHECK: qnn.divide: takes codes
+func.func @divide(%x: tensor<4xi32>, %y: tensor<4xi32>) {
+  %r = qnn.divide %x, %y {lhs_scale = 0.5 : f32, lhs_zero_point = 1 : i32, rhs_scale = 0.25 : f32, rhs_zero_point = 2 : i32, output_scale = 1.0 : f32, output_zero_point = 3 : i32, multiplier = 1073741824 : i32, shift = 2 : i32} : (tensor<4xi32>, tensor<4xi32>) -> tensor<4xi32>
   func.return
 }
 

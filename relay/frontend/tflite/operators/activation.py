@@ -32,7 +32,8 @@ from relay.interpreters.arithmetic import quantize_multiplier
 
 @operator("SOFTMAX", versions=(1, 3), inputs=(1, 1))
 def softmax(importer: Importer, node: Node) -> list[SSAValue]:
-    """Along the last axis. Codes: fixed point with 26 fraction bits; the output's scale is 1/256."""
+    """Along the last axis. Codes: fixed point with 26 fraction bits; the output's scale is 1/256,
+    of uint8 whatever it says."""
     data, out = node.input(0), node.output()
     beta = node.real("beta")
     if beta <= 0:
@@ -43,7 +44,7 @@ def softmax(importer: Importer, node: Node) -> list[SSAValue]:
     if data.type != out.type or data.type not in CODES:
         raise node.refuse_types(data, out)
     source, target = node.codes(data), node.codes(out)
-    if target.scale != np.float32(1 / 256) or target.zero_point != target.low:
+    if data.type == "INT8" and (target.scale != np.float32(1 / 256) or target.zero_point != target.low):
         raise node.malformed(f"the output's scale and zero point are {target.scale} and {target.zero_point}")
     scaled = np.float64(np.float32(beta)) * np.float64(source.scale) * (1 << 26)
     multiplier = quantize_multiplier(min(float(scaled), float((1 << 31) - 1)))

@@ -12,6 +12,8 @@ from relay.frontend.tflite.node import ALL_CODES, INDICES, Node
 from relay.frontend.tflite.scales import Codes, quantize_multiplier
 from relay.frontend.tflite.table import operator
 
+NUMBERS = ("FLOAT32", *INDICES)
+PLAIN = (*NUMBERS, "INT8", "INT16")
 _LEFT_SHIFT = {"INT8": 20, "UINT8": 20, "INT16": 15}
 
 
@@ -49,7 +51,7 @@ def _sum(
     return [importer.emit(quantised, _operands(importer, node), properties).result]
 
 
-@operator("MUL", versions=(1, 5), inputs=(2, 2))
+@operator("MUL", versions=(1, 7), inputs=(2, 2))
 def multiply(importer: Importer, node: Node) -> list[SSAValue]:
     """Codes: the multiplier is computed in float32, by TFLM in double."""
     if _operand_type(node) not in ALL_CODES:
@@ -72,7 +74,7 @@ def divide(importer: Importer, node: Node) -> list[SSAValue]:
     return [_plain(importer, node, DivideOp)]
 
 
-@operator("FLOOR_DIV", versions=(1, 2), inputs=(2, 2))
+@operator("FLOOR_DIV", versions=(1, 3), inputs=(2, 2))
 def floor_divide(importer: Importer, node: Node) -> list[SSAValue]:
     return [_plain(importer, node, FloorDivideOp)]
 
@@ -96,15 +98,13 @@ def _extreme(importer: Importer, node: Node, op: type[BinaryOp]) -> SSAValue:
 
 
 def _plain(importer: Importer, node: Node, op: type[BinaryOp]) -> SSAValue:
-    """Floats, with a fused activation; INT32 and INT64 without."""
+    """Floats, INT32 and INT64, with a fused activation; FLOOR_DIV also of the numbers that 8- or 16-bit codes are."""
     type = _operand_type(node)
-    if type != "FLOAT32" and type not in INDICES:
+    if type not in (PLAIN if op is FloorDivideOp else NUMBERS):
         raise node.refuse_types(node.input(0), node.input(1))
-    if type in INDICES:
-        node.no_activation()
     result = importer.emit(op, _operands(importer, node)).result
-    has_activation = "fused_activation_function" in node.operator.options
-    return importer.clip_reals(result, node.activation() if has_activation else "NONE")
+    activation = node.activation() if "fused_activation_function" in node.operator.options else "NONE"
+    return importer.clip_reals(result, activation) if type == "FLOAT32" else importer.clip_integers(result, activation)
 
 
 def _operand_type(node: Node) -> str:

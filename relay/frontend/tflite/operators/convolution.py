@@ -10,10 +10,11 @@ from xdsl.ir import Attribute, SSAValue
 
 from relay.dialects import qnn
 from relay.dialects.attributes import Array, ints
-from relay.dialects.relay import BiasAddOp, CastOp, Conv2dOp, MultiplyOp
+from relay.dialects.relay import BiasAddOp, Conv2dOp
 from relay.frontend.tflite.graph import Importer, multiplier_vectors, number, scale_attr
 from relay.frontend.tflite.model import Tensor
 from relay.frontend.tflite.node import INDICES, Node
+from relay.frontend.tflite.operators.hybrid import quantised_lines, scale_sums
 from relay.frontend.tflite.profile import rescaling
 from relay.frontend.tflite.scales import Codes, quantize_multipliers, window_padding
 from relay.frontend.tflite.table import operator
@@ -46,8 +47,6 @@ def depthwise_conv_2d(importer: Importer, node: Node) -> list[SSAValue]:
     channels, (one, height, width, out) = node.shape(data, 4)[3], node.shape(kernel, 4)
     if one != 1 or channels < 1 or out % channels:
         raise node.malformed(f"a kernel of shape {kernel.shape} does not fit an input of {channels} channels")
-    if data.type == "FLOAT32" and kernel.type != "FLOAT32":
-        raise node.refuse_types(data, kernel, hint="convert the weights to float32, or the model to int8")
     value = importer.weight(kernel, (height, width, channels, out // channels))
     return _convolve(importer, node, Window(value, _window(node, (height, width), "HWOI", channels), 3))
 
@@ -155,28 +154,21 @@ def add_bias(importer: Importer, value: SSAValue, bias: Tensor | None) -> SSAVal
 
 
 def _hybrid(importer: Importer, node: Node, window: Window) -> SSAValue:
-    """Each image is quantised at run time: `float(sum) * (image's scale * kernel's scale)`."""
-    data = node.input(0)
-    found = node.quantization(node.input(1))
-    if len(found.scale) != 1:
-        raise node.unsupported(
-            "float data with int8 weights that have a scale per channel", "convert the model to int8"
-        )
-    codes = importer.emit(qnn.DynamicQuantizeOp, [importer.value(data)])
-    sums = importer.emit(Conv2dOp, [codes.codes, window.kernel], {**window.properties}).result
-    return scale_sums(importer, sums, codes.scale, found.scale)
-
-
-def scale_sums(importer: Importer, sums: SSAValue, scale: SSAValue, kernel_scales: Array) -> SSAValue:
-    """`float(sums) * (scale * kernel_scale)`: a scale for each index of the first axis, and one, or one for each of the
-    last, of the kernel."""
-    batch, *others = importer.shape(sums)
-    factor = importer.reshape(scale, [batch] + [1] * len(others))
-    kernel = (
-        importer.scalar(float(kernel_scales[0]), scale)
-        if len(kernel_scales) == 1
-        else importer.constant(kernel_scales.astype(np.float32), "kernel_scales")
-    )
-    factor = importer.emit(MultiplyOp, [factor, kernel]).result
-    reals = importer.emit(CastOp, [sums], {"dtype": f32}).result
-    return importer.emit(MultiplyOp, [reals, factor]).result
+    """Each image is quantised at run time: `float(sum) * (image's scale * kernel's scale)`; asymmetrically for scales
+    per channel, and always by the depthwise kernel."""
+    scales, _ = kernel_scales(node, window.channel_axis)
+    value = importer.value(node.input(0))
+    if len(scales) == 1 and window.channel_axis == 0:
+        codes, scale = quantised_lines(importer, value, asymmetric=False)
+        sums = importer.emit(Conv2dOp, [codes, window.kernel], {**window.properties}).result
+        return scale_sums(importer, sums, scale, scales)
+    steps, scale = quantised_lines(importer, value, asymmetric=True)
+    properties = window.properties | {
+        "input_scale": scale_attr(np.ones(1, np.float32)),
+        "input_zero_point": number(0),
+        "kernel_scale": scale_attr(scales),
+        "kernel_zero_point": number(0),
+        "out_dtype": i32,
+    }
+    sums = importer.emit(qnn.Conv2dOp, [steps, window.kernel], properties).result
+    return scale_sums(importer, sums, scale, scales)

@@ -39,7 +39,7 @@ def same_type(node: Node, *tensors: Tensor) -> None:
         node.same_codes(*tensors, node.output())
 
 
-@operator("FILL", versions=(1, 4), inputs=(2, 2))
+@operator("FILL", versions=(1, 5), inputs=(2, 2))
 def fill(importer: Importer, node: Node) -> list[SSAValue]:
     """A scalar everywhere."""
     dims, value = node.input(0), node.input(1)
@@ -103,7 +103,7 @@ def one_hot(importer: Importer, node: Node) -> list[SSAValue]:
     return [importer.emit(relay.OneHotOp, values, properties).result]
 
 
-@operator("BROADCAST_TO", versions=(1, 3), inputs=(2, 2))
+@operator("BROADCAST_TO", versions=(1, 4), inputs=(2, 2))
 def broadcast_to(importer: Importer, node: Node) -> list[SSAValue]:
     data = node.input(0)
     same_type(node, data)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import numpy as np
-from xdsl.dialects.builtin import f32
+from xdsl.dialects.builtin import f32, i32
 from xdsl.ir import Attribute, SSAValue
 
 from relay.dialects import qnn
 from relay.dialects.relay import DenseOp
 from relay.frontend.tflite.graph import Importer, number, scale_attr
 from relay.frontend.tflite.node import INDICES, Node
-from relay.frontend.tflite.operators.convolution import add_bias, kernel_scales, requantize, scale_sums, sum_type
+from relay.frontend.tflite.operators.convolution import add_bias, kernel_scales, requantize, sum_type
+from relay.frontend.tflite.operators.hybrid import quantised_lines, scale_sums
 from relay.frontend.tflite.profile import rescaling
 from relay.frontend.tflite.table import operator
 
 
-@operator("FULLY_CONNECTED", versions=(1, 12), inputs=(2, 3))
+@operator("FULLY_CONNECTED", versions=(1, 14), inputs=(2, 3))
 def fully_connected(importer: Importer, node: Node) -> list[SSAValue]:
     """`input [n, k] times weights [units, k]`; an input of another rank is seen as [n, k]."""
     data, kernel, bias, out = node.input(0), node.input(1), node.optional(2), node.output()
@@ -44,15 +45,22 @@ def fully_connected(importer: Importer, node: Node) -> list[SSAValue]:
 def _hybrid(importer: Importer, node: Node, value: SSAValue) -> SSAValue:
     """Each row is quantised at run time: `float(sum) * (row's scale * kernel's scale)`, which may be one per unit."""
     found = node.quantization(node.input(1))
-    if node.flag("asymmetric_quantize_inputs"):
-        raise node.unsupported("float data with int8 weights is quantised asymmetrically", "convert the model to int8")
     if len(found.scale) > 1 and found.axis != 0:
         raise node.unsupported(f"the weights have {len(found.scale)} scales along axis {found.axis}")
     inputs = node.input(1).shape[1]
     lines = importer.reshape(value, [-1, inputs])
-    codes = importer.emit(qnn.DynamicQuantizeOp, [lines])
-    sums = importer.emit(DenseOp, [codes.codes, importer.value(node.input(1))]).result
-    result = scale_sums(importer, sums, codes.scale, found.scale)
+    asymmetric = node.flag("asymmetric_quantize_inputs")
+    codes, scale = quantised_lines(importer, lines, asymmetric)
+    properties: dict[str, Attribute] = {
+        "input_scale": scale_attr(np.ones(1, np.float32)),
+        "input_zero_point": number(0),
+        "kernel_scale": scale_attr(found.scale),
+        "kernel_zero_point": number(0),
+        "out_dtype": i32,
+    }
+    operands = [codes, importer.value(node.input(1))]
+    products = importer.emit(qnn.DenseOp, operands, properties) if asymmetric else importer.emit(DenseOp, operands)
+    result = scale_sums(importer, products.result, scale, found.scale)
     return importer.reshape(result, [*importer.shape(value)[:-1], node.input(1).shape[0]])
 
 

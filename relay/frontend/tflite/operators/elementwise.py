@@ -22,7 +22,7 @@ INTEGERS = (*INDICES, "INT8", "UINT8", "INT16")
 _FUNCTIONS: dict[str, type[UnaryOp]] = {"CEIL": relay.CeilOp, "COS": relay.CosOp, "SIN": relay.SinOp}
 _BINARY: dict[str, tuple[type[BinaryOp], tuple[str, ...]]] = {
     "POW": (relay.PowerOp, ("FLOAT32", "INT32")),
-    "FLOOR_MOD": (relay.FloorModOp, NUMBERS),
+    "FLOOR_MOD": (relay.FloorModOp, (*NUMBERS, "INT8", "INT16")),
     "BITWISE_XOR": (relay.BitwiseXorOp, INTEGERS),
     "LOGICAL_AND": (relay.LogicalAndOp, ("BOOL",)),
     "LOGICAL_OR": (relay.LogicalOrOp, ("BOOL",)),
@@ -144,15 +144,15 @@ def atan2(importer: Importer, node: Node) -> list[SSAValue]:
 
 @operator(*_COMPARISONS, versions=(1, 2), inputs=(2, 2))
 def compare(importer: Importer, node: Node) -> list[SSAValue]:
-    """Of numbers; booleans are equal or not."""
+    """Of numbers, and of 16-bit codes as numbers; booleans are equal or not."""
     lhs, rhs = node.inputs()
-    types = (*NUMBERS, "BOOL") if node.operator.kind in ("EQUAL", "NOT_EQUAL") else NUMBERS
+    types = (*NUMBERS, "BOOL") if node.operator.kind in ("EQUAL", "NOT_EQUAL") else (*NUMBERS, "INT16")
     if lhs.type not in types or lhs.type != rhs.type or node.output().type != "BOOL":
         raise node.refuse_types(lhs, rhs, node.output())
     return [importer.emit(_COMPARISONS[node.operator.kind], [importer.value(lhs), importer.value(rhs)]).result]
 
 
-@operator("SELECT", "SELECT_V2", versions=(1, 3), inputs=(3, 3))
+@operator("SELECT", "SELECT_V2", versions=(1, 4), inputs=(3, 3))
 def select(importer: Importer, node: Node) -> list[SSAValue]:
     """Codes must be of one scale. SELECT: a vector of conditions chooses along the first axis."""
     condition, first, second = node.inputs()
@@ -180,8 +180,11 @@ def add_n(importer: Importer, node: Node) -> list[SSAValue]:
 
 @operator(*_REDUCTIONS, versions=(1, 2), inputs=(2, 2))
 def reduce(importer: Importer, node: Node) -> list[SSAValue]:
+    """The product of truths is whether all hold."""
     op, types = _REDUCTIONS[node.operator.kind]
     data, out = node.input(0), node.output()
+    if data.type == "BOOL":
+        op, types = (relay.AnyOp if op is relay.AnyOp else relay.AllOp), ("BOOL",)
     if data.type not in types or data.type != out.type:
         raise node.refuse_types(data, out)
     return [importer.emit(op, [importer.value(data)], reduction(node)).result]

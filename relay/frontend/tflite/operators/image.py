@@ -25,7 +25,8 @@ def resize_nearest_neighbor(importer: Importer, node: Node) -> list[SSAValue]:
 def _resize(importer: Importer, node: Node, method: str) -> SSAValue:
     """To a constant height and width. Codes are interpolated as they are."""
     data, out = node.input(0), node.output()
-    if data.type != out.type or data.type not in (*ALL_CODES, "FLOAT32"):
+    types = (*ALL_CODES, "FLOAT32", *(("INT32", "BOOL") if method == "nearest_neighbor" else ()))
+    if data.type != out.type or data.type not in types:
         raise node.refuse_types(data, out)
     if 0 in node.shape(data, 4):
         raise node.unsupported("an empty image")

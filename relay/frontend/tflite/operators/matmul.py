@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import IntegerAttr, f32
+from xdsl.dialects.builtin import IntegerAttr, f32, i16, i32
 from xdsl.ir import SSAValue
 
-from relay.dialects.relay import BatchMatmulOp
+from relay.dialects.attributes import ints
+from relay.dialects.relay import BatchMatmulOp, CastOp, MultiplyOp, TransposeOp
 from relay.frontend.tflite.graph import Importer
 from relay.frontend.tflite.node import Node
+from relay.frontend.tflite.operators.hybrid import quantised_lines
 from relay.frontend.tflite.table import operator
 
 
@@ -15,6 +17,8 @@ from relay.frontend.tflite.table import operator
 def batch_matmul(importer: Importer, node: Node) -> list[SSAValue]:
     """`x [..., m, k] times y [..., k, n]`, each with its last two axes exchanged if `adj_x`, `adj_y`."""
     lhs, rhs, out = node.input(0), node.input(1), node.output()
+    if node.types(lhs, rhs, out) == ("FLOAT32", "INT8", "FLOAT32"):
+        return [_hybrid(importer, node)]
     if not lhs.type == rhs.type == out.type == "FLOAT32":
         raise node.refuse_types(lhs, rhs, out)
     properties = {
@@ -23,3 +27,31 @@ def batch_matmul(importer: Importer, node: Node) -> list[SSAValue]:
         "out_dtype": f32,
     }
     return [importer.emit(BatchMatmulOp, [importer.value(lhs), importer.value(rhs)], properties).result]
+
+
+def _hybrid(importer: Importer, node: Node) -> SSAValue:
+    """Each row of x is quantised at run time: `float(sum) * (row's scale * y's scale)`.
+
+    LiteRT's kernel takes the scales of wrong rows where two leading dimensions are more than 1.
+    """
+    lhs, rhs = node.input(0), node.input(1)
+    found = node.codes(rhs)
+    rank = len(lhs.shape)
+    if found.zero_point or rank < 2:
+        raise node.unsupported(f"{rhs} with a zero point of {found.zero_point} for rank {rank}")
+    value = importer.value(lhs)
+    if node.flag("adj_x"):
+        order = ints([*range(rank - 2), rank - 1, rank - 2])
+        value = importer.emit(TransposeOp, [value], {"axes": order}).result
+    shape = importer.shape(value)
+    asymmetric = node.flag("asymmetric_quantize_inputs")
+    codes, scale = quantised_lines(importer, importer.reshape(value, [-1, shape[-1]]), asymmetric)
+    weights = importer.value(rhs)
+    if asymmetric:
+        weights = importer.emit(CastOp, [weights], {"dtype": i16}).result
+    properties = {"transpose_b": IntegerAttr.from_bool(node.flag("adj_y")), "out_dtype": i32}
+    sums = importer.emit(BatchMatmulOp, [importer.reshape(codes, shape), weights], properties).result
+    product = importer.emit(MultiplyOp, [scale, importer.scalar(float(found.scale), scale)]).result
+    factor = importer.reshape(product, [*shape[:-1], 1])
+    reals = importer.emit(CastOp, [sums], {"dtype": f32}).result
+    return importer.emit(MultiplyOp, [reals, factor]).result

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import BoolAttr, IntegerAttr, StringAttr, i64
+from xdsl.dialects.builtin import BoolAttr, IntegerAttr, StringAttr, i1, i32, i64
 from xdsl.ir import Attribute, SSAValue
 
 from relay.dialects import relay
@@ -23,7 +23,7 @@ def tile(importer: Importer, node: Node) -> list[SSAValue]:
     return [importer.emit(relay.TileOp, [importer.value(data)], {"reps": ints(reps)}).result]
 
 
-@operator("REVERSE_V2", versions=(1, 3), inputs=(2, 2))
+@operator("REVERSE_V2", versions=(1, 4), inputs=(2, 2))
 def reverse(importer: Importer, node: Node) -> list[SSAValue]:
     data = node.input(0)
     same_type(node, data)
@@ -82,7 +82,7 @@ def subpixels(importer: Importer, node: Node) -> list[SSAValue]:
     return [importer.emit(op, [importer.value(data)], properties).result]
 
 
-@operator("MIRROR_PAD", versions=(1, 2), inputs=(2, 2))
+@operator("MIRROR_PAD", versions=(1, 3), inputs=(2, 2))
 def mirror_pad(importer: Importer, node: Node) -> list[SSAValue]:
     data = node.input(0)
     same_type(node, data)
@@ -112,14 +112,19 @@ def matrix_diag(importer: Importer, node: Node) -> list[SSAValue]:
 
 @operator("SCATTER_ND", versions=(1, 1), inputs=(3, 3))
 def scatter_nd(importer: Importer, node: Node) -> list[SSAValue]:
-    """Updates of one place add up; the shape is a constant."""
+    """Updates of one place add up, truths by `or`; the shape is a constant."""
     indices, updates, dims = node.inputs()
-    if indices.type != "INT32" or updates.type != node.output().type or updates.type == "BOOL":
+    if indices.type != "INT32" or updates.type != node.output().type:
         raise node.refuse_types(indices, updates, node.output())
-    shape, element = ints(node.numbers(dims)), importer.element(updates)
-    zeros = importer.emit(relay.ZerosOp, [], {"shape": shape, "dtype": element}).result
-    values = [zeros, importer.value(indices), importer.value(updates)]
-    return [importer.emit(relay.ScatterNdOp, values, {"mode": StringAttr("add")}).result]
+    truths, value = updates.type == "BOOL", importer.value(updates)
+    element = i32 if truths else importer.element(updates)
+    if truths:
+        value = importer.emit(relay.CastOp, [value], {"dtype": i32}).result
+    zeros = importer.emit(relay.ZerosOp, [], {"shape": ints(node.numbers(dims)), "dtype": element}).result
+    result = importer.emit(
+        relay.ScatterNdOp, [zeros, importer.value(indices), value], {"mode": StringAttr("add")}
+    ).result
+    return [importer.emit(relay.CastOp, [result], {"dtype": i1}).result if truths else result]
 
 
 @operator("TOPK_V2", versions=(1, 3), inputs=(2, 2), outputs=(2, 2))

@@ -45,7 +45,7 @@ def target_of(out: Codes, bounds: tuple[int, int]) -> dict[str, Attribute]:
     }
 
 
-@quantised("DIV", types=BYTES, versions=(1, 2), inputs=TWO)
+@quantised("DIV", types=f"{BYTES} INT16", versions=(1, 2), inputs=TWO)
 def divide(importer: Importer, node: Node) -> list[SSAValue]:
     """The multiplier in float32."""
     lhs, rhs, out = (node.codes(tensor) for tensor in (node.input(0), node.input(1), node.output()))
@@ -97,7 +97,8 @@ COMPARISONS: dict[str, type[qnn.QnnCompareOp]] = {
 }
 
 
-@quantised(*COMPARISONS, types=BYTES, versions=(1, 5), inputs=TWO)
+@quantised("EQUAL", "NOT_EQUAL", types=f"{BYTES} INT16", versions=(1, 5), inputs=TWO)
+@quantised("LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL", types=BYTES, versions=(1, 5), inputs=TWO)
 def compare(importer: Importer, node: Node) -> list[SSAValue]:
     """Both sides 8 bits up, times their scales."""
     lhs, rhs = node.codes(node.input(0)), node.codes(node.input(1))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from xdsl.dialects.builtin import BoolAttr, StringAttr
 from xdsl.ir import Attribute, SSAValue
@@ -10,6 +12,7 @@ from relay.dialects import qnn
 from relay.dialects.attributes import ints
 from relay.frontend.tflite.graph import Importer, multiplier_attrs, number, real, scale_attr
 from relay.frontend.tflite.node import INDICES, Node
+from relay.frontend.tflite.operators import matmul
 from relay.frontend.tflite.operators.convolution import add_bias, kernel_scales, requantize, sum_type
 from relay.frontend.tflite.operators.quantised_functions import BYTES
 from relay.frontend.tflite.profile import rescaling
@@ -71,9 +74,11 @@ def _window(node: Node) -> dict[str, Attribute]:
 
 
 @quantised("BATCH_MATMUL", types="INT8 INT16", versions=(1, 5), inputs=(2, 2))
-def batch_matmul(importer: Importer, node: Node) -> list[SSAValue]:
+def batch_matmul(importer: Importer, node: Node) -> Sequence[SSAValue]:
     """The multiplier from a product in float32."""
     lhs, rhs, out = node.input(0), node.input(1), node.output()
+    if lhs.type == "FLOAT32":
+        return matmul.batch_matmul(importer, node)
     if not lhs.type == rhs.type == out.type:
         raise node.refuse_types(lhs, rhs, out)
     left, right, target = node.codes(lhs), node.codes(rhs), node.codes(out)

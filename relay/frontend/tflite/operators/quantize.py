@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import numpy as np
-from xdsl.dialects.builtin import IntegerAttr, i64
+from xdsl.dialects.builtin import IntegerAttr, f32, i64
 from xdsl.ir import Attribute, SSAValue
 
 from relay.dialects import qnn
 from relay.dialects.attributes import elements
-from relay.dialects.relay import CastOp
-from relay.frontend.tflite.graph import Importer, multiplier_attrs, number, real, scale_attr
+from relay.dialects.relay import CastOp, LessOp, MaximumOp, WhereOp
+from relay.frontend.tflite.graph import Importer, multiplier_attrs, number, numpy_type, real, scale_attr
 from relay.frontend.tflite.model import Tensor
-from relay.frontend.tflite.node import ALL_CODES, CODES, INDICES, Node
+from relay.frontend.tflite.node import ALL_CODES, INDICES, Node
 from relay.frontend.tflite.scales import Codes
 from relay.frontend.tflite.table import operator
 from relay.interpreters.arithmetic import quantize_multiplier
 
 
-@operator("QUANTIZE", versions=(1, 4), inputs=(1, 1))
+@operator("QUANTIZE", versions=(1, 6), inputs=(1, 1))
 def quantize(importer: Importer, node: Node) -> list[SSAValue]:
     """Floats to codes, or codes to codes of another scale (`double(scale) / double(output scale)`)."""
     data, out = node.input(0), node.output()
@@ -50,9 +50,12 @@ def rescale(
     return importer.emit(qnn.RequantizeOp, [importer.value(node.input(0))], properties).result
 
 
-@operator("DEQUANTIZE", versions=(1, 6), inputs=(1, 1))
+@operator("DEQUANTIZE", versions=(1, 9), inputs=(1, 1))
 def dequantize(importer: Importer, node: Node) -> list[SSAValue]:
+    """Codes, or 16-bit floats."""
     data, out = node.input(0), node.output()
+    if (data.type, out.type) == ("FLOAT16", "FLOAT32"):
+        return [importer.emit(CastOp, [importer.value(data)], {"dtype": f32}).result]
     if data.type not in ALL_CODES or out.type != "FLOAT32":
         raise node.refuse_types(data, out)
     return [importer.emit(qnn.DequantizeOp, [importer.value(data)], _parameters(node, data)).result]
@@ -71,11 +74,19 @@ def _parameters(node: Node, tensor: Tensor) -> dict[str, Attribute]:
     }
 
 
-@operator("CAST", versions=(1, 5), inputs=(1, 1))
+@operator("CAST", versions=(1, 9), inputs=(1, 1))
 def cast(importer: Importer, node: Node) -> list[SSAValue]:
-    """Plain conversion of numbers: floats to integers towards zero, integers wrap."""
+    """Plain conversion of numbers: integers wrap, floats go towards zero; those out of range become the nearest integer
+    that there is, NaN the largest."""
     data, out = node.input(0), node.output()
-    known = (*CODES, *INDICES, "INT16", "FLOAT32")
-    if data.type not in (*known, "BOOL") or out.type not in known:
-        raise node.refuse_types(data, out)
-    return [importer.emit(CastOp, [importer.value(data)], {"dtype": importer.element(out)}).result]
+    value, dtype = importer.value(data), {"dtype": importer.element(out)}
+    if data.type not in ("FLOAT32", "FLOAT16") or out.type not in (*ALL_CODES, *INDICES):
+        return [importer.emit(CastOp, [value], dtype).result]
+    if data.type == "FLOAT16":
+        value = importer.emit(CastOp, [value], {"dtype": f32}).result
+    info = np.iinfo(numpy_type(out))
+    fits = importer.emit(LessOp, [value, importer.scalar(float(info.max + 1), value)]).result
+    known = importer.emit(WhereOp, [fits, value, importer.scalar(0.0, value)]).result
+    bounded = importer.emit(MaximumOp, [known, importer.scalar(float(info.min), value)]).result
+    whole = importer.emit(CastOp, [bounded], dtype).result
+    return [importer.emit(WhereOp, [fits, whole, importer.scalar(info.max, whole)]).result]

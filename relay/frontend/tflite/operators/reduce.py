@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from xdsl.dialects.builtin import BoolAttr
+from xdsl.dialects.builtin import BoolAttr, i64
 from xdsl.ir import Attribute, SSAValue
 
 from relay.dialects import qnn
 from relay.dialects.attributes import ints
-from relay.dialects.relay import ArgmaxOp, ArgminOp, DivideOp, MaxOp, MinOp, SumOp
+from relay.dialects.relay import AllOp, AnyOp, ArgmaxOp, ArgminOp, CastOp, DivideOp, MaxOp, MinOp, SumOp
 from relay.frontend.tflite.graph import Importer, multiplier_attrs, number, real
 from relay.frontend.tflite.node import ALL_CODES, INDICES, Node
 from relay.frontend.tflite.table import operator
@@ -19,16 +19,19 @@ from relay.interpreters.arithmetic import quantize_multiplier
 
 @operator("MEAN", versions=(1, 3), inputs=(2, 2))
 def mean(importer: Importer, node: Node) -> list[SSAValue]:
-    """Codes: the multiplier is divided by the number of elements, after as many doublings as fit."""
+    """Integers truncate towards zero. Codes: the multiplier is divided by the number of elements, after as many
+    doublings as fit."""
     data, out = node.input(0), node.output()
     properties = reduction(node)
     count = math.prod(data.shape[axis] for axis in node.axes(node.input(1), len(data.shape)))
-    if count < 1:
-        raise node.unsupported("the mean of no elements")
     value = importer.value(data)
     if data.type == out.type == "FLOAT32":
         total = importer.emit(SumOp, [value], properties).result
         return [importer.emit(DivideOp, [total, importer.scalar(count, total)]).result]
+    if data.type == out.type and data.type in INDICES:
+        wide = importer.emit(SumOp, [importer.emit(CastOp, [value], {"dtype": i64}).result], properties).result
+        whole = importer.emit(DivideOp, [wide, importer.scalar(count, wide)]).result
+        return [importer.emit(CastOp, [whole], {"dtype": importer.element(out)}).result]
     if data.type != out.type or data.type not in ALL_CODES:
         raise node.refuse_types(data, out)
     source, target = node.codes(data), node.codes(out)
@@ -46,11 +49,12 @@ def mean(importer: Importer, node: Node) -> list[SSAValue]:
 
 @operator("SUM", versions=(1, 2), inputs=(2, 2))
 def total(importer: Importer, node: Node) -> list[SSAValue]:
-    """Not on codes: LiteRT's reference kernel reads int8 as uint8."""
+    """Of truths: whether one holds. Not on codes: LiteRT's reference kernel reads int8 as uint8."""
     data, out = node.input(0), node.output()
-    if data.type != out.type or data.type not in (*INDICES, "FLOAT32"):
+    if data.type != out.type or data.type not in (*INDICES, "FLOAT32", "BOOL"):
         raise node.refuse_types(data, out)
-    return [importer.emit(SumOp, [importer.value(data)], reduction(node)).result]
+    op = AnyOp if data.type == "BOOL" else SumOp
+    return [importer.emit(op, [importer.value(data)], reduction(node)).result]
 
 
 @operator("REDUCE_MAX", versions=(1, 3), inputs=(2, 2))
@@ -65,8 +69,11 @@ def reduce_min(importer: Importer, node: Node) -> list[SSAValue]:
 
 def _extreme(importer: Importer, node: Node, op: type[MaxOp] | type[MinOp]) -> SSAValue:
     data, out = node.input(0), node.output()
-    if data.type != out.type or data.type not in (*ALL_CODES, *INDICES, "FLOAT32"):
+    if data.type != out.type or data.type not in (*ALL_CODES, *INDICES, "FLOAT32", "BOOL"):
         raise node.refuse_types(data, out)
+    if data.type == "BOOL":
+        logical = AnyOp if op is MaxOp else AllOp
+        return importer.emit(logical, [importer.value(data)], reduction(node)).result
     if data.type in ALL_CODES:
         node.same_codes(data, out)
     return importer.emit(op, [importer.value(data)], reduction(node)).result

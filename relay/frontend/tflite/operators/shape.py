@@ -9,7 +9,7 @@ from xdsl.ir import Attribute, SSAValue
 from relay.dialects.attributes import ints, scalar_attr
 from relay.dialects.relay import PadOp, TransposeOp
 from relay.frontend.tflite.graph import Importer
-from relay.frontend.tflite.node import ALL_CODES, Node
+from relay.frontend.tflite.node import ALL_CODES, INDICES, Node
 from relay.frontend.tflite.table import operator
 
 
@@ -44,21 +44,21 @@ def expand_dims(importer: Importer, node: Node) -> list[SSAValue]:
     return [importer.reshape(importer.value(node.input(0)), [*shape[:axis], 1, *shape[axis:]])]
 
 
-@operator("TRANSPOSE", versions=(1, 6), inputs=(2, 2))
+@operator("TRANSPOSE", versions=(1, 8), inputs=(2, 2))
 def transpose(importer: Importer, node: Node) -> list[SSAValue]:
     rank = len(node.input(0).shape)
     axes = [node.axis(axis, rank) for axis in node.numbers(node.input(1))]
     return [importer.emit(TransposeOp, [importer.value(node.input(0))], {"axes": ints(axes)}).result]
 
 
-@operator("PAD", versions=(1, 4), inputs=(2, 2))
+@operator("PAD", versions=(1, 6), inputs=(2, 2))
 def pad(importer: Importer, node: Node) -> list[SSAValue]:
     """With real zero: the zero point of codes."""
     out = node.output()
     return [_pad(importer, node, node.codes(out).zero_point if out.quantization is not None else 0)]
 
 
-@operator("PADV2", versions=(1, 4), inputs=(3, 3))
+@operator("PADV2", versions=(1, 6), inputs=(3, 3))
 def pad_v2(importer: Importer, node: Node) -> list[SSAValue]:
     """With a constant, for codes a code."""
     filler = node.input(2)
@@ -74,5 +74,5 @@ def _pad(importer: Importer, node: Node, filler: float | int) -> SSAValue:
     if widths.shape != (len(data.shape), 2):
         raise node.malformed(f"{widths} of shape {widths.shape} does not name two numbers per axis of {data.shape}")
     pad_value: Attribute = scalar_attr(filler, importer.element(data))
-    properties = {"pad_width": ints(node.numbers(widths)), "pad_value": pad_value}
+    properties = {"pad_width": ints(node.numbers(widths, (*INDICES, "INT8", "INT16"))), "pad_value": pad_value}
     return importer.emit(PadOp, [importer.value(data)], properties).result

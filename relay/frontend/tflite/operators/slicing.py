@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -11,13 +12,22 @@ from xdsl.ir import SSAValue
 
 from relay.dialects import qnn
 from relay.dialects.attributes import elements, ints
-from relay.dialects.relay import ConcatenateOp, GatherNdOp, StridedSliceOp, TakeOp
+from relay.dialects.relay import (
+    AddOp,
+    CastOp,
+    ConcatenateOp,
+    ConstantOp,
+    GatherNdOp,
+    StridedSliceOp,
+    TakeOp,
+    TransposeOp,
+)
 from relay.frontend.tflite.graph import Importer, number, real
 from relay.frontend.tflite.node import ALL_CODES, INDICES, Node
 from relay.frontend.tflite.table import ANY, operator
 
 
-@operator("CONCATENATION", versions=(1, 4), inputs=(1, ANY))
+@operator("CONCATENATION", versions=(1, 7), inputs=(1, ANY))
 def concatenation(importer: Importer, node: Node) -> list[SSAValue]:
     """Uint8 codes of other scales than the result's are rescaled in float32; int8 ones must agree."""
     tensors, out = node.inputs(), node.output()
@@ -42,7 +52,7 @@ def concatenation(importer: Importer, node: Node) -> list[SSAValue]:
     return [importer.emit(ConcatenateOp, values, {"axis": axis}).result]
 
 
-@operator("PACK", versions=(1, 4), inputs=(1, ANY))
+@operator("PACK", versions=(1, 5), inputs=(1, ANY))
 def pack(importer: Importer, node: Node) -> list[SSAValue]:
     """Stack tensors of one shape along a new axis."""
     tensors = node.inputs()
@@ -57,7 +67,7 @@ def pack(importer: Importer, node: Node) -> list[SSAValue]:
     return [importer.emit(ConcatenateOp, values, {"axis": IntegerAttr(axis, i64)}).result]
 
 
-@operator("UNPACK", versions=(1, 4), inputs=(1, 1), outputs=(1, ANY))
+@operator("UNPACK", versions=(1, 6), inputs=(1, 1), outputs=(1, ANY))
 def unpack(importer: Importer, node: Node) -> list[SSAValue]:
     """The layers along an axis, without it."""
     shape = node.input(0).shape
@@ -68,7 +78,7 @@ def unpack(importer: Importer, node: Node) -> list[SSAValue]:
     return [importer.reshape(layer, [*shape[:axis], *shape[axis + 1 :]]) for layer in layers]
 
 
-@operator("SPLIT", versions=(1, 4), inputs=(2, 2), outputs=(1, ANY))
+@operator("SPLIT", versions=(1, 5), inputs=(2, 2), outputs=(1, ANY))
 def split(importer: Importer, node: Node) -> list[SSAValue]:
     """Equal parts along an axis, which is the first input."""
     data, count = node.input(1), len(node.operator.outputs)
@@ -79,7 +89,7 @@ def split(importer: Importer, node: Node) -> list[SSAValue]:
     return _split(importer, data.shape, importer.value(data), axes[0], parts)
 
 
-@operator("SPLIT_V", versions=(1, 2), inputs=(3, 3), outputs=(1, ANY))
+@operator("SPLIT_V", versions=(1, 3), inputs=(3, 3), outputs=(1, ANY))
 def split_v(importer: Importer, node: Node) -> list[SSAValue]:
     """Parts of given sizes, one of which may be -1: the rest."""
     data, sizes = node.input(0), list(node.numbers(node.input(1)))
@@ -111,7 +121,7 @@ def _slice(
     return importer.emit(StridedSliceOp, [value], properties).result
 
 
-@operator("SLICE", versions=(1, 6), inputs=(3, 3))
+@operator("SLICE", versions=(1, 8), inputs=(3, 3))
 def slice_(importer: Importer, node: Node) -> list[SSAValue]:
     """From constant begins, of constant sizes; size -1 is up to the end."""
     shape = node.input(0).shape
@@ -167,19 +177,46 @@ class _Bound(NamedTuple):
         return (0, 0, 1) if not len(range(first, last, stride)) else (first, last, stride)
 
 
-@operator("GATHER", versions=(1, 7), inputs=(2, 2))
+@operator("GATHER", versions=(1, 8), inputs=(2, 2))
 def gather(importer: Importer, node: Node) -> list[SSAValue]:
-    """`data.take(indices, axis)`."""
+    """`data.take(indices, axis)`, for each index of the batch dimensions by itself."""
     data, indices = node.input(0), node.input(1)
-    if indices.type not in INDICES or node.integer("batch_dims"):
-        raise node.unsupported(f"indices of {indices.type} with {node.integer('batch_dims')} batch dimensions")
-    axis = IntegerAttr(node.axis(node.integer("axis"), len(data.shape)), i64)
-    return [importer.emit(TakeOp, [importer.value(data), importer.value(indices)], {"axis": axis}).result]
+    if indices.type not in (*INDICES, "INT16"):
+        raise node.unsupported(f"indices of {indices.type}")
+    axis = node.axis(node.integer("axis"), len(data.shape))
+    batches = node.integer("batch_dims")
+    batches += len(indices.shape) if batches < 0 else 0
+    values = [importer.value(data), importer.value(indices)]
+    if not batches:
+        return [importer.emit(TakeOp, values, {"axis": IntegerAttr(axis, i64)}).result]
+    if not 0 < batches <= min(axis, len(indices.shape)) or data.shape[:batches] != indices.shape[:batches]:
+        raise node.malformed(f"{batches} batch dimensions of {data.shape} and {indices.shape} with axis {axis}")
+    return [_gather_batches(importer, values, axis, batches)]
 
 
-@operator("GATHER_ND", versions=(1, 5), inputs=(2, 2))
+def _gather_batches(importer: Importer, values: list[SSAValue], axis: int, batches: int) -> SSAValue:
+    """As one take along a single axis that the batches and the axis make: indices of batch b are raised by b * size."""
+    data, indices = values
+    dims, index = importer.shape(data), importer.shape(indices)
+    count, size = prod(dims[:batches]), dims[axis]
+    order = [*range(batches), axis, *range(batches, axis), *range(axis + 1, len(dims))]
+    lines = importer.emit(TransposeOp, [data], {"axes": ints(order)}).result
+    between, behind = dims[batches:axis], dims[axis + 1 :]
+    lines = importer.reshape(lines, [count * size, *between, *behind])
+    wide = importer.emit(CastOp, [indices], {"dtype": i64}).result
+    first = np.arange(count, dtype=np.int64).reshape(*index[:batches], *[1] * (len(index) - batches)) * size
+    offsets = importer.emit(ConstantOp, [], {"value": elements(first)}).result
+    places = importer.emit(AddOp, [wide, offsets], {}).result
+    taken = importer.emit(TakeOp, [lines, places], {"axis": IntegerAttr(0, i64)}).result
+    rank, inner = len(index), len(between)
+    order = [*range(batches), *range(rank, rank + inner), *range(batches, rank)]
+    order += range(rank + inner, rank + inner + len(behind))
+    return importer.emit(TransposeOp, [taken], {"axes": ints(order)}).result
+
+
+@operator("GATHER_ND", versions=(1, 6), inputs=(2, 2))
 def gather_nd(importer: Importer, node: Node) -> list[SSAValue]:
     data, indices = node.input(0), node.input(1)
-    if indices.type not in INDICES:
+    if indices.type not in (*INDICES, "INT16"):
         raise node.unsupported(f"indices of {indices.type}")
     return [importer.emit(GatherNdOp, [importer.value(data), importer.value(indices)]).result]

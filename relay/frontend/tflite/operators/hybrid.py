@@ -1,0 +1,80 @@
+"""Floats that are quantised at run time, for weights of int8 ("hybrid" or "dynamic range" layers)."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import f32, f64, i16
+from xdsl.ir import Attribute, SSAValue
+
+from relay.dialects import qnn, relay
+from relay.dialects.attributes import Array, ints, scalar_attr
+from relay.dialects.op import TensorOp
+from relay.dialects.op import tensor as type_of
+from relay.frontend.tflite.graph import Importer
+
+LOW, HIGH = -128.0, 127.0
+
+
+def quantised_lines(importer: Importer, value: SSAValue, asymmetric: bool) -> tuple[SSAValue, SSAValue]:
+    """Codes less their zero points, and scales: one for each index of the first axis."""
+    if asymmetric:
+        return _asymmetric(importer, value)
+    codes = importer.emit(qnn.DynamicQuantizeOp, [value])
+    return codes.codes, codes.scale
+
+
+def _asymmetric(importer: Importer, value: SSAValue) -> tuple[SSAValue, SSAValue]:
+    """`scale = (max - min) / 255` with 0 between them; the zero point is computed from the end that makes the smaller
+    error; all in double. `code = clamp(round(zero_point + x * (1 / scale)))` in float32.
+
+    Source: TFLite's `PortableAsymmetricQuantizeFloats`.
+    """
+
+    def emit(op: type[TensorOp], *operands: SSAValue, **properties: Attribute) -> SSAValue:
+        return importer.emit(op, operands, properties).results[0]
+
+    def number(real: float, like: SSAValue) -> SSAValue:
+        return importer.scalar(real, like)
+
+    def clamped(x: SSAValue) -> SSAValue:
+        element = type_of(x).element_type
+        return emit(relay.ClipOp, x, a_min=scalar_attr(LOW, element), a_max=scalar_attr(HIGH, element))
+
+    count = importer.shape(value)[0]
+    lines = importer.reshape(value, [count, -1])
+    zero, axis = number(0.0, value), ints([1])
+    low, high = (
+        emit(relay.CastOp, emit(bound, emit(reduce, lines, axis=axis), zero), dtype=f64)
+        for reduce, bound in ((relay.MinOp, relay.MinimumOp), (relay.MaxOp, relay.MaximumOp))
+    )
+    step = emit(relay.DivideOp, emit(relay.SubtractOp, high, low), number(HIGH - LOW, low))
+    step = emit(relay.WhereOp, emit(relay.EqualOp, low, high), number(1.0, step), step)
+    ends: list[tuple[SSAValue, SSAValue]] = []
+    for bound, real in ((LOW, low), (HIGH, high)):
+        place = emit(relay.DivideOp, real, step)
+        error = emit(relay.AddOp, number(abs(bound), place), emit(relay.AbsOp, place))
+        ends.append((emit(relay.SubtractOp, number(bound, place), place), error))
+    (from_low, low_error), (from_high, high_error) = ends
+    nearer = emit(relay.WhereOp, emit(relay.LessOp, low_error, high_error), from_low, from_high)
+    zero_point = emit(relay.CastOp, emit(relay.RoundOp, clamped(nearer)), dtype=f32)
+    scale = emit(relay.CastOp, step, dtype=f32)
+    rows = [count] + [1] * (len(importer.shape(value)) - 1)
+    offset = importer.reshape(zero_point, rows)
+    inverse = importer.reshape(emit(relay.DivideOp, number(1.0, scale), scale), rows)
+    codes = emit(relay.RoundOp, emit(relay.AddOp, offset, emit(relay.MultiplyOp, value, inverse)))
+    steps = emit(relay.SubtractOp, clamped(codes), offset)
+    return emit(relay.CastOp, steps, dtype=i16), scale
+
+
+def scale_sums(importer: Importer, sums: SSAValue, scale: SSAValue, kernel_scales: Array) -> SSAValue:
+    """`float(sums) * (scale * kernel_scale)`: a scale for each index of the first axis, and one, or one for each of the
+    last, of the kernel."""
+    count, *others = importer.shape(sums)
+    factor = importer.reshape(scale, [count] + [1] * len(others))
+    kernel = (
+        importer.scalar(float(kernel_scales[0]), scale)
+        if len(kernel_scales) == 1
+        else importer.constant(kernel_scales, "kernel_scales")
+    )
+    factor = importer.emit(relay.MultiplyOp, [factor, kernel]).result
+    reals = importer.emit(relay.CastOp, [sums], {"dtype": f32}).result
+    return importer.emit(relay.MultiplyOp, [reals, factor]).result
