@@ -30,6 +30,7 @@ from relay.lowering.gpu import pipeline as gpu
 from relay.lowering.gpu.target import GpuTarget
 from relay.lowering.graph import describe
 from relay.lowering.llvm_ir import program
+from relay.lowering.math_expand_ops import MathExpandOps
 from relay.lowering.parallelize import Parallelize
 from relay.lowering.plan_memory import PlanMemory
 from relay.lowering.relay_to_linalg import RelayToLinalg
@@ -58,7 +59,7 @@ from relay.transforms.unsigned_codes import UnsignedCodes
 if TYPE_CHECKING:
     from relay.byoc.composition import Targets
 
-CODE_GENERATION = ("loops", "target-ops", "planned")
+CODE_GENERATION = ("loops", "target-ops", "functions", "planned")
 """Properties that a module must have for LLVM IR."""
 LLVM_EFFORT = (0, 1, 3, 3, 3)
 """LLVM's optimization level by `opt_level`."""
@@ -94,6 +95,7 @@ def lowering_passes(target: CpuTarget) -> list[ModulePass]:
         Bufferize(),
         Schedule(features=",".join(sorted(target.features))),
         SelectTargetOps(features=",".join(sorted(target.features))),
+        MathExpandOps(),
         Parallelize(),
         PlanMemory(),
     ]

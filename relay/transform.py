@@ -28,11 +28,11 @@ from relay.lowering.expand_apply_scale import ExpandApplyScale
 from relay.lowering.gpu.convert_gpu_to_llvm_spv import ConvertGpuToLlvmSpv
 from relay.lowering.gpu.convert_gpu_to_nvvm import ConvertGpuToNvvm
 from relay.lowering.gpu.convert_parallel_loops_to_gpu import ConvertParallelLoopsToGpu
-from relay.lowering.gpu.expand_math import ExpandMath
 from relay.lowering.gpu.gpu_kernel_outlining import GpuKernelOutlining
 from relay.lowering.gpu.gpu_module_to_binary import GpuModuleToBinary
 from relay.lowering.gpu.nvvm_attach_target import NvvmAttachTarget
 from relay.lowering.gpu.schedule_gpu import ScheduleGpu
+from relay.lowering.math_expand_ops import MathExpandOps
 from relay.lowering.parallelize import Parallelize
 from relay.lowering.plan_memory import PlanMemory
 from relay.lowering.relay_to_linalg import RelayToLinalg
@@ -131,7 +131,6 @@ __all__ = [
     "EliminateCommonSubexpr",
     "EqualizeLayers",
     "ExpandApplyScale",
-    "ExpandMath",
     "Exploration",
     "FastMath",
     "FoldConstant",
@@ -146,6 +145,7 @@ __all__ = [
     "Inline",
     "InlinePartitions",
     "Legalize",
+    "MathExpandOps",
     "MergeCompilerRegions",
     "MergeComposite",
     "NvvmAttachTarget",

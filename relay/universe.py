@@ -65,6 +65,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "bufferize": _pass("relay.lowering.bufferize:Bufferize"),
     "schedule": _pass("relay.lowering.schedule:Schedule"),
     "select-target-ops": _pass("relay.lowering.select_target_ops:SelectTargetOps"),
+    "math-expand-ops": _pass("relay.lowering.math_expand_ops:MathExpandOps"),
     "parallelize": _pass("relay.lowering.parallelize:Parallelize"),
     "plan-memory": _pass("relay.lowering.plan_memory:PlanMemory"),
     "schedule-gpu": _pass("relay.lowering.gpu.schedule_gpu:ScheduleGpu"),
@@ -72,7 +73,6 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
         "relay.lowering.gpu.convert_parallel_loops_to_gpu:ConvertParallelLoopsToGpu"
     ),
     "gpu-kernel-outlining": _pass("relay.lowering.gpu.gpu_kernel_outlining:GpuKernelOutlining"),
-    "expand-math": _pass("relay.lowering.gpu.expand_math:ExpandMath"),
     "nvvm-attach-target": _pass("relay.lowering.gpu.nvvm_attach_target:NvvmAttachTarget"),
     "convert-gpu-to-nvvm": _pass("relay.lowering.gpu.convert_gpu_to_nvvm:ConvertGpuToNvvm"),
     "convert-gpu-to-llvm-spv": _pass("relay.lowering.gpu.convert_gpu_to_llvm_spv:ConvertGpuToLlvmSpv"),

@@ -48,7 +48,7 @@ class Schedule(Pass):
     name = "schedule"
     requires = ("bufferized", "expanded")
     establishes = ("loops",)
-    invalidates = ("target-ops",)
+    invalidates = ("target-ops", "functions")
     why = "tiles, vectorizes, and packs weights"
     features: str = ""
 

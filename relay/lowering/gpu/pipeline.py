@@ -15,7 +15,6 @@ from relay.lowering.gpu.codegen import DeviceCode, compile_kernels
 from relay.lowering.gpu.convert_gpu_to_llvm_spv import ConvertGpuToLlvmSpv
 from relay.lowering.gpu.convert_gpu_to_nvvm import ConvertGpuToNvvm
 from relay.lowering.gpu.convert_parallel_loops_to_gpu import ConvertParallelLoopsToGpu
-from relay.lowering.gpu.expand_math import ExpandMath
 from relay.lowering.gpu.gpu_kernel_outlining import GpuKernelOutlining
 from relay.lowering.gpu.kernel_text import NVPTX, SPIRV, kernels_text
 from relay.lowering.gpu.launches import program
@@ -23,11 +22,12 @@ from relay.lowering.gpu.nvvm_attach_target import NvvmAttachTarget
 from relay.lowering.gpu.schedule_gpu import ScheduleGpu
 from relay.lowering.gpu.target import GpuTarget
 from relay.lowering.graph import describe
+from relay.lowering.math_expand_ops import MathExpandOps
 from relay.lowering.plan_memory import PlanMemory
 from relay.lowering.relay_to_linalg import RelayToLinalg
 from relay.module import IRModule
 
-CODE_GENERATION = ("device-calls", "device-math", "planned")
+CODE_GENERATION = ("device-calls", "functions", "planned")
 """Properties that a module must have for its kernels' code."""
 
 
@@ -41,7 +41,7 @@ def gpu_passes(target: GpuTarget) -> list[ModulePass]:
         ScheduleGpu(features=",".join(sorted(target.features)), processors=target.processors),
         ConvertParallelLoopsToGpu(),
         GpuKernelOutlining(),
-        ExpandMath(),
+        MathExpandOps(),
         *(cuda if target.kind == "cuda" else [ConvertGpuToLlvmSpv()]),
         PlanMemory(),
     ]

@@ -57,7 +57,7 @@ class ScheduleGpu(Pass):
     name = "schedule-gpu"
     requires = ("bufferized", "expanded")
     establishes = ("loops",)
-    invalidates = ()
+    invalidates = ("functions",)
     why = "gives each thread of a GPU its elements"
     features: str = ""
     processors: int = 108

@@ -76,5 +76,5 @@ class Arithmetic:
         """`c0 + x * (c1 + x * ...)`."""
         total = self.number(coefficients[-1], element)
         for coefficient in reversed(coefficients[:-1]):
-            total = self.fma(total, x, self.number(coefficient, element))
+            total = self.plus(self.times(total, x), self.number(coefficient, element))
         return total

@@ -1,0 +1,109 @@
+"""Sines, cosines and tangents, computed in f64."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import pi
+
+from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import f64, i1, i64
+from xdsl.ir import SSAValue
+
+from relay.dialects import arith as wide
+from relay.lowering.math.arithmetic import Arithmetic
+from relay.lowering.math.functions import rounded
+from relay.lowering.math.polynomials import COS_LONG, SIN_LONG
+
+TWO_BY_PI = 0xA2F9836E4E441529FC2757D1F534DDC0DB6295993C439041FE5163ABDEBB
+"""The first 240 bits of 2 / pi behind the point."""
+PIECE = 26
+"""So many bits of it times the 24 bits of an f32 are exact in f64."""
+STEPS = tuple(2.0 ** (51 + PIECE * n) for n in range(3))
+"""From such a number on, products with one more piece are whole turns."""
+QUARTER = (pi / 2, 6.123233995736766e-17)
+"""pi / 2 in two doubles."""
+
+
+def pieces(first: int) -> list[float]:
+    """Four numbers that add up to 2 / pi without the bits of so many first pieces: all exact but the last."""
+    words = [TWO_BY_PI >> (240 - PIECE * (n + 1)) & ((1 << PIECE) - 1) for n in range(first, first + 3)]
+    rest = TWO_BY_PI & ((1 << (240 - PIECE * (first + 3))) - 1)
+    return [word * 2.0 ** (-PIECE * (first + n + 1)) for n, word in enumerate(words)] + [rest * 2.0**-240]
+
+
+def turned_back(b: Arithmetic, x: SSAValue) -> tuple[SSAValue, SSAValue]:
+    """r and the word of n of `x = n pi/2 + r`, |r| <= pi / 4, for any number of f32, as Payne and Hanek do it: of x
+    times 2 / pi, only the bits around the point are computed."""
+    size = b.add(math.AbsFOp(x))
+    parts = [b.number(number, f64) for number in pieces(0)]
+    for first, step in enumerate(STEPS, 1):
+        large = b.compare(size, "oge", b.number(step, f64))
+        parts = [b.select(large, b.number(n, f64), old) for n, old in zip(pieces(first), parts, strict=True)]
+    high, middle, low, least = (b.times(x, part) for part in parts)
+    first, count = rounded(b, f64, high)
+    second, more = rounded(b, f64, middle)
+    one, two = b.minus(high, first), b.minus(middle, second)
+    total = b.plus(one, two)
+    back = b.minus(total, one)
+    error = b.plus(b.minus(one, b.minus(total, back)), b.minus(two, back))
+    third, last = rounded(b, f64, total)
+    fraction = b.plus(b.minus(total, third), b.plus(low, b.plus(least, error)))
+    fourth, end = rounded(b, f64, fraction)
+    for word in (more, last, end):
+        count = b.add(arith.AddiOp(count, word))
+    return b.times(b.minus(fraction, fourth), b.number(pi / 2, f64)), count
+
+
+def turned_back_long(b: Arithmetic, x: SSAValue) -> tuple[SSAValue, SSAValue]:
+    """The same for numbers of f64, whose size is below 2^30: a larger one loses digits."""
+    n = b.add(math.RoundEvenOp(b.times(x, b.number(2 / pi, f64))))
+    r = b.fma(n, b.number(-QUARTER[1], f64), b.fma(n, b.number(-QUARTER[0], f64), x))
+    limit = b.number(2.0**62, f64)
+    inside = b.select(b.compare(b.add(math.AbsFOp(n)), "olt", limit), n, b.number(0.0, f64))
+    return r, b.cast(wide.FPToSIOp, inside, i64)
+
+
+TurnBack = Callable[[Arithmetic, SSAValue], tuple[SSAValue, SSAValue]]
+
+
+def sine_and_cosine(b: Arithmetic, r: SSAValue) -> tuple[SSAValue, SSAValue]:
+    """Both, of |r| <= pi / 4."""
+    z = b.times(r, r)
+    return b.plus(b.times(b.times(z, r), b.polynomial(z, SIN_LONG, f64)), r), b.polynomial(z, COS_LONG, f64)
+
+
+def bit(b: Arithmetic, n: SSAValue, number: int) -> SSAValue:
+    """A bit of a word."""
+    return b.cast(wide.TruncIOp, b.add(arith.ShRUIOp(n, b.number(number, i64))) if number else n, i1)
+
+
+def after(b: Arithmetic, sine: SSAValue, cosine: SSAValue, n: SSAValue) -> SSAValue:
+    """The sine after so many quarters of a turn."""
+    found = b.select(bit(b, n, 0), cosine, sine)
+    return b.select(bit(b, n, 1), b.minus(b.number(-0.0, f64), found), found)
+
+
+def sin(b: Arithmetic, x: SSAValue, turn_back: TurnBack = turned_back) -> SSAValue:
+    """The sine."""
+    r, n = turn_back(b, x)
+    return zero_itself(b, x, after(b, *sine_and_cosine(b, r), n))
+
+
+def cos(b: Arithmetic, x: SSAValue, turn_back: TurnBack = turned_back) -> SSAValue:
+    """The sine a quarter of a turn on."""
+    r, n = turn_back(b, x)
+    return after(b, *sine_and_cosine(b, r), b.add(arith.AddiOp(n, b.number(1, i64))))
+
+
+def tan(b: Arithmetic, x: SSAValue) -> SSAValue:
+    """The sine by the cosine; a quarter of a turn on, the negative cosine by the sine."""
+    r, n = turned_back(b, x)
+    sine, cosine = sine_and_cosine(b, r)
+    odd = bit(b, n, 0)
+    above = b.select(odd, b.minus(b.number(-0.0, f64), cosine), sine)
+    return zero_itself(b, x, b.over(above, b.select(odd, sine, cosine)))
+
+
+def zero_itself(b: Arithmetic, x: SSAValue, found: SSAValue) -> SSAValue:
+    """What was found; of a zero that same zero."""
+    return b.select(b.compare(x, "oeq", b.number(0.0, f64)), x, found)

@@ -1,0 +1,129 @@
+"""Exponential functions and logarithms. `e` is f32 or f64: the type of the operands and the result."""
+
+from __future__ import annotations
+
+from math import inf, nan
+
+import numpy as np
+from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import Float64Type, i32, i64
+from xdsl.ir import Attribute, SSAValue
+
+from relay.dialects import arith as wide
+from relay.lowering.math.arithmetic import Arithmetic
+from relay.lowering.math.polynomials import ERF, EXP, EXP_LONG, LOG, LOG_ERFC, LOG_LONG, TANH
+
+LN2 = np.log(np.longdouble(2))
+SHORT_LN2 = (0.693359375, float(LN2 - np.longdouble(0.693359375)))
+"""ln(2) as a number of few digits, so that products with small integers are exact, and the rest."""
+LONG_LN2 = (float.fromhex("0x1.62e42fefap-1"), float(LN2 - np.longdouble(float.fromhex("0x1.62e42fefap-1"))))
+SHORT_MAGIC, LONG_MAGIC = 1.5 * 2.0**23, 1.5 * 2.0**52
+"""Added to a small number, it leaves the nearest integer in the lowest bits: no processor needs an instruction more."""
+
+
+def is_long(e: Attribute) -> bool:
+    """Whether it is f64."""
+    return isinstance(e, Float64Type)
+
+
+def rounded(b: Arithmetic, e: Attribute, x: SSAValue) -> tuple[SSAValue, SSAValue]:
+    """The nearest integer, to even ones from the middle: as a float, and in the lowest bits of a word. |x| < 2^22, or
+    2^51 in f64."""
+    magic = b.number(LONG_MAGIC if is_long(e) else SHORT_MAGIC, e)
+    shifted = b.plus(x, magic)
+    return b.minus(shifted, magic), b.cast(arith.BitcastOp, shifted, i64 if is_long(e) else i32)
+
+
+def power_of_two(b: Arithmetic, e: Attribute, n: SSAValue) -> SSAValue:
+    """`2^n` for an integer in the lowest bits of a word, from the exponents of normal numbers."""
+    bits, width, bias = (i64, 52, 1023) if is_long(e) else (i32, 23, 127)
+    exponent = b.add(arith.ShLIOp(n, b.number(width, bits)))
+    return b.cast(arith.BitcastOp, b.add(arith.AddiOp(exponent, b.number(bias << width, bits))), e)
+
+
+def split(b: Arithmetic, e: Attribute, x: SSAValue) -> tuple[SSAValue, SSAValue]:
+    """`e^r` and the word of n for `x = n ln(2) + r`, |r| <= ln(2) / 2."""
+    n, word = rounded(b, e, b.times(x, b.number(float(1 / LN2), e)))
+    upper, lower = LONG_LN2 if is_long(e) else SHORT_LN2
+    r = b.minus(b.minus(x, b.times(n, b.number(upper, e))), b.times(n, b.number(lower, e)))
+    p = b.polynomial(r, EXP_LONG if is_long(e) else EXP, e)
+    return b.plus(b.plus(b.times(p, b.times(r, r)), r), b.number(1.0, e)), word
+
+
+def at_most(b: Arithmetic, e: Attribute, x: SSAValue, bound: float) -> SSAValue:
+    """The number, or a lower bound; what is no number stays so."""
+    most = b.number(bound, e)
+    return b.select(b.compare(x, "ogt", most), most, x)
+
+
+def at_least(b: Arithmetic, e: Attribute, x: SSAValue, bound: float) -> SSAValue:
+    """The number, or a higher bound; what is no number stays so."""
+    least = b.number(bound, e)
+    return b.select(b.compare(x, "olt", least), least, x)
+
+
+def exp(b: Arithmetic, e: Attribute, x: SSAValue) -> SSAValue:
+    """`e^x = 2^n e^r`. The power of two in two factors, so that denormals come out."""
+    low, high = (-800.0, 800.0) if is_long(e) else (-110.0, 100.0)
+    x = at_least(b, e, at_most(b, e, x, high), low)
+    y, word = split(b, e, x)
+    bits, bias = (i64, int(np.float64(LONG_MAGIC).view("i8"))) if is_long(e) else (i32, 0x4B400000)
+    n = b.add(arith.SubiOp(word, b.number(bias, bits)))
+    half = b.add(arith.ShRSIOp(n, b.number(1, bits)))
+    rest = b.add(arith.SubiOp(n, half))
+    return b.times(b.times(y, power_of_two(b, e, half)), power_of_two(b, e, rest))
+
+
+def normal_exp(b: Arithmetic, e: Attribute, x: SSAValue) -> SSAValue:
+    """`e^x`, where it and its power of two are normal numbers."""
+    y, word = split(b, e, x)
+    return b.times(y, power_of_two(b, e, word))
+
+
+def log(b: Arithmetic, e: Attribute, x: SSAValue) -> SSAValue:
+    """`log(x) = k ln(2) + log(m)`, sqrt(1/2) <= m < sqrt(2)."""
+    bits, width, up = (i64, 52, 54) if is_long(e) else (i32, 23, 25)
+    least = float(np.finfo(np.float64 if is_long(e) else np.float32).tiny)
+    small = b.compare(x, "olt", b.number(least, e))
+    normal = b.select(small, b.times(x, b.number(2.0**up, e)), x)
+    word = b.cast(arith.BitcastOp, normal, bits)
+    root = int(np.float64(0.5**0.5).view(np.int64) if is_long(e) else np.float32(0.5**0.5).view(np.int32))
+    k = b.add(arith.ShRSIOp(b.add(arith.SubiOp(word, b.number(root, bits))), b.number(width, bits)))
+    m = b.cast(arith.BitcastOp, b.add(arith.SubiOp(word, b.add(arith.ShLIOp(k, b.number(width, bits))))), e)
+    count = b.plus(b.cast(wide.SIToFPOp, k, e), b.select(small, b.number(-float(up), e), b.number(0.0, e)))
+    upper, lower = (b.times(count, b.number(part, e)) for part in (LONG_LN2 if is_long(e) else SHORT_LN2))
+    f = b.minus(m, b.number(1.0, e))
+    if is_long(e):
+        s = b.over(f, b.plus(m, b.number(1.0, e)))
+        tail = b.times(s, b.polynomial(b.times(s, s), LOG_LONG, e))
+        found = b.plus(upper, b.plus(lower, tail))
+    else:
+        square = b.times(f, f)
+        tail = b.times(b.times(square, f), b.polynomial(f, LOG, e))
+        tail = b.minus(b.plus(lower, tail), b.times(square, b.number(0.5, e)))
+        found = b.plus(upper, b.plus(f, tail))
+    found = b.select(b.compare(x, "olt", b.number(inf, e)), found, x)
+    found = b.select(b.compare(x, "oeq", b.number(0.0, e)), b.number(-inf, e), found)
+    return b.select(b.compare(x, "olt", b.number(0.0, e)), b.number(nan, e), found)
+
+
+def tanh(b: Arithmetic, e: Attribute, x: SSAValue) -> SSAValue:
+    """A polynomial near zero, else `1 - 2 / (e^2|x| + 1)` with x's sign; in f64 near zero by `e^2x`, too."""
+    size = b.add(math.AbsFOp(x))
+    one = b.number(1.0, e)
+    twice = at_most(b, e, b.plus(size, size), 40.0)
+    large = b.minus(one, b.over(b.number(2.0, e), b.plus(normal_exp(b, e, twice), one)))
+    if not is_long(e):
+        z = b.times(x, x)
+        near = b.plus(b.times(b.times(z, x), b.polynomial(z, TANH, e)), x)
+        large = b.select(b.compare(size, "olt", b.number(0.625, e)), near, large)
+    return b.add(math.CopySignOp(large, x))
+
+
+def erf(b: Arithmetic, e: Attribute, x: SSAValue) -> SSAValue:
+    """A polynomial near zero, else 1 less the exponential function of one, with x's sign. For f32."""
+    size, one, z = b.add(math.AbsFOp(x)), b.number(1.0, e), b.times(x, x)
+    near = b.plus(b.times(x, b.polynomial(z, ERF, e)), x)
+    far = b.polynomial(at_most(b, e, size, 4.0), LOG_ERFC, e)
+    far = b.add(math.CopySignOp(b.minus(one, normal_exp(b, e, far)), x))
+    return b.select(b.compare(size, "olt", one), near, far)

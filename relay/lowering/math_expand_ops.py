@@ -1,0 +1,112 @@
+"""`math-expand-ops`: functions that processors have no instruction for, as arithmetic: the same bits everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import Float64Type, ModuleOp, f32, f64
+from xdsl.ir import Operation, SSAValue
+
+from relay.dialects.gpu import ModuleOp as GpuModuleOp
+from relay.lowering.llvm.types import lanes
+from relay.lowering.math import angles, functions, wide
+from relay.lowering.math.arithmetic import Arithmetic
+from relay.lowering.shaped import is_vector, scalar_of
+from relay.passes import Pass
+
+SHORT: dict[str, Callable[..., SSAValue]] = {
+    "math.exp": functions.exp,
+    "math.log": functions.log,
+    "math.tanh": functions.tanh,
+    "math.erf": functions.erf,
+}
+"""Functions of f32, and of f64 except the last: told which."""
+
+WIDE: dict[str, Callable[..., SSAValue]] = {
+    "math.sin": angles.sin,
+    "math.cos": angles.cos,
+    "math.tan": angles.tan,
+    "math.powf": wide.power,
+    "math.log2": wide.log2,
+    "math.log10": wide.log10,
+    "math.asin": wide.asin,
+    "math.acos": wide.acos,
+    "math.atan": wide.atan,
+    "math.sinh": wide.sinh,
+    "math.cosh": wide.cosh,
+    "math.asinh": wide.asinh,
+    "math.acosh": wide.acosh,
+    "math.atanh": wide.atanh,
+}
+"""Functions of f32 that are computed in f64."""
+
+LONG: dict[str, Callable[..., SSAValue]] = {
+    "math.exp": lambda b, x: functions.exp(b, f64, x),
+    "math.log": lambda b, x: functions.log(b, f64, x),
+    "math.tanh": lambda b, x: functions.tanh(b, f64, x),
+    "math.sin": lambda b, x: angles.sin(b, x, angles.turned_back_long),
+    "math.cos": lambda b, x: angles.cos(b, x, angles.turned_back_long),
+    "math.powf": wide.power,
+}
+"""Functions of f64 on devices."""
+
+
+@dataclass(frozen=True)
+class MathExpandOps(Pass):
+    """Turn `math.exp`, `math.log`, `math.tanh`, `math.erf`, `math.sin`, `math.cos`, `math.tan`, their inverse and
+    hyperbolic ones, `math.powf`, `math.log2` and `math.log10` into polynomials over `arith`, of scalars and vectors.
+
+    Results in f32 are within 2 units of the last place, denormals included, and special as those of C's library are.
+    No products are fused with sums, and nothing is called, so that every processor, vector and device computes the
+    same bits. Of f16 and bf16, results of f32 are rounded. Functions of f64 stay for the mathematical library, except
+    inside `gpu.module`: there `exp`, `log`, `tanh`, `sin`, `cos` (of less than 2^30) and `powf` become polynomials.
+    """
+
+    name = "math-expand-ops"
+    requires = ("loops",)
+    establishes = ("functions",)
+    invalidates = ()
+    why = "makes arithmetic of functions that processors lack"
+
+    @classmethod
+    def holds(cls, op: ModuleOp) -> bool:
+        return not any(expansion(inner) for inner in op.walk())
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for inner in list(op.walk()):
+            if (expand := expansion(inner)) is not None:
+                inner.results[0].replace_all_uses_with(expand())
+                inner.detach()
+                inner.erase()
+
+
+def expansion(op: Operation) -> Callable[[], SSAValue] | None:
+    """What computes the operation's value before it; None where it stays."""
+    if op.name not in SHORT and op.name not in WIDE:
+        return None
+    type = op.results[0].type
+    element = scalar_of(type)
+    build = Arithmetic(op, lanes(type) if is_vector(type) else 0)
+    if isinstance(element, Float64Type):
+        long = LONG.get(op.name) if on_device(op) else None
+        return None if long is None else lambda: long(build, *op.operands)
+    needed = f32 if op.name in SHORT else f64
+
+    def value() -> SSAValue:
+        same = element == needed
+        operands = [x if same else build.cast(arith.ExtFOp, x, needed) for x in op.operands]
+        found = SHORT[op.name](build, f32, *operands) if op.name in SHORT else WIDE[op.name](build, *operands)
+        return found if same else build.cast(arith.TruncFOp, found, element)
+
+    return value
+
+
+def on_device(op: Operation) -> bool:
+    """Whether the operation is inside a `gpu.module`."""
+    parent = op.parent_op()
+    while parent is not None and not isinstance(parent, GpuModuleOp):
+        parent = parent.parent_op()
+    return parent is not None
