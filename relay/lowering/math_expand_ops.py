@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from xdsl.context import Context
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import Float64Type, ModuleOp, f32, f64
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from relay.dialects.gpu import ModuleOp as GpuModuleOp
 from relay.lowering.llvm.types import lanes
@@ -17,13 +18,13 @@ from relay.lowering.math.arithmetic import Arithmetic
 from relay.lowering.shaped import is_vector, scalar_of
 from relay.passes import Pass
 
-SHORT: dict[str, Callable[..., SSAValue]] = {
+SHORT: dict[str, Callable[[Arithmetic, SSAValue, Attribute], SSAValue]] = {
     "math.exp": functions.exp,
     "math.log": functions.log,
     "math.tanh": functions.tanh,
     "math.erf": functions.erf,
 }
-"""Functions of f32, and of f64 except the last: told which."""
+"""Functions that are computed in f32."""
 
 WIDE: dict[str, Callable[..., SSAValue]] = {
     "math.sin": angles.sin,
@@ -44,11 +45,11 @@ WIDE: dict[str, Callable[..., SSAValue]] = {
 """Functions of f32 that are computed in f64."""
 
 LONG: dict[str, Callable[..., SSAValue]] = {
-    "math.exp": lambda b, x: functions.exp(b, f64, x),
-    "math.log": lambda b, x: functions.log(b, f64, x),
-    "math.tanh": lambda b, x: functions.tanh(b, f64, x),
-    "math.sin": lambda b, x: angles.sin(b, x, angles.turned_back_long),
-    "math.cos": lambda b, x: angles.cos(b, x, angles.turned_back_long),
+    "math.exp": partial(functions.exp, e=f64),
+    "math.log": partial(functions.log, e=f64),
+    "math.tanh": partial(functions.tanh, e=f64),
+    "math.sin": angles.sin_long,
+    "math.cos": angles.cos_long,
     "math.powf": wide.power,
 }
 """Functions of f64 on devices."""
@@ -98,7 +99,7 @@ def expansion(op: Operation) -> Callable[[], SSAValue] | None:
     def value() -> SSAValue:
         same = element == needed
         operands = [x if same else build.cast(arith.ExtFOp, x, needed) for x in op.operands]
-        found = SHORT[op.name](build, f32, *operands) if op.name in SHORT else WIDE[op.name](build, *operands)
+        found = SHORT[op.name](build, operands[0], f32) if op.name in SHORT else WIDE[op.name](build, *operands)
         return found if same else build.cast(arith.TruncFOp, found, element)
 
     return value

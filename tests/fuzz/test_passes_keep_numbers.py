@@ -39,7 +39,7 @@ CHANGES_NUMBERS = {
 }  # fmt: skip
 PRINTS = {"print-ir"}
 GPU = {
-    "schedule-gpu", "convert-parallel-loops-to-gpu", "gpu-kernel-outlining", "expand-math", "nvvm-attach-target",
+    "schedule-gpu", "convert-parallel-loops-to-gpu", "gpu-kernel-outlining", "math-expand-ops", "nvvm-attach-target",
     "convert-gpu-to-nvvm", "convert-gpu-to-llvm-spv", "gpu-module-to-binary",
 }  # fmt: skip
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import pi
 
 from xdsl.dialects import arith, math
@@ -40,15 +39,15 @@ def turned_back(b: Arithmetic, x: SSAValue) -> tuple[SSAValue, SSAValue]:
         large = b.compare(size, "oge", b.number(step, f64))
         parts = [b.select(large, b.number(n, f64), old) for n, old in zip(pieces(first), parts, strict=True)]
     high, middle, low, least = (b.times(x, part) for part in parts)
-    first, count = rounded(b, f64, high)
-    second, more = rounded(b, f64, middle)
+    first, count = rounded(b, high, f64)
+    second, more = rounded(b, middle, f64)
     one, two = b.minus(high, first), b.minus(middle, second)
     total = b.plus(one, two)
     back = b.minus(total, one)
     error = b.plus(b.minus(one, b.minus(total, back)), b.minus(two, back))
-    third, last = rounded(b, f64, total)
+    third, last = rounded(b, total, f64)
     fraction = b.plus(b.minus(total, third), b.plus(low, b.plus(least, error)))
-    fourth, end = rounded(b, f64, fraction)
+    fourth, end = rounded(b, fraction, f64)
     for word in (more, last, end):
         count = b.add(arith.AddiOp(count, word))
     return b.times(b.minus(fraction, fourth), b.number(pi / 2, f64)), count
@@ -61,9 +60,6 @@ def turned_back_long(b: Arithmetic, x: SSAValue) -> tuple[SSAValue, SSAValue]:
     limit = b.number(2.0**62, f64)
     inside = b.select(b.compare(b.add(math.AbsFOp(n)), "olt", limit), n, b.number(0.0, f64))
     return r, b.cast(wide.FPToSIOp, inside, i64)
-
-
-TurnBack = Callable[[Arithmetic, SSAValue], tuple[SSAValue, SSAValue]]
 
 
 def sine_and_cosine(b: Arithmetic, r: SSAValue) -> tuple[SSAValue, SSAValue]:
@@ -83,15 +79,27 @@ def after(b: Arithmetic, sine: SSAValue, cosine: SSAValue, n: SSAValue) -> SSAVa
     return b.select(bit(b, n, 1), b.minus(b.number(-0.0, f64), found), found)
 
 
-def sin(b: Arithmetic, x: SSAValue, turn_back: TurnBack = turned_back) -> SSAValue:
+def sin(b: Arithmetic, x: SSAValue) -> SSAValue:
     """The sine."""
-    r, n = turn_back(b, x)
+    r, n = turned_back(b, x)
     return zero_itself(b, x, after(b, *sine_and_cosine(b, r), n))
 
 
-def cos(b: Arithmetic, x: SSAValue, turn_back: TurnBack = turned_back) -> SSAValue:
+def cos(b: Arithmetic, x: SSAValue) -> SSAValue:
     """The sine a quarter of a turn on."""
-    r, n = turn_back(b, x)
+    r, n = turned_back(b, x)
+    return after(b, *sine_and_cosine(b, r), b.add(arith.AddiOp(n, b.number(1, i64))))
+
+
+def sin_long(b: Arithmetic, x: SSAValue) -> SSAValue:
+    """The sine of numbers of f64."""
+    r, n = turned_back_long(b, x)
+    return zero_itself(b, x, after(b, *sine_and_cosine(b, r), n))
+
+
+def cos_long(b: Arithmetic, x: SSAValue) -> SSAValue:
+    """The cosine of numbers of f64."""
+    r, n = turned_back_long(b, x)
     return after(b, *sine_and_cosine(b, r), b.add(arith.AddiOp(n, b.number(1, i64))))
 
 

@@ -26,7 +26,7 @@ def is_long(e: Attribute) -> bool:
     return isinstance(e, Float64Type)
 
 
-def rounded(b: Arithmetic, e: Attribute, x: SSAValue) -> tuple[SSAValue, SSAValue]:
+def rounded(b: Arithmetic, x: SSAValue, e: Attribute) -> tuple[SSAValue, SSAValue]:
     """The nearest integer, to even ones from the middle: as a float, and in the lowest bits of a word. |x| < 2^22, or
     2^51 in f64."""
     magic = b.number(LONG_MAGIC if is_long(e) else SHORT_MAGIC, e)
@@ -41,9 +41,9 @@ def power_of_two(b: Arithmetic, e: Attribute, n: SSAValue) -> SSAValue:
     return b.cast(arith.BitcastOp, b.add(arith.AddiOp(exponent, b.number(bias << width, bits))), e)
 
 
-def split(b: Arithmetic, e: Attribute, x: SSAValue) -> tuple[SSAValue, SSAValue]:
+def split(b: Arithmetic, x: SSAValue, e: Attribute) -> tuple[SSAValue, SSAValue]:
     """`e^r` and the word of n for `x = n ln(2) + r`, |r| <= ln(2) / 2."""
-    n, word = rounded(b, e, b.times(x, b.number(float(1 / LN2), e)))
+    n, word = rounded(b, b.times(x, b.number(float(1 / LN2), e)), e)
     upper, lower = LONG_LN2 if is_long(e) else SHORT_LN2
     r = b.minus(b.minus(x, b.times(n, b.number(upper, e))), b.times(n, b.number(lower, e)))
     p = b.polynomial(r, EXP_LONG if is_long(e) else EXP, e)
@@ -62,11 +62,11 @@ def at_least(b: Arithmetic, e: Attribute, x: SSAValue, bound: float) -> SSAValue
     return b.select(b.compare(x, "olt", least), least, x)
 
 
-def exp(b: Arithmetic, e: Attribute, x: SSAValue) -> SSAValue:
+def exp(b: Arithmetic, x: SSAValue, e: Attribute) -> SSAValue:
     """`e^x = 2^n e^r`. The power of two in two factors, so that denormals come out."""
     low, high = (-800.0, 800.0) if is_long(e) else (-110.0, 100.0)
     x = at_least(b, e, at_most(b, e, x, high), low)
-    y, word = split(b, e, x)
+    y, word = split(b, x, e)
     bits, bias = (i64, int(np.float64(LONG_MAGIC).view("i8"))) if is_long(e) else (i32, 0x4B400000)
     n = b.add(arith.SubiOp(word, b.number(bias, bits)))
     half = b.add(arith.ShRSIOp(n, b.number(1, bits)))
@@ -74,13 +74,13 @@ def exp(b: Arithmetic, e: Attribute, x: SSAValue) -> SSAValue:
     return b.times(b.times(y, power_of_two(b, e, half)), power_of_two(b, e, rest))
 
 
-def normal_exp(b: Arithmetic, e: Attribute, x: SSAValue) -> SSAValue:
+def normal_exp(b: Arithmetic, x: SSAValue, e: Attribute) -> SSAValue:
     """`e^x`, where it and its power of two are normal numbers."""
-    y, word = split(b, e, x)
+    y, word = split(b, x, e)
     return b.times(y, power_of_two(b, e, word))
 
 
-def log(b: Arithmetic, e: Attribute, x: SSAValue) -> SSAValue:
+def log(b: Arithmetic, x: SSAValue, e: Attribute) -> SSAValue:
     """`log(x) = k ln(2) + log(m)`, sqrt(1/2) <= m < sqrt(2)."""
     bits, width, up = (i64, 52, 54) if is_long(e) else (i32, 23, 25)
     least = float(np.finfo(np.float64 if is_long(e) else np.float32).tiny)
@@ -107,12 +107,12 @@ def log(b: Arithmetic, e: Attribute, x: SSAValue) -> SSAValue:
     return b.select(b.compare(x, "olt", b.number(0.0, e)), b.number(nan, e), found)
 
 
-def tanh(b: Arithmetic, e: Attribute, x: SSAValue) -> SSAValue:
+def tanh(b: Arithmetic, x: SSAValue, e: Attribute) -> SSAValue:
     """A polynomial near zero, else `1 - 2 / (e^2|x| + 1)` with x's sign; in f64 near zero by `e^2x`, too."""
     size = b.add(math.AbsFOp(x))
     one = b.number(1.0, e)
     twice = at_most(b, e, b.plus(size, size), 40.0)
-    large = b.minus(one, b.over(b.number(2.0, e), b.plus(normal_exp(b, e, twice), one)))
+    large = b.minus(one, b.over(b.number(2.0, e), b.plus(normal_exp(b, twice, e), one)))
     if not is_long(e):
         z = b.times(x, x)
         near = b.plus(b.times(b.times(z, x), b.polynomial(z, TANH, e)), x)
@@ -120,10 +120,10 @@ def tanh(b: Arithmetic, e: Attribute, x: SSAValue) -> SSAValue:
     return b.add(math.CopySignOp(large, x))
 
 
-def erf(b: Arithmetic, e: Attribute, x: SSAValue) -> SSAValue:
+def erf(b: Arithmetic, x: SSAValue, e: Attribute) -> SSAValue:
     """A polynomial near zero, else 1 less the exponential function of one, with x's sign. For f32."""
     size, one, z = b.add(math.AbsFOp(x)), b.number(1.0, e), b.times(x, x)
     near = b.plus(b.times(x, b.polynomial(z, ERF, e)), x)
     far = b.polynomial(at_most(b, e, size, 4.0), LOG_ERFC, e)
-    far = b.add(math.CopySignOp(b.minus(one, normal_exp(b, e, far)), x))
+    far = b.add(math.CopySignOp(b.minus(one, normal_exp(b, far, e)), x))
     return b.select(b.compare(size, "olt", one), near, far)

@@ -19,7 +19,7 @@ SMALL = 2.0**-7
 def power(b: Arithmetic, x: SSAValue, y: SSAValue) -> SSAValue:
     """`|x|^y = e^(y log|x|)`, negative for a negative x and an odd y; no number for one and a y that is not whole."""
     size, one, zero = b.add(math.AbsFOp(x)), b.number(1.0, f64), b.number(0.0, f64)
-    found = functions.exp(b, f64, b.times(y, functions.log(b, f64, size)))
+    found = functions.exp(b, b.times(y, functions.log(b, size, f64)), f64)
     found = b.select(b.compare(y, "oeq", zero), one, found)
     found = b.select(b.compare(size, "oeq", one), one, found)
     whole = is_whole(b, y)
@@ -36,17 +36,17 @@ def power(b: Arithmetic, x: SSAValue, y: SSAValue) -> SSAValue:
 def is_whole(b: Arithmetic, x: SSAValue) -> SSAValue:
     """Whether the number is an integer: one too large for digits behind the point is."""
     inside = functions.at_most(b, f64, b.add(math.AbsFOp(x)), 2.0**51)
-    return b.compare(functions.rounded(b, f64, inside)[0], "oeq", inside)
+    return b.compare(functions.rounded(b, inside, f64)[0], "oeq", inside)
 
 
 def log2(b: Arithmetic, x: SSAValue) -> SSAValue:
     """`log(x) / log(2)`."""
-    return b.times(functions.log(b, f64, x), b.number(1 / log(2), f64))
+    return b.times(functions.log(b, x, f64), b.number(1 / log(2), f64))
 
 
 def log10(b: Arithmetic, x: SSAValue) -> SSAValue:
     """`log(x) / log(10)`."""
-    return b.times(functions.log(b, f64, x), b.number(1 / log(10), f64))
+    return b.times(functions.log(b, x, f64), b.number(1 / log(10), f64))
 
 
 def atan(b: Arithmetic, x: SSAValue) -> SSAValue:
@@ -83,14 +83,14 @@ def odd(b: Arithmetic, x: SSAValue, large: SSAValue, third: float, fifth: float)
 
 def sinh(b: Arithmetic, x: SSAValue) -> SSAValue:
     """`(e^x - e^-x) / 2`."""
-    up = functions.exp(b, f64, b.add(math.AbsFOp(x)))
+    up = functions.exp(b, b.add(math.AbsFOp(x)), f64)
     twice = b.minus(up, b.over(b.number(1.0, f64), up))
     return odd(b, x, b.times(twice, b.number(0.5, f64)), 1 / 6, 1 / 120)
 
 
 def cosh(b: Arithmetic, x: SSAValue) -> SSAValue:
     """`(e^x + e^-x) / 2`."""
-    up = functions.exp(b, f64, b.add(math.AbsFOp(x)))
+    up = functions.exp(b, b.add(math.AbsFOp(x)), f64)
     return b.times(b.plus(up, b.over(b.number(1.0, f64), up)), b.number(0.5, f64))
 
 
@@ -98,19 +98,19 @@ def asinh(b: Arithmetic, x: SSAValue) -> SSAValue:
     """`log(|x| + sqrt(x^2 + 1))` with x's sign."""
     size = b.add(math.AbsFOp(x))
     root = b.add(math.SqrtOp(b.plus(b.times(x, x), b.number(1.0, f64))))
-    return odd(b, x, functions.log(b, f64, b.plus(size, root)), -1 / 6, 3 / 40)
+    return odd(b, x, functions.log(b, b.plus(size, root), f64), -1 / 6, 3 / 40)
 
 
 def acosh(b: Arithmetic, x: SSAValue) -> SSAValue:
     """`log(x + sqrt(x^2 - 1))`."""
     one = b.number(1.0, f64)
     root = b.add(math.SqrtOp(b.times(b.minus(x, one), b.plus(x, one))))
-    found = functions.log(b, f64, b.plus(x, root))
+    found = functions.log(b, b.plus(x, root), f64)
     return b.select(b.compare(x, "olt", one), b.number(nan, f64), found)
 
 
 def atanh(b: Arithmetic, x: SSAValue) -> SSAValue:
     """`log((1 + |x|) / (1 - |x|)) / 2` with x's sign."""
     size, one = b.add(math.AbsFOp(x)), b.number(1.0, f64)
-    twice = functions.log(b, f64, b.over(b.plus(one, size), b.minus(one, size)))
+    twice = functions.log(b, b.over(b.plus(one, size), b.minus(one, size)), f64)
     return odd(b, x, b.times(twice, b.number(0.5, f64)), 1 / 3, 1 / 5)

@@ -1,10 +1,9 @@
-// RUN: relay-opt %s -p expand-math | filecheck %s
+// RUN: relay-opt %s -p math-expand-ops | filecheck %s
 
-// What has an instruction stays; powers of two come from the bits of the exponent.
+// What has an instruction stays; integers come from the lowest bits of a sum, powers of two from those of the exponent.
 // CHECK-LABEL: gpu.module
 // CHECK:         arith.constant 1.44269502 : f32
-// CHECK:         math.roundeven
-// CHECK:         math.fma
+// CHECK:         arith.constant 0x4B400000 : f32
 // CHECK:         arith.bitcast {{%.+}} : i32 to f32
 // CHECK-NOT:     math.exp
 // CHECK:         math.sqrt
@@ -25,3 +24,25 @@
     gpu.return
   }) {sym_name = "k", gpu.kernel, workgroup_attributions = 0 : i64} : () -> ()
 }) : () -> ()
+
+// On processors functions of f64 are the library's.
+// CHECK-LABEL: func.func private @both
+// CHECK-NOT:     math.erf
+// CHECK:         arith.select {{.+}} : vector<16xi1>, vector<16xf32>
+// CHECK:         math.exp {{%.+}} : f64
+// CHECK:         arith.extf {{%.+}} : f32 to f64
+// CHECK-NOT:     math.sin
+// CHECK:         arith.truncf {{%.+}} : f64 to f32
+func.func private @both(%x: memref<16xf32>, %y: memref<1xf64>) {
+  %c0 = arith.constant 0 : index
+  %v = vector.load %x[%c0] : memref<16xf32>, vector<16xf32>
+  %e = math.erf %v : vector<16xf32>
+  vector.store %e, %x[%c0] : memref<16xf32>, vector<16xf32>
+  %d = memref.load %y[%c0] : memref<1xf64>
+  %f = math.exp %d : f64
+  memref.store %f, %y[%c0] : memref<1xf64>
+  %s = memref.load %x[%c0] : memref<16xf32>
+  %t = math.sin %s : f32
+  memref.store %t, %x[%c0] : memref<16xf32>
+  func.return
+}

@@ -1,0 +1,148 @@
+"""Functions of float32 as arithmetic: within 2 units of the last place, the same bits in every lane and on every
+processor, and nothing called of the mathematical library."""
+
+from __future__ import annotations
+
+import math
+import platform
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from relay.dialects.attributes import Array
+from relay.driver import build
+from relay.lowering.math.angles import TWO_BY_PI
+from relay.module import IRModule
+from relay.runtime import Executable
+
+SIZE = 20_011
+"""Not a multiple of 16: the last elements are computed one by one."""
+FUNCTIONS: dict[str, Callable[[Array], Array]] = {
+    "exp": np.exp, "log": np.log, "tanh": np.tanh, "erf": np.vectorize(math.erf, [float]), "sin": np.sin,
+    "cos": np.cos, "tan": np.tan, "log2": np.log2, "log10": np.log10, "asin": np.arcsin, "acos": np.arccos,
+    "atan": np.arctan, "sinh": np.sinh, "cosh": np.cosh, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
+}  # fmt: skip
+SPECIAL = np.array(
+    [0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 1e-45, -1e-45, 1e-40, 3.4028235e38, -3.4028235e38, 2**-126, 0.5, -0.5, 2,
+     -2, 3, -3, 0.625, 88.72284, -87.4, -103.97, 1e20, 16777216, 16777215, -8388609, 2**30, 3e22],
+    np.float32,
+)  # fmt: skip
+
+
+def points() -> Array:
+    """Special numbers, any bits, and numbers around zero."""
+    rng = np.random.default_rng(5)
+    parts = [SPECIAL, *(rng.uniform(-size, size, 3000).astype(np.float32) for size in (1, 2, 12, 110))]
+    rest = SIZE - sum(part.size for part in parts) - SPECIAL.size
+    return np.concatenate([*parts, rng.integers(0, 2**32, rest, np.uint32).view(np.float32), SPECIAL])
+
+
+@cache
+def compiled(size: int, target: str = "llvm") -> Executable:
+    """All functions of one argument, and powers of two."""
+    type = f"tensor<{size}xf32>"
+    lines = [f"  %r{n} = relay.{name} %x : ({type}) -> {type}\n" for n, name in enumerate(FUNCTIONS)]
+    lines.append(f"  %p = relay.power %x, %y : ({type}, {type}) -> {type}\n")
+    results = ", ".join([f"%r{n}" for n in range(len(FUNCTIONS))] + ["%p"])
+    types = ", ".join([type] * (len(FUNCTIONS) + 1))
+    head = f"func.func @main(%x: {type}, %y: {type}) -> ({types}) {{\n"
+    return build(IRModule.parse(f"{head}{''.join(lines)}  func.return {results} : {types}\n}}"), target)
+
+
+def outputs(executable: Executable, x: Array, y: Array) -> list[Array]:
+    found = executable.run(x, y)
+    assert isinstance(found, tuple)
+    return list(found)
+
+
+def units(found: Array, wanted: Array) -> float:
+    """The largest error in units of the last place; zeros have their sign, and special numbers are equal."""
+    with np.errstate(over="ignore"):
+        nearest = wanted.astype(np.float32)
+    finite = np.isfinite(nearest)
+    assert np.array_equal(found[~finite], nearest[~finite], equal_nan=True) and np.isfinite(found[finite]).all()
+    zero = (nearest == 0) & (found == 0)
+    assert np.array_equal(np.signbit(found[zero]), np.signbit(nearest[zero]))
+    step = np.spacing(np.abs(nearest[finite])).astype(np.float64)
+    return float(np.max(np.abs(found[finite] - wanted[finite]) / step))
+
+
+def test_within_two_units_of_the_last_place():
+    x = points()
+    with np.errstate(all="ignore"):
+        for name, found in zip(FUNCTIONS, outputs(compiled(SIZE), x, x), strict=False):
+            assert units(found, FUNCTIONS[name](x.astype(np.float64))) <= 2, name
+
+
+def test_powers():
+    x, y = points(), np.random.default_rng(6).permutation(points())
+    y[3000:9000] = np.trunc(np.nan_to_num(y[3000:9000]))
+    count = SPECIAL.size
+    x[: count**2], y[: count**2] = np.repeat(SPECIAL, count), np.tile(SPECIAL, count)
+    with np.errstate(all="ignore"):
+        assert units(outputs(compiled(SIZE), x, y)[-1], np.power(x.astype(np.float64), y.astype(np.float64))) <= 1
+
+
+def hardest() -> list[float]:
+    """Numbers that are, for their size, the nearest to a multiple of a quarter of a turn: of `2^e 2/pi`, denominators
+    of convergents."""
+    found: list[float] = []
+    for exponent in range(-20, 104):
+        part, whole = (TWO_BY_PI << (exponent + 20)) % (1 << 260), 1 << 260
+        before, denominator = 0, 1
+        while part and denominator < 1 << 24:
+            found.append(math.ldexp(denominator, exponent))
+            quotient, rest = divmod(whole, part)
+            whole, part = part, rest
+            before, denominator = denominator, quotient * denominator + before
+    return found
+
+
+def test_the_hardest_numbers():
+    x = np.array([number for number in hardest() if number < 3.4e38][-SIZE:])
+    x = np.resize(x, SIZE).astype(np.float32)
+    for name, found in zip(FUNCTIONS, outputs(compiled(SIZE), x, x), strict=False):
+        if name in ("sin", "cos", "tan"):
+            assert units(found, FUNCTIONS[name](x.astype(np.float64))) <= 2, name
+
+
+def test_lanes_are_as_scalars():
+    """The last elements, which are in no vector, and the same numbers in vectors."""
+    x, y = np.random.default_rng(7).uniform(-4, 4, (2, SIZE)).astype(np.float32)
+    rest = SIZE % 16
+    x[-rest:], y[-rest:] = x[:rest], y[:rest]
+    for found in outputs(compiled(SIZE), x, y):
+        assert found[:rest].tobytes() == found[-rest:].tobytes()
+
+
+X86 = platform.machine() == "x86_64" and sys.platform == "linux"
+
+
+@pytest.mark.skipif(not X86, reason="runs code for several processors of x86-64")
+def test_the_same_bits_on_every_processor():
+    """With 512-bit vectors or without, with fused multiply-adds or without, with an instruction that rounds or not."""
+    x = points()
+    wanted = outputs(compiled(SIZE), x, x)
+    plain = outputs(compiled(SIZE, "x86_64-unknown-linux-gnu"), x, x)
+    for name, found, right in zip([*FUNCTIONS, "power"], plain, wanted, strict=True):
+        assert np.array_equal(found, right, equal_nan=True), name
+
+
+@pytest.mark.parametrize("target", ["thumbv7em-none-eabihf -mcpu=cortex-m4", "wasm32-unknown-unknown"])
+def test_nothing_of_the_library_is_called(target: str, tmp_path: Path):
+    """The object code names no function of libm; quotients and conversions may be the compiler's own functions."""
+    type = "tensor<3xf32>"
+    lines = [
+        f"%{n + 1} = relay.{name} %{n} : ({type}) -> {type}" for n, name in enumerate(("exp", "erf", "log", "sin"))
+    ]
+    lines.append(f"%5 = relay.power %4, %0 : ({type}, {type}) -> {type}")
+    body = "\n".join(lines).replace("%", "%v")
+    text = f"func.func @main(%v0: {type}) -> {type} {{\n{body}\nfunc.return %v5 : {type}\n}}"
+    code = build(IRModule.parse(text), target).export(tmp_path)[0].read_bytes()
+    assert b"relay_model_run" in code
+    for name in (b"expf", b"erff", b"logf", b"log2", b"sinf", b"pow", b"rint", b"fma", b"floor", b"round"):
+        assert name not in code, name
