@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from ctypes import CFUNCTYPE, POINTER, PYFUNCTYPE, Structure, c_char_p, c_int, c_int32, c_int64, c_void_p, pythonapi
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from relay.errors import InvalidArgument, Unsupported
 
@@ -24,6 +25,24 @@ NAME, USED = b"dltensor", b"used_dltensor"
 CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
 """Kinds of elements: numpy's and DLPack's."""
 KINDS = {code: kind for kind, code in CODES.items()}
+
+
+class Dlpack(Protocol):
+    """An array of another library."""
+
+    def __dlpack__(self, *, stream: int | None = None) -> object: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+
+
+class CudaArray(Protocol):
+    """One on a device of NVIDIA's."""
+
+    @property
+    def __cuda_array_interface__(self) -> Mapping[str, Any]: ...
+
+
+Given = npt.ArrayLike | Dlpack | CudaArray
+"""What an input may be."""
 
 
 class Device(Structure):

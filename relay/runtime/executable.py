@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-import numpy.typing as npt
 from numpy import ndarray
 
 from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
 from relay.runtime import archive
 from relay.runtime.container import WRONG
 from relay.runtime.device import DeviceLibrary, Devices
-from relay.runtime.dlpack import device_of
+from relay.runtime.dlpack import Given, device_of
 from relay.runtime.library import Library
 from relay.runtime.memory import Array, Frame, address, aligned_bytes
 from relay.runtime.specification import TensorSpec
@@ -150,7 +149,7 @@ class Executable:
             native = team.bound(native, len(self.inputs) + len(self.outputs) + 1 + len(self._more()))
         self._num_threads, self._native = count, native
 
-    def run(self, /, *inputs: npt.ArrayLike, **named: npt.ArrayLike) -> Array | tuple[Array, ...] | None:
+    def run(self, /, *inputs: Given, **named: Given) -> Array | tuple[Array, ...] | None:
         """Run the model. With arguments: inputs in order or by name, and one array, or a tuple of all outputs, is
         returned; states that are not given start anew. Without arguments: run on what `set_input` bound.
 
@@ -226,7 +225,7 @@ class Executable:
         guarded = None if self._externals is None else self._externals.failures.guarded
         return Session(driver, model, self.inputs, self.outputs, device, stream, self._arrange, guarded)
 
-    def _from_device(self, values: Sequence[npt.ArrayLike]) -> Array | tuple[Array, ...]:
+    def _from_device(self, values: Sequence[Given]) -> Array | tuple[Array, ...]:
         """A run some of whose inputs lie on the first device."""
         self._session = self._session or self._open(0, None)
         results = [result.numpy() for result in self._session.begin(values)]
@@ -243,11 +242,11 @@ class Executable:
         more: list[Array | None] = [] if self._externals is None else [self._externals.table]
         return more if self._team_functions is None else [*more, None]
 
-    def _arrange(self, inputs: tuple[npt.ArrayLike, ...], named: Mapping[str, npt.ArrayLike]) -> list[npt.ArrayLike]:
+    def _arrange(self, inputs: tuple[Given, ...], named: Mapping[str, Given]) -> list[Given]:
         """The inputs in the model's order, states that are not given from their start."""
         if len(inputs) > len(self.inputs):
             raise InvalidArgument("run", f"got {len(inputs)} inputs; the model has {len(self.inputs)}")
-        values: dict[int, npt.ArrayLike] = dict(enumerate(inputs))
+        values: dict[int, Given] = dict(enumerate(inputs))
         for name, value in named.items():
             index = self._index(name)
             if index in values:
@@ -286,7 +285,7 @@ class Executable:
         self._pointer = frame.pointer
         return self._pointer
 
-    def set_input(self, key: str | int, value: npt.ArrayLike) -> None:
+    def set_input(self, key: str | int, value: Given) -> None:
         """Bind a copy of the value to an input, by name or number, for `run()` without arguments."""
         index = self._index(key)
         array = self.inputs[index].take(value)

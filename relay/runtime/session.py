@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from ctypes import memmove
 from math import prod
-from typing import Any, Protocol
+from typing import Any
 from weakref import finalize
 
 import numpy as np
@@ -16,19 +16,12 @@ import numpy.typing as npt
 from relay.errors import InvalidArgument
 from relay.runtime.device import OpenDevice
 from relay.runtime.device_program import Binding, Model, Program
-from relay.runtime.dlpack import CUDA, LEGACY_STREAM, View, capsule_of, device_of, view_of
+from relay.runtime.dlpack import CUDA, LEGACY_STREAM, Given, View, capsule_of, device_of, view_of
 from relay.runtime.memory import Array, address
 from relay.runtime.specification import TensorSpec
 
 ALIGNMENT = 64
 """What kernels rely on: inputs that start elsewhere are copied, on the device."""
-
-
-class Lent(Protocol):
-    """An array of another library, on some device."""
-
-    def __dlpack__(self, *, stream: int | None = None) -> object: ...
-    def __dlpack_device__(self) -> tuple[int, int]: ...
 
 
 class Session:
@@ -65,9 +58,7 @@ class Session:
         """The driver's handle of the stream."""
         return self.program.stream
 
-    def run(
-        self, /, *inputs: npt.ArrayLike | Lent, **named: npt.ArrayLike | Lent
-    ) -> DeviceArray | tuple[DeviceArray, ...]:
+    def run(self, /, *inputs: Given, **named: Given) -> DeviceArray | tuple[DeviceArray, ...]:
         """Begin a run, as `Executable.run` takes its inputs; each may lie on the host or on the device."""
         found = self.begin(self.arrange(inputs, named))
         return found[0] if len(found) == 1 else tuple(found)
@@ -268,7 +259,7 @@ class HostSession:
     def __init__(self, run: Callable[..., Any]):
         self._run = run
 
-    def run(self, /, *inputs: npt.ArrayLike | Lent, **named: npt.ArrayLike | Lent) -> Array | tuple[Array, ...]:
+    def run(self, /, *inputs: Given, **named: Given) -> Array | tuple[Array, ...]:
         """A run, as `Executable.run` does it."""
         return self._run(*inputs, **named)
 

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from relay.errors import InvalidArgument
-from relay.runtime.dlpack import on_host
+from relay.runtime.dlpack import Given, on_host
 from relay.runtime.memory import Array
 
 
@@ -37,7 +36,7 @@ class TensorSpec:
             str(entry["kind"]),
         )
 
-    def take(self, value: npt.ArrayLike) -> Array:
+    def take(self, value: Given) -> Array:
         """The value as an array that native code can read; strides are made so. Raises InvalidArgument if its dtype
         or shape is another, or it does not lie on the host."""
         where = f"input '{self.name}'"

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 import relay
+from relay.dialects.attributes import Array
 from relay.errors import Unsupported
+from relay.runtime import TensorSpec
 from relay.runtime.opencl_driver import OpenClDriver
 from tests.numeric.gpu_models import golden_of
 from tests.numeric.test_models_compiled import DIGITS, close, outputs_of
@@ -44,6 +46,39 @@ def test_digits_on_a_device():
     executable = relay.build(DIGITS / "digits_int8.tflite", target="opencl")
     results = np.concatenate([outputs_of(executable, image[None])[0] for image in data["int8_images"][:32]])
     assert np.array_equal(results, data["int8_out"][:32])
+
+
+@pytest.mark.usefixtures("device")
+def test_a_batch_on_a_device():
+    data = np.load(DIGITS / "digits_test.npz")
+    executable = relay.build(DIGITS / "digits_int8.tflite", target="opencl", frontend={"batch": 32})
+    assert np.array_equal(outputs_of(executable, data["int8_images"][:32])[0], data["int8_out"][:32])
+    session = executable.on()
+    results = [session.run(data["int8_images"][first : first + 32]) for first in (0, 32)]
+    assert np.array_equal(np.concatenate([np.asarray(result) for result in results]), data["int8_out"][:64])
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("device")
+@pytest.mark.parametrize("name", ["mobilenet_v2_1.0_224_quant", "resnet8_int8", "kws_int8", "vww_96_float"])
+def test_batches_of_a_model_on_a_device(name: str):
+    path = MODELS / f"{name}.tflite"
+    if not path.exists():
+        pytest.skip(f"the model {name} is not here")
+    one, four = (relay.build(path, target="opencl", frontend={"batch": batch}) for batch in (1, 4))
+    inputs = [np.concatenate([numbers(spec, seed) for seed in range(4)]) for spec in one.inputs]
+    rows = [outputs_of(one, *(given[n : n + 1] for given in inputs)) for n in range(4)]
+    for number, found in enumerate(outputs_of(four, *inputs)):
+        assert np.array_equal(found, np.concatenate([row[number] for row in rows]))
+
+
+def numbers(spec: TensorSpec, seed: int) -> Array:
+    """Any numbers for an input."""
+    rng = np.random.default_rng(seed)
+    if spec.dtype.kind == "f":
+        return rng.standard_normal(spec.shape).astype(spec.dtype)
+    limits = np.iinfo(spec.dtype)
+    return rng.integers(limits.min, limits.max, spec.shape, spec.dtype, endpoint=True)
 
 
 @pytest.mark.slow

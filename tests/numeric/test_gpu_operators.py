@@ -7,6 +7,7 @@ import zlib
 import numpy as np
 import pytest
 
+import relay
 from relay import signature
 from relay.frontend import from_tflite
 from relay.interpreters import run
@@ -15,9 +16,10 @@ from tests.numeric.gpu_models import Emulated
 from tests.numeric.litert_comparison import compare
 from tests.numeric.litert_shape_cases import CASES
 from tests.numeric.test_operators_compiled import convolutions, depthwise, products
+from tests.unit.gpu_driver import emulated_cuda
 
-HOST_ONLY = ("if", "while")
-"""Kinds of operators that decide while they run, which is refused."""
+DECIDE = ("if", "while")
+"""Kinds of operators that the host decides about while they run."""
 
 
 def check(net: Net) -> None:
@@ -58,7 +60,7 @@ def test_products_of_codes():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [kind for kind in CASES if not kind.lower().startswith(HOST_ONLY)])
+@pytest.mark.parametrize("kind", [kind for kind in CASES if not kind.lower().startswith(DECIDE)])
 def test_operator(kind: str):
     rng = np.random.default_rng([7, zlib.crc32(kind.encode())])
     case = CASES[kind](rng, kind)
@@ -68,4 +70,20 @@ def test_operator(kind: str):
     model = Emulated(module)
     outputs = [info for info in model.graph["outputs"] if info["kind"] == "output"]
     for result, want in zip(model.run(given), run(module, given)[: len(outputs)], strict=True):
+        compare(result, want, f"{case}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [kind for kind in CASES if kind.lower().startswith(DECIDE)])
+def test_operator_that_the_host_decides_about(kind: str):
+    rng = np.random.default_rng([7, zlib.crc32(kind.encode())])
+    case = CASES[kind](rng, kind)
+    module = from_tflite(case.model())
+    given = case.feeds(rng)
+    executable = relay.build(module, target="cuda")
+    with emulated_cuda(executable):
+        found = executable.run(*given)
+    results = found if isinstance(found, tuple) else (found,)
+    for result, want in zip(results, run(module, given), strict=True):
+        assert result is not None
         compare(result, want, f"{case}")

@@ -7,10 +7,11 @@ import pytest
 
 import relay
 from relay.dialects.attributes import Array
-from relay.errors import RelayError
+from relay.errors import RelayError, Unsupported
 from relay.interpreters import run
 from relay.module import IRModule
 from relay.runtime import Executable, loaders
+from relay.runtime.opencl_driver import OpenClDriver
 from tests.unit.gpu_driver import copies, emulated_cuda
 from tests.unit.interpreting import as_text, load_text
 from tests.unit.partitioning_modules import Known
@@ -110,3 +111,16 @@ def test_what_an_external_function_raises(known: Known, monkeypatch: pytest.Monk
         for call in (executable.run, executable.on().run):
             with pytest.raises(RelayError, match="compiled by 'x': raised ArithmeticError: no"):
                 call(*given)
+
+
+@pytest.mark.parametrize("name", ["simple", "several", "between"])
+def test_on_a_device_of_opencl(known: Known, monkeypatch: pytest.MonkeyPatch, name: str):
+    try:
+        OpenClDriver()
+    except Unsupported as error:
+        pytest.skip(str(error))
+    known("x", "abs", "exp", compiled=as_text)
+    monkeypatch.setitem(loaders.LOADERS.registered, "x", load_text)
+    executable = relay.build(CASES[name], target="opencl", external="x")
+    for first in (True, False):
+        assert equal(CASES[name], executable, arguments(first, True))

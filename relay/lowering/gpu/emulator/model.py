@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from relay.dialects.attributes import Array
+from relay.errors import Unsupported
 from relay.lowering.gpu.emulator.machine import Emulator, aligned
 
 
@@ -31,7 +32,10 @@ def memory_of(graph: Mapping[str, Any], params: Mapping[str, Array], inputs: Seq
 def run_model(
     graph: Mapping[str, Any], emulator: Emulator, params: Mapping[str, Array], inputs: Sequence[Array]
 ) -> list[Array]:
-    """The outputs of a model that was built for a GPU: its graph, kernels, constants. States are inputs, too."""
+    """The outputs of a model that was built for a GPU: its graph, kernels, constants. States are inputs, too. Raises
+    Unsupported where the host does something between launches."""
+    if "steps" in graph["device"]:
+        raise Unsupported("run_model", "the host decides, or calls functions, between the model's launches")
     memory = memory_of(graph, params, inputs)
     for row in graph["device"]["launches"]:
         buffers: list[Array] = [memory[slot][offset:] for slot, offset in row["arguments"]]
