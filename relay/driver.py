@@ -35,6 +35,7 @@ from relay.lowering.parallelize import Parallelize
 from relay.lowering.plan_memory import PlanMemory
 from relay.lowering.relay_to_linalg import RelayToLinalg
 from relay.lowering.schedule import Schedule
+from relay.lowering.scheduling.tables import reads_tables
 from relay.lowering.select_target_ops import SelectTargetOps
 from relay.lowering.targets import CpuTarget, resolve
 from relay.module import IRModule, arrays
@@ -90,7 +91,7 @@ def lowering_passes(target: CpuTarget) -> list[ModulePass]:
     if isinstance(target, GpuTarget):
         return gpu.gpu_passes(target)
     return [
-        RelayToLinalg(),
+        RelayToLinalg(tables_apart=reads_tables(target.features)),
         ExpandApplyScale(features=",".join(sorted(target.features)), literal=not target.fuses),
         Bufferize(),
         Schedule(features=",".join(sorted(target.features))),

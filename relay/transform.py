@@ -66,6 +66,7 @@ from relay.transforms.infer_types import InferTypes
 from relay.transforms.infer_types import InferTypes as InferType
 from relay.transforms.inline import Inline
 from relay.transforms.legalize import Legalize
+from relay.transforms.print_choices import PrintChoices
 from relay.transforms.print_ir import PrintIR
 from relay.transforms.qnn_legalize import QnnLegalize
 from relay.transforms.remove_unused_functions import RemoveUnusedFunctions
@@ -163,6 +164,7 @@ __all__ = [
     "PrintAfterAll",
     "PrintBeforeAll",
     "PrintChanged",
+    "PrintChoices",
     "PrintIR",
     "PruneRegions",
     "QnnLegalize",

@@ -38,6 +38,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "partition-graph": _pass("relay.byoc.partitioning.partition_graph:PartitionGraph"),
     "inline-partitions": _pass("relay.byoc.partitioning.inline_partitions:InlinePartitions"),
     "compile-external": _pass("relay.byoc.partitioning.compile_external:CompileExternal"),
+    "print-choices": _pass("relay.transforms.print_choices:PrintChoices"),
     "print-ir": _pass("relay.transforms.print_ir:PrintIR"),
     "infer-types": _pass("relay.transforms.infer_types:InferTypes"),
     "legalize": _pass("relay.transforms.legalize:Legalize"),

@@ -11,6 +11,9 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, FunctionType, ModuleOp, TensorT
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.utils.hints import isa
 
+from relay.dialects import relay
+from relay.dialects.attributes import dtype_of
+from relay.dialects.op import shape, tensor
 from relay.errors import Unsupported
 from relay.lowering.linalg import LOWERINGS
 from relay.lowering.linalg.elementwise import Group, emit, groups
@@ -28,7 +31,8 @@ class RelayToLinalg(Pass):
 
     Elementwise ops of one shape that depend on each other become one `linalg.generic`. Rescaling stays whole, as
     `tosa.apply_scale` in its body. `scf.if` and `scf.while` stay, their blocks are lowered. Shapes must be static.
-    Raises Unsupported for an op that has no lowering.
+    Raises Unsupported for an op that has no lowering. With `tables_apart` a lookup of 8-bit codes in a table of such
+    stays a nest of its own, which processors do for a vector at a time.
     """
 
     name = "relay-to-linalg"
@@ -36,6 +40,7 @@ class RelayToLinalg(Pass):
     establishes = ("linalg",)
     invalidates = ("folded", "kernels", "expanded")
     why = "turns kernels into loop nests"
+    tables_apart: bool = False
 
     @classmethod
     def holds(cls, op: ModuleOp) -> bool:
@@ -44,14 +49,15 @@ class RelayToLinalg(Pass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         inline_calls(op)
         for function in [f for f in op.walk() if isinstance(f, func.FuncOp)]:
-            FunctionLowering(function).run()
+            FunctionLowering(function, self.tables_apart).run()
 
 
 class FunctionLowering:
     """Builds a new body beside the old one, from the old one's types; values are lowered when they are first needed."""
 
-    def __init__(self, function: func.FuncOp):
+    def __init__(self, function: func.FuncOp, tables_apart: bool):
         self.function = function
+        self.tables_apart = tables_apart
         self.values: dict[SSAValue, SSAValue] = {}
         self.groups: dict[Operation, Group] = {}
 
@@ -77,12 +83,18 @@ class FunctionLowering:
         self.function.body.detach_block(old)
         old.erase(safe_erase=False)
 
+    def alone(self, op: Operation) -> bool:
+        """Whether an elementwise op is not joined with others."""
+        if not self.tables_apart or not isinstance(op, relay.LookupOp):
+            return False
+        return shape(op.table) == (256,) and dtype_of(tensor(op.table).element_type).itemsize == 1
+
     def lower_ops(self, block: Block) -> None:
         """The ops of a block, in order; constants where they are needed."""
         ops = list(block.ops)
         for op in ops:
             check(op)
-        self.groups |= groups(ops)
+        self.groups |= groups(ops, self.alone)
         for op in ops:
             if op.name != CONSTANT:
                 self.lower(op)

@@ -21,13 +21,15 @@ from relay.lowering.scheduling.bias import add_bias, find_bias
 from relay.lowering.scheduling.contraction import Convolution, recognise
 from relay.lowering.scheduling.depthwise_dot import DepthwiseDotEmitter
 from relay.lowering.scheduling.depthwise_layout import fits, image_of, layout_of, pack_depthwise_dot
-from relay.lowering.scheduling.epilogue import Epilogue
+from relay.lowering.scheduling.epilogue import Epilogue, epilogue_of
 from relay.lowering.scheduling.float_depthwise import FloatDepthwiseEmitter, float_depthwise
 from relay.lowering.scheduling.groups import Groups, join, joined_kernel, pack_groups, recognise_groups
 from relay.lowering.scheduling.packed_store import can_pack
 from relay.lowering.scheduling.padding import Padding, emit_codes, emit_padding, find_paddings
-from relay.lowering.scheduling.plan import Plan, dot_of, registers_of, turns_codes
+from relay.lowering.scheduling.plan import Plan, Tile, dot_of, registers_of, turns_codes
 from relay.lowering.scheduling.product import Product, ProductEmitter, recognise_product
+from relay.lowering.scheduling.tables import emit_lookup
+from relay.lowering.scheduling.windows import Windows, WindowsEmitter, runs_of, started_by, widens, windows_of
 from relay.lowering.shaped import shape_of
 from relay.passes import Pass
 
@@ -42,7 +44,9 @@ class Schedule(Pass):
     A convolution, depthwise convolution or matrix product whose weights every caller gives as constants becomes a
     register-tiled micro-kernel with the elementwise operation that follows it as epilogue; its weights are packed
     now. `features`: the target's features, as LLVM names them, separated by commas (`avx512f,avx512vnni`). A kernel's
-    attribute `relay.schedule` says what was chosen.
+    attribute `relay.schedule` says what was chosen, and why (`print-choices` prints a table). The register tile of a
+    contraction is the cheapest of a cost model, unless its kernel's attribute `relay.tile`, or `tile` for all kernels
+    without one, asks for another: `8x48` is 8 pixels x 48 channels.
     """
 
     name = "schedule"
@@ -51,6 +55,7 @@ class Schedule(Pass):
     invalidates = ("target-ops", "functions")
     why = "tiles, vectorizes, and packs weights"
     features: str = ""
+    tile: str = ""
 
     @classmethod
     def holds(cls, op: ModuleOp) -> bool:
@@ -64,7 +69,8 @@ class Schedule(Pass):
                 calls.setdefault(call.callee.string_value(), []).append(call)
         for function in list(op.body.block.ops):
             if isinstance(function, func.FuncOp) and function.body.blocks:
-                FunctionScheduler(function, calls.get(function.sym_name.data, []), features).run()
+                tile = Tile.of(function, self.tile)
+                FunctionScheduler(function, calls.get(function.sym_name.data, []), features, tile).run()
 
 
 @dataclass(frozen=True)
@@ -80,14 +86,16 @@ class Contraction:
 class FunctionScheduler:
     """Rewrites one function's body."""
 
-    def __init__(self, function: func.FuncOp, calls: Sequence[func.CallOp], features: frozenset[str]):
-        self.function = function
+    def __init__(
+        self, function: func.FuncOp, calls: Sequence[func.CallOp], features: frozenset[str], tile: Tile | None
+    ):
+        self.function, self.tile = function, tile
         self.calls = list(calls)
         self.features = features
         self.old = function.body.block
         self.done: set[Operation] = set()
         self.retired: list[BlockArgument] = []
-        self.pending: dict[Operation, Contraction | Product] = {}
+        self.pending: dict[Operation, Contraction | Product | Windows] = {}
         self.paddings: dict[SSAValue, Padding] = {}
         self.choices: list[str] = []
 
@@ -140,7 +148,10 @@ class FunctionScheduler:
             for operand in op.operands:
                 self.write_padding(operand)
         if (contraction := self.pending.pop(op, None)) is not None:
-            if isinstance(contraction, Product):
+            if isinstance(contraction, Windows):
+                padding = self.paddings.pop(contraction.data, None)
+                self.choices.append(WindowsEmitter(self.builder, contraction, padding).emit())
+            elif isinstance(contraction, Product):
                 for side in (contraction.conv.data, contraction.conv.kernel):
                     self.write_padding(side.value)
                 self.choices.append(ProductEmitter(self.builder, contraction, self.features).emit())
@@ -149,12 +160,16 @@ class FunctionScheduler:
             self.done.add(op)
             return
         match op:
-            case linalg.FillOp() if self.defer(op):
+            case linalg.FillOp() if self.defer(op) or self.defer_windows(op):
+                pass
+            case linalg.GenericOp() if op.inputs and op.inputs[0] not in self.paddings and widens(op):
                 pass
             case linalg.FillOp():
                 loops.emit_fill(self.builder, op)
             case memref.CopyOp():
                 loops.emit_copy(self.builder, op)
+            case linalg.GenericOp() if emit_lookup(self.builder, op, self.features):
+                pass
             case linalg.GenericOp():
                 loops.emit_generic(self.builder, op)
             case scf.IfOp() | scf.WhileOp():
@@ -183,24 +198,26 @@ class FunctionScheduler:
 
     # Contractions
 
-    def started(self, fill: linalg.FillOp) -> linalg.GenericOp | None:
-        """The operation that accumulates into what the fill set to zero."""
-        target = fill.outputs[0]
-        constant = fill.inputs[0].owner
-        if not isinstance(constant, arith.ConstantOp) or float(to_numpy(constant.value)) != 0.0:
-            return None
-        users = [use.operation for use in target.uses if use.operation is not fill]
-        return next((op for op in users if isinstance(op, linalg.GenericOp) and target in tuple(op.outputs)), None)
+    def defer_windows(self, fill: linalg.FillOp) -> bool:
+        """Whether the fill starts a pool, or sums over rows and columns, emitted where what follows stands."""
+        found = windows_of(fill)
+        if found is None or not runs_of(found, self.paddings.get(found.data)):
+            return False
+        self.pending[found.op if found.epilogue is None else found.epilogue] = found
+        if found.epilogue is not None:
+            self.done.add(found.op)
+        return True
 
     def defer(self, fill: linalg.FillOp) -> bool:
         """Whether the fill starts a contraction that gets a micro-kernel, emitted where its epilogue stands."""
-        op = self.started(fill)
-        if op is None or not self.calls:
+        started = started_by(fill)
+        if started is None or started[1] != 0 or not self.calls:
             return False
+        op = started[0]
         found, split = None, recognise_groups(op)
         conv = recognise(op) if split is None else split.conv
         kernel = None if conv is None else argument_of(conv.kernel.value)
-        epilogue = self.epilogue_of(op.outputs[0], fill, op) if split is None else self.epilogue_of(split.view.result)
+        epilogue = epilogue_of(op.outputs[0], fill, op) if split is None else epilogue_of(split.view.result)
         if conv is not None and kernel is not None and self.constant(kernel):
             found = Contraction(conv, kernel, epilogue, split)
         elif (product := recognise_product(op, self.features)) is not None:
@@ -311,7 +328,7 @@ class FunctionScheduler:
         dot, padding = dot_of(conv, self.features), self.paddings.get(conv.data.value)
         turns = turns_codes(conv, dot)
         turned = turns and (padding is not None or conv.images * conv.out_rows * conv.out_columns > FEW_PIXELS)
-        chosen = matmul.plan_for(conv, kernels, self.features, flat=flat, turns=turns and not turned)
+        chosen = matmul.plan_for(conv, kernels, self.features, flat=flat, turns=turns and not turned, tile=self.tile)
         if turned or (dot is not None and matmul.slack(conv, chosen)):
             if padding is not None and padding.of_image:
                 del self.paddings[conv.data.value]
@@ -349,16 +366,6 @@ class FunctionScheduler:
     def position(self, argument: BlockArgument) -> int:
         """Where calls have the argument: those retired are not given any more."""
         return sum(before not in self.retired for before in self.old.args[: argument.index])
-
-    def epilogue_of(self, out: SSAValue, *writers: Operation) -> linalg.GenericOp | None:
-        """The one elementwise operation that reads the accumulators, if nothing else does."""
-        users = {use.operation for use in out.uses} - {*writers}
-        if isinstance(out, BlockArgument) or len(users) != 1:
-            return None
-        user = users.pop()
-        if not isinstance(user, linalg.GenericOp) or out in tuple(user.outputs) or not Epilogue.fits(user, out):
-            return None
-        return user
 
     def replace_argument(
         self,

@@ -17,6 +17,7 @@ from relay.lowering.codegen import compile_text
 from relay.lowering.graph import describe
 from relay.lowering.llvm_ir import translate
 from relay.lowering.targets import CpuTarget
+from tests.numeric.litert_models import Case, Reference, T
 
 ROOT = Path(__file__).parents[2]
 MODELS = ROOT / "../shared/models"
@@ -113,3 +114,14 @@ def test_floats_are_close(tmp_path: Path):
     images = np.ascontiguousarray(data["images"][:20], np.float32)
     found = run_on_aarch64(DIGITS / "digits_float.tflite", FEATURES["plain"], images, tmp_path)
     np.testing.assert_allclose(found.reshape(20, -1), data["float_out"][:20].reshape(20, -1), atol=1e-5)
+
+
+@needs_aarch64
+def test_tables_are_read_by_their_instructions(tmp_path: Path):
+    pytest.importorskip("ai_edge_litert")
+    case = Case("TANH", [T([1, 300], "int8", 0.02, 3)], [T([1, 300], "int8", 1 / 128)], version=2)
+    path = tmp_path / "tanh.tflite"
+    path.write_bytes(case.model())
+    codes = np.arange(300, dtype=np.int16).astype(np.int8).reshape(1, 1, 300)
+    found = run_on_aarch64(path, FEATURES["plain"], codes, tmp_path)
+    assert np.array_equal(found[0], Reference(case.model()).run([codes[0]])[0])

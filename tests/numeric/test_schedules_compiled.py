@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from xdsl.dialects.builtin import StringAttr
@@ -9,8 +11,13 @@ from xdsl.dialects.builtin import StringAttr
 from relay.dialects import relay
 from relay.dialects.attributes import Array, ints
 from relay.driver import build, default_pipeline
-from relay.lowering.scheduling.plan import registers_of
+from relay.errors import InvalidArgument
+from relay.interpreters import run
+from relay.lowering.schedule import Schedule
+from relay.lowering.scheduling.plan import Tile, registers_of
 from relay.lowering.targets import host
+from relay.module import IRModule
+from relay.passes import Pipeline
 from tests.numeric.compiled_modules import Net
 
 has_dot = pytest.mark.skipif(
@@ -22,6 +29,11 @@ def choices(net: Net) -> str:
     """What the schedule says of all kernels."""
     module = net.module()
     default_pipeline().apply(module)
+    return said(module)
+
+
+def said(module: IRModule) -> str:
+    """The attributes of all kernels."""
     attrs = [function.attributes.get("relay.schedule") for function in module.functions.values()]
     return "\n".join(attr.data for attr in attrs if isinstance(attr, StringAttr))
 
@@ -57,6 +69,34 @@ def test_outlying_weights():
 def test_outlying_weights_take_extra_steps():
     said = choices(with_outlying_weights())
     assert "steps for outlying weights" in said and "sums" not in said
+
+
+def asked(tile: str) -> Pipeline:
+    """The default pipeline with such a tile for all kernels."""
+    return Pipeline([replace(step, tile=tile) if isinstance(step, Schedule) else step for step in default_pipeline()])
+
+
+def test_a_tile_that_was_asked_for():
+    net = Net(32)
+    x = net.argument(net.numbers("int8", 1, 5, 7, 24))
+    sums = net.conv2d(x, net.constant(net.numbers("int8", 70, 3, 3, 24)), zero_points=(3, 0))
+    net.result("codes", net.requantize(sums, 70, "int8"))
+    module = net.module()
+    (wanted,) = run(module, net.inputs)
+    executable = build(module, pipeline=asked("2x32"))
+    executable.set_input(executable.inputs[0].name, net.inputs[0])
+    executable.run()
+    assert np.array_equal(executable.get_output(0), wanted)
+    asked("2x32").apply(module)
+    assert "tile of 2 pixels x 32 channels (asked for)" in said(module)
+
+
+@pytest.mark.parametrize(
+    ("tile", "message"), [("8", "is no tile"), ("8x24", "is not possible"), ("0x16", "not possible")]
+)
+def test_tiles_that_cannot_be(tile: str, message: str):
+    with pytest.raises(InvalidArgument, match=message):
+        Tile.parse(tile, "@conv2d_0")
 
 
 @pytest.mark.parametrize("data", ["int8", "uint8"])

@@ -79,10 +79,10 @@ class Group:
         self.ops = [first]
 
 
-def groups(ops: Sequence[Operation]) -> dict[Operation, Group]:
+def groups(ops: Sequence[Operation], alone: Callable[[Operation], bool]) -> dict[Operation, Group]:
     """Maximal groups of fusible ops of a block that can each run as a whole: joined greedily from producer to consumer.
 
-    Two groups join unless another op or group lies on a path between them.
+    Two groups join unless another op or group lies on a path between them, or one is an op that stays `alone`.
     """
     order = {op: i for i, op in enumerate(ops)}
     of = {op: Group(op) for op in ops}
@@ -107,11 +107,11 @@ def groups(ops: Sequence[Operation]) -> dict[Operation, Group]:
         return False
 
     for op in ops:
-        if not is_scalar(op):
+        if not is_scalar(op) or alone(op):
             continue
         for value, map in zip(op.operands, reads(op), strict=True):
             producer = value.owner
-            if not isinstance(producer, Operation) or producer not in of or not fusible(producer):
+            if not isinstance(producer, Operation) or producer not in of or not fusible(producer) or alone(producer):
                 continue
             source, target = of[producer], of[op]
             if source is target or result_shape(producer) != result_shape(op) or map != identity(len(result_shape(op))):

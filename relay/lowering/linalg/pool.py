@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import AnyFloat, IntegerType, i32, i64
+from xdsl.dialects.builtin import AnyFloat, IntegerType, f32, i32, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.utils.hints import isa
@@ -30,6 +30,9 @@ from relay.lowering.linalg.emitter import (
     signless,
     sliding,
 )
+
+EXACT = 1 << 24
+"""Integers up to here are floats."""
 
 Pool = relay.Pool2dOp | relay.PoolOp
 
@@ -112,6 +115,13 @@ def cells(op: relay.AvgPool2dOp | relay.AvgPoolBase) -> Array:
     return np.maximum(counts, 1)
 
 
+def quotient(e: Emitter, number: SSAValue, divisor: SSAValue) -> SSAValue:
+    """`number / divisor`, truncated, of integers below 2^24, in floats: a quotient that is no integer is at least
+    1 / divisor away from one, and rounding moves it by less."""
+    above, below = e(arith.SIToFPOp(number, f32)), e(arith.SIToFPOp(divisor, f32))
+    return e(arith.FPToSIOp(e(arith.DivfOp(above, below)), i32))
+
+
 def average(e: Emitter, op: relay.AvgPool2dOp | relay.AvgPoolBase, xs: Sequence[SSAValue]) -> Sequence[SSAValue]:
     """Floats: sum / count. Integers: `(sum > 0 ? sum + count / 2 : sum - count / 2) / count`, truncated."""
     total, type = xs[0], tensor(op.data).element_type
@@ -128,7 +138,10 @@ def average(e: Emitter, op: relay.AvgPool2dOp | relay.AvgPoolBase, xs: Sequence[
     )
     positive = e(arith.CmpiOp(total, e.constant(0, total.type), "sgt"))
     nudged = e(arith.SelectOp(positive, e(arith.AddiOp(total, half)), e(arith.SubiOp(total, half))))
-    mean = e(arith.DivSIOp(nudged, count))
     to = signless(type)
     assert isa(to, IntegerType)
+    if known is None and (size + 1 << to.width.data) < EXACT:
+        mean = quotient(e, nudged, count)
+    else:
+        mean = e(arith.DivSIOp(nudged, count))
     return [mean if mean.type == to else e(arith.TruncIOp(mean, to))]

@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.dialects.memref import CollapseShapeOp
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 
 from relay.dialects.attributes import dtype_of
@@ -207,3 +207,14 @@ class Epilogue:
             values = [accumulator if (value := operand[number]) is None else value for operand in operands]
             vectors += self.lifter.emit(block, values, [self.clamp.value])
         return saturate(self.builder, self.clamp, vectors)
+
+
+def epilogue_of(out: SSAValue, *writers: Operation) -> linalg.GenericOp | None:
+    """The one elementwise operation that reads the accumulators, if nothing else does."""
+    users = {use.operation for use in out.uses} - {*writers}
+    if isinstance(out, BlockArgument) or len(users) != 1:
+        return None
+    user = users.pop()
+    if not isinstance(user, linalg.GenericOp) or out in tuple(user.outputs) or not Epilogue.fits(user, out):
+        return None
+    return user

@@ -34,7 +34,7 @@ from relay.lowering.scheduling.packing import (
     run_length,
     runs,
 )
-from relay.lowering.scheduling.plan import Plan, plan, turns_codes
+from relay.lowering.scheduling.plan import Plan, Tile, plan, turns_codes
 from relay.lowering.shaped import vector_of
 
 FLIP = -0x7F7F7F80
@@ -60,14 +60,22 @@ def needs_sums(conv: Convolution) -> bool:
     return not conv.is_float and conv.kernel.zero_point != kernel_offset(conv)
 
 
-def plan_for(conv: Convolution, kernels: Sequence[Array], features: frozenset[str], *, flat: bool, turns: bool) -> Plan:
+def plan_for(
+    conv: Convolution,
+    kernels: Sequence[Array],
+    features: frozenset[str],
+    *,
+    flat: bool,
+    turns: bool,
+    tile: Tile | None = None,
+) -> Plan:
     """The plan for the kernels of all calls: what does not fit a dot product's weights decides with."""
-    first = plan(conv, features, flat=flat, turns=turns)
+    first = plan(conv, features, flat=flat, turns=turns, tile=tile)
     if first.group != 4 or not needs_sums(conv):
         return first
     if all(outliers.few(conv, kernel, first.vectors) for kernel in kernels):
         return replace(first, extra=max(outliers.most_steps(conv, kernel, first.vectors) for kernel in kernels))
-    return plan(conv, features, flat=flat, turns=turns, sums=True)
+    return plan(conv, features, flat=flat, turns=turns, sums=True, tile=tile)
 
 
 @dataclass(frozen=True)

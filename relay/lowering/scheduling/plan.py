@@ -4,15 +4,51 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import i8, i16
+from xdsl.dialects.builtin import StringAttr, i8, i16
+from xdsl.dialects.func import FuncOp
 
 from relay.dialects.machine import Dot, best_dot
+from relay.errors import InvalidArgument
 from relay.lowering.scheduling.contraction import Convolution
 from relay.lowering.scheduling.packing import LANES, run_length
 from relay.lowering.scheduling.tiles import Problem, Tiles, choose
 
+LARGEST = 28
+"""Pixels, or vectors, of a tile that may be asked for."""
 INNER_BYTES = 16 << 10
 """Packed weights up to this size stay in the first-level cache: then all channels of some pixels come first."""
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A register tile that was asked for: pixels, and vectors of 16 channels."""
+
+    pixels: int
+    vectors: int
+
+    @classmethod
+    def of(cls, function: FuncOp, default: str) -> Tile | None:
+        """What a kernel's attribute `relay.tile`, else the default, asks for. Raises InvalidArgument."""
+        attr = function.attributes.get("relay.tile")
+        text = attr.data if isinstance(attr, StringAttr) else default
+        return cls.parse(text, f"@{function.sym_name.data}") if text else None
+
+    @classmethod
+    def parse(cls, text: str, where: str) -> Tile:
+        """`8x48`: pixels x channels. Raises InvalidArgument."""
+        pixels, _, channels = text.partition("x")
+        if not (pixels.isdecimal() and channels.isdecimal()):
+            raise InvalidArgument(where, f"{text!r} is no tile", "write PIXELSxCHANNELS, such as 8x48")
+        most = int(pixels), int(channels) // LANES
+        if int(channels) % LANES or not all(1 <= n <= LARGEST for n in most):
+            hint = f"take 1 to {LARGEST} pixels, and {LANES} to {LARGEST * LANES} channels, a multiple of {LANES}"
+            raise InvalidArgument(where, f"a tile of {text} is not possible", hint)
+        return cls(*most)
+
+    def tiles(self, outputs: int, width: int) -> Tiles:
+        """These pixels for blocks of every size; no more than there are."""
+        vectors = min(self.vectors, -(-outputs // LANES))
+        return Tiles(vectors, (0, *[min(self.pixels, width)] * vectors), 0.0)
 
 
 @dataclass(frozen=True)
@@ -29,11 +65,12 @@ class Plan:
     blocks_inside: bool = False
     sums: bool = False
     extra: int = 0
+    why: str = ""
 
     @property
     def reason(self) -> str:
-        """What was chosen, in a few words."""
-        said = [f"tile of {self.pixels[self.vectors]} pixels x {self.vectors * LANES} channels"]
+        """What was chosen, in a few words, and why."""
+        said = [f"tile of {self.pixels[self.vectors]} pixels x {self.vectors * LANES} channels ({self.why})"]
         said.append(f"dot products of {self.dot.group} codes" if self.dot else "multiply-adds")
         if self.flat:
             said.append("all pixels in one row")
@@ -112,11 +149,17 @@ def plan(
     flat: bool = False,
     turns: bool = False,
     sums: bool = False,
+    tile: Tile | None = None,
 ) -> Plan:
-    """The plan of a contraction; `turns`: the loop gives codes the signedness that the dot product takes."""
+    """The plan of a contraction; `turns`: the loop gives codes the signedness that the dot product takes; `tile`: it
+    was asked for."""
     dot = dot_of(conv, features)
-    tiles = tiles_of(conv, features, flat=flat, turns=turns, sums=sums)
     width, rows = points_of(conv, flat)
+    if tile is None:
+        tiles = tiles_of(conv, features, flat=flat, turns=turns, sums=sums)
+        why = f"{round(tiles.cycles):,} cycles, the least of all"
+    else:
+        tiles, why = tile.tiles(conv.outputs, width), "asked for"
     weights = -(-conv.outputs // LANES) * steps_of(conv, dot.group if dot else 1) * vector_bytes(conv, dot)
     inside = conv.outputs > tiles.vectors * LANES and weights <= INNER_BYTES and rows * width > 1
-    return Plan(dot, tiles.vectors, tiles.pixels, flat, inside, sums)
+    return Plan(dot, tiles.vectors, tiles.pixels, flat, inside, sums, why=why)

@@ -11,15 +11,17 @@ from dataclasses import dataclass
 from math import prod
 
 from xdsl.dialects import arith
+from xdsl.dialects.builtin import i8
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 
+from relay.dialects.arith import ExtSIOp, ExtUIOp
 from relay.lowering.builder import Index, LoopBuilder, contiguous
 from relay.lowering.scheduling.affine import dims_of, is_identity, uses
 from relay.lowering.scheduling.body import LIFTED_DIALECTS, Lifter, vector_constant
-from relay.lowering.shaped import buffer_of, is_vector, shape_of
+from relay.lowering.shaped import buffer_of, is_vector, shape_of, vector_of
 
 LANES = 16
 PARTIAL = 4
@@ -32,9 +34,13 @@ IDEMPOTENT = (arith.MaximumfOp, arith.MinimumfOp, arith.MaxSIOp, arith.MinSIOp, 
 """Joining a result twice changes nothing: partial results may all start with what is there."""
 
 
+EXTENDS: dict[str, type[Operation]] = {"arith.extsi": ExtSIOp, "arith.extui": ExtUIOp}
+
+
 @dataclass(frozen=True)
 class Reduction:
-    """`result[outer] = join(result[outer], data[outer, k])` for all k of `size`, one after the other in memory."""
+    """`result[outer] = join(result[outer], extend(data[outer, k]))` for all k of `size`, one after the other in
+    memory."""
 
     data: SSAValue
     result: SSAValue
@@ -42,6 +48,7 @@ class Reduction:
     outer: tuple[int, ...]
     size: int
     join: type[Operation]
+    extend: type[Operation] | None = None
 
 
 def recognise_reduction(op: linalg.GenericOp) -> Reduction | None:
@@ -71,8 +78,35 @@ def recognise_reduction(op: linalg.GenericOp) -> Reduction | None:
     if set(join.operands) != set(block.args) or tuple(end.operands) != tuple(join.results):
         return None
     shape = shape_of(data)
-    size = prod(shape[outer:])
-    return Reduction(data, result, maps[1], shape[:outer], size, type(join)) if size >= 2 * LANES else None
+    size, extend = prod(shape[outer:]), None
+    if isinstance(join, arith.AddiOp):
+        data, extend = before_widening(op, data)
+    if size < 2 * LANES:
+        return None
+    return Reduction(data, result, maps[1], shape[:outer], size, join.__class__, extend)
+
+
+def before_widening(op: linalg.GenericOp, data: SSAValue) -> tuple[SSAValue, type[Operation] | None]:
+    """What the data is before an operation that only widens it for this one, and how."""
+    others = {use.operation for use in data.uses} - {op}
+    if len(others) != 1:
+        return data, None
+    (writer,) = others
+    if not isinstance(writer, linalg.GenericOp) or (found := widening(writer)) is None:
+        return data, None
+    return writer.inputs[0], found
+
+
+def widening(op: linalg.GenericOp) -> type[Operation] | None:
+    """How the operation widens whole codes of 8 bits, if it does nothing else."""
+    block = op.body.block
+    first, end = block.first_op, block.last_op
+    if len(op.inputs) != 1 or len(op.outputs) != 1 or first is None or end is None or first.next_op is not end:
+        return None
+    if first.name not in EXTENDS or block.args[0].type != i8 or end.operands[0] is not first.results[0]:
+        return None
+    whole = all(is_identity(m.data, len(op.iterator_types)) for m in op.indexing_maps)
+    return EXTENDS[first.name] if whole and all(contiguous(v.type) for v in op.operands) else None
 
 
 def recognise_mapped(op: linalg.GenericOp) -> Reduction | None:
@@ -159,7 +193,7 @@ class Row:
         sum = b.load(self.reduction.result, self.at)
         with b.loop(whole, size, carried=[sum]) as (k, rest):
             if whole < size:
-                rest.next = [self.join(rest.args[0], b.load(self.data, [b.plus(self.start, k)]))]
+                rest.next = [self.join(rest.args[0], self.extended(b.load(self.data, [b.plus(self.start, k)])))]
         if self.reduction.join not in IDEMPOTENT:
             rest.results = [self.join(rest.results[0], before)]
         b.store(rest.results[0], self.reduction.result, self.at)
@@ -187,10 +221,17 @@ class Row:
         with b.loop(first, end, step, carried=partial) as (k, turn):
             at = b.plus(self.start, k)
             turn.next = [
-                self.join(old, b.vector_load(self.data, [b.plus(at, n * LANES)], LANES))
+                self.join(old, self.extended(b.vector_load(self.data, [b.plus(at, n * LANES)], LANES)))
                 for n, old in enumerate(turn.args)
             ]
         return turn.results
+
+    def extended(self, value: SSAValue) -> SSAValue:
+        """Data, scalars or vectors, as wide as the result."""
+        if self.reduction.extend is None:
+            return value
+        wide = vector_of(self.element, LANES) if is_vector(value.type) else self.element
+        return self.b.add(self.reduction.extend.create(operands=[value], result_types=[wide])).results[0]
 
     def join(self, a: SSAValue, c: SSAValue) -> SSAValue:
         """The operation, on scalars or vectors."""

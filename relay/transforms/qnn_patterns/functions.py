@@ -8,7 +8,7 @@ from xdsl.ir import SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, op_type_rewrite_pattern
 
 from relay.dialects import qnn, relay
-from relay.dialects.attributes import ints, to_numpy
+from relay.dialects.attributes import dtype_of, ints, to_numpy
 from relay.dialects.op import tensor
 from relay.dialects.qnn.parameters import TFLITE
 from relay.interpreters import evaluate
@@ -50,12 +50,16 @@ class Abs(Legalization):
 
 
 class LeakyRelu(Legalization):
-    """qnn.leaky_relu %x  =>  cast(clip(where(%x' < 0, +-rescale(%x'), rescale(%x')) + zero point)), %x' = i32(%x) -
-    zero point"""
+    """qnn.leaky_relu %x  =>  relay.lookup %x, table, of codes of 8 bits; of others cast(clip(where(%x' < 0,
+    +-rescale(%x'), rescale(%x')) + zero point)), %x' = i32(%x) - zero point"""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: qnn.LeakyReluOp, rewriter: PatternRewriter) -> None:
         new = Expansion(op)
+        if dtype_of(tensor(op.input).element_type).itemsize == 1:
+            (table,) = evaluate(op, [every_code(tensor(op.input).element_type)])
+            new.replace(rewriter, new.lookup(op.input, table, table.dtype))
+            return
         x = codes_to_i32(new, op.input, op.input_zero_point)
         sloped = rescale(new, x, op.alpha_multiplier.value.data, op.alpha_shift.value.data, TFLITE)
         if float(to_numpy(op.alpha)) < 0:

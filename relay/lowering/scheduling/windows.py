@@ -1,0 +1,244 @@
+"""Pools, and sums over rows and columns: results of neighbouring channels in registers, each window read once.
+
+Where a window hangs over the border, only what is inside is read: rows and columns of results are taken in runs whose
+windows meet the image alike. So no padded copy is made, and the order of the sums stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+from xdsl.dialects import arith, memref
+from xdsl.dialects.builtin import Float32Type, i8, i32
+from xdsl.dialects.linalg import ops as linalg
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from relay.dialects.attributes import to_numpy
+from relay.lowering.builder import Index, LoopBuilder, contiguous
+from relay.lowering.scheduling.affine import dims_of
+from relay.lowering.scheduling.body import vector_constant
+from relay.lowering.scheduling.contraction import kinds_of, window_of
+from relay.lowering.scheduling.epilogue import Epilogue, epilogue_of
+from relay.lowering.scheduling.padding import Padding, spans
+from relay.lowering.scheduling.reduction import EXTENDS, IDEMPOTENT, before_widening, recognise_reduction, widening
+from relay.lowering.shaped import buffer_of, is_buffer, shape_of, vector_of
+
+LANES = 16
+CHUNK = 64
+"""Channels at once, at most."""
+KINDS = 5
+"""Kinds of border rows, or columns, that code is written for."""
+
+
+@dataclass(frozen=True)
+class Windows:
+    """`out[n, y, x, c] = join over i, j of extend(data[n, y * stride + i * dilation, the same of x and j, c])`."""
+
+    op: linalg.GenericOp
+    data: SSAValue
+    out: SSAValue
+    initial: float | int
+    join: type[Operation]
+    extend: type[Operation] | None
+    shape: tuple[int, ...]
+    results: tuple[int, ...]
+    window: tuple[int, int]
+    strides: tuple[int, int]
+    dilation: tuple[int, int]
+    epilogue: linalg.GenericOp | None = None
+    sums: SSAValue | None = None
+    """What the epilogue reads: the results, or a view of them."""
+
+    @property
+    def element(self) -> Attribute:
+        return buffer_of(self.out).element_type
+
+
+def recognise_windows(op: linalg.GenericOp, initial: float | int) -> Windows | None:
+    """The pool or sum that the operation is, of results that are `initial` before; None if it is none."""
+    if len(op.outputs) != 1 or any(argument.uses for argument in op.body.block.args[1:-1]):
+        return None
+    if not all(contiguous(v.type) and 0 not in shape_of(v) for v in (op.inputs[0], op.outputs[0])):
+        return None
+    joined = match_join(op)
+    data, out = op.inputs[0], op.outputs[0]
+    if joined is None or buffer_of(out).element_type not in (i8, i32, Float32Type()):
+        return None
+    kinds, maps = kinds_of(op), [m.data for m in op.indexing_maps]
+    shape, results = shape_of(data), shape_of(out)
+    if kinds == "pppprr" and dims_of(maps[-1]) == [0, 1, 2, 3]:
+        found = window_of(maps[0], (4, 5), [3])
+        if found is None or len(op.inputs) != 2:
+            return None
+        window = shape_of(op.inputs[1])
+    elif kinds == "pprr" and dims_of(maps[-1]) == [0, 1] and dims_of(maps[0]) == [0, 2, 3, 1]:
+        found, window, results = ((1, 1), (1, 1)), shape[1:3], (results[0], 1, 1, results[1])
+    else:
+        return None
+    join, extend = joined
+    if extend is None and join is arith.AddiOp:
+        data, extend = before_widening(op, data)
+    if results[3] < LANES or (buffer_of(data).element_type == i8) < (extend is not None):
+        return None
+    return Windows(op, data, out, initial, join, extend, shape, results, (window[0], window[1]), *found)
+
+
+def started_by(fill: linalg.FillOp) -> tuple[linalg.GenericOp, float | int] | None:
+    """The operation that accumulates into what the fill sets to a number, and the number."""
+    target, constant = fill.outputs[0], fill.inputs[0].owner
+    if not isinstance(constant, arith.ConstantOp):
+        return None
+    users = [use.operation for use in target.uses if use.operation is not fill]
+    op = next((op for op in users if isinstance(op, linalg.GenericOp) and target in tuple(op.outputs)), None)
+    return None if op is None else (op, to_numpy(constant.value).item())
+
+
+def windows_of(fill: linalg.FillOp) -> Windows | None:
+    """The pool or sum that the fill starts, with the elementwise operation after it if nothing else reads it."""
+    started = started_by(fill)
+    found = None if started is None else recognise_windows(*started)
+    if found is None or found.element == i8:
+        return found
+    sums, writers = found.out, (fill, found.op)
+    views = [use.operation for use in sums.uses if isinstance(use.operation, memref.ExpandShapeOp)]
+    if len(views) == 1 and shape_of(views[0].result) == found.results:
+        if {use.operation for use in sums.uses} != {*writers, views[0]}:
+            return found
+        sums, writers = views[0].result, ()
+    epilogue = epilogue_of(sums, *writers)
+    if epilogue is None or (found.results[3] % LANES and reads_pixels(epilogue, sums)):
+        return found
+    return replace(found, epilogue=epilogue, sums=sums)
+
+
+def reads_pixels(epilogue: linalg.GenericOp, sums: SSAValue) -> bool:
+    """Whether it reads other tensors of the results' size: they may lie where the results go, and be read twice."""
+    sizes = [prod(shape_of(value)) for value in epilogue.inputs if value is not sums and is_buffer(value.type)]
+    return prod(shape_of(sums)) in sizes
+
+
+def widens(op: linalg.GenericOp) -> bool:
+    """Whether all this does is to widen codes for sums that read them as they are."""
+    if widening(op) is None:
+        return False
+    users = [use.operation for use in op.outputs[0].uses if use.operation is not op]
+    if len(users) != 1 or not isinstance(user := users[0], linalg.GenericOp) or len(user.outputs) != 1:
+        return False
+    row = recognise_reduction(user)
+    if row is not None:
+        return row.data is op.inputs[0]
+    fills = [use.operation for use in user.outputs[0].uses if isinstance(use.operation, linalg.FillOp)]
+    found = windows_of(fills[0]) if len(fills) == 1 else None
+    return found is not None and found.op is user and found.data is op.inputs[0]
+
+
+def match_join(op: linalg.GenericOp) -> tuple[type[Operation], type[Operation] | None] | None:
+    """What joins the results with the data, and how the data is widened before."""
+    block = op.body.block
+    end = block.last_op
+    join = None if end is None else end.operands[0].owner
+    if not isinstance(join, (*IDEMPOTENT, arith.AddiOp, arith.AddfOp)) or block.args[-1] not in join.operands:
+        return None
+    given = next((value for value in join.operands if value is not block.args[-1]), None)
+    if given is block.args[0]:
+        return join.__class__, None
+    if given is None or not isinstance(owner := given.owner, Operation) or owner.name not in EXTENDS:
+        return None
+    return (join.__class__, EXTENDS[owner.name]) if owner.operands[0] is block.args[0] else None
+
+
+def runs_of(found: Windows, padding: Padding | None) -> tuple[Sequence[tuple[int, int, int, int]], ...]:
+    """Runs of rows and of columns whose windows meet the image alike; none if they are too many, or what stands around
+    the image counts."""
+    (rows, columns), low = found.shape[1:3], (0, 0)
+    if padding is not None:
+        constant = padding.value.owner
+        neutral = found.initial if found.join in IDEMPOTENT else 0
+        if not padding.of_image or not isinstance(constant, arith.ConstantOp):
+            return ()
+        if to_numpy(constant.value).item() != neutral:
+            return ()
+        low, (rows, columns) = padding.low[1:3], shape_of(padding.source)[1:3]
+    across = zip((rows, columns), found.window, found.strides, found.dilation, low, found.results[1:3], strict=True)
+    runs = tuple(spans(*numbers) for numbers in across)
+    return runs if max(len(run) for run in runs) <= KINDS else ()
+
+
+class WindowsEmitter:
+    """Emits one of them with the elementwise operation after it."""
+
+    def __init__(self, b: LoopBuilder, found: Windows, padding: Padding | None):
+        self.b, self.found, self.runs = b, found, runs_of(found, padding)
+        data = found.data if padding is None else padding.source
+        _, self.rows, self.columns, self.channels = found.shape if padding is None else shape_of(data)
+        self.top, self.left = (0, 0) if padding is None else padding.low[1:3]
+        self.data = b.flatten(data)
+        self.lanes = CHUNK if found.element == i8 else LANES
+        self.epilogue = None
+        if found.epilogue is not None and found.sums is not None:
+            self.epilogue = Epilogue(b, found.sums, found.epilogue, self.channels)
+        self.target = b.flatten(found.out)
+
+    def emit(self) -> str:
+        """Emit all; what was chosen, in a few words."""
+        b, found = self.b, self.found
+        chunk = max(size for size in (16, 32, 64) if size <= self.channels)
+        self.lanes = min(self.lanes, chunk)
+        with b.loop(0, found.results[0], independent=True) as (n, _):
+            for top, bottom, *down in self.runs[0]:
+                with b.loop(top, bottom, independent=True) as (y, _):
+                    for left, right, *across in self.runs[1]:
+                        with b.loop(left, right) as (x, _):
+                            self.pixel((n, y, x), chunk, range(*down), range(*across))
+        return f"windows: {chunk} channels at a time"
+
+    def pixel(self, point: tuple[Index, Index, Index], chunk: int, rows: range, columns: range) -> None:
+        """All channels of a pixel; the last ones may be computed twice."""
+        b, whole = self.b, self.channels // chunk * chunk
+        with b.loop(0, whole, chunk) as (channel, _):
+            self.chunk(point, channel, chunk, rows, columns)
+        if whole < self.channels:
+            self.chunk(point, self.channels - chunk, chunk, rows, columns)
+
+    def chunk(self, point: tuple[Index, Index, Index], channel: Index, chunk: int, rows: range, columns: range) -> None:
+        """Some channels of a pixel."""
+        b, found = self.b, self.found
+        n, y, x = point
+        start = vector_constant(b, found.initial, found.element, self.lanes)
+        row = b.plus(b.plus(b.times(n, self.rows), b.times(y, found.strides[0])), -self.top)
+        column = b.plus(b.times(x, found.strides[1]), -self.left)
+        totals = [start] * (chunk // self.lanes)
+        if not rows or not columns:
+            self.finish(totals, point, channel)
+            return
+        with b.loop(rows.start, rows.stop, carried=totals) as (i, down):
+            line = b.times(b.plus(row, b.times(i, found.dilation[0])), self.columns)
+            with b.loop(columns.start, columns.stop, carried=down.args) as (j, across):
+                pixel = b.plus(line, b.plus(column, b.times(j, found.dilation[1])))
+                at = b.plus(b.times(pixel, self.channels), channel)
+                across.next = [self.joined(total, b.plus(at, v * self.lanes)) for v, total in enumerate(across.args)]
+            down.next = across.results
+        self.finish(down.results, point, channel)
+
+    def joined(self, total: SSAValue, at: Index) -> SSAValue:
+        """A vector of results and one of data."""
+        b, value = self.b, self.b.vector_load(self.data, [at], self.lanes)
+        if self.found.extend is not None:
+            wide = vector_of(self.found.element, self.lanes)
+            value = b.add(self.found.extend.create(operands=[value], result_types=[wide])).results[0]
+        return b.add(self.found.join.create(operands=[total, value], result_types=[total.type])).results[0]
+
+    def finish(self, totals: Sequence[SSAValue], point: tuple[Index, Index, Index], channel: Index) -> None:
+        """Store the results, or what the epilogue makes of them."""
+        b, found = self.b, self.found
+        n, y, x = point
+        at = b.plus(b.times(b.plus(b.times(n, found.results[1]), y), found.results[2]), x)
+        base = b.plus(b.times(at, self.channels), channel)
+        for v, total in enumerate(totals):
+            if self.epilogue is None:
+                b.vector_store(total, self.target, [b.plus(base, v * self.lanes)])
+                continue
+            outer = [n] if self.epilogue.rank == 2 else [n, y, x]
+            self.epilogue.apply(total, outer, b.plus(channel, v * self.lanes), LANES)

@@ -1,0 +1,45 @@
+"""Lookups in tables of 256 codes, by the byte shuffles of each target, held against the interpreter."""
+
+from __future__ import annotations
+
+import platform
+from itertools import product
+
+import numpy as np
+import pytest
+
+from relay.dialects import relay
+from relay.driver import default_pipeline
+from relay.lowering.targets import host
+from tests.numeric.compiled_modules import Net
+
+
+def lookups() -> Net:
+    """Tables of both kinds of codes; sizes with and without whole vectors; between other operations."""
+    net = Net(50)
+    for codes, entries, size in product(("int8", "uint8"), ("int8", "uint8"), (256, 7, 16, 137)):
+        values = np.arange(256, dtype=np.uint8).view(codes) if size == 256 else net.numbers(codes, 1, size)
+        table = net.constant(net.numbers(entries, 256))
+        net.result(f"{codes} {entries} {size}", net.add(relay.LookupOp, [net.argument(values), table], {}))
+    x = net.argument(net.numbers("int8", 1, 5, 5, 8))
+    sums = net.requantize(net.conv2d(x, net.constant(net.numbers("int8", 24, 1, 1, 8)), zero_points=(3, 0)), 24, "int8")
+    entries = net.add(relay.LookupOp, [sums, net.constant(net.numbers("int8", 256))], {})
+    net.result("after a convolution", net.add(relay.MaximumOp, [entries, sums], {}))
+    return net
+
+
+@pytest.mark.parametrize("features", ["", "avx2,+fma", "ssse3", "sse2"])
+def test_lookups(features: str):
+    if features and platform.machine() != "x86_64":
+        pytest.skip("a processor of another kind")
+    if "avx2" in features and "avx2" not in host().features:
+        pytest.skip("this CPU has no AVX2")
+    lookups().check(f"x86_64-unknown-linux-gnu -mattr=+{features}" if features else "llvm")
+
+
+def test_a_convolution_and_a_table_stay_apart():
+    module = lookups().module()
+    pipeline = default_pipeline("x86_64-linux-gnu -mcpu=cascadelake")
+    pipeline.apply(module)
+    text = str(module)
+    assert all(f"llvm.x86.avx512.{name}.512" in text for name in ("packssdw", "pshuf.b"))

@@ -1,0 +1,46 @@
+"""Pools and sums over rows and columns with many channels: results in registers, windows over borders."""
+
+from __future__ import annotations
+
+import pytest
+from xdsl.dialects.builtin import BoolAttr
+
+from relay.dialects import relay
+from relay.dialects.attributes import element_type, ints
+from relay.passes import PassContext
+from tests.numeric.compiled_modules import Net
+from tests.numeric.test_schedules_compiled import choices
+
+GEOMETRIES = (
+    (16, (3, 3), (1, 1), (1, 1, 1, 1)), (40, (2, 3), (2, 1), (0, 0, 1, 2)), (70, (3, 3), (2, 2), (0, 0, 1, 1)),
+    (7, (3, 3), (1, 1), (1, 1, 1, 1)), (130, (5, 6), (5, 6), (0, 0, 0, 0)), (33, (4, 1), (1, 3), (3, 0, 3, 0)),
+)  # fmt: skip
+"""Channels, sizes, strides, padding."""
+
+
+def windows(dtype: str) -> Net:
+    """Pools of both kinds, and sums of what is widened; some are followed by other operations."""
+    net = Net(60)
+    for channels, size, strides, padding in GEOMETRIES:
+        x = net.argument(net.numbers(dtype, 2, 5, 6, channels))
+        for kind in (relay.MaxPool2dOp, relay.AvgPool2dOp):
+            properties = {"pool_size": ints(size), "strides": ints(strides), "padding": ints(padding)}
+            pooled = net.add(kind, [x], properties)
+            net.result(f"{kind.name} {channels}", pooled)
+            if channels == 70:
+                net.result(f"{kind.name} and more", net.add(relay.MaximumOp, [pooled, pooled], {}))
+        wide = net.add(relay.CastOp, [x], {"dtype": element_type("float32" if dtype == "float32" else "int32")})
+        keep = {"axis": ints([1, 2]), "keepdims": BoolAttr.from_bool(channels % 2 == 0)}
+        net.result(f"sums {channels}", net.add(relay.SumOp, [wide], keep))
+    return net
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float32", pytest.param("uint8", marks=pytest.mark.slow)])
+def test_windows(dtype: str):
+    with PassContext(opt_level=1):
+        windows(dtype).check()
+
+
+def test_what_is_chosen():
+    said = choices(windows("int8"))
+    assert all(f"windows: {count} channels at a time" in said for count in (16, 32, 64))
