@@ -10,7 +10,7 @@ from xdsl.dialects import get_all_dialects
 from xdsl.ir import Dialect
 
 UPSTREAM = (
-    "func", "math", "scf", "cf", "tensor", "memref", "linalg", "vector", "llvm", "affine",
+    "func", "math", "scf", "cf", "tensor", "linalg", "vector", "llvm", "affine",
     "bufferization", "ml_program", "ub", "test",
 )  # fmt: skip
 """Dialects of xDSL that our passes read or write."""
@@ -38,6 +38,12 @@ def _arith() -> Dialect:
     from relay.dialects.arith import Arith
 
     return Arith
+
+
+def _memref() -> Dialect:
+    from relay.dialects.memref import MemRef
+
+    return MemRef
 
 
 def _tosa() -> Dialect:
@@ -102,7 +108,13 @@ OURS: dict[str, Callable[[], Dialect]] = {
 }
 """Dialects that xDSL does not have."""
 
-EXTENDED: dict[str, Callable[[], Dialect]] = {"arith": _arith, "builtin": _builtin, "gpu": _gpu, "tosa": _tosa}
+EXTENDED: dict[str, Callable[[], Dialect]] = {
+    "arith": _arith,
+    "builtin": _builtin,
+    "gpu": _gpu,
+    "memref": _memref,
+    "tosa": _tosa,
+}
 """Upstream dialects of which xDSL lacks something that we need: xDSL's own plus ours, under upstream's name."""
 
 

@@ -16,6 +16,7 @@ from relay.lowering.scheduling.matmul import Packed, groups_of, needs_sums, pack
 from relay.lowering.scheduling.outliers import centred, extra_steps, few, most_steps, offsets
 from relay.lowering.scheduling.packing import blocks_of, runs
 from relay.lowering.scheduling.plan import plan, registers_of
+from relay.lowering.scheduling.prefetch import pays, share_of
 from relay.lowering.scheduling.tiles import Problem, block_cycles, choose, tile_cycles
 
 VNNI = frozenset({"avx512f", "avx512vnni"})
@@ -154,3 +155,29 @@ def test_a_bias_is_added_to_every_kind_of_start():
     assert found.initial[33] == 33 - 2**31 and found.initial.dtype == np.int32
     floats = add_bias(Packed(np.zeros(4), np.zeros(16, np.float32)), np.array([0.5], np.float32))
     assert floats.initial.dtype == np.float32 and floats.initial[:2].tolist() == [0.5, 0.0]
+
+
+@given(st.integers(1, 80), st.integers(2, 30), st.integers(1, 700), st.integers(1, 8), st.sampled_from([1, 4]))
+def test_the_tiles_of_a_block_ask_for_all_lines_of_the_next(
+    points: int, pixels: int, steps: int, vectors: int, bytes: int
+):
+    unit = 64 // bytes
+    share = share_of(vectors * unit * steps, points, pixels, steps)
+    asked: set[int] = set()
+    for first in range(0, points, pixels):
+        tile = share_of(vectors * unit * steps, points, min(pixels, points - first), steps)
+        for step in range(steps):
+            at = first * tile.pixel + step * tile.step
+            asked |= {(at + line) // unit for line in range(0, tile.step, unit)}
+    assert share.step >= 1
+    missing = set(range(vectors * steps)) - asked
+    assert len(missing) <= 0.1 * vectors * steps + points // pixels
+
+
+def test_the_next_block_is_asked_for_where_few_pixels_share_it():
+    assert pays(49, 7, 3, VNNI | {"sse2"})
+    assert not pays(1, 1, 8, VNNI | {"sse2"})
+    assert not pays(56 * 56, 9, 3, VNNI | {"sse2"})
+    assert not pays(49, 7, 3, frozenset())
+    conv = convolution((512, 3, 3, 512), zero_point=128)
+    assert plan(conv, VNNI | {"sse2"}).ahead and not plan(conv, VNNI).ahead

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation, SSAValue
 
 from relay.dialects.attributes import dtype_of, to_numpy
+from relay.dialects.memref import PrefetchOp
 from relay.lowering.llvm.function import FunctionWriter, Writer
 from relay.lowering.llvm.types import alignment, lanes, memory_type, suffix, type_name
 from relay.lowering.shaped import buffer_of, scalar_of
@@ -136,7 +137,17 @@ def write_masked_store(w: FunctionWriter, op: Operation) -> None:
     w.line(f"call void @{name}({stored} {value}, ptr {at}, i32 {alignment(type)}, {w.typed(op.mask)})")
 
 
+def write_prefetch(w: FunctionWriter, op: Operation) -> None:
+    """A hint that an element is read soon; it may be behind the buffer."""
+    assert isinstance(op, PrefetchOp)
+    at = w.address(op.memref, op.indices, inside=False)
+    w.declare("llvm.prefetch.p0", "void", "ptr, i32 immarg, i32 immarg, i32 immarg")
+    hints = [attr.value.data for attr in (op.isWrite, op.localityHint, op.isDataCache)]
+    w.line(f"call void @llvm.prefetch.p0(ptr {at}, {', '.join(f'i32 {abs(hint)}' for hint in hints)})")
+
+
 MEMORY: dict[str, Writer] = {
+    "memref.prefetch": write_prefetch,
     "memref.load": write_load,
     "memref.store": write_store,
     "memref.alloca": write_alloca,

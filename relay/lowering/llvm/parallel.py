@@ -33,10 +33,10 @@ def threaded(module: ModuleOp) -> frozenset[str]:
         if isinstance(function, FuncOp):
             name = function.sym_name.data
             for op in function.walk():
-                if isinstance(op, CallOp):
-                    callers.setdefault(op.callee.string_value(), set()).add(name)
-                elif isinstance(op, ParallelOp):
+                if op.name == ParallelOp.name:
                     found.add(name)
+                elif op.name == CallOp.name and isinstance(op, CallOp):
+                    callers.setdefault(op.callee.string_value(), set()).add(name)
     new = found
     while new:
         new = {caller for name in new for caller in callers.get(name, ())} - found

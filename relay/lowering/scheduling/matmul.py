@@ -19,7 +19,7 @@ from relay.dialects.arith import ExtSIOp, ExtUIOp
 from relay.dialects.attributes import Array
 from relay.dialects.machine import Dot
 from relay.lowering.builder import INDEX, Index, LoopBuilder
-from relay.lowering.scheduling import outliers
+from relay.lowering.scheduling import outliers, prefetch
 from relay.lowering.scheduling.body import vector_constant
 from relay.lowering.scheduling.contraction import Convolution
 from relay.lowering.scheduling.epilogue import Epilogue
@@ -248,6 +248,8 @@ class MatmulEmitter:
                     step = b.plus(tap, k)
                     weights = b.plus(at_block, b.times(step, vectors * LANES * plan.group))
                     data = b.plus(base, b.times(k, plan.group))
+                    if plan.ahead:
+                        self.ask_ahead(point, x, pixels, block, step)
                     steps.next = self.step(steps.args, data, self.weights, weights, pixels, vectors, step)
                 taps.next = steps.results
             rows.next = taps.results
@@ -257,6 +259,16 @@ class MatmulEmitter:
             accumulators = self.extra_steps(accumulators, pixel, block, pixels)
         at = replace(block, channel=b.plus(self.place.channel, block.channel))
         self.finish(accumulators, [*self.place.outer, *point, x], pixels, at)
+
+    def ask_ahead(self, point: Sequence[Index], x: Index, pixels: int, block: Block, step: Index) -> None:
+        """Ask for what one step of a tile should of the next block's weights."""
+        b, conv = self.b, self.conv
+        size = block.vectors * LANES * self.plan.group * self.depth
+        share = prefetch.share_of(size, conv.images * conv.out_rows * conv.out_columns, pixels, self.depth)
+        row = b.plus(b.times(point[0], conv.out_rows), point[1]) if point else 0
+        before = b.times(b.plus(b.times(row, conv.out_columns), x), share.pixel)
+        start = b.plus(b.plus(self.place.weights, b.times(block.channel, self.depth * self.plan.group)), size)
+        prefetch.ask(b, self.weights, b.plus(b.plus(start, before), b.times(step, share.step)), share)
 
     def extra_steps(
         self, accumulators: Sequence[SSAValue], data: Index, block: Block, pixels: int

@@ -9,6 +9,7 @@ from xdsl.dialects.func import FuncOp
 
 from relay.dialects.machine import Dot, best_dot
 from relay.errors import InvalidArgument
+from relay.lowering.scheduling import prefetch
 from relay.lowering.scheduling.contraction import Convolution
 from relay.lowering.scheduling.packing import LANES, run_length
 from relay.lowering.scheduling.tiles import Problem, Tiles, choose
@@ -55,14 +56,15 @@ class Tile:
 class Plan:
     """`dot`: what multiplies several codes per lane, if anything does; `pixels[v]` rows of a tile of v vectors; `flat`:
     the pixels of all rows and images are one row; `blocks_inside`: for each tile of pixels, all blocks of channels;
-    `sums`: the data is summed beside the products, for the kernel's zero point; `extra` steps at most for weights that
-    do not fit (`outliers`)."""
+    `ahead`: a block asks for the weights of the next; `sums`: the data is summed beside the products, for the kernel's
+    zero point; `extra` steps at most for weights that do not fit (`outliers`); `why` these tiles."""
 
     dot: Dot | None
     vectors: int
     pixels: tuple[int, ...]
     flat: bool = False
     blocks_inside: bool = False
+    ahead: bool = False
     sums: bool = False
     extra: int = 0
     why: str = ""
@@ -76,6 +78,8 @@ class Plan:
             said.append("all pixels in one row")
         if self.blocks_inside:
             said.append("channels inside pixels")
+        if self.ahead:
+            said.append("weights of the next block asked for")
         if self.sums:
             said.append("sums of the data")
         if self.extra:
@@ -162,4 +166,6 @@ def plan(
         tiles, why = tile.tiles(conv.outputs, width), "asked for"
     weights = -(-conv.outputs // LANES) * steps_of(conv, dot.group if dot else 1) * vector_bytes(conv, dot)
     inside = conv.outputs > tiles.vectors * LANES and weights <= INNER_BYTES and rows * width > 1
-    return Plan(dot, tiles.vectors, tiles.pixels, flat, inside, sums, why=why)
+    pixels, more = tiles.pixels[tiles.vectors], conv.outputs > tiles.vectors * LANES
+    ahead = not inside and more and prefetch.pays(rows * width, pixels, tiles.vectors, features)
+    return Plan(dot, tiles.vectors, tiles.pixels, flat, inside, ahead, sums, why=why)

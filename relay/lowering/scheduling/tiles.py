@@ -15,7 +15,7 @@ LATENCY = 5.0
 """Cycles until an accumulator can be added to again."""
 ISSUE = 4.0
 """Instructions a cycle."""
-SECOND_LEVEL = 32.0
+SECOND_LEVEL = 16.0
 """Bytes of weights a cycle from the second-level cache."""
 FIRST_LEVEL_BYTES = 24 << 10
 """Weights of a block that stay in the first-level cache beside the data."""

@@ -24,6 +24,16 @@ func.func private @kernel(%x: memref<32xf32>, %y: memref<4x8xi8>, %r: memref<32x
   func.return
 }
 
+// A hint may be behind the buffer, so its address is not said to be inside.
+
+// CHECK-LABEL: define internal void @hint
+// CHECK:         [[P:%.+]] = getelementptr i8, ptr %arg0, i64 %arg1
+// CHECK-NEXT:    call void @llvm.prefetch.p0(ptr [[P]], i32 0, i32 2, i32 1)
+func.func private @hint(%x: memref<64xi8>, %i: index) {
+  memref.prefetch %x[%i], read, locality<2>, data : memref<64xi8>
+  func.return
+}
+
 // Static strides and offsets of a view are part of the address; carried values are phis.
 
 // CHECK-LABEL: define internal void @sum

@@ -1,0 +1,91 @@
+"""xDSL's `memref` with an op that it lacks, as upstream writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Self
+
+from xdsl.dialects import memref
+from xdsl.dialects.builtin import BoolAttr, IndexType, IntegerAttr, MemRefType, i32
+from xdsl.ir import Attribute, Dialect, SSAValue
+from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, var_operand_def
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+INDEX = IndexType()
+NEAREST = 3
+"""The largest hint of locality: into the first-level cache."""
+
+
+@irdl_op_definition
+class PrefetchOp(IRDLOperation):
+    """The line of `memref[indices]` is asked for, to be near when it is read. `localityHint`: 0 (far) to 3 (into the
+    first-level cache). It reads nothing, so the address may be behind the buffer."""
+
+    name = "memref.prefetch"
+    memref = operand_def(MemRefType)
+    indices = var_operand_def(IndexType)
+    isWrite = prop_def(BoolAttr)
+    localityHint = prop_def(IntegerAttr)
+    isDataCache = prop_def(BoolAttr)
+
+    @classmethod
+    def make(
+        cls, buffer: SSAValue, indices: Sequence[SSAValue], locality: int, write: bool = False, data: bool = True
+    ) -> Self:
+        """Ask for an element, to read it unless `write` says else, as data unless it is code."""
+        properties: dict[str, Attribute] = {
+            "isWrite": BoolAttr.from_bool(write),
+            "localityHint": IntegerAttr(locality, i32),
+            "isDataCache": BoolAttr.from_bool(data),
+        }
+        return cls.create(operands=[buffer, *indices], properties=properties)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        buffer = parser.parse_unresolved_operand()
+        indices = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_unresolved_operand)
+        parser.parse_punctuation(",")
+        write = parser.expect(
+            lambda: parser.parse_optional_keyword("write") or parser.parse_optional_keyword("read"), "read or write"
+        )
+        parser.parse_punctuation(",")
+        parser.parse_keyword("locality")
+        with parser.in_angle_brackets():
+            locality = parser.parse_integer()
+        parser.parse_punctuation(",")
+        cache = parser.expect(
+            lambda: parser.parse_optional_keyword("data") or parser.parse_optional_keyword("instr"), "data or instr"
+        )
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        type = parser.parse_type()
+        values = [parser.resolve_operand(index, INDEX) for index in indices]
+        op = cls.make(parser.resolve_operand(buffer, type), values, locality, write == "write", cache == "data")
+        op.attributes.update(attributes)
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_ssa_value(self.memref)
+        printer.print_string("[")
+        printer.print_list(self.indices, printer.print_ssa_value)
+        access, cache = (
+            "write" if self.isWrite.value.data else "read",
+            "data" if self.isDataCache.value.data else "instr",
+        )
+        printer.print_string(f"], {access}, locality<{self.localityHint.value.data}>, {cache}")
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" : ")
+        printer.print_attribute(self.memref.type)
+
+    def verify_(self) -> None:
+        type = self.memref.type
+        if isinstance(type, MemRefType) and len(self.indices) != type.get_num_dims():
+            raise VerifyException(f"{self.name}: {len(self.indices)} indices for {type.get_num_dims()} dimensions")
+        if not 0 <= self.localityHint.value.data <= NEAREST:
+            raise VerifyException(f"{self.name}: localityHint {self.localityHint.value.data} is not 0 to {NEAREST}")
+
+
+MemRef = Dialect("memref", [*memref.MemRef.operations, PrefetchOp], [*memref.MemRef.attributes])

@@ -1,0 +1,53 @@
+"""Weights of the next block of channels, asked for while a block is multiplied.
+
+A network has more weights than the second-level cache holds, so each run reads them from the third level or from memory
+again; where a block of channels has few pixels, the products would wait for them. Every step of every tile asks for its
+share of the next block instead: together they ask for all of it once. Behind the last block is what the weights' owner
+has next in memory, often the next weights.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.ir import SSAValue
+
+from relay.dialects.attributes import dtype_of
+from relay.dialects.memref import PrefetchOp
+from relay.lowering.builder import Index, LoopBuilder
+from relay.lowering.shaped import buffer_of
+
+LINE = 64
+"""Bytes that a cache fetches at once."""
+SECOND_LEVEL = 2
+"""The hint of locality for the second-level cache: a block is too large for the first."""
+SPARSE = 16
+"""Steps for each line, at most: weights that are multiplied more often spend little of their time on being read."""
+CACHES = frozenset({"sse2", "avx", "neon"})
+"""Features of processors that have several levels of caches."""
+
+
+def pays(points: int, pixels: int, vectors: int, features: frozenset[str]) -> bool:
+    """Whether the next block is worth asking for, where `points` pixels in tiles of `pixels` multiply a block of so
+    many vectors. With one tile, the processor sees by itself what comes next."""
+    return bool(features & CACHES) and 2 * pixels <= points <= SPARSE * vectors * pixels
+
+
+@dataclass(frozen=True)
+class Share:
+    """Elements of the next block that each step of a tile asks for, and each pixel before the tile has asked for."""
+
+    step: int
+    pixel: int
+
+
+def share_of(size: int, points: int, pixels: int, steps: int) -> Share:
+    """The share of a tile of so many of all `points` pixels, for a next block of `size` elements."""
+    step = -(-size * pixels // (points * steps))
+    return Share(step, -(-step * steps // pixels))
+
+
+def ask(b: LoopBuilder, weights: SSAValue, at: Index, share: Share) -> None:
+    """Ask for the lines of one step's share."""
+    for line in range(0, share.step, LINE // dtype_of(buffer_of(weights).element_type).itemsize):
+        b.add(PrefetchOp.make(weights, [b.index(b.plus(at, line))], SECOND_LEVEL))
