@@ -1,121 +1,163 @@
-"""Models on a GPU: values against the CPU's, then times. `python -m benchmarks.gpu [--target cuda] MODEL.tflite ...`
+"""A GPU of NVIDIA's in one call: values against the CPU's, then times. `python -m benchmarks.gpu [MODEL.tflite ...]`
 
-A run is what a user's is: inputs copied to the device, all launches, outputs copied back, by one graph. The table is
-markdown; nothing is printed of a model whose values differ but that they do.
+What the device can do at most, products of codes, each model at each batch, whole and by kernel, and torch beside them
+where it is installed. Nothing is begun when the time is over; what was measured until then is in the JSON file, which
+is written anew after each row, and at last in a section of the page, with the device and the date.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
 from datetime import date
 from pathlib import Path
-from statistics import median
 
-import numpy as np
-
-import relay
-from relay.dialects.attributes import Array
+from benchmarks import gpu_torch
+from benchmarks.gpu_device import limits
+from benchmarks.gpu_models import Timed, model_at, products
 from relay.errors import RelayError
-from relay.runtime import Executable
+from relay.runtime import cuda_driver
 
-WARM, RUNS = 5, 100
-CLOSE = 1e-5
-"""The largest difference of floats from the CPU's, by the largest of them."""
+ROOT = Path(__file__).parents[1]
+MODELS = [ROOT / "../shared/models" / f"{name}.tflite" for name in ("resnet50_224_int8", "mobilenet_v2_1.0_224_quant")]
+SECONDS = 540.0
+PEAK = "int8 by mma.sync"
+TITLE = """# Measured on GPUs
 
-
-def inputs_of(executable: Executable, seed: int = 0) -> list[Array]:
-    """Numbers of any value for codes, and of a normal distribution for floats; states as they start."""
-    rng, found = np.random.default_rng(seed), list[Array]()
-    for spec, row in zip(executable.inputs, executable.graph["inputs"], strict=True):
-        if row.get("initial") is not None:
-            found.append(executable.params[row["initial"]])
-        elif spec.dtype.kind in "iu":
-            limits = np.iinfo(spec.dtype)
-            found.append(rng.integers(limits.min, limits.max, spec.shape, spec.dtype, endpoint=True))
-        else:
-            found.append(rng.standard_normal(spec.shape).astype(spec.dtype))
-    return found
+`python -m benchmarks.gpu` writes a section for each run. Times are of the device, medians; inputs and outputs lie there
+but for the column `run`, which is a user's run from and to arrays of the host. Values were equal to the CPU's first.
+"""
 
 
-def outputs_of(executable: Executable, inputs: Sequence[Array]) -> list[Array]:
-    """The outputs of a run."""
-    found = executable.run(*inputs)
-    assert found is not None
-    return [*found] if isinstance(found, tuple) else [found]
+@dataclass
+class Report:
+    """What was measured."""
+
+    device: str
+    target: str
+    date: str
+    limits: list[tuple[str, float, str]] = field(default_factory=list[tuple[str, float, str]])
+    products: list[Timed] = field(default_factory=list[Timed])
+    models: list[Timed] = field(default_factory=list[Timed])
+    torch: list[tuple[str, float | str]] = field(default_factory=list[tuple[str, float | str]])
+    errors: list[str] = field(default_factory=list[str])
+
+    @property
+    def peak(self) -> float:
+        """The most operations on codes a second, by 10^12, that were measured."""
+        return next((value for name, value, _ in self.limits if name == PEAK), 0.0)
+
+    def share(self, timed: Timed) -> str:
+        """How much of that a product or model reached."""
+        return f"{100 * timed.tops / self.peak:.0f} %" if self.peak and timed.tops else ""
+
+    def page(self) -> Iterator[str]:
+        """A section in markdown."""
+        yield f"\n## {self.device}, {self.target}, {self.date}\n"
+        yield "| at most | |\n|---|---|"
+        yield from (f"| {name} | {value:.4g} {unit} |" for name, value, unit in self.limits)
+        yield "\n| what | batch | launches | device, ms | run, ms | images/s | TOPS | of the most | build, s |"
+        yield "|---|---|---|---|---|---|---|---|---|"
+        for row in (*self.products, *self.models):
+            if row.wrong:
+                yield f"| {row.name} | {row.batch} | | | | | | {row.wrong} | {row.build:.1f} |"
+                continue
+            images = f"{row.images:.0f}" if row in self.models else ""
+            times = f"{row.device:.4f} | {row.run:.3f} | {images} | {row.tops:.1f} | {self.share(row)}"
+            yield f"| {row.name} | {row.batch} | {row.launches} | {times} | {row.build:.1f} |"
+        yield "\n| torch | ms |\n|---|---|"
+        yield from (f"| {name} | {f'{ms:.4f}' if isinstance(ms, float) else ms} |" for name, ms in self.torch)
+        for row in self.models:
+            if row.kernels:
+                yield f"\n| {row.name}, batch {row.batch} | what | us | TOPS |\n|---|---|---|---|"
+                for kernel in row.kernels:
+                    tops = f"{2 * kernel.macs / (1e6 * kernel.us):.1f}" if kernel.macs and kernel.us else ""
+                    yield f"| {kernel.name} | {kernel.what} | {kernel.us:.1f} | {tops} |"
+        yield from (f"\nNot measured: {error}" for error in self.errors)
 
 
-def differ(found: Sequence[Array], wanted: Sequence[Array]) -> str:
-    """How the outputs differ; nothing if they do not."""
-    for number, (a, b) in enumerate(zip(found, wanted, strict=True)):
-        if a.dtype.kind in "iub":
-            if wrong := int((a != b).sum()):
-                return f"output {number}: {wrong} of {b.size} integers differ"
-        elif b.size and not np.abs(a - b).max() <= CLOSE * np.abs(b).max():
-            return f"output {number}: off by {np.abs(a - b).max() / np.abs(b).max():.1e} of the largest"
-    return ""
+@dataclass
+class Run:
+    """A run of everything, until its time is over."""
+
+    report: Report
+    file: Path
+    until: float
+
+    def section(self, name: str, rows: Callable[[], Iterator[object]], into: list[object]) -> None:
+        """Measure rows one by one; an error ends its section only."""
+        try:
+            if time.monotonic() > self.until:
+                raise TimeoutError("no time was left")
+            for row in rows():
+                into.append(row)
+                print(f"{name}: {row}"[:200], flush=True)
+                self.write()
+                if time.monotonic() > self.until:
+                    raise TimeoutError("no time was left for more")
+        except Exception as error:  # whatever fails, what comes after it is measured
+            self.report.errors.append(f"{name}: {type(error).__name__}: {error}")
+            print(self.report.errors[-1], file=sys.stderr, flush=True)
+            self.write()
+
+    def write(self) -> None:
+        """The JSON file, as far as it is known."""
+        self.file.write_text(json.dumps(asdict(self.report), indent=1))
 
 
-def milliseconds(executable: Executable, inputs: Sequence[Array]) -> tuple[float, float]:
-    """The median and the least time of a run."""
-    for _ in range(WARM):
-        executable.run(*inputs)
-    times: list[float] = []
-    for _ in range(RUNS):
-        start = time.perf_counter()
-        executable.run(*inputs)
-        times.append(1e3 * (time.perf_counter() - start))
-    return median(times), min(times)
+def measure(arguments: argparse.Namespace) -> Report:
+    """Measure everything. Raises RelayError where there is no GPU."""
+    start = time.monotonic()
+    driver = cuda_driver.driver(0)
+    major, minor = driver.capability
+    report = Report(f"{driver.name} (sm_{major}{minor})", arguments.target, str(date.today()))
+    run = Run(report, arguments.json, start + arguments.seconds)
+    target, sizes, batches = arguments.target, arguments.sizes, arguments.batches
+    run.section("limits", lambda: limits(driver, arguments.bytes, arguments.turns), list_of(report.limits))
+    run.section("product", lambda: products(sizes, driver, target), list_of(report.products))
+    for batch in batches:
+        for path in arguments.models:
+
+            def one(path: Path = path, batch: int = batch) -> Iterator[Timed]:
+                yield model_at(path, batch, driver, target)
+
+            run.section(f"{path.stem}, batch {batch}", one, list_of(report.models))
+    run.section("torch", lambda: gpu_torch.rows(sizes, batches, run.until - 30), list_of(report.torch))
+    run.write()
+    return report
 
 
-def rows(models: Sequence[Path], target: str) -> Iterator[str]:
-    """A row for each model."""
-    yield "| model | launches | build, s | median, ms | least, ms | CPU, ms | values |"
-    yield "|---|---|---|---|---|---|---|"
-    for path in models:
-        start = time.perf_counter()
-        executable = relay.build(path, target=target)
-        build = time.perf_counter() - start
-        cpu = relay.build(path)
-        inputs = inputs_of(cpu)
-        wrong = differ(outputs_of(executable, inputs), outputs_of(cpu, inputs))
-        if wrong:
-            yield f"| {path.stem} | | {build:.1f} | | | | {wrong} |"
-            continue
-        middle, least = milliseconds(executable, inputs)
-        launches = len(executable.graph["device"]["launches"])
-        numbers = f"{build:.1f} | {middle:.3f} | {least:.3f} | {milliseconds(cpu, inputs)[0]:.3f}"
-        yield f"| {path.stem} | {launches} | {numbers} | equal |"
+def list_of(rows: Sequence[object]) -> list[object]:
+    """The list itself, of rows of any kind."""
+    assert isinstance(rows, list)
+    return rows
 
 
-def device_of(target: str) -> str:
-    """The device's name, and the target for it. Raises RelayError where there is none."""
-    if target.startswith("opencl"):
-        from relay.runtime.opencl_driver import NAME, OpenClDriver
-
-        driver = OpenClDriver()
-        return driver.info(driver.device, NAME).decode(errors="replace").rstrip("\0")
-    from relay.runtime.cuda_driver import CudaDriver
-
-    cuda = CudaDriver()
-    major, minor = cuda.capability
-    return f"{cuda.name} (sm_{major}{minor})"
-
-
-def main() -> None:
-    """Print the table, with the device and the date."""
+def main(given: Sequence[str] | None = None) -> None:
+    """Measure, and write the section."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--target", default="cuda", help='"cuda", "cuda -arch=sm_90a", "opencl"')
-    parser.add_argument("models", nargs="+", type=Path)
-    arguments = parser.parse_args()
+    parser.add_argument("--target", default="cuda", help='"cuda", "cuda -arch=sm_90a"')
+    parser.add_argument("--batches", type=int, nargs="+", default=[1, 32, 128])
+    parser.add_argument("--sizes", type=int, nargs="+", default=[1024, 2048, 4096, 8192], help="of square products")
+    parser.add_argument("--bytes", type=int, default=1 << 30, help="of the largest copy")
+    parser.add_argument("--turns", type=int, default=1 << 14, help="of the loop that multiplies only")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="nothing is begun after so many")
+    parser.add_argument("--json", type=Path, default=Path("gpu.json"))
+    parser.add_argument("--page", type=Path, default=ROOT / "docs" / "performance_gpu.md")
+    parser.add_argument("models", nargs="*", type=Path, default=MODELS)
+    arguments = parser.parse_args(given)
     try:
-        print(f"{device_of(arguments.target)}, {arguments.target}, {date.today()}\n")
-        for row in rows(arguments.models, arguments.target):
-            print(row, flush=True)
+        report = measure(arguments)
     except RelayError as error:
         sys.exit(f"benchmarks.gpu: {error}")
+    old = arguments.page.read_text() if arguments.page.exists() else TITLE
+    section = "\n".join(report.page())
+    arguments.page.write_text(f"{old.rstrip()}\n{section}\n")
+    print(section)
 
 
 if __name__ == "__main__":

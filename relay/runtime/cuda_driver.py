@@ -21,6 +21,8 @@ LOG_BYTES = 8192
 ERROR_LOG, ERROR_LOG_BYTES = 5, 6
 MAJOR, MINOR = 75, 76
 """Attributes of a device: its compute capability."""
+PROCESSORS = 16
+"""The attribute that tells the multiprocessors."""
 NON_BLOCKING = 1
 NO_TIMING = 2
 NOT_READY = 600
@@ -108,10 +110,13 @@ class CudaDriver:
     @property
     def capability(self) -> tuple[int, int]:
         """The device's compute capability: 9, 0 for sm_90."""
-        numbers = (c_int(), c_int())
-        for number, attribute in zip(numbers, (MAJOR, MINOR), strict=True):
-            self.call("cuDeviceGetAttribute", byref(number), attribute, self.device)
-        return numbers[0].value, numbers[1].value
+        return self.attribute(MAJOR), self.attribute(MINOR)
+
+    def attribute(self, which: int) -> int:
+        """A property of the device by the driver's number."""
+        found = c_int()
+        self.call("cuDeviceGetAttribute", byref(found), which, self.device)
+        return found.value
 
     # Memory
 

@@ -115,7 +115,7 @@ class FakeCuda:
         ctypes.memmove(text, b"emulator\0", 9)
 
     def devicegetattribute(self, out: Any, what: int, device: int) -> None:
-        out[0] = {75: self.capability[0], 76: self.capability[1]}[what]
+        out[0] = {16: 2, 75: self.capability[0], 76: self.capability[1]}[what]
 
     def deviceprimaryctxretain(self, out: Any, device: int) -> None:
         out[0] = 0x700 + device

@@ -15,11 +15,15 @@ PAGE = (ROOT / "docs" / "gpu.md").read_text()
 
 def test_the_examples_run_in_order():
     blocks = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 2
-    program = "\n".join([*blocks, "print(outputs[0].shape)"])
+    assert len(blocks) == 3
+    first, session, emulator = blocks
+    on_emulator = ["with emulated_cuda(executable):", *(f"    {line}" for line in session.splitlines())]
+    imports = "from tests.unit.gpu_driver import emulated_cuda"
+    program = "\n".join([first, imports, *on_emulator, emulator, "print(outputs[0].shape)"])
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert ".visible .entry" in done.stdout and done.stdout.splitlines()[-1] == "(1, 10)"
+    assert re.search(r"^\[\[-?\d+( +-?\d+){9}\]\]$", done.stdout, re.MULTILINE)
 
 
 def test_passes_are_those_of_the_pipelines():
