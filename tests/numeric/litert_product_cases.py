@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.numeric import litert_plain_cases
+from tests.numeric import litert_plain_cases, litert_recurrent_cases
 from tests.numeric.litert_cases import Rng, activation, codes, dims, integers, scale
 from tests.numeric.litert_function_cases import QUANTISED
 from tests.numeric.litert_models import Case, T, random_numbers
 from tests.numeric.litert_quantised_cases import bias_of, bias_type, ints16, kernel_of, quantised
 
-__all__ = ["QUANTISED", "litert_plain_cases"]
+__all__ = ["QUANTISED", "litert_plain_cases", "litert_recurrent_cases"]
 
 
 @quantised("TRANSPOSE_CONV", types="int8 uint8 int16")

@@ -37,7 +37,9 @@ def templates(kind: str, tries: int = 12) -> Iterator[Case]:
 
 
 def typed(kind: str, dtype: str) -> Case | None:
-    """A model of the kind on data of that type."""
+    """A model of the kind on data of that type: one of its own cases, if there are any, else another made to be so."""
+    if (kind, dtype) in QUANTISED:
+        return QUANTISED[kind, dtype](np.random.default_rng(0), kind, dtype)
     for case in sorted(templates(kind), key=lambda case: data_of(case).dtype == "bool"):
         old = data_of(case).dtype
         inputs = [spec and retyped(spec, old, dtype) for spec in case.inputs]

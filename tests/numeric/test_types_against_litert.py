@@ -3,6 +3,9 @@ below says why not."""
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -19,7 +22,6 @@ REFUSED = {
     ("PRELU", "int16"): "LiteRT reads slopes of 16 bits as of 8",
     ("REDUCE_PROD", "int8"): "each product is rescaled by a root of the scales",
     ("REDUCE_PROD", "int16"): "each product is rescaled by a root of the scales",
-    ("SVDF", "float32"): "only codes are built",
 }
 """What LiteRT takes and we refuse."""
 WRONG = {
@@ -30,6 +32,9 @@ WRONG = {
     ("SUM", "int16"): "reads all codes as uint8",
 }
 """What LiteRT's kernels get wrong or C++ leaves undefined."""
+
+
+SUPPORT = (Path(__file__).parents[2] / "docs/support.md").read_text()
 
 
 def outcome(case: Case) -> str:
@@ -67,3 +72,8 @@ def test_what_is_refused_though_litert_takes_it(kind: str, dtype: str) -> None:
     pytest.importorskip("ai_edge_litert", reason="LiteRT is not installed")
     case = typed(kind, dtype)
     assert case is not None and outcome(case) == "refused"
+
+
+def test_the_page_says_so() -> None:
+    rows = re.findall(r"^\| ([A-Z_0-9]+) \| (\w+) \| ([^|]+) \|$", SUPPORT, re.M)
+    assert {(kind, dtype): why for kind, dtype, why in rows} == REFUSED | WRONG

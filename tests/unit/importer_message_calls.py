@@ -3,7 +3,7 @@ callers give, of nodes that are asked for what they do not have."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from relay.frontend.tflite.model import read_model
 from relay.frontend.tflite.node import Node
 from tests.numeric import test_control_flow_against_litert as flowing
 from tests.numeric.litert_models import Case, T
+from tests.numeric.litert_product_cases import QUANTISED
 from tests.numeric.litert_shape_cases import CASES as RANDOM
 from tests.unit.importer_message_cases import codes, conv, one, weights
 from tests.unit.importer_message_cases import f32 as reals
@@ -90,6 +91,30 @@ def started_state() -> None:
     from_tflite(case.model(), batch=4)
 
 
+def recurrent(kind: str, changed: Mapping[int, T] = {}, **values: object) -> None:
+    """A recurrent layer of floats, with other inputs or options."""
+    case = QUANTISED[kind, "float32"](np.random.default_rng(4), kind, "float32")
+    case.inputs = [changed.get(number, tensor) for number, tensor in enumerate(case.inputs)]
+    case.values = {**case.values, **values}
+    from_tflite(case.model())
+
+
+ROWS, WIDE = T(np.ones((2, 2), np.int32), "int32"), "UNIDIRECTIONAL_SEQUENCE_LSTM"
+RECURRENT: dict[str, Callable[[], None]] = {
+    "the activation is SIGN_BIT": lambda: recurrent("RNN", fusedActivationFunction=5),
+    "LSTM 'out0': takes no INT16": lambda: recurrent("LSTM", {13: T(np.ones(2), "int16")}),
+    "RNN 'out0': takes no INT32": lambda: recurrent("RNN", {1: ROWS}),
+    "steps: 1 to 1024 are unrolled": lambda: recurrent(
+        "UNIDIRECTIONAL_SEQUENCE_RNN", {0: T([2000, 2000, 1], "float32")}
+    ),
+    "takes no INT16, FLOAT32": lambda: recurrent(WIDE, {18: T([1, 1], "int16", variable=True)}),
+    "RNN 'out0': takes no INT8, FLOAT32": lambda: recurrent("RNN", {0: codes(1, 1)}),
+    "LSTM 'out0': the recurrent weights are diagonal": lambda: recurrent(WIDE, diagonalRecurrentTensors=True),
+    "the kernel is BASIC": lambda: recurrent("LSTM", kernelType=1),
+    "SEQUENCE_LSTM 'out0': has an auxiliary input": lambda: recurrent("BIDIRECTIONAL_SEQUENCE_LSTM", {39: reals(1)}),
+    "SEQUENCE_RNN 'out0': has an auxiliary input": lambda: recurrent("BIDIRECTIONAL_SEQUENCE_RNN", {9: reals(1)}),
+    "filters of rank 99": lambda: recurrent("SVDF", rank=99),
+}
 CALLS: dict[str, tuple[type[RelayError], Callable[[], object]]] = {
     "calls a subgraph": (Unsupported, lambda: Importer({}).inline(node(), 0, Block(), [])),
     "'out0' is computed at run time": (Unsupported, lambda: asked(lambda i, n: [i.value(n.output())])),

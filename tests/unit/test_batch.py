@@ -17,6 +17,8 @@ from relay.interpreters import run
 from relay.module import IRModule
 from relay.runtime import Executable
 from tests.numeric.litert_models import Array, Case, T
+from tests.numeric.litert_product_cases import QUANTISED
+from tests.numeric.litert_types import data_of
 
 DIGITS = Path(__file__).parents[2] / "examples/digits"
 MODELS = Path(__file__).parents[2] / "../shared/models"
@@ -166,3 +168,41 @@ def test_constants_of_the_batch_follow() -> None:
         (many,) = run(from_tflite(case.model(), batch=5), [image])
         single = [run(from_tflite(case.model()), [image[row : row + 1]])[0] for row in range(5)]
         assert np.array_equal(many, np.concatenate(single)), case
+
+
+RECURRENT = (
+    "UNIDIRECTIONAL_SEQUENCE_LSTM",
+    "BIDIRECTIONAL_SEQUENCE_LSTM",
+    "LSTM",
+    "RNN",
+    "UNIDIRECTIONAL_SEQUENCE_RNN",
+)
+
+
+@pytest.mark.parametrize("kind", [*RECURRENT, "BIDIRECTIONAL_SEQUENCE_RNN", "SVDF"])
+def test_sequences_of_a_batch_have_nothing_to_do_with_each_other(kind: str) -> None:
+    """Their states too."""
+    pytest.importorskip("ai_edge_litert", reason="LiteRT's schema, which writes the models, is not installed")
+    cases = (QUANTISED[kind, "float32"](np.random.default_rng(seed), kind, "float32") for seed in range(100))
+    single = (case for case in cases if [*data_of(case).value][0] == 1 and not case.values.get("timeMajor"))
+    model = next(single).model()
+    many, one = from_tflite(model, batch=3), from_tflite(model)
+    given = numbers(many, np.random.default_rng(5))
+    results = run(many, given)
+    for row in range(3):
+        for got, want in zip(results, run(one, [array[row : row + 1] for array in given]), strict=True):
+            same(got[row : row + 1], want)
+
+
+def test_indices_of_each_image() -> None:
+    """GATHER with batch dimensions: if the indices are the images' own."""
+    pytest.importorskip("ai_edge_litert", reason="LiteRT's schema, which writes the models, is not installed")
+    data, out = T([1, 4, 2], "float32"), T([1, 3, 2], "float32")
+    values = {"axis": 1, "batchDims": 1}
+    model = Case("GATHER", [data, T([1, 3], "int32")], [out], "GatherOptions", values, 5).model()
+    x, places = np.arange(24, dtype=np.float32).reshape(3, 4, 2), np.array([[0, 3, 1], [2, 2, 0], [1, 0, 3]], np.int32)
+    (many,) = run(from_tflite(model, batch=3), [x, places])
+    assert np.array_equal(many, np.take_along_axis(x, places[..., None], 1))
+    with pytest.raises(Unsupported, match="its batch dimensions count images"):
+        known = T(np.array([[0, 3, 1]], np.int32), "int32")
+        from_tflite(Case("GATHER", [data, known], [out], "GatherOptions", values, 5).model(), batch=3)

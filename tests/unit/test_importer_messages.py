@@ -18,7 +18,7 @@ from tests.unit import test_import_tflite as importing
 from tests.unit import test_nested_subgraphs as nesting
 from tests.unit import test_tflite_reader as reading
 from tests.unit import test_wrong_arguments as arguing
-from tests.unit.importer_message_calls import CALLS
+from tests.unit.importer_message_calls import CALLS, RECURRENT
 from tests.unit.importer_message_cases import CASES
 from tests.unit.importer_message_options import PLAIN, WITH
 from tests.unit.raise_sites import cases_of, recorded, sites, told
@@ -68,6 +68,8 @@ def calls() -> Iterator[Callable[[], None]]:
     yield from (
         lambda name=name: arguing.test_is_one_clear_line(name) for name in arguing.CASES if name.startswith(ARGUMENTS)
     )
+    for words, call in RECURRENT.items():
+        yield lambda words=words, call=call: told_by(words, RelayError, call)
     for words, (error, call) in CALLS.items():
         yield lambda words=words, error=error, call=call: told_by(words, error, call)
 

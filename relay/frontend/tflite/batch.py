@@ -254,6 +254,8 @@ def _strided_slice(work: _Graph, node: Node, slots: Sequence[int]) -> str:
 
 def _gather(work: _Graph, node: Node, slots: Sequence[int]) -> str:
     axis = node.axis(node.integer("axis"), len(node.input(0).shape))
+    if node.integer("batch_dims"):
+        return "" if list(slots) == [0, 1] and axis > 0 else "its batch dimensions count images"
     if list(slots) == [0]:
         return "the axis is the leading one" if axis == 0 else ""
     return "" if list(slots) == [1] and axis == 0 else "data and indices depend on the inputs"
@@ -269,8 +271,13 @@ def _batch_matmul(work: _Graph, node: Node, slots: Sequence[int]) -> str:
     return "" if all(ranks[slot] == max(ranks) >= 3 for slot in slots) else "its operands have different ranks"
 
 
-def _lstm(work: _Graph, node: Node, slots: Sequence[int]) -> str:
-    return "the leading axis is time" if node.flag("time_major") else only(0, 18, 19)(work, node, slots)
+def _sequence(*known: int) -> Rule:
+    """A recurrent layer: its data and states."""
+
+    def rule(work: _Graph, node: Node, slots: Sequence[int]) -> str:
+        return "the leading axis is time" if node.flag("time_major") else only(*known)(work, node, slots)
+
+    return rule
 
 
 RULES: dict[str, Rule] = {
@@ -297,6 +304,11 @@ RULES: dict[str, Rule] = {
     "GATHER": _gather,
     "GATHER_ND": _gather_nd,
     "BATCH_MATMUL": _batch_matmul,
-    "UNIDIRECTIONAL_SEQUENCE_LSTM": _lstm,
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": _sequence(0, 18, 19),
+    "BIDIRECTIONAL_SEQUENCE_LSTM": _sequence(0, 35, 36, 37, 38),
+    "UNIDIRECTIONAL_SEQUENCE_RNN": _sequence(0, 4),
+    "BIDIRECTIONAL_SEQUENCE_RNN": _sequence(0, 4, 8),
+    "LSTM": only(0, 18, 19),
+    "RNN": only(0, 4),
     "SVDF": only(0, 4),
 }

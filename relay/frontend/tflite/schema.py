@@ -250,16 +250,12 @@ _FULLY_CONNECTED = Options(
         "quantized_bias_type": _type(4),
     },
 )
+_CELL: Fields = {"fused_activation_function": _activation(0), "cell_clip": _float32(1), "proj_clip": _float32(2)}
+_STEPS: Fields = {"time_major": _bool(0), "fused_activation_function": _activation(1)}
 _LSTM = Options(
     14,
     "LSTMOptions",
-    {
-        "fused_activation_function": _activation(0),
-        "cell_clip": _float32(1),
-        "proj_clip": _float32(2),
-        "kernel_type": Field(3, "int8", names=LSTM_KERNELS),
-        "asymmetric_quantize_inputs": _bool(4),
-    },
+    {**_CELL, "kernel_type": Field(3, "int8", names=LSTM_KERNELS), "asymmetric_quantize_inputs": _bool(4)},
 )
 _REDUCER = Options(27, "ReducerOptions", {"keep_dims": _bool(0)})
 _STRIDED_SLICE = Options(
@@ -289,9 +285,7 @@ _UNIDIRECTIONAL_SEQUENCE_LSTM = Options(
     71,
     "UnidirectionalSequenceLSTMOptions",
     {
-        "fused_activation_function": _activation(0),
-        "cell_clip": _float32(1),
-        "proj_clip": _float32(2),
+        **_CELL,
         "time_major": _bool(3),
         "asymmetric_quantize_inputs": _bool(4),
         "diagonal_recurrent_tensors": _bool(5),
@@ -351,6 +345,12 @@ OPTIONS: dict[str, Options] = {
         {"radius": _int32(0), "bias": _float32(1), "alpha": _float32(2), "beta": _float32(3)},
     ),
     "LSTM": _LSTM,
+    "BIDIRECTIONAL_SEQUENCE_LSTM": Options(
+        69, "BidirectionalSequenceLSTMOptions", _CELL | {"merge_outputs": _bool(3), "time_major": _bool(4, True)}
+    ),
+    "BIDIRECTIONAL_SEQUENCE_RNN": Options(70, "BidirectionalSequenceRNNOptions", _STEPS | {"merge_outputs": _bool(2)}),
+    "RNN": Options(7, "RNNOptions", {"fused_activation_function": _activation(0)}),
+    "UNIDIRECTIONAL_SEQUENCE_RNN": Options(31, "SequenceRNNOptions", _STEPS),
     "MAX_POOL_2D": _POOL_2D,
     "MEAN": _REDUCER,
     "MIRROR_PAD": Options(77, "MirrorPadOptions", {"mode": Field(0, "int8", names=MIRROR_PAD_MODES)}),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from xdsl.dialects.builtin import f32, i32
+from xdsl.dialects.builtin import f32
 from xdsl.ir import Attribute, SSAValue
 
 from relay.dialects import qnn
@@ -11,7 +11,7 @@ from relay.dialects.relay import DenseOp
 from relay.frontend.tflite.graph import Importer, number, scale_attr
 from relay.frontend.tflite.node import INDICES, Node
 from relay.frontend.tflite.operators.convolution import add_bias, kernel_scales, requantize, sum_type
-from relay.frontend.tflite.operators.hybrid import quantised_lines, scale_sums
+from relay.frontend.tflite.operators.hybrid import line_products
 from relay.frontend.tflite.profile import rescaling
 from relay.frontend.tflite.table import operator
 
@@ -49,18 +49,8 @@ def _hybrid(importer: Importer, node: Node, value: SSAValue) -> SSAValue:
         raise node.unsupported(f"the weights have {len(found.scale)} scales along axis {found.axis}")
     inputs = node.input(1).shape[1]
     lines = importer.reshape(value, [-1, inputs])
-    asymmetric = node.flag("asymmetric_quantize_inputs")
-    codes, scale = quantised_lines(importer, lines, asymmetric)
-    properties: dict[str, Attribute] = {
-        "input_scale": scale_attr(np.ones(1, np.float32)),
-        "input_zero_point": number(0),
-        "kernel_scale": scale_attr(found.scale),
-        "kernel_zero_point": number(0),
-        "out_dtype": i32,
-    }
-    operands = [codes, importer.value(node.input(1))]
-    products = importer.emit(qnn.DenseOp, operands, properties) if asymmetric else importer.emit(DenseOp, operands)
-    result = scale_sums(importer, products.result, scale, found.scale)
+    weights, asymmetric = importer.value(node.input(1)), node.flag("asymmetric_quantize_inputs")
+    result = line_products(importer, lines, weights, found.scale, asymmetric)
     return importer.reshape(result, [*importer.shape(value)[:-1], node.input(1).shape[0]])
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import f32, f64, i16
+from xdsl.dialects.builtin import f32, f64, i16, i32
 from xdsl.ir import Attribute, SSAValue
 
 from relay.dialects import qnn, relay
 from relay.dialects.attributes import Array, ints, scalar_attr
 from relay.dialects.op import TensorOp
 from relay.dialects.op import tensor as type_of
-from relay.frontend.tflite.graph import Importer
+from relay.frontend.tflite.graph import Importer, number, real, scale_attr
 
 LOW, HIGH = -128.0, 127.0
 
@@ -32,7 +32,7 @@ def _asymmetric(importer: Importer, value: SSAValue) -> tuple[SSAValue, SSAValue
     def emit(op: type[TensorOp], *operands: SSAValue, **properties: Attribute) -> SSAValue:
         return importer.emit(op, operands, properties).results[0]
 
-    def number(real: float, like: SSAValue) -> SSAValue:
+    def constant(real: float, like: SSAValue) -> SSAValue:
         return importer.scalar(real, like)
 
     def clamped(x: SSAValue) -> SSAValue:
@@ -41,28 +41,43 @@ def _asymmetric(importer: Importer, value: SSAValue) -> tuple[SSAValue, SSAValue
 
     count = importer.shape(value)[0]
     lines = importer.reshape(value, [count, -1])
-    zero, axis = number(0.0, value), ints([1])
+    zero, axis = constant(0.0, value), ints([1])
     low, high = (
         emit(relay.CastOp, emit(bound, emit(reduce, lines, axis=axis), zero), dtype=f64)
         for reduce, bound in ((relay.MinOp, relay.MinimumOp), (relay.MaxOp, relay.MaximumOp))
     )
-    step = emit(relay.DivideOp, emit(relay.SubtractOp, high, low), number(HIGH - LOW, low))
-    step = emit(relay.WhereOp, emit(relay.EqualOp, low, high), number(1.0, step), step)
+    step = emit(relay.DivideOp, emit(relay.SubtractOp, high, low), constant(HIGH - LOW, low))
+    step = emit(relay.WhereOp, emit(relay.EqualOp, low, high), constant(1.0, step), step)
     ends: list[tuple[SSAValue, SSAValue]] = []
-    for bound, real in ((LOW, low), (HIGH, high)):
-        place = emit(relay.DivideOp, real, step)
-        error = emit(relay.AddOp, number(abs(bound), place), emit(relay.AbsOp, place))
-        ends.append((emit(relay.SubtractOp, number(bound, place), place), error))
+    for bound, extreme in ((LOW, low), (HIGH, high)):
+        place = emit(relay.DivideOp, extreme, step)
+        error = emit(relay.AddOp, constant(abs(bound), place), emit(relay.AbsOp, place))
+        ends.append((emit(relay.SubtractOp, constant(bound, place), place), error))
     (from_low, low_error), (from_high, high_error) = ends
     nearer = emit(relay.WhereOp, emit(relay.LessOp, low_error, high_error), from_low, from_high)
     zero_point = emit(relay.CastOp, emit(relay.RoundOp, clamped(nearer)), dtype=f32)
     scale = emit(relay.CastOp, step, dtype=f32)
     rows = [count] + [1] * (len(importer.shape(value)) - 1)
     offset = importer.reshape(zero_point, rows)
-    inverse = importer.reshape(emit(relay.DivideOp, number(1.0, scale), scale), rows)
+    inverse = importer.reshape(emit(relay.DivideOp, constant(1.0, scale), scale), rows)
     codes = emit(relay.RoundOp, emit(relay.AddOp, offset, emit(relay.MultiplyOp, value, inverse)))
     steps = emit(relay.SubtractOp, clamped(codes), offset)
     return emit(relay.CastOp, steps, dtype=i16), scale
+
+
+def line_products(importer: Importer, lines: SSAValue, weights: SSAValue, scales: Array, asymmetric: bool) -> SSAValue:
+    """`lines [n, k]`, quantised, times the codes `weights [units, k]` of one scale or one for each unit."""
+    codes, scale = quantised_lines(importer, lines, asymmetric)
+    properties: dict[str, Attribute] = {
+        "input_scale": real(1.0),
+        "input_zero_point": number(0),
+        "kernel_scale": scale_attr(scales),
+        "kernel_zero_point": number(0),
+        "out_dtype": i32,
+    }
+    op = qnn.DenseOp if asymmetric else relay.DenseOp
+    sums = importer.emit(op, [codes, weights], properties if asymmetric else {}).results[0]
+    return scale_sums(importer, sums, scale, scales)
 
 
 def scale_sums(importer: Importer, sums: SSAValue, scale: SSAValue, kernel_scales: Array) -> SSAValue:

@@ -1,4 +1,6 @@
-"""UNIDIRECTIONAL_SEQUENCE_LSTM (8-bit with 16-bit cell state) and SVDF: layers that keep a state between runs."""
+"""UNIDIRECTIONAL_SEQUENCE_LSTM (8-bit with 16-bit cell state) and SVDF: layers that keep a state between runs.
+
+Those of floats are in `recurrent_sequences.py`."""
 
 from __future__ import annotations
 
@@ -11,6 +13,9 @@ from relay.dialects.attributes import Array, elements
 from relay.frontend.tflite.graph import Importer, multiplier_attrs, number
 from relay.frontend.tflite.model import Tensor
 from relay.frontend.tflite.node import Node
+from relay.frontend.tflite.operators.recurrent_floats import state
+from relay.frontend.tflite.operators.recurrent_sequences import lstm_sequence
+from relay.frontend.tflite.operators.recurrent_sequences import svdf as float_svdf
 from relay.frontend.tflite.table import operator
 from relay.interpreters.arithmetic import quantize_multiplier, round_away
 
@@ -26,6 +31,8 @@ def unidirectional_sequence_lstm(importer: Importer, node: Node) -> list[SSAValu
     The gates come in the order input (absent if it is coupled to the forget gate), forget, cell, output. All scales
     are multiplied in float32.
     """
+    if node.input(0).type == "FLOAT32":
+        return lstm_sequence(importer, node)
     for numbers, what in _NOT_BUILT:
         if any(node.optional(number) is not None for number in numbers):
             raise node.unsupported(f"has {what}")
@@ -72,14 +79,6 @@ def unidirectional_sequence_lstm(importer: Importer, node: Node) -> list[SSAValu
     return [op.result]
 
 
-def state(node: Node, number: int) -> Tensor:
-    """An input that the operator changes: a variable of the file, which becomes an argument and a result."""
-    tensor = node.input(number)
-    if not tensor.is_variable or tensor.index in node.graph.inputs:
-        raise node.unsupported(f"the state {tensor} is no variable")
-    return tensor
-
-
 def _check_types(node: Node, codes: tuple[Tensor, ...], cell: Tensor, biases: list[Tensor | None]) -> None:
     if cell.type != "INT16" or any(tensor.type != "INT8" for tensor in codes):
         raise node.refuse_types(*codes, cell, hint="only int8 with an int16 cell state is")
@@ -122,6 +121,8 @@ def svdf(importer: Importer, node: Node) -> list[SSAValue]:
 
     The reference kernel takes no activation but RELU, and does not apply it: the codes alone bound the result.
     """
+    if node.input(0).type == "FLOAT32":
+        return float_svdf(importer, node)
     data, features, time, bias, memory = (*(node.input(i) for i in range(3)), node.optional(3), state(node, 4))
     out = node.output()
     if node.types(data, features, out) != ("INT8", "INT8", "INT8") or memory.type not in ("INT8", "INT16"):

@@ -1,0 +1,207 @@
+"""Recurrent layers of floats, unrolled over time: LSTM and simple RNN, one way or both ways, and one step of SVDF.
+
+Weights may be int8: then each row of data and state is quantised at run time. Source: TFLite's `lstm_eval.cc`,
+`kernel_utils.cc`, `svdf.h`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from xdsl.dialects.builtin import IntegerAttr, f32, i64
+from xdsl.ir import SSAValue
+
+from relay.dialects import relay
+from relay.dialects.attributes import ints
+from relay.dialects.relay import BinaryOp, UnaryOp
+from relay.frontend.tflite.graph import Importer, real
+from relay.frontend.tflite.model import Tensor
+from relay.frontend.tflite.node import Node
+from relay.frontend.tflite.operators.convolution import add_bias
+from relay.frontend.tflite.operators.hybrid import line_products
+from relay.frontend.tflite.scales import is_clamp
+
+MOST_STEPS = 1024
+"""Steps that are unrolled."""
+NORM_EPSILON = 1e-8
+"""What layer norms add to the variance."""
+
+
+def state(node: Node, number: int) -> Tensor:
+    """An input that the operator changes: a variable of the file, which becomes an argument and a result."""
+    tensor = node.input(number)
+    if not tensor.is_variable or tensor.index in node.graph.inputs:
+        raise node.unsupported(f"the state {tensor} is no variable")
+    return tensor
+
+
+class Builder:
+    """Ops of recurrent layers, in the block of one operator."""
+
+    def __init__(self, importer: Importer, node: Node) -> None:
+        self.importer, self.node = importer, node
+        self.asymmetric = node.flag("asymmetric_quantize_inputs")
+        self.activation = node.word("fused_activation_function")
+        if self.activation != "TANH" and not is_clamp(self.activation):
+            raise node.unsupported(f"the activation is {self.activation}")
+
+    def binary(self, op: type[BinaryOp], lhs: SSAValue, rhs: SSAValue) -> SSAValue:
+        return self.importer.emit(op, [lhs, rhs]).result
+
+    def unary(self, op: type[UnaryOp], value: SSAValue) -> SSAValue:
+        return self.importer.emit(op, [value]).result
+
+    def times(self, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
+        return self.binary(relay.MultiplyOp, lhs, rhs)
+
+    def plus(self, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
+        return self.binary(relay.AddOp, lhs, rhs)
+
+    def activated(self, value: SSAValue) -> SSAValue:
+        if self.activation == "TANH":
+            return self.unary(relay.TanhOp, value)
+        return self.importer.clip_reals(value, self.activation)
+
+    def vector(self, number: int) -> SSAValue | None:
+        """An input of floats that may be left out: weights of int8 become floats."""
+        tensor = self.node.optional(number)
+        if tensor is None or tensor.type == "FLOAT32":
+            return None if tensor is None else self.importer.value(tensor)
+        if tensor.type != "INT8":
+            raise self.node.refuse_types(tensor)
+        value = self.importer.value(tensor)
+        reals = self.importer.emit(relay.CastOp, [value], {"dtype": self.importer.element(self.node.output())}).result
+        return self.times(reals, self.importer.scalar(float(self.node.codes(tensor).scale), reals))
+
+    def joined(self, values: Sequence[SSAValue], axis: int) -> SSAValue:
+        if len(values) == 1:
+            return values[0]
+        return self.importer.emit(relay.ConcatenateOp, values, {"axis": IntegerAttr(axis, i64)}).result
+
+    def product(self, value: SSAValue, kernels: Sequence[Tensor]) -> SSAValue:
+        """`value [n, k]` times the kernels `[units, k]`, side by side."""
+        weights = self.joined([self.importer.value(kernel) for kernel in kernels], 0)
+        types = {kernel.type for kernel in kernels}
+        if types == {"FLOAT32"}:
+            return self.importer.emit(relay.DenseOp, [value, weights], {"out_dtype": f32}).result
+        if types != {"INT8"}:
+            raise self.node.refuse_types(*kernels)
+        scales = [np.full(self.node.shape(kernel, 2)[0], self.node.codes(kernel).scale) for kernel in kernels]
+        return line_products(self.importer, value, weights, np.concatenate(scales), self.asymmetric)
+
+    def part(self, value: SSAValue, axis: int, first: int, last: int) -> SSAValue:
+        """Some indices of an axis."""
+        dims = self.importer.shape(value)
+        begin = [first if i == axis else 0 for i in range(len(dims))]
+        end = [last if i == axis else d for i, d in enumerate(dims)]
+        window = {"begin": ints(begin), "end": ints(end), "strides": ints([1] * len(dims))}
+        return self.importer.emit(relay.StridedSliceOp, [value], window).result
+
+    def steps(self, data: Tensor, time_axis: int, kernels: Sequence[Tensor]) -> list[SSAValue]:
+        """The products of each step's data [batch, k], of all steps at once."""
+        dims = data.shape if len(data.shape) == 3 else (1, *self.node.shape(data, 2))
+        if not 1 <= dims[time_axis] <= MOST_STEPS:
+            raise self.node.unsupported(f"{dims[time_axis]} steps: 1 to {MOST_STEPS} are unrolled")
+        rows = self.importer.reshape(self.importer.value(data), [dims[0] * dims[1], dims[2]])
+        whole = self.product(rows, kernels)
+        width = self.importer.shape(whole)[1]
+        whole = self.importer.reshape(whole, [*dims[:2], width])
+        batch = dims[1 - time_axis]
+        parts = [self.part(whole, time_axis, t, t + 1) for t in range(dims[time_axis])]
+        return [self.importer.reshape(each, [batch, width]) for each in parts]
+
+    def sequence(self, rows: Sequence[SSAValue], time_axis: int) -> SSAValue:
+        """The steps' results along the axis of time."""
+        batch, width = self.importer.shape(rows[0])
+        dims = [1, batch, width] if time_axis == 0 else [batch, 1, width]
+        return self.joined([self.importer.reshape(row, dims) for row in rows], time_axis)
+
+
+class Slots(NamedTuple):
+    """Which inputs of an operator are an LSTM's; what each of the four gates has stands side by side."""
+
+    kernel: int
+    recurrent: int
+    peephole: int
+    bias: int
+    projection: int
+    hidden: int
+    cell: int
+    norm: int
+
+
+class Lstm:
+    """Gates: input (absent if it is coupled to the forget gate), forget, cell, output; each
+    `f(norm(W x + R h + p c) + b)`, `c = forget * c + input * cell`, `h = P (output * f(c)) + b`."""
+
+    def __init__(self, importer: Importer, node: Node, slots: Slots) -> None:
+        self.make, self.importer, self.node, self.slots = Builder(importer, node), importer, node, slots
+        self.coupled = node.optional(slots.kernel) is None
+        self.gates = range(1 if self.coupled else 0, 4)
+        self.kernels = [node.input(slots.kernel + gate) for gate in self.gates]
+        self.recurrents = [node.input(slots.recurrent + gate) for gate in self.gates]
+        self.units = node.shape(self.recurrents[0], 2)[0]
+        self.norms = {gate: self.make.vector(slots.norm + gate) for gate in self.gates}
+        self.biases = {gate: self.make.vector(slots.bias + gate) for gate in self.gates}
+        self.peepholes = {gate: self.make.vector(slots.peephole + n) for n, gate in enumerate((0, 1, 3))}
+
+    def run(self, data: Tensor, time_axis: int, backward: bool = False) -> SSAValue:
+        """All steps; the states are what the last one leaves."""
+        memory = state(self.node, self.slots.hidden), state(self.node, self.slots.cell)
+        if any(tensor.type != "FLOAT32" for tensor in memory):
+            raise self.node.refuse_types(*memory)
+        hidden, cell = (self.importer.value(tensor) for tensor in memory)
+        rows = self.make.steps(data, time_axis, self.kernels)
+        found: list[SSAValue] = []
+        for row in reversed(rows) if backward else rows:
+            hidden, cell = self.step(row, hidden, cell)
+            found.append(hidden)
+        for tensor, value in zip(memory, (hidden, cell), strict=True):
+            self.importer.define(tensor, value)
+        return self.make.sequence(found[::-1] if backward else found, time_axis)
+
+    def step(self, row: SSAValue, hidden: SSAValue, cell: SSAValue) -> tuple[SSAValue, SSAValue]:
+        make, node, units = self.make, self.node, self.units
+        total = make.plus(row, make.product(hidden, self.recurrents))
+        parts = {gate: make.part(total, 1, n * units, (n + 1) * units) for n, gate in enumerate(self.gates)}
+        forget = make.unary(relay.SigmoidOp, self.gate(1, parts[1], cell))
+        if self.coupled:
+            admit = make.binary(relay.SubtractOp, self.importer.scalar(1.0, forget), forget)
+        else:
+            admit = make.unary(relay.SigmoidOp, self.gate(0, parts[0], cell))
+        candidate = make.activated(self.gate(2, parts[2], None))
+        cell = make.plus(make.times(forget, cell), make.times(admit, candidate))
+        cell = self.clipped(cell, node.real("cell_clip"))
+        output = make.unary(relay.SigmoidOp, self.gate(3, parts[3], cell))
+        hidden = make.times(output, make.activated(cell))
+        projection = node.optional(self.slots.projection)
+        if projection is not None:
+            bias = node.optional(self.slots.projection + 1)
+            hidden = add_bias(self.importer, make.product(hidden, [projection]), bias)
+            hidden = self.clipped(hidden, node.real("proj_clip"))
+        return hidden, cell
+
+    def gate(self, gate: int, value: SSAValue, cell: SSAValue | None) -> SSAValue:
+        """Its sum, before the function."""
+        make, peephole, norm, bias = self.make, self.peepholes.get(gate), self.norms[gate], self.biases[gate]
+        if peephole is not None and cell is not None:
+            value = make.plus(value, make.times(cell, peephole))
+        if norm is not None:
+            value = make.times(self.normalised(value), norm)
+        return value if bias is None else make.plus(value, bias)
+
+    def normalised(self, value: SSAValue) -> SSAValue:
+        """Of mean 0 and variance 1."""
+        make, axis = self.make, {"axis": ints([1]), "keepdims": IntegerAttr.from_bool(True)}
+        mean = self.importer.emit(relay.MeanOp, [value], axis).result
+        rest = make.binary(relay.SubtractOp, value, mean)
+        variance = self.importer.emit(relay.MeanOp, [make.times(rest, rest)], axis).result
+        root = make.unary(relay.RsqrtOp, make.plus(variance, self.importer.scalar(NORM_EPSILON, variance)))
+        return make.times(rest, root)
+
+    def clipped(self, value: SSAValue, bound: float) -> SSAValue:
+        if bound <= 0:
+            return value
+        return self.importer.emit(relay.ClipOp, [value], {"a_min": real(-bound), "a_max": real(bound)}).result

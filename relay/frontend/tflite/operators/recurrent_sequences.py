@@ -1,0 +1,135 @@
+"""The operators of recurrent layers of floats: RNN, LSTM, their sequences one way and both ways, and SVDF of floats."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import IntegerAttr, i64
+from xdsl.ir import SSAValue
+
+from relay.dialects import relay
+from relay.dialects.attributes import ints
+from relay.frontend.tflite.graph import Importer
+from relay.frontend.tflite.model import Tensor
+from relay.frontend.tflite.node import Node
+from relay.frontend.tflite.operators.convolution import add_bias
+from relay.frontend.tflite.operators.recurrent_floats import Builder, Lstm, Slots, state
+from relay.frontend.tflite.table import operator
+
+ONE_WAY = Slots(1, 5, 9, 12, 16, 18, 19, 20)
+FORWARD = Slots(1, 5, 9, 12, 16, 35, 36, 48)
+BACKWARD = Slots(18, 22, 26, 29, 33, 37, 38, 48)
+
+
+def floats(node: Node, *tensors: Tensor) -> None:
+    given = [*tensors, *(node.output(number) for number in range(len(node.operator.outputs)))]
+    if any(tensor.type != "FLOAT32" for tensor in given):
+        raise node.refuse_types(*given)
+
+
+def lstm_sequence(importer: Importer, node: Node) -> list[SSAValue]:
+    """UNIDIRECTIONAL_SEQUENCE_LSTM of floats."""
+    floats(node, node.input(0))
+    if node.flag("diagonal_recurrent_tensors"):
+        raise node.unsupported("the recurrent weights are diagonal")
+    return [Lstm(importer, node, ONE_WAY).run(node.input(0), 0 if node.flag("time_major") else 1)]
+
+
+@operator("LSTM", versions=(1, 4), inputs=(20, 24))
+def lstm(importer: Importer, node: Node) -> list[SSAValue]:
+    """One step of the full kernel; the one of 5 inputs is older than TFLite's converter."""
+    data = node.input(0)
+    floats(node, data)
+    if node.word("kernel_type") not in ("FULL", "0"):
+        raise node.unsupported(f"the kernel is {node.word('kernel_type')}")
+    node.shape(data, 2)
+    result = Lstm(importer, node, ONE_WAY).run(data, 0)
+    return [importer.reshape(result, importer.shape(result)[1:])]
+
+
+@operator("BIDIRECTIONAL_SEQUENCE_LSTM", versions=(1, 3), inputs=(48, 48), outputs=(1, 2))
+def both_ways(importer: Importer, node: Node) -> list[SSAValue]:
+    """One layer from the first step on and one from the last; their results are joined if `merge_outputs`.
+
+    LiteRT writes joined results to wrong places where gates are coupled and the batch leads.
+    """
+    floats(node, node.input(0))
+    if any(node.optional(number) is not None for number in range(39, 48)):
+        raise node.unsupported("has an auxiliary input")
+    axis = 0 if node.flag("time_major") else 1
+    ways = (FORWARD, False), (BACKWARD, True)
+    return merged(importer, node, [Lstm(importer, node, slots).run(node.input(0), axis, back) for slots, back in ways])
+
+
+def merged(importer: Importer, node: Node, results: list[SSAValue]) -> list[SSAValue]:
+    if not node.flag("merge_outputs"):
+        return results
+    return [importer.emit(relay.ConcatenateOp, results, {"axis": IntegerAttr(2, i64)}).result]
+
+
+def simple(importer: Importer, node: Node, data: Tensor, slots: Sequence[int], axis: int, back: bool) -> SSAValue:
+    """`h = f(W x + R h + b)` of each step; slots: W, R, b, h."""
+    make = Builder(importer, node)
+    kernel, recurrent, bias = (node.input(number) for number in slots[:3])
+    memory = state(node, slots[3])
+    hidden = importer.value(memory)
+    rows = make.steps(data, axis, [kernel])
+    found: list[SSAValue] = []
+    for row in reversed(rows) if back else rows:
+        total = make.plus(row, make.product(hidden, [recurrent]))
+        hidden = make.activated(add_bias(importer, total, bias))
+        found.append(hidden)
+    importer.define(memory, hidden)
+    return make.sequence(found[::-1] if back else found, axis)
+
+
+@operator("UNIDIRECTIONAL_SEQUENCE_RNN", versions=(1, 3), inputs=(5, 5))
+def rnn_sequence(importer: Importer, node: Node) -> list[SSAValue]:
+    """`h = f(W x + R h + b)`, step after step."""
+    floats(node, node.input(0))
+    axis = 0 if node.flag("time_major") else 1
+    return [simple(importer, node, node.input(0), (1, 2, 3, 4), axis, False)]
+
+
+@operator("BIDIRECTIONAL_SEQUENCE_RNN", versions=(1, 3), inputs=(12, 12), outputs=(1, 2))
+def rnn_both_ways(importer: Importer, node: Node) -> list[SSAValue]:
+    """As UNIDIRECTIONAL_SEQUENCE_RNN, from the first step on and from the last."""
+    floats(node, node.input(0))
+    if any(node.optional(number) is not None for number in range(9, 12)):
+        raise node.unsupported("has an auxiliary input")
+    axis = 0 if node.flag("time_major") else 1
+    ways = ((1, 2, 3, 4), False), ((5, 6, 7, 8), True)
+    return merged(importer, node, [simple(importer, node, node.input(0), slots, axis, back) for slots, back in ways])
+
+
+@operator("RNN", versions=(1, 3), inputs=(5, 5))
+def rnn(importer: Importer, node: Node) -> list[SSAValue]:
+    """One step: `h = f(W x + R h + b)`."""
+    data, kernel, recurrent, bias = (node.input(number) for number in range(4))
+    floats(node, data)
+    make, memory = Builder(importer, node), state(node, 4)
+    node.shape(data, 2)
+    total = make.plus(make.product(importer.value(data), [kernel]), make.product(importer.value(memory), [recurrent]))
+    hidden = make.activated(add_bias(importer, total, bias))
+    importer.define(memory, hidden)
+    return [hidden]
+
+
+def svdf(importer: Importer, node: Node) -> list[SSAValue]:
+    """The features `W x` of each step are kept; `f(the sum over ranks and time of features * weights + b)`."""
+    data, features, time, bias, memory = (*(node.input(i) for i in range(3)), node.optional(3), state(node, 4))
+    floats(node, data, memory, *([bias] if bias is not None else []))
+    make, (filters, length), (rank,) = Builder(importer, node), node.shape(time, 2), node.positive("rank")
+    batch = node.shape(data, 2)[0]
+    if filters % rank:
+        raise node.malformed(f"{filters} filters of rank {rank}")
+    fresh = make.product(importer.value(data), [features])
+    held = importer.reshape(importer.value(memory), [batch, filters, length])
+    newest = importer.reshape(fresh, [batch, filters, 1])
+    held = make.joined([make.part(held, 2, 1, length), newest] if length > 1 else [newest], 2)
+    weights = make.vector(2)
+    assert weights is not None, "input 2 is there"
+    products = importer.reshape(make.times(held, weights), [batch, filters // rank, rank * length])
+    total = importer.emit(relay.SumOp, [products], {"axis": ints([2])}).result
+    importer.define(memory, importer.reshape(held, [batch, filters * length]))
+    return [make.activated(add_bias(importer, total, bias))]
