@@ -21,6 +21,8 @@ class Documented:
     summary: str
     options: tuple[str, ...]
     ours: bool
+    module: str = ""
+    """Where it is defined."""
 
 
 def documented(passes: Mapping[str, Factory]) -> list[Documented]:
@@ -33,7 +35,7 @@ def documented(passes: Mapping[str, Factory]) -> list[Documented]:
             found.append(Documented(name, f"(cannot be imported: {error})", (), ours=False))
             continue
         ours = issubclass(cls, Pass)
-        found.append(Documented(name, summary(cls), tuple(option_lines(cls)) if ours else (), ours))
+        found.append(Documented(name, summary(cls), tuple(option_lines(cls)) if ours else (), ours, cls.__module__))
     return found
 
 

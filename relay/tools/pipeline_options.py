@@ -19,23 +19,25 @@ EDITS = ("insert_before", "insert_after", "remove")
 
 def add_arguments(parser: ArgumentParser) -> None:
     """What `-p` and xDSL's options do not say."""
-    group = parser.add_argument_group("pipeline", "Without -p, the edits and -O are of the pipeline that build runs.")
-    group.add_argument("--show-pipeline", action="store_true", help="print what would run, and why; read no file")
-    group.add_argument("-O", dest="opt_level", type=int, metavar="LEVEL", help="run passes up to this level (0-4)")
+    parser.add_argument("--show-pipeline", action="store_true", help="print what would run, and why; read no file")
+    parser.add_argument("-O", dest="opt_level", type=int, metavar="LEVEL", help="run passes up to this level (0-4)")
     for flag, metavar, help in (
         ("--insert-before", "NAME=PASS", "run PASS before the pass NAME"),
         ("--insert-after", "NAME=PASS", "run PASS after the pass NAME"),
         ("--remove", "NAME", "leave the pass NAME out"),
     ):
-        group.add_argument(flag, metavar=metavar, help=help, action="append", default=[])
-    watch = parser.add_argument_group("passes")
-    watch.add_argument("--verify-each", action="store_true", help="verify after each pass (default)")
-    watch.add_argument("--print-ir-after-all", action="store_true", help="print the IR after each pass")
-    watch.add_argument("--print-ir-changed", action="store_true", help="print what each pass changes, as a diff")
-    watch.add_argument("--dump-ir", metavar="DIR", help="write the IR after each pass into numbered files")
-    watch.add_argument("--stats", action="store_true", help="print how many ops of each kind each pass adds or removes")
-    watch.add_argument("--opt-bisect-limit", type=int, metavar="N", help="run only N passes that can be left out")
-    watch.add_argument("--crash-reproducer", metavar="FILE", help="write the IR before a pass that fails, and the pass")
+        parser.add_argument(flag, metavar=metavar, help=help, action="append", default=[])
+    parser.add_argument("--verify-each", action="store_true", help="verify after each pass (default)")
+    parser.add_argument("--print-ir-after-all", action="store_true", help="print the IR after each pass")
+    parser.add_argument("--print-ir-changed", action="store_true", help="print what each pass changes, as a diff")
+    parser.add_argument("--dump-ir", metavar="DIR", help="write the IR after each pass into numbered files")
+    parser.add_argument(
+        "--stats", action="store_true", help="print how many ops of each kind each pass adds or removes"
+    )
+    parser.add_argument("--opt-bisect-limit", type=int, metavar="N", help="run only N passes that can be left out")
+    parser.add_argument(
+        "--crash-reproducer", metavar="FILE", help="write the IR before a pass that fails, and the pass"
+    )
 
 
 def parse_pipeline(text: str, known: Mapping[str, Factory]) -> Pipeline:

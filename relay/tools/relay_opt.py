@@ -27,7 +27,8 @@ from relay.passes.checking import pipeline_of as reproduced_pipeline
 from relay.passes.context import LEVELS
 from relay.tools.completion import SCRIPTS, script
 from relay.tools.failure import TRACEBACK, line_of
-from relay.tools.pass_list import list_passes
+from relay.tools.help import Sorted
+from relay.tools.pass_list import list_passes, names_of_passes
 from relay.tools.pipeline_options import Watchers, add_arguments, context_of, parse_pipeline, pipeline_of, show
 from relay.tools.plug_ins import everything, load
 from relay.tools.source import format_of
@@ -76,25 +77,28 @@ class RelayOptMain(xDSLOptMain):
             raise InvalidArgument("relay-opt", message, "see relay-opt --help")
 
         arg_parser.prog, arg_parser.error, self.parser = "relay-opt", error, arg_parser
-        super().register_all_arguments(arg_parser)
-        add_arguments(arg_parser)
-        arg_parser.add_argument(
+        arg_parser.usage, plain = "relay-opt [OPTION]... [FILE]", arg_parser.format_help
+        arg_parser.format_help = lambda: plain() + "\n" + names_of_passes(self.universe.all_passes)
+        options = Sorted(arg_parser)
+        super().register_all_arguments(options)
+        add_arguments(options)
+        options.add_argument(
             "--load",
             metavar="FILE",
             action="append",
             default=[],
             help="run a Python file that registers compilers or passes",
         )
-        arg_parser.add_argument(
+        options.add_argument(
             "--partition-report", action="store_true", help="print what external compilers take, and why not the rest"
         )
-        arg_parser.add_argument("--list-passes", action="store_true", help="print the passes and what they do")
-        arg_parser.add_argument("--emit-irdl", action="store_true", help="print our dialects for mlir-opt --irdl-file")
-        arg_parser.add_argument("--completion", choices=SCRIPTS, help="print a script that completes in this shell")
-        arg_parser.add_argument("--weights", metavar="FILE", help="safetensors file of the weights that the text names")
-        arg_parser.add_argument("--save-weights", metavar="FILE", help="write the weights that the text only names")
-        arg_parser.add_argument("--batch", type=int, metavar="N", help="import a .tflite file for N images")
-        style = arg_parser.add_mutually_exclusive_group()
+        options.add_argument("--list-passes", action="store_true", help="print all passes, xDSL's too: what they do")
+        options.add_argument("--emit-irdl", action="store_true", help="print our dialects for mlir-opt --irdl-file")
+        options.add_argument("--completion", choices=SCRIPTS, help="print a script that completes in this shell")
+        options.add_argument("--weights", metavar="FILE", help="safetensors file of the weights that the text names")
+        options.add_argument("--save-weights", metavar="FILE", help="write the weights that the text only names")
+        options.add_argument("--batch", type=int, metavar="N", help="import a .tflite file for N images")
+        style = options.groups["output"].add_mutually_exclusive_group()
         style.add_argument("--elide-weights", action="store_true", help="weights over 1 KiB by name only (default)")
         style.add_argument("--print-weights", action="store_true", help="print every weight in full")
 

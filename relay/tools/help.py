@@ -1,0 +1,44 @@
+"""The options of `relay-opt` in groups; in our words where xDSL lists every name that it knows."""
+
+from __future__ import annotations
+
+from argparse import Action, ArgumentParser
+from typing import Any
+
+GROUPS: dict[str, tuple[str, ...]] = {
+    "input": ("--frontend", "--batch", "--weights", "--load", "--split-input-file", "--allow-unregistered-dialect",
+              "--no-implicit-module"),
+    "pipeline": ("--passes", "--list-passes", "--show-pipeline", "-O", "--insert-before", "--insert-after", "--remove"),
+    "passes": ("--print-ir-after-all", "--print-ir-changed", "--print-between-passes", "--dump-ir", "--time-passes",
+               "--stats", "--partition-report", "--opt-bisect-limit", "--crash-reproducer"),
+    "output": ("--target", "--output-file", "--save-weights", "--print-op-generic", "--print-no-properties",
+               "--print-debuginfo", "--syntax-highlight", "--emit-irdl", "--completion"),
+    "checks": ("--verify-each", "--disable-verify", "--verify-diagnostics", "--parsing-diagnostics", "--shrink"),
+}  # fmt: skip
+"""Options by group; others stay where they are."""
+
+TEXTS: dict[str, dict[str, str]] = {
+    "--frontend": {"help": "format of the input: mlir or tflite (default: by its content)"},
+    "--passes": {"help": "passes to run, as in 'legalize,fuse-ops' or 'parallelize{fork=4000}'", "metavar": "PIPELINE"},
+    "--target": {"help": "what to write: mlir (default), llvm-ir, c, irdl, or a target of xDSL's", "metavar": "TARGET"},
+    "--output-file": {"help": "write to a file", "metavar": "FILE"},
+    "--disable-verify": {"help": "do not verify the module"},
+    "input_file": {"help": "MLIR text or a .tflite model (default: standard input)", "metavar": "FILE"},
+}
+
+
+class Sorted(ArgumentParser):
+    """Gives the options that it is told of to the groups of another parser."""
+
+    def __init__(self, parser: ArgumentParser):
+        super().__init__(add_help=False)
+        self.parser = parser
+        said = {"pipeline": "Without -p, the edits and -O are of the pipeline that build runs."}
+        self.groups = {title: parser.add_argument_group(title, said.get(title)) for title in GROUPS}
+
+    def add_argument(self, *name_or_flags: str, **kwargs: Any) -> Action:
+        """Add an option to its group."""
+        title = next((title for title, names in GROUPS.items() if name_or_flags[-1] in names), None)
+        group = self.parser if title is None else self.groups[title]
+        kwargs |= TEXTS.get(name_or_flags[-1], {})
+        return group.add_argument(*name_or_flags, **kwargs)
