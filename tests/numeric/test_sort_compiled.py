@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from xdsl.dialects.builtin import BoolAttr, IntegerAttr, StringAttr, i64
@@ -10,6 +12,7 @@ from relay.dialects import relay
 from relay.dialects.attributes import Array
 from relay.driver import build
 from relay.interpreters import compute, run
+from relay.lowering.linalg.sort import RANKED
 from tests.numeric.compiled_modules import Net
 
 
@@ -25,8 +28,35 @@ def numbers(rng: np.random.Generator, dtype: str, *shape: int) -> Array:
     "dtype", ["float32", *(pytest.param(d, marks=pytest.mark.slow) for d in ("int8", "uint8", "int64"))]
 )
 def test_sorted(dtype: str) -> None:
+    check_sorted(dtype, [((3, 20, 2), 1), ((5, 17), -1)])
+
+
+@pytest.mark.parametrize("dtype", ["float32", *(pytest.param(d, marks=pytest.mark.slow) for d in ("uint8", "int64"))])
+def test_long_axes_are_merged(dtype: str) -> None:
+    """One more than two runs of the longest that ranks sort; an axis in the middle, the last run a short one."""
     net = Net(1)
-    for shape, axis in (((3, 20, 2), 1), ((5, 17), -1)):
+    x, y = (net.argument(numbers(net.rng, dtype, *shape)) for shape in ((RANKED * 2 + 1,), (2, 75, 3)))
+    net.result("sort", net.add(relay.SortOp, [x], {}))
+    new = relay.TopkOp.make([y], {"axis": IntegerAttr(1, i64), "k": IntegerAttr(70, i64), "dtype": i64})
+    net.block.add_op(new)
+    for place, result in enumerate(new.results):
+        net.result(f"topk {place}", result)
+    compare(net)
+
+
+@pytest.mark.slow
+def test_a_very_long_axis() -> None:
+    net = Net(2)
+    x = net.argument(numbers(net.rng, "float32", 100_001))
+    net.result("argsort", net.add(relay.ArgsortOp, [x], {}))
+    found = build(net.module()).run(*net.inputs)
+    assert isinstance(found, np.ndarray)
+    assert np.array_equal(found, np.argsort(net.inputs[0], kind="stable"))
+
+
+def check_sorted(dtype: str, cases: Sequence[tuple[tuple[int, ...], int]]) -> None:
+    net = Net(1)
+    for shape, axis in cases:
         x = net.argument(numbers(net.rng, dtype, *shape))
         for ascend in (False, True):
             properties = {"axis": IntegerAttr(axis, i64), "is_ascend": BoolAttr.from_bool(ascend)}
@@ -37,11 +67,15 @@ def test_sorted(dtype: str) -> None:
             net.block.add_op(new)
             for place, result in enumerate(new.results):
                 net.result(f"topk {name} {place}", result)
+    compare(net)
+
+
+def compare(net: Net) -> None:
     module = net.module()
     results = build(module).run(*net.inputs)
     assert isinstance(results, tuple)
     for name, got, want in zip(net.results, results, run(module, net.inputs), strict=True):
-        assert got.dtype == want.dtype and np.array_equal(got, want, equal_nan=dtype == "float32"), name
+        assert got.dtype == want.dtype and np.array_equal(got, want, equal_nan=want.dtype.kind == "f"), name
 
 
 def test_meaning() -> None:

@@ -1,6 +1,6 @@
-"""Sorting by ranks: how many elements go before each, and then each where its rank says.
+"""Sorting by ranks: how many elements go before each, and then each where its rank says; long axes by merging runs.
 
-It takes `n * n` comparisons, none of which is a branch, and nothing is written to a place that data names.
+Ranks take `n * n` comparisons, none of which is a branch, and nothing is written to a place that data names.
 """
 
 from __future__ import annotations
@@ -8,12 +8,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import i32, i64
+from xdsl.dialects.builtin import IntegerType, i32, i64
 from xdsl.ir import Attribute, SSAValue
 
 from relay.dialects import relay
 from relay.dialects.op import shape, tensor
 from relay.lowering.linalg.emitter import Emitter, axes, element, kind, signless
+from relay.lowering.linalg.merging import merged
+
+RANKED = 64
+"""Axes up to this length are sorted by ranks."""
 
 
 def less(e: Emitter, a: SSAValue, b: SSAValue, type: Attribute) -> SSAValue:
@@ -64,20 +68,35 @@ def by_rank(e: Emitter, op: relay.SortingOp, rank: SSAValue, count: int, source:
     return e.generic(inputs, [(e.filled(dims, type, 0), write)], 1, body)[0]
 
 
+def ordered(
+    e: Emitter, op: relay.SortingOp, source: SSAValue, ascend: bool, count: int, wanted: Sequence[IntegerType | None]
+) -> list[SSAValue]:
+    """The first elements in order for None, their indices for a type."""
+    type, axis = tensor(op.input).element_type, op.sorted_axis()
+
+    def before(e: Emitter, a: SSAValue, b: SSAValue) -> SSAValue:
+        return less(e, a, b, type) if ascend else less(e, b, a, type)
+
+    if shape(op.input)[axis] > RANKED:
+        return list(merged(e, source, axis, before, wanted, count))
+    rank = ranks(e, op, source, ascend)
+    return [by_rank(e, op, rank, count, source if each is None else each) for each in wanted]
+
+
 def sort(e: Emitter, op: relay.SortOp, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
     count = shape(op.input)[op.sorted_axis()]
-    return [by_rank(e, op, ranks(e, op, operands[0], bool(op.is_ascend.value.data)), count, operands[0])]
+    return ordered(e, op, operands[0], bool(op.is_ascend.value.data), count, [None])
 
 
 def argsort(e: Emitter, op: relay.ArgsortOp, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
     count = shape(op.input)[op.sorted_axis()]
-    return [by_rank(e, op, ranks(e, op, operands[0], bool(op.is_ascend.value.data)), count, op.dtype)]
+    return ordered(e, op, operands[0], bool(op.is_ascend.value.data), count, [op.dtype])
 
 
 def topk(e: Emitter, op: relay.TopkOp, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
-    """Both results by one rank."""
+    """Both results by one order."""
     if 0 in shape(op.found[0]):
         return [e.empty(shape(result), signless(tensor(result).element_type)) for result in op.found]
-    rank, count = ranks(e, op, operands[0], bool(op.is_ascend.value.data)), op.k.value.data
-    wanted: dict[str, SSAValue | Attribute] = {"values": operands[0], "indices": op.dtype}
-    return [by_rank(e, op, rank, count, each) for kind, each in wanted.items() if op.ret_type.data in (kind, "both")]
+    wanted: dict[str, IntegerType | None] = {"values": None, "indices": op.dtype}
+    kinds = [each for kind, each in wanted.items() if op.ret_type.data in (kind, "both")]
+    return ordered(e, op, operands[0], bool(op.is_ascend.value.data), op.k.value.data, kinds)
