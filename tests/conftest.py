@@ -23,8 +23,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     settings.register_profile("same", derandomize=True, deadline=None)
-    if "fuzz" not in str(config.getoption("markexpr", "")).replace("not fuzz", ""):
-        settings.load_profile("same")
+    examples = 20 if config.getoption("--seconds") else 1500  # the fewer, the sooner the time is looked at
+    settings.register_profile("new", max_examples=examples, deadline=None, database=None)
+    fuzz = "fuzz" in str(config.getoption("markexpr", "")).replace("not fuzz", "")
+    settings.load_profile("new" if fuzz else "same")
 
 
 def seconds_of(item: pytest.Item) -> float:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from xdsl.dialects.func import CallOp
 from xdsl.ir import Operation
@@ -24,6 +24,7 @@ from relay.dialects.relay import ConstantOp
 from relay.interpreters import run
 from relay.module import IRModule
 from relay.runtime import loaders
+from tests.conftest import Cases
 from tests.fuzz.random_partitions import Case, main, random_case
 from tests.unit.interpreting import load_text
 from tests.unit.partitioning_modules import Known, arguments, same
@@ -74,12 +75,17 @@ def mergeable(mod: IRModule) -> list[tuple[Operation, Operation]]:
     ]
 
 
+def fresh(patch: pytest.MonkeyPatch) -> Known:
+    """Makes compilers known for the time of a patch."""
+    registered = dict(registry.COMPILERS.registered)
+    patch.setattr(registry.COMPILERS, "registered", registered)
+    return Known(registered)
+
+
 @pytest.fixture
 def known(monkeypatch: pytest.MonkeyPatch) -> Known:
     """Makes compilers known for the time of a test."""
-    registered = dict(registry.COMPILERS.registered)
-    monkeypatch.setattr(registry.COMPILERS, "registered", registered)
-    return Known(registered)
+    return fresh(monkeypatch)
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -107,19 +113,17 @@ def test_random_partitions_run(known: Known, monkeypatch: pytest.MonkeyPatch, se
 
 
 @pytest.mark.fuzz
-@pytest.mark.parametrize("seed", range(3, 300))
-def test_more_random_partitions_run(known: Known, monkeypatch: pytest.MonkeyPatch, seed: int):
-    run_natively(random_case(random.Random(seed).randrange, known), monkeypatch)
+def test_more_random_partitions_run(cases: Cases):
+    for number in cases(300):
+        with pytest.MonkeyPatch.context() as patch:
+            run_natively(random_case(random.Random(3 + number).randrange, fresh(patch)), patch)
 
 
 @pytest.mark.fuzz
-@settings(max_examples=5000, deadline=None, database=None)
 @given(st.data())
 def test_many_random_modules_are_partitioned(data: st.DataObject):
     with pytest.MonkeyPatch.context() as patch:
-        registered = dict(registry.COMPILERS.registered)
-        patch.setattr(registry.COMPILERS, "registered", registered)
-        check(random_case(lambda below: data.draw(st.integers(0, below - 1)), Known(registered)))
+        check(random_case(lambda below: data.draw(st.integers(0, below - 1)), fresh(patch)))
 
 
 def hashes(seed: int, first: int, last: int) -> str:
@@ -138,5 +142,6 @@ def test_hash_seeds_do_not_matter(known: Known, capsys: pytest.CaptureFixture[st
 
 
 @pytest.mark.fuzz
-def test_more_hash_seeds_do_not_matter():
-    assert len({hashes(seed, 0, 500) for seed in (1, 2, 3, 4)}) == 1
+def test_more_hash_seeds_do_not_matter(cases: Cases):
+    for number in cases(50):
+        assert len({hashes(seed, 10 * number, 10 * (number + 1)) for seed in (1, 2, 3, 4)}) == 1

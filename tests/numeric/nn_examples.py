@@ -14,6 +14,7 @@ from relay.dialects.attributes import Array, ints
 from relay.dialects.op import TensorOp
 from relay.interpreters import compute
 from relay.passes import PassContext
+from tests.conftest import Cases
 from tests.numeric.compiled_modules import Net
 
 Rng = np.random.Generator
@@ -94,8 +95,8 @@ def random_tests(makers: Mapping[type[TensorOp], Make]) -> tuple[Callable[..., N
 
     @pytest.mark.fuzz
     @pytest.mark.parametrize("kind", makers, ids=name_of)
-    def many(kind: type[TensorOp]) -> None:
-        for seed in range(2, 6):
-            compare(kind, makers[kind], 20, seed, 2)
+    def many(kind: type[TensorOp], cases: Cases) -> None:
+        for number in cases(4):
+            compare(kind, makers[kind], 20, 2 + number, 2)
 
     return few, many

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +13,7 @@ from relay.driver import build
 from relay.errors import Malformed, Unsupported
 from relay.frontend import from_tflite
 from relay.interpreters import run
+from tests.conftest import Cases
 from tests.numeric.litert_cases import Rng, pick, scale, zero_point
 from tests.numeric.litert_comparison import compare
 from tests.numeric.litert_models import Array, Case, Reference, T, pack, random_numbers, schema
@@ -178,26 +179,26 @@ def check(graphs: Sequence[Graph], rng: Rng, compiled: bool) -> None:
 KINDS = ("conditional", "loop", "branching_loop")
 
 
-def compare_many(kind: str, dtype: str, count: int, seed: int, compiled: bool) -> None:
+def compare_many(kind: str, dtype: str, numbers: Iterable[int], seed: int, compiled: bool) -> None:
     pytest.importorskip("ai_edge_litert", reason="LiteRT is not installed")
     rng = np.random.default_rng([seed, KINDS.index(kind), dtype == "int8"])
-    for _ in range(count):
+    for _ in numbers:
         check(getattr(Maker(rng, dtype), kind)(), rng, compiled)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int8"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_control_flow_equals_litert(kind: str, dtype: str) -> None:
-    compare_many(kind, dtype, 4, 0, False)
-    compare_many(kind, dtype, 1, 1, True)
+    compare_many(kind, dtype, range(4), 0, False)
+    compare_many(kind, dtype, range(1), 1, True)
 
 
 @pytest.mark.fuzz
 @pytest.mark.parametrize("dtype", ["float32", "int8"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_much_control_flow_equals_litert(kind: str, dtype: str) -> None:
-    compare_many(kind, dtype, 100, 2, False)
-    compare_many(kind, dtype, 100, 3, True)
+def test_much_control_flow_equals_litert(kind: str, dtype: str, cases: Cases) -> None:
+    compare_many(kind, dtype, cases(100), 2, False)
+    compare_many(kind, dtype, cases(100), 3, True)
 
 
 def test_wrong_control_flow_is_told() -> None:

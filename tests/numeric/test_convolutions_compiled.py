@@ -16,6 +16,7 @@ from relay.dialects.attributes import Array, element_type, ints
 from relay.dialects.op import TensorOp
 from relay.interpreters import compute
 from relay.passes import PassContext
+from tests.conftest import Cases
 from tests.numeric.compiled_modules import Net
 
 Rng = np.random.Generator
@@ -194,6 +195,6 @@ def test_random_ones(kind: type[TensorOp]):
 
 @pytest.mark.fuzz
 @pytest.mark.parametrize("kind", KINDS, ids=name_of)
-def test_many_random_ones(kind: type[TensorOp]):
-    for seed in range(2, 6):
-        compare(kind, 20, seed, 2)
+def test_many_random_ones(kind: type[TensorOp], cases: Cases):
+    for number in cases(4):
+        compare(kind, 20, 2 + number, 2)

@@ -63,7 +63,6 @@ def test_no_number_changes(seed: int, layout: str, floats: bool):
 
 
 @pytest.mark.fuzz
-@settings(max_examples=1500, deadline=None)
 @given(SEEDS, st.sampled_from(LAYOUTS), st.booleans())
 def test_no_number_changes_in_many(seed: int, layout: str, floats: bool):
     check(seed, layout, floats)

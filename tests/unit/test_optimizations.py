@@ -87,7 +87,6 @@ def test_optimisations_keep_the_numbers(seed: int, floats: bool):
 
 
 @pytest.mark.fuzz
-@settings(max_examples=1500, deadline=None)
 @given(SEEDS, st.booleans())
 def test_optimisations_keep_the_numbers_of_many(seed: int, floats: bool):
     check(seed, floats)

@@ -106,7 +106,6 @@ def test_integers_are_within_the_bound_of_their_scales(steps: list[str], seed: i
 
 
 @pytest.mark.fuzz
-@settings(max_examples=300, deadline=None)
 @given(st.lists(st.sampled_from(STEPS), max_size=10), st.integers(0, 10**6))
 def test_many_integers_are_within_the_bound_of_their_scales(steps: list[str], seed: int):
     check(steps, seed)
