@@ -28,7 +28,7 @@ LONGEST = 12_000
 """Characters of a text that is damaged: longer ones take too long to parse."""
 SECONDS = 20.0
 """Of processor time for one text, on a machine that is busy."""
-OUTSIDE = {"print-ir", "gpu-module-to-binary", "quantize", "quantize-calibrate", "compile-external"}
+OUTSIDE = {"print-ir", "print-choices", "gpu-module-to-binary", "quantize", "quantize-calibrate", "compile-external"}
 """Passes that print, call other programs, or need data."""
 TOKEN = re.compile(r"[%@#!^]?[A-Za-z_][\w.$-]*|-?\d+(?:\.\d+(?:e[-+]?\d+)?)?|\"[^\"\n]*\"|->|[^\s\w]")
 

@@ -37,7 +37,7 @@ CHANGES_NUMBERS = {
     "quantize", "quantize-annotate", "quantize-calibrate", "quantize-realize", "equalize-layers", "fast-math",
     "to-mixed-precision",
 }  # fmt: skip
-PRINTS = {"print-ir"}
+PRINTS = {"print-ir", "print-choices"}
 GPU = {
     "schedule-gpu", "convert-parallel-loops-to-gpu", "gpu-kernel-outlining", "math-expand-ops", "nvvm-attach-target",
     "convert-gpu-to-nvvm", "convert-gpu-to-llvm-spv", "gpu-module-to-binary",
