@@ -35,9 +35,8 @@ def strided_slice(op: relay.StridedSliceOp, x: Array) -> Array:
 
 
 def take(op: relay.TakeOp, x: Array, indices: Array) -> Array:
-    return np.take(
-        x, indices.astype(np.int64), axis=op.axis.value.data, mode="wrap" if op.mode.data == "wrap" else "clip"
-    )
+    axis = None if op.axis is None else op.axis.value.data
+    return np.take(x, indices.astype(np.int64), axis=axis, mode="wrap" if op.mode.data == "wrap" else "clip")
 
 
 def gather_nd(op: relay.GatherNdOp, x: Array, indices: Array) -> Array:

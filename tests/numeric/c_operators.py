@@ -174,6 +174,7 @@ def movement(net: Cases) -> None:
         for mode in ("clip", "wrap"):
             properties = {"axis": axis(net.between(0, 2)), "mode": StringAttr(mode)}
             net.case(relay.TakeOp, [net.arg(dtype, 2, 5, 3), indices], properties)
+        net.case(relay.TakeOp, [net.arg(dtype, 2, 3), indices], {})
         points = net.argument(net.rng.integers(-2, 7, (4, 2)).astype(np.int64))
         net.case(relay.GatherNdOp, [net.arg(dtype, 3, 5, 2), points])
 

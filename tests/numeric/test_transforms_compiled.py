@@ -110,6 +110,7 @@ def indexing(c: Cases) -> None:
     c.add(relay.AdvIndexOp, x, c.below(3, 2, 1), c.below(5, 6))
     for mode in ("clip", "wrap", "fast"):
         c.add(relay.TakeOp, x, c.below(9, 2, 2, low=-9), axis=number(1), mode=StringAttr(mode))
+        c.add(relay.TakeOp, x, c.below(99, 3, 2, low=-9), mode=StringAttr(mode))
     c.add(relay.ReverseSequenceOp, x, c.below(7, 3, low=-1))
     c.add(relay.ReverseSequenceOp, x, c.below(4, 4), seq_axis=number(0), batch_axis=number(-1))
     for axis, places in ((0, (6, 5, 4)), (-1, (3, 5, 1))):

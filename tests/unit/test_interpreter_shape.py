@@ -50,6 +50,8 @@ def test_strided_slice_backwards_to_the_first() -> None:
 
 def test_take_clamps() -> None:
     indices = np.array([[0, -5], [9, 1]], np.int32)
+    (row,) = compute(relay.TakeOp, [X, indices])
+    assert np.array_equal(row, X.take(indices, mode="clip"))
     (result,) = compute(relay.TakeOp, [X, indices], {"axis": axis(1)})
     assert result.shape == (2, 2, 2, 4)
     assert result[1].tolist() == [[X[1, 0].tolist(), X[1, 0].tolist()], [X[1, 2].tolist(), X[1, 1].tolist()]]

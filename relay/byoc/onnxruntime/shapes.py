@@ -60,16 +60,19 @@ def indices_refusal(op: relay.TakeOp | relay.GatherNdOp) -> str | None:
         return f"its indices are {dtype(op.indices)}"
     if isinstance(op, relay.TakeOp) and op.mode.data == "wrap":
         return "its indices wrap"
+    if isinstance(op, relay.TakeOp) and op.axis is None:
+        return "it has no axis"
     return None if dtype(op.input).name in (*MOVED, "bool") else f"it moves {dtype(op.input)}"
 
 
 def write_take(graph: Graph, op: relay.TakeOp) -> None:
     """Indices out of range, at which ONNX Runtime stops, are clamped first."""
-    size, found = shape(op.input)[op.axis.value.data], constant_of(op.indices)
+    dims, axis = op.lines()
+    size, found = dims[axis], constant_of(op.indices)
     indices = graph.read(op.indices)
     if found is None or ((found < 0) | (found >= size)).any():
         indices = graph.node("Clip", [indices, *(graph.constant(bound, dtype(op.indices)) for bound in (0, size - 1))])
-    graph.define(op.result, graph.node("Gather", [graph.read(op.input), indices], axis=op.axis.value.data))
+    graph.define(op.result, graph.node("Gather", [graph.read(op.input), indices], axis=axis))
 
 
 def write_gather(graph: Graph, op: relay.GatherNdOp) -> None:

@@ -77,7 +77,10 @@ def indices_refusal(op: relay.TakeOp | relay.GatherNdOp, sizes: Sequence[int]) -
 
 
 def take_refusal(op: relay.TakeOp) -> str | None:
-    return indices_refusal(op, [shape(op.input)[op.axis.value.data]])
+    if op.axis is None:
+        return "it has no axis"
+    dims, axis = op.lines()
+    return indices_refusal(op, [dims[axis]])
 
 
 def gather_refusal(op: relay.GatherNdOp) -> str | None:
@@ -86,7 +89,7 @@ def gather_refusal(op: relay.GatherNdOp) -> str | None:
 
 def write_take(writer: Writer, op: relay.TakeOp) -> None:
     inputs = [same_scale(writer, op), writer.read(op.indices)]
-    writer.emit("GATHER", inputs, op.result, {"axis": op.axis.value.data % rank(op.input)})
+    writer.emit("GATHER", inputs, op.result, {"axis": op.lines()[1]})
 
 
 def write_gather(writer: Writer, op: relay.GatherNdOp) -> None:

@@ -174,7 +174,8 @@ class StridedSliceOp(TensorOp):
 
 @irdl_op_definition
 class TakeOp(TensorOp):
-    """`input.take(indices, axis)`: the axis is replaced by the indices' shape.
+    """`input.take(indices, axis)`: the axis is replaced by the indices' shape; without one, elements are taken from all
+    of the input in a row.
 
     Indices out of range are clamped if `mode` is `clip` (or `fast`), taken modulo the axis's size if it is `wrap`.
     """
@@ -182,16 +183,23 @@ class TakeOp(TensorOp):
     name = "relay.take"
     input = operand_def(TensorType[Attribute])
     indices = operand_def(TensorType[Attribute])
-    axis = prop_def(IntegerAttr)
+    axis = opt_prop_def(IntegerAttr)
     mode = prop_def(StringAttr, default_value=StringAttr("clip"))
     result = result_def(TensorType[Attribute])
     assembly_format = "$input `,` $indices attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
         require(self.mode.data in ("clip", "fast", "wrap"), f"{self.name}: mode must be clip, fast or wrap")
-        axis, dims = axis_of(self.axis.value.data, rank(self.input), self.name), shape(self.input)
+        dims, axis = self.lines()
         require(isinstance(tensor(self.indices).element_type, IntegerType), f"{self.name}: indices must be integers")
         return [TensorType(tensor(self.input).element_type, [*dims[:axis], *shape(self.indices), *dims[axis + 1 :]])]
+
+    def lines(self) -> tuple[tuple[int, ...], int]:
+        """The shape of what is indexed, all in a row if no axis is given, and the axis in it."""
+        dims = shape(self.input)
+        if self.axis is None:
+            return (DYNAMIC if DYNAMIC in dims else prod(dims),), 0
+        return dims, axis_of(self.axis.value.data, len(dims), self.name)
 
 
 @irdl_op_definition

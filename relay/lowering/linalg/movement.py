@@ -87,9 +87,9 @@ def wrapped(e: Emitter, value: SSAValue, type: Attribute, size: int) -> SSAValue
 
 
 def take(e: Emitter, op: relay.TakeOp, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
-    source, indices = operands
+    seen, axis = op.lines()
+    source, indices = e.reshape(operands[0], seen), operands[1]
     result, inner = shape(op.result), rank(op.indices)
-    axis = axis_of(op.axis.value.data, rank(op.input), op.name)
     type = ranked(op.indices).element_type
     place = wrapped if op.mode.data == "wrap" else position
 

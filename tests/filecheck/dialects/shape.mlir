@@ -28,6 +28,8 @@ func.func @views(%x: tensor<2x3xi8>) {
 
 // CHECK-LABEL: func.func @gather(
 func.func @gather(%x: tensor<5x3xf32>, %i: tensor<2x4xi32>, %j: tensor<7x2xi32>) {
+  // CHECK: %row = relay.take %x, %i : (tensor<5x3xf32>, tensor<2x4xi32>) -> tensor<2x4xf32>
+  %row = relay.take %x, %i : (tensor<5x3xf32>, tensor<2x4xi32>) -> tensor<2x4xf32>
   // CHECK: %take = relay.take %x, %i {axis = 0 : i64} : (tensor<5x3xf32>, tensor<2x4xi32>) -> tensor<2x4x3xf32>
   %take = relay.take %x, %i {axis = 0 : i64} : (tensor<5x3xf32>, tensor<2x4xi32>) -> tensor<2x4x3xf32>
   // CHECK: %gather = relay.gather_nd %x, %j : (tensor<5x3xf32>, tensor<7x2xi32>) -> tensor<7xf32>

@@ -120,8 +120,7 @@ def join(e: Emitter, op: Operation, axis: int, tables: Sequence[Tensor | None]) 
 
 
 def take(e: Emitter, op: relay.TakeOp) -> None:
-    dims, indices = e.shape(op.input), e.shape(op.indices)
-    axis = op.axis.value.data % len(dims)
+    (dims, axis), indices = op.lines(), e.shape(op.indices)
     outer, size, inner = int(np.prod(dims[:axis])), dims[axis], int(np.prod(dims[axis + 1 :]))
     count = int(np.prod(indices))
     e.kernel("clamp")
