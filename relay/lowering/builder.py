@@ -53,10 +53,11 @@ def numbers(type: IntegerType, values: tuple[int, ...]) -> Attribute:
 
 
 class LoopBuilder:
-    """Appends operations to a block; `loop` opens a block inside. Constants stand at the start of the function."""
+    """Appends operations to a block; `loop` opens a block inside. Constants stand at the start of the function.
+    `masks`: the target loads and stores some lanes of a vector at once."""
 
-    def __init__(self, entry: Block):
-        self.entry = entry
+    def __init__(self, entry: Block, masks: bool = True):
+        self.entry, self.masks = entry, masks
         self.block = entry
         self.location: LocationAttr | None = None
         self._constants: dict[tuple[Attribute, Attribute], SSAValue] = {}

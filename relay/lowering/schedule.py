@@ -26,15 +26,12 @@ from relay.lowering.scheduling.float_depthwise import FloatDepthwiseEmitter, flo
 from relay.lowering.scheduling.groups import Groups, join, joined_kernel, pack_groups, recognise_groups
 from relay.lowering.scheduling.packed_store import can_pack
 from relay.lowering.scheduling.padding import Padding, emit_codes, emit_padding, find_paddings
-from relay.lowering.scheduling.plan import Plan, Tile, dot_of, registers_of, turns_codes
+from relay.lowering.scheduling.plan import FEW_PIXELS, Plan, Tile, dot_of, registers_of, turns_codes, widened_by
 from relay.lowering.scheduling.product import Product, ProductEmitter, recognise_product
 from relay.lowering.scheduling.tables import emit_lookup
 from relay.lowering.scheduling.windows import Windows, WindowsEmitter, runs_of, started_by, widens, windows_of
 from relay.lowering.shaped import shape_of
 from relay.passes import Pass
-
-FEW_PIXELS = 4
-"""Codes of more pixels get the signedness that the dot product takes once, not in every loop."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +104,7 @@ class FunctionScheduler:
         self.done |= {op for padding in self.paddings.values() for op in padding.ops}
         for op in ops:
             op.detach()
-        self.builder = LoopBuilder(self.old)
+        self.builder = LoopBuilder(self.old, masks="avx512f" in self.features)
         for op in ops:
             if op not in self.done:
                 self.builder.location = op.location
@@ -282,9 +279,11 @@ class FunctionScheduler:
                 DepthwiseDotEmitter(self.builder, layout, data, arguments, epilogue).emit()
                 return
         self.write_padding(conv.data.value)
-        arguments = constants([depthwise.pack_depthwise(conv, array) for array in kernels])
-        self.choices.append("depthwise: 16 channels at a time")
-        depthwise.DepthwiseEmitter(self.builder, conv, conv.data.value, arguments, epilogue).emit()
+        pairs = depthwise.takes_pairs(conv, self.features)
+        pack = depthwise.pack_pairs if pairs else depthwise.pack_depthwise
+        arguments = constants([pack(conv, array) for array in kernels])
+        self.choices.append(f"depthwise: 16 channels{' of two taps' if pairs else ''} at a time")
+        depthwise.DepthwiseEmitter(self.builder, conv, conv.data.value, arguments, epilogue, pairs).emit()
 
     def multiply(
         self,
@@ -329,13 +328,14 @@ class FunctionScheduler:
         turns = turns_codes(conv, dot)
         turned = turns and (padding is not None or conv.images * conv.out_rows * conv.out_columns > FEW_PIXELS)
         chosen = matmul.plan_for(conv, kernels, self.features, flat=flat, turns=turns and not turned, tile=self.tile)
-        if turned or (dot is not None and matmul.slack(conv, chosen)):
+        extend = widened_by(conv, dot)
+        if turned or extend is not None or (dot is not None and matmul.slack(conv, chosen)):
             if padding is not None and padding.of_image:
                 del self.paddings[conv.data.value]
             else:
                 self.write_padding(conv.data.value)
                 padding = None
-            data = emit_codes(self.builder, conv.data.value, padding, -128 if turned else 0)
+            data = emit_codes(self.builder, conv.data.value, padding, -128 if turned else 0, extend)
         else:
             self.write_padding(conv.data.value)
             data = self.builder.flatten(conv.data.value)

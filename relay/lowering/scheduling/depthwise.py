@@ -1,4 +1,8 @@
-"""Depthwise convolution: 16 channels in the lanes, all taps of a pixel in registers."""
+"""Depthwise convolution: 16 channels in the lanes, all taps of a pixel in registers.
+
+Where the target multiplies pairs of 16-bit numbers and adds them up, taps are taken two at a time: the codes of two
+taps in turn, widened, times weights in the same order.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +11,12 @@ from contextlib import ExitStack
 
 import numpy as np
 from xdsl.dialects import arith, vector
-from xdsl.dialects.builtin import i32
+from xdsl.dialects.builtin import i8, i16, i32
 from xdsl.ir import SSAValue
 
 from relay.dialects.arith import ExtSIOp, ExtUIOp
 from relay.dialects.attributes import Array
+from relay.dialects.machine import best_dot
 from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.scheduling.contraction import Convolution
 from relay.lowering.scheduling.epilogue import Epilogue
@@ -20,6 +25,22 @@ from relay.lowering.scheduling.packing import LANES, initial_accumulator, padded
 from relay.lowering.shaped import vector_of
 
 UNROLLED_TAPS = 32
+HALF = LANES // 2
+
+
+def takes_pairs(conv: Convolution, features: frozenset[str]) -> bool:
+    """Whether taps are taken two at a time."""
+    codes = conv.data.element == conv.kernel.element == i8
+    return codes and conv.kernel_rows * conv.kernel_columns > 1 and best_dot(features, 2) is not None
+
+
+def pack_pairs(conv: Convolution, kernel: Array) -> Packed:
+    """[i, j, c] as [16-channel block][pair of taps][16][2], the zero point subtracted (9 bits in i16)."""
+    wide = kernel.astype(np.int16) - np.int16(conv.kernel.zero_point)
+    taps = wide.reshape(-1, wide.shape[-1])
+    taps = np.pad(taps, ((0, taps.shape[0] % 2), (0, -conv.outputs % LANES)))
+    weights = taps.reshape(-1, 2, taps.shape[1] // LANES, LANES).transpose(2, 0, 3, 1).reshape(-1)
+    return Packed(weights, initial_accumulator(conv, kernel, conv.data.zero_point))
 
 
 def pack_depthwise(conv: Convolution, kernel: Array) -> Packed:
@@ -34,12 +55,18 @@ def pack_depthwise(conv: Convolution, kernel: Array) -> Packed:
 
 
 class DepthwiseEmitter:
-    """Emits one depthwise convolution with its epilogue."""
+    """Emits one depthwise convolution with its epilogue; `pairs`: taps two at a time."""
 
     def __init__(
-        self, builder: LoopBuilder, conv: Convolution, data: SSAValue, constants: Sequence[SSAValue], epilogue: Epilogue
+        self,
+        builder: LoopBuilder,
+        conv: Convolution,
+        data: SSAValue,
+        constants: Sequence[SSAValue],
+        epilogue: Epilogue,
+        pairs: bool = False,
     ):
-        self.b, self.conv, self.epilogue = builder, conv, epilogue
+        self.b, self.conv, self.epilogue, self.pairs = builder, conv, epilogue, pairs
         self.data = builder.flatten(data)
         self.weights, self.initial = constants[0], constants[1]
 
@@ -65,7 +92,10 @@ class DepthwiseEmitter:
         column = b.times(x, conv.strides[1])
         taps = conv.kernel_rows * conv.kernel_columns
         block = b.times(channel, taps)
-        if taps <= UNROLLED_TAPS:
+        if self.pairs:
+            base = b.plus(b.times(b.plus(b.times(row, conv.columns), column), conv.channels), channel)
+            total = self.by_pairs(total, base, b.times(channel, taps + taps % 2), lanes)
+        elif taps <= UNROLLED_TAPS:
             base = b.plus(b.times(b.plus(b.times(row, conv.columns), column), conv.channels), channel)
             for i in range(conv.kernel_rows):
                 for j in range(conv.kernel_columns):
@@ -84,6 +114,26 @@ class DepthwiseEmitter:
                 rows.next = taps_of_row.results
             total = rows.results[0]
         self.epilogue.apply(total, [image, y, x], channel, lanes)
+
+    def by_pairs(self, total: SSAValue, base: Index, block: Index, lanes: int) -> SSAValue:
+        """All taps, two at a time."""
+        b, conv = self.b, self.conv
+        places = [
+            (i * conv.dilation[0] * conv.columns + j * conv.dilation[1]) * conv.channels
+            for i in range(conv.kernel_rows)
+            for j in range(conv.kernel_columns)
+        ]
+        extend = ExtUIOp if conv.data.unsigned else ExtSIOp
+        halves = (range(HALF), range(HALF, LANES))
+        totals = [b.shuffle(total, total, half) for half in halves]
+        for first in range(0, len(places), 2):
+            codes = [self.epilogue.load(self.data, [b.plus(base, at)], lanes) for at in places[first : first + 2]]
+            for n, half in enumerate(halves):
+                mixed = b.shuffle(codes[0], codes[-1], [lane for k in half for lane in (k, LANES + k)])
+                wide = b.add(extend(mixed, vector_of(i16, 2 * HALF))).result
+                weights = b.vector_load(self.weights, [b.plus(block, (first + n) * LANES)], 2 * HALF)
+                totals[n] = b.dot(totals[n], wide, weights, False)
+        return b.shuffle(totals[0], totals[1], range(LANES))
 
     def multiply_add(self, total: SSAValue, at: Index, weight: Index, lanes: int) -> SSAValue:
         b, conv = self.b, self.conv

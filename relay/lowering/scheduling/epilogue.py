@@ -39,6 +39,11 @@ class Access:
     used: bool
 
 
+def pieces(lanes: int) -> list[tuple[int, int]]:
+    """(first, count) of powers of two that fewer than 16 lanes are."""
+    return [(lanes & -(2 * count), count) for count in (8, 4, 2, 1) if lanes & count]
+
+
 class Epilogue:
     """Applies the generic to vectors of 16 accumulators at a time; without a generic, stores them."""
 
@@ -135,15 +140,32 @@ class Epilogue:
         b = self.builder
         if lanes == LANES:
             return b.vector_load(value, at, LANES)
+        if not b.masks:
+            return self.load_pieces(value, at, lanes)
         element: Attribute = buffer_of(value).element_type
         number = 0 if dtype_of(element).kind in "iu" else 0.0
         zero = vector_constant(b, number, element, LANES)
         return b.add(vector.MaskedLoadOp(value, [b.index(i) for i in at], self.mask(lanes), zero)).result
 
+    def load_pieces(self, value: SSAValue, at: Sequence[Index], lanes: int) -> SSAValue:
+        """The first `lanes` of 16 elements, in vectors of 8, 4, 2 and 1; others hold anything."""
+        b, result = self.builder, None
+        for first, count in pieces(lanes):
+            part = b.vector_load(value, [*at[:-1], b.plus(at[-1], first)], count)
+            wide = b.shuffle(part, part, [min(max(lane - first, 0), count - 1) for lane in range(LANES)])
+            below = [lane if lane < first else LANES + lane for lane in range(LANES)]
+            result = wide if result is None else b.shuffle(result, wide, below)
+        assert result is not None
+        return result
+
     def store(self, vec: SSAValue, target: SSAValue, at: Sequence[Index], lanes: int) -> None:
         b = self.builder
         if lanes == LANES:
             b.vector_store(vec, target, at)
+        elif not b.masks:
+            for first, count in pieces(lanes):
+                part = b.shuffle(vec, vec, range(first, first + count))
+                b.vector_store(part, target, [*at[:-1], b.plus(at[-1], first)])
         else:
             b.add(vector.MaskedStoreOp(target, [b.index(i) for i in at], self.mask(lanes), vec))
 

@@ -35,7 +35,7 @@ from relay.lowering.scheduling.packing import (
     runs,
 )
 from relay.lowering.scheduling.plan import Plan, Tile, plan, turns_codes
-from relay.lowering.shaped import vector_of
+from relay.lowering.shaped import buffer_of, vector_of
 
 FLIP = -0x7F7F7F80
 """Turns 4 signed codes into unsigned ones, 128 larger; or those into signed ones, 128 smaller."""
@@ -376,7 +376,7 @@ class MatmulEmitter:
         extend = ExtUIOp if conv.data.unsigned else ExtSIOp
         if self.plan.group == 2:
             pair = b.vector_load(self.data, [at], 2)
-            if conv.data.element == i8:
+            if buffer_of(self.data).element_type == i8:
                 pair = b.add(extend(pair, vector_of(i16, 2))).result
             return b.bitcast(b.broadcast(b.bitcast(pair, i32, 1), LANES), i16, 2 * LANES)
         if not self.plan.dot:

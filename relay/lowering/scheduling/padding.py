@@ -6,14 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith, memref
-from xdsl.dialects.builtin import i8
+from xdsl.dialects.builtin import i8, i16
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Operation, SSAValue
 
+from relay.dialects.arith import ExtSIOp, ExtUIOp
 from relay.dialects.attributes import int_values, to_numpy
 from relay.lowering.builder import Index, LoopBuilder, contiguous
 from relay.lowering.scheduling.body import vector_constant
-from relay.lowering.shaped import shape_of
+from relay.lowering.shaped import shape_of, vector_of
+
+Extend = type[ExtSIOp] | type[ExtUIOp]
+"""How codes become 16 bits."""
 
 
 @dataclass(frozen=True)
@@ -85,15 +89,24 @@ CHUNK = 64
 
 
 def copy_codes(
-    b: LoopBuilder, source: SSAValue, read: Index, target: SSAValue, write: Index, count: int, flip: int
+    b: LoopBuilder,
+    source: SSAValue,
+    read: Index,
+    target: SSAValue,
+    write: Index,
+    count: int,
+    flip: int,
+    extend: Extend | None = None,
 ) -> None:
-    """Copy so many bytes, each with the bits of `flip` turned: 64 at a time, the last ones overlapping."""
+    """Copy so many bytes, each with the bits of `flip` turned, or widened: 64 at a time, the last ones overlapping."""
     size = next((s for s in (CHUNK, 16) if s <= count), 1)
 
     def move(at: Index) -> None:
         vec = b.vector_load(source, [b.plus(read, at)], size)
         if flip:
             vec = b.add(arith.XOrIOp(vec, vector_constant(b, flip, i8, size))).result
+        if extend is not None:
+            vec = b.add(extend(vec, vector_of(i16, size))).result
         b.vector_store(vec, target, [b.plus(write, at)])
 
     with b.loop(0, count // size * size, size, independent=True) as (k, _):
@@ -102,22 +115,26 @@ def copy_codes(
         move(count - size)
 
 
-def emit_codes(b: LoopBuilder, image: SSAValue, padding: Padding | None, flip: int) -> SSAValue:
-    """8-bit data as one flat buffer, padded, each code with the bits of `flip` turned, and with room behind it that a
-    step may read."""
+def emit_codes(
+    b: LoopBuilder, image: SSAValue, padding: Padding | None, flip: int, extend: Extend | None = None
+) -> SSAValue:
+    """8-bit data as one flat buffer, padded, each code with the bits of `flip` turned, or as 16 bits by `extend`, and
+    with room behind it that a step may read."""
+    element = i8 if extend is None else i16
     if padding is None or not padding.of_image:
         flat = b.flatten(image)
         size = shape_of(flat)[0]
-        room = b.add(memref.AllocOp.get(i8, 64, [size + CHUNK])).memref
-        copy_codes(b, flat, 0, room, 0, size, flip)
+        room = b.add(memref.AllocOp.get(element, 64, [size + CHUNK])).memref
+        copy_codes(b, flat, 0, room, 0, size, flip, extend)
         return room
     images, height, width, channels = shape_of(padding.source)
     _, rows, columns, _ = shape_of(padding.buffer)
     source, line, read = b.flatten(padding.source), columns * channels, width * channels
-    room = b.add(memref.AllocOp.get(i8, 64, [images * rows * line + CHUNK])).memref
+    room = b.add(memref.AllocOp.get(element, 64, [images * rows * line + CHUNK])).memref
     constant = padding.value.owner
     assert isinstance(constant, arith.ConstantOp)
-    value = b.constant(int(to_numpy(constant.value)) ^ flip, i8)
+    code = int(to_numpy(constant.value)) ^ flip
+    value = b.constant(code & 255 if extend is ExtUIOp else code, element)
 
     def fill(start: Index, count: int) -> None:
         with b.loop(0, count) as (k, _):
@@ -133,7 +150,7 @@ def emit_codes(b: LoopBuilder, image: SSAValue, padding: Padding | None, flip: i
             if left:
                 fill(start, left * channels)
             begin = b.plus(start, left * channels)
-            copy_codes(b, source, b.times(b.plus(b.times(n, height), y), read), room, begin, read, flip)
+            copy_codes(b, source, b.times(b.plus(b.times(n, height), y), read), room, begin, read, flip, extend)
             if columns > left + width:
                 fill(b.plus(begin, read), line - left * channels - read)
         if rows > top + height:

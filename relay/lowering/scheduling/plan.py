@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import StringAttr, i8, i16
 from xdsl.dialects.func import FuncOp
 
+from relay.dialects.arith import ExtSIOp, ExtUIOp
 from relay.dialects.machine import Dot, best_dot
 from relay.errors import InvalidArgument
 from relay.lowering.scheduling import prefetch
@@ -14,6 +15,8 @@ from relay.lowering.scheduling.contraction import Convolution
 from relay.lowering.scheduling.packing import LANES, run_length
 from relay.lowering.scheduling.tiles import Problem, Tiles, choose
 
+FEW_PIXELS = 4
+"""Codes of more pixels get the form that the dot product takes once, not in every loop."""
 LARGEST = 28
 """Pixels, or vectors, of a tile that may be asked for."""
 INNER_BYTES = 16 << 10
@@ -116,6 +119,15 @@ def dot_of(conv: Convolution, features: frozenset[str]) -> Dot | None:
 def turns_codes(conv: Convolution, dot: Dot | None) -> bool:
     """Whether the dot product takes codes of the other signedness than the data's."""
     return dot is not None and dot.group == 4 and dot.unsigned != conv.data.unsigned
+
+
+def widened_by(conv: Convolution, dot: Dot | None) -> type[ExtSIOp] | type[ExtUIOp] | None:
+    """How codes of many pixels become 16 bits, once, where the dot product takes pairs of these."""
+    if dot is None or dot.group != 2 or conv.data.element != i8:
+        return None
+    if conv.images * conv.out_rows * conv.out_columns <= FEW_PIXELS:
+        return None
+    return ExtUIOp if conv.data.unsigned else ExtSIOp
 
 
 def tiles_of(

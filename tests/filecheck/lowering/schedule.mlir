@@ -15,7 +15,8 @@
 // CHECK:             [[B:%.+]] = vector.broadcast {{%.+}} : i32 to vector<16xi32>
 // CHECK-NEXT:        [[P:%.+]] = arith.muli [[B]], [[WIDE]] : vector<16xi32>
 // CHECK-NEXT:        arith.addi {{%.+}}, [[P]] : vector<16xi32>
-// CHECK:           vector.maskedstore [[R]]
+// CHECK:           [[A:%.+]] = vector.shuffle {{.+}} [0, 1] : vector<16xi32>, vector<16xi32>
+// CHECK-NEXT:      vector.store [[A]], [[R]]
 // CHECK:         func.return
 
 // With 8-bit dot products, four codes a step; signed data is made unsigned by flipping its top bits.
