@@ -41,9 +41,7 @@ REST = [(AVX2, "uint8"), (AVX512, "int8"), ("sse2", "int8"), ("sse2", "uint8")]
 MORE = [pytest.param(*case, marks=pytest.mark.slow) for case in REST]
 
 
-@pytest.mark.parametrize(
-    ("features", "dtype"), [*CASES, *(pytest.param(*case, marks=pytest.mark.slow) for case in MORE)]
-)
+@pytest.mark.parametrize(("features", "dtype"), [*CASES, *MORE])
 def test_pairs(features: str, dtype: str):
     needed = {name.lstrip("+") for name in features.split(",")}
     if not needed <= host().features:
