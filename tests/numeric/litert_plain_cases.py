@@ -149,6 +149,35 @@ def softmax(rng: Rng, kind: str, dtype: str) -> Case:
     return Case(kind, [T(shape, "uint8", scale(rng, 1e-3, 1), 7)], [out], "SoftmaxOptions", {"beta": 1.0}, 2)
 
 
+@quantised("FAKE_QUANT", types="float32")
+def fake_quant(rng: Rng, kind: str, dtype: str) -> Case:
+    shape = dims(rng, 3, 1, 9)
+    low, high = (float(np.float32(n)) for n in rng.uniform((-20, 0.1), (0, 20)))
+    values = {"min": low, "max": high, "numBits": int(rng.integers(2, 17)), "narrowRange": bool(rng.integers(2))}
+    return Case(kind, [T(shape, dtype)], [T(shape, dtype)], "FakeQuantOptions", values, 1)
+
+
+@quantised("EMBEDDING_LOOKUP", types="float32 int8")
+def embedding_lookup(rng: Rng, kind: str, dtype: str) -> Case:
+    shape, count = dims(rng, 3, 1, 6), int(rng.integers(1, 9))
+    table = T(random_numbers(rng, shape, dtype), dtype, 0.1 if dtype == "int8" else None)
+    places = rng.integers(0, shape[0], count).astype(np.int32)
+    out = T([count, *shape[1:]], dtype, table.scale)
+    return Case(kind, [T([count], "int32"), table], [out], "", {}, 1, (), {0: places})
+
+
+@quantised("EXP", "LOG", "GELU", "SQRT", "RSQRT", types="steep")
+def steep(rng: Rng, kind: str, dtype: str) -> Case:
+    """Functions of 16-bit codes whose table's lines are too steep for 16 bits."""
+    shape = [64]
+    data, out = T(shape, "int16", scale(rng, 1e-4, 1.0)), T(shape, "int16", scale(rng, 1e-6, 1e-3))
+    numbers = random_numbers(rng, shape, "int16")
+    numbers = np.abs(numbers // 2).astype(np.int16) if kind.endswith("SQRT") else numbers
+    options = options_of(kind) if kind in ("EXP", "GELU") else ""
+    values = {"approximate": bool(rng.integers(2))} if kind == "GELU" else {}
+    return Case(kind, [data], [out], options, values, 3 if kind == "RSQRT" else 2, (), {0: numbers})
+
+
 def narrow_weights(rng: Rng, kernel: T) -> T:
     """The same tensor of weights between -7 and 7, packed two to a byte."""
     assert isinstance(kernel.value, np.ndarray)

@@ -197,3 +197,17 @@ def test_depthwise_floats_at_borders():
         )
         net.result(f"{height}x{width}x{channels} by {kernel} of {stride}", net.relu(sums, channels))
     net.check()
+
+
+ONE_OF_FOUR = """
+func.func @main(%x: tensor<1x4xf32>, %y: tensor<1x1xf32>) -> tensor<1x1xf32> {
+  %s = relay.strided_slice %x {begin = array<i64: 0, 2>, end = array<i64: 1, 3>, strides = array<i64: 1, 1>} :
+    (tensor<1x4xf32>) -> tensor<1x1xf32>
+  %r = relay.add %s, %y : (tensor<1x1xf32>, tensor<1x1xf32>) -> tensor<1x1xf32>
+  func.return %r : tensor<1x1xf32>
+}"""
+
+
+def test_a_part_of_one_element_keeps_its_place():
+    x, y = np.array([[1, 2, 3, 4]], np.float32), np.array([[10]], np.float32)
+    assert np.asarray(build(IRModule.parse(ONE_OF_FOUR)).run(x, y)).item() == 13

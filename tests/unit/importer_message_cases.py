@@ -194,6 +194,10 @@ CASES: dict[str, Callable[[], Case]] = {
     "GATHER 'out0': indices of UINT8": lambda: two(
         "GATHER", f32(2, 2), ints(0, dtype="uint8"), f32(2), "GatherOptions"
     ),
+    "codes of 1 bits from": lambda: one("FAKE_QUANT", f32(4), f32(4), "FakeQuantOptions", max=1.0, numBits=1),
+    "EMBEDDING_LOOKUP 'out0': takes no INT64": lambda: two(
+        "EMBEDDING_LOOKUP", T([2], "int64"), weights(2, 2, dtype="float32"), f32(2, 2)
+    ),
     "with a zero point of 3 for rank 2": lambda: two(
         "BATCH_MATMUL", f32(2, 2), codes(2, 2), f32(2, 2), "BatchMatMulOptions"
     ),

@@ -135,7 +135,7 @@ class Elementwise:
         self.inputs = len(op.inputs)
         rank = len(self.sizes)
         if all(
-            (is_identity(m, rank) and contiguous(v.type)) or (not is_buffer(v.type)) or prod(shape_of(v)) == 1
+            not is_buffer(v.type) or (contiguous(v.type) and (is_identity(m, rank) or prod(shape_of(v)) == 1))
             for v, m in zip(self.operands, self.maps, strict=True)
         ):
             self.flatten(rank)

@@ -19,6 +19,7 @@ from relay.dialects.relay import (
     LrnOp,
     MultiplyOp,
     PreluOp,
+    RoundOp,
     SqrtOp,
     SubtractOp,
     TanhOp,
@@ -29,6 +30,7 @@ from relay.frontend.tflite.model import Tensor
 from relay.frontend.tflite.node import Node
 from relay.frontend.tflite.scales import window_padding
 from relay.frontend.tflite.table import operator
+from relay.interpreters.arithmetic import round_away
 
 LEAST_NORM = 1e-6
 """What TFLite's L2_NORMALIZATION divides by at least."""
@@ -85,6 +87,29 @@ def hard_swish(importer: Importer, node: Node) -> list[SSAValue]:
     gate = importer.emit(ClipOp, [moved], {"a_min": real(0.0), "a_max": real(6.0)}).result
     product = importer.emit(MultiplyOp, [value, gate]).result
     return [importer.emit(DivideOp, [product, importer.scalar(6.0, value)]).result]
+
+
+@operator("FAKE_QUANT", versions=(1, 2), inputs=(1, 1))
+def fake_quant(importer: Importer, node: Node) -> list[SSAValue]:
+    """`round((clamp(x, low, high) - low) / scale) * scale + low`: floats that codes of so many bits stand for, 0 among
+    them. All in float32 (TFLite's `fake_quant.h`)."""
+    data = node.input(0)
+    floats(node, data)
+    bits, low, high = node.integer("num_bits"), np.float32(node.real("min")), np.float32(node.real("max"))
+    if not (2 <= bits <= 16 and low <= 0 <= high and low < high):
+        raise node.malformed(f"codes of {bits} bits from {low} to {high}")
+    first, last = np.float32(node.flag("narrow_range")), np.float32((1 << bits) - 1)
+    scale = (high - low) / (last - first)
+    zero_point = np.clip(np.float32(round_away(np.asarray(first - low / scale))), first, last)
+    low, high = (first - zero_point) * scale, (last - zero_point) * scale
+    value = importer.value(data)
+    bounded = importer.emit(ClipOp, [value], {"a_min": real(low), "a_max": real(high)}).result
+    lowest, step = importer.scalar(float(low), value), importer.scalar(float(scale), value)
+    moved = importer.emit(SubtractOp, [bounded, lowest]).result
+    inverse = importer.scalar(float(np.float32(1) / scale), value)
+    codes = importer.emit(RoundOp, [importer.emit(MultiplyOp, [moved, inverse]).result]).result
+    reals = importer.emit(MultiplyOp, [codes, step]).result
+    return [importer.emit(AddOp, [reals, lowest]).result]
 
 
 @operator("LOG_SOFTMAX", versions=(1, 2), inputs=(1, 1))

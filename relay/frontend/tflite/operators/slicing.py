@@ -214,6 +214,16 @@ def _gather_batches(importer: Importer, values: list[SSAValue], axis: int, batch
     return importer.emit(TransposeOp, [taken], {"axes": ints(order)}).result
 
 
+@operator("EMBEDDING_LOOKUP", versions=(1, 5), inputs=(2, 2))
+def embedding_lookup(importer: Importer, node: Node) -> list[SSAValue]:
+    """Rows of a table, by their numbers; a table of codes has the result's."""
+    places, data, out = node.input(0), node.input(1), node.output()
+    if places.type != "INT32" or data.type != out.type:
+        raise node.refuse_types(places, data, out)
+    values = [importer.value(data), importer.value(places)]
+    return [importer.emit(TakeOp, values, {"axis": IntegerAttr(0, i64)}).result]
+
+
 @operator("GATHER_ND", versions=(1, 6), inputs=(2, 2))
 def gather_nd(importer: Importer, node: Node) -> list[SSAValue]:
     data, indices = node.input(0), node.input(1)
