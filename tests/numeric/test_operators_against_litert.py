@@ -25,6 +25,7 @@ def test_many_operators_equal_litert(kind: str, cases: Cases) -> None:
 
 
 def test_every_operator_of_the_table_has_cases() -> None:
-    """Those of QUANTISED are more types of the same kinds."""
-    assert set(supported_operators()) == {*CASES, "IF", "WHILE"}
-    assert {kind for kind, _ in QUANTISED} <= {*CASES}
+    """Those of QUANTISED on codes are more types of kinds that have other cases."""
+    plain = {kind for kind, dtype in QUANTISED if dtype == "float32"} | {*CASES}
+    assert set(supported_operators()) == plain | {"IF", "WHILE"}
+    assert {kind for kind, _ in QUANTISED} <= plain
