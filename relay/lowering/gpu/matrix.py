@@ -43,6 +43,8 @@ SPLITS = (1, 2, 3, 4, 6, 8, 12, 16)
 PARTS_LANES = 4
 """Neighbouring sums whose parts a thread adds at once."""
 REGISTERS = 1 << 16
+MOST_SUMS = 64
+"""Sums of a thread that are too many beside the places of pieces: registers would not do."""
 FINISHED = 7 / 16
 """Clocks of a processor for what follows a sum: 8 operations on 64-bit floats at 32 a clock, 3 conversions at 16."""
 
@@ -60,6 +62,11 @@ class Tile:
     @property
     def threads(self) -> int:
         return 32 * self.down * self.across
+
+    @property
+    def sums(self) -> int:
+        """Sums of a thread."""
+        return self.rows * self.columns // self.threads
 
     @property
     def row_steps(self) -> int:
@@ -96,7 +103,7 @@ class Tile:
         return waves * time + LAUNCH + parts
 
 
-TILES = (Tile(128, 128, 2, 2, 3), Tile(128, 64, 2, 2, 4), Tile(64, 64, 2, 2, 4), Tile(64, 32, 4, 1, 4))
+TILES = (Tile(128, 128, 2, 4, 3), Tile(128, 64, 2, 2, 4), Tile(64, 64, 2, 2, 4), Tile(64, 32, 4, 1, 4))
 """All fit into the 48 KiB of shared memory that need not be asked for."""
 
 
@@ -232,8 +239,8 @@ def matrix_of(nest: Nest, producers: Mapping[SSAValue, Producer], processors: in
         return None
     widest = widest_of(nest, sums, producers, conv.outputs)
     tiles = TILES if widest > 1 else TILES[-1:]
-    if conv.kernel.zero_point:
-        tiles = [tile for tile in tiles if tile.rows * tile.columns < TILES[0].rows * TILES[0].columns]
+    if gathered is not None or conv.channels % CHUNK:
+        tiles = [tile for tile in tiles if tile.sums < MOST_SUMS]
     depth = conv.kernel_rows * conv.kernel_columns * conv.channels
     tile, splits = chosen(tiles, rows, conv.outputs, depth, processors)
     return Matrix(nest, conv, gathered, sums, padding, min(widest, 2 * tile.column_steps), tile, splits)
