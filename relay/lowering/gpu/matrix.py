@@ -45,8 +45,8 @@ PARTS_LANES = 4
 REGISTERS = 1 << 16
 MOST_SUMS = 64
 """Sums of a thread that are too many beside the places of pieces: registers would not do."""
-FINISHED = 7 / 16
-"""Clocks of a processor for what follows a sum: 8 operations on 64-bit floats at 32 a clock, 3 conversions at 16."""
+FINISHED = 1 / 4
+"""Clocks of a processor for what follows a sum: two conversions from and to floats at 16 a clock, 8 others at 64."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,118 @@
+"""What a model's kernels should take on a GPU, by arithmetic: `python -m benchmarks.gpu_expected [options] MODEL`.
+
+No device is asked, and nothing here is measured: the table is what a run on a device is to confirm or refute. A row is
+a call of @main: its product, the tiles that were chosen for it, blocks, turns of the busiest multiprocessor, and time.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from xdsl.dialects import func
+from xdsl.dialects.linalg import ops as linalg
+
+import relay
+from relay.frontend import from_tflite
+from relay.lowering.bufferize import Bufferize
+from relay.lowering.expand_apply_scale import ExpandApplyScale
+from relay.lowering.gpu.matrix import COPIED, LAUNCH, Matrix, matrix_of
+from relay.lowering.gpu.producers import nest_of
+from relay.lowering.gpu.schedule_gpu import FunctionScheduler
+from relay.lowering.gpu.target import GpuTarget, resolve_gpu
+from relay.lowering.plan_memory import size_of
+from relay.lowering.relay_to_linalg import RelayToLinalg
+from relay.lowering.shaped import is_buffer
+from relay.passes import Pipeline
+
+CLOCKS = {"sm_80": (1.41e9, 1.6e12), "sm_90": (1.755e9, 3.0e12), "sm_90a": (1.755e9, 3.0e12)}
+"""Clocks, as the maker tells them, and bytes of memory that copies reach, in a second: A100 and H100."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A call, its product if it has one, its launches, and what it should take."""
+
+    name: str
+    product: Matrix | None
+    launches: int
+    seconds: float
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of the product."""
+        assert self.product is not None
+        tile = self.product.tile
+        return -(-self.product.rows // tile.rows) * -(-self.product.columns // tile.columns) * self.product.splits
+
+    def text(self, processors: int) -> str:
+        """The row of the table."""
+        time = f"{self.launches} | {1e6 * self.seconds:.1f} |"
+        if (m := self.product) is None:
+            return f"| {self.name} | | | | | | {time}"
+        each = -(-self.blocks // processors)
+        waves = -(-each // min(each, m.tile.resident))
+        sizes = f"{m.rows} x {m.columns} x {m.depth} | {m.tile.rows} x {m.tile.columns} | {m.splits}"
+        return f"| {self.name} | {sizes} | {self.blocks} | {waves} | {time}"
+
+
+def rows(path: Path, target: GpuTarget, name: str, batch: int) -> Iterator[Row]:
+    """The calls of a model's @main, in order."""
+    module = relay.optimize(from_tflite(path, batch=batch), name)
+    module = Pipeline([RelayToLinalg(), ExpandApplyScale(), Bufferize()])(module)
+    clock, memory = CLOCKS[target.cpu]
+    functions = {f.sym_name.data: f for f in module.op.body.block.ops if isinstance(f, func.FuncOp)}
+    known: dict[str, Matrix | None] = {}
+    for call in module["main"].body.block.ops:
+        if not isinstance(call, func.CallOp):
+            continue
+        callee = call.callee.string_value()
+        if callee not in known:
+            known[callee] = product_of(functions[callee], call, target)
+        m = known[callee]
+        bytes = sum(size_of(value.type) for value in call.arguments if is_buffer(value.type))
+        launches = 1 if m is None else 1 + (m.splits > 1) + (m.gathered is not None)
+        clocks = bytes / (target.processors * COPIED)
+        if m is not None:
+            clocks = m.tile.cost(m.rows, m.columns, m.depth, m.splits, target.processors)
+        yield Row(callee, m, launches, max(clocks / clock, bytes / memory) + LAUNCH / clock)
+
+
+def product_of(function: func.FuncOp, call: func.CallOp, target: GpuTarget) -> Matrix | None:
+    """The product of a function that matrix units compute, if it has one."""
+    scheduler = FunctionScheduler(function, target.features, [call], target.processors)
+    scheduler.find()
+    for op in scheduler.order:
+        if isinstance(op, linalg.GenericOp) and op not in scheduler.done:
+            nest = nest_of(op, scheduler.pending.get(op, ()))
+            if (found := matrix_of(nest, scheduler.producers, target.processors)) is not None:
+                return found
+    return None
+
+
+def table(path: Path, name: str, batch: int) -> Iterator[str]:
+    """The table of a model."""
+    target = resolve_gpu(name)
+    yield "| call | rows x columns x depth | tile | parts | blocks | waves | launches | expected, µs |"
+    yield "|---|---|---|---|---|---|---|---|"
+    found = list(rows(path, target, name, batch))
+    yield from (row.text(target.processors) for row in found)
+    total = sum(row.seconds for row in found)
+    yield f"| all | | | | | | {sum(row.launches for row in found)} | {1e6 * total:.0f} |"
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--target", default="cuda -arch=sm_90a")
+    parser.add_argument("--batch", type=int, default=1)
+    parser.add_argument("model", type=Path)
+    arguments = parser.parse_args()
+    for line in table(arguments.model, arguments.target, arguments.batch):
+        print(line)
+
+
+if __name__ == "__main__":
+    main()
