@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from xdsl.ir import Attribute
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
 from relay.dialects import relay
@@ -109,6 +110,42 @@ class LookupOfLookup(RewritePattern):
         new.replace(rewriter, new.lookup(inner.input, table, table.dtype))
 
 
+class ZeroPointOfData(RewritePattern):
+    """relay.nn.bias_add (relay.nn.conv2d, relay.nn.dense {input_zero_point = z} %x, k), b  =>  the same without z, and
+    with b - z * sum of k, where nothing else reads the product, k and b are constants, and nothing is padded.
+
+    Layers that differ in z alone are one kernel then.
+    """
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: relay.BiasAddOp, rewriter: PatternRewriter) -> None:
+        product, bias = op.data.owner, op.bias.owner
+        if not isinstance(product, relay.Conv2dOp | relay.DenseOp) or not product.result.has_one_use():
+            return
+        kernel, axis, zero = product.kernel.owner, 0, product.input_zero_point
+        if isinstance(product, relay.Conv2dOp):
+            if any(int_values(product.padding)) or product.depthwise:
+                return
+            axis = product.kernel_layout.data.index("O")
+        if zero is None or zero.value.data == 0 or not isinstance(kernel, relay.ConstantOp) or not is_constant(kernel):
+            return
+        if not isinstance(bias, relay.ConstantOp) or not is_constant(bias):
+            return
+        weights = to_numpy(kernel.value).astype(np.int64)
+        if product.kernel_zero_point is not None:
+            weights -= product.kernel_zero_point.value.data
+        sums = weights.sum(tuple(n for n in range(weights.ndim) if n != axis))
+        numbers = to_numpy(bias.value)
+        new = Expansion(op)
+        moved = (numbers.astype(np.int64) - zero.value.data * sums).astype(numbers.dtype)
+        properties: dict[str, Attribute | None] = {**product.properties, "input_zero_point": None}
+        sum = new.value(type(product), *product.operands, properties=properties)
+        new.replace(
+            rewriter, new.value(relay.BiasAddOp, sum, new.constant(moved, moved.dtype), properties=op.properties)
+        )
+        rewriter.erase(product)
+
+
 PATTERNS: list[type[RewritePattern]] = [
     Algebra,
     SameType,
@@ -118,4 +155,5 @@ PATTERNS: list[type[RewritePattern]] = [
     Clip,
     Neutral,
     LookupOfLookup,
+    ZeroPointOfData,
 ]

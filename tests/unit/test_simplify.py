@@ -109,3 +109,26 @@ def test_a_folded_op_of_several_results() -> None:
     after = FoldConstant()(mod)
     constants = [int(to_numpy(op.value)) for op in after.op.walk() if isinstance(op, relay.ConstantOp)]
     assert constants == [int(array) for array in run(mod, [])] and operations(after) == ["constant", "constant"]
+
+
+@pytest.mark.parametrize("layout", ["OHWI", "OIHW", "HWIO"])
+def test_the_zero_point_of_data_goes_into_the_bias(layout: str):
+    rng = np.random.default_rng(0)
+    sizes = {"O": 6, "H": 3, "W": 2, "I": 2}
+    kernel = rng.integers(-128, 128, [sizes[letter] for letter in layout])
+    dims = "x".join(map(str, kernel.shape))
+    bias = rng.integers(-(2**31), 2**31, 6)
+    mod = IRModule.parse(f"""
+func.func @main(%x: tensor<2x5x5x4xui8>) -> tensor<2x3x4x6xi32> {{
+  %k = relay.constant dense<{kernel.tolist()}> : tensor<{dims}xi8>
+  %b = relay.constant dense<{bias.tolist()}> : tensor<6xi32>
+  %0 = relay.nn.conv2d %x, %k {{input_zero_point = 131 : i32, kernel_zero_point = -4 : i32, groups = 2 : i64,
+    kernel_layout = "{layout}"}} : (tensor<2x5x5x4xui8>, tensor<{dims}xi8>) -> tensor<2x3x4x6xi32>
+  %1 = relay.nn.bias_add %0, %b : (tensor<2x3x4x6xi32>, tensor<6xi32>) -> tensor<2x3x4x6xi32>
+  func.return %1 : tensor<2x3x4x6xi32>
+}}""")
+    simple = Simplify()(mod)
+    (conv,) = (op for op in simple["main"].walk() if isinstance(op, relay.Conv2dOp))
+    assert conv.input_zero_point is None and conv.kernel_zero_point is not None
+    x = rng.integers(0, 256, (2, 5, 5, 4)).astype(np.uint8)
+    assert np.array_equal(run(mod, [x])[0], run(simple, [x])[0])

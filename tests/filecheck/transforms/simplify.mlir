@@ -56,3 +56,22 @@ func.func @algebra(%x: tensor<3xf32>, %y: tensor<3xf32>) -> (tensor<3xf32>, tens
 // CHECK-LABEL: func.func @algebra
 // CHECK-NEXT:    [[D:%.+]] = relay.subtract %x, %y
 // CHECK-NEXT:    func.return [[D]], %y
+
+// The zero point of data is part of the bias, 1 - 3 * (1 + 2) and 2 - 3 * (3 + 4), where nothing is padded.
+func.func @zero_point(%x: tensor<1x2xi8>, %y: tensor<1x4x4x1xi8>) -> (tensor<1x2xi32>, tensor<1x4x4x1xi32>) {
+  %k = relay.constant dense<[[1, 2], [3, 4]]> : tensor<2x2xi8>
+  %b = relay.constant dense<[1, 2]> : tensor<2xi32>
+  %0 = relay.nn.dense %x, %k {input_zero_point = 3 : i32} : (tensor<1x2xi8>, tensor<2x2xi8>) -> tensor<1x2xi32>
+  %1 = relay.nn.bias_add %0, %b : (tensor<1x2xi32>, tensor<2xi32>) -> tensor<1x2xi32>
+  %w = relay.constant dense<1> : tensor<1x3x3x1xi8>
+  %c = relay.constant dense<7> : tensor<1xi32>
+  %2 = relay.nn.conv2d %y, %w {input_zero_point = 3 : i32, padding = array<i64: 1, 1, 1, 1>} : (tensor<1x4x4x1xi8>, tensor<1x3x3x1xi8>) -> tensor<1x4x4x1xi32>
+  %3 = relay.nn.bias_add %2, %c : (tensor<1x4x4x1xi32>, tensor<1xi32>) -> tensor<1x4x4x1xi32>
+  func.return %1, %3 : tensor<1x2xi32>, tensor<1x4x4x1xi32>
+}
+// CHECK-LABEL: func.func @zero_point
+// CHECK:         [[P:%.+]] = relay.nn.dense %x, %k : (tensor<1x2xi8>
+// CHECK:         [[B:%.+]] = relay.constant dense<[-8, -19]> : tensor<2xi32>
+// CHECK-NEXT:    [[R:%.+]] = relay.nn.bias_add [[P]], [[B]]
+// CHECK:         relay.nn.conv2d %y, %w {input_zero_point = 3 : i32, padding
+// CHECK:         func.return [[R]],
