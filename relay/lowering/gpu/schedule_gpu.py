@@ -49,7 +49,8 @@ class ScheduleGpu(Pass):
 
     What one reader reads once needs no memory: padding becomes a comparison, a sum and what follows it one nest. An
     operation that is no such nest runs as a single thread. `features`: the target's, separated by commas; with `dot`,
-    sums of products of codes are four products at a time; with `mma` and `async-copy`, matrix units multiply what is
+    sums of products of codes are four products at a time; with `shuffle`, threads share long sums and the like; with
+    `mma` and `async-copy`, matrix units multiply what is
     large enough, and has constant weights: those are packed now. Where there are fewer blocks than the device's
     `processors`, each may sum a part of the depth; another launch adds the parts.
     """
