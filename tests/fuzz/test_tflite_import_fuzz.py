@@ -19,7 +19,7 @@ from tests.fuzz.test_tflite_reader_fuzz import DAMAGES, SMALL, Seed, seeds
 from tests.numeric.test_control_flow_against_litert import Maker, model
 
 DIGITS = Path(__file__).parents[2] / "examples/digits"
-WORST_SECONDS = 4.0
+WORST_SECONDS = 1.0
 
 
 def control_flow() -> list[Seed]:
