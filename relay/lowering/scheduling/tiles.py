@@ -18,7 +18,7 @@ ISSUE = 4.0
 SECOND_LEVEL = 16.0
 """Bytes of weights a cycle from the second-level cache."""
 FIRST_LEVEL_BYTES = 24 << 10
-"""Weights of a block that stay in the first-level cache beside the data."""
+"""Weights of a block that stay in the first-level cache beside the data, from its first tile on."""
 START = 25.0
 """Cycles to start and end a tile."""
 LOAD = 0.05
@@ -84,11 +84,12 @@ def tile_cycles(problem: Problem, vectors: int, pixels: int) -> float:
     """One tile."""
     products, extra = pixels * vectors, pixels * problem.extra
     weights = vectors * problem.bytes
+    near = weights * problem.steps <= FIRST_LEVEL_BYTES and problem.rows * problem.width > pixels
     step = max(
         (products + extra) / 2,
         (pixels + vectors) / 2,
         (products + extra + pixels + vectors + 3) / ISSUE,
         LATENCY,
-        weights / SECOND_LEVEL if weights * problem.steps > FIRST_LEVEL_BYTES else 0.0,
+        0.0 if near else weights / SECOND_LEVEL,
     )
     return problem.steps * (step + LOAD * (pixels + vectors)) + START
