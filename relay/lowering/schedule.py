@@ -214,7 +214,7 @@ class FunctionScheduler:
         found, split = None, recognise_groups(op)
         conv = recognise(op) if split is None else split.conv
         kernel = None if conv is None else argument_of(conv.kernel.value)
-        epilogue = epilogue_of(op.outputs[0], fill, op) if split is None else epilogue_of(split.view.result)
+        epilogue = epilogue_of(op.outputs[0], fill, op) if split is None else split.epilogue
         if conv is not None and kernel is not None and self.constant(kernel):
             found = Contraction(conv, kernel, epilogue, split)
         elif (product := recognise_product(op, self.features)) is not None:
@@ -246,7 +246,7 @@ class FunctionScheduler:
         kernels = [(a.view(np.uint8) if conv.kernel.unsigned else a).reshape(shape) for a in arrays]
         biases = self.take_bias(contraction)
         sums = conv.out
-        if split is not None and contraction.epilogue is None:
+        if split is not None and split.view is not None and contraction.epilogue is None:
             sums = self.builder.add(split.view.clone()).result
         epilogue = Epilogue(self.builder, sums, contraction.epilogue, shape_of(sums)[-1])
 

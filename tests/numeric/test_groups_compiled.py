@@ -35,6 +35,10 @@ def many_groups(dtype: str) -> Net:
     x = net.argument(net.numbers(dtype, 1, 6, 5, 12))
     kernel = net.constant(net.numbers("int8" if codes else dtype, 3, 3, 12, 2))
     net.result("sums", net.conv2d(x, kernel, groups=12, zero_points=(7, 0) if codes else None, depthwise=True))
+    kernel = net.constant(net.numbers("int8" if codes else dtype, 8, 3, 3, 6))
+    net.result(
+        "sums of groups", net.conv2d(x, kernel, padding=(1,) * 4, groups=2, zero_points=(7, 0) if codes else None)
+    )
     return net
 
 
@@ -71,6 +75,14 @@ def test_zero_points_of_kernels():
 def test_what_is_chosen():
     said = choices(many_groups("int8"))
     assert "2 groups of channels, each: " in said and "8 groups of channels, each: " in said
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float32"])
+def test_groups_without_epilogue(dtype: str):
+    net, codes = Net(42), dtype != "float32"
+    x, kernel = net.argument(net.numbers(dtype, 1, 6, 6, 8)), net.constant(net.numbers(dtype, 8, 3, 3, 4))
+    net.result("sums", net.conv2d(x, kernel, groups=2, zero_points=(7, 0) if codes else None))
+    assert "groups of channels" in choices(net)
 
 
 def test_joined_kernel():

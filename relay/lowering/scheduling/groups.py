@@ -18,6 +18,7 @@ from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.scheduling.affine import dims_of
 from relay.lowering.scheduling.bias import add_bias
 from relay.lowering.scheduling.contraction import Convolution, Operand, kinds_of, operands_of, window_of
+from relay.lowering.scheduling.epilogue import epilogue_of
 from relay.lowering.scheduling.matmul import Packed, Place, pack_constants
 from relay.lowering.scheduling.packing import LANES, blocks_of
 from relay.lowering.scheduling.plan import Plan, steps_of, tiles_of
@@ -30,13 +31,18 @@ WHOLE, PARTIAL = 5.0, 10.0
 @dataclass(frozen=True)
 class Groups:
     """`count` convolutions, each of neighbouring channels of the data. `conv`: one of them, with the image and the
-    result of all. `view`: the result with channels as one dimension. `kernel`: what is [g, o, i, j, c], or, where
-    `by_taps`, [i, j, g, o] of one channel each."""
+    result of all. `view`: what shows the result with channels as one dimension; None where a buffer of that shape is
+    what the result is in. `kernel`: what is [g, o, i, j, c], or, where `by_taps`, [i, j, g, o] of one channel each."""
 
     conv: Convolution
     count: int
-    view: memref.CollapseShapeOp
+    view: memref.CollapseShapeOp | None
     by_taps: bool
+
+    @property
+    def epilogue(self) -> linalg.GenericOp | None:
+        """The one elementwise operation that reads the result."""
+        return None if self.view is None else epilogue_of(self.view.result)
 
     def kernel_of(self, array: Array) -> Array:
         """The kernel as [g, o, i, j, c]."""
@@ -63,11 +69,14 @@ def recognise_groups(op: linalg.GenericOp) -> Groups | None:
     data, kernel, out, accumulator = found
     kinds, maps = kinds_of(op), [m.data for m in op.indexing_maps]
     views = [use.operation for use in out.uses if isinstance(use.operation, memref.CollapseShapeOp)]
-    if len(views) != 1 or len({use.operation for use in out.uses}) != 3:
+    held = out.owner.src if isinstance(out.owner, memref.ExpandShapeOp) else None
+    if len(views) != (held is None) or len({use.operation for use in out.uses}) != 2 + len(views):
         return None
     if kinds not in ("ppppprrr", "ppppprr") or dims_of(maps[2]) != [0, 1, 2, 3, 4]:
         return None
-    by_taps, view = kinds == "ppppprr", views[0]
+    by_taps, view = kinds == "ppppprr", views[0] if views else None
+    whole = held if view is None else view.result
+    assert whole is not None
     window = window_of(maps[0], (5, 6), [3] if by_taps else [3, 7])
     if window is None or dims_of(maps[1]) != ([5, 6, 3, 4] if by_taps else [3, 4, 5, 6, 7]):
         return None
@@ -77,14 +86,14 @@ def recognise_groups(op: linalg.GenericOp) -> Groups | None:
             return None
         data = Operand(split.src, data.unsigned, data.zero_point)
     shape, results = shape_of(data.value), shape_of(out)
-    if len(shape) != 4 or shape_of(view.result) != (*results[:3], results[3] * results[4]):
+    if len(shape) != 4 or shape_of(whole) != (*results[:3], results[3] * results[4]):
         return None
     count, outputs = results[3:]
     channels, kshape = shape[3] // count, shape_of(kernel.value)
     image, result = (shape[0], shape[1], shape[2], channels), (results[1], results[2], outputs)
     taps = (kshape[0], kshape[1]) if by_taps else (kshape[2], kshape[3])
     others = shape[3] - channels
-    conv = Convolution(data, kernel, view.result, *image, *result, *taps, *window, False, accumulator, others)
+    conv = Convolution(data, kernel, whole, *image, *result, *taps, *window, False, accumulator, others)
     return Groups(conv, count, view, by_taps)
 
 
