@@ -161,6 +161,13 @@ def conv_window(op: relay.Conv2dBase, kernel: Array) -> Window:
     return Window((height, width), _two(op.strides), _four(op.padding), _two(op.dilation))
 
 
+def pool_refusal(op: Operation) -> str | None:
+    """Why a compiler of plain pools does not take this one; None if it is plain, or no pool of images."""
+    if not isinstance(op, relay.Pool2dOp) or op.plain:
+        return None
+    return "its windows have gaps, reach over the padding, or count the padding"
+
+
 def pool_window(op: relay.Pool2dOp) -> Window:
     return Window(_two(op.pool_size), _two(op.strides), _four(op.padding))
 

@@ -10,7 +10,7 @@ import numpy as np
 from relay.dialects import relay
 from relay.dialects.attributes import Array, dtype_of, int_values, to_numpy
 from relay.dialects.layout import Layout, steps
-from relay.interpreters.arithmetic import Dtype, Int64, code_range, int64, truncating_divide
+from relay.interpreters.arithmetic import Dtype
 from relay.interpreters.elementwise import exp
 from relay.interpreters.meaning import Meaning, Meanings, along, number
 
@@ -164,45 +164,14 @@ def bias_add(op: relay.BiasAddOp, data: Array, bias: Array) -> Array:
     return data + along(bias, op.axis.value.data, data.ndim)
 
 
-def pool_size(op: relay.Pool2dOp) -> tuple[int, int]:
-    height, width = int_values(op.pool_size)
-    return height, width
-
-
 def in_its_layout(meaning: Callable[[Any, Array], Array]) -> Meaning:
     """The meaning of an op on images, from that for NHWC data."""
 
-    def of(op: relay.Pool2dOp | relay.Resize2dOp, data: Array) -> Array:
+    def of(op: relay.Resize2dOp, data: Array) -> Array:
         layout = Layout.parse(op.layout.data)
         return in_layout(meaning(op, in_layout(data, layout, NHWC)), NHWC, layout)
 
     return of
-
-
-def max_pool2d(op: relay.MaxPool2dOp, data: Array) -> Array:
-    lowest = -np.inf if data.dtype.kind == "f" else code_range(data.dtype)[0]
-    padded = pad_image(data, int_values(op.padding), lowest)
-    cells = [cell for _, _, cell in window_cells(padded, pool_size(op), int_values(op.strides))]
-    result = cells[0].copy()
-    for cell in cells[1:]:
-        np.maximum(result, cell, out=result)
-    return result
-
-
-def avg_pool2d(op: relay.AvgPool2dOp, data: Array) -> Array:
-    floating = data.dtype.kind == "f"
-    wide = np.result_type(data.dtype, np.float32) if floating else np.dtype(np.int64)
-    size, strides, padding = pool_size(op), int_values(op.strides), int_values(op.padding)
-    inside = pad_image(np.ones((1, *data.shape[1:3], 1), np.int64), padding, 0)
-    count = int64(np.add.reduce([cell for _, _, cell in window_cells(inside, size, strides)]))
-    total: Array | None = None
-    for _, _, cell in window_cells(pad_image(data, padding, 0), size, strides):
-        total = cell.astype(wide) if total is None else np.add(total, cell, out=total)
-    assert total is not None
-    if floating:
-        return (total / count.astype(wide)).astype(data.dtype)
-    half: Int64 = np.where(total > 0, count // 2, -(count // 2))
-    return truncating_divide(total + half, count).astype(data.dtype)
 
 
 def softmax(op: relay.SoftmaxOp, data: Array) -> Array:
@@ -216,7 +185,5 @@ MEANINGS: Meanings = {
     relay.Conv2dOp: conv2d,
     relay.DenseOp: dense,
     relay.BiasAddOp: bias_add,
-    relay.MaxPool2dOp: in_its_layout(max_pool2d),
-    relay.AvgPool2dOp: in_its_layout(avg_pool2d),
     relay.SoftmaxOp: softmax,
 }

@@ -1,4 +1,4 @@
-"""Meaning of pooling in one and three dimensions, over whole images, and to a given size."""
+"""Meaning of pooling in one, two and three dimensions, over whole images, and to a given size."""
 
 from __future__ import annotations
 
@@ -60,9 +60,17 @@ def surrounded(op: relay.PoolOp, data: Array, counts: Sequence[int], value: floa
     return np.pad(data, [*widths, (0, 0)], constant_values=value)
 
 
+def accumulated(combine: np.ufunc, cells: Iterator[Array], dtype: np.dtype[np.generic]) -> Array:
+    """All cells combined, one after the other."""
+    result = next(cells).astype(dtype)
+    for cell in cells:
+        combine(result, cell, out=result)
+    return result
+
+
 def max_pool(op: relay.MaxPoolBase, data: Array) -> Array:
     counts = op.counts(data.shape[1:-1])
-    return np.maximum.reduce(list(cells(op, surrounded(op, data, counts, lowest(data)), counts)))
+    return accumulated(np.maximum, cells(op, surrounded(op, data, counts, lowest(data)), counts), data.dtype)
 
 
 def avg_pool(op: relay.AvgPoolBase, data: Array) -> Array:
@@ -74,7 +82,7 @@ def avg_pool(op: relay.AvgPoolBase, data: Array) -> Array:
         inside[tuple(slice(0, size) for size in ones.shape)] = 1
     else:
         inside = surrounded(op, ones, counts, 0)
-    total = np.add.reduce(list(cells(op, surrounded(op, data, counts, 0).astype(wide(data)), counts)))
+    total = accumulated(np.add, cells(op, surrounded(op, data, counts, 0), counts), wide(data))
     return mean(total, np.add.reduce(list(cells(op, inside, counts))), data)
 
 
@@ -105,8 +113,10 @@ def adaptive(op: relay.AdaptivePoolOp, data: Array) -> Array:
 
 MEANINGS: Meanings = {
     relay.MaxPool1dOp: channels_last(max_pool),
+    relay.MaxPool2dOp: channels_last(max_pool),
     relay.MaxPool3dOp: channels_last(max_pool),
     relay.AvgPool1dOp: channels_last(avg_pool),
+    relay.AvgPool2dOp: channels_last(avg_pool),
     relay.AvgPool3dOp: channels_last(avg_pool),
     relay.GlobalMaxPool2dOp: channels_last(global_max_pool),
     relay.GlobalAvgPool2dOp: channels_last(global_avg_pool),

@@ -17,7 +17,7 @@ from relay.dialects import relay
 from relay.dialects.attributes import int_values, ints
 from relay.dialects.op import DYNAMIC, TensorOp, rank, shape
 from relay.dialects.relay.elementwise import BinaryOp, UnaryOp
-from relay.dialects.relay.nn import NHWC, Pool2dOp
+from relay.dialects.relay.nn import NHWC
 from relay.passes import Pass
 from relay.transforms.legalization import own
 
@@ -93,8 +93,8 @@ def can_thin(op: Operation) -> bool:
         return False
     if isinstance(op, BY_CHANNEL):
         return op.axis.value.data in (-1, 3)
-    if isinstance(op, Pool2dOp):
-        return op.layout == NHWC
+    if isinstance(op, relay.Pool2dOp):
+        return op.layout == NHWC and op.plain
     if isinstance(op, relay.Conv2dOp):
         return op.data_layout == op.result_layout == NHWC and op.kernel_layout.data in ("OHWI", "HWOI")
     return isinstance(op, (relay.LookupOp, *BROADCASTING))
@@ -105,7 +105,7 @@ def reads_of(op: Operation, steps: Steps) -> Sequence[Steps]:
     operand has one row or column, of which any steps are as good."""
     if not can_thin(op):
         return [ALL] * len(op.operands)
-    if isinstance(op, relay.Conv2dOp | Pool2dOp):
+    if isinstance(op, relay.Conv2dOp | relay.Pool2dOp):
         return [window_reads(op, steps), *[ALL] * (len(op.operands) - 1)]
     count = len(op.operands) if isinstance(op, BROADCASTING) else 1
     return [*(at_pixels(v, steps) for v in op.operands[:count]), *[ALL] * (len(op.operands) - count)]
@@ -117,10 +117,10 @@ def at_pixels(value: SSAValue, steps: Steps) -> Steps:
     return steps[0] if dims[0] > 1 else 0, steps[1] if dims[1] > 1 else 0
 
 
-def window_reads(op: relay.Conv2dOp | Pool2dOp, steps: Steps) -> Steps:
+def window_reads(op: relay.Conv2dOp | relay.Pool2dOp, steps: Steps) -> Steps:
     """The steps of the windows along axes where a window is one pixel and nothing is padded; else all is read."""
     strides, (top, left, bottom, right) = int_values(op.strides), int_values(op.padding)
-    if isinstance(op, Pool2dOp):
+    if isinstance(op, relay.Pool2dOp):
         taps = int_values(op.pool_size)
     else:
         taps = shape(op.kernel)[:2] if op.depthwise else shape(op.kernel)[1:3]
@@ -152,7 +152,7 @@ class Thin:
         """The op on fewer pixels, beside the old one; in its place where its result has them all."""
         result = op.results[0]
         steps, properties = self.steps(result), dict[str, Attribute | None](op.properties)
-        if isinstance(op, relay.Conv2dOp | Pool2dOp):
+        if isinstance(op, relay.Conv2dOp | relay.Pool2dOp):
             given = self.steps(op.operands[0])
             strides = zip(int_values(op.strides), steps, given, strict=True)
             properties["strides"] = ints([stride * step // before for stride, step, before in strides])

@@ -46,7 +46,7 @@ class PadOfMaximum(RewritePattern):
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: relay.MaxPool2dOp, rewriter: PatternRewriter) -> None:
         pad = op.data.owner
-        if not isinstance(pad, relay.PadOp):
+        if not isinstance(pad, relay.PadOp) or op.ceil_mode.value.data:
             return
         type = tensor(op.data).element_type
         least = -np.inf if dtype_of(type).kind == "f" else limits(type)[0]
@@ -55,7 +55,7 @@ class PadOfMaximum(RewritePattern):
             return
         padding = more(int_values(op.padding), widths)
         top, left, bottom, right = int_values(padding)
-        height, width = int_values(op.pool_size)
+        height, width = ((cells - 1) * dilation + 1 for cells, _, dilation in op.windows())
         if max(top, bottom) >= height or max(left, right) >= width:
             return
         new = Expansion(op)

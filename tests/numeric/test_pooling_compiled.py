@@ -115,7 +115,14 @@ def whole(kind: type[relay.SpatialOp], rng: Rng) -> Example:
     return Example([data], {"layout": layout} | ({"output_size": array(result)} if adaptive else {}), wanted)
 
 
-POOLS: list[type[relay.PoolOp]] = [relay.MaxPool1dOp, relay.MaxPool3dOp, relay.AvgPool1dOp, relay.AvgPool3dOp]
+POOLS: list[type[relay.PoolOp]] = [
+    relay.MaxPool1dOp,
+    relay.MaxPool2dOp,
+    relay.MaxPool3dOp,
+    relay.AvgPool1dOp,
+    relay.AvgPool2dOp,
+    relay.AvgPool3dOp,
+]
 WHOLE: list[type[relay.SpatialOp]] = [
     relay.GlobalMaxPool2dOp,
     relay.GlobalAvgPool2dOp,

@@ -10,6 +10,7 @@ from relay.byoc import Refusal
 from relay.byoc.partitioning.merge_composite import MergeComposite
 from relay.byoc.quantized import Codes, Product, read_product
 from relay.byoc.regions import Region
+from relay.byoc.registry import load
 from relay.byoc.scales import UNKNOWN, find_scales
 from relay.dialects import qnn, relay
 from relay.dialects.context import make_context
@@ -114,6 +115,21 @@ def test_scales_reach_what_is_only_moved() -> None:
     assert scales[found.inputs[0]] == scales[pool.results[0]] == Codes(0.5, 3)
     assert scales[rescale.results[0]] == scales[reshape.results[0]] == Codes(0.25, -7)
     assert scales[found.inputs[1]] == scales[maximum.results[0]] == UNKNOWN
+
+
+@pytest.mark.parametrize("name", ["c", "onednn", "onnxruntime", "xnnpack", "litert", "systolic"])
+@pytest.mark.parametrize("options", ["dilation = array<i64: 2, 2>", "ceil_mode = true", "count_include_pad = true"])
+def test_pools_that_are_not_plain_are_refused(name: str, options: str) -> None:
+    size = 2 if "dilation" in options else 3
+    (kernel,) = region(f"""
+    func.func @main(%x: tensor<1x4x4x8xi8>) -> tensor<1x{size}x{size}x8xi8> {{
+      %p = relay.nn.avg_pool2d %x {{pool_size = array<i64: 2, 2>, {options}}} : (tensor<1x4x4x8xi8>)
+        -> tensor<1x{size}x{size}x8xi8>
+      func.return %p : tensor<1x{size}x{size}x8xi8>
+    }}
+    """).kernels
+    reason = "its windows have gaps, reach over the padding, or count the padding"
+    assert load(name)().supports(kernel.root) == Refusal(reason)
 
 
 def test_floats_have_no_scales() -> None:

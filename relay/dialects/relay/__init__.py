@@ -126,14 +126,11 @@ from relay.dialects.relay.nn import (
 )
 from relay.dialects.relay.nn import (
     KERNEL_LAYOUTS,
-    AvgPool2dOp,
     BiasAddOp,
     Conv2dBase,
     Conv2dOp,
     DenseBase,
     DenseOp,
-    MaxPool2dOp,
-    Pool2dOp,
     SoftmaxOp,
 )
 from relay.dialects.relay.nn import OPERATIONS as NN
@@ -159,14 +156,17 @@ from relay.dialects.relay.pooling import (
     AdaptiveMaxPool3dOp,
     AdaptivePoolOp,
     AvgPool1dOp,
+    AvgPool2dOp,
     AvgPool3dOp,
     AvgPoolBase,
     GlobalAvgPool2dOp,
     GlobalMaxPool2dOp,
     GlobalPool2dOp,
     MaxPool1dOp,
+    MaxPool2dOp,
     MaxPool3dOp,
     MaxPoolBase,
+    Pool2dOp,
     PoolOp,
     SpatialOp,
 )

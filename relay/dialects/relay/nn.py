@@ -1,4 +1,4 @@
-"""Neural-network ops: convolution, dense, pooling, softmax. Images are NHWC unless the op says another layout."""
+"""Neural-network ops: convolution, dense, softmax. Images are NHWC unless the op says another layout."""
 
 from __future__ import annotations
 
@@ -192,51 +192,6 @@ class BiasAddOp(TensorOp):
         return [tensor(self.data)]
 
 
-class Pool2dOp(TensorOp, ABC):
-    """A window over height and width; cells outside the image are left out."""
-
-    data = operand_def(TensorType[Attribute])
-    pool_size = prop_def(DenseArrayBase[IntegerType])
-    strides = prop_def(DenseArrayBase[IntegerType], default_value=ONE_ONE)
-    padding = prop_def(DenseArrayBase[IntegerType], default_value=ZEROS)
-    layout = prop_def(StringAttr, default_value=NHWC)
-    result = result_def(TensorType[Attribute])
-    assembly_format = "$data attr-dict `:` functional-type(operands, results)"
-
-    def infer(self) -> Sequence[Type]:
-        layout = image_layout(self.name, self.layout, self.data)
-        sizes = layout.sizes(shape(self.data))
-        ky, kx = two(int_values(self.pool_size), f"{self.name}: pool_size")
-        sy, sx = two(int_values(self.strides), f"{self.name}: strides")
-        top, left, bottom, right = four(int_values(self.padding), f"{self.name}: padding")
-        require(
-            max(top, bottom) < ky and max(left, right) < kx, f"{self.name}: a window may not lie wholly in the padding"
-        )
-        rows = window(sizes["H"], ky, sy, 1, top, bottom, self.name)
-        columns = window(sizes["W"], kx, sx, 1, left, right, self.name)
-        return [TensorType(tensor(self.data).element_type, layout.dims(sizes | {"H": rows, "W": columns}))]
-
-
-@irdl_op_definition
-class MaxPool2dOp(Pool2dOp):
-    """`result[n, y, x, c] = max of the cells of the window that lie inside the image`.
-
-    A window starts at `y * sy - top`, `x * sx - left`. Source: Relay's and TFLite's MAX_POOL_2D.
-    """
-
-    name = "relay.nn.max_pool2d"
-
-
-@irdl_op_definition
-class AvgPool2dOp(Pool2dOp):
-    """Mean of the cells inside the image. Integers: `(sum +- count/2) / count` towards zero, halves away from zero.
-
-    Source of the integer rounding: TFLite's reference AVERAGE_POOL_2D.
-    """
-
-    name = "relay.nn.avg_pool2d"
-
-
 @irdl_op_definition
 class SoftmaxOp(TensorOp):
     """`exp(beta (x - max)) / sum` along `axis`, floats."""
@@ -261,4 +216,4 @@ class SoftmaxOp(TensorOp):
         return self.axis.value.data % rank(self.data) == rank(self.data) - 1
 
 
-OPERATIONS: list[type[Operation]] = [Conv2dOp, DenseOp, BiasAddOp, MaxPool2dOp, AvgPool2dOp, SoftmaxOp]
+OPERATIONS: list[type[Operation]] = [Conv2dOp, DenseOp, BiasAddOp, SoftmaxOp]

@@ -1,4 +1,4 @@
-"""Pooling in one and three dimensions, over whole images, and to a given size."""
+"""Pooling in one, two and three dimensions, over whole images, and to a given size."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from relay.dialects.attributes import int_values
 from relay.dialects.layout import Layout
 from relay.dialects.op import DYNAMIC, TensorOp, Type, rank, require, shape, tensor
 from relay.dialects.relay.convolution import EMPTY, NONE, numbers, plain_layout
+from relay.dialects.relay.nn import NHWC, ONE_ONE, ZEROS, image_layout
 
 FALSE = IntegerAttr.from_bool(False)
 
@@ -92,6 +93,13 @@ class PoolOp(SpatialOp, ABC):
             result.append(DYNAMIC if size == DYNAMIC else count)
         return result
 
+    @property
+    def plain(self) -> bool:
+        """Whether the windows are without gaps and as far apart as written, and only cells inside the data count."""
+        counted = isinstance(self, AvgPoolBase) and bool(self.count_include_pad.value.data)
+        gaps = any(dilation > 1 for _, _, dilation in self.windows())
+        return not (gaps or counted or self.ceil_mode.value.data)
+
     def infer(self) -> Sequence[Type]:
         sizes = self.sizes()
         return self.of_sizes(self.counts([sizes[letter] for letter in self.SPATIAL]))
@@ -104,7 +112,7 @@ class MaxPoolBase(PoolOp, ABC):
 class AvgPoolBase(PoolOp, ABC):
     """Mean of each window's cells inside the data, or inside data and padding if `count_include_pad`; 0 of none.
 
-    Integers: `(sum +- count/2) / count` towards zero, halves away from zero, as `avg_pool2d` does.
+    Integers: `(sum +- count/2) / count` towards zero, halves away from zero: TFLite's reference AVERAGE_POOL_2D.
     """
 
     count_include_pad = prop_def(BoolAttr, default_value=FALSE)
@@ -116,6 +124,32 @@ class MaxPool1dOp(MaxPoolBase):
 
     name = "relay.nn.max_pool1d"
     SPATIAL: ClassVar[str] = "W"
+
+
+class Pool2dOp(PoolOp, ABC):
+    """A window over height and width; the layout may split the channels (`NHWC4c`)."""
+
+    SPATIAL: ClassVar[str] = "HW"
+    strides = prop_def(DenseArrayBase[IntegerType], default_value=ONE_ONE)
+    padding = prop_def(DenseArrayBase[IntegerType], default_value=ZEROS)
+    layout = prop_def(StringAttr, default_value=NHWC)
+
+    @property
+    def axes(self) -> Layout:
+        return image_layout(self.name, self.layout, self.data)
+
+    def sizes(self) -> dict[str, int]:
+        return self.axes.sizes(shape(self.data))
+
+
+@irdl_op_definition
+class MaxPool2dOp(Pool2dOp, MaxPoolBase):
+    """`result[n, y, x, c] = max of the cells of the window that lie inside the image`.
+
+    A window starts at `y * sy - top`, `x * sx - left`; see `PoolOp`. Source: Relay's and TFLite's MAX_POOL_2D.
+    """
+
+    name = "relay.nn.max_pool2d"
 
 
 @irdl_op_definition
@@ -132,6 +166,13 @@ class AvgPool1dOp(AvgPoolBase):
 
     name = "relay.nn.avg_pool1d"
     SPATIAL: ClassVar[str] = "W"
+
+
+@irdl_op_definition
+class AvgPool2dOp(Pool2dOp, AvgPoolBase):
+    """Mean of each window over height and width; see `AvgPoolBase`."""
+
+    name = "relay.nn.avg_pool2d"
 
 
 @irdl_op_definition
@@ -237,8 +278,10 @@ class AdaptiveAvgPool3dOp(AdaptiveAvgBase):
 
 OPERATIONS: list[type[Operation]] = [
     MaxPool1dOp,
+    MaxPool2dOp,
     MaxPool3dOp,
     AvgPool1dOp,
+    AvgPool2dOp,
     AvgPool3dOp,
     GlobalMaxPool2dOp,
     GlobalAvgPool2dOp,

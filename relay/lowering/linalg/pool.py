@@ -34,8 +34,6 @@ from relay.lowering.linalg.emitter import (
 EXACT = 1 << 24
 """Integers up to here are floats."""
 
-Pool = relay.Pool2dOp | relay.PoolOp
-
 
 @dataclass(frozen=True)
 class Axis:
@@ -48,16 +46,14 @@ class Axis:
     after: int
 
 
-def windows(op: Pool) -> list[Axis]:
+def windows(op: relay.PoolOp) -> list[Axis]:
     """The windows of a pool in its plain form, channels last."""
-    if isinstance(op, relay.PoolOp):
-        return [Axis(*window, *padding) for window, padding in zip(op.windows(), op.each_padding(), strict=True)]
-    top, left, bottom, right = int_values(op.padding)
-    sizes = zip(int_values(op.pool_size), int_values(op.strides), (1, 1), (top, left), (bottom, right), strict=True)
-    return [Axis(*numbers) for numbers in sizes]
+    return [Axis(*window, *padding) for window, padding in zip(op.windows(), op.each_padding(), strict=True)]
 
 
-def pool(e: Emitter, op: Pool, data: SSAValue, fill: float | int, accumulator: Attribute, body: Body) -> SSAValue:
+def pool(
+    e: Emitter, op: relay.PoolOp, data: SSAValue, fill: float | int, accumulator: Attribute, body: Body
+) -> SSAValue:
     """Reduce each window, dimensions (n, y..., c, i...), into a tensor that starts as `fill`."""
     along = windows(op)
     count, rank = len(along), 2 + 2 * len(along)
@@ -70,7 +66,7 @@ def pool(e: Emitter, op: Pool, data: SSAValue, fill: float | int, accumulator: A
     return e.generic(inputs, [(start, axes(rank, *range(2 + count)))], count, body)[0]
 
 
-def max_pool(e: Emitter, op: relay.MaxPool2dOp | relay.MaxPoolBase, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
+def max_pool(e: Emitter, op: relay.MaxPoolBase, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
     type = tensor(op.data).element_type
     make = {"float": arith.MaximumfOp, "signed": arith.MaxSIOp, "unsigned": arith.MaxUIOp}[kind(type)]
     fill = lowest(type)
@@ -79,7 +75,7 @@ def max_pool(e: Emitter, op: relay.MaxPool2dOp | relay.MaxPoolBase, operands: Se
 
 def average_operands(e: Emitter, op: Operation, operands: Sequence[SSAValue]) -> Sequence[Operand]:
     """The sum of each window (in i32, i64 for 32-bit codes), and the number of cells inside the image."""
-    assert isinstance(op, relay.AvgPool2dOp | relay.AvgPoolBase)
+    assert isinstance(op, relay.AvgPoolBase)
     type = tensor(op.data).element_type
     accumulator = type if isinstance(type, AnyFloat) else wide(type)
 
@@ -104,7 +100,7 @@ def wide(type: Attribute) -> IntegerType:
     return i32 if type.width.data <= 16 else i64
 
 
-def cells(op: relay.AvgPool2dOp | relay.AvgPoolBase) -> Array:
+def cells(op: relay.AvgPoolBase) -> Array:
     """How many cells of each window [y, ...] are inside the image; 1 where none is."""
     counts = np.ones((), np.int64)
     for axis, size, result in zip(windows(op), shape(op.data)[1:-1], shape(op.result)[1:-1], strict=True):
@@ -122,7 +118,7 @@ def quotient(e: Emitter, number: SSAValue, divisor: SSAValue) -> SSAValue:
     return e(arith.FPToSIOp(e(arith.DivfOp(above, below)), i32))
 
 
-def average(e: Emitter, op: relay.AvgPool2dOp | relay.AvgPoolBase, xs: Sequence[SSAValue]) -> Sequence[SSAValue]:
+def average(e: Emitter, op: relay.AvgPoolBase, xs: Sequence[SSAValue]) -> Sequence[SSAValue]:
     """Floats: sum / count. Integers: `(sum > 0 ? sum + count / 2 : sum - count / 2) / count`, truncated."""
     total, type = xs[0], tensor(op.data).element_type
     size = int(np.prod(int_values(op.pool_size)))

@@ -35,22 +35,33 @@ def finish(new: Expansion, op: relay.SpatialOp, result: SSAValue) -> SSAValue:
     return relaid(new, result, Layout.parse(f"N{op.SPATIAL}C"), op.axes)
 
 
-def pool(
-    new: Expansion, op: relay.MaxPool1dOp | relay.MaxPool3dOp | relay.AvgPool1dOp | relay.AvgPool3dOp
-) -> SSAValue | None:
-    """relay.nn.avg_pool3d %x  =>  relay.nn.avg_pool3d, perhaps of relay.nn.pad, transposed, with more padding"""
+def pool(new: Expansion, op: relay.PoolOp) -> SSAValue | None:
+    """relay.nn.avg_pool3d %x  =>  relay.nn.avg_pool3d, perhaps of relay.nn.pad, transposed, with more padding
+
+    Images keep their layout: that is for `convert-layout`.
+    """
     counted = isinstance(op, relay.AvgPoolBase) and bool(op.count_include_pad.value.data)
-    if not op.layout.data and not counted and not op.ceil_mode.value.data:
+    kept = isinstance(op, relay.Pool2dOp)
+    if (kept or not op.layout.data) and not counted and not op.ceil_mode.value.data:
         return None
-    data, padding = channels_last(new, op), op.each_padding()
-    counts = op.counts(shape(data)[1:-1])
+    data, padding = op.data if kept else channels_last(new, op), op.each_padding()
+    axes, sizes = op.axes.axes if kept else ("N", *op.SPATIAL, "C"), op.sizes()
+    spatial = [sizes[letter] for letter in op.SPATIAL]
+    counts = op.counts(spatial)
     if counted:
-        data = padded(new, data, [(0, 0), *padding], scalar_attr(0, tensor(data).element_type))
+        widths = dict(zip(op.SPATIAL, padding, strict=True))
+        zero = scalar_attr(0, tensor(data).element_type)
+        data = padded(new, data, [widths.get(letter, (0, 0)) for letter in axes], zero)
+        spatial = [size + before + after for size, (before, after) in zip(spatial, padding, strict=True)]
         padding = [(0, 0)] * len(padding)
-    ends = zip(shape(data)[1:-1], counts, op.windows(), padding, strict=True)
+    ends = zip(spatial, counts, op.windows(), padding, strict=True)
     after = [max(a, (n - 1) * s + (k - 1) * d + 1 - b - size) for size, n, (k, s, d), (b, a) in ends]
-    kept = {name: op.properties[name] for name in ("pool_size", "strides", "dilation")}
-    properties = {**kept, "padding": ints([*(before for before, _ in padding), *after])}
+    properties: dict[str, Attribute | None] = {
+        name: op.properties[name] for name in ("pool_size", "strides", "dilation")
+    }
+    properties["padding"] = ints([*(before for before, _ in padding), *after])
+    if kept:
+        return new.value(type(op), data, properties=properties | {"layout": op.layout})
     return finish(new, op, new.value(type(op), data, properties=properties))
 
 
@@ -111,10 +122,7 @@ def mean(new: Expansion, total: SSAValue, count: Array) -> SSAValue:
 
 
 EXPANSIONS: Expansions = {
-    relay.MaxPool1dOp: pool,
-    relay.MaxPool3dOp: pool,
-    relay.AvgPool1dOp: pool,
-    relay.AvgPool3dOp: pool,
+    **dict.fromkeys(POOLS.values(), pool),
     relay.GlobalMaxPool2dOp: global_pool,
     relay.GlobalAvgPool2dOp: global_pool,
     relay.AdaptiveMaxPool1dOp: adaptive,
@@ -124,5 +132,5 @@ EXPANSIONS: Expansions = {
     relay.AdaptiveAvgPool2dOp: adaptive,
     relay.AdaptiveAvgPool3dOp: adaptive,
 }
-KEPT = frozenset([relay.MaxPool1dOp, relay.MaxPool3dOp, relay.AvgPool1dOp, relay.AvgPool3dOp])
+KEPT = frozenset(POOLS.values())
 """Those that have a lowering in their plain form."""

@@ -31,6 +31,10 @@ func.func @pool(%x: tensor<1x6x6x3xi8>) {
   %max = relay.nn.max_pool2d %x {pool_size = array<i64: 2, 2>, strides = array<i64: 2, 2>} : (tensor<1x6x6x3xi8>) -> tensor<1x3x3x3xi8>
   // CHECK: %avg = relay.nn.avg_pool2d %x {pool_size = array<i64: 3, 3>, padding = array<i64: 1, 1, 1, 1>} : (tensor<1x6x6x3xi8>) -> tensor<1x6x6x3xi8>
   %avg = relay.nn.avg_pool2d %x {pool_size = array<i64: 3, 3>, padding = array<i64: 1, 1, 1, 1>} : (tensor<1x6x6x3xi8>) -> tensor<1x6x6x3xi8>
+  // CHECK: %gaps = relay.nn.max_pool2d %x {pool_size = array<i64: 2, 2>, strides = array<i64: 2, 2>, dilation = array<i64: 2, 1>, ceil_mode = true} : (tensor<1x6x6x3xi8>) -> tensor<1x3x3x3xi8>
+  %gaps = relay.nn.max_pool2d %x {pool_size = array<i64: 2, 2>, strides = array<i64: 2, 2>, dilation = array<i64: 2, 1>, ceil_mode = true} : (tensor<1x6x6x3xi8>) -> tensor<1x3x3x3xi8>
+  // CHECK: %ceil = relay.nn.avg_pool2d %x {pool_size = array<i64: 3, 3>, strides = array<i64: 2, 2>, padding = array<i64: 1, 1, 1, 1>, ceil_mode = true, count_include_pad = true} : (tensor<1x6x6x3xi8>) -> tensor<1x4x4x3xi8>
+  %ceil = relay.nn.avg_pool2d %x {pool_size = array<i64: 3, 3>, strides = array<i64: 2, 2>, padding = array<i64: 1, 1, 1, 1>, ceil_mode = true, count_include_pad = true} : (tensor<1x6x6x3xi8>) -> tensor<1x4x4x3xi8>
   func.return
 }
 

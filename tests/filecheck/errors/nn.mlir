@@ -229,3 +229,27 @@ func.func @softmax(%x: tensor<f32>) {
   %r = relay.nn.softmax %x {beta = 1.0 : f32} : (tensor<f32>) -> tensor<f32>
   func.return
 }
+
+// -----
+
+// CHECK: relay.nn.max_pool2d: a window of 7 does not fit in 6
+func.func @max_pool2d(%x: tensor<1x6x6x3xi8>) {
+  %r = relay.nn.max_pool2d %x {pool_size = array<i64: 3, 3>, dilation = array<i64: 3, 1>} : (tensor<1x6x6x3xi8>) -> tensor<1x1x4x3xi8>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.nn.avg_pool2d: dilation must be positive
+func.func @avg_pool2d(%x: tensor<1x6x6x3xi8>) {
+  %r = relay.nn.avg_pool2d %x {pool_size = array<i64: 3, 3>, dilation = array<i64: 0, 1>} : (tensor<1x6x6x3xi8>) -> tensor<1x4x4x3xi8>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.nn.max_pool2d: dilation must have 2 numbers, has 1
+func.func @max_pool2d(%x: tensor<1x6x6x3xi8>) {
+  %r = relay.nn.max_pool2d %x {pool_size = array<i64: 3, 3>, dilation = array<i64: 1>} : (tensor<1x6x6x3xi8>) -> tensor<1x4x4x3xi8>
+  func.return
+}

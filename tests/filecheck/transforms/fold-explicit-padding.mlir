@@ -18,6 +18,18 @@ func.func @maximum(%x: tensor<1x4x8x8xi8>) -> tensor<1x4x8x7xi8> {
 // CHECK-LABEL: func.func @maximum
 // CHECK-NEXT:    relay.nn.max_pool2d %x {{.*}}padding = array<i64: 1, 0, 0, 0>
 
+// A window with gaps may lie further outside; with `ceil_mode` more padding could be another number of windows.
+func.func @windows(%x: tensor<1x8x8x4xi8>) -> (tensor<1x8x8x4xi8>, tensor<1x5x5x4xi8>) {
+  %p = relay.nn.pad %x {pad_width = array<i64: 0, 0, 2, 0, 2, 0, 0, 0>, pad_value = -128 : i8} : (tensor<1x8x8x4xi8>) -> tensor<1x10x10x4xi8>
+  %r = relay.nn.max_pool2d %p {pool_size = array<i64: 2, 2>, dilation = array<i64: 2, 2>} : (tensor<1x10x10x4xi8>) -> tensor<1x8x8x4xi8>
+  %s = relay.nn.max_pool2d %p {pool_size = array<i64: 3, 3>, strides = array<i64: 2, 2>, ceil_mode = true} : (tensor<1x10x10x4xi8>) -> tensor<1x5x5x4xi8>
+  func.return %r, %s : tensor<1x8x8x4xi8>, tensor<1x5x5x4xi8>
+}
+// CHECK-LABEL: func.func @windows
+// CHECK-NEXT:    [[P:%.+]] = relay.nn.pad %x
+// CHECK-NEXT:    relay.nn.max_pool2d %x {{.*}}padding = array<i64: 2, 2, 0, 0>
+// CHECK-NEXT:    relay.nn.max_pool2d [[P]]
+
 // Padding with another number, of channels, or of a mean stays.
 func.func @stays(%x: tensor<1x8x8x4xi8>, %k: tensor<8x1x1x5xi8>) -> (tensor<1x8x8x8xi32>, tensor<1x8x8x5xi8>) {
   %p = relay.nn.pad %x {pad_width = array<i64: 0, 0, 0, 0, 0, 0, 0, 1>, pad_value = 0 : i8} : (tensor<1x8x8x4xi8>) -> tensor<1x8x8x5xi8>
