@@ -37,6 +37,28 @@ def test_lookups(features: str):
     lookups().check(f"x86_64-unknown-linux-gnu -mattr=+{features}" if features else "llvm")
 
 
+def rescaled() -> Net:
+    """Entries that are rescaled, by a number of all or of each row: rows of whole vectors or not, longer than what is
+    read at once, several tables."""
+    net = Net(51)
+    for shape in ((2, 2 * 1024 + 21), (3, 5, 16), (4, 7), (1, 1000)):
+        codes = net.argument(net.numbers("uint8", *shape))
+        numbers = [net.argument(net.rng.integers(-1 << 30, 1 << 30, (*shape[:-1], 1)).astype(np.int32)) for _ in "ab"]
+        tables = [net.constant(net.rng.integers(0, 1 << 31, 256).astype(np.int32)) for _ in "ab"]
+        entries = [net.add(relay.LookupOp, [codes, table], {}) for table in tables]
+        sides = [net.add(relay.HighMultiplyOp, pair, {}) for pair in zip(numbers, entries, strict=True)]
+        net.result(f"rows of {shape}", net.add(relay.SubtractOp, sides, {}))
+    return net
+
+
+def test_entries_that_are_rescaled():
+    rescaled().check()
+    module = rescaled().module()
+    pipeline = default_pipeline("x86_64-linux-gnu -mcpu=cascadelake")
+    pipeline.apply(module)
+    assert str(module).count("memref.alloca") == 2 * 5
+
+
 def test_a_convolution_and_a_table_stay_apart():
     module = lookups().module()
     pipeline = default_pipeline("x86_64-linux-gnu -mcpu=cascadelake")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from math import prod
 
@@ -9,7 +10,7 @@ from xdsl.dialects import memref
 from xdsl.dialects.builtin import IntAttr, StridedLayoutAttr
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.dialects.linalg.attrs import IteratorType
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.ir.affine import AffineMap
 
 from relay.lowering.builder import Index, LoopBuilder, contiguous
@@ -94,16 +95,21 @@ def emit_elementwise(builder: LoopBuilder, op: linalg.GenericOp) -> bool:
 
     False, and nothing is emitted, where the operation is not of this kind.
     """
-    maps = [m.data for m in op.indexing_maps]
-    rank = maps[0].num_dims
-    if rank == 0 or any(t.data is not IteratorType.PARALLEL for t in op.iterator_types) or not can_lift(op.body.block):
-        return False
-    if not all(is_identity(m, rank) for m in maps[len(op.inputs) :]):
-        return False
-    if not all(last_is_contiguous(v, m, rank) for v, m in zip(op.operands, maps, strict=True)):
+    if not in_rows(op) or not can_lift(op.body.block):
         return False
     Elementwise(builder, op).emit()
     return True
+
+
+def in_rows(op: linalg.GenericOp) -> bool:
+    """Whether neighbours along the last of only parallel loops are neighbours in memory, or one element."""
+    maps = [m.data for m in op.indexing_maps]
+    rank = maps[0].num_dims
+    if rank == 0 or any(t.data is not IteratorType.PARALLEL for t in op.iterator_types):
+        return False
+    if not all(is_identity(m, rank) for m in maps[len(op.inputs) :]):
+        return False
+    return all(last_is_contiguous(v, m, rank) for v, m in zip(op.operands, maps, strict=True))
 
 
 def last_is_contiguous(value: SSAValue, map: AffineMap, rank: int) -> bool:
@@ -169,11 +175,19 @@ class Elementwise:
     def point(self, dims: list[Index], lanes: bool) -> None:
         """One element, or 16 neighbours."""
         b, block = self.b, self.op.body.block
-        values = [
+        values = self.values(block, dims, lanes)
+        self.write(self.lifter.emit(block, values) if lanes else clone_scalar(b, block, values, dims), dims, lanes)
+
+    def values(self, block: Block, dims: list[Index], lanes: bool) -> list[SSAValue]:
+        """What the block has as arguments for the operands: what is there, where it is used."""
+        return [
             self.read(value, map, dims, lanes) if any(argument.uses) else value
-            for value, map, argument in zip(self.operands, self.maps, block.args, strict=True)
+            for value, map, argument in zip(self.operands, self.maps, block.args, strict=False)
         ]
-        results = self.lifter.emit(block, values) if lanes else clone_scalar(b, block, values, dims)
+
+    def write(self, results: Sequence[SSAValue], dims: list[Index], lanes: bool) -> None:
+        """Store what the body yields."""
+        b = self.b
         for result, target, map in zip(results, self.operands[self.inputs :], self.maps[self.inputs :], strict=True):
             at = [b.apply(r, dims) for r in map.results]
             if lanes:
