@@ -32,8 +32,12 @@ CONVOLUTIONS: Sequence[Case] = (
     ((1, 12, 11, 16), (9, 3, 2), (1, 1), (2, 3), (2, 3, 2, 0)),
 )
 
+Product = tuple[int, int, int]
+"""Rows, depth, outputs."""
+PRODUCTS: Sequence[Product] = ((70, 208, 33), (9, 16, 40))
 
-def network(flavour: str, convolutions: Sequence[Case] = CONVOLUTIONS, products: bool = True) -> Net:
+
+def network(flavour: str, convolutions: Sequence[Case] = CONVOLUTIONS, products: Sequence[Product] = PRODUCTS) -> Net:
     """Convolutions and products that leave remainders in each dimension; some with nothing after them."""
     net = Net(17)
     data, kernel, zero_points = FLAVOURS[flavour]
@@ -42,7 +46,7 @@ def network(flavour: str, convolutions: Sequence[Case] = CONVOLUTIONS, products:
         weights = net.constant(net.numbers(kernel, outputs, *taps, shape[-1]))
         sums = net.conv2d(x, weights, strides=strides, dilation=dilation, padding=padding, zero_points=zero_points)
         net.result(f"convolution {number}", sums if number == 1 else net.requantize(sums, outputs, data))
-    for rows, depth, outputs in ((70, 208, 33), (9, 16, 40)) if products else ():
+    for rows, depth, outputs in products:
         x = net.argument(net.numbers(data, rows, depth))
         weights = net.constant(net.numbers(kernel, outputs, depth))
         net.result(f"{rows} rows of {depth}", net.requantize(net.dense(x, weights, zero_points), outputs, data))
@@ -74,8 +78,8 @@ def test_products(flavour: str):
 
 
 def test_products_of_codes_with_two_zero_points():
-    model = check(network("u8", CONVOLUTIONS[::4]))
-    assert products_of(model) == 4
+    model = check(network("u8", CONVOLUTIONS[4:], PRODUCTS[1:]))
+    assert products_of(model) == 2
     assert all(row["shared"] <= 48 << 10 for row in model.graph["device"]["launches"])
 
 
@@ -121,8 +125,8 @@ FEW_CHANNELS: Sequence[Case] = (
 
 @pytest.mark.parametrize("flavour", ["i8", *(pytest.param(f, marks=pytest.mark.slow) for f in FLAVOURS if f != "i8")])
 def test_few_channels(flavour: str):
-    cases = FEW_CHANNELS[1::3] if flavour == "i8" else FEW_CHANNELS
-    assert products_of(check(network(flavour, cases, products=False))) == len(cases)
+    cases = FEW_CHANNELS[:1] if flavour == "i8" else FEW_CHANNELS
+    assert products_of(check(network(flavour, cases, ()))) == len(cases)
 
 
 @pytest.mark.parametrize("flavour", ["i8", pytest.param("u8", marks=pytest.mark.slow)])

@@ -9,8 +9,6 @@ from tests.numeric.gpu_models import Emulated, golden_of
 from tests.numeric.test_models_compiled import DIGITS, close
 from tests.numeric.test_models_interpreted import ALL, LARGE, MODELS
 
-SMALL = ("kws_int8",)
-"""A model with products of every kind; digits is another."""
 HUGE = ("deeplabv3_mnv2_dm05_pascal_quant", "resnet50_224_int8")
 """Models with so much to compute that their accesses are not checked one by one."""
 
@@ -29,14 +27,9 @@ def check(name: str) -> None:
             assert close(result, want), f"{name}, output {number}"
 
 
-@pytest.mark.parametrize("name", SMALL)
-def test_model_equals_litert(name: str):
-    check(name)
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in (*ALL, *LARGE) if name not in SMALL])
-def test_large_model_equals_litert(name: str):
+@pytest.mark.parametrize("name", [*ALL, *LARGE])
+def test_model_equals_litert(name: str):
     check(name)
 
 

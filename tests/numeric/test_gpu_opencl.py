@@ -40,6 +40,7 @@ def check(path: Path) -> None:
             assert close(result, want)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("device")
 def test_digits_on_a_device():
     data = np.load(DIGITS / "digits_test.npz")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 
 import pytest
 from xdsl.passes import ModulePass
@@ -17,14 +16,13 @@ from relay.lowering.gpu.target import resolve_gpu
 from relay.module import IRModule
 from relay.passes import Pipeline
 from tests.numeric.mlir_runner import MLIR_OPT, needs_mlir, tool
-
-DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
+from tests.unit.gpu_driver import DIGITS, digits
 
 
 @cache
 def levels(target: str) -> Sequence[tuple[str, IRModule]]:
     """The module after each pass below linalg."""
-    mod = relay.optimize(from_tflite(DIGITS), target)
+    mod = relay.optimize(from_tflite(DIGITS / "digits_int8.tflite"), target)
     steps: list[ModulePass] = gpu_passes(resolve_gpu(target))
     found: list[tuple[str, IRModule]] = []
     for step in steps:
@@ -39,8 +37,8 @@ def test_every_level_is_taken(target: str):
     assert MLIR_OPT is not None
     taken = levels(target)
     assert [name for name, _ in taken][:3] == ["schedule-gpu", "convert-parallel-loops-to-gpu", "gpu-kernel-outlining"]
-    for _, mod in taken:
-        tool([MLIR_OPT, "--verify-each"], mod.to_text(weights=True))
+    texts = "// -----\n".join(mod.to_text(weights=True) + "\n" for _, mod in taken)
+    tool([MLIR_OPT, "--verify-each", "--split-input-file"], texts)
 
 
 @needs_mlir
@@ -50,5 +48,5 @@ def test_its_own_pipeline_makes_the_same_kernels():
     mod = dict(levels("cuda"))["gpu-kernel-outlining"]
     options = "cubin-chip=sm_80 cubin-features=+ptx70 cubin-format=isa"
     text = tool([MLIR_OPT, f"--gpu-lower-to-nvvm-pipeline={options}"], mod.to_text(weights=True))
-    ours = relay.build(DIGITS, target="cuda").get_source("ptx")
+    ours = digits().get_source("ptx")
     assert set(re.findall(r"\.visible \.entry (\w+)\(", text)) == set(re.findall(r"\.visible \.entry (\w+)\(", ours))

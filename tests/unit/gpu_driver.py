@@ -8,19 +8,30 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import relay
 from relay.dialects.attributes import Array
 from relay.lowering.gpu.emulator import Emulator
 from relay.runtime import cuda_driver
 from relay.runtime.cuda_functions import FUNCTIONS
 from relay.runtime.executable import Executable
 
+DIGITS = Path(__file__).parents[2] / "examples" / "digits"
 emulated = cache(Emulator)
 """What one driver compiled, others run."""
+
+
+@cache
+def digits() -> Executable:
+    """A small model, built once for all tests; those that count what a device keeps make another of it."""
+    return relay.build(DIGITS / "digits_int8.tflite", target="cuda")
+
+
 NAMES = {1: b"CUDA_ERROR_INVALID_VALUE", 201: b"CUDA_ERROR_INVALID_CONTEXT", 218: b"CUDA_ERROR_INVALID_PTX"}
 NOT_READY = 600
 CUBIN = b"cubin "

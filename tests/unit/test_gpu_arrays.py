@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Generator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,28 +15,27 @@ from relay.dialects.attributes import Array
 from relay.errors import InvalidArgument, Unsupported
 from relay.runtime import Executable, dlpack
 from relay.runtime.session import DeviceArray, Session
-from tests.unit.gpu_driver import FakeCuda, Foreign, copies, emulated_cuda
+from tests.unit.gpu_driver import DIGITS, FakeCuda, Foreign, copies, digits, emulated_cuda
 
-DIGITS = Path(__file__).parents[2] / "examples" / "digits"
 DATA = np.load(DIGITS / "digits_test.npz")
 IMAGES: list[Array] = [image[None] for image in DATA["int8_images"][:4]]
 WANTED: list[Array] = [row[None] for row in DATA["int8_out"][:4]]
 
 
 @pytest.fixture(scope="module")
-def built() -> Executable:
-    return relay.build(DIGITS / "digits_int8.tflite", target="cuda")
+def on_cpu() -> Executable:
+    return relay.build(DIGITS / "digits_int8.tflite")
 
 
 @pytest.fixture
-def executable(built: Executable) -> Executable:
+def executable() -> Executable:
     """One that no device knows yet."""
-    return relay.runtime.create(*built)
+    return relay.runtime.create(*digits())
 
 
 @pytest.fixture
-def driver(built: Executable) -> Generator[FakeCuda]:
-    with emulated_cuda(built) as fake:
+def driver() -> Generator[FakeCuda]:
+    with emulated_cuda(digits()) as fake:
         yield fake
 
 
@@ -110,6 +108,7 @@ def test_outputs_are_inputs_of_another_model(driver: FakeCuda):
     assert np.array_equal(y.numpy(), 4 * x) and "cuStreamWaitEvent" in driver.calls
 
 
+@pytest.mark.slow
 def test_a_batch_is_so_many_runs(driver: FakeCuda):
     executable = relay.build(DIGITS / "digits_int8.tflite", target="cuda", frontend={"batch": 3})
     driver.knows(executable)
@@ -185,7 +184,7 @@ def test_several_devices(executable: Executable, driver: FakeCuda):
         executable.on(2)
 
 
-def test_arrays_that_are_not_taken(executable: Executable, driver: FakeCuda):
+def test_arrays_that_are_not_taken(executable: Executable, on_cpu: Executable, driver: FakeCuda):
     session = executable.on()
     name = executable.inputs[0].name
     with pytest.raises(InvalidArgument, match=f"input '{name}': has dtype float32"):
@@ -198,7 +197,7 @@ def test_arrays_that_are_not_taken(executable: Executable, driver: FakeCuda):
     with pytest.raises(InvalidArgument, match=r"lies on device 1 \(DLPack's kind 2\); the model runs on 0"):
         session.run(other)
     with pytest.raises(InvalidArgument, match=r"lies on a device \(DLPack's kind 2\); copy it to the host"):
-        relay.build(DIGITS / "digits_int8.tflite").run(other)
+        on_cpu.run(other)
 
 
 class OnlyDlpack:
@@ -214,12 +213,11 @@ class OnlyDlpack:
         return self.array.__dlpack_device__()
 
 
-def test_a_cpu_takes_arrays_of_other_libraries_too():
-    executable = relay.build(DIGITS / "digits_int8.tflite")
-    session = executable.on()
-    for run in (executable.run, session.run, session):
+def test_a_cpu_takes_arrays_of_other_libraries_too(on_cpu: Executable):
+    session = on_cpu.on()
+    for run in (on_cpu.run, session.run, session):
         result = one(run(OnlyDlpack(IMAGES[0].copy())))
         assert np.array_equal(np.from_dlpack(result), WANTED[0])
     session.synchronize()
     with pytest.raises(InvalidArgument, match="built for a CPU, which has no devices"):
-        executable.on(1)
+        on_cpu.on(1)

@@ -7,12 +7,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import relay
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "gpu.md").read_text()
 
 
+@pytest.mark.slow
 def test_the_examples_run_in_order():
     blocks = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     assert len(blocks) == 3

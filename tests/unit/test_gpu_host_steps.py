@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 import pytest
+from _pytest.mark import ParameterSet
 
 import relay
 from relay.dialects.attributes import Array
@@ -19,6 +22,11 @@ from tests.unit.test_branches import CASES, arguments
 from tests.unit.test_loops import LOOPS, check_turns
 
 
+def mostly(names: Iterable[str], *default: str) -> list[ParameterSet]:
+    """All of them; those that are not named are slow."""
+    return [pytest.param(name, marks=() if name in default else pytest.mark.slow) for name in names]
+
+
 def outputs_of(executable: Executable, given: list[Array]) -> list[Array]:
     found = executable.run(*given)
     assert found is not None
@@ -31,7 +39,7 @@ def equal(mod: IRModule, executable: Executable, given: list[Array]) -> bool:
     )
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", mostly(CASES, "nested", "shapes", "condition"))
 def test_branches(name: str):
     executable = relay.build(CASES[name], target="cuda")
     with emulated_cuda(executable):
@@ -39,7 +47,7 @@ def test_branches(name: str):
             assert equal(CASES[name], executable, arguments(first, second))
 
 
-@pytest.mark.parametrize("name", ["nested", "convolutions", "several"])
+@pytest.mark.parametrize("name", mostly(["nested", "convolutions", "several"], "nested"))
 def test_branches_without_kernels(name: str):
     executable = relay.build(CASES[name], target="cuda", pipeline="legalize,relay-to-linalg")
     with emulated_cuda(executable):
@@ -47,7 +55,7 @@ def test_branches_without_kernels(name: str):
             assert equal(CASES[name], executable, arguments(first, True))
 
 
-@pytest.mark.parametrize("name", LOOPS)
+@pytest.mark.parametrize("name", mostly(LOOPS, "tested"))
 def test_loops(name: str):
     executable = relay.build(LOOPS[name], target="cuda")
     with emulated_cuda(executable) as driver:
@@ -57,7 +65,7 @@ def test_loops(name: str):
         assert driver.calls.count("cuLaunchKernel") == launched  # turns are graphs
 
 
-@pytest.mark.parametrize("name", ["simple", "nested", "between"])
+@pytest.mark.parametrize("name", mostly(["simple", "nested", "between"], "between"))
 def test_external_functions(known: Known, monkeypatch: pytest.MonkeyPatch, name: str):
     known("x", "abs", "add", "exp", "nn.conv2d", compiled=as_text)
     monkeypatch.setitem(loaders.LOADERS.registered, "x", load_text)
@@ -113,7 +121,7 @@ def test_what_an_external_function_raises(known: Known, monkeypatch: pytest.Monk
                 call(*given)
 
 
-@pytest.mark.parametrize("name", ["simple", "several", "between"])
+@pytest.mark.parametrize("name", mostly(["simple", "several", "between"], "between"))
 def test_on_a_device_of_opencl(known: Known, monkeypatch: pytest.MonkeyPatch, name: str):
     try:
         OpenClDriver()
