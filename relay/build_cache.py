@@ -178,6 +178,8 @@ def _loaded(kept: Store, key: str, again: Callable[[], Library]) -> Executable |
     if device is None:
         library = Library(saved.code, sources, export=partial(_files, again))
     else:
+        if device["kind"] == "cuda":
+            sources["ptx"] = partial(bytes.decode, saved.code)  # is the code itself
         library = DeviceLibrary(saved.code, saved.graph, sources)
     return Executable(saved.graph, library, saved.params, saved.constants)
 
