@@ -169,7 +169,7 @@ class FunctionScheduler:
             case linalg.GenericOp() if emit_lookup(self.builder, op, self.features) or emit_staged(self.builder, op):
                 pass
             case linalg.GenericOp():
-                loops.emit_generic(self.builder, op)
+                loops.emit_generic(self.builder, op, self.features)
             case scf.IfOp() | scf.WhileOp():
                 self.control(op)
                 return

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import platform
+
 import numpy as np
 import pytest
 from xdsl.dialects.builtin import BoolAttr
 from xdsl.ir import Attribute
 
 from relay.dialects import relay
-from relay.dialects.attributes import Array, ints
+from relay.dialects.attributes import Array, element_type, ints
+from relay.driver import default_pipeline
 from relay.interpreters import compute
+from relay.lowering.targets import host
 from tests.numeric.compiled_modules import Net
 
 SHAPE = (3, 4, 37)
@@ -32,6 +36,37 @@ def test_products_and_means(dtype: str) -> None:
                 wanted = properties(axes, keepdims=keepdims, exclude=exclude)
                 net.result(f"{op.name} {axes} {exclude}", net.add(op, [x], wanted))
     net.check()
+
+
+def sums_of_codes() -> Net:
+    """Along rows of whole vectors or not; the first of the rows are of extremes."""
+    net = Net(4)
+    for dtype in ("int8", "uint8"):
+        for size in (32, 64, 71, 256, 300, 768, 1000):
+            codes = net.numbers(dtype, 3, size)
+            codes[:2] = [[np.iinfo(dtype).min], [np.iinfo(dtype).max]]
+            wide = net.add(relay.CastOp, [net.argument(codes)], {"dtype": element_type("int32")})
+            net.result(f"{dtype} {size}", net.add(relay.SumOp, [wide], properties([1])))
+    return net
+
+
+@pytest.mark.parametrize("features", ["", "avx2,+fma", pytest.param("sse2", marks=pytest.mark.slow)])
+def test_sums_of_codes(features: str) -> None:
+    if features and platform.machine() != "x86_64":
+        pytest.skip("a processor of another kind")
+    if "avx2" in features and "avx2" not in host().features:
+        pytest.skip("this CPU has no AVX2")
+    sums_of_codes().check(f"x86_64-unknown-linux-gnu -mattr=+{features}" if features else "llvm")
+
+
+@pytest.mark.parametrize(
+    ("target", "dots"),
+    [("x86_64-linux-gnu -mcpu=cascadelake", "vpdpbusd"), ("aarch64-linux-gnu -mattr=+dotprod", "sdot")],
+)
+def test_sums_are_dot_products(target: str, dots: str) -> None:
+    module = sums_of_codes().module()
+    default_pipeline(target).apply(module)
+    assert dots in str(module)
 
 
 def test_variances_and_booleans() -> None:

@@ -57,9 +57,9 @@ def emit_copy(builder: LoopBuilder, op: memref.CopyOp) -> None:
         builder.store(builder.load(source, indices), target, indices)
 
 
-def emit_generic(builder: LoopBuilder, op: linalg.GenericOp) -> None:
+def emit_generic(builder: LoopBuilder, op: linalg.GenericOp, features: frozenset[str]) -> None:
     """linalg.generic in its simplest good order."""
-    if not emit_elementwise(builder, op) and not emit_reduction(builder, op):
+    if not emit_elementwise(builder, op) and not emit_reduction(builder, op, features):
         emit_nest(builder, op)
 
 

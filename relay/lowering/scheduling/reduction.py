@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from math import prod
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import i8
+from xdsl.dialects.builtin import i8, i32
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 
 from relay.dialects.arith import ExtSIOp, ExtUIOp
+from relay.dialects.machine import Dot, best_dot
 from relay.lowering.builder import Index, LoopBuilder, contiguous
 from relay.lowering.scheduling.affine import dims_of, is_identity, uses
 from relay.lowering.scheduling.body import LIFTED_DIALECTS, Lifter, vector_constant
@@ -26,6 +27,9 @@ from relay.lowering.shaped import buffer_of, is_vector, shape_of, vector_of
 LANES = 16
 PARTIAL = 4
 """Vectors of partial results: as many as hide the latency of joining them."""
+
+GROUP = 4
+"""Codes that a dot product adds to a sum."""
 
 MAPPED = 256
 """Elements that are written out, 16 at a time, where something is computed from each before it is joined."""
@@ -146,7 +150,7 @@ def placed(op: Operation, dim: int) -> bool:
     )
 
 
-def emit_reduction(b: LoopBuilder, op: linalg.GenericOp) -> bool:
+def emit_reduction(b: LoopBuilder, op: linalg.GenericOp, features: frozenset[str]) -> bool:
     """Emit the operation if it is such a reduction; False, and nothing is emitted, if it is not."""
     body, found = None, recognise_reduction(op)
     if found is None:
@@ -160,7 +164,7 @@ def emit_reduction(b: LoopBuilder, op: linalg.GenericOp) -> bool:
         for dim, size in zip(dims, found.outer, strict=True):
             start = b.plus(b.times(start, size), dim)
         at = [b.apply(result, dims) for result in found.result_map.results]
-        row = Row(b, found, data, b.times(start, found.size), at)
+        row = Row(b, found, data, b.times(start, found.size), at, best_dot(features, GROUP))
         if body is None:
             row.emit()
         else:
@@ -171,9 +175,19 @@ def emit_reduction(b: LoopBuilder, op: linalg.GenericOp) -> bool:
 class Row:
     """One reduction: `size` neighbours from `start` on into the element `at`."""
 
-    def __init__(self, builder: LoopBuilder, reduction: Reduction, data: SSAValue, start: Index, at: list[Index]):
+    def __init__(
+        self,
+        builder: LoopBuilder,
+        reduction: Reduction,
+        data: SSAValue,
+        start: Index,
+        at: list[Index],
+        dot: Dot | None,
+    ):
         self.b, self.reduction, self.data, self.start, self.at = builder, reduction, data, start, at
         self.element: Attribute = buffer_of(reduction.result).element_type
+        extend = reduction.extend
+        self.dot = dot if dot is not None and (extend is ExtSIOp or (extend is ExtUIOp and dot.unsigned)) else None
 
     def emit(self) -> None:
         b, size = self.b, self.reduction.size
@@ -182,10 +196,14 @@ class Row:
             neutral = b.broadcast(before, LANES)
         else:
             neutral = vector_constant(b, 0, self.element, LANES)
-        count = min(PARTIAL, size // LANES)
-        partial = self.several(0, size // (count * LANES) * count * LANES, [neutral] * count)
-        whole = size // LANES * LANES
-        partial[:1] = self.several(size // (count * LANES) * count * LANES, whole, partial[:1])
+        whole, done, partial = size // LANES * LANES, 0, [neutral]
+        for codes in (GROUP * LANES, LANES) if self.dot is not None and self.element == i32 else (LANES,):
+            most = min(PARTIAL, (size - done) // codes)
+            partial += [neutral] * (most - len(partial))
+            for count in (most, 1) if most else ():
+                end = done + (size - done) // (count * codes) * count * codes
+                partial[:count] = self.several(done, end, partial[:count], codes)
+                done = end
         while len(partial) > 1:
             pairs = [self.join(a, c) for a, c in zip(partial[::2], partial[1::2], strict=False)]
             partial = pairs + partial[2 * len(pairs) :]
@@ -213,18 +231,28 @@ class Row:
             total = self.join(self.lanes(total, 0, lanes), self.lanes(total, lanes, lanes))
         return total
 
-    def several(self, first: int, end: int, partial: list[SSAValue]) -> list[SSAValue]:
-        """Join so many vectors at a time, from one place to another."""
+    def several(self, first: int, end: int, partial: list[SSAValue], codes: int) -> list[SSAValue]:
+        """Join so many vectors of so many elements at a time, from one place to another."""
         if first == end:
             return partial
-        b, step = self.b, len(partial) * LANES
+        b, step = self.b, len(partial) * codes
         with b.loop(first, end, step, carried=partial) as (k, turn):
             at = b.plus(self.start, k)
-            turn.next = [
-                self.join(old, self.extended(b.vector_load(self.data, [b.plus(at, n * LANES)], LANES)))
-                for n, old in enumerate(turn.args)
-            ]
+            loaded = [b.vector_load(self.data, [b.plus(at, n * codes)], codes) for n in range(len(partial))]
+            add = self.joined if codes == LANES else self.summed
+            turn.next = [add(old, new) for old, new in zip(turn.args, loaded, strict=True)]
         return turn.results
+
+    def joined(self, old: SSAValue, data: SSAValue) -> SSAValue:
+        """Partial results, each joined with one element."""
+        return self.join(old, self.extended(data))
+
+    def summed(self, old: SSAValue, codes: SSAValue) -> SSAValue:
+        """Partial sums, each with four codes more: their products with ones."""
+        ones = vector_constant(self.b, 1, i8, GROUP * LANES)
+        turns = self.dot is not None and self.dot.unsigned and self.reduction.extend is ExtSIOp
+        data, weights = (ones, codes) if turns else (codes, ones)
+        return self.b.dot(old, data, weights, unsigned=self.dot is not None and self.dot.unsigned)
 
     def extended(self, value: SSAValue) -> SSAValue:
         """Data, scalars or vectors, as wide as the result."""
