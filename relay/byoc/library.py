@@ -13,7 +13,7 @@ from xdsl.ir import Operation
 
 from relay.byoc import entries
 from relay.byoc.compiler import Compiler, Refusal
-from relay.byoc.quantized import pool_refusal
+from relay.byoc.quantized import image_refusal
 from relay.dialects import qnn, relay
 from relay.dialects.attributes import Array, dtype_of
 from relay.dialects.op import is_tensor
@@ -84,7 +84,7 @@ class LibraryCompiler(Compiler, ABC):
         """The same, with `only`."""
         if self.only and not any(op.name in self.only for op in ops):
             return f"{self.name} is asked for {', '.join(name.removeprefix('relay.') for name in self.only)} only"
-        return unknown_type(ops) or next(filter(None, map(pool_refusal, ops)), None) or self.reason(ops)
+        return unknown_type(ops) or next(filter(None, map(image_refusal, ops)), None) or self.reason(ops)
 
     def patterns(self) -> Sequence[Entry]:
         return [*entries.products(self.check), *entries.means(self.check)]

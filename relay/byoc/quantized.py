@@ -161,11 +161,13 @@ def conv_window(op: relay.Conv2dBase, kernel: Array) -> Window:
     return Window((height, width), _two(op.strides), _four(op.padding), _two(op.dilation))
 
 
-def pool_refusal(op: Operation) -> str | None:
-    """Why a compiler of plain pools does not take this one; None if it is plain, or no pool of images."""
-    if not isinstance(op, relay.Pool2dOp) or op.plain:
-        return None
-    return "its windows have gaps, reach over the padding, or count the padding"
+def image_refusal(op: Operation) -> str | None:
+    """Why an op on images is none for compilers of TFLite's: of plain pools, and resizing by TFLite's rules."""
+    if isinstance(op, relay.Pool2dOp) and not op.plain:
+        return "its windows have gaps, reach over the padding, or count the padding"
+    if isinstance(op, relay.Resize2dOp) and op.coordinate_transformation_mode is not None:
+        return "it is resized by Relay's rules"
+    return None
 
 
 def pool_window(op: relay.Pool2dOp) -> Window:

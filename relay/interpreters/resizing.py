@@ -15,6 +15,7 @@ import numpy as np
 from relay.dialects import relay
 from relay.dialects.attributes import Array, int_values
 from relay.dialects.layout import Layout
+from relay.dialects.relay.image import CROP
 from relay.interpreters.arithmetic import Int64
 from relay.interpreters.meaning import Meanings
 from relay.interpreters.nn import in_layout
@@ -30,6 +31,15 @@ class Rule(NamedTuple):
     rounding: str = ""
     alpha: float = -0.5
     exclude: bool = False
+    region: tuple[Fraction, ...] = ()
+    """The begin of every axis, then the end of every axis, where a part of the data is resized."""
+    fill: float = 0.0
+    """What lies outside the data, where a part of it is resized."""
+
+    def bounds(self, axis: int) -> tuple[Fraction, Fraction]:
+        """Begin and end of a spatial axis, as parts of its size."""
+        count = len(self.region) // 2
+        return (self.region[axis], self.region[count + axis]) if count else (Fraction(0), Fraction(1))
 
 
 def rule_of(op: relay.ResizeOp | relay.UpsampleOp | relay.Resize2dOp) -> Rule:
@@ -44,12 +54,18 @@ def rule_of(op: relay.ResizeOp | relay.UpsampleOp | relay.Resize2dOp) -> Rule:
     mode = op.coordinate_transformation_mode
     assert mode is not None
     alpha, exclude = op.cubic_alpha.value.data, bool(op.cubic_exclude.value.data)
-    return Rule(op.method.data, mode.data, op.rounding_method.data, alpha, exclude)
+    region = tuple(map(Fraction, op.roi.get_values())) if mode.data == CROP else ()
+    fill = op.extrapolation_value.value.data
+    return Rule(op.method.data, mode.data, op.rounding_method.data, alpha, exclude, region, fill)
 
 
-def position(o: int, size: int, result: int, coordinates: str) -> Fraction:
-    """Where a position of the result lies in the data."""
-    match coordinates:
+def position(o: int, size: int, result: int, rule: Rule, axis: int) -> Fraction:
+    """Where a position of the result lies in the data, along a spatial axis."""
+    match rule.coordinates:
+        case "tf_crop_and_resize":
+            begin, end = rule.bounds(axis)
+            part = begin + o * (end - begin) / (result - 1) if result > 1 else (begin + end) / 2
+            return part * (size - 1)
         case "align_corners":
             return Fraction(o * (size - 1), result - 1) if result > 1 else Fraction(0)
         case "asymmetric":
@@ -86,14 +102,28 @@ def cubic(t: float, a: float) -> list[float]:
     ]
 
 
-def taps(size: int, result: int, rule: Rule) -> tuple[Int64, Array]:
+def outside(sizes: Sequence[int], results: Sequence[int], rule: Rule) -> Array:
+    """Which positions of the result, [1, spatial..., 1], lie outside the data; none unless a part is resized."""
+    found = np.zeros((1, *results, 1), np.bool_)
+    if rule.coordinates == CROP:
+        for axis, (size, result) in enumerate(zip(sizes, results, strict=True)):
+            beyond = [not 0 <= position(o, size, result, rule, axis) <= size - 1 for o in range(result)]
+            found |= np.array(beyond).reshape([-1 if k == axis + 1 else 1 for k in range(found.ndim)])
+    return found
+
+
+def clamped(index: int, size: int) -> int:
+    return min(max(index, 0), size - 1)
+
+
+def taps(size: int, result: int, rule: Rule, axis: int) -> tuple[Int64, Array]:
     """For each position of the result the elements of the data that it is made of [result, n], and their weights."""
     indices: list[list[int]] = []
     weights: list[list[float]] = []
     for o in range(result):
-        at = position(o, size, result, rule.coordinates)
+        at = position(o, size, result, rule, axis)
         if rule.method == "nearest_neighbor":
-            indices.append([nearest(at, rule)])
+            indices.append([clamped(nearest(at, rule), size)])
             weights.append([1.0])
             continue
         first, t = floor(at), float(at - floor(at))
@@ -102,23 +132,24 @@ def taps(size: int, result: int, rule: Rule) -> tuple[Int64, Array]:
         if rule.method == "cubic" and rule.exclude:
             factors = [w if 0 <= i < size else 0.0 for i, w in zip(near, factors, strict=True)]
             factors = [w / sum(factors) for w in factors]
-        indices.append(near)
+        indices.append([clamped(i, size) for i in near])
         weights.append(factors)
-    return np.clip(np.array(indices, np.int64), 0, size - 1), np.array(weights)
+    return np.array(indices, np.int64), np.array(weights)
 
 
 def resize(data: Array, sizes: Sequence[int], rule: Rule) -> Array:
     """Every axis between the first and the last, one after the other."""
+    beyond = outside(data.shape[1:-1], sizes, rule)
     wide = data if rule.method == "nearest_neighbor" else data.astype(np.float64)
     for axis, size in enumerate(sizes, 1):
-        indices, weights = taps(data.shape[axis], size, rule)
+        indices, weights = taps(data.shape[axis], size, rule, axis - 1)
         shape = [-1 if k == axis else 1 for k in range(data.ndim)]
         parts = [wide.take(indices[:, n], axis) for n in range(indices.shape[1])]
         if rule.method == "nearest_neighbor":
             wide = parts[0]
         else:
             wide = np.add.reduce([part * weights[:, n].reshape(shape) for n, part in enumerate(parts)])
-    return wide.astype(data.dtype)
+    return np.where(beyond, rule.fill, wide).astype(data.dtype) if beyond.any() else wide.astype(data.dtype)
 
 
 def spatial(op: relay.ResizeOp | relay.UpsampleOp, data: Array) -> Array:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import IntegerAttr, StringAttr, f64
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, StringAttr, f64
 from xdsl.ir import Attribute
 
 from relay.dialects import relay
@@ -84,6 +84,31 @@ def resize(kind: type[relay.ResizeOp], rng: Rng) -> Example:
     return Example([np.ascontiguousarray(x.transpose(order))], properties, expected.transpose(order))
 
 
+def region(rng: Rng, count: int) -> list[float]:
+    """Parts of each axis, perhaps beyond the data, in eighths."""
+    return [float(n) / 8 for n in [*rng.integers(-2, 5, count), *rng.integers(3, 11, count)]]
+
+
+def crop(kind: type[relay.ResizeOp] | type[relay.Resize2dOp], axes: int, rng: Rng) -> Example:
+    """Without another route: two axes are compared with ONNX below."""
+    method = pick(rng, "nearest_neighbor", "linear", "cubic")
+    x = numbers(rng, pick(rng, "float32", "int8") if method == "nearest_neighbor" else "float32", [
+        1, *sizes(rng, axes, 1, 8), *sizes(rng, 1, 1, 9)
+    ])  # fmt: skip
+    properties: dict[str, Attribute] = {
+        "size": array(sizes(rng, axes, 1, 12)),
+        "method": StringAttr(method),
+        "coordinate_transformation_mode": StringAttr("tf_crop_and_resize"),
+        "roi": DenseArrayBase.from_list(f64, region(rng, axes)),
+        "extrapolation_value": scalar_attr(float(rng.integers(-100, 100)), f64),
+    }
+    return Example([x], properties, None)
+
+
+def either(first: Make, second: Make, rng: Rng) -> Example:
+    return (first if rng.integers(2) else second)(rng)
+
+
 def upsampling(kind: type[relay.UpsampleOp], rng: Rng) -> Example:
     whole = bool(rng.integers(2))
     factors = [float(rng.integers(1, 4)) if whole else float(rng.choice([0.5, 1.5, 1.7])) for _ in kind.SPATIAL]
@@ -116,9 +141,9 @@ def cubic(rng: Rng) -> Example:
 
 
 MAKERS: dict[type[TensorOp], Make] = {
-    relay.Resize1dOp: partial(resize, relay.Resize1dOp),
-    relay.Resize2dOp: cubic,
-    relay.Resize3dOp: partial(resize, relay.Resize3dOp),
+    relay.Resize1dOp: partial(either, partial(resize, relay.Resize1dOp), partial(crop, relay.Resize1dOp, 1)),
+    relay.Resize2dOp: partial(either, cubic, partial(crop, relay.Resize2dOp, 2)),
+    relay.Resize3dOp: partial(either, partial(resize, relay.Resize3dOp), partial(crop, relay.Resize3dOp, 3)),
     relay.UpsamplingOp: partial(upsampling, relay.UpsamplingOp),
     relay.Upsampling3dOp: partial(upsampling, relay.Upsampling3dOp),
 }
@@ -126,22 +151,27 @@ MAKERS: dict[type[TensorOp], Make] = {
 test_random_ones, test_many_random_ones = random_tests(MAKERS)
 
 
-def onnx_resize(x: Array, wanted: Sequence[int], **attributes: Any) -> Array:
-    """ONNX Runtime's Resize of NCHW."""
+def onnx_resize(x: Array, wanted: Sequence[int], roi: Sequence[float] = (), **attributes: Any) -> Array:
+    """ONNX Runtime's Resize of NCHW; of a region ONNX's own, as ONNX Runtime leaves out parts that lie outside."""
     onnx: Any = pytest.importorskip("onnx", reason="onnx is not installed")
     runtime: Any = pytest.importorskip("onnxruntime", reason="ONNX Runtime is not installed")
     helper, float32 = onnx.helper, onnx.TensorProto.FLOAT
     dims = [*x.shape[:2], *wanted]
-    node = helper.make_node("Resize", ["x", "", "", "sizes"], ["y"], **attributes)
-    constant = helper.make_tensor("sizes", onnx.TensorProto.INT64, [4], dims)
+    node = helper.make_node("Resize", ["x", "roi" if roi else "", "", "sizes"], ["y"], **attributes)
+    constants = [helper.make_tensor("sizes", onnx.TensorProto.INT64, [4], dims)]
+    if roi:
+        constants.append(helper.make_tensor("roi", float32, [8], [0, 0, *roi[:2], 1, 1, *roi[2:]]))
     graph = helper.make_graph(
         [node],
         "resize",
         [helper.make_tensor_value_info("x", float32, x.shape)],
         [helper.make_tensor_value_info("y", float32, dims)],
-        [constant],
+        constants,
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+    if roi:
+        reference: Any = pytest.importorskip("onnx.reference", reason="this onnx has no reference evaluator")
+        return reference.ReferenceEvaluator(model).run(None, {"x": x})[0]
     session: Any = runtime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     return session.run(None, {"x": x})[0]
 
@@ -182,3 +212,35 @@ def test_resize2d_equals_onnx_runtime(method: str, coordinates: str):
         }
         (result,) = compute(relay.Resize2dOp, [x], properties)
         assert close(result, expected, 1e-5), (x.shape, wanted, rounding, exclude)
+
+
+@pytest.mark.parametrize("method", NAMES)
+def test_resize2d_of_a_region_equals_onnx(method: str):
+    rng = np.random.default_rng([4, *method.encode()])
+    outside = 0
+    for _ in range(30):
+        x, wanted = numbers(rng, "float32", [1, 2, *sizes(rng, 2, 2, 9)]), [int(n) for n in rng.choice([1, 3, 5, 9], 2)]
+        roi = region(rng, 2)
+        expected = onnx_resize(
+            x,
+            wanted,
+            roi,
+            mode=NAMES[method],
+            coordinate_transformation_mode="tf_crop_and_resize",
+            nearest_mode="round_prefer_ceil",
+            extrapolation_value=7.0,
+            cubic_coeff_a=-0.5,
+        )
+        properties: dict[str, Attribute] = {
+            "size": array(wanted),
+            "method": StringAttr(method),
+            "coordinate_transformation_mode": StringAttr("tf_crop_and_resize"),
+            "rounding_method": StringAttr("round"),
+            "roi": DenseArrayBase.from_list(f64, roi),
+            "extrapolation_value": scalar_attr(7.0, f64),
+            "layout": StringAttr("NCHW"),
+        }
+        (result,) = compute(relay.Resize2dOp, [x], properties)
+        outside += bool((expected == 7.0).any())
+        assert close(result, expected, 1e-5), (x.shape, wanted, roi)
+    assert outside > 3

@@ -132,6 +132,18 @@ def test_pools_that_are_not_plain_are_refused(name: str, options: str) -> None:
     assert load(name)().supports(kernel.root) == Refusal(reason)
 
 
+@pytest.mark.parametrize("name", ["c", "onednn", "onnxruntime", "xnnpack", "litert"])
+def test_resizing_by_other_rules_than_tflites_is_refused(name: str) -> None:
+    (kernel,) = region("""
+    func.func @main(%x: tensor<1x4x4x8xf32>) -> tensor<1x7x7x8xf32> {
+      %p = relay.image.resize2d %x {size = array<i64: 7, 7>, coordinate_transformation_mode = "half_pixel"}
+        : (tensor<1x4x4x8xf32>) -> tensor<1x7x7x8xf32>
+      func.return %p : tensor<1x7x7x8xf32>
+    }
+    """).kernels
+    assert load(name)().supports(kernel.root) == Refusal("it is resized by Relay's rules")
+
+
 def test_floats_have_no_scales() -> None:
     found = region("""
     func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {

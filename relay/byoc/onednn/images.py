@@ -33,8 +33,6 @@ def pool(algorithm: str) -> Row:
 
 
 def resize_refusal(op: relay.Resize2dOp) -> str | None:
-    if op.coordinate_transformation_mode is not None:
-        return "it is resized by Relay's rules"
     if op.method.data != "linear" or not op.half_pixel_centers.value.data:
         return "oneDNN resizes linearly between the centres of pixels only"
     return type_refusal(op, FLOAT, "uint8")

@@ -40,12 +40,6 @@ def write_average_pool(graph: Graph, op: relay.AvgPool2dOp) -> None:
     graph.define(op.result, name, first=True)
 
 
-def resize_refusal(op: relay.Resize2dOp) -> str | None:
-    if op.coordinate_transformation_mode is not None:
-        return "it is resized by Relay's rules"
-    return type_refusal(op, FLOAT, *CODES)
-
-
 def write_resize(graph: Graph, op: relay.Resize2dOp) -> None:
     rows, columns = int_values(op.size)
     _, height, width, _ = shape(op.data)
@@ -100,5 +94,5 @@ def float_resized(graph: Graph, data: str, op: relay.Resize2dOp) -> str:
 ROWS: dict[type[Operation], Row] = {
     relay.MaxPool2dOp: Row(lambda op: type_refusal(op, FLOAT, *CODES), write_max_pool),
     relay.AvgPool2dOp: Row(lambda op: type_refusal(op, FLOAT, *CODES), write_average_pool),
-    relay.Resize2dOp: Row(resize_refusal, write_resize),
+    relay.Resize2dOp: Row(lambda op: type_refusal(op, FLOAT, *CODES), write_resize),
 }

@@ -3,28 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isfinite
 
 from xdsl.dialects.builtin import (
     AnyFloat,
     BoolAttr,
     DenseArrayBase,
+    Float64Type,
     FloatAttr,
     IntegerAttr,
     IntegerType,
+    Signedness,
     StringAttr,
     TensorType,
     f64,
 )
 from xdsl.ir import Attribute, Operation
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
+from xdsl.utils.hints import isa
 
 from relay.dialects.attributes import int_values
 from relay.dialects.op import TensorOp, Type, require, shape, tensor, two
 from relay.dialects.relay.nn import NHWC, image_layout
 
 FALSE = IntegerAttr.from_bool(False)
+CROP = "tf_crop_and_resize"
+NOWHERE = DenseArrayBase.from_list(f64, list[float]())
+NOTHING = FloatAttr(0.0, f64)
 METHODS = ("nearest_neighbor", "linear", "cubic")
-COORDINATES = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_half_pixel_for_nn")
+COORDINATES = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_half_pixel_for_nn", CROP)
 ROUNDINGS = ("", "round", "floor", "ceil", "round_prefer_floor", "round_prefer_ceil")
 
 
@@ -34,6 +41,20 @@ def check_rule(what: str, type: Attribute, method: str, coordinates: str, roundi
     require(coordinates in COORDINATES, f"{what}: coordinate_transformation_mode must be one of {COORDINATES}")
     require(rounding in ROUNDINGS, f"{what}: rounding_method must be one of {ROUNDINGS}")
     require(method == "nearest_neighbor" or isinstance(type, AnyFloat), f"{what}: {method} takes floats, not {type}")
+
+
+def check_region(
+    what: str, type: Attribute, coordinates: str, roi: DenseArrayBase[Float64Type], fill: float, count: int
+) -> None:
+    """Refuse a region that is not two numbers for each axis, and a number for outside that the data cannot hold."""
+    bounds = roi.get_values()
+    if bounds or coordinates == CROP:
+        require(len(bounds) == 2 * count, f"{what}: roi must have {2 * count} numbers, has {len(bounds)}")
+    require(all(isfinite(bound) for bound in bounds), f"{what}: roi must be finite")
+    if isa(type, IntegerType):
+        unsigned = type.signedness.data == Signedness.UNSIGNED or type.width.data == 1
+        low, high = (0, 1 << type.width.data) if unsigned else (-(1 << type.width.data - 1), 1 << type.width.data - 1)
+        require(fill.is_integer() and low <= fill < high, f"{what}: {type} has no extrapolation_value {fill}")
 
 
 @irdl_op_definition
@@ -48,7 +69,7 @@ class Resize2dOp(TensorOp):
     float32 in TFLite's written order (codes: + 0.5, truncated). Source: TFLite's reference RESIZE_BILINEAR.
 
     With a `coordinate_transformation_mode` the rules are Relay's, as for `resize3d`: `method` may be `cubic`, the two
-    flags say nothing, and integers are only for `nearest_neighbor`.
+    flags say nothing, and integers are only for `nearest_neighbor`; `roi` is top, left, bottom, right.
     """
 
     name = "relay.image.resize2d"
@@ -61,6 +82,8 @@ class Resize2dOp(TensorOp):
     rounding_method = prop_def(StringAttr, default_value=StringAttr(""))
     cubic_alpha = prop_def(FloatAttr, default_value=FloatAttr(-0.5, f64))
     cubic_exclude = prop_def(BoolAttr, default_value=FALSE)
+    roi = prop_def(DenseArrayBase[Float64Type], default_value=NOWHERE)
+    extrapolation_value = prop_def(FloatAttr, default_value=NOTHING)
     layout = prop_def(StringAttr, default_value=NHWC)
     result = result_def(TensorType[Attribute])
     assembly_format = "$data attr-dict `:` functional-type(operands, results)"
@@ -72,6 +95,7 @@ class Resize2dOp(TensorOp):
         else:
             modes = self.coordinate_transformation_mode.data, self.rounding_method.data
             check_rule(self.name, type.element_type, self.method.data, *modes)
+            check_region(self.name, type.element_type, modes[0], self.roi, self.extrapolation_value.value.data, 2)
         require(isinstance(type.element_type, AnyFloat | IntegerType), f"{self.name}: takes floats or integers")
         rows, columns = two(int_values(self.size), f"{self.name}: size")
         require(rows > 0 and columns > 0, f"{self.name}: size must be positive")

@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import (
     AnyFloat,
     BoolAttr,
     DenseArrayBase,
+    Float64Type,
     FloatAttr,
     IntegerAttr,
     IntegerType,
@@ -22,7 +23,7 @@ from xdsl.irdl import irdl_op_definition, prop_def
 
 from relay.dialects.attributes import int_values
 from relay.dialects.op import DYNAMIC, Type, require, tensor
-from relay.dialects.relay.image import check_rule
+from relay.dialects.relay.image import CROP, NOTHING, NOWHERE, check_region, check_rule
 from relay.dialects.relay.pooling import SpatialOp
 
 FALSE = IntegerAttr.from_bool(False)
@@ -34,7 +35,9 @@ class ResizeOp(SpatialOp, ABC):
     `coordinate_transformation_mode` says where position o of the result lies in the data: `half_pixel`
     `(o + 1/2) * size / result - 1/2`, `pytorch_half_pixel` the same, but 0 if result = 1, `align_corners`
     `o * (size - 1) / (result - 1)`, `asymmetric` `o * size / result`, `tf_half_pixel_for_nn`
-    `(o + 1/2) * size / result`.
+    `(o + 1/2) * size / result`, `tf_crop_and_resize` `(begin + o * (end - begin) / (result - 1)) * (size - 1)`, or in
+    the middle, `(begin + end) / 2 * (size - 1)`, if result = 1; `roi` is every axis' begin, then every axis' end, and
+    what lies outside the data along any axis is `extrapolation_value`. Source: TVM's topi.image.resize, ONNX's Resize.
     `method`: `nearest_neighbor` takes one element (`rounding_method`: `floor`, `ceil`, `round_prefer_floor`,
     `round_prefer_ceil`, `round` as the last; if empty `round` for `align_corners`, else `floor`), `linear` two, `cubic`
     four by Keys' kernel of `cubic_alpha`; elements outside are those at the border, or with `cubic_exclude` have no
@@ -47,6 +50,8 @@ class ResizeOp(SpatialOp, ABC):
     rounding_method = prop_def(StringAttr, default_value=StringAttr(""))
     cubic_alpha = prop_def(FloatAttr, default_value=FloatAttr(-0.5, f64))
     cubic_exclude = prop_def(BoolAttr, default_value=FALSE)
+    roi = prop_def(DenseArrayBase[Float64Type], default_value=NOWHERE)
+    extrapolation_value = prop_def(FloatAttr, default_value=NOTHING)
 
     def infer(self) -> Sequence[Type]:
         wanted, type = int_values(self.size), tensor(self.data).element_type
@@ -54,6 +59,7 @@ class ResizeOp(SpatialOp, ABC):
         require(min(wanted) > 0, f"{self.name}: size must be positive")
         modes = self.coordinate_transformation_mode.data, self.rounding_method.data
         check_rule(self.name, type, self.method.data, *modes)
+        check_region(self.name, type, modes[0], self.roi, self.extrapolation_value.value.data, len(wanted))
         require(0 not in self.sizes().values(), f"{self.name}: takes no empty data")
         return self.of_sizes(wanted)
 
@@ -135,6 +141,7 @@ class Upsampling3dOp(UpsampleOp):
     def infer(self) -> Sequence[Type]:
         mode = self.coordinate_transformation_mode.data
         check_rule(self.name, tensor(self.data).element_type, self.METHODS.get(self.method.data, ""), mode, "")
+        require(mode != CROP, f"{self.name}: has no region for {CROP}")
         return super().infer()
 
 

@@ -12,22 +12,25 @@ from relay.dialects import relay
 from relay.dialects.attributes import ints
 from relay.dialects.layout import Layout
 from relay.dialects.op import rank, shape
-from relay.interpreters.resizing import Rule, rule_of, taps
+from relay.interpreters.resizing import Rule, outside, rule_of, taps
 from relay.transforms.expansion import Expansion
 from relay.transforms.nn_patterns.rows import Expansions, relaid
 
 
 def resize(new: Expansion, data: SSAValue, sizes: Sequence[int], rule: Rule) -> SSAValue:
     """Data channels last, with these spatial sizes."""
+    beyond = outside(shape(data)[1:-1], sizes, rule)
     for axis, size in enumerate(sizes, 1):
         data = along(new, data, axis, size, rule)
-    return data
+    if not beyond.any():
+        return data
+    return new.value(relay.WhereOp, new.constant(beyond, np.bool_), new.constant_like(rule.fill, data), data)
 
 
 def along(new: Expansion, data: SSAValue, axis: int, size: int, rule: Rule) -> SSAValue:
     """One axis: a weighted sum of takes, an element repeated, or what is there."""
     given = shape(data)[axis]
-    indices, weights = taps(given, size, rule)
+    indices, weights = taps(given, size, rule, axis - 1)
     if rule.method == "nearest_neighbor" or given == 1:
         if np.array_equal(indices[:, 0], np.repeat(np.arange(given), size // given)):
             return repeated(new, data, axis, size // given)

@@ -36,3 +36,10 @@ func.func @upsampling3d(%x: tensor<1x4x5x6x8xf32>) {
   %r = relay.nn.upsampling3d %x {method = "trilinear", scale_d = 2.000000e+00 : f64, scale_h = 2.000000e+00 : f64, scale_w = 2.000000e+00 : f64} : (tensor<1x4x5x6x8xf32>) -> tensor<1x8x10x12x8xf32>
   func.return
 }
+
+// CHECK-LABEL: func.func @region(
+func.func @region(%x: tensor<1x4x5x8xf32>) {
+  // CHECK: %r = relay.image.resize2d %x {size = array<i64: 3, 3>, coordinate_transformation_mode = "tf_crop_and_resize", roi = array<f64: 0.000000e+00, 2.500000e-01, 5.000000e-01, 1.500000e+00>, extrapolation_value = 2.000000e+00 : f64} : (tensor<1x4x5x8xf32>) -> tensor<1x3x3x8xf32>
+  %r = relay.image.resize2d %x {size = array<i64: 3, 3>, coordinate_transformation_mode = "tf_crop_and_resize", roi = array<f64: 0.000000e+00, 2.500000e-01, 5.000000e-01, 1.500000e+00>, extrapolation_value = 2.000000e+00 : f64} : (tensor<1x4x5x8xf32>) -> tensor<1x3x3x8xf32>
+  func.return
+}

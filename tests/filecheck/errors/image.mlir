@@ -13,3 +13,35 @@ func.func @resize2d(%x: tensor<1x4x4x3xi8>) {
   %r = relay.image.resize2d %x {size = array<i64: 0, 8>} : (tensor<1x4x4x3xi8>) -> tensor<1x0x8x3xi8>
   func.return
 }
+
+// -----
+
+// CHECK: relay.image.resize2d: roi must have 4 numbers, has 0
+func.func @resize2d(%x: tensor<1x4x4x3xf32>) {
+  %r = relay.image.resize2d %x {size = array<i64: 8, 8>, method = "nearest_neighbor", coordinate_transformation_mode = "tf_crop_and_resize"} : (tensor<1x4x4x3xf32>) -> tensor<1x8x8x3xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.image.resize2d: roi must have 4 numbers, has 2
+func.func @resize2d(%x: tensor<1x4x4x3xf32>) {
+  %r = relay.image.resize2d %x {size = array<i64: 8, 8>, method = "nearest_neighbor", coordinate_transformation_mode = "tf_crop_and_resize", roi = array<f64: 0.0, 1.0>} : (tensor<1x4x4x3xf32>) -> tensor<1x8x8x3xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.image.resize2d: roi must be finite
+func.func @resize2d(%x: tensor<1x4x4x3xf32>) {
+  %r = relay.image.resize2d %x {size = array<i64: 8, 8>, method = "nearest_neighbor", coordinate_transformation_mode = "tf_crop_and_resize", roi = array<f64: 0.0, 0.0, 1.0, 1.0e999>} : (tensor<1x4x4x3xf32>) -> tensor<1x8x8x3xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.image.resize2d: i8 has no extrapolation_value 128.0
+func.func @resize2d(%x: tensor<1x4x4x3xi8>) {
+  %r = relay.image.resize2d %x {size = array<i64: 8, 8>, method = "nearest_neighbor", coordinate_transformation_mode = "tf_crop_and_resize", roi = array<f64: 0.0, 0.0, 1.0, 1.0>, extrapolation_value = 128.0 : f64} : (tensor<1x4x4x3xi8>) -> tensor<1x8x8x3xi8>
+  func.return
+}

@@ -9,12 +9,9 @@ from relay.byoc.c.ctype import I32, I64, CType
 from relay.byoc.c.emitter import Emitter
 from relay.byoc.c.loops import Access, dense, nest, row_major
 from relay.byoc.c.rows.requantize import RESCALES
-from relay.byoc.quantized import pool_refusal
 from relay.dialects import qnn, relay
 from relay.dialects.attributes import int_values
-from relay.errors import Unsupported
 from relay.interpreters.meaning import number
-from relay.transforms.location import place
 
 
 def reduced(shape: Sequence[int], axes: Sequence[int]) -> Access:
@@ -139,9 +136,7 @@ def avg_pool2d(e: Emitter, op: relay.AvgPool2dOp) -> None:
 
 
 def pool_table(e: Emitter, op: relay.Pool2dOp) -> str:
-    """The fields of `relay_pool_shape`. Raises Unsupported."""
-    if (reason := pool_refusal(op)) is not None:
-        raise Unsupported(place(op), reason)
+    """The fields of `relay_pool_shape`."""
     (batches, height, width, channels), (_, out_height, out_width, _) = e.shape(op.data), e.shape(op.result)
     (pool_height, pool_width), (stride_y, stride_x) = int_values(op.pool_size), int_values(op.strides)
     pad_top, pad_left = int_values(op.padding)[:2]
