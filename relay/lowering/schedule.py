@@ -241,8 +241,7 @@ class FunctionScheduler:
     def contract(self, contraction: Contraction) -> None:
         """Emit a contraction with its epilogue."""
         conv, kernel, split = contraction.conv, contraction.kernel, contraction.groups
-        shape = shape_of(conv.kernel.value)
-        weights = self.constants_of(kernel)
+        weights, shape = self.constants_of(kernel), shape_of(conv.kernel.value)
         arrays = [to_numpy(weight.value) for weight in weights]
         kernels = [(a.view(np.uint8) if conv.kernel.unsigned else a).reshape(shape) for a in arrays]
         biases = self.take_bias(contraction)
@@ -264,7 +263,9 @@ class FunctionScheduler:
             self.multiply(conv, kernels, epilogue, constants)
             return
         padding = self.paddings.get(conv.data.value)
-        if (floats := float_depthwise(conv, padding)) is not None:
+        if (floats := float_depthwise(conv, padding)) is None and (floats := float_depthwise(conv, None)) is not None:
+            self.write_padding(conv.data.value)
+        if floats is not None:
             arguments = constants([depthwise.pack_depthwise(conv, array) for array in kernels])
             self.choices.append("depthwise: rows of pixels, 16 channels at a time")
             FloatDepthwiseEmitter(self.builder, floats, arguments, epilogue, registers_of(self.features)).emit()

@@ -189,6 +189,7 @@ def test_depthwise_floats_at_borders():
         (6, 6, 3, (5, 5), (1, 1), 1, (2, 2, 2, 2)), (5, 30, 17, (1, 3), (1, 2), 1, (0, 1, 0, 0)),
         (8, 8, 33, (3, 3), (1, 1), 2, (2, 2, 2, 2)), (2, 2, 8, (3, 3), (1, 1), 1, (1, 1, 1, 1)),
         (4, 5, 6, (3, 2), (1, 1), 1, (5, 0, 5, 0)), (20, 4, 16, (10, 4), (2, 2), 1, (4, 1, 5, 1)),
+        (7, 11, 17, (7, 7), (1, 1), 1, (3, 3, 3, 3)), (9, 6, 16, (9, 9), (2, 2), 1, (4, 4, 4, 4)),
     ):  # fmt: skip
         x = net.argument(net.numbers("float32", 2, height, width, channels))
         weights = net.constant(net.numbers("float32", *kernel, channels, 1))
@@ -197,6 +198,13 @@ def test_depthwise_floats_at_borders():
         )
         net.result(f"{height}x{width}x{channels} by {kernel} of {stride}", net.relu(sums, channels))
     net.check()
+
+
+def test_large_depthwise_windows_of_floats():
+    net = Net(39)
+    x, weights = net.argument(net.numbers("float32", 1, 12, 12, 16)), net.constant(net.numbers("float32", 7, 7, 16, 1))
+    net.result("r", net.conv2d(x, weights, padding=(3, 3, 3, 3), groups=16, depthwise=True))
+    assert "rows of pixels" in choices(net)
 
 
 ONE_OF_FOUR = """

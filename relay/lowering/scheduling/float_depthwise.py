@@ -1,4 +1,5 @@
-"""Depthwise convolution of floats: 16 channels in the lanes, neighbouring pixels in registers, the image not padded.
+"""Depthwise convolution of floats: 16 channels in the lanes, neighbouring pixels in registers, the image not padded
+unless its borders are of many kinds.
 
 Of each output row, tiles of pixels take all blocks of channels in turn: memory is read and written in order. A tile
 reads each column of the image once. At the borders, taps outside the image are left out: they would add zeros.
@@ -21,7 +22,8 @@ from relay.lowering.shaped import shape_of
 
 KINDS = 5
 """Kinds of border rows, or columns, that code is written for."""
-MOST_TAPS = 49
+MOST_TAPS = 128
+"""Taps that code is written for: all of them, of each kind of row and column."""
 ACCUMULATORS = {32: 8, 8: 3}
 """Pixels of a tile, by how many vectors of 16 the registers hold; 1 elsewhere."""
 
@@ -51,8 +53,8 @@ class FloatDepthwise:
     @property
     def fits(self) -> bool:
         """Whether the borders are of few kinds, and the taps few."""
-        taps = self.conv.kernel_rows * self.conv.kernel_columns
-        return taps <= MOST_TAPS and max(len(self.row_spans), len(self.column_spans)) <= KINDS
+        kinds = max(len(self.row_spans), len(self.column_spans))
+        return self.conv.kernel_rows * self.conv.kernel_columns <= MOST_TAPS and kinds <= KINDS
 
 
 def float_depthwise(conv: Convolution, padding: Padding | None) -> FloatDepthwise | None:
