@@ -13,7 +13,7 @@ from xdsl.utils.hints import isa
 from relay.dialects.gpu import DynamicSharedMemoryOp
 from relay.errors import Unsupported
 from relay.lowering.builder import INDEX
-from relay.lowering.gpu.schedule_gpu import MAPPED
+from relay.lowering.gpu.grids import MAPPED
 from relay.lowering.gpu.shared_memory import SHARED_BYTES as SHARED
 from relay.passes import Pass
 from relay.transforms.location import place

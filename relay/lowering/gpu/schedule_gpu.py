@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
 
 import numpy as np
 from xdsl.context import Context
-from xdsl.dialects import arith, func, gpu, memref, scf
-from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, FunctionType, MemRefType, ModuleOp, i8, i32
+from xdsl.dialects import arith, func, memref, scf
+from xdsl.dialects.builtin import FunctionType, MemRefType, ModuleOp, i8, i32
 from xdsl.dialects.linalg import ops as linalg
-from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
-from xdsl.ir.affine import AffineMap
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from relay.dialects.attributes import to_numpy
 from relay.errors import Unsupported
-from relay.lowering.builder import INDEPENDENT, INDEX, Index, LoopBuilder
+from relay.lowering.builder import INDEPENDENT, Index, LoopBuilder
 from relay.lowering.gpu import matrix
 from relay.lowering.gpu.dots import FEATURE, DotEmitter, dot_of
-from relay.lowering.gpu.indices import below, binary, both, quotient, remainder, unravelled, when
+from relay.lowering.gpu.grids import grid, teams, threads
+from relay.lowering.gpu.indices import binary, unravelled, when
 from relay.lowering.gpu.matrix_kernel import MatrixEmitter, align, packed
 from relay.lowering.gpu.points import PointEmitter, Producer
 from relay.lowering.gpu.producers import Nest, Padded, computed, framed, nest_of, padded, starts
-from relay.lowering.gpu.teams import ALONE, WARP, Members, Team, reductions, team_of
+from relay.lowering.gpu.teams import ALONE, Team, reductions, team_of
 from relay.lowering.gpu.teams import FEATURE as TEAMS
 from relay.lowering.gpu.widths import lanes_of, lanes_of_copy
 from relay.lowering.schedule import argument_of, constant_of, packed_constant
@@ -32,11 +30,6 @@ from relay.lowering.scheduling import loops
 from relay.lowering.shaped import buffer_of, is_buffer, shape_of
 from relay.passes import Pass
 from relay.transforms.location import place
-
-BLOCK = 256
-"""Threads of a block, where there are more than a few blocks of them."""
-MAPPED = "mapping"
-"""The attribute of a parallel loop that says what runs its turns."""
 
 VIEWS = memref.CollapseShapeOp | memref.ExpandShapeOp | memref.SubviewOp
 
@@ -50,9 +43,9 @@ class ScheduleGpu(Pass):
     What one reader reads once needs no memory: padding becomes a comparison, a sum and what follows it one nest. An
     operation that is no such nest runs as a single thread. `features`: the target's, separated by commas; with `dot`,
     sums of products of codes are four products at a time; with `shuffle`, threads share long sums and the like; with
-    `mma` and `async-copy`, matrix units multiply what is
-    large enough, and has constant weights: those are packed now. Where there are fewer blocks than the device's
-    `processors`, each may sum a part of the depth; another launch adds the parts.
+    `mma` and `async-copy`, matrix units multiply what is large enough, and has constant weights: those are packed
+    now. Where there are fewer blocks than the device's `processors`, each may sum a part of the depth; another launch
+    adds the parts.
     """
 
     name = "schedule-gpu"
@@ -157,17 +150,17 @@ class FunctionScheduler:
         match op:
             case linalg.FillOp():
                 if not any(op in fills for fills in self.pending.values()):
-                    with self.threads(shape_of(op.outputs[0])) as at:
+                    with threads(self.builder, shape_of(op.outputs[0])) as at:
                         self.builder.store(op.inputs[0], op.outputs[0], at)
             case memref.CopyOp() if op in self.frames:
                 self.pad(*self.frames[op])
             case memref.CopyOp():
-                with self.threads(shape_of(op.destination)) as at:
+                with threads(self.builder, shape_of(op.destination)) as at:
                     self.builder.store(self.builder.load(op.source, at), op.destination, at)
             case linalg.GenericOp():
                 self.launch(op)
             case scf.ForOp() if not op.results:
-                with self.threads([1]):
+                with threads(self.builder, [1]):
                     self.builder.block.add_op(op)
                 return
             case scf.ForOp():
@@ -189,7 +182,7 @@ class FunctionScheduler:
         lanes = lanes_of_copy(buffer_of(buffer), buffer_of(found.source), found.offsets)
         shape = list(found.shape)
         shape[-1] //= lanes
-        with self.threads(shape) as at:
+        with threads(self.builder, shape) as at:
             points = PointEmitter(self.builder, self.producers, lanes)
             if lanes > 1:
                 at[-1] = self.builder.index(self.builder.times(at[-1], lanes))
@@ -223,7 +216,7 @@ class FunctionScheduler:
         shape = [nest.sizes[d] for d in order]
         if lanes > 1:
             shape[-1] //= lanes
-        with self.teams(shape, self.team_of(nest, lanes)) as (at, members, first):
+        with teams(self.builder, shape, self.team_of(nest, lanes)) as (at, members, first):
             points = PointEmitter(self.builder, self.producers, lanes, self.special, members)
             if lanes > 1:
                 at[-1] = self.builder.index(self.builder.times(at[-1], lanes))
@@ -242,56 +235,60 @@ class FunctionScheduler:
 
     def multiply(self, found: matrix.Matrix) -> bool:
         """A product by matrix units, a block of threads for each tile; False if its weights are no constants."""
-        kernel = argument_of(found.conv.kernel.value)
-        if kernel is None or not self.calls:
+        weights = self.weights(found)
+        if weights is None:
             return False
-        position = sum(before not in self.retired for before in self.block.args[: kernel.index])
-        weights = [constant_of(call.arguments[position]) for call in self.calls]
-        packed, offsets = list[SSAValue](), list[SSAValue]()
-        if None in weights:
-            return False
-        for call, weight in zip(self.calls, weights, strict=True):
-            assert weight is not None
-            parts = found.pack(to_numpy(weight.value).view(np.uint8 if found.conv.kernel.unsigned else np.int8))
-            packed.append(packed_constant(call, weight, parts[0].reshape(-1), "packed"))
-            offsets.append(packed_constant(call, weight, parts[1], "start"))
-            arguments = list(call.arguments)
-            call.operands = [*arguments[:position], packed[-1], offsets[-1], *arguments[position + 1 :]]
-        new = [self.block.insert_arg(value[0].type, kernel.index + 1 + n) for n, value in enumerate((packed, offsets))]
-        self.retired.append(kernel)
         b, tile = self.builder, found.tile
-        padding = found.padding
-        data = b.flatten(
-            self.gather(found.gathered)
-            if found.gathered is not None
-            else found.conv.data.value
-            if padding is None
-            else padding.source
-        )
+        if found.gathered is not None:
+            data = self.gather(found.gathered)
+        else:
+            data = found.conv.data.value if found.padding is None else found.padding.source
         points = PointEmitter(b, self.producers, found.lanes)
-        emitter = MatrixEmitter(b, found, points, (data, new[0], new[1]))
+        emitter = MatrixEmitter(b, found, points, (b.flatten(data), *weights))
         order = found.nest.output_dims
         assert order is not None
         shape = [found.nest.sizes[dim] for dim in order[:-1]]
-        grid = -(-found.rows // tile.rows) * (found.packed_columns // tile.columns) * found.splits
+        blocks = -(-found.rows // tile.rows) * (found.packed_columns // tile.columns) * found.splits
         if found.splits > 1:
             parts = MemRefType(i32, [found.splits, found.rows, found.packed_columns])
             emitter.parts = b.add(memref.AllocOp([], [], parts)).memref
-        with self.grid(grid, tile.threads) as (block, thread):
+        with grid(b, blocks, tile.threads) as (block, thread):
             emitter.emit(block, thread, lambda row: unravelled(b, row, shape))
         if found.splits > 1:
             lanes = min(found.lanes, matrix.PARTS_LANES)
             emitter.points = PointEmitter(b, self.producers, lanes, emitter.special)
-            with self.threads([found.rows, found.columns // lanes]) as (row, column):
+            with threads(b, [found.rows, found.columns // lanes]) as (row, column):
                 emitter.add_parts(row, b.index(b.times(column, lanes)), unravelled(b, row, shape))
         return True
+
+    def weights(self, found: matrix.Matrix) -> tuple[SSAValue, SSAValue] | None:
+        """Arguments with a product's weights, packed, and what its sums start from, in the place of the weights; None
+        if not all calls have constants for them."""
+        kernel = argument_of(found.conv.kernel.value)
+        if kernel is None or not self.calls:
+            return None
+        position = sum(before not in self.retired for before in self.block.args[: kernel.index])
+        weights = [constant_of(call.arguments[position]) for call in self.calls]
+        codes, offsets = list[SSAValue](), list[SSAValue]()
+        if None in weights:
+            return None
+        for call, weight in zip(self.calls, weights, strict=True):
+            assert weight is not None
+            parts = found.pack(to_numpy(weight.value).view(np.uint8 if found.conv.kernel.unsigned else np.int8))
+            codes.append(packed_constant(call, weight, parts[0].reshape(-1), "packed"))
+            offsets.append(packed_constant(call, weight, parts[1], "start"))
+            arguments = list(call.arguments)
+            call.operands = [*arguments[:position], codes[-1], offsets[-1], *arguments[position + 1 :]]
+        new = [self.block.insert_arg(value[0].type, kernel.index + 1 + n) for n, value in enumerate((codes, offsets))]
+        self.retired.append(kernel)
+        return new[0], new[1]
 
     def gather(self, found: matrix.Gathered) -> SSAValue:
         """A copy of images of few channels, with their borders; what is beyond them is never summed."""
         b, conv, shape = self.builder, found.conv, found.shape
         copy = b.add(memref.AllocOp([], [], MemRefType(i8, shape))).memref
         points = PointEmitter(b, self.producers)
-        with self.threads(shape[:3]) as (image, row, column):
+        with threads(self.builder, shape[:3]) as (image, row, column):
             inside = binary(b, arith.MinUIOp, column, conv.columns - 1) if shape[2] > conv.columns else column
             at = [image, row, inside]
             codes = [points.element(conv.data.value, [*at, channel]) for channel in range(conv.channels)]
@@ -320,77 +317,7 @@ class FunctionScheduler:
         """The operation as loops of one thread."""
         if any(operand in self.producers for operand in op.operands):
             raise Unsupported(place(op), "reads what is computed in place, and has no result to compute it for")
-        with self.threads([1]):
+        with threads(self.builder, [1]):
             for fill in self.pending.get(op, ()):
                 loops.emit_fill(self.builder, fill)
             loops.emit_nest(self.builder, op)
-
-    @contextmanager
-    def threads(self, shape: Sequence[int]) -> Generator[list[Index]]:
-        """A grid of blocks of threads over the points of a shape, the last dimension's neighbours beside each other;
-        the `with` block is what a thread does for its point."""
-        b, total = self.builder, prod(shape)
-        if not total:
-            outer, b.block = b.block, Block()
-            yield [0] * len(shape)
-            b.block.erase(safe_erase=False)
-            b.block = outer
-            return
-        block = min(BLOCK, -(-total // WARP) * WARP)
-        grid = -(-total // block)
-        with self.grid(grid, block) as (number, inner):
-            thread = b.plus(b.times(number, block), inner)
-            if grid * block == total:
-                yield unravelled(b, thread, shape)
-            else:
-                small = b.add(arith.CmpiOp(b.index(thread), b.index(total), "ult")).result
-                body, b.block = b.block, Block()
-                inside = b.block
-                yield unravelled(b, thread, shape)
-                b.add(scf.YieldOp())
-                b.block = body
-                b.add(scf.IfOp(small, [], Region(inside)))
-
-    @contextmanager
-    def teams(self, shape: Sequence[int], team: Team) -> Generator[tuple[list[Index], Members | None, SSAValue | None]]:
-        """As `threads`, with a team of them for each point: its member, and whether that is the one that writes."""
-        b, total, size = self.builder, prod(shape), team.size
-        if size == 1:
-            with self.threads(shape) as at:
-                yield at, None, None
-            return
-        block = size if size > WARP else min(BLOCK, -(-total * size // WARP) * WARP)
-        points = block // size
-        with self.grid(-(-total // points), block) as (number, thread):
-            point, member = quotient(b, thread, size), remainder(b, thread, size)
-            if not team.along:
-                together = WARP // size
-                point = b.plus(b.times(quotient(b, thread, WARP), together), remainder(b, thread, together))
-                member = quotient(b, remainder(b, thread, WARP), together)
-            point = b.plus(b.times(number, points), 0 if points == 1 else point)
-            first: SSAValue | None = b.add(arith.CmpiOp(b.index(member), b.index(0), "eq")).result
-            if total % points:
-                first = both(b, [first, below(b, point, total)])
-                point = binary(b, arith.MinUIOp, point, total - 1)
-            yield unravelled(b, point, shape), Members(b, team, member), first
-
-    @contextmanager
-    def grid(self, grid: int, block: int) -> Generator[tuple[Index, Index]]:
-        """So many blocks of threads; the `with` block is what a thread does, by the numbers of its block and itself."""
-        b = self.builder
-        bodies = [Block(arg_types=[INDEX]), Block(arg_types=[INDEX])]
-        outer, b.block = b.block, bodies[1]
-        yield bodies[0].args[0] if grid > 1 else 0, bodies[1].args[0]
-        b.add(scf.ReduceOp())
-        b.block = bodies[0]
-        self.parallel(block, bodies[1], gpu.ProcessorEnum.Thread_X)
-        b.add(scf.ReduceOp())
-        b.block = outer
-        self.parallel(grid, bodies[0], gpu.ProcessorEnum.Block_X)
-
-    def parallel(self, count: int, body: Block, processor: gpu.ProcessorEnum) -> None:
-        """A mapped loop of so many turns."""
-        b = self.builder
-        loop = b.add(scf.ParallelOp([b.index(0)], [b.index(count)], [b.index(1)], Region(body)))
-        same = AffineMapAttr(AffineMap.identity(1))
-        loop.attributes[MAPPED] = ArrayAttr([gpu.LoopDimMapAttr(gpu.ProcessorAttr(processor), same, same)])

@@ -1,0 +1,64 @@
+"""What kernels ask of the device, as calls of its own functions: numbers of threads, and waiting for each other."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import gpu
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+
+from relay.dialects.gpu import BarrierOp
+from relay.dialects.gpu import ModuleOp as GpuModuleOp
+from relay.passes import Pass
+
+IdOp = gpu.ThreadIdOp | gpu.BlockIdOp | gpu.BlockDimOp | gpu.GridDimOp
+
+
+@dataclass(frozen=True)
+class ConvertDeviceCalls(Pass):
+    """Turn `gpu.thread_id`, `gpu.block_id`, `gpu.block_dim`, `gpu.grid_dim` and `gpu.barrier` inside `gpu.module` into
+    what a target has for them."""
+
+    requires = ("outlined",)
+    establishes = ("device-calls",)
+    invalidates = ()
+
+    @classmethod
+    def holds(cls, op: ModuleOp) -> bool:
+        return not _device_ops(op)
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for inner, module in _device_ops(op):
+            new = self.barrier(module) if isinstance(inner, BarrierOp) else self.number(module, inner)
+            replace(inner, new)
+
+    @abstractmethod
+    def barrier(self, module: GpuModuleOp) -> Sequence[Operation]:
+        """What lets the threads of a block wait for each other."""
+
+    @abstractmethod
+    def number(self, module: GpuModuleOp, op: IdOp) -> Sequence[Operation]:
+        """What gives a number, as the last operation's result."""
+
+
+def _device_ops(op: ModuleOp) -> list[tuple[BarrierOp | IdOp, GpuModuleOp]]:
+    """The operations of `gpu.module`s that ask for numbers of threads, or wait for them."""
+    modules = [module for module in op.body.block.ops if isinstance(module, GpuModuleOp)]
+    return [(inner, module) for module in modules for inner in module.walk() if isinstance(inner, BarrierOp | IdOp)]
+
+
+def replace(op: Operation, new: Sequence[Operation]) -> None:
+    """Put these operations in the place of one; the last one's results are its results."""
+    block = op.parent
+    assert block is not None
+    for each in new:
+        each.location = op.location
+        block.insert_op_before(each, op)
+    for old, result in zip(op.results, new[-1].results, strict=True):
+        old.replace_all_uses_with(result)
+    op.detach()
+    op.erase()

@@ -1,0 +1,96 @@
+"""Grids of blocks of threads, as `scf.parallel` over blocks with one over threads inside, mapped as
+`gpu-map-parallel-loops` does it: a thread for each point of a shape, or a team of them."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from math import prod
+
+from xdsl.dialects import arith, gpu, scf
+from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr
+from xdsl.ir import Block, Region, SSAValue
+from xdsl.ir.affine import AffineMap
+
+from relay.lowering.builder import INDEX, Index, LoopBuilder
+from relay.lowering.gpu.indices import below, binary, both, quotient, remainder, unravelled
+from relay.lowering.gpu.teams import WARP, Members, Team
+
+BLOCK = 256
+"""Threads of a block, where there are more than a few blocks of them."""
+MAPPED = "mapping"
+"""The attribute of a parallel loop that says what runs its turns."""
+
+
+@contextmanager
+def threads(b: LoopBuilder, shape: Sequence[int]) -> Generator[list[Index]]:
+    """A grid of blocks of threads over the points of a shape, the last dimension's neighbours beside each other;
+    the `with` block is what a thread does for its point."""
+    total = prod(shape)
+    if not total:
+        outer, b.block = b.block, Block()
+        yield [0] * len(shape)
+        b.block.erase(safe_erase=False)
+        b.block = outer
+        return
+    block = min(BLOCK, -(-total // WARP) * WARP)
+    blocks = -(-total // block)
+    with grid(b, blocks, block) as (number, inner):
+        thread = b.plus(b.times(number, block), inner)
+        if blocks * block == total:
+            yield unravelled(b, thread, shape)
+        else:
+            small = b.add(arith.CmpiOp(b.index(thread), b.index(total), "ult")).result
+            body, b.block = b.block, Block()
+            inside = b.block
+            yield unravelled(b, thread, shape)
+            b.add(scf.YieldOp())
+            b.block = body
+            b.add(scf.IfOp(small, [], Region(inside)))
+
+
+@contextmanager
+def teams(
+    b: LoopBuilder, shape: Sequence[int], team: Team
+) -> Generator[tuple[list[Index], Members | None, SSAValue | None]]:
+    """As `threads`, with a team of them for each point: its member, and whether that is the one that writes."""
+    total, size = prod(shape), team.size
+    if size == 1:
+        with threads(b, shape) as at:
+            yield at, None, None
+        return
+    block = size if size > WARP else min(BLOCK, -(-total * size // WARP) * WARP)
+    points = block // size
+    with grid(b, -(-total // points), block) as (number, thread):
+        point, member = quotient(b, thread, size), remainder(b, thread, size)
+        if not team.along:
+            together = WARP // size
+            point = b.plus(b.times(quotient(b, thread, WARP), together), remainder(b, thread, together))
+            member = quotient(b, remainder(b, thread, WARP), together)
+        point = b.plus(b.times(number, points), 0 if points == 1 else point)
+        first: SSAValue | None = b.add(arith.CmpiOp(b.index(member), b.index(0), "eq")).result
+        if total % points:
+            first = both(b, [first, below(b, point, total)])
+            point = binary(b, arith.MinUIOp, point, total - 1)
+        yield unravelled(b, point, shape), Members(b, team, member), first
+
+
+@contextmanager
+def grid(b: LoopBuilder, blocks: int, size: int) -> Generator[tuple[Index, Index]]:
+    """So many blocks of threads; the `with` block is what a thread does, by the numbers of its block and itself."""
+    bodies = [Block(arg_types=[INDEX]), Block(arg_types=[INDEX])]
+    outer, b.block = b.block, bodies[1]
+    yield bodies[0].args[0] if blocks > 1 else 0, bodies[1].args[0]
+    b.add(scf.ReduceOp())
+    b.block = bodies[0]
+    parallel(b, size, bodies[1], gpu.ProcessorEnum.Thread_X)
+    b.add(scf.ReduceOp())
+    b.block = outer
+    parallel(b, blocks, bodies[0], gpu.ProcessorEnum.Block_X)
+
+
+def parallel(b: LoopBuilder, count: int, body: Block, processor: gpu.ProcessorEnum) -> None:
+    """A mapped loop of so many turns."""
+    loop = b.add(scf.ParallelOp([b.index(0)], [b.index(count)], [b.index(1)], Region(body)))
+    same = AffineMapAttr(AffineMap.identity(1))
+    loop.attributes[MAPPED] = ArrayAttr([gpu.LoopDimMapAttr(gpu.ProcessorAttr(processor), same, same)])
