@@ -13,6 +13,7 @@ from relay.interpreters import evaluate
 from relay.module import is_constant
 from relay.transforms.algebra import Algebra
 from relay.transforms.expansion import Expansion, limits
+from relay.transforms.one_table import OneTable
 
 
 class SameType(RewritePattern):
@@ -155,5 +156,6 @@ PATTERNS: list[type[RewritePattern]] = [
     Clip,
     Neutral,
     LookupOfLookup,
+    OneTable,
     ZeroPointOfData,
 ]

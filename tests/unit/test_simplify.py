@@ -86,6 +86,39 @@ def test_two_tables_become_one() -> None:
     assert operations(Simplify()(mod)) == ["constant", "lookup", "lookup"]
 
 
+GATED = """func.func @main(%x: tensor<256x{code}>, %y: tensor<256x{code}>) -> tensor<256x{code}> {{
+  %table = relay.constant dense<{entries}> : tensor<256x{code}>
+  %three = relay.constant dense<3> : tensor<1xi32>
+  %gate = relay.lookup {given}, {read} : (tensor<256x{code}>, tensor<256x{code}>) -> tensor<256x{code}>
+  %0 = relay.cast {other} {{dtype = i32}} : (tensor<256x{code}>) -> tensor<256xi32>
+  %1 = relay.cast %gate {{dtype = i32}} : (tensor<256x{code}>) -> tensor<256xi32>
+  %2 = relay.subtract %0, %three : (tensor<256xi32>, tensor<1xi32>) -> tensor<256xi32>
+  %3 = relay.multiply %1, %2 : (tensor<256xi32>, tensor<256xi32>) -> tensor<256xi32>
+  %4 = relay.clip %3 {{a_min = -100 : i32, a_max = 117 : i32}} : (tensor<256xi32>) -> tensor<256xi32>
+  %5 = relay.cast %4 {{dtype = {code}}} : (tensor<256xi32>) -> tensor<256x{code}>
+  func.return %5 : tensor<256x{code}>
+}}"""
+
+
+def gated(code: str = "i8", given: str = "%x", read: str = "%table", other: str = "%x") -> IRModule:
+    entries = [k * k % 23 for k in range(256)]
+    return IRModule.parse(GATED.format(code=code, entries=entries, given=given, read=read, other=other))
+
+
+@pytest.mark.parametrize("code", ["i8", "ui8"])
+def test_a_table_of_one_code_and_the_code_become_one_table(code: str) -> None:
+    mod = gated(code)
+    x = np.random.default_rng(1).permutation(256).astype(np.uint8).view("int8" if code == "i8" else "uint8")
+    after = Simplify()(mod)
+    assert operations(after) == ["constant", "lookup"]
+    np.testing.assert_array_equal(run(after, [x, x])[0], run(mod, [x, x])[0])
+
+
+@pytest.mark.parametrize("which", [{"other": "%y"}, {"read": "%x"}, {"read": "%y"}, {"given": "%y"}])
+def test_tables_of_more_than_one_code_stay(which: dict[str, str]) -> None:
+    assert "multiply" in operations(Simplify()(gated(**which)))
+
+
 def test_a_reshaped_weight_keeps_its_name_and_memory() -> None:
     mod = IRModule.parse(
         """func.func @main() -> tensor<2x3xf32> {
