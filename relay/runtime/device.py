@@ -4,11 +4,12 @@ loaded by the first run: what was built for a GPU can be saved, and looked at, w
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from relay.errors import InvalidArgument
 from relay.runtime.device_program import Driver, Model, Program
+from relay.runtime.dlpack import device_of
 from relay.runtime.library import Library
 
 
@@ -65,6 +66,10 @@ class Devices:
             if number not in self.models:
                 self.models[number] = Model(driver, self.code, self.graph, self.constants, self.externals)
             return driver, self.models[number]
+
+    def have(self, values: Sequence[object]) -> bool:
+        """Whether one of these arrays lies on a device."""
+        return any(device_of(value) is not None for value in values)
 
     def __call__(self, table: int) -> None:
         """One run on the first device: the table has the host's addresses of inputs and outputs."""

@@ -16,14 +16,14 @@ from numpy import ndarray
 from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
 from relay.runtime import archive
 from relay.runtime.container import WRONG
-from relay.runtime.device import DeviceLibrary, Devices
-from relay.runtime.dlpack import Given, device_of
 from relay.runtime.library import Library
 from relay.runtime.memory import Array, Frame, address, aligned_bytes
 from relay.runtime.specification import TensorSpec
 from relay.runtime.team import check, team_for
 
 if TYPE_CHECKING:
+    from relay.runtime.device import Devices
+    from relay.runtime.dlpack import Given
     from relay.runtime.external import External, Externals
     from relay.runtime.session import HostSession, Session
 
@@ -73,7 +73,9 @@ class Executable:
         if self._graph.get("externals") and not self._foreign:
             self._externals = self._load_externals()
         self._devices: Devices | None = None
-        if isinstance(library, DeviceLibrary):
+        if "device" in self._graph:
+            from relay.runtime.device import Devices  # here: most executables are for a CPU
+
             table = 0 if self._externals is None else address(self._externals.table)
             self._devices = Devices(library.code, self._graph, address(self._constants), table)
         self._session: Session | None = None
@@ -164,7 +166,7 @@ class Executable:
                 self._release()
             return None
         values = self._arrange(inputs, named) if named or len(inputs) != len(takes) else inputs
-        if self._devices is not None and any(device_of(value) is not None for value in values):
+        if self._devices is not None and self._devices.have(values):
             return self._from_device(values)
         try:
             frame = self._frames.pop()
@@ -376,6 +378,8 @@ def load(path: str | PathLike[str], num_threads: int = 1) -> Executable:
     """
     saved = archive.read(path)
     if "device" in saved.graph:
+        from relay.runtime.device import DeviceLibrary
+
         library: Library = DeviceLibrary(saved.code, saved.graph, artifacts=saved.artifacts)
     else:
         library = Library(saved.code, artifacts=saved.artifacts)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from relay.errors import InvalidArgument
-from relay.runtime.dlpack import Given, on_host
 from relay.runtime.memory import Array
+
+if TYPE_CHECKING:
+    from relay.runtime.dlpack import Given
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,12 @@ class TensorSpec:
         or shape is another, or it does not lie on the host."""
         where = f"input '{self.name}'"
         try:
-            array = np.asarray(value if isinstance(value, np.ndarray) else on_host(value, where))
+            given: object = value
+            if not isinstance(given, np.ndarray):
+                from relay.runtime.dlpack import on_host  # here: most inputs are numpy's
+
+                given = on_host(given, where)
+            array = np.asarray(given)
         except InvalidArgument:
             raise
         except (TypeError, ValueError, BufferError) as error:
