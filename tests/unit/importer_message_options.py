@@ -8,7 +8,7 @@ from typing import Any
 from tests.numeric.litert_models import Case, T
 from tests.unit.importer_message_cases import codes, f32, ints, one, two
 
-WORDS, SHORT = T([4], "int32"), T([4], "int16")
+WORDS, SHORT, BYTES = T([4], "int32"), T([4], "int16"), T([4], "uint8")
 
 
 def three(kind: str, inputs: tuple[T, T, T], out: T, options: str = "", **values: Any) -> Case:
@@ -49,7 +49,7 @@ PLAIN: dict[str, Callable[[], Case]] = {
         "TOPK_V2", [f32(4), ints(1)], [f32(1), T([1], "int64")], "TopKV2Options"
     ),
     "BITCAST 'out0': takes no FLOAT32, INT16": lambda: one("BITCAST", f32(4), SHORT, "BitcastOptions"),
-    "takes no UINT8, UINT8": lambda: two("FLOOR_DIV", *[T([4], "uint8")] * 3, "FloorDivOptions"),
+    "takes no UINT8, UINT8": lambda: two("FLOOR_DIV", BYTES, BYTES, BYTES, "FloorDivOptions"),
     "TRANSPOSE_CONV 'out0': takes no FLOAT32, INT32": lambda: three(
         "TRANSPOSE_CONV", (ints(1, 4, 4, 2), T([2, 3, 3, 2], "float32"), T([1, 2, 2, 2], "int32")), f32(1, 4, 4, 2)
     ),

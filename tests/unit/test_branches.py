@@ -40,14 +40,15 @@ def arguments(first: bool, second: bool) -> list[Array]:
 
 
 def check(mod: IRModule, executable: Executable) -> None:
-    """Both conditions, true and false: the same numbers, compiled and interpreted."""
+    """Both conditions, true and false: the same numbers, compiled and interpreted, but for the last places of exp."""
     for first in (True, False):
         for second in (True, False):
             given = arguments(first, second)
             found = executable.run(*given)
             found = found if isinstance(found, tuple) else (found,)
             for a, b in zip(found, run(mod, given), strict=True):
-                assert a is not None and np.array_equal(a, b)
+                assert a is not None
+                np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
 
 
 POOL = f"{{pool_size = array<i64: 3, 3>, padding = array<i64: 1, 1, 1, 1>}} : {U}"
