@@ -62,8 +62,9 @@ class MathExpandOps(Pass):
 
     Results in f32 are within 2 units of the last place, denormals included, and special as those of C's library are.
     No products are fused with sums, and nothing is called, so that every processor, vector and device computes the
-    same bits. Of f16 and bf16, results of f32 are rounded. Functions of f64 stay for the mathematical library, except
-    inside `gpu.module`: there `exp`, `log`, `tanh`, `sin`, `cos` (of less than 2^30) and `powf` become polynomials.
+    same bits. Of f16 and bf16, results of f32 or f64 are rounded, and so is `arith.truncf` of f64. Functions of f64
+    stay for the mathematical library, except inside `gpu.module`: there `exp`, `log`, `tanh`, `sin`, `cos` (of less
+    than 2^30) and `powf` become polynomials.
     """
 
     name = "math-expand-ops"
@@ -86,11 +87,14 @@ class MathExpandOps(Pass):
 
 def expansion(op: Operation) -> Callable[[], SSAValue] | None:
     """What computes the operation's value before it; None where it stays."""
-    if op.name not in SHORT and op.name not in WIDE:
+    if op.name not in SHORT and op.name not in WIDE and op.name != "arith.truncf":
         return None
     type = op.results[0].type
     element = scalar_of(type)
     build = Arithmetic(op, lanes(type) if is_vector(type) else 0)
+    if op.name == "arith.truncf":
+        far = isinstance(scalar_of(op.operands[0].type), Float64Type) and element != f32 and not on_device(op)
+        return (lambda: wide.narrow(build, op.operands[0], element)) if far else None
     if isinstance(element, Float64Type):
         long = LONG.get(op.name) if on_device(op) else None
         return None if long is None else lambda: long(build, *op.operands)
@@ -100,6 +104,8 @@ def expansion(op: Operation) -> Callable[[], SSAValue] | None:
         same = element == needed
         operands = [x if same else build.cast(arith.ExtFOp, x, needed) for x in op.operands]
         found = SHORT[op.name](build, operands[0], f32) if op.name in SHORT else WIDE[op.name](build, *operands)
+        if needed == f64 and element not in (f32, f64) and not on_device(op):
+            return wide.narrow(build, found, element)
         return found if same else build.cast(arith.TruncFOp, found, element)
 
     return value

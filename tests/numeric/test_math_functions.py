@@ -78,6 +78,46 @@ def test_within_two_units_of_the_last_place():
             assert units(found, FUNCTIONS[name](x.astype(np.float64))) <= 2, name
 
 
+def test_functions_of_f16_are_near_and_need_no_library():
+    """Some are computed in f64, from which no processor rounds to f16."""
+    x = np.linspace(0.1, 0.9, 37).astype(np.float16)
+    with np.errstate(all="ignore"):
+        for name in FUNCTIONS:
+            text = f"""func.func @main(%x: tensor<37xf16>) -> tensor<37xf16> {{
+              %r = relay.{name} %x : (tensor<37xf16>) -> tensor<37xf16>
+              func.return %r : tensor<37xf16>
+            }}"""
+            found, wanted = build(IRModule.parse(text)).run(x), FUNCTIONS[name](x.astype(np.float64))
+            assert isinstance(found, np.ndarray)
+            step = np.spacing(np.abs(wanted).astype(np.float16)).astype(np.float64)
+            nan = np.isnan(wanted)
+            assert np.array_equal(np.isnan(found), nan), name
+            assert (np.abs(found.astype(np.float64) - wanted)[~nan] <= 0.51 * step[~nan]).all(), name
+
+
+def test_casts_to_f16_are_rounded_once():
+    """Numbers in f64 in the middle of two of f16, and next to the middle."""
+    rng = np.random.default_rng(8)
+    any_bits = rng.integers(0, 2**64, 2000, np.uint64).view(np.float64)
+    halves = rng.integers(0, 0x7BFF, 2000).astype(np.uint16)
+    middle = (halves.view(np.float16).astype(np.float64) + (halves + 1).view(np.float16).astype(np.float64)) / 2
+    middle *= rng.choice([1, -1], 2000) * (1 + rng.choice([0, 1e-15, -1e-15, 1e-9, -1e-9], 2000))
+    x = np.concatenate([any_bits, middle, SPECIAL.astype(np.float64), [65519.99999, 65520, -65520]])
+    executable = build(
+        IRModule.parse(f"""func.func @main(%x: tensor<{x.size}xf64>) -> tensor<{x.size}xf16> {{
+          %r = relay.cast %x {{dtype = f16}} : (tensor<{x.size}xf64>) -> tensor<{x.size}xf16>
+          func.return %r : tensor<{x.size}xf16>
+        }}""")
+    )
+    found = executable.run(x)
+    assert isinstance(found, np.ndarray)
+    with np.errstate(all="ignore"):
+        wanted = x.astype(np.float16)
+    number = ~np.isnan(wanted)
+    assert np.array_equal(found[number].view(np.uint16), wanted[number].view(np.uint16))
+    assert np.isnan(found[~number]).all()
+
+
 def test_powers():
     x, y = points(), np.random.default_rng(6).permutation(points())
     y[3000:9000] = np.trunc(np.nan_to_num(y[3000:9000]))

@@ -1,12 +1,12 @@
-"""Functions of f32 that are computed in f64, where a short formula is exact enough."""
+"""Functions of f32 that are computed in f64, where a short formula is exact enough; and from f64 to f16."""
 
 from __future__ import annotations
 
 from math import inf, log, nan, pi
 
-from xdsl.dialects import math
-from xdsl.dialects.builtin import f64
-from xdsl.ir import SSAValue
+from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import f32, f64, i32
+from xdsl.ir import Attribute, SSAValue
 
 from relay.lowering.math import functions
 from relay.lowering.math.arithmetic import Arithmetic
@@ -14,6 +14,19 @@ from relay.lowering.math.polynomials import ATAN
 
 SMALL = 2.0**-7
 """Below, differences of numbers that are nearly equal make place for series."""
+
+
+def narrow(b: Arithmetic, x: SSAValue, element: Attribute) -> SSAValue:
+    """A number in f64 rounded to a type of 16 bits, which few processors can: by way of f32, cut off, its last bit
+    set where that lost any, so that it is as if rounded once. Source: Boldo and Melquiond, "When double rounding is
+    odd"."""
+    nearest = b.cast(arith.TruncFOp, x, f32)
+    back = b.cast(arith.ExtFOp, nearest, f64)
+    bits, one, zero = b.cast(arith.BitcastOp, nearest, i32), b.number(1, i32), b.number(0, i32)
+    above = b.compare(b.add(math.AbsFOp(back)), "ogt", b.add(math.AbsFOp(x)))
+    cut = b.add(arith.SubiOp(bits, b.select(above, one, zero)))
+    lost = b.select(b.compare(back, "one", x), one, zero)
+    return b.cast(arith.TruncFOp, b.cast(arith.BitcastOp, b.add(arith.OrIOp(cut, lost)), f32), element)
 
 
 def power(b: Arithmetic, x: SSAValue, y: SSAValue) -> SSAValue:

@@ -46,3 +46,18 @@ func.func private @both(%x: memref<16xf32>, %y: memref<1xf64>) {
   memref.store %t, %x[%c0] : memref<16xf32>
   func.return
 }
+
+// Few processors round f64 to 16 bits; by way of f32 it is rounded once, as what is lost is kept in the last bit.
+// CHECK-LABEL: func.func private @narrow
+// CHECK:         [[N:%.+]] = arith.truncf [[X:%.+]] : f64 to f32
+// CHECK-NEXT:    arith.extf [[N]] : f32 to f64
+// CHECK:         arith.ori
+// CHECK-NEXT:    [[B:%.+]] = arith.bitcast {{%.+}} : i32 to f32
+// CHECK-NEXT:    arith.truncf [[B]] : f32 to f16
+func.func private @narrow(%x: memref<1xf64>, %y: memref<1xf16>) {
+  %c0 = arith.constant 0 : index
+  %d = memref.load %x[%c0] : memref<1xf64>
+  %f = arith.truncf %d : f64 to f16
+  memref.store %f, %y[%c0] : memref<1xf16>
+  func.return
+}
