@@ -83,15 +83,25 @@ CROSS: dict[str, tuple[str, frozenset[str]]] = {
     "x86_64": ("x86-64", frozenset()),
 }
 """CPU and features by the first word of a triple, where a target names no others."""
+SHORT = {
+    "aarch64": "aarch64-unknown-linux-gnu",
+    "riscv64": "riscv64-unknown-linux-gnu",
+    "thumbv7em": "thumbv7em-none-eabi",
+    "wasm32": "wasm32-unknown-unknown",
+    "x86_64": "x86_64-unknown-linux-gnu",
+}
+"""The triples that the names of processors alone stand for."""
+FOREIGN = ("apple", "darwin", "macos", "ios", "windows", "win32", "msvc", "cygwin", "uefi")
+"""What a triple has in it of a system whose objects are not ELF, and which nothing here was tried on."""
 HARD_FLOAT = frozenset({"vfp4d16sp"})
 """What an Arm triple ending in `eabihf` has at least."""
 
 
 def resolve(target: str | CpuTarget) -> CpuTarget:
     """`"llvm"` is this machine; `"TRIPLE -mcpu=NAME -mattr=+a,+b"` another one, its options as LLVM spells them;
-    `"cuda -arch=sm_90"` and `"opencl"` are GPUs.
+    `"cuda -arch=sm_90"` and `"opencl"` are GPUs. Of some triples the first word is enough: `"riscv64"`.
 
-    Raises Unsupported for a triple that is not known, InvalidArgument for other options.
+    Raises Unsupported for a triple that is not known or of Windows or macOS, InvalidArgument for other options.
     """
     if isinstance(target, CpuTarget):
         return target
@@ -103,13 +113,8 @@ def resolve(target: str | CpuTarget) -> CpuTarget:
         return resolve_gpu(target)
     if words[:1] == ["llvm"]:
         machine = host()
-    elif words and (found := CROSS.get(words[0].partition("-")[0])) is not None and "-" in words[0]:
-        cpu, features = found
-        machine = CpuTarget(words[0], cpu, features | HARD_FLOAT if words[0].endswith("eabihf") else features)
     else:
-        known = ", ".join(f"{name}-..." for name in CROSS)
-        hint = f'known are "llvm" (this machine), "cuda", "opencl", and triples {known}'
-        raise Unsupported(f"target {target!r}", "is not known", hint)
+        machine = _of_triple(SHORT.get(words[0], words[0]) if words else "", target)
     for word in sorted(words[1:], key=lambda word: not word.startswith("-mcpu=")):
         option, _, value = word.partition("=")
         if option == "-mcpu" and value:
@@ -121,6 +126,20 @@ def resolve(target: str | CpuTarget) -> CpuTarget:
                 f"target {target!r}", f"has the option {word}", "there are -mcpu=NAME and -mattr=+A,-B"
             )
     return machine
+
+
+def _of_triple(triple: str, target: str) -> CpuTarget:
+    """The machine of a triple. Raises Unsupported for one that is not known, or of a system that is not supported."""
+    name, *system = triple.split("-")
+    if any(part.lower().startswith(FOREIGN) for part in system):
+        what = "is of Windows or macOS, which are not supported"
+        raise Unsupported(f"target {target!r}", what, "see docs/support.md")
+    if name not in CROSS or not system:
+        known = ", ".join(f"{name}-..." for name in CROSS)
+        hint = f'known are "llvm" (this machine), "cuda", "opencl", {", ".join(SHORT)}, and triples {known}'
+        raise Unsupported(f"target {target!r}", "is not known", hint)
+    cpu, features = CROSS[name]
+    return CpuTarget(triple, cpu, features | HARD_FLOAT if triple.endswith("eabihf") else features)
 
 
 def _with_cpu(machine: CpuTarget, cpu: str) -> CpuTarget:

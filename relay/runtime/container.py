@@ -58,12 +58,15 @@ def unpack(file: memoryview, where: str) -> dict[str, memoryview]:
     if size > LONGEST_TABLE or len(table) != size or sha256(table).digest() != digest:
         raise Malformed(where, "is damaged: its table is not what was written")
     parts: dict[str, memoryview] = {}
+    end = HEADER.size + size
     try:
         for name, offset, length, digest in cast(list[tuple[str, int, int, str]], json.loads(bytes(table))):
             part = file[offset : offset + length]
             if offset < 0 or len(part) != length or sha256(part).hexdigest() != digest:
                 raise Malformed(where, f"is damaged: its part {name} is not what was written")
-            parts[name] = part
+            parts[name], end = part, max(end, offset + length)
     except WRONG as error:
         raise Malformed(where, f"is no saved executable: {error}") from None
+    if end != len(file):
+        raise Malformed(where, f"is damaged: {len(file) - end} bytes follow its last part")
     return parts

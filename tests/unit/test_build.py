@@ -160,10 +160,8 @@ def test_numbers_of_images_that_are_none(model: Any, options: dict[str, Any], me
 
 @pytest.mark.parametrize("target", ["", "CUDA", "LLVM", "x86-64"])
 def test_refuses_an_unknown_target(target: str):
-    with pytest.raises(
-        Unsupported,
-        match=f'target \'{target}\': is not known; known are "llvm" .this machine., "cuda", "opencl", and triples a',
-    ):
+    known = 'known are "llvm" .this machine., "cuda", "opencl", aarch64, .*, and triples a'
+    with pytest.raises(Unsupported, match=f"target '{target}': is not known; {known}"):
         build(DIGITS, target)
 
 
@@ -181,6 +179,32 @@ def test_resolve():
     machine = CpuTarget("x86_64-unknown-linux-gnu", "x86-64", frozenset({"sse2", "avx2"}))
     assert resolve(machine) is machine
     assert machine.feature_string == "+avx2,+sse2"
+
+
+@pytest.mark.parametrize(
+    ("name", "triple"),
+    [
+        ("aarch64", "aarch64-unknown-linux-gnu"),
+        ("riscv64", "riscv64-unknown-linux-gnu"),
+        ("thumbv7em", "thumbv7em-none-eabi"),
+        ("wasm32", "wasm32-unknown-unknown"),
+        ("x86_64", "x86_64-unknown-linux-gnu"),
+    ],
+)
+def test_names_of_processors_stand_for_triples(name: str, triple: str):
+    assert resolve(name) == resolve(triple) and resolve(name).triple == triple
+
+
+def test_options_behind_the_name_of_a_processor():
+    assert "sve" in resolve("aarch64 -mattr=+sve").features
+
+
+@pytest.mark.parametrize(
+    "target", ["x86_64-pc-windows-msvc", "x86_64-apple-darwin", "aarch64-apple-ios", "arm64-apple-darwin"]
+)
+def test_other_systems_are_refused(target: str):
+    with pytest.raises(Unsupported, match=f"target '{target}': is of Windows or macOS, which are not supported; see d"):
+        build(DIGITS, target)
 
 
 @pytest.mark.parametrize(("system", "machine"), [("darwin", "arm64"), ("win32", "AMD64"), ("linux", "riscv64")])

@@ -86,6 +86,14 @@ def test_every_damage_is_seen():
             pass
 
 
+def test_nothing_follows_the_last_part():
+    for parts in ({}, {"a": b"abc", "b": bytes(100)}):
+        file = container.pack(parts)
+        assert list(container.unpack(memoryview(file), "file")) == list(parts)
+        with pytest.raises(Malformed, match="file: is damaged: 3 bytes follow its last part"):
+            container.unpack(memoryview(file + b"abc"), "file")
+
+
 @pytest.mark.parametrize(
     "table",
     [
