@@ -82,6 +82,10 @@ WITH: dict[str, tuple[Callable[[], Case], dict[str, Any]]] = {
         {"numerics": "tvm"},
     ),
     "it is not known to keep the images of a batch apart": (
+        lambda: one("MATRIX_DIAG", f32(1, 4), f32(1, 4, 4), "MatrixDiagOptions"),
+        {"batch": 2},
+    ),
+    "is computed from the stored shapes, of another batch": (
         lambda: one("SHAPE", f32(1, 4), T([2], "int32"), "ShapeOptions"),
         {"batch": 2},
     ),

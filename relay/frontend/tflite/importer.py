@@ -16,6 +16,8 @@ every op reads `"operator 17 CONV_2D 'name of its output'"("file.tflite":17:0)`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from os import PathLike, fspath
 from pathlib import Path
 
@@ -25,10 +27,12 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region, SSAValue
 
 from relay import signature
+from relay.dialects.attributes import Array
 from relay.errors import InvalidArgument, Malformed, Unsupported
 from relay.frontend.tflite.batch import does_not_fit, rebatch
 from relay.frontend.tflite.graph import Importer, numpy_type, tensor_type
-from relay.frontend.tflite.model import Subgraph, Tensor, read_model
+from relay.frontend.tflite.known import with_known_numbers
+from relay.frontend.tflite.model import Operator, Subgraph, Tensor, read_model
 from relay.frontend.tflite.narrow import widened
 from relay.frontend.tflite.node import Node
 from relay.frontend.tflite.operators import TABLE
@@ -36,6 +40,7 @@ from relay.frontend.tflite.profile import Profile
 from relay.frontend.tflite.requested import custom_rows, profile_of, wanted_tensors
 from relay.frontend.tflite.subgraphs import called, check_calls, needed
 from relay.frontend.tflite.table import Convert, Row
+from relay.interpreters import run
 from relay.module import IRModule
 from relay.signature import TensorInfo
 
@@ -69,7 +74,8 @@ def from_tflite(
     """
     profile = profile_of(numerics)
     data, name = _load(model)
-    graph, *others = (widened(each) for each in called(read_model(data, name), name))
+    stored, *_ = graphs = [widened(each) for each in called(read_model(data, name), name)]
+    graph, *others = (with_known_numbers(each, partial(_evaluated, name)) for each in graphs)
     if others and batch is not None:
         raise Unsupported(name, "has control flow, whose subgraphs keep their batch", "leave batch out")
     table = TABLE if custom_ops is None else TABLE | custom_rows(custom_ops)
@@ -78,11 +84,25 @@ def from_tflite(
     check_calls([graph, *others], nodes, name)
     if batch is None:
         return _Conversion(graph, name, table, profile, [graph, *others]).run(nodes, wanted)
+    for tensor in wanted:
+        if tensor.data is not None and stored.tensors[tensor.index].data is None:
+            what = "is computed from the stored shapes, of another batch"
+            raise Unsupported(f"{name}: {tensor}", what, "leave batch or this output out")
     graph, nodes = rebatch(graph, nodes, batch, name)
     try:
         return _Conversion(graph, name, table, profile).run(nodes, [graph.tensors[t.index] for t in wanted])
     except Malformed as error:
         raise does_not_fit(error, batch) from None
+
+
+def _evaluated(name: str, graph: Subgraph, operator: Operator) -> list[Array]:
+    """What an operator gives whose inputs are constants, or whose result follows from their shapes."""
+    wanted = [graph.tensors[index] for index in operator.outputs]
+    free = [index for index in operator.inputs if index >= 0 and graph.tensors[index].data is None]
+    alone = replace(graph, inputs=tuple(free), outputs=operator.outputs, operators=(operator,))
+    module = _Conversion(alone, name, TABLE, profile_of("litert")).run([Node(name, alone, operator)], wanted)
+    unread = [np.zeros(graph.tensors[index].shape, numpy_type(graph.tensors[index])) for index in free]
+    return [*run(module, unread)]
 
 
 def _load(model: bytes | memoryview | str | PathLike[str]) -> tuple[bytes | memoryview, str]:
