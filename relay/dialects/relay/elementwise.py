@@ -19,12 +19,17 @@ class UnaryOp(TensorOp, ABC):
 
     ELEMENTWISE: ClassVar[bool] = True
     FLOAT_ONLY: ClassVar[bool] = True
+    BOOLEANS: ClassVar[bool] = True
     input = operand_def(TensorType[Attribute])
     result = result_def(TensorType[Attribute])
     assembly_format = "$input attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
         type = tensor(self.input)
+        require(
+            self.BOOLEANS or type.element_type != i1,
+            f"{self.name}: takes numbers, not {type.element_type}; cast them first",
+        )
         require(
             not self.FLOAT_ONLY or isinstance(type.element_type, AnyFloat),
             f"{self.name}: takes floats, not {type.element_type}",
@@ -37,6 +42,7 @@ class BinaryOp(TensorOp, ABC):
 
     ELEMENTWISE: ClassVar[bool] = True
     INTEGER_ONLY: ClassVar[bool] = False
+    BOOLEANS: ClassVar[bool] = True
     lhs = operand_def(TensorType[Attribute])
     rhs = operand_def(TensorType[Attribute])
     result = result_def(TensorType[Attribute])
@@ -46,6 +52,7 @@ class BinaryOp(TensorOp, ABC):
         lhs, rhs = tensor(self.lhs).element_type, tensor(self.rhs).element_type
         require(lhs == rhs, f"{self.name}: element types differ: {lhs} and {rhs}")
         require(not self.INTEGER_ONLY or is_integer(lhs), f"{self.name}: takes integers, not {lhs}")
+        require(self.BOOLEANS or lhs != i1, f"{self.name}: takes numbers, not {lhs}; cast them first")
         return lhs
 
     def infer(self) -> Sequence[Type]:
@@ -65,6 +72,7 @@ class AddOp(BinaryOp):
     """`lhs + rhs`."""
 
     name = "relay.add"
+    BOOLEANS: ClassVar[bool] = False
 
 
 @irdl_op_definition
@@ -72,6 +80,7 @@ class SubtractOp(BinaryOp):
     """`lhs - rhs`."""
 
     name = "relay.subtract"
+    BOOLEANS: ClassVar[bool] = False
 
 
 @irdl_op_definition
@@ -114,6 +123,7 @@ class LeftShiftOp(BinaryOp):
     """`lhs << rhs`, 0 <= rhs < bits."""
 
     name = "relay.left_shift"
+    BOOLEANS: ClassVar[bool] = False
     INTEGER_ONLY: ClassVar[bool] = True
 
 
@@ -122,6 +132,7 @@ class RightShiftOp(BinaryOp):
     """`lhs >> rhs`, arithmetic for signed types, 0 <= rhs < bits."""
 
     name = "relay.right_shift"
+    BOOLEANS: ClassVar[bool] = False
     INTEGER_ONLY: ClassVar[bool] = True
 
 
@@ -170,6 +181,7 @@ class NegativeOp(UnaryOp):
     """`-x`."""
 
     name = "relay.negative"
+    BOOLEANS: ClassVar[bool] = False
     FLOAT_ONLY: ClassVar[bool] = False
 
 

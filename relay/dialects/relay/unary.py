@@ -167,6 +167,7 @@ class SignOp(UnaryOp):
     """-1, 0 or 1 as x is negative, zero or positive; NaN stays."""
 
     name = "relay.sign"
+    BOOLEANS: ClassVar[bool] = False
     FLOAT_ONLY: ClassVar[bool] = False
 
 

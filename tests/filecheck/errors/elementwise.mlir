@@ -61,3 +61,19 @@ func.func @where(%c: tensor<4xi1>, %x: tensor<4xf32>, %y: tensor<4xi8>) {
   %r = relay.where %c, %x, %y : (tensor<4xi1>, tensor<4xf32>, tensor<4xi8>) -> tensor<4xf32>
   func.return
 }
+
+// -----
+
+func.func @add_of_booleans(%x: tensor<2xi1>) {
+  // CHECK: relay.add: takes numbers, not i1; cast them first
+  %0 = relay.add %x, %x : (tensor<2xi1>, tensor<2xi1>) -> tensor<2xi1>
+  func.return
+}
+
+// -----
+
+func.func @negative_of_booleans(%x: tensor<2xi1>) {
+  // CHECK: relay.negative: takes numbers, not i1; cast them first
+  %0 = relay.negative %x : (tensor<2xi1>) -> tensor<2xi1>
+  func.return
+}

@@ -45,3 +45,11 @@ func.func @resize2d(%x: tensor<1x4x4x3xi8>) {
   %r = relay.image.resize2d %x {size = array<i64: 8, 8>, method = "nearest_neighbor", coordinate_transformation_mode = "tf_crop_and_resize", roi = array<f64: 0.0, 0.0, 1.0, 1.0>, extrapolation_value = 128.0 : f64} : (tensor<1x4x4x3xi8>) -> tensor<1x8x8x3xi8>
   func.return
 }
+
+// -----
+
+func.func @upsampling_has_no_region(%x: tensor<1x2x4x4x3xf32>) {
+  // CHECK: relay.nn.upsampling3d: has no region for tf_crop_and_resize
+  %r = relay.nn.upsampling3d %x {scale_d = 1.0 : f64, scale_h = 2.0 : f64, scale_w = 2.0 : f64, method = "nearest_neighbor", coordinate_transformation_mode = "tf_crop_and_resize"} : (tensor<1x2x4x4x3xf32>) -> tensor<1x2x8x8x3xf32>
+  func.return
+}
