@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from operator import index
 from os import PathLike
 from pathlib import Path
-from typing import TypeGuard, TypeVar, cast
+from typing import SupportsIndex, TypeGuard, TypeVar, cast
 
 from relay.errors import InvalidArgument
 
@@ -36,6 +37,22 @@ def names(value: object, where: str) -> list[str]:
     if isinstance(value, str):
         raise InvalidArgument(where, f"is the text '{value}'", f"write {where}=['{value}']")
     return [text(item, where, "passes are told by their names") for item in every(value, where)]
+
+
+def whole(value: object) -> object:
+    """A whole number of another library as Python's own; anything else as it is."""
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+        return value
+    try:
+        return index(value)
+    except TypeError:  # an array that is no number
+        return value
+
+
+def number_of_images(value: object) -> int:
+    """The batch; 0 for what is none."""
+    number = whole(value)
+    return number if type(number) is int and number > 0 else 0
 
 
 def every(value: object, where: str, hint: str = "give a list") -> list[object]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import gc
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from os import PathLike
-from typing import TYPE_CHECKING, Any, cast
+from os import PathLike, fspath
+from typing import TYPE_CHECKING, Any, SupportsIndex, cast
 
 from relay import build_cache
+from relay.arguments import whole
 from relay.build_cache import Request
 
 if TYPE_CHECKING:
@@ -24,20 +25,21 @@ if TYPE_CHECKING:
 
 
 def build(
-    mod: IRModule | ModuleOp | str | PathLike[str] | bytes,
+    mod: IRModule | ModuleOp | str | PathLike[str] | bytes | bytearray | memoryview,
     target: str | CpuTarget = "llvm",
     params: Mapping[str, npt.ArrayLike] | None = None,
     *,
     pipeline: Pipeline | Sequence[ModulePass] | str | None = None,
     opt_level: int | None = None,
-    batch: int | None = None,
+    batch: SupportsIndex | None = None,
     frontend: Mapping[str, Any] | None = None,
     external: Targets | None = None,
     numerics: str | None = None,
     num_threads: int = 1,
     progress: bool | None = None,
 ) -> Executable:
-    """Compile a module, or the model in a file (or its bytes), for a target.
+    """Compile a module, or the model in a file (or its bytes), for a target. A file `x.mlir` holds a module's text, and
+    `x.safetensors` beside it the weights that it only names.
 
     `params` replaces weights by name. `pipeline` (passes, or their text) runs instead of `default_pipeline(target)`;
     what code generation needs and it leaves out, runs after it. `opt_level` (0-4; default: the `PassContext`'s, 2)
@@ -50,6 +52,12 @@ def build(
     `Executable.num_threads` can be set later, too. `progress` shows a bar: by default on a terminal, if rich is
     installed and the build takes longer than a second. Raises RelayError.
     """
+    if isinstance(mod, bytearray | memoryview):
+        mod = bytes(mod)
+    elif isinstance(mod, str | PathLike) and _ends(fspath(mod), ".mlir"):
+        from relay.module import read_module
+
+        mod = read_module(mod)
     if batch is not None and not isinstance(mod, str | bytes | PathLike):
         from relay.passes.base import as_module
         from relay.transforms.batch import with_batch
@@ -73,6 +81,10 @@ def build(
     return executable
 
 
+def _ends(path: object, suffix: str) -> bool:
+    return isinstance(path, str) and path.endswith(suffix)
+
+
 @contextmanager
 def uncollected() -> Generator[None]:
     """No search for cycles of garbage: a build makes millions of objects and few such cycles, and would be searched
@@ -87,10 +99,11 @@ def uncollected() -> Generator[None]:
         gc.enable()
 
 
-def _with_batch(frontend: object, batch: int) -> Any:
+def _with_batch(frontend: object, batch: SupportsIndex) -> Any:
     """The importer's options with the batch, which they must not name too; what is no mapping stays as it is."""
+    number = whole(batch)
     if frontend is None:
-        return {"batch": batch}
+        return {"batch": number}
     if not isinstance(frontend, Mapping):
         return frontend
     options = {**cast("Mapping[str, object]", frontend)}
@@ -98,7 +111,7 @@ def _with_batch(frontend: object, batch: int) -> Any:
         from relay.errors import InvalidArgument
 
         raise InvalidArgument("batch", "is given twice", "leave it out of frontend")
-    return options | {"batch": batch}
+    return options | {"batch": number}
 
 
 def compiled_again(request: Request) -> Executable:

@@ -229,7 +229,14 @@ def compile_model(
     if isinstance(mod, IRModule | ModuleOp) and frontend:
         raise InvalidArgument("frontend", "options are for model files; a module is imported already")
     if external is None and numerics is not None:
-        raise InvalidArgument("numerics", "is for external compilers, and none is named", "write external='x'")
+        from relay.frontend.tflite.profiles import PROFILES
+
+        hint = (
+            f"write frontend={{'numerics': '{numerics}'}}"
+            if shown(numerics) in map(shown, PROFILES)
+            else "write external='x'"
+        )
+        raise InvalidArgument("numerics", "is for external compilers, and none is named", hint)
     model = as_module(mod) if isinstance(mod, IRModule | ModuleOp) else mod if isinstance(mod, bytes) else path_of(mod)
     weights = arrays({} if params is None else params)
     mapping(frontend or {}, "frontend", "{'batch': 1}")

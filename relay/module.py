@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from io import StringIO
+from pathlib import Path
 from types import MethodType
 from typing import TYPE_CHECKING, TypeGuard, cast
 
@@ -209,6 +210,34 @@ class IRModule:
         except VerifyException as error:
             op, message = next(invalid(self.op), (self.op, said_last(str(error))))
             raise Malformed(words(op.location) or where, message) from None
+
+
+def read_module(path: str | PathLike[str]) -> IRModule:
+    """The module of a file of MLIR text; of `x.mlir`, weights that it only names are in `x.safetensors`, if that is
+    there. Raises InvalidArgument, Malformed."""
+    file = checked_path(path, "module")
+    try:
+        text = file.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise Malformed(str(file), f"byte {error.start} is not UTF-8", "MLIR text is UTF-8") from None
+    except (OSError, ValueError) as error:
+        raise InvalidArgument(str(file), f"cannot be read: {error}") from None
+    beside = file.with_suffix(".safetensors")
+    return IRModule.parse(text, load_weights(str(beside)) if beside.is_file() else None, str(file))
+
+
+def load_weights(path: str) -> dict[str, Array]:
+    """The arrays of a safetensors file by name."""
+    try:
+        from safetensors import SafetensorError
+        from safetensors.numpy import load
+    except ImportError:
+        hint = "pip install relay-mlir[weights]"
+        raise InvalidArgument(path, "the package safetensors is not installed", hint) from None
+    try:
+        return load(Path(path).read_bytes())
+    except SafetensorError as error:
+        raise Malformed(path, str(error), "weights are what --save-weights wrote") from None
 
 
 def arrays(params: object) -> dict[str, Array]:

@@ -47,6 +47,8 @@ class RelayToLinalg(Pass):
         return not any(inner.name.startswith("relay.") for inner in op.walk())
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in [f for f in op.walk() if isinstance(f, func.FuncOp)]:
+            check_arguments(function)
         inline_calls(op)
         for function in [f for f in op.walk() if isinstance(f, func.FuncOp)]:
             FunctionLowering(function, self.tables_apart).run()
@@ -169,8 +171,22 @@ class FunctionLowering:
         return new.results
 
 
+DYNAMIC = "give the inputs a static shape; relay.build's batch is that of a tensor<?x...>"
+
+
+def check_arguments(function: func.FuncOp) -> None:
+    """Raise Unsupported for an argument of a dynamic shape, of a function that others call."""
+    if function.sym_visibility is not None and function.sym_visibility.data == "private":
+        return
+    for number, type in enumerate(function.function_type.inputs):
+        if isa(type, TensorType) and DYNAMIC_INDEX in type.get_shape():
+            hint = function.body.block.args[number].name_hint if function.body.blocks else None
+            where = f"argument {number}{f' (%{hint})' if hint else ''} of @{function.sym_name.data}"
+            raise Unsupported(where, f"has the dynamic shape {type}", DYNAMIC)
+
+
 def check(op: Operation) -> None:
     """Raise Unsupported for a dynamic shape."""
     for value in (*op.operands, *op.results):
         if isa(value.type, TensorType) and DYNAMIC_INDEX in value.type.get_shape():
-            raise Unsupported(place(op), f"has the dynamic shape {value.type}", "give the inputs a static shape")
+            raise Unsupported(place(op), f"has the dynamic shape {value.type}", DYNAMIC)

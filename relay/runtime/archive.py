@@ -64,6 +64,13 @@ def path_of(path: object) -> Path:
     return named
 
 
+def folder_of(path: object) -> Path:
+    """The path of a folder. Raises InvalidArgument for what is none."""
+    if not isinstance(path, str | PathLike):
+        raise InvalidArgument("export", f"{path!r} is no folder", "give its path")
+    return Path(cast("str | PathLike[str]", path))
+
+
 def replace_file(path: Path, data: bytes) -> None:
     """Put a file in place at once, so that nobody sees half of it; never one in place of a device or a pipe. Raises
     InvalidArgument where it cannot be."""

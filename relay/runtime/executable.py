@@ -341,13 +341,15 @@ class Executable:
         """Write `NAME.o`, object code for the target with the weights inside, and `NAME.h`, how C calls it; the paths.
 
         Nothing has to be started or loaded; what the code calls of the C library and libm, a linker finds. Raises
-        Unsupported if external compilers made a part of it, or it was loaded from a file; InvalidArgument if the name
-        is no identifier of C or the files cannot be written.
+        Unsupported if external compilers made a part of it, it is for a GPU, or it was loaded from a file;
+        InvalidArgument if the name is no identifier of C or the files cannot be written.
         """
+        target = archive.folder_of(folder)
+        if "device" in self._graph:
+            raise Unsupported("export", "a GPU's code has no object files", "save(path) writes one file")
         if self.library.export is None:
             raise Unsupported("export", "what was loaded from a file cannot be exported", "build it again")
         files = self.library.export(name)
-        target = Path(folder)
         try:
             target.mkdir(parents=True, exist_ok=True)
         except OSError as error:

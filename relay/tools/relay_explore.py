@@ -71,7 +71,7 @@ def load(path: str, weights: str | None) -> IRModule:
         where, _, what = line_of(error, path, module=mod.op).partition(": ")
         raise Malformed(where, what) from None
     if weights is not None:
-        from relay.tools.relay_opt import load_weights
+        from relay.module import load_weights
 
         mod.bind(load_weights(weights))
     return mod

@@ -9,19 +9,18 @@ from argparse import ArgumentParser
 from collections.abc import Sequence
 from io import BytesIO, StringIO
 from pathlib import Path
-from typing import IO, ClassVar, NoReturn
+from typing import IO, Any, ClassVar, NoReturn
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import PassFailedException, VerifyException
 from xdsl.xdsl_opt_main import xDSLOptMain
 
 from relay import __version__
-from relay.dialects.attributes import Array
 from relay.dialects.context import make_context
 from relay.dialects.irdl import dialects, to_irdl
 from relay.dialects.source import LocatingParser, invalid
-from relay.errors import InvalidArgument, Malformed, RelayError
-from relay.module import IRModule
+from relay.errors import InvalidArgument, RelayError
+from relay.module import IRModule, load_weights
 from relay.passes import PassContext, PassInfo, PassInstrument, Reporter
 from relay.passes.checking import pipeline_of as reproduced_pipeline
 from relay.passes.context import LEVELS
@@ -32,6 +31,7 @@ from relay.tools.pass_list import list_passes, names_of_passes
 from relay.tools.pipeline_options import Watchers, add_arguments, context_of, parse_pipeline, pipeline_of, show
 from relay.tools.plug_ins import everything, load
 from relay.tools.source import format_of
+from relay.transforms.batch import with_batch
 
 
 class HeldText(StringIO):
@@ -97,7 +97,9 @@ class RelayOptMain(xDSLOptMain):
         options.add_argument("--completion", choices=SCRIPTS, help="print a script that completes in this shell")
         options.add_argument("--weights", metavar="FILE", help="safetensors file of the weights that the text names")
         options.add_argument("--save-weights", metavar="FILE", help="write the weights that the text only names")
-        options.add_argument("--batch", type=int, metavar="N", help="import a .tflite file for N images")
+        options.add_argument("--batch", type=int, metavar="N", help="for N images: a .tflite file, or tensor<?x...>")
+        options.add_argument("--numerics", metavar="NAME", help="import a .tflite file with a runtime's integers: tflm")
+        options.add_argument("--outputs", metavar="A,B", help="import of a .tflite file what these tensors need")
         style = options.groups["output"].add_mutually_exclusive_group()
         style.add_argument("--elide-weights", action="store_true", help="weights over 1 KiB by name only (default)")
         style.add_argument("--print-weights", action="store_true", help="print every weight in full")
@@ -156,14 +158,20 @@ class RelayOptMain(xDSLOptMain):
         return BytesIO(data), format
 
     def parse_chunk(self, chunk: IO[bytes], file_extension: str, start_offset: int = 0) -> ModuleOp | None:
-        self.doing, self.module, self.first_line = "", None, start_offset
+        self.doing, self.module, self.first_line, self.imported = "", None, start_offset, False
         self.module = super().parse_chunk(chunk, file_extension)
         if self.module is not None and self.args.weights is not None:
             IRModule(self.module).bind(load_weights(self.args.weights))
+        if self.module is not None and self.args.batch is not None and not self.imported:
+            self.check(self.module)
+            self.module = with_batch(IRModule(self.module), self.args.batch).op
         return self.module
 
     def read_mlir(self, stream: IO[bytes]) -> ModuleOp:
         """The module of MLIR text."""
+        for option in ("numerics", "outputs"):
+            if getattr(self.args, option) is not None:
+                raise InvalidArgument(f"--{option}", "is for .tflite files", "MLIR text is imported already")
         text = stream.read().decode("utf-8-sig")
         reproduced = reproduced_pipeline(text)
         if reproduced is not None and not self.args.passes:
@@ -176,7 +184,14 @@ class RelayOptMain(xDSLOptMain):
         from relay.frontend import from_tflite
 
         path = Path(self.args.input_file or "-")
-        return from_tflite(path if path.is_file() else stream.read(), batch=self.args.batch).op
+        self.imported = True
+        options: dict[str, Any] = {"batch": self.args.batch}
+        if self.args.numerics is not None:
+            options["numerics"] = self.args.numerics
+        if self.args.outputs is not None:
+            names: list[str] = self.args.outputs.split(",")
+            options["outputs"] = [int(name) if name.isdecimal() else name for name in names]
+        return from_tflite(path if path.is_file() else stream.read(), **options).op
 
     def apply_passes(self, prog: ModuleOp) -> None:
         watchers = Watchers(self.args)
@@ -234,20 +249,6 @@ class Progress(PassInstrument):
         self.tool.doing = f"after pass {info.name}"
         self.tool.check(mod.op)
         self.tool.doing = ""
-
-
-def load_weights(path: str) -> dict[str, Array]:
-    """The arrays of a safetensors file by name."""
-    try:
-        from safetensors import SafetensorError
-        from safetensors.numpy import load
-    except ImportError:
-        hint = "pip install relay-mlir[weights]"
-        raise InvalidArgument("--weights", "the package safetensors is not installed", hint) from None
-    try:
-        return load(Path(path).read_bytes())
-    except SafetensorError as error:
-        raise Malformed(path, str(error), "--weights takes what --save-weights wrote") from None
 
 
 def main(args: Sequence[str] | None = None) -> int:

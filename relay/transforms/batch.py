@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import SupportsIndex
+
 from xdsl.context import Context
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 
+from relay.arguments import number_of_images
 from relay.dialects.op import is_tensor
 from relay.errors import InvalidArgument
 from relay.module import IRModule
@@ -13,14 +16,15 @@ from relay.transforms.dynamic_to_static import DynamicToStatic
 HINT = "give relay.build the file, or relay.frontend.from_tflite a batch"
 
 
-def with_batch(mod: IRModule, batch: int) -> IRModule:
+def with_batch(mod: IRModule, batch: SupportsIndex) -> IRModule:
     """A copy whose arguments of `tensor<?x...>` are of that many images, and all that follows from them.
 
     A module that has this batch already is given back. Raises InvalidArgument for no number of images, and where the
     leading axes are fixed: whether the images of a module keep apart is known only of a file.
     """
-    if type(batch) is not int or batch < 1:
-        raise InvalidArgument("batch", f"is {batch!r}", "it must be a number of at least 1")
+    given, batch = batch, number_of_images(batch)
+    if not batch:
+        raise InvalidArgument("batch", f"is {given!r}", "it must be a number of at least 1")
     dims = [each.get_shape() for each in mod["main"].function_type.inputs if is_tensor(each)]
     open = [shape for shape in dims if DYNAMIC_INDEX in shape]
     if not open and {shape[0] for shape in dims if shape} == {batch}:

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from xdsl.dialects.arith import AddfOp
 from xdsl.ir import Block, SSAValue
 
 from relay.dialects.attributes import ints
-from relay.dialects.relay import CastOp, ReshapeOp
+from relay.dialects.relay import AbsOp, CastOp, ReshapeOp
 from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
 from relay.frontend import from_tflite
 from relay.frontend.tflite import table
@@ -43,6 +44,19 @@ def node() -> Node:
 
 def other_type(importer: Importer, node: Node) -> list[SSAValue]:
     return [importer.emit(ReshapeOp, [importer.value(node.input(0))], {"newshape": ints([3, 2])}).result]
+
+
+def foreign(importer: Importer, node: Node) -> list[SSAValue]:
+    op: Any = AddfOp
+    return [importer.emit(op, [importer.value(node.input(0))]).results[0]]
+
+
+def unattached(importer: Importer, node: Node) -> list[SSAValue]:
+    return [AbsOp.make([importer.value(node.input(0))]).result]
+
+
+def branches_of_a_batch() -> None:
+    from_tflite(flowing.model(flowing.Maker(np.random.default_rng(1), "float32").conditional()), batch=2)
 
 
 def read(data: Any) -> object:
@@ -130,6 +144,9 @@ CALLS: dict[str, tuple[type[RelayError], Callable[[], object]]] = {
     "starts with numbers for 2 images": (Unsupported, started_state),
     "data is not bytes": (InvalidArgument, lambda: read(3)),
     "from_tflite: batch is 0": (InvalidArgument, lambda: from_tflite(one("SQRT", reals(1), reals(1)).model(), batch=0)),
+    "has control flow, whose subgraphs keep their batch": (Unsupported, branches_of_a_batch),
+    "arith.addf is no op of relay or qnn": (InvalidArgument, lambda: asked(foreign)),
+    "returns a result of relay.abs, which is not in the module": (InvalidArgument, lambda: asked(unattached)),
     "custom_ops['X']: gives tensor<3x2xf32>": (InvalidArgument, lambda: asked(other_type)),
 }
 """The error, and the call that ends in it, by words of the message."""

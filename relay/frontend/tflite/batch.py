@@ -12,9 +12,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import SupportsIndex
 
 import numpy as np
 
+from relay.arguments import number_of_images
 from relay.errors import InvalidArgument, Malformed, Unsupported
 from relay.frontend.tflite.model import Operator, Subgraph, Tensor
 from relay.frontend.tflite.node import Node
@@ -86,13 +88,14 @@ class _Graph:
         self.tensors[tensor.index] = replace(tensor, shape=shape, shape_signature=shape, data=data)
 
 
-def rebatch(graph: Subgraph, nodes: Sequence[Node], batch: int, file: str) -> tuple[Subgraph, list[Node]]:
+def rebatch(graph: Subgraph, nodes: Sequence[Node], batch: SupportsIndex, file: str) -> tuple[Subgraph, list[Node]]:
     """The graph, and those operators of it, for that many images.
 
     Raises Unsupported with every operator that mixes images, InvalidArgument for no number of images.
     """
-    if type(batch) is not int or batch < 1:
-        raise InvalidArgument("from_tflite", f"batch is {batch!r}", "it must be a number of at least 1")
+    given, batch = batch, number_of_images(batch)
+    if not batch:
+        raise InvalidArgument("from_tflite", f"batch is {given!r}", "it must be a number of at least 1")
     inputs = [graph.tensors[index] for index in graph.inputs]
     sizes = {next(iter(tensor.shape), 0) for tensor in inputs}
     if sizes == {batch}:
@@ -113,12 +116,14 @@ def rebatch(graph: Subgraph, nodes: Sequence[Node], batch: int, file: str) -> tu
             work.batched.update(node.operator.outputs)
     if problems:
         lines = [f"{error.where.removeprefix(f'{file}: ')}: {error.what}" for error in problems[:100]]
-        raise Unsupported(f"{file}: batch {batch}", "\n  ".join([f"{len(problems)} problems:", *lines]))
+        raise Unsupported(
+            f"{file}: batch {batch}", "\n  ".join([f"{len(problems)} problem{'s' * (len(problems) > 1)}:", *lines])
+        )
     found = replace(graph, tensors=tuple(work.tensors), operators=tuple(operators))
     return found, [Node(file, found, operator) for operator in operators]
 
 
-def does_not_fit(error: Malformed, batch: int) -> Unsupported:
+def does_not_fit(error: Malformed, batch: SupportsIndex) -> Unsupported:
     """Shapes that disagree for this batch only."""
     return Unsupported(error.where, f"does not take batch {batch}: {error.what}", "use the stored batch")
 

@@ -27,10 +27,12 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
+from relay.arguments import shown
 from relay.dialects.attributes import Array, dtype_of, element_type, elements, ints, scalar_attr
 from relay.dialects.op import TensorOp
 from relay.dialects.op import tensor as type_of
 from relay.dialects.relay import ClipOp, ConstantOp, ReshapeOp
+from relay.errors import InvalidArgument
 from relay.frontend.tflite.model import Tensor
 from relay.frontend.tflite.node import Node
 from relay.frontend.tflite.profile import LITERT, Profile
@@ -104,6 +106,10 @@ Inline = Callable[[Node, int, Block, Sequence[SSAValue]], list[SSAValue]]
 def nowhere(node: Node, number: int, block: Block, arguments: Sequence[SSAValue]) -> list[SSAValue]:
     """Where there are no subgraphs."""
     raise node.unsupported("calls a subgraph")
+
+
+def _is_ours(op: object) -> bool:
+    return isinstance(op, type) and issubclass(op, TensorOp)
 
 
 class Importer:
@@ -199,6 +205,10 @@ class Importer:
         self, op: type[T], operands: Sequence[SSAValue], properties: Mapping[str, Attribute | None] | None = None
     ) -> T:
         """Build an op at the end of the function; what its verifier says is the file's fault."""
+        if not _is_ours(op):
+            name = getattr(op, "name", shown(op))
+            hint = "give a class of relay.dialects.relay or relay.dialects.qnn"
+            raise InvalidArgument("importer.emit", f"{name} is no op of relay or qnn", hint)
         try:
             built = op.make(operands, properties)
         except VerifyException as error:

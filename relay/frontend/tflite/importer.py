@@ -20,6 +20,7 @@ from dataclasses import replace
 from functools import partial
 from os import PathLike, fspath
 from pathlib import Path
+from typing import SupportsIndex
 
 import numpy as np
 from xdsl.dialects.builtin import FunctionType, ModuleOp
@@ -55,10 +56,10 @@ def supported_operators() -> dict[str, tuple[int, int]]:
 def from_tflite(
     model: bytes | memoryview | str | PathLike[str],
     *,
-    batch: int | None = None,
+    batch: SupportsIndex | None = None,
     numerics: str = "litert",
     custom_ops: Mapping[str, Convert] | None = None,
-    outputs: Sequence[str | int] | None = None,
+    outputs: Sequence[str | SupportsIndex] | None = None,
 ) -> IRModule:
     """Read a .tflite file, given as bytes or by path: `@main`, one argument per graph input, NHWC, dtypes as stored.
 

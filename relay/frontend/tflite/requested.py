@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from inspect import signature
 from typing import TypeGuard
 
-from xdsl.ir import SSAValue
+from xdsl.ir import OpResult, SSAValue
 
-from relay.arguments import every, mapping, shown
+from relay.arguments import every, mapping, shown, whole
 from relay.errors import InvalidArgument
 from relay.frontend.tflite.graph import Importer, tensor_type
 from relay.frontend.tflite.model import Subgraph, Tensor
@@ -95,6 +95,9 @@ def _checked(where: str, function: Convert) -> Convert:
             if value.type != wanted:
                 what = f"gives {value.type} for {node.output(number)}, which is {wanted} in the file"
                 raise InvalidArgument(f"{node.where}, {where}", what, "cast or reshape the result")
+            if isinstance(value, OpResult) and value.op.parent is None:
+                what = f"returns a result of {value.op.name}, which is not in the module"
+                raise InvalidArgument(f"{node.where}, {where}", what, "make ops by importer.emit")
         return found
 
     return convert
@@ -111,7 +114,7 @@ def wanted_tensors(graph: Subgraph, outputs: object, name: str) -> list[Tensor]:
     indices = sorted({index for operator in graph.operators for index in operator.outputs} | {*graph.inputs})
     computed = [graph.tensors[index] for index in indices]
     found: list[Tensor] = []
-    for wanted in asked:
+    for wanted in map(whole, asked):
         if not isinstance(wanted, str | int) or isinstance(wanted, bool):
             raise InvalidArgument(f"outputs {shown(wanted)}", "is no name and no number", hint)
         matches = [tensor for tensor in computed if wanted in (tensor.name, tensor.index)]
