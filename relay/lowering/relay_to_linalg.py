@@ -171,7 +171,7 @@ class FunctionLowering:
         return new.results
 
 
-DYNAMIC = "give the inputs a static shape; relay.build's batch is that of a tensor<?x...>"
+DYNAMIC = "give the inputs a static shape, or relay.build a batch=N for tensor<?x...>"
 
 
 def check_arguments(function: func.FuncOp) -> None:

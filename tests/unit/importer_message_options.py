@@ -89,6 +89,10 @@ WITH: dict[str, tuple[Callable[[], Case], dict[str, Any]]] = {
         lambda: one("SHAPE", f32(1, 4), T([2], "int32"), "ShapeOptions"),
         {"batch": 2},
     ),
+    "batch 2: 1 problem:": (
+        lambda: one("MATRIX_DIAG", f32(1, 4), f32(1, 4, 4), "MatrixDiagOptions"),
+        {"batch": 2},
+    ),
     "has too many elements": (lambda: one("SQRT", f32(1, 1 << 20), f32(1, 1 << 20)), {"batch": 1 << 22}),
     "batch needs inputs of one leading axis": (
         lambda: two("ADD", f32(1, 4), f32(4), f32(1, 4), "AddOptions"),
