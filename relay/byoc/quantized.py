@@ -195,6 +195,8 @@ def _quantization(anchor: Operation, last: Operation | None) -> Quantization | R
         return Refusal("it does not accumulate in int32 around 0")
     if to_numpy(last.multiplier).ndim and last.axis.value.data not in (-1, rank(last.input) - 1):
         return Refusal("its scales do not lie along the channels")
+    if not to_numpy(anchor.kernel_scale).all():
+        return Refusal("a scale of its weights is 0")
     return Quantization(
         input=codes(anchor.input_scale, anchor.input_zero_point),
         kernel_scale=np.atleast_1d(to_numpy(anchor.kernel_scale)).astype(np.float32),

@@ -53,9 +53,16 @@ def binary(rng: Rng, kind: str, dtype: str) -> Case:
     narrow = [d if rng.integers(2) else 1 for d in shape]
     first, second = (shape, narrow) if rng.integers(2) else (narrow, shape)
     lhs, rhs, out = (ints16(rng, d, dtype) for d in (first, second, shape))
+    values: dict[str, Any] = activation(rng)
     if kind == "MUL":
         out.scale = scale(rng, 1e-4, 1)
-    values: dict[str, Any] = activation(rng) | ({"potScaleInt16": False} if kind != "MUL" else {})
+    elif (exponent := int(rng.integers(-12, -5))) % 2:
+        values["potScaleInt16"] = bool(rng.integers(2))
+    else:
+        lhs, rhs = like(out, shape), like(out, shape)  # LiteRT aborts where these broadcast
+        shift = int(rng.integers(0, 6))
+        values["potScaleInt16"], out.scale = True, 2.0**exponent
+        lhs.scale, rhs.scale = rng.permutation([2.0**exponent, 2.0 ** (exponent - shift)]).tolist()
     return Case(kind, [lhs, rhs], [out], options_of(kind), values, 2)
 
 

@@ -124,21 +124,34 @@ def slice_(rng: Rng, kind: str) -> Case:
 
 @cases("STRIDED_SLICE")
 def strided_slice(rng: Rng, kind: str) -> Case:
+    """With one new axis and an ellipsis at times; numpy says the shape."""
     shape = dims(rng, 3, 2, 6)
-    begin = [int(rng.integers(-d, d)) for d in shape]
-    end = [int(rng.integers(-d, d + 1)) for d in shape]
-    strides = [int(rng.choice([1, 1, 2, -1])) for _ in shape]
-    begin_mask, end_mask, shrink = (int(m) for m in rng.integers(0, 8, 3))
-    result: list[int] = []
-    for axis, size in enumerate(shape):
-        b = None if begin_mask >> axis & 1 else begin[axis]
-        e = None if end_mask >> axis & 1 else end[axis]
-        if shrink >> axis & 1:
-            strides[axis] = 1
-        else:
-            result.append(len(range(size)[slice(b, e, strides[axis])]))
+    begin_mask, end_mask, shrink = (int(m) for m in rng.integers(0, 32, 3))
+    specs = int(rng.integers(1, 4))
+    ellipsis, added = ((1 << int(rng.integers(5))) & ((1 << specs) - 1) for _ in range(2))
+    whole = 3 - (specs - bool(added & ~ellipsis) - bool(ellipsis))
+    begin, end, strides, index = list[int](), list[int](), list[int](), list[slice | int | None]()
+    axis = 0
+    for i in range(specs):
+        size = 1 if axis > 2 else shape[axis]
+        begin.append(int(rng.integers(-size, size)))
+        end.append(int(rng.integers(-size, size + 1)))
+        strides.append(1 if shrink >> i & 1 else int(rng.choice([1, 1, 2, -1])))
+        if ellipsis >> i & 1:
+            index += [slice(None)] * whole
+            axis += whole
+            continue
+        if added >> i & 1:
+            index.append(None)
+            continue
+        first = None if begin_mask >> i & 1 else begin[-1]
+        last = None if end_mask >> i & 1 else end[-1]
+        index.append((first or 0) if shrink >> i & 1 else slice(first, last, strides[-1]))
+        axis += 1
+    result = list(np.empty(shape, bool)[tuple(index)].shape)
     data = codes(rng, shape, pick(rng, *MOVED))
     values = {"beginMask": begin_mask, "endMask": end_mask, "shrinkAxisMask": shrink}
+    values |= {"ellipsisMask": ellipsis, "newAxisMask": added}
     inputs = [data, integers(*begin), integers(*end), integers(*strides)]
     return Case(kind, inputs, [like(data, result)], "StridedSliceOptions", values, 2)
 

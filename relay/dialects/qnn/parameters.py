@@ -33,7 +33,7 @@ REQUANTIZE_ROUNDINGS = (*ROUNDINGS, "f64_away", "f32_even")
 
 def parameter(op: Operation, attr: Attribute | None, data: SSAValue, axis: int, what: str) -> None:
     """Check a scale, zero point, multiplier or shift: finite; a scalar, one number per index of the axis, or of the
-    data's rank and broadcasting against it, as packed layouts need."""
+    data's rank and broadcasting against it, as packed layouts need. Of several scales those of dead channels are 0."""
     if attr is None or (isinstance(attr, DenseResourceAttr) and not hasattr(attr, "array")):
         return
     numbers = to_numpy(attr)
@@ -44,7 +44,9 @@ def parameter(op: Operation, attr: Attribute | None, data: SSAValue, axis: int, 
         size = shape(data)[axis_of(axis, rank(data), op.name)]
         require(numbers.size == size or size == -1, f"{op.name}: {numbers.size} numbers in {what} for axis of {size}")
     if "scale" in what:
-        require(bool(np.isfinite(numbers).all() and (numbers > 0).all()), f"{op.name}: {what} must be positive")
+        dead = what in ("kernel_scale", "input_scale") and numbers.ndim
+        positive = numbers >= 0 if dead else numbers > 0
+        require(bool(np.isfinite(numbers).all() and positive.all()), f"{op.name}: {what} must be positive")
     if what == "shift":
         require(bool(((numbers >= -31) & (numbers <= 30)).all()), f"{op.name}: shift must lie in -31..30")
 

@@ -249,6 +249,8 @@ def _strided_slice(work: _Graph, node: Node, slots: Sequence[int]) -> str:
     size, masks = node.input(0).shape[0], [node.integer(f"{name}_mask") & 1 for name in ("begin", "end", "shrink_axis")]
     if not begin or not end or not strides:
         return ""
+    if (node.integer("ellipsis_mask") | node.integer("new_axis_mask")) & 1:
+        return "an ellipsis or a new axis stands at the leading one"
     first, last = (0 if masks[0] else begin[0]), (size if masks[1] else end[0])
     if masks[2] or strides[0] != 1 or first not in (0, -size) or last < size:
         return "a part of the leading axis is taken"

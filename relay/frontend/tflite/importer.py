@@ -259,7 +259,7 @@ class _Conversion:
         dtype = numpy_type(tensor)
         found = tensor.quantization
         scale, zero_point = None, 0
-        if found is not None and len(found.scale) == 1 and found.details == "NONE":
+        if found is not None and len(found.scale) == 1 and found.scale[0] and found.details == "NONE":
             scale, zero_point = float(found.scale[0]), int(found.zero_point[0])
         initial = None
         if kind == "state":

@@ -31,7 +31,8 @@ class Quantization:
     """`real = scale * (code - zero_point)`, elementwise along `axis` where there is more than one scale."""
 
     scale: NDArray[np.float32]
-    """One scale, or one for each index along the axis; real units per step, finite, > 0."""
+    """One scale, or one for each index along the axis; real units per step, finite, >= 0: converters
+    write 0 for channels of zeros, and where nobody reads the scale."""
     zero_point: NDArray[np.int64]
     """As many as scales."""
     axis: int
@@ -314,8 +315,8 @@ def _quantization(tensor: Table, shape: tuple[int, ...], type_name: str, where: 
     if not len(scale):
         none = np.zeros(0, np.int64)
         return None if details == "NONE" else Quantization(scale, none, table.integer("quantized_dimension"), details)
-    if not (scale.min() > 0 and scale.max() < np.inf):
-        raise Malformed(where, "a scale is not positive and finite")
+    if not (scale.min() >= 0 and scale.max() < np.inf):
+        raise Malformed(where, "a scale is negative or not finite")
     zero_point = np.frombuffer(table.raw("zero_point"), np.dtype("<i8"))
     if len(zero_point) not in (0, 1, len(scale)):
         raise Malformed(where, f"{len(scale)} scales, but {len(zero_point)} zero points")

@@ -174,7 +174,7 @@ class Node:
         return tensor.shape
 
     def quantization(self, tensor: Tensor) -> Quantization:
-        """Scales and zero points, one or several."""
+        """Scales and zero points, one or several; a scale may be 0."""
         found = tensor.quantization
         if found is None or not len(found.scale):
             raise self.malformed(f"{tensor} has no scale")
@@ -183,7 +183,13 @@ class Node:
         return found
 
     def codes(self, tensor: Tensor) -> Codes:
-        """The one scale and zero point of a tensor of codes."""
+        """The one scale and zero point of a tensor of codes, whose scale matters."""
+        found = self._codes(tensor)
+        if not found.scale:
+            raise self.malformed(f"{tensor} has a scale of 0")
+        return found
+
+    def _codes(self, tensor: Tensor) -> Codes:
         found = self.quantization(tensor)
         if len(found.scale) != 1:
             raise self.unsupported(
@@ -198,15 +204,16 @@ class Node:
         """The scale and zero point that the tensors share; None where none of them has any."""
         if all(tensor.quantization is None for tensor in tensors):
             return None
-        first, *others = [self.codes(tensor) for tensor in tensors]
+        first, *others = [self._codes(tensor) for tensor in tensors]
         if any(other != first for other in others):
             raise self.unsupported("the scales and zero points of inputs and output differ")
         return first
 
     def bounds(self, codes: Codes, activation: str | None = None, *, to_even: bool = False) -> tuple[int, int]:
         """The codes that the activation lets through, by default the fused one."""
+        activation = activation or self.activation()
         try:
-            low, high = code_bounds(activation or self.activation(), codes, to_even)
+            low, high = code_bounds(activation, codes, to_even) if codes.scale or activation == "NONE" else (1, 0)
         except OverflowError:
             low, high = 1, 0
         if low > high:

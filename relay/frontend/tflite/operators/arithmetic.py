@@ -34,21 +34,54 @@ def _sum(
     in double."""
     if _operand_type(node) not in ALL_CODES:
         return [_plain(importer, node, plain)]
-    if node.flag("pot_scale_int16") and node.output().type == "INT16":
-        raise node.unsupported("16-bit codes whose scales are powers of two, with rounding shifts")
     lhs, rhs, out = _codes(node)
+    properties = _properties(node, lhs, rhs, out)
+    if node.flag("pot_scale_int16") and node.output().type == "INT16":
+        powers = [power for codes in (lhs, rhs, out) if (power := _power_of_two(codes.scale)) is not None]
+        if len(powers) == 3:
+            properties |= _shifted(node, *powers)
+            return [importer.emit(quantised, _operands(importer, node), properties).result]
     left_shift = _LEFT_SHIFT[node.output().type]
     twice = np.float64(2 * max(lhs.scale, rhs.scale))
     left = quantize_multiplier(float(np.float64(lhs.scale) / twice))
     right = quantize_multiplier(float(np.float64(rhs.scale) / twice))
     last = quantize_multiplier(float(twice / np.float64(np.float32(1 << left_shift) * out.scale)))
-    properties = _properties(node, lhs, rhs, out) | {
+    properties |= {
         "left_shift": number(left_shift),
         **{f"lhs_{name}": attr for name, attr in multiplier_attrs(left).items()},
         **{f"rhs_{name}": attr for name, attr in multiplier_attrs(right).items()},
         **multiplier_attrs(last),
     }
     return [importer.emit(quantised, _operands(importer, node), properties).result]
+
+
+def _power_of_two(scale: np.float32) -> int | None:
+    """The exponent, where it is nearly whole (CheckedLog2)."""
+    exponent = float(np.float32(np.log(scale)) * (np.float32(1) / np.float32(np.log(np.float32(2)))))
+    return round(exponent) if abs(exponent - round(exponent)) < np.float32(1e-3) else None
+
+
+def _shifted(node: Node, lhs: int, rhs: int, out: int) -> dict[str, Attribute]:
+    """Scales of `2^lhs`, `2^rhs` and `2^out`: the codes of one side, which has the result's scale, are taken as they
+    are, and those of the other shifted right, halves away from zero. A multiplier of 2^31 - 1 leaves them alone."""
+    shifts = lhs - out, rhs - out
+    if max(shifts) != 0 or min(shifts) < -15:
+        raise node.unsupported(
+            f"with pot_scale_int16, scales of 2^{lhs} and 2^{rhs} for a result of 2^{out}",
+            "one operand must have the result's scale, and the other a smaller one",
+        )
+    if node.input(0).shape != node.input(1).shape and min(shifts):
+        raise node.unsupported(
+            f"with pot_scale_int16, shapes {node.input(0).shape} and {node.input(1).shape} of two scales",
+            "make pot_scale_int16 false, or both operands one shape",
+        )
+    whole = [((1 << 31) - 1, shift) for shift in (*shifts, 0)]
+    return {
+        "left_shift": number(0),
+        **{f"lhs_{name}": attr for name, attr in multiplier_attrs(whole[0]).items()},
+        **{f"rhs_{name}": attr for name, attr in multiplier_attrs(whole[1]).items()},
+        **multiplier_attrs(whole[2]),
+    }
 
 
 @operator("MUL", versions=(1, 7), inputs=(2, 2))

@@ -138,43 +138,71 @@ def slice_(importer: Importer, node: Node) -> list[SSAValue]:
 def strided_slice(importer: Importer, node: Node) -> list[SSAValue]:
     """Python's slice per axis. A masked begin counts even where the axis is dropped (shrink_axis_mask)."""
     shape = node.input(0).shape
-    if node.integer("ellipsis_mask") or node.integer("new_axis_mask") or node.flag("offset"):
-        raise node.unsupported("ellipsis_mask, new_axis_mask and offset are not supported")
+    if node.flag("offset"):
+        raise node.unsupported("its ends are offsets from its begins", "give the ends themselves: offset false")
+    begin, end, strides, result = list[int](), list[int](), list[int](), list[int]()
+    axis = 0
+    for bound in _bounds(node, len(shape)):
+        if bound is None:
+            result.append(1)
+            continue
+        size = shape[axis]
+        if bound.stride == 0 or (bound.shrink and bound.stride < 0):
+            raise node.malformed(f"the stride of axis {axis} is {bound.stride}")
+        if bound.shrink:
+            first = 0 if bound.begin is None else bound.begin + (size if bound.begin < 0 else 0)
+            if not 0 <= first < size:
+                raise node.malformed(f"index {bound.begin} is outside dimension {axis} of {shape}")
+            taken = first, first + 1, 1
+        else:
+            taken = bound.normalised(size)
+            result.append(len(range(*taken)))
+        for numbers, value in zip((begin, end, strides), taken, strict=True):
+            numbers.append(value)
+        axis += 1
+    value = _slice(importer, importer.value(node.input(0)), begin, end, strides)
+    return [value if importer.shape(value) == tuple(result) else importer.reshape(value, result)]
+
+
+def _bounds(node: Node, rank: int) -> list[_Bound | None]:
+    """One for each axis, with None for those that are added (new_axis_mask). An ellipsis stands for what the others
+    leave, and at least for one axis; axes without a bound are taken whole."""
     given = [node.numbers(node.input(i)) for i in (1, 2, 3)]
     count = len(given[0])
-    if count > len(shape) or any(len(numbers) != count for numbers in given):
-        raise node.malformed(f"{[len(numbers) for numbers in given]} numbers for shape {shape}")
-    begin, end, strides = [0] * len(shape), list(shape), [1] * len(shape)
-    shrink_mask = node.integer("shrink_axis_mask") & ((1 << count) - 1)
-    for axis in range(count):
-        bound = _Bound(*(numbers[axis] for numbers in given))
-        masked = [bool(node.integer(name) >> axis & 1) for name in ("begin_mask", "end_mask")]
-        if bound.stride == 0 or (shrink_mask >> axis & 1 and bound.stride < 0):
-            raise node.malformed(f"the stride of axis {axis} is {bound.stride}")
-        if shrink_mask >> axis & 1:
-            first = 0 if masked[0] else bound.begin + (shape[axis] if bound.begin < 0 else 0)
-            if not 0 <= first < shape[axis]:
-                raise node.malformed(f"index {bound.begin} is outside dimension {axis} of {shape}")
-            begin[axis], end[axis] = first, first + 1
+    names = ("ellipsis_mask", "new_axis_mask", "shrink_axis_mask", "begin_mask", "end_mask")
+    ellipsis, added, shrunk, *masked = ({i for i in range(count) if node.integer(n) >> i & 1} for n in names)
+    rank += len(added - ellipsis)
+    if len(ellipsis) > 1:
+        raise node.malformed(f"{len(ellipsis)} ellipses")
+    if count > rank + len(ellipsis) or any(len(numbers) != count for numbers in given):
+        raise node.malformed(f"{[len(numbers) for numbers in given]} numbers for shape {node.input(0).shape}")
+    whole, bounds = _Bound(None, None, 1), list[_Bound | None]()
+    for i, (begin, end, stride) in enumerate(zip(*given, strict=True)):
+        if i in ellipsis:
+            bounds += [whole] * max(rank - count + 1, 1)
+        elif i in added:
+            bounds.append(None)
         else:
-            begin[axis], end[axis], strides[axis] = bound.normalised(masked, shape[axis])
-    value = _slice(importer, importer.value(node.input(0)), begin, end, strides)
-    if shrink_mask:
-        kept = [size for axis, size in enumerate(importer.shape(value)) if not shrink_mask >> axis & 1]
-        value = importer.reshape(value, kept)
-    return [value]
+            first, last = (None if i in mask else n for mask, n in zip(masked, (begin, end), strict=True))
+            bounds.append(_Bound(first, last, stride, i in shrunk))
+    bounds = bounds[:rank] + [whole] * (rank - len(bounds))
+    if sum(bound is not None for bound in bounds) != len(node.input(0).shape):
+        raise node.malformed(f"an ellipsis of no axis for shape {node.input(0).shape}")
+    return bounds
 
 
 class _Bound(NamedTuple):
-    begin: int
-    end: int
-    stride: int
+    """Of one axis; None is masked."""
 
-    def normalised(self, masked: Sequence[bool], size: int) -> tuple[int, int, int]:
+    begin: int | None
+    end: int | None
+    stride: int
+    shrink: bool = False
+
+    def normalised(self, size: int) -> tuple[int, int, int]:
         """Begin and end inside an axis of `size`, as `relay.strided_slice` wants them."""
-        begin, end = (None if mask else bound for mask, bound in zip(masked, (self.begin, self.end), strict=True))
-        first, last, stride = slice(begin, end, self.stride).indices(size)
-        return (0, 0, 1) if not len(range(first, last, stride)) else (first, last, stride)
+        first, last, stride = slice(self.begin, self.end, self.stride).indices(size)
+        return (first, last, stride) if len(range(first, last, stride)) else (0, 0, 1)
 
 
 @operator("GATHER", versions=(1, 8), inputs=(2, 2))
