@@ -13,7 +13,7 @@ from relay.dialects.op import tensor as type_of
 from relay.dialects.relay import BinaryOp, CompareOp, ReduceOp, UnaryOp
 from relay.frontend.tflite.graph import Importer, numpy_type
 from relay.frontend.tflite.node import ALL_CODES, INDICES, Node
-from relay.frontend.tflite.operators.reduce import reduction
+from relay.frontend.tflite.operators.reduce import reduced, reduction
 from relay.frontend.tflite.table import ANY, operator
 
 NUMBERS = ("FLOAT32", *INDICES)
@@ -187,7 +187,7 @@ def reduce(importer: Importer, node: Node) -> list[SSAValue]:
         op, types = (relay.AnyOp if op is relay.AnyOp else relay.AllOp), ("BOOL",)
     if data.type not in types or data.type != out.type:
         raise node.refuse_types(data, out)
-    return [importer.emit(op, [importer.value(data)], reduction(node)).result]
+    return [importer.emit(op, [reduced(importer, node)], reduction(node)).result]
 
 
 @operator("CUMSUM", versions=(1, 1), inputs=(2, 2))

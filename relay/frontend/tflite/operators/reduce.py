@@ -24,7 +24,7 @@ def mean(importer: Importer, node: Node) -> list[SSAValue]:
     data, out = node.input(0), node.output()
     properties = reduction(node)
     count = math.prod(data.shape[axis] for axis in node.axes(node.input(1), len(data.shape)))
-    value = importer.value(data)
+    value = reduced(importer, node)
     if data.type == out.type == "FLOAT32":
         total = importer.emit(SumOp, [value], properties).result
         return [importer.emit(DivideOp, [total, importer.scalar(count, total)]).result]
@@ -54,7 +54,7 @@ def total(importer: Importer, node: Node) -> list[SSAValue]:
     if data.type != out.type or data.type not in (*INDICES, "FLOAT32", "BOOL"):
         raise node.refuse_types(data, out)
     op = AnyOp if data.type == "BOOL" else SumOp
-    return [importer.emit(op, [importer.value(data)], reduction(node)).result]
+    return [importer.emit(op, [reduced(importer, node)], reduction(node)).result]
 
 
 @operator("REDUCE_MAX", versions=(1, 3), inputs=(2, 2))
@@ -73,18 +73,27 @@ def _extreme(importer: Importer, node: Node, op: type[MaxOp] | type[MinOp]) -> S
         raise node.refuse_types(data, out)
     if data.type == "BOOL":
         logical = AnyOp if op is MaxOp else AllOp
-        return importer.emit(logical, [importer.value(data)], reduction(node)).result
+        return importer.emit(logical, [reduced(importer, node)], reduction(node)).result
     if data.type in ALL_CODES:
         node.same_codes(data, out)
-    return importer.emit(op, [importer.value(data)], reduction(node)).result
+    return importer.emit(op, [reduced(importer, node)], reduction(node)).result
+
+
+def reduced(importer: Importer, node: Node) -> SSAValue:
+    """The data; behind an axis of one element where there are no axes, as an op without axes reduces over all."""
+    data = node.input(0)
+    value = importer.value(data)
+    return value if node.axes(node.input(1), len(data.shape)) else importer.reshape(value, [1, *data.shape])
 
 
 def reduction(node: Node) -> dict[str, Attribute]:
-    """The properties `axis` and `keepdims`."""
+    """The properties `axis` and `keepdims`, for the value of `reduced`."""
     shape = node.input(0).shape
     axes = node.axes(node.input(1), len(shape))
-    if not axes or 0 in shape:
+    if 0 in shape:
         raise node.unsupported("nothing is reduced")
+    if not axes:
+        return {"axis": ints([0]), "keepdims": BoolAttr.from_bool(False)}
     return {"axis": ints(axes), "keepdims": BoolAttr.from_bool(node.flag("keep_dims"))}
 
 
