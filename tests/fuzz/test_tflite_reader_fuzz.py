@@ -124,7 +124,7 @@ def check(model: Model) -> None:
             assert all(size >= 0 for size in tensor.shape) and len(tensor.shape_signature) == len(tensor.shape)
             if tensor.quantization and tensor.quantization.details == "NONE":
                 quantization = tensor.quantization
-                assert np.isfinite(quantization.scale).all() and (quantization.scale > 0).all()
+                assert np.isfinite(quantization.scale).all() and (quantization.scale >= 0).all()
                 assert len(quantization.zero_point) == len(quantization.scale)
                 assert len(quantization.scale) in (1, *tensor.shape[quantization.axis :][:1])
             if tensor.data is not None:

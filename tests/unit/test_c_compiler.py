@@ -80,7 +80,7 @@ def refused(text: str) -> str:
     "text, reason",
     [
         (ADD.replace("TYPE", "f16"), "elements of f16 are not supported by c"),
-        (ADD.replace("TYPE", "i1"), "arithmetic of i1 is not supported by c"),
+        (ADD.replace("TYPE", "i1").replace("relay.add", "relay.multiply"), "arithmetic of i1 is not supported by c"),
         (ADD.replace("4x", "?x").replace("TYPE", "i8"), "an unknown dimension is not supported by c"),
         (ADD.replace("4x", "0x").replace("TYPE", "i8"), "a tensor of 0 elements is not supported by c"),
     ],

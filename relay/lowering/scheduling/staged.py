@@ -56,8 +56,9 @@ def needed(loads: Sequence[Operation]) -> set[Operation]:
     waiting = [*loads]
     while waiting:
         op = waiting.pop()
-        found.add(op)
-        waiting += [v.owner for v in op.operands if isinstance(v.owner, Operation) and v.owner.parent is op.parent]
+        if op not in found:
+            found.add(op)
+            waiting += [v.owner for v in op.operands if isinstance(v.owner, Operation) and v.owner.parent is op.parent]
     return found
 
 
