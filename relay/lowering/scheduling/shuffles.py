@@ -1,0 +1,199 @@
+"""Tables of 256 codes in registers, as the shuffles of each target read them.
+
+AVX-512 permutes 64 words of two registers, by the low six bits of each index, or with VBMI 128 bytes, by the low seven.
+A word holds the entries of two codes, `c` and `c + 128`; bit 6 of a code chooses among two pairs of registers, its
+highest bit the half of the word.
+
+`pshufb` shuffles 16 bytes, by the low four bits of each index, and gives 0 where an index is negative. So with the
+table in pieces of 16, `t[k]`, the pieces `t[k] ^ t[k - 1]` are read one after the other with indices that fall by 16
+each time, saturating: their exclusive or is `t[index / 16]`, since what has become negative gives 0. Indices of 128 and
+more are negative from the start; their half of the table is read with the highest bit turned, in the same way.
+
+AArch64 reads 64 bytes by one instruction, which leaves lanes as they are whose index is outside.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IntegerAttr, i8, i16, i64
+from xdsl.ir import Attribute, SSAValue
+
+from relay.dialects.arith import INTEGER_PREDICATES, CmpiOp, SelectOp, truth_of
+from relay.lowering.builder import LoopBuilder
+from relay.lowering.scheduling.body import vector_constant
+from relay.lowering.shaped import vector_of
+
+ENTRIES = 256
+PIECE = 16
+HIGHEST = -128
+"""The highest bit of a code."""
+
+
+class Table(ABC):
+    """A buffer of 256 entries in registers, for vectors of `lanes` codes; the first is the lowest code's."""
+
+    lanes: ClassVar[int]
+    needed: ClassVar[frozenset[str]]
+
+    def __init__(self, b: LoopBuilder, entries: SSAValue, signed: bool):
+        self.b, self.signed = b, signed
+        self.keep(entries)
+
+    @abstractmethod
+    def keep(self, entries: SSAValue) -> None:
+        """Load the table."""
+
+    @abstractmethod
+    def read(self, codes: SSAValue) -> SSAValue:
+        """The entries of a vector of codes."""
+
+    def constant(self, value: int, element: Attribute = i8) -> SSAValue:
+        """A number in every lane."""
+        return vector_constant(self.b, value, element, self.lanes if element == i8 else self.lanes // 2)
+
+    def turned(self, codes: SSAValue) -> SSAValue:
+        """Their highest bits turned."""
+        return self.b.add(arith.XOrIOp(codes, self.constant(HIGHEST))).result
+
+    def negative(self, codes: SSAValue) -> SSAValue:
+        """Which ones have their highest bit."""
+        return self.compare(codes, "slt", self.constant(0))
+
+    def compare(self, a: SSAValue, predicate: str, c: SSAValue) -> SSAValue:
+        """A comparison lane by lane."""
+        attr = IntegerAttr(INTEGER_PREDICATES.index(predicate), i64)
+        truth = truth_of(a.type)
+        return self.b.add(CmpiOp.create(operands=[a, c], result_types=[truth], properties={"predicate": attr})).results[
+            0
+        ]
+
+    def select(self, truth: SSAValue, a: SSAValue, c: SSAValue) -> SSAValue:
+        """One of two, lane by lane."""
+        return self.b.add(SelectOp.create(operands=[truth, a, c], result_types=[a.type])).results[0]
+
+    def halves(self) -> tuple[int, int]:
+        """Where the entries start of codes without, and with, their highest bit."""
+        return (ENTRIES // 2, 0) if self.signed else (0, ENTRIES // 2)
+
+
+class Bytes(Table):
+    """Permutations of 128 bytes."""
+
+    lanes = 64
+    needed = frozenset({"avx512f", "avx512vbmi"})
+
+    def keep(self, entries: SSAValue) -> None:
+        self.pairs = [
+            [self.b.vector_load(entries, [half + k], self.lanes) for k in (0, self.lanes)] for half in self.halves()
+        ]
+
+    def read(self, codes: SSAValue) -> SSAValue:
+        name, type = "llvm.x86.avx512.vpermi2var.qi.512", vector_of(i8, self.lanes)
+        low, high = (self.b.intrinsic(name, [first, codes, second], type) for first, second in self.pairs)
+        return self.select(self.negative(codes), high, low)
+
+
+class Words(Table):
+    """Permutations of 64 words: codes at even places are indices of 8 bits in words as they are."""
+
+    lanes = 64
+    needed = frozenset({"avx512f", "avx512bw"})
+
+    def keep(self, entries: SSAValue) -> None:
+        b, count = self.b, self.lanes // 2
+        mixed = [place for k in range(count) for place in (k, count + k)]
+        self.words: list[SSAValue] = []
+        for first in range(0, ENTRIES // 2, count):
+            low, high = (b.vector_load(entries, [half + first], count) for half in self.halves())
+            self.words.append(b.bitcast(b.shuffle(low, high, mixed), i16, count))
+
+    def read(self, codes: SSAValue) -> SSAValue:
+        b, eight, lowest = self.b, self.constant(8, i16), self.constant(255, i16)
+        even = b.bitcast(codes, i16, self.lanes // 2)
+        first, second = self.pick(even), self.pick(b.add(arith.ShRUIOp(even, eight)).result)
+        low = arith.OrIOp(b.add(arith.AndIOp(first, lowest)).result, b.add(arith.ShLIOp(second, eight)).result)
+        rest = b.add(arith.AndIOp(second, self.constant(-256, i16))).result
+        high = arith.OrIOp(b.add(arith.ShRUIOp(first, eight)).result, rest)
+        low, high = (b.bitcast(b.add(half).result, i8, self.lanes) for half in (low, high))
+        return self.select(self.negative(codes), high, low)
+
+    def pick(self, codes: SSAValue) -> SSAValue:
+        """The words of codes in words."""
+        b, name, type = self.b, "llvm.x86.avx512.vpermi2var.hi.512", vector_of(i16, self.lanes // 2)
+        near, far = (b.intrinsic(name, [self.words[k], codes, self.words[k + 1]], type) for k in (0, 2))
+        bit = b.add(arith.AndIOp(codes, self.constant(64, i16))).result
+        return self.select(self.compare(bit, "ne", self.constant(0, i16)), far, near)
+
+
+class Pieces(Table):
+    """`pshufb` of pieces of 16 bytes, half of the table after the other."""
+
+    shuffle: ClassVar[str]
+
+    def keep(self, entries: SSAValue) -> None:
+        b, order = self.b, [lane % PIECE for lane in range(self.lanes)]
+        self.pieces: list[list[SSAValue]] = []
+        for half in range(0, ENTRIES, ENTRIES // 2):
+            pieces = [b.vector_load(entries, [half + k], PIECE) for k in range(0, ENTRIES // 2, PIECE)]
+            changes = [b.add(arith.XOrIOp(new, old)).result for old, new in zip(pieces, pieces[1:], strict=False)]
+            pieces = [pieces[0], *changes]
+            self.pieces.append(pieces if self.lanes == PIECE else [b.shuffle(piece, piece, order) for piece in pieces])
+
+    def read(self, codes: SSAValue) -> SSAValue:
+        turned = self.turned(codes)
+        low, high = (turned, codes) if self.signed else (codes, turned)
+        first, second = (self.cascade(index, half) for index, half in zip((low, high), self.pieces, strict=True))
+        return self.b.add(arith.XOrIOp(first, second)).result
+
+    def cascade(self, index: SSAValue, pieces: Sequence[SSAValue]) -> SSAValue:
+        """Eight pieces: the entries of indices from 0 to 127, 0 for others."""
+        b, type, name = self.b, vector_of(i8, self.lanes), f"llvm.ssub.sat.v{self.lanes}i8"
+        total = b.intrinsic(self.shuffle, [pieces[0], index], type)
+        for piece in pieces[1:]:
+            index = b.intrinsic(name, [index, self.constant(PIECE)], type)
+            total = b.add(arith.XOrIOp(total, b.intrinsic(self.shuffle, [piece, index], type))).result
+        return total
+
+
+class Pieces32(Pieces):
+    """32 codes."""
+
+    lanes, needed, shuffle = 32, frozenset({"avx2"}), "llvm.x86.avx2.pshuf.b"
+
+
+class Pieces16(Pieces):
+    """16 codes."""
+
+    lanes, needed, shuffle = 16, frozenset({"ssse3"}), "llvm.x86.ssse3.pshuf.b.128"
+
+
+class Quarters(Table):
+    """`tbl` and `tbx` of 64 bytes."""
+
+    lanes, needed = 16, frozenset({"neon"})
+
+    def keep(self, entries: SSAValue) -> None:
+        self.pieces = [self.b.vector_load(entries, [k], PIECE) for k in range(0, ENTRIES, PIECE)]
+
+    def read(self, codes: SSAValue) -> SSAValue:
+        b, type = self.b, vector_of(i8, self.lanes)
+        index = self.turned(codes) if self.signed else codes
+        total = b.intrinsic("llvm.aarch64.neon.tbl4.v16i8", [*self.pieces[:4], index], type)
+        for first in range(4, len(self.pieces), 4):
+            index = b.add(arith.SubiOp(index, self.constant(64))).result
+            quarter = self.pieces[first : first + 4]
+            total = b.intrinsic("llvm.aarch64.neon.tbx4.v16i8", [total, *quarter, index], type)
+        return total
+
+
+TABLES: tuple[type[Table], ...] = (Bytes, Words, Pieces32, Pieces16, Quarters)
+"""Those of more lanes, and faster ones, first."""
+
+
+def tables_of(features: frozenset[str]) -> list[type[Table]]:
+    """What a target with these features can do."""
+    return [kind for kind in TABLES if kind.needed <= features]
