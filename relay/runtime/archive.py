@@ -7,12 +7,8 @@ import json
 import os
 import platform
 from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import dataclass
 from os import PathLike
-from pathlib import Path
-from threading import get_ident
-from typing import Any, TypeVar, cast, get_origin
+from typing import Any, NamedTuple, TypeVar, cast, get_origin
 
 import numpy as np
 
@@ -23,8 +19,7 @@ from relay.runtime.memory import Array, aligned_bytes
 Part = TypeVar("Part")
 
 
-@dataclass(frozen=True)
-class Saved:
+class Saved(NamedTuple):
     """The parts of an executable; `constants` are those of `params` that native code reads, each where the graph says,
     and are views of the same bytes as they are."""
 
@@ -49,42 +44,14 @@ def pack(saved: Saved) -> bytes:
     return container.pack(parts)
 
 
-def write(path: str | PathLike[str], saved: Saved) -> None:
-    """Write the file: all of it or, if that fails, none. Raises InvalidArgument where it cannot be written."""
-    replace_file(path_of(path), pack(saved))
-
-
-def path_of(path: object) -> Path:
+def path_of(path: object) -> str:
     """The path. Raises InvalidArgument for what names no file."""
     if not isinstance(path, str | PathLike):
         raise InvalidArgument("path", f"{path!r} is none", "give the name of a file")
-    named = Path(cast("str | PathLike[str]", path))
-    if not named.name or "\0" in str(named):
-        raise InvalidArgument(f"path {str(named)!r}", "names no file")
+    named = os.fsdecode(cast("str | PathLike[str]", path))
+    if not os.path.basename(named) or "\0" in named:
+        raise InvalidArgument(f"path {named!r}", "names no file")
     return named
-
-
-def folder_of(path: object) -> Path:
-    """The path of a folder. Raises InvalidArgument for what is none."""
-    if not isinstance(path, str | PathLike):
-        raise InvalidArgument("export", f"{path!r} is no folder", "give its path")
-    return Path(cast("str | PathLike[str]", path))
-
-
-def replace_file(path: Path, data: bytes) -> None:
-    """Put a file in place at once, so that nobody sees half of it; never one in place of a device or a pipe. Raises
-    InvalidArgument where it cannot be."""
-    if os.path.exists(path) and not os.path.isfile(path):
-        raise InvalidArgument(str(path), "cannot be written: it is there, and no file")
-    scratch = path.with_name(f".{path.name}.{os.getpid()}.{get_ident()}")
-    try:
-        with open(scratch, "xb") as file:
-            file.write(data)
-        os.replace(scratch, path)
-    except OSError as error:
-        with suppress(OSError):
-            scratch.unlink()
-        raise InvalidArgument(str(path), f"cannot be written: {error.strerror or error}") from None
 
 
 def read(path: str | PathLike[str]) -> Saved:

@@ -7,7 +7,6 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import inf
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -22,6 +21,8 @@ from relay.runtime.specification import TensorSpec
 from relay.runtime.team import check, team_for
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from relay.runtime.device import Devices
     from relay.runtime.dlpack import Given
     from relay.runtime.external import External, Externals
@@ -335,7 +336,9 @@ class Executable:
     def save(self, path: str | PathLike[str]) -> None:
         """Write one file that `relay.runtime.load` reads: graph, code, constants, what external compilers made;
         for this kind of CPU. Raises InvalidArgument where it cannot be written."""
-        archive.write(path, self.parts())
+        from relay.runtime.files import replace_file  # here: loading and running write none
+
+        replace_file(archive.path_of(path), archive.pack(self.parts()))
 
     def export(self, folder: str | PathLike[str], name: str = "relay_model") -> list[Path]:
         """Write `NAME.o`, object code for the target with the weights inside, and `NAME.h`, how C calls it; the paths.
@@ -344,19 +347,14 @@ class Executable:
         Unsupported if external compilers made a part of it, it is for a GPU, or it was loaded from a file;
         InvalidArgument if the name is no identifier of C or the files cannot be written.
         """
-        target = archive.folder_of(folder)
+        from relay.runtime.files import folder_of, write_folder
+
+        target = folder_of(folder)
         if "device" in self._graph:
             raise Unsupported("export", "a GPU's code has no object files", "save(path) writes one file")
         if self.library.export is None:
             raise Unsupported("export", "what was loaded from a file cannot be exported", "build it again")
-        files = self.library.export(name)
-        try:
-            target.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InvalidArgument(str(folder), f"cannot be made: {error.strerror or error}") from None
-        for file, content in files.items():
-            archive.replace_file(target / file, content)
-        return [target / file for file in files]
+        return write_folder(target, self.library.export(name))
 
     def parts(self) -> archive.Saved:
         """What `save` writes. Raises Unsupported for a machine whose shared objects are not made here."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from ctypes import addressof, c_char, c_uint64
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Array: TypeAlias = "npt.NDArray[Any]"
 
 ALIGNMENT = 64
 

@@ -7,9 +7,8 @@ arch/arm64/kernel/cpuinfo.c, and LLVM's lists of features.
 from __future__ import annotations
 
 from functools import cache
-from pathlib import Path
 
-CPUINFO = Path("/proc/cpuinfo")
+CPUINFO = "/proc/cpuinfo"
 
 SPELLINGS = {
     "64bit": "lm",
@@ -75,7 +74,8 @@ def model() -> str:
 def _said(*names: str) -> str:
     """The first line of one of these names."""
     try:
-        text = CPUINFO.read_text()
+        with open(CPUINFO) as file:
+            text = file.read()
     except OSError:
         return ""
     for line in text.splitlines():

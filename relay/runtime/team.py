@@ -11,11 +11,9 @@ import atexit
 import ctypes
 import os
 import platform
-import signal
 import sys
 import threading
 from collections.abc import Callable
-from pathlib import Path
 from time import perf_counter_ns
 
 from relay.errors import InvalidArgument
@@ -43,7 +41,8 @@ def cores() -> int:
     share."""
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:
-        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
+        with open("/sys/fs/cgroup/cpu.max") as file:
+            quota, period = file.read().split()
         count = min(count, max(int(quota) // int(period), 1))
     except (OSError, ValueError):  # no control group, or no limit
         pass
@@ -116,6 +115,8 @@ class Team:
 
     def start(self) -> None:
         """Make the workers. Where the system has no more threads, there are fewer, and the others do their work."""
+        import signal  # here: a run on one thread needs none
+
         fork, begin, work, pause = self.addresses
         libc = ctypes.CDLL(None)
         syscall = ctypes.cast(libc.syscall, ctypes.c_void_p).value or 0
