@@ -81,8 +81,8 @@ def test_sdist_and_wheel_install(tmp_path: Path, clone: Path):
         names = archive.namelist()
     tops = {name.partition("/")[0] for name in names}
     data = {name for name in names if name.startswith("relay/") and not name.endswith(".py")}
-    listed = run("git", "ls-files", "relay", cwd=clone).splitlines()
-    assert data == {name for name in listed if not name.endswith(".py")} and "relay/py.typed" in data
+    files = {path.relative_to(clone).as_posix() for path in (clone / "relay").rglob("*.*") if path.is_file()}
+    assert data == {name for name in files if not name.endswith(".py")} and "relay/py.typed" in data
     assert tops == {"relay", f"relay_mlir-{relay.__version__}.dist-info"}
     run(python, "-m", "pip", "install", "-q", wheel, cwd=tmp_path)
     where = run(python, "-c", "import relay; print(relay.__file__, relay.__version__)", cwd=tmp_path)
