@@ -51,12 +51,12 @@ TAKEN = set(
 
 
 def check(compiler: str, kind: str, numbers: Iterable[int], seed: int) -> None:
-    """Compare a model for each of the numbers; of the kinds that must be taken, one of ten tries is."""
+    """Compare a model for each of the numbers; of the kinds that must be taken, one of fifty tries is."""
     codes = 0 if find(compiler).exact else 1
     rng = np.random.default_rng([seed, zlib.crc32(kind.encode())])
     required = kind in TAKEN - REFUSED[compiler]
     for _ in numbers:
-        for _ in range(10 if required else 1):
+        for _ in range(50 if required else 1):
             case = CASES[kind](rng, kind)
             module = from_tflite(case.model())
             if any(info.kind == "state" for info in signature.read(module["main"])[0]):

@@ -75,7 +75,7 @@ def compare_many(
                 continue
             tried += 1
             taken = compare(case, rng, numerics, runtime)
-            assert tried < 30 * (accepted + 4), "few models are taken"
+            assert tried < 60 * (accepted + 4), "few models are taken"
         accepted += 1
     print(f"{numerics} {kind}: {tried} tried, {tried - accepted} not taken, {accepted} equal")
 
