@@ -10,9 +10,11 @@ import numpy as np
 
 import relay
 from relay.dialects.attributes import Array
+from relay.interpreters import run
 from relay.lowering.gpu.emulator import Emulator, run_model
 from relay.module import IRModule
 from relay.runtime import Executable
+from tests.numeric.compiled_modules import Net, equal
 
 
 class Emulated:
@@ -34,6 +36,16 @@ class Emulated:
             given.append(self.executable.params[row["initial"]])
         results = run_model(self.graph, self.emulator, self.executable.params, given)
         return [r for r, row in zip(results, self.graph["outputs"], strict=True) if row["kind"] == "output"]
+
+
+def check(net: Net) -> Emulated:
+    """Build it for a GPU and compare all results with the interpreter's."""
+    module = net.module()
+    wanted, model = run(module, net.inputs), Emulated(module)
+    results = zip(net.results, model.run(net.inputs), wanted, strict=True)
+    wrong = [name for name, got, want in results if not equal(got, want)]
+    assert not wrong, f"{len(wrong)} of {len(wanted)} results differ from the interpreter's: {wrong}"
+    return model
 
 
 def golden_of(path: Path) -> tuple[list[list[Array]], list[list[Array]]]:

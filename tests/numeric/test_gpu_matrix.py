@@ -12,8 +12,8 @@ from relay.interpreters import run
 from relay.lowering.gpu import matrix
 from relay.lowering.gpu.emulator import Emulator, KernelFault, run_model
 from relay.lowering.gpu.matrix import TILES
-from tests.numeric.compiled_modules import Net, equal
-from tests.numeric.gpu_models import Emulated
+from tests.numeric.compiled_modules import Net
+from tests.numeric.gpu_models import Emulated, check
 
 FLAVOURS = {
     "i8": ("int8", "int8", (-7, 0)),
@@ -51,18 +51,6 @@ def network(flavour: str, convolutions: Sequence[Case] = CONVOLUTIONS, products:
         weights = net.constant(net.numbers(kernel, outputs, depth))
         net.result(f"{rows} rows of {depth}", net.requantize(net.dense(x, weights, zero_points), outputs, data))
     return net
-
-
-def check(net: Net) -> Emulated:
-    """Build it, and compare all results."""
-    module = net.module()
-    wanted = run(module, net.inputs)
-    model = Emulated(module)
-    wrong = [
-        name for name, got, want in zip(net.results, model.run(net.inputs), wanted, strict=True) if not equal(got, want)
-    ]
-    assert not wrong, f"differ from the interpreter's: {wrong}"
-    return model
 
 
 def products_of(model: Emulated) -> int:

@@ -11,8 +11,8 @@ import relay
 from relay import signature
 from relay.frontend import from_tflite
 from relay.interpreters import run
-from tests.numeric.compiled_modules import Net, equal
-from tests.numeric.gpu_models import Emulated
+from tests.numeric.compiled_modules import Net
+from tests.numeric.gpu_models import Emulated, check
 from tests.numeric.litert_comparison import compare
 from tests.numeric.litert_shape_cases import CASES
 from tests.numeric.test_operators_compiled import convolutions, depthwise, products
@@ -20,15 +20,6 @@ from tests.unit.gpu_driver import emulated_cuda
 
 DECIDE = ("if", "while")
 """Kinds of operators that the host decides about while they run."""
-
-
-def check(net: Net) -> None:
-    """Build it for a GPU and compare all results."""
-    mod = net.module()
-    wanted = run(mod, net.inputs)
-    results = Emulated(mod).run(net.inputs)
-    wrong = [name for name, got, want in zip(net.results, results, wanted, strict=True) if not equal(got, want)]
-    assert not wrong, f"{len(wrong)} of {len(wanted)} results differ from the interpreter's: {wrong}"
 
 
 @pytest.mark.slow

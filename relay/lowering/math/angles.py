@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from math import pi
 
 from xdsl.dialects import arith, math
@@ -15,6 +17,7 @@ from relay.lowering.math.polynomials import COS_LONG, SIN_LONG
 
 TWO_BY_PI = 0xA2F9836E4E441529FC2757D1F534DDC0DB6295993C439041FE5163ABDEBB
 """The first 240 bits of 2 / pi behind the point."""
+Turned = Callable[[Arithmetic, SSAValue], tuple[SSAValue, SSAValue]]
 PIECE = 26
 """So many bits of it times the 24 bits of an f32 are exact in f64."""
 STEPS = tuple(2.0 ** (51 + PIECE * n) for n in range(3))
@@ -79,28 +82,21 @@ def after(b: Arithmetic, sine: SSAValue, cosine: SSAValue, n: SSAValue) -> SSAVa
     return b.select(bit(b, n, 1), b.minus(b.number(-0.0, f64), found), found)
 
 
-def sin(b: Arithmetic, x: SSAValue) -> SSAValue:
-    """The sine."""
-    r, n = turned_back(b, x)
+def sine_by(turned: Turned, b: Arithmetic, x: SSAValue) -> SSAValue:
+    """The sine, of an angle that is turned back so."""
+    r, n = turned(b, x)
     return zero_itself(b, x, after(b, *sine_and_cosine(b, r), n))
 
 
-def cos(b: Arithmetic, x: SSAValue) -> SSAValue:
+def cosine_by(turned: Turned, b: Arithmetic, x: SSAValue) -> SSAValue:
     """The sine a quarter of a turn on."""
-    r, n = turned_back(b, x)
+    r, n = turned(b, x)
     return after(b, *sine_and_cosine(b, r), b.add(arith.AddiOp(n, b.number(1, i64))))
 
 
-def sin_long(b: Arithmetic, x: SSAValue) -> SSAValue:
-    """The sine of numbers of f64."""
-    r, n = turned_back_long(b, x)
-    return zero_itself(b, x, after(b, *sine_and_cosine(b, r), n))
-
-
-def cos_long(b: Arithmetic, x: SSAValue) -> SSAValue:
-    """The cosine of numbers of f64."""
-    r, n = turned_back_long(b, x)
-    return after(b, *sine_and_cosine(b, r), b.add(arith.AddiOp(n, b.number(1, i64))))
+sin, cos = partial(sine_by, turned_back), partial(cosine_by, turned_back)
+sin_long, cos_long = partial(sine_by, turned_back_long), partial(cosine_by, turned_back_long)
+"""Of numbers of f64."""
 
 
 def tan(b: Arithmetic, x: SSAValue) -> SSAValue:

@@ -105,14 +105,11 @@ def rnn_both_ways(importer: Importer, node: Node) -> list[SSAValue]:
 @operator("RNN", versions=(1, 3), inputs=(5, 5))
 def rnn(importer: Importer, node: Node) -> list[SSAValue]:
     """One step: `h = f(W x + R h + b)`."""
-    data, kernel, recurrent, bias = (node.input(number) for number in range(4))
+    data = node.input(0)
     floats(node, data)
-    make, memory = Builder(importer, node), state(node, 4)
     node.shape(data, 2)
-    total = make.plus(make.product(importer.value(data), [kernel]), make.product(importer.value(memory), [recurrent]))
-    hidden = make.activated(add_bias(importer, total, bias))
-    importer.define(memory, hidden)
-    return [hidden]
+    result = simple(importer, node, data, (1, 2, 3, 4), 0, False)
+    return [importer.reshape(result, importer.shape(result)[1:])]
 
 
 def svdf(importer: Importer, node: Node) -> list[SSAValue]:
