@@ -131,7 +131,8 @@ def taps(size: int, result: int, rule: Rule, axis: int) -> tuple[Int64, Array]:
         factors = [1 - t, t] if rule.method == "linear" else cubic(t, rule.alpha)
         if rule.method == "cubic" and rule.exclude:
             factors = [w if 0 <= i < size else 0.0 for i, w in zip(near, factors, strict=True)]
-            factors = [w / sum(factors) for w in factors]
+            total = sum(factors) or 1.0  # 0 where all four lie outside, which is filled
+            factors = [w / total for w in factors]
         indices.append([clamped(i, size) for i in near])
         weights.append(factors)
     return np.array(indices, np.int64), np.array(weights)

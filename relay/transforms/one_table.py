@@ -57,11 +57,13 @@ def cone_of(op: relay.CastOp) -> tuple[SSAValue, list[Operation]] | None:
         return None
     ops: dict[Operation, None] = {}
     codes: dict[SSAValue, None] = {}
+    entered = set[Operation]()
 
     def visit(inner: Operation) -> bool:
         if inner in ops:
             return True
-        if not isinstance(inner, POINTWISE) or tensor(inner.results[0]).get_shape() != shape or len(ops) > MOST:
+        entered.add(inner)
+        if not isinstance(inner, POINTWISE) or tensor(inner.results[0]).get_shape() != shape or len(entered) > MOST:
             return False
         if isinstance(inner, relay.LookupOp) and number_of(inner.table, inner) is None:
             return False

@@ -8,7 +8,8 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewri
 
 from relay.dialects import relay
 from relay.dialects.attributes import dtype_of, int_values, ints, to_numpy
-from relay.dialects.op import tensor
+from relay.dialects.layout import Layout
+from relay.dialects.op import rank, tensor
 from relay.interpreters import evaluate
 from relay.module import is_constant
 from relay.transforms.algebra import Algebra
@@ -113,7 +114,8 @@ class LookupOfLookup(RewritePattern):
 
 class ZeroPointOfData(RewritePattern):
     """relay.nn.bias_add (relay.nn.conv2d, relay.nn.dense {input_zero_point = z} %x, k), b  =>  the same without z, and
-    with b - z * sum of k, where nothing else reads the product, k and b are constants, and nothing is padded.
+    with b - z * sum of k, where nothing else reads the product, k and b are constants, b has a number for each row of
+    k, and nothing is padded.
 
     Layers that differ in z alone are one kernel then.
     """
@@ -124,10 +126,14 @@ class ZeroPointOfData(RewritePattern):
         if not isinstance(product, relay.Conv2dOp | relay.DenseOp) or not product.result.has_one_use():
             return
         kernel, axis, zero = product.kernel.owner, 0, product.input_zero_point
+        channels, count = rank(product.result) - 1, rank(product.result)
         if isinstance(product, relay.Conv2dOp):
-            if any(int_values(product.padding)) or product.depthwise:
+            layout = Layout.parse(product.result_layout.data)
+            if any(int_values(product.padding)) or product.depthwise or layout.split:
                 return
-            axis = product.kernel_layout.data.index("O")
+            axis, channels = product.kernel_layout.data.index("O"), layout.index("C")
+        if op.axis.value.data % count != channels:
+            return
         if zero is None or zero.value.data == 0 or not isinstance(kernel, relay.ConstantOp) or not is_constant(kernel):
             return
         if not isinstance(bias, relay.ConstantOp) or not is_constant(bias):

@@ -101,6 +101,7 @@ def crop(kind: type[relay.ResizeOp] | type[relay.Resize2dOp], axes: int, rng: Rn
         "coordinate_transformation_mode": StringAttr("tf_crop_and_resize"),
         "roi": DenseArrayBase.from_list(f64, region(rng, axes)),
         "extrapolation_value": scalar_attr(float(rng.integers(-100, 100)), f64),
+        "cubic_exclude": IntegerAttr.from_bool(bool(rng.integers(2))),
     }
     return Example([x], properties, None)
 

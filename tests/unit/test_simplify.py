@@ -119,6 +119,23 @@ def test_tables_of_more_than_one_code_stay(which: dict[str, str]) -> None:
     assert "multiply" in operations(Simplify()(gated(**which)))
 
 
+def test_long_chains_are_no_table() -> None:
+    """Longer than Python calls can be nested."""
+    mod = IRModule.parse(
+        """func.func @main(%x: tensor<4xi32>) -> tensor<4xi8> {
+          %r = relay.cast %x {dtype = i8} : (tensor<4xi32>) -> tensor<4xi8>
+          func.return %r : tensor<4xi8>
+        }"""
+    )
+    block = mod["main"].body.block
+    (cast,) = (op for op in block.ops if isinstance(op, relay.CastOp))
+    for _ in range(1500):
+        double = relay.AddOp.make([cast.input, cast.input])
+        block.insert_op_before(double, cast)
+        cast.operands[0] = double.result
+    assert operations(Simplify()(mod)) == ["add"] * 1500 + ["cast"]
+
+
 def test_a_reshaped_weight_keeps_its_name_and_memory() -> None:
     mod = IRModule.parse(
         """func.func @main() -> tensor<2x3xf32> {
@@ -165,3 +182,26 @@ func.func @main(%x: tensor<2x5x5x4xui8>) -> tensor<2x3x4x6xi32> {{
     assert conv.input_zero_point is None and conv.kernel_zero_point is not None
     x = rng.integers(0, 256, (2, 5, 5, 4)).astype(np.uint8)
     assert np.array_equal(run(mod, [x])[0], run(simple, [x])[0])
+
+
+@pytest.mark.parametrize("axis", [0, 1, 3])
+def test_the_zero_point_of_data_stays_where_the_bias_is_along_another_axis(axis: int):
+    dims = "tensor<2x2x2x2xi32>"
+    mod = IRModule.parse(f"""
+func.func @main(%x: tensor<2x2x2x2xi8>, %y: tensor<2x2xi8>) -> ({dims}, tensor<2x2xi32>) {{
+  %k = relay.constant dense<[[[[1, 2]]], [[[3, 5]]]]> : tensor<2x1x1x2xi8>
+  %w = relay.constant dense<[[1, 2], [3, 5]]> : tensor<2x2xi8>
+  %b = relay.constant dense<[7, 9]> : tensor<2xi32>
+  %0 = relay.nn.conv2d %x, %k {{input_zero_point = 3 : i32, data_layout = "NCHW"}}
+    : (tensor<2x2x2x2xi8>, tensor<2x1x1x2xi8>) -> {dims}
+  %1 = relay.nn.bias_add %0, %b {{axis = {axis} : i64}} : ({dims}, tensor<2xi32>) -> {dims}
+  %2 = relay.nn.dense %y, %w {{input_zero_point = 3 : i32}} : (tensor<2x2xi8>, tensor<2x2xi8>) -> tensor<2x2xi32>
+  %3 = relay.nn.bias_add %2, %b {{axis = {axis and -1} : i64}} : (tensor<2x2xi32>, tensor<2xi32>) -> tensor<2x2xi32>
+  func.return %1, %3 : {dims}, tensor<2x2xi32>
+}}""")
+    simple = Simplify()(mod)
+    conv, dense = (op for op in simple["main"].walk() if isinstance(op, relay.Conv2dOp | relay.DenseOp))
+    assert (conv.input_zero_point is None, dense.input_zero_point is None) == (axis == 1, axis != 0)
+    inputs = [np.arange(16, dtype=np.int8).reshape(2, 2, 2, 2), np.arange(4, dtype=np.int8).reshape(2, 2)]
+    for before, after in zip(run(mod, inputs), run(simple, inputs), strict=True):
+        np.testing.assert_array_equal(before, after)
