@@ -16,7 +16,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from relay.byoc.regions import constant_of
 from relay.dialects import qnn, relay
 from relay.dialects.attributes import Array, elements, scalar_attr, to_numpy
-from relay.dialects.op import TensorOp, shape, tensor
+from relay.dialects.op import TensorOp, rank, shape, tensor
 from relay.frontend.tflite.graph import multiplier_attrs, multiplier_vectors, number, real, scale_attr
 from relay.frontend.tflite.scales import quantize_multipliers
 from relay.interpreters.arithmetic import quantize_multiplier, round_away
@@ -164,6 +164,8 @@ def layer(op: relay.BiasAddOp | relay.Conv2dOp | relay.DenseOp, target: Target) 
         return Refused(op, "it adds a bias to something else than a convolution or product")
     if bias is not None and not anchor.result.has_one_use():
         return Refused(anchor, "its result is used without the bias, too")
+    if bias is not None and bias.axis.value.data % rank(bias.data) != rank(bias.data) - 1:
+        return Refused(bias, "its bias does not lie along the channels")
     data, kernel = source(anchor.data), kernel_source(anchor)
     if data is None or kernel is None:
         return Refused(anchor, "its data or its kernel are no codes, or its kernel's codes are not per output channel")

@@ -15,6 +15,7 @@ from relay.byoc.c.rows import contraction, elementwise, image, movement, quantiz
 from relay.byoc.c.rows.requantize import requantize
 from relay.byoc.quantized import image_refusal
 from relay.dialects import byoc, qnn, relay
+from relay.dialects.op import rank
 from relay.errors import Malformed, Unsupported
 from relay.transforms.location import place
 
@@ -157,6 +158,8 @@ def contract(e: Emitter, ops: Sequence[Operation]) -> None:
         raise Unsupported(place(head), f"{head.name} is no contraction")
     bias, epilogue = None, None
     if tail and isinstance(first := tail[0], relay.BiasAddOp):
+        if first.axis.value.data % rank(first.data) != rank(first.data) - 1:
+            raise Unsupported(place(first), "a bias that does not lie along the channels is no part of a contraction")
         bias, tail = first, tail[1:]
     if tail and isinstance(first := tail[0], qnn.RequantizeOp | relay.ClipOp | relay.MaximumOp):
         epilogue, tail = first, tail[1:]

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from xdsl.ir import Operation
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import Operation, SSAValue
 
 from relay.byoc.compiler import Refusal
 from relay.byoc.systolic.assembler import (
@@ -27,7 +28,7 @@ from relay.byoc.systolic.isa import DOUBLE, LANES, SINGLE, Bias, Fill, Load, Mul
 from relay.byoc.systolic.simulator import rescaled_codes
 from relay.dialects import qnn
 from relay.dialects.attributes import Array, dtype_of, int_values, to_numpy
-from relay.dialects.op import shape, tensor
+from relay.dialects.op import rank, shape, tensor
 from relay.dialects.relay import BiasAddOp, ConstantOp
 from relay.interpreters.qnn import requantize
 
@@ -173,7 +174,14 @@ def parts(ops: list[Operation]) -> tuple[Operation, Array | None, qnn.Requantize
         return anchor, None, rescale
     if not isinstance(owner := added.bias.owner, ConstantOp):
         return Refusal("its bias is not constant")
+    if not along_channels(added.axis, added.data):
+        return Refusal("its bias does not lie along the channels")
     return anchor, to_numpy(owner.value), rescale
+
+
+def along_channels(axis: IntegerAttr, value: SSAValue) -> bool:
+    """Whether the axis is the last one."""
+    return axis.value.data % rank(value) == rank(value) - 1
 
 
 def rounding_of(rescale: qnn.RequantizeOp, channels: int) -> tuple[int, Array, Array] | Refusal:
@@ -181,12 +189,12 @@ def rounding_of(rescale: qnn.RequantizeOp, channels: int) -> tuple[int, Array, A
 
     Both are monotone in the sum: they are equal if they are equal on both sides of every sum where the code changes.
     """
-    multiplier = np.broadcast_to(to_numpy(rescale.multiplier).astype(np.int64), channels)
-    shift = np.broadcast_to(to_numpy(rescale.shift).astype(np.int64), channels)
+    factors = [to_numpy(attr).astype(np.int64) for attr in (rescale.multiplier, rescale.shift)]
+    if any(factor.ndim for factor in factors) and not along_channels(rescale.axis, rescale.input):
+        return Refusal("its scales are not along the channels")
+    multiplier, shift = (np.broadcast_to(factor, channels) for factor in factors)
     if rescale.rounding.data == "tflite":
         return DOUBLE, multiplier, shift
-    if rescale.axis.value.data not in (-1, len(shape(rescale.input)) - 1):
-        return Refusal("its scales are not along the channels")
     if (shift > 30).any() or (multiplier < 1).any():
         return Refusal("a multiplier is outside what the vector unit rescales exactly")
     if rescale.real_multiplier is not None:
