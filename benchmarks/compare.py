@@ -1,8 +1,9 @@
 """Ours against every installed runtime: `python -m benchmarks.compare MODEL... [--kernels] [--json F] [--plot F]`.
 
 Peers run in processes of their own, pinned to the first one or two processors, in interleaved rounds: what disturbs
-the machine meets all of them. `onnxruntime` reads the `.onnx` file beside the model. Times are a call of each
-runtime's Python interface with inputs bound; memory is the process's, the build included.
+the machine meets all of them. Between the rounds it is measured how much more several processors do than one.
+`onnxruntime` reads the `.onnx` file beside the model. Times are a call of each runtime's Python interface with inputs
+bound; memory is the process's, the build included.
 """
 
 from __future__ import annotations
@@ -46,8 +47,9 @@ def made_up(random: np.random.Generator, spec: signature.TensorInfo) -> Array:
 
 def compare(
     model: Path, names: Sequence[str], threads: Sequence[int], rounds: int, seconds: float, peaks: Mapping[str, float]
-) -> list[dict[str, Any]]:
-    """Rows of one model."""
+) -> tuple[list[dict[str, Any]], dict[int, float]]:
+    """Rows of one model, and by number of threads how much more as many processors did than one: the median."""
+    processors, scalings = sorted(os.sched_getaffinity(0)), {count: list[float]() for count in threads if count > 1}
     work = macs.total(relay.optimize(relay.frontend.from_tflite(str(model))))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -59,12 +61,14 @@ def compare(
                 runner.load()  # one at a time: what it takes is measured
                 runners.append(runner)
         running = [runner for runner in runners if not runner.note]
-        interleave(running, rounds, seconds)
+        for _ in interleave(running, rounds, seconds):
+            for count, found in scalings.items():
+                found.append(peak.scaling(processors[:count]))
         ours = {runner.threads: runner for runner in running if runner.peer == "ours"}
         rows = [report.row_of(runner, work, peaks, ours.get(runner.threads)) for runner in runners]
         for runner in runners:
             runner.close()
-    return rows
+    return rows, {count: float(np.median(found)) for count, found in scalings.items()}
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -81,6 +85,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if unknown := set(options.peers.split(",")) - set(PEERS):
         parser.error(f"unknown peers: {', '.join(sorted(unknown))}; the known ones are {', '.join(PEERS)}")
+    if missing := [str(model) for model in options.models if not model.is_file()]:
+        parser.error(f"no such file: {', '.join(missing)}")
     return options
 
 
@@ -101,6 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     os.sched_setaffinity(0, every)
     print("one core at most:", ", ".join(f"{kind} {rate / 1e9:.1f} GMAC/s" for kind, rate in peaks.items()))
     results: dict[str, list[dict[str, Any]]] = {}
+    scalings: dict[str, dict[int, float]] = {}
     threads = [int(count) for count in options.threads.split(",") if int(count) <= len(every)]
     versions = {name: installed(name) for name in options.peers.split(",")}
     if not options.kernels:
@@ -114,11 +121,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
             print(f"\nall: {sum(row['seconds'] for row in rows) * 1e3:.4g} ms")
         else:
             names = [name for name, version in versions.items() if version is not None]
-            rows = compare(model, names, threads, options.rounds, options.seconds, peaks)
+            rows, scalings[model.stem] = compare(model, names, threads, options.rounds, options.seconds, peaks)
             print(report.table(report.HEAD, [report.cells(row) for row in rows]))
+            for count, more in scalings[model.stem].items():
+                print(f"\nmeanwhile, {count} processors did {more:.2f} times as much as one")
         results[model.stem] = rows
-    if options.json:
-        options.json.write_text(json.dumps({"peak": peaks, "versions": versions, "models": results}, indent=1) + "\n")
+        if options.json:  # after every model: nothing is lost if a later one fails
+            found = {"peak": peaks, "versions": versions, "models": results, "processors": scalings}
+            options.json.write_text(json.dumps(found, indent=1) + "\n")
     if options.plot and not options.kernels:
         report.plot(results, str(options.plot))
 

@@ -1,9 +1,14 @@
-"""What one core can do at most: dot products of 8-bit codes and float32 multiply-adds, measured by code of our own."""
+"""What one core can do at most: dot products of 8-bit codes and float32 multiply-adds, measured by code of our own;
+and how much more several processors do."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
+from threading import Barrier
 from time import perf_counter
 
 import numpy as np
@@ -71,14 +76,47 @@ def loop(instruction: Instruction) -> str:
     return "\n".join([*lines, "  ret void", "}"])
 
 
+@cache
+def library(kind: str) -> Library:
+    """The loop of one kind, compiled."""
+    target = host()
+    return Library(compile_text(loop(instructions(target.features)[kind]), target).shared_object())
+
+
+def scaling(processors: Sequence[int]) -> float:
+    """How much more multiply-adds of float32 these processors do together than the first of them alone: fewer than
+    there are where they share a core, or somebody else runs on one."""
+    run, here = library("float32").function("relay_peak"), os.sched_getaffinity(0)
+    barrier = Barrier(len(processors))
+
+    def one(processor: int, together: bool) -> tuple[float, float]:
+        os.sched_setaffinity(0, {processor})  # of this thread
+        data = aligned_bytes(128 + 64 * ACCUMULATORS)
+        if together:
+            barrier.wait()
+        start = perf_counter()
+        run(address(data))
+        return start, perf_counter()
+
+    try:
+        with ThreadPoolExecutor(len(processors)) as pool:
+            alone, together = list[float](), list[float]()
+            for _ in range(ROUNDS):
+                start, end = pool.submit(one, processors[0], False).result()
+                alone.append(end - start)
+                starts, ends = zip(*pool.map(one, processors, [True] * len(processors)), strict=True)
+                together.append(max(ends) - min(starts))
+    finally:
+        os.sched_setaffinity(0, here)
+    return len(processors) * min(alone) / min(together)
+
+
 def measure() -> Mapping[str, float]:
     """Multiply-adds per second of each kind, the best of some rounds."""
-    target = host()
     data = aligned_bytes(128 + 64 * ACCUMULATORS)
     found: dict[str, float] = {}
-    for kind, instruction in instructions(target.features).items():
-        library = Library(compile_text(loop(instruction), target).shared_object())
-        run = library.function("relay_peak")
+    for kind, instruction in instructions(host().features).items():
+        run = library(kind).function("relay_peak")
         times: list[float] = []
         for _ in range(ROUNDS):
             start = perf_counter()

@@ -6,7 +6,7 @@ import json
 import random
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -79,11 +79,12 @@ def start(peer: str, model: Path, threads: int, inputs: Path, folder: Path) -> R
     return Runner(peer, threads, process, outputs)
 
 
-def interleave(runners: Sequence[Runner], rounds: int, seconds: float) -> None:
-    """Time them all, one after the other, `rounds` times."""
+def interleave(runners: Sequence[Runner], rounds: int, seconds: float) -> Iterator[int]:
+    """Time them all, one after the other, `rounds` times; yields the number of each round that is over."""
     order = list(runners)
     shuffle = random.Random(0).shuffle
-    for _ in range(rounds):
+    for number in range(rounds):
         shuffle(order)
         for runner in order:
             runner.round(seconds)
+        yield number

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -92,6 +93,12 @@ def test_the_peak_is_positive():
     assert all(rate > 1e8 for rate in peak.measure().values())
 
 
+def test_what_processors_do_together():
+    available = sorted(os.sched_getaffinity(0))
+    assert peak.scaling(available[:1]) > 0
+    assert os.sched_getaffinity(0) == set(available)
+
+
 def test_kernels_of_a_model_are_timed_in_order():
     timed = kernels.time_kernels(DIGITS, compare.inputs_of(DIGITS), 0.02)
     module = optimize(compare.relay.frontend.from_tflite(str(DIGITS)))
@@ -105,6 +112,9 @@ def test_a_comparison_prints_a_row_for_ours(capsys: pytest.CaptureFixture[str], 
     with pytest.raises(SystemExit):
         compare.main([str(DIGITS), "--peers", "ours,nobody"])
     assert "unknown peers: nobody" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        compare.main([str(DIGITS), "missing.tflite"])
+    assert "no such file: missing.tflite" in capsys.readouterr().err
     compare.main(
         [
             str(DIGITS),
