@@ -76,18 +76,18 @@ def rows(path: Path, target: GpuTarget, name: str, batch: int) -> Iterator[Row]:
         launches = 1 if m is None else 1 + (m.splits > 1) + (m.gathered is not None)
         clocks = bytes / (target.processors * COPIED)
         if m is not None:
-            clocks = m.tile.cost(m.rows, m.columns, m.depth, m.splits, target.processors)
+            clocks = m.tile.cost(m.rows, m.columns, m.depth * m.format.data, m.splits, target.processors)
         yield Row(callee, m, launches, max(clocks / clock, bytes / memory) + LAUNCH / clock)
 
 
 def product_of(function: func.FuncOp, call: func.CallOp, target: GpuTarget) -> Matrix | None:
     """The product of a function that matrix units compute, if it has one."""
-    scheduler = FunctionScheduler(function, target.features, [call], target.processors)
+    scheduler = FunctionScheduler(function, target.features, [call], target.processors, target.matmul)
     scheduler.find()
     for op in scheduler.order:
         if isinstance(op, linalg.GenericOp) and op not in scheduler.done:
             nest = nest_of(op, scheduler.pending.get(op, ()))
-            if (found := matrix_of(nest, scheduler.producers, target.processors)) is not None:
+            if (found := matrix_of(nest, scheduler.producers, target.processors, scheduler.floats)) is not None:
                 return found
     return None
 

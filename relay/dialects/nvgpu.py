@@ -6,6 +6,7 @@ Names, operands and properties are upstream's (MLIR 22).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from xdsl.dialects.builtin import (
     BoolAttr,
@@ -31,6 +32,8 @@ from xdsl.irdl import (
     var_operand_def,
 )
 from xdsl.utils.exceptions import VerifyException
+
+from relay.dialects.attributes import dtype_of
 
 INDEX = IndexType()
 WIDEST = 16
@@ -62,9 +65,9 @@ class DeviceAsyncCopyOp(IRDLOperation):
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
 
     def __init__(self, dst: SSAValue, to: SSAValue, src: SSAValue, start: SSAValue, count: int):
-        """A copy between buffers of bytes, of one dimension: 4, 8 or 16 of them, 16 past the cache L1."""
+        """A copy of so many numbers between buffers of one dimension: 4, 8 or 16 bytes, 16 past the cache L1."""
         properties: dict[str, Attribute] = {"dstElements": IntegerAttr(count, INDEX)}
-        if count == WIDEST:
+        if count * dtype_of(cast(MemRefType[Attribute], src.type).element_type).itemsize == WIDEST:
             properties["bypassL1"] = UnitAttr()
         super().__init__(operands=[dst, [to], src, [start], []], result_types=[TokenType()], properties=properties)
 

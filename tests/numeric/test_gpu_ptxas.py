@@ -8,17 +8,18 @@ import pytest
 
 import relay
 from benchmarks.ptxas import CHIPS, assemble, find_ptxas, parse
+from relay.lowering.gpu.formats import FLOATS
 from tests.numeric.test_models_compiled import DIGITS
 from tests.numeric.test_models_interpreted import ALL, LARGE, MODELS
 
 
-def check(path: Path, chip: str) -> None:
+def check(path: Path, chip: str, option: str = "") -> None:
     tool = find_ptxas()
     if tool is None:
         pytest.skip("ptxas is not installed (pip install nvidia-cuda-nvcc)")
     if not path.exists():
         pytest.skip(f"the model {path.stem} is not here")
-    executable = relay.build(path, target=f"cuda -arch={chip}")
+    executable = relay.build(path, target=f"cuda -arch={chip}{option}")
     found = {kernel.name: kernel for kernel in assemble(executable.get_source("ptx"), chip, tool)}
     assert {row["kernel"] for row in executable.graph["device"]["launches"]} == set(found)
     assert [kernel for kernel in found.values() if kernel.spills or kernel.stack or kernel.chip != chip] == []
@@ -33,6 +34,13 @@ def test_digits_are_taken():
 @pytest.mark.parametrize("name", [*ALL, *LARGE])
 def test_model_is_taken(name: str, chip: str):
     check(MODELS / f"{name}.tflite", chip)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("chip", CHIPS)
+@pytest.mark.parametrize("format", FLOATS)
+def test_products_of_floats_are_taken(format: str, chip: str):
+    check(MODELS / "mobilenetv2_224_f32.tflite", chip, f" -matmul={format}")
 
 
 def test_what_the_assembler_prints_is_read():

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import relay
+from relay.lowering.gpu.formats import FLOATS
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "gpu.md").read_text()
@@ -27,6 +28,13 @@ def test_the_examples_run_in_order():
     assert done.returncode == 0, done.stderr
     assert ".visible .entry" in done.stdout and done.stdout.splitlines()[-1] == "(1, 10)"
     assert re.search(r"^\[\[-?\d+( +-?\d+){9}\]\]$", done.stdout, re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", FLOATS)
+def test_bounds_are_those_of_the_formats(name: str):
+    (row,) = [line.split("|") for line in PAGE.splitlines() if line.startswith(f"| {name} |")]
+    depths = [int(number) for number in re.findall(r"n = (\d+) \|", PAGE)]
+    assert [float(cell) for cell in row[3:6]] == pytest.approx([FLOATS[name].bound(n) for n in depths], rel=1e-2)
 
 
 def test_passes_are_those_of_the_pipelines():

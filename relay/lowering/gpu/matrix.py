@@ -1,4 +1,4 @@
-"""Which convolutions and products of codes a GPU's matrix units compute, and in which tiles."""
+"""Which convolutions and products a GPU's matrix units compute, and in which tiles."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from math import gcd
 
 import numpy as np
-from xdsl.dialects.builtin import MemRefType, i8, i32
+from xdsl.dialects.builtin import MemRefType, i8
 from xdsl.ir import SSAValue
 
 from relay.dialects.attributes import Array
 from relay.lowering.builder import contiguous
+from relay.lowering.gpu.formats import CODES, Format
 from relay.lowering.gpu.points import Producer
 from relay.lowering.gpu.producers import Nest, Padded
 from relay.lowering.gpu.widths import Narrow, fits, is_wide, reads
@@ -24,17 +25,17 @@ from relay.lowering.shaped import buffer_of, is_buffer, shape_of
 FEATURES = frozenset({"mma", "async-copy"})
 """What a target must have."""
 DEPTH = 64
-"""Codes of a row that are in shared memory at once, for each stage of the pipeline."""
+"""Bytes of a row that are in shared memory at once, for each stage of the pipeline."""
 CHUNK = 16
-"""Codes of one copy, at most."""
+"""Bytes of one copy, at most."""
 SMALLEST = 4
-"""Codes of one copy, at least."""
+"""Bytes of one copy, at least."""
 PIXEL = 4
-"""Codes of a pixel of few channels, once it is copied."""
+"""Channels of a pixel of few channels, once it is copied."""
 FEWEST_ROWS, FEWEST_COLUMNS = 8, 8
 """Smaller products stay sums of dot products: most of a tile would be empty."""
 MULTIPLIED, COPIED = 2048, 32
-"""Products of codes, and bytes that come into shared memory, of a processor in a clock."""
+"""Products of codes, or bytes of floats, and bytes that come into shared memory, of a processor in a clock."""
 STEP, BLOCK, LAUNCH = 256, 1500, 2500
 """Clocks that a step takes where there is little to multiply, that a block takes besides its steps, and that another
 kernel takes that waits for this one: chosen, not measured."""
@@ -90,7 +91,7 @@ class Tile:
 
     def cost(self, rows: int, columns: int, depth: int, splits: int, processors: int) -> float:
         """Clocks that a product takes on so many processors, about: of the busiest of them, whose blocks multiply and
-        copy at once, and of the kernel that adds the parts."""
+        copy at once, and of the kernel that adds the parts. `depth`: bytes of a row of the data."""
         blocks = -(-rows // self.rows) * -(-columns // self.columns) * splits
         each = -(-blocks // processors)
         together = min(each, self.resident)
@@ -113,11 +114,17 @@ class Gathered:
     is one run of codes, as many channels of one pixel would be."""
 
     conv: Convolution
+    format: Format = CODES
+
+    @property
+    def chunk(self) -> int:
+        """Numbers of one copy."""
+        return CHUNK // self.format.data
 
     @property
     def run(self) -> int:
-        """Codes of a row of a window, and what follows them up to a whole chunk."""
-        return -(-self.conv.kernel_columns * PIXEL // CHUNK) * CHUNK
+        """Numbers of a row of a window, and what follows them up to a whole chunk."""
+        return -(-self.conv.kernel_columns * PIXEL // self.chunk) * self.chunk
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
@@ -125,7 +132,7 @@ class Gathered:
         conv = self.conv
         rows = (conv.out_rows - 1) * conv.strides[0] + (conv.kernel_rows - 1) * conv.dilation[0] + 1
         columns = (conv.out_columns - 1) * conv.strides[1] + self.run // PIXEL
-        return conv.images, rows, -(-columns * PIXEL // CHUNK) * CHUNK // PIXEL, PIXEL
+        return conv.images, rows, -(-columns * PIXEL // self.chunk) * self.chunk // PIXEL, PIXEL
 
     def product(self) -> Convolution:
         """The convolution of the copy."""
@@ -145,7 +152,7 @@ class Gathered:
 
 @dataclass(frozen=True)
 class Matrix:
-    """A product of `rows` x `depth` by `depth` x `columns` codes, with what is done to its sums: `nest`."""
+    """A product of `rows` x `depth` by `depth` x `columns` numbers, with what is done to its sums: `nest`."""
 
     nest: Nest
     conv: Convolution
@@ -155,6 +162,7 @@ class Matrix:
     lanes: int
     tile: Tile
     splits: int
+    format: Format = CODES
 
     @property
     def rows(self) -> int:
@@ -170,18 +178,28 @@ class Matrix:
 
     @property
     def pitch(self) -> int:
-        """Codes from a pixel to the next."""
+        """Numbers from a pixel to the next."""
         return self.conv.channels if self.gathered is None else PIXEL
 
     @property
+    def chunk(self) -> int:
+        """Numbers of a chunk."""
+        return CHUNK // self.format.data
+
+    @property
+    def deep(self) -> int:
+        """Numbers of a row that are in shared memory at once."""
+        return DEPTH // self.format.data
+
+    @property
     def piece(self) -> int:
-        """Codes that are copied at once: they lie together, at a multiple of their size."""
-        return gcd(CHUNK, self.conv.channels, self.pitch * (1 if self.gathered is None else self.conv.strides[1]))
+        """Numbers that are copied at once: they lie together, at a multiple of their size."""
+        return gcd(self.chunk, self.conv.channels, self.pitch * (1 if self.gathered is None else self.conv.strides[1]))
 
     @property
     def steps(self) -> int:
         """Turns of a block's loop over its part of the depth."""
-        return -(-self.depth // (DEPTH * self.splits))
+        return -(-self.depth // (self.deep * self.splits))
 
     @property
     def stages(self) -> int:
@@ -195,55 +213,85 @@ class Matrix:
 
     @property
     def packed_depth(self) -> int:
-        return self.splits * self.steps * DEPTH
+        return self.splits * self.steps * self.deep
 
-    def pack(self, kernel: Array) -> tuple[Array, Array]:
+    @property
+    def reason(self) -> str:
+        """What was chosen, and what it costs in accuracy."""
+        tile, parts = f"{self.tile.rows} x {self.tile.columns}", f" in {self.splits} parts" if self.splits > 1 else ""
+        sizes = f"{self.rows} x {self.columns} x {self.depth}{parts}"
+        return f"{self.format.name} {sizes}, tile {tile}: {self.format.says(self.depth + self.splits)}"
+
+    def pack(self, kernel: Array) -> list[Array] | None:
         """The weights as `int8[packed_columns, packed_depth]` with zeros behind, and for each channel what its sums
-        are off by: `count zx zw - zx sum w`.
+        are off by: `count zx zw - zx sum w`. Those of floats alone, as bytes; None if one is too large.
 
         Rows are in the order of shared memory: row 8 i + 2 t + j of a warp's has its channel 2 n t + 2 i + j, n the
         products of 8 columns of a warp. So the sums that lane t has are of 2 n neighbours.
         """
         codes = (kernel if self.gathered is None else self.gathered.kernel(kernel)).reshape(self.columns, self.depth)
+        if not self.format.exact:
+            return self.pack_floats(codes)
         zx, zw = self.conv.data.zero_point, self.conv.kernel.zero_point
         offsets = wrap_i32(zx * (self.depth * zw - codes.astype(np.int64).sum(axis=1)))
         more = self.packed_columns - self.columns
         whole = np.pad(codes.view(np.int8), ((0, more), (0, self.packed_depth - self.depth)))
-        steps = self.tile.column_steps
-        ordered = whole.reshape(-1, 4, steps, 2, self.packed_depth).transpose(0, 2, 1, 3, 4)
-        return np.ascontiguousarray(ordered).reshape(whole.shape), np.pad(offsets, (0, more))
+        return [self.ordered(whole), np.pad(offsets, (0, more))]
+
+    def ordered(self, whole: Array) -> Array:
+        """Rows in the order of shared memory."""
+        ordered = whole.reshape(-1, 4, self.tile.column_steps, 2, self.packed_depth).transpose(0, 2, 1, 3, 4)
+        return np.ascontiguousarray(ordered).reshape(whole.shape)
+
+    def pack_floats(self, kernel: Array) -> list[Array] | None:
+        """Half words lie in the order in which a lane has numbers of the data that it rounds to a word, and two rows
+        beside each other: in 64 bytes, 16 numbers of both."""
+        more = ((0, self.packed_columns - self.columns), (0, self.packed_depth - self.depth))
+        rounded = self.format.rounded(np.pad(kernel, more))
+        if rounded is None:
+            return None
+        rows = self.ordered(rounded).reshape(self.packed_columns, -1, self.deep)
+        if self.format.fold == 2:
+            rows = rows.reshape(-1, 2, rows.shape[1], 2, 2, 4).transpose(0, 2, 1, 3, 5, 4)
+        return [np.ascontiguousarray(rows).reshape(-1).view(np.int8)]
 
 
-def matrix_of(nest: Nest, producers: Mapping[SSAValue, Producer], processors: int) -> Matrix | None:
-    """The nest as what follows a product of codes, if it is that and matrix units can compute it. The tile and the
-    parts of the depth are those that so many processors should take the least time for."""
+def matrix_of(
+    nest: Nest, producers: Mapping[SSAValue, Producer], processors: int, floats: Format | None = None
+) -> Matrix | None:
+    """The nest as what follows a product of codes, or of floats if there is a format for them, if it is that and matrix
+    units can compute it. The tile and the parts of the depth are those that so many processors should take the least
+    time for."""
     found = list(contractions(nest, producers))
     if len(found) != 1 or (sums := found[0]) is None:
         return None
     conv = recognise(sums.op)
-    if conv is None or conv.depthwise or conv.accumulator != i32 or sums.started[0] is None:
+    if conv is None or conv.depthwise or sums.started[0] is None or conv.kernel.value in producers:
         return None
-    if conv.data.element != i8 or conv.kernel.element != i8 or conv.kernel.value in producers:
+    codes = conv.data.element == conv.kernel.element == i8
+    format = CODES if codes else floats if conv.is_float else None
+    if format is None:
         return None
     padding = producers.get(conv.data.value)
     if isinstance(padding, Nest) or (padding is not None and not is_spatial(padding, producers)):
         return None
     gathered = None
-    if conv.channels % SMALLEST:
+    if conv.channels % SMALLEST if codes else conv.channels < PIXEL:
         if conv.channels > PIXEL or conv.kernel_columns == 1 or conv.dilation[1] != 1:
             return None
-        gathered = Gathered(conv)
+        gathered = Gathered(conv, format)
         conv, padding = gathered.product(), None
     rows = conv.images * conv.out_rows * conv.out_columns
     if rows < FEWEST_ROWS or conv.outputs < FEWEST_COLUMNS:
         return None
     widest = widest_of(nest, sums, producers, conv.outputs)
-    tiles = TILES if widest > 1 else TILES[-1:]
-    if gathered is not None or conv.channels % CHUNK:
+    tiles = [tile for tile in TILES if tile.columns * DEPTH // CHUNK >= tile.threads * format.fold] or TILES
+    tiles = tiles if widest > 1 else tiles[-1:]
+    if gathered is not None or conv.channels % (CHUNK // format.data):
         tiles = [tile for tile in tiles if tile.sums < MOST_SUMS]
-    depth = conv.kernel_rows * conv.kernel_columns * conv.channels
+    depth = conv.kernel_rows * conv.kernel_columns * conv.channels * format.data
     tile, splits = chosen(tiles, rows, conv.outputs, depth, processors)
-    return Matrix(nest, conv, gathered, sums, padding, min(widest, 2 * tile.column_steps), tile, splits)
+    return Matrix(nest, conv, gathered, sums, padding, min(widest, 2 * tile.column_steps), tile, splits, format)
 
 
 def chosen(tiles: Sequence[Tile], rows: int, columns: int, depth: int, processors: int) -> tuple[Tile, int]:

@@ -1,6 +1,6 @@
-"""Products of codes by a GPU's matrix units: one block of threads computes a tile of the result.
+"""Products by a GPU's matrix units: one block of threads computes a tile of the result.
 
-Stages of rows of both factors are copied into shared memory while earlier ones are multiplied. A row of 64 codes lies
+Stages of rows of both factors are copied into shared memory while earlier ones are multiplied. A row of 64 bytes lies
 there as four chunks of 16, number c of row r at c xor (r / 2 mod 4), so that eight rows' chunks are in all banks.
 Layouts of the lanes: PTX ISA, "Matrix Fragments for mma.m16n8k32".
 """
@@ -13,9 +13,10 @@ from functools import partial
 
 from xdsl.dialects import arith, llvm, vector
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, i8, i32, i64
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from relay.dialects import nvgpu
+from relay.dialects.attributes import to_numpy
 from relay.dialects.gpu import BarrierOp
 from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.gpu.dots import ONES, wrapped
@@ -32,7 +33,7 @@ SUMS = llvm.LLVMStructType.from_type_list([i32] * 4)
 WORDS = 4
 """Sums of a part of the depth that are written at once."""
 TAP = 32
-"""Codes of a row that one product takes."""
+"""Bytes of a row that one product takes."""
 
 
 def packed(b: LoopBuilder, group: Sequence[SSAValue]) -> SSAValue:
@@ -51,7 +52,7 @@ def align(op: object, size: int = CHUNK) -> None:
 
 @dataclass(frozen=True)
 class Copied:
-    """A row of the data that a thread copies chunks of: where its first code is, where its image's rows and columns
+    """A row of the data that a thread copies chunks of: where its first number is, where its image's rows and columns
     start, and where it goes in a stage."""
 
     start: Index
@@ -62,14 +63,17 @@ class Copied:
 
 
 class MatrixEmitter:
-    """Emits what one thread does. `data`, `weights`: one dimension; `offsets`: what each channel's sums are off by."""
+    """Emits what one thread does with codes. `buffers`: the data and the packed weights, both of one dimension, and
+    what each channel's sums are off by."""
 
-    def __init__(
-        self, builder: LoopBuilder, matrix: Matrix, points: PointEmitter, buffers: tuple[SSAValue, SSAValue, SSAValue]
-    ):
+    kind: Attribute = i32
+    """The type of the sums."""
+    add: type[arith.AddiOp | arith.AddfOp] = arith.AddiOp
+
+    def __init__(self, builder: LoopBuilder, matrix: Matrix, points: PointEmitter, buffers: Sequence[SSAValue]):
         self.b, self.m, self.points = builder, matrix, points
         self.tile, self.conv = matrix.tile, matrix.conv
-        self.data, self.weights, self.offsets = buffers
+        self.data, self.weights, *self.offsets = buffers
         self.sums: SSAValue | None = None
         self.parts: SSAValue | None = None
         points.special = self.special
@@ -86,7 +90,7 @@ class MatrixEmitter:
         lane, warp = self.rem(thread, 32), self.div(thread, 32)
         self.warp_row = b.times(self.rem(warp, tile.down), tile.rows // tile.down)
         self.warp_column = b.times(self.div(warp, tile.down), tile.columns // tile.across)
-        self.shared = shared_memory(b, self.m.stages * tile.stage_bytes)
+        self.share(shared_memory(b, self.m.stages * tile.stage_bytes))
         sums, rows = self.products(thread, lane)
         group, self.quad = self.div(lane, 4), self.rem(lane, 4)
         for step in range(tile.row_steps):
@@ -96,6 +100,10 @@ class MatrixEmitter:
                 values = [sums[first + 4 * n + j] for n in range(tile.column_steps) for j in range(2)]
                 store = partial(self.store, row, values, rows[4 * step + 2 * half] if rows else None, unravel)
                 when(b, self.below(row, self.m.rows) if self.m.rows % tile.rows else None, store)
+
+    def share(self, shared: SSAValue) -> None:
+        """The memory that the block shares: as bytes, and as numbers of the data."""
+        self.shared = self.numbers = shared
 
     # Indices
 
@@ -122,7 +130,7 @@ class MatrixEmitter:
     def prepare(self, thread: Index) -> None:
         """What a thread copies in each step: its chunk of some rows of both factors."""
         b, tile, conv = self.b, self.tile, self.conv
-        self.chunk = b.times(self.rem(thread, CHUNKS), CHUNK)
+        self.chunk = self.rem(thread, CHUNKS)
         first = self.div(thread, CHUNKS)
         together = tile.threads // CHUNKS
         self.copied: list[Copied] = []
@@ -146,9 +154,11 @@ class MatrixEmitter:
             start = b.times(b.plus(b.times(line, width), x), self.m.pitch)
             self.copied.append(Copied(start, y, x, inside, to))
         self.weight_rows: list[tuple[Index, Index]] = []
-        for number in range(tile.columns // together):
+        fold = self.m.format.fold
+        pitch = self.m.packed_depth * self.m.format.data
+        for number in range(tile.columns // fold // together):
             row = b.plus(first, number * together)
-            start = b.plus(b.times(b.plus(self.first_column, row), self.m.packed_depth), self.chunk)
+            start = b.plus(b.times(b.plus(self.div(self.first_column, fold), row), pitch), b.times(self.chunk, CHUNK))
             at = self.place(row, self.rem(thread, CHUNKS))
             self.weight_rows.append((start, b.plus(at, tile.rows * DEPTH)))
 
@@ -157,10 +167,11 @@ class MatrixEmitter:
         b = self.b
         start = b.times(stage, self.tile.stage_bytes)
         step = b.plus(b.times(self.part, self.m.steps), step)
-        for piece in range(0, CHUNK, self.m.piece):
-            self.issue_data(b.plus(b.times(step, DEPTH), b.plus(self.chunk, piece)), b.plus(start, piece))
+        chunk = b.plus(b.times(step, self.m.deep), b.times(self.chunk, self.m.chunk))
+        for piece in range(0, self.m.chunk, self.m.piece):
+            self.issue_data(b.plus(chunk, piece), b.plus(start, piece * self.m.format.data))
         for source, at in self.weight_rows:
-            self.copy(b.plus(start, at), self.weights, b.plus(source, b.times(step, DEPTH)))
+            self.copy(self.shared, b.plus(start, at), self.weights, b.plus(source, b.times(step, DEPTH)), CHUNK)
 
     def issue_data(self, k: Index, start: Index) -> None:
         """Start the copies of the data from a place in the depth on, to places from `start` on."""
@@ -185,7 +196,7 @@ class MatrixEmitter:
 
     def fill(self, known: SSAValue | None) -> SSAValue:
         """A piece of padding; zeros behind the end of a row."""
-        zeros = self.b.broadcast(self.b.constant(0, i8), self.m.piece)
+        zeros = self.b.broadcast(self.b.constant(0, self.conv.data.element), self.m.piece)
         if self.m.padding is None:
             return zeros
         padding = self.b.broadcast(self.m.padding.value, self.m.piece)
@@ -193,19 +204,20 @@ class MatrixEmitter:
             return padding
         return self.b.add(arith.SelectOp(known, padding, zeros)).result
 
-    def copy(self, to: Index, source: SSAValue, start: Index, size: int = CHUNK) -> None:
-        """Start a copy of one chunk, or a piece of one."""
+    def copy(self, to: SSAValue, at: Index, source: SSAValue, start: Index, count: int) -> None:
+        """Start a copy of so many numbers: one chunk, or a piece of one."""
         b = self.b
-        b.add(nvgpu.DeviceAsyncCopyOp(self.shared, b.index(to), source, b.index(start), size))
+        b.add(nvgpu.DeviceAsyncCopyOp(to, b.index(at), source, b.index(start), count))
 
     def read(self, to: Index, row: Copied, away: Index) -> None:
         """Start a copy of a piece of the data."""
-        self.copy(to, self.data, self.b.plus(row.start, away), self.m.piece)
+        at = self.div(to, self.m.format.data)
+        self.copy(self.numbers, at, self.data, self.b.plus(row.start, away), self.m.piece)
 
     def set(self, value: SSAValue, to: Index) -> None:
         """Write one piece."""
-        self.b.vector_store(value, self.shared, [to])
-        align(self.b.block.last_op, self.m.piece)
+        self.b.vector_store(value, self.numbers, [self.div(to, self.m.format.data)])
+        align(self.b.block.last_op, self.m.piece * self.m.format.data)
 
     # Products
 
@@ -214,7 +226,7 @@ class MatrixEmitter:
         b, tile, stages, steps = self.b, self.tile, self.m.stages, self.m.steps
         self.prepare(thread)
         self.sources(lane)
-        zero = b.constant(0, i32)
+        zero = b.constant(0, self.kind)
         for step in range(stages - 1):
             if step < steps:
                 self.issue(step, step)
@@ -251,7 +263,7 @@ class MatrixEmitter:
         ones = b.constant(ONES, i32)
         for half in range(DEPTH // TAP):
             left = b.plus(stage, self.left[half])
-            a = [self.matrices(b.plus(left, 16 * DEPTH * n)) for n in range(tile.row_steps)]
+            a = [self.factors(self.matrices(b.plus(left, 16 * DEPTH * n))) for n in range(tile.row_steps)]
             right = b.plus(stage, self.right[half])
             pairs = [self.matrices(b.plus(right, 16 * DEPTH * n)) for n in range(tile.column_steps // 2)]
             w = [pair[part : part + 2] for pair in pairs for part in (0, 2)]
@@ -263,6 +275,10 @@ class MatrixEmitter:
                     at = count + 4 * row
                     found[at : at + 4] = self.product(a[row], [ones, ones], found[at : at + 4])
         return found
+
+    def factors(self, words: list[SSAValue]) -> list[SSAValue]:
+        """Words of the data as they are multiplied."""
+        return words
 
     def matrices(self, at: Index) -> list[SSAValue]:
         """Four words of matrices in shared memory."""
@@ -335,7 +351,9 @@ class MatrixEmitter:
         column = dims[-1]
         if self.points.lanes > 1:
             points.wide.add(b.index(column))
-        self.sums = b.add(arith.AddiOp(value, points.load(self.offsets, [column]))).result
+        self.sums = value
+        for offsets in self.offsets:
+            self.sums = b.add(self.add(self.sums, points.load(offsets, [column]))).result
         results = points.nest(nest, dims)
         for result, output, map in zip(results, nest.op.outputs, nest.maps[len(nest.op.inputs) :], strict=True):
             points.store(result, output, [b.apply(r, dims) for r in map.results])
@@ -350,7 +368,7 @@ class MatrixEmitter:
             read = b.load(parts, at) if lanes == 1 else b.vector_load(parts, at, lanes)
             if lanes > 1:
                 align(read.owner, 4 * lanes)
-            found = read if found is None else b.add(arith.AddiOp(found, read)).result
+            found = read if found is None else b.add(self.add(found, read)).result
         assert found is not None
         self.result([*dims, column], found)
 
@@ -361,9 +379,8 @@ class MatrixEmitter:
         assert self.sums is not None
         start = nest.started[0]
         assert start is not None
-        constant = start.owner.value if isinstance(start.owner, arith.ConstantOp) else None
-        if isinstance(constant, IntegerAttr) and not constant.value.data:
+        if isinstance(start.owner, arith.ConstantOp) and not to_numpy(start.owner.value).any():
             return self.sums
         lanes = self.points.lanes
         wide = start if lanes == 1 else self.b.broadcast(start, lanes)
-        return self.b.add(arith.AddiOp(self.sums, wide)).result
+        return self.b.add(self.add(self.sums, wide)).result

@@ -38,7 +38,7 @@ def gpu_passes(target: GpuTarget) -> list[ModulePass]:
         RelayToLinalg(),
         ExpandApplyScale(),
         Bufferize(),
-        ScheduleGpu(features=",".join(sorted(target.features)), processors=target.processors),
+        ScheduleGpu(",".join(sorted(target.features)), target.processors, target.matmul),
         ConvertParallelLoopsToGpu(),
         GpuKernelOutlining(),
         MathExpandOps(),

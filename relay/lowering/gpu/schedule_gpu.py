@@ -8,17 +8,19 @@ from dataclasses import dataclass
 import numpy as np
 from xdsl.context import Context
 from xdsl.dialects import arith, func, memref, scf
-from xdsl.dialects.builtin import FunctionType, MemRefType, ModuleOp, i8, i32
+from xdsl.dialects.builtin import FunctionType, MemRefType, ModuleOp, StringAttr
 from xdsl.dialects.linalg import ops as linalg
-from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
-from relay.dialects.attributes import to_numpy
-from relay.errors import Unsupported
+from relay.dialects.attributes import Array, to_numpy
+from relay.errors import InvalidArgument, Unsupported
 from relay.lowering.builder import INDEPENDENT, Index, LoopBuilder
 from relay.lowering.gpu import matrix
 from relay.lowering.gpu.dots import FEATURE, DotEmitter, dot_of
+from relay.lowering.gpu.formats import FLOATS
 from relay.lowering.gpu.grids import grid, teams, threads
 from relay.lowering.gpu.indices import binary, unravelled, when
+from relay.lowering.gpu.matrix_floats import FloatEmitter
 from relay.lowering.gpu.matrix_kernel import MatrixEmitter, align, packed
 from relay.lowering.gpu.points import PointEmitter, Producer
 from relay.lowering.gpu.producers import Nest, Padded, computed, framed, nest_of, padded, starts
@@ -45,7 +47,9 @@ class ScheduleGpu(Pass):
     sums of products of codes are four products at a time; with `shuffle`, threads share long sums and the like; with
     `mma` and `async-copy`, matrix units multiply what is large enough, and has constant weights: those are packed
     now. Where there are fewer blocks than the device's `processors`, each may sum a part of the depth; another launch
-    adds the parts.
+    adds the parts. With `matmul`, which is `tf32`, `f16` or `bf16`, factors of products of floats are rounded to that,
+    and matrix units multiply them. The functions' attribute `relay.schedule` says which products matrix units compute,
+    and what their results are off by at most, besides what underflows (`print-choices` prints a table).
     """
 
     name = "schedule-gpu"
@@ -55,6 +59,11 @@ class ScheduleGpu(Pass):
     why = "gives each thread of a GPU its elements"
     features: str = ""
     processors: int = 108
+    matmul: str = ""
+
+    def __post_init__(self) -> None:
+        if self.matmul and self.matmul not in FLOATS:
+            raise InvalidArgument(self.name, f"has matmul={self.matmul!r}", f"there are {', '.join(FLOATS)}")
 
     @classmethod
     def holds(cls, op: ModuleOp) -> bool:
@@ -69,18 +78,25 @@ class ScheduleGpu(Pass):
         for function in list(op.body.block.ops):
             if isinstance(function, func.FuncOp) and function.body.blocks:
                 known = calls.get(function.sym_name.data, ())
-                FunctionScheduler(function, features, known, self.processors).run()
+                FunctionScheduler(function, features, known, self.processors, self.matmul).run()
 
 
 class FunctionScheduler:
     """Rewrites the body of one function."""
 
     def __init__(
-        self, function: func.FuncOp, features: frozenset[str], calls: Sequence[func.CallOp] = (), processors: int = 1
+        self,
+        function: func.FuncOp,
+        features: frozenset[str],
+        calls: Sequence[func.CallOp],
+        processors: int,
+        matmul: str = "",
     ):
         self.function = function
         self.calls = calls
         self.processors = processors
+        self.floats = FLOATS.get(matmul)
+        self.choices: list[str] = []
         self.special = self.dot if FEATURE in features else None
         self.matrices = matrix.FEATURES <= features
         self.teamwork = TEAMS in features
@@ -113,6 +129,8 @@ class FunctionScheduler:
                     op.erase()
         for argument in self.retired:
             self.block.erase_arg(argument)
+        if self.choices:
+            self.function.attributes["relay.schedule"] = StringAttr("; ".join(self.choices))
         self.function.properties["function_type"] = FunctionType.from_lists(
             [argument.type for argument in self.block.args], list(self.function.function_type.outputs)
         )
@@ -208,7 +226,7 @@ class FunctionScheduler:
             return
         if (
             self.matrices
-            and (found := matrix.matrix_of(nest, self.producers, self.processors)) is not None
+            and (found := matrix.matrix_of(nest, self.producers, self.processors, self.floats)) is not None
             and self.multiply(found)
         ):
             return
@@ -244,13 +262,15 @@ class FunctionScheduler:
         else:
             data = found.conv.data.value if found.padding is None else found.padding.source
         points = PointEmitter(b, self.producers, found.lanes)
-        emitter = MatrixEmitter(b, found, points, (b.flatten(data), *weights))
+        kind = MatrixEmitter if found.format.exact else FloatEmitter
+        emitter = kind(b, found, points, (b.flatten(data), *weights))
+        self.choices.append(found.reason)
         order = found.nest.output_dims
         assert order is not None
         shape = [found.nest.sizes[dim] for dim in order[:-1]]
         blocks = -(-found.rows // tile.rows) * (found.packed_columns // tile.columns) * found.splits
         if found.splits > 1:
-            parts = MemRefType(i32, [found.splits, found.rows, found.packed_columns])
+            parts = MemRefType(emitter.kind, [found.splits, found.rows, found.packed_columns])
             emitter.parts = b.add(memref.AllocOp([], [], parts)).memref
         with grid(b, blocks, tile.threads) as (block, thread):
             emitter.emit(block, thread, lambda row: unravelled(b, row, shape))
@@ -261,40 +281,46 @@ class FunctionScheduler:
                 emitter.add_parts(row, b.index(b.times(column, lanes)), unravelled(b, row, shape))
         return True
 
-    def weights(self, found: matrix.Matrix) -> tuple[SSAValue, SSAValue] | None:
-        """Arguments with a product's weights, packed, and what its sums start from, in the place of the weights; None
-        if not all calls have constants for them."""
+    def weights(self, found: matrix.Matrix) -> list[SSAValue] | None:
+        """Arguments with a product's weights, packed, and what sums of codes start from, in the place of the weights;
+        None if not all calls have constants for them, or one is too large."""
         kernel = argument_of(found.conv.kernel.value)
         if kernel is None or not self.calls:
             return None
         position = sum(before not in self.retired for before in self.block.args[: kernel.index])
         weights = [constant_of(call.arguments[position]) for call in self.calls]
-        codes, offsets = list[SSAValue](), list[SSAValue]()
-        if None in weights:
+        known = [weight for weight in weights if weight is not None]
+        packs = [pack for weight in known if (pack := found.pack(self.numbers(weight, found))) is not None]
+        if len(packs) < len(weights):
             return None
-        for call, weight in zip(self.calls, weights, strict=True):
-            assert weight is not None
-            parts = found.pack(to_numpy(weight.value).view(np.uint8 if found.conv.kernel.unsigned else np.int8))
-            codes.append(packed_constant(call, weight, parts[0].reshape(-1), "packed"))
-            offsets.append(packed_constant(call, weight, parts[1], "start"))
+        types = list[Attribute]()
+        for call, weight, parts in zip(self.calls, known, packs, strict=True):
+            names = ("packed", "start")[: len(parts)]
+            new = [packed_constant(call, weight, p.reshape(-1), name) for p, name in zip(parts, names, strict=True)]
+            types = [value.type for value in new]
             arguments = list(call.arguments)
-            call.operands = [*arguments[:position], codes[-1], offsets[-1], *arguments[position + 1 :]]
-        new = [self.block.insert_arg(value[0].type, kernel.index + 1 + n) for n, value in enumerate((codes, offsets))]
+            call.operands = [*arguments[:position], *new, *arguments[position + 1 :]]
         self.retired.append(kernel)
-        return new[0], new[1]
+        return [self.block.insert_arg(type, kernel.index + 1 + n) for n, type in enumerate(types)]
+
+    def numbers(self, weight: arith.ConstantOp, found: matrix.Matrix) -> Array:
+        """A constant's codes by their sign, or its floats."""
+        numbers = to_numpy(weight.value)
+        return numbers.view(np.uint8 if found.conv.kernel.unsigned else np.int8) if found.format.data == 1 else numbers
 
     def gather(self, found: matrix.Gathered) -> SSAValue:
-        """A copy of images of few channels, with their borders; what is beyond them is never summed."""
+        """A copy of images of few channels, with their borders; what is beyond them is never summed, or as 0."""
         b, conv, shape = self.builder, found.conv, found.shape
-        copy = b.add(memref.AllocOp([], [], MemRefType(i8, shape))).memref
+        element, size = conv.data.element, found.format.data
+        copy = b.add(memref.AllocOp([], [], MemRefType(element, shape))).memref
         points = PointEmitter(b, self.producers)
         with threads(self.builder, shape[:3]) as (image, row, column):
             inside = binary(b, arith.MinUIOp, column, conv.columns - 1) if shape[2] > conv.columns else column
             at = [image, row, inside]
             codes = [points.element(conv.data.value, [*at, channel]) for channel in range(conv.channels)]
-            codes += codes[-1:] * (matrix.PIXEL - conv.channels)
+            codes += [b.constant(0, element)] * (matrix.PIXEL - conv.channels)
             b.vector_store(packed(b, codes), copy, [image, row, column, 0])
-            align(b.block.last_op, matrix.PIXEL)
+            align(b.block.last_op, matrix.PIXEL * size)
         return copy
 
     def dot(self, points: PointEmitter, nest: Nest, dims: list[Index]) -> SSAValue | None:

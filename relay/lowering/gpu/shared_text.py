@@ -8,8 +8,10 @@ from xdsl.dialects import vector
 from xdsl.ir import Operation
 
 from relay.dialects import nvgpu
+from relay.dialects.attributes import dtype_of
 from relay.dialects.gpu import DynamicSharedMemoryOp
 from relay.lowering.llvm.function import FunctionWriter, Writer
+from relay.lowering.shaped import buffer_of
 
 WORDS = "{ i32, i32, i32, i32 }"
 COPY = "llvm.nvvm.cp.async.{past}.shared.global.{size}"
@@ -29,7 +31,8 @@ def write_copy(w: FunctionWriter, op: Operation) -> None:
     """4, 8 or 16 bytes."""
     assert isinstance(op, nvgpu.DeviceAsyncCopyOp)
     to, start = w.address(op.dst, op.dstIndices), w.address(op.src, op.srcIndices)
-    name = COPY.format(past="ca" if op.bypassL1 is None else "cg", size=op.dstElements.value.data)
+    size = op.dstElements.value.data * dtype_of(buffer_of(op.src).element_type).itemsize
+    name = COPY.format(past="ca" if op.bypassL1 is None else "cg", size=size)
     w.declare(name, "void", f"{w.pointer(op.dst)}, {w.pointer(op.src)}")
     w.line(f"call void @{name}({w.pointer(op.dst)} {to}, {w.pointer(op.src)} {start})")
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from relay.errors import InvalidArgument, Unsupported
+from relay.lowering.gpu.formats import FLOATS
 from relay.lowering.targets import CpuTarget
 
 CUDA_TRIPLE, OPENCL_TRIPLE = "nvptx64-nvidia-cuda", "spirv64v1.2-unknown-unknown"
@@ -30,9 +31,11 @@ DEFAULT_CHIP = "sm_80"
 @dataclass(frozen=True)
 class GpuTarget(CpuTarget):
     """A GPU as LLVM names it. Choices in lowering look at `features`: `dot` (four products of 8 bits in a sum),
-    `shuffle` (lanes of a warp read each other's numbers), `mma` (matrix products of a warp), `async-copy`, `wgmma`."""
+    `shuffle` (lanes of a warp read each other's numbers), `mma` (matrix products of a warp), `async-copy`, `wgmma`.
+    `matmul`: what products of floats are rounded to for matrix units; empty for products in float32."""
 
     kind: Literal["cuda", "opencl"] = "cuda"
+    matmul: str = ""
 
     @property
     def feature_string(self) -> str:
@@ -54,18 +57,29 @@ class GpuTarget(CpuTarget):
 
 
 def resolve_gpu(target: str) -> GpuTarget:
-    """`"cuda"` is any NVIDIA GPU from sm_80 on, `"cuda -arch=sm_90a"` one of its kind; `"opencl"` any device that
-    takes SPIR-V 1.2. Raises Unsupported for another chip, InvalidArgument for other options."""
+    """`"cuda"` is any NVIDIA GPU from sm_80 on, `"cuda -arch=sm_90a"` one of its kind, `"cuda -matmul=tf32"` rounds the
+    factors of products of floats (also to f16, bf16); `"opencl"` any device that takes SPIR-V 1.2. Raises Unsupported
+    for another chip, InvalidArgument for other options."""
     words = target.split()
     if words[:1] == ["opencl"]:
         if words[1:]:
             raise InvalidArgument(f"target {target!r}", f"has the option {words[1]}", "opencl has none")
         return GpuTarget(OPENCL_TRIPLE, "", frozenset(), "opencl")
-    chip = DEFAULT_CHIP
+    options = {"-arch": DEFAULT_CHIP, "-matmul": ""}
     for word in words[1:]:
-        option, _, chip = word.partition("=")
-        if option != "-arch":
-            raise InvalidArgument(f"target {target!r}", f"has the option {word}", "there is -arch=sm_NN")
+        option, _, value = word.partition("=")
+        if option not in options:
+            hint = f"there are -arch=sm_NN and -matmul={'|'.join(FLOATS)}"
+            raise InvalidArgument(f"target {target!r}", f"has the option {word}", hint)
+        options[option] = value
+    chip, matmul = options["-arch"], options["-matmul"]
     if chip not in CHIPS:
         raise Unsupported(f"target {target!r}", f"names the chip {chip!r}", f"known are {', '.join(CHIPS)}")
-    return GpuTarget(CUDA_TRIPLE, chip, CHIPS[chip][1], "cuda")
+    features = CHIPS[chip][1]
+    if matmul and matmul not in FLOATS:
+        raise InvalidArgument(f"target {target!r}", f"has -matmul={matmul}", f"there are {', '.join(FLOATS)}")
+    if matmul and "mma" not in features:
+        raise Unsupported(
+            f"target {target!r}", f"rounds products to {matmul}", f"from {DEFAULT_CHIP} on there are such"
+        )
+    return GpuTarget(CUDA_TRIPLE, chip, features, "cuda", matmul)

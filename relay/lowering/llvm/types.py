@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from xdsl.dialects.builtin import Float16Type, Float32Type, Float64Type, IndexType
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float64Type, IndexType
 from xdsl.ir import Attribute
 
 from relay.dialects.attributes import dtype_of
@@ -13,6 +13,7 @@ from relay.errors import Unsupported
 from relay.lowering.shaped import Buffer, is_buffer, is_vector, scalar_of
 
 FLOATS: dict[type[Attribute], tuple[str, str]] = {
+    BFloat16Type: ("bfloat", "bf16"),
     Float16Type: ("half", "f16"),
     Float32Type: ("float", "f32"),
     Float64Type: ("double", "f64"),

@@ -1,7 +1,8 @@
 """Products of a warp, as LLVM IR: what `ldmatrix` and `mma` give each lane from what all lanes gave.
 
-Source of the layouts: PTX ISA, "Matrix Fragments for mma.m16n8k32" and "ldmatrix". Lane 4 g + t holds of A the rows g
-and g + 8, of B the column g, of C the columns 2 t and 2 t + 1, and four neighbours of k for each register.
+Source of the layouts: PTX ISA, "Matrix Fragments for mma.m16n8k32" (8 bits), "m16n8k16" (16 bits), "m16n8k8" (tf32) and
+"ldmatrix". Lane 4 g + t holds of A the rows g and g + 8, of B the column g, of C the columns 2 t and 2 t + 1, and
+neighbours of k, as many as there are in a word, for each register.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 WORDS = "{ i32, i32, i32, i32 }"
+FLOATS = "{ float, float, float, float }"
 
 
 class Lines:
@@ -35,7 +37,7 @@ class Lines:
 
 def give() -> str:
     """`emulator.give`: six words of a lane for the others."""
-    f = Lines(f"void @emulator.give(ptr %ctx, {', '.join(f'i32 %x{n}' for n in range(6))})")
+    f = Lines(f"void @emulator.give(ptr %ctx, {', '.join(f'i32 %x{n}' for n in range(6))}) noinline")
     slot = f.op("call ptr @emulator.own(ptr %ctx)")
     for number in range(6):
         f.do(f"store i32 %x{number}, ptr {f.op(f'getelementptr i32, ptr {slot}, i32 {number}')}")
@@ -72,7 +74,7 @@ def load_word() -> str:
 
 def load_matrices() -> str:
     """`emulator.ldmatrix`: of matrix q, whose rows the lanes 8 q to 8 q + 7 gave, word t of row g."""
-    f = Lines(f"{WORDS} @emulator.ldmatrix(ptr %ctx)")
+    f = Lines(f"{WORDS} @emulator.ldmatrix(ptr %ctx) noinline")
     lane = f.op("load i32, ptr %ctx")
     row, word = f.op(f"lshr i32 {lane}, 2"), f.op(f"and i32 {lane}, 3")
     result = "poison"
@@ -87,7 +89,7 @@ def load_matrices() -> str:
 
 def multiply(name: str, left: str, right: str) -> str:
     """`emulator.mma.NAME`: 16 x 8 sums of 32 products each; `left` and `right` extend bytes: sext or zext."""
-    f = Lines(f"{WORDS} @emulator.mma.{name}(ptr %ctx, {', '.join(f'i32 %c{n}' for n in range(4))})")
+    f = Lines(f"{WORDS} @emulator.mma.{name}(ptr %ctx, {', '.join(f'i32 %c{n}' for n in range(4))}) noinline")
     lane = f.op("load i32, ptr %ctx")
     row = f.op(f"and i32 {lane}, 28")
     column = f.op(f"shl i32 {f.op(f'and i32 {lane}, 3')}, 3")
@@ -106,6 +108,69 @@ def multiply(name: str, left: str, right: str) -> str:
     f.do("call void @emulator.turn(ptr %ctx)")
     f.do(f"ret {WORDS} {result}")
     return f.text()
+
+
+def multiply_floats(name: str) -> str:
+    """`emulator.mma.NAME`: 16 x 8 sums of as many products as 32 bytes have, each exact, added one by one in single
+    precision: PTX asks for no less, and for no order. Of tf32 the 13 bits that it lacks are left out."""
+    f = Lines(f"{FLOATS} @emulator.mma.{name}(ptr %ctx, {', '.join(f'float %c{n}' for n in range(4))}) noinline")
+    lane = f.op("load i32, ptr %ctx")
+    row = f.op(f"and i32 {lane}, 28")
+    column = f.op(f"shl i32 {f.op(f'and i32 {lane}, 3')}, 3")
+    size = FACTORS[name]
+    result = "poison"
+    for c in range(4):
+        total = f"%c{c}"
+        for half in range(2):
+            for t in range(4):
+                a = f.op(f"call ptr @emulator.slot(ptr %ctx, i32 {f.op(f'add i32 {row}, {t}')})")
+                b = f.op(f"call ptr @emulator.slot(ptr %ctx, i32 {f.op(f'add i32 {column}, {t + 4 * (c & 1)}')})")
+                for byte in range(0, 4, size):
+                    x = number(f, a, 8 * half + 4 * (c >> 1) + byte, name)
+                    y = number(f, b, 16 + 4 * half + byte, name)
+                    total = f.op(f"fadd float {total}, {f.op(f'fmul float {x}, {y}')}")
+        result = f.op(f"insertvalue {FLOATS} {result}, float {total}, {c}")
+    f.do("call void @emulator.turn(ptr %ctx)")
+    f.do(f"ret {FLOATS} {result}")
+    return f.text()
+
+
+def number(f: Lines, slot: str, offset: int, name: str) -> str:
+    """A factor as a float."""
+    at = f.op(f"getelementptr i8, ptr {slot}, i64 {offset}")
+    if name == "f16":
+        return f.op(f"fpext half {f.op(f'load half, ptr {at}')} to float")
+    if name == "tf32":
+        bits = f.op(f"and i32 {f.op(f'load i32, ptr {at}')}, {~0x1FFF}")
+    else:
+        word = f.op(f"load i16, ptr {at}")
+        bits = f.op(f"shl i32 {f.op(f'zext i16 {word} to i32')}, 16")
+    return f.op(f"bitcast i32 {bits} to float")
+
+
+def round_tf32() -> str:
+    """`emulator.tf32`: `cvt.rna.tf32.f32`, to nearest, ties away from zero, in 19 bits; NaN is 0x7fffffff."""
+    f = Lines("i32 @emulator.tf32(float %x) alwaysinline")
+    more = f.op(f"add i32 {f.op('bitcast float %x to i32')}, 4096")
+    near, nan = f.op(f"and i32 {more}, {~0x1FFF}"), f.op("fcmp uno float %x, %x")
+    f.do(f"ret i32 {f.op(f'select i1 {nan}, i32 {0x7FFFFFFF}, i32 {near}')}")
+    return f.text()
+
+
+def round_bf16() -> str:
+    """`emulator.bf16`: `cvt.rn.bf16x2.f32`, to nearest, ties to even; NaN is 0x7fff. Not every host can do this."""
+    f = Lines("<2 x bfloat> @emulator.bf16(<2 x float> %x) alwaysinline")
+    bits = f.op("bitcast <2 x float> %x to <2 x i32>")
+    odd = f.op(f"and <2 x i32> {f.op(f'lshr <2 x i32> {bits}, splat (i32 16)')}, splat (i32 1)")
+    more = f.op(f"add <2 x i32> {f.op(f'add <2 x i32> {bits}, splat (i32 32767)')}, {odd}")
+    near, nan = f.op(f"lshr <2 x i32> {more}, splat (i32 16)"), f.op("fcmp uno <2 x float> %x, %x")
+    chosen = f.op(f"select <2 x i1> {nan}, <2 x i32> splat (i32 32767), <2 x i32> {near}")
+    short = f.op(f"trunc <2 x i32> {chosen} to <2 x i16>")
+    f.do(f"ret <2 x bfloat> {f.op(f'bitcast <2 x i16> {short} to <2 x bfloat>')}")
+    return f.text()
+
+
+ROUNDED: dict[str, Callable[[], str]] = {"tf32": round_tf32, "bf16": round_bf16}
 
 
 def dot(signs: str) -> str:
@@ -137,7 +202,9 @@ PRODUCTS: dict[str, tuple[str, str]] = {
     "u8.s8": ("zext", "sext"),
     "s8.u8": ("sext", "zext"),
 }
-"""Types of the factors, as `mma` names them."""
+"""Types of codes, as `mma` names them."""
+FACTORS: dict[str, int] = {"tf32": 4, "f16": 2, "bf16": 2}
+"""Types of floats, and their bytes."""
 
 PARTS: tuple[Callable[[], str], ...] = (give, give_pointer, give_word, load_matrices, load_word)
 
@@ -147,5 +214,7 @@ def products(text: str) -> str:
     parts = [part() for part in PARTS] if "@emulator.give" in text else []
     used = [name for name in PRODUCTS if f"@emulator.mma.{name}(" in text]
     dots = [dot(signs) for signs in DOTS if f"@emulator.dot.{signs}(" in text]
+    parts += [part() for name, part in ROUNDED.items() if f"@emulator.{name}(" in text]
+    parts += [multiply_floats(name) for name in FACTORS if f"@emulator.mma.{name}(" in text]
     parts += [*dots, "declare i32 @llvm.vector.reduce.add.v4i32(<4 x i32>)"] if dots else []
     return "\n".join([*parts, *(multiply(name, *PRODUCTS[name]) for name in used)])

@@ -21,6 +21,9 @@ ADDRESS = re.compile(
 LOAD = re.compile(r"  (%\w+) = load (.+), ptr addrspace\((\d)\) (%\w+|@shared), align (\d+)(?: ; (.*))?$")
 STORE = re.compile(r"  store (.+) (\S+|<.*>), ptr addrspace\((\d)\) (%\w+|@shared), align (\d+)(?: ; (.*))?$")
 REGISTER = re.compile(r"  (%\w+) = call i32 @llvm\.nvvm\.read\.ptx\.sreg\.([\w.]+)\(\)")
+ROUND = re.compile(
+    r"  (%\w+) = (?:call i32 @llvm\.nvvm\.f2tf32\.rna\((.*)\)|fptrunc (<2 x float> %\w+) to <2 x bfloat>)"
+)
 DOT = re.compile(r"@llvm\.nvvm\.idp4a\.([su]\.[su])\(")
 LEFT_OUT = re.compile(r"(declare .*@llvm\.nvvm\.|@shared = )")
 
@@ -195,6 +198,9 @@ class KernelTranslation:
         elif (store := STORE.match(line)) is not None:
             pointer = self.checked("writes", store[1], store[4], store[5], store[6] or "")
             self.out.append(f"  store {store[1]} {store[2]}, ptr {pointer}, align {store[5]}")
+        elif (near := ROUND.match(line)) is not None:
+            call = f"i32 @emulator.tf32({near[2]})" if near[2] else f"<2 x bfloat> @emulator.bf16({near[3]})"
+            self.out.append(f"  {near[1]} = call {call}")
         elif DOT.search(line):
             self.out.append(DOT.sub(r"@emulator.dot.\1(", line))
         elif "@llvm.nvvm." in line or "addrspace" in line:

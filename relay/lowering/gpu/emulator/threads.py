@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from relay.errors import Unsupported
-from relay.lowering.gpu.emulator.products import PRODUCTS, WORDS
+from relay.lowering.gpu.emulator.products import FACTORS, FLOATS, PRODUCTS, WORDS
 from relay.lowering.gpu.emulator.warp import CONTEXT_BYTES, COPIES, COPY_BYTES, WARP_WORDS
 
 SHARED = re.compile(r"@shared\b")
@@ -18,7 +18,13 @@ BARRIER = re.compile(r"  call void @llvm\.nvvm\.barrier\.cta\.sync\.aligned\.all
 MATRICES = re.compile(
     r"  (%\w+) = call \{.*\} @llvm\.nvvm\.ldmatrix\.sync\.aligned\.m8n8\.x4\.b16\.p3\(ptr addrspace\(3\) (%\w+)\)"
 )
-MULTIPLY = re.compile(r"  (%\w+) = call \{.*\} @llvm\.nvvm\.mma\.m16n8k32\.row\.col\.([su8.]+)\((.*)\)")
+MULTIPLY = re.compile(r"  (%\w+) = call \{.*\} @llvm\.nvvm\.mma\.(m16n8k\d+)\.row\.col\.([\w.]+)\((.*)\)")
+SHAPES = {
+    "m16n8k8": {"tf32": "tf32"},
+    "m16n8k16": {"bf16": "bf16", "f32.f32": "f16"},
+    "m16n8k32": {n: n for n in PRODUCTS},
+}
+"""Products that are known: names of their types in those of intrinsics, and here."""
 SHUFFLE = re.compile(
     r"  (%\w+) = call (i32|float) @llvm\.nvvm\.shfl\.sync\.bfly\.(?:i32|f32)"
     r"\(i32 -1, (?:i32|float) (\S+), i32 (\d+), i32 31\)"
@@ -125,13 +131,17 @@ class Coroutine:
             self.wait(WARP, source)
             self.lines.append(f"  {load[1]} = call {WORDS} @emulator.ldmatrix(ptr %ctx)")
         elif (product := MULTIPLY.match(line)) is not None:
-            values = product[3].split(", ")
-            if product[2] not in PRODUCTS or len(values) != 10:
+            result, shape, types, given = product.groups()
+            values, name = given.split(", "), SHAPES.get(shape, {}).get(types)
+            if name is None or len(values) != 10:
                 raise Unsupported(f"emulator: {self.kernel}", f"has {source}, which is not known")
+            if name == "f16":
+                self.lines += [f"  {result}.{n} = bitcast {value} to i32" for n, value in enumerate(values[:6])]
+                values[:6] = [f"i32 {result}.{n}" for n in range(6)]
             self.lines.append(f"  call void @emulator.give(ptr %ctx, {', '.join(values[:6])})")
             self.wait(WARP, source)
-            sums = ", ".join(values[6:])
-            self.lines.append(f"  {product[1]} = call {WORDS} @emulator.mma.{product[2]}(ptr %ctx, {sums})")
+            sums, four = ", ".join(values[6:]), FLOATS if name in FACTORS else WORDS
+            self.lines.append(f"  {result} = call {four} @emulator.mma.{name}(ptr %ctx, {sums})")
         elif (shuffle := SHUFFLE.match(line)) is not None:
             name, type, value, distance = shuffle.groups()
             self.lines.append(f"  {name}.bits = bitcast {type} {value} to i32")

@@ -59,7 +59,8 @@ define internal void @emulator.turn(ptr %ctx) alwaysinline {
   store i32 %other, ptr %pp
   ret void
 }
-define internal ptr @emulator.shared(ptr %p, ptr %ctx, i64 %width, i64 %mask, i1 %writes, i64 %number, ptr %report) {
+define internal ptr @emulator.shared(ptr %p, ptr %ctx, i64 %width, i64 %mask, i1 %writes, i64 %number, ptr %report)
+  noinline {
   %bp = getelementptr i8, ptr %ctx, i64 24
   %base = load ptr, ptr %bp
   %zp = getelementptr i8, ptr %ctx, i64 40
@@ -113,7 +114,7 @@ tell:
 end:
   ret void
 }
-define internal void @emulator.copy(ptr %ctx, ptr %to, ptr %from, i32 %size, i32 %width) {
+define internal void @emulator.copy(ptr %ctx, ptr %to, ptr %from, i32 %size, i32 %width) noinline {
   %tp = getelementptr i8, ptr %ctx, i64 60
   %tail = load i32, ptr %tp
   %next = add i32 %tail, 1
@@ -132,7 +133,7 @@ define internal void @emulator.copy(ptr %ctx, ptr %to, ptr %from, i32 %size, i32
   store i32 %width, ptr %e3
   ret void
 }
-define internal void @emulator.commit(ptr %ctx) {
+define internal void @emulator.commit(ptr %ctx) noinline {
   %tp = getelementptr i8, ptr %ctx, i64 60
   %tail = load i32, ptr %tp
   %gp = getelementptr i8, ptr %ctx, i64 68
@@ -146,7 +147,7 @@ define internal void @emulator.commit(ptr %ctx) {
   store i32 %tail, ptr %at
   ret void
 }
-define internal void @emulator.wait(ptr %ctx, i32 %left) {
+define internal void @emulator.wait(ptr %ctx, i32 %left) noinline {
 entry:
   %hp = getelementptr i8, ptr %ctx, i64 56
   %fp = getelementptr i8, ptr %ctx, i64 64

@@ -1,0 +1,79 @@
+"""What matrix units multiply: codes as they are, or floats rounded to fewer bits; and how far off that is at most."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from relay.dialects.attributes import Array
+
+ACCUMULATED = 2.0**-23
+"""The greatest relative error of a sum of two: PTX says "at least single precision", and not how it is rounded."""
+
+
+@dataclass(frozen=True)
+class Format:
+    """Numbers as matrix units take them. `data`: bytes of one in memory; `weight`: bytes of a packed one; `roundoff`:
+    what rounding changes of a number at most, as a part of it, or `tiny` if that is more; `limit`: what is that large
+    becomes infinite."""
+
+    name: str
+    data: int = 4
+    weight: int = 4
+    roundoff: float = 0.0
+    tiny: float = 0.0
+    limit: float = np.inf
+
+    @property
+    def exact(self) -> bool:
+        """Whether nothing is rounded."""
+        return not self.roundoff
+
+    @property
+    def fold(self) -> int:
+        """Packed rows of weights that are as long as one of the data."""
+        return self.data // self.weight
+
+    def bound(self, terms: int) -> float:
+        """What a sum of so many products is off by at most, as a part of the sum of their magnitudes:
+        `(1 + u)^2 (1 + g) - 1` with the roundoff u and `g = n e / (1 - n e)`, n terms added with errors of e.
+
+        Source: Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section 3.1.
+        """
+        grown = terms * ACCUMULATED
+        return (1 + self.roundoff) ** 2 * (1 + grown / (1 - grown)) - 1
+
+    def says(self, terms: int) -> str:
+        """The bound in words."""
+        if self.exact:
+            return "exact"
+        words = f"off by at most {self.bound(terms):.3g} sum |x w|"
+        if self.tiny:
+            words += f" + {self.tiny:.3g} sum (|x| + |w|), data below {self.limit:g}"
+        return words
+
+    def rounded(self, weights: Array) -> Array | None:
+        """Weights, float32, as words or half words; None if one is too large.
+
+        tf32: to nearest, ties away from zero, as `cvt.rna.tf32.f32`; the others to nearest, ties to even.
+        """
+        finite = np.isfinite(weights)
+        if np.any(finite & (np.abs(weights) >= self.limit)):
+            return None
+        bits = np.ascontiguousarray(weights, np.float32).view(np.uint32)
+        if self.name == "tf32":
+            return np.where(finite, (bits + 0x1000) & 0xFFFFE000, bits).astype(np.uint32)
+        if self.name == "bf16":
+            near = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
+            return np.where(finite, near, (bits >> 16) | np.isnan(weights)).astype(np.uint16)
+        return weights.astype(np.float16).view(np.uint16)
+
+
+CODES = Format("codes", 1, 1)
+FLOATS: dict[str, Format] = {
+    "tf32": Format("tf32", 4, 4, 2.0**-11, limit=float.fromhex("0x1.ffep127")),
+    "f16": Format("f16", 4, 2, 2.0**-11, 2.0**-24, 65520.0),
+    "bf16": Format("bf16", 4, 2, 2.0**-8, limit=float.fromhex("0x1.ffp127")),
+}
+"""By the name that the option `-matmul` has for them."""

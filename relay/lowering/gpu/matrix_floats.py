@@ -1,0 +1,88 @@
+"""Products of floats by a GPU's matrix units, as tf32 or two to a word: the data is rounded when it has been read from
+shared memory, weights when the model is built.
+
+Layouts of the lanes: PTX ISA, "Matrix Fragments for mma.m16n8k8" and "mma.m16n8k16": in bytes those of codes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects import arith, llvm, memref
+from xdsl.dialects.builtin import DenseArrayBase, MemRefType, bf16, f16, f32, i32, i64
+from xdsl.ir import Attribute, SSAValue
+
+from relay.lowering.builder import Index
+from relay.lowering.gpu.matrix import DEPTH
+from relay.lowering.gpu.matrix_kernel import MatrixEmitter, packed
+from relay.lowering.gpu.teams import lane_of
+from relay.lowering.shaped import buffer_of, vector_of
+
+SUMS = llvm.LLVMStructType.from_type_list([f32] * 4)
+HALVES: dict[str, Attribute] = {"f16": f16, "bf16": bf16}
+PRODUCTS = {
+    "tf32": "llvm.nvvm.mma.m16n8k8.row.col.tf32",
+    "f16": "llvm.nvvm.mma.m16n8k16.row.col.f32.f32",
+    "bf16": "llvm.nvvm.mma.m16n8k16.row.col.bf16",
+}
+"""Intrinsics. Those of f16 take vectors, the others words."""
+
+
+class FloatEmitter(MatrixEmitter):
+    """Emits what one thread does with floats."""
+
+    kind = f32
+    add = arith.AddfOp
+
+    def share(self, shared: SSAValue) -> None:
+        b, numbers = self.b, self.m.stages * self.tile.stage_bytes // self.m.format.data
+        type = MemRefType(f32, [numbers], memory_space=buffer_of(shared).memory_space)
+        self.shared, self.numbers = shared, b.add(memref.ViewOp(shared, b.index(0), [], type)).result
+
+    def sources(self, lane: Index) -> None:
+        super().sources(lane)
+        if self.m.format.fold == 2:
+            b = self.b
+            column = b.plus(self.warp_column, b.plus(self.rem(lane, 8), b.times(self.div(lane, 16), 8)))
+            chunk = b.plus(b.times(self.rem(column, 2), 2), self.rem(self.div(lane, 8), 2))
+            self.right = [b.plus(self.place(self.div(column, 2), chunk), self.tile.rows * DEPTH)]
+
+    def multiply(self, stage: Index, sums: Sequence[SSAValue], count: int) -> list[SSAValue]:
+        if self.m.format.fold == 1:
+            return super().multiply(stage, sums, count)
+        b, tile, found = self.b, self.tile, list(sums)
+        halves = [b.plus(stage, left) for left in self.left]
+        a = [
+            self.joined([self.matrices(b.plus(half, 16 * DEPTH * n)) for half in halves]) for n in range(tile.row_steps)
+        ]
+        right = b.plus(stage, self.right[0])
+        pairs = [self.matrices(b.plus(right, 8 * DEPTH * n)) for n in range(tile.column_steps // 2)]
+        w = [pair[part : part + 2] for pair in pairs for part in (0, 2)]
+        for row in range(tile.row_steps):
+            for column in range(tile.column_steps):
+                at = 4 * (row * tile.column_steps + column)
+                found[at : at + 4] = self.product(a[row], w[column], found[at : at + 4])
+        return found
+
+    def joined(self, halves: Sequence[Sequence[SSAValue]]) -> list[SSAValue]:
+        """Words of two numbers each, of a lane's numbers t, t + 4, t + 8 and t + 12 of two rows of 16."""
+        b, half = self.b, HALVES[self.m.format.name]
+        found = list[SSAValue]()
+        for words in halves:
+            for row in range(2):
+                two = packed(b, [b.add(arith.BitcastOp(words[row + 2 * n], f32)).result for n in range(2)])
+                both = b.add(arith.TruncFOp(two, vector_of(half, 2))).result
+                found.append(both if half == f16 else b.add(lane_of(b.bitcast(both, i32, 1), 0)).results[0])
+        return found
+
+    def product(self, a: Sequence[SSAValue], w: Sequence[SSAValue], sums: Sequence[SSAValue]) -> list[SSAValue]:
+        b, name = self.b, self.m.format.name
+        if name == "f16":
+            w = [b.bitcast(b.broadcast(word, 1), HALVES[name], 2) for word in w]
+        four = b.add(llvm.CallIntrinsicOp(PRODUCTS[name], [*a, *w, *sums], [SUMS])).results[0]
+        places = [DenseArrayBase.from_list(i64, [n]) for n in range(4)]
+        return [b.add(llvm.ExtractValueOp(place, four, f32)).results[0] for place in places]
+
+    def factors(self, words: list[SSAValue]) -> list[SSAValue]:
+        floats = [self.b.add(arith.BitcastOp(word, f32)).result for word in words]
+        return [self.b.intrinsic("llvm.nvvm.f2tf32.rna", [number], i32) for number in floats]
