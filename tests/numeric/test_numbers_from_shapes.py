@@ -87,3 +87,15 @@ def test_resize_by_a_shape():
     image = np.random.default_rng(0).standard_normal((1, 4, 6, 2)).astype(np.float32)
     found = build(file).run(image)
     assert isinstance(found, np.ndarray) and np.array_equal(found, Reference(file).run([image])[0])
+
+
+@pytest.mark.parametrize("shape", [(1, 4, 6), (1 << 20, 1 << 19, 2)])
+@pytest.mark.parametrize(("wanted", "factor"), [(1, 1), (2, 2)])
+def test_numbers_from_shapes_can_be_asked_for(shape: tuple[int, ...], wanted: int, factor: int):
+    """Also where the data would fill all memory."""
+    pytest.importorskip("ai_edge_litert", reason="LiteRT, which writes the model, is not installed")
+    tensors = [T(shape, "float32"), T([3], "int32"), T([3], "int32"), i32(2)]
+    ops = [Op("SHAPE", [0], [1], "ShapeOptions", {"outType": 2}), Op("MUL", [1, 3], [2], "MulOptions")]
+    mod = from_tflite(model([Graph(tensors, [0], [2], ops)]), outputs=[wanted])
+    (constant,) = mod.weights.values()
+    assert constant.tolist() == [factor * size for size in shape]

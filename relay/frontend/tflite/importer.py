@@ -80,7 +80,7 @@ def from_tflite(
     if others and batch is not None:
         raise Unsupported(name, "has control flow, whose subgraphs keep their batch", "leave batch out")
     table = TABLE if custom_ops is None else TABLE | custom_rows(custom_ops)
-    wanted = wanted_tensors(graph, outputs, name)
+    wanted = [graph.tensors[tensor.index] for tensor in wanted_tensors(stored, outputs, name)]
     nodes = needed(graph, wanted, name, keep_states=outputs is None)
     check_calls([graph, *others], nodes, name)
     if batch is None:
@@ -102,7 +102,7 @@ def _evaluated(name: str, graph: Subgraph, operator: Operator) -> list[Array]:
     free = [index for index in operator.inputs if index >= 0 and graph.tensors[index].data is None]
     alone = replace(graph, inputs=tuple(free), outputs=operator.outputs, operators=(operator,))
     module = _Conversion(alone, name, TABLE, profile_of("litert")).run([Node(name, alone, operator)], wanted)
-    unread = [np.zeros(graph.tensors[index].shape, numpy_type(graph.tensors[index])) for index in free]
+    unread = [np.broadcast_to(numpy_type(tensor).type(), tensor.shape) for tensor in (graph.tensors[i] for i in free)]
     return [*run(module, unread)]
 
 
