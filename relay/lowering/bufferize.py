@@ -135,7 +135,7 @@ class FunctionBufferizer:
         tensors = [value for value in end.operands if is_tensor(value.type)]
         for value, output in zip(tensors, outputs, strict=True):
             if self.destination.get(value) is not output:
-                self.copy(self.buffers[value], output)
+                self.copy(self.held(value), output)
         self.insert(new_end)
         self.drop(block, end)
 
@@ -196,9 +196,15 @@ class FunctionBufferizer:
     def copy(self, source: SSAValue, target: SSAValue) -> None:
         self.insert(memref.CopyOp(source, target))
 
+    def held(self, value: SSAValue) -> SSAValue:
+        """The tensor's buffer; one that nothing writes, as it has no elements or only gives a shape, gets one now."""
+        if value not in self.buffers and isinstance(value.owner, tensor.EmptyOp):
+            self.buffers[value] = self.fresh(value)
+        return self.buffers[value]
+
     def dense(self, value: SSAValue) -> SSAValue:
         """The tensor's buffer, copied if it is a strided view."""
-        buffer = self.buffers[value]
+        buffer = self.held(value)
         if contiguous(buffer.type):
             return buffer
         new = self.allocate(value)
@@ -233,7 +239,7 @@ class FunctionBufferizer:
                     shaped = reshaped(self.dense(op.src), tensor_of(op.result), op.reassociation)
                     self.buffers[op.result] = self.value(shaped)
             case tensor.ExtractSliceOp():
-                self.buffers[op.result] = self.view(self.buffers[op.source], op)
+                self.buffers[op.result] = self.view(self.held(op.source), op)
             case tensor.InsertSliceOp():
                 self.convert_insert(op)
             case func.CallOp():
@@ -243,9 +249,7 @@ class FunctionBufferizer:
             case scf.WhileOp():
                 convert_while(self, op)
             case tensor.ExtractOp():
-                op.result.replace_all_uses_with(
-                    self.value(memref.LoadOp.get(self.buffers[op.tensor], list(op.indices)))
-                )
+                op.result.replace_all_uses_with(self.value(memref.LoadOp.get(self.held(op.tensor), list(op.indices))))
                 op.detach()
                 op.erase()
             case func.ReturnOp() | scf.YieldOp() | scf.ConditionOp():
@@ -282,11 +286,11 @@ class FunctionBufferizer:
 
     def convert_generic(self, op: linalg.GenericOp) -> None:
         outputs = [self.init(v, r) for v, r in zip(op.outputs, op.results, strict=True)]
-        inputs = [self.input(v) for v in op.inputs]
+        inputs = [self.held(v) if is_tensor(v.type) else v for v in op.inputs]
         body = op.body
         for inner in list(body.block.ops):
             if isinstance(inner, tensor.ExtractOp):
-                load = memref.LoadOp.get(self.buffers[inner.tensor], list(inner.indices))
+                load = memref.LoadOp.get(self.held(inner.tensor), list(inner.indices))
                 load.location = inner.location
                 body.block.insert_op_before(load, inner)
                 inner.result.replace_all_uses_with(load.res)
@@ -298,19 +302,12 @@ class FunctionBufferizer:
         for result, buffer in zip(op.results, outputs, strict=True):
             self.buffers[result] = buffer
 
-    def input(self, value: SSAValue) -> SSAValue:
-        """The buffer of a generic's input; one that only gives a shape may be empty."""
-        if value in self.buffers or not is_tensor(value.type):
-            return self.buffers.get(value, value)
-        self.buffers[value] = self.fresh(value)
-        return self.buffers[value]
-
     def convert_pad(self, op: tensor.PadOp) -> None:
         end = op.region.block.last_op
         assert isinstance(end, tensor.YieldOp)
         buffer = self.fresh(op.result)
         self.insert(linalg.FillOp([end.operands[0]], [buffer], []))
-        source = self.buffers[op.source]
+        source = self.held(op.source)
         sizes = tensor_of(op.source).get_shape()
         inner = self.value(subview(buffer, int_values(op.static_low), sizes, [1] * len(sizes)))
         self.copy(source, inner)
@@ -324,7 +321,7 @@ class FunctionBufferizer:
         else:
             buffer = self.fresh(op.result)
             self.copy(self.buffers[op.dest], buffer)
-        self.copy(self.buffers[op.source], self.view(buffer, op))
+        self.copy(self.held(op.source), self.view(buffer, op))
         self.buffers[op.result] = buffer
 
     def view(self, buffer: SSAValue, op: tensor.ExtractSliceOp | tensor.InsertSliceOp) -> SSAValue:

@@ -12,6 +12,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, var
 
 from relay.dialects.attributes import int_values
 from relay.dialects.op import DYNAMIC, TensorOp, Type, axis_of, broadcast, is_integer, rank, require, shape, tensor
+from relay.dialects.relay.shape import check_filled
 
 ZERO = IntegerAttr(0, i64)
 
@@ -42,6 +43,7 @@ class GatherOp(TensorOp):
     def infer(self) -> Sequence[Type]:
         axis = axis_of(self.axis.value.data, rank(self.input), self.name)
         check_along(self.name, shape(self.input), self.indices, axis)
+        check_filled(self.name, shape(self.input)[axis : axis + 1], shape(self.indices))
         return [TensorType(tensor(self.input).element_type, shape(self.indices))]
 
 
@@ -68,7 +70,9 @@ class AdvIndexOp(TensorOp):
             len(types) == 1 and all(is_integer(t) for t in types), f"{self.name}: indices must be of one integer type"
         )
         outer = broadcast(self.name, *(shape(value) for value in self.indices))
-        return [TensorType(tensor(self.inputs[0]).element_type, [*outer, *dims[count:]])]
+        result = [*outer, *dims[count:]]
+        check_filled(self.name, dims[:count], result)
+        return [TensorType(tensor(self.inputs[0]).element_type, result)]
 
 
 @irdl_op_definition

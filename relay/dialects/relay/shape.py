@@ -172,6 +172,11 @@ class StridedSliceOp(TensorOp):
         return [TensorType(tensor(self.input).element_type, result)]
 
 
+def check_filled(what: str, indexed: Sequence[int], result: Sequence[int]) -> None:
+    """Refuse to take elements along an empty axis: no index can be clamped into it."""
+    require(0 not in indexed or 0 in result, f"{what}: there is nothing to take along an axis of 0 elements")
+
+
 @irdl_op_definition
 class TakeOp(TensorOp):
     """`input.take(indices, axis)`: the axis is replaced by the indices' shape; without one, elements are taken from all
@@ -192,7 +197,9 @@ class TakeOp(TensorOp):
         require(self.mode.data in ("clip", "fast", "wrap"), f"{self.name}: mode must be clip, fast or wrap")
         dims, axis = self.lines()
         require(isinstance(tensor(self.indices).element_type, IntegerType), f"{self.name}: indices must be integers")
-        return [TensorType(tensor(self.input).element_type, [*dims[:axis], *shape(self.indices), *dims[axis + 1 :]])]
+        result = [*dims[:axis], *shape(self.indices), *dims[axis + 1 :]]
+        check_filled(self.name, dims[axis : axis + 1], result)
+        return [TensorType(tensor(self.input).element_type, result)]
 
     def lines(self) -> tuple[tuple[int, ...], int]:
         """The shape of what is indexed, all in a row if no axis is given, and the axis in it."""
@@ -216,7 +223,10 @@ class GatherNdOp(TensorOp):
         dims, index = shape(self.input), shape(self.indices)
         require(isinstance(tensor(self.indices).element_type, IntegerType), f"{self.name}: indices must be integers")
         require(1 <= len(index) and index[-1] <= len(dims), f"{self.name}: indices have too many coordinates")
-        return [TensorType(tensor(self.input).element_type, [*index[:-1], *dims[index[-1] :]])]
+        require(index[-1] != DYNAMIC, f"{self.name}: the number of coordinates must be known")
+        result = [*index[:-1], *dims[index[-1] :]]
+        check_filled(self.name, dims[: index[-1]], result)
+        return [TensorType(tensor(self.input).element_type, result)]
 
 
 @irdl_op_definition

@@ -189,3 +189,43 @@ func.func @take(%x: tensor<2x3xf32>, %y: tensor<2xi32>) {
   %r = relay.take %x, %y {axis = 0 : i64, mode = "bounce"} : (tensor<2x3xf32>, tensor<2xi32>) -> tensor<2x3xf32>
   func.return
 }
+
+// -----
+
+// CHECK: relay.take: there is nothing to take along an axis of 0 elements
+func.func @take_of_nothing(%x: tensor<2x0xf32>, %y: tensor<2xi32>) {
+  %r = relay.take %x, %y {axis = 1 : i64} : (tensor<2x0xf32>, tensor<2xi32>) -> tensor<2x2xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.gather_nd: there is nothing to take along an axis of 0 elements
+func.func @gather_nd_of_nothing(%x: tensor<2x0x4xf32>, %y: tensor<3x2xi32>) {
+  %r = relay.gather_nd %x, %y : (tensor<2x0x4xf32>, tensor<3x2xi32>) -> tensor<3x4xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.gather_nd: the number of coordinates must be known
+func.func @gather_nd_of_any(%x: tensor<2x4xf32>, %y: tensor<3x?xi32>) {
+  %r = relay.gather_nd %x, %y : (tensor<2x4xf32>, tensor<3x?xi32>) -> tensor<3x4xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.gather: there is nothing to take along an axis of 0 elements
+func.func @gather_of_nothing(%x: tensor<2x0xf32>, %y: tensor<2x1xi32>) {
+  %r = relay.gather %x, %y {axis = 1 : i64} : (tensor<2x0xf32>, tensor<2x1xi32>) -> tensor<2x1xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: relay.adv_index: there is nothing to take along an axis of 0 elements
+func.func @adv_index_of_nothing(%x: tensor<0x4xf32>, %y: tensor<2xi32>) {
+  %r = relay.adv_index %x, %y : (tensor<0x4xf32>, tensor<2xi32>) -> tensor<2x4xf32>
+  func.return
+}

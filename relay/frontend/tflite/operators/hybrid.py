@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from xdsl.dialects.builtin import f32, f64, i16, i32
 from xdsl.ir import Attribute, SSAValue
 
@@ -39,8 +41,8 @@ def _asymmetric(importer: Importer, value: SSAValue) -> tuple[SSAValue, SSAValue
         element = type_of(x).element_type
         return emit(relay.ClipOp, x, a_min=scalar_attr(LOW, element), a_max=scalar_attr(HIGH, element))
 
-    count = importer.shape(value)[0]
-    lines = importer.reshape(value, [count, -1])
+    count, *others = importer.shape(value)
+    lines = importer.reshape(value, [count, prod(others)])
     zero, axis = constant(0.0, value), ints([1])
     low, high = (
         emit(relay.CastOp, emit(bound, emit(reduce, lines, axis=axis), zero), dtype=f64)
@@ -57,7 +59,7 @@ def _asymmetric(importer: Importer, value: SSAValue) -> tuple[SSAValue, SSAValue
     nearer = emit(relay.WhereOp, emit(relay.LessOp, low_error, high_error), from_low, from_high)
     zero_point = emit(relay.CastOp, emit(relay.RoundOp, clamped(nearer)), dtype=f32)
     scale = emit(relay.CastOp, step, dtype=f32)
-    rows = [count] + [1] * (len(importer.shape(value)) - 1)
+    rows = [count] + [1] * len(others)
     offset = importer.reshape(zero_point, rows)
     inverse = importer.reshape(emit(relay.DivideOp, constant(1.0, scale), scale), rows)
     codes = emit(relay.RoundOp, emit(relay.AddOp, offset, emit(relay.MultiplyOp, value, inverse)))
