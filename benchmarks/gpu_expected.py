@@ -87,7 +87,8 @@ def product_of(function: func.FuncOp, call: func.CallOp, target: GpuTarget) -> M
     for op in scheduler.order:
         if isinstance(op, linalg.GenericOp) and op not in scheduler.done:
             nest = nest_of(op, scheduler.pending.get(op, ()))
-            if (found := matrix_of(nest, scheduler.producers, target.processors, scheduler.floats)) is not None:
+            found = matrix_of(nest, scheduler.producers, target.processors, scheduler.floats, scheduler.groups)
+            if found is not None:
                 return found
     return None
 

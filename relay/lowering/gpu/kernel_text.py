@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from xdsl.dialects import llvm, memref, vector
 from xdsl.dialects.builtin import IntegerAttr, NoneAttr
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from relay.dialects.gpu import AddressSpaceAttr, DynamicSharedMemoryOp, FuncOp, ModuleOp, Space
 from relay.dialects.source import words
 from relay.errors import Unsupported
-from relay.lowering.gpu.shared_text import SHARED, WORDS
+from relay.lowering.gpu.shared_text import SHARED, WORDS, structure
 from relay.lowering.llvm.control import CONTROL
 from relay.lowering.llvm.function import FunctionWriter, Writer
 from relay.lowering.llvm.memory import MEMORY
@@ -154,13 +154,6 @@ def write_call_intrinsic(w: FunctionWriter, op: Operation) -> None:
     result = structure(op.results[0].type)
     w.declare(name, result, types)
     w.define(op.results[0], f"call {result} @{name}({w.list(op.args)})")
-
-
-def structure(type: Attribute) -> str:
-    """The name of a type that may be a structure."""
-    if isinstance(type, llvm.LLVMStructType):
-        return f"{{ {', '.join(map(type_name, type.types))} }}"
-    return type_name(type)
 
 
 def write_extract_value(w: FunctionWriter, op: Operation) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import gcd
+from typing import ClassVar
 
 import numpy as np
 from xdsl.dialects.builtin import MemRefType, i8
@@ -24,8 +25,8 @@ from relay.lowering.shaped import buffer_of, is_buffer, shape_of
 
 FEATURES = frozenset({"mma", "async-copy"})
 """What a target must have."""
-DEPTH = 64
-"""Bytes of a row that are in shared memory at once, for each stage of the pipeline."""
+GROUPS = "wgmma"
+"""What a target must have whose warps multiply in groups of four."""
 CHUNK = 16
 """Bytes of one copy, at most."""
 SMALLEST = 4
@@ -34,8 +35,8 @@ PIXEL = 4
 """Channels of a pixel of few channels, once it is copied."""
 FEWEST_ROWS, FEWEST_COLUMNS = 8, 8
 """Smaller products stay sums of dot products: most of a tile would be empty."""
-MULTIPLIED, COPIED = 2048, 32
-"""Products of codes, or bytes of floats, and bytes that come into shared memory, of a processor in a clock."""
+COPIED = 32
+"""Bytes that come into a processor's shared memory in a clock."""
 STEP, BLOCK, LAUNCH = 256, 1500, 2500
 """Clocks that a step takes where there is little to multiply, that a block takes besides its steps, and that another
 kernel takes that waits for this one: chosen, not measured."""
@@ -46,6 +47,8 @@ PARTS_LANES = 4
 REGISTERS = 1 << 16
 MOST_SUMS = 64
 """Sums of a thread that are too many beside the places of pieces: registers would not do."""
+SHARED_BYTES = 227 << 10
+"""Shared memory of a processor that has wgmma."""
 FINISHED = 1 / 4
 """Clocks of a processor for what follows a sum: two conversions from and to floats at 16 a clock, 8 others at 64."""
 
@@ -59,6 +62,13 @@ class Tile:
     down: int
     across: int
     stages: int
+    depth: ClassVar[int] = 64
+    """Bytes of a row that are in shared memory at once, for each stage of the pipeline."""
+    speed: ClassVar[int] = 2048
+    """Products of codes, or bytes of floats, of a processor in a clock."""
+    run: ClassVar[int] = 4
+    """Products of 8 columns whose sums are of neighbours, two of each: a warp has as many, or a multiple."""
+    fewest_stages: ClassVar[int] = 2
 
     @property
     def threads(self) -> int:
@@ -82,7 +92,7 @@ class Tile:
     @property
     def stage_bytes(self) -> int:
         """Shared memory of a stage."""
-        return (self.rows + self.columns) * DEPTH
+        return (self.rows + self.columns) * self.depth
 
     @property
     def resident(self) -> int:
@@ -95,8 +105,8 @@ class Tile:
         blocks = -(-rows // self.rows) * -(-columns // self.columns) * splits
         each = -(-blocks // processors)
         together = min(each, self.resident)
-        work = max(self.rows * self.columns * DEPTH // MULTIPLIED, self.stage_bytes // COPIED)
-        steps = -(-depth // (DEPTH * splits))
+        work = max(self.rows * self.columns * self.depth // self.speed, self.stage_bytes // COPIED)
+        steps = -(-depth // (self.depth * splits))
         waves, time = -(-each // together), BLOCK + steps * max(STEP, together * work)
         if splits == 1:
             return waves * (time + FINISHED * together * self.rows * self.columns)
@@ -106,6 +116,26 @@ class Tile:
 
 TILES = (Tile(128, 128, 2, 4, 3), Tile(128, 64, 2, 2, 4), Tile(64, 64, 2, 2, 4), Tile(64, 32, 4, 1, 4))
 """All fit into the 48 KiB of shared memory that need not be asked for."""
+
+
+@dataclass(frozen=True)
+class GroupTile(Tile):
+    """What groups of four warps compute, each 64 rows of the tile, by `wgmma`: both factors are read from shared
+    memory, in rows of 128 bytes, while the warps go on."""
+
+    depth: ClassVar[int] = 128
+    speed: ClassVar[int] = 4096
+    run: ClassVar[int] = 8
+    fewest_stages: ClassVar[int] = 3
+
+    @property
+    def resident(self) -> int:
+        """Blocks that a processor has at once, by their registers and their shared memory."""
+        return min(super().resident, SHARED_BYTES // (self.stages * self.stage_bytes))
+
+
+GROUP_TILES = (GroupTile(128, 256, 8, 1, 4), GroupTile(128, 128, 8, 1, 4))
+"""For large products: one block on each processor."""
 
 
 @dataclass(frozen=True)
@@ -189,7 +219,7 @@ class Matrix:
     @property
     def deep(self) -> int:
         """Numbers of a row that are in shared memory at once."""
-        return DEPTH // self.format.data
+        return self.tile.depth // self.format.data
 
     @property
     def piece(self) -> int:
@@ -204,7 +234,7 @@ class Matrix:
     @property
     def stages(self) -> int:
         """Stages of the pipeline that there is something for."""
-        return max(2, min(self.tile.stages, self.steps))
+        return max(self.tile.fewest_stages, min(self.tile.stages, self.steps))
 
     @property
     def packed_columns(self) -> int:
@@ -226,8 +256,8 @@ class Matrix:
         """The weights as `int8[packed_columns, packed_depth]` with zeros behind, and for each channel what its sums
         are off by: `count zx zw - zx sum w`. Those of floats alone, as bytes; None if one is too large.
 
-        Rows are in the order of shared memory: row 8 i + 2 t + j of a warp's has its channel 2 n t + 2 i + j, n the
-        products of 8 columns of a warp. So the sums that lane t has are of 2 n neighbours.
+        Rows are in the order of shared memory: of each 8 n rows, n the tile's `run`, row 8 i + 2 t + j has channel
+        2 n t + 2 i + j. So the sums that lane t has are of 2 n neighbours.
         """
         codes = (kernel if self.gathered is None else self.gathered.kernel(kernel)).reshape(self.columns, self.depth)
         if not self.format.exact:
@@ -240,7 +270,7 @@ class Matrix:
 
     def ordered(self, whole: Array) -> Array:
         """Rows in the order of shared memory."""
-        ordered = whole.reshape(-1, 4, self.tile.column_steps, 2, self.packed_depth).transpose(0, 2, 1, 3, 4)
+        ordered = whole.reshape(-1, 4, self.tile.run, 2, self.packed_depth).transpose(0, 2, 1, 3, 4)
         return np.ascontiguousarray(ordered).reshape(whole.shape)
 
     def pack_floats(self, kernel: Array) -> list[Array] | None:
@@ -257,11 +287,11 @@ class Matrix:
 
 
 def matrix_of(
-    nest: Nest, producers: Mapping[SSAValue, Producer], processors: int, floats: Format | None = None
+    nest: Nest, producers: Mapping[SSAValue, Producer], processors: int, floats: Format | None, groups: bool
 ) -> Matrix | None:
     """The nest as what follows a product of codes, or of floats if there is a format for them, if it is that and matrix
     units can compute it. The tile and the parts of the depth are those that so many processors should take the least
-    time for."""
+    time for. `groups`: four warps may multiply together."""
     found = list(contractions(nest, producers))
     if len(found) != 1 or (sums := found[0]) is None:
         return None
@@ -285,18 +315,20 @@ def matrix_of(
     if rows < FEWEST_ROWS or conv.outputs < FEWEST_COLUMNS:
         return None
     widest = widest_of(nest, sums, producers, conv.outputs)
-    tiles = [tile for tile in TILES if tile.columns * DEPTH // CHUNK >= tile.threads * format.fold] or TILES
+    tiles = [tile for tile in TILES if tile.columns * tile.depth // CHUNK >= tile.threads * format.fold] or TILES
     tiles = tiles if widest > 1 else tiles[-1:]
     if gathered is not None or conv.channels % (CHUNK // format.data):
         tiles = [tile for tile in tiles if tile.sums < MOST_SUMS]
+    elif groups and codes and widest > 1 and not conv.kernel.zero_point:
+        tiles = [*tiles, *GROUP_TILES]
     depth = conv.kernel_rows * conv.kernel_columns * conv.channels * format.data
     tile, splits = chosen(tiles, rows, conv.outputs, depth, processors)
-    return Matrix(nest, conv, gathered, sums, padding, min(widest, 2 * tile.column_steps), tile, splits, format)
+    return Matrix(nest, conv, gathered, sums, padding, min(widest, 2 * tile.run), tile, splits, format)
 
 
 def chosen(tiles: Sequence[Tile], rows: int, columns: int, depth: int, processors: int) -> tuple[Tile, int]:
     """The tile and the parts of the depth that cost least."""
-    choices = [(tile, splits) for splits in SPLITS for tile in tiles if splits == 1 or 2 * splits * DEPTH <= depth]
+    choices = [(tile, splits) for splits in SPLITS for tile in tiles if splits == 1 or 2 * splits * tile.depth <= depth]
     return min(choices, key=lambda choice: choice[0].cost(rows, columns, depth, choice[1], processors))
 
 

@@ -13,7 +13,6 @@ from xdsl.dialects.builtin import DenseArrayBase, MemRefType, bf16, f16, f32, i3
 from xdsl.ir import Attribute, SSAValue
 
 from relay.lowering.builder import Index
-from relay.lowering.gpu.matrix import DEPTH
 from relay.lowering.gpu.matrix_kernel import MatrixEmitter, packed
 from relay.lowering.gpu.teams import lane_of
 from relay.lowering.shaped import buffer_of, vector_of
@@ -45,7 +44,7 @@ class FloatEmitter(MatrixEmitter):
             b = self.b
             column = b.plus(self.warp_column, b.plus(self.rem(lane, 8), b.times(self.div(lane, 16), 8)))
             chunk = b.plus(b.times(self.rem(column, 2), 2), self.rem(self.div(lane, 8), 2))
-            self.right = [b.plus(self.place(self.div(column, 2), chunk), self.tile.rows * DEPTH)]
+            self.right = [b.plus(self.place(self.div(column, 2), chunk), self.tile.rows * self.tile.depth)]
 
     def multiply(self, stage: Index, sums: Sequence[SSAValue], count: int) -> list[SSAValue]:
         if self.m.format.fold == 1:
@@ -53,10 +52,11 @@ class FloatEmitter(MatrixEmitter):
         b, tile, found = self.b, self.tile, list(sums)
         halves = [b.plus(stage, left) for left in self.left]
         a = [
-            self.joined([self.matrices(b.plus(half, 16 * DEPTH * n)) for half in halves]) for n in range(tile.row_steps)
+            self.joined([self.matrices(b.plus(half, 16 * tile.depth * n)) for half in halves])
+            for n in range(tile.row_steps)
         ]
         right = b.plus(stage, self.right[0])
-        pairs = [self.matrices(b.plus(right, 8 * DEPTH * n)) for n in range(tile.column_steps // 2)]
+        pairs = [self.matrices(b.plus(right, 8 * tile.depth * n)) for n in range(tile.column_steps // 2)]
         w = [pair[part : part + 2] for pair in pairs for part in (0, 2)]
         for row in range(tile.row_steps):
             for column in range(tile.column_steps):

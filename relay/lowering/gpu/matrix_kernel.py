@@ -1,7 +1,8 @@
 """Products by a GPU's matrix units: one block of threads computes a tile of the result.
 
 Stages of rows of both factors are copied into shared memory while earlier ones are multiplied. A row of 64 bytes lies
-there as four chunks of 16, number c of row r at c xor (r / 2 mod 4), so that eight rows' chunks are in all banks.
+there as four chunks of 16, number c of row r at c xor (r / 2 mod 4), so that eight rows' chunks are in all banks; one
+of 128 bytes as eight, number c at c xor (r mod 8).
 Layouts of the lanes: PTX ISA, "Matrix Fragments for mma.m16n8k32".
 """
 
@@ -21,14 +22,15 @@ from relay.dialects.gpu import BarrierOp
 from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.gpu.dots import ONES, wrapped
 from relay.lowering.gpu.indices import below, binary, both, quotient, remainder, when
-from relay.lowering.gpu.matrix import CHUNK, DEPTH, Matrix
+from relay.lowering.gpu.matrix import CHUNK, Matrix
 from relay.lowering.gpu.points import PointEmitter
 from relay.lowering.gpu.producers import Nest
 from relay.lowering.gpu.shared_memory import shared_memory
 from relay.lowering.gpu.teams import lane_of, with_lane
 from relay.lowering.shaped import is_vector, shape_of, vector_of
 
-CHUNKS = DEPTH // CHUNK
+BANKS = 128
+"""Bytes of shared memory that are read at once."""
 SUMS = llvm.LLVMStructType.from_type_list([i32] * 4)
 WORDS = 4
 """Sums of a part of the depth that are written at once."""
@@ -73,6 +75,7 @@ class MatrixEmitter:
     def __init__(self, builder: LoopBuilder, matrix: Matrix, points: PointEmitter, buffers: Sequence[SSAValue]):
         self.b, self.m, self.points = builder, matrix, points
         self.tile, self.conv = matrix.tile, matrix.conv
+        self.chunks = self.tile.depth // CHUNK
         self.data, self.weights, *self.offsets = buffers
         self.sums: SSAValue | None = None
         self.parts: SSAValue | None = None
@@ -121,18 +124,18 @@ class MatrixEmitter:
 
     def place(self, row: Index, chunk: Index) -> Index:
         """Where a chunk of a row is in a stage."""
-        twist = self.rem(self.div(row, 2), CHUNKS)
+        twist = self.rem(self.div(row, BANKS // self.tile.depth), self.chunks)
         turned = binary(self.b, arith.XOrIOp, chunk, twist)
-        return self.b.plus(self.b.times(row, DEPTH), self.b.times(turned, CHUNK))
+        return self.b.plus(self.b.times(row, self.tile.depth), self.b.times(turned, CHUNK))
 
     # Copies
 
     def prepare(self, thread: Index) -> None:
         """What a thread copies in each step: its chunk of some rows of both factors."""
         b, tile, conv = self.b, self.tile, self.conv
-        self.chunk = self.rem(thread, CHUNKS)
-        first = self.div(thread, CHUNKS)
-        together = tile.threads // CHUNKS
+        self.chunk = self.rem(thread, self.chunks)
+        first = self.div(thread, self.chunks)
+        together = tile.threads // self.chunks
         self.copied: list[Copied] = []
         padding = self.m.padding
         top, left = (padding.offsets[1], padding.offsets[2]) if padding else (0, 0)
@@ -143,7 +146,7 @@ class MatrixEmitter:
             row = b.plus(first, number * together)
             m = b.plus(self.first_row, row)
             inside = self.below(m, self.m.rows) if self.m.rows % tile.rows else None
-            to = self.place(row, self.rem(thread, CHUNKS))
+            to = self.place(row, self.rem(thread, self.chunks))
             if conv.pointwise and not self.padded:
                 self.copied.append(Copied(b.times(m, self.m.pitch), 0, 0, inside, to))
                 continue
@@ -159,8 +162,8 @@ class MatrixEmitter:
         for number in range(tile.columns // fold // together):
             row = b.plus(first, number * together)
             start = b.plus(b.times(b.plus(self.div(self.first_column, fold), row), pitch), b.times(self.chunk, CHUNK))
-            at = self.place(row, self.rem(thread, CHUNKS))
-            self.weight_rows.append((start, b.plus(at, tile.rows * DEPTH)))
+            at = self.place(row, self.rem(thread, self.chunks))
+            self.weight_rows.append((start, b.plus(at, tile.rows * tile.depth)))
 
     def issue(self, step: Index, stage: Index) -> None:
         """Start the copies of a step into a stage."""
@@ -171,7 +174,8 @@ class MatrixEmitter:
         for piece in range(0, self.m.chunk, self.m.piece):
             self.issue_data(b.plus(chunk, piece), b.plus(start, piece * self.m.format.data))
         for source, at in self.weight_rows:
-            self.copy(self.shared, b.plus(start, at), self.weights, b.plus(source, b.times(step, DEPTH)), CHUNK)
+            place = b.plus(source, b.times(step, self.tile.depth))
+            self.copy(self.shared, b.plus(start, at), self.weights, place, CHUNK)
 
     def issue_data(self, k: Index, start: Index) -> None:
         """Start the copies of the data from a place in the depth on, to places from `start` on."""
@@ -251,21 +255,22 @@ class MatrixEmitter:
         b, tile = self.b, self.tile
         row = b.plus(self.warp_row, self.rem(lane, 16))
         column = b.plus(self.warp_column, b.plus(self.rem(lane, 8), b.times(self.div(lane, 16), 8)))
-        self.left = [self.place(row, b.plus(self.div(lane, 16), 2 * half)) for half in range(DEPTH // TAP)]
+        self.left = [self.place(row, b.plus(self.div(lane, 16), 2 * half)) for half in range(tile.depth // TAP)]
         right = self.rem(self.div(lane, 8), 2)
         self.right = [
-            b.plus(self.place(column, b.plus(right, 2 * half)), tile.rows * DEPTH) for half in range(DEPTH // TAP)
+            b.plus(self.place(column, b.plus(right, 2 * half)), tile.rows * tile.depth)
+            for half in range(tile.depth // TAP)
         ]
 
     def multiply(self, stage: Index, sums: Sequence[SSAValue], count: int) -> list[SSAValue]:
         """All products of a stage added to the sums."""
         b, tile, found = self.b, self.tile, list(sums)
         ones = b.constant(ONES, i32)
-        for half in range(DEPTH // TAP):
+        for half in range(tile.depth // TAP):
             left = b.plus(stage, self.left[half])
-            a = [self.factors(self.matrices(b.plus(left, 16 * DEPTH * n))) for n in range(tile.row_steps)]
+            a = [self.factors(self.matrices(b.plus(left, 16 * tile.depth * n))) for n in range(tile.row_steps)]
             right = b.plus(stage, self.right[half])
-            pairs = [self.matrices(b.plus(right, 16 * DEPTH * n)) for n in range(tile.column_steps // 2)]
+            pairs = [self.matrices(b.plus(right, 16 * tile.depth * n)) for n in range(tile.column_steps // 2)]
             w = [pair[part : part + 2] for pair in pairs for part in (0, 2)]
             for row in range(tile.row_steps):
                 for column in range(tile.column_steps):
@@ -313,16 +318,19 @@ class MatrixEmitter:
         """Everything that follows the sums of a thread in one row, and its results to memory; of a part of the depth,
         its sums."""
         b, lanes, m = self.b, self.m.lanes, self.m
-        start = b.plus(b.plus(self.first_column, self.warp_column), b.times(self.quad, len(values)))
+        run = 2 * self.tile.run
+        start = b.plus(b.plus(self.first_column, self.warp_column), b.times(self.quad, run))
         if self.parts is not None:
             for number in range(0, len(values), WORDS):
                 wide = self.vector([self.offset(value, total) for value in values[number : number + WORDS]])
-                b.vector_store(wide, self.parts, [self.part, row, b.plus(start, number)])
+                b.vector_store(
+                    wide, self.parts, [self.part, row, b.plus(start, number // run * 4 * run + number % run)]
+                )
                 align(b.block.last_op)
             return
         at = unravel(row)
         for number in range(0, len(values), lanes):
-            column = b.plus(start, number)
+            column = b.plus(start, number // run * 4 * run + number % run)
             group = values[number : number + lanes]
             inside = self.below(column, m.columns) if m.columns % self.tile.columns else None
             when(b, inside, partial(self.finish, [*at, column], group, total))

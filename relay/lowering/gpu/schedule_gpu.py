@@ -20,12 +20,12 @@ from relay.lowering.gpu.dots import FEATURE, DotEmitter, dot_of
 from relay.lowering.gpu.formats import FLOATS
 from relay.lowering.gpu.grids import grid, teams, threads
 from relay.lowering.gpu.indices import binary, unravelled, when
-from relay.lowering.gpu.matrix_floats import FloatEmitter
-from relay.lowering.gpu.matrix_kernel import MatrixEmitter, align, packed
+from relay.lowering.gpu.matrix_kernel import align, packed
 from relay.lowering.gpu.points import PointEmitter, Producer
 from relay.lowering.gpu.producers import Nest, Padded, computed, framed, nest_of, padded, starts
 from relay.lowering.gpu.teams import ALONE, Team, reductions, team_of
 from relay.lowering.gpu.teams import FEATURE as TEAMS
+from relay.lowering.gpu.warpgroup_kernel import emitter_of
 from relay.lowering.gpu.widths import lanes_of, lanes_of_copy
 from relay.lowering.schedule import argument_of, constant_of, packed_constant
 from relay.lowering.scheduling import loops
@@ -46,10 +46,11 @@ class ScheduleGpu(Pass):
     operation that is no such nest runs as a single thread. `features`: the target's, separated by commas; with `dot`,
     sums of products of codes are four products at a time; with `shuffle`, threads share long sums and the like; with
     `mma` and `async-copy`, matrix units multiply what is large enough, and has constant weights: those are packed
-    now. Where there are fewer blocks than the device's `processors`, each may sum a part of the depth; another launch
-    adds the parts. With `matmul`, which is `tf32`, `f16` or `bf16`, factors of products of floats are rounded to that,
-    and matrix units multiply them. The functions' attribute `relay.schedule` says which products matrix units compute,
-    and what their results are off by at most, besides what underflows (`print-choices` prints a table).
+    now; with `wgmma`, by groups of four warps where that should be faster. Where there are fewer blocks than the
+    device's `processors`, each may sum a part of the depth; another launch adds the parts. With `matmul`, which is
+    `tf32`, `f16` or `bf16`, factors of products of floats are rounded to that, and matrix units multiply them. The
+    functions' attribute `relay.schedule` says which products matrix units compute, and what their results are off by
+    at most, besides what underflows (`print-choices` prints a table).
     """
 
     name = "schedule-gpu"
@@ -99,6 +100,7 @@ class FunctionScheduler:
         self.choices: list[str] = []
         self.special = self.dot if FEATURE in features else None
         self.matrices = matrix.FEATURES <= features
+        self.groups = matrix.GROUPS in features
         self.teamwork = TEAMS in features
         self.block = function.body.block
         self.order = list(self.block.ops)
@@ -226,7 +228,7 @@ class FunctionScheduler:
             return
         if (
             self.matrices
-            and (found := matrix.matrix_of(nest, self.producers, self.processors, self.floats)) is not None
+            and (found := matrix.matrix_of(nest, self.producers, self.processors, self.floats, self.groups)) is not None
             and self.multiply(found)
         ):
             return
@@ -262,8 +264,7 @@ class FunctionScheduler:
         else:
             data = found.conv.data.value if found.padding is None else found.padding.source
         points = PointEmitter(b, self.producers, found.lanes)
-        kind = MatrixEmitter if found.format.exact else FloatEmitter
-        emitter = kind(b, found, points, (b.flatten(data), *weights))
+        emitter = emitter_of(found)(b, found, points, (b.flatten(data), *weights))
         self.choices.append(found.reason)
         order = found.nest.output_dims
         assert order is not None

@@ -18,7 +18,7 @@ CHIPS: dict[str, tuple[str, frozenset[str], int]] = {
     "sm_87": ("+ptx74", frozenset({"dot", "shuffle", "mma", "async-copy"}), 16),
     "sm_89": ("+ptx78", frozenset({"dot", "shuffle", "mma", "async-copy"}), 128),
     "sm_90": ("+ptx78", frozenset({"dot", "shuffle", "mma", "async-copy"}), 132),
-    "sm_90a": ("+ptx80", frozenset({"dot", "shuffle", "mma", "async-copy", "wgmma"}), 132),
+    "sm_90a": ("+ptx84", frozenset({"dot", "shuffle", "mma", "async-copy", "wgmma"}), 132),
     "sm_100": ("+ptx86", frozenset({"dot", "shuffle", "mma", "async-copy"}), 148),
     "sm_120": ("+ptx87", frozenset({"dot", "shuffle", "mma", "async-copy"}), 170),
 }

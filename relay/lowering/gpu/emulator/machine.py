@@ -14,12 +14,16 @@ from relay.lowering.codegen import compile_text
 from relay.lowering.gpu.emulator.faults import KernelFault
 from relay.lowering.gpu.emulator.text import symbol, translate
 from relay.lowering.gpu.emulator.threads import work_of
+from relay.lowering.gpu.emulator.warp import HEARD
+from relay.lowering.gpu.emulator.warpgroups import Warpgroups
 from relay.lowering.targets import host
 
 EFFORT = 2
-"""LLVM's optimization level."""
+"""LLVM's optimization level; kernels of groups of warps, whose products are not compiled, get none: they have so many
+registers that it would take longer than they do."""
 LAUNCHER = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
-ALIGNMENT = 256
+LISTENER = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int32, ctypes.c_int32)
+ALIGNMENT = 1024
 APART = -(1 << 62)
 """The number of the report that threads wait at different places."""
 REPORT = 128
@@ -31,7 +35,8 @@ class Emulator:
 
     def __init__(self, text: str, checked: bool = True):
         self.translation = translate(text, checked)
-        code = compile_text(self.translation.text, host(), EFFORT).code
+        grouped = any(kernel.places for kernel in self.translation.kernels.values())
+        code = compile_text(self.translation.text, host(), 0 if grouped else EFFORT).code
         llvm.initialize_native_target()  # the code may have been made before, by another process
         llvm.initialize_native_asmprinter()
         self.compiler = llvm.create_lljit_compiler()
@@ -62,16 +67,21 @@ class Emulator:
         work = [aligned(size) for size in work_of(threads, shared)] if known.together else []
         report = np.zeros(REPORT // 8, np.int64)
         function = LAUNCHER(self.library[symbol(kernel)])
-        with_work = table(work)
+        groups = Warpgroups(work, known.places, threads, shared) if known.places else None
+        listener = LISTENER(groups.hear) if groups is not None else LISTENER()
+        with_work = table(work, ctypes.cast(listener, ctypes.c_void_p).value or 0)
         given = table(buffers)
         function(ctypes.addressof(given), blocks, report.ctypes.data, ctypes.addressof(with_work), shared)
         if report[0]:
-            raise KernelFault(f"kernel {kernel}", self.explain(report, shared))
+            error = None if groups is None else groups.error
+            raise KernelFault(f"kernel {kernel}", self.explain(report, shared, error)) from error
 
-    def explain(self, report: Array, shared: int) -> str:
-        """What a report says."""
+    def explain(self, report: Array, shared: int, error: Exception | None) -> str:
+        """What a report says, and what was wrong with a group of warps."""
         number, detail, thread, block = (int(word) for word in report[:4])
         where = f"thread {thread} of block {block}"
+        if number == HEARD:
+            return f"{where}: {error}"
         if number == APART:
             site = self.translation.sites[detail - 1] if detail else "the end of the kernel"
             return f"{where} waits at another place than the threads before it: {site}"
@@ -84,13 +94,13 @@ class Emulator:
         return f"{where} {access.what} at byte {detail} of {access.buffer}, which has {access.size}{source}"
 
 
-def table(arrays: Sequence[Array]) -> ctypes.Array[ctypes.c_uint64]:
-    """The addresses of arrays."""
-    return (ctypes.c_uint64 * max(len(arrays), 1))(*(array.ctypes.data for array in arrays))
+def table(arrays: Sequence[Array], *more: int) -> ctypes.Array[ctypes.c_uint64]:
+    """The addresses of arrays, and others."""
+    return (ctypes.c_uint64 * max(len(arrays) + len(more), 1))(*(array.ctypes.data for array in arrays), *more)
 
 
 def aligned(size: int) -> Array:
-    """Bytes as a driver gives them: of any value, at a multiple of 256."""
+    """Bytes as a driver gives them: of any value, at a multiple of 1,024."""
     raw = np.full(size + 2 * ALIGNMENT, 0xA5, np.uint8)
     start = -raw.ctypes.data % ALIGNMENT
     return raw[start : start + size]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from relay.errors import Unsupported
 from relay.lowering.gpu.emulator import threads
+from relay.lowering.gpu.emulator.assembly import Assembly, check_registers
 from relay.lowering.gpu.emulator.products import products
 from relay.lowering.gpu.emulator.warp import PRELUDE
 
@@ -20,6 +21,7 @@ ADDRESS = re.compile(
 )
 LOAD = re.compile(r"  (%\w+) = load (.+), ptr addrspace\((\d)\) (%\w+|@shared), align (\d+)(?: ; (.*))?$")
 STORE = re.compile(r"  store (.+) (\S+|<.*>), ptr addrspace\((\d)\) (%\w+|@shared), align (\d+)(?: ; (.*))?$")
+POINTER = re.compile(r"  (%\w+) = ptrtoint ptr addrspace\(3\) (%\w+|@shared) to i64")
 REGISTER = re.compile(r"  (%\w+) = call i32 @llvm\.nvvm\.read\.ptx\.sreg\.([\w.]+)\(\)")
 ROUND = re.compile(
     r"  (%\w+) = (?:call i32 @llvm\.nvvm\.f2tf32\.rna\((.*)\)|fptrunc (<2 x float> %\w+) to <2 x bfloat>)"
@@ -80,6 +82,8 @@ class Kernel:
     lines: list[str] = field(default_factory=list[str])
     together: bool = False
     """Whether threads wait for each other."""
+    places: list[Assembly] = field(default_factory=list[Assembly])
+    """What groups of warps do."""
 
 
 @dataclass
@@ -102,7 +106,8 @@ class Translation:
             parts += kernel.lines
             if kernel.together:
                 count = len(kernel.parameters)
-                parts.append(threads.launcher(symbol(kernel.name), kernel.name, count, kernel.threads))
+                heard = bool(kernel.places)
+                parts.append(threads.launcher(symbol(kernel.name), kernel.name, count, kernel.threads, heard))
             else:
                 parts.append(launcher(kernel))
         return "\n".join([*parts, *self.declarations]) + "\n"
@@ -166,7 +171,8 @@ class KernelTranslation:
         parameters = [f"ptr {noalias}{name}" for name, _ in self.kernel.parameters]
         parameters += [f"i32 %{name}" for name in REGISTERS]
         if self.kernel.together:
-            coroutine = threads.Coroutine(self.kernel.name, self.found.sites)
+            check_registers(self.kernel.name, self.body)
+            coroutine = threads.Coroutine(self.kernel.name, self.found.sites, self.kernel.places)
             self.out = coroutine.lines
             coroutine.begin(parameters)
             for line in self.body:
@@ -201,6 +207,11 @@ class KernelTranslation:
         elif (near := ROUND.match(line)) is not None:
             call = f"i32 @emulator.tf32({near[2]})" if near[2] else f"<2 x bfloat> @emulator.bf16({near[3]})"
             self.out.append(f"  {near[1]} = call {call}")
+        elif (pointer := POINTER.match(line)) is not None:
+            name, base = pointer[1], "%shared" if pointer[2] == "@shared" else pointer[2]
+            self.out.append(f"  {name}.at = ptrtoint ptr {base} to i64")
+            self.out.append(f"  {name}.start = ptrtoint ptr %shared to i64")
+            self.out.append(f"  {name} = sub i64 {name}.at, {name}.start")
         elif DOT.search(line):
             self.out.append(DOT.sub(r"@emulator.dot.\1(", line))
         elif "@llvm.nvvm." in line or "addrspace" in line:

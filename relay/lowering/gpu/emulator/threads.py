@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from relay.errors import Unsupported
+from relay.lowering.gpu.emulator.assembly import VISIBLE, Assembly, assembly_of
 from relay.lowering.gpu.emulator.products import FACTORS, FLOATS, PRODUCTS, WORDS
-from relay.lowering.gpu.emulator.warp import CONTEXT_BYTES, COPIES, COPY_BYTES, WARP_WORDS
+from relay.lowering.gpu.emulator.warp import CONTEXT_BYTES, COPIES, COPY_BYTES, GROUP_SUMS, GROUP_WORDS, WARP_WORDS
 
 SHARED = re.compile(r"@shared\b")
-TOGETHER = re.compile(r"@llvm\.nvvm\.(barrier|cp\.async|ldmatrix|mma|shfl)|addrspace\(3\)")
+TOGETHER = re.compile(r"@llvm\.nvvm\.(barrier|cp\.async|ldmatrix|mma|shfl)|addrspace\(3\)| asm sideeffect ")
 """What only threads that run at once do."""
 LABEL = re.compile(r"([\w.]+):$")
 BARRIER = re.compile(r"  call void @llvm\.nvvm\.barrier\.cta\.sync\.aligned\.all\(i32 0\)")
@@ -77,10 +78,12 @@ def waits(lines: Sequence[str]) -> bool:
 
 @dataclass
 class Coroutine:
-    """Writes the text of one kernel's threads. `sites` has the source of each place where threads wait."""
+    """Writes the text of one kernel's threads. `sites` has the source of each place where threads wait, `places` what
+    groups of warps do."""
 
     kernel: str
     sites: list[str]
+    places: list[Assembly]
     lines: list[str] = field(default_factory=list[str])
     label: str = "entry"
     ends: dict[str, str] = field(default_factory=dict[str, str])
@@ -124,6 +127,7 @@ class Coroutine:
         """Whether the line is something that threads do together, which is written."""
         source = line.strip()
         if BARRIER.match(line):
+            self.lines.append("  call void @emulator.show(ptr %ctx)")
             self.wait(BLOCK, source)
         elif (load := MATRICES.match(line)) is not None:
             row = checked("reads", "<16 x i8>", load[2], "16")
@@ -155,6 +159,8 @@ class Coroutine:
             to = checked("copies to", f"<{width} x i8>", copy[2], width)
             start = checked("copies from", size, copy[3], width)
             self.lines.append(f"  call void @emulator.copy(ptr %ctx, ptr {to}, ptr {start}, i32 {size}, i32 {width})")
+        elif (place := assembly_of(self.kernel, line)) is not None:
+            self.assembly(place)
         elif COMMIT.match(line):
             self.lines.append("  call void @emulator.commit(ptr %ctx)")
         elif (left := WAIT.match(line)) is not None:
@@ -164,6 +170,30 @@ class Coroutine:
         else:
             return False
         return True
+
+    def assembly(self, place: Assembly) -> None:
+        """Instructions that LLVM has no names for: the first thread of a group says that all have come there."""
+        if place.instructions == (VISIBLE,):
+            self.lines.append("  call void @emulator.visible(ptr %ctx)")
+            return
+        self.places.append(place)
+        name = f"%co.p{len(self.places)}"
+        words = [(number, value) for number, value in enumerate(place.sums)]
+        words += [(GROUP_SUMS + 2 * number, value) for number, value in enumerate(place.words)]
+        for number, value in words:
+            self.lines.append(f"  {name}.{number} = call ptr @emulator.register(ptr %ctx, i32 {number})")
+            self.lines.append(f"  store {value}, ptr {name}.{number}, align 4")
+        self.wait(BLOCK, place.source)
+        self.lines.append(f"  call void @emulator.group(ptr %ctx, i32 {len(self.places)}, ptr %report)")
+        before = "poison"
+        for number in range(len(place.sums)):
+            now = place.result if number + 1 == len(place.sums) else f"{name}.s{number}"
+            self.lines += [
+                f"  {name}.a{number} = call ptr @emulator.register(ptr %ctx, i32 {number})",
+                f"  {name}.v{number} = load i32, ptr {name}.a{number}",
+                f"  {now} = insertvalue {place.type} {before}, i32 {name}.v{number}, {number}",
+            ]
+            before = now
 
     def finish(self) -> list[str]:
         """The function's lines; phis name the blocks in which their sources end."""
@@ -177,21 +207,35 @@ class Coroutine:
 
 
 def work_of(threads: int, shared: int) -> list[int]:
-    """Bytes of what a block needs: contexts, handles, words of warps, shared memory, which of it is written, copies."""
+    """Bytes of what a block needs: contexts, handles, words of warps, shared memory, which of it is written, copies,
+    stamps, registers that groups of warps see."""
     warps = -(-threads // 32)
     copies = threads * COPIES * (COPY_BYTES + 4)
-    return [CONTEXT_BYTES * threads, 8 * threads, 4 * WARP_WORDS * warps, shared + 16, shared + 16, copies]
+    stamps, registers = shared + 16, 4 * GROUP_WORDS * threads
+    return [
+        CONTEXT_BYTES * threads,
+        8 * threads,
+        4 * WARP_WORDS * warps,
+        shared + 16,
+        shared + 16,
+        copies,
+        stamps,
+        registers,
+    ]
 
 
-def launcher(symbol: str, kernel: str, parameters: int, threads: int) -> str:
-    """`SYMBOL(pointers, blocks, report, work, shared)`: the threads of each block at once, block by block."""
+def launcher(symbol: str, kernel: str, parameters: int, threads: int, heard: bool) -> str:
+    """`SYMBOL(pointers, blocks, report, work, shared)`: the threads of each block at once, block by block. `heard`:
+    what hears of groups of warps hears of the end of a block, too."""
     lines = [f"define void @{symbol}(ptr %table, i32 %nctaid, ptr %report, ptr %work, i64 %shared) {{", "entry:"]
     arguments: list[str] = []
     for number in range(parameters):
         lines.append(f"  %at{number} = getelementptr ptr, ptr %table, i64 {number}")
         lines.append(f"  %p{number} = load ptr, ptr %at{number}")
         arguments.append(f"ptr %p{number}")
-    for number, name in enumerate(("contexts", "handles", "words", "memory", "written", "copies")):
+    for number, name in enumerate(
+        ("contexts", "handles", "words", "memory", "written", "copies", "stamps", "registers", "listener")
+    ):
         lines.append(f"  %w{number} = getelementptr ptr, ptr %work, i64 {number}")
         lines.append(f"  %{name} = load ptr, ptr %w{number}")
     registers = ["i32 %t", "i32 %b", f"i32 {threads}", "i32 %nctaid"]
@@ -201,6 +245,7 @@ def launcher(symbol: str, kernel: str, parameters: int, threads: int) -> str:
         "blocks:",
         "  %b = phi i32 [ 0, %entry ], [ %b1, %freed ]",
         "  call void @llvm.memset.p0.i64(ptr %written, i8 0, i64 %shared, i1 false)",
+        "  call void @llvm.memset.p0.i64(ptr %stamps, i8 0, i64 %shared, i1 false)",
         f"  call void @llvm.memset.p0.i64(ptr %contexts, i8 0, i64 {CONTEXT_BYTES * threads}, i1 false)",
         "  br label %make",
         "make:",
@@ -217,8 +262,11 @@ def launcher(symbol: str, kernel: str, parameters: int, threads: int) -> str:
         f"  %groups = getelementptr i8, ptr %copies, i64 {threads * COPIES * COPY_BYTES}",
         f"  %go = mul i32 %t, {COPIES * 4}",
         "  %ends = getelementptr i8, ptr %groups, i32 %go",
+        f"  %ro = mul i32 %t, {4 * GROUP_WORDS}",
+        "  %seen = getelementptr i8, ptr %registers, i32 %ro",
     ]
-    for offset, value in (*fields, (72, "ptr %ends")):
+    fields += (72, "ptr %ends"), (80, "ptr %stamps"), (92, "i32 %t"), (96, "ptr %seen"), (104, "ptr %listener")
+    for offset, value in fields:
         lines += [f"  %f{offset} = getelementptr i8, ptr %ctx, i64 {offset}", f"  store {value}, ptr %f{offset}"]
     lines += [
         f"  %handle = call ptr @{kernel}({', '.join([*arguments, *registers, 'ptr %report', 'ptr %ctx'])})",
@@ -229,9 +277,16 @@ def launcher(symbol: str, kernel: str, parameters: int, threads: int) -> str:
         "  br i1 %more, label %make, label %run",
         "run:",
         f"  %fine = call i1 @emulator.block(ptr %handles, ptr %contexts, i32 {threads}, ptr %report)",
+        f"  br i1 %fine, label %{'ended' if heard else 'over'}, label %over",
+        "ended:",
+        "  call void @emulator.group(ptr %contexts, i32 0, ptr %report)",
+        "  br label %over",
+        "over:",
+        "  %said = load i64, ptr %report",
+        "  %well = icmp eq i64 %said, 0",
         "  br label %free",
         "free:",
-        "  %d = phi i32 [ 0, %run ], [ %d1, %free ]",
+        "  %d = phi i32 [ 0, %over ], [ %d1, %free ]",
         "  %dh = getelementptr ptr, ptr %handles, i32 %d",
         "  %dead = load ptr, ptr %dh",
         "  call void @llvm.coro.destroy(ptr %dead)",
@@ -241,7 +296,7 @@ def launcher(symbol: str, kernel: str, parameters: int, threads: int) -> str:
         "freed:",
         "  %b1 = add i32 %b, 1",
         "  %again = icmp ult i32 %b1, %nctaid",
-        "  %on = and i1 %again, %fine",
+        "  %on = and i1 %again, %well",
         "  br i1 %on, label %blocks, label %done",
         "done:",
         "  %place = getelementptr i64, ptr %report, i64 3",

@@ -1,13 +1,24 @@
 """What threads do together, as LLVM IR: the order in which they run, copies that land late, products of a warp.
 
-A thread's context, 96 bytes: 0 lane, 4 status, 8 site, 12 parity, 16 words of its warp, 24 shared memory, 32 which of
+A thread's context, 120 bytes: 0 lane, 4 status, 8 site, 12 parity, 16 words of its warp, 24 shared memory, 32 which of
 its bytes are written, 40 its size, 48 copies under way, 56 the first and 60 the end of them, 64 the first group and 68
-the end of them, 72 ends of groups. Status: 0 not begun, 1 waits for its warp, 2 waits for its block, 3 done.
+the end of them, 72 ends of groups, 80 stamps of shared memory, 88 epoch, 92 thread, 96 registers that its group of
+warps sees, 104 what hears of groups, 112 the epoch at its last barrier. Status: 0 not begun, 1 waits for its warp,
+2 waits for its block, 3 done. A stamp is of four bytes: the thread that wrote them, and its epoch then, which ends when
+it makes what it wrote visible to matrix units. Bytes that a copy under way will write are as if never written.
 """
 
 from __future__ import annotations
 
-CONTEXT_BYTES = 96
+CONTEXT_BYTES = 120
+SHOWN = 112
+"""Where a context has the epoch at the last barrier."""
+THREAD_BITS = 10
+"""Bits of a stamp that are the thread's number."""
+GROUP_SUMS, GROUP_WORDS = 128, 256
+"""Registers of a thread that products of its group change, and all that the group sees, in words."""
+HEARD = -(1 << 61)
+"""The number of the report that something else knows what is wrong."""
 COPIES = 256
 """Copies that a thread may have under way, and groups of them."""
 COPY_BYTES = 24
@@ -82,7 +93,7 @@ known:
   %first = getelementptr i8, ptr %written, i64 %offset
   br i1 %writes, label %mark, label %look
 mark:
-  call void @llvm.memset.p0.i64(ptr %first, i8 1, i64 %width, i1 false)
+  call void @emulator.mark(ptr %ctx, ptr %p, i64 %width, i8 1)
   ret ptr %p
 look:
   %i = phi i64 [ 0, %known ], [ %i1, %more ]
@@ -114,6 +125,82 @@ tell:
 end:
   ret void
 }
+define internal void @emulator.mark(ptr %ctx, ptr %to, i64 %width, i8 %value) noinline {
+  %bp = getelementptr i8, ptr %ctx, i64 24
+  %base = load ptr, ptr %bp
+  %zp = getelementptr i8, ptr %ctx, i64 40
+  %size = load i64, ptr %zp
+  %a = ptrtoint ptr %to to i64
+  %b = ptrtoint ptr %base to i64
+  %offset = sub i64 %a, %b
+  %end = add i64 %offset, %width
+  %begins = icmp ult i64 %offset, %size
+  %ends = icmp ule i64 %end, %size
+  %inside = and i1 %begins, %ends
+  br i1 %inside, label %known, label %out
+known:
+  %wp = getelementptr i8, ptr %ctx, i64 32
+  %written = load ptr, ptr %wp
+  %first = getelementptr i8, ptr %written, i64 %offset
+  call void @llvm.memset.p0.i64(ptr %first, i8 %value, i64 %width, i1 false)
+  %sp = getelementptr i8, ptr %ctx, i64 80
+  %stamps = load ptr, ptr %sp
+  %ep = getelementptr i8, ptr %ctx, i64 88
+  %epoch = load i32, ptr %ep
+  %tp = getelementptr i8, ptr %ctx, i64 92
+  %thread = load i32, ptr %tp
+  %high = shl i32 %epoch, 10
+  %new = or i32 %high, %thread
+  br label %word
+word:
+  %i = phi i64 [ %offset, %known ], [ %i4, %word ]
+  %n = lshr i64 %i, 2
+  %at = getelementptr i32, ptr %stamps, i64 %n
+  store i32 %new, ptr %at
+  %i4 = add i64 %i, 4
+  %more = icmp ult i64 %i4, %end
+  br i1 %more, label %word, label %out
+out:
+  ret void
+}
+define internal void @emulator.visible(ptr %ctx) {
+  %ep = getelementptr i8, ptr %ctx, i64 88
+  %epoch = load i32, ptr %ep
+  %next = add i32 %epoch, 1
+  store i32 %next, ptr %ep
+  ret void
+}
+define internal void @emulator.show(ptr %ctx) {
+  %ep = getelementptr i8, ptr %ctx, i64 88
+  %epoch = load i32, ptr %ep
+  %sp = getelementptr i8, ptr %ctx, i64 112
+  store i32 %epoch, ptr %sp
+  ret void
+}
+define internal void @emulator.group(ptr %ctx, i32 %place, ptr %report) {
+  %tp = getelementptr i8, ptr %ctx, i64 92
+  %thread = load i32, ptr %tp
+  %number = and i32 %thread, 127
+  %first = icmp eq i32 %number, 0
+  br i1 %first, label %say, label %end
+say:
+  %lp = getelementptr i8, ptr %ctx, i64 104
+  %listener = load ptr, ptr %lp
+  %answer = call i32 %listener(i32 %place, i32 %thread)
+  %wrong = icmp ne i32 %answer, 0
+  br i1 %wrong, label %tell, label %end
+tell:
+  call void @emulator.tell(i64 -2305843009213693952, i64 0, ptr %report)
+  br label %end
+end:
+  ret void
+}
+define internal ptr @emulator.register(ptr %ctx, i32 %word) alwaysinline {
+  %rp = getelementptr i8, ptr %ctx, i64 96
+  %registers = load ptr, ptr %rp
+  %at = getelementptr i32, ptr %registers, i32 %word
+  ret ptr %at
+}
 define internal void @emulator.copy(ptr %ctx, ptr %to, ptr %from, i32 %size, i32 %width) noinline {
   %tp = getelementptr i8, ptr %ctx, i64 60
   %tail = load i32, ptr %tp
@@ -131,6 +218,8 @@ define internal void @emulator.copy(ptr %ctx, ptr %to, ptr %from, i32 %size, i32
   store i32 %size, ptr %e2
   %e3 = getelementptr i8, ptr %e, i64 20
   store i32 %width, ptr %e3
+  %bytes = zext i32 %width to i64
+  call void @emulator.mark(ptr %ctx, ptr %to, i64 %bytes, i8 0)
   ret void
 }
 define internal void @emulator.commit(ptr %ctx) noinline {
@@ -154,13 +243,9 @@ entry:
   %gp = getelementptr i8, ptr %ctx, i64 68
   %ep = getelementptr i8, ptr %ctx, i64 72
   %qp = getelementptr i8, ptr %ctx, i64 48
-  %sp = getelementptr i8, ptr %ctx, i64 24
-  %wp = getelementptr i8, ptr %ctx, i64 32
   %group = load i32, ptr %gp
   %ends = load ptr, ptr %ep
   %queue = load ptr, ptr %qp
-  %base = load ptr, ptr %sp
-  %written = load ptr, ptr %wp
   br label %groups
 groups:
   %first = load i32, ptr %fp
@@ -191,11 +276,7 @@ one:
   %width = zext i32 %width32 to i64
   call void @llvm.memset.p0.i64(ptr %to, i8 0, i64 %width, i1 false)
   call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %from, i64 %size, i1 false)
-  %a = ptrtoint ptr %to to i64
-  %b = ptrtoint ptr %base to i64
-  %offset = sub i64 %a, %b
-  %mark = getelementptr i8, ptr %written, i64 %offset
-  call void @llvm.memset.p0.i64(ptr %mark, i8 1, i64 %width, i1 false)
+  call void @emulator.mark(ptr %ctx, ptr %to, i64 %width, i8 1)
   %h1 = add i32 %head, 1
   store i32 %h1, ptr %hp
   br label %copies
@@ -211,7 +292,7 @@ entry:
   br label %lane
 lane:
   %i = phi i32 [ %first, %entry ], [ %i1, %same ]
-  %o = mul i32 %i, 96
+  %o = mul i32 %i, 120
   %ctx = getelementptr i8, ptr %contexts, i32 %o
   %sp = getelementptr i8, ptr %ctx, i64 4
   %status = load i32, ptr %sp
@@ -225,7 +306,7 @@ resume:
   %bad = icmp ne i64 %wrong, 0
   br i1 %bad, label %stop, label %compare
 compare:
-  %o0 = mul i32 %first, 96
+  %o0 = mul i32 %first, 120
   %ctx0 = getelementptr i8, ptr %contexts, i32 %o0
   %sp0 = getelementptr i8, ptr %ctx0, i64 4
   %now = load i64, ptr %sp, align 4
@@ -260,7 +341,7 @@ warp:
   %wanted = add i32 %w, 32
   %short = icmp ult i32 %threads, %wanted
   %end = select i1 %short, i32 %threads, i32 %wanted
-  %o = mul i32 %w, 96
+  %o = mul i32 %w, 120
   %ctx = getelementptr i8, ptr %contexts, i32 %o
   %sp = getelementptr i8, ptr %ctx, i64 4
   br label %again

@@ -1,0 +1,113 @@
+"""Instructions of PTX in a kernel's LLVM IR: how they are written, and which registers they leave under way."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from relay.errors import Unsupported
+from relay.lowering.gpu.emulator.faults import KernelFault
+
+ASSEMBLY = re.compile(r'  (?:(%\w+) = )?call (void|\{.*\}) asm sideeffect "(.*?)", "(.*?)"\((.*)\)')
+FENCE, COMMIT = "wgmma.fence.sync.aligned", "wgmma.commit_group.sync.aligned"
+WAIT = re.compile(r"wgmma\.wait_group\.sync\.aligned (\d+)")
+MULTIPLY = re.compile(
+    r"wgmma\.mma_async\.sync\.aligned\.m64n(\d+)k32\.s32\.([su]8)\.([su]8) \{(.*)\}, \$(\d+), \$(\d+), 1"
+)
+VISIBLE = "fence.proxy.async.shared::cta"
+NAME = re.compile(r"%[\w.]+")
+
+
+@dataclass(frozen=True)
+class Multiply:
+    """64 x `columns` sums of 32 products; descriptors by their numbers among the words that are only read."""
+
+    columns: int
+    signed: tuple[bool, bool]
+    factors: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Wait:
+    """Until so many groups are under way at most."""
+
+    left: int
+
+
+Instruction = Multiply | Wait | str
+"""What is no product and no wait is `FENCE` or `COMMIT`."""
+
+
+@dataclass(frozen=True)
+class Assembly:
+    """One place: its result, the registers that it changes, the words that it only reads, what it does in order."""
+
+    source: str
+    result: str | None
+    type: str
+    sums: tuple[str, ...]
+    words: tuple[str, ...]
+    instructions: tuple[Instruction, ...]
+
+    @property
+    def settled(self) -> bool:
+        """Whether the registers are the threads' own again."""
+        return bool(self.instructions) and self.instructions[-1] == Wait(0)
+
+
+def parts(line: str) -> tuple[str | None, str, list[str], str, list[str]] | None:
+    """Result, its type, instructions, constraints, operands of a line."""
+    found = ASSEMBLY.match(line)
+    if found is None:
+        return None
+    result, type, text, constraints, operands = found.groups()
+    texts = [part.strip() for part in text.split(";") if part.strip()]
+    return result, type, texts, constraints, operands.split(", ") if operands else []
+
+
+def assembly_of(kernel: str, line: str) -> Assembly | None:
+    """What a line has of it. Raises Unsupported for what the emulator does not know."""
+    found = parts(line)
+    if found is None:
+        return None
+    result, type, texts, constraints, operands = found
+    count = constraints.count("=r")
+    words, sums = (operands[:-count], operands[-count:]) if count else (operands, [])
+    every = tuple(instruction(kernel, text, count) for text in texts)
+    return Assembly("; ".join(texts)[:60], result, type, tuple(sums), tuple(words), every)
+
+
+def instruction(kernel: str, text: str, count: int) -> Instruction:
+    """One instruction of a place whose first `count` operands are registers that it changes."""
+    if text in (FENCE, COMMIT, VISIBLE):
+        return text
+    if (wait := WAIT.fullmatch(text)) is not None:
+        return Wait(int(wait[1]))
+    known = MULTIPLY.fullmatch(text)
+    sums = [f"${number}" for number in range(count)]
+    if known is None or 2 * count != int(known[1]) or known[4].split(", ") != sums:
+        raise Unsupported(f"emulator: {kernel}", f"has {text[:80]}, which is not known")
+    return Multiply(int(known[1]), (known[2] == "s8", known[3] == "s8"), (int(known[5]) - count, int(known[6]) - count))
+
+
+def check_registers(kernel: str, body: Sequence[str]) -> None:
+    """Raise KernelFault for an instruction that uses a register which products under way may change: nothing but
+    further products, and a wait for all, may have it."""
+    under_way: set[str] = set()
+    before = -1
+    while before != len(under_way):
+        before = len(under_way)
+        for line in body:
+            name, _, text = line.strip().partition(" = ")
+            found = assembly_of(kernel, line)
+            if found is not None and found.result is not None and not found.settled:
+                under_way.add(found.result)
+            if text.startswith(("extractvalue ", "phi ")) and not under_way.isdisjoint(NAME.findall(text)):
+                under_way.add(name)
+    for line in body if under_way else ():
+        text = line.strip().partition(" = ")[2] or line
+        if text.startswith(("extractvalue ", "phi ")) or parts(line) is not None:
+            continue
+        if not under_way.isdisjoint(NAME.findall(text)):
+            raise KernelFault(f"kernel {kernel}", f"uses a register that products under way change: {line.strip()}")

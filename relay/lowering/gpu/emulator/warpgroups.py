@@ -1,0 +1,168 @@
+"""Products of groups of four warps: what `wgmma` reads from shared memory, and when its sums are known.
+
+A product reads its factors when it is started and again when it is waited for: both must be the same bytes, written,
+and made visible to matrix units by the threads that wrote them, before a barrier. Until it is waited for, its threads
+have words that mean nothing.
+Sources: PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions" (descriptors, fragments) and "Async proxy".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from relay.dialects.attributes import Array
+from relay.lowering.gpu.emulator.assembly import COMMIT, FENCE, VISIBLE, Assembly, Multiply, Wait
+from relay.lowering.gpu.emulator.warp import CONTEXT_BYTES, GROUP_SUMS, GROUP_WORDS, SHOWN, THREAD_BITS
+
+GROUP = 128
+"""Threads of a group."""
+ROWS, DEPTH = 64, 32
+"""Rows of a product, and bytes of each."""
+CHUNK, LINE, PATTERN = 16, 128, 1024
+"""Bytes that stay together, that a row takes, and that eight rows take."""
+TOKEN = -0x5A5A5A5B
+"""What threads have in registers that products under way change."""
+
+
+class Wrong(Exception):
+    """What a group did that it must not."""
+
+
+@dataclass(frozen=True)
+class Factor:
+    """What a product read: chunks of shared memory, their bytes, and who wrote them when."""
+
+    chunks: Array
+    bytes: Array
+    stamps: Array
+
+
+@dataclass(frozen=True)
+class Product:
+    """A product under way."""
+
+    what: Multiply
+    factors: tuple[Factor, Factor]
+
+
+@dataclass
+class Group:
+    """What a group of warps has under way. `sums`: those of all threads, while the threads' own mean nothing."""
+
+    fenced: bool = False
+    sums: Array | None = None
+    started: list[Product] = field(default_factory=list[Product])
+    committed: list[list[Product]] = field(default_factory=list[list[Product]])
+
+
+class Warpgroups:
+    """All groups of a block. `work`: the memory of a launch, in the order of `work_of`."""
+
+    def __init__(self, work: Sequence[Array], places: Sequence[Assembly], threads: int, shared: int):
+        contexts, _, _, memory, written, _, stamps, registers = work
+        self.places = places
+        self.shown = contexts.view(np.int32).reshape(threads, CONTEXT_BYTES // 4)[:, SHOWN // 4]
+        self.count = shared // CHUNK
+        self.memory, self.written = (each[: self.count * CHUNK].reshape(-1, CHUNK) for each in (memory, written))
+        self.stamps = stamps.view(np.int32)[: self.count * CHUNK // 4].reshape(-1, CHUNK // 4)
+        self.registers = registers.view(np.int32).reshape(threads, GROUP_WORDS)
+        self.groups: dict[int, Group] = {}
+        self.error: Exception | None = None
+
+    def hear(self, place: int, thread: int) -> int:
+        """A group has come to a place, by number, and `thread` is its first; 0: the block is at its end. Returns
+        whether something is wrong, which `error` then has."""
+        try:
+            if place:
+                self.execute(self.places[place - 1], thread)
+            else:
+                self.end()
+        except Exception as error:
+            self.error = error
+        return int(self.error is not None)
+
+    def end(self) -> None:
+        """The end of a block."""
+        if any(group.started or group.committed for group in self.groups.values()):
+            raise Wrong("the block ends with products under way")
+        self.groups.clear()
+
+    def execute(self, place: Assembly, thread: int) -> None:
+        """All instructions of a place."""
+        group = self.groups.setdefault(thread, Group())
+        registers = self.registers[thread : thread + GROUP]
+        if len(registers) < GROUP:
+            raise Wrong(f"a group of {len(registers)} threads multiplies")
+        given = registers[:, : len(place.sums)]
+        words = registers[:, GROUP_SUMS : GROUP_SUMS + 2 * len(place.words)].copy().view(np.int64)
+        if (words != words[0]).any():
+            raise Wrong("threads of a group have different descriptors")
+        if group.sums is None:
+            group.sums = given.copy() if place.sums else None
+        elif place.sums and (given.shape != group.sums.shape or (given != TOKEN).any()):
+            raise Wrong("registers were used while products under way change them")
+        for instruction in place.instructions:
+            match instruction:
+                case Multiply():
+                    self.multiply(group, instruction, [int(words[0, number]) for number in instruction.factors])
+                case Wait():
+                    while len(group.committed) > instruction.left:
+                        self.finish(group, group.committed.pop(0))
+                case str(text):
+                    group.fenced |= text == FENCE
+                    if text == COMMIT:
+                        group.committed.append(group.started)
+                        group.started = []
+        if group.started or group.committed:
+            given[:] = TOKEN
+        elif place.sums and group.sums is not None:
+            given[:] = group.sums
+            group.sums, group.fenced = None, False
+
+    def multiply(self, group: Group, what: Multiply, descriptors: Sequence[int]) -> None:
+        """Start a product."""
+        if not group.fenced:
+            raise Wrong(f"a product is started without {FENCE} after its registers were written")
+        left, right = (self.read(d, rows) for d, rows in zip(descriptors, (ROWS, what.columns), strict=True))
+        group.started.append(Product(what, (left, right)))
+
+    def read(self, descriptor: int, rows: int) -> Factor:
+        """The factor that a descriptor tells of: 128-byte swizzle, a row beside the other."""
+        start, stride = (descriptor & 0x3FFF) * CHUNK, (descriptor >> 32 & 0x3FFF) * CHUNK
+        if descriptor >> 62 & 3 != 1 or descriptor >> 49 & 7:
+            raise Wrong(f"the descriptor {descriptor & (1 << 64) - 1:#x} has another layout than 128-byte swizzle")
+        if start % PATTERN > LINE - DEPTH:
+            raise Wrong(f"a factor's first row is at byte {start} of shared memory, no multiple of {PATTERN}")
+        row, chunk = np.arange(rows)[:, None], np.arange(DEPTH // CHUNK)
+        place = start + row // 8 * stride + row % 8 * LINE + chunk * CHUNK
+        chunks = (place ^ (place // LINE % 8 * CHUNK)) // CHUNK
+        if chunks.max() >= self.count:
+            raise Wrong(f"a factor is at byte {chunks.max() * CHUNK} of shared memory, which has {self.count * CHUNK}")
+        if not (there := self.written[chunks].all(axis=-1)).all():
+            hole = chunks[np.nonzero(~there)][0] * CHUNK
+            raise Wrong(f"a product reads shared memory at byte {hole}, which nothing has written")
+        stamps = self.stamps[chunks]
+        threads = stamps & (1 << THREAD_BITS) - 1
+        hidden = self.shown[threads] <= stamps >> THREAD_BITS
+        if hidden.any():
+            raise Wrong(f"a product reads what thread {threads[hidden][0]} wrote without {VISIBLE} and a barrier since")
+        return Factor(chunks, self.memory[chunks], stamps)
+
+    def finish(self, group: Group, products: Sequence[Product]) -> None:
+        """The sums of a group of products."""
+        assert group.sums is not None
+        for product in products:
+            for factor in product.factors:
+                same = (self.memory[factor.chunks] == factor.bytes).all() and self.written[factor.chunks].all()
+                if not same or (self.stamps[factor.chunks] != factor.stamps).any():
+                    raise Wrong("shared memory is overwritten while products under way read it")
+            kinds = [np.int8 if signed else np.uint8 for signed in product.what.signed]
+            left, right = (
+                factor.bytes.view(kind).reshape(-1, DEPTH).astype(np.int32)
+                for factor, kind in zip(product.factors, kinds, strict=True)
+            )
+            sums = (left @ right.T).reshape(4, 2, 8, -1, 4, 2)
+            group.sums += sums.transpose(0, 2, 4, 3, 1, 5).reshape(group.sums.shape)

@@ -1,0 +1,124 @@
+"""Products of codes by groups of four warps: `wgmma.mma_async`, both factors from shared memory.
+
+Rows of 128 codes lie in shared memory as the matrix units want them (128-byte swizzle): chunk c of row r at c xor
+(r mod 8), and 8 rows in 1,024 bytes. A stage is filled again two steps after it was multiplied: at a barrier, all
+groups have waited for the products of the step before the last, while those of the last may still be under way.
+Sources: PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions" and "Async proxy".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects import arith, llvm, memref
+from xdsl.dialects.builtin import DenseArrayBase, i32, i64
+from xdsl.ir import SSAValue
+
+from relay.dialects import nvgpu
+from relay.dialects.gpu import BarrierOp
+from relay.lowering.builder import Index, LoopBuilder
+from relay.lowering.gpu.indices import when
+from relay.lowering.gpu.matrix import GroupTile, Matrix
+from relay.lowering.gpu.matrix_floats import FloatEmitter
+from relay.lowering.gpu.matrix_kernel import TAP, MatrixEmitter
+
+GROUP = 128
+"""Threads of a group."""
+ROWS = 64
+"""Rows of a group."""
+EIGHT_ROWS = 1024
+"""Bytes of eight rows."""
+UNIT = 16
+"""Bytes that a descriptor counts by."""
+DESCRIPTION = 1 << 62 | EIGHT_ROWS // UNIT << 32 | 1 << 16
+"""Of a matrix in shared memory, besides where it starts: 128-byte swizzle, the bytes from eight rows to the next; the
+other distance is not used with it."""
+FENCE = "wgmma.fence.sync.aligned;"
+COMMIT = "wgmma.commit_group.sync.aligned;"
+WAIT = "wgmma.wait_group.sync.aligned {left};"
+VISIBLE = "fence.proxy.async.shared::cta;"
+"""What this thread wrote to shared memory is what matrix units will read."""
+BEHIND = 2
+"""Stages that are not filled: of this step, and of the last, whose products may be under way."""
+
+
+def emitter_of(matrix: Matrix) -> type[MatrixEmitter]:
+    """What emits the product."""
+    if not matrix.format.exact:
+        return FloatEmitter
+    return GroupEmitter if isinstance(matrix.tile, GroupTile) else MatrixEmitter
+
+
+def products_text(columns: int, left: str, right: str, count: int) -> str:
+    """`count` products of 64 x 32 by 32 x `columns` codes as one group; `left` and `right` are types of codes.
+    Operands: the sums, then descriptors of both factors of each product."""
+    sums = columns // 2
+    each = f"wgmma.mma_async.sync.aligned.m64n{columns}k{TAP}.s32.{left}.{right}"
+    words = ", ".join(f"${number}" for number in range(sums))
+    lines = [f"{each} {{{words}}}, ${sums + 2 * n}, ${sums + 2 * n + 1}, 1;" for n in range(count)]
+    return " ".join([FENCE, *lines, COMMIT])
+
+
+def tied(b: LoopBuilder, text: str, sums: Sequence[SSAValue], others: Sequence[SSAValue] = ()) -> list[SSAValue]:
+    """Instructions that change some registers in place, and read others."""
+    count = len(sums)
+    constraints = ["=r"] * count + ["l"] * len(others) + [str(number) for number in range(count)]
+    result = llvm.LLVMStructType.from_type_list([i32] * count)
+    call = llvm.InlineAsmOp(
+        text, ",".join([*constraints, "~{memory}"]), [*others, *sums], [result], 0, has_side_effects=True
+    )
+    found = b.add(call).res
+    assert found is not None
+    return [b.add(llvm.ExtractValueOp(DenseArrayBase.from_list(i64, [n]), found, i32)).res for n in range(count)]
+
+
+def instruction(b: LoopBuilder, text: str) -> None:
+    """One that only orders others."""
+    b.add(llvm.InlineAsmOp(text, "~{memory}", [], [], 0, has_side_effects=True))
+
+
+class GroupEmitter(MatrixEmitter):
+    """Emits what one thread of a group does."""
+
+    def products(self, thread: Index, lane: Index) -> tuple[list[SSAValue], list[SSAValue]]:
+        """The sums of a thread."""
+        b, stages, steps = self.b, self.m.stages, self.m.steps
+        self.prepare(thread)
+        self.describe(thread)
+        ahead = stages - BEHIND
+        for step in range(ahead):
+            if step < steps:
+                self.issue(step, step)
+            b.add(nvgpu.DeviceAsyncCreateGroupOp())
+        with b.loop(0, steps, carried=[b.constant(0, i32)] * self.tile.sums) as (step, state):
+            last = b.add(nvgpu.DeviceAsyncCreateGroupOp()).asyncToken
+            b.add(nvgpu.DeviceAsyncWaitOp(last, ahead - 1))
+            instruction(b, VISIBLE)
+            b.add(BarrierOp.create())
+            state.next = self.begin(b.times(self.rem(step, stages), self.tile.stage_bytes // UNIT), state.args)
+            later = b.plus(step, ahead)
+            if isinstance(later, int):
+                if later < steps:
+                    self.issue(later, later % stages)
+            else:
+                when(b, self.below(later, steps), lambda: self.issue(later, self.rem(later, stages)))
+            instruction(b, WAIT.format(left=1))
+        return tied(b, WAIT.format(left=0), state.results), []
+
+    def describe(self, thread: Index) -> None:
+        """What matrix units are told of both factors in the first stage."""
+        b, tile = self.b, self.tile
+        pointer = b.add(memref.ExtractAlignedPointerAsIndexOp.get(self.shared)).aligned_pointer
+        start = b.plus(self.div(pointer, UNIT), b.index(DESCRIPTION))
+        rows = b.times(self.div(thread, GROUP), ROWS * tile.depth // UNIT)
+        self.descriptors = [b.plus(start, rows), b.plus(start, tile.rows * tile.depth // UNIT)]
+
+    def begin(self, stage: Index, sums: Sequence[SSAValue]) -> list[SSAValue]:
+        """Start all products of a stage; the sums are known when they are waited for."""
+        b, tile = self.b, self.tile
+        left, right = (("u8" if side.unsigned else "s8") for side in (self.conv.data, self.conv.kernel))
+        count = tile.depth // TAP
+        starts = [b.plus(factor, stage) for factor in self.descriptors]
+        places = [b.plus(start, n * TAP // UNIT) for n in range(count) for start in starts]
+        words = [b.add(arith.IndexCastOp(b.index(place), i64)).result for place in places]
+        return tied(b, products_text(tile.columns // tile.across, left, right, count), sums, words)

@@ -1,0 +1,133 @@
+"""Products of codes by groups of four warps, on the emulator, against the interpreter: tiles, borders, stages."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+
+import pytest
+
+import relay
+from benchmarks.ptxas import find_ptxas
+from relay.interpreters import run
+from relay.lowering.gpu import matrix
+from relay.lowering.gpu.emulator import Emulator, KernelFault, run_model
+from relay.lowering.gpu.matrix import GROUP_TILES, TILES, GroupTile, Tile, chosen
+from relay.lowering.gpu.target import resolve_gpu
+from tests.numeric.compiled_modules import Net, equal
+from tests.numeric.gpu_models import Emulated
+
+TARGET = "cuda -arch=sm_90a"
+SMALL = GroupTile(128, 64, 8, 1, 4)
+"""Two groups, and a quarter of the sums of the largest tile."""
+
+
+def only(tile: Tile, monkeypatch: pytest.MonkeyPatch, splits: int = 1) -> None:
+    """Let there be one tile."""
+    monkeypatch.setattr(matrix, "TILES", (tile,))
+    monkeypatch.setattr(matrix, "GROUP_TILES", (tile,))
+    monkeypatch.setattr(matrix, "SPLITS", (splits,))
+
+
+def check(net: Net) -> Emulated:
+    """Build it, and compare all results."""
+    module = net.module()
+    wanted = run(module, net.inputs)
+    model = Emulated(module, TARGET)
+    wrong = [
+        name for name, got, want in zip(net.results, model.run(net.inputs), wanted, strict=True) if not equal(got, want)
+    ]
+    assert not wrong, f"differ from the interpreter's: {wrong}"
+    return model
+
+
+def product(data: str, kernel: str, rows: int, depth: int, columns: int, zero_point: int = 3) -> Net:
+    net = Net(rows + depth + columns)
+    x = net.argument(net.numbers(data, rows, depth))
+    weights = net.constant(net.numbers(kernel, columns, depth))
+    net.result("product", net.requantize(net.dense(x, weights, (zero_point, 0)), columns, data))
+    return net
+
+
+def convolution(data: str, kernel: str, columns: int) -> Net:
+    """Borders of another code than 0, a stride, and a depth that is no multiple of a stage's."""
+    net = Net(columns)
+    x = net.argument(net.numbers(data, 2, 17, 16, 48))
+    weights = net.constant(net.numbers(kernel, columns, 3, 3, 48))
+    zero_point = 121 if data == "uint8" else -7
+    sums = net.conv2d(x, weights, strides=(2, 1), padding=(1, 1, 1, 1), zero_points=(zero_point, 0))
+    net.result("convolution", net.requantize(sums, columns, data))
+    return net
+
+
+def test_a_convolution(monkeypatch: pytest.MonkeyPatch):
+    only(SMALL, monkeypatch)
+    (row,) = check(convolution("int8", "int8", 80)).graph["device"]["launches"]
+    assert (row["grid"][0], row["block"][0], row["shared"]) == (6, 256, 4 * 192 * 128)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("types", [("int8", "int8"), ("uint8", "uint8"), ("uint8", "int8"), ("int8", "uint8")])
+@pytest.mark.parametrize("number", range(len(GROUP_TILES)))
+def test_every_tile_and_type(number: int, types: tuple[str, str], monkeypatch: pytest.MonkeyPatch):
+    only(GROUP_TILES[number], monkeypatch)
+    check(convolution(*types, GROUP_TILES[number].columns + 16))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("depth", [16, 128, 144, 272, 400, 528, 640])
+@pytest.mark.parametrize("stages", [3, 4, 5])
+def test_depths_and_stages(depth: int, stages: int, monkeypatch: pytest.MonkeyPatch):
+    """One turn of the loop, as many as there are stages, and more."""
+    only(GroupTile(64, 64, 4, 1, stages), monkeypatch)
+    check(product("int8", "int8", 65, depth, 64))
+
+
+@pytest.mark.slow
+def test_parts_of_the_depth(monkeypatch: pytest.MonkeyPatch):
+    only(SMALL, monkeypatch, splits=3)
+    launches = check(product("int8", "int8", 70, 1024, 80)).graph["device"]["launches"]
+    assert [row["grid"][0] for row in launches][0] == 6 and len(launches) == 2
+
+
+def test_only_large_products_are_for_groups_of_warps():
+    """Others, chips without `wgmma`, and weights with a zero point keep to `mma.sync`."""
+    tiles, processors = (*TILES, *GROUP_TILES), resolve_gpu(TARGET).processors
+    assert chosen(tiles, 8192, 8192, 8192, processors) == (GROUP_TILES[0], 1)
+    assert chosen(tiles, 49, 512, 4608, processors)[0] in TILES
+    assert matrix.GROUPS in resolve_gpu(TARGET).features - resolve_gpu("cuda -arch=sm_90").features
+
+
+def test_products_overlap(monkeypatch: pytest.MonkeyPatch):
+    """Nothing else touches the sums in the loop: the assembler would make products wait for each other."""
+    only(GROUP_TILES[0], monkeypatch)
+    ptx = relay.build(product("int8", "int8", 128, 2048, 256).module(), target=TARGET).get_source("ptx")
+    place = re.findall(r"m64n256k32\.s32\.s8\.s8 \{(.*?)\}", ptx)[0]
+    sums = set(place.split(", "))
+    assert len(sums) == 128
+    loop = ptx[ptx.index("bar.sync") : ptx.index("wait_group.sync.aligned 0;")]
+    others = [line for line in loop.splitlines() if "wgmma" not in line]
+    assert not [line for line in others if sums & set(re.findall(r"%r\d+", line))]
+    if (tool := find_ptxas()) is not None:
+        command = [tool, "-arch=sm_90a", "-v", "-", "-o", "/dev/null"]
+        said = subprocess.run(command, input=ptx, capture_output=True, text=True, check=True).stderr
+        assert "0 bytes spill stores" in said and "warning" not in said and "serialized" not in said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("cp.async.wait.group(i32 1)", "cp.async.wait.group(i32 2)"),
+        ("wgmma.wait_group.sync.aligned 1;", "wgmma.wait_group.sync.aligned 2;"),
+        ("wgmma.fence.sync.aligned; ", ""),
+    ],
+)
+def test_a_wait_for_too_little_is_seen(old: str, new: str, monkeypatch: pytest.MonkeyPatch):
+    only(SMALL, monkeypatch)
+    net = product("int8", "int8", 128, 1280, 64)
+    executable = relay.build(net.module(), target=TARGET)
+    text = executable.get_source("ll")
+    assert old in text
+    with pytest.raises(KernelFault, match="product"):
+        run_model(executable.graph, Emulator(text.replace(old, new)), executable.params, net.inputs)
