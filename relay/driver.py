@@ -52,6 +52,7 @@ from relay.runtime.device import DeviceLibrary
 from relay.signature import TensorInfo
 from relay.transforms.dead_pixels import DeadPixels
 from relay.transforms.fold_constant import FoldConstant
+from relay.transforms.fold_explicit_padding import FoldExplicitPadding
 from relay.transforms.fuse_ops import FuseOps
 from relay.transforms.legalize import Legalize
 from relay.transforms.simplify import Simplify
@@ -77,6 +78,7 @@ def graph_passes(target: CpuTarget) -> list[ModulePass]:
         CompileExternal(),
         Legalize(features=features),
         FoldConstant(),
+        FoldExplicitPadding(),
         Simplify(),
         CommonSubexpressionElimination(),
         DeadCodeElimination(),

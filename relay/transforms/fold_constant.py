@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from relay.dialects import relay
+from relay.dialects import qnn, relay
 from relay.dialects.attributes import dtype_of, elements, to_numpy
 from relay.dialects.op import DYNAMIC, TensorOp, tensor
 from relay.interpreters import evaluate
@@ -19,13 +19,17 @@ from relay.module import is_constant
 from relay.passes import Pass
 from relay.transforms.legalization import own
 
+CONVERSIONS = (relay.CastOp, relay.ReshapeOp, relay.TransposeOp, qnn.DequantizeOp)
+"""Their results have as many numbers as their operands."""
+
 
 @dataclass(frozen=True)
 class FoldConstant(Pass):
     """Replace every op whose operands are all `relay.constant`s by constants, computed by the op's interpreter.
 
-    An op with a result over `max_bytes` stays, as does one whose operands' numbers are not at hand. A constant that is
-    only reshaped keeps its label, and shares its memory.
+    An op with a result over `max_bytes` stays, as does one whose operands' numbers are not at hand. Weights that are
+    stored in other types are folded whatever their size: else every run would convert them. A constant that is only
+    reshaped keeps its label, and shares its memory.
     """
 
     name: ClassVar[str] = "fold-constant"
@@ -47,7 +51,8 @@ class FoldConstant(Pass):
             return False
         for result in op.results:
             dims = tensor(result).get_shape()
-            if DYNAMIC in dims or prod(dims) * dtype_of(tensor(result).element_type).itemsize > self.max_bytes:
+            size = prod(dims) * dtype_of(tensor(result).element_type).itemsize
+            if DYNAMIC in dims or (size > self.max_bytes and not isinstance(op, CONVERSIONS)):
                 return False
         return True
 

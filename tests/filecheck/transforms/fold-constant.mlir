@@ -10,15 +10,21 @@ func.func @main(%x: tensor<2x2xi32>) -> tensor<2x2xi32> {
   %2 = relay.negative %1 : (tensor<i32>) -> tensor<i32>
   %3 = relay.multiply %x, %0 : (tensor<2x2xi32>, tensor<2x2xi32>) -> tensor<2x2xi32>
   %4 = relay.add %3, %2 : (tensor<2x2xi32>, tensor<i32>) -> tensor<2x2xi32>
-  func.return %4 : tensor<2x2xi32>
+  %5 = relay.broadcast_to %b {shape = array<i64: 2, 2>} : (tensor<i32>) -> tensor<2x2xi32>
+  %6 = relay.add %4, %5 : (tensor<2x2xi32>, tensor<2x2xi32>) -> tensor<2x2xi32>
+  func.return %6 : tensor<2x2xi32>
 }
 // CHECK-LABEL: func.func @main
 // CHECK-NEXT:    [[W:%.+]] = relay.constant {label = "weight"} dense<{{.+}}1, 2], [3, 4]]> : tensor<2x2xi32>
 // CHECK-NEXT:    [[S:%.+]] = relay.constant dense<-6> : tensor<i32>
 // CHECK-NEXT:    [[M:%.+]] = relay.multiply %x, [[W]]
-// CHECK-NEXT:    relay.add [[M]], [[S]]
+// CHECK-NEXT:    [[A:%.+]] = relay.add [[M]], [[S]]
+// CHECK-NEXT:    [[B:%.+]] = relay.constant dense<3> : tensor<2x2xi32>
+// CHECK-NEXT:    relay.add [[A]], [[B]]
 
-// A result over the bound stays to be computed.
+// A result over the bound stays to be computed, unless it has the operand's numbers.
 // SMALL-LABEL: func.func @main
-// SMALL:         relay.reshape
+// SMALL-NEXT:    relay.constant dense<3> : tensor<i32>
+// SMALL-NEXT:    relay.constant {label = "weight"} dense<{{.+}}1, 2], [3, 4]]> : tensor<2x2xi32>
 // SMALL-NEXT:    relay.constant dense<-6> : tensor<i32>
+// SMALL:         relay.broadcast_to
