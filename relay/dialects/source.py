@@ -50,6 +50,18 @@ class Lexer(MLIRLexer):
     _unescaped_characters_regex = re.compile(r'"(?:[^"\\\n\v\f]|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"')
 
 
+WRONG = (
+    ArithmeticError,
+    AssertionError,
+    LookupError,
+    MemoryError,
+    NotImplementedError,
+    ValueError,
+    VerifyException,
+)
+"""What xDSL's parser raises beside its own errors."""
+
+
 class LocatingParser(Parser):
     """xDSL's parser; an op whose text names no location gets the place where it is written."""
 
@@ -96,7 +108,7 @@ class LocatingParser(Parser):
         start = self.pos
         try:
             op = super().parse_operation()
-        except (ArithmeticError, AssertionError, LookupError, NotImplementedError, ValueError) as error:
+        except WRONG as error:
             self.raise_error(f"cannot be read: {_said(error)}", start)
         self.written[op] = start
         if isinstance(op.location, UnknownLoc):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import DYNAMIC_INDEX, FunctionType, ModuleOp, TensorType
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.utils.hints import isa
 
 from relay.dialects import relay
@@ -172,21 +173,34 @@ class FunctionLowering:
 
 
 DYNAMIC = "give the inputs a static shape, or relay.build a batch=N for tensor<?x...>"
+MOST = 1 << 40
+"""Elements of a tensor: fewer are addressed without overflow, whatever their type."""
 
 
 def check_arguments(function: func.FuncOp) -> None:
-    """Raise Unsupported for an argument of a dynamic shape, of a function that others call."""
+    """Raise Unsupported for an argument of a dynamic shape or too many elements, of a function that others call."""
     if function.sym_visibility is not None and function.sym_visibility.data == "private":
         return
     for number, type in enumerate(function.function_type.inputs):
-        if isa(type, TensorType) and DYNAMIC_INDEX in type.get_shape():
+        if (problem := problem_of(type)) is not None:
             hint = function.body.block.args[number].name_hint if function.body.blocks else None
             where = f"argument {number}{f' (%{hint})' if hint else ''} of @{function.sym_name.data}"
-            raise Unsupported(where, f"has the dynamic shape {type}", DYNAMIC)
+            raise Unsupported(where, *problem)
 
 
 def check(op: Operation) -> None:
-    """Raise Unsupported for a dynamic shape."""
+    """Raise Unsupported for a dynamic shape, or one of too many elements."""
     for value in (*op.operands, *op.results):
-        if isa(value.type, TensorType) and DYNAMIC_INDEX in value.type.get_shape():
-            raise Unsupported(place(op), f"has the dynamic shape {value.type}", DYNAMIC)
+        if (problem := problem_of(value.type)) is not None:
+            raise Unsupported(place(op), *problem)
+
+
+def problem_of(type: Attribute) -> tuple[str, str] | None:
+    """Why there is no memory to be had for the type, and what to do."""
+    if not isa(type, TensorType):
+        return None
+    if DYNAMIC_INDEX in type.get_shape():
+        return f"has the dynamic shape {type}", DYNAMIC
+    if prod(type.get_shape()) >= MOST:
+        return f"has too many elements: {type}", "use a smaller shape, or batch"
+    return None

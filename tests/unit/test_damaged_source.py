@@ -22,6 +22,14 @@ from relay.module import IRModule
             "func.func @f() {\n^1bb:\n  func.return\n}",
             "cannot be read: Invalid Block name format `1`$",
         ),
+        (
+            "%r = relay.zeros {shape = array<i64: 2>, dtype = f32} : () -> tensor<2xf32>",
+            r"<text>:1:1: cannot be read: \(\) -> tensor<2xf32> should be of base attribute tensor",
+        ),
+        (
+            "%r = relay.constant dense<1.0> : tensor<4611686018427387904x4xf32>",
+            "<text>:1:1: cannot be read: MemoryError",
+        ),
         ("%r = relay.constant dense<1000> : tensor<4xi8>", "Integer value 1000 is out of range"),
         (
             "func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {\n"
