@@ -296,6 +296,7 @@ RULES: dict[str, Rule] = {
     **dict.fromkeys(("REDUCE_ALL", "REDUCE_ANY", "REVERSE_V2"), _axes_input(1)),
     **dict.fromkeys(("PAD", "PADV2", "MIRROR_PAD"), _pad),
     **dict.fromkeys(("CONCATENATION", "UNPACK"), _axis_option()),
+    **dict.fromkeys(("READ_VARIABLE", "ASSIGN_VARIABLE"), only(0, 1)),
     "TRANSPOSE_CONV": _transposed_convolution,
     "FULLY_CONNECTED": _dense,
     "RESHAPE": _reshape,

@@ -39,8 +39,9 @@ from relay.frontend.tflite.node import Node
 from relay.frontend.tflite.operators import TABLE
 from relay.frontend.tflite.profile import Profile
 from relay.frontend.tflite.requested import custom_rows, profile_of, wanted_tensors
-from relay.frontend.tflite.subgraphs import called, check_calls, needed
+from relay.frontend.tflite.subgraphs import CALLS, called, check_calls, needed
 from relay.frontend.tflite.table import Convert, Row
+from relay.frontend.tflite.variables import DECLARED, with_variables
 from relay.interpreters import run
 from relay.module import IRModule
 from relay.signature import TensorInfo
@@ -50,7 +51,7 @@ _MOST_PROBLEMS = 100
 
 def supported_operators() -> dict[str, tuple[int, int]]:
     """The kinds of operators that `from_tflite` imports, and the first and last version of each."""
-    return {kind: row.versions for kind, row in sorted(TABLE.items())}
+    return dict(sorted([*((kind, row.versions) for kind, row in TABLE.items()), *DECLARED.items()]))
 
 
 def from_tflite(
@@ -75,9 +76,10 @@ def from_tflite(
     """
     profile = profile_of(numerics)
     data, name = _load(model)
-    stored, *_ = graphs = [widened(each) for each in called(read_model(data, name), name)]
+    graphs = [widened(each) for each in called(read_model(data, name), name)]
+    stored = graphs[0] = with_variables(graphs, name)
     graph, *others = (with_known_numbers(each, partial(_evaluated, name)) for each in graphs)
-    if others and batch is not None:
+    if batch is not None and any(operator.kind in CALLS for operator in graph.operators):
         raise Unsupported(name, "has control flow, whose subgraphs keep their batch", "leave batch out")
     table = TABLE if custom_ops is None else TABLE | custom_rows(custom_ops)
     wanted = [graph.tensors[tensor.index] for tensor in wanted_tensors(stored, outputs, name)]
@@ -188,7 +190,7 @@ class _Conversion:
         inputs, outputs = ([graph.tensors[index] for index in row] for row in (graph.inputs, graph.outputs))
         if [tensor_type(tensor) for tensor in inputs] != [value.type for value in arguments]:
             raise node.malformed(f"gives subgraph {number} inputs that are not of its types")
-        if any(tensor.is_variable for tensor in graph.tensors):
+        if any(tensor.is_variable or tensor.type == "RESOURCE" for tensor in graph.tensors):
             raise node.unsupported(f"subgraph {number} has states")
         for tensor, value in zip(inputs, arguments, strict=True):
             inner.importer.define(tensor, value)

@@ -347,6 +347,8 @@ def _options(operator: Table, kind: str, where: str) -> dict[str, OptionValue]:
 def _option(table: Table | None, name: str, field: schema.Field) -> OptionValue:
     if field.kind == "vector":
         return table.integers(name) if table else ()
+    if field.kind == "string":
+        return table.string(name) if table else ""
     if field.names:
         return table.enum(name) if table else field.names[int(field.default)]
     if table is None:

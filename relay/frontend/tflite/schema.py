@@ -316,6 +316,7 @@ OPTIONS: dict[str, Options] = {
     "BATCH_MATMUL": Options(
         101, "BatchMatMulOptions", {"adj_x": _bool(0), "adj_y": _bool(1), "asymmetric_quantize_inputs": _bool(2)}
     ),
+    "CALL_ONCE": Options(103, "CallOnceOptions", {"init_subgraph_index": _int32(0)}),
     "CAST": Options(37, "CastOptions", {"in_data_type": _type(0), "out_data_type": _type(1)}),
     "CONCATENATION": Options(
         10, "ConcatenationOptions", {"axis": _int32(0), "fused_activation_function": _activation(1)}
@@ -383,5 +384,8 @@ OPTIONS: dict[str, Options] = {
     "TRANSPOSE_CONV": _TRANSPOSE_CONV,
     "UNIDIRECTIONAL_SEQUENCE_LSTM": _UNIDIRECTIONAL_SEQUENCE_LSTM,
     "UNPACK": Options(64, "UnpackOptions", {"num": _int32(0), "axis": _int32(1)}),
+    "VAR_HANDLE": Options(
+        111, "VarHandleOptions", {"container": Field(0, "string"), "shared_name": Field(1, "string")}
+    ),
     "WHILE": Options(93, "WhileOptions", {"cond_subgraph_index": _int32(0), "body_subgraph_index": _int32(1)}),
 }

@@ -1,4 +1,4 @@
-"""Which subgraphs of a file belong to its main one: those that IF and WHILE call; how much they come to."""
+"""Which subgraphs of a file belong to its main one: those that IF, WHILE and CALL_ONCE call; how much they come to."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from relay.errors import Unsupported
 from relay.frontend.tflite.model import Model, Operator, Subgraph, Tensor
 from relay.frontend.tflite.node import Node
+from relay.frontend.tflite.variables import ASSIGN
 
 CALLS = {
     "IF": ("then_subgraph_index", "else_subgraph_index"),
+    "CALL_ONCE": ("init_subgraph_index",),
     "WHILE": ("cond_subgraph_index", "body_subgraph_index"),
 }
 """The options that name subgraphs, by operator."""
@@ -32,7 +34,7 @@ def called(model: Model, name: str) -> tuple[Subgraph, ...]:
     left = [graph for number, graph in enumerate(graphs) if number not in reached]
     if left:
         names = ", ".join(repr(graph.name[:40]) for graph in left[:8])
-        hint = "convert the model with one signature, and without variables that are set once"
+        hint = "convert the model with one signature"
         raise Unsupported(name, f"has {len(left)} subgraphs beside the main one: {names}", hint)
     return graphs
 
@@ -46,14 +48,24 @@ def _calls(operator: Operator, count: int) -> Iterator[int]:
 
 
 def needed(graph: Subgraph, wanted: Iterable[Tensor], name: str, keep_states: bool = False) -> list[Node]:
-    """The operators that the tensors depend on, in order; with `keep_states` also those that change a state."""
+    """The operators that the tensors depend on, in order, with what changes the variables that they read; with
+    `keep_states` also those that change another state."""
     live = {tensor.index for tensor in wanted}
     found: list[Node] = []
-    for operator in reversed(graph.operators):
-        changes_state = keep_states and any(i >= 0 and graph.tensors[i].is_variable for i in operator.inputs)
-        if changes_state or not live.isdisjoint(operator.outputs) or (keep_states and not operator.outputs):
-            live.update(operator.inputs)
-            found.append(Node(name, graph, operator))
+    seen = -1
+    while len(found) != seen:
+        seen, found = len(found), []
+        for operator in reversed(graph.operators):
+            changes_state = keep_states and any(i >= 0 and graph.tensors[i].is_variable for i in operator.inputs)
+            assigns = operator.kind == ASSIGN and not live.isdisjoint(operator.inputs[:1])
+            if (
+                changes_state
+                or assigns
+                or not live.isdisjoint(operator.outputs)
+                or (keep_states and not operator.outputs)
+            ):
+                live.update(operator.inputs)
+                found.append(Node(name, graph, operator))
     return found[::-1]
 
 

@@ -1,4 +1,4 @@
-"""IF and WHILE, whose subgraphs become the blocks of `scf.if` and `scf.while`."""
+"""IF and WHILE, whose subgraphs become the blocks of `scf.if` and `scf.while`; variables, which are states."""
 
 from __future__ import annotations
 
@@ -66,3 +66,19 @@ def loop(importer: Importer, node: Node) -> list[SSAValue]:
     same_types(node, "its body", results, given)
     turned.add_op(scf.YieldOp(*results))
     return list(importer.append(scf.WhileOp(given, types, [tested], [turned])))
+
+
+@operator("READ_VARIABLE", versions=(1, 1), inputs=(1, 1))
+def read_variable(importer: Importer, node: Node) -> list[SSAValue]:
+    """What was assigned last."""
+    return [importer.value(node.input(0))]
+
+
+@operator("ASSIGN_VARIABLE", versions=(1, 1), inputs=(2, 2), outputs=(0, 0))
+def assign_variable(importer: Importer, node: Node) -> list[SSAValue]:
+    """What later reads give, and the first one of the next run."""
+    state, value = importer.value(node.input(0)), importer.value(node.input(1))
+    if value.type != state.type:
+        raise node.unsupported(f"assigns {value.type} to a variable of {state.type}")
+    importer.define(node.input(0), value)
+    return []
