@@ -6,13 +6,19 @@ from collections.abc import Callable, Iterator
 from statistics import median
 
 from relay.lowering.gpu.codegen import compile_kernels
-from relay.lowering.gpu.target import GpuTarget, resolve_gpu
+from relay.lowering.gpu.matrix import GROUPS
+from relay.lowering.gpu.target import GpuTarget
+from relay.lowering.gpu.warpgroup_kernel import DESCRIPTION, VISIBLE, WAIT, constraints, products_text
 from relay.runtime.cuda_driver import PROCESSORS, CudaDriver
 
 ROUNDS = 7
 """How often something is timed: the median counts."""
 MACS = 16 * 8 * 32
 """Multiply-adds of one `mma.sync` m16n8k32."""
+GROUP_MACS = 64 * 256 * 32
+"""Multiply-adds of one `wgmma` m64n256k32."""
+GROUPS_OF_A_BLOCK, FACTORS, TOGETHER = 2, (64 + 256) * 128, 4
+"""Of the loop that only multiplies so: groups of four warps, bytes of both factors, products under one wait."""
 ACCUMULATORS, WARPS = 8, 8
 SUMS = "{ i32, i32, i32, i32 }"
 
@@ -95,13 +101,67 @@ def peak_text(turns: int) -> str:
     return "\n".join(lines)
 
 
-def limits(driver: CudaDriver, largest: int, turns: int) -> Iterator[tuple[str, float, str]]:
+def group_peak_text(turns: int) -> str:
+    """LLVM IR of `@group_peak`: each group of four warps multiplies matrices of codes in shared memory, and nothing
+    else."""
+    threads, sums = 128 * GROUPS_OF_A_BLOCK, range(128)
+    struct = f"{{ {', '.join(['i32'] * 128)} }}"
+    barrier = "@llvm.nvvm.barrier.cta.sync.aligned.all"
+    lines = [
+        "@shared = external addrspace(3) global [0 x i8], align 1024",
+        f"declare void {barrier}(i32)",
+        HEAD.format(name="group_peak", size=4 * 32 * WARPS, threads=threads),
+        "entry:",
+        "  %t = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()",
+        "  %place = getelementptr i32, ptr addrspace(1) %arg0, i32 %t",
+        "  %w = load i32, ptr addrspace(1) %place, align 4",
+        "  br label %fill",
+        "fill:",
+        "  %f = phi i32 [ %t, %entry ], [ %f1, %fill ]",
+        "  %at = getelementptr i32, ptr addrspace(3) @shared, i32 %f",
+        "  store i32 %w, ptr addrspace(3) %at, align 4",
+        f"  %f1 = add i32 %f, {threads}",
+        f"  %left = icmp ult i32 %f1, {FACTORS // 4}",
+        "  br i1 %left, label %fill, label %filled",
+        "filled:",
+        f'  call void asm sideeffect "{VISIBLE}", "~{{memory}}"()',
+        f"  call void {barrier}(i32 0)",
+        "  %start = ptrtoint ptr addrspace(3) @shared to i64",
+        "  %unit = lshr i64 %start, 4",
+    ]
+    for number in range(TOGETHER):
+        lines.append(f"  %a{number} = add i64 %unit, {DESCRIPTION + 2 * number}")
+        lines.append(f"  %b{number} = add i64 %unit, {DESCRIPTION + 2 * number + 64 * 128 // 16}")
+    lines += ["  br label %turn", "turn:", "  %i = phi i32 [ 0, %filled ], [ %next, %turn ]"]
+    lines += [f"  %s{n} = phi i32 [ 0, %filled ], [ %r{n}, %turn ]" for n in sums]
+    words = ", ".join(f"i64 %a{n}, i64 %b{n}" for n in range(TOGETHER))
+    text, ties = products_text(256, "s8", "s8", TOGETHER), constraints(128, 2 * TOGETHER)
+    given = ", ".join(f"i32 %s{n}" for n in sums)
+    lines.append(f'  %m = call {struct} asm sideeffect "{text}", "{ties}"({words}, {given})')
+    lines += [f"  %r{n} = extractvalue {struct} %m, {n}" for n in sums]
+    lines.append(f'  call void asm sideeffect "{WAIT.format(left=1)}", "~{{memory}}"()')
+    lines += ["  %next = add i32 %i, 1", f"  %more = icmp ult i32 %next, {turns}"]
+    lines += ["  br i1 %more, label %turn, label %end, !llvm.loop !0", "end:"]
+    given = ", ".join(f"i32 %r{n}" for n in sums)
+    lines.append(f'  %e = call {struct} asm sideeffect "{WAIT.format(left=0)}", "{constraints(128, 0)}"({given})')
+    total = "0"
+    for n in sums:
+        lines.append(f"  %e{n} = extractvalue {struct} %e, {n}")
+        lines.append(f"  %x{n} = xor i32 {total}, %e{n}")
+        total = f"%x{n}"
+    lines += [f"  store i32 {total}, ptr addrspace(1) %place, align 4", "  ret void", "}"]
+    lines += ["!0 = distinct !{!0, !1}", '!1 = !{!"llvm.loop.unroll.disable"}']
+    return "\n".join(lines)
+
+
+def limits(driver: CudaDriver, largest: int, turns: int, target: GpuTarget) -> Iterator[tuple[str, float, str]]:
     """What it can do at most, by name, with the unit. `largest`: bytes of the largest copy."""
-    target: GpuTarget = resolve_gpu("cuda")
     blocks = 2 * driver.attribute(PROCESSORS)
+    groups = GROUPS in target.features
     with driver:
         clock = Clock(driver)
-        module = driver.load(compile_kernels(f"{EMPTY}\n{peak_text(turns)}", target).code)
+        texts = [EMPTY, peak_text(turns), *([group_peak_text(turns)] if groups else [])]
+        module = driver.load(compile_kernels("\n".join(texts), target).code)
         empty, peak = (driver.function(module, name, 0) for name in ("empty", "peak"))
         memory = [driver.allocate(max(largest, 4 * 32 * WARPS)) for _ in range(2)]
         host = driver.allocate_host(largest)
@@ -130,6 +190,13 @@ def limits(driver: CudaDriver, largest: int, turns: int) -> Iterator[tuple[str, 
             lambda: driver.launch(peak, (blocks, 1, 1), (32 * WARPS, 1, 1), 0, clock.stream, memory[:1]), 3
         )
         yield "int8 by mma.sync", 2 * blocks * WARPS * ACCUMULATORS * turns * MACS / time / 1e6, "TOPS"
+        if groups:
+            function, threads = driver.function(module, "group_peak", FACTORS), 128 * GROUPS_OF_A_BLOCK
+            time = clock.microseconds(
+                lambda: driver.launch(function, (blocks, 1, 1), (threads, 1, 1), FACTORS, clock.stream, memory[:1]), 3
+            )
+            work = 2 * blocks * GROUPS_OF_A_BLOCK * TOGETHER * turns * GROUP_MACS
+            yield "int8 by wgmma", work / time / 1e6, "TOPS"
         clock.close()
         driver.free_host(host)
         for each in memory:

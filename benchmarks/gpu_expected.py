@@ -18,7 +18,7 @@ import relay
 from relay.frontend import from_tflite
 from relay.lowering.bufferize import Bufferize
 from relay.lowering.expand_apply_scale import ExpandApplyScale
-from relay.lowering.gpu.matrix import COPIED, LAUNCH, Matrix, matrix_of
+from relay.lowering.gpu.matrix import COPIED, LAUNCH, GroupTile, Matrix, matrix_of
 from relay.lowering.gpu.producers import nest_of
 from relay.lowering.gpu.schedule_gpu import FunctionScheduler
 from relay.lowering.gpu.target import GpuTarget, resolve_gpu
@@ -54,7 +54,8 @@ class Row:
             return f"| {self.name} | | | | | | {time}"
         each = -(-self.blocks // processors)
         waves = -(-each // min(each, m.tile.resident))
-        sizes = f"{m.rows} x {m.columns} x {m.depth} | {m.tile.rows} x {m.tile.columns} | {m.splits}"
+        unit = ", wgmma" if isinstance(m.tile, GroupTile) else ""
+        sizes = f"{m.rows} x {m.columns} x {m.depth} | {m.tile.rows} x {m.tile.columns}{unit} | {m.splits}"
         return f"| {self.name} | {sizes} | {self.blocks} | {waves} | {time}"
 
 

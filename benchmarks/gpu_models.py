@@ -180,19 +180,23 @@ def product(rows: int, columns: int, depth: int) -> IRModule:
     return module_of(Case("int8", (rows // width, width, depth), (columns, 1, 1, depth), codes=True))
 
 
-def products(sizes: Sequence[int], driver: CudaDriver, target: str) -> Iterator[Timed]:
-    """Square products: the first rows' values against the CPU's."""
+def products(sizes: Sequence[int], driver: CudaDriver, targets: Sequence[str]) -> Iterator[Timed]:
+    """Square products for each target: the first rows' values against the CPU's."""
     for size in sizes:
-        start = time.perf_counter()
-        executable = relay.build(product(size, size, size), target=target)
-        build = time.perf_counter() - start
-        (data,) = inputs_of(executable)
+        module = product(size, size, size)
         few = relay.build(product(min(size, 64), size, size))
-        spec = few.inputs[0]
-        wanted = outputs_of(few, [data.reshape(-1)[: prod(spec.shape)].reshape(spec.shape)])[0]
-        found = outputs_of(executable, [data])[0].reshape(-1)[: wanted.size].reshape(wanted.shape)
-        if wrong := differ([found], [wanted]):
-            yield Timed(f"int8 product {size}", 1, build, wrong)
-            continue
-        work = macs.kernels_of(relay.optimize(product(size, size, size), target=target))
-        yield timed(f"int8 product {size}", driver, executable, work, 1, build)
+        spec, work = few.inputs[0], macs.kernels_of(relay.optimize(module, target=targets[0]))
+        wanted: Array | None = None
+        for target in targets:
+            start = time.perf_counter()
+            executable = relay.build(module, target=target)
+            build = time.perf_counter() - start
+            (data,) = inputs_of(executable)
+            if wanted is None:
+                wanted = outputs_of(few, [data.reshape(-1)[: prod(spec.shape)].reshape(spec.shape)])[0]
+            found = outputs_of(executable, [data])[0].reshape(-1)[: wanted.size].reshape(wanted.shape)
+            name = f"int8 product {size}, {'wgmma' if 'wgmma' in executable.get_source('ptx') else 'mma.sync'}"
+            if wrong := differ([found], [wanted]):
+                yield Timed(name, 1, build, wrong)
+            else:
+                yield timed(name, driver, executable, work, 1, build)

@@ -1,10 +1,12 @@
-"""What NVIDIA's assembler makes of the kernels of models: `python -m benchmarks.ptxas MODEL.tflite ...` prints a table.
+"""What NVIDIA's assembler makes of the kernels of models: `python -m benchmarks.ptxas MODEL.tflite ...` prints a table,
+for `--batch` images at once and the `--chips` that are named.
 
 `ptxas` is part of CUDA, and of the package `nvidia-cuda-nvcc` of PyPI. No GPU is needed.
 """
 
 from __future__ import annotations
 
+import argparse
 import re
 import shutil
 import subprocess
@@ -65,7 +67,7 @@ def parse(text: str) -> Iterator[Kernel]:
             name = ""
 
 
-def table(models: Sequence[Path], tool: str) -> Iterator[str]:
+def table(models: Sequence[Path], tool: str, batch: int, chips: Sequence[str]) -> Iterator[str]:
     """A row for each model and chip."""
     yield (
         "| model | chip | kernels | by matrix units | launches | registers, at most | stack, bytes | spills, bytes "
@@ -73,29 +75,35 @@ def table(models: Sequence[Path], tool: str) -> Iterator[str]:
     )
     yield "|---|---|---|---|---|---|---|---|---|"
     for path in models:
-        for chip in CHIPS:
-            executable = relay.build(path, target=f"cuda -arch={chip}")
+        for chip in chips:
+            executable = relay.build(path, target=f"cuda -arch={chip}", batch=batch)
             text = executable.get_source("ptx")
             found = assemble(text, chip, tool)
             launches = executable.graph["device"]["launches"]
             numbers = [
                 len(found),
-                sum("mma.sync" in kernel for kernel in text.split(".entry ")),
+                sum("mma.sync" in kernel or "wgmma" in kernel for kernel in text.split(".entry ")),
                 len(launches),
                 max(kernel.registers for kernel in found),
                 max(kernel.stack for kernel in found),
                 sum(kernel.spills for kernel in found),
                 max(max(kernel.shared for kernel in found), *(row["shared"] for row in launches)),
             ]
-            yield f"| {path.stem} | {chip} | {' | '.join(map(str, numbers))} |"
+            images = f", {batch} images" if batch > 1 else ""
+            yield f"| {path.stem}{images} | {chip} | {' | '.join(map(str, numbers))} |"
 
 
 def main() -> None:
     """Print the table of the models that are named."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--batch", type=int, default=1)
+    parser.add_argument("--chips", nargs="+", default=CHIPS)
+    parser.add_argument("models", nargs="+", type=Path)
+    arguments = parser.parse_args()
     tool = find_ptxas()
     if tool is None:
         sys.exit("ptxas: is not installed; pip install nvidia-cuda-nvcc")
-    for line in table([Path(name) for name in sys.argv[1:]], tool):
+    for line in table(arguments.models, tool, arguments.batch, arguments.chips):
         print(line, flush=True)
 
 

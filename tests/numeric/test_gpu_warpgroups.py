@@ -83,6 +83,24 @@ def test_depths_and_stages(depth: int, stages: int, monkeypatch: pytest.MonkeyPa
     check(product("int8", "int8", 65, depth, 64))
 
 
+LAYERS = (((3, 7, 7, 512), (512, 3, 3), 1), ((3, 14, 14, 1024), (272, 1, 1), 2), ((2, 14, 14, 256), (256, 3, 3), 2))
+"""Of ResNet-50, with fewer images: data, weights, stride."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(len(LAYERS)))
+def test_large_layers(number: int, monkeypatch: pytest.MonkeyPatch):
+    only(GROUP_TILES[number % 2], monkeypatch)
+    shape, (outputs, *taps), stride = LAYERS[number]
+    net, around = Net(number), taps[0] // 2
+    x = net.argument(net.numbers("int8", *shape))
+    weights = net.constant(net.numbers("int8", outputs, *taps, shape[-1]))
+    padding = (around, around, around, around)
+    sums = net.conv2d(x, weights, strides=(stride, stride), padding=padding, zero_points=(-11, 0))
+    net.result("layer", net.requantize(sums, outputs, "int8"))
+    check(net)
+
+
 @pytest.mark.slow
 def test_parts_of_the_depth(monkeypatch: pytest.MonkeyPatch):
     only(SMALL, monkeypatch, splits=3)

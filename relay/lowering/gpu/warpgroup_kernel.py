@@ -59,14 +59,17 @@ def products_text(columns: int, left: str, right: str, count: int) -> str:
     return " ".join([FENCE, *lines, COMMIT])
 
 
+def constraints(sums: int, others: int) -> str:
+    """Of instructions that change so many registers in place, and read others."""
+    places = ["=r"] * sums + ["l"] * others + [str(number) for number in range(sums)]
+    return ",".join([*places, "~{memory}"])
+
+
 def tied(b: LoopBuilder, text: str, sums: Sequence[SSAValue], others: Sequence[SSAValue] = ()) -> list[SSAValue]:
     """Instructions that change some registers in place, and read others."""
     count = len(sums)
-    constraints = ["=r"] * count + ["l"] * len(others) + [str(number) for number in range(count)]
     result = llvm.LLVMStructType.from_type_list([i32] * count)
-    call = llvm.InlineAsmOp(
-        text, ",".join([*constraints, "~{memory}"]), [*others, *sums], [result], 0, has_side_effects=True
-    )
+    call = llvm.InlineAsmOp(text, constraints(count, len(others)), [*others, *sums], [result], 0, has_side_effects=True)
     found = b.add(call).res
     assert found is not None
     return [b.add(llvm.ExtractValueOp(DenseArrayBase.from_list(i64, [n]), found, i32)).res for n in range(count)]
