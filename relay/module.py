@@ -238,6 +238,10 @@ def load_weights(path: str) -> dict[str, Array]:
         return load(Path(path).read_bytes())
     except SafetensorError as error:
         raise Malformed(path, str(error), "weights are what --save-weights wrote") from None
+    except KeyError as error:  # a dtype that numpy lacks
+        raise Malformed(path, f"holds numbers of {error.args[0]}", "weights are what --save-weights wrote") from None
+    except OSError as error:
+        raise InvalidArgument(path, f"cannot be read: {error.strerror}") from None
 
 
 def arrays(params: object) -> dict[str, Array]:

@@ -27,7 +27,7 @@ from relay.module import IRModule
             r"<text>:1:1: cannot be read: \(\) -> tensor<2xf32> should be of base attribute tensor",
         ),
         (
-            "%r = relay.constant dense<1.0> : tensor<4611686018427387904x4xf32>",
+            "%r = relay.constant dense<1.0> : tensor<1152921504606846976x4xf32>",
             "<text>:1:1: cannot be read: MemoryError",
         ),
         ("%r = relay.constant dense<1000> : tensor<4xi8>", "Integer value 1000 is out of range"),

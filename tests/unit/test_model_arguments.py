@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from relay.building import build
-from relay.errors import InvalidArgument, RelayError, Unsupported
+from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
 from relay.frontend import from_tflite
-from relay.module import IRModule
+from relay.module import IRModule, load_weights
 from relay.tools.relay_opt import main
 
 DIGITS = Path(__file__).parents[2] / "examples/digits/digits_int8.tflite"
@@ -55,6 +55,16 @@ def test_weights_beside_a_file_of_text(tmp_path: Path):
     found, wanted = build(tmp_path / "digits.mlir"), build(DIGITS)
     image = np.random.default_rng(0).integers(-128, 128, wanted.inputs[0].shape).astype(np.int8)
     assert np.array_equal(np.asarray(found.run(image)), np.asarray(wanted.run(image)))
+
+
+def test_weights_that_cannot_be_read(tmp_path: Path):
+    pytest.importorskip("safetensors", reason="reads weights beside a text")
+    table = b'{"w":{"dtype":"BF16","shape":[1],"data_offsets":[0,2]}}'
+    (tmp_path / "w.safetensors").write_bytes(len(table).to_bytes(8, "little") + table + b"\0\0")
+    with pytest.raises(Malformed, match="holds numbers of BF16"):
+        load_weights(str(tmp_path / "w.safetensors"))
+    with pytest.raises(InvalidArgument, match="none: cannot be read: No such file"):
+        load_weights(str(tmp_path / "none"))
 
 
 def test_bytes_of_other_classes():
