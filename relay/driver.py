@@ -93,7 +93,7 @@ def lowering_passes(target: CpuTarget) -> list[ModulePass]:
     if isinstance(target, GpuTarget):
         return gpu.gpu_passes(target)
     return [
-        RelayToLinalg(tables_apart=reads_tables(target.features)),
+        RelayToLinalg(tables_apart=reads_tables(target.features), transposes_apart=True),
         ExpandApplyScale(features=",".join(sorted(target.features)), literal=not target.fuses),
         Bufferize(),
         Schedule(features=",".join(sorted(target.features))),

@@ -13,8 +13,8 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.utils.hints import isa
 
 from relay.dialects import relay
-from relay.dialects.attributes import dtype_of
-from relay.dialects.op import shape, tensor
+from relay.dialects.attributes import dtype_of, int_values
+from relay.dialects.op import rank, shape, tensor
 from relay.errors import Unsupported
 from relay.lowering.linalg import LOWERINGS
 from relay.lowering.linalg.elementwise import Group, emit, groups
@@ -33,7 +33,8 @@ class RelayToLinalg(Pass):
     Elementwise ops of one shape that depend on each other become one `linalg.generic`. Rescaling stays whole, as
     `tosa.apply_scale` in its body. `scf.if` and `scf.while` stay, their blocks are lowered. Shapes must be static.
     Raises Unsupported for an op that has no lowering. With `tables_apart` a lookup of 8-bit codes in a table of such
-    stays a nest of its own, which processors do for a vector at a time.
+    stays a nest of its own, with `transposes_apart` a transpose that turns rows into columns: processors do vectors of
+    these at a time.
     """
 
     name = "relay-to-linalg"
@@ -42,6 +43,7 @@ class RelayToLinalg(Pass):
     invalidates = ("folded", "kernels", "expanded")
     why = "turns kernels into loop nests"
     tables_apart: bool = False
+    transposes_apart: bool = False
 
     @classmethod
     def holds(cls, op: ModuleOp) -> bool:
@@ -52,15 +54,15 @@ class RelayToLinalg(Pass):
             check_arguments(function)
         inline_calls(op)
         for function in [f for f in op.walk() if isinstance(f, func.FuncOp)]:
-            FunctionLowering(function, self.tables_apart).run()
+            FunctionLowering(function, self.tables_apart, self.transposes_apart).run()
 
 
 class FunctionLowering:
     """Builds a new body beside the old one, from the old one's types; values are lowered when they are first needed."""
 
-    def __init__(self, function: func.FuncOp, tables_apart: bool):
+    def __init__(self, function: func.FuncOp, tables_apart: bool, transposes_apart: bool):
         self.function = function
-        self.tables_apart = tables_apart
+        self.tables_apart, self.transposes_apart = tables_apart, transposes_apart
         self.values: dict[SSAValue, SSAValue] = {}
         self.groups: dict[Operation, Group] = {}
 
@@ -88,6 +90,8 @@ class FunctionLowering:
 
     def alone(self, op: Operation) -> bool:
         """Whether an elementwise op is not joined with others."""
+        if isinstance(op, relay.TransposeOp):
+            return self.transposes_apart and int_values(op.axes)[-1:] != (rank(op.input) - 1,)
         if not self.tables_apart or not isinstance(op, relay.LookupOp):
             return False
         return shape(op.table) == (256,) and dtype_of(tensor(op.table).element_type).itemsize == 1

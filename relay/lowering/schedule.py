@@ -166,7 +166,9 @@ class FunctionScheduler:
                 loops.emit_fill(self.builder, op)
             case memref.CopyOp():
                 loops.emit_copy(self.builder, op)
-            case linalg.GenericOp() if emit_lookup(self.builder, op, self.features) or emit_staged(self.builder, op):
+            case linalg.GenericOp() if emit_lookup(self.builder, op, self.features) or emit_staged(
+                self.builder, op, self.features
+            ):
                 pass
             case linalg.GenericOp():
                 loops.emit_generic(self.builder, op, self.features)

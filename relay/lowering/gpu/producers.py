@@ -15,7 +15,7 @@ from xdsl.ir.affine import AffineMap
 from relay.dialects.attributes import int_values
 from relay.lowering.plan_memory import root
 from relay.lowering.scheduling.affine import dims_of
-from relay.lowering.scheduling.loops import extents
+from relay.lowering.scheduling.elementwise import extents
 from relay.lowering.shaped import shape_of
 
 

@@ -28,6 +28,8 @@ PACK_UNSIGNED = "llvm.x86.avx512.packuswb.512"
 ADD_SATURATING = "llvm.sadd.sat.v32i16"
 WIDTH = 64
 """Codes that are made at once."""
+WORDS = PARTS = 4
+"""Words of four codes in each 128-bit part, one of each vector; parts of a register."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,13 @@ def saturate(b: LoopBuilder, clamp: Clamp, vectors: Sequence[SSAValue]) -> SSAVa
         bound = vector_constant(b, _code(clamp.high), i8, WIDTH)
         codes = b.add((arith.MinUIOp if unsigned else arith.MinSIOp)(codes, bound)).result
     return codes
+
+
+def in_order(b: LoopBuilder, codes: SSAValue) -> SSAValue:
+    """The codes of `saturate` one vector after the other."""
+    words = b.bitcast(codes, i32, WORDS * PARTS)
+    words = b.shuffle(words, words, [WORDS * part + vector for vector in range(PARTS) for part in range(WORDS)])
+    return b.bitcast(words, i8, WIDTH)
 
 
 def _code(number: int) -> int:

@@ -16,7 +16,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.scheduling.body import LIFTED_DIALECTS, clone_scalar
-from relay.lowering.scheduling.loops import LANES, Elementwise, in_rows
+from relay.lowering.scheduling.elementwise import Elementwise, in_rows
 
 ROW = 1024
 """Entries that are read before any is used, at most."""
@@ -73,12 +73,12 @@ def part(block: Block, more: Sequence[SSAValue], ops: Sequence[Operation], resul
     return new
 
 
-def emit_staged(b: LoopBuilder, op: linalg.GenericOp) -> bool:
+def emit_staged(b: LoopBuilder, op: linalg.GenericOp, features: frozenset[str]) -> bool:
     """Emit the operation in two stages; False, and nothing is emitted, if it has none."""
     stages = stages_of(op.body.block) if in_rows(op) else None
     if stages is None:
         return False
-    Staged(b, op, stages).emit()
+    Staged(b, op, stages, features).emit()
     for block in (stages.read, stages.use):
         block.erase(safe_erase=False)
     return True
@@ -87,8 +87,8 @@ def emit_staged(b: LoopBuilder, op: linalg.GenericOp) -> bool:
 class Staged(Elementwise):
     """Emits one elementwise operation, a row of entries at a time."""
 
-    def __init__(self, builder: LoopBuilder, op: linalg.GenericOp, stages: Stages):
-        super().__init__(builder, op)
+    def __init__(self, builder: LoopBuilder, op: linalg.GenericOp, stages: Stages, features: frozenset[str]):
+        super().__init__(builder, op, stages.use, features)
         self.stages = stages
 
     def emit(self) -> None:
@@ -104,24 +104,30 @@ class Staged(Elementwise):
 
     def row(self, outer: Sequence[Index], start: Index, count: int) -> None:
         """So many neighbours."""
-        b, read, use = self.b, self.stages.read, self.stages.use
+        b, read = self.b, self.stages.read
         entries = read.last_op
         assert entries is not None
         rooms = [b.add(memref.AllocaOp.get(entry.type, 64, [count])).memref for entry in entries.operands]
         with b.loop(0, count) as (k, _):
             dims = [*outer, b.plus(start, k)]
-            values = clone_scalar(b, read, self.values(read, dims, lanes=False), dims)
+            values = clone_scalar(b, read, self.values(read, dims, 1), dims)
             for value, room in zip(values, rooms, strict=True):
                 b.store(value, room, [k])
-        whole = count // LANES * LANES
-        if whole:
-            with b.loop(0, whole, LANES) as (k, _):
-                dims = [*outer, b.plus(start, k)]
-                values = self.values(use, dims, lanes=True)
-                values += [b.vector_load(room, [k], LANES) for room in rooms]
-                self.write(self.lifter.emit(use, values), dims, lanes=True)
-        if whole < count:
-            with b.loop(whole, count) as (k, _):
-                dims = [*outer, b.plus(start, k)]
-                values = self.values(use, dims, lanes=False) + [b.load(room, [k]) for room in rooms]
-                self.write(clone_scalar(b, use, values, dims), dims, lanes=False)
+        done = 0
+        for lanes in self.widths:
+            end = done + (count - done) // lanes * lanes
+            if done < end:
+                with b.loop(done, end, lanes) as (k, _):
+                    self.entries(outer, start, k, rooms, lanes)
+            done = end
+
+    def entries(self, outer: Sequence[Index], start: Index, k: Index, rooms: Sequence[SSAValue], lanes: int) -> None:
+        """What is done with so many of the entries."""
+        b, dims = self.b, [*outer, self.b.plus(start, k)]
+
+        def values(first: int, lanes: int) -> list[SSAValue]:
+            at = b.plus(k, first)
+            read = [b.load(room, [at]) if lanes == 1 else b.vector_load(room, [at], lanes) for room in rooms]
+            return self.values(self.stages.use, [*outer, b.plus(dims[-1], first)], lanes) + read
+
+        self.write(self.compute(values, dims, lanes), dims, lanes)

@@ -1,0 +1,183 @@
+"""Elementwise operations on rows: vectors along the last dimension, then shorter ones.
+
+Functions of floats are long chains of instructions that wait for each other, so as many chains run side by side as
+registers hold. Four vectors of codes are narrowed at once, where the target narrows with saturation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from math import prod
+
+from xdsl.dialects import llvm
+from xdsl.dialects.builtin import IntAttr, StridedLayoutAttr
+from xdsl.dialects.linalg import ops as linalg
+from xdsl.dialects.linalg.attrs import IteratorType
+from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.ir.affine import AffineMap
+
+from relay.lowering.builder import Index, LoopBuilder, contiguous
+from relay.lowering.scheduling.affine import dims_of, is_identity, uses
+from relay.lowering.scheduling.body import Lifter, can_lift, clone_scalar
+from relay.lowering.scheduling.saturate import NEEDED, WIDTH, in_order, match_clamp, saturate
+from relay.lowering.shaped import is_buffer, shape_of
+
+LANES = 16
+
+EXPANDED = ("math.exp", "math.log", "math.tanh", "math.erf")
+"""Functions that become polynomials of floats in as many lanes."""
+
+
+def extents(op: linalg.GenericOp) -> list[int]:
+    """The size of each loop, read off the operands' shapes."""
+    maps = [m.data for m in op.indexing_maps]
+    result = [0] * maps[0].num_dims
+    for map, value in zip(maps, op.operands, strict=True):
+        if is_buffer(value.type):
+            for dim, size in zip(dims_of(map), shape_of(value), strict=True):
+                if dim is not None:
+                    result[dim] = size
+    return result
+
+
+def emit_elementwise(builder: LoopBuilder, op: linalg.GenericOp, features: frozenset[str]) -> bool:
+    """All-parallel with a liftable body: vectors along the last dimension.
+
+    False, and nothing is emitted, where the operation is not of this kind.
+    """
+    if not in_rows(op) or not can_lift(op.body.block):
+        return False
+    Elementwise(builder, op, op.body.block, features).emit()
+    return True
+
+
+def in_rows(op: linalg.GenericOp) -> bool:
+    """Whether neighbours along the last of only parallel loops are neighbours in memory, or one element."""
+    maps = [m.data for m in op.indexing_maps]
+    rank = maps[0].num_dims
+    if rank == 0 or any(t.data is not IteratorType.PARALLEL for t in op.iterator_types):
+        return False
+    if not all(is_identity(m, rank) for m in maps[len(op.inputs) :]):
+        return False
+    return all(last_is_contiguous(v, m, rank) for v, m in zip(op.operands, maps, strict=True))
+
+
+def last_is_contiguous(value: SSAValue, map: AffineMap, rank: int) -> bool:
+    """Whether neighbours along the last loop are neighbours in memory, or one element."""
+    if not uses(map, rank - 1):
+        return True
+    dims = dims_of(map)
+    return dims[-1] == rank - 1 and rank - 1 not in dims[:-1] and rows_contiguous(value.type)
+
+
+def rows_contiguous(type: Attribute) -> bool:
+    """Whether the elements of each row are neighbours in memory: a whole tensor, or part of one without steps."""
+    if contiguous(type):
+        return True
+    if not is_buffer(type) or not isinstance(type.layout, StridedLayoutAttr):
+        return False
+    last = type.layout.strides.data[-1:]
+    return [stride.data for stride in last if isinstance(stride, IntAttr)] == [1]
+
+
+def widths_of(block: Block, features: frozenset[str]) -> list[int]:
+    """How many elements are computed at once; fewer where fewer are left."""
+    if not any(op.name in EXPANDED for op in block.ops) or any(
+        isinstance(op, llvm.CallIntrinsicOp) for op in block.ops
+    ):
+        return [LANES, 1]
+    return [LANES * (4 if "avx512f" in features else 2), LANES, 4, 1]
+
+
+class Elementwise:
+    """Emits one elementwise operation; as one long row where every operand is either whole or a single element.
+    `block` is what yields its results."""
+
+    def __init__(self, builder: LoopBuilder, op: linalg.GenericOp, block: Block, features: frozenset[str]):
+        self.b, self.block = builder, block
+        self.operands = list(op.operands)
+        self.maps = [m.data for m in op.indexing_maps]
+        self.sizes = extents(op)
+        self.inputs = len(op.inputs)
+        rank = len(self.sizes)
+        if all(
+            not is_buffer(v.type) or (contiguous(v.type) and (is_identity(m, rank) or prod(shape_of(v)) == 1))
+            for v, m in zip(self.operands, self.maps, strict=True)
+        ):
+            self.flatten(rank)
+        self.widths = widths_of(block, features)
+        self.clamp = match_clamp(block) if features >= NEEDED else None
+        if self.clamp is not None:
+            self.widths.insert(0, WIDTH)
+        self.lifters = {lanes: Lifter(builder, lanes) for lanes in self.widths}
+
+    def flatten(self, rank: int) -> None:
+        """See everything as vectors of one dimension."""
+        for number, (value, map) in enumerate(zip(self.operands, self.maps, strict=True)):
+            if is_buffer(value.type) and shape_of(value):
+                self.operands[number] = self.b.flatten(value)
+                whole = is_identity(map, rank)
+                self.maps[number] = (
+                    AffineMap.identity(1) if whole else AffineMap(1, 0, AffineMap.constant_map(0).results)
+                )
+            else:
+                self.maps[number] = AffineMap(1, 0, ())
+        self.sizes = [prod(self.sizes)]
+
+    def emit(self) -> None:
+        size, start = self.sizes[-1], 0
+        with ExitStack() as stack:
+            outer: list[Index] = [stack.enter_context(self.b.loop(0, d, independent=True))[0] for d in self.sizes[:-1]]
+            for lanes in self.widths:
+                end = start + (size - start) // lanes * lanes
+                if start < end:
+                    with self.b.loop(start, end, lanes, independent=True) as (i, _):
+                        self.neighbours([*outer, i], lanes)
+                start = end
+
+    def neighbours(self, dims: Sequence[Index], lanes: int) -> None:
+        """So many elements from a place on."""
+        block = self.block
+
+        def values(first: int, lanes: int) -> list[SSAValue]:
+            return self.values(block, [*dims[:-1], self.b.plus(dims[-1], first)], lanes)
+
+        self.write(self.compute(values, dims, lanes), dims, lanes)
+
+    def compute(
+        self, values: Callable[[int, int], list[SSAValue]], dims: Sequence[Index], lanes: int
+    ) -> list[SSAValue]:
+        """What the block yields of so many `values` from there on."""
+        if lanes == 1:
+            return clone_scalar(self.b, self.block, values(0, 1), dims)
+        if self.clamp is None or lanes != WIDTH:
+            return self.lifters[lanes].emit(self.block, values(0, lanes))
+        lifter, clamped = self.lifters[LANES], [self.clamp.value]
+        vectors = [lifter.emit(self.block, values(first, LANES), clamped)[0] for first in range(0, WIDTH, LANES)]
+        return [in_order(self.b, saturate(self.b, self.clamp, vectors))]
+
+    def values(self, block: Block, dims: Sequence[Index], lanes: int) -> list[SSAValue]:
+        """What the block has as arguments for the operands: what is there, where it is used."""
+        return [
+            self.read(value, map, dims, lanes) if any(argument.uses) else value
+            for value, map, argument in zip(self.operands, self.maps, block.args, strict=False)
+        ]
+
+    def write(self, results: Sequence[SSAValue], dims: Sequence[Index], lanes: int) -> None:
+        """Store what the body yields."""
+        b = self.b
+        for result, target, map in zip(results, self.operands[self.inputs :], self.maps[self.inputs :], strict=True):
+            at = [b.apply(r, dims) for r in map.results]
+            if lanes == 1:
+                b.store(result, target, at)
+            else:
+                b.vector_store(result, target, at)
+
+    def read(self, value: SSAValue, map: AffineMap, dims: Sequence[Index], lanes: int) -> SSAValue:
+        b = self.b
+        at = [b.apply(r, dims) for r in map.results]
+        if lanes > 1 and uses(map, len(self.sizes) - 1):
+            return b.vector_load(value, at, lanes)
+        scalar = b.load(value, at) if is_buffer(value.type) else value
+        return scalar if lanes == 1 else b.broadcast(scalar, lanes)

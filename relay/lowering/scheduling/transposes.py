@@ -1,0 +1,147 @@
+"""Transposes whose rows turn into columns: squares of elements, turned in registers.
+
+Each step interleaves vectors i and i + n/2 of n, so that after log2(n) steps n rows have become n columns. Vectors of
+small elements hold several such squares side by side, in 128 bits each, where shuffles cost one instruction. Dimensions
+that stay neighbours are one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import AnyFloat, IntegerType
+from xdsl.dialects.linalg import ops as linalg
+from xdsl.dialects.linalg.attrs import IteratorType
+from xdsl.ir import SSAValue
+from xdsl.utils.hints import isa
+
+from relay.lowering.builder import Index, LoopBuilder, contiguous
+from relay.lowering.scheduling.affine import dims_of, is_identity, strides
+from relay.lowering.shaped import buffer_of, shape_of
+
+PART = 16
+"""Bytes in which small elements are shuffled."""
+
+LEAST = 4
+"""Rows of a square, at least."""
+
+
+@dataclass(frozen=True)
+class Dim:
+    """A dimension of the result, and how far its neighbours are apart in the data and in the result."""
+
+    size: int
+    source: int
+    target: int
+
+
+@dataclass(frozen=True)
+class Transpose:
+    """A copy over these dimensions; `rows` are neighbours in the result, `columns` in the data."""
+
+    source: SSAValue
+    target: SSAValue
+    outer: tuple[Dim, ...]
+    columns: Dim
+    rows: Dim
+
+
+def recognise_transpose(op: linalg.GenericOp) -> Transpose | None:
+    """The transpose that the operation is; None if it is none, or keeps rows as they are."""
+    if len(op.inputs) != 1 or len(op.outputs) != 1:
+        return None
+    if any(kind.data is not IteratorType.PARALLEL for kind in op.iterator_types):
+        return None
+    source, target, block = op.inputs[0], op.outputs[0], op.body.block
+    if block.first_op is not block.last_op or block.last_op is None or block.last_op.operands[0] is not block.args[0]:
+        return None
+    read, written = (map.data for map in op.indexing_maps)
+    order, rank = dims_of(read), len(op.iterator_types)
+    if not is_identity(written, rank) or sorted(d for d in order if d is not None) != list(range(rank)):
+        return None
+    if not contiguous(source.type) or not contiguous(target.type) or len(order) != rank:
+        return None
+    steps = strides(shape_of(source))
+    dims: list[Dim] = []
+    for at, (size, step) in enumerate(zip(shape_of(target), strides(shape_of(target)), strict=True)):
+        dim = Dim(size, steps[order.index(at)], step)
+        if dims and dims[-1].source == size * dim.source:
+            dims[-1] = Dim(dims[-1].size * size, dim.source, dim.target)
+        elif size > 1:
+            dims.append(dim)
+    columns = [dim for dim in dims if dim.source == 1]
+    if len(dims) < 2 or len(columns) != 1 or columns[0] is dims[-1]:
+        return None
+    outer = tuple(dim for dim in dims[:-1] if dim is not columns[0])
+    return Transpose(source, target, outer, columns[0], dims[-1])
+
+
+def emit_transpose(b: LoopBuilder, op: linalg.GenericOp, features: frozenset[str]) -> bool:
+    """Emit the operation if it is a transpose by squares; False, and nothing is emitted, if not."""
+    found = recognise_transpose(op)
+    if found is None:
+        return False
+    square = square_of(found, features)
+    if square is None:
+        return False
+    count, width = square
+    source, target = b.flatten(found.source), b.flatten(found.target)
+    columns, rows = found.columns, found.rows
+    with ExitStack() as stack:
+        start: list[Index] = [0, 0]
+        for dim in found.outer:
+            index, _ = stack.enter_context(b.loop(0, dim.size, independent=True))
+            start = [b.plus(start[0], b.times(index, dim.source)), b.plus(start[1], b.times(index, dim.target))]
+        for first, end in spans(columns.size, width):
+            with b.loop(first, end, width, independent=True) as (column, _):
+                for above, below in spans(rows.size, count):
+                    with b.loop(above, below, count, independent=True) as (row, _):
+                        read = b.plus(start[0], b.plus(column, b.times(row, rows.source)))
+                        write = b.plus(start[1], b.plus(row, b.times(column, columns.target)))
+                        lines = [b.vector_load(source, [b.plus(read, k * rows.source)], width) for k in range(count)]
+                        for k, line in enumerate(turned(b, lines, width)):
+                            b.vector_store(line, target, [b.plus(write, k * columns.target)])
+    return True
+
+
+def spans(size: int, step: int) -> list[tuple[int, int]]:
+    """Whole steps, then one that ends with the last element: what it has in common with others is written twice."""
+    whole = size // step * step
+    return [(0, whole), *([(size - step, size)] if whole < size else [])]
+
+
+def square_of(transpose: Transpose, features: frozenset[str]) -> tuple[int, int] | None:
+    """How many rows are turned at a time, and how many columns; None where there are few."""
+    element = buffer_of(transpose.source).element_type
+    bits = element.bitwidth if isa(element, AnyFloat) or isinstance(element, IntegerType) else 0
+    if bits not in (8, 16, 32, 64):
+        return None
+    register = 64 if "avx512bw" in features else 32 if "avx2" in features else PART
+    size = bits // 8
+    count = PART // size if size < 4 else register // size
+    while count > min(transpose.rows.size, transpose.columns.size):
+        count //= 2
+    width = register // size
+    while width > max(transpose.columns.size, count):
+        width //= 2
+    return (count, width) if count >= LEAST or count * size == PART else None
+
+
+def turned(b: LoopBuilder, rows: Sequence[SSAValue], width: int) -> list[SSAValue]:
+    """The columns of n rows of `width` elements."""
+    count = len(rows)
+    half, parts = count // 2, range(0, width, count)
+    halves = [
+        [place for part in parts for k in range(first, first + half) for place in (part + k, width + part + k)]
+        for first in (0, half)
+    ]
+    lines, step = list(rows), 1
+    while step < count:
+        pairs = zip(lines[:half], lines[half:], strict=True)
+        lines = [b.shuffle(upper, lower, order) for upper, lower in pairs for order in halves]
+        step *= 2
+    if width == count:
+        return lines
+    return [b.shuffle(line, line, range(part, part + count)) for part in parts for line in lines]
