@@ -92,13 +92,14 @@ def lowering_passes(target: CpuTarget) -> list[ModulePass]:
     """Kernels to loops with planned memory; for a GPU, to launches."""
     if isinstance(target, GpuTarget):
         return gpu.gpu_passes(target)
+    features = ",".join(sorted(target.features))
     return [
         RelayToLinalg(tables_apart=reads_tables(target.features), transposes_apart=True),
-        ExpandApplyScale(features=",".join(sorted(target.features)), literal=not target.fuses),
+        ExpandApplyScale(features=features, literal=not target.fuses),
         Bufferize(),
-        Schedule(features=",".join(sorted(target.features))),
-        SelectTargetOps(features=",".join(sorted(target.features))),
-        MathExpandOps(),
+        Schedule(features=features),
+        SelectTargetOps(features=features),
+        MathExpandOps(features=features),
         Parallelize(),
         PlanMemory(),
     ]

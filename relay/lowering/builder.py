@@ -29,7 +29,7 @@ from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstan
 
 from relay.dialects.attributes import ints, scalar_attr
 from relay.dialects.machine import DotProductOp
-from relay.lowering.shaped import buffer_of, is_buffer, scalar_of, vector_of
+from relay.lowering.shaped import buffer_of, is_buffer, is_vector, scalar_of, vector_of
 
 INDEX = IndexType()
 
@@ -232,6 +232,16 @@ class LoopBuilder:
             )
         ).result
 
+    def joined(self, parts: Sequence[SSAValue]) -> SSAValue:
+        """Vectors one behind the other: 1, 2, 4 ... of the same size."""
+        parts = list(parts)
+        while len(parts) > 1:
+            type = parts[0].type
+            assert is_vector(type)
+            size = 2 * type.get_shape()[0]
+            parts = [self.shuffle(parts[k], parts[k + 1], range(size)) for k in range(0, len(parts), 2)]
+        return parts[0]
+
     def dot(self, accumulator: SSAValue, data: SSAValue, weights: SSAValue, unsigned: bool) -> SSAValue:
         """A `machine.dot_product`; `unsigned` tells of the data."""
         return self.add(
@@ -255,6 +265,22 @@ class LoopBuilder:
             },
         )
         return self.add(call).results[0]
+
+
+class Before(LoopBuilder):
+    """Puts operations before one."""
+
+    def __init__(self, op: Operation):
+        block = op.parent
+        assert isinstance(block, Block)
+        super().__init__(block)
+        self.anchor, self.location = op, op.location
+
+    def add(self, op: OperationInvT) -> OperationInvT:
+        """Insert an operation."""
+        op.location = self.anchor.location
+        self.block.insert_op_before(op, self.anchor)
+        return op
 
 
 class Loop:

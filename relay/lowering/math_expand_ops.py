@@ -65,6 +65,9 @@ class MathExpandOps(Pass):
     same bits. Of f16 and bf16, results of f32 or f64 are rounded, and so is `arith.truncf` of f64. Functions of f64
     stay for the mathematical library, except inside `gpu.module`: there `exp`, `log`, `tanh`, `sin`, `cos` (of less
     than 2^30) and `powf` become polynomials.
+
+    `features`: the target's, as LLVM names them, separated by commas: AVX-512 multiplies by powers of two, for the same
+    bits.
     """
 
     name = "math-expand-ops"
@@ -72,26 +75,28 @@ class MathExpandOps(Pass):
     establishes = ("functions",)
     invalidates = ()
     why = "makes arithmetic of functions that processors lack"
+    features: str = ""
 
     @classmethod
     def holds(cls, op: ModuleOp) -> bool:
         return not any(expansion(inner) for inner in op.walk())
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        features = frozenset(f.strip().lstrip("+") for f in self.features.split(",") if f.strip())
         for inner in list(op.walk()):
-            if (expand := expansion(inner)) is not None:
+            if (expand := expansion(inner, features)) is not None:
                 inner.results[0].replace_all_uses_with(expand())
                 inner.detach()
                 inner.erase()
 
 
-def expansion(op: Operation) -> Callable[[], SSAValue] | None:
+def expansion(op: Operation, features: frozenset[str] = frozenset()) -> Callable[[], SSAValue] | None:
     """What computes the operation's value before it; None where it stays."""
     if op.name not in SHORT and op.name not in WIDE and op.name != "arith.truncf":
         return None
     type = op.results[0].type
     element = scalar_of(type)
-    build = Arithmetic(op, lanes(type) if is_vector(type) else 0)
+    build = Arithmetic(op, lanes(type) if is_vector(type) else 0, features)
     if op.name == "arith.truncf":
         far = isinstance(scalar_of(op.operands[0].type), Float64Type) and element != f32 and not on_device(op)
         return (lambda: wide.narrow(build, op.operands[0], element)) if far else None

@@ -28,8 +28,6 @@ from relay.lowering.scheduling.packed_store import can_pack
 from relay.lowering.scheduling.padding import Padding, emit_codes, emit_padding, find_paddings
 from relay.lowering.scheduling.plan import FEW_PIXELS, Plan, Tile, dot_of, registers_of, turns_codes, widened_by
 from relay.lowering.scheduling.product import Product, ProductEmitter, recognise_product
-from relay.lowering.scheduling.staged import emit_staged
-from relay.lowering.scheduling.tables import emit_lookup
 from relay.lowering.scheduling.windows import Windows, WindowsEmitter, runs_of, started_by, widens, windows_of
 from relay.lowering.shaped import shape_of
 from relay.passes import Pass
@@ -166,10 +164,6 @@ class FunctionScheduler:
                 loops.emit_fill(self.builder, op)
             case memref.CopyOp():
                 loops.emit_copy(self.builder, op)
-            case linalg.GenericOp() if emit_lookup(self.builder, op, self.features) or emit_staged(
-                self.builder, op, self.features
-            ):
-                pass
             case linalg.GenericOp():
                 loops.emit_generic(self.builder, op, self.features)
             case scf.IfOp() | scf.WhileOp():

@@ -7,12 +7,12 @@ from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import ModuleOp, i32
-from xdsl.ir import Block, Operation, OperationInvT, SSAValue
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i32, i64
+from xdsl.ir import SSAValue
 
-from relay.dialects.arith import ExtSIOp, ExtUIOp
+from relay.dialects.arith import FLOAT_PREDICATES, CmpfOp, ExtSIOp, ExtUIOp, SelectOp, truth_of
 from relay.dialects.machine import DOTS, Dot, DotProductOp
-from relay.lowering.builder import LoopBuilder
+from relay.lowering.builder import Before, LoopBuilder
 from relay.lowering.shaped import is_vector, vector_of
 from relay.passes import Pass
 
@@ -20,7 +20,8 @@ from relay.passes import Pass
 @dataclass(frozen=True)
 class SelectTargetOps(Pass):
     """Spell `machine` ops for the target: as LLVM intrinsics of the instructions that it has, on as many lanes as they
-    take, else in `arith` and `vector`.
+    take, else in `arith` and `vector`. On x86, `arith.maximumf` and `arith.minimumf` of vectors become a comparison and
+    choices: its instruction for them gives the second number where one is none.
 
     `features`: the target's, as LLVM names them, separated by commas (`avx512f,avx512vnni`).
     """
@@ -38,9 +39,12 @@ class SelectTargetOps(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         features = frozenset(f.strip().lstrip("+") for f in self.features.split(",") if f.strip())
+        x86 = any(feature.startswith(("sse", "avx")) for feature in features)
         for inner in list(op.walk()):
             if isinstance(inner, DotProductOp):
                 select(inner, features)
+            elif x86 and isinstance(inner, arith.MaximumfOp | arith.MinimumfOp) and is_vector(inner.result.type):
+                choose(inner)
 
 
 def select(op: DotProductOp, features: frozenset[str]) -> None:
@@ -58,20 +62,24 @@ def select(op: DotProductOp, features: frozenset[str]) -> None:
     op.erase()
 
 
-class Before(LoopBuilder):
-    """Puts operations before one."""
+def choose(op: arith.MaximumfOp | arith.MinimumfOp) -> None:
+    """maximumf %a, %b  =>  select (%b is a number), (select %b > %a, %b, %a), %b: two instructions, one of which does
+    not wait for %a, as a rule what was joined before."""
+    b, old, new = Before(op), op.lhs, op.rhs
 
-    def __init__(self, op: Operation):
-        block = op.parent
-        assert isinstance(block, Block)
-        super().__init__(block)
-        self.anchor, self.location = op, op.location
+    def compare(name: str, c: SSAValue) -> SSAValue:
+        predicate = IntegerAttr(FLOAT_PREDICATES.index(name), i64)
+        truth = truth_of(new.type)
+        return b.add(
+            CmpfOp.create(operands=[new, c], result_types=[truth], properties={"predicate": predicate})
+        ).results[0]
 
-    def add(self, op: OperationInvT) -> OperationInvT:
-        """Insert an operation."""
-        op.location = self.anchor.location
-        self.block.insert_op_before(op, self.anchor)
-        return op
+    better = compare("ogt" if isinstance(op, arith.MaximumfOp) else "olt", old)
+    best = b.add(SelectOp.create(operands=[better, new, old], result_types=[new.type])).results[0]
+    result = b.add(SelectOp.create(operands=[compare("ord", new), best, new], result_types=[new.type])).results[0]
+    op.result.replace_all_uses_with(result)
+    op.detach()
+    op.erase()
 
 
 def spelled(b: LoopBuilder, op: DotProductOp, lanes: int, dot: Dot) -> SSAValue:
@@ -86,10 +94,8 @@ def spelled(b: LoopBuilder, op: DotProductOp, lanes: int, dot: Dot) -> SSAValue:
             for value, size in operands
         ]
         parts.append(b.intrinsic(dot.intrinsic, pieces, vector_of(i32, dot.lanes)))
-    while len(parts) > 1:
-        size = lanes // len(parts)
-        parts = [b.shuffle(parts[k], parts[k + 1], range(2 * size)) for k in range(0, len(parts), 2)]
-    return parts[0] if dot.adds else b.add(arith.AddiOp(op.accumulator, parts[0])).result
+    whole = b.joined(parts)
+    return whole if dot.adds else b.add(arith.AddiOp(op.accumulator, whole)).result
 
 
 def spelled_out(b: LoopBuilder, op: DotProductOp, lanes: int, group: int) -> SSAValue:

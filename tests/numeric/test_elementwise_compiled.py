@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+import numpy as np
 import pytest
-from xdsl.dialects.builtin import i32
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, i32, i64
 
 from relay.dialects import relay
-from relay.dialects.attributes import element_type, scalar_attr
-from relay.driver import default_pipeline
+from relay.dialects.attributes import Array, element_type, scalar_attr
+from relay.driver import build, default_pipeline
+from relay.lowering.targets import host
 from tests.numeric.compiled_modules import Net
 
 
@@ -37,7 +39,19 @@ def clamped() -> Net:
     return net
 
 
-@pytest.mark.parametrize("net", [functions, clamped])
+def gathered() -> Net:
+    """Rows read by number: whole vectors or not, moved or computed."""
+    net = Net(58)
+    for size in (64, 21, 8, 5, 3):
+        table = net.argument(net.numbers("float32", 7, size))
+        rows = net.argument(net.rng.integers(-1, 9, (2, 3)).astype(np.int32))
+        taken = net.add(relay.TakeOp, [table, rows], {"axis": IntegerAttr(0, i64), "mode": StringAttr("clip")})
+        net.result(f"{size}", taken)
+        net.result(f"{size}, squared", net.add(relay.MultiplyOp, [taken, taken], {}))
+    return net
+
+
+@pytest.mark.parametrize("net", [functions, clamped, gathered])
 def test_rows(net: Callable[[], Net]):
     net().check()
 
@@ -46,7 +60,28 @@ def test_widths():
     for processor, width in {"cascadelake": 64, "haswell": 32}.items():
         module = functions().module()
         default_pipeline(f"x86_64-linux-gnu -mcpu={processor}").apply(module)
-        assert {int(n) for n in re.findall(r"vector<(\d+)xf32>", str(module))} == {width, 16, 4}
+        assert {int(n) for n in re.findall(r"vector.load .*vector<(\d+)xf32>", str(module))} == {width, 16, 4}
+
+
+def test_powers_of_two_by_an_instruction_are_the_same_bits():
+    if "avx512f" not in host().features:
+        pytest.skip("this CPU has no AVX-512")
+    x = np.linspace(-120, 100, 1 << 14, dtype=np.float32)
+    x[:4] = np.inf, -np.inf, np.nan, 0.0
+    found: list[Array] = []
+    for target in ("llvm", "x86_64-unknown-linux-gnu -mattr=+avx2,+fma"):
+        net = Net(57)
+        net.result("exp", net.add(relay.ExpOp, [net.argument(x)], {}))
+        found += build(net.module(), target)(x)
+    assert np.array_equal(found[0].view(np.int32), found[1].view(np.int32))
+    assert found[0][x < -88].max() < np.finfo(np.float32).tiny and found[0][0] == np.inf and found[0][1] == 0
+
+
+def test_rows_by_number_are_vectors():
+    module = gathered().module()
+    default_pipeline("x86_64-linux-gnu -mcpu=cascadelake").apply(module)
+    loads = re.findall(r"memref\.load %\w+\[.*memref<7x(\d+)xf32>", str(module))
+    assert set(loads) == {"3"}
 
 
 def test_codes_are_narrowed_together():

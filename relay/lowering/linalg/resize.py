@@ -135,7 +135,7 @@ def blend_fixed(e: Emitter, corners: Sequence[SSAValue], down: SSAValue, along: 
     up, back = e(arith.SubiOp(one, down)), e(arith.SubiOp(one, along))
     total: SSAValue | None = None
     for value, row, column in zip(corners, (up, down, up, down), (back, back, along, along), strict=True):
-        term = e(arith.MuliOp(e(arith.MuliOp(e.widen(value, type, wide), row)), column))
+        term = e(arith.MuliOp(e.widen(value, type, wide), e(arith.MuliOp(row, column))))
         total = term if total is None else e(arith.AddiOp(total, term))
     assert total is not None
     positive = e(arith.CmpiOp(total, e.constant(0, wide), "sgt"))

@@ -1,4 +1,4 @@
-"""Float softmax along the last axis: maximum, exponentials, their sum, quotient."""
+"""Float softmax along the last axis: maximum, exponentials, one divided by their sum, products."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from relay.transforms.location import place
 
 
 def operands(e: Emitter, op: Operation, values: Sequence[SSAValue]) -> Sequence[Operand]:
-    """`exp(beta * (x - max))`, and its sum per row."""
+    """`exp(beta * (x - max))`, and one divided by its sum per row: a division takes as long as an exponential."""
     assert isinstance(op, relay.SoftmaxOp)
     if not op.along_last:
         raise Unsupported(place(op), "is along another axis than the last", "run legalize first")
@@ -36,8 +36,13 @@ def operands(e: Emitter, op: Operation, values: Sequence[SSAValue]) -> Sequence[
 
     largest = along(relay.MaxOp, data)
     powers = e.map([(data, whole), (largest, row)], shape, [element], exponential)[0]
-    return [(powers, whole), (along(relay.SumOp, powers), row)]
+    rows = identity(width - 1)
+
+    def inverse(e: Emitter, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        return [e(arith.DivfOp(e.constant(1.0, element), args[0]))]
+
+    return [(powers, whole), (e.map([(along(relay.SumOp, powers), rows)], shape[:-1], [element], inverse)[0], row)]
 
 
 def normalise(e: Emitter, op: relay.SoftmaxOp, xs: Sequence[SSAValue]) -> Sequence[SSAValue]:
-    return [e(arith.DivfOp(xs[0], xs[1]))]
+    return [e(arith.MulfOp(xs[0], xs[1]))]

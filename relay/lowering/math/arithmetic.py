@@ -5,21 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import IntegerAttr, i64
+from xdsl.dialects.builtin import IntegerAttr, f32, i16, i32, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from relay.dialects import arith as wide
 from relay.dialects.attributes import scalar_attr
+from relay.lowering.builder import Before
 from relay.lowering.scheduling.body import dense_vector
-from relay.lowering.shaped import vector_of
+from relay.lowering.shaped import scalar_of, vector_of
+
+SCALED = 16
+"""Lanes that AVX-512 multiplies by powers of two."""
+CURRENT_ROUNDING = 4
+"""As all other operations round."""
 
 
 class Arithmetic:
-    """Emits scalar operations, or vectors of so many lanes, before an operation."""
+    """Emits scalar operations, or vectors of so many lanes, before an operation, for a target with these features."""
 
-    def __init__(self, before: Operation, lanes: int):
-        self.before = before
-        self.lanes = lanes
+    def __init__(self, before: Operation, lanes: int, features: frozenset[str]):
+        self.before, self.lanes, self.features = before, lanes, features
 
     def type(self, element: Attribute) -> Attribute:
         """The type of a value."""
@@ -71,6 +76,18 @@ class Arithmetic:
     def fma(self, a: SSAValue, b: SSAValue, c: SSAValue) -> SSAValue:
         """`a * b + c`, rounded once."""
         return self.add(math.FmaOp(a, b, c))
+
+    def scaled(self, x: SSAValue, power: SSAValue) -> SSAValue | None:
+        """`x * 2^power`, rounded once, of floats; None where no instruction does it."""
+        if "avx512f" not in self.features or self.lanes % SCALED or not self.lanes or scalar_of(x.type) != f32:
+            return None
+        b, type = Before(self.before), vector_of(f32, SCALED)
+        control = [b.constant(-1, i16), b.constant(CURRENT_ROUNDING, i32)]
+        parts: list[SSAValue] = []
+        for first in range(0, self.lanes, SCALED):
+            a, n = (b.shuffle(v, v, range(first, first + SCALED)) for v in (x, power))
+            parts.append(b.intrinsic("llvm.x86.avx512.mask.scalef.ps.512", [a, n, a, *control], type))
+        return b.joined(parts)
 
     def polynomial(self, x: SSAValue, coefficients: Sequence[float], element: Attribute) -> SSAValue:
         """`c0 + x * (c1 + x * ...)`."""

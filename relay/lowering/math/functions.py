@@ -41,13 +41,13 @@ def power_of_two(b: Arithmetic, e: Attribute, n: SSAValue) -> SSAValue:
     return b.cast(arith.BitcastOp, b.add(arith.AddiOp(exponent, b.number(bias << width, bits))), e)
 
 
-def split(b: Arithmetic, x: SSAValue, e: Attribute) -> tuple[SSAValue, SSAValue]:
-    """`e^r` and the word of n for `x = n ln(2) + r`, |r| <= ln(2) / 2."""
+def split(b: Arithmetic, x: SSAValue, e: Attribute) -> tuple[SSAValue, SSAValue, SSAValue]:
+    """`e^r`, n, and the word of n, for `x = n ln(2) + r`, |r| <= ln(2) / 2."""
     n, word = rounded(b, b.times(x, b.number(float(1 / LN2), e)), e)
     upper, lower = LONG_LN2 if is_long(e) else SHORT_LN2
     r = b.minus(b.minus(x, b.times(n, b.number(upper, e))), b.times(n, b.number(lower, e)))
     p = b.polynomial(r, EXP_LONG if is_long(e) else EXP, e)
-    return b.plus(b.plus(b.times(p, b.times(r, r)), r), b.number(1.0, e)), word
+    return b.plus(b.plus(b.times(p, b.times(r, r)), r), b.number(1.0, e)), n, word
 
 
 def at_most(b: Arithmetic, e: Attribute, x: SSAValue, bound: float) -> SSAValue:
@@ -63,10 +63,12 @@ def at_least(b: Arithmetic, e: Attribute, x: SSAValue, bound: float) -> SSAValue
 
 
 def exp(b: Arithmetic, x: SSAValue, e: Attribute) -> SSAValue:
-    """`e^x = 2^n e^r`. The power of two in two factors, so that denormals come out."""
+    """`e^x = 2^n e^r`. The power of two in two factors, so that denormals come out, unless an instruction does it."""
     low, high = (-800.0, 800.0) if is_long(e) else (-110.0, 100.0)
     x = at_least(b, e, at_most(b, e, x, high), low)
-    y, word = split(b, x, e)
+    y, power, word = split(b, x, e)
+    if (scaled := b.scaled(y, power)) is not None:
+        return scaled
     bits, bias = (i64, int(np.float64(LONG_MAGIC).view("i8"))) if is_long(e) else (i32, 0x4B400000)
     n = b.add(arith.SubiOp(word, b.number(bias, bits)))
     half = b.add(arith.ShRSIOp(n, b.number(1, bits)))
@@ -76,7 +78,7 @@ def exp(b: Arithmetic, x: SSAValue, e: Attribute) -> SSAValue:
 
 def normal_exp(b: Arithmetic, x: SSAValue, e: Attribute) -> SSAValue:
     """`e^x`, where it and its power of two are normal numbers."""
-    y, word = split(b, x, e)
+    y, _, word = split(b, x, e)
     return b.times(y, power_of_two(b, e, word))
 
 

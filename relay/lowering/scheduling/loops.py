@@ -14,7 +14,10 @@ from relay.lowering.builder import Index, LoopBuilder, contiguous
 from relay.lowering.scheduling.affine import dims_of, uses
 from relay.lowering.scheduling.body import clone_scalar
 from relay.lowering.scheduling.elementwise import emit_elementwise, extents
+from relay.lowering.scheduling.gathered import emit_gathered
 from relay.lowering.scheduling.reduction import emit_reduction
+from relay.lowering.scheduling.staged import emit_staged
+from relay.lowering.scheduling.tables import emit_lookup
 from relay.lowering.scheduling.transposes import emit_transpose
 from relay.lowering.shaped import is_buffer, shape_of
 
@@ -43,10 +46,9 @@ def emit_copy(builder: LoopBuilder, op: memref.CopyOp) -> None:
 
 
 def emit_generic(builder: LoopBuilder, op: linalg.GenericOp, features: frozenset[str]) -> None:
-    """linalg.generic in its simplest good order."""
-    if emit_transpose(builder, op, features):
-        return
-    if not emit_elementwise(builder, op, features) and not emit_reduction(builder, op, features):
+    """linalg.generic as the first of these kinds that it is, else in its simplest good order."""
+    kinds = (emit_lookup, emit_transpose, emit_gathered, emit_staged, emit_elementwise, emit_reduction)
+    if not any(emit(builder, op, features) for emit in kinds):
         emit_nest(builder, op)
 
 

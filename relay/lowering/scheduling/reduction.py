@@ -11,17 +11,17 @@ from dataclasses import dataclass
 from math import prod
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import i8, i32
+from xdsl.dialects.builtin import i1, i8, i32
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 
-from relay.dialects.arith import ExtSIOp, ExtUIOp
+from relay.dialects.arith import ExtSIOp, ExtUIOp, SelectOp
 from relay.dialects.machine import Dot, best_dot
 from relay.lowering.builder import Index, LoopBuilder, contiguous
 from relay.lowering.scheduling.affine import dims_of, is_identity, uses
-from relay.lowering.scheduling.body import LIFTED_DIALECTS, Lifter, vector_constant
+from relay.lowering.scheduling.body import LIFTED_DIALECTS, Lifter, dense_vector, vector_constant
 from relay.lowering.shaped import buffer_of, is_vector, shape_of, vector_of
 
 LANES = 16
@@ -85,7 +85,7 @@ def recognise_reduction(op: linalg.GenericOp) -> Reduction | None:
     size, extend = prod(shape[outer:]), None
     if isinstance(join, arith.AddiOp):
         data, extend = before_widening(op, data)
-    if size < 2 * LANES:
+    if size < LANES:
         return None
     return Reduction(data, result, maps[1], shape[:outer], size, join.__class__, extend)
 
@@ -207,14 +207,22 @@ class Row:
         while len(partial) > 1:
             pairs = [self.join(a, c) for a, c in zip(partial[::2], partial[1::2], strict=False)]
             partial = pairs + partial[2 * len(pairs) :]
-        b.vector_store(self.horizontal(partial[0]), self.reduction.result, self.at)
-        sum = b.load(self.reduction.result, self.at)
-        with b.loop(whole, size, carried=[sum]) as (k, rest):
-            if whole < size:
-                rest.next = [self.join(rest.args[0], self.extended(b.load(self.data, [b.plus(self.start, k)])))]
+        total = partial[0]
+        if whole < size:
+            total = self.join(total, self.rest(size - LANES, size - whole))
+        b.vector_store(self.horizontal(total), self.reduction.result, self.at)
         if self.reduction.join not in IDEMPOTENT:
-            rest.results = [self.join(rest.results[0], before)]
-        b.store(rest.results[0], self.reduction.result, self.at)
+            b.store(self.join(b.load(self.reduction.result, self.at), before), self.reduction.result, self.at)
+
+    def rest(self, first: int, count: int) -> SSAValue:
+        """The last vector, of which only so many elements are new: the others count as 0 where they are added."""
+        b = self.b
+        values = self.extended(b.vector_load(self.data, [b.plus(self.start, first)], LANES))
+        if self.reduction.join in IDEMPOTENT:
+            return values
+        new = dense_vector([lane >= LANES - count for lane in range(LANES)], i1)
+        truth, zeros = b.constant_attr(new, vector_of(i1, LANES)), vector_constant(b, 0, self.element, LANES)
+        return b.add(SelectOp.create(operands=[truth, values, zeros], result_types=[values.type])).results[0]
 
     def emit_mapped(self, body: Block) -> None:
         """Of what the body makes of the data; the last vector may have elements of the one before it again."""

@@ -44,3 +44,17 @@ func.func @words(%acc: vector<8xi32>, %x: vector<16xi16>, %w: vector<16xi16>) ->
   %r = machine.dot_product %acc, %x, %w : vector<8xi32>, vector<16xi16>, vector<16xi16> -> vector<8xi32>
   func.return %r : vector<8xi32>
 }
+
+// Which number is larger, and whether the second is one.
+
+// AVX2-LABEL: func.func @largest
+// AVX2-NEXT:    [[L:%.+]] = arith.cmpf ogt, %b, %a : vector<8xf32>
+// AVX2-NEXT:    [[M:%.+]] = arith.select [[L]], %b, %a
+// AVX2-NEXT:    [[N:%.+]] = arith.cmpf ord, %b, %b : vector<8xf32>
+// AVX2-NEXT:    arith.select [[N]], [[M]], %b
+// NEON-LABEL: func.func @largest
+// NEON-NEXT:    arith.maximumf
+func.func @largest(%a: vector<8xf32>, %b: vector<8xf32>) -> vector<8xf32> {
+  %r = arith.maximumf %a, %b : vector<8xf32>
+  func.return %r : vector<8xf32>
+}
