@@ -83,8 +83,7 @@ def recognise_gathered(op: linalg.GenericOp) -> Gathered | None:
 def emit_gathered(b: LoopBuilder, op: linalg.GenericOp, features: frozenset[str]) -> bool:
     """Emit the operation if it reads rows at computed places; False, and nothing is emitted, if not."""
     parts = recognise_gathered(op)
-    size = extents(op)[-1]
-    if parts is None or size < LEAST:
+    if parts is None or (size := extents(op)[-1]) < LEAST:
         return False
     Rows(b, op, parts, size, features).emit()
     return True
