@@ -12,17 +12,17 @@ from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
-from relay.dialects.attributes import Array, elements, to_numpy
-from relay.lowering.bufferize import buffer_type
+from relay.dialects.attributes import Array, to_numpy
 from relay.lowering.builder import LoopBuilder
 from relay.lowering.scheduling import depthwise, loops, matmul
-from relay.lowering.scheduling.arguments import argument_of, constant_of, is_border, packed_constant
+from relay.lowering.scheduling.arguments import argument_of, is_border
 from relay.lowering.scheduling.bias import add_bias, find_bias
 from relay.lowering.scheduling.contraction import Convolution, recognise
 from relay.lowering.scheduling.depthwise_dot import DepthwiseDotEmitter
 from relay.lowering.scheduling.depthwise_layout import fits, image_of, layout_of, pack_depthwise_dot
 from relay.lowering.scheduling.epilogue import Epilogue, epilogue_of
 from relay.lowering.scheduling.float_depthwise import FloatDepthwiseEmitter, float_depthwise
+from relay.lowering.scheduling.given_constants import GivenConstants
 from relay.lowering.scheduling.groups import Groups, join, joined_kernel, pack_groups, recognise_groups
 from relay.lowering.scheduling.packed_store import can_pack
 from relay.lowering.scheduling.padding import Padding, emit_codes, emit_padding, find_paddings
@@ -86,11 +86,10 @@ class FunctionScheduler:
         self, function: func.FuncOp, calls: Sequence[func.CallOp], features: frozenset[str], tile: Tile | None
     ):
         self.function, self.tile = function, tile
-        self.calls = list(calls)
         self.features = features
         self.old = function.body.block
+        self.given = GivenConstants(self.old, calls)
         self.done: set[Operation] = set()
-        self.retired: list[BlockArgument] = []
         self.pending: dict[Operation, Contraction | Product | Windows] = {}
         self.paddings: dict[SSAValue, Padding] = {}
         self.choices: list[str] = []
@@ -115,8 +114,7 @@ class FunctionScheduler:
                 if not any(op.results[0].uses):
                     op.detach()
                     op.erase()
-        for argument in self.retired:
-            self.old.erase_arg(argument)
+        self.given.erase_retired()
         if self.choices:
             self.function.attributes["relay.schedule"] = StringAttr("; ".join(self.choices))
         self.function.properties["function_type"] = FunctionType.from_lists([a.type for a in self.old.args], [])
@@ -205,14 +203,14 @@ class FunctionScheduler:
     def defer(self, fill: linalg.FillOp) -> bool:
         """Whether the fill starts a contraction that gets a micro-kernel, emitted where its epilogue stands."""
         started = started_by(fill)
-        if started is None or started[1] != 0 or not self.calls:
+        if started is None or started[1] != 0 or not self.given.calls:
             return False
         op = started[0]
         found, split = None, recognise_groups(op)
         conv = recognise(op) if split is None else split.conv
         kernel = None if conv is None else argument_of(conv.kernel.value)
         epilogue = epilogue_of(op.outputs[0], fill, op) if split is None else split.epilogue
-        if conv is not None and kernel is not None and self.constant(kernel):
+        if conv is not None and kernel is not None and self.given.constant(kernel):
             found = Contraction(conv, kernel, epilogue, split)
         elif (product := recognise_product(op, self.features)) is not None:
             found = replace(product, epilogue=epilogue)
@@ -226,18 +224,18 @@ class FunctionScheduler:
     def splits(self, op: memref.ExpandShapeOp) -> bool:
         """Whether this shows an image as groups of channels, for a contraction that reads it as it is."""
         users = [use.operation for use in op.result.uses]
-        if len(users) != 1 or not isinstance(users[0], linalg.GenericOp) or not self.calls:
+        if len(users) != 1 or not isinstance(users[0], linalg.GenericOp) or not self.given.calls:
             return False
         found = recognise_groups(users[0])
         if found is None or found.conv.data.value is not op.src:
             return False
         kernel = argument_of(found.conv.kernel.value)
-        return kernel is not None and self.constant(kernel)
+        return kernel is not None and self.given.constant(kernel)
 
     def contract(self, contraction: Contraction) -> None:
         """Emit a contraction with its epilogue."""
         conv, kernel, split = contraction.conv, contraction.kernel, contraction.groups
-        weights, shape = self.constants_of(kernel), shape_of(conv.kernel.value)
+        weights, shape = self.given.constants_of(kernel), shape_of(conv.kernel.value)
         arrays = [to_numpy(weight.value) for weight in weights]
         kernels = [(a.view(np.uint8) if conv.kernel.unsigned else a).reshape(shape) for a in arrays]
         biases = self.take_bias(contraction)
@@ -343,27 +341,13 @@ class FunctionScheduler:
         """Leave a constant bias out of the epilogue; returns each call's, for the initial accumulators."""
         bias = find_bias(contraction.epilogue, contraction.conv.out)
         argument = None if bias is None else argument_of(bias.value)
-        if bias is None or argument is None or not self.constant(argument):
+        if bias is None or argument is None or not self.given.constant(argument):
             return []
-        arrays = [to_numpy(constant.value) for constant in self.constants_of(argument)]
+        arrays = [to_numpy(constant.value) for constant in self.given.constants_of(argument)]
         if any(array.size != contraction.conv.outputs for array in arrays):
             return []
         bias.drop()
         return arrays
-
-    def constant(self, argument: BlockArgument) -> bool:
-        """Whether every call gives a constant for the argument."""
-        at = self.position(argument)
-        return all(constant_of(call.arguments[at]) is not None for call in self.calls)
-
-    def constants_of(self, argument: BlockArgument) -> list[arith.ConstantOp]:
-        """The constants that the calls give for the argument."""
-        at = self.position(argument)
-        return [constant for call in self.calls if (constant := constant_of(call.arguments[at]))]
-
-    def position(self, argument: BlockArgument) -> int:
-        """Where calls have the argument: those retired are not given any more."""
-        return sum(before not in self.retired for before in self.old.args[: argument.index])
 
     def replace_argument(
         self,
@@ -373,24 +357,11 @@ class FunctionScheduler:
         packed: Sequence[matmul.Packed],
     ) -> list[SSAValue]:
         """Pass packed constants in place of the kernel's weights; returns the new arguments."""
-        columns = list(zip(*(p.columns for p in packed), strict=True))
-        block, position = self.old, self.position(kernel)
-        new: list[SSAValue] = []
-        for number, column in enumerate(columns):
-            type = buffer_type(elements(column[0]).type)
-            new.append(block.insert_arg(type, kernel.index + 1 + number))
-        for call, weight, row in zip(self.calls, weights, zip(*columns, strict=True), strict=True):
-            buffers = [
-                packed_constant(call, weight, array, kind)
-                for array, kind in zip(row, ("packed", "start", "third", "fourth", "fifth"), strict=False)
-            ]
-            arguments = list(call.arguments)
-            call.operands = [*arguments[:position], *buffers, *arguments[position + 1 :]]
+        new = self.given.replace(kernel, weights, [one.columns for one in packed])
         while view is not kernel:
             owner = view.owner
             assert isinstance(owner, memref.CollapseShapeOp | memref.ExpandShapeOp)
             owner.detach()
             self.done.add(owner)
             view = owner.src
-        self.retired.append(kernel)
         return new

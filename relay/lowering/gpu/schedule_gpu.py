@@ -27,8 +27,8 @@ from relay.lowering.gpu.teams import ALONE, Team, reductions, team_of
 from relay.lowering.gpu.teams import FEATURE as TEAMS
 from relay.lowering.gpu.warpgroup_kernel import emitter_of
 from relay.lowering.gpu.widths import lanes_of, lanes_of_copy
-from relay.lowering.schedule import argument_of, constant_of, packed_constant
 from relay.lowering.scheduling import loops
+from relay.lowering.scheduling.arguments import argument_of, constant_of, packed_constant
 from relay.lowering.shaped import buffer_of, is_buffer, shape_of
 from relay.passes import Pass
 from relay.transforms.location import place
