@@ -17,7 +17,7 @@ from relay.dialects.tosa import ApplyScaleOp
 from relay.lowering.linalg.emitter import Emitter, number
 from relay.lowering.linalg.fixed_point import rounding_right_shift
 from relay.lowering.rescale.find import find
-from relay.lowering.rescale.forms import drop_unused, erase_unused, rewrite
+from relay.lowering.rescale.forms import TOWARD_ZERO, drop_unused, erase_unused, rewrite
 from relay.lowering.rescale.sums import find_sum, rewrite_sum
 from relay.lowering.rescale.values import scalars
 from relay.passes import Pass
@@ -34,7 +34,8 @@ class ExpandApplyScale(Pass):
     (`f32x2`), or one in float64 (`f64`); see `relay.lowering.rescale.proof`. A sum of two rescaled codes that is
     rescaled once more becomes two multiply-adds, tried on all pairs of codes. The module's attribute `relay.rescale`
     counts the channels of each form, that of a function its own. With `literal` no float form is used. `features`: the
-    target's, separated by commas; with `avx512f` multiply-adds round towards zero, and nearly all can be in float32.
+    target's, separated by commas; with `avx512f` or `fma-rz` multiply-adds round towards zero, and nearly all can be in
+    float32.
 
     The literal form: where the shift is at least 31, only the product and its first rounding are in i64; the second
     rounding is in i32. `31 - e` is taken to be at least 31: `relay-to-linalg` writes it for exponents that are not
@@ -57,7 +58,8 @@ class ExpandApplyScale(Pass):
         for call in op.walk():
             if isinstance(call, CallOp):
                 calls.setdefault(call.callee.string_value(), []).append(call)
-        toward_zero = "avx512f" in [feature.strip().lstrip("+") for feature in self.features.split(",")]
+        features = [feature.strip().lstrip("+") for feature in self.features.split(",")]
+        toward_zero = next((feature for feature in TOWARD_ZERO if feature in features), None)
         total: Counter[str] = Counter()
         for function in [f for f in op.walk() if isinstance(f, FuncOp)]:
             if any(isinstance(inner, ApplyScaleOp) for inner in function.walk()):
@@ -68,7 +70,9 @@ class ExpandApplyScale(Pass):
         if total:
             op.attributes["relay.rescale"] = counted(total)
 
-    def expand_function(self, function: FuncOp, calls: dict[str, list[CallOp]], toward_zero: bool) -> Counter[str]:
+    def expand_function(
+        self, function: FuncOp, calls: dict[str, list[CallOp]], toward_zero: str | None
+    ) -> Counter[str]:
         """Every `tosa.apply_scale` of the function; returns how many channels took which form."""
         entry = function.body.blocks[0]
         constants = Emitter(entry, function.location, before=entry.first_op)
@@ -79,13 +83,13 @@ class ExpandApplyScale(Pass):
                     counts["f32"] += 1 + len(sum.inner)
                     rewrite_sum(scale, sum, constants)
         for scale in [s for s in function.walk() if isinstance(s, ApplyScaleOp)]:
-            found = None if self.literal else find(scale, calls, toward_zero)
+            found = None if self.literal else find(scale, calls, toward_zero is not None)
             if found is None:
                 counts["literal"] += channels(scale, calls)
                 expand(scale, constants)
             else:
                 counts[found.name] += found.channels
-                rewrite(scale, found, constants, calls)
+                rewrite(scale, found, constants, calls, toward_zero)
         return counts
 
 

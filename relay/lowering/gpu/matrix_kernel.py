@@ -237,7 +237,7 @@ class MatrixEmitter:
             b.add(nvgpu.DeviceAsyncCreateGroupOp())
         count = 4 * tile.row_steps * tile.column_steps
         more = 4 * tile.row_steps if self.conv.kernel.zero_point else 0
-        with b.loop(0, steps, carried=[zero] * (count + more)) as (step, state):
+        with b.loop(0, steps, carried=[*(self.starting(lane) or [zero] * count), *[zero] * more]) as (step, state):
             last = b.add(nvgpu.DeviceAsyncCreateGroupOp()).asyncToken
             b.add(nvgpu.DeviceAsyncWaitOp(last, stages - 2))
             b.add(BarrierOp.create())
@@ -249,6 +249,25 @@ class MatrixEmitter:
                 when(b, self.below(ahead, steps), lambda: self.issue(ahead, self.rem(ahead, stages)))
             state.next = self.multiply(b.times(self.rem(step, stages), tile.stage_bytes), state.args, count)
         return state.results[:count], state.results[count:]
+
+    def starting(self, lane: Index) -> list[SSAValue]:
+        """What the sums start from, if that is not 0: what they are off by, where nothing adds parts later."""
+        if not self.offsets or self.parts is not None:
+            return []
+        b, (offsets,), neighbours = self.b, self.offsets, 2 * self.tile.column_steps
+        column = b.plus(b.plus(self.first_column, self.warp_column), b.times(self.rem(lane, 4), neighbours))
+        found = list[SSAValue]()
+        for number in range(0, neighbours, WORDS):
+            four = b.vector_load(offsets, [b.plus(column, number)], WORDS)
+            align(four.owner)
+            found += [b.add(lane_of(four, n)).results[0] for n in range(WORDS)]
+        self.offsets = []
+        return [
+            found[2 * n + j]
+            for _ in range(self.tile.row_steps)
+            for n in range(self.tile.column_steps)
+            for j in (0, 1) * 2
+        ]
 
     def sources(self, lane: Index) -> None:
         """Where in a stage the rows are that the lane gives for each half of the depth."""

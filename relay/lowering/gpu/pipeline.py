@@ -34,11 +34,12 @@ CODE_GENERATION = ("device-calls", "functions", "planned")
 def gpu_passes(target: GpuTarget) -> list[ModulePass]:
     """Kernels to launches with planned memory."""
     cuda = [NvvmAttachTarget(chip=target.cpu, features=target.feature_string), ConvertGpuToNvvm()]
+    features = ",".join(sorted(target.features))
     return [
         RelayToLinalg(),
-        ExpandApplyScale(),
+        ExpandApplyScale(features=features),
         Bufferize(),
-        ScheduleGpu(",".join(sorted(target.features)), target.processors, target.matmul),
+        ScheduleGpu(features, target.processors, target.matmul),
         ConvertParallelLoopsToGpu(),
         GpuKernelOutlining(),
         MathExpandOps(),

@@ -12,15 +12,15 @@ from relay.lowering.targets import CpuTarget
 CUDA_TRIPLE, OPENCL_TRIPLE = "nvptx64-nvidia-cuda", "spirv64v1.2-unknown-unknown"
 
 CHIPS: dict[str, tuple[str, frozenset[str], int]] = {
-    "sm_75": ("+ptx63", frozenset({"dot", "shuffle"}), 40),
-    "sm_80": ("+ptx70", frozenset({"dot", "shuffle", "mma", "async-copy"}), 108),
-    "sm_86": ("+ptx71", frozenset({"dot", "shuffle", "mma", "async-copy"}), 84),
-    "sm_87": ("+ptx74", frozenset({"dot", "shuffle", "mma", "async-copy"}), 16),
-    "sm_89": ("+ptx78", frozenset({"dot", "shuffle", "mma", "async-copy"}), 128),
-    "sm_90": ("+ptx78", frozenset({"dot", "shuffle", "mma", "async-copy"}), 132),
-    "sm_90a": ("+ptx84", frozenset({"dot", "shuffle", "mma", "async-copy", "wgmma"}), 132),
-    "sm_100": ("+ptx86", frozenset({"dot", "shuffle", "mma", "async-copy"}), 148),
-    "sm_120": ("+ptx87", frozenset({"dot", "shuffle", "mma", "async-copy"}), 170),
+    "sm_75": ("+ptx63", frozenset({"dot", "fma-rz", "shuffle"}), 40),
+    "sm_80": ("+ptx70", frozenset({"dot", "fma-rz", "shuffle", "mma", "async-copy"}), 108),
+    "sm_86": ("+ptx71", frozenset({"dot", "fma-rz", "shuffle", "mma", "async-copy"}), 84),
+    "sm_87": ("+ptx74", frozenset({"dot", "fma-rz", "shuffle", "mma", "async-copy"}), 16),
+    "sm_89": ("+ptx78", frozenset({"dot", "fma-rz", "shuffle", "mma", "async-copy"}), 128),
+    "sm_90": ("+ptx78", frozenset({"dot", "fma-rz", "shuffle", "mma", "async-copy"}), 132),
+    "sm_90a": ("+ptx84", frozenset({"dot", "fma-rz", "shuffle", "mma", "async-copy", "wgmma"}), 132),
+    "sm_100": ("+ptx86", frozenset({"dot", "fma-rz", "shuffle", "mma", "async-copy"}), 148),
+    "sm_120": ("+ptx87", frozenset({"dot", "fma-rz", "shuffle", "mma", "async-copy"}), 170),
 }
 """NVIDIA's processors: the version of PTX that LLVM needs for them at least, what they have, and how many
 multiprocessors the largest or the usual one of their kind has. LLVM takes any other name with a warning, and makes code
@@ -31,8 +31,9 @@ DEFAULT_CHIP = "sm_80"
 @dataclass(frozen=True)
 class GpuTarget(CpuTarget):
     """A GPU as LLVM names it. Choices in lowering look at `features`: `dot` (four products of 8 bits in a sum),
-    `shuffle` (lanes of a warp read each other's numbers), `mma` (matrix products of a warp), `async-copy`, `wgmma`.
-    `matmul`: what products of floats are rounded to for matrix units; empty for products in float32."""
+    `fma-rz` (multiply-adds that round towards zero), `shuffle` (lanes of a warp read each other's numbers), `mma`
+    (matrix products of a warp), `async-copy`, `wgmma`. `matmul`: what products of floats are rounded to for matrix
+    units; empty for products in float32."""
 
     kind: Literal["cuda", "opencl"] = "cuda"
     matmul: str = ""

@@ -18,15 +18,19 @@ from relay.dialects.tosa import ApplyScaleOp
 from relay.lowering.linalg.emitter import Emitter, dims, element
 from relay.lowering.rescale.find import Found
 
-TOWARD_ZERO = "llvm.x86.avx512.vfmadd.f32"
+TOWARD_ZERO = {"avx512f": "llvm.x86.avx512.vfmadd.f32", "fma-rz": "llvm.nvvm.fma.rz.f"}
+"""Multiply-adds that round towards zero, by the feature of a target that has them."""
 ROUNDING = 11
-"""Of that intrinsic: towards zero, no exceptions."""
+"""Of the first: towards zero, no exceptions."""
 
 
-def rewrite(op: ApplyScaleOp, found: Found, constants: Emitter, calls: dict[str, list[CallOp]]) -> None:
+def rewrite(
+    op: ApplyScaleOp, found: Found, constants: Emitter, calls: dict[str, list[CallOp]], toward_zero: str | None
+) -> None:
     """tosa.apply_scale %x, %m, %s  =>  fptosi(fma(f, scale, copysign(offset, f))), f = sitofp %x
 
     With a rest, `fma(f, rest, copysign(offset, f))` in place of the offset; without sign, without copysign.
+    `toward_zero`: the target's feature that has a multiply-add that rounds so.
     """
     form = found.forms[0]
     type = Float64Type() if form.name == "f64" else Float32Type()
@@ -43,8 +47,9 @@ def rewrite(op: ApplyScaleOp, found: Found, constants: Emitter, calls: dict[str,
     total = e(math.CopySignOp(numbers[1], value)) if form.signed else numbers[1]
     for scale in reversed([numbers[0], *numbers[2:]]):
         if scale is numbers[0] and form.toward_zero:
-            rounding = e.constant(ROUNDING, i32)
-            total = e(CallIntrinsicOp(TOWARD_ZERO, [value, scale, total, rounding], [type]))
+            assert toward_zero is not None
+            rounding = [e.constant(ROUNDING, i32)] if toward_zero == "avx512f" else []
+            total = e(CallIntrinsicOp(TOWARD_ZERO[toward_zero], [value, scale, total, *rounding], [type]))
         else:
             total = e(math.FmaOp(value, scale, total))
     result = e(arith.FPToSIOp(total, i32))

@@ -6,8 +6,16 @@ from collections.abc import Sequence
 from typing import cast
 
 import numpy as np
-from xdsl.dialects import arith, llvm
-from xdsl.dialects.builtin import AnyFloat, BytesAttr, DenseIntOrFPElementsAttr, IntegerType, VectorType
+from xdsl.dialects import arith, llvm, vector
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    BytesAttr,
+    DenseArrayBase,
+    DenseIntOrFPElementsAttr,
+    IntegerType,
+    VectorType,
+    i64,
+)
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
@@ -17,8 +25,9 @@ from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.shaped import Vector, vector_of
 
 LIFTED_DIALECTS = ("arith.", "math.")
-LIFTED_INTRINSICS = {"llvm.x86.avx512.vfmadd.f32": "llvm.x86.avx512.vfmadd.ps.512"}
-"""Scalar intrinsics and what does the same in 16 lanes; integer operands stay as they are."""
+LIFTED_INTRINSICS = {"llvm.x86.avx512.vfmadd.f32": "llvm.x86.avx512.vfmadd.ps.512", "llvm.nvvm.fma.rz.f": None}
+"""Scalar intrinsics and what does the same in 16 lanes; integer operands stay as they are. None: there is nothing, and
+each lane is computed by itself."""
 
 
 def can_lift(block: Block) -> bool:
@@ -85,7 +94,10 @@ class Lifter:
             if isinstance(op, llvm.CallIntrinsicOp):
                 operands = [v if isinstance(v.type, IntegerType) else of(v) for v in op.args]
                 name, type = LIFTED_INTRINSICS[op.intrin.data], self.type(op.results[0].type)
-                values[op.results[0]] = self.builder.intrinsic(name, operands, type)
+                if name is None:
+                    values[op.results[0]] = self.apart(op, operands)
+                else:
+                    values[op.results[0]] = self.builder.intrinsic(name, operands, type)
                 continue
             lifted = WIDENED.get(op.name, op.__class__).create(
                 operands=[of(v) for v in op.operands],
@@ -97,6 +109,23 @@ class Lifter:
             for old, new in zip(op.results, lifted.results, strict=True):
                 values[old] = new
         raise ValueError("the region has no linalg.yield")
+
+    def apart(self, op: llvm.CallIntrinsicOp, operands: Sequence[SSAValue]) -> SSAValue:
+        """An intrinsic of scalars, for each lane."""
+        b, scalar = self.builder, op.results[0].type
+        found: SSAValue | None = None
+        for number in range(self.lanes):
+            place = {"static_position": DenseArrayBase.from_list(i64, [number])}
+            lanes = [
+                b.add(vector.ExtractOp.create(operands=[v], result_types=[scalar], properties=place)).results[0]
+                for v in operands
+            ]
+            lane = b.intrinsic(op.intrin.data, lanes, scalar)
+            into = b.broadcast(lane, self.lanes) if found is None else found
+            insert = vector.InsertOp.create(operands=[lane, into], result_types=[into.type], properties=place)
+            found = into if found is None else b.add(insert).results[0]
+        assert found is not None
+        return found
 
 
 def splat_constant(builder: LoopBuilder, op: arith.ConstantOp, lanes: int) -> SSAValue:

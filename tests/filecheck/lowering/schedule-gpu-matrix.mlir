@@ -9,16 +9,16 @@
 // CHECK:           gpu.dynamic_shared_memory {bytes = 12288 : i64}
 // CHECK:           "nvgpu.device_async_copy"
 // CHECK:           "nvgpu.device_async_create_group"
-// CHECK:           scf.for
+// CHECK:           [[OFF:%.+]] = vector.load [[START]]
+// CHECK:           [[SUM:%.+]] = vector.extract [[OFF]]
+// CHECK:           scf.for {{.+}} iter_args({{.+}} = [[SUM]]
 // CHECK:             "nvgpu.device_async_wait"({{.+}}) <{numGroups = 0 : i32}>
 // CHECK-NEXT:        gpu.barrier
 // CHECK:             scf.if
 // CHECK:               "nvgpu.device_async_copy"
 // CHECK:             "nvgpu.ldmatrix"
 // CHECK:             llvm.call_intrinsic "llvm.nvvm.mma.m16n8k32.row.col.s8"
-// CHECK:           [[OFF:%.+]] = vector.load [[START]]
-// CHECK-NEXT:      [[SUM:%.+]] = arith.addi {{.+}}, [[OFF]] : vector<8xi32>
-// CHECK-NEXT:      vector.store [[SUM]], %y
+// CHECK:           vector.store {{.+}}, %y
 
 // LAUNCH:        [[BYTES:%.+]] = arith.constant 12288 : i32
 // LAUNCH:        "gpu.launch"({{.+}}, [[BYTES]])

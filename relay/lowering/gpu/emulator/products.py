@@ -170,7 +170,34 @@ def round_bf16() -> str:
     return f.text()
 
 
-ROUNDED: dict[str, Callable[[], str]] = {"tf32": round_tf32, "bf16": round_bf16}
+def multiply_add_toward_zero() -> str:
+    """`emulator.fma.rz`: the exact product and what a sum in double loses of it tell whether float32 is too large."""
+    f = Lines("float @emulator.fma.rz(float %x, float %y, float %z) alwaysinline")
+    x, y, z = (f.op(f"fpext float %{name} to double") for name in "xyz")
+    product = f.op(f"fmul double {x}, {y}")
+    sum = f.op(f"fadd double {product}, {z}")
+    part = f.op(f"fsub double {sum}, {product}")
+    lost = f.op(f"fsub double {product}, {f.op(f'fsub double {sum}, {part}')}")
+    lost = f.op(f"fadd double {lost}, {f.op(f'fsub double {z}, {part}')}")
+    near = f.op(f"fptrunc double {sum} to float")
+    wide = f.op(f"fpext float {near} to double")
+    negative, equal = f.op(f"fcmp olt double {sum}, 0.0"), f.op(f"fcmp oeq double {wide}, {sum}")
+    sides = [f.op(f"fcmp {how} double {wide}, {sum}") for how in ("olt", "ogt")]
+    larger = f.op(f"select i1 {negative}, i1 {sides[0]}, i1 {sides[1]}")
+    signs = [f.op(f"fcmp olt double {lost}, 0.0"), negative]
+    apart = f.op(f"and i1 {f.op(f'fcmp one double {lost}, 0.0')}, {f.op(f'xor i1 {signs[0]}, {signs[1]}')}")
+    over = f.op(f"or i1 {larger}, {f.op(f'and i1 {equal}, {apart}')}")
+    bits = f.op(f"bitcast float {near} to i32")
+    nearer = f.op(f"sub i32 {bits}, {f.op(f'zext i1 {over} to i32')}")
+    f.do(f"ret float {f.op(f'bitcast i32 {nearer} to float')}")
+    return f.text()
+
+
+ROUNDED: dict[str, Callable[[], str]] = {
+    "tf32": round_tf32,
+    "bf16": round_bf16,
+    "fma.rz": multiply_add_toward_zero,
+}
 
 
 def dot(signs: str) -> str:

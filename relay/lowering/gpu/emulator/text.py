@@ -26,6 +26,7 @@ REGISTER = re.compile(r"  (%\w+) = call i32 @llvm\.nvvm\.read\.ptx\.sreg\.([\w.]
 ROUND = re.compile(
     r"  (%\w+) = (?:call i32 @llvm\.nvvm\.f2tf32\.rna\((.*)\)|fptrunc (<2 x float> %\w+) to <2 x bfloat>)"
 )
+TOWARD_ZERO = "@llvm.nvvm.fma.rz.f("
 DOT = re.compile(r"@llvm\.nvvm\.idp4a\.([su]\.[su])\(")
 LEFT_OUT = re.compile(r"(declare .*@llvm\.nvvm\.|@shared = )")
 
@@ -212,6 +213,8 @@ class KernelTranslation:
             self.out.append(f"  {name}.at = ptrtoint ptr {base} to i64")
             self.out.append(f"  {name}.start = ptrtoint ptr %shared to i64")
             self.out.append(f"  {name} = sub i64 {name}.at, {name}.start")
+        elif TOWARD_ZERO in line:
+            self.out.append(line.replace(TOWARD_ZERO, "@emulator.fma.rz("))
         elif DOT.search(line):
             self.out.append(DOT.sub(r"@emulator.dot.\1(", line))
         elif "@llvm.nvvm." in line or "addrspace" in line:
