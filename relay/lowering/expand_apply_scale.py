@@ -16,6 +16,7 @@ from xdsl.ir import Operation, SSAValue
 from relay.dialects.tosa import ApplyScaleOp
 from relay.lowering.linalg.emitter import Emitter, number
 from relay.lowering.linalg.fixed_point import rounding_right_shift
+from relay.lowering.rescale import integers
 from relay.lowering.rescale.find import find
 from relay.lowering.rescale.forms import TOWARD_ZERO, drop_unused, erase_unused, rewrite
 from relay.lowering.rescale.sums import find_sum, rewrite_sum
@@ -35,7 +36,7 @@ class ExpandApplyScale(Pass):
     rescaled once more becomes two multiply-adds, tried on all pairs of codes. The module's attribute `relay.rescale`
     counts the channels of each form, that of a function its own. With `literal` no float form is used. `features`: the
     target's, separated by commas; with `avx512f` or `fma-rz` multiply-adds round towards zero, and nearly all can be in
-    float32.
+    float32; with `fma-rz` what is small becomes an integer by additions, too.
 
     The literal form: where the shift is at least 31, only the product and its first rounding are in i64; the second
     rounding is in i32. `31 - e` is taken to be at least 31: `relay-to-linalg` writes it for exponents that are not
@@ -81,7 +82,7 @@ class ExpandApplyScale(Pass):
             for scale in [s for s in function.walk() if isinstance(s, ApplyScaleOp)]:
                 if (sum := find_sum(scale, calls)) is not None:
                     counts["f32"] += 1 + len(sum.inner)
-                    rewrite_sum(scale, sum, constants)
+                    rewrite_sum(scale, sum, constants, toward_zero == integers.FEATURE)
         for scale in [s for s in function.walk() if isinstance(s, ApplyScaleOp)]:
             found = None if self.literal else find(scale, calls, toward_zero is not None)
             if found is None:

@@ -49,8 +49,8 @@ MOST_SUMS = 64
 """Sums of a thread that are too many beside the places of pieces: registers would not do."""
 SHARED_BYTES = 227 << 10
 """Shared memory of a processor that has wgmma."""
-FINISHED = 1 / 4
-"""Clocks of a processor for what follows a sum: two conversions from and to floats at 16 a clock, 8 others at 64."""
+FINISHED = 1 / 8
+"""Clocks of a processor for what follows a sum: 8 instructions at 64 a clock (docs/gpu.md counts them)."""
 
 
 @dataclass(frozen=True)

@@ -93,7 +93,8 @@ class GroupEmitter(MatrixEmitter):
             if step < steps:
                 self.issue(step, step)
             b.add(nvgpu.DeviceAsyncCreateGroupOp())
-        with b.loop(0, steps, carried=[b.constant(0, i32)] * self.tile.sums) as (step, state):
+        sums = self.starting(lane) or [b.constant(0, i32)] * self.tile.sums
+        with b.loop(0, steps, carried=sums) as (step, state):
             last = b.add(nvgpu.DeviceAsyncCreateGroupOp()).asyncToken
             b.add(nvgpu.DeviceAsyncWaitOp(last, ahead - 1))
             instruction(b, VISIBLE)

@@ -27,9 +27,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Found:
-    """A form of one kind for every call of the function."""
+    """A form of one kind for every call of the function; `largest`: no number is larger before it is truncated."""
 
     forms: list[Form]
+    largest: float
 
     @property
     def name(self) -> str:
@@ -82,11 +83,13 @@ def find(op: ApplyScaleOp, calls: Calls, toward_zero: bool) -> Found | None:
         where = conditions(multiplier, shift, low, high, lowest, highest, double)
     if where is None:
         return None
-    form = prove(exact_scale(multiplier, shift), where, toward_zero)
+    scale = exact_scale(multiplier, shift)
+    form = prove(scale, where, toward_zero)
     if form is None:
         return None
     ends = np.cumsum(sizes)
-    return Found([form.rows(slice(int(end) - size, int(end))) for end, size in zip(ends, sizes, strict=True)])
+    forms = [form.rows(slice(int(end) - size, int(end))) for end, size in zip(ends, sizes, strict=True)]
+    return Found(forms, float(np.max(scale * where.largest)) * (1 + 2.0**-16) + 2)
 
 
 def ranges(op: ApplyScaleOp, calls: Calls, sizes: Sequence[int]) -> tuple[Array, Array]:

@@ -16,9 +16,10 @@ from xdsl.ir import BlockArgument, Operation, Region, SSAValue
 from relay.dialects.attributes import Array, elements
 from relay.dialects.tosa import ApplyScaleOp
 from relay.lowering.linalg.emitter import Emitter, dims, element
+from relay.lowering.rescale import integers
 from relay.lowering.rescale.find import Found
 
-TOWARD_ZERO = {"avx512f": "llvm.x86.avx512.vfmadd.f32", "fma-rz": "llvm.nvvm.fma.rz.f"}
+TOWARD_ZERO = {"avx512f": "llvm.x86.avx512.vfmadd.f32", integers.FEATURE: integers.TOWARD_ZERO}
 """Multiply-adds that round towards zero, by the feature of a target that has them."""
 ROUNDING = 11
 """Of the first: towards zero, no exceptions."""
@@ -30,7 +31,8 @@ def rewrite(
     """tosa.apply_scale %x, %m, %s  =>  fptosi(fma(f, scale, copysign(offset, f))), f = sitofp %x
 
     With a rest, `fma(f, rest, copysign(offset, f))` in place of the offset; without sign, without copysign.
-    `toward_zero`: the target's feature that has a multiply-add that rounds so.
+    `toward_zero`: the target's feature that has a multiply-add that rounds so; where that is a GPU's, small numbers
+    without sign become integers by an addition.
     """
     form = found.forms[0]
     type = Float64Type() if form.name == "f64" else Float32Type()
@@ -52,7 +54,9 @@ def rewrite(
             total = e(CallIntrinsicOp(TOWARD_ZERO[toward_zero], [value, scale, total, *rounding], [type]))
         else:
             total = e(math.FmaOp(value, scale, total))
-    result = e(arith.FPToSIOp(total, i32))
+    small = type == Float32Type() and not form.signed and found.largest < integers.SMALL
+    by_addition = small and toward_zero == integers.FEATURE
+    result = integers.truncated(e, total) if by_addition else e(arith.FPToSIOp(total, i32))
     op.output.replace_all_uses_with(result)
     old = [op.shift, op.multiplier]
     op.detach()

@@ -57,13 +57,15 @@ class Side:
 
 @dataclass(frozen=True)
 class PairForm:
-    """One of the two forms, `away` the second one; x is the first operand, or the second one if `swapped`."""
+    """One of the two forms, `away` the second one; x is the first operand, or the second one if `swapped`. `largest`:
+    no sum is larger."""
 
     first: np.float32
     second: np.float32
     offset: np.float32
     swapped: bool
     away: bool
+    largest: float
 
 
 def evaluate(x: Array, y: Array, numbers: Array, away: bool) -> Array:
@@ -91,7 +93,8 @@ def prove_pair(a: Side, b: Side, outer: Rescale, low: int, high: int) -> PairFor
             x, y, few_x, few_y, factors = y, x, few_y, few_x, (second, first)
         for numbers in _candidates(few_x, few_y, factors, want[rows, columns], (low, high), away):
             if np.array_equal(np.clip(evaluate(x, y, numbers, away), low, high), want):
-                return PairForm(numbers[0], numbers[1], numbers[2], swapped, away)
+                largest = float(np.abs(real).max()) * (1 + 2.0**-16) + 2
+                return PairForm(numbers[0], numbers[1], numbers[2], swapped, away, largest)
     return None
 
 

@@ -13,6 +13,7 @@ from xdsl.ir import Operation, SSAValue
 from relay.dialects.attributes import to_numpy
 from relay.dialects.tosa import ApplyScaleOp
 from relay.lowering.linalg.emitter import Emitter
+from relay.lowering.rescale import integers
 from relay.lowering.rescale.find import bounds
 from relay.lowering.rescale.forms import erase_unused
 from relay.lowering.rescale.pairs import PairForm, Rescale, Side, prove_pair
@@ -79,9 +80,10 @@ def _side(op: ApplyScaleOp, sign: int, calls: Calls) -> tuple[SSAValue, Side] | 
     return base, Side(values.astype(np.float64), sign * rescale.of(shifted), sign * rescale.scale * 2.0**shift)
 
 
-def rewrite_sum(op: ApplyScaleOp, found: FoundSum, constants: Emitter) -> None:
+def rewrite_sum(op: ApplyScaleOp, found: FoundSum, constants: Emitter, by_addition: bool) -> None:
     """the sum  =>  fptosi(roundeven(fma(sitofp %a, first, fma(sitofp %b, second, offset)))), or
-    fptosi(t + copysign(offset, t)), t = fma(sitofp %a, first, sitofp %b * second)"""
+    fptosi(t + copysign(offset, t)), t = fma(sitofp %a, first, sitofp %b * second). `by_addition`: small numbers become
+    integers by additions."""
     block = op.parent_block()
     assert block is not None
     e = Emitter(block, op.location, constants, op)
@@ -94,9 +96,12 @@ def rewrite_sum(op: ApplyScaleOp, found: FoundSum, constants: Emitter) -> None:
     if found.form.away:
         total = e(math.FmaOp(x, first, e(arith.MulfOp(y, second))))
         total = e(arith.AddfOp(total, e(math.CopySignOp(offset, total))))
+        result = e(arith.FPToSIOp(total, i32))
     else:
-        total = e(math.RoundEvenOp(e(math.FmaOp(x, first, e(math.FmaOp(y, second, offset))))))
-    op.output.replace_all_uses_with(e(arith.FPToSIOp(total, i32)))
+        total = e(math.FmaOp(x, first, e(math.FmaOp(y, second, offset))))
+        small = by_addition and found.form.largest < integers.SMALL
+        result = integers.nearest(e, total) if small else e(arith.FPToSIOp(e(math.RoundEvenOp(total)), i32))
+    op.output.replace_all_uses_with(result)
     sum = op.value.owner
     assert isinstance(sum, Operation)
     for dead in (op, sum, *found.inner):

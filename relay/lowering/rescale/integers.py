@@ -1,0 +1,39 @@
+"""Floats to integers by additions: the lowest bits of a float32 from 2^23 on are an integer.
+
+A processor of a GPU converts 16 numbers in a clock, and adds 128. Numbers that are truncated and may have either sign
+are converted: additions would be four instructions. All is exact for magnitudes below `SMALL`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import f32, i32
+from xdsl.dialects.llvm import CallIntrinsicOp
+from xdsl.ir import SSAValue
+
+from relay.lowering.linalg.emitter import Emitter
+
+SMALL = 2.0**22
+"""Sums stay between 2^22 and 2^24; from 2^23 on the unit is one."""
+WHOLE, MIDDLE = 2.0**23, 1.5 * 2.0**23
+FEATURE = "fma-rz"
+"""The feature of targets for which additions are cheaper."""
+TOWARD_ZERO = "llvm.nvvm.fma.rz.f"
+
+
+def nearest(e: Emitter, total: SSAValue) -> SSAValue:
+    """roundeven(total) as i32: total + 1.5 2^23 is rounded to an integer."""
+    return lowest(e, e(arith.AddfOp(total, e.constant(MIDDLE, f32))), MIDDLE)
+
+
+def truncated(e: Emitter, total: SSAValue) -> SSAValue:
+    """trunc(total) as i32 where it is not negative; else some negative number, or 0."""
+    base = e.constant(WHOLE, f32)
+    return lowest(e, e(CallIntrinsicOp(TOWARD_ZERO, [total, e.constant(1.0, f32), base], [f32])), WHOLE)
+
+
+def lowest(e: Emitter, number: SSAValue, base: float) -> SSAValue:
+    """A float between 2^22 and 2^24, less the base, as i32."""
+    bits = int(np.float32(base).view(np.int32))
+    return e(arith.SubiOp(e(arith.BitcastOp(number, i32)), e.constant(bits, i32)))
