@@ -1,8 +1,9 @@
 """A GPU of NVIDIA's in one call: values against the CPU's, then times. `python -m benchmarks.gpu [MODEL.tflite ...]`
 
 What the device can do at most, products of codes, each model at each batch, whole and by kernel, and torch beside them
-where it is installed. Nothing is begun when the time is over; what was measured until then is in the JSON file, which
-is written anew after each row, and at last in a section of the page, with the device and the date.
+where it is installed. Nothing is begun when the time is over, and no model that should take longer than is left; what
+was measured until then is in the JSON file, which is written anew after each row, and at last in a section of the page,
+with the device and the date.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import date
+from importlib.util import find_spec
 from pathlib import Path
 
 from benchmarks import gpu_torch
@@ -26,6 +28,8 @@ from relay.runtime import cuda_driver
 ROOT = Path(__file__).parents[1]
 MODELS = [ROOT / "../shared/models" / f"{name}.tflite" for name in ("resnet50_224_int8", "mobilenet_v2_1.0_224_quant")]
 SECONDS = 540.0
+MODEL, TORCH = 60.0, 60.0
+"""Seconds that a model at one batch is expected to take, its build above all, and that are kept for torch."""
 PEAKS = ("int8 by mma.sync", "int8 by wgmma")
 HOPPER = (9, 0)
 TITLE = """# Measured on GPUs
@@ -89,12 +93,21 @@ class Run:
     report: Report
     file: Path
     until: float
+    took: dict[str, float] = field(default_factory=dict[str, float])
+    """Seconds of the longest section of each kind."""
 
-    def section(self, name: str, rows: Callable[[], Iterator[object]], into: list[object]) -> None:
-        """Measure rows one by one; an error ends its section only."""
+    def section(
+        self, name: str, rows: Callable[[], Iterator[object]], into: list[object], kind: str = "", left: float = 0.0
+    ) -> None:
+        """Measure rows one by one; an error ends its section only. One of a kind is not begun if it would take too long
+        by the longest before it, `MODEL` for the first, and `left` seconds are for what follows."""
+        start = time.monotonic()
         try:
-            if time.monotonic() > self.until:
+            if start > self.until:
                 raise TimeoutError("no time was left")
+            expected = self.took.get(kind, MODEL) if kind else 0.0
+            if start + expected + left > self.until:
+                raise TimeoutError(f"would take about {expected:.0f} s; {self.until - start:.0f} s were left")
             for row in rows():
                 into.append(row)
                 print(f"{name}: {row}"[:200], flush=True)
@@ -105,6 +118,8 @@ class Run:
             self.report.errors.append(f"{name}: {type(error).__name__}: {error}")
             print(self.report.errors[-1], file=sys.stderr, flush=True)
             self.write()
+        else:
+            self.took[kind] = max(self.took.get(kind, 0.0), time.monotonic() - start)
 
     def write(self) -> None:
         """The JSON file, as far as it is known."""
@@ -129,7 +144,8 @@ def measure(arguments: argparse.Namespace) -> Report:
             def one(path: Path = path, batch: int = batch) -> Iterator[Timed]:
                 yield model_at(path, batch, driver, target)
 
-            run.section(f"{path.stem}, batch {batch}", one, list_of(report.models))
+            left = TORCH if find_spec("torch") else 0.0
+            run.section(f"{path.stem}, batch {batch}", one, list_of(report.models), path.stem, left)
     run.section("torch", lambda: gpu_torch.rows(sizes, batches, run.until - 30), list_of(report.torch))
     run.write()
     return report
@@ -145,7 +161,7 @@ def main(given: Sequence[str] | None = None) -> None:
     """Measure, and write the section."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--target", help='"cuda", "cuda -arch=sm_90a": if not given, what the device has')
-    parser.add_argument("--batches", type=int, nargs="+", default=[1, 32, 128])
+    parser.add_argument("--batches", type=int, nargs="+", default=[1, 128, 32], help="the last are left out first")
     parser.add_argument("--sizes", type=int, nargs="+", default=[1024, 2048, 4096, 8192], help="of square products")
     parser.add_argument("--bytes", type=int, default=1 << 30, help="of the largest copy")
     parser.add_argument("--turns", type=int, default=1 << 14, help="of the loop that multiplies only")

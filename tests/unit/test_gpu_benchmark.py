@@ -81,6 +81,26 @@ def test_nothing_is_begun_when_the_time_is_over(tmp_path: Path, monkeypatch: pyt
     assert all("no time was left" in error for error in found["errors"])
 
 
+@pytest.mark.usefixtures("few")
+def test_a_model_that_would_take_too_long_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The first batch is expected to fit, and takes so long that the second one does not."""
+
+    def measured(path: Path, batch: int, *arguments: object) -> gpu_models.Timed:
+        clock.now += 300
+        return gpu_models.Timed(path.stem, batch, 1.0, "", device=1.0)
+
+    clock = SimpleNamespace(now=0.0)
+    monkeypatch.setattr(gpu, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    monkeypatch.setattr(gpu, "model_at", measured)
+    for part in ("products", "limits"):
+        monkeypatch.setattr(gpu, part, nothing)
+    monkeypatch.setattr(gpu_torch, "rows", nothing)
+    found, page = run(tmp_path, monkeypatch, "--seconds", "540")
+    assert [row["batch"] for row in found["models"]] == [1]
+    assert found["errors"] == ["digits_int8, batch 2: TimeoutError: would take about 300 s; 240 s were left"]
+    assert "Not measured: digits_int8, batch 2" in page
+
+
 class Anything:
     """Whatever torch has: each attribute, call, item and product is another of these."""
 
