@@ -13,7 +13,7 @@ from relay.dialects import relay
 from relay.dialects.attributes import int_values, to_numpy
 from relay.dialects.op import axis_of, rank, shape
 from relay.dialects.op import tensor as ranked
-from relay.lowering.linalg.division import remainder
+from relay.lowering.linalg.division import integer_divide, rest_of
 from relay.lowering.linalg.emitter import INDEX, Emitter, axes, dims, element, identity, kind
 from relay.lowering.linalg.scalar import is_scalar
 
@@ -79,7 +79,7 @@ def wrapped(e: Emitter, value: SSAValue, type: Attribute, size: int) -> SSAValue
     assert isa(type, IntegerType)
     wide = e.widen(value, type, i32) if type.width.data < 32 else value
     whole, zero = e.constant(size, wide.type), e.constant(0, wide.type)
-    rest = remainder(e, wide, whole, kind(type))
+    rest = rest_of(e, wide, whole, integer_divide(e, wide, whole, kind(type) == "signed"))
     if kind(type) == "unsigned":
         return e.to_index(rest)
     below = e(arith.CmpiOp(rest, zero, "slt"))
