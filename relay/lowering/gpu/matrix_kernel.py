@@ -254,11 +254,11 @@ class MatrixEmitter:
         """What the sums start from, if that is not 0: what they are off by, where nothing adds parts later."""
         if not self.offsets or self.parts is not None:
             return []
-        b, (offsets,), neighbours = self.b, self.offsets, 2 * self.tile.column_steps
-        column = b.plus(b.plus(self.first_column, self.warp_column), b.times(self.rem(lane, 4), neighbours))
+        b, (offsets,), run = self.b, self.offsets, 2 * self.tile.run
+        column = b.plus(b.plus(self.first_column, self.warp_column), b.times(self.rem(lane, 4), run))
         found = list[SSAValue]()
-        for number in range(0, neighbours, WORDS):
-            four = b.vector_load(offsets, [b.plus(column, number)], WORDS)
+        for number in range(0, 2 * self.tile.column_steps, WORDS):
+            four = b.vector_load(offsets, [b.plus(column, number // run * 4 * run + number % run)], WORDS)
             align(four.owner)
             found += [b.add(lane_of(four, n)).results[0] for n in range(WORDS)]
         self.offsets = []
