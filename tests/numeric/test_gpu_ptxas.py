@@ -13,13 +13,13 @@ from tests.numeric.test_models_compiled import DIGITS
 from tests.numeric.test_models_interpreted import ALL, LARGE, MODELS
 
 
-def check(path: Path, chip: str, option: str = "") -> None:
+def check(path: Path, chip: str, option: str = "", batch: int = 1) -> None:
     tool = find_ptxas()
     if tool is None:
         pytest.skip("ptxas is not installed (pip install nvidia-cuda-nvcc)")
     if not path.exists():
         pytest.skip(f"the model {path.stem} is not here")
-    executable = relay.build(path, target=f"cuda -arch={chip}{option}")
+    executable = relay.build(path, target=f"cuda -arch={chip}{option}", batch=batch)
     found = {kernel.name: kernel for kernel in assemble(executable.get_source("ptx"), chip, tool)}
     assert {row["kernel"] for row in executable.graph["device"]["launches"]} == set(found)
     assert [kernel for kernel in found.values() if kernel.spills or kernel.stack or kernel.chip != chip] == []
@@ -34,6 +34,11 @@ def test_digits_are_taken():
 @pytest.mark.parametrize("name", [*ALL, *LARGE])
 def test_model_is_taken(name: str, chip: str):
     check(MODELS / f"{name}.tflite", chip)
+
+
+@pytest.mark.slow
+def test_large_products_are_taken():
+    check(MODELS / "resnet50_224_int8.tflite", "sm_90a", batch=128)
 
 
 @pytest.mark.slow

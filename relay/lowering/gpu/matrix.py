@@ -320,7 +320,7 @@ def matrix_of(
     if gathered is not None or conv.channels % (CHUNK // format.data):
         tiles = [tile for tile in tiles if tile.sums < MOST_SUMS]
     elif groups and codes and widest > 1 and not conv.kernel.zero_point:
-        tiles = [*tiles, *GROUP_TILES]
+        tiles = [*(tile for tile in tiles if tile.sums < MOST_SUMS), *GROUP_TILES]
     depth = conv.kernel_rows * conv.kernel_columns * conv.channels * format.data
     tile, splits = chosen(tiles, rows, conv.outputs, depth, processors)
     return Matrix(nest, conv, gathered, sums, padding, min(widest, 2 * tile.run), tile, splits, format)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 
 from xdsl.dialects import arith, llvm, vector
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, i8, i32, i64
@@ -96,13 +97,13 @@ class MatrixEmitter:
         self.share(shared_memory(b, self.m.stages * tile.stage_bytes))
         sums, rows = self.products(thread, lane)
         group, self.quad = self.div(lane, 4), self.rem(lane, 4)
-        for step in range(tile.row_steps):
-            for half in range(2):
-                row = b.plus(b.plus(b.plus(self.first_row, self.warp_row), group), 16 * step + 8 * half)
-                first = 4 * step * tile.column_steps + 2 * half
-                values = [sums[first + 4 * n + j] for n in range(tile.column_steps) for j in range(2)]
-                store = partial(self.store, row, values, rows[4 * step + 2 * half] if rows else None, unravel)
-                when(b, self.below(row, self.m.rows) if self.m.rows % tile.rows else None, store)
+        for step, part, half in product(range(tile.row_steps), range(tile.column_steps // tile.run), range(2)):
+            row = b.plus(b.plus(b.plus(self.first_row, self.warp_row), group), 16 * step + 8 * half)
+            first = 4 * (step * tile.column_steps + part * tile.run) + 2 * half
+            values = [sums[first + 4 * n + j] for n in range(tile.run) for j in range(2)]
+            total = rows[4 * step + 2 * half] if rows else None
+            store = partial(self.store, row, 8 * part * tile.run, values, total, unravel)
+            when(b, self.below(row, self.m.rows) if self.m.rows % tile.rows else None, store)
 
     def share(self, shared: SSAValue) -> None:
         """The memory that the block shares: as bytes, and as numbers of the data."""
@@ -330,29 +331,28 @@ class MatrixEmitter:
     def store(
         self,
         row: Index,
+        column: int,
         values: Sequence[SSAValue],
         total: SSAValue | None,
         unravel: Callable[[Index], list[Index]],
     ) -> None:
-        """Everything that follows the sums of a thread in one row, and its results to memory; of a part of the depth,
-        its sums."""
+        """Everything that follows neighbouring sums of a thread in one row, from this column of its warp's on, and its
+        results to memory; of a part of the depth, its sums."""
         b, lanes, m = self.b, self.m.lanes, self.m
-        run = 2 * self.tile.run
-        start = b.plus(b.plus(self.first_column, self.warp_column), b.times(self.quad, run))
+        start = b.plus(b.plus(self.first_column, self.warp_column), b.times(self.quad, len(values)))
+        start = b.plus(start, column)
         if self.parts is not None:
             for number in range(0, len(values), WORDS):
                 wide = self.vector([self.offset(value, total) for value in values[number : number + WORDS]])
-                b.vector_store(
-                    wide, self.parts, [self.part, row, b.plus(start, number // run * 4 * run + number % run)]
-                )
+                b.vector_store(wide, self.parts, [self.part, row, b.plus(start, number)])
                 align(b.block.last_op)
             return
         at = unravel(row)
         for number in range(0, len(values), lanes):
-            column = b.plus(start, number // run * 4 * run + number % run)
+            place = b.plus(start, number)
             group = values[number : number + lanes]
-            inside = self.below(column, m.columns) if m.columns % self.tile.columns else None
-            when(b, inside, partial(self.finish, [*at, column], group, total))
+            inside = self.below(place, m.columns) if m.columns % self.tile.columns else None
+            when(b, inside, partial(self.finish, [*at, place], group, total))
 
     def finish(self, dims: list[Index], group: Sequence[SSAValue], total: SSAValue | None) -> None:
         """The results for some neighbouring channels from their sums."""
