@@ -48,10 +48,10 @@ def random_graphs(rng: np.random.Generator, dtype: str) -> list[Graph]:
     tensors, values = [image, *(HANDLE for _ in range(count))], [0]
     ops = [ONCE, *(handle(NAMES[i], 1 + i) for i in range(count))]
 
-    def add(kind: str, inputs: list[int], *options: str) -> None:
+    def add(kind: str, inputs: list[int], options: str = "") -> None:
         tensors.append(image)
         values.append(len(tensors) - 1)
-        ops.append(Op(kind, inputs, [values[-1]], *options))
+        ops.append(Op(kind, inputs, [values[-1]], options))
 
     for _ in range(int(rng.integers(4, 12))):
         which = 1 + int(rng.integers(count))

@@ -20,6 +20,7 @@ from relay.frontend.tflite.graph import Importer
 from relay.frontend.tflite.model import read_model
 from relay.frontend.tflite.node import Node
 from tests.numeric import test_control_flow_against_litert as flowing
+from tests.numeric import test_sparse_against_litert as thinning
 from tests.numeric import test_variables_against_litert as keeping
 from tests.numeric.litert_models import Case, T
 from tests.numeric.litert_product_cases import QUANTISED
@@ -132,6 +133,7 @@ RECURRENT: dict[str, Callable[[], None]] = {
 }
 CALLS: dict[str, tuple[type[RelayError], Callable[[], object]]] = {
     **{words: (error, lambda file=file: from_tflite(file())) for words, (error, file) in keeping.REFUSED.items()},
+    **{words: (error, lambda file=file: from_tflite(file())) for words, (error, file) in thinning.REFUSED.items()},
     "calls a subgraph": (Unsupported, lambda: Importer({}).inline(node(), 0, Block(), [])),
     "'out0' is computed at run time": (Unsupported, lambda: asked(lambda i, n: [i.value(n.output())])),
     "of shape (3,) has not the elements of (7,)": (Malformed, lambda: asked(lambda i, n: [i.weight(n.input(1), [7])])),

@@ -18,9 +18,16 @@ from relay.frontend.tflite.model import Model, Tensor, read_model
 MODELS = Path(__file__).parents[2].parent / "shared" / "models"
 needs_models = pytest.mark.skipif(not MODELS.is_dir(), reason="the folder of real models is not here")
 
-FORMATS = {"bool": "?", "int8": "b", "uint8": "B", "int32": "i", "int64": "q", "uint32": "I", "uint64": "Q"} | {
-    "float32": "f"
-}
+FORMATS = {
+    "bool": "?",
+    "int8": "b",
+    "uint8": "B",
+    "uint16": "H",
+    "int32": "i",
+    "int64": "q",
+    "uint32": "I",
+    "uint64": "Q",
+} | {"float32": "f"}
 CHILDREN = {
     "operator_codes": schema.OPERATOR_CODE,
     "subgraphs": schema.SUBGRAPH,
@@ -392,6 +399,9 @@ TABLES = {
     "SubGraph": schema.SUBGRAPH,
     "Tensor": schema.TENSOR,
     "QuantizationParameters": schema.QUANTIZATION,
+    "SparsityParameters": schema.SPARSITY,
+    "DimensionMetadata": schema.DIMENSION_METADATA,
+    **dict(zip(("Int32Vector", "Uint16Vector", "Uint8Vector"), schema.INDEX_VECTORS.values(), strict=True)),
     "Operator": schema.OPERATOR,
     "Buffer": schema.BUFFER,
     "Metadata": schema.METADATA,

@@ -19,6 +19,7 @@ _SCALARS: dict[Kind, struct.Struct] = {
     "bool": struct.Struct("<B"),
     "int8": struct.Struct("<b"),
     "uint8": struct.Struct("<B"),
+    "uint16": struct.Struct("<H"),
     "int32": struct.Struct("<i"),
     "int64": struct.Struct("<q"),
     "uint32": struct.Struct("<I"),

@@ -76,7 +76,7 @@ def from_tflite(
     """
     profile = profile_of(numerics)
     data, name = _load(model)
-    graphs = [widened(each) for each in called(read_model(data, name), name)]
+    graphs = [widened(each, name) for each in called(read_model(data, name), name)]
     stored = graphs[0] = with_variables(graphs, name)
     graph, *others = (with_known_numbers(each, partial(_evaluated, name)) for each in graphs)
     if batch is not None and any(operator.kind in CALLS for operator in graph.operators):

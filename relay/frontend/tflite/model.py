@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from relay.errors import InvalidArgument, Malformed, Unsupported
 from relay.frontend.tflite import schema
 from relay.frontend.tflite.flatbuffer import Reader, Table
+from relay.frontend.tflite.sparsity import Sparsity, read_sparsity
 
 OptionValue = int | float | bool | str | tuple[int, ...]
 
@@ -56,8 +57,12 @@ class Tensor:
     quantization: Quantization | None
     is_variable: bool
     """Keeps its value from one run of the model to the next."""
-    is_sparse: bool
-    """The data is compressed."""
+    sparsity: Sparsity | None
+    """How the data is compressed, if it is."""
+
+    @property
+    def is_sparse(self) -> bool:
+        return self.sparsity is not None
 
     def __str__(self) -> str:
         return f"tensor {self.index} '{_printable(self.name)}'"
@@ -234,9 +239,9 @@ class _ModelReader:
             raise Unsupported(where, "the data is in another file", "store the weights in the .tflite file")
         number = table.integer("type")
         type_name = schema.TENSOR_TYPES[number].name if 0 <= number < len(schema.TENSOR_TYPES) else f"TYPE:{number}"
-        is_sparse = table.has("sparsity")
+        sparsity = read_sparsity(table.table("sparsity", schema.SPARSITY))
         data = self._buffers[_index(table, "buffer", len(self._buffers), where)]
-        if data and not is_sparse:
+        if data and sparsity is None:
             _check_size(data, shape, type_name, where)
         return Tensor(
             index=index,
@@ -247,7 +252,7 @@ class _ModelReader:
             data=data or None,
             quantization=_quantization(table, shape, type_name, where),
             is_variable=table.boolean("is_variable"),
-            is_sparse=is_sparse,
+            sparsity=sparsity,
         )
 
     def _operator(self, table: Table, index: int, tensor_count: int, where: str) -> Operator:

@@ -1,4 +1,5 @@
-"""Weights of 4 bits, which TFLite's kernels widen to int8 before they compute with them."""
+"""Weights that are stored small: of 4 bits, which TFLite's kernels widen to int8 before they compute with them, and
+sparse ones, of which DENSIFY, and the kernels that take them, see the dense array."""
 
 from __future__ import annotations
 
@@ -7,13 +8,39 @@ from dataclasses import replace
 import numpy as np
 
 from relay.frontend.tflite.model import Subgraph, Tensor
+from relay.frontend.tflite.schema import TENSOR_TYPES
+
+_DTYPES = {row.name: np.dtype(row.dtype) for row in TENSOR_TYPES if row.dtype}
 
 
-def widened(graph: Subgraph) -> Subgraph:
-    """The graph with its constants of INT4 as such of INT8."""
+def widened(graph: Subgraph, name: str) -> Subgraph:
+    """The graph with its sparse constants as dense ones, and with those of INT4 as such of INT8."""
+    if any(tensor.is_sparse for tensor in graph.tensors):
+        graph = _densified(replace(graph, tensors=tuple(_dense(tensor, name) for tensor in graph.tensors)))
     if not any(_is_narrow(tensor) for tensor in graph.tensors):
         return graph
     return replace(graph, tensors=tuple(_wide(t) if _is_narrow(t) else t for t in graph.tensors))
+
+
+def _dense(tensor: Tensor, name: str) -> Tensor:
+    """The constant with all of its elements; one of a type that numpy does not have stays."""
+    if tensor.sparsity is None or tensor.data is None or tensor.type not in _DTYPES:
+        return tensor
+    found = tensor.sparsity.dense(tensor.data, tensor.shape, _DTYPES[tensor.type], f"{name}: {tensor}")
+    return replace(tensor, data=memoryview(found.tobytes()), sparsity=None)
+
+
+def _densified(graph: Subgraph) -> Subgraph:
+    """The graph with the results of DENSIFY as the constants that they are."""
+    tensors = list(graph.tensors)
+    left = list(graph.operators)
+    for operator in graph.operators:
+        if operator.kind == "DENSIFY" and len(operator.inputs) == len(operator.outputs) == 1 <= operator.inputs[0] + 1:
+            source, target = tensors[operator.inputs[0]], tensors[operator.outputs[0]]
+            if source.data is not None and not source.is_sparse and source.type == target.type:
+                tensors[target.index] = replace(target, shape=source.shape, data=source.data)
+                left.remove(operator)
+    return replace(graph, tensors=tuple(tensors), operators=tuple(left))
 
 
 def _is_narrow(tensor: Tensor) -> bool:

@@ -10,7 +10,19 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 Kind = Literal[
-    "bool", "int8", "uint8", "int32", "int64", "uint32", "uint64", "float32", "string", "vector", "table", "union"
+    "bool",
+    "int8",
+    "uint8",
+    "uint16",
+    "int32",
+    "int64",
+    "uint32",
+    "uint64",
+    "float32",
+    "string",
+    "vector",
+    "table",
+    "union",
 ]
 
 
@@ -104,6 +116,25 @@ TENSOR: Fields = {
     "sparsity": Field(6, "table"),
     "shape_signature": _vector(7, "int32"),
     "external_buffer": Field(10, "uint32"),
+}
+SPARSITY: Fields = {
+    "traversal_order": _vector(0, "int32"),
+    "block_map": _vector(1, "int32"),
+    "dim_metadata": _vector(2, "table"),
+}
+DIMENSION_METADATA: Fields = {
+    "format": Field(0, "int8", names=("DENSE", "SPARSE_CSR")),
+    "dense_size": Field(1, "int32"),
+    "array_segments_type": Field(2, "uint8"),
+    "array_segments": Field(3, "union"),
+    "array_indices_type": Field(4, "uint8"),
+    "array_indices": Field(5, "union"),
+}
+# Of the union SparseIndexVector, by member.
+INDEX_VECTORS: dict[int, Fields] = {
+    1: {"values": _vector(0, "int32")},
+    2: {"values": _vector(0, "uint16")},
+    3: {"values": _vector(0, "uint8")},
 }
 QUANTIZATION: Fields = {
     "scale": _vector(2, "float32"),

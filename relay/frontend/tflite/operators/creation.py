@@ -129,3 +129,9 @@ def broadcast_args(importer: Importer, node: Node) -> list[SSAValue]:
         sides.append(value)
     single = importer.emit(relay.EqualOp, [sides[0], importer.scalar(1, sides[0])]).result
     return [importer.emit(relay.WhereOp, [single, sides[1], sides[0]]).result]
+
+
+@operator("DENSIFY", versions=(1, 1), inputs=(1, 1))
+def densify(importer: Importer, node: Node) -> list[SSAValue]:
+    """A sparse constant, which is made dense as the file is read."""
+    raise node.unsupported(f"{node.input(0)} is no sparse constant of the result's type")
