@@ -6,8 +6,8 @@ from argparse import Action, ArgumentParser
 from typing import Any
 
 GROUPS: dict[str, tuple[str, ...]] = {
-    "input": ("--frontend", "--batch", "--numerics", "--outputs", "--weights", "--load", "--split-input-file",
-              "--allow-unregistered-dialect", "--no-implicit-module"),
+    "input": ("--frontend", "--batch", "--shape", "--numerics", "--outputs", "--weights", "--load",
+              "--split-input-file", "--allow-unregistered-dialect", "--no-implicit-module"),
     "pipeline": ("--passes", "--list-passes", "--show-pipeline", "-O", "--insert-before", "--insert-after", "--remove"),
     "passes": ("--print-ir-after-all", "--print-ir-changed", "--print-between-passes", "--dump-ir", "--time-passes",
                "--stats", "--partition-report", "--opt-bisect-limit", "--crash-reproducer"),

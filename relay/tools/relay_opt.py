@@ -44,6 +44,15 @@ class HeldText(StringIO):
         super().close()
 
 
+def shape_of(text: str) -> tuple[str, list[int]]:
+    """The input and the sizes of `NAME=1x1280`."""
+    name, equals, sizes = text.rpartition("=")
+    numbers = sizes.split("x")
+    if not equals or not all(number.isdecimal() and len(number) < 16 for number in numbers):
+        raise InvalidArgument("--shape", f"{text!r} names no input and sizes", "write --shape NAME=1x1280")
+    return name, [int(number) for number in numbers]
+
+
 class RelayOptMain(xDSLOptMain):
     """xDSL's tool, by its hooks. `doing` and `module` are what an error of the moment is about."""
 
@@ -98,6 +107,13 @@ class RelayOptMain(xDSLOptMain):
         options.add_argument("--weights", metavar="FILE", help="safetensors file of the weights that the text names")
         options.add_argument("--save-weights", metavar="FILE", help="write the weights that the text only names")
         options.add_argument("--batch", type=int, metavar="N", help="for N images: a .tflite file, or tensor<?x...>")
+        options.add_argument(
+            "--shape",
+            metavar="NAME=1x1280",
+            action="append",
+            default=[],
+            help="import a .tflite file with another shape of an input",
+        )
         options.add_argument("--numerics", metavar="NAME", help="import a .tflite file with a runtime's integers: tflm")
         options.add_argument("--outputs", metavar="A,B", help="import of a .tflite file what these tensors need")
         style = options.groups["output"].add_mutually_exclusive_group()
@@ -169,8 +185,8 @@ class RelayOptMain(xDSLOptMain):
 
     def read_mlir(self, stream: IO[bytes]) -> ModuleOp:
         """The module of MLIR text."""
-        for option in ("numerics", "outputs"):
-            if getattr(self.args, option) is not None:
+        for option in ("numerics", "outputs", "shape"):
+            if getattr(self.args, option) not in (None, []):
                 raise InvalidArgument(f"--{option}", "is for .tflite files", "MLIR text is imported already")
         text = stream.read().decode("utf-8-sig")
         reproduced = reproduced_pipeline(text)
@@ -188,6 +204,8 @@ class RelayOptMain(xDSLOptMain):
         options: dict[str, Any] = {"batch": self.args.batch}
         if self.args.numerics is not None:
             options["numerics"] = self.args.numerics
+        if self.args.shape:
+            options["shapes"] = dict(map(shape_of, self.args.shape))
         if self.args.outputs is not None:
             names: list[str] = self.args.outputs.split(",")
             options["outputs"] = [int(name) if name.isdecimal() else name for name in names]

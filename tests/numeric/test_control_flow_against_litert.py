@@ -208,8 +208,10 @@ def test_wrong_control_flow_is_told() -> None:
     with pytest.raises(Malformed, match="calls subgraph 2 of 2"):
         from_tflite(model([main, then]))
     with pytest.raises(Malformed, match="inputs that are not of its types"):
-        narrow = [T([1], "float32"), *otherwise.tensors[1:]]
+        narrow = [T([2, 3], "int32"), *otherwise.tensors[1:]]
         from_tflite(model([main, then, Graph(narrow, [0, 1], otherwise.outputs, otherwise.ops)]))
+    with pytest.raises(Malformed, match="gives subgraph 2 2 inputs, and it takes 3"):
+        from_tflite(model([main, then, Graph(otherwise.tensors, [0, 1, 4], otherwise.outputs, otherwise.ops)]))
     with pytest.raises(Malformed, match="its else branch gives other types"):
         from_tflite(model([main, then, Graph(otherwise.tensors, [0, 1], [3], otherwise.ops)]))
     known = [T(np.array([True]), "bool"), *(maker.image() for _ in range(4))]

@@ -44,11 +44,12 @@ def model(shape: Sequence[int], dtype: str, values: Array, order: Sequence[int],
     """DENSIFY of these values."""
     s = schema()
     whole, graph = s.ModelT(), s.SubGraphT()
-    graph.name, graph.tensors, graph.operators, graph.inputs, graph.outputs = b"main", [], [], [], []
+    tensors: list[Any] = []
+    graph.name, graph.tensors, graph.operators, graph.inputs, graph.outputs = b"main", tensors, [], [], []
     whole.version, whole.description, whole.buffers, whole.operatorCodes = 3, b"sparse", [s.BufferT()], []
     whole.subgraphs, whole.metadata, whole.signatureDefs = [graph], [], []
     Case("DENSIFY", [T(values, dtype)], [T(shape, dtype)]).enter(whole, graph)
-    tensor = graph.tensors[0]
+    tensor = tensors[0]
     tensor.shape, tensor.sparsity = list(shape), s.SparsityParametersT()
     tensor.sparsity.traversalOrder, tensor.sparsity.blockMap = list(order), list(blocks)
     rows: list[Any] = []

@@ -247,10 +247,11 @@ CASES: dict[str, Callable[[], Case]] = {
     "TRANSPOSE_CONV 'out0': takes no UINT8, INT8": lambda: transposed(
         T(np.ones((2, 3, 3, 2)), "uint8", 0.1), codes(1, 2, 2, 2), codes(1, 4, 4, 2)
     ),
-    "the shape of the result is (1, 4, 4, 2), that of": lambda: transposed(
-        weights(2, 3, 3, 2), codes(1, 2, 2, 2), codes(1, 5, 4, 2)
-    ),
-    "the shape of the result is (1, 4, 4, 2)": lambda: transposed(
-        weights(2, 3, 3, 2, dtype="float32"), f32(1, 2, 2, 2), f32(1, 5, 4, 2)
+    "the shape of the result is (1, 0, 4, 2)": lambda: Case(
+        "TRANSPOSE_CONV",
+        [ints(1, 0, 4, 2), weights(2, 3, 3, 2, dtype="float32"), f32(1, 2, 2, 2)],
+        [f32(1, 4, 4, 2)],
+        "TransposeConvOptions",
+        {"padding": 1, "strideH": 1, "strideW": 1},
     ),
 }

@@ -12,6 +12,7 @@ import pytest
 from relay.errors import RelayError
 from relay.frontend import from_tflite
 from tests.numeric import test_control_flow_against_litert as flowing
+from tests.numeric import test_shapes_against_litert as sizing
 from tests.numeric.litert_models import Case
 from tests.unit import test_batch as batching
 from tests.unit import test_import_tflite as importing
@@ -47,6 +48,7 @@ IMPORTER: list[Callable[..., None]] = [
     importing.test_several_subgraphs_are_unsupported,
     batching.test_operators_that_mix_images_are_named,
     flowing.test_wrong_control_flow_is_told,
+    sizing.test_many_numbers_from_a_shape_are_left_to_the_run,
     nesting.test_calls_are_copies_up_to_a_number,
     nesting.test_depth_is_that_of_the_longest_way,
 ]

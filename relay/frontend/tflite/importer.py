@@ -15,6 +15,7 @@ every op reads `"operator 17 CONV_2D 'name of its output'"("file.tflite":17:0)`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -32,13 +33,14 @@ from relay.dialects.attributes import Array
 from relay.errors import InvalidArgument, Malformed, Unsupported
 from relay.frontend.tflite.batch import does_not_fit, rebatch
 from relay.frontend.tflite.graph import Importer, numpy_type, tensor_type
-from relay.frontend.tflite.known import with_known_numbers
-from relay.frontend.tflite.model import Operator, Subgraph, Tensor, read_model
+from relay.frontend.tflite.known import MOST, known_numbers
+from relay.frontend.tflite.model import MAX_ELEMENTS, MAX_RANK, Operator, Subgraph, Tensor, read_model
 from relay.frontend.tflite.narrow import widened
 from relay.frontend.tflite.node import Node
 from relay.frontend.tflite.operators import TABLE
 from relay.frontend.tflite.profile import Profile
 from relay.frontend.tflite.requested import custom_rows, profile_of, wanted_tensors
+from relay.frontend.tflite.shapes import has_placeholders, with_shape, with_shapes
 from relay.frontend.tflite.subgraphs import CALLS, called, check_calls, needed
 from relay.frontend.tflite.table import Convert, Row
 from relay.frontend.tflite.variables import DECLARED, with_variables
@@ -58,6 +60,7 @@ def from_tflite(
     model: bytes | memoryview | str | PathLike[str],
     *,
     batch: SupportsIndex | None = None,
+    shapes: Mapping[str, Sequence[SupportsIndex]] | None = None,
     numerics: str = "litert",
     custom_ops: Mapping[str, Convert] | None = None,
     outputs: Sequence[str | SupportsIndex] | None = None,
@@ -65,11 +68,12 @@ def from_tflite(
     """Read a .tflite file, given as bytes or by path: `@main`, one argument per graph input, NHWC, dtypes as stored.
 
     `batch` replaces the leading axis of every input, and what follows from it; every row of a result is what a batch of
-    1 gives. `numerics` says which runtime's integers are wanted: "litert" LiteRT's reference kernels (2.3), or
+    1 gives. `shapes` are other shapes of inputs, by name, as those of LiteRT's `resize_tensor_input` (in TVM:
+    `shape_dict`). `numerics` says which runtime's integers are wanted: "litert" LiteRT's reference kernels (2.3), or
     "litert-1.2", "tflm", "xnnpack", "ort", "tvm" (docs/numerics.md). `custom_ops` maps names of custom operators to
     functions like those of the table: they take an `Importer` and a `Node`, and return a value per output. `outputs`
     are the tensors to compute instead of the graph's outputs, by name or number; operators that they do not need are
-    dropped.
+    dropped. Shapes of results are those that follow from the inputs, whatever the file says.
 
     Raises Malformed (the bytes), Unsupported (every operator that cannot be imported) or InvalidArgument.
     Source: TFLite schema.fbs, version 3.
@@ -78,22 +82,29 @@ def from_tflite(
     data, name = _load(model)
     graphs = [widened(each, name) for each in called(read_model(data, name), name)]
     stored = graphs[0] = with_variables(graphs, name)
-    graph, *others = (with_known_numbers(each, partial(_evaluated, name)) for each in graphs)
+    graph = graphs[0] = with_shapes(stored, shapes, batch, name)
     if batch is not None and any(operator.kind in CALLS for operator in graph.operators):
         raise Unsupported(name, "has control flow, whose subgraphs keep their batch", "leave batch out")
     table = TABLE if custom_ops is None else TABLE | custom_rows(custom_ops)
-    wanted = [graph.tensors[tensor.index] for tensor in wanted_tensors(stored, outputs, name)]
+    wanted = wanted_tensors(graph, outputs, name)
     nodes = needed(graph, wanted, name, keep_states=outputs is None)
-    check_calls([graph, *others], nodes, name)
+    check_calls(graphs, nodes, name)
     if batch is None:
-        return _Conversion(graph, name, table, profile, [graph, *others]).run(nodes, wanted)
+        return _Conversion(graph, name, table, profile, graphs).run(nodes, wanted)
+    if has_placeholders(graph):
+        conversion = _Conversion(graph, name, table, profile)
+        conversion.run(nodes, wanted)
+        graph = conversion.resolved()
+        wanted = [graph.tensors[tensor.index] for tensor in wanted]
+        nodes = needed(graph, wanted, name, keep_states=outputs is None)
     for tensor in wanted:
         if tensor.data is not None and stored.tensors[tensor.index].data is None:
             what = "is computed from the stored shapes, of another batch"
             raise Unsupported(f"{name}: {tensor}", what, "leave batch or this output out")
     graph, nodes = rebatch(graph, nodes, batch, name)
     try:
-        return _Conversion(graph, name, table, profile).run(nodes, [graph.tensors[t.index] for t in wanted])
+        wanted = [graph.tensors[tensor.index] for tensor in wanted]
+        return _Conversion(graph, name, table, profile, follow=False).run(nodes, wanted)
     except Malformed as error:
         raise does_not_fit(error, batch) from None
 
@@ -103,7 +114,10 @@ def _evaluated(name: str, graph: Subgraph, operator: Operator) -> list[Array]:
     wanted = [graph.tensors[index] for index in operator.outputs]
     free = [index for index in operator.inputs if index >= 0 and graph.tensors[index].data is None]
     alone = replace(graph, inputs=tuple(free), outputs=operator.outputs, operators=(operator,))
-    module = _Conversion(alone, name, TABLE, profile_of("litert")).run([Node(name, alone, operator)], wanted)
+    conversion = _Conversion(alone, name, TABLE, profile_of("litert"))
+    module = conversion.run([Node(name, alone, operator)], wanted, evaluate=False)
+    if any(math.prod(conversion.tensors[index].shape) > MOST for index in operator.outputs):
+        raise Unsupported(name, f"more than {MOST} numbers")
     unread = [np.broadcast_to(numpy_type(tensor).type(), tensor.shape) for tensor in (graph.tensors[i] for i in free)]
     return [*run(module, unread)]
 
@@ -128,9 +142,16 @@ class _Conversion:
         table: Mapping[str, Row],
         profile: Profile,
         graphs: Sequence[Subgraph] = (),
+        follow: bool = True,
     ) -> None:
-        """`graphs`: all of the file, by number; their calls have been checked."""
-        self.graph = graph
+        """`graphs`: all of the file, by number; their calls have been checked. `follow`: results have the shapes that
+        follow from the inputs, as LiteRT computes them, whatever the file says."""
+        self.tensors = list(graph.tensors)
+        """As they turn out to be: later operators see the shapes that earlier ones give."""
+        self.graph = replace(graph, tensors=self.tensors)
+        self.follow = follow
+        self.known: set[int] = set()
+        """The tensors whose numbers follow from shapes."""
         self.graphs = graphs
         self.file = file
         self.table = table
@@ -140,7 +161,7 @@ class _Conversion:
         self.importer.inline = self.inline
         self.problems: list[tuple[str, str]] = []
 
-    def run(self, nodes: Sequence[Node], wanted: Sequence[Tensor]) -> IRModule:
+    def run(self, nodes: Sequence[Node], wanted: Sequence[Tensor], evaluate: bool = True) -> IRModule:
         used = {index for node in nodes for index in node.operator.inputs} | {tensor.index for tensor in wanted}
         inputs = [self.graph.tensors[index] for index in self.graph.inputs]
         states = [
@@ -154,12 +175,25 @@ class _Conversion:
         for tensor in (*inputs, *states):
             self.importer.argument(tensor)
         for node in nodes:
-            self.convert(node)
+            self.convert(replace(node, graph=self.graph), evaluate)
         self.raise_problems()
-        return self.module(inputs, states, wanted)
+        return self.module(inputs, states, [self.tensors[tensor.index] for tensor in wanted])
 
-    def convert(self, node: Node) -> None:
+    def resolved(self) -> Subgraph:
+        """The graph with the shapes and numbers that were found."""
+        left = [each for each in self.graph.operators if not each.outputs or self.known.isdisjoint(each.outputs)]
+        return replace(self.graph, tensors=tuple(self.tensors), operators=tuple(left))
+
+    def convert(self, node: Node, evaluate: bool = True) -> None:
         """Build the operator; where that cannot be, remember why and go on as if it had been."""
+        found = (
+            known_numbers(self.graph, node.operator, self.known, partial(_evaluated, self.file)) if evaluate else None
+        )
+        if found is not None:
+            self.known.update(found)
+            for index, tensor in found.items():
+                self.tensors[index] = tensor
+            return
         self.importer.enter(node)
         outputs = [self.graph.tensors[index] for index in node.operator.outputs]
         try:
@@ -172,12 +206,18 @@ class _Conversion:
             self.problems.append((node.title, what))
             for tensor in outputs:
                 self.importer.placeholder(tensor)
+        except Malformed:
+            if not self.problems:
+                raise
+            for tensor in outputs:  # the shapes behind a problem are guesses
+                self.importer.placeholder(tensor)
         except InvalidArgument as error:
             if node.operator.kind.startswith("CUSTOM:"):
                 raise
             raise node.malformed(f"{error.where} {error.what}") from None
         else:
             for tensor, value in zip(outputs, values, strict=True):
+                self.tensors[tensor.index] = with_shape(tensor, self.importer.shape(value))
                 self.importer.define(tensor, value)
 
     def inline(self, node: Node, number: int, block: Block, arguments: Sequence[SSAValue]) -> list[SSAValue]:
@@ -187,18 +227,25 @@ class _Conversion:
         graph = self.graphs[number]
         inner = _Conversion(graph, self.file, self.table, self.profile, self.graphs)
         inner.importer.begin(block, self.importer)
-        inputs, outputs = ([graph.tensors[index] for index in row] for row in (graph.inputs, graph.outputs))
+        outputs = [graph.tensors[index] for index in graph.outputs]
+        if len(arguments) != len(graph.inputs):
+            raise node.malformed(f"gives subgraph {number} {len(arguments)} inputs, and it takes {len(graph.inputs)}")
+        inputs = [
+            with_shape(graph.tensors[index], self.importer.shape(value))
+            for index, value in zip(graph.inputs, arguments, strict=True)
+        ]
         if [tensor_type(tensor) for tensor in inputs] != [value.type for value in arguments]:
             raise node.malformed(f"gives subgraph {number} inputs that are not of its types")
         if any(tensor.is_variable or tensor.type == "RESOURCE" for tensor in graph.tensors):
             raise node.unsupported(f"subgraph {number} has states")
         for tensor, value in zip(inputs, arguments, strict=True):
+            inner.tensors[tensor.index] = tensor
             inner.importer.define(tensor, value)
         for step in needed(graph, outputs, self.file):
-            inner.convert(step)
+            inner.convert(replace(step, graph=inner.graph))
         self.problems += inner.problems
         inner.importer.enter(node)
-        return [inner.importer.value(tensor) for tensor in outputs]
+        return [inner.importer.value(inner.tensors[index]) for index in graph.outputs]
 
     def survey(self, node: Node) -> Row:
         """The operator's row, if its kind, version, arity and the types of its tensors allow for one."""
@@ -225,11 +272,14 @@ class _Conversion:
         return row._replace(convert=self.profile.rows.get(operator.kind, row.convert))
 
     def check(self, node: Node, outputs: Sequence[Tensor], values: Sequence[SSAValue]) -> None:
-        """The types that follow from the operands are those that the file says."""
+        """The element types that follow from the operands are those that the file says; the shapes may be others."""
         if len(outputs) != len(values):
             raise node.malformed(f"has {len(outputs)} outputs, but its kind has {len(values)}")
         for tensor, value in zip(outputs, values, strict=True):
-            if value.type != tensor_type(tensor):
+            dims = self.importer.shape(value) if self.follow else tensor.shape
+            if len(dims) > MAX_RANK or math.prod(dims) > MAX_ELEMENTS:
+                raise node.malformed(f"{tensor} would be {value.type}")
+            if value.type != tensor_type(with_shape(tensor, dims)):
                 raise node.malformed(f"{tensor} is {tensor_type(tensor)}, but {value.type} follows from the inputs")
 
     def raise_problems(self) -> None:
@@ -245,6 +295,8 @@ class _Conversion:
     def module(self, inputs: Sequence[Tensor], states: Sequence[Tensor], wanted: Sequence[Tensor]) -> IRModule:
         block, importer = self.importer.block, self.importer
         importer.leave()
+        if self.known:
+            importer.drop_unused([importer.value(tensor) for tensor in (*wanted, *states)])
         results = [importer.value(tensor) for tensor in (*wanted, *states)]
         block.add_op(ReturnOp(*results))
         types = FunctionType.from_lists([arg.type for arg in block.args], [value.type for value in results])

@@ -8,7 +8,7 @@ options is the importer's.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,8 +22,8 @@ from relay.frontend.tflite.sparsity import Sparsity, read_sparsity
 
 OptionValue = int | float | bool | str | tuple[int, ...]
 
-_MAX_RANK = 8
-_MAX_ELEMENTS = 1 << 40
+MAX_RANK = 8
+MAX_ELEMENTS = 1 << 40
 _MAX_SHOWN = 120
 
 
@@ -109,7 +109,7 @@ class Operator:
 @dataclass(frozen=True, slots=True, eq=False)
 class Subgraph:
     name: str
-    tensors: tuple[Tensor, ...]
+    tensors: Sequence[Tensor]
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     operators: tuple[Operator, ...]
@@ -230,7 +230,7 @@ class _ModelReader:
         name = table.string("name")
         where = f"{where} tensor {index} '{_printable(name)}'"
         shape = table.integers("shape")
-        if len(shape) > _MAX_RANK or min(shape, default=0) < 0 or math.prod(shape) > _MAX_ELEMENTS:
+        if len(shape) > MAX_RANK or min(shape, default=0) < 0 or math.prod(shape) > MAX_ELEMENTS:
             raise Malformed(where, f"the shape is {_short(shape)}")
         signature = table.integers("shape_signature")
         if signature and (len(signature) != len(shape) or min(signature) < -1):
@@ -284,7 +284,7 @@ def _printable(text: str) -> str:
 
 def _short(values: tuple[int, ...]) -> str:
     """The values for a message, however many there are."""
-    return f"({', '.join(map(str, values[:_MAX_RANK]))}{', …' if len(values) > _MAX_RANK else ''})"
+    return f"({', '.join(map(str, values[:MAX_RANK]))}{', …' if len(values) > MAX_RANK else ''})"
 
 
 def _index(table: Table, field: str, count: int, where: str) -> int:

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from inspect import signature
 from typing import TypeGuard
 
-from xdsl.ir import OpResult, SSAValue
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute, OpResult, SSAValue
+from xdsl.utils.hints import isa
 
 from relay.arguments import every, mapping, shown, whole
 from relay.errors import InvalidArgument
@@ -71,6 +73,15 @@ def _is_list(value: object) -> bool:
     return not isinstance(value, str | Mapping)
 
 
+def _fits(value: SSAValue, tensor: Tensor) -> bool:
+    """Whether the value has the tensor's type; sizes that the file leaves open may be any."""
+    wanted, found, dims = tensor_type(tensor), value.type, tensor.shape_signature
+    if wanted is None or not isa(found, TensorType[Attribute]) or len(found.get_shape()) != len(dims):
+        return False
+    sizes = [size if free < 0 else free for size, free in zip(found.get_shape(), dims, strict=True)]
+    return found == TensorType(wanted.element_type, sizes)
+
+
 def _checked(where: str, function: Convert) -> Convert:
     """The function; what it returns, or does wrong, is its own fault and not the file's."""
 
@@ -91,8 +102,8 @@ def _checked(where: str, function: Convert) -> Convert:
             what = f"returns {len(found)} values, and the operator has {len(node.operator.outputs)} outputs"
             raise InvalidArgument(f"{node.where}, {where}", what, hint)
         for number, value in enumerate(found):
-            wanted = tensor_type(node.output(number))
-            if value.type != wanted:
+            if not _fits(value, node.output(number)):
+                wanted = tensor_type(node.output(number))
                 what = f"gives {value.type} for {node.output(number)}, which is {wanted} in the file"
                 raise InvalidArgument(f"{node.where}, {where}", what, "cast or reshape the result")
             if isinstance(value, OpResult) and value.op.parent is None:

@@ -15,6 +15,7 @@ from relay.frontend.tflite.node import INDICES, Node
 from relay.frontend.tflite.operators import matmul
 from relay.frontend.tflite.operators.convolution import add_bias, kernel_scales, requantize, sum_type
 from relay.frontend.tflite.operators.quantised_functions import BYTES
+from relay.frontend.tflite.operators.transposed import result_shape
 from relay.frontend.tflite.profile import rescaling
 from relay.frontend.tflite.scales import window_padding
 from relay.frontend.tflite.table import quantised
@@ -56,9 +57,7 @@ def transpose_conv(importer: Importer, node: Node) -> list[SSAValue]:
 
 def _window(node: Node) -> dict[str, Attribute]:
     """The padding is that of the convolution from the result to the data, whose shape is input 0."""
-    dims, out = node.numbers(node.input(0)), node.output()
-    if len(dims) != 4 or dims != out.shape or 0 in dims:
-        raise node.malformed(f"the shape of the result is {dims}, that of {out} is {out.shape}")
+    dims = result_shape(node, 4)
     strides = node.positive("stride_h", "stride_w")
     sizes = zip(node.shape(node.input(2), 4)[1:3], node.shape(node.input(1), 4)[1:3], dims[1:3], strides, strict=True)
     before, excess = list[int](), list[int]()

@@ -34,7 +34,7 @@ def concatenation(importer: Importer, node: Node) -> list[SSAValue]:
     node.no_activation()
     if any(tensor.type != out.type for tensor in tensors):
         raise node.refuse_types(*tensors, out)
-    axis = IntegerAttr(node.axis(node.integer("axis"), len(out.shape)), i64)
+    axis = IntegerAttr(node.axis(node.integer("axis"), len(tensors[0].shape)), i64)
     values = [importer.value(tensor) for tensor in tensors]
     if out.type in ALL_CODES and out.quantization is not None:
         target, sources = node.codes(out), [node.codes(tensor) for tensor in tensors]

@@ -211,7 +211,7 @@ def concatenation(importer: Importer, node: Node) -> Sequence[SSAValue]:
     if any(tensor.type != out.type for tensor in node.inputs()):
         raise node.refuse_types(*node.inputs(), out)
     parts = [requantize(importer, node, importer.value(tensor), node.codes(tensor)) for tensor in node.inputs()]
-    axis = IntegerAttr(node.axis(node.integer("axis"), len(out.shape)), i64)
+    axis = IntegerAttr(node.axis(node.integer("axis"), len(node.input(0).shape)), i64)
     value = importer.emit(ConcatenateOp, parts, {"axis": axis}).result
     codes = node.codes(out)
     return [importer.clip_codes(value, codes, node.bounds(codes, to_even=True))]
