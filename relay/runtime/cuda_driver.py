@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from contextlib import suppress
 from ctypes import byref, c_char_p, c_float, c_int, c_size_t, c_uint64, c_void_p
 from functools import cache
 from typing import Any, Protocol
@@ -162,11 +163,14 @@ class CudaDriver:
         self.call("cuDriverGetVersion", byref(version))
         kept, key = store(), key_of("cubin", code, str(version.value), str(self.capability))
         binary = None if kept is None else kept.get(key)
-        if binary is None:
-            binary = self.assemble(code)
-            if kept is not None:
-                kept.put(key, binary)
-        return self.new("cuModuleLoadData", binary)
+        if binary is not None:
+            with suppress(CudaError):  # it may be damaged: it is made again
+                return self.new("cuModuleLoadData", binary)
+        binary = self.assemble(code)
+        module = self.new("cuModuleLoadData", binary)
+        if kept is not None:
+            kept.put(key, binary)
+        return module
 
     def assemble(self, code: bytes) -> bytes:
         """Machine code for this device, from PTX."""
@@ -258,9 +262,11 @@ class CudaDriver:
         """Let the stream wait for what was asked for in another one so far."""
         if stream != other:
             event = self.event()
-            self.record(event, other)
-            self.call("cuStreamWaitEvent", stream, event, 0)
-            self.free_event(event)
+            try:
+                self.record(event, other)
+                self.call("cuStreamWaitEvent", stream, event, 0)
+            finally:
+                self.free_event(event)
 
     def begin(self, stream: Handle) -> None:
         """Write down what is asked for, instead of doing it; only this thread's calls."""

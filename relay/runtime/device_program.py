@@ -7,12 +7,14 @@ import ctypes
 import weakref
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from math import prod
 from typing import Any, Protocol
 
 import numpy as np
+
+from relay.errors import RelayError
 
 ALIGNMENT = 256
 GRAPHS = 8
@@ -75,21 +77,26 @@ class Model:
         size = int(graph["constants_bytes"])
         with driver:
             self.module = driver.load(code)
+            memory = list[int]()
+            self.close = weakref.finalize(self, give_back, driver, memory, self.module)
             self.functions = {
                 row["kernel"]: driver.function(self.module, row["kernel"], int(row["shared"])) for row in self.launches
             }
             self.constants = driver.allocate(size)
+            memory.append(self.constants)
             stream = driver.stream()
-            driver.upload(self.constants, constants, size, stream)
-            driver.wait(stream)
-            driver.free_stream(stream)
-        self.close = weakref.finalize(self, give_back, driver, self.constants, self.module)
+            try:
+                driver.upload(self.constants, constants, size, stream)
+                driver.wait(stream)
+            finally:
+                driver.free_stream(stream)
 
 
-def give_back(driver: Driver, constants: int, module: int) -> None:
+def give_back(driver: Driver, memory: Sequence[int], module: int) -> None:
     """A model's code and constants."""
     with driver:
-        driver.free(constants)
+        for address in memory:
+            driver.free(address)
         driver.unload(module)
 
 
@@ -108,17 +115,18 @@ class Program:
     def __init__(self, model: Model, stream: int | None = None):
         self.model, self.driver = model, model.driver
         driver = self.driver
+        self.graphs: OrderedDict[tuple[Binding, int], int] = OrderedDict()
+        room = max((sum(sizes_of(step)) for step in external_steps(model.steps)), default=0)
+        device, host = list[int](), list[int]()
         with driver:
             self.own = driver.stream()
             self.stream = self.own if stream is None else stream
-            self.staging = driver.allocate_host(model.total)
-            self.tensors = driver.allocate(model.total)
-            self.arena = driver.allocate(model.arena_bytes)
-            room = max((sum(sizes_of(step)) for step in external_steps(model.steps)), default=0)
-            self.exchange = driver.allocate_host(room)
-        self.graphs: OrderedDict[tuple[Binding, int], int] = OrderedDict()
-        device, host = [self.tensors, self.arena], [self.staging, self.exchange]
-        self.close = weakref.finalize(self, release, driver, self.graphs, device, host, self.own)
+            self.close = weakref.finalize(self, release, driver, self.graphs, device, host, self.own)
+            for size in (model.total, room):
+                host.append(driver.allocate_host(size))
+            for size in (model.total, model.arena_bytes):
+                device.append(driver.allocate(size))
+        (self.staging, self.exchange), (self.tensors, self.arena) = host, device
 
     def __call__(self, table: int) -> None:
         """One run: the table has the host's addresses of inputs and outputs; it is done when this returns."""
@@ -173,12 +181,17 @@ class Program:
             while len(self.graphs) >= GRAPHS * len(self.model.steps):
                 self.driver.free_graph(self.graphs.popitem(last=False)[1])
             self.driver.begin(self.own)
-            if whole:
-                self.upload(binding, self.own)
-            for row in self.model.launches[first:last]:
-                self.launch(row, places, self.own)
-            if whole:
-                self.download(binding, self.own)
+            try:
+                if whole:
+                    self.upload(binding, self.own)
+                for row in self.model.launches[first:last]:
+                    self.launch(row, places, self.own)
+                if whole:
+                    self.download(binding, self.own)
+            except BaseException:
+                with suppress(RelayError):  # what was written down so far is of no use
+                    self.driver.free_graph(self.driver.end(self.own))
+                raise
             graph = self.driver.end(self.own)
         self.graphs[binding, first] = graph
         self.driver.replay(graph, self.stream)

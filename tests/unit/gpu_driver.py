@@ -32,7 +32,12 @@ def digits() -> Executable:
     return relay.build(DIGITS / "digits_int8.tflite", target="cuda")
 
 
-NAMES = {1: b"CUDA_ERROR_INVALID_VALUE", 201: b"CUDA_ERROR_INVALID_CONTEXT", 218: b"CUDA_ERROR_INVALID_PTX"}
+NAMES = {
+    2: b"CUDA_ERROR_OUT_OF_MEMORY",
+    1: b"CUDA_ERROR_INVALID_VALUE",
+    201: b"CUDA_ERROR_INVALID_CONTEXT",
+    218: b"CUDA_ERROR_INVALID_PTX",
+}
 NOT_READY = 600
 CUBIN = b"cubin "
 
@@ -52,7 +57,8 @@ class Function:
 
 class FakeCuda:
     """`library` for `relay.runtime.cuda_driver.CudaDriver`. `texts`: LLVM IR by PTX. Every call is written to `calls`;
-    memory, modules and the rest that is not given back is in `held`."""
+    memory, modules and the rest that is not given back is in `held`. `refused`: a function, and the number of its call
+    that has no memory."""
 
     def __init__(self, capability: tuple[int, int] = (9, 0), devices: int = 2):
         self.capability, self.devices = capability, devices
@@ -63,6 +69,7 @@ class FakeCuda:
         self.recording: dict[int, list[Callable[[], object]]] = {}
         self.calls: list[str] = []
         self.fault: Exception | None = None
+        self.refused: tuple[str, int] = ("", 0)
         self.last = 0x1000
         self.keep: list[object] = []
         for name, arguments in FUNCTIONS.items():
@@ -76,6 +83,8 @@ class FakeCuda:
 
         def call(*arguments: Any) -> int:
             self.calls.append(name)
+            if (name, self.calls.count(name)) == self.refused:
+                return 2
             try:
                 method(*arguments)
             except Refused as error:
@@ -220,7 +229,9 @@ class FakeCuda:
         self.held.pop(linker + 1, None)
 
     def moduleloaddata(self, out: Any, code: bytes) -> None:
-        assert self.context and code.startswith(CUBIN)
+        assert self.context
+        if not code.startswith(CUBIN):
+            raise Refused(200)
         out[0] = self.new(emulated(self.texts[code.removeprefix(CUBIN)]))
 
     def moduleunload(self, module: int) -> None:

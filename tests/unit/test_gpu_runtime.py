@@ -15,6 +15,7 @@ from relay.runtime import Executable
 from relay.runtime.cuda_driver import CudaDriver, CudaError, check_device
 from relay.runtime.device import DeviceLibrary
 from relay.runtime.opencl_driver import OpenClDriver
+from relay.store import Store
 from tests.unit.gpu_driver import DIGITS, copies, digits, emulated_cuda
 
 
@@ -63,6 +64,45 @@ def test_ptx_is_assembled_once_for_a_device_and_a_driver(
             loaded.run(np.zeros(loaded.inputs[0].shape, np.int8))
             assert driver.calls.count("cuLinkComplete") == linked
     assert len(list(tmp_path.glob("cubin-*"))) == 2
+
+
+def test_a_kept_module_that_is_refused_is_made_again(
+    executable: Executable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("RELAY_CACHE_DIR", str(tmp_path))
+    for linked, damaged in ((1, True), (1, False), (0, False)):
+        loaded = relay.runtime.create(*executable)
+        with emulated_cuda(executable) as driver:
+            loaded.run(np.zeros(loaded.inputs[0].shape, np.int8))
+            assert driver.calls.count("cuLinkComplete") == linked
+        if damaged:
+            (key,) = (path.name for path in tmp_path.glob("cubin-*"))
+            Store(tmp_path).put(key, b"of another driver")
+
+
+@pytest.mark.parametrize(
+    "refused", [*(("cuMemAlloc_v2", n) for n in (1, 2, 3)), ("cuMemAllocHost_v2", 2), ("cuMemcpyHtoDAsync_v2", 1)]
+)
+def test_what_does_not_start_is_given_back(refused: tuple[str, int]):
+    executable = relay.runtime.create(*digits())
+    image = np.zeros(executable.inputs[0].shape, np.int8)
+    with emulated_cuda(digits()) as driver:
+        driver.refused = refused
+        with pytest.raises(CudaError, match="OUT_OF_MEMORY"):
+            executable.run(image)
+        executable.run(image)
+        del executable
+        gc.collect()
+        assert not driver.memory and not driver.held
+
+
+def test_a_run_after_one_that_failed(executable: Executable):
+    data = np.load(DIGITS / "digits_test.npz")
+    with emulated_cuda(executable) as driver:
+        driver.refused = ("cuLaunchKernel", 2)
+        with pytest.raises(CudaError, match="OUT_OF_MEMORY"):
+            executable.run(data["int8_images"][:1])
+        assert np.array_equal(np.asarray(executable.run(data["int8_images"][:1])), data["int8_out"][:1])
 
 
 def test_errors_of_the_driver_have_its_names(executable: Executable):

@@ -32,7 +32,7 @@ WHOLE, PARTIAL = 5.0, 10.0
 class Groups:
     """`count` convolutions, each of neighbouring channels of the data. `conv`: one of them, with the image and the
     result of all. `view`: what shows the result with channels as one dimension; None where a buffer of that shape is
-    what the result is in. `kernel`: what is [g, o, i, j, c], or, where `by_taps`, [i, j, g, o] of one channel each."""
+    what the result is in. Kernels are [g, o, i, j, c], or, where `by_taps`, [i, j, g, o] of one channel each."""
 
     conv: Convolution
     count: int

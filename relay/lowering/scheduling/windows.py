@@ -58,7 +58,7 @@ class Windows:
 
 def recognise_windows(op: linalg.GenericOp, initial: float | int) -> Windows | None:
     """The pool or sum that the operation is, of results that are `initial` before; None if it is none."""
-    if len(op.outputs) != 1 or any(argument.uses for argument in op.body.block.args[1:-1]):
+    if not op.inputs or len(op.outputs) != 1 or any(argument.uses for argument in op.body.block.args[1:-1]):
         return None
     if not all(contiguous(v.type) and 0 not in shape_of(v) for v in (op.inputs[0], op.outputs[0])):
         return None
