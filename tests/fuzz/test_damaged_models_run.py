@@ -16,7 +16,7 @@ import pytest
 
 from tests.conftest import Cases
 from tests.fuzz.damaged_worker import Outcome, measured
-from tests.fuzz.test_tflite_import_fuzz import DIGITS, control_flow
+from tests.fuzz.test_tflite_import_fuzz import DIGITS, written
 from tests.fuzz.test_tflite_reader_fuzz import DAMAGES, MODELS, Seed
 
 ROOT = Path(__file__).parents[2]
@@ -73,7 +73,7 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
 
 def small_models() -> list[Seed]:
     files = [path.read_bytes() for path in (*sorted(DIGITS.glob("*.tflite")), *sorted(MODELS.glob("*.tflite")))]
-    return [*(Seed(file) for file in files if len(file) < SMALL), *control_flow()]
+    return [*(Seed(file) for file in files if len(file) < SMALL), *written()]
 
 
 def fuzz(watched: Watched, cases: Iterable[int], keep: Path) -> Counter[str]:

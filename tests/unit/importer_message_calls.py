@@ -22,6 +22,7 @@ from relay.frontend.tflite.node import Node
 from tests.numeric import test_control_flow_against_litert as flowing
 from tests.numeric import test_shapes_against_litert as sizing
 from tests.numeric import test_sparse_against_litert as thinning
+from tests.numeric import test_spectra_against_litert as hearing
 from tests.numeric import test_variables_against_litert as keeping
 from tests.numeric.litert_models import Case, T
 from tests.numeric.litert_product_cases import QUANTISED
@@ -134,6 +135,7 @@ RECURRENT: dict[str, Callable[[], None]] = {
 }
 CALLS: dict[str, tuple[type[RelayError], Callable[[], object]]] = {
     **sizing.REFUSED,
+    **{words: (Unsupported, lambda file=file: from_tflite(file())) for words, file in hearing.REFUSED.items()},
     **{words: (error, lambda file=file: from_tflite(file())) for words, (error, file) in keeping.REFUSED.items()},
     **{words: (error, lambda file=file: from_tflite(file())) for words, (error, file) in thinning.REFUSED.items()},
     "calls a subgraph": (Unsupported, lambda: Importer({}).inline(node(), 0, Block(), [])),

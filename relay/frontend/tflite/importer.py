@@ -38,6 +38,7 @@ from relay.frontend.tflite.model import MAX_ELEMENTS, MAX_RANK, Operator, Subgra
 from relay.frontend.tflite.narrow import widened
 from relay.frontend.tflite.node import Node
 from relay.frontend.tflite.operators import TABLE
+from relay.frontend.tflite.operators.spectral import real_parts
 from relay.frontend.tflite.profile import Profile
 from relay.frontend.tflite.requested import custom_rows, profile_of, wanted_tensors
 from relay.frontend.tflite.shapes import has_placeholders, with_shape, with_shapes
@@ -80,7 +81,7 @@ def from_tflite(
     """
     profile = profile_of(numerics)
     data, name = _load(model)
-    graphs = [widened(each, name) for each in called(read_model(data, name), name)]
+    graphs = [real_parts(widened(each, name)) for each in called(read_model(data, name), name)]
     stored = graphs[0] = with_variables(graphs, name)
     graph = graphs[0] = with_shapes(stored, shapes, batch, name)
     if batch is not None and any(operator.kind in CALLS for operator in graph.operators):

@@ -27,7 +27,7 @@ def _dense(tensor: Tensor, name: str) -> Tensor:
     if tensor.sparsity is None or tensor.data is None or tensor.type not in _DTYPES:
         return tensor
     found = tensor.sparsity.dense(tensor.data, tensor.shape, _DTYPES[tensor.type], f"{name}: {tensor}")
-    return replace(tensor, data=memoryview(found.tobytes()), sparsity=None)
+    return replace(tensor, data=found.reshape(-1).view(np.uint8).data.toreadonly(), sparsity=None)
 
 
 def _densified(graph: Subgraph) -> Subgraph:

@@ -22,7 +22,7 @@ from relay.frontend.tflite.flatbuffer import Table
 
 Indices = NDArray[np.int64]
 
-_SPARE, _TIMES = 1 << 16, 1024
+_SPARE, _TIMES = 1 << 10, 256
 """`n` bytes of values may become `_TIMES * (n + _SPARE)`."""
 
 

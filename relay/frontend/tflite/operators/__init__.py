@@ -25,6 +25,7 @@ from relay.frontend.tflite.operators import (
     reduce,
     shape,
     slicing,
+    spectral,
     transposed,
 )
 from relay.frontend.tflite.table import TABLE, join
@@ -55,5 +56,6 @@ __all__ = [
     "reduce",
     "shape",
     "slicing",
+    "spectral",
     "transposed",
 ]

@@ -1,0 +1,79 @@
+"""RFFT2D along the last axis, of which the real part is used: what short-time spectra of audio models take.
+
+A product with cosines. As `cos` is even, the samples `n` and `N - n` are added first, which halves the product.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from xdsl.dialects.builtin import f32
+from xdsl.ir import SSAValue
+
+from relay.dialects.attributes import ints
+from relay.dialects.relay import AddOp, DenseOp, PadOp, ReverseOp, StridedSliceOp
+from relay.frontend.tflite.graph import Importer, real
+from relay.frontend.tflite.model import Subgraph
+from relay.frontend.tflite.node import Node
+from relay.frontend.tflite.operators.creation import unnamed
+from relay.frontend.tflite.table import operator
+
+LONGEST = 4096
+"""Samples of a transform: its cosines are a quarter as many squared."""
+MOVES = ("SQUEEZE", "RESHAPE", "EXPAND_DIMS", "TRANSPOSE")
+
+
+def real_parts(graph: Subgraph) -> Subgraph:
+    """The graph with float32 instead of complex tensors, where all that uses them in the end is their real parts."""
+    waves = {tensor.index for tensor in graph.tensors if tensor.type == "COMPLEX64"}
+    if not waves or not waves.isdisjoint((*graph.inputs, *graph.outputs)):
+        return graph
+    for each in graph.operators:
+        given, made = not waves.isdisjoint(each.inputs), not waves.isdisjoint(each.outputs)
+        if (made and each.kind not in ("RFFT2D", *MOVES)) or (given and each.kind not in ("CAST", *MOVES)):
+            return graph
+        if given and each.kind == "CAST" and graph.tensors[each.outputs[0]].type != "FLOAT32":
+            return graph
+    tensors = tuple(replace(t, type="FLOAT32") if t.index in waves else t for t in graph.tensors)
+    return replace(graph, tensors=tensors)
+
+
+@operator("RFFT2D", versions=(1, 1), inputs=(2, 2))
+def rfft2d(importer: Importer, node: Node) -> list[SSAValue]:
+    """`sum of x[n] cos(2 pi k n / N)` for `k` up to `N / 2`; lines are cut or filled with zeros to `N` samples."""
+    data, lengths, out = node.input(0), node.numbers(node.input(1)), node.output()
+    if data.type != "FLOAT32" or out.type != "FLOAT32":
+        raise node.refuse_types(data, out)
+    if len(lengths) != 2 or lengths[0] != 1 or len(data.shape) < 2 or data.shape[-2] != 1:
+        raise node.unsupported(f"a transform of {lengths} of shape {data.shape}", "it must be along the last axis")
+    count = lengths[1]
+    if not 2 <= count <= LONGEST or count & (count - 1):
+        raise node.unsupported(f"a transform of {count} samples", f"powers of 2 from 2 to {LONGEST} are")
+    *lead, width = data.shape
+    rows = int(np.prod(lead, dtype=np.int64))
+    half = count // 2
+    lines = importer.reshape(importer.value(data), [rows, width])
+    if width > count:
+        lines = _columns(importer, lines, 0, count)
+    elif width < count:
+        lines = _padded(importer, lines, 0, count - width)
+    folded = _columns(importer, lines, 0, half + 1)
+    if half > 1:
+        rest = importer.emit(ReverseOp, [_columns(importer, lines, half + 1, count)], {"axis": ints([1])}).result
+        folded = importer.emit(AddOp, [folded, _padded(importer, rest, 1, 1)]).result
+    places = np.arange(half + 1, dtype=np.int64)
+    cosines = np.cos(2 * np.pi / count * (np.multiply.outer(places, places) % count)).astype(np.float32)
+    result = importer.emit(DenseOp, [folded, unnamed(importer, cosines)], {"out_dtype": f32}).result
+    return [importer.reshape(result, [*lead, half + 1])]
+
+
+def _columns(importer: Importer, lines: SSAValue, first: int, last: int) -> SSAValue:
+    rows = importer.shape(lines)[0]
+    properties = {"begin": ints([0, first]), "end": ints([rows, last]), "strides": ints([1, 1])}
+    return importer.emit(StridedSliceOp, [lines], properties).result
+
+
+def _padded(importer: Importer, lines: SSAValue, before: int, after: int) -> SSAValue:
+    properties = {"pad_width": ints([0, 0, before, after]), "pad_value": real(0.0)}
+    return importer.emit(PadOp, [lines], properties).result
