@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
-from relay.frontend.tflite import schema
+from relay.frontend.tflite import schema, sparsity
 from relay.frontend.tflite.flatbuffer import Reader
 from relay.frontend.tflite.model import Model, Tensor, read_model
 
@@ -393,15 +393,16 @@ class RecordingBuilder:
         return record
 
 
+VECTORS = ("Int32Vector", "Uint16Vector", "Uint8Vector")
 TABLES = {
     "Model": schema.MODEL,
     "OperatorCode": schema.OPERATOR_CODE,
     "SubGraph": schema.SUBGRAPH,
     "Tensor": schema.TENSOR,
     "QuantizationParameters": schema.QUANTIZATION,
-    "SparsityParameters": schema.SPARSITY,
-    "DimensionMetadata": schema.DIMENSION_METADATA,
-    **dict(zip(("Int32Vector", "Uint16Vector", "Uint8Vector"), schema.INDEX_VECTORS.values(), strict=True)),
+    "SparsityParameters": sparsity.SPARSITY,
+    "DimensionMetadata": sparsity.DIMENSION_METADATA,
+    **dict(zip(VECTORS, (fields for fields, _ in sparsity.INDEX_VECTORS.values()), strict=True)),
     "Operator": schema.OPERATOR,
     "Buffer": schema.BUFFER,
     "Metadata": schema.METADATA,

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from relay.errors import InvalidArgument, Malformed, Unsupported
 from relay.frontend.tflite import schema
 from relay.frontend.tflite.flatbuffer import Reader, Table
-from relay.frontend.tflite.sparsity import Sparsity, read_sparsity
+from relay.frontend.tflite.sparsity import SPARSITY, Sparsity, read_sparsity
 
 OptionValue = int | float | bool | str | tuple[int, ...]
 
@@ -239,7 +239,7 @@ class _ModelReader:
             raise Unsupported(where, "the data is in another file", "store the weights in the .tflite file")
         number = table.integer("type")
         type_name = schema.TENSOR_TYPES[number].name if 0 <= number < len(schema.TENSOR_TYPES) else f"TYPE:{number}"
-        sparsity = read_sparsity(table.table("sparsity", schema.SPARSITY))
+        sparsity = read_sparsity(table.table("sparsity", SPARSITY))
         data = self._buffers[_index(table, "buffer", len(self._buffers), where)]
         if data and sparsity is None:
             _check_size(data, shape, type_name, where)

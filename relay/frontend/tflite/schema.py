@@ -117,25 +117,6 @@ TENSOR: Fields = {
     "shape_signature": _vector(7, "int32"),
     "external_buffer": Field(10, "uint32"),
 }
-SPARSITY: Fields = {
-    "traversal_order": _vector(0, "int32"),
-    "block_map": _vector(1, "int32"),
-    "dim_metadata": _vector(2, "table"),
-}
-DIMENSION_METADATA: Fields = {
-    "format": Field(0, "int8", names=("DENSE", "SPARSE_CSR")),
-    "dense_size": Field(1, "int32"),
-    "array_segments_type": Field(2, "uint8"),
-    "array_segments": Field(3, "union"),
-    "array_indices_type": Field(4, "uint8"),
-    "array_indices": Field(5, "union"),
-}
-# Of the union SparseIndexVector, by member.
-INDEX_VECTORS: dict[int, Fields] = {
-    1: {"values": _vector(0, "int32")},
-    2: {"values": _vector(0, "uint16")},
-    3: {"values": _vector(0, "uint8")},
-}
 QUANTIZATION: Fields = {
     "scale": _vector(2, "float32"),
     "zero_point": _vector(3, "int64"),
@@ -154,15 +135,8 @@ OPERATOR: Fields = {
     "large_custom_options_offset": Field(9, "uint64"),
     "large_custom_options_size": Field(10, "uint64"),
 }
-BUFFER: Fields = {
-    "data": _vector(0, "uint8"),
-    "offset": Field(1, "uint64"),
-    "size": Field(2, "uint64"),
-}
-METADATA: Fields = {
-    "name": Field(0, "string"),
-    "buffer": Field(1, "uint32"),
-}
+BUFFER: Fields = {"data": _vector(0, "uint8"), "offset": Field(1, "uint64"), "size": Field(2, "uint64")}
+METADATA: Fields = {"name": Field(0, "string"), "buffer": Field(1, "uint32")}
 
 # Indexed by BuiltinOperator, 0 to 209.
 BUILTIN_OPERATORS: tuple[str, ...] = tuple(

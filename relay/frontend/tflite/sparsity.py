@@ -17,10 +17,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from relay.errors import Malformed, Unsupported
-from relay.frontend.tflite import schema
 from relay.frontend.tflite.flatbuffer import Table
+from relay.frontend.tflite.schema import Field, Fields
 
 Indices = NDArray[np.int64]
+
+SPARSITY: Fields = {
+    "traversal_order": Field(0, "vector", of="int32"),
+    "block_map": Field(1, "vector", of="int32"),
+    "dim_metadata": Field(2, "vector"),
+}
+DIMENSION_METADATA: Fields = {
+    "format": Field(0, "int8", names=("DENSE", "SPARSE_CSR")),
+    "dense_size": Field(1, "int32"),
+    "array_segments_type": Field(2, "uint8"),
+    "array_segments": Field(3, "union"),
+    "array_indices_type": Field(4, "uint8"),
+    "array_indices": Field(5, "union"),
+}
+# Of the union SparseIndexVector, by member: the table and its numbers' type.
+INDEX_VECTORS: dict[int, tuple[Fields, str]] = {
+    1: ({"values": Field(0, "vector", of="int32")}, "<i4"),
+    2: ({"values": Field(0, "vector", of="uint16")}, "<u2"),
+    3: ({"values": Field(0, "vector", of="uint8")}, "|u1"),
+}
 
 _SPARE, _TIMES = 1 << 10, 256
 """`n` bytes of values may become `_TIMES * (n + _SPARE)`."""
@@ -119,7 +139,7 @@ def read_sparsity(table: Table | None) -> Sparsity | None:
     if table is None:
         return None
     levels: list[Level] = []
-    for row in table.tables("dim_metadata", schema.DIMENSION_METADATA):
+    for row in table.tables("dim_metadata", DIMENSION_METADATA):
         sparse = row.enum("format") == "SPARSE_CSR"
         segments = _vector(row, "array_segments") if sparse else None
         indices = _vector(row, "array_indices") if sparse else np.zeros(0, np.int64)
@@ -129,12 +149,6 @@ def read_sparsity(table: Table | None) -> Sparsity | None:
 
 def _vector(row: Table, name: str) -> Indices:
     """A vector of one of three types; none where there is none."""
-    kind = row.integer(f"{name}_type")
-    known = schema.INDEX_VECTORS.get(kind)
-    member = row.table(name, known) if known is not None else None
-    if known is None or member is None:
-        return np.zeros(0, np.int64)
-    return np.frombuffer(member.raw("values"), INDEX_TYPES[known["values"].of]).astype(np.int64)
-
-
-INDEX_TYPES = {"int32": "<i4", "uint16": "<u2", "uint8": "|u1"}
+    fields, dtype = INDEX_VECTORS.get(row.integer(f"{name}_type"), (None, ""))
+    member = row.table(name, fields) if fields is not None else None
+    return np.zeros(0, np.int64) if member is None else np.frombuffer(member.raw("values"), dtype).astype(np.int64)
