@@ -15,6 +15,8 @@ from tests.numeric.litert_shape_cases import CASES
 
 SCALES = {"int8": (0.05, 3), "uint8": (0.05, 120), "int16": (0.01, 0)}
 """Scale and zero point that codes get."""
+APART = {"IF", "WHILE", "CALL_ONCE", "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "DENSIFY", "RFFT2D"}
+"""Operators that are no model by themselves: test_control_flow_, test_variables_, test_sparse_, test_spectra_."""
 TYPES = ("float32", *SCALES, "int32", "int64", "bool")
 FROM = ("float32", "bool", "int8", "uint8", "int16", "int64")
 """What data may be before; int32 is what axes and shapes are of."""

@@ -9,6 +9,7 @@ from tests.conftest import Cases
 from tests.numeric.litert_comparison import compare_many
 from tests.numeric.litert_product_cases import QUANTISED
 from tests.numeric.litert_shape_cases import CASES
+from tests.numeric.litert_types import APART
 
 
 @pytest.mark.parametrize("kind", sorted(CASES))
@@ -27,5 +28,5 @@ def test_many_operators_equal_litert(kind: str, cases: Cases) -> None:
 def test_every_operator_of_the_table_has_cases() -> None:
     """Those of QUANTISED on codes are more types of kinds that have other cases."""
     plain = {kind for kind, dtype in QUANTISED if dtype == "float32"} | {*CASES}
-    assert set(supported_operators()) == plain | {"IF", "WHILE"}
+    assert set(supported_operators()) == plain | APART
     assert {kind for kind, _ in QUANTISED} <= plain

@@ -15,7 +15,7 @@ from relay.frontend import from_tflite, supported_operators
 from relay.interpreters import run
 from tests.numeric.litert_comparison import compare
 from tests.numeric.litert_models import Case, Reference
-from tests.numeric.litert_types import TYPES, feeds_of, typed
+from tests.numeric.litert_types import APART, TYPES, feeds_of, typed
 
 REFUSED = {
     ("BITCAST", "int64"): "types differ in width",
@@ -58,7 +58,7 @@ def outcome(case: Case) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", sorted(set(supported_operators()) - {"IF", "WHILE"}))
+@pytest.mark.parametrize("kind", sorted(set(supported_operators()) - APART))
 def test_what_litert_takes_is_taken(kind: str) -> None:
     pytest.importorskip("ai_edge_litert", reason="LiteRT is not installed")
     for dtype in TYPES:
