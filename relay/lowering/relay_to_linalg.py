@@ -22,6 +22,7 @@ from relay.lowering.linalg.emitter import Emitter, signless
 from relay.passes import Pass
 from relay.transforms.inlining import inline_calls
 from relay.transforms.location import place
+from relay.transforms.one_table import kernel_as_table
 
 CONSTANT = "relay.constant"
 
@@ -33,8 +34,8 @@ class RelayToLinalg(Pass):
     Elementwise ops of one shape that depend on each other become one `linalg.generic`. Rescaling stays whole, as
     `tosa.apply_scale` in its body. `scf.if` and `scf.while` stay, their blocks are lowered. Shapes must be static.
     Raises Unsupported for an op that has no lowering. With `tables_apart` a lookup of 8-bit codes in a table of such
-    stays a nest of its own, with `transposes_apart` a transpose that turns rows into columns: processors do vectors of
-    these at a time.
+    stays a nest of its own, and a kernel that multiplies one code by numbers to give another becomes one; with
+    `transposes_apart` a transpose that turns rows into columns stays alone: processors do vectors of these at a time.
     """
 
     name = "relay-to-linalg"
@@ -54,6 +55,8 @@ class RelayToLinalg(Pass):
             check_arguments(function)
         inline_calls(op)
         for function in [f for f in op.walk() if isinstance(f, func.FuncOp)]:
+            if self.tables_apart and function.body.blocks:
+                kernel_as_table(function)
             FunctionLowering(function, self.tables_apart, self.transposes_apart).run()
 
 

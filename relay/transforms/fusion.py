@@ -54,7 +54,9 @@ def fusible(op: Operation) -> bool:
 
 
 def elementwise(op: Operation) -> bool:
-    return isinstance(op, TensorOp) and op.ELEMENTWISE and fusible(op)
+    """Whether each element of the result is computed from one of each operand; `relay.broadcast_to` is, as its users
+    broadcast as well."""
+    return isinstance(op, TensorOp) and (op.ELEMENTWISE or isinstance(op, relay.BroadcastToOp)) and fusible(op)
 
 
 def bits(value: SSAValue) -> int:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import prod
+
 import numpy as np
+from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+from xdsl.transforms.dead_code_elimination import region_dce
 
 from relay.dialects import relay
 from relay.dialects.attributes import Array, dtype_of, to_numpy
-from relay.dialects.op import is_tensor, tensor
+from relay.dialects.op import is_tensor, shape, tensor
 from relay.interpreters import evaluate
 from relay.module import is_constant
 from relay.transforms.expansion import Expansion
@@ -23,9 +28,14 @@ POINTWISE = (
     relay.MaximumOp,
     relay.MinimumOp,
     relay.FixedPointMultiplyOp,
+    relay.LeftShiftOp,
+    relay.RoundOp,
 )
+COSTLY = (relay.LookupOp, relay.MultiplyOp, relay.FixedPointMultiplyOp)
+"""Of these, what a kernel needs one of to be slower than a table."""
 MOST = 32
 """Operations that are looked through."""
+ENTRIES = 256
 
 
 class OneTable(RewritePattern):
@@ -38,17 +48,38 @@ class OneTable(RewritePattern):
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: relay.CastOp, rewriter: PatternRewriter) -> None:
         cone = cone_of(op)
-        if cone is None:
-            return
-        code, ops = cone
-        dtype = dtype_of(tensor(code).element_type)
-        lowest = np.iinfo(dtype).min
-        known: dict[SSAValue, Array] = {code: np.arange(lowest, lowest + 256).astype(dtype)}
-        for inner in ops:
-            given = [known[value] if value in known else number_of(value, inner) for value in inner.operands]
-            (known[inner.results[0]],) = evaluate(inner, [array for array in given if array is not None])
-        table, new = known[op.result], Expansion(op)
-        new.replace(rewriter, new.lookup(code, table, table.dtype))
+        if cone is not None and any(isinstance(inner, relay.LookupOp) for inner in cone[1]):
+            tabulate(op, *cone, rewriter)
+
+
+def kernel_as_table(kernel: FuncOp) -> None:
+    """relay.cast (f %x) to 8 bits, where f is elementwise, multiplies, and is all of the kernel, and all else is one
+    number  =>  relay.lookup %x, t
+
+    For targets that read a table for many codes at once. Where f follows other code or goes before it, it stays.
+    """
+    block = kernel.body.block
+    end = block.last_op
+    last = end.arguments[0].owner if isinstance(end, ReturnOp) and len(end.arguments) == 1 else None
+    cone = cone_of(last) if isinstance(last, relay.CastOp) else None
+    if not isinstance(last, relay.CastOp) or cone is None or prod(shape(last.result)) < ENTRIES:
+        return
+    inside = {op for op in block.ops if not isinstance(op, relay.ConstantOp | ReturnOp)}
+    if inside == set(cone[1]) and any(isinstance(op, COSTLY) for op in inside):
+        tabulate(last, *cone, PatternRewriter(last))
+        region_dce(kernel.body)
+
+
+def tabulate(op: relay.CastOp, code: SSAValue, ops: Sequence[Operation], rewriter: PatternRewriter) -> None:
+    """Replace the last of the operations by a table of what comes of each code."""
+    dtype = dtype_of(tensor(code).element_type)
+    lowest = np.iinfo(dtype).min
+    known: dict[SSAValue, Array] = {code: np.arange(lowest, lowest + ENTRIES).astype(dtype)}
+    for inner in ops:
+        given = [known[value] if value in known else number_of(value, inner) for value in inner.operands]
+        (known[inner.results[0]],) = evaluate(inner, [array for array in given if array is not None])
+    table, new = known[op.result], Expansion(op)
+    new.replace(rewriter, new.lookup(code, table, table.dtype))
 
 
 def cone_of(op: relay.CastOp) -> tuple[SSAValue, list[Operation]] | None:
@@ -63,7 +94,7 @@ def cone_of(op: relay.CastOp) -> tuple[SSAValue, list[Operation]] | None:
         if inner in ops:
             return True
         entered.add(inner)
-        if not isinstance(inner, POINTWISE) or tensor(inner.results[0]).get_shape() != shape or len(entered) > MOST:
+        if not isinstance(inner, POINTWISE) or shape(inner.results[0]) != dims or len(entered) > MOST:
             return False
         if isinstance(inner, relay.LookupOp) and number_of(inner.table, inner) is None:
             return False
@@ -77,11 +108,11 @@ def cone_of(op: relay.CastOp) -> tuple[SSAValue, list[Operation]] | None:
         ops[inner] = None
         return True
 
-    shape = tensor(op.result).get_shape()
-    if not visit(op) or len(codes) != 1 or not any(isinstance(inner, relay.LookupOp) for inner in ops):
+    dims = shape(op.result)
+    if not visit(op) or len(codes) != 1:
         return None
     (code,) = codes
-    return (code, list(ops)) if tensor(code).get_shape() == shape else None
+    return (code, list(ops)) if shape(code) == dims else None
 
 
 def is_code(value: SSAValue) -> bool:

@@ -9,7 +9,7 @@ from xdsl.ir import SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, op_type_rewrite_pattern
 
 from relay.dialects import qnn, relay
-from relay.dialects.attributes import ints
+from relay.dialects.attributes import dtype_of, ints
 from relay.dialects.op import DYNAMIC, TensorOp, rank, shape, tensor
 from relay.errors import Unsupported
 from relay.transforms.expansion import Expansion
@@ -18,11 +18,13 @@ from relay.transforms.location import place
 from relay.transforms.qnn_patterns.rescale import codes_to_i32, finish, rescale
 
 
-def sides(new: Expansion, op: qnn.QnnAddBase | qnn.QnnCompareOp) -> tuple[SSAValue, SSAValue]:
-    """Both operands under the common scale: `rescale((x - zero point) << left_shift)`."""
-    lhs = new.left_shift(codes_to_i32(new, op.lhs, op.lhs_zero_point), op.left_shift.value.data)
+def sides(
+    new: Expansion, op: qnn.QnnAddBase | qnn.QnnCompareOp, lhs: SSAValue, rhs: SSAValue
+) -> tuple[SSAValue, SSAValue]:
+    """Both operands' codes under the common scale: `rescale((x - zero point) << left_shift)`."""
+    lhs = new.left_shift(codes_to_i32(new, lhs, op.lhs_zero_point), op.left_shift.value.data)
     lhs = rescale(new, lhs, op.lhs_multiplier.value.data, op.lhs_shift.value.data, op.rounding)
-    rhs = new.left_shift(codes_to_i32(new, op.rhs, op.rhs_zero_point), op.left_shift.value.data)
+    rhs = new.left_shift(codes_to_i32(new, rhs, op.rhs_zero_point), op.left_shift.value.data)
     rhs = rescale(new, rhs, op.rhs_multiplier.value.data, op.rhs_shift.value.data, op.rounding)
     return lhs, rhs
 
@@ -33,14 +35,26 @@ def end(new: Expansion, op: qnn.QnnBinaryOp, x: SSAValue) -> SSAValue:
     return finish(new, x, op.output_zero_point.value.data, op.min, op.max, tensor(op.result).element_type)
 
 
+def everywhere(new: Expansion, x: SSAValue, result: SSAValue) -> SSAValue:
+    """8-bit codes that are not constant, in the result's shape."""
+    constant, narrow = isinstance(x.owner, relay.ConstantOp), dtype_of(tensor(x).element_type).itemsize == 1
+    if constant or shape(x) == shape(result) or DYNAMIC in shape(result) or not narrow:
+        return x
+    return new.value(relay.BroadcastToOp, x, properties={"shape": ints(shape(result))})
+
+
 class Sum(Legalization):
-    """qnn.add, qnn.subtract %a, %b  =>  cast(clip(rescale(rescale(a' << L) +- rescale(b' << L)) + zero point))"""
+    """qnn.add, qnn.subtract %a, %b  =>  cast(clip(rescale(rescale(a' << L) +- rescale(b' << L)) + zero point))
+
+    Codes that are repeated are so before they are rescaled: `expand-apply-scale` takes the sum of two codes as one.
+    """
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: qnn.AddOp | qnn.SubtractOp, rewriter: PatternRewriter) -> None:
         new = Expansion(op)
+        lhs, rhs = (everywhere(new, x, op.result) for x in (op.lhs, op.rhs))
         kind: type[TensorOp] = relay.AddOp if isinstance(op, qnn.AddOp) else relay.SubtractOp
-        new.replace(rewriter, end(new, op, new.value(kind, *sides(new, op))))
+        new.replace(rewriter, end(new, op, new.value(kind, *sides(new, op, lhs, rhs))))
 
 
 class Multiply(Legalization):

@@ -24,7 +24,7 @@ class SquaredDifference(Legalization):
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: qnn.SquaredDifferenceOp, rewriter: PatternRewriter) -> None:
         new = Expansion(op)
-        difference = new.value(relay.SubtractOp, *sides(new, op))
+        difference = new.value(relay.SubtractOp, *sides(new, op, op.lhs, op.rhs))
         new.replace(rewriter, end(new, op, new.value(relay.MultiplyOp, difference, difference)))
 
 
@@ -45,7 +45,7 @@ class Compare(Legalization):
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: qnn.QnnCompareOp, rewriter: PatternRewriter) -> None:
         new = Expansion(op)
-        lhs, rhs = sides(new, op)
+        lhs, rhs = sides(new, op, op.lhs, op.rhs)
         if isinstance(op, qnn.NotEqualOp):
             new.replace(rewriter, new.cast(new.value(relay.SubtractOp, lhs, rhs), i1))
             return

@@ -1,0 +1,81 @@
+"""Codes rescaled to other codes, alone as a table; sums of codes of which one side is repeated as one rescaling."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import relay
+from relay.driver import default_pipeline
+from relay.interpreters import run
+from relay.module import IRModule
+
+SCALES = "input_scale = 0.05 : f32, output_scale = 0.03 : f32, input_zero_point = 14 : i32, output_zero_point = 3 : i32"
+FACTOR = "multiplier = 1789569773 : i32, shift = 1 : i32, real_multiplier = 1.6666667 : f64"
+KINDS = [("i8", "i8", "tflite"), ("ui8", "i8", "tflite_single"), ("i8", "ui8", "f64_away"), ("ui8", "ui8", "f32_even")]
+
+
+def rescaled(given: str, wanted: str, rounding: str, rows: int = 2) -> IRModule:
+    x, y = f"tensor<{rows}x150x{given}>", f"tensor<{rows}x150x{wanted}>"
+    return IRModule.parse(
+        f"""func.func @main(%x: {x}) -> {y} {{
+          %r = qnn.requantize %x {{{SCALES}, {FACTOR}, rounding = "{rounding}", out_dtype = {wanted}}} : ({x}) -> {y}
+          func.return %r : {y}
+        }}"""
+    )
+
+
+@pytest.mark.parametrize(("given", "wanted", "rounding"), KINDS)
+def test_a_rescale_alone_is_a_table(given: str, wanted: str, rounding: str):
+    mod = rescaled(given, wanted, rounding)
+    codes = np.resize(np.arange(256, dtype=np.uint8).view("int8" if given == "i8" else "uint8"), (2, 150))
+    np.testing.assert_array_equal(relay.build(mod)(codes), run(mod, [codes])[0])
+    default_pipeline("x86_64-linux-gnu -mcpu=cascadelake").apply(mod)
+    assert "vpermi2var" in str(mod) and "fptosi" not in str(mod)
+
+
+def test_fewer_codes_than_entries_are_no_table():
+    mod = rescaled("i8", "i8", "tflite", rows=1)
+    default_pipeline("x86_64-linux-gnu -mcpu=cascadelake").apply(mod)
+    assert "vpermi2var" not in str(mod)
+
+
+def test_a_rescale_beside_other_operations_is_no_table():
+    mod = IRModule.parse(
+        f"""func.func @main(%x: tensor<300xi8>, %y: tensor<300xi8>) -> tensor<300xi8> {{
+          %r = qnn.requantize %x {{{SCALES}, {FACTOR}, out_dtype = i8}} : (tensor<300xi8>) -> tensor<300xi8>
+          %m = relay.maximum %r, %y : (tensor<300xi8>, tensor<300xi8>) -> tensor<300xi8>
+          func.return %m : tensor<300xi8>
+        }}"""
+    )
+    default_pipeline("x86_64-linux-gnu -mcpu=cascadelake").apply(mod)
+    assert "vpermi2var" not in str(mod)
+
+
+PARAMETERS = (
+    "lhs_scale = 0.05 : f32, lhs_zero_point = 14 : i32, rhs_scale = 0.04 : f32, rhs_zero_point = 5 : i32, "
+    "output_scale = 0.061 : f32, output_zero_point = 3 : i32, multiplier = 1760232528 : i32, shift = -19 : i32, "
+    "left_shift = 20 : i32, lhs_multiplier = 1073741824 : i32, lhs_shift = 0 : i32, "
+    "rhs_multiplier = 1717986918 : i32, rhs_shift = -1 : i32"
+)
+
+
+@pytest.mark.parametrize(("kind", "shape"), [("add", "37"), ("add", "1"), ("subtract", "4x1"), ("subtract", "3x1x1")])
+def test_a_sum_with_repeated_codes_is_one_rescaling(kind: str, shape: str):
+    whole, part = "tensor<3x4x37xi8>", f"tensor<{shape}xi8>"
+    for sides in ((whole, part), (part, whole)):
+        mod = IRModule.parse(
+            f"""func.func @main(%x: {sides[0]}, %y: {sides[1]}) -> {whole} {{
+              %r = qnn.{kind} %x, %y {{{PARAMETERS}}} : ({sides[0]}, {sides[1]}) -> {whole}
+              func.return %r : {whole}
+            }}"""
+        )
+        rng = np.random.default_rng(3)
+        codes = [
+            rng.integers(-128, 128, [int(n) for n in side[len("tensor<") : -len("xi8>")].split("x")]).astype(np.int8)
+            for side in sides
+        ]
+        np.testing.assert_array_equal(relay.build(mod)(*codes), run(mod, codes)[0])
+        default_pipeline("x86_64-linux-gnu -mcpu=cascadelake").apply(mod)
+        rescale = str(mod.op.attributes["relay.rescale"])
+        assert "f32 = 3 : i64" in rescale and "literal = 0" in rescale
