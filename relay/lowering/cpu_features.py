@@ -19,6 +19,8 @@ BASELINE = {
     "x86_64": ("x86-64", frozenset({"64bit", "cmov", "cx8", "fxsr", "mmx", "sse", "sse2", "x87"})),
 }
 """The CPU that code for a machine may always expect, and what nobody can take from it."""
+FUSING = frozenset({"fma", "avx512f", "neon", "d"})
+"""With any of these, floats of both widths are multiplied and added by one instruction, rounded once."""
 NAMES = {
     "aarch64": """
         aes bf16 complxnum crc dotprod fp16fml fullfp16 i8mm jsconv lse rcpc rdm sha2 sha3 sm4 sve sve2

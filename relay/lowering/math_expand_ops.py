@@ -1,4 +1,4 @@
-"""`math-expand-ops`: functions that processors have no instruction for, as arithmetic: the same bits everywhere."""
+"""`math-expand-ops`: functions that processors have no instruction for, as arithmetic."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ class MathExpandOps(Pass):
     hyperbolic ones, `math.powf`, `math.log2` and `math.log10` into polynomials over `arith`, of scalars and vectors.
 
     Results in f32 are within 2 units of the last place, denormals included, and special as those of C's library are.
-    No products are fused with sums, and nothing is called, so that every processor, vector and device computes the
-    same bits. Of f16 and bf16, results of f32 or f64 are rounded, and so is `arith.truncf` of f64. Functions of f64
-    stay for the mathematical library, except inside `gpu.module`: there `exp`, `log`, `tanh`, `sin`, `cos` (of less
-    than 2^30) and `powf` become polynomials.
+    Nothing is called. Products are fused with sums where the target does that by one instruction: all such processors
+    and devices, and all vectors, compute the same bits, and so do all that do not fuse. Of f16 and bf16, results of f32
+    or f64 are rounded, and so is `arith.truncf` of f64. Functions of f64 stay for the mathematical library, except
+    inside `gpu.module`: there `exp`, `log`, `tanh`, `sin`, `cos` (of less than 2^30) and `powf` become polynomials.
 
-    `features`: the target's, as LLVM names them, separated by commas: AVX-512 multiplies by powers of two, for the same
-    bits.
+    `features`: the target's, as LLVM names them, separated by commas: with `fma`, `avx512f`, `neon` or `d`,
+    multiply-adds are fused; AVX-512 multiplies by powers of two, for the same bits.
     """
 
     name = "math-expand-ops"

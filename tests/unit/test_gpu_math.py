@@ -40,11 +40,11 @@ SPECIAL = np.array(
 )
 
 
-def compute(name: str, x: Array, y: Array | None = None) -> Array:
+def compute(name: str, x: Array, y: Array | None = None, features: str = "") -> Array:
     """The function of all numbers, by the emulator."""
     type = {"float32": "f32", "float64": "f64", "float16": "f16"}[x.dtype.name]
     text = ONE.format(name=name, t=type, more="" if y is None else ", %w")
-    mod = ConvertGpuToNvvm()(MathExpandOps()(IRModule.parse(text)))
+    mod = ConvertGpuToNvvm()(MathExpandOps(features)(IRModule.parse(text)))
     (module,) = (op for op in mod.op.body.block.ops if isinstance(op, ModuleOp))
     given, taken = aligned(x.nbytes), aligned(x.nbytes)
     given.view(x.dtype)[:] = x
@@ -70,6 +70,7 @@ def units(found: Array, wanted: Array) -> float:
     return float(np.abs((found[finite] - wanted[finite]) / np.spacing(np.abs(exact[finite]))).max())
 
 
+@pytest.mark.parametrize("features", ["", "fma"])
 @pytest.mark.parametrize(
     "name, of, lowest, highest, most",
     [
@@ -91,11 +92,11 @@ def units(found: Array, wanted: Array) -> float:
         ("log2", np.log2, 0, 9, 0.51),
     ],
 )
-def test_function(name: str, of: Callable[[Array], Array], lowest: float, highest: float, most: float):
+def test_function(name: str, of: Callable[[Array], Array], lowest: float, highest: float, most: float, features: str):
     x = numbers(lowest, highest)
     with np.errstate(all="ignore"):
         wanted = of(x.astype(np.float64))
-    assert units(compute(name, x), wanted) <= most
+    assert units(compute(name, x, features=features), wanted) <= most
 
 
 def test_power():

@@ -42,7 +42,7 @@ def gpu_passes(target: GpuTarget) -> list[ModulePass]:
         ScheduleGpu(features, target.processors, target.matmul),
         ConvertParallelLoopsToGpu(),
         GpuKernelOutlining(),
-        MathExpandOps(),
+        MathExpandOps(features="fma"),
         *(cuda if target.kind == "cuda" else [ConvertGpuToLlvmSpv()]),
         PlanMemory(),
     ]

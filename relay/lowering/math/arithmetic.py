@@ -11,6 +11,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from relay.dialects import arith as wide
 from relay.dialects.attributes import scalar_attr
 from relay.lowering.builder import Before
+from relay.lowering.cpu_features import FUSING
 from relay.lowering.scheduling.body import dense_vector
 from relay.lowering.shaped import scalar_of, vector_of
 
@@ -77,6 +78,12 @@ class Arithmetic:
         """`a * b + c`, rounded once."""
         return self.add(math.FmaOp(a, b, c))
 
+    def fused(self, a: SSAValue, b: SSAValue, c: SSAValue) -> SSAValue:
+        """`a * b + c`, rounded once where the target has an instruction for it, else twice."""
+        if self.features.isdisjoint(FUSING):
+            return self.plus(self.times(a, b), c)
+        return self.fma(a, b, c)
+
     def scaled(self, x: SSAValue, power: SSAValue) -> SSAValue | None:
         """`x * 2^power`, rounded once, of floats; None where no instruction does it."""
         if "avx512f" not in self.features or self.lanes % SCALED or not self.lanes or scalar_of(x.type) != f32:
@@ -93,5 +100,5 @@ class Arithmetic:
         """`c0 + x * (c1 + x * ...)`."""
         total = self.number(coefficients[-1], element)
         for coefficient in reversed(coefficients[:-1]):
-            total = self.plus(self.times(total, x), self.number(coefficient, element))
+            total = self.fused(total, x, self.number(coefficient, element))
         return total

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import inf, nan
 
 import numpy as np
@@ -11,7 +12,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from relay.dialects import arith as wide
 from relay.lowering.math.arithmetic import Arithmetic
-from relay.lowering.math.polynomials import ERF, EXP, EXP_LONG, LOG, LOG_ERFC, LOG_LONG, TANH
+from relay.lowering.math.polynomials import ERF, EXP, EXP_LONG, LOG, LOG_ERFC, LOG_LONG
 
 LN2 = np.log(np.longdouble(2))
 SHORT_LN2 = (0.693359375, float(LN2 - np.longdouble(0.693359375)))
@@ -26,11 +27,11 @@ def is_long(e: Attribute) -> bool:
     return isinstance(e, Float64Type)
 
 
-def rounded(b: Arithmetic, x: SSAValue, e: Attribute) -> tuple[SSAValue, SSAValue]:
-    """The nearest integer, to even ones from the middle: as a float, and in the lowest bits of a word. |x| < 2^22, or
-    2^51 in f64."""
-    magic = b.number(LONG_MAGIC if is_long(e) else SHORT_MAGIC, e)
-    shifted = b.plus(x, magic)
+def rounded(b: Arithmetic, x: SSAValue, e: Attribute, factor: float = 1.0) -> tuple[SSAValue, SSAValue]:
+    """The integer nearest to a number times a factor, to even ones from the middle: as a float, and in the lowest bits
+    of a word. Its size is less than 2^22, or 2^51 in f64."""
+    scale, magic = b.number(factor, e), b.number(LONG_MAGIC if is_long(e) else SHORT_MAGIC, e)
+    shifted = b.plus(x, magic) if factor == 1 else b.fused(x, scale, magic)
     return b.minus(shifted, magic), b.cast(arith.BitcastOp, shifted, i64 if is_long(e) else i32)
 
 
@@ -41,13 +42,34 @@ def power_of_two(b: Arithmetic, e: Attribute, n: SSAValue) -> SSAValue:
     return b.cast(arith.BitcastOp, b.add(arith.AddiOp(exponent, b.number(bias << width, bits))), e)
 
 
-def split(b: Arithmetic, x: SSAValue, e: Attribute) -> tuple[SSAValue, SSAValue, SSAValue]:
-    """`e^r`, n, and the word of n, for `x = n ln(2) + r`, |r| <= ln(2) / 2."""
-    n, word = rounded(b, b.times(x, b.number(float(1 / LN2), e)), e)
+@dataclass(frozen=True)
+class Reduced:
+    """`x = n ln(2) + r`, |r| <= ln(2) / 2: n as a float and in the lowest bits of a word, and `e^r = 1 + r + r^2 p`."""
+
+    n: SSAValue
+    word: SSAValue
+    r: SSAValue
+    p: SSAValue
+
+
+def reduced(b: Arithmetic, x: SSAValue, e: Attribute) -> Reduced:
+    """What all exponential functions start with."""
+    n, word = rounded(b, x, e, float(1 / LN2))
     upper, lower = LONG_LN2 if is_long(e) else SHORT_LN2
-    r = b.minus(b.minus(x, b.times(n, b.number(upper, e))), b.times(n, b.number(lower, e)))
-    p = b.polynomial(r, EXP_LONG if is_long(e) else EXP, e)
-    return b.plus(b.plus(b.times(p, b.times(r, r)), r), b.number(1.0, e)), n, word
+    r = b.fused(n, b.number(-lower, e), b.fused(n, b.number(-upper, e), x))
+    return Reduced(n, word, r, b.polynomial(r, EXP_LONG if is_long(e) else EXP, e))
+
+
+def power_of_e(b: Arithmetic, e: Attribute, x: Reduced) -> SSAValue:
+    """`e^r = 1 + r (1 + r p)`."""
+    one = b.number(1.0, e)
+    return b.fused(b.fused(x.p, x.r, one), x.r, one)
+
+
+def two_to(b: Arithmetic, e: Attribute, x: Reduced) -> SSAValue:
+    """`2^n`, a normal number."""
+    power = b.scaled(b.number(1.0, e), x.n)
+    return power_of_two(b, e, x.word) if power is None else power
 
 
 def at_most(b: Arithmetic, e: Attribute, x: SSAValue, bound: float) -> SSAValue:
@@ -66,11 +88,12 @@ def exp(b: Arithmetic, x: SSAValue, e: Attribute) -> SSAValue:
     """`e^x = 2^n e^r`. The power of two in two factors, so that denormals come out, unless an instruction does it."""
     low, high = (-800.0, 800.0) if is_long(e) else (-110.0, 100.0)
     x = at_least(b, e, at_most(b, e, x, high), low)
-    y, power, word = split(b, x, e)
-    if (scaled := b.scaled(y, power)) is not None:
+    parts = reduced(b, x, e)
+    y = power_of_e(b, e, parts)
+    if (scaled := b.scaled(y, parts.n)) is not None:
         return scaled
     bits, bias = (i64, int(np.float64(LONG_MAGIC).view("i8"))) if is_long(e) else (i32, 0x4B400000)
-    n = b.add(arith.SubiOp(word, b.number(bias, bits)))
+    n = b.add(arith.SubiOp(parts.word, b.number(bias, bits)))
     half = b.add(arith.ShRSIOp(n, b.number(1, bits)))
     rest = b.add(arith.SubiOp(n, half))
     return b.times(b.times(y, power_of_two(b, e, half)), power_of_two(b, e, rest))
@@ -78,8 +101,10 @@ def exp(b: Arithmetic, x: SSAValue, e: Attribute) -> SSAValue:
 
 def normal_exp(b: Arithmetic, x: SSAValue, e: Attribute) -> SSAValue:
     """`e^x`, where it and its power of two are normal numbers."""
-    y, _, word = split(b, x, e)
-    return b.times(y, power_of_two(b, e, word))
+    parts = reduced(b, x, e)
+    y = power_of_e(b, e, parts)
+    scaled = b.scaled(y, parts.n)
+    return b.times(y, power_of_two(b, e, parts.word)) if scaled is None else scaled
 
 
 def log(b: Arithmetic, x: SSAValue, e: Attribute) -> SSAValue:
@@ -93,39 +118,35 @@ def log(b: Arithmetic, x: SSAValue, e: Attribute) -> SSAValue:
     k = b.add(arith.ShRSIOp(b.add(arith.SubiOp(word, b.number(root, bits))), b.number(width, bits)))
     m = b.cast(arith.BitcastOp, b.add(arith.SubiOp(word, b.add(arith.ShLIOp(k, b.number(width, bits))))), e)
     count = b.plus(b.cast(wide.SIToFPOp, k, e), b.select(small, b.number(-float(up), e), b.number(0.0, e)))
-    upper, lower = (b.times(count, b.number(part, e)) for part in (LONG_LN2 if is_long(e) else SHORT_LN2))
+    upper, lower = (b.number(part, e) for part in (LONG_LN2 if is_long(e) else SHORT_LN2))
     f = b.minus(m, b.number(1.0, e))
     if is_long(e):
         s = b.over(f, b.plus(m, b.number(1.0, e)))
         tail = b.times(s, b.polynomial(b.times(s, s), LOG_LONG, e))
-        found = b.plus(upper, b.plus(lower, tail))
+        found = b.fused(count, upper, b.fused(count, lower, tail))
     else:
         square = b.times(f, f)
         tail = b.times(b.times(square, f), b.polynomial(f, LOG, e))
-        tail = b.minus(b.plus(lower, tail), b.times(square, b.number(0.5, e)))
-        found = b.plus(upper, b.plus(f, tail))
+        tail = b.fused(square, b.number(-0.5, e), b.fused(count, lower, tail))
+        found = b.fused(count, upper, b.plus(f, tail))
     found = b.select(b.compare(x, "olt", b.number(inf, e)), found, x)
     found = b.select(b.compare(x, "oeq", b.number(0.0, e)), b.number(-inf, e), found)
     return b.select(b.compare(x, "olt", b.number(0.0, e)), b.number(nan, e), found)
 
 
 def tanh(b: Arithmetic, x: SSAValue, e: Attribute) -> SSAValue:
-    """A polynomial near zero, else `1 - 2 / (e^2|x| + 1)` with x's sign; in f64 near zero by `e^2x`, too."""
-    size = b.add(math.AbsFOp(x))
-    one = b.number(1.0, e)
-    twice = at_most(b, e, b.plus(size, size), 40.0)
-    large = b.minus(one, b.over(b.number(2.0, e), b.plus(normal_exp(b, twice, e), one)))
-    if not is_long(e):
-        z = b.times(x, x)
-        near = b.plus(b.times(b.times(z, x), b.polynomial(z, TANH, e)), x)
-        large = b.select(b.compare(size, "olt", b.number(0.625, e)), near, large)
-    return b.add(math.CopySignOp(large, x))
+    """`(t - 1) / (t + 1)` of `t = e^-2|x| = 2^n + 2^n (e^r - 1)`, which keeps the digits near zero; with x's sign."""
+    size, one = b.add(math.AbsFOp(x)), b.number(1.0, e)
+    parts = reduced(b, at_least(b, e, b.times(size, b.number(-2.0, e)), -40.0), e)
+    power, rest = two_to(b, e, parts), b.fused(b.times(parts.p, parts.r), parts.r, parts.r)
+    above, below = b.fused(power, rest, b.minus(power, one)), b.fused(power, rest, b.plus(power, one))
+    return b.add(math.CopySignOp(b.over(above, below), x))
 
 
 def erf(b: Arithmetic, x: SSAValue, e: Attribute) -> SSAValue:
     """A polynomial near zero, else 1 less the exponential function of one, with x's sign. For f32."""
     size, one, z = b.add(math.AbsFOp(x)), b.number(1.0, e), b.times(x, x)
-    near = b.plus(b.times(x, b.polynomial(z, ERF, e)), x)
+    near = b.fused(x, b.polynomial(z, ERF, e), x)
     far = b.polynomial(at_most(b, e, size, 4.0), LOG_ERFC, e)
     far = b.add(math.CopySignOp(b.minus(one, normal_exp(b, far, e)), x))
     return b.select(b.compare(size, "olt", one), near, far)

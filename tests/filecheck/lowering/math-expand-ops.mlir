@@ -1,4 +1,10 @@
 // RUN: relay-opt %s -p math-expand-ops | filecheck %s
+// RUN: relay-opt %s -p 'math-expand-ops{features="avx2,fma"}' | filecheck %s --check-prefix FUSED
+
+// Where products are fused with sums, those of polynomials are.
+// FUSED-LABEL: gpu.module
+// FUSED:         math.fma {{.+}} : f32
+// FUSED:         math.fma {{.+}} : vector<4xf32>
 
 // What has an instruction stays; integers come from the lowest bits of a sum, powers of two from those of the exponent.
 // CHECK-LABEL: gpu.module
