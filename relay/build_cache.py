@@ -102,11 +102,17 @@ def _plain(value: object) -> bool:
     """Whether the text of a value says all about it; that of a path does not tell what is in the file."""
     if isinstance(value, str):
         return not os.path.exists(value)
-    return all(map(_plain, value)) if _is_tuple(value) else isinstance(value, PLAIN)
+    if _is_mapping(value):
+        return all(map(_plain, (*value, *value.values())))
+    return all(map(_plain, value)) if _is_sequence(value) else isinstance(value, PLAIN)
 
 
-def _is_tuple(value: object) -> TypeGuard[tuple[object, ...]]:
-    return isinstance(value, tuple)
+def _is_sequence(value: object) -> TypeGuard[tuple[object, ...] | list[object]]:
+    return isinstance(value, tuple | list)
+
+
+def _is_mapping(value: object) -> TypeGuard[dict[object, object]]:
+    return isinstance(value, dict)
 
 
 def _array(value: npt.ArrayLike) -> tuple[str, str, str]:
