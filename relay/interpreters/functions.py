@@ -80,6 +80,7 @@ FUNCTIONS: dict[type[Operation], Callable[..., Array]] = {
     relay.CosOp: in_double(np.cos),
     relay.CoshOp: in_double(np.cosh),
     relay.ErfOp: erf,
+    relay.Expm1Op: in_double(np.expm1),
     relay.Log2Op: in_double(np.log2),
     relay.Log10Op: in_double(np.log10),
     relay.SinOp: in_double(np.sin),

@@ -23,6 +23,7 @@ SHORT: dict[str, Callable[[Arithmetic, SSAValue, Attribute], SSAValue]] = {
     "math.log": functions.log,
     "math.tanh": functions.tanh,
     "math.erf": functions.erf,
+    "math.expm1": functions.expm1,
 }
 """Functions that are computed in f32."""
 
@@ -46,6 +47,7 @@ WIDE: dict[str, Callable[..., SSAValue]] = {
 
 LONG: dict[str, Callable[..., SSAValue]] = {
     "math.exp": partial(functions.exp, e=f64),
+    "math.expm1": partial(functions.expm1, e=f64),
     "math.log": partial(functions.log, e=f64),
     "math.tanh": partial(functions.tanh, e=f64),
     "math.sin": angles.sin_long,
@@ -57,14 +59,16 @@ LONG: dict[str, Callable[..., SSAValue]] = {
 
 @dataclass(frozen=True)
 class MathExpandOps(Pass):
-    """Turn `math.exp`, `math.log`, `math.tanh`, `math.erf`, `math.sin`, `math.cos`, `math.tan`, their inverse and
-    hyperbolic ones, `math.powf`, `math.log2` and `math.log10` into polynomials over `arith`, of scalars and vectors.
+    """Turn `math.exp`, `math.expm1`, `math.log`, `math.tanh`, `math.erf`, `math.sin`, `math.cos`, `math.tan`, their
+    inverse and hyperbolic ones, `math.powf`, `math.log2` and `math.log10` into polynomials over `arith`, of scalars and
+    vectors.
 
     Results in f32 are within 2 units of the last place, denormals included, and special as those of C's library are.
     Nothing is called. Products are fused with sums where the target does that by one instruction: all such processors
     and devices, and all vectors, compute the same bits, and so do all that do not fuse. Of f16 and bf16, results of f32
     or f64 are rounded, and so is `arith.truncf` of f64. Functions of f64 stay for the mathematical library, except
-    inside `gpu.module`: there `exp`, `log`, `tanh`, `sin`, `cos` (of less than 2^30) and `powf` become polynomials.
+    inside `gpu.module`: there `exp`, `expm1`, `log`, `tanh`, `sin`, `cos` (of less than 2^30) and `powf` become
+    polynomials.
 
     `features`: the target's, as LLVM names them, separated by commas: with `fma`, `avx512f`, `neon` or `d`,
     multiply-adds are fused; AVX-512 multiplies by powers of two, for the same bits.

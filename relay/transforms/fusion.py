@@ -38,6 +38,7 @@ EXPENSIVE = (
     relay.AcoshOp,
     relay.AtanhOp,
     relay.ErfOp,
+    relay.Expm1Op,
     relay.Log2Op,
     relay.Log10Op,
 )

@@ -21,9 +21,10 @@ UNIT: list[type[TensorOp]] = [relay.AcosOp, relay.AsinOp, relay.AtanhOp]
 """Functions of numbers in [-1, 1]."""
 ABOVE_ONE: list[type[TensorOp]] = [relay.AcoshOp, relay.Log2Op, relay.Log10Op]
 ANY: list[type[TensorOp]] = [
-    relay.AsinhOp, relay.AtanOp, relay.CosOp, relay.CoshOp, relay.ErfOp, relay.SinOp, relay.SinhOp, relay.TanOp,
-    relay.TruncOp, relay.FastErfOp, relay.FastExpOp, relay.FastTanhOp, relay.SignOp, relay.CopyOp, relay.ZerosLikeOp,
-    relay.OnesLikeOp, relay.IsnanOp, relay.IsinfOp, relay.IsfiniteOp, relay.ShapeOfOp, relay.NdarraySizeOp,
+    relay.AsinhOp, relay.AtanOp, relay.CosOp, relay.CoshOp, relay.ErfOp, relay.Expm1Op, relay.SinOp, relay.SinhOp,
+    relay.TanOp, relay.TruncOp, relay.FastErfOp, relay.FastExpOp, relay.FastTanhOp, relay.SignOp, relay.CopyOp,
+    relay.ZerosLikeOp, relay.OnesLikeOp, relay.IsnanOp, relay.IsinfOp, relay.IsfiniteOp,
+    relay.ShapeOfOp, relay.NdarraySizeOp,
 ]  # fmt: skip
 COMPARISONS: list[type[TensorOp]] = [relay.NotEqualOp, relay.GreaterEqualOp, relay.LessEqualOp]
 REMAINDERS: list[type[TensorOp]] = [relay.ModOp, relay.FloorModOp]

@@ -76,6 +76,7 @@ def units(found: Array, wanted: Array) -> float:
     [
         ("exp", np.exp, -104, 89, 2.0),
         ("exp", np.exp, -1, 1, 2.0),
+        ("expm1", np.expm1, -20, 89, 2.0),
         ("log", np.log, -0.1, 4, 2.0),
         ("log", np.log, 0, 3e38, 1.0),
         ("tanh", np.tanh, -10, 10, 2.0),

@@ -24,6 +24,7 @@ FUNCTIONS: list[tuple[type[TensorOp], Callable[[float], float], float]] = [
     (relay.CosOp, math.cos, 2.0),
     (relay.CoshOp, math.cosh, -1.5),
     (relay.ErfOp, math.erf, 0.7),
+    (relay.Expm1Op, math.expm1, 1e-3),
     (relay.FastErfOp, math.erf, 0.7),
     (relay.FastExpOp, math.exp, 0.7),
     (relay.FastTanhOp, math.tanh, 0.7),

@@ -100,6 +100,13 @@ class ErfOp(UnaryOp):
 
 
 @irdl_op_definition
+class Expm1Op(UnaryOp):
+    """`e**x - 1`, as exact near zero as elsewhere."""
+
+    name = "relay.expm1"
+
+
+@irdl_op_definition
 class Log2Op(UnaryOp):
     """Logarithm to base 2."""
 
@@ -273,6 +280,7 @@ OPERATIONS: list[type[Operation]] = [
     CosOp,
     CoshOp,
     ErfOp,
+    Expm1Op,
     Log2Op,
     Log10Op,
     SinOp,

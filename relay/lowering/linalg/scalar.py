@@ -67,6 +67,7 @@ UNARY: dict[type[Operation], Callable[[SSAValue], Operation]] = {
     relay.AcoshOp: math.AcoshOp,
     relay.AtanhOp: math.AtanhOp,
     relay.ErfOp: math.ErfOp,
+    relay.Expm1Op: math.ExpM1Op,
     relay.Log2Op: math.Log2Op,
     relay.Log10Op: math.Log10Op,
 }

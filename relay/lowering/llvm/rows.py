@@ -79,5 +79,6 @@ LIBRARY: dict[str, str] = {
     "math.asinh": "asinh",
     "math.atanh": "atanh",
     "math.erf": "erf",
+    "math.expm1": "expm1",
 }
 """Functions of libm that LLVM has no intrinsic for, by their names for doubles."""

@@ -35,11 +35,11 @@ def rounded(b: Arithmetic, x: SSAValue, e: Attribute, factor: float = 1.0) -> tu
     return b.minus(shifted, magic), b.cast(arith.BitcastOp, shifted, i64 if is_long(e) else i32)
 
 
-def power_of_two(b: Arithmetic, e: Attribute, n: SSAValue) -> SSAValue:
-    """`2^n` for an integer in the lowest bits of a word, from the exponents of normal numbers."""
+def power_of_two(b: Arithmetic, e: Attribute, n: SSAValue, less: int = 0) -> SSAValue:
+    """`2^(n - less)` for an integer in the lowest bits of a word, from the exponents of normal numbers."""
     bits, width, bias = (i64, 52, 1023) if is_long(e) else (i32, 23, 127)
     exponent = b.add(arith.ShLIOp(n, b.number(width, bits)))
-    return b.cast(arith.BitcastOp, b.add(arith.AddiOp(exponent, b.number(bias << width, bits))), e)
+    return b.cast(arith.BitcastOp, b.add(arith.AddiOp(exponent, b.number((bias - less) << width, bits))), e)
 
 
 @dataclass(frozen=True)
@@ -66,10 +66,15 @@ def power_of_e(b: Arithmetic, e: Attribute, x: Reduced) -> SSAValue:
     return b.fused(b.fused(x.p, x.r, one), x.r, one)
 
 
-def two_to(b: Arithmetic, e: Attribute, x: Reduced) -> SSAValue:
-    """`2^n`, a normal number."""
-    power = b.scaled(b.number(1.0, e), x.n)
-    return power_of_two(b, e, x.word) if power is None else power
+def less_one(b: Arithmetic, x: Reduced) -> SSAValue:
+    """`e^r - 1 = r + r (r p)`."""
+    return b.fused(b.times(x.p, x.r), x.r, x.r)
+
+
+def two_to(b: Arithmetic, e: Attribute, x: Reduced, less: int = 0) -> SSAValue:
+    """`2^(n - less)`, a normal number."""
+    power = b.scaled(b.number(2.0**-less, e), x.n)
+    return power_of_two(b, e, x.word, less) if power is None else power
 
 
 def at_most(b: Arithmetic, e: Attribute, x: SSAValue, bound: float) -> SSAValue:
@@ -107,6 +112,15 @@ def normal_exp(b: Arithmetic, x: SSAValue, e: Attribute) -> SSAValue:
     return b.times(y, power_of_two(b, e, parts.word)) if scaled is None else scaled
 
 
+def expm1(b: Arithmetic, x: SSAValue, e: Attribute) -> SSAValue:
+    """`e^x - 1 = 2 (2^(n-1) - 1/2 + 2^(n-1) (e^r - 1))`: half of it, as 2^n may be too large; with x's sign."""
+    low, high = (-50.0, 710.0) if is_long(e) else (-30.0, 89.0)
+    parts = reduced(b, at_least(b, e, at_most(b, e, x, high), low), e)
+    power = two_to(b, e, parts, 1)
+    half = b.fused(power, less_one(b, parts), b.minus(power, b.number(0.5, e)))
+    return b.add(math.CopySignOp(b.plus(half, half), x))
+
+
 def log(b: Arithmetic, x: SSAValue, e: Attribute) -> SSAValue:
     """`log(x) = k ln(2) + log(m)`, sqrt(1/2) <= m < sqrt(2)."""
     bits, width, up = (i64, 52, 54) if is_long(e) else (i32, 23, 25)
@@ -138,7 +152,7 @@ def tanh(b: Arithmetic, x: SSAValue, e: Attribute) -> SSAValue:
     """`(t - 1) / (t + 1)` of `t = e^-2|x| = 2^n + 2^n (e^r - 1)`, which keeps the digits near zero; with x's sign."""
     size, one = b.add(math.AbsFOp(x)), b.number(1.0, e)
     parts = reduced(b, at_least(b, e, b.times(size, b.number(-2.0, e)), -40.0), e)
-    power, rest = two_to(b, e, parts), b.fused(b.times(parts.p, parts.r), parts.r, parts.r)
+    power, rest = two_to(b, e, parts), less_one(b, parts)
     above, below = b.fused(power, rest, b.minus(power, one)), b.fused(power, rest, b.plus(power, one))
     return b.add(math.CopySignOp(b.over(above, below), x))
 

@@ -25,7 +25,7 @@ from relay.lowering.shaped import is_buffer, shape_of
 
 LANES = 16
 
-EXPANDED = ("math.exp", "math.log", "math.tanh", "math.erf")
+EXPANDED = ("math.exp", "math.expm1", "math.log", "math.tanh", "math.erf")
 """Functions that become polynomials of floats in as many lanes."""
 
 

@@ -22,6 +22,8 @@ func.func @functions(%x: tensor<4xf32>) {
   %cosh = relay.cosh %x : (tensor<4xf32>) -> tensor<4xf32>
   // CHECK: %erf = relay.erf %x : (tensor<4xf32>) -> tensor<4xf32>
   %erf = relay.erf %x : (tensor<4xf32>) -> tensor<4xf32>
+  // CHECK: %expm1 = relay.expm1 %x : (tensor<4xf32>) -> tensor<4xf32>
+  %expm1 = relay.expm1 %x : (tensor<4xf32>) -> tensor<4xf32>
   // CHECK: %log2 = relay.log2 %x : (tensor<4xf32>) -> tensor<4xf32>
   %log2 = relay.log2 %x : (tensor<4xf32>) -> tensor<4xf32>
   // CHECK: %log10 = relay.log10 %x : (tensor<4xf32>) -> tensor<4xf32>

@@ -103,6 +103,7 @@ UNARY: Mapping[type[relay.UnaryOp], Expression] = {
     relay.SqrtOp: own("sqrt"),
     relay.RsqrtOp: lambda e, type: f"{type.literal(1)} / {math('sqrt', type)}",
     relay.ExpOp: in_double("exp"),
+    relay.Expm1Op: in_double("expm1"),
     relay.LogOp: in_double("log"),
     relay.SigmoidOp: lambda e, type: f"{type.literal(1)} / ({type.literal(1)} + ({type.name})exp((double)-{{0}}))",
     relay.TanhOp: in_double("tanh"),

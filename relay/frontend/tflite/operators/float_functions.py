@@ -12,6 +12,7 @@ from relay.dialects.relay import (
     AvgPool2dOp,
     ClipOp,
     DivideOp,
+    Expm1Op,
     GreaterOp,
     L2NormalizeOp,
     LeakyReluOp,
@@ -22,7 +23,6 @@ from relay.dialects.relay import (
     RoundOp,
     SqrtOp,
     SubtractOp,
-    TanhOp,
     WhereOp,
 )
 from relay.frontend.tflite.graph import Importer, real
@@ -64,15 +64,11 @@ def prelu(importer: Importer, node: Node) -> list[SSAValue]:
 
 @operator("ELU", versions=(1, 1), inputs=(1, 1))
 def elu(importer: Importer, node: Node) -> list[SSAValue]:
-    """`x > 0 ? x : exp(x) - 1`, which is `2 t / (1 - t)` of `t = tanh(x / 2)`: as exact near zero as elsewhere."""
+    """`x > 0 ? x : exp(x) - 1`."""
     data = node.input(0)
     floats(node, data)
     value = importer.value(data)
-    half = importer.emit(MultiplyOp, [value, importer.scalar(0.5, value)]).result
-    tangent = importer.emit(TanhOp, [half]).result
-    twice = importer.emit(MultiplyOp, [tangent, importer.scalar(2.0, value)]).result
-    rest = importer.emit(SubtractOp, [importer.scalar(1.0, value), tangent]).result
-    negative = importer.emit(DivideOp, [twice, rest]).result
+    negative = importer.emit(Expm1Op, [value]).result
     positive = importer.emit(GreaterOp, [value, importer.scalar(0.0, value)]).result
     return [importer.emit(WhereOp, [positive, value, negative]).result]
 
