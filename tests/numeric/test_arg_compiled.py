@@ -1,4 +1,4 @@
-"""The index of the first extreme code, compiled: rows of every length around whole vectors, and ties."""
+"""The index of the first extreme code or float, compiled: rows of every length around whole vectors, and ties."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import pytest
 
 import relay
 from relay.dialects.attributes import Array
+from relay.driver import default_pipeline
 
 TEXT = """func.func @main(%x: tensor<GIVENxTYPE>) -> tensor<REDUCEDxINDEX> {
   %0 = relay.NAME %x {axis = array<i64: AXIS>, dtype = INDEX} : (tensor<GIVENxTYPE>) -> tensor<REDUCEDxINDEX>
@@ -17,7 +18,7 @@ TEXT = """func.func @main(%x: tensor<GIVENxTYPE>) -> tensor<REDUCEDxINDEX> {
 def found(name: str, x: Array, axis: int, index: str) -> Array:
     """What the compiled op gives."""
     reduced = "x".join(str(size) for number, size in enumerate(x.shape) if number != axis)
-    kind = {"uint8": "ui8", "int8": "i8"}[x.dtype.name]
+    kind = {"uint8": "ui8", "int8": "i8", "float32": "f32"}[x.dtype.name]
     words = {"GIVEN": "x".join(map(str, x.shape)), "REDUCED": reduced, "TYPE": kind, "AXIS": str(axis)}
     text = TEXT
     for word, value in {**words, "INDEX": index, "NAME": name}.items():
@@ -42,3 +43,28 @@ def test_the_first_extreme_code(name: str, dtype: type[np.uint8] | type[np.int8]
         for lowest in (info.min, info.max - 1, info.max):
             x = random.integers(lowest, info.max, shape, endpoint=True).astype(dtype)
             assert np.array_equal(found(name, x, axis, index), getattr(np, name)(x, axis=axis)), (size, axis, lowest)
+
+
+@pytest.mark.parametrize("name", ["argmax", "argmin"])
+@pytest.mark.parametrize("size", [15, 16, 21, 256, 257])
+def test_the_first_extreme_float(name: str, size: int):
+    """Infinities, both zeros and numbers next to each other; what is no number is never better than another."""
+    random, worst = np.random.default_rng(size), np.float32(-np.inf if name == "argmax" else np.inf)
+    special = np.array([0.0, -0.0, 1e-45, -1e-45, 1.0, np.nextafter(np.float32(1), np.float32(2)), -1.0], np.float32)
+    extreme = np.array([np.inf, -np.inf, np.nan, 3.4e38, -3.4e38], np.float32)
+    rows = [random.choice(special[:2], (9, size)), random.choice(special, (9, size)), random.choice(extreme, (9, size))]
+    alike = [np.full((1, size), number, np.float32) for number in extreme]
+    x = np.concatenate([*rows, *alike, random.standard_normal((9, size)).astype(np.float32)])
+    wanted = getattr(np, name)(np.where(np.isnan(x), worst, x), axis=1)
+    assert np.array_equal(found(name, x, 1, "i64"), wanted)
+
+
+def test_codes_and_floats_are_compared_as_integers():
+    for kind, wide in (("i8", "i32"), ("f32", "i64")):
+        words = {"GIVEN": "4x21", "REDUCED": "4", "TYPE": kind, "AXIS": "1", "INDEX": "i32", "NAME": "argmax"}
+        text = TEXT
+        for word, value in words.items():
+            text = text.replace(word, value)
+        mod = relay.IRModule.parse(text)
+        default_pipeline("x86_64-linux-gnu -mcpu=cascadelake").apply(mod)
+        assert f"vector<16x{wide}>" in str(mod) and "maxsi" in str(mod)

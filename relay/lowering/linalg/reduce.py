@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import AnyFloat, IntegerType, i32
+from xdsl.dialects.builtin import AnyFloat, IntegerType, f32, i32, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 from xdsl.utils.hints import isa
@@ -65,11 +65,19 @@ def reduce(e: Emitter, op: relay.ReduceOp, operands: Sequence[SSAValue]) -> Sequ
     return [e.reshape(result, tensor(op.result).get_shape())]
 
 
+KEYED = 256
+"""Elements of an axis of which the index of the best is found by keys."""
+
+
 def arg(e: Emitter, op: relay.ArgOp, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
-    """Two outputs: the best value and its index. Codes of 8 bits: one number that is both."""
-    type = tensor(op.input).element_type
-    if isa(type, IntegerType) and type.width.data == 8 and tensor(op.input).get_shape()[op.axes()[0]] <= 1 << 8:
-        return arg_of_codes(e, op, operands, type)
+    """Two outputs: the best value and its index. Of up to 256 codes of 8 bits, or float32 numbers that are neighbours
+    and fill vectors, one number that is both."""
+    type, (axis,) = tensor(op.input).element_type, op.axes()
+    sizes = tensor(op.input).get_shape()
+    if sizes[axis] <= KEYED and isa(type, IntegerType) and type.width.data == 8:
+        return arg_of_keys(e, op, operands, i32, code_key)
+    if 16 <= sizes[axis] <= KEYED and axis == len(sizes) - 1 and type == f32:
+        return arg_of_keys(e, op, operands, i64, float_key)
     predicate = COMPARE[PREDICATE[op.__class__]][kind(type)]
     make = arith.CmpfOp if isinstance(type, AnyFloat) else arith.CmpiOp
     read, write, shape, count = kept_first(op)
@@ -87,25 +95,50 @@ def arg(e: Emitter, op: relay.ArgOp, operands: Sequence[SSAValue]) -> Sequence[S
     return [e.reshape(result, tensor(op.result).get_shape())]
 
 
-def arg_of_codes(e: Emitter, op: relay.ArgOp, operands: Sequence[SSAValue], type: IntegerType) -> Sequence[SSAValue]:
-    """The extreme of `256 * code - index` (of `256 * code + index` for the smallest): the first of equal codes wins."""
+def code_key(e: Emitter, op: relay.ArgOp, code: SSAValue) -> SSAValue:
+    """An integer in the order of the codes."""
+    extend = arith.ExtUIOp if kind(tensor(op.input).element_type) == "unsigned" else arith.ExtSIOp
+    return e(extend(code, i32))
+
+
+def float_key(e: Emitter, op: relay.ArgOp, number: SSAValue) -> SSAValue:
+    """An integer in the order of float32 numbers, equal for both zeros; what is no number is as the worst infinity, so
+    that the first index stays. The bits of a number count up from zero, those of its magnitude if it is negative."""
+    worst = lowest(f32) if isinstance(op, relay.ArgmaxOp) else highest(f32)
+    number = e(arith.AddfOp(number, e.constant(0.0, f32)))
+    number = e(arith.SelectOp(e(arith.CmpfOp(number, number, "ord")), number, e.constant(worst, f32)))
+    bits = e(arith.BitcastOp(number, i32))
+    negative = e(arith.ShRSIOp(bits, e.constant(31, i32)))
+    turned = e(arith.XOrIOp(bits, e(arith.AndIOp(negative, e.constant(2**31 - 1, i32)))))
+    return e(arith.ExtSIOp(turned, i64))
+
+
+def arg_of_keys(
+    e: Emitter,
+    op: relay.ArgOp,
+    operands: Sequence[SSAValue],
+    type: IntegerType,
+    key: Callable[[Emitter, relay.ArgOp, SSAValue], SSAValue],
+) -> Sequence[SSAValue]:
+    """The extreme of `256 * key - index` (of `256 * key + index` for the smallest): the first of equal keys wins."""
     largest = isinstance(op, relay.ArgmaxOp)
     read, write, shape, count = kept_first(op)
-    initial = e.filled(shape, i32, lowest(i32) if largest else highest(i32))
+    initial = e.filled(shape, type, lowest(type) if largest else highest(type))
     position = len(dims(operands[0])) - 1
-    extend = arith.ExtUIOp if kind(type) == "unsigned" else arith.ExtSIOp
 
     def body(e: Emitter, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        code = e(arith.ShLIOp(e(extend(args[0], i32)), e.constant(8, i32)))
-        index = e(arith.IndexCastOp(e.index(position), i32))
+        high = e(arith.ShLIOp(key(e, op, args[0]), e.constant(8, type)))
+        index = e(arith.IndexCastOp(e.index(position), type))
         if largest:
-            return [e(arith.MaxSIOp(e(arith.SubiOp(code, index)), args[1]))]
-        return [e(arith.MinSIOp(e(arith.AddiOp(code, index)), args[1]))]
+            return [e(arith.MaxSIOp(e(arith.SubiOp(high, index)), args[1]))]
+        return [e(arith.MinSIOp(e(arith.AddiOp(high, index)), args[1]))]
 
     def last(e: Emitter, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        low = e(arith.SubiOp(e.constant(0, i32), args[0])) if largest else args[0]
-        index = e(arith.AndIOp(low, e.constant(255, i32)))
-        return [index if op.dtype == i32 else e(arith.ExtUIOp(index, op.dtype))]
+        low = e(arith.SubiOp(e.constant(0, type), args[0])) if largest else args[0]
+        index = e(arith.AndIOp(low, e.constant(KEYED - 1, type)))
+        if op.dtype == type:
+            return [index]
+        return [e((arith.TruncIOp if type == i64 else arith.ExtUIOp)(index, op.dtype))]
 
     keys = e.generic([(operands[0], read)], [(initial, write)], count, body)[0]
     whole = axes(len(shape), *range(len(shape)))
