@@ -66,6 +66,18 @@ def test_a_convolution(monkeypatch: pytest.MonkeyPatch):
     assert (row["grid"][0], row["block"][0], row["shared"]) == (6, 256, 4 * 192 * 128)
 
 
+def test_sums_start_from_what_their_own_channels_are_off_by(monkeypatch: pytest.MonkeyPatch):
+    """A thread's sums in a wide tile are of several runs of channels; the zero point, which borders keep out of the
+    bias, makes each off by its own."""
+    only(GroupTile(64, 128, 4, 1, 3), monkeypatch)
+    net = Net(5)
+    x, weights = net.argument(net.numbers("int8", 1, 2, 2, 16)), net.constant(net.numbers("int8", 144, 1, 1, 16))
+    sums = net.conv2d(x, weights, padding=(1, 1, 1, 1), zero_points=(-101, 0))
+    net.result("convolution", net.requantize(sums, 144, "int8"))
+    (row,) = check(net).graph["device"]["launches"]
+    assert (row["grid"][0], row["block"][0]) == (2, 128)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("types", [("int8", "int8"), ("uint8", "uint8"), ("uint8", "int8"), ("int8", "uint8")])
 @pytest.mark.parametrize("number", range(len(GROUP_TILES)))
