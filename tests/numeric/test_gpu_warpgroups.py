@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 
+import numpy as np
 import pytest
 
 import relay
@@ -74,8 +75,12 @@ def test_sums_start_from_what_their_own_channels_are_off_by(monkeypatch: pytest.
     x, weights = net.argument(net.numbers("int8", 1, 2, 2, 16)), net.constant(net.numbers("int8", 144, 1, 1, 16))
     sums = net.conv2d(x, weights, padding=(1, 1, 1, 1), zero_points=(-101, 0))
     net.result("convolution", net.requantize(sums, 144, "int8"))
-    (row,) = check(net).graph["device"]["launches"]
+    model = check(net)
+    (row,) = model.graph["device"]["launches"]
     assert (row["grid"][0], row["block"][0]) == (2, 128)
+    checked = model.run(net.inputs)
+    model.emulator = Emulator(model.executable.get_source("ll"), checked=False)
+    assert np.array_equal(model.run(net.inputs), checked)
 
 
 @pytest.mark.slow

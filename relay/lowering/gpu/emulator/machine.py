@@ -31,7 +31,8 @@ REPORT = 128
 
 
 class Emulator:
-    """Runs kernels from their LLVM IR text. `checked`: every access must be in its buffer, and aligned."""
+    """Runs kernels from their LLVM IR text. `checked`: every access must be in its buffer, and aligned; it always must
+    in kernels of groups of warps, whose products ask what was written to shared memory."""
 
     def __init__(self, text: str, checked: bool = True):
         self.translation = translate(text, checked)

@@ -152,7 +152,8 @@ class KernelTranslation:
 
     def __init__(self, head: re.Match[str], body: list[str], found: Translation, checked: bool):
         self.kernel = Kernel(head[1], int(head[3]), together=threads.waits(body))
-        self.body, self.found, self.checks = body, found, checked
+        self.body, self.found = body, found
+        self.checks = checked or any(" asm sideeffect " in line for line in body)
         for parameter in filter(None, head[2].split(", ")):
             known = PARAMETER.match(parameter)
             if known is None:
