@@ -25,7 +25,7 @@ from relay.lowering.scheduling.float_depthwise import FloatDepthwiseEmitter, flo
 from relay.lowering.scheduling.given_constants import GivenConstants
 from relay.lowering.scheduling.groups import Groups, join, joined_kernel, pack_groups, recognise_groups
 from relay.lowering.scheduling.packed_store import can_pack
-from relay.lowering.scheduling.padding import Padding, emit_codes, emit_padding, find_paddings
+from relay.lowering.scheduling.padding import Padding, emit_codes, emit_padding, find_paddings, skipped_rows
 from relay.lowering.scheduling.plan import FEW_PIXELS, Plan, Tile, dot_of, registers_of, turns_codes, widened_by
 from relay.lowering.scheduling.product import Product, ProductEmitter, recognise_product
 from relay.lowering.scheduling.windows import Windows, WindowsEmitter, runs_of, started_by, widens, windows_of
@@ -290,11 +290,12 @@ class FunctionScheduler:
     ) -> None:
         """A convolution or product that mixes channels."""
         flat = conv.pointwise and (epilogue.flatten_points() or epilogue.rank == 2)
+        runs = skipped_rows(conv, self.paddings.get(conv.data.value))
         chosen, data, flip = self.prepare(conv, kernels, flat)
         arguments = constants([matmul.pack_constants(conv, chosen, array) for array in kernels])
         self.choices.append(chosen.reason)
         packs = chosen.dot is not None and can_pack(epilogue, self.features)
-        matmul.MatmulEmitter(self.builder, conv, chosen, data, arguments, epilogue, flip, packs).emit()
+        matmul.MatmulEmitter(self.builder, conv, chosen, data, arguments, epilogue, flip, packs, runs=runs).emit()
 
     def multiply_groups(
         self,

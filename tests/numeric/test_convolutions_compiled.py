@@ -14,6 +14,7 @@ from xdsl.ir import Attribute
 from relay.dialects import relay
 from relay.dialects.attributes import Array, element_type, ints
 from relay.dialects.op import TensorOp
+from relay.driver import build
 from relay.interpreters import compute
 from relay.passes import PassContext
 from tests.conftest import Cases
@@ -198,3 +199,27 @@ def test_random_ones(kind: type[TensorOp]):
 def test_many_random_ones(kind: type[TensorOp], cases: Cases):
     for number in cases(4):
         compare(kind, 20, 2 + number, 2)
+
+
+def test_kernel_rows_outside_of_the_image_are_left_out():
+    """Strides, batches, several runs of rows, images lower than the dilation; weights that would be noticed."""
+    net = Net(91)
+    for rows, window, stride, dilation, above, below in (
+        (9, 3, 2, 6, 6, 6),
+        (7, 5, 1, 2, 4, 4),
+        (12, 3, 1, 6, 9, 3),
+    ):
+        x = net.argument(net.numbers("float32", 2, rows, 4, 8))
+        kernel = net.constant(net.numbers("float32", 16, window, 3, 8))
+        padding, dilations = (above, 1, below, 1), (dilation, 1)
+        sums = net.conv2d(x, kernel, strides=(stride, 1), padding=padding, dilation=dilations)
+        net.result(f"{rows} rows, {window}, {stride}, {dilation}", net.relu(sums, 16))
+    net.check()
+    seen: list[bool] = []
+    for dilation in (6, 1):
+        net, weights = Net(92), np.ones((16, 3, 1, 16), np.float32)
+        weights[:, [0, 2]] = np.inf
+        x, padding = net.argument(np.ones((1, 5, 4, 16), np.float32)), (dilation, 0, dilation, 0)
+        net.result("sums", net.conv2d(x, net.constant(weights), padding=padding, dilation=(dilation, 1)))
+        seen.append(bool(np.isfinite(np.asarray(build(net.module())(*net.inputs))).all()))
+    assert seen == [True, False]

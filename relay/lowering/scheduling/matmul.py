@@ -7,7 +7,6 @@ Per step of the reduction it loads a few vectors of packed weights and, per pixe
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -26,8 +25,9 @@ from relay.lowering.scheduling.epilogue import Epilogue
 from relay.lowering.scheduling.packed_store import GROUP, PackedStore
 from relay.lowering.scheduling.packing import (
     LANES,
+    Group,
     as_matrix,
-    blocks_of,
+    groups_of,
     initial_accumulator,
     pack,
     padded,
@@ -116,23 +116,6 @@ def pack_constants(conv: Convolution, plan: Plan, kernel: Array) -> Packed:
 
 
 @dataclass(frozen=True)
-class Group:
-    """Blocks of channels of one size: `count` of them, from block number `first` on."""
-
-    first: int
-    count: int
-    vectors: int
-
-
-def groups_of(outputs: int, vectors: int) -> list[Group]:
-    """Whole blocks, then one of what is left; a block with a partial vector is by itself."""
-    blocks = blocks_of(outputs, vectors)
-    whole = sum(first + count * LANES <= outputs and count == vectors for first, count in blocks)
-    groups = [Group(0, whole, vectors)] if whole else []
-    return groups + [Group(number, 1, count) for number, (_, count) in enumerate(blocks) if number >= whole]
-
-
-@dataclass(frozen=True)
 class Block:
     """A block of channels in a loop over blocks: its number and first channel, its vectors, and how many channels its
     last vector has."""
@@ -159,7 +142,8 @@ class Place:
 
 class MatmulEmitter:
     """Emits one contraction with its epilogue. `data` is flat; `flip`: its codes are signed, the loop turns them;
-    `packs`: the results can be narrowed 64 at a time."""
+    `packs`: the results can be narrowed 64 at a time; `runs`: rows of results, and the kernel rows that count there
+    (`padding.spans`), none for all."""
 
     def __init__(
         self,
@@ -172,9 +156,12 @@ class MatmulEmitter:
         flip: bool = False,
         packs: bool = False,
         place: Place = Place(),
+        runs: Sequence[tuple[int, int, int, int]] = (),
     ):
         self.b, self.conv, self.plan, self.epilogue, self.flip = builder, conv, plan, epilogue, flip
         self.packs, self.place = packs, place
+        self.runs = runs or [(0, conv.out_rows, 0, conv.kernel_rows)]
+        self.taps = range(conv.kernel_rows)
         self.packed: PackedStore | None = None
         self.data = data
         self.weights, self.initial = constants[:2]
@@ -217,16 +204,25 @@ class MatmulEmitter:
     def over_pixels(self, pixels: int, body: Callable[[Sequence[Index], Index, int], None]) -> None:
         """Loops over tiles of `pixels` in a row, and one of what is left."""
         conv, b = self.conv, self.b
-        outer = [] if self.plan.flat else [conv.images, conv.out_rows]
-        width = conv.images * conv.out_rows * conv.out_columns if self.plan.flat else conv.out_columns
+        if self.plan.flat:
+            self.over_row([], conv.images * conv.out_rows * conv.out_columns, pixels, body)
+            return
+        with b.loop(0, conv.images, independent=True) as (n, _):
+            for first, end, *taps in self.runs:
+                self.taps = range(*taps)
+                with b.loop(first, end, independent=True) as (y, _):
+                    self.over_row([n, y], conv.out_columns, pixels, body)
+
+    def over_row(
+        self, point: Sequence[Index], width: int, pixels: int, body: Callable[[Sequence[Index], Index, int], None]
+    ) -> None:
+        """Tiles of a row."""
         pixels = min(pixels, width)
-        with ExitStack() as stack:
-            point = [stack.enter_context(b.loop(0, d, independent=True))[0] for d in outer]
-            whole = width // pixels * pixels
-            with b.loop(0, whole, pixels, independent=True) as (x, _):
-                body(point, x, pixels)
-            if whole < width:
-                body(point, whole, width - whole)
+        whole = width // pixels * pixels
+        with self.b.loop(0, whole, pixels, independent=True) as (x, _):
+            body(point, x, pixels)
+        if whole < width:
+            body(point, whole, width - whole)
 
     def tile(self, point: Sequence[Index], x: Index, pixels: int, block: Block) -> None:
         """`pixels` neighbours in a row times a block of channels."""
@@ -239,7 +235,7 @@ class MatmulEmitter:
         at_block = b.plus(self.place.weights, b.times(block.channel, self.depth * plan.group))
         row = b.plus(b.times(point[0], conv.rows), b.times(point[1], conv.strides[0])) if point else 0
         first = b.plus(self.place.row, b.plus(b.times(row, conv.columns), b.times(x, conv.strides[1])))
-        with b.loop(0, conv.kernel_rows, carried=carried) as (i, rows):
+        with b.loop(self.taps.start, self.taps.stop, carried=carried) as (i, rows):
             line = b.plus(first, b.times(i, conv.dilation[0] * conv.columns))
             with b.loop(0, self.tap_columns, carried=rows.args) as (j, taps):
                 base = b.plus(self.place.data, b.times(b.plus(line, b.times(j, conv.dilation[1])), conv.pitch))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,6 +18,23 @@ def blocks_of(outputs: int, vectors: int) -> list[tuple[int, int]]:
     whole = -(-outputs // LANES)
     full = [(b * vectors * LANES, vectors) for b in range(whole // vectors)]
     return full + ([(len(full) * vectors * LANES, whole % vectors)] if whole % vectors else [])
+
+
+@dataclass(frozen=True)
+class Group:
+    """Blocks of channels of one size: `count` of them, from block number `first` on."""
+
+    first: int
+    count: int
+    vectors: int
+
+
+def groups_of(outputs: int, vectors: int) -> list[Group]:
+    """Whole blocks, then one of what is left; a block with a partial vector is by itself."""
+    blocks = blocks_of(outputs, vectors)
+    whole = sum(first + count * LANES <= outputs and count == vectors for first, count in blocks)
+    groups = [Group(0, whole, vectors)] if whole else []
+    return groups + [Group(number, 1, count) for number, (_, count) in enumerate(blocks) if number >= whole]
 
 
 def as_matrix(conv: Convolution, kernel: Array, group: int) -> Array:

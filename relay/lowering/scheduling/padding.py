@@ -14,6 +14,7 @@ from relay.dialects.arith import ExtSIOp, ExtUIOp
 from relay.dialects.attributes import int_values, to_numpy
 from relay.lowering.builder import Index, LoopBuilder, contiguous
 from relay.lowering.scheduling.body import vector_constant
+from relay.lowering.scheduling.contraction import Convolution
 from relay.lowering.shaped import shape_of, vector_of
 
 Extend = type[ExtSIOp] | type[ExtUIOp]
@@ -172,3 +173,26 @@ def spans(
         else:
             result.append((position, position + 1, first, end))
     return result
+
+
+WORTH = 10
+"""One in so many rows of the kernel, over all rows of results, has to be outside for code of its own to pay."""
+
+
+def skipped_rows(conv: Convolution, padding: Padding | None) -> list[tuple[int, int, int, int]]:
+    """The runs of rows of a convolution of floats in zeros around its image, if enough of its kernel is outside."""
+    if (
+        padding is None
+        or not conv.is_float
+        or not padding.of_image
+        or not isinstance(padding.value.owner, arith.ConstantOp)
+    ):
+        return []
+    if to_numpy(padding.value.owner.value).item() != 0:
+        return []
+    rows, before = shape_of(padding.source)[1], padding.low[1]
+    runs = spans(rows, conv.kernel_rows, conv.strides[0], conv.dilation[0], before, conv.out_rows)
+    inside = sum((end - first) * (stop - start) for first, end, start, stop in runs)
+    every = conv.out_rows * conv.kernel_rows
+    few = len(runs) <= conv.kernel_rows and all(start < stop for _, _, start, stop in runs)
+    return runs if few and (every - inside) * WORTH >= every else []

@@ -22,11 +22,10 @@ from relay.lowering.scheduling.matmul import (
     MatmulEmitter,
     Place,
     data_offset,
-    groups_of,
     kernel_offset,
     needs_sums,
 )
-from relay.lowering.scheduling.packing import LANES
+from relay.lowering.scheduling.packing import LANES, groups_of
 from relay.lowering.scheduling.padding import emit_codes
 from relay.lowering.scheduling.plan import Plan, dot_of, plan, turns_codes
 from relay.lowering.shaped import buffer_of, is_vector, shape_of
