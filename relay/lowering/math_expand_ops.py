@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from functools import partial
 
 from xdsl.context import Context
-from xdsl.dialects import arith
+from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import Float64Type, ModuleOp, f32, f64
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from relay.dialects.attributes import to_numpy
 from relay.dialects.gpu import ModuleOp as GpuModuleOp
 from relay.lowering.llvm.types import lanes
 from relay.lowering.math import angles, functions, wide
@@ -71,7 +72,8 @@ class MathExpandOps(Pass):
     polynomials.
 
     `features`: the target's, as LLVM names them, separated by commas: with `fma`, `avx512f`, `neon` or `d`,
-    multiply-adds are fused; AVX-512 multiplies by powers of two, for the same bits.
+    multiply-adds are fused; AVX-512 multiplies by powers of two, and divides one by roots
+    in Newton's steps, for the same bits.
     """
 
     name = "math-expand-ops"
@@ -96,6 +98,8 @@ class MathExpandOps(Pass):
 
 def expansion(op: Operation, features: frozenset[str] = frozenset()) -> Callable[[], SSAValue] | None:
     """What computes the operation's value before it; None where it stays."""
+    if isinstance(op, arith.DivfOp):
+        return inverse_root(op, features)
     if op.name not in SHORT and op.name not in WIDE and op.name != "arith.truncf":
         return None
     type = op.results[0].type
@@ -116,6 +120,23 @@ def expansion(op: Operation, features: frozenset[str] = frozenset()) -> Callable
         if needed == f64 and element not in (f32, f64) and not on_device(op):
             return wide.narrow(build, found, element)
         return found if same else build.cast(arith.TruncFOp, found, element)
+
+    return value
+
+
+def inverse_root(op: arith.DivfOp, features: frozenset[str]) -> Callable[[], SSAValue] | None:
+    """1 / sqrt(x)  =>  Newton's iteration for the quotient, for the same bits: the root is long enough by itself."""
+    root, one = op.rhs.owner, op.lhs.owner
+    if not isinstance(root, math.SqrtOp) or not isinstance(one, arith.ConstantOp) or not is_vector(op.result.type):
+        return None
+    build = Arithmetic(op, lanes(op.result.type), features)
+    if not build.has_instructions(op.rhs) or (to_numpy(one.value) != 1).any():
+        return None
+
+    def value() -> SSAValue:
+        near = build.about_one_over(op.rhs)
+        assert near is not None
+        return functions.inverse(build, op.rhs, near)
 
     return value
 

@@ -87,6 +87,23 @@ def test_within_two_units_of_the_last_place(target: str):
             assert units(found, FUNCTIONS[name](x.astype(np.float64))) <= 2, name
 
 
+def test_inverse_roots_are_rounded_as_quotients_are():
+    """Also where a root's last digits are all ones, the hardest to invert; zeros, infinities, denormals."""
+    ones = [np.arange(last - 4096, last, dtype=np.uint32).view(np.float32) for last in (0x40000000, 0x40800000)]
+    bits = np.random.default_rng(9).integers(0, 2**32, 1 << 17, np.uint32).view(np.float32)
+    x = np.concatenate([SPECIAL, *ones, bits])
+    type = f"tensor<{x.size}xf32>"
+    text = (
+        f"func.func @main(%x: {type}) -> {type} {{ %r = relay.rsqrt %x : ({type}) -> {type} func.return %r : {type} }}"
+    )
+    with np.errstate(all="ignore"):
+        wanted = np.float32(1) / np.sqrt(x)
+    found = build(IRModule.parse(text)).run(x)
+    assert isinstance(found, np.ndarray) and np.array_equal(found, wanted, equal_nan=True)
+    zero = x == 0
+    assert np.array_equal(np.signbit(found[zero]), np.signbit(x[zero]))
+
+
 def test_functions_of_f16_are_near_and_need_no_library():
     """Some are computed in f64, from which no processor rounds to f16."""
     x = np.linspace(0.1, 0.9, 37).astype(np.float16)

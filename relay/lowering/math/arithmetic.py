@@ -16,7 +16,7 @@ from relay.lowering.scheduling.body import dense_vector
 from relay.lowering.shaped import scalar_of, vector_of
 
 SCALED = 16
-"""Lanes that AVX-512 multiplies by powers of two."""
+"""Lanes of floats that AVX-512 multiplies by powers of two, or inverts nearly."""
 CURRENT_ROUNDING = 4
 """As all other operations round."""
 
@@ -86,15 +86,30 @@ class Arithmetic:
 
     def scaled(self, x: SSAValue, power: SSAValue) -> SSAValue | None:
         """`x * 2^power`, rounded once, of floats; None where no instruction does it."""
-        if "avx512f" not in self.features or self.lanes % SCALED or not self.lanes or scalar_of(x.type) != f32:
+        if not self.has_instructions(x):
             return None
-        b, type = Before(self.before), vector_of(f32, SCALED)
+        b = Before(self.before)
         control = [b.constant(-1, i16), b.constant(CURRENT_ROUNDING, i32)]
-        parts: list[SSAValue] = []
-        for first in range(0, self.lanes, SCALED):
-            a, n = (b.shuffle(v, v, range(first, first + SCALED)) for v in (x, power))
-            parts.append(b.intrinsic("llvm.x86.avx512.mask.scalef.ps.512", [a, n, a, *control], type))
-        return b.joined(parts)
+        pairs = zip(self.parts(x), self.parts(power), strict=True)
+        wide, name = vector_of(f32, SCALED), "llvm.x86.avx512.mask.scalef.ps.512"
+        return b.joined([b.intrinsic(name, [a, n, a, *control], wide) for a, n in pairs])
+
+    def about_one_over(self, x: SSAValue) -> SSAValue | None:
+        """`1 / x` with a relative error below 2^-14; None where no instruction does it."""
+        if not self.has_instructions(x):
+            return None
+        b = Before(self.before)
+        mask, wide, name = b.constant(-1, i16), vector_of(f32, SCALED), "llvm.x86.avx512.rcp14.ps.512"
+        return b.joined([b.intrinsic(name, [a, a, mask], wide) for a in self.parts(x)])
+
+    def has_instructions(self, x: SSAValue) -> bool:
+        """Whether AVX-512 has more for such a value than other processors."""
+        return "avx512f" in self.features and self.lanes > 0 and self.lanes % SCALED == 0 and scalar_of(x.type) == f32
+
+    def parts(self, x: SSAValue) -> list[SSAValue]:
+        """A vector in such of 16 lanes."""
+        b = Before(self.before)
+        return [b.shuffle(x, x, range(first, first + SCALED)) for first in range(0, self.lanes, SCALED)]
 
     def polynomial(self, x: SSAValue, coefficients: Sequence[float], element: Attribute) -> SSAValue:
         """`c0 + x * (c1 + x * ...)`."""

@@ -13,6 +13,7 @@ from xdsl.ir import Attribute, SSAValue
 from relay.dialects import arith as wide
 from relay.lowering.math.arithmetic import Arithmetic
 from relay.lowering.math.polynomials import ERF, EXP, EXP_LONG, LOG, LOG_ERFC, LOG_LONG
+from relay.lowering.shaped import scalar_of
 
 LN2 = np.log(np.longdouble(2))
 SHORT_LN2 = (0.693359375, float(LN2 - np.longdouble(0.693359375)))
@@ -119,6 +120,20 @@ def expm1(b: Arithmetic, x: SSAValue, e: Attribute) -> SSAValue:
     power = two_to(b, e, parts, 1)
     half = b.fused(power, less_one(b, parts), b.minus(power, b.number(0.5, e)))
     return b.add(math.CopySignOp(b.plus(half, half), x))
+
+
+def inverse(b: Arithmetic, x: SSAValue, near: SSAValue) -> SSAValue:
+    """`1 / x` of floats from 2^-100 to 2^100, rounded as a division does, by a guess that is right where it is 0,
+    infinite or none: a step of Newton's iteration, then `y + y (e + e^2)`, `e = 1 - x y`, of an odd y: so it was equal
+    for every x of one exponent."""
+    e = scalar_of(x.type)
+    one, negative = b.number(1.0, e), b.add(arith.NegfOp(x))
+    found = b.fused(near, b.fused(negative, near, one), near)
+    odd = b.add(arith.OrIOp(b.cast(arith.BitcastOp, found, i32), b.number(1, i32)))
+    found = b.cast(arith.BitcastOp, odd, e)
+    error = b.fused(negative, found, one)
+    found = b.fused(found, b.fused(error, error, error), found)
+    return b.select(b.compare(found, "ord", found), found, near)
 
 
 def log(b: Arithmetic, x: SSAValue, e: Attribute) -> SSAValue:

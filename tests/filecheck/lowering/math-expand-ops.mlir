@@ -1,5 +1,6 @@
 // RUN: relay-opt %s -p math-expand-ops | filecheck %s
 // RUN: relay-opt %s -p 'math-expand-ops{features="avx2,fma"}' | filecheck %s --check-prefix FUSED
+// RUN: relay-opt %s -p 'math-expand-ops{features="avx512f"}' | filecheck %s --check-prefix WIDE
 
 // Where products are fused with sums, those of polynomials are.
 // FUSED-LABEL: gpu.module
@@ -65,5 +66,22 @@ func.func private @narrow(%x: memref<1xf64>, %y: memref<1xf16>) {
   %d = memref.load %x[%c0] : memref<1xf64>
   %f = arith.truncf %d : f64 to f16
   memref.store %f, %y[%c0] : memref<1xf16>
+  func.return
+}
+
+// AVX-512 inverts nearly; where the root is 0 or infinite, that is all.
+// CHECK-LABEL: func.func private @inverse_root
+// CHECK:         arith.divf
+// WIDE-LABEL:  func.func private @inverse_root
+// WIDE:          [[N:%.+]] = llvm.call_intrinsic "llvm.x86.avx512.rcp14.ps.512"
+// WIDE-NOT:      arith.divf
+// WIDE:          arith.select {{%.+}}, {{%.+}}, [[N]] :
+func.func private @inverse_root(%x: memref<16xf32>) {
+  %c0 = arith.constant 0 : index
+  %one = arith.constant dense<1.0> : vector<16xf32>
+  %v = vector.load %x[%c0] : memref<16xf32>, vector<16xf32>
+  %s = math.sqrt %v : vector<16xf32>
+  %r = arith.divf %one, %s : vector<16xf32>
+  vector.store %r, %x[%c0] : memref<16xf32>, vector<16xf32>
   func.return
 }
