@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from ctypes import byref, c_char_p, c_float, c_int, c_size_t, c_uint64, c_void_p
+from ctypes import byref, c_char_p, c_float, c_int, c_size_t, c_uint32, c_uint64, c_void_p
 from functools import cache
 from typing import Any, Protocol
 
 from relay.errors import RelayError, Unsupported
-from relay.runtime.cuda_functions import FUNCTIONS
+from relay.runtime.cuda_functions import FUNCTIONS, LATER
 from relay.store import key_of, store
 
 LIBRARY = "libcuda.so.1"
@@ -31,6 +31,12 @@ PTX = 1
 DLPACK = 2
 """What DLPack calls this kind of device."""
 MAX_DYNAMIC_SHARED = 8
+MAP_BYTES, MAP_ALIGNMENT = 128, 64
+"""Of a map of a matrix."""
+BYTES, PROMOTED = 0, 2
+"""What a map tells the device: numbers of 8 bits, and lines of 128 bytes in its cache."""
+SWIZZLES = {128: 3}
+"""What the driver calls them."""
 SHARED_BYTES = 48 << 10
 """A kernel that wants more shared memory must ask for it."""
 
@@ -58,10 +64,7 @@ class CudaDriver:
             hint = 'a driver of NVIDIA\'s has it; target="llvm" runs on the CPU'
             raise Unsupported("cuda", f"there is no driver: {library} cannot be loaded", hint) from None
         for name, arguments in FUNCTIONS.items():
-            function = getattr(self.library, name, None)
-            if function is None:
-                raise Unsupported("cuda", f"the driver has no {name}", "install a driver for CUDA 12 or later")
-            function.argtypes, function.restype = arguments, c_int
+            self.declare(name, arguments)
         self.call("cuInit", 0)
         count = c_int()
         self.call("cuDeviceGetCount", byref(count))
@@ -72,6 +75,13 @@ class CudaDriver:
         self.device = found.value
         self.context = self.new("cuDevicePrimaryCtxRetain", self.device)
         self.dlpack = DLPACK
+
+    def declare(self, name: str, arguments: Sequence[Any]) -> None:
+        """Find a function of the driver. Raises Unsupported where it has none of that name."""
+        function = getattr(self.library, name, None)
+        if function is None:
+            raise Unsupported("cuda", f"the driver has no {name}", "install a driver for CUDA 12 or later")
+        function.argtypes, function.restype = arguments, c_int
 
     def call(self, name: str, *arguments: object) -> None:
         """Call a function. Raises CudaError with the driver's name of what it gives."""
@@ -153,6 +163,18 @@ class CudaDriver:
         """Copy to the host, in the stream's order."""
         if size:
             self.call("cuMemcpyDtoHAsync_v2", to, start, size, stream)
+
+    def encode(self, address: Handle, row: Mapping[str, Any]) -> bytes:
+        """The map of a matrix of bytes on the device, as the device reads it."""
+        (name, arguments), *_ = LATER.items()
+        self.declare(name, arguments)
+        raw = ctypes.create_string_buffer(2 * MAP_BYTES)
+        start = -ctypes.addressof(raw) % MAP_ALIGNMENT
+        dims, strides = (c_uint64 * 2)(*row["dims"]), (c_uint64 * 1)(*row["strides"])
+        box, steps, kind = (c_uint32 * 2)(*row["box"]), (c_uint32 * 2)(1, 1), SWIZZLES[row["swizzle"]]
+        to = ctypes.addressof(raw) + start
+        self.call(name, to, BYTES, 2, address, dims, strides, box, steps, 0, kind, PROMOTED, 0)
+        return raw.raw[start : start + MAP_BYTES]
 
     # Code
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ctypes import POINTER, c_char_p, c_float, c_int, c_size_t, c_uint, c_uint64, c_ulonglong, c_void_p
+from ctypes import POINTER, c_char_p, c_float, c_int, c_size_t, c_uint, c_uint32, c_uint64, c_ulonglong, c_void_p
 
 FUNCTIONS = {
     "cuInit": [c_uint],
@@ -50,3 +50,9 @@ FUNCTIONS = {
     "cuGetErrorString": [c_int, POINTER(c_char_p)],
 }
 """The functions of the driver with their arguments. Source: cuda.h of CUDA 12, whose names do not change."""
+
+NUMBERS, SIZES = POINTER(c_uint32), POINTER(c_uint64)
+LATER = {
+    "cuTensorMapEncodeTiled": [c_void_p, c_int, c_uint32, c_void_p, SIZES, SIZES, NUMBERS, NUMBERS, *[c_int] * 4],
+}
+"""Functions that only some models need: those for chips from sm_90a on."""

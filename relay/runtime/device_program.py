@@ -17,6 +17,8 @@ import numpy as np
 from relay.errors import RelayError
 
 ALIGNMENT = 256
+MAP_BYTES = 256
+"""From a map to the next: each starts at a multiple of 64."""
 GRAPHS = 8
 """How many bindings of addresses a program keeps graphs for."""
 
@@ -31,6 +33,7 @@ class Driver(AbstractContextManager[None], Protocol):
     def upload(self, to: int, start: int, size: int, stream: int) -> None: ...
     def download(self, to: int, start: int, size: int, stream: int) -> None: ...
     def copy(self, to: int, start: int, size: int, stream: int) -> None: ...
+    def encode(self, address: int, row: Mapping[str, Any]) -> bytes: ...
     def load(self, code: bytes) -> int: ...
     def unload(self, module: int) -> None: ...
     def function(self, module: int, name: str, shared: int) -> int: ...
@@ -116,8 +119,10 @@ class Program:
         self.model, self.driver = model, model.driver
         driver = self.driver
         self.graphs: OrderedDict[tuple[Binding, int], int] = OrderedDict()
+        self.maps: dict[tuple[Binding, int], int] = {}
         room = max((sum(sizes_of(step)) for step in external_steps(model.steps)), default=0)
-        device, host = list[int](), list[int]()
+        self.memory = device = list[int]()
+        host = list[int]()
         with driver:
             self.own = driver.stream()
             self.stream = self.own if stream is None else stream
@@ -179,28 +184,62 @@ class Program:
         graph = self.graphs.pop((binding, first), 0)
         if not graph:
             while len(self.graphs) >= GRAPHS * len(self.model.steps):
-                self.driver.free_graph(self.graphs.popitem(last=False)[1])
+                old, freed = self.graphs.popitem(last=False)
+                self.driver.free_graph(freed)
+                self.free(self.maps.pop(old))
+            rows = self.model.launches[first:last]
+            maps = start = self.encoded(rows, places)
             self.driver.begin(self.own)
             try:
                 if whole:
                     self.upload(binding, self.own)
-                for row in self.model.launches[first:last]:
-                    self.launch(row, places, self.own)
+                for row in rows:
+                    maps = self.launch(row, places, self.own, maps)
                 if whole:
                     self.download(binding, self.own)
             except BaseException:
                 with suppress(RelayError):  # what was written down so far is of no use
                     self.driver.free_graph(self.driver.end(self.own))
+                with suppress(RelayError):
+                    self.free(start)
                 raise
             graph = self.driver.end(self.own)
+            self.maps[binding, first] = start
         self.graphs[binding, first] = graph
         self.driver.replay(graph, self.stream)
 
-    def launch(self, row: Mapping[str, Any], places: Sequence[int], stream: int) -> None:
-        """One launch."""
+    def encoded(self, rows: Sequence[Mapping[str, Any]], places: Sequence[int]) -> int:
+        """Maps of the matrices that launches copy tiles of, in their order, on the device; 0 if there are none."""
+        found = bytearray()
+        for row in rows:
+            for map in row.get("maps", ()):
+                slot, offset = (int(number) for number in row["arguments"][map["argument"]])
+                found += self.driver.encode(places[slot] + offset, map).ljust(MAP_BYTES, b"\0")
+        if not found:
+            return 0
+        address = self.driver.allocate(len(found))
+        self.memory.append(address)
+        whole = (ctypes.c_uint8 * len(found)).from_buffer(found)
+        self.driver.upload(address, ctypes.addressof(whole), len(found), self.own)
+        self.driver.wait(self.own)
+        return address
+
+    def free(self, address: int) -> None:
+        """Give maps back, once what reads them is over; nothing where there are none."""
+        if not address:
+            return
+        self.driver.wait(self.stream)
+        self.memory.remove(address)
+        self.driver.free(address)
+
+    def launch(self, row: Mapping[str, Any], places: Sequence[int], stream: int, maps: int) -> int:
+        """One launch, whose maps are from an address on; the address behind them."""
         buffers: list[int] = [places[slot] + offset for slot, offset in row["arguments"]]
+        for map in row.get("maps", ()):
+            buffers[map["argument"]], maps = maps, maps + MAP_BYTES
         function = self.model.functions[row["kernel"]]
         self.driver.launch(function, row["grid"], row["block"], int(row["shared"]), stream, buffers)
+        return maps
 
     # What the host does between launches
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from ctypes import POINTER, byref, c_char_p, c_int, c_size_t, c_uint, c_uint64, c_void_p
 from functools import cache
+from typing import Any
 
 from relay.errors import RelayError, Unsupported
 
@@ -176,6 +177,10 @@ class OpenClDriver:
     copy = download = upload
 
     # Code
+
+    def encode(self, address: int, row: Mapping[str, Any]) -> bytes:
+        """There are no maps of matrices. Raises Unsupported."""
+        raise Unsupported("opencl", "has no copies of tiles")
 
     def load(self, code: bytes) -> int:
         """Kernels from SPIR-V. Raises OpenClError with what the device's compiler says."""

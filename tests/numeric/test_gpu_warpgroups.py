@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -83,12 +84,32 @@ def test_sums_start_from_what_their_own_channels_are_off_by(monkeypatch: pytest.
     assert np.array_equal(model.run(net.inputs), checked)
 
 
+def pointwise(data: str, kernel: str, shape: tuple[int, ...], columns: int) -> Net:
+    net = Net(columns)
+    x = net.argument(net.numbers(data, *shape))
+    weights = net.constant(net.numbers(kernel, columns, 1, 1, shape[-1]))
+    net.result("convolution", net.requantize(net.conv2d(x, weights, zero_points=(5, 0)), columns, data))
+    return net
+
+
+@pytest.mark.parametrize("types", [("int8", "int8"), ("uint8", "int8")])
+def test_matrices_come_by_tiles(types: tuple[str, str], monkeypatch: pytest.MonkeyPatch):
+    """Neither rows, nor columns, nor the depth are multiples of the tile's."""
+    only(SMALL, monkeypatch)
+    (row,) = check(pointwise(*types, (3, 9, 5, 656), 80)).graph["device"]["launches"]
+    assert (row["grid"][0], row["shared"]) == (4, 4 * (192 * 128 + 8))
+    data, weights = row["maps"]
+    assert data == {"argument": 0, "dims": [656, 135], "strides": [656], "box": [128, 128], "swizzle": 128}
+    assert weights == {"argument": 1, "dims": [768, 128], "strides": [768], "box": [128, 64], "swizzle": 128}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("types", [("int8", "int8"), ("uint8", "uint8"), ("uint8", "int8"), ("int8", "uint8")])
 @pytest.mark.parametrize("number", range(len(GROUP_TILES)))
 def test_every_tile_and_type(number: int, types: tuple[str, str], monkeypatch: pytest.MonkeyPatch):
     only(GROUP_TILES[number], monkeypatch)
     check(convolution(*types, GROUP_TILES[number].columns + 16))
+    check(pointwise(*types, (1, 13, 10, 272), GROUP_TILES[number].columns + 16))
 
 
 @pytest.mark.slow
@@ -133,14 +154,16 @@ def test_only_large_products_are_for_groups_of_warps():
     assert matrix.GROUPS in resolve_gpu(TARGET).features - resolve_gpu("cuda -arch=sm_90").features
 
 
-def test_products_overlap(monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize("make", [convolution, product])
+def test_products_overlap(make: Callable[..., Net], monkeypatch: pytest.MonkeyPatch):
     """Nothing else touches the sums in the loop: the assembler would make products wait for each other."""
     only(GROUP_TILES[0], monkeypatch)
-    ptx = relay.build(product("int8", "int8", 128, 2048, 256).module(), target=TARGET).get_source("ptx")
+    net = make("int8", "int8", *((128, 2048, 256) if make is product else (256,)))
+    ptx = relay.build(net.module(), target=TARGET).get_source("ptx")
     place = re.findall(r"m64n256k32\.s32\.s8\.s8 \{(.*?)\}", ptx)[0]
     sums = set(place.split(", "))
     assert len(sums) == 128
-    loop = ptx[ptx.index("bar.sync") : ptx.index("wait_group.sync.aligned 0;")]
+    loop = ptx[ptx.rindex("bar.sync") : ptx.index("wait_group.sync.aligned 0;")]
     others = [line for line in loop.splitlines() if "wgmma" not in line]
     assert not [line for line in others if sums & set(re.findall(r"%r\d+", line))]
     if (tool := find_ptxas()) is not None:
@@ -160,7 +183,7 @@ def test_products_overlap(monkeypatch: pytest.MonkeyPatch):
 )
 def test_a_wait_for_too_little_is_seen(old: str, new: str, monkeypatch: pytest.MonkeyPatch):
     only(SMALL, monkeypatch)
-    net = product("int8", "int8", 128, 1280, 64)
+    net = convolution("int8", "int8", 64)
     executable = relay.build(net.module(), target=TARGET)
     text = executable.get_source("ll")
     assert old in text

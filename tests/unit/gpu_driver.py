@@ -17,8 +17,9 @@ import pytest
 import relay
 from relay.dialects.attributes import Array
 from relay.lowering.gpu.emulator import Emulator
+from relay.lowering.gpu.emulator.bulk import Mapped
 from relay.runtime import cuda_driver
-from relay.runtime.cuda_functions import FUNCTIONS
+from relay.runtime.cuda_functions import FUNCTIONS, LATER
 from relay.runtime.executable import Executable
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits"
@@ -40,6 +41,7 @@ NAMES = {
 }
 NOT_READY = 600
 CUBIN = b"cubin "
+MAP = b"a map of"
 
 
 class Refused(Exception):
@@ -72,7 +74,7 @@ class FakeCuda:
         self.refused: tuple[str, int] = ("", 0)
         self.last = 0x1000
         self.keep: list[object] = []
-        for name, arguments in FUNCTIONS.items():
+        for name, arguments in (FUNCTIONS | LATER).items():
             function = ctypes.CFUNCTYPE(ctypes.c_int, *arguments)(self.wrapped(name))
             self.keep.append(function)
             setattr(self, name, function)
@@ -254,7 +256,26 @@ class FakeCuda:
         assert (gy, gz, by, bz) == (1, 1, 1, 1) and shared <= kernel.shared and not extra
         count = len(emulator.translation.kernels[name].parameters)
         buffers = [self.rest(ctypes.c_uint64.from_address(pointers[n]).value) for n in range(count)]
-        self.do(stream, lambda: emulator.launch(name, gx, bx, buffers, shared))
+        self.do(stream, lambda: emulator.launch(name, gx, bx, buffers, shared, self.maps(buffers)))
+
+    def tensormapencodetiled(self, to: int, kind: int, rank: int, address: int, *rest: Any) -> None:
+        dims, strides, box, steps, interleave, swizzle, _, fill = rest
+        if to % 64 or address % 16 or strides[0] % 16 or max(box[0], box[1]) > 256 or box[0] > 128:
+            raise Refused(1)
+        assert (kind, rank, steps[0], steps[1], interleave, swizzle, fill) == (0, 2, 1, 1, 0, 3, 0)
+        numbers = [address, dims[0], dims[1], strides[0], box[0], box[1]]
+        text = b"".join([MAP, *(int(number).to_bytes(8, "little") for number in numbers)])
+        ctypes.memmove(to, text.ljust(128, b"\0"), 128)
+
+    def maps(self, buffers: Sequence[Array]) -> dict[int, Mapped]:
+        """Those of a launch's buffers that are maps, with what they are of."""
+        found: dict[int, Mapped] = {}
+        for number, buffer in enumerate(buffers):
+            if buffer[: len(MAP)].tobytes() == MAP:
+                address, *more = buffer[len(MAP) : 56].view(np.uint64).tolist()
+                row = {"dims": more[:2], "strides": more[2:3], "box": more[3:], "swizzle": 128}
+                found[number] = Mapped(self.rest(address), row)
+        return found
 
     # Streams, marks and graphs
 

@@ -14,6 +14,7 @@ from relay import artifact
 from relay.errors import Unsupported
 from relay.lowering import externals
 from relay.lowering.gpu.convert_parallel_loops_to_gpu import constant
+from relay.lowering.gpu.tensor_maps import TensorMap, map_of
 from relay.lowering.plan_memory import size_of
 from relay.lowering.shaped import buffer_of
 from relay.module import IRModule
@@ -34,16 +35,21 @@ class Launch:
     block: tuple[int, int, int]
     shared: int
     arguments: tuple[Place, ...]
+    maps: tuple[tuple[int, TensorMap], ...] = ()
+    """Arguments, by number, that are not where a matrix lies but a map of it."""
 
     def row(self) -> dict[str, Any]:
         """The launch as JSON has it."""
-        return {
+        row: dict[str, Any] = {
             "kernel": self.kernel,
             "grid": list(self.grid),
             "block": list(self.block),
             "shared": self.shared,
             "arguments": [list(argument) for argument in self.arguments],
         }
+        if self.maps:
+            row["maps"] = [{"argument": number, **map.row()} for number, map in self.maps]
+        return row
 
 
 def program(module: IRModule) -> tuple[list[Launch], list[dict[str, Any]]]:
@@ -154,6 +160,7 @@ def launch(op: gpu.LaunchFuncOp, places: Mapping[SSAValue, Place]) -> Launch:
         triple(op, op.blockSizeX, op.blockSizeY, op.blockSizeZ),
         0 if op.dynamicSharedMemorySize is None else constant(op.dynamicSharedMemorySize) or 0,
         tuple(place_of(value, places) for value in op.kernelOperands),
+        tuple((n, map) for n, value in enumerate(op.kernelOperands) if (map := map_of(value)) is not None),
     )
 
 

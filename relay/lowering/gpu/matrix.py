@@ -47,6 +47,8 @@ PARTS_LANES = 4
 REGISTERS = 1 << 16
 MOST_SUMS = 64
 """Sums of a thread that are too many beside the places of pieces: registers would not do."""
+BARRIER_BYTES = 8
+"""Of a barrier in shared memory, that copies of a stage are counted by."""
 SHARED_BYTES = 227 << 10
 """Shared memory of a processor that has wgmma."""
 FINISHED = 1 / 8
@@ -235,6 +237,16 @@ class Matrix:
     def stages(self) -> int:
         """Stages of the pipeline that there is something for."""
         return max(self.tile.fewest_stages, min(self.tile.stages, self.steps))
+
+    @property
+    def bulk(self) -> bool:
+        """Whether groups of warps multiply whole tiles of two matrices in memory, which the device copies by itself."""
+        return isinstance(self.tile, GroupTile) and self.conv.pointwise and self.padding is None
+
+    @property
+    def shared_bytes(self) -> int:
+        """Shared memory of a block: stages, and what counts their bytes."""
+        return self.stages * (self.tile.stage_bytes + (BARRIER_BYTES if self.bulk else 0))
 
     @property
     def packed_columns(self) -> int:

@@ -94,7 +94,7 @@ class MatrixEmitter:
         lane, warp = self.rem(thread, 32), self.div(thread, 32)
         self.warp_row = b.times(self.rem(warp, tile.down), tile.rows // tile.down)
         self.warp_column = b.times(self.div(warp, tile.down), tile.columns // tile.across)
-        self.share(shared_memory(b, self.m.stages * tile.stage_bytes))
+        self.share(shared_memory(b, self.m.shared_bytes))
         sums, rows = self.products(thread, lane)
         group, self.quad = self.div(lane, 4), self.rem(lane, 4)
         for step, part, half in product(range(tile.row_steps), range(tile.column_steps // tile.run), range(2)):

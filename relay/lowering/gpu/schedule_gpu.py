@@ -16,6 +16,7 @@ from relay.dialects.attributes import Array, to_numpy
 from relay.errors import InvalidArgument, Unsupported
 from relay.lowering.builder import INDEPENDENT, Index, LoopBuilder
 from relay.lowering.gpu import matrix
+from relay.lowering.gpu.bulk_kernel import emitter_of
 from relay.lowering.gpu.dots import FEATURE, DotEmitter, dot_of
 from relay.lowering.gpu.formats import FLOATS
 from relay.lowering.gpu.grids import grid, teams, threads
@@ -25,7 +26,6 @@ from relay.lowering.gpu.points import PointEmitter, Producer
 from relay.lowering.gpu.producers import Nest, Padded, computed, framed, nest_of, padded, starts
 from relay.lowering.gpu.teams import ALONE, Team, reductions, team_of
 from relay.lowering.gpu.teams import FEATURE as TEAMS
-from relay.lowering.gpu.warpgroup_kernel import emitter_of
 from relay.lowering.gpu.widths import lanes_of, lanes_of_copy
 from relay.lowering.scheduling import loops
 from relay.lowering.scheduling.arguments import argument_of, constant_of, packed_constant

@@ -18,8 +18,6 @@ from relay.dialects import nvgpu
 from relay.dialects.gpu import BarrierOp
 from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.gpu.indices import when
-from relay.lowering.gpu.matrix import GroupTile, Matrix
-from relay.lowering.gpu.matrix_floats import FloatEmitter
 from relay.lowering.gpu.matrix_kernel import TAP, MatrixEmitter
 
 GROUP = 128
@@ -40,13 +38,6 @@ VISIBLE = "fence.proxy.async.shared::cta;"
 """What this thread wrote to shared memory is what matrix units will read."""
 BEHIND = 2
 """Stages that are not filled: of this step, and of the last, whose products may be under way."""
-
-
-def emitter_of(matrix: Matrix) -> type[MatrixEmitter]:
-    """What emits the product."""
-    if not matrix.format.exact:
-        return FloatEmitter
-    return GroupEmitter if isinstance(matrix.tile, GroupTile) else MatrixEmitter
 
 
 def products_text(columns: int, left: str, right: str, count: int) -> str:

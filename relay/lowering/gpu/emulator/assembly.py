@@ -35,8 +35,32 @@ class Wait:
     left: int
 
 
-Instruction = Multiply | Wait | str
-"""What is no product and no wait is `FENCE` or `COMMIT`."""
+@dataclass(frozen=True)
+class Bulk:
+    """Of copies that the device does by itself: `init` of a barrier for `number` arrivals, `expect` of `number` bytes,
+    `acquire` of a map, `copy`, or `wait`, which threads of a group do together."""
+
+    name: str
+    number: int
+
+    @property
+    def together(self) -> bool:
+        return self.name == "wait"
+
+
+BULK = {
+    "init": r"mbarrier\.init\.shared::cta\.b64 \[\$0\], (\d+);",
+    "expect": r"mbarrier\.arrive\.expect_tx\.shared::cta\.b64 _, \[\$0\], (\d+);",
+    "acquire": r"\{ \.reg \.b64 (\w+); cvta\.global\.u64 \1, \$0; "
+    r"fence\.proxy\.tensormap::generic\.acquire\.sys \[\1\], 128; \}",
+    "copy": r"\{ \.reg \.b64 (\w+); cvta\.global\.u64 \1, \$1; cp\.async\.bulk\.tensor\.2d\.shared::cluster\.global\."
+    r"mbarrier::complete_tx::bytes \[\$0\], \[\1, \{\$2, \$3\}\], \[\$4\]; \}",
+    "wait": r"\{ \.reg \.pred (\w+); (\w+): mbarrier\.try_wait\.parity\.shared::cta\.b64 \1, \[\$0\], \$1; "
+    r"@!\1 bra \2; \}",
+}
+"""The whole text of a place."""
+Instruction = Multiply | Wait | Bulk | str
+"""What is no product, no wait and no copy is `FENCE` or `COMMIT`."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +86,7 @@ def parts(line: str) -> tuple[str | None, str, list[str], str, list[str]] | None
     if found is None:
         return None
     result, type, text, constraints, operands = found.groups()
-    texts = [part.strip() for part in text.split(";") if part.strip()]
+    texts = [part.strip() for part in text.split(";") if part.strip()] if bulk_of(text) is None else [text]
     return result, type, texts, constraints, operands.split(", ") if operands else []
 
 
@@ -74,8 +98,16 @@ def assembly_of(kernel: str, line: str) -> Assembly | None:
     result, type, texts, constraints, operands = found
     count = constraints.count("=r")
     words, sums = (operands[:-count], operands[-count:]) if count else (operands, [])
-    every = tuple(instruction(kernel, text, count) for text in texts)
+    every = tuple(bulk_of(text) or instruction(kernel, text, count) for text in texts)
     return Assembly("; ".join(texts)[:60], result, type, tuple(sums), tuple(words), every)
+
+
+def bulk_of(text: str) -> Bulk | None:
+    """What a place asks the device to copy, or waits for."""
+    for name, pattern in BULK.items():
+        if (found := re.fullmatch(pattern, text)) is not None:
+            return Bulk(name, int(found[1]) if found[1].isdigit() else 0)
+    return None
 
 
 def instruction(kernel: str, text: str, count: int) -> Instruction:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import llvmlite.binding as llvm
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from relay.dialects.attributes import Array
 from relay.errors import InvalidArgument
 from relay.lowering.codegen import compile_text
+from relay.lowering.gpu.emulator.bulk import Mapped
 from relay.lowering.gpu.emulator.faults import KernelFault
 from relay.lowering.gpu.emulator.text import symbol, translate
 from relay.lowering.gpu.emulator.threads import work_of
@@ -46,9 +47,17 @@ class Emulator:
             builder.export_symbol(symbol(kernel))
         self.library = builder.link(self.compiler, "kernels")
 
-    def launch(self, kernel: str, blocks: int, threads: int, buffers: Sequence[Array], shared: int = 0) -> None:
+    def launch(
+        self,
+        kernel: str,
+        blocks: int,
+        threads: int,
+        buffers: Sequence[Array],
+        shared: int = 0,
+        maps: Mapping[int, Mapped] | None = None,
+    ) -> None:
         """Run all threads of a launch; buffers are arrays of bytes that start at multiples of 64, `shared` the bytes
-        that each block has.
+        that each block has. `maps`: what the buffers of these numbers are maps of.
 
         Raises KernelFault for an access that is wrong, for threads that wait for each other at different places, and
         for what is read from shared memory before it is written; InvalidArgument for a kernel that is not there.
@@ -68,7 +77,8 @@ class Emulator:
         work = [aligned(size) for size in work_of(threads, shared)] if known.together else []
         report = np.zeros(REPORT // 8, np.int64)
         function = LAUNCHER(self.library[symbol(kernel)])
-        groups = Warpgroups(work, known.places, threads, shared) if known.places else None
+        mapped = {buffers[number].ctypes.data: matrix for number, matrix in (maps or {}).items()}
+        groups = Warpgroups(work, known.places, threads, shared, mapped) if known.places else None
         listener = LISTENER(groups.hear) if groups is not None else LISTENER()
         with_work = table(work, ctypes.cast(listener, ctypes.c_void_p).value or 0)
         given = table(buffers)

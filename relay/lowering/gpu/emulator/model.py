@@ -10,7 +10,9 @@ import numpy as np
 
 from relay.dialects.attributes import Array
 from relay.errors import Unsupported
+from relay.lowering.gpu.emulator.bulk import Mapped
 from relay.lowering.gpu.emulator.machine import Emulator, aligned
+from relay.lowering.gpu.tensor_maps import MAP_BYTES
 
 
 def memory_of(graph: Mapping[str, Any], params: Mapping[str, Array], inputs: Sequence[Array]) -> list[Array]:
@@ -39,7 +41,10 @@ def run_model(
     memory = memory_of(graph, params, inputs)
     for row in graph["device"]["launches"]:
         buffers: list[Array] = [memory[slot][offset:] for slot, offset in row["arguments"]]
-        emulator.launch(row["kernel"], row["grid"][0], row["block"][0], buffers, row["shared"])
+        maps = {int(map["argument"]): Mapped(buffers[int(map["argument"])], map) for map in row.get("maps", ())}
+        for number in maps:
+            buffers[number] = aligned(MAP_BYTES)
+        emulator.launch(row["kernel"], row["grid"][0], row["block"][0], buffers, row["shared"], maps)
     first = len(inputs)
     return [
         memory[first + number].view(row["dtype"]).reshape(row["shape"]).copy()

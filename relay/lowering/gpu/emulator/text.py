@@ -22,6 +22,7 @@ ADDRESS = re.compile(
 LOAD = re.compile(r"  (%\w+) = load (.+), ptr addrspace\((\d)\) (%\w+|@shared), align (\d+)(?: ; (.*))?$")
 STORE = re.compile(r"  store (.+) (\S+|<.*>), ptr addrspace\((\d)\) (%\w+|@shared), align (\d+)(?: ; (.*))?$")
 POINTER = re.compile(r"  (%\w+) = ptrtoint ptr addrspace\(3\) (%\w+|@shared) to i64")
+GLOBAL = re.compile(r"  (%\w+) = ptrtoint ptr addrspace\(1\) (%\w+) to i64")
 REGISTER = re.compile(r"  (%\w+) = call i32 @llvm\.nvvm\.read\.ptx\.sreg\.([\w.]+)\(\)")
 ROUND = re.compile(
     r"  (%\w+) = (?:call i32 @llvm\.nvvm\.f2tf32\.rna\((.*)\)|fptrunc (<2 x float> %\w+) to <2 x bfloat>)"
@@ -214,6 +215,8 @@ class KernelTranslation:
             self.out.append(f"  {name}.at = ptrtoint ptr {base} to i64")
             self.out.append(f"  {name}.start = ptrtoint ptr %shared to i64")
             self.out.append(f"  {name} = sub i64 {name}.at, {name}.start")
+        elif (pointer := GLOBAL.match(line)) is not None:
+            self.out.append(f"  {pointer[1]} = ptrtoint ptr {pointer[2]} to i64")
         elif TOWARD_ZERO in line:
             self.out.append(line.replace(TOWARD_ZERO, "@emulator.fma.rz("))
         elif DOT.search(line):

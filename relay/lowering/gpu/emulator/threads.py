@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from relay.errors import Unsupported
-from relay.lowering.gpu.emulator.assembly import VISIBLE, Assembly, assembly_of
+from relay.lowering.gpu.emulator.assembly import VISIBLE, Assembly, Bulk, assembly_of
 from relay.lowering.gpu.emulator.products import FACTORS, FLOATS, PRODUCTS, WORDS
 from relay.lowering.gpu.emulator.warp import CONTEXT_BYTES, COPIES, COPY_BYTES, GROUP_SUMS, GROUP_WORDS, WARP_WORDS
 
@@ -183,7 +183,12 @@ class Coroutine:
         for number, value in words:
             self.lines.append(f"  {name}.{number} = call ptr @emulator.register(ptr %ctx, i32 {number})")
             self.lines.append(f"  store {value}, ptr {name}.{number}, align 4")
-        self.wait(BLOCK, place.source)
+        match place.instructions:
+            case (Bulk(together=False),):
+                self.lines.append(f"  call void @emulator.say(ptr %ctx, i32 {len(self.places)}, ptr %report)")
+                return
+            case _:
+                self.wait(BLOCK, place.source)
         self.lines.append(f"  call void @emulator.group(ptr %ctx, i32 {len(self.places)}, ptr %report)")
         before = "poison"
         for number in range(len(place.sums)):

@@ -3,9 +3,9 @@
 A thread's context, 120 bytes: 0 lane, 4 status, 8 site, 12 parity, 16 words of its warp, 24 shared memory, 32 which of
 its bytes are written, 40 its size, 48 copies under way, 56 the first and 60 the end of them, 64 the first group and 68
 the end of them, 72 ends of groups, 80 stamps of shared memory, 88 epoch, 92 thread, 96 registers that its group of
-warps sees, 104 what hears of groups, 112 the epoch at its last barrier. Status: 0 not begun, 1 waits for its warp,
-2 waits for its block, 3 done. A stamp is of four bytes: the thread that wrote them, and its epoch then, which ends when
-it makes what it wrote visible to matrix units. Bytes that a copy under way will write are as if never written.
+warps sees, 104 what hears of groups, 112 the epoch at its last barrier, 116 how many. Status:
+0 not begun, 1 waits for its warp, 2 waits for its block, 3 done. A stamp is of four bytes: the thread that wrote them,
+and its epoch then, which ends when it makes them visible to matrix units. What a copy will write is as if not written.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from __future__ import annotations
 CONTEXT_BYTES = 120
 SHOWN = 112
 """Where a context has the epoch at the last barrier."""
+PASSED = 116
+"""Where a context has the number of barriers that the thread has come to."""
 THREAD_BITS = 10
 """Bits of a stamp that are the thread's number."""
 GROUP_SUMS, GROUP_WORDS = 128, 256
@@ -175,6 +177,10 @@ define internal void @emulator.show(ptr %ctx) {
   %epoch = load i32, ptr %ep
   %sp = getelementptr i8, ptr %ctx, i64 112
   store i32 %epoch, ptr %sp
+  %bp = getelementptr i8, ptr %ctx, i64 116
+  %count = load i32, ptr %bp
+  %more = add i32 %count, 1
+  store i32 %more, ptr %bp
   ret void
 }
 define internal void @emulator.group(ptr %ctx, i32 %place, ptr %report) {
@@ -184,6 +190,14 @@ define internal void @emulator.group(ptr %ctx, i32 %place, ptr %report) {
   %first = icmp eq i32 %number, 0
   br i1 %first, label %say, label %end
 say:
+  call void @emulator.say(ptr %ctx, i32 %place, ptr %report)
+  br label %end
+end:
+  ret void
+}
+define internal void @emulator.say(ptr %ctx, i32 %place, ptr %report) {
+  %tp = getelementptr i8, ptr %ctx, i64 92
+  %thread = load i32, ptr %tp
   %lp = getelementptr i8, ptr %ctx, i64 104
   %listener = load ptr, ptr %lp
   %answer = call i32 %listener(i32 %place, i32 %thread)

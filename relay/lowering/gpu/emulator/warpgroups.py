@@ -8,13 +8,15 @@ Sources: PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions" (descriptor
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from relay.dialects.attributes import Array
-from relay.lowering.gpu.emulator.assembly import COMMIT, FENCE, VISIBLE, Assembly, Multiply, Wait
+from relay.lowering.gpu.emulator.assembly import COMMIT, FENCE, VISIBLE, Assembly, Bulk, Multiply, Wait
+from relay.lowering.gpu.emulator.bulk import BulkCopies, Mapped
+from relay.lowering.gpu.emulator.faults import Wrong
 from relay.lowering.gpu.emulator.warp import CONTEXT_BYTES, GROUP_SUMS, GROUP_WORDS, SHOWN, THREAD_BITS
 
 GROUP = 128
@@ -25,10 +27,6 @@ CHUNK, LINE, PATTERN = 16, 128, 1024
 """Bytes that stay together, that a row takes, and that eight rows take."""
 TOKEN = -0x5A5A5A5B
 """What threads have in registers that products under way change."""
-
-
-class Wrong(Exception):
-    """What a group did that it must not."""
 
 
 @dataclass(frozen=True)
@@ -59,17 +57,27 @@ class Group:
 
 
 class Warpgroups:
-    """All groups of a block. `work`: the memory of a launch, in the order of `work_of`."""
+    """All groups of a block. `work`: the memory of a launch, in the order of `work_of`; `maps`: matrices by the
+    addresses of their maps."""
 
-    def __init__(self, work: Sequence[Array], places: Sequence[Assembly], threads: int, shared: int):
+    def __init__(
+        self,
+        work: Sequence[Array],
+        places: Sequence[Assembly],
+        threads: int,
+        shared: int,
+        maps: Mapping[int, Mapped],
+    ):
         contexts, _, _, memory, written, _, stamps, registers = work
         self.places = places
-        self.shown = contexts.view(np.int32).reshape(threads, CONTEXT_BYTES // 4)[:, SHOWN // 4]
+        fields = contexts.view(np.int32).reshape(threads, CONTEXT_BYTES // 4)
+        self.shown = fields[:, SHOWN // 4]
         self.count = shared // CHUNK
         self.memory, self.written = (each[: self.count * CHUNK].reshape(-1, CHUNK) for each in (memory, written))
         self.stamps = stamps.view(np.int32)[: self.count * CHUNK // 4].reshape(-1, CHUNK // 4)
         self.registers = registers.view(np.int32).reshape(threads, GROUP_WORDS)
         self.groups: dict[int, Group] = {}
+        self.copies = BulkCopies(fields, self.memory, self.written, self.stamps, shared, maps)
         self.error: Exception | None = None
 
     def hear(self, place: int, thread: int) -> int:
@@ -89,9 +97,17 @@ class Warpgroups:
         if any(group.started or group.committed for group in self.groups.values()):
             raise Wrong("the block ends with products under way")
         self.groups.clear()
+        self.copies.end()
 
     def execute(self, place: Assembly, thread: int) -> None:
         """All instructions of a place."""
+        match place.instructions:
+            case (Bulk() as what,):
+                count = GROUP if what.together else 1
+                self.copies.execute(place, what, thread, self.registers[thread : thread + count, GROUP_SUMS:])
+                return
+            case _:
+                pass
         group = self.groups.setdefault(thread, Group())
         registers = self.registers[thread : thread + GROUP]
         if len(registers) < GROUP:
@@ -110,7 +126,9 @@ class Warpgroups:
                     self.multiply(group, instruction, [int(words[0, number]) for number in instruction.factors])
                 case Wait():
                     while len(group.committed) > instruction.left:
-                        self.finish(group, group.committed.pop(0))
+                        self.finish(group, group.committed.pop(0), thread)
+                case Bulk():
+                    raise Wrong("a group asks for copies between products")
                 case str(text):
                     group.fenced |= text == FENCE
                     if text == COMMIT:
@@ -151,14 +169,15 @@ class Warpgroups:
             raise Wrong(f"a product reads what thread {threads[hidden][0]} wrote without {VISIBLE} and a barrier since")
         return Factor(chunks, self.memory[chunks], stamps)
 
-    def finish(self, group: Group, products: Sequence[Product]) -> None:
-        """The sums of a group of products."""
+    def finish(self, group: Group, products: Sequence[Product], thread: int) -> None:
+        """The sums of a group of products; `thread`: the first of those that have waited."""
         assert group.sums is not None
         for product in products:
             for factor in product.factors:
                 same = (self.memory[factor.chunks] == factor.bytes).all() and self.written[factor.chunks].all()
                 if not same or (self.stamps[factor.chunks] != factor.stamps).any():
                     raise Wrong("shared memory is overwritten while products under way read it")
+                self.copies.finished(factor.chunks, thread)
             kinds = [np.int8 if signed else np.uint8 for signed in product.what.signed]
             left, right = (
                 factor.bytes.view(kind).reshape(-1, DEPTH).astype(np.int32)

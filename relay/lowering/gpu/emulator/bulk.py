@@ -1,0 +1,186 @@
+"""Tiles that the device copies to shared memory by itself, and the barriers that count their bytes.
+
+A tile lands when its barrier is waited for, not before. A wait that nothing ends is told at once: what a barrier's
+phase needs must be on its way when all threads have come to the wait.
+Sources: PTX ISA, "mbarrier", "cp.async.bulk.tensor", "Swizzling modes", "fence.proxy.tensormap".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from relay.dialects.attributes import Array
+from relay.lowering.gpu.emulator.assembly import VISIBLE, Assembly, Bulk
+from relay.lowering.gpu.emulator.faults import Wrong
+from relay.lowering.gpu.emulator.warp import PASSED, SHOWN, THREAD_BITS
+
+CHUNK, LINE = 16, 128
+"""Bytes that stay together, and of a row of a tile."""
+EPOCH = 88
+"""Where a context has the thread's epoch."""
+MAP_ALIGNMENT = 64
+BARRIER = 8
+"""Bytes of a barrier."""
+
+
+@dataclass(frozen=True)
+class Mapped:
+    """A matrix that lies at the start of `data`, as a launch's row tells of it."""
+
+    data: Array
+    row: Mapping[str, Any]
+
+    def tile(self, column: int, line: int) -> Array:
+        """Rows of a tile from this place on, with zeros for what is outside of the matrix."""
+        (width, height), (pitch,), (across, down) = self.row["dims"], self.row["strides"], self.row["box"]
+        if pitch * (height - 1) + width > self.data.nbytes:
+            raise Wrong(f"a map is of {height} rows of {width} bytes, {pitch} apart; there are {self.data.nbytes}")
+        found = np.zeros((down, across), np.uint8)
+        rows, columns = max(0, min(down, height - line)), max(0, min(across, width - column))
+        for row in range(rows):
+            start = (line + row) * pitch + column
+            found[row, :columns] = self.data[start : start + columns]
+        return found
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A copy under way: to these chunks, from a place of a matrix."""
+
+    chunks: Array
+    matrix: Mapped
+    place: tuple[int, int]
+
+
+@dataclass
+class Barrier:
+    """A barrier for so many arrivals; what came in its phase. `made`: the thread that made it, and its epoch then."""
+
+    count: int
+    made: tuple[int, int]
+    phase: int = 0
+    arrived: int = 0
+    expected: int = 0
+    tiles: list[Tile] = field(default_factory=list[Tile])
+
+
+class BulkCopies:
+    """Copies and barriers of a block. `memory`, `written` and `stamps` are of shared memory, by chunks, which has
+    `size` bytes."""
+
+    def __init__(
+        self, contexts: Array, memory: Array, written: Array, stamps: Array, size: int, maps: Mapping[int, Mapped]
+    ):
+        self.size = size
+        self.epochs, self.shown, self.passed = (contexts[:, at // 4] for at in (EPOCH, SHOWN, PASSED))
+        self.memory, self.written, self.stamps = memory, written, stamps
+        self.maps = maps
+        self.barriers: dict[int, Barrier] = {}
+        self.acquired: set[tuple[int, int]] = set()
+        self.landed = 0
+        self.read = np.full(len(memory), -1, np.int32)
+
+    def end(self) -> None:
+        """The end of a block."""
+        if any(barrier.tiles for barrier in self.barriers.values()):
+            raise Wrong("the block ends with copies under way")
+        self.barriers.clear()
+        self.acquired.clear()
+        self.read[:] = -1
+
+    def execute(self, place: Assembly, what: Bulk, thread: int, registers: Array) -> None:
+        """What a thread asks for, or waits for with its group. `registers`: the words of these threads."""
+        values = words(place.words, registers)
+        match what.name:
+            case "init":
+                self.make(values[0], what.number, thread)
+            case "expect":
+                self.expect(self.known(values[0]), values[0], what.number)
+            case "acquire":
+                self.acquired.add((thread, values[0]))
+            case "copy":
+                self.copy(values, thread)
+            case _:
+                self.wait(self.known(values[0]), values[0], values[1])
+
+    def make(self, at: int, count: int, thread: int) -> None:
+        """A new barrier."""
+        if at % BARRIER or not 0 <= at <= self.size - BARRIER:
+            raise Wrong(f"a barrier is made at byte {at} of shared memory, which has {self.size}")
+        self.barriers[at] = Barrier(count, (thread, int(self.epochs[thread])))
+
+    def known(self, at: int) -> Barrier:
+        """The barrier at a place."""
+        if at not in self.barriers:
+            raise Wrong(f"there is no barrier at byte {at} of shared memory")
+        thread, epoch = self.barriers[at].made
+        if self.shown[thread] <= epoch:
+            raise Wrong(f"the barrier at byte {at} was made without {VISIBLE} and a barrier of the block since")
+        return self.barriers[at]
+
+    def expect(self, barrier: Barrier, at: int, size: int) -> None:
+        """One arrival, and so many bytes to come."""
+        if barrier.arrived == barrier.count:
+            raise Wrong(f"the barrier at byte {at} is armed again before it was waited for")
+        barrier.arrived += 1
+        barrier.expected += size
+
+    def copy(self, values: Sequence[int], thread: int) -> None:
+        """A tile on its way."""
+        to, source, column, line, at = values
+        if source % MAP_ALIGNMENT:
+            raise Wrong(f"a map starts at {source:#x}, no multiple of {MAP_ALIGNMENT}")
+        if source not in self.maps:
+            raise Wrong("a copy is by what is no map")
+        if (thread, source) not in self.acquired:
+            raise Wrong("a map is used without fence.proxy.tensormap by the same thread before")
+        barrier, matrix = self.known(at), self.maps[source]
+        across, down = map(int, matrix.row["box"])
+        if to % LINE or across != LINE or matrix.row["swizzle"] != LINE or to < 0 or min(column, line) < 0:
+            raise Wrong(f"rows of {across} bytes are copied to byte {to} of shared memory from {column}, {line}")
+        if to + across * down > self.memory.size:
+            raise Wrong(f"a tile ends at byte {to + across * down} of shared memory, which has {self.size}")
+        place = to + np.arange(down)[:, None] * LINE + np.arange(LINE // CHUNK) * CHUNK
+        chunks = (place ^ (place // LINE % 8 * CHUNK)) // CHUNK
+        if (self.read[chunks] >= self.passed[thread]).any():
+            raise Wrong(f"a copy to byte {to} is asked for without a barrier since products read there")
+        if any(np.isin(chunks, tile.chunks).any() for each in self.barriers.values() for tile in each.tiles):
+            raise Wrong(f"two copies to byte {to} are under way")
+        self.written[chunks] = 0
+        barrier.tiles.append(Tile(chunks, matrix, (column, line)))
+
+    def wait(self, barrier: Barrier, at: int, parity: int) -> None:
+        """Until the phase of this parity is over."""
+        if barrier.phase % 2 != parity:
+            return
+        size = sum(tile.chunks.size * CHUNK for tile in barrier.tiles)
+        if barrier.arrived < barrier.count or size != barrier.expected:
+            came = f"{barrier.arrived} of {barrier.count} arrivals and {size} of {barrier.expected} bytes"
+            raise Wrong(f"waits for ever at the barrier at byte {at}: {came} came")
+        for tile in barrier.tiles:
+            self.landed += 1
+            self.memory[tile.chunks] = tile.matrix.tile(*tile.place).reshape(*tile.chunks.shape, CHUNK)
+            self.written[tile.chunks] = 1
+            self.stamps[tile.chunks] = -self.landed << THREAD_BITS
+        barrier.phase, barrier.arrived, barrier.expected = barrier.phase + 1, 0, 0
+        barrier.tiles.clear()
+
+    def finished(self, chunks: Array, thread: int) -> None:
+        """A product that read these chunks is known to be over by the group of a thread."""
+        self.read[chunks] = np.maximum(self.read[chunks], self.passed[thread])
+
+
+def words(operands: Sequence[str], registers: Array) -> list[int]:
+    """The operands' values, which all of these threads must have."""
+    found: list[int] = []
+    for number, operand in enumerate(operands):
+        pair = registers[:, 2 * number : 2 * number + 2].copy()
+        column = pair[:, 0] if operand.startswith("i32 ") else pair.view(np.int64)[:, 0]
+        if (column != column[0]).any():
+            raise Wrong("threads of a group wait at different barriers, or for different phases")
+        found.append(int(column[0]))
+    return found

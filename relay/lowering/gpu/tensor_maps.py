@@ -1,0 +1,60 @@
+"""Matrices in memory as a device's copies of tiles are told of them: what a kernel is given beside its buffers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.dialects import memref
+from xdsl.dialects.builtin import DenseArrayBase, DictionaryAttr, MemRefType, i8, i64
+from xdsl.ir import Attribute, SSAValue
+
+from relay.lowering.builder import LoopBuilder
+
+MAP_BYTES = 128
+"""What a map takes in memory."""
+SWIZZLE = 128
+"""Bytes of a row of a tile: its chunk c of 16 bytes lies at c xor (r mod 8), r the row."""
+MAPPED = "relay.map"
+"""The attribute of a `memref.view` whose result is a map of its source, not the source itself."""
+FIELDS = ("dims", "strides", "box")
+
+
+@dataclass(frozen=True)
+class TensorMap:
+    """A matrix of bytes: `dims` are the bytes of a row and the rows, `strides` the bytes from a row to the next, `box`
+    the bytes and the rows of a tile."""
+
+    dims: tuple[int, int]
+    strides: tuple[int]
+    box: tuple[int, int]
+
+    def row(self) -> dict[str, Any]:
+        """The map as JSON has it."""
+        return {"dims": [*self.dims], "strides": [*self.strides], "box": [*self.box], "swizzle": SWIZZLE}
+
+    def of(self, b: LoopBuilder, buffer: SSAValue) -> SSAValue:
+        """The map of a buffer, as kernels take it."""
+        view = memref.ViewOp(buffer, b.index(0), [], MemRefType(i8, [MAP_BYTES]))
+        values = {name: DenseArrayBase.from_list(i64, getattr(self, name)) for name in FIELDS}
+        view.attributes[MAPPED] = DictionaryAttr(values)
+        return b.add(view).result
+
+
+def map_of(value: SSAValue) -> TensorMap | None:
+    """The map that a value is; None for a buffer."""
+    if not isinstance(value.owner, memref.ViewOp):
+        return None
+    found = value.owner.attributes.get(MAPPED)
+    if not isinstance(found, DictionaryAttr):
+        return None
+    width, height = numbers(found.data["dims"])
+    (stride,) = numbers(found.data["strides"])
+    across, down = numbers(found.data["box"])
+    return TensorMap((width, height), (stride,), (across, down))
+
+
+def numbers(attribute: Attribute) -> tuple[int, ...]:
+    """The numbers of an array."""
+    assert isinstance(attribute, DenseArrayBase)
+    return tuple(int(number) for number in attribute.get_values())
