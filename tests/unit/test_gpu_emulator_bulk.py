@@ -15,8 +15,10 @@ from relay.errors import RelayError, Unsupported
 from relay.interpreters import run
 from relay.lowering.gpu import matrix
 from relay.lowering.gpu.emulator import Emulator, KernelFault, run_model
-from relay.lowering.gpu.emulator.bulk import Mapped
+from relay.lowering.gpu.emulator.bulk import EPOCH, BulkCopies, Mapped
+from relay.lowering.gpu.emulator.faults import Wrong
 from relay.lowering.gpu.emulator.machine import aligned
+from relay.lowering.gpu.emulator.warp import CONTEXT_BYTES
 from relay.module import IRModule
 from relay.runtime import Executable
 from relay.runtime.session import DeviceArray
@@ -110,6 +112,29 @@ def test_what_is_left_out_is_seen(what: str):
         text = text.replace(line, "")
     with pytest.raises(KernelFault, match=message):
         emulate(text)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "message"),
+    [("expect_tx", "the barrier at byte 49152 is armed again before"), ("bulk", "two copies to byte 0 are under way")],
+)
+def test_what_is_done_twice_is_seen(pattern: str, message: str):
+    text = built().get_source("ll")
+    line = places(pattern, text)[0]
+    with pytest.raises(KernelFault, match=message):
+        emulate(text.replace(line, 2 * line, 1))
+
+
+def test_a_copy_that_nobody_waits_for():
+    fields, memory = np.ones((1, CONTEXT_BYTES // 4), np.int32), np.zeros((128, 16), np.uint8)
+    fields[0, EPOCH // 4] = 0
+    mapped = Mapped(aligned(16 * 128), {"dims": [128, 16], "strides": [128], "box": [128, 8], "swizzle": 128})
+    copies = BulkCopies(fields, memory, memory.copy(), memory.view(np.int32), memory.nbytes, {64: mapped})
+    copies.make(1024, 1, 0)
+    copies.acquired.add((0, 64))
+    copies.copy([0, 64, 0, 0, 1024], 0)
+    with pytest.raises(Wrong, match="the block ends with copies under way"):
+        copies.end()
 
 
 def test_stages_are_not_filled_before_all_have_read_them():
