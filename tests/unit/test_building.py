@@ -84,7 +84,7 @@ def test_all_that_matters_is_in_the_key(cache: Path, monkeypatch: pytest.MonkeyP
 def test_nothing_is_quick_where_more_matters(cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     assert key(model=tmp_path / "absent.tflite") is None
     assert key(model=3) is None and key(target=None) is None and key(opt_level=True) is None
-    assert key(frontend=[1]) is None and key(frontend={"custom_ops": {}}) is None
+    assert key(frontend=[1]) is None and key(frontend={"custom_ops": {"Mine": print}}) is None
     with PassContext(opt_level=1):
         assert key() is None
     default = PassContext.current()

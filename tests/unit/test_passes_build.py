@@ -123,9 +123,10 @@ DIGITS_MODULE = from_tflite(DIGITS)
 def test_build_config_stands_for_passes():
     with relay.BuildConfig(before={"dce#1": "canonicalize"}, after={"FoldConstant": Mark()}, remove=["simplify"]):
         listed = names(relay.default_pipeline())
-        assert listed[(at := listed.index("fold-constant")) : at + 4] == [
+        assert listed[(at := listed.index("fold-constant")) : at + 5] == [
             "fold-constant",
             "mark",
+            "fold-explicit-padding",
             "cse",
             "canonicalize",
         ]
@@ -151,7 +152,7 @@ def test_founding_snippets():
     passmgr.run_before("FoldConstant", mypass)
     passmgr.run_after("FoldConstant", mypass)
     passmgr.remove("FoldConstant")
-    assert names(passmgr)[(at := passmgr.index("simplify")) - 2 : at] == ["mark", "mark"]
+    assert names(passmgr)[(at := passmgr.index("fold-explicit-padding")) - 2 : at] == ["mark", "mark"]
     assert "fold-constant" not in passmgr
 
     seq = relay.transform.Sequential([relay.transform.FoldConstant(), relay.transform.FuseOps()])
