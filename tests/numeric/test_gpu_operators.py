@@ -9,6 +9,7 @@ import pytest
 
 import relay
 from relay import signature
+from relay.dialects import relay as ops
 from relay.frontend import from_tflite
 from relay.interpreters import run
 from tests.numeric.compiled_modules import Net
@@ -48,6 +49,13 @@ def test_products_of_codes():
         weights = net.constant(net.numbers("int8", 7, channels))
         net.result(f"{channels} channels", net.dense(x, weights, (121, -7)))
     check(net)
+
+
+def test_constants_of_kernels_are_no_steps_of_the_host():
+    """A condition that only a kernel uses is the kernel's: the launches are still one graph."""
+    net = Net(6)
+    net.result("not", net.add(ops.LogicalNotOp, [net.argument(np.array([True, False, True]))], {}))
+    assert "steps" not in check(net).graph["device"]
 
 
 @pytest.mark.slow

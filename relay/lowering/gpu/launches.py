@@ -102,7 +102,7 @@ class StepWriter:
             case memref.LoadOp() if op.res.type == i1:
                 slot, offset = place_of(op.memref, places)
                 return [{"read": [slot, offset + element(op)], "to": self.bit(op.res)}]
-            case arith.ConstantOp() if op.result.type == i1:
+            case arith.ConstantOp() if op.result.type == i1 and any(op.result.uses):  # kernels have their own
                 return [{"set": [bool(constant(op.result))], "to": [self.bit(op.result)]}]
             case scf.IfOp():
                 test = self.bit(op.cond)
