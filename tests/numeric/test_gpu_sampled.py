@@ -252,12 +252,7 @@ def check(name: str, target: str, batch: int) -> Calls:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "target", "batch", "instruction"),
-    [
-        ("resnet50_224_int8", "cuda -arch=sm_90a", 32, "wgmma.mma_async"),
-        ("resnet50_224_int8", "cuda -arch=sm_80", 32, "llvm.nvvm.mma"),
-    ],
-)
-def test_calls_of_many_images(name: str, target: str, batch: int, instruction: str):
-    assert check(name, target, batch).text.count(instruction) > 8
+def test_calls_of_many_images():
+    """Most of ResNet-50's products of 32 images are by `wgmma`, those of parts of the depth by `mma.sync`."""
+    text = check("resnet50_224_int8", "cuda -arch=sm_90a", 32).text
+    assert text.count("wgmma.mma_async") > 8 and text.count("call { i32, i32, i32, i32 } @llvm.nvvm.mma.") > 8
