@@ -13,8 +13,8 @@ from xdsl.dialects.builtin import DenseArrayBase, MemRefType, bf16, f16, f32, i3
 from xdsl.ir import Attribute, SSAValue
 
 from relay.lowering.builder import Index
-from relay.lowering.gpu.matrix_kernel import MatrixEmitter, packed
-from relay.lowering.gpu.teams import lane_of
+from relay.lowering.gpu.matrix_kernel import MatrixEmitter
+from relay.lowering.gpu.teams import lane_of, packed
 from relay.lowering.shaped import buffer_of, vector_of
 
 SUMS = llvm.LLVMStructType.from_type_list([f32] * 4)

@@ -14,7 +14,7 @@ from functools import partial
 from itertools import product
 
 from xdsl.dialects import arith, llvm, vector
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, i8, i32, i64
+from xdsl.dialects.builtin import DenseArrayBase, i8, i32, i64
 from xdsl.ir import Attribute, SSAValue
 
 from relay.dialects import nvgpu
@@ -26,8 +26,8 @@ from relay.lowering.gpu.indices import below, binary, both, quotient, remainder,
 from relay.lowering.gpu.matrix import CHUNK, Matrix
 from relay.lowering.gpu.points import PointEmitter
 from relay.lowering.gpu.producers import Nest
-from relay.lowering.gpu.shared_memory import shared_memory
-from relay.lowering.gpu.teams import lane_of, with_lane
+from relay.lowering.gpu.shared_memory import align, shared_memory
+from relay.lowering.gpu.teams import lane_of, packed
 from relay.lowering.shaped import is_vector, shape_of, vector_of
 
 BANKS = 128
@@ -37,20 +37,6 @@ WORDS = 4
 """Sums of a part of the depth that are written at once."""
 TAP = 32
 """Bytes of a row that one product takes."""
-
-
-def packed(b: LoopBuilder, group: Sequence[SSAValue]) -> SSAValue:
-    """Some numbers as one vector."""
-    value = b.broadcast(group[0], len(group))
-    for number, other in enumerate(group[1:], 1):
-        value = b.add(with_lane(value, other, number)).results[0]
-    return value
-
-
-def align(op: object, size: int = CHUNK) -> None:
-    """Say that what is read or written lies at a multiple of its size."""
-    assert isinstance(op, vector.LoadOp | vector.StoreOp)
-    op.attributes["alignment"] = IntegerAttr(size, i64)
 
 
 @dataclass(frozen=True)

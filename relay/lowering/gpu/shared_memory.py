@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from xdsl.dialects import vector
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, MemRefType, i8, i64
 from xdsl.ir import SSAValue
 
@@ -18,3 +19,9 @@ def shared_memory(b: LoopBuilder, size: int) -> SSAValue:
     shared = b.add(DynamicSharedMemoryOp.create(result_types=[SHARED]))
     shared.attributes[SHARED_BYTES] = IntegerAttr(size, i64)
     return shared.result
+
+
+def align(op: object, size: int = 16) -> None:
+    """Say that what is read or written lies at a multiple of its size."""
+    assert isinstance(op, vector.LoadOp | vector.StoreOp)
+    op.attributes["alignment"] = IntegerAttr(size, i64)

@@ -226,3 +226,11 @@ def with_lane(value: SSAValue, lane: SSAValue, number: int) -> Operation:
     position = DenseArrayBase.from_list(i64, [number])
     properties = {"static_position": position}
     return vector.InsertOp.create(operands=[lane, value], result_types=[value.type], properties=properties)
+
+
+def packed(b: LoopBuilder, group: Sequence[SSAValue]) -> SSAValue:
+    """Some numbers as one vector."""
+    value = b.broadcast(group[0], len(group))
+    for number, other in enumerate(group[1:], 1):
+        value = b.add(with_lane(value, other, number)).results[0]
+    return value
