@@ -26,9 +26,11 @@ from relay.driver import lowering_passes
 from relay.frontend import from_tflite
 from relay.interpreters import run
 from relay.lowering.gpu.emulator import Emulator
+from relay.lowering.gpu.emulator.bulk import Mapped
 from relay.lowering.gpu.emulator.machine import aligned
 from relay.lowering.gpu.emulator.model import memory_of
 from relay.lowering.gpu.matrix import SPLITS
+from relay.lowering.gpu.tensor_maps import MAP_BYTES
 from relay.lowering.targets import resolve
 from relay.module import IRModule
 from relay.passes import Pipeline
@@ -229,7 +231,10 @@ class Calls:
         for row in call.launches:
             blocks = self.blocks[row["kernel"]].count if row["kernel"] in self.blocks else row["grid"][0]
             buffers: list[Array] = [memory[slot][offset:] for slot, offset in row["arguments"]]
-            self.emulator.launch(row["kernel"], blocks, row["block"][0], buffers, row["shared"])
+            maps = {int(map["argument"]): Mapped(buffers[int(map["argument"])], map) for map in row.get("maps", ())}
+            for number in maps:
+                buffers[number] = aligned(MAP_BYTES)
+            self.emulator.launch(row["kernel"], blocks, row["block"][0], buffers, row["shared"], maps)
         return [
             memory[slot].view(row["dtype"]).reshape(row["shape"]) for slot, row in zip(call.outputs, rows, strict=True)
         ]
