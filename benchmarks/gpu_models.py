@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import numpy as np
 
@@ -137,8 +138,13 @@ def timed(
         times: dict[str, float] = {}
         for row in program.model.launches:
             function = re.sub(r"_kernel(_\d+)?$", "", row["kernel"])
-            us = clock.graph_of(lambda row=row: program.launch(row, places, clock.stream))
-            times[function] = times.get(function, 0.0) + us
+            maps = program.encoded([row], places)
+
+            def launch(row: Mapping[str, Any] = row, maps: int = maps) -> None:
+                program.launch(row, places, clock.stream, maps)
+
+            times[function] = times.get(function, 0.0) + clock.graph_of(launch)
+            program.free(maps)
         clock.close()
         program.stream = program.own
     calls: list[str] = executable.graph["kernels"]
