@@ -10,7 +10,7 @@ from xdsl.context import Context
 from xdsl.dialects import arith, func, memref, scf
 from xdsl.dialects.builtin import FunctionType, MemRefType, ModuleOp, StringAttr
 from xdsl.dialects.linalg import ops as linalg
-from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from relay.dialects.attributes import Array, to_numpy
 from relay.errors import InvalidArgument, Unsupported
@@ -28,7 +28,8 @@ from relay.lowering.gpu.teams import ALONE, Team, reductions, team_of
 from relay.lowering.gpu.teams import FEATURE as TEAMS
 from relay.lowering.gpu.widths import lanes_of, lanes_of_copy
 from relay.lowering.scheduling import loops
-from relay.lowering.scheduling.arguments import argument_of, constant_of, packed_constant
+from relay.lowering.scheduling.arguments import argument_of
+from relay.lowering.scheduling.given_constants import GivenConstants
 from relay.lowering.shaped import buffer_of, is_buffer, shape_of
 from relay.passes import Pass
 from relay.transforms.location import place
@@ -94,7 +95,6 @@ class FunctionScheduler:
         matmul: str = "",
     ):
         self.function = function
-        self.calls = calls
         self.processors = processors
         self.floats = FLOATS.get(matmul)
         self.choices: list[str] = []
@@ -103,13 +103,13 @@ class FunctionScheduler:
         self.groups = matrix.GROUPS in features
         self.teamwork = TEAMS in features
         self.block = function.body.block
+        self.given = GivenConstants(self.block, calls)
         self.order = list(self.block.ops)
         self.builder = LoopBuilder(self.block)
         self.producers: dict[SSAValue, Producer] = {}
         self.pending: dict[Operation, list[linalg.FillOp]] = {}
         self.done: list[Operation] = []
         self.frames: dict[Operation, tuple[SSAValue, Padded]] = {}
-        self.retired: list[BlockArgument] = []
 
     def run(self) -> None:
         self.find()
@@ -129,8 +129,7 @@ class FunctionScheduler:
                 if not any(op.results[0].uses):
                     op.detach()
                     op.erase()
-        for argument in self.retired:
-            self.block.erase_arg(argument)
+        self.given.erase_retired()
         if self.choices:
             self.function.attributes["relay.schedule"] = StringAttr("; ".join(self.choices))
         self.function.properties["function_type"] = FunctionType.from_lists(
@@ -286,23 +285,13 @@ class FunctionScheduler:
         """Arguments with a product's weights, packed, and what sums of codes start from, in the place of the weights;
         None if not all calls have constants for them, or one is too large."""
         kernel = argument_of(found.conv.kernel.value)
-        if kernel is None or not self.calls:
+        if kernel is None or not self.given.calls or not self.given.constant(kernel):
             return None
-        position = sum(before not in self.retired for before in self.block.args[: kernel.index])
-        weights = [constant_of(call.arguments[position]) for call in self.calls]
-        known = [weight for weight in weights if weight is not None]
-        packs = [pack for weight in known if (pack := found.pack(self.numbers(weight, found))) is not None]
+        weights = self.given.constants_of(kernel)
+        packs = [pack for weight in weights if (pack := found.pack(self.numbers(weight, found))) is not None]
         if len(packs) < len(weights):
             return None
-        types = list[Attribute]()
-        for call, weight, parts in zip(self.calls, known, packs, strict=True):
-            names = ("packed", "start")[: len(parts)]
-            new = [packed_constant(call, weight, p.reshape(-1), name) for p, name in zip(parts, names, strict=True)]
-            types = [value.type for value in new]
-            arguments = list(call.arguments)
-            call.operands = [*arguments[:position], *new, *arguments[position + 1 :]]
-        self.retired.append(kernel)
-        return [self.block.insert_arg(type, kernel.index + 1 + n) for n, type in enumerate(types)]
+        return self.given.replace(kernel, weights, [[part.reshape(-1) for part in pack] for pack in packs])
 
     def numbers(self, weight: arith.ConstantOp, found: matrix.Matrix) -> Array:
         """A constant's codes by their sign, or its floats."""
