@@ -96,6 +96,11 @@ DOTS: Sequence[Dot] = [
 """Dot products that processors have, the best of a target first."""
 
 
+def features_in(text: str) -> frozenset[str]:
+    """The features that a text names as LLVM does, separated by commas: `+avx512f,+avx512vnni`, also without `+`."""
+    return frozenset(name for part in text.split(",") if (name := part.strip().lstrip("+")))
+
+
 def best_dot(features: frozenset[str], group: int | None = None) -> Dot | None:
     """The dot product that a target's micro-kernels should be made of; of `group` products, if that is given."""
     return next((dot for dot in DOTS if dot.features <= features and group in (None, dot.group)), None)

@@ -13,6 +13,7 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.dialects.tosa import RoundingMode
 from xdsl.ir import Operation, SSAValue
 
+from relay.dialects.machine import features_in
 from relay.dialects.tosa import ApplyScaleOp
 from relay.lowering.linalg.emitter import Emitter, number
 from relay.lowering.linalg.fixed_point import rounding_right_shift
@@ -59,7 +60,7 @@ class ExpandApplyScale(Pass):
         for call in op.walk():
             if isinstance(call, CallOp):
                 calls.setdefault(call.callee.string_value(), []).append(call)
-        features = [feature.strip().lstrip("+") for feature in self.features.split(",")]
+        features = features_in(self.features)
         toward_zero = next((feature for feature in TOWARD_ZERO if feature in features), None)
         total: Counter[str] = Counter()
         for function in [f for f in op.walk() if isinstance(f, FuncOp)]:

@@ -13,6 +13,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from relay.dialects.attributes import to_numpy
 from relay.dialects.gpu import ModuleOp as GpuModuleOp
+from relay.dialects.machine import features_in
 from relay.lowering.llvm.types import lanes
 from relay.lowering.math import angles, functions, wide
 from relay.lowering.math.arithmetic import Arithmetic
@@ -88,7 +89,7 @@ class MathExpandOps(Pass):
         return not any(expansion(inner) for inner in op.walk())
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        features = frozenset(f.strip().lstrip("+") for f in self.features.split(",") if f.strip())
+        features = features_in(self.features)
         for inner in list(op.walk()):
             if (expand := expansion(inner, features)) is not None:
                 inner.results[0].replace_all_uses_with(expand())

@@ -13,6 +13,7 @@ from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from relay.dialects.attributes import Array, to_numpy
+from relay.dialects.machine import features_in
 from relay.lowering.builder import LoopBuilder
 from relay.lowering.scheduling import depthwise, loops, matmul
 from relay.lowering.scheduling.arguments import argument_of, is_border
@@ -58,7 +59,7 @@ class Schedule(Pass):
         return not any(inner.name.startswith("linalg.") for inner in op.walk())
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        features = frozenset(f.strip().lstrip("+") for f in self.features.split(",") if f.strip())
+        features = features_in(self.features)
         calls: dict[str, list[func.CallOp]] = {}
         for call in op.walk():
             if isinstance(call, func.CallOp):

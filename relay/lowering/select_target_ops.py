@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i32, i64
 from xdsl.ir import SSAValue
 
 from relay.dialects.arith import FLOAT_PREDICATES, CmpfOp, ExtSIOp, ExtUIOp, SelectOp, truth_of
-from relay.dialects.machine import DOTS, Dot, DotProductOp
+from relay.dialects.machine import DOTS, Dot, DotProductOp, features_in
 from relay.lowering.builder import Before, LoopBuilder
 from relay.lowering.shaped import is_vector, vector_of
 from relay.passes import Pass
@@ -38,7 +38,7 @@ class SelectTargetOps(Pass):
         return not any(isinstance(inner, DotProductOp) for inner in op.walk())
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        features = frozenset(f.strip().lstrip("+") for f in self.features.split(",") if f.strip())
+        features = features_in(self.features)
         x86 = any(feature.startswith(("sse", "avx")) for feature in features)
         for inner in list(op.walk()):
             if isinstance(inner, DotProductOp):

@@ -20,6 +20,7 @@ from xdsl.ir import Operation
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from relay.dialects import byoc
+from relay.dialects.machine import features_in
 from relay.errors import RelayError, Unsupported
 from relay.passes.context import PassContext
 from relay.plug_ins import installed
@@ -67,7 +68,7 @@ def legalize(ctx: Context, module: ModuleOp, features: str = "", dialects: Seque
     """
     used = {op.name.split(".")[0] for op in own(module)} | {dialect.name for dialect in ctx.loaded_dialects}
     asked = [point for point in registered() if point.name in used and (dialects is None or point.name in dialects)]
-    chosen = frozenset(name for name in features.split(",") if name)
+    chosen = features_in(features)
     settle(module, [pattern(chosen) for point in asked for pattern in cast(Patterns, point.load())])
     targets = {point.name for point in asked} - set(LEGAL)
     left = [op for op in own(module) if op.name.split(".")[0] in targets]

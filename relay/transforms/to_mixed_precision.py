@@ -13,6 +13,7 @@ from xdsl.transforms.dead_code_elimination import dce
 
 from relay.dialects import relay
 from relay.dialects.attributes import scalar_attr, to_numpy
+from relay.dialects.machine import features_in
 from relay.dialects.op import TensorOp, tensor
 from relay.errors import InvalidArgument, Unsupported
 from relay.passes import Pass
@@ -78,8 +79,7 @@ class ToMixedPrecision(Pass):
             raise Unsupported("to-mixed-precision", "bf16 has no element type in the IR", "use f16")
         if self.dtype not in HAVING:
             raise InvalidArgument("to-mixed-precision", f"dtype is '{self.dtype}'", f"one of {', '.join(HAVING)}")
-        given = {feature.strip().lstrip("+") for feature in self.features.split(",")}
-        if not given & set(HAVING[self.dtype]):
+        if features_in(self.features).isdisjoint(HAVING[self.dtype]):
             hint = f"give features with {' or '.join(HAVING[self.dtype])}, or leave the pass out"
             raise Unsupported("to-mixed-precision", f"the target has no arithmetic of {self.dtype}", hint)
 

@@ -15,7 +15,7 @@ from xdsl.transforms.dead_code_elimination import dce
 
 from relay.dialects import relay
 from relay.dialects.attributes import element_type, scalar_attr, to_numpy
-from relay.dialects.machine import best_dot
+from relay.dialects.machine import best_dot, features_in
 from relay.dialects.op import rank, tensor
 from relay.module import is_constant
 from relay.passes import Pass
@@ -47,7 +47,7 @@ class UnsignedCodes(Pass):
     features: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        dot = best_dot(frozenset(feature.strip().lstrip("+") for feature in self.features.split(",")))
+        dot = best_dot(features_in(self.features))
         if dot is None or not dot.unsigned:
             return
         blocks = dict.fromkeys(inner.parent for inner in own(op) if inner.parent is not None)

@@ -13,6 +13,7 @@ from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Block, Operation, SSAValue
 
 from relay.dialects.attributes import Array, to_numpy
+from relay.dialects.machine import features_in
 from relay.errors import InvalidArgument, Unsupported
 from relay.lowering.builder import INDEPENDENT, Index, LoopBuilder
 from relay.lowering.gpu import matrix
@@ -72,7 +73,7 @@ class ScheduleGpu(Pass):
         return not any(inner.name.startswith("linalg.") for inner in op.walk())
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        features = frozenset(self.features.split(","))
+        features = features_in(self.features)
         calls: dict[str, list[func.CallOp]] = {}
         for call in op.walk():
             if isinstance(call, func.CallOp):
