@@ -10,6 +10,7 @@ from math import prod
 from xdsl.dialects import arith, llvm, memref, scf, vector
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
+    AnyFloat,
     ArrayAttr,
     BoolAttr,
     DenseArrayBase,
@@ -21,12 +22,14 @@ from xdsl.dialects.builtin import (
     NoneAttr,
     StringAttr,
     UnitAttr,
+    VectorType,
     i32,
     i64,
 )
 from xdsl.ir import Attribute, Block, Operation, OperationInvT, SSAValue
 from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineDimExpr, AffineExpr
 
+from relay.dialects.arith import CmpfOp, CmpiOp, SelectOp, truth_of
 from relay.dialects.attributes import ints, scalar_attr
 from relay.dialects.machine import DotProductOp
 from relay.lowering.shaped import buffer_of, is_buffer, is_vector, scalar_of, vector_of
@@ -221,6 +224,38 @@ class LoopBuilder:
         """The vector's bits as lanes of another type."""
         type = vector_of(element, lanes)
         return self.add(vector.BitcastOp.create(operands=[value], result_types=[type])).result
+
+    def lane(self, value: SSAValue, number: int) -> SSAValue:
+        """A number of a vector, or a row of a vector of two dimensions."""
+        assert is_vector(value.type)
+        rest = value.type.get_shape()[1:]
+        type = VectorType(value.type.element_type, rest) if rest else value.type.element_type
+        place = {"static_position": numbers(i64, (number,))}
+        return self.add(vector.ExtractOp.create(operands=[value], result_types=[type], properties=place)).result
+
+    def with_lane(self, value: SSAValue, number: int, lane: SSAValue) -> SSAValue:
+        """The vector with another number in a lane."""
+        place = {"static_position": numbers(i64, (number,))}
+        op = vector.InsertOp.create(operands=[lane, value], result_types=[value.type], properties=place)
+        return self.add(op).result
+
+    def packed(self, lanes: Sequence[SSAValue]) -> SSAValue:
+        """Some numbers as one vector."""
+        value = self.broadcast(lanes[0], len(lanes))
+        for number, lane in enumerate(lanes[1:], 1):
+            value = self.with_lane(value, number, lane)
+        return value
+
+    def compare(self, a: SSAValue, predicate: str, c: SSAValue) -> SSAValue:
+        """A comparison of numbers, or lane by lane."""
+        kind = CmpfOp if isinstance(scalar_of(a.type), AnyFloat) else CmpiOp
+        attr = IntegerAttr(kind.PREDICATES.index(predicate), i64)
+        op = kind.create(operands=[a, c], result_types=[truth_of(a.type)], properties={"predicate": attr})
+        return self.add(op).result
+
+    def select(self, truth: SSAValue, a: SSAValue, c: SSAValue) -> SSAValue:
+        """One of two, or lane by lane."""
+        return self.add(SelectOp.create(operands=[truth, a, c], result_types=[a.type])).result
 
     def shuffle(self, first: SSAValue, second: SSAValue, lanes: Sequence[int]) -> SSAValue:
         """Elements of two vectors, one behind the other, by number."""

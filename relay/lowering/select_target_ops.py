@@ -7,10 +7,10 @@ from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i32, i64
+from xdsl.dialects.builtin import ModuleOp, i32
 from xdsl.ir import SSAValue
 
-from relay.dialects.arith import FLOAT_PREDICATES, CmpfOp, ExtSIOp, ExtUIOp, SelectOp, truth_of
+from relay.dialects.arith import ExtSIOp, ExtUIOp
 from relay.dialects.machine import DOTS, Dot, DotProductOp, features_in
 from relay.lowering.builder import Before, LoopBuilder
 from relay.lowering.shaped import is_vector, vector_of
@@ -66,18 +66,9 @@ def choose(op: arith.MaximumfOp | arith.MinimumfOp) -> None:
     """maximumf %a, %b  =>  select (%b is a number), (select %b > %a, %b, %a), %b: two instructions, one of which does
     not wait for %a, as a rule what was joined before."""
     b, old, new = Before(op), op.lhs, op.rhs
-
-    def compare(name: str, c: SSAValue) -> SSAValue:
-        predicate = IntegerAttr(FLOAT_PREDICATES.index(name), i64)
-        truth = truth_of(new.type)
-        return b.add(
-            CmpfOp.create(operands=[new, c], result_types=[truth], properties={"predicate": predicate})
-        ).results[0]
-
-    better = compare("ogt" if isinstance(op, arith.MaximumfOp) else "olt", old)
-    best = b.add(SelectOp.create(operands=[better, new, old], result_types=[new.type])).results[0]
-    result = b.add(SelectOp.create(operands=[compare("ord", new), best, new], result_types=[new.type])).results[0]
-    op.result.replace_all_uses_with(result)
+    better = b.compare(new, "ogt" if isinstance(op, arith.MaximumfOp) else "olt", old)
+    best = b.select(better, new, old)
+    op.result.replace_all_uses_with(b.select(b.compare(new, "ord", new), best, new))
     op.detach()
     op.erase()
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from xdsl.dialects import arith, llvm, vector
-from xdsl.dialects.builtin import DenseArrayBase, i8, i32, i64
+from xdsl.dialects import arith, llvm
+from xdsl.dialects.builtin import i8, i32
 from xdsl.ir import SSAValue
 
 from relay.lowering.builder import Index, LoopBuilder
@@ -117,20 +117,13 @@ class DotEmitter:
         ones = b.constant(ONES, i32)
         found = list(sums)
         for word in range(self.dot.lanes // 4):
-            a, c = extracted(b, x, word), extracted(b, w, word)
+            a, c = b.lane(x, word), b.lane(w, word)
             found[0] = dot4(b, a, conv.data.unsigned, c, conv.kernel.unsigned, found[0])
             if conv.data.zero_point:
                 found[1] = dot4(b, ones, False, c, conv.kernel.unsigned, found[1])
             if conv.kernel.zero_point:
                 found[-1] = dot4(b, ones, False, a, conv.data.unsigned, found[-1])
         return found
-
-
-def extracted(b: LoopBuilder, words: SSAValue, number: int) -> SSAValue:
-    """A lane of a vector of i32."""
-    position = DenseArrayBase.from_list(i64, [number])
-    op = vector.ExtractOp.create(operands=[words], result_types=[i32], properties={"static_position": position})
-    return b.add(op).result
 
 
 def dot4(b: LoopBuilder, x: SSAValue, x_unsigned: bool, y: SSAValue, y_unsigned: bool, sum: SSAValue) -> SSAValue:

@@ -14,7 +14,6 @@ from xdsl.ir import Attribute, SSAValue
 
 from relay.lowering.builder import Index
 from relay.lowering.gpu.matrix_kernel import MatrixEmitter
-from relay.lowering.gpu.teams import lane_of, packed
 from relay.lowering.shaped import buffer_of, vector_of
 
 SUMS = llvm.LLVMStructType.from_type_list([f32] * 4)
@@ -70,9 +69,9 @@ class FloatEmitter(MatrixEmitter):
         found = list[SSAValue]()
         for words in halves:
             for row in range(2):
-                two = packed(b, [b.add(arith.BitcastOp(words[row + 2 * n], f32)).result for n in range(2)])
+                two = b.packed([b.add(arith.BitcastOp(words[row + 2 * n], f32)).result for n in range(2)])
                 both = b.add(arith.TruncFOp(two, vector_of(half, 2))).result
-                found.append(both if half == f16 else b.add(lane_of(b.bitcast(both, i32, 1), 0)).results[0])
+                found.append(both if half == f16 else b.lane(b.bitcast(both, i32, 1), 0))
         return found
 
     def product(self, a: Sequence[SSAValue], w: Sequence[SSAValue], sums: Sequence[SSAValue]) -> list[SSAValue]:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import product
 
-from xdsl.dialects import arith, llvm, vector
-from xdsl.dialects.builtin import DenseArrayBase, i8, i32, i64
+from xdsl.dialects import arith, llvm
+from xdsl.dialects.builtin import DenseArrayBase, i32, i64
 from xdsl.ir import Attribute, SSAValue
 
 from relay.dialects import nvgpu
@@ -27,8 +27,7 @@ from relay.lowering.gpu.matrix import CHUNK, Matrix
 from relay.lowering.gpu.points import PointEmitter
 from relay.lowering.gpu.producers import Nest
 from relay.lowering.gpu.shared_memory import align, shared_memory
-from relay.lowering.gpu.teams import lane_of, packed
-from relay.lowering.shaped import is_vector, shape_of, vector_of
+from relay.lowering.shaped import is_vector, shape_of
 
 BANKS = 128
 """Bytes of shared memory that are read at once."""
@@ -193,7 +192,7 @@ class MatrixEmitter:
         padding = self.b.broadcast(self.m.padding.value, self.m.piece)
         if known is None or not self.conv.kernel.zero_point:
             return padding
-        return self.b.add(arith.SelectOp(known, padding, zeros)).result
+        return self.b.select(known, padding, zeros)
 
     def copy(self, to: SSAValue, at: Index, source: SSAValue, start: Index, count: int) -> None:
         """Start a copy of so many numbers: one chunk, or a piece of one."""
@@ -247,7 +246,7 @@ class MatrixEmitter:
         for number in range(0, 2 * self.tile.column_steps, WORDS):
             four = b.vector_load(offsets, [b.plus(column, number // run * 4 * run + number % run)], WORDS)
             align(four.owner)
-            found += [b.add(lane_of(four, n)).results[0] for n in range(WORDS)]
+            found += [b.lane(four, n) for n in range(WORDS)]
         self.offsets = []
         return [
             found[2 * n + j]
@@ -299,9 +298,7 @@ class MatrixEmitter:
 
     def word(self, matrices: SSAValue, number: int) -> SSAValue:
         """Four bytes of the lane as one number."""
-        position = {"static_position": DenseArrayBase.from_list(i64, [number])}
-        read = vector.ExtractOp.create(operands=[matrices], result_types=[vector_of(i8, 4)], properties=position)
-        return self.b.add(lane_of(self.b.bitcast(self.b.add(read).results[0], i32, 1), 0)).results[0]
+        return self.b.lane(self.b.bitcast(self.b.lane(matrices, number), i32, 1), 0)
 
     def product(self, a: Sequence[SSAValue], w: Sequence[SSAValue], sums: Sequence[SSAValue]) -> list[SSAValue]:
         """16 x 8 sums of 32 products more."""
@@ -346,7 +343,7 @@ class MatrixEmitter:
 
     def vector(self, group: Sequence[SSAValue]) -> SSAValue:
         """Some numbers as one vector; a single one as it is."""
-        return group[0] if len(group) == 1 else packed(self.b, group)
+        return group[0] if len(group) == 1 else self.b.packed(group)
 
     def offset(self, value: SSAValue, total: SSAValue | None) -> SSAValue:
         """Sums less what the weights' zero point makes of the sum of a row."""

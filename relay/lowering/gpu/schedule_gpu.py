@@ -22,9 +22,9 @@ from relay.lowering.gpu.dots import FEATURE, DotEmitter, dot_of
 from relay.lowering.gpu.formats import FLOATS
 from relay.lowering.gpu.grids import grid, teams, threads
 from relay.lowering.gpu.indices import binary, unravelled, when
-from relay.lowering.gpu.matrix_kernel import align, packed
 from relay.lowering.gpu.points import PointEmitter, Producer
 from relay.lowering.gpu.producers import Nest, Padded, computed, framed, nest_of, padded, starts
+from relay.lowering.gpu.shared_memory import align
 from relay.lowering.gpu.teams import ALONE, Team, reductions, team_of
 from relay.lowering.gpu.teams import FEATURE as TEAMS
 from relay.lowering.gpu.widths import lanes_of, lanes_of_copy
@@ -310,7 +310,7 @@ class FunctionScheduler:
             at = [image, row, inside]
             codes = [points.element(conv.data.value, [*at, channel]) for channel in range(conv.channels)]
             codes += [b.constant(0, element)] * (matrix.PIXEL - conv.channels)
-            b.vector_store(packed(b, codes), copy, [image, row, column, 0])
+            b.vector_store(b.packed(codes), copy, [image, row, column, 0])
             align(b.block.last_op, matrix.PIXEL * size)
         return copy
 

@@ -7,16 +7,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from math import prod
 
-from xdsl.dialects import arith, scf, vector
-from xdsl.dialects.builtin import DenseArrayBase, Float32Type, IntegerAttr, i8, i16, i32, i64
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import Float32Type, i8, i16, i32
 from xdsl.dialects.linalg import ops as linalg
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from relay.dialects.gpu import BarrierOp
 from relay.lowering.builder import Index, Loop, LoopBuilder
 from relay.lowering.gpu.indices import below, quotient, remainder
 from relay.lowering.gpu.producers import Nest, Padded
-from relay.lowering.gpu.shared_memory import shared_memory
+from relay.lowering.gpu.shared_memory import align, shared_memory
 from relay.lowering.scheduling.affine import coefficients
 from relay.lowering.scheduling.reduction import IDEMPOTENT
 from relay.lowering.shaped import is_buffer, is_vector, scalar_of
@@ -156,8 +156,8 @@ class Members:
             (lanes,) = value.type.get_shape()
             result = value
             for number in range(lanes):
-                other = self.across(b.add(lane_of(value, number)).results[0], distance)
-                result = b.add(with_lane(result, other, number)).results[0]
+                other = self.across(b.lane(value, number), distance)
+                result = b.with_lane(result, number, other)
             return result
         kind = scalar_of(value.type)
         if kind not in (i32, Float32Type()):
@@ -179,7 +179,7 @@ class Members:
         outer, inside = b.block, Block()
         b.block = inside
         b.vector_store(bytes, shared, [b.plus(b.times(quotient(b, self.member, WARP), WORD), start)])
-        align(b.block.last_op)
+        align(b.block.last_op, WORD)
         b.add(scf.YieldOp())
         b.block = outer
         b.add(scf.IfOp(first, [], Region(inside)))
@@ -187,17 +187,11 @@ class Members:
         found: SSAValue | None = None
         for warp in range(warps):
             read = b.vector_load(shared, [start + warp * WORD], WORD)
-            align(read.owner)
-            other = from_word(b, b.add(lane_of(b.bitcast(read, i32, 1), 0)).results[0], kind)
+            align(read.owner, WORD)
+            other = from_word(b, b.lane(b.bitcast(read, i32, 1), 0), kind)
             found = other if found is None else b.add(join(found, other)).results[0]
         assert found is not None
         return found
-
-
-def align(op: object) -> None:
-    """Say that a word lies at a multiple of its size."""
-    assert isinstance(op, vector.LoadOp | vector.StoreOp)
-    op.attributes["alignment"] = IntegerAttr(WORD, i64)
 
 
 def as_word(b: LoopBuilder, value: SSAValue) -> SSAValue:
@@ -212,25 +206,3 @@ def from_word(b: LoopBuilder, word: SSAValue, kind: Attribute) -> SSAValue:
     if isinstance(kind, Float32Type):
         return b.add(arith.BitcastOp(word, kind)).result
     return word if kind == i32 else b.add(arith.TruncIOp.create(operands=[word], result_types=[kind])).results[0]
-
-
-def lane_of(value: SSAValue, number: int) -> Operation:
-    """A lane of a vector."""
-    position = DenseArrayBase.from_list(i64, [number])
-    properties = {"static_position": position}
-    return vector.ExtractOp.create(operands=[value], result_types=[scalar_of(value.type)], properties=properties)
-
-
-def with_lane(value: SSAValue, lane: SSAValue, number: int) -> Operation:
-    """The vector with another number in a lane."""
-    position = DenseArrayBase.from_list(i64, [number])
-    properties = {"static_position": position}
-    return vector.InsertOp.create(operands=[lane, value], result_types=[value.type], properties=properties)
-
-
-def packed(b: LoopBuilder, group: Sequence[SSAValue]) -> SSAValue:
-    """Some numbers as one vector."""
-    value = b.broadcast(group[0], len(group))
-    for number, other in enumerate(group[1:], 1):
-        value = b.add(with_lane(value, other, number)).results[0]
-    return value

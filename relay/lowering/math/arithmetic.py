@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import IntegerAttr, f32, i16, i32, i64
+from xdsl.dialects.builtin import f32, i16, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from relay.dialects import arith as wide
 from relay.dialects.attributes import scalar_attr
 from relay.lowering.builder import Before
 from relay.lowering.cpu_features import FUSING
@@ -25,7 +24,7 @@ class Arithmetic:
     """Emits scalar operations, or vectors of so many lanes, before an operation, for a target with these features."""
 
     def __init__(self, before: Operation, lanes: int, features: frozenset[str]):
-        self.before, self.lanes, self.features = before, lanes, features
+        self.b, self.lanes, self.features = Before(before), lanes, features
 
     def type(self, element: Attribute) -> Attribute:
         """The type of a value."""
@@ -33,11 +32,7 @@ class Arithmetic:
 
     def add(self, op: Operation) -> SSAValue:
         """Emit an operation."""
-        block = self.before.parent
-        assert block is not None
-        op.location = self.before.location
-        block.insert_op_before(op, self.before)
-        return op.results[0]
+        return self.b.add(op).results[0]
 
     def number(self, value: float, element: Attribute) -> SSAValue:
         """A constant."""
@@ -50,13 +45,11 @@ class Arithmetic:
 
     def compare(self, a: SSAValue, predicate: str, b: SSAValue) -> SSAValue:
         """A comparison of floats."""
-        attr = IntegerAttr(wide.FLOAT_PREDICATES.index(predicate), i64)
-        truth = wide.truth_of(a.type)
-        return self.add(wide.CmpfOp.create(operands=[a, b], result_types=[truth], properties={"predicate": attr}))
+        return self.b.compare(a, predicate, b)
 
     def select(self, condition: SSAValue, a: SSAValue, b: SSAValue) -> SSAValue:
         """One of two values."""
-        return self.add(wide.SelectOp.create(operands=[condition, a, b], result_types=[a.type]))
+        return self.b.select(condition, a, b)
 
     def plus(self, a: SSAValue, b: SSAValue) -> SSAValue:
         """`a + b` of floats."""
@@ -88,7 +81,7 @@ class Arithmetic:
         """`x * 2^power`, rounded once, of floats; None where no instruction does it."""
         if not self.has_instructions(x):
             return None
-        b = Before(self.before)
+        b = self.b
         control = [b.constant(-1, i16), b.constant(CURRENT_ROUNDING, i32)]
         pairs = zip(self.parts(x), self.parts(power), strict=True)
         wide, name = vector_of(f32, SCALED), "llvm.x86.avx512.mask.scalef.ps.512"
@@ -98,7 +91,7 @@ class Arithmetic:
         """`1 / x` with a relative error below 2^-14; None where no instruction does it."""
         if not self.has_instructions(x):
             return None
-        b = Before(self.before)
+        b = self.b
         mask, wide, name = b.constant(-1, i16), vector_of(f32, SCALED), "llvm.x86.avx512.rcp14.ps.512"
         return b.joined([b.intrinsic(name, [a, a, mask], wide) for a in self.parts(x)])
 
@@ -108,8 +101,7 @@ class Arithmetic:
 
     def parts(self, x: SSAValue) -> list[SSAValue]:
         """A vector in such of 16 lanes."""
-        b = Before(self.before)
-        return [b.shuffle(x, x, range(first, first + SCALED)) for first in range(0, self.lanes, SCALED)]
+        return [self.b.shuffle(x, x, range(first, first + SCALED)) for first in range(0, self.lanes, SCALED)]
 
     def polynomial(self, x: SSAValue, coefficients: Sequence[float], element: Attribute) -> SSAValue:
         """`c0 + x * (c1 + x * ...)`."""

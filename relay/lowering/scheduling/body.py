@@ -6,16 +6,8 @@ from collections.abc import Sequence
 from typing import cast
 
 import numpy as np
-from xdsl.dialects import arith, llvm, vector
-from xdsl.dialects.builtin import (
-    AnyFloat,
-    BytesAttr,
-    DenseArrayBase,
-    DenseIntOrFPElementsAttr,
-    IntegerType,
-    VectorType,
-    i64,
-)
+from xdsl.dialects import arith, llvm
+from xdsl.dialects.builtin import AnyFloat, BytesAttr, DenseIntOrFPElementsAttr, IntegerType, VectorType
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
@@ -112,20 +104,9 @@ class Lifter:
 
     def apart(self, op: llvm.CallIntrinsicOp, operands: Sequence[SSAValue]) -> SSAValue:
         """An intrinsic of scalars, for each lane."""
-        b, scalar = self.builder, op.results[0].type
-        found: SSAValue | None = None
-        for number in range(self.lanes):
-            place = {"static_position": DenseArrayBase.from_list(i64, [number])}
-            lanes = [
-                b.add(vector.ExtractOp.create(operands=[v], result_types=[scalar], properties=place)).results[0]
-                for v in operands
-            ]
-            lane = b.intrinsic(op.intrin.data, lanes, scalar)
-            into = b.broadcast(lane, self.lanes) if found is None else found
-            insert = vector.InsertOp.create(operands=[lane, into], result_types=[into.type], properties=place)
-            found = into if found is None else b.add(insert).results[0]
-        assert found is not None
-        return found
+        b, name, scalar = self.builder, op.intrin.data, op.results[0].type
+        lanes = range(self.lanes)
+        return b.packed([b.intrinsic(name, [b.lane(v, number) for v in operands], scalar) for number in lanes])
 
 
 def splat_constant(builder: LoopBuilder, op: arith.ConstantOp, lanes: int) -> SSAValue:

@@ -17,7 +17,7 @@ from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 
-from relay.dialects.arith import ExtSIOp, ExtUIOp, SelectOp
+from relay.dialects.arith import ExtSIOp, ExtUIOp
 from relay.dialects.machine import Dot, best_dot
 from relay.lowering.builder import Index, LoopBuilder, contiguous
 from relay.lowering.scheduling.affine import dims_of, is_identity, uses
@@ -222,7 +222,7 @@ class Row:
             return values
         new = dense_vector([lane >= LANES - count for lane in range(LANES)], i1)
         truth, zeros = b.constant_attr(new, vector_of(i1, LANES)), vector_constant(b, 0, self.element, LANES)
-        return b.add(SelectOp.create(operands=[truth, values, zeros], result_types=[values.type])).results[0]
+        return b.select(truth, values, zeros)
 
     def emit_mapped(self, body: Block) -> None:
         """Of what the body makes of the data; the last vector may have elements of the one before it again."""

@@ -19,10 +19,9 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IntegerAttr, i8, i16, i64
+from xdsl.dialects.builtin import i8, i16
 from xdsl.ir import Attribute, SSAValue
 
-from relay.dialects.arith import INTEGER_PREDICATES, CmpiOp, SelectOp, truth_of
 from relay.lowering.builder import LoopBuilder
 from relay.lowering.scheduling.body import vector_constant
 from relay.lowering.shaped import vector_of
@@ -61,19 +60,7 @@ class Table(ABC):
 
     def negative(self, codes: SSAValue) -> SSAValue:
         """Which ones have their highest bit."""
-        return self.compare(codes, "slt", self.constant(0))
-
-    def compare(self, a: SSAValue, predicate: str, c: SSAValue) -> SSAValue:
-        """A comparison lane by lane."""
-        attr = IntegerAttr(INTEGER_PREDICATES.index(predicate), i64)
-        truth = truth_of(a.type)
-        return self.b.add(CmpiOp.create(operands=[a, c], result_types=[truth], properties={"predicate": attr})).results[
-            0
-        ]
-
-    def select(self, truth: SSAValue, a: SSAValue, c: SSAValue) -> SSAValue:
-        """One of two, lane by lane."""
-        return self.b.add(SelectOp.create(operands=[truth, a, c], result_types=[a.type])).results[0]
+        return self.b.compare(codes, "slt", self.constant(0))
 
     def halves(self) -> tuple[int, int]:
         """Where the entries start of codes without, and with, their highest bit."""
@@ -94,7 +81,7 @@ class Bytes(Table):
     def read(self, codes: SSAValue) -> SSAValue:
         name, type = "llvm.x86.avx512.vpermi2var.qi.512", vector_of(i8, self.lanes)
         low, high = (self.b.intrinsic(name, [first, codes, second], type) for first, second in self.pairs)
-        return self.select(self.negative(codes), high, low)
+        return self.b.select(self.negative(codes), high, low)
 
 
 class Words(Table):
@@ -119,14 +106,14 @@ class Words(Table):
         rest = b.add(arith.AndIOp(second, self.constant(-256, i16))).result
         high = arith.OrIOp(b.add(arith.ShRUIOp(first, eight)).result, rest)
         low, high = (b.bitcast(b.add(half).result, i8, self.lanes) for half in (low, high))
-        return self.select(self.negative(codes), high, low)
+        return b.select(self.negative(codes), high, low)
 
     def pick(self, codes: SSAValue) -> SSAValue:
         """The words of codes in words."""
         b, name, type = self.b, "llvm.x86.avx512.vpermi2var.hi.512", vector_of(i16, self.lanes // 2)
         near, far = (b.intrinsic(name, [self.words[k], codes, self.words[k + 1]], type) for k in (0, 2))
         bit = b.add(arith.AndIOp(codes, self.constant(64, i16))).result
-        return self.select(self.compare(bit, "ne", self.constant(0, i16)), far, near)
+        return b.select(b.compare(bit, "ne", self.constant(0, i16)), far, near)
 
 
 class Pieces(Table):
