@@ -196,6 +196,18 @@ class LoopBuilder:
             )
         ).results[0]
 
+    def view(self, buffer: SSAValue, shape: Sequence[int]) -> SSAValue:
+        """The buffer's elements, in their order, as another shape."""
+        flat = self.flatten(buffer)
+        groups = ArrayAttr([ArrayAttr([IntegerAttr(i, i64) for i in range(len(shape))])])
+        return self.add(
+            memref.ExpandShapeOp.create(
+                operands=[flat],
+                result_types=[MemRefType(buffer_of(buffer).element_type, shape)],
+                properties={"reassociation": groups, "static_output_shape": ints(shape)},
+            )
+        ).results[0]
+
     def load(self, buffer: SSAValue, indices: Sequence[Index]) -> SSAValue:
         """One element."""
         return self.add(memref.LoadOp.get(buffer, [self.index(i) for i in indices])).res

@@ -25,6 +25,7 @@ from relay.lowering.scheduling.epilogue import Epilogue, epilogue_of
 from relay.lowering.scheduling.float_depthwise import FloatDepthwiseEmitter, float_depthwise
 from relay.lowering.scheduling.given_constants import GivenConstants
 from relay.lowering.scheduling.groups import Groups, join, joined_kernel, pack_groups, recognise_groups
+from relay.lowering.scheduling.one_column import as_row, depthwise_of_row, kernel_of_row
 from relay.lowering.scheduling.packed_store import can_pack
 from relay.lowering.scheduling.padding import Padding, emit_codes, emit_padding, find_paddings, skipped_rows
 from relay.lowering.scheduling.plan import FEW_PIXELS, Plan, Tile, dot_of, registers_of, turns_codes, widened_by
@@ -254,12 +255,20 @@ class FunctionScheduler:
         if split is not None:
             self.multiply_groups(split, [split.kernel_of(k) for k in kernels], epilogue, biases, biased)
             return
-        if not conv.depthwise:
-            self.multiply(conv, kernels, epilogue, constants)
-            return
         padding = self.paddings.get(conv.data.value)
+        runs = skipped_rows(conv, padding)
+        row = as_row(conv) if epilogue.by_points() else None
+        if row is not None:
+            epilogue.turn_points()
+            conv, kernels, runs = row, [kernel_of_row(k) for k in kernels], []
+        if not conv.depthwise:
+            self.multiply(conv, kernels, epilogue, constants, runs)
+            return
+        data = conv.data.value
+        if row is not None:
+            conv, padding = depthwise_of_row(self.builder, row, padding)
         if (floats := float_depthwise(conv, padding)) is None and (floats := float_depthwise(conv, None)) is not None:
-            self.write_padding(conv.data.value)
+            self.write_padding(data)
         if floats is not None:
             arguments = constants([depthwise.pack_depthwise(conv, array) for array in kernels])
             self.choices.append("depthwise: rows of pixels, 16 channels at a time")
@@ -272,10 +281,10 @@ class FunctionScheduler:
                 given = zip(kernels, biases or [None] * len(kernels), strict=True)
                 arguments = biased([pack_depthwise_dot(layout, array, bias) for array, bias in given])
                 self.choices.append("depthwise: dot products of up to 4 rows of a column, 64 lanes at a time")
-                data = conv.data.value if padding is None else padding.source
-                DepthwiseDotEmitter(self.builder, layout, data, arguments, epilogue).emit()
+                image_data = data if padding is None else padding.source
+                DepthwiseDotEmitter(self.builder, layout, image_data, arguments, epilogue).emit()
                 return
-        self.write_padding(conv.data.value)
+        self.write_padding(data)
         pairs = depthwise.takes_pairs(conv, self.features)
         pack = depthwise.pack_pairs if pairs else depthwise.pack_depthwise
         arguments = constants([pack(conv, array) for array in kernels])
@@ -288,10 +297,10 @@ class FunctionScheduler:
         kernels: Sequence[Array],
         epilogue: Epilogue,
         constants: Callable[[Sequence[matmul.Packed]], list[SSAValue]],
+        runs: Sequence[tuple[int, int, int, int]],
     ) -> None:
-        """A convolution or product that mixes channels."""
+        """A convolution or product that mixes channels; `runs` as in `MatmulEmitter`."""
         flat = conv.pointwise and (epilogue.flatten_points() or epilogue.rank == 2)
-        runs = skipped_rows(conv, self.paddings.get(conv.data.value))
         chosen, data, flip = self.prepare(conv, kernels, flat)
         arguments = constants([matmul.pack_constants(conv, chosen, array) for array in kernels])
         self.choices.append(chosen.reason)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from xdsl.dialects import vector
@@ -83,16 +83,31 @@ class Epilogue:
                 return False
         return True
 
+    def by_points(self) -> bool:
+        """Whether every operand has an element for each point, for each channel, or one for all."""
+        return all(
+            is_identity(access.map, self.rank)
+            or dims_of(access.map) == [self.rank - 1]
+            or not is_buffer(access.value.type)
+            or prod(shape_of(access.value)) == 1
+            for access in (*self.inputs, *self.outputs)
+        )
+
+    def turn_points(self) -> None:
+        """See images of one column, `by_points`, as images of one row: (image, 0, row, channel)."""
+        images, rows, columns, channels = shape_of(self.accumulator)
+        shape, seen = [images, columns, rows, channels], dict[SSAValue, SSAValue]()
+        for access in (*self.inputs, *self.outputs):
+            if is_identity(access.map, self.rank) and access.value not in seen:
+                seen[access.value] = self.builder.view(access.value, shape)
+        self.inputs = [replace(access, value=seen.get(access.value, access.value)) for access in self.inputs]
+        self.outputs = [replace(access, value=seen.get(access.value, access.value)) for access in self.outputs]
+        self.accumulator = seen.get(self.accumulator, self.accumulator)
+
     def flatten_points(self) -> bool:
         """See all points as one row, if every operand allows it: (points, channel)."""
-        for access in (*self.inputs, *self.outputs):
-            if not (
-                is_identity(access.map, self.rank)
-                or dims_of(access.map) == [self.rank - 1]
-                or not is_buffer(access.value.type)
-                or prod(shape_of(access.value)) == 1
-            ):
-                return False
+        if not self.by_points():
+            return False
         self.inputs = [self.flat(a) for a in self.inputs]
         self.outputs = [self.flat(a) for a in self.outputs]
         self.rank = 2
