@@ -79,7 +79,7 @@ def program(
                 elif op.sym_name.data == "main":
                     entries.append(entry(len(op.body.block.args) + more))
     if forking and triple:
-        entries.append(team_text(triple))
+        entries.append(team_text(triple, declarations))
     if units is not None:
         units.finish()
     return whole

@@ -31,7 +31,7 @@ class Parallelize(Pass):
     invalidates = ()
     opt_level = 1
     why = "has threads share loops with much work"
-    fork: int = 8_000
+    fork: int = 2_000
     least: int = 200_000
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

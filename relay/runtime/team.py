@@ -20,14 +20,17 @@ from relay.errors import InvalidArgument
 from relay.runtime.library import Library
 from relay.runtime.memory import address, aligned_bytes
 
-TEAM_BYTES = 640
+TEAM, MEMBER = 512, 128
+"""Bytes of a team's memory: its own, and more for each thread. `relay.lowering.llvm.team` says what is where."""
 FUTEX_AND_YIELD = {"x86_64": (202, 24), "aarch64": (98, 124)}
 """The numbers of two of Linux's system calls, by machine."""
 PATIENCE = 200_000
 """Nanoseconds that a worker without work looks for some before it sleeps."""
 SAMPLE = 1000
-STOP, WORD, SLEEPERS = 7, 16, 48
+STOP, SLEEPERS = 7, 32
 """Numbers of a team's words."""
+WORD, OWNER, NUMBER = 0, 8, 9
+"""Those of a member's."""
 MOST_THREADS = 1024
 
 _LOCKS = [threading.Lock()]
@@ -85,9 +88,10 @@ class Team:
     def __init__(self, addresses: ctypes.Array[ctypes.c_uint64], threads: int):
         self.threads = threads
         self.addresses = addresses
-        self.memory = aligned_bytes(TEAM_BYTES)
+        size = TEAM + threads * MEMBER
+        self.memory = aligned_bytes(size)
         self.pointer = address(self.memory)
-        self.words = (ctypes.c_uint64 * (TEAM_BYTES // 8)).from_address(self.pointer)
+        self.words = (ctypes.c_uint64 * (size // 8)).from_address(self.pointer)
         self.workers: list[ctypes.c_ulong] = []
         self.started = False
         self.busy = threading.Lock()
@@ -124,15 +128,21 @@ class Team:
         self.words[:8] = [fork, begin, syscall, *FUTEX_AND_YIELD[platform.machine()], self.threads, spins, 0]
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())  # workers leave signals to Python
         try:
-            for _ in range(self.threads - 1):
-                worker = ctypes.c_ulong()
-                arguments = (ctypes.byref(worker), None, ctypes.c_void_p(work), ctypes.c_void_p(self.pointer))
+            for number in range(1, self.threads):
+                worker, member = ctypes.c_ulong(), self.member(number)
+                self.words[member + OWNER], self.words[member + NUMBER] = self.pointer, number
+                at = ctypes.c_void_p(self.pointer + 8 * member)
+                arguments = (ctypes.byref(worker), None, ctypes.c_void_p(work), at)
                 if libc.pthread_create(*arguments) != 0:
                     break
                 self.workers.append(worker)
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         self.started = True
+
+    def member(self, number: int) -> int:
+        """The number of a member's first word."""
+        return (TEAM + number * MEMBER) // 8
 
     def stop(self) -> None:
         """End the workers, when they have done what they are doing. Runs are the caller's alone from then on."""
@@ -145,7 +155,8 @@ class Team:
 
     def forget(self) -> None:
         """In a child of `fork` there are no workers: the next run makes new ones, and nothing is left to claim."""
-        self.words[WORD] &= ~0xFFFFFFFF
+        for number in range(self.threads):
+            self.words[self.member(number) + WORD] &= ~0xFFFFFFFF
         self.words[SLEEPERS] = self.words[STOP] = 0
         self.workers.clear()
         self.started = False

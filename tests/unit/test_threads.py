@@ -215,7 +215,8 @@ def test_processors_of_a_process():
 def test_a_team_for_other_machines(triple: str):
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
-    text = f"{team_text(triple)}\nattributes #0 = {{ nounwind }}\n"
+    declarations: dict[str, str] = {}
+    text = "\n".join([team_text(triple, declarations), *declarations.values(), "attributes #0 = { nounwind }", ""])
     code = compile_text(text, CpuTarget(triple, "generic-rv64" if "riscv" in triple else "generic", frozenset()))
     waits = {"x86_64": "pause", "aarch64": "yield"}.get(triple.split("-")[0], "")
     assert TEAM_FUNCTIONS in code.assembly() and waits in code.assembly()

@@ -1,27 +1,34 @@
 """The functions of a team of threads, in LLVM IR: written into object code that has parallel loops.
 
-A team is `TEAM_BYTES` of memory, in parts a cache line or more apart; every number has 8 bytes:
+A team is memory of `TEAM` bytes and `MEMBER` more for each thread, the caller first; every number has 8 bytes:
 
     0    addresses of `fork` and `begin`, of libc's `syscall`, the numbers of the calls `futex` and `sched_yield`,
          how many threads there are, how often one that has nothing to do looks again before it sleeps, and whether
          workers shall end
-    128  the word, the task, its context, its number of turns, turns per unit
-    256  units done
-    384  whether a worker sleeps, or is about to
-    512  (4 bytes) changes whenever sleepers are woken
+    128  turns done by workers
+    256  whether a worker sleeps, or is about to
+    384  (4 bytes) changes whenever sleepers are woken
 
-The word is `generation << 32 | first << 16 | end`: units `first` to `end` are not claimed yet. Who claims some by
-compare-and-exchange has seen the task of this generation, and the one who forked waits until they are done: nobody
-ever touches a task that is over. The caller claims from the front, workers from the back, each a part of what is
-left that gets smaller: neighbouring units mostly stay on one thread, from one loop to the next, and all end together.
-The caller never waits for a worker that did not claim anything.
+    and of each member:
+    0    the word, the task, its context, its number of turns, turns per unit: all in one cache line
+    64   the team, and the member's number
+
+The word is `generation << 32 | first << 16 | end`: units `first` to `end` of the member's own share are not claimed
+yet. Shares are neighbouring units, the same of every loop of as many turns, so that what a thread reads it often wrote
+itself. Who claims some by compare-and-exchange has seen the task of this generation, and the one who forked waits until
+they are done: nobody ever touches a task that is over. A member claims most of what is left of its share from the
+front; who has nothing left takes half of what another one has from the back. So hardly any claim meets one of another
+thread, and all end together. The caller's first claim is made as it forks. It never waits for a worker that did not
+claim anything.
 """
 
 from __future__ import annotations
 
-TEAM_FUNCTIONS = "relay_team_1"
+TEAM_FUNCTIONS = "relay_team_2"
 """Fills a table with the addresses of `fork`, `begin`, `work` and `pause`. The number is that of a team's form."""
 
+TEAM, MEMBER = 512, 128
+"""Bytes."""
 MOST_UNITS = 4096
 FUTEX_WAIT, FUTEX_WAKE = 128, 129
 """Of this process only."""
@@ -44,14 +51,15 @@ def begin_text(team: str) -> list[str]:
     ]
 
 
-def team_text(triple: str) -> str:
-    """The functions of a team, for a machine."""
+def team_text(triple: str, declarations: dict[str, str]) -> str:
+    """The functions of a team, for a machine; what they use of LLVM is declared."""
+    declarations["llvm.prefetch.p0"] = "declare void @llvm.prefetch.p0(ptr, i32 immarg, i32 immarg, i32 immarg)"
     found = PAUSES.get(triple.split("-")[0])
-    pause, declared = "", ""
-    if found is not None:
-        name, arguments, parameters = found
-        pause, declared = f"call void @{name}({arguments})", f"declare void @{name}({parameters})"
-    return f"{TEXT.replace('PAUSE', pause)}{declared}"
+    if found is None:
+        return TEXT.replace("PAUSE", "")
+    name, arguments, parameters = found
+    declarations[name] = f"declare void @{name}({parameters})"
+    return TEXT.replace("PAUSE", f"call void @{name}({arguments})")
 
 
 TEXT = f"""
@@ -67,8 +75,8 @@ define void @{TEAM_FUNCTIONS}(ptr %table) #0 {{
 }}
 
 define internal void @relay_team_begin(ptr %team) #0 {{
-  %sleepers = getelementptr i8, ptr %team, i64 384
-  %seen = load atomic i64, ptr %sleepers seq_cst, align 8
+  %sleepers = getelementptr i8, ptr %team, i64 256
+  %seen = load atomic i64, ptr %sleepers monotonic, align 8
   %none = icmp eq i64 %seen, 0
   br i1 %none, label %end, label %some
 some:
@@ -76,7 +84,7 @@ some:
   %gone = icmp eq i64 %before, 0
   br i1 %gone, label %end, label %wake
 wake:
-  %epoch = getelementptr i8, ptr %team, i64 512
+  %epoch = getelementptr i8, ptr %team, i64 384
   %old = atomicrmw add ptr %epoch, i32 1 seq_cst
   call void @relay_team_call(ptr %team, i64 24, ptr %epoch, i64 {FUTEX_WAKE}, i64 2147483647)
   br label %end
@@ -93,54 +101,99 @@ define internal void @relay_team_call(ptr %team, i64 %which, ptr %word, i64 %ope
   ret void
 }}
 
-define internal i64 @relay_team_claim(ptr %team, i1 %front) #0 {{
-  %at = getelementptr i8, ptr %team, i64 128
+define internal i64 @relay_team_claim(ptr %member, i1 %own) #0 {{
   br label %look
 look:
-  %word = load atomic i64, ptr %at acquire, align 8
+  %word = load atomic i64, ptr %member acquire, align 8
   %high = lshr i64 %word, 16
   %first = and i64 %high, 65535
   %end = and i64 %word, 65535
   %open = icmp ult i64 %first, %end
   br i1 %open, label %some, label %none
 some:
-  %pt = getelementptr i8, ptr %team, i64 136
+  %pt = getelementptr i8, ptr %member, i64 8
   %task = load atomic ptr, ptr %pt monotonic, align 8
-  %pc = getelementptr i8, ptr %team, i64 144
+  %pc = getelementptr i8, ptr %member, i64 16
   %context = load atomic ptr, ptr %pc monotonic, align 8
-  %pn = getelementptr i8, ptr %team, i64 152
+  %pn = getelementptr i8, ptr %member, i64 24
   %count = load atomic i64, ptr %pn monotonic, align 8
-  %pu = getelementptr i8, ptr %team, i64 160
+  %pu = getelementptr i8, ptr %member, i64 32
   %unit = load atomic i64, ptr %pu monotonic, align 8
-  %ps = getelementptr i8, ptr %team, i64 40
-  %threads = load i64, ptr %ps, align 8
+  call void @llvm.prefetch.p0(ptr %context, i32 0, i32 3, i32 1)
   %left = sub i64 %end, %first
-  %thrice = mul i64 %left, 3
-  %parts = shl i64 %threads, 2
-  %share = udiv i64 %thrice, %parts
-  %few = icmp eq i64 %share, 0
-  %take = select i1 %few, i64 1, i64 %share
+  %most = call i64 @relay_team_part(i64 %left)
+  %more = add i64 %left, 1
+  %half = lshr i64 %more, 1
+  %take = select i1 %own, i64 %most, i64 %half
   %shifted = shl i64 %take, 16
   %rising = add i64 %word, %shifted
   %falling = sub i64 %word, %take
-  %new = select i1 %front, i64 %rising, i64 %falling
-  %pair = cmpxchg ptr %at, i64 %word, i64 %new acq_rel acquire
+  %new = select i1 %own, i64 %rising, i64 %falling
+  %pair = cmpxchg ptr %member, i64 %word, i64 %new acq_rel acquire
   %ours = extractvalue {{ i64, i1 }} %pair, 1
   br i1 %ours, label %run, label %look
 run:
   %back = sub i64 %end, %take
-  %from = select i1 %front, i64 %first, i64 %back
+  %from = select i1 %own, i64 %first, i64 %back
+  call void @relay_team_run(ptr %task, ptr %context, i64 %count, i64 %unit, i64 %from, i64 %take)
+  ret i64 %take
+none:
+  ret i64 0
+}}
+
+define internal i64 @relay_team_part(i64 %left) #0 {{
+  %thrice = mul i64 %left, 3
+  %most = lshr i64 %thrice, 2
+  %few = icmp eq i64 %most, 0
+  %take = select i1 %few, i64 1, i64 %most
+  ret i64 %take
+}}
+
+define internal void @relay_team_run(ptr %task, ptr %context, i64 %count, i64 %unit, i64 %from, i64 %take) #0 {{
   %to = add i64 %from, %take
   %begin = mul i64 %from, %unit
   %stop = mul i64 %to, %unit
   %behind = icmp ugt i64 %stop, %count
   %limit = select i1 %behind, i64 %count, i64 %stop
   call void %task(ptr %context, i64 %begin, i64 %limit)
-  %pd = getelementptr i8, ptr %team, i64 256
-  %done = atomicrmw add ptr %pd, i64 %take acq_rel
-  ret i64 1
-none:
-  ret i64 0
+  ret void
+}}
+
+define internal i64 @relay_team_share(ptr %team, i64 %number) noinline #0 {{
+entry:
+  %pn = getelementptr i8, ptr %team, i64 40
+  %threads = load i64, ptr %pn, align 8
+  %members = getelementptr i8, ptr %team, i64 {TEAM}
+  br label %own
+own:
+  %sum = phi i64 [ 0, %entry ], [ %sum1, %own ]
+  %offset = mul i64 %number, {MEMBER}
+  %member = getelementptr i8, ptr %members, i64 %offset
+  %claimed = call i64 @relay_team_claim(ptr %member, i1 true)
+  %sum1 = add i64 %sum, %claimed
+  %again = icmp ne i64 %claimed, 0
+  br i1 %again, label %own, label %others
+others:
+  %sum2 = phi i64 [ %sum1, %own ], [ %sum3, %steal ], [ %sum2, %following ]
+  %k = phi i64 [ 1, %own ], [ %k, %steal ], [ %next, %following ]
+  %open = icmp ult i64 %k, %threads
+  br i1 %open, label %steal, label %end
+steal:
+  %at = add i64 %number, %k
+  %wrapped = sub i64 %at, %threads
+  %behind = icmp uge i64 %at, %threads
+  %which = select i1 %behind, i64 %wrapped, i64 %at
+  %where = mul i64 %which, {MEMBER}
+  %other = getelementptr i8, ptr %members, i64 %where
+  %stolen = call i64 @relay_team_claim(ptr %other, i1 false)
+  %sum3 = add i64 %sum2, %stolen
+  %some = icmp ne i64 %stolen, 0
+  br i1 %some, label %others, label %following
+following:
+  %next = add i64 %k, 1
+  br label %others
+end:
+  ret i64 %sum2
 }}
 
 define internal void @relay_team_fork(ptr %team, ptr %task, ptr %context, i64 %count) #0 {{
@@ -150,34 +203,56 @@ entry:
   %rounded = add i64 %count, %unit
   %less = sub i64 %rounded, 1
   %units = udiv i64 %less, %unit
-  %pd = getelementptr i8, ptr %team, i64 256
+  %pd = getelementptr i8, ptr %team, i64 128
   store atomic i64 0, ptr %pd monotonic, align 8
-  %pt = getelementptr i8, ptr %team, i64 136
-  store atomic ptr %task, ptr %pt monotonic, align 8
-  %pc = getelementptr i8, ptr %team, i64 144
-  store atomic ptr %context, ptr %pc monotonic, align 8
-  %pn = getelementptr i8, ptr %team, i64 152
-  store atomic i64 %count, ptr %pn monotonic, align 8
-  %pu = getelementptr i8, ptr %team, i64 160
-  store atomic i64 %unit, ptr %pu monotonic, align 8
-  %at = getelementptr i8, ptr %team, i64 128
-  %word = load atomic i64, ptr %at monotonic, align 8
+  %ps = getelementptr i8, ptr %team, i64 40
+  %threads = load i64, ptr %ps, align 8
+  %members = getelementptr i8, ptr %team, i64 {TEAM}
+  %word = load atomic i64, ptr %members monotonic, align 8
   %high = lshr i64 %word, 32
-  %next = add i64 %high, 1
-  %generation = shl i64 %next, 32
-  %new = or i64 %generation, %units
-  store atomic i64 %new, ptr %at seq_cst, align 8
+  %generation = add i64 %high, 1
+  %stamp = shl i64 %generation, 32
+  %last = sub i64 %threads, 1
+  br label %deal
+deal:
+  %number = phi i64 [ %last, %entry ], [ %before, %dealt ]
+  %end = phi i64 [ %units, %entry ], [ %first, %dealt ]
+  %product = mul i64 %number, %units
+  %above = add i64 %product, %last
+  %first = udiv i64 %above, %threads
+  %offset = mul i64 %number, {MEMBER}
+  %member = getelementptr i8, ptr %members, i64 %offset
+  %pt = getelementptr i8, ptr %member, i64 8
+  store atomic ptr %task, ptr %pt monotonic, align 8
+  %pc = getelementptr i8, ptr %member, i64 16
+  store atomic ptr %context, ptr %pc monotonic, align 8
+  %pn = getelementptr i8, ptr %member, i64 24
+  store atomic i64 %count, ptr %pn monotonic, align 8
+  %pu = getelementptr i8, ptr %member, i64 32
+  store atomic i64 %unit, ptr %pu monotonic, align 8
+  %ours = icmp eq i64 %number, 0
+  %part = call i64 @relay_team_part(i64 %end)
+  %from = select i1 %ours, i64 %part, i64 %first
+  %shifted = shl i64 %from, 16
+  %range = or i64 %shifted, %end
+  %new = or i64 %stamp, %range
+  store atomic i64 %new, ptr %member release, align 8
+  br i1 %ours, label %begin, label %dealt
+dealt:
+  %before = sub i64 %number, 1
+  br label %deal
+begin:
   call void @relay_team_begin(ptr %team)
-  br label %work
-work:
-  %claimed = call i64 @relay_team_claim(ptr %team, i1 true)
-  %again = icmp ne i64 %claimed, 0
-  br i1 %again, label %work, label %join
+  call void @relay_team_run(ptr %task, ptr %context, i64 %count, i64 %unit, i64 0, i64 %part)
+  %rest = call i64 @relay_team_share(ptr %team, i64 0)
+  %mine = add i64 %part, %rest
+  %theirs = sub i64 %units, %mine
+  br label %join
 join:
-  %spins = phi i64 [ 0, %work ], [ %following, %wait ], [ %following, %yield ]
+  %spins = phi i64 [ 0, %begin ], [ %following, %wait ], [ %following, %yield ]
   %done = load atomic i64, ptr %pd acquire, align 8
-  %over = icmp eq i64 %done, %units
-  br i1 %over, label %end, label %wait
+  %over = icmp eq i64 %done, %theirs
+  br i1 %over, label %joined, label %wait
 wait:
   PAUSE
   %following = add i64 %spins, 1
@@ -188,28 +263,36 @@ wait:
 yield:
   call void @relay_team_call(ptr %team, i64 32, ptr null, i64 0, i64 0)
   br label %join
-end:
+joined:
   ret void
 }}
 
-define internal ptr @relay_team_work(ptr %team) #0 {{
+define internal ptr @relay_team_work(ptr %member) #0 {{
 entry:
-  %at = getelementptr i8, ptr %team, i64 128
+  %pm = getelementptr i8, ptr %member, i64 64
+  %team = load ptr, ptr %pm, align 8
+  %pk = getelementptr i8, ptr %member, i64 72
+  %number = load i64, ptr %pk, align 8
+  %pd = getelementptr i8, ptr %team, i64 128
   %ps = getelementptr i8, ptr %team, i64 56
   %pb = getelementptr i8, ptr %team, i64 48
-  %sleepers = getelementptr i8, ptr %team, i64 384
-  %epoch = getelementptr i8, ptr %team, i64 512
+  %sleepers = getelementptr i8, ptr %team, i64 256
+  %epoch = getelementptr i8, ptr %team, i64 384
   br label %look
 look:
-  %spins = phi i64 [ 0, %entry ], [ 0, %claim ], [ %following, %idle ], [ 0, %sleep ], [ 0, %unsleep ]
-  %word = load atomic i64, ptr %at acquire, align 8
+  %spins = phi i64 [ 0, %entry ], [ 0, %share ], [ 0, %tell ], [ %following, %idle ], [ 0, %sleep ], [ 0, %unsleep ]
+  %word = load atomic i64, ptr %member acquire, align 8
   %high = lshr i64 %word, 16
   %first = and i64 %high, 65535
   %end = and i64 %word, 65535
   %open = icmp ult i64 %first, %end
-  br i1 %open, label %claim, label %none
-claim:
-  %claimed = call i64 @relay_team_claim(ptr %team, i1 false)
+  br i1 %open, label %share, label %none
+share:
+  %claimed = call i64 @relay_team_share(ptr %team, i64 %number)
+  %some = icmp ne i64 %claimed, 0
+  br i1 %some, label %tell, label %look
+tell:
+  %done = atomicrmw add ptr %pd, i64 %claimed acq_rel
   br label %look
 none:
   %stop = load atomic i64, ptr %ps acquire, align 8
@@ -224,7 +307,7 @@ idle:
 tired:
   %before = atomicrmw add ptr %sleepers, i64 1 seq_cst
   %now = load atomic i32, ptr %epoch seq_cst, align 4
-  %last = load atomic i64, ptr %at seq_cst, align 8
+  %last = load atomic i64, ptr %member seq_cst, align 8
   %same = icmp eq i64 %last, %word
   br i1 %same, label %tireder, label %unsleep
 tireder:
