@@ -16,13 +16,13 @@ from xdsl.ir import SSAValue
 
 from relay.dialects.gpu import BarrierOp
 from relay.lowering.builder import Index, LoopBuilder
-from relay.lowering.gpu.indices import both, when
 from relay.lowering.gpu.matrix import BARRIER_BYTES, GroupTile, Matrix
 from relay.lowering.gpu.matrix_floats import FloatEmitter
 from relay.lowering.gpu.matrix_kernel import MatrixEmitter
 from relay.lowering.gpu.points import PointEmitter
 from relay.lowering.gpu.tensor_maps import TensorMap
 from relay.lowering.gpu.warpgroup_kernel import BEHIND, UNIT, VISIBLE, WAIT, GroupEmitter, instruction, tied
+from relay.lowering.indices import both, when
 
 INIT = "mbarrier.init.shared::cta.b64 [$0], 1;"
 EXPECT = "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], {bytes};"

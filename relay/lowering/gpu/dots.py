@@ -11,11 +11,11 @@ from xdsl.dialects.builtin import i8, i32
 from xdsl.ir import SSAValue
 
 from relay.lowering.builder import Index, LoopBuilder
-from relay.lowering.gpu.indices import unravelled
 from relay.lowering.gpu.points import PointEmitter, Producer
 from relay.lowering.gpu.producers import Nest
 from relay.lowering.gpu.teams import Members
 from relay.lowering.gpu.widths import Narrow, fits, reads
+from relay.lowering.indices import unravelled
 from relay.lowering.scheduling.contraction import Convolution, recognise
 from relay.lowering.shaped import buffer_of
 

@@ -13,8 +13,8 @@ from xdsl.ir import Block, Region, SSAValue
 from xdsl.ir.affine import AffineMap
 
 from relay.lowering.builder import INDEX, Index, LoopBuilder
-from relay.lowering.gpu.indices import below, binary, both, quotient, remainder, unravelled
 from relay.lowering.gpu.teams import WARP, Members, Team
+from relay.lowering.indices import below, binary, both, quotient, remainder, unravelled
 
 BLOCK = 256
 """Threads of a block, where there are more than a few blocks of them."""

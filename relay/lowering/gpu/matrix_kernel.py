@@ -22,11 +22,11 @@ from relay.dialects.attributes import to_numpy
 from relay.dialects.gpu import BarrierOp
 from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.gpu.dots import ONES, wrapped
-from relay.lowering.gpu.indices import below, binary, both, quotient, remainder, when
 from relay.lowering.gpu.matrix import CHUNK, Matrix
 from relay.lowering.gpu.points import PointEmitter
 from relay.lowering.gpu.producers import Nest
 from relay.lowering.gpu.shared_memory import align, shared_memory
+from relay.lowering.indices import below, binary, both, quotient, remainder, when
 from relay.lowering.shaped import is_vector, shape_of
 
 BANKS = 128

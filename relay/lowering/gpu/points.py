@@ -11,9 +11,9 @@ from xdsl.ir import Block, Region, SSAValue
 
 from relay.dialects.attributes import dtype_of
 from relay.lowering.builder import Index, LoopBuilder
-from relay.lowering.gpu.indices import unravelled
 from relay.lowering.gpu.producers import Nest, Padded
 from relay.lowering.gpu.teams import SUMS, Members, join_of
+from relay.lowering.indices import unravelled
 from relay.lowering.scheduling.body import Lifter, clone_scalar
 from relay.lowering.shaped import buffer_of, is_buffer, is_vector, scalar_of, shape_of
 

@@ -21,13 +21,13 @@ from relay.lowering.gpu.bulk_kernel import emitter_of
 from relay.lowering.gpu.dots import FEATURE, DotEmitter, dot_of
 from relay.lowering.gpu.formats import FLOATS
 from relay.lowering.gpu.grids import grid, teams, threads
-from relay.lowering.gpu.indices import binary, unravelled, when
 from relay.lowering.gpu.points import PointEmitter, Producer
 from relay.lowering.gpu.producers import Nest, Padded, computed, framed, nest_of, padded, starts
 from relay.lowering.gpu.shared_memory import align
 from relay.lowering.gpu.teams import ALONE, Team, reductions, team_of
 from relay.lowering.gpu.teams import FEATURE as TEAMS
 from relay.lowering.gpu.widths import lanes_of, lanes_of_copy
+from relay.lowering.indices import binary, unravelled, when
 from relay.lowering.scheduling import loops
 from relay.lowering.scheduling.arguments import argument_of
 from relay.lowering.scheduling.given_constants import GivenConstants

@@ -14,9 +14,9 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from relay.dialects.gpu import BarrierOp
 from relay.lowering.builder import Index, Loop, LoopBuilder
-from relay.lowering.gpu.indices import below, quotient, remainder
 from relay.lowering.gpu.producers import Nest, Padded
 from relay.lowering.gpu.shared_memory import align, shared_memory
+from relay.lowering.indices import below, quotient, remainder
 from relay.lowering.scheduling.affine import coefficients
 from relay.lowering.scheduling.reduction import IDEMPOTENT
 from relay.lowering.shaped import is_buffer, is_vector, scalar_of

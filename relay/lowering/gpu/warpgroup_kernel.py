@@ -17,8 +17,8 @@ from xdsl.ir import SSAValue
 from relay.dialects import nvgpu
 from relay.dialects.gpu import BarrierOp
 from relay.lowering.builder import Index, LoopBuilder
-from relay.lowering.gpu.indices import when
 from relay.lowering.gpu.matrix_kernel import TAP, MatrixEmitter
+from relay.lowering.indices import when
 
 GROUP = 128
 """Threads of a group."""
