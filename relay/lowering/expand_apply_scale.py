@@ -15,11 +15,13 @@ from xdsl.ir import Operation, SSAValue
 
 from relay.dialects.machine import features_in
 from relay.dialects.tosa import ApplyScaleOp
+from relay.lowering.cpu_features import FUSING
 from relay.lowering.linalg.emitter import Emitter, number
 from relay.lowering.linalg.fixed_point import rounding_right_shift
 from relay.lowering.rescale import integers
 from relay.lowering.rescale.find import find
 from relay.lowering.rescale.forms import TOWARD_ZERO, drop_unused, erase_unused, rewrite
+from relay.lowering.rescale.quotients import find_quotient, rewrite_quotient
 from relay.lowering.rescale.sums import find_sum, rewrite_sum
 from relay.lowering.rescale.values import scalars
 from relay.passes import Pass
@@ -34,10 +36,11 @@ class ExpandApplyScale(Pass):
     Where multiplier and shift are constants of every caller, multiply-adds in floating point take its place if they
     are proved, channel by channel, to give the same integers for every value that matters: one in float32 (`f32`), two
     (`f32x2`), or one in float64 (`f64`); see `relay.lowering.rescale.proof`. A sum of two rescaled codes that is
-    rescaled once more becomes two multiply-adds, tried on all pairs of codes. The module's attribute `relay.rescale`
-    counts the channels of each form, that of a function its own. With `literal` no float form is used. `features`: the
-    target's, separated by commas; with `avx512f` or `fma-rz` multiply-adds round towards zero, and nearly all can be in
-    float32; with `fma-rz` what is small becomes an integer by additions, too.
+    rescaled once more becomes two multiply-adds, tried on all pairs of codes. So does a float that is divided by a
+    constant, rounded and clipped to integers, where the target has such an instruction. The module's attribute
+    `relay.rescale` counts the channels of each form, that of a function its own. With `literal` no float form is used.
+    `features`: the target's, separated by commas; with `avx512f` or `fma-rz` multiply-adds round towards zero, and
+    nearly all can be in float32; with `fma-rz` what is small becomes an integer by additions, too.
 
     The literal form: where the shift is at least 31, only the product and its first rounding are in i64; the second
     rounding is in i32. `31 - e` is taken to be at least 31: `relay-to-linalg` writes it for exponents that are not
@@ -64,6 +67,8 @@ class ExpandApplyScale(Pass):
         toward_zero = next((feature for feature in TOWARD_ZERO if feature in features), None)
         total: Counter[str] = Counter()
         for function in [f for f in op.walk() if isinstance(f, FuncOp)]:
+            if not self.literal and not FUSING.isdisjoint(features):
+                multiply_by_inverses(function)
             if any(isinstance(inner, ApplyScaleOp) for inner in function.walk()):
                 counts = self.expand_function(function, calls, toward_zero)
                 function.attributes["relay.rescale"] = counted(counts)
@@ -93,6 +98,16 @@ class ExpandApplyScale(Pass):
                 counts[found.name] += found.channels
                 rewrite(scale, found, constants, calls, toward_zero)
         return counts
+
+
+def multiply_by_inverses(function: FuncOp) -> None:
+    """Every float that is divided by a constant and becomes a clipped integer."""
+    found = [find_quotient(op) for op in function.walk() if isinstance(op, arith.DivfOp)]
+    if proved := [quotient for quotient in found if quotient is not None]:
+        entry = function.body.blocks[0]
+        constants = Emitter(entry, function.location, before=entry.first_op)
+        for quotient in proved:
+            rewrite_quotient(quotient, constants)
 
 
 def counted(counts: Counter[str]) -> DictionaryAttr:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -79,3 +81,44 @@ def test_a_sum_with_repeated_codes_is_one_rescaling(kind: str, shape: str):
         default_pipeline("x86_64-linux-gnu -mcpu=cascadelake").apply(mod)
         rescale = str(mod.op.attributes["relay.rescale"])
         assert "f32 = 3 : i64" in rescale and "literal = 0" in rescale
+
+
+QUANTIZED = [("i8", 0.05, 3), ("ui8", 2 / 255, 128), ("i8", 0.023528477, -128), ("i8", 0.125, 0), ("i16", 1e-3, 0)]
+
+
+def quantizes(count: int) -> IRModule:
+    """Floats as codes of several kinds."""
+    given = f"tensor<{count}xf32>"
+    wanted = [f"tensor<{count}x{kind}>" for kind, _, _ in QUANTIZED]
+    lines = [
+        f"%{n} = qnn.quantize %x {{scale = {scale} : f32, zero_point = {zero} : i32, out_dtype = {kind}}} "
+        f": ({given}) -> {wanted[n]}"
+        for n, (kind, scale, zero) in enumerate(QUANTIZED)
+    ]
+    types, values = ", ".join(wanted), ", ".join(f"%{n}" for n in range(len(wanted)))
+    return IRModule.parse(
+        f"func.func @main(%x: {given}) -> ({types}) {{\n{chr(10).join(lines)}\nfunc.return {values} : {types}\n}}"
+    )
+
+
+def test_floats_on_both_sides_of_every_code():
+    """The quotients' codes come from multiply-adds; they are those of the division on the floats around each step."""
+    parts = [np.array([0, 1e-45, 1e-38, 1e-20, 1e9, 3e38, np.inf], np.float32)]
+    for kind, scale, _ in QUANTIZED:
+        levels = np.arange(0.5, 400) if kind != "i16" else np.arange(0.5, 33000, 37)
+        near = (levels * np.float32(scale)).astype(np.float32).view(np.int32)[:, None]
+        parts.append((near + np.arange(-3, 4, dtype=np.int32)).view(np.float32).reshape(-1))
+    x = np.concatenate([sign * part for part in parts for sign in (1, -1)]).astype(np.float32)
+    mod = quantizes(x.size)
+    wanted = run(mod, [x])
+    results = relay.build(mod)(x)
+    assert isinstance(results, tuple)
+    for got, want in zip(results, wanted, strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize(("features", "divisions"), [("-mattr=+fma", 0), ("", len(QUANTIZED))])
+def test_quotients_are_multiplied_where_products_and_sums_are_fused(features: str, divisions: int):
+    mod = quantizes(64)
+    default_pipeline(f"x86_64-linux-gnu {features}").apply(mod)
+    assert len(re.findall("arith.divf .*: vector", str(mod))) == divisions

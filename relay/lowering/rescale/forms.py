@@ -18,6 +18,7 @@ from relay.dialects.tosa import ApplyScaleOp
 from relay.lowering.linalg.emitter import Emitter, dims, element
 from relay.lowering.rescale import integers
 from relay.lowering.rescale.find import Found
+from relay.lowering.rescale.proof import Form
 
 TOWARD_ZERO = {"avx512f": "llvm.x86.avx512.vfmadd.f32", integers.FEATURE: integers.TOWARD_ZERO}
 """Multiply-adds that round towards zero, by the feature of a target that has them."""
@@ -45,15 +46,7 @@ def rewrite(
     block = op.parent_block()
     assert block is not None
     e = Emitter(block, op.location, constants, op)
-    value = e(arith.SIToFPOp(op.value, type))
-    total = e(math.CopySignOp(numbers[1], value)) if form.signed else numbers[1]
-    for scale in reversed([numbers[0], *numbers[2:]]):
-        if scale is numbers[0] and form.toward_zero:
-            assert toward_zero is not None
-            rounding = [e.constant(ROUNDING, i32)] if toward_zero == "avx512f" else []
-            total = e(CallIntrinsicOp(TOWARD_ZERO[toward_zero], [value, scale, total, *rounding], [type]))
-        else:
-            total = e(math.FmaOp(value, scale, total))
+    total = line(e, e(arith.SIToFPOp(op.value, type)), numbers, form, toward_zero)
     small = type == Float32Type() and not form.signed and found.largest < integers.SMALL
     by_addition = small and toward_zero == integers.FEATURE
     result = integers.truncated(e, total) if by_addition else e(arith.FPToSIOp(total, i32))
@@ -62,6 +55,19 @@ def rewrite(
     op.detach()
     op.erase()
     erase_unused(old)
+
+
+def line(e: Emitter, value: SSAValue, numbers: Sequence[SSAValue], form: Form, toward_zero: str | None) -> SSAValue:
+    """What a form truncates, of a float; `numbers`: its columns."""
+    total = e(math.CopySignOp(numbers[1], value)) if form.signed else numbers[1]
+    for scale in reversed([numbers[0], *numbers[2:]]):
+        if scale is numbers[0] and form.toward_zero:
+            assert toward_zero is not None
+            rounding = [e.constant(ROUNDING, i32)] if toward_zero == "avx512f" else []
+            total = e(CallIntrinsicOp(TOWARD_ZERO[toward_zero], [value, scale, total, *rounding], [value.type]))
+        else:
+            total = e(math.FmaOp(value, scale, total))
+    return total
 
 
 def channel_operand(op: ApplyScaleOp, column: Sequence[Array], calls: dict[str, list[CallOp]]) -> SSAValue:

@@ -1,0 +1,169 @@
+"""Floats that are divided by a scale and rounded: two multiply-adds give the same integers, a division takes longer.
+
+`round(x / s)`, the quotient rounded to float32 and its halves away from zero, reaches the level j at the least x with
+`float32(x / s) >= j - 1/2`. The form `trunc(fma(x, scale, fma(x, rest, copysign(offset, x))))` is odd as well, and its
+last sum is rounded up to j from as far below as the quotient is to j - 1/2. So it is tried on the floats around each
+level, exactly, until some scale, rest and offset give the same on all of them. Two floats farther, the line is farther
+from the level than the rounding of the first sum, at most 2^-25, can move it. Numbers are clipped before instead of
+after: all are finite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import Float32Type, i32
+from xdsl.ir import Operation, SSAValue
+
+from relay.dialects.attributes import Array
+from relay.lowering.linalg.emitter import Emitter, number
+from relay.lowering.rescale.forms import line
+from relay.lowering.rescale.proof import Form
+
+LEVELS = 1 << 16
+"""More results than these are not looked at."""
+SCALES = (2.0**-80, 2.0**80)
+"""Nothing overflows or loses digits on the way, with scales between these."""
+FAR = 4
+"""Floats on each side of where a level should be reached."""
+FIRST = 16
+"""Levels that are tried before all: few forms pass them."""
+UNITS = (0, *(sign * units for units in range(1, 9) for sign in (1, -1)))
+"""Units in the last place by which the inverse of a scale is changed; the rest makes up for it."""
+NUDGES = tuple(count * 2.0**-29 for count in (0, 1, -1, 2, -2))
+OFFSETS = tuple(0.5 - count * 2.0**-25 for count in range(4))
+
+STEPS = ("math.round", "arith.maximumf", "arith.minimumf", "arith.fptosi")
+"""What follows the division."""
+
+
+@dataclass(frozen=True)
+class Quotient:
+    """`fptosi(min(max(round(x / scale), low), high)) : i32`, and what is found of it: the floats nearest to zero that
+    give the lowest and the highest result, and the form."""
+
+    x: SSAValue
+    ops: list[Operation]
+    low: int
+    high: int
+    least: float
+    most: float
+    form: Form
+
+
+def find_quotient(op: arith.DivfOp) -> Quotient | None:
+    """The form of a division that is rounded and clipped to integers, if it is one and a form is found."""
+    scale, ops = number(op.rhs), followers(op, STEPS)
+    if op.result.type != Float32Type() or scale is None or not SCALES[0] <= scale <= SCALES[1]:
+        return None
+    if ops is None or ops[-1].results[0].type != i32:
+        return None
+    low, high = (number(clip.operands[1]) for clip in ops[1:3])
+    if low is None or high is None or low % 1 or high % 1 or not (low <= 0 <= high and 0 < high - low < LEVELS):
+        return None
+    low, high = int(low), int(high)
+    around, reached = levels_of(float(np.float32(scale)), max(-low, high))
+    form = find_form(float(np.float32(scale)), around, reached, signed=low < 0)
+    if form is None:
+        return None
+    floats = [0.0, *around[np.arange(len(around)), reached.argmax(axis=1)].tolist()]
+    return Quotient(op.lhs, [op, *ops], low, high, -floats[-low] if low else 0.0, floats[high], form)
+
+
+def followers(op: Operation, names: Sequence[str]) -> list[Operation] | None:
+    """Operations of these names, each of which alone uses, as its first operand, the result of the one before."""
+    found: list[Operation] = []
+    for name in names:
+        result = op.results[0]
+        if not result.has_one_use():
+            return None
+        use = next(iter(result.uses))
+        op = use.operation
+        if op.name != name or use.index != 0:
+            return None
+        found.append(op)
+    return found
+
+
+def levels_of(scale: float, count: int) -> tuple[Array, Array]:
+    """For each level from 1 on, floats around the least one that reaches it, and which of them do."""
+    half = np.arange(1, count + 1)[:, None] - 0.5
+    near = (half * scale).astype(np.float32).view(np.int32)
+    around = (near + np.arange(-FAR, FAR + 1, dtype=np.int32)).view(np.float32)
+    return around, around / np.float32(scale) >= half
+
+
+def find_form(scale: float, around: Array, reached: Array, *, signed: bool) -> Form | None:
+    """The first form that reaches all levels where the quotient does."""
+    if reached[:, :2].any() or not reached[:, -2:].all():
+        return None
+    for large, rest, offset in tried(1 / scale):
+        if all(
+            np.array_equal(reaches(around[:some], large, rest, offset), reached[:some]) for some in (FIRST, len(around))
+        ):
+            columns = (np.array([value], np.float32) for value in (large, offset, rest))
+            return Form(*columns, signed=signed)
+    return None
+
+
+def tried(inverse: float) -> Iterator[tuple[float, float, float]]:
+    """Scales, rests and offsets, all of them numbers of float32."""
+    nearest = np.array(inverse, np.float32).view(np.int32)
+    for units, nudge, offset in product(UNITS, NUDGES, OFFSETS):
+        large = float((nearest + np.int32(units)).view(np.float32))
+        yield large, float(np.float32(inverse * (1 + nudge) - large)), offset
+
+
+def reaches(x: Array, large: float, rest: float, offset: float) -> Array:
+    """Whether `trunc(fma(x, large, fma(x, rest, offset)))` is the number of the row, counted from 1, or more; all wrong
+    where float64 does not tell. Products of floats are exact in it, and so is a sum with what it leaves."""
+    level = np.arange(1, len(x) + 1)[:, None]
+    below = (level + np.nextafter(level.astype(np.float32), np.float32(0)).astype(np.float64)) / 2
+    x = x.astype(np.float64)
+    first = x * rest + offset
+    rounded, other = (np.nextafter(first, end).astype(np.float32) for end in (-np.inf, np.inf))
+    if (rounded != other).any():
+        return np.zeros(x.shape, np.bool_)
+    a, b = x * large, rounded.astype(np.float64)
+    total = a + b
+    part = total - a
+    left = (a - (total - part)) + (b - part)
+    return (total - below) + left >= 0
+
+
+def rewrite_quotient(found: Quotient, constants: Emitter) -> None:
+    """fptosi(min(max(round(%x / s), low), high))  =>  fptosi(fma(f, scale, fma(f, rest, copysign(offset, f)))),
+    f = min(max(%x, least), most)
+
+    The integer, with what is added to it, is clamped as well: that says which codes come out, and narrows them.
+    """
+    end, f32 = found.ops[-1], Float32Type()
+    block = end.parent_block()
+    assert block is not None
+    e = Emitter(block, end.location, constants, end)
+    raised = e(arith.MaximumfOp(found.x, constants.constant(found.least, f32)))
+    value = e(arith.MinimumfOp(raised, constants.constant(found.most, f32)))
+    numbers = [constants.constant(float(column[0]), f32) for column in found.form.columns]
+    result = e(arith.FPToSIOp(line(e, value, numbers, found.form, None), i32))
+    added = followers(end, ["arith.addi"])
+    end.results[0].replace_all_uses_with(result)
+    for op in reversed(found.ops):
+        op.detach()
+        op.erase()
+    if added is not None and (zero := number(added[0].operands[1])) is not None:
+        clamp(added[0], found.low + int(zero), found.high + int(zero), constants)
+
+
+def clamp(op: Operation, low: int, high: int, constants: Emitter) -> None:
+    """Clamp the sum, for all who use it."""
+    block, result = op.parent_block(), op.results[0]
+    assert block is not None
+    e, uses = Emitter(block, op.location, constants, op.next_op), list(result.uses)
+    raised = e(arith.MaxSIOp(result, constants.constant(low, i32)))
+    clamped = e(arith.MinSIOp(raised, constants.constant(high, i32)))
+    for use in uses:
+        use.operation.operands[use.index] = clamped

@@ -1,0 +1,52 @@
+// RUN: relay-opt %s -p 'expand-apply-scale{features="fma"}' | filecheck %s
+// RUN: relay-opt %s -p expand-apply-scale | filecheck %s --check-prefix=PLAIN
+
+// A float that is divided by a constant and becomes a clipped integer: two multiply-adds give the same integers.
+
+// PLAIN:         arith.divf
+// CHECK-LABEL: func.func @codes
+// CHECK:         ^bb0([[X:%.+]]: f32, {{%.+}}: i8):
+// CHECK-NEXT:      [[A:%.+]] = arith.maximumf [[X]], {{%.+}} : f32
+// CHECK-NEXT:      [[F:%.+]] = arith.minimumf [[A]], {{%.+}} : f32
+// CHECK-NEXT:      [[O:%.+]] = math.copysign {{%.+}}, [[F]] : f32
+// CHECK-NEXT:      [[R:%.+]] = math.fma [[F]], {{%.+}}, [[O]] : f32
+// CHECK-NEXT:      [[V:%.+]] = math.fma [[F]], {{%.+}}, [[R]] : f32
+// CHECK-NEXT:      [[I:%.+]] = arith.fptosi [[V]] : f32 to i32
+// CHECK-NEXT:      [[S:%.+]] = arith.addi [[I]], {{%.+}} : i32
+// CHECK-NEXT:      [[L:%.+]] = arith.maxsi [[S]], {{%.+}} : i32
+// CHECK-NEXT:      arith.minsi [[L]], {{%.+}} : i32
+func.func @codes(%x: tensor<8xf32>) -> tensor<8xi8> {
+  %scale = arith.constant 5.000000e-02 : f32
+  %zero = arith.constant 3 : i32
+  %low = arith.constant -1.310000e+02 : f32
+  %high = arith.constant 1.240000e+02 : f32
+  %empty = tensor.empty() : tensor<8xi8>
+  %r = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]} ins(%x : tensor<8xf32>) outs(%empty : tensor<8xi8>) {
+  ^bb0(%a: f32, %b: i8):
+    %0 = arith.divf %a, %scale : f32
+    %1 = math.round %0 : f32
+    %2 = arith.maximumf %1, %low : f32
+    %3 = arith.minimumf %2, %high : f32
+    %4 = arith.fptosi %3 : f32 to i32
+    %5 = arith.addi %4, %zero : i32
+    %6 = arith.trunci %5 : i32 to i8
+    linalg.yield %6 : i8
+  } -> tensor<8xi8>
+  func.return %r : tensor<8xi8>
+}
+
+// The quotient itself is read as well.
+
+// CHECK-LABEL: func.func @quotient
+// CHECK:         arith.divf
+func.func @quotient(%x: f32) -> (f32, i32) {
+  %scale = arith.constant 5.000000e-02 : f32
+  %low = arith.constant -1.280000e+02 : f32
+  %high = arith.constant 1.270000e+02 : f32
+  %0 = arith.divf %x, %scale : f32
+  %1 = math.round %0 : f32
+  %2 = arith.maximumf %1, %low : f32
+  %3 = arith.minimumf %2, %high : f32
+  %4 = arith.fptosi %3 : f32 to i32
+  func.return %0, %4 : f32, i32
+}
