@@ -258,6 +258,12 @@ class LoopBuilder:
             value = self.with_lane(value, number, lane)
         return value
 
+    def fields(self, struct: SSAValue) -> list[SSAValue]:
+        """What a struct consists of."""
+        assert isinstance(struct.type, llvm.LLVMStructType)
+        places = [(DenseArrayBase.from_list(i64, [n]), type) for n, type in enumerate(struct.type.types)]
+        return [self.add(llvm.ExtractValueOp(place, struct, type)).res for place, type in places]
+
     def compare(self, a: SSAValue, predicate: str, c: SSAValue) -> SSAValue:
         """A comparison of numbers, or lane by lane."""
         kind = CmpfOp if isinstance(scalar_of(a.type), AnyFloat) else CmpiOp

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects import arith, llvm, memref
+from xdsl.dialects import arith, llvm
 from xdsl.dialects.builtin import i32, i64
 from xdsl.ir import SSAValue
 
@@ -22,7 +22,7 @@ from relay.lowering.gpu.matrix_kernel import MatrixEmitter
 from relay.lowering.gpu.points import PointEmitter
 from relay.lowering.gpu.tensor_maps import TensorMap
 from relay.lowering.gpu.warpgroup_kernel import BEHIND, UNIT, VISIBLE, WAIT, GroupEmitter, instruction, tied
-from relay.lowering.indices import both, when
+from relay.lowering.indices import when
 
 INIT = "mbarrier.init.shared::cta.b64 [$0], 1;"
 EXPECT = "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], {bytes};"
@@ -62,19 +62,9 @@ class BulkEmitter(GroupEmitter):
             self.ask(ARRIVED, [self.barrier(stage)], [self.rem(self.div(step, stages), 2)])
             b.add(BarrierOp.create())
             state.next = self.begin(b.times(stage, self.tile.stage_bytes // UNIT), state.args)
-            later = b.plus(step, ahead)
-            if isinstance(later, int):
-                if later < steps:
-                    when(b, first, lambda: self.copy_tiles(later, later % stages))
-            else:
-                due = both(b, [first, self.below(later, steps)])
-                when(b, due, lambda: self.copy_tiles(later, self.rem(later, stages)))
+            self.issue_later(step, ahead, first)
             instruction(b, WAIT.format(left=1))
         return tied(b, WAIT.format(left=0), state.results), []
-
-    def pointer(self, buffer: SSAValue) -> Index:
-        """Where a buffer is."""
-        return self.b.add(memref.ExtractAlignedPointerAsIndexOp.get(buffer)).aligned_pointer
 
     def barrier(self, stage: Index) -> Index:
         """Where the barrier of a stage is."""
@@ -103,9 +93,9 @@ class BulkEmitter(GroupEmitter):
     def copy_first(self, count: int) -> None:
         """Ask for the tiles of the first steps."""
         for step in range(count):
-            self.copy_tiles(step, step)
+            self.issue(step, step)
 
-    def copy_tiles(self, step: Index, stage: Index) -> None:
+    def issue(self, step: Index, stage: Index) -> None:
         """Ask for both tiles of a step."""
         b, tile, barrier = self.b, self.tile, self.barrier(stage)
         left = b.plus(self.start, b.times(stage, tile.stage_bytes))

@@ -125,6 +125,20 @@ class CopyEmitter:
             place = b.plus(source, b.times(step, self.tile.depth))
             self.copy(self.shared, b.plus(start, at), self.weights, place, CHUNK)
 
+    def issue_first(self, count: int) -> None:
+        """Start the copies of the first steps, each as a group."""
+        for step in range(count):
+            if step < self.m.steps:
+                self.issue(step, step)
+            self.b.add(nvgpu.DeviceAsyncCreateGroupOp())
+
+    def issue_later(self, step: Index, ahead: int, only: SSAValue | None = None) -> None:
+        """Start the copies of a step that is so far ahead, if there is one; where `only` holds."""
+        later = self.b.plus(step, ahead)
+        if not isinstance(later, int):
+            due = both(self.b, [only, self.below(later, self.m.steps)])
+            when(self.b, due, lambda: self.issue(later, self.rem(later, self.m.stages)))
+
     def issue_data(self, k: Index, start: Index) -> None:
         """Start the copies of the data from a place in the depth on, to places from `start` on."""
         b, conv = self.b, self.conv

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects import arith, llvm, memref
-from xdsl.dialects.builtin import DenseArrayBase, MemRefType, bf16, f16, f32, i32, i64
+from xdsl.dialects import arith, memref
+from xdsl.dialects.builtin import MemRefType, bf16, f16, f32, i32
 from xdsl.ir import Attribute, SSAValue
 
 from relay.lowering.builder import Index
 from relay.lowering.gpu.matrix_kernel import MatrixEmitter
 from relay.lowering.shaped import buffer_of, vector_of
 
-SUMS = llvm.LLVMStructType.from_type_list([f32] * 4)
 HALVES: dict[str, Attribute] = {"f16": f16, "bf16": bf16}
 PRODUCTS = {
     "tf32": "llvm.nvvm.mma.m16n8k8.row.col.tf32",
@@ -45,22 +44,16 @@ class FloatEmitter(MatrixEmitter):
             chunk = b.plus(b.times(self.rem(column, 2), 2), self.rem(self.div(lane, 8), 2))
             self.right = [b.plus(self.place(self.div(column, 2), chunk), self.tile.rows * self.tile.depth)]
 
-    def multiply(self, stage: Index, sums: Sequence[SSAValue], count: int) -> list[SSAValue]:
+    def multiply(self, stage: Index, sums: Sequence[SSAValue]) -> list[SSAValue]:
         if self.m.format.fold == 1:
-            return super().multiply(stage, sums, count)
+            return super().multiply(stage, sums)
         b, tile, found = self.b, self.tile, list(sums)
         halves = [b.plus(stage, left) for left in self.left]
         a = [
             self.joined([self.matrices(b.plus(half, 16 * tile.depth * n)) for half in halves])
             for n in range(tile.row_steps)
         ]
-        right = b.plus(stage, self.right[0])
-        pairs = [self.matrices(b.plus(right, 8 * tile.depth * n)) for n in range(tile.column_steps // 2)]
-        w = [pair[part : part + 2] for pair in pairs for part in (0, 2)]
-        for row in range(tile.row_steps):
-            for column in range(tile.column_steps):
-                at = 4 * (row * tile.column_steps + column)
-                found[at : at + 4] = self.product(a[row], w[column], found[at : at + 4])
+        self.add_products(a, b.plus(stage, self.right[0]), found)
         return found
 
     def joined(self, halves: Sequence[Sequence[SSAValue]]) -> list[SSAValue]:
@@ -78,9 +71,7 @@ class FloatEmitter(MatrixEmitter):
         b, name = self.b, self.m.format.name
         if name == "f16":
             w = [b.bitcast(b.broadcast(word, 1), HALVES[name], 2) for word in w]
-        four = b.add(llvm.CallIntrinsicOp(PRODUCTS[name], [*a, *w, *sums], [SUMS])).results[0]
-        places = [DenseArrayBase.from_list(i64, [n]) for n in range(4)]
-        return [b.add(llvm.ExtractValueOp(place, four, f32)).results[0] for place in places]
+        return self.four(PRODUCTS[name], [*a, *w, *sums])
 
     def factors(self, words: list[SSAValue]) -> list[SSAValue]:
         floats = [self.b.add(arith.BitcastOp(word, f32)).result for word in words]

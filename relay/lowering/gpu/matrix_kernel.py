@@ -10,7 +10,7 @@ from functools import partial
 from itertools import product
 
 from xdsl.dialects import arith, llvm
-from xdsl.dialects.builtin import DenseArrayBase, i32, i64
+from xdsl.dialects.builtin import i32
 from xdsl.ir import Attribute, SSAValue
 
 from relay.dialects import nvgpu
@@ -26,7 +26,6 @@ from relay.lowering.gpu.shared_memory import align, shared_memory
 from relay.lowering.indices import when
 from relay.lowering.shaped import is_vector
 
-SUMS = llvm.LLVMStructType.from_type_list([i32] * 4)
 WORDS = 4
 """Sums of a part of the depth that are written at once."""
 TAP = 32
@@ -78,23 +77,15 @@ class MatrixEmitter(CopyEmitter):
         self.prepare(thread)
         self.sources(lane)
         zero = b.constant(0, self.kind)
-        for step in range(stages - 1):
-            if step < steps:
-                self.issue(step, step)
-            b.add(nvgpu.DeviceAsyncCreateGroupOp())
+        self.issue_first(stages - 1)
         count = 4 * tile.row_steps * tile.column_steps
         more = 4 * tile.row_steps if self.conv.kernel.zero_point else 0
         with b.loop(0, steps, carried=[*(self.starting(lane) or [zero] * count), *[zero] * more]) as (step, state):
             last = b.add(nvgpu.DeviceAsyncCreateGroupOp()).asyncToken
             b.add(nvgpu.DeviceAsyncWaitOp(last, stages - 2))
             b.add(BarrierOp.create())
-            ahead = b.plus(step, stages - 1)
-            if isinstance(ahead, int):
-                if ahead < steps:
-                    self.issue(ahead, ahead % stages)
-            else:
-                when(b, self.below(ahead, steps), lambda: self.issue(ahead, self.rem(ahead, stages)))
-            state.next = self.multiply(b.times(self.rem(step, stages), tile.stage_bytes), state.args, count)
+            self.issue_later(step, stages - 1)
+            state.next = self.multiply(b.times(self.rem(step, stages), tile.stage_bytes), state.args)
         return state.results[:count], state.results[count:]
 
     def starting(self, lane: Index) -> list[SSAValue]:
@@ -128,24 +119,28 @@ class MatrixEmitter(CopyEmitter):
             for half in range(tile.depth // TAP)
         ]
 
-    def multiply(self, stage: Index, sums: Sequence[SSAValue], count: int) -> list[SSAValue]:
+    def multiply(self, stage: Index, sums: Sequence[SSAValue]) -> list[SSAValue]:
         """All products of a stage added to the sums."""
         b, tile, found = self.b, self.tile, list(sums)
-        ones = b.constant(ONES, i32)
         for half in range(tile.depth // TAP):
             left = b.plus(stage, self.left[half])
             a = [self.factors(self.matrices(b.plus(left, 16 * tile.depth * n))) for n in range(tile.row_steps)]
-            right = b.plus(stage, self.right[half])
-            pairs = [self.matrices(b.plus(right, 16 * tile.depth * n)) for n in range(tile.column_steps // 2)]
-            w = [pair[part : part + 2] for pair in pairs for part in (0, 2)]
-            for row in range(tile.row_steps):
-                for column in range(tile.column_steps):
-                    at = 4 * (row * tile.column_steps + column)
-                    found[at : at + 4] = self.product(a[row], w[column], found[at : at + 4])
-                if len(found) > count:
-                    at = count + 4 * row
-                    found[at : at + 4] = self.product(a[row], [ones, ones], found[at : at + 4])
+            self.add_products(a, b.plus(stage, self.right[half]), found)
         return found
+
+    def add_products(self, a: Sequence[Sequence[SSAValue]], right: Index, sums: list[SSAValue]) -> None:
+        """Add products of all rows by all columns, whose weights start at `right`, to sums, and each row's own where
+        weights have a zero point."""
+        b, apart = self.b, 16 // self.m.format.fold * self.tile.depth
+        pairs = [self.matrices(b.plus(right, apart * n)) for n in range(self.tile.column_steps // 2)]
+        w = [pair[part : part + 2] for pair in pairs for part in (0, 2)]
+        for row, factors in enumerate(a):
+            for column, weights in enumerate(w):
+                at = 4 * (row * len(w) + column)
+                sums[at : at + 4] = self.product(factors, weights, sums[at : at + 4])
+            if self.conv.kernel.zero_point:
+                at = 4 * (len(a) * len(w) + row)
+                sums[at : at + 4] = self.product(factors, [b.constant(ONES, i32)] * 2, sums[at : at + 4])
 
     def factors(self, words: list[SSAValue]) -> list[SSAValue]:
         """Words of the data as they are multiplied."""
@@ -165,10 +160,12 @@ class MatrixEmitter(CopyEmitter):
         """16 x 8 sums of 32 products more."""
         signs = [("u8" if side.unsigned else "s8") for side in (self.conv.data, self.conv.kernel)]
         name = signs[0] if signs[0] == signs[1] else ".".join(signs)
-        call = llvm.CallIntrinsicOp(f"llvm.nvvm.mma.m16n8k32.row.col.{name}", [*a, *w, *sums], [SUMS])
-        four = self.b.add(call).results[0]
-        places = [DenseArrayBase.from_list(i64, [n]) for n in range(4)]
-        return [self.b.add(llvm.ExtractValueOp(place, four, i32)).results[0] for place in places]
+        return self.four(f"llvm.nvvm.mma.m16n8k32.row.col.{name}", [*a, *w, *sums])
+
+    def four(self, intrinsic: str, operands: Sequence[SSAValue]) -> list[SSAValue]:
+        """The sums that an instruction of matrix units gives."""
+        four = llvm.LLVMStructType.from_type_list([self.kind] * 4)
+        return self.b.fields(self.b.add(llvm.CallIntrinsicOp(intrinsic, operands, [four])).results[0])
 
     # Results
 

@@ -11,14 +11,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects import arith, llvm, memref
-from xdsl.dialects.builtin import DenseArrayBase, i32, i64
+from xdsl.dialects.builtin import i32, i64
 from xdsl.ir import SSAValue
 
 from relay.dialects import nvgpu
 from relay.dialects.gpu import BarrierOp
 from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.gpu.matrix_kernel import TAP, MatrixEmitter
-from relay.lowering.indices import when
 
 GROUP = 128
 """Threads of a group."""
@@ -63,7 +62,7 @@ def tied(b: LoopBuilder, text: str, sums: Sequence[SSAValue], others: Sequence[S
     call = llvm.InlineAsmOp(text, constraints(count, len(others)), [*others, *sums], [result], 0, has_side_effects=True)
     found = b.add(call).res
     assert found is not None
-    return [b.add(llvm.ExtractValueOp(DenseArrayBase.from_list(i64, [n]), found, i32)).res for n in range(count)]
+    return b.fields(found)
 
 
 def instruction(b: LoopBuilder, text: str) -> None:
@@ -80,10 +79,7 @@ class GroupEmitter(MatrixEmitter):
         self.prepare(thread)
         self.describe(thread)
         ahead = stages - BEHIND
-        for step in range(ahead):
-            if step < steps:
-                self.issue(step, step)
-            b.add(nvgpu.DeviceAsyncCreateGroupOp())
+        self.issue_first(ahead)
         sums = self.starting(lane) or [b.constant(0, i32)] * self.tile.sums
         with b.loop(0, steps, carried=sums) as (step, state):
             last = b.add(nvgpu.DeviceAsyncCreateGroupOp()).asyncToken
@@ -91,22 +87,20 @@ class GroupEmitter(MatrixEmitter):
             instruction(b, VISIBLE)
             b.add(BarrierOp.create())
             state.next = self.begin(b.times(self.rem(step, stages), self.tile.stage_bytes // UNIT), state.args)
-            later = b.plus(step, ahead)
-            if isinstance(later, int):
-                if later < steps:
-                    self.issue(later, later % stages)
-            else:
-                when(b, self.below(later, steps), lambda: self.issue(later, self.rem(later, stages)))
+            self.issue_later(step, ahead)
             instruction(b, WAIT.format(left=1))
         return tied(b, WAIT.format(left=0), state.results), []
 
     def describe(self, thread: Index) -> None:
         """What matrix units are told of both factors in the first stage."""
         b, tile = self.b, self.tile
-        pointer = b.add(memref.ExtractAlignedPointerAsIndexOp.get(self.shared)).aligned_pointer
-        start = b.plus(self.div(pointer, UNIT), b.index(DESCRIPTION))
+        start = b.plus(self.div(self.pointer(self.shared), UNIT), b.index(DESCRIPTION))
         rows = b.times(self.div(thread, GROUP), ROWS * tile.depth // UNIT)
         self.descriptors = [b.plus(start, rows), b.plus(start, tile.rows * tile.depth // UNIT)]
+
+    def pointer(self, buffer: SSAValue) -> Index:
+        """Where a buffer is."""
+        return self.b.add(memref.ExtractAlignedPointerAsIndexOp.get(buffer)).aligned_pointer
 
     def begin(self, stage: Index, sums: Sequence[SSAValue]) -> list[SSAValue]:
         """Start all products of a stage; the sums are known when they are waited for."""
