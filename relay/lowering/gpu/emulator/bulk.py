@@ -68,6 +68,11 @@ class Barrier:
     tiles: list[Tile] = field(default_factory=list[Tile])
 
 
+def swizzled(place: Array) -> Array:
+    """The chunks at these bytes, by number: chunk c of row r lies at c xor (r mod 8)."""
+    return (place ^ (place // LINE % 8 * CHUNK)) // CHUNK
+
+
 class BulkCopies:
     """Copies and barriers of a block. `memory`, `written` and `stamps` are of shared memory, by chunks, which has
     `size` bytes."""
@@ -145,7 +150,7 @@ class BulkCopies:
         if to + across * down > self.memory.size:
             raise Wrong(f"a tile ends at byte {to + across * down} of shared memory, which has {self.size}")
         place = to + np.arange(down)[:, None] * LINE + np.arange(LINE // CHUNK) * CHUNK
-        chunks = (place ^ (place // LINE % 8 * CHUNK)) // CHUNK
+        chunks = swizzled(place)
         if (self.read[chunks] >= self.passed[thread]).any():
             raise Wrong(f"a copy to byte {to} is asked for without a barrier since products read there")
         if any(np.isin(chunks, tile.chunks).any() for each in self.barriers.values() for tile in each.tiles):

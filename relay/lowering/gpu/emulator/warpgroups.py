@@ -15,7 +15,7 @@ import numpy as np
 
 from relay.dialects.attributes import Array
 from relay.lowering.gpu.emulator.assembly import COMMIT, FENCE, VISIBLE, Assembly, Bulk, Multiply, Wait
-from relay.lowering.gpu.emulator.bulk import BulkCopies, Mapped
+from relay.lowering.gpu.emulator.bulk import CHUNK, LINE, BulkCopies, Mapped, swizzled
 from relay.lowering.gpu.emulator.faults import Wrong
 from relay.lowering.gpu.emulator.warp import CONTEXT_BYTES, GROUP_SUMS, GROUP_WORDS, SHOWN, THREAD_BITS
 
@@ -23,8 +23,8 @@ GROUP = 128
 """Threads of a group."""
 ROWS, DEPTH = 64, 32
 """Rows of a product, and bytes of each."""
-CHUNK, LINE, PATTERN = 16, 128, 1024
-"""Bytes that stay together, that a row takes, and that eight rows take."""
+PATTERN = 8 * LINE
+"""Bytes that eight rows take."""
 TOKEN = -0x5A5A5A5B
 """What threads have in registers that products under way change."""
 
@@ -101,13 +101,10 @@ class Warpgroups:
 
     def execute(self, place: Assembly, thread: int) -> None:
         """All instructions of a place."""
-        match place.instructions:
-            case (Bulk() as what,):
-                count = GROUP if what.together else 1
-                self.copies.execute(place, what, thread, self.registers[thread : thread + count, GROUP_SUMS:])
-                return
-            case _:
-                pass
+        if len(place.instructions) == 1 and isinstance(what := place.instructions[0], Bulk):
+            count = GROUP if what.together else 1
+            self.copies.execute(place, what, thread, self.registers[thread : thread + count, GROUP_SUMS:])
+            return
         group = self.groups.setdefault(thread, Group())
         registers = self.registers[thread : thread + GROUP]
         if len(registers) < GROUP:
@@ -156,7 +153,7 @@ class Warpgroups:
             raise Wrong(f"a factor's first row is at byte {start} of shared memory, no multiple of {PATTERN}")
         row, chunk = np.arange(rows)[:, None], np.arange(DEPTH // CHUNK)
         place = start + row // 8 * stride + row % 8 * LINE + chunk * CHUNK
-        chunks = (place ^ (place // LINE % 8 * CHUNK)) // CHUNK
+        chunks = swizzled(place)
         if chunks.max() >= self.count:
             raise Wrong(f"a factor is at byte {chunks.max() * CHUNK} of shared memory, which has {self.count * CHUNK}")
         if not (there := self.written[chunks].all(axis=-1)).all():
