@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from xdsl.context import Context
@@ -28,6 +29,7 @@ from relay.lowering.scheduling.groups import Groups, join, joined_kernel, pack_g
 from relay.lowering.scheduling.one_column import as_row, depthwise_of_row, kernel_of_row
 from relay.lowering.scheduling.packed_store import can_pack
 from relay.lowering.scheduling.padding import Padding, emit_codes, emit_padding, find_paddings, skipped_rows
+from relay.lowering.scheduling.parts import Part, pack_parts, parts_of, places_of, plans_of, together
 from relay.lowering.scheduling.plan import FEW_PIXELS, Plan, Tile, dot_of, registers_of, turns_codes, widened_by
 from relay.lowering.scheduling.product import Product, ProductEmitter, recognise_product
 from relay.lowering.scheduling.windows import Windows, WindowsEmitter, runs_of, started_by, widens, windows_of
@@ -245,9 +247,7 @@ class FunctionScheduler:
         if split is not None and split.view is not None and contraction.epilogue is None:
             sums = self.builder.add(split.view.clone()).result
         epilogue = Epilogue(self.builder, sums, contraction.epilogue, shape_of(sums)[-1])
-
-        def biased(packed: Sequence[matmul.Packed]) -> list[SSAValue]:
-            return self.replace_argument(kernel, conv.kernel.value, weights, packed)
+        biased = partial(self.replace_argument, kernel, conv.kernel.value, weights)
 
         def constants(packed: Sequence[matmul.Packed]) -> list[SSAValue]:
             return biased([add_bias(one, b) for one, b in zip(packed, biases, strict=True)] if biases else packed)
@@ -257,16 +257,17 @@ class FunctionScheduler:
             return
         padding = self.paddings.get(conv.data.value)
         runs = skipped_rows(conv, padding)
-        row = as_row(conv) if epilogue.by_points() else None
-        if row is not None:
-            epilogue.turn_points()
+        if (row := as_row(conv)) is not None and epilogue.turn_points():
             conv, kernels, runs = row, [kernel_of_row(k) for k in kernels], []
         if not conv.depthwise:
-            self.multiply(conv, kernels, epilogue, constants, runs)
+            if not runs and (parts := parts_of(conv, kernels)):
+                self.multiply_parts(parts, conv, kernels, epilogue, biases, biased)
+            else:
+                self.multiply(conv, kernels, epilogue, constants, runs)
             return
         data = conv.data.value
-        if row is not None:
-            conv, padding = depthwise_of_row(self.builder, row, padding)
+        if conv is row:
+            conv, padding = depthwise_of_row(self.builder, conv, padding)
         if (floats := float_depthwise(conv, padding)) is None and (floats := float_depthwise(conv, None)) is not None:
             self.write_padding(data)
         if floats is not None:
@@ -306,6 +307,26 @@ class FunctionScheduler:
         self.choices.append(chosen.reason)
         packs = chosen.dot is not None and can_pack(epilogue, self.features)
         matmul.MatmulEmitter(self.builder, conv, chosen, data, arguments, epilogue, flip, packs, runs=runs).emit()
+
+    def multiply_parts(
+        self,
+        parts: Sequence[Part],
+        conv: Convolution,
+        kernels: Sequence[Array],
+        epilogue: Epilogue,
+        biases: Sequence[Array],
+        constants: Callable[[Sequence[matmul.Packed]], list[SSAValue]],
+    ) -> None:
+        """A convolution by blocks of channels with windows of their own."""
+        b, (_, data, flip) = self.builder, self.prepare(conv, kernels, False)
+        plans = plans_of(parts, kernels, self.features, flip, self.tile)
+        given = zip(kernels, biases or [None] * len(kernels), strict=True)
+        packed = [pack_parts(parts, plans, kernel, bias) for kernel, bias in given]
+        arguments = constants([together(one) for one in packed])
+        self.choices.append(f"{len(parts)} blocks of channels with windows of their own, the first: {plans[0].reason}")
+        packs = plans[0].dot is not None and can_pack(epilogue, self.features)
+        for part, chosen, place in zip(parts, plans, places_of(parts, packed[0]), strict=True):
+            matmul.MatmulEmitter(b, part.conv, chosen, data, arguments, epilogue, flip, packs, place).emit()
 
     def multiply_groups(
         self,

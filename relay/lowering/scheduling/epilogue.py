@@ -93,8 +93,10 @@ class Epilogue:
             for access in (*self.inputs, *self.outputs)
         )
 
-    def turn_points(self) -> None:
-        """See images of one column, `by_points`, as images of one row: (image, 0, row, channel)."""
+    def turn_points(self) -> bool:
+        """See images of one column as images of one row, if every operand allows it: (image, 0, row, channel)."""
+        if not self.by_points():
+            return False
         images, rows, columns, channels = shape_of(self.accumulator)
         shape, seen = [images, columns, rows, channels], dict[SSAValue, SSAValue]()
         for access in (*self.inputs, *self.outputs):
@@ -103,6 +105,7 @@ class Epilogue:
         self.inputs = [replace(access, value=seen.get(access.value, access.value)) for access in self.inputs]
         self.outputs = [replace(access, value=seen.get(access.value, access.value)) for access in self.outputs]
         self.accumulator = seen.get(self.accumulator, self.accumulator)
+        return True
 
     def flatten_points(self) -> bool:
         """See all points as one row, if every operand allows it: (points, channel)."""
