@@ -93,7 +93,7 @@ class FunctionScheduler:
         features: frozenset[str],
         calls: Sequence[func.CallOp],
         processors: int,
-        matmul: str = "",
+        matmul: str,
     ):
         self.function = function
         self.processors = processors
