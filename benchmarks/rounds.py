@@ -79,12 +79,12 @@ def start(peer: str, model: Path, threads: int, inputs: Path, folder: Path) -> R
     return Runner(peer, threads, process, outputs)
 
 
-def interleave(runners: Sequence[Runner], rounds: int, seconds: float) -> Iterator[int]:
-    """Time them all, one after the other, `rounds` times; yields the number of each round that is over."""
+def interleave(runners: Sequence[Runner], rounds: int, seconds: float) -> Iterator[None]:
+    """Time them all, one after the other, `rounds` times; yields after each round."""
     order = list(runners)
     shuffle = random.Random(0).shuffle
-    for number in range(rounds):
+    for _ in range(rounds):
         shuffle(order)
         for runner in order:
             runner.round(seconds)
-        yield number
+        yield
