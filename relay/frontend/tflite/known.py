@@ -1,7 +1,7 @@
 """Numbers that follow from shapes: SHAPE of a tensor, and what integers are computed from it and from constants.
 
 Keras writes such chains for a reshape whose batch it leaves open (SHAPE, STRIDED_SLICE, PACK, RESHAPE). All shapes are
-known here, so the chain becomes a constant before anything is imported, and RESHAPE and the like can read it.
+known here, so what such an operator gives becomes a constant when its turn comes, and RESHAPE and the like can read it.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from relay.frontend.tflite.model import Subgraph, Tensor
+from relay.frontend.tflite.model import Operator, Subgraph, Tensor
 from relay.frontend.tflite.schema import TENSOR_TYPES
 
 _DTYPES = {row.name: np.dtype(row.dtype) for row in TENSOR_TYPES if row.dtype}
@@ -32,14 +32,18 @@ def _dense(tensor: Tensor, name: str) -> Tensor:
 
 def _densified(graph: Subgraph) -> Subgraph:
     """The graph with the results of DENSIFY as the constants that they are."""
-    tensors = list(graph.tensors)
-    left = list(graph.operators)
+    tensors, left = list(graph.tensors), list[Operator]()
     for operator in graph.operators:
-        if operator.kind == "DENSIFY" and len(operator.inputs) == len(operator.outputs) == 1 <= operator.inputs[0] + 1:
-            source, target = tensors[operator.inputs[0]], tensors[operator.outputs[0]]
-            if source.data is not None and not source.is_sparse and source.type == target.type:
-                tensors[target.index] = replace(target, shape=source.shape, data=source.data)
-                left.remove(operator)
+        match operator:
+            case Operator(kind="DENSIFY", inputs=(source,), outputs=(target,)) if (
+                source >= 0
+                and (dense := tensors[source]).data is not None
+                and not dense.is_sparse
+                and dense.type == tensors[target].type
+            ):
+                tensors[target] = replace(tensors[target], shape=dense.shape, data=dense.data)
+            case _:
+                left.append(operator)
     return replace(graph, tensors=tuple(tensors), operators=tuple(left))
 
 
