@@ -49,8 +49,8 @@ def whole(value: object) -> object:
         return value
 
 
-def number_of_images(value: object) -> int:
-    """The batch; 0 for what is none."""
+def positive(value: object) -> int:
+    """The value, a whole number of at least 1; 0 for anything else."""
     number = whole(value)
     return number if type(number) is int and number > 0 else 0
 

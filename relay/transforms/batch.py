@@ -7,7 +7,7 @@ from typing import SupportsIndex
 from xdsl.context import Context
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 
-from relay.arguments import number_of_images
+from relay.arguments import positive
 from relay.dialects.op import is_tensor
 from relay.errors import InvalidArgument
 from relay.module import IRModule
@@ -22,7 +22,7 @@ def with_batch(mod: IRModule, batch: SupportsIndex) -> IRModule:
     A module that has this batch already is given back. Raises InvalidArgument for no number of images, and where the
     leading axes are fixed: whether the images of a module keep apart is known only of a file.
     """
-    given, batch = batch, number_of_images(batch)
+    given, batch = batch, positive(batch)
     if not batch:
         raise InvalidArgument("batch", f"is {given!r}", "it must be a number of at least 1")
     dims = [each.get_shape() for each in mod["main"].function_type.inputs if is_tensor(each)]

@@ -16,7 +16,7 @@ from typing import SupportsIndex
 
 import numpy as np
 
-from relay.arguments import number_of_images
+from relay.arguments import positive
 from relay.errors import InvalidArgument, Malformed, Unsupported
 from relay.frontend.tflite.model import Operator, Subgraph, Tensor
 from relay.frontend.tflite.node import Node
@@ -93,7 +93,7 @@ def rebatch(graph: Subgraph, nodes: Sequence[Node], batch: SupportsIndex, file: 
 
     Raises Unsupported with every operator that mixes images, InvalidArgument for no number of images.
     """
-    given, batch = batch, number_of_images(batch)
+    given, batch = batch, positive(batch)
     if not batch:
         raise InvalidArgument("from_tflite", f"batch is {given!r}", "it must be a number of at least 1")
     inputs = [graph.tensors[index] for index in graph.inputs]

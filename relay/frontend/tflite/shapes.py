@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import SupportsIndex
 
-from relay.arguments import every, mapping, number_of_images, shown
+from relay.arguments import every, mapping, positive, shown
 from relay.errors import InvalidArgument
 from relay.frontend.tflite.model import MAX_ELEMENTS, Subgraph, Tensor
 
@@ -56,7 +56,7 @@ def _free(tensor: Tensor) -> str:
 
 def _sizes(where: str, dims: object, tensor: Tensor) -> list[int]:
     """The sizes of an input, as many as it has dimensions."""
-    sizes = [number_of_images(size) for size in every(dims, where, "give a list of sizes")]
+    sizes = [positive(size) for size in every(dims, where, "give a list of sizes")]
     if len(sizes) != len(tensor.shape) or 0 in sizes or math.prod(sizes) > MAX_ELEMENTS:
         raise InvalidArgument(
             where, f"{shown(dims)} is no shape for {_free(tensor)}", "give as many sizes, of at least 1"
