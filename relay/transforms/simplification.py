@@ -14,6 +14,7 @@ from relay.interpreters import evaluate
 from relay.module import is_constant
 from relay.transforms.algebra import Algebra
 from relay.transforms.expansion import Expansion, limits
+from relay.transforms.large_windows import LargeWindow
 from relay.transforms.one_table import OneTable
 
 
@@ -164,4 +165,5 @@ PATTERNS: list[type[RewritePattern]] = [
     LookupOfLookup,
     OneTable,
     ZeroPointOfData,
+    LargeWindow,
 ]

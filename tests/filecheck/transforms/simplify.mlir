@@ -75,3 +75,13 @@ func.func @zero_point(%x: tensor<1x2xi8>, %y: tensor<1x4x4x1xi8>) -> (tensor<1x2
 // CHECK-NEXT:    [[R:%.+]] = relay.nn.bias_add [[P]], [[B]]
 // CHECK:         relay.nn.conv2d %y, %w {input_zero_point = 3 : i32, padding
 // CHECK:         func.return [[R]],
+
+// Largest elements of large windows are those of smaller windows of smaller windows.
+
+// CHECK-LABEL: func.func @large_window
+// CHECK-NEXT:    [[P:%.+]] = relay.nn.max_pool2d %x {pool_size = array<i64: 5, 5>, padding = array<i64: 2, 2, 2, 2>}
+// CHECK-NEXT:    relay.nn.max_pool2d [[P]] {pool_size = array<i64: 5, 5>, padding = array<i64: 2, 2, 2, 2>}
+func.func @large_window(%x: tensor<1x13x13x4xf32>) -> tensor<1x13x13x4xf32> {
+  %r = relay.nn.max_pool2d %x {pool_size = array<i64: 9, 9>, padding = array<i64: 4, 4, 4, 4>} : (tensor<1x13x13x4xf32>) -> tensor<1x13x13x4xf32>
+  func.return %r : tensor<1x13x13x4xf32>
+}
