@@ -14,6 +14,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from relay.dialects.attributes import to_numpy
 from relay.dialects.gpu import ModuleOp as GpuModuleOp
 from relay.dialects.machine import features_in
+from relay.lowering.cpu_features import FUSING
 from relay.lowering.llvm.types import lanes
 from relay.lowering.math import angles, functions, wide
 from relay.lowering.math.arithmetic import Arithmetic
@@ -73,8 +74,8 @@ class MathExpandOps(Pass):
     polynomials.
 
     `features`: the target's, as LLVM names them, separated by commas: with `fma`, `avx512f`, `neon` or `d`,
-    multiply-adds are fused; AVX-512 multiplies by powers of two, and divides one by roots
-    in Newton's steps, for the same bits.
+    multiply-adds are fused, and vectors are divided by constants by them; AVX-512 multiplies by powers of two, and
+    divides one by roots in Newton's steps, for the same bits.
     """
 
     name = "math-expand-ops"
@@ -100,7 +101,7 @@ class MathExpandOps(Pass):
 def expansion(op: Operation, features: frozenset[str] = frozenset()) -> Callable[[], SSAValue] | None:
     """What computes the operation's value before it; None where it stays."""
     if isinstance(op, arith.DivfOp):
-        return inverse_root(op, features)
+        return inverse_root(op, features) or over_constant(op, features)
     if op.name not in SHORT and op.name not in WIDE and op.name != "arith.truncf":
         return None
     type = op.results[0].type
@@ -140,6 +141,19 @@ def inverse_root(op: arith.DivfOp, features: frozenset[str]) -> Callable[[], SSA
         return functions.inverse(build, op.rhs, near)
 
     return value
+
+
+def over_constant(op: arith.DivfOp, features: frozenset[str]) -> Callable[[], SSAValue] | None:
+    """x / c  =>  a product and two multiply-adds for the same bits, of vectors, where the target fuses these."""
+    number = op.rhs.owner
+    if not isinstance(number, arith.ConstantOp) or not is_vector(op.result.type) or scalar_of(op.result.type) != f32:
+        return None
+    values = to_numpy(number.value).reshape(-1)
+    divisor = float(values[0])
+    if on_device(op) or features.isdisjoint(FUSING) or (values != divisor).any() or not 1 < divisor < 2.0**60:
+        return None
+    build = Arithmetic(op, lanes(op.result.type), features)
+    return lambda: functions.over(build, op.lhs, divisor)
 
 
 def on_device(op: Operation) -> bool:

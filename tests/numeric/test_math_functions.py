@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from relay.dialects.attributes import Array
-from relay.driver import build
+from relay.driver import build, default_pipeline
 from relay.lowering.math.angles import TWO_BY_PI
 from relay.lowering.targets import host
 from relay.module import IRModule
@@ -102,6 +102,45 @@ def test_inverse_roots_are_rounded_as_quotients_are():
     assert isinstance(found, np.ndarray) and np.array_equal(found, wanted, equal_nan=True)
     zero = x == 0
     assert np.array_equal(np.signbit(found[zero]), np.signbit(x[zero]))
+
+
+def test_divisions_by_constants_are_rounded_as_quotients_are():
+    """Of all signs and exponents; special numbers as well. Below 2^-100 the last digit may differ."""
+    numbers = (6.0, 3.0, 49.0, 1.0000001, 1.9999999, 16777215.0)
+    bits = np.random.default_rng(9).integers(0, 2**32, 1 << 17, np.uint32).view(np.float32)
+    x = np.concatenate([SPECIAL, bits, np.resize(SPECIAL, -SPECIAL.size % 16)])
+    type = f"tensor<{x.size}xf32>"
+    lines = [
+        f"%c{n} = relay.constant dense<{number}> : tensor<f32>\n"
+        f"%r{n} = relay.divide %x, %c{n} : ({type}, tensor<f32>) -> {type}\n"
+        for n, number in enumerate(numbers)
+    ]
+    results, types = ", ".join(f"%r{n}" for n in range(len(numbers))), ", ".join([type] * len(numbers))
+    text = f"func.func @main(%x: {type}) -> ({types}) {{\n{''.join(lines)}func.return {results} : {types}\n}}"
+    large = ~(np.abs(x) < 2.0**-100) | (x == 0)
+    found = build(IRModule.parse(text)).run(x)
+    assert isinstance(found, tuple)
+    for got, number in zip(found, numbers, strict=True):
+        with np.errstate(all="ignore"):
+            wanted = x / np.float32(number)
+        assert np.array_equal(got[large], wanted[large], equal_nan=True), number
+        assert np.array_equal(np.signbit(got[x == 0]), np.signbit(x[x == 0]))
+        assert (np.abs(got[~large] - wanted[~large]) <= np.spacing(np.abs(wanted[~large]))).all(), number
+
+
+def test_what_divides_vectors_by_constants():
+    """Multiply-adds where the target has them; an instruction that divides elsewhere."""
+    type = "tensor<64xf32>"
+    text = f"""func.func @main(%x: {type}) -> {type} {{
+      %c = relay.constant dense<6.0> : tensor<f32>
+      %r = relay.divide %x, %c : ({type}, tensor<f32>) -> {type}
+      func.return %r : {type}
+    }}"""
+    for features, counts in (("avx2,+fma", (0, 2)), ("sse4.1", (1, 0))):
+        module = IRModule.parse(text)
+        default_pipeline(f"x86_64-unknown-linux-gnu -mattr=+{features}").apply(module)
+        names = [op.name for op in module.op.walk()]
+        assert (names.count("arith.divf"), names.count("math.fma")) == counts, features
 
 
 def test_functions_of_f16_are_near_and_need_no_library():

@@ -136,6 +136,16 @@ def inverse(b: Arithmetic, x: SSAValue, near: SSAValue) -> SSAValue:
     return b.select(b.compare(found, "ord", found), found, near)
 
 
+def over(b: Arithmetic, x: SSAValue, number: float) -> SSAValue:
+    """`x / number` of floats, of a number from 1 to 2^60, rounded as a division does, unless `x` is below 2^-100: the
+    product with the inverse, and what it lacks (Markstein). Where it lacks nothing it stands: zeros keep their signs,
+    and what is infinite or no number gives no number there."""
+    e, inverse = scalar_of(x.type), float(np.float32(1) / np.float32(number))
+    near, one_over = b.times(x, b.number(inverse, e)), b.number(inverse, e)
+    lacking = b.fma(near, b.number(-number, e), x)
+    return b.select(b.compare(lacking, "ueq", b.number(0.0, e)), near, b.fma(lacking, one_over, near))
+
+
 def log(b: Arithmetic, x: SSAValue, e: Attribute) -> SSAValue:
     """`log(x) = k ln(2) + log(m)`, sqrt(1/2) <= m < sqrt(2)."""
     bits, width, up = (i64, 52, 54) if is_long(e) else (i32, 23, 25)
