@@ -43,7 +43,12 @@ NO_FAST_MATH = llvm.FastMathAttr(None)
 NO_BUNDLES = DenseArrayBase.from_list(i32, ())
 
 INDEPENDENT = "relay.independent"
-"""The attribute of a loop whose turns can run in any order, or at once: none touches what another one writes."""
+"""The attribute of a loop whose turns can run in any order, or at once: none touches what another one writes. It may be
+a number, of cycles that it costs to have them on several cores."""
+
+SHARED = "relay.shared"
+"""The attribute of a loop around one `scf.parallel`, whose turns threads share once: each runs its range of them in all
+turns of this loop. What else is inside has no effects."""
 
 Index = SSAValue | int
 """A loop index or an offset: a number until it depends on a loop."""
@@ -148,12 +153,18 @@ class LoopBuilder:
 
     @contextmanager
     def loop(
-        self, start: int, stop: Index, step: int = 1, carried: Sequence[SSAValue] = (), independent: bool = False
+        self,
+        start: int,
+        stop: Index,
+        step: int = 1,
+        carried: Sequence[SSAValue] = (),
+        independent: bool = False,
+        apart: int = 0,
     ) -> Generator[tuple[Index, Loop]]:
         """A loop; its body is the `with` block. A single turn makes no loop. See `Loop` for carried values.
 
         `independent`: its turns can run in any order, or at once. Turns may write the same where they write the same
-        values.
+        values. `apart`: cycles that it costs to have them on several cores.
         """
         if isinstance(stop, int) and start + step >= stop:
             state = Loop(list(carried))
@@ -169,7 +180,7 @@ class LoopBuilder:
         self.block = outer
         loop = self.add(scf.ForOp(first, end, stride, carried, body))
         if independent:
-            loop.attributes[INDEPENDENT] = UnitAttr()
+            loop.attributes[INDEPENDENT] = IntegerAttr(apart, i64) if apart else UnitAttr()
         state.results = list(loop.results)
 
     # Memory

@@ -6,16 +6,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects import func, scf
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects import arith, func, scf
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, UnitAttr
 from xdsl.ir import Block, Region
 
-from relay.lowering.builder import INDEPENDENT
+from relay.lowering.builder import INDEPENDENT, SHARED
 from relay.lowering.scheduling.work import Costs, turns
 from relay.passes import Pass
 
 THREADS = 2
 """For so many threads a nest's loop is chosen: the outermost would do for more, if it has as many turns."""
+PURE = arith.AddiOp | arith.MuliOp | scf.YieldOp
+"""What may stand beside a loop that threads share for all turns of the one around it: each thread does it."""
 
 
 @dataclass(frozen=True)
@@ -45,47 +47,77 @@ class Parallelize(Pass):
         costs = Costs()
         chosen = {function: list(self.choose(function.body.block, costs)) for function in functions}
         shared = sum(
-            costs.of(loop) * calls.get(function.sym_name.data, 1)
+            costs.of(each.around) * calls.get(function.sym_name.data, 1)
             for function, loops in chosen.items()
-            for loop in loops
+            for each in loops
         )
         for function, loops in chosen.items():
             if shared >= self.least and loops:
-                for loop in loops:
-                    share(loop)
+                counts = " and ".join(str(turns(each.loop)) for each in loops)
+                for each in loops:
+                    share(each)
                 said = function.attributes.get("relay.schedule")
                 words = [said.data] if isinstance(said, StringAttr) else []
-                counts = " and ".join(str(turns(loop)) for loop in loops)
                 words.append(f"threads share loops of {counts} turns")
                 function.attributes["relay.schedule"] = StringAttr("; ".join(words))
             for inner in function.walk():
                 inner.attributes.pop(INDEPENDENT, None)
 
-    def choose(self, block: Block, costs: Costs) -> Iterator[scf.ForOp]:
+    def choose(self, block: Block, costs: Costs) -> Iterator[Shared]:
         """The loops inside the block that threads should share."""
         for op in block.ops:
             if isinstance(op, scf.ForOp):
                 yield from self.best(op, costs)[1]
 
-    def best(self, loop: scf.ForOp, costs: Costs) -> tuple[float, list[scf.ForOp]]:
+    def best(self, loop: scf.ForOp, costs: Costs) -> tuple[float, list[Shared]]:
         """What the loop costs at best, with which loops of it shared."""
-        count = turns(loop)
-        turn, alone = costs.of_loop(loop)
-        options: list[tuple[float, list[scf.ForOp]]] = [(alone, [])]
-        if INDEPENDENT in loop.attributes and count > 1:
-            rounds = -(-count // THREADS)
-            waiting = turn / 2 if count > THREADS else 0.0
-            options.append((self.fork + rounds * alone / count + waiting, [loop]))
-        inner = [op for op in loop.body.block.ops if isinstance(op, scf.ForOp)]
-        if inner and alone > self.fork:
-            found = [self.best(op, costs) for op in inner]
-            saved = sum(costs.of(op) - best for op, (best, _) in zip(inner, found, strict=True))
-            options.append((alone - count * saved, [each for _, loops in found for each in loops]))
+        alone = costs.of(loop)
+        options: list[tuple[float, list[Shared]]] = [(alone, [])]
+        for inner in independent(loop):
+            count = turns(inner)
+            if count > 1:
+                waiting = alone / count / 2 if count > THREADS else 0.0
+                cycles = self.fork + alone * -(-count // THREADS) / count + waiting + apart(inner)
+                options.append((cycles, [Shared(loop, inner)]))
+        nested = [op for op in loop.body.block.ops if isinstance(op, scf.ForOp)]
+        if nested and alone > self.fork:
+            found = [self.best(op, costs) for op in nested]
+            saved = sum(costs.of(op) - best for op, (best, _) in zip(nested, found, strict=True))
+            options.append((alone - turns(loop) * saved, [each for _, loops in found for each in loops]))
         return min(options, key=lambda option: option[0])
 
 
-def share(loop: scf.ForOp) -> None:
+@dataclass(frozen=True)
+class Shared:
+    """A loop whose turns threads share, and the one around it for all turns of which they share it once; or itself."""
+
+    around: scf.ForOp
+    loop: scf.ForOp
+
+
+def apart(loop: scf.ForOp) -> int:
+    """The cycles that an independent loop's mark says it costs to have its turns on several cores."""
+    mark = loop.attributes[INDEPENDENT]
+    return mark.value.data if isinstance(mark, IntegerAttr) else 0
+
+
+def independent(loop: scf.ForOp) -> Iterator[scf.ForOp]:
+    """The loop, if it is independent; where its turns should be on one core, also the loop that is all it does."""
+    while INDEPENDENT in loop.attributes and not loop.iter_args:
+        yield loop
+        if not apart(loop):
+            return
+        inside = [op for op in loop.body.block.ops if op.regions or not isinstance(op, PURE)]
+        if len(inside) != 1 or not isinstance(only := inside[0], scf.ForOp):
+            return
+        loop = only
+
+
+def share(shared: Shared) -> None:
     """scf.for %i = %a to %b step %c  =>  scf.parallel (%i) = (%a) to (%b) step (%c)"""
+    loop = shared.loop
+    if shared.around is not loop:
+        shared.around.attributes[SHARED] = UnitAttr()
     body = loop.body.detach_block(0)
     end = body.last_op
     assert end is not None

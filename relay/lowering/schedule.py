@@ -27,6 +27,7 @@ from relay.lowering.scheduling.float_depthwise import FloatDepthwiseEmitter, flo
 from relay.lowering.scheduling.given_constants import GivenConstants
 from relay.lowering.scheduling.groups import Groups, join, joined_kernel, pack_groups, recognise_groups
 from relay.lowering.scheduling.one_column import as_row, depthwise_of_row, kernel_of_row
+from relay.lowering.scheduling.packed import Packed, pack_constants, plan_for
 from relay.lowering.scheduling.packed_store import can_pack
 from relay.lowering.scheduling.padding import Padding, emit_codes, emit_padding, find_paddings, skipped_rows
 from relay.lowering.scheduling.parts import Part, pack_parts, parts_of, places_of, plans_of, together
@@ -249,7 +250,7 @@ class FunctionScheduler:
         epilogue = Epilogue(self.builder, sums, contraction.epilogue, shape_of(sums)[-1])
         biased = partial(self.replace_argument, kernel, conv.kernel.value, weights)
 
-        def constants(packed: Sequence[matmul.Packed]) -> list[SSAValue]:
+        def constants(packed: Sequence[Packed]) -> list[SSAValue]:
             return biased([add_bias(one, b) for one, b in zip(packed, biases, strict=True)] if biases else packed)
 
         if split is not None:
@@ -297,13 +298,13 @@ class FunctionScheduler:
         conv: Convolution,
         kernels: Sequence[Array],
         epilogue: Epilogue,
-        constants: Callable[[Sequence[matmul.Packed]], list[SSAValue]],
+        constants: Callable[[Sequence[Packed]], list[SSAValue]],
         runs: Sequence[tuple[int, int, int, int]],
     ) -> None:
         """A convolution or product that mixes channels; `runs` as in `MatmulEmitter`."""
         flat = conv.pointwise and (epilogue.flatten_points() or epilogue.rank == 2)
         chosen, data, flip = self.prepare(conv, kernels, flat)
-        arguments = constants([matmul.pack_constants(conv, chosen, array) for array in kernels])
+        arguments = constants([pack_constants(conv, chosen, array) for array in kernels])
         self.choices.append(chosen.reason)
         packs = chosen.dot is not None and can_pack(epilogue, self.features)
         matmul.MatmulEmitter(self.builder, conv, chosen, data, arguments, epilogue, flip, packs, runs=runs).emit()
@@ -315,7 +316,7 @@ class FunctionScheduler:
         kernels: Sequence[Array],
         epilogue: Epilogue,
         biases: Sequence[Array],
-        constants: Callable[[Sequence[matmul.Packed]], list[SSAValue]],
+        constants: Callable[[Sequence[Packed]], list[SSAValue]],
     ) -> None:
         """A convolution by blocks of channels with windows of their own."""
         b, (_, data, flip) = self.builder, self.prepare(conv, kernels, False)
@@ -334,7 +335,7 @@ class FunctionScheduler:
         kernels: Sequence[Array],
         epilogue: Epilogue,
         biases: Sequence[Array],
-        constants: Callable[[Sequence[matmul.Packed]], list[SSAValue]],
+        constants: Callable[[Sequence[Packed]], list[SSAValue]],
     ) -> None:
         """A convolution whose groups of channels do not mix; `kernels` are [g, o, i, j, c]."""
         flat = split.conv.pointwise and epilogue.flatten_points()
@@ -355,7 +356,7 @@ class FunctionScheduler:
         dot, padding = dot_of(conv, self.features), self.paddings.get(conv.data.value)
         turns = turns_codes(conv, dot)
         turned = turns and (padding is not None or conv.images * conv.out_rows * conv.out_columns > FEW_PIXELS)
-        chosen = matmul.plan_for(conv, kernels, self.features, flat=flat, turns=turns and not turned, tile=self.tile)
+        chosen = plan_for(conv, kernels, self.features, flat=flat, turns=turns and not turned, tile=self.tile)
         extend = widened_by(conv, dot)
         if turned or extend is not None or (dot is not None and matmul.slack(conv, chosen)):
             if padding is not None and padding.of_image:
@@ -386,7 +387,7 @@ class FunctionScheduler:
         kernel: BlockArgument,
         view: SSAValue,
         weights: Sequence[arith.ConstantOp],
-        packed: Sequence[matmul.Packed],
+        packed: Sequence[Packed],
     ) -> list[SSAValue]:
         """Pass packed constants in place of the kernel's weights; returns the new arguments."""
         new = self.given.replace(kernel, weights, [one.columns for one in packed])

@@ -18,6 +18,7 @@ CONVOLUTIONS = (
     (20, 3, 7, (1, 1), (1, 1, 1, 1)),
     (33, 1, 24, (1, 1), (0, 0, 0, 0)),
     (70, 1, 130, (2, 2), (0, 0, 0, 0)),
+    (130, 1, 200, (1, 1), (0, 0, 0, 0)),
 )
 """Outputs, taps a side, channels, strides, padding."""
 DEPTHWISE = ((5, 5, (2, 2)), (144, 3, (1, 1)))
@@ -76,6 +77,7 @@ def test_shared_loops(name: str, monkeypatch: pytest.MonkeyPatch):
     net = NETS[name]()
     with PassContext(config={"parallelize.fork": 1, "parallelize.least": 1}):
         executable = net.check()
+    assert ("relay.shared" in executable.get_source("mlir")) == (name != "others"), "pixels, of all blocks of channels"
     alone = executable.run(*net.inputs)
     assert isinstance(alone, tuple)
     results = dict(zip(net.results, alone, strict=True))

@@ -16,9 +16,10 @@ import pytest
 
 from relay.dialects.attributes import Array
 from relay.driver import build
-from relay.errors import InvalidArgument
+from relay.errors import InvalidArgument, Unsupported
 from relay.lowering.codegen import compile_text
 from relay.lowering.llvm.team import TEAM_FUNCTIONS, team_text
+from relay.lowering.llvm_ir import translate
 from relay.lowering.targets import CpuTarget
 from relay.module import IRModule
 from relay.passes import PassContext
@@ -207,6 +208,14 @@ def test_processors_of_a_process():
         assert team.cores() == 1
     finally:
         os.sched_setaffinity(0, every)
+
+
+def test_a_shared_loop_needs_a_parallel_one_inside():
+    loop = "scf.for %i = %zero to %end step %one {\n  } {relay.shared}"
+    constants = [f"%{name} = arith.constant {n} : index" for n, name in enumerate(("zero", "one", "end"))]
+    module = IRModule.parse("\n".join(["func.func @main() {", *constants, loop, "func.return", "}"]))
+    with pytest.raises(Unsupported, match="{relay.shared}: has not one scf.parallel inside, of constant"):
+        translate(module.op)
 
 
 @pytest.mark.parametrize(

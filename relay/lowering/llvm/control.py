@@ -6,9 +6,10 @@ from xdsl.dialects.func import CallOp
 from xdsl.dialects.scf import ConditionOp, ForOp, WhileOp, YieldOp
 from xdsl.ir import Operation
 
+from relay.lowering.builder import SHARED
 from relay.lowering.llvm.branch import write_if
 from relay.lowering.llvm.function import EXTERNALS, TEAM, FunctionWriter, Writer
-from relay.lowering.llvm.parallel import write_parallel
+from relay.lowering.llvm.parallel import parallel_in, write_parallel, write_shared
 from relay.lowering.llvm.types import type_name
 
 
@@ -45,6 +46,9 @@ def write_for(w: FunctionWriter, op: Operation) -> None:
     The phis stand at the start and name values of the end: their lines are kept free and filled last.
     """
     assert isinstance(op, ForOp)
+    if SHARED in op.attributes and w.shared is None:
+        write_shared(w, op, parallel_in(op))
+        return
     block = op.body.block
     end = block.last_op
     assert isinstance(end, YieldOp)

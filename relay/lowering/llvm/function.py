@@ -47,7 +47,7 @@ class FunctionWriter:
         self.externals = externals or {}
         self.threaded = threaded
         self.tasks: list[str] = []
-        self.inside_task = False
+        self.shared: Operation | None = None
         self.stack: list[list[tuple[str, str]]] = [[]]
         self.spare: dict[str, list[str]] = {}
         self.start: list[str] = []
@@ -75,10 +75,10 @@ class FunctionWriter:
         body = "\n".join(["entry:", *self.start, *self.lines, "}"])
         return FunctionText(self.function.sym_name.data, tuple(arguments), private, "\n".join(self.tasks), body)
 
-    def task_writer(self) -> FunctionWriter:
-        """A writer for a part of the function that becomes one of its own."""
+    def task_writer(self, shared: Operation) -> FunctionWriter:
+        """A writer for a part of the function that becomes one of its own: of some turns of the shared loop."""
         inner = FunctionWriter(self.function, self.writers, self.declarations, self.externals, self.threaded)
-        inner.inside_task = True
+        inner.shared = shared
         return inner
 
     def body(self, block: Block) -> None:

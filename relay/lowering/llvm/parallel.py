@@ -1,4 +1,5 @@
-"""`scf.parallel`: its body as a function of a range of turns, run in place, or by a team of threads.
+"""`scf.parallel`: its body, or a loop around it that threads share, as a function of a range of turns, run in place, or
+by a team of threads.
 
 A team is memory whose first word is the address of a function `void fork(team, task, context, count)`, and its second
 that of `void begin(team)`, which every run calls first. `fork` has the ranges of `task(context, first, end)` cover
@@ -13,10 +14,11 @@ from xdsl.dialects import memref
 from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import CallOp, FuncOp
-from xdsl.dialects.scf import ParallelOp
+from xdsl.dialects.scf import ForOp, ParallelOp
 from xdsl.ir import Operation, SSAValue
 
 from relay.errors import Unsupported
+from relay.lowering.builder import SHARED
 from relay.lowering.llvm.function import TEAM, FunctionWriter
 from relay.lowering.llvm.types import type_name
 from relay.lowering.shaped import is_buffer
@@ -49,16 +51,38 @@ def write_parallel(w: FunctionWriter, op: Operation) -> None:
     assert isinstance(op, ParallelOp)
     if len(op.lowerBound) != 1 or op.initVals:
         raise Unsupported("llvm-ir: scf.parallel", "has more than one dimension, or reductions")
+    if op is w.shared:
+        write_turns(w, op, "%first", "%end")
+    elif w.shared is not None:
+        write_turns(w, op, "0", count_of(w, op))
+    else:
+        write_shared(w, op, op)
+
+
+def count_of(w: FunctionWriter, op: ParallelOp) -> str:
+    """How many turns the loop has."""
     start, stop, step = (w.of(values[0]) for values in (op.lowerBound, op.upperBound, op.step))
     distance = w.emit(f"sub nsw i64 {stop}, {start}")
     rounded = w.emit(f"add nsw i64 {distance}, {w.emit(f'sub nsw i64 {step}, 1')}")
-    count = w.emit(f"sdiv i64 {rounded}, {step}")
-    if w.inside_task:
-        write_turns(w, op, "0", count)
-        return
+    return w.emit(f"sdiv i64 {rounded}, {step}")
+
+
+def parallel_in(loop: ForOp) -> ParallelOp:
+    """The one parallel loop inside. Raises Unsupported if it has bounds of its own in every turn."""
+    found = [op for op in loop.body.walk() if isinstance(op, ParallelOp)]
+    if len(found) != 1 or not all(
+        isinstance(bounds[0].owner, ConstantOp) for bounds in (found[0].lowerBound, found[0].upperBound, found[0].step)
+    ):
+        raise Unsupported(f"llvm-ir: scf.for {{{SHARED}}}", "has not one scf.parallel inside, of constant bounds")
+    return found[0]
+
+
+def write_shared(w: FunctionWriter, op: ParallelOp | ForOp, loop: ParallelOp) -> None:
+    """The operation as a function of a range of the loop's turns, called for all of them, or by a team."""
+    count = count_of(w, loop)
     name = f"{w.function.sym_name.data}.task{len(w.tasks)}"
     captured = captures(op)
-    w.tasks.append(write_task(w, op, name, captured))
+    w.tasks.append(write_task(w, op, loop, name, captured))
     forked, alone, after = w.labels("forked", "alone", "after")
     team = w.emit(f"icmp ne ptr {TEAM}, null")
     several = w.emit(f"icmp sgt i64 {count}, 1")
@@ -107,21 +131,21 @@ class Captured:
         return f"getelementptr inbounds {self.fields}, ptr {context}, i32 0, i32 {number}"
 
 
-def captures(op: ParallelOp) -> Captured:
+def captures(op: ParallelOp | ForOp) -> Captured:
     """What the loop reads of the function around it."""
     inside = list(op.body.walk())
     blocks = [*op.body.blocks, *(block for inner in inside for region in inner.regions for block in region.blocks)]
     made = {result for inner in inside for result in inner.results} | {arg for block in blocks for arg in block.args}
     found = Captured()
-    for value in (op.lowerBound[0], op.step[0], *(operand for inner in inside for operand in inner.operands)):
+    for value in (*op.operands, *(operand for inner in inside for operand in inner.operands)):
         if value not in made:
             found.add(value)
     return found
 
 
-def write_task(w: FunctionWriter, op: ParallelOp, name: str, captured: Captured) -> str:
+def write_task(w: FunctionWriter, op: Operation, loop: ParallelOp, name: str, captured: Captured) -> str:
     """The function of a range of turns, and one that reads what was captured from the context."""
-    inner = w.task_writer()
+    inner = w.task_writer(loop)
     parameters: list[str] = []
     for number, value in enumerate(captured.values):
         inner.names[value] = f"%c{number}"
@@ -131,7 +155,7 @@ def write_task(w: FunctionWriter, op: ParallelOp, name: str, captured: Captured)
         inner.names[value] = w.of(value)
     for view in captured.views:
         inner.operation(view)
-    write_turns(inner, op, "%first", "%end")
+    inner.operation(op)
     inner.line("ret void")
     head = f"define internal void @{name}({', '.join([*parameters, RANGE])}) noinline #0 {{"
     lines = [f"define internal void @{name}.entry(ptr %context, {RANGE}) #0 {{"]

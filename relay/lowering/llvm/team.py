@@ -143,9 +143,8 @@ none:
 
 define internal i64 @relay_team_part(i64 %left) #0 {{
   %thrice = mul i64 %left, 3
-  %most = lshr i64 %thrice, 2
-  %few = icmp eq i64 %most, 0
-  %take = select i1 %few, i64 1, i64 %most
+  %above = add i64 %thrice, 3
+  %take = lshr i64 %above, 2
   ret i64 %take
 }}
 

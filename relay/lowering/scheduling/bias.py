@@ -10,7 +10,7 @@ from xdsl.ir import BlockArgument, SSAValue
 
 from relay.dialects.attributes import Array
 from relay.lowering.scheduling.affine import dims_of
-from relay.lowering.scheduling.matmul import Packed
+from relay.lowering.scheduling.packed import Packed
 from relay.lowering.scheduling.packing import padded
 from relay.lowering.shaped import is_buffer
 

@@ -18,9 +18,10 @@ from relay.dialects.arith import ExtSIOp, ExtUIOp
 from relay.dialects.attributes import Array
 from relay.dialects.machine import best_dot
 from relay.lowering.builder import Index, LoopBuilder
+from relay.lowering.scheduling import sharing
 from relay.lowering.scheduling.contraction import Convolution
 from relay.lowering.scheduling.epilogue import Epilogue
-from relay.lowering.scheduling.matmul import Packed
+from relay.lowering.scheduling.packed import Packed
 from relay.lowering.scheduling.packing import LANES, initial_accumulator, padded
 from relay.lowering.shaped import vector_of
 
@@ -76,10 +77,11 @@ class DepthwiseEmitter:
         spans = [(0, whole, LANES)] if whole else []
         if conv.outputs % LANES:
             spans.append((whole, whole + 1, conv.outputs % LANES))
+        apart = sharing.of_blocks(conv, LANES, self.epilogue.itemsize)
         for start, stop, lanes in spans:
             with ExitStack() as stack:
                 image, _ = stack.enter_context(b.loop(0, conv.images, independent=True))
-                channel, _ = stack.enter_context(b.loop(start, stop, LANES, independent=True))
+                channel, _ = stack.enter_context(b.loop(start, stop, LANES, independent=True, apart=apart))
                 y, _ = stack.enter_context(b.loop(0, conv.out_rows, independent=True))
                 x, _ = stack.enter_context(b.loop(0, conv.out_columns))
                 self.pixel(image, y, x, channel, lanes)

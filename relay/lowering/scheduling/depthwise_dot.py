@@ -44,17 +44,17 @@ class DepthwiseDotEmitter:
         self.weights, self.initial, self.tables = constants
 
     def emit(self) -> None:
-        conv, b = self.conv, self.b
+        conv, b, alone = self.conv, self.b, self.layout.strips == 1
         with (
             b.loop(0, conv.images, independent=True) as (n, _),
             b.loop(0, self.layout.strips, independent=True) as (strip, _),
         ):
             for section in sections(conv.outputs):
                 first = b.times(strip, self.layout.steps(section))
-                with b.loop(0, section.blocks, independent=True) as (block, _):
+                with b.loop(0, section.blocks, independent=alone) as (block, _):
                     channel = b.plus(b.times(block, section.channels), section.first)
                     start = (b.times(block, self.layout.block_bytes), b.times(block, self.layout.block_sums))
-                    with b.loop(0, self.layout.steps(section), independent=True) as (step, _):
+                    with b.loop(0, self.layout.steps(section), independent=alone) as (step, _):
                         Row(self, section, (n, b.plus(first, step)), channel, start).emit()
 
     def call(self, name: str, *operands: SSAValue) -> SSAValue:

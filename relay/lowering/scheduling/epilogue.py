@@ -65,6 +65,11 @@ class Epilogue:
         self.lifter = Lifter(builder, LANES)
         self.clamp = None if op is None else match_clamp(op.body.block)
 
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element of the result."""
+        return dtype_of(buffer_of(self.outputs[0].value).element_type).itemsize
+
     @staticmethod
     def fits(op: linalg.GenericOp, accumulator: SSAValue) -> bool:
         """Whether the operation reads the accumulators elementwise and can run on vectors of channels."""

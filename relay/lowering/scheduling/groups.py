@@ -19,7 +19,8 @@ from relay.lowering.scheduling.affine import dims_of
 from relay.lowering.scheduling.bias import add_bias
 from relay.lowering.scheduling.contraction import Convolution, Operand, kinds_of, operands_of, window_of
 from relay.lowering.scheduling.epilogue import epilogue_of
-from relay.lowering.scheduling.matmul import Packed, Place, pack_constants
+from relay.lowering.scheduling.matmul import Place
+from relay.lowering.scheduling.packed import Packed, pack_constants
 from relay.lowering.scheduling.packing import LANES, blocks_of
 from relay.lowering.scheduling.plan import Plan, steps_of, tiles_of
 from relay.lowering.shaped import shape_of

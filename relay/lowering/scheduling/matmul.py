@@ -9,110 +9,27 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
 from xdsl.dialects import arith, memref, vector
 from xdsl.dialects.builtin import i8, i16, i32
 from xdsl.ir import SSAValue
 
 from relay.dialects.arith import ExtSIOp, ExtUIOp
-from relay.dialects.attributes import Array
-from relay.dialects.machine import Dot
 from relay.lowering.builder import INDEX, Index, LoopBuilder
-from relay.lowering.scheduling import outliers, prefetch
+from relay.lowering.indices import below, when
+from relay.lowering.scheduling import prefetch, sharing
 from relay.lowering.scheduling.body import vector_constant
 from relay.lowering.scheduling.contraction import Convolution
 from relay.lowering.scheduling.epilogue import Epilogue
+from relay.lowering.scheduling.packed import kernel_offset
 from relay.lowering.scheduling.packed_store import GROUP, PackedStore
-from relay.lowering.scheduling.packing import (
-    LANES,
-    Group,
-    as_matrix,
-    groups_of,
-    initial_accumulator,
-    pack,
-    padded,
-    run_length,
-    runs,
-)
-from relay.lowering.scheduling.plan import Plan, Tile, plan, turns_codes
+from relay.lowering.scheduling.packing import LANES, Group, groups_of, run_length
+from relay.lowering.scheduling.plan import Plan
 from relay.lowering.shaped import buffer_of, vector_of
 
 FLIP = -0x7F7F7F80
 """Turns 4 signed codes into unsigned ones, 128 larger; or those into signed ones, 128 smaller."""
 STRAIGHT = 16
 """Operations that an epilogue may have to be written out for every vector of a tile."""
-
-
-def kernel_offset(conv: Convolution) -> int:
-    """What the dot product's signed kernel codes lack: 128 for unsigned weights."""
-    return 128 if conv.kernel.unsigned else 0
-
-
-def data_offset(conv: Convolution, dot: Dot) -> int:
-    """What the codes that the dot product takes have too much."""
-    if not turns_codes(conv, dot):
-        return 0
-    return 128 if dot.unsigned else -128
-
-
-def needs_sums(conv: Convolution) -> bool:
-    """Whether the kernel's zero point asks for the sums of the data."""
-    return not conv.is_float and conv.kernel.zero_point != kernel_offset(conv)
-
-
-def plan_for(
-    conv: Convolution,
-    kernels: Sequence[Array],
-    features: frozenset[str],
-    *,
-    flat: bool,
-    turns: bool,
-    tile: Tile | None = None,
-) -> Plan:
-    """The plan for the kernels of all calls: what does not fit a dot product's weights decides with."""
-    first = plan(conv, features, flat=flat, turns=turns, tile=tile)
-    if first.group != 4 or not needs_sums(conv):
-        return first
-    if all(outliers.few(conv, kernel, first.vectors) for kernel in kernels):
-        return replace(first, extra=max(outliers.most_steps(conv, kernel, first.vectors) for kernel in kernels))
-    return plan(conv, features, flat=flat, turns=turns, sums=True, tile=tile)
-
-
-@dataclass(frozen=True)
-class Packed:
-    """The constants of one call of a kernel: weights, initial accumulators, and what else the schedule reads: which
-    of 4 codes count in the sums, or where the initial accumulators of each row start, and an order of bytes."""
-
-    weights: Array
-    initial: Array
-    more: tuple[Array, ...] = ()
-
-    @property
-    def columns(self) -> tuple[Array, ...]:
-        return (self.weights, self.initial, *self.more)
-
-
-def pack_constants(conv: Convolution, plan: Plan, kernel: Array) -> Packed:
-    """Numbers of the micro-kernel for the weights of one call."""
-    if conv.is_float:
-        matrix = as_matrix(conv, kernel, 1)
-        return Packed(pack(matrix, plan.vectors, 1), padded(np.zeros(conv.outputs, np.float32)))
-    if plan.dot is None or plan.group == 2:
-        matrix = as_matrix(conv, kernel, plan.group)
-        initial = initial_accumulator(conv, kernel, conv.data.zero_point)
-        return Packed(pack(matrix, plan.vectors, plan.group).astype(np.int16), initial)
-    initial = initial_accumulator(conv, kernel, conv.data.zero_point + data_offset(conv, plan.dot))
-    more: tuple[Array, ...] = ()
-    if plan.sums or not needs_sums(conv):
-        codes = kernel.astype(np.int16) - kernel_offset(conv)
-    else:
-        codes, _ = outliers.centred(conv, kernel)
-    if plan.sums:
-        more = (runs(conv, np.ones_like(kernel[:1], np.int8), plan.group).reshape(-1),)
-    elif plan.extra:
-        found = outliers.extra_steps(conv, kernel, plan.vectors, plan.extra)
-        more = (found.weights, found.counts, found.offsets)
-    return Packed(pack(runs(conv, codes, plan.group), plan.vectors, plan.group).astype(np.int8), initial, more)
 
 
 @dataclass(frozen=True)
@@ -182,47 +99,63 @@ class MatmulEmitter:
                 for group in groups:
                     self.over_blocks(group, lambda block: self.tile(point, x, pixels, block))
 
-            self.over_pixels(self.plan.pixels[self.plan.vectors], all_blocks)
+            self.over_pixels(self.plan.pixels[self.plan.vectors], self.conv.outputs, all_blocks)
             return
         for group in groups:
             pixels = self.plan.pixels[group.vectors]
 
-            def all_pixels(block: Block, pixels: int = pixels) -> None:
-                self.over_pixels(pixels, lambda point, x, count: self.tile(point, x, count, block))
+            channels = group.count * group.vectors * LANES
+
+            def all_pixels(block: Block, pixels: int = pixels, channels: int = channels) -> None:
+                self.over_pixels(pixels, channels, lambda point, x, count: self.tile(point, x, count, block))
 
             self.over_blocks(group, all_pixels)
 
     def over_blocks(self, group: Group, body: Callable[[Block], None]) -> None:
         """A loop over blocks of channels."""
         b, width = self.b, self.plan.vectors * LANES
-        with b.loop(group.first, group.first + group.count, independent=True) as (number, _):
+        apart = 0 if self.plan.blocks_inside else sharing.of_blocks(self.conv, width, self.epilogue.itemsize)
+        with b.loop(group.first, group.first + group.count, independent=True, apart=apart) as (number, _):
             last = LANES
             if group.count == 1:
                 last = min(LANES, self.conv.outputs - group.first * width - (group.vectors - 1) * LANES)
             body(Block(number, b.times(number, width), group.vectors, last))
 
-    def over_pixels(self, pixels: int, body: Callable[[Sequence[Index], Index, int], None]) -> None:
-        """Loops over tiles of `pixels` in a row, and one of what is left."""
-        conv, b = self.conv, self.b
+    def over_pixels(self, pixels: int, channels: int, body: Callable[[Sequence[Index], Index, int], None]) -> None:
+        """Loops over tiles of `pixels` in a row, and one of what is left; with the loops around, for `channels`."""
+        conv, b, apart = self.conv, self.b, sharing.of_pixels(self.conv, channels)
         if self.plan.flat:
-            self.over_row([], conv.images * conv.out_rows * conv.out_columns, pixels, body)
+            self.over_row([], conv.images * conv.out_rows * conv.out_columns, pixels, body, True, apart)
             return
-        with b.loop(0, conv.images, independent=True) as (n, _):
+        with b.loop(0, conv.images, independent=True, apart=apart) as (n, _):
             for first, end, *taps in self.runs:
                 self.taps = range(*taps)
-                with b.loop(first, end, independent=True) as (y, _):
-                    self.over_row([n, y], conv.out_columns, pixels, body)
+                with b.loop(first, end, independent=True, apart=apart) as (y, _):
+                    self.over_row([n, y], conv.out_columns, pixels, body, conv.images * conv.out_rows == 1, apart)
 
     def over_row(
-        self, point: Sequence[Index], width: int, pixels: int, body: Callable[[Sequence[Index], Index, int], None]
+        self,
+        point: Sequence[Index],
+        width: int,
+        pixels: int,
+        body: Callable[[Sequence[Index], Index, int], None],
+        independent: bool,
+        apart: int,
     ) -> None:
-        """Tiles of a row."""
-        pixels = min(pixels, width)
-        whole = width // pixels * pixels
-        with self.b.loop(0, whole, pixels, independent=True) as (x, _):
-            body(point, x, pixels)
-        if whole < width:
-            body(point, whole, width - whole)
+        """Tiles of a row, the last of which may be smaller."""
+        b, pixels = self.b, min(pixels, width)
+        whole, rest = divmod(width, pixels)
+        with b.loop(0, whole + bool(rest), independent=independent, apart=apart) as (number, _):
+            x = b.times(number, pixels)
+            if not rest:
+                body(point, x, pixels)
+                return
+            when(
+                b,
+                below(b, number, whole),
+                lambda: body(point, x, pixels),
+                lambda: body(point, whole * pixels, rest),
+            )
 
     def tile(self, point: Sequence[Index], x: Index, pixels: int, block: Block) -> None:
         """`pixels` neighbours in a row times a block of channels."""

@@ -15,7 +15,8 @@ import numpy as np
 from relay.dialects.attributes import Array
 from relay.lowering.scheduling.bias import add_bias
 from relay.lowering.scheduling.contraction import Convolution
-from relay.lowering.scheduling.matmul import Packed, Place, needs_sums, pack_constants, plan_for
+from relay.lowering.scheduling.matmul import Place
+from relay.lowering.scheduling.packed import Packed, needs_sums, pack_constants, plan_for
 from relay.lowering.scheduling.packing import LANES
 from relay.lowering.scheduling.plan import Plan, Tile
 

@@ -18,13 +18,8 @@ from relay.lowering.scheduling.affine import dims_of
 from relay.lowering.scheduling.body import vector_constant
 from relay.lowering.scheduling.contraction import Convolution, Operand, match_product
 from relay.lowering.scheduling.epilogue import Epilogue
-from relay.lowering.scheduling.matmul import (
-    MatmulEmitter,
-    Place,
-    data_offset,
-    kernel_offset,
-    needs_sums,
-)
+from relay.lowering.scheduling.matmul import MatmulEmitter, Place
+from relay.lowering.scheduling.packed import data_offset, kernel_offset, needs_sums
 from relay.lowering.scheduling.packing import LANES, groups_of
 from relay.lowering.scheduling.padding import emit_codes
 from relay.lowering.scheduling.plan import Plan, dot_of, plan, turns_codes

@@ -68,8 +68,8 @@ class Costs:
             return SLOW
         if isinstance(op, vector.LoadOp):
             return vector_bytes(op.result.type) / STREAM
-        inside = sum(self.block(block) for region in op.regions for block in region.blocks) if op.regions else 0.0
-        return inside + 1 / ISSUE
+        inside = [sum(map(self.block, region.blocks)) for region in op.regions]
+        return max(inside, default=0.0) + 1 / ISSUE
 
 
 def vector_bytes(type: Attribute) -> int:

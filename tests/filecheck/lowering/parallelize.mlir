@@ -60,3 +60,48 @@ func.func private @alone(%x: memref<4096xf32>, %y: memref<4096xf32>) {
   } {relay.independent}
   func.return
 }
+
+// Blocks that are better on one core: each thread takes some rows, once, for all blocks.
+// CHECK-LABEL: func.func private @blocks
+// CHECK-SAME:    relay.schedule = "threads share loops of 64 turns"
+// CHECK:         scf.for
+// CHECK:           "scf.parallel"
+// CHECK:         } {relay.shared}
+func.func private @blocks(%x: memref<64xf32>, %y: memref<8x64xf32>) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %blocks = arith.constant 8 : index
+  %rows = arith.constant 64 : index
+  scf.for %i = %zero to %blocks step %one {
+    %more = arith.addi %i, %one : index
+    scf.for %j = %zero to %rows step %one {
+      %a = memref.load %x[%j] : memref<64xf32>
+      %e = math.exp %a : f32
+      memref.store %e, %y[%i, %j] : memref<8x64xf32>
+    } {relay.independent}
+  } {relay.independent = 5000 : i64}
+  func.return
+}
+
+// As before, but each block ends with something that only one thread may do: they share the rows of each block.
+// CHECK-LABEL: func.func private @effects
+// CHECK-SAME:    relay.schedule = "threads share loops of 64 turns"
+// CHECK:         "scf.parallel"
+// CHECK-NOT:     relay.shared
+// CHECK:         func.return
+func.func private @effects(%x: memref<64xf32>, %y: memref<8x64xf32>) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %blocks = arith.constant 8 : index
+  %rows = arith.constant 64 : index
+  scf.for %i = %zero to %blocks step %one {
+    scf.for %j = %zero to %rows step %one {
+      %a = memref.load %x[%j] : memref<64xf32>
+      %e = math.exp %a : f32
+      memref.store %e, %y[%i, %j] : memref<8x64xf32>
+    } {relay.independent}
+    %sum = memref.load %y[%i, %zero] : memref<8x64xf32>
+    memref.store %sum, %y[%i, %one] : memref<8x64xf32>
+  } {relay.independent = 5000 : i64}
+  func.return
+}

@@ -1,0 +1,39 @@
+"""What it costs the two levels of a contraction's loops to have their turns on several cores, beside the work itself.
+
+Where threads share the pixels, every core reads all weights; where they share the blocks of channels, every core reads
+all data, half of which another one has just written, and cores write to the same cache lines of the result in turn.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from xdsl.ir import SSAValue
+
+from relay.dialects.attributes import dtype_of
+from relay.lowering.scheduling.contraction import Convolution
+from relay.lowering.shaped import buffer_of, shape_of
+
+FOREIGN = 6.0
+"""Bytes a cycle of what another core has written."""
+THIRD_LEVEL = 10.0
+"""Bytes a cycle from the cache that cores have in common."""
+CONTENDED = 60.0
+"""Cycles for a cache line that two cores write to."""
+LINE = 64
+
+
+def of_pixels(conv: Convolution, channels: int) -> int:
+    """Cycles more for the pixels, whose products are of so many channels."""
+    return round(size_of(conv.kernel.value) * channels / conv.outputs / 2 / THIRD_LEVEL)
+
+
+def of_blocks(conv: Convolution, channels: int, itemsize: int) -> int:
+    """Cycles more for blocks of so many channels of results of this size."""
+    lines = conv.images * conv.out_rows * conv.out_columns if channels * itemsize % LINE else 0
+    return round(size_of(conv.data.value) / 2 / FOREIGN + lines * CONTENDED)
+
+
+def size_of(buffer: SSAValue) -> int:
+    """Bytes."""
+    return prod(shape_of(buffer)) * dtype_of(buffer_of(buffer).element_type).itemsize
