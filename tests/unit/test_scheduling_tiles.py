@@ -12,8 +12,8 @@ from xdsl.ir import Block
 from relay.dialects.attributes import Array
 from relay.lowering.scheduling.bias import add_bias
 from relay.lowering.scheduling.contraction import Convolution, Operand
-from relay.lowering.scheduling.matmul import Packed, needs_sums, pack_constants, plan_for
 from relay.lowering.scheduling.outliers import centred, extra_steps, few, most_steps, offsets
+from relay.lowering.scheduling.packed import Packed, needs_sums, pack_constants, plan_for
 from relay.lowering.scheduling.packing import blocks_of, groups_of, runs
 from relay.lowering.scheduling.plan import plan, registers_of
 from relay.lowering.scheduling.prefetch import pays, share_of
