@@ -18,7 +18,7 @@ from relay.lowering.scheduling.affine import dims_of
 from relay.lowering.scheduling.body import vector_constant
 from relay.lowering.scheduling.contraction import Convolution, Operand, match_product
 from relay.lowering.scheduling.epilogue import Epilogue
-from relay.lowering.scheduling.matmul import MatmulEmitter, Place
+from relay.lowering.scheduling.matmul import MatmulEmitter, Place, slack
 from relay.lowering.scheduling.packed import data_offset, kernel_offset, needs_sums
 from relay.lowering.scheduling.packing import LANES, groups_of
 from relay.lowering.scheduling.padding import emit_codes
@@ -60,7 +60,7 @@ def recognise_product(op: linalg.GenericOp, features: frozenset[str]) -> Product
     size = (1, 1, rows, inner, 1, rows, columns)
     conv = Convolution(a, b, out, *size, 1, 1, (1, 1), (1, 1), False, accumulator)
     dot = dot_of(conv, features)
-    runs = conv.is_float or (dot is not None and dot.group == 4 and inner % 4 == 0)
+    runs = conv.is_float or (dot is not None and dot.group == 4)
     return Product(conv, batch, turned) if runs and rows >= LEAST_ROWS and columns >= LANES else None
 
 
@@ -70,7 +70,7 @@ class ProductEmitter:
     def __init__(self, builder: LoopBuilder, product: Product, features: frozenset[str]):
         self.b, self.product, self.conv = builder, product, product.conv
         self.plan: Plan = plan(self.conv, features, flat=True, sums=needs_sums(self.conv))
-        self.steps = self.conv.channels // self.plan.group
+        self.steps = -(-self.conv.channels // self.plan.group)
         self.width = -(-self.conv.outputs // LANES) * LANES
         self.size = self.width * self.steps * self.plan.group
 
@@ -90,8 +90,9 @@ class ProductEmitter:
                 with b.loop(group.first, group.first + group.count, independent=True) as (block, _):
                     self.pack(number, b.times(block, self.plan.vectors * LANES), group.vectors, last)
         constants = [self.packed, self.initial, *([self.ones()] if self.plan.sums else [])]
-        if turns_codes(conv, self.plan.dot):
-            data = emit_codes(b, conv.data.value, None, -128)
+        turns = turns_codes(conv, self.plan.dot)
+        if turns or slack(conv, self.plan):
+            data = emit_codes(b, conv.data.value, None, -128 if turns else 0)
         else:
             data = b.flatten(conv.data.value)
         epilogue = Epilogue(b, conv.out, product.epilogue, conv.outputs)
@@ -106,59 +107,78 @@ class ProductEmitter:
         return f"{self.plan.reason}, the second matrix packed at run time"
 
     def ones(self) -> SSAValue:
-        """A code of 1 for each element of a row."""
-        b, size = self.b, self.steps * self.plan.group
+        """A code of 1 for each element of a row, then zeros."""
+        b, size, count = self.b, self.steps * self.plan.group, self.conv.channels
         buffer = b.add(memref.AllocOp.get(i8, 64, [size])).memref
-        one = b.constant(1, i8)
-        with b.loop(0, size) as (k, _):
-            b.store(one, buffer, [k])
+        for value, first, end in ((1, 0, count), (0, count, size)):
+            with b.loop(first, end) as (k, _):
+                b.store(b.constant(value, i8), buffer, [k])
         return buffer
 
     def pack(self, number: Index, first: Index, vectors: int, last: int) -> None:
         """A block of columns of matrix `number`: [steps][vectors][16 columns][group].
 
-        The last vector has `last` columns; what the lanes beyond hold is never stored.
+        The last vector has `last` columns; what the lanes beyond hold is never stored. Behind the last row of the
+        matrix, there are zeros.
         """
-        b, group = self.b, self.plan.group
-        start = b.plus(b.times(number, self.size), b.times(first, self.steps * group))
-        with b.loop(0, self.steps, independent=True) as (step, _):
-            target = b.plus(start, b.times(step, vectors * LANES * group))
-            if self.product.turned:
-                with b.loop(0, (vectors - 1) * LANES + last) as (lane, _):
-                    self.move(number, b.plus(first, lane), step, b.plus(target, b.times(lane, group)))
-            else:
-                whole = vectors if last == LANES else vectors - 1
-                for v in range(whole):
-                    self.row(number, b.plus(first, v * LANES), step, b.plus(target, v * LANES * group))
-                if whole < vectors:
-                    with b.loop(whole * LANES, whole * LANES + last) as (lane, _):
-                        self.column(number, b.plus(first, lane), step, b.plus(target, b.times(lane, group)))
+        b, (whole, rest) = self.b, divmod(self.conv.channels, self.plan.group)
+        start = b.plus(b.times(number, self.size), b.times(first, self.steps * self.plan.group))
+        with b.loop(0, whole, independent=True) as (step, _):
+            self.pack_step(number, first, start, vectors, last, step, self.plan.group)
+        if rest:
+            self.pack_step(number, first, start, vectors, last, whole, rest)
         self.start(number, first, start, vectors)
+
+    def pack_step(
+        self, number: Index, first: Index, start: Index, vectors: int, last: int, step: Index, count: int
+    ) -> None:
+        """What a step takes of a block of columns: `count` rows of the matrix."""
+        b, group = self.b, self.plan.group
+        target = b.plus(start, b.times(step, vectors * LANES * group))
+        if self.product.turned:
+            with b.loop(0, (vectors - 1) * LANES + last) as (lane, _):
+                place = b.plus(target, b.times(lane, group))
+                if count == group:
+                    self.move(number, b.plus(first, lane), step, place)
+                else:
+                    self.column(number, b.plus(first, lane), step, place, count)
+            return
+        whole = vectors if last == LANES else vectors - 1
+        for v in range(whole):
+            self.row(number, b.plus(first, v * LANES), step, b.plus(target, v * LANES * group), count)
+        if whole < vectors:
+            with b.loop(whole * LANES, whole * LANES + last) as (lane, _):
+                self.column(number, b.plus(first, lane), step, b.plus(target, b.times(lane, group)), count)
 
     def move(self, number: Index, column: Index, step: Index, target: Index) -> None:
         """Neighbours of a row of [n, k]: the elements of one column that a step takes."""
-        b, conv, group = self.b, self.conv, self.plan.group
-        row = b.plus(b.times(number, conv.outputs), column)
-        at = b.plus(b.times(row, conv.channels), b.times(step, group))
+        b, group = self.b, self.plan.group
+        at = self.at(number, step, 0, column)
         if group == 1:
             b.store(b.load(self.source, [at]), self.packed, [target])
         else:
             b.vector_store(self.signed(b.vector_load(self.source, [at], group), group), self.packed, [target])
 
     def at(self, number: Index, step: Index, row: int, column: Index) -> Index:
-        """Where an element of [k, n] is: row `row` of those of a step."""
+        """Where an element of [k, n], or of [n, k], is: row `row` of those of a step."""
         b, conv = self.b, self.conv
         k = b.plus(b.times(step, self.plan.group), row)
+        if self.product.turned:
+            return b.plus(b.times(b.plus(b.times(number, conv.outputs), column), conv.channels), k)
         return b.plus(b.times(b.plus(b.times(number, conv.channels), k), conv.outputs), column)
 
-    def row(self, number: Index, first: Index, step: Index, target: Index) -> None:
-        """16 neighbours of each of the rows of [k, n] that a step takes, one of each in turn."""
+    def row(self, number: Index, first: Index, step: Index, target: Index, count: int) -> None:
+        """16 neighbours of each of the `count` rows of [k, n] that a step takes, one of each in turn."""
         b, group = self.b, self.plan.group
-        rows = [b.vector_load(self.source, [self.at(number, step, r, first)], LANES) for r in range(group)]
+        rows = [b.vector_load(self.source, [self.at(number, step, r, first)], LANES) for r in range(count)]
+        if count < group:
+            zeros = vector_constant(b, 0, i8, LANES)
+            rows = [*(self.signed(row, LANES) for row in rows), *[zeros] * (group - count)]
         while len(rows) > 1:
             half = len(rows) // 2
             rows = [self.interleave(low, high) for low, high in zip(rows[:half], rows[half:], strict=True)]
-        b.vector_store(self.signed(rows[0], LANES * group), self.packed, [target])
+        codes = self.signed(rows[0], LANES * group) if count == group else rows[0]
+        b.vector_store(codes, self.packed, [target])
 
     def interleave(self, low: SSAValue, high: SSAValue) -> SSAValue:
         """The lanes of two vectors of codes in turn."""
@@ -168,10 +188,12 @@ class ProductEmitter:
         order = [lane for k in range(lanes) for lane in (k, lanes + k)]
         return self.b.shuffle(low, high, order)
 
-    def column(self, number: Index, column: Index, step: Index, target: Index) -> None:
-        """The elements of one column of [k, n] that a step takes, one by one."""
+    def column(self, number: Index, column: Index, step: Index, target: Index, count: int) -> None:
+        """The `count` elements of one column that a step takes, one by one, then zeros."""
         b = self.b
-        for r in range(self.plan.group):
+        for r in range(count, self.plan.group):
+            b.store(b.constant(0, i8), self.packed, [b.plus(target, r)])
+        for r in range(count):
             value = b.load(self.source, [self.at(number, step, r, column)])
             if self.conv.kernel.unsigned:
                 value = b.add(arith.XOrIOp(value, b.constant(-128, i8))).result
