@@ -146,8 +146,8 @@ class Fusion:
        result's shape; of several, one with an anchor, and the latest;
     2. a purely elementwise group of that shape whose only consumer is an elementwise op joins the op's group; so does
        one whose only consumer is a reduction;
-    3. where the op also takes a value of another anchor's group that nothing else uses, the elementwise ops at the end
-       of that group move to the op's, up to where the value is narrowest.
+    3. where the op, or a reduction, also takes a value of another anchor's group that nothing else uses, the
+       elementwise ops at the end of that group move to the op's, up to where the value is narrowest.
     An anchor never joins another anchor's group, and no step may make two groups wait for each other.
     """
 
@@ -205,9 +205,9 @@ class Fusion:
             for host in sorted(hosts, key=self.preference, reverse=True):
                 if self.merge(host, self.of[op]):
                     break
+        if elementwise(op) or reduces(op):
             for value in variable(op):
                 self.take_tail(value, op)
-        if elementwise(op) or reduces(op):
             for value in variable(op):
                 if self.feeds_only(value, op):
                     self.merge(self.of[op], self.producing(value))

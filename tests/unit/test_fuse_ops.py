@@ -112,6 +112,18 @@ def test_of_two_convolutions_the_first_ends_where_its_result_is_narrowest() -> N
     assert str(mod["dense_0"].function_type.outputs.data[0]) == I8
 
 
+def test_a_convolution_whose_codes_are_summed_ends_with_the_codes() -> None:
+    mod = fused(f"""
+      func.func @main(%x: {I8}, %w: tensor<6x6xi8>) -> tensor<4xi32> {{
+        %0 = relay.nn.dense %x, %w {{out_dtype = i32}} : ({I8}, tensor<6x6xi8>) -> {I32}
+        %1 = relay.cast %0 {{dtype = i8}} : ({I32}) -> {I8}
+        %2 = relay.cast %1 {{dtype = i32}} : ({I8}) -> {I32}
+        %3 = relay.sum %2 {{axis = array<i64: 1>}} : ({I32}) -> tensor<4xi32>
+        func.return %3 : tensor<4xi32>
+      }}""")
+    assert kernels(mod) == {"dense_0": ["nn.dense", "cast"], "sum_0": ["cast", "sum"]}
+
+
 def test_an_anchor_between_two_ends_keeps_them_apart() -> None:
     """The sum of x and of what a product makes of x cannot be computed before the product."""
     mod = fused("""
