@@ -87,6 +87,17 @@ def test_within_two_units_of_the_last_place(target: str):
             assert units(found, FUNCTIONS[name](x.astype(np.float64))) <= 2, name
 
 
+@pytest.mark.parametrize("target", ["llvm", pytest.param(UNFUSED, marks=NOT_X86)])
+def test_hyperbolic_tangents_are_odd_and_at_most_one(target: str):
+    """Also where the quotient's two sides are nearly equal, and where its number of ln(2) changes."""
+    steps = np.arange(1, 60)[:, None] * np.float32(np.log(2) / 4) * (1 + np.arange(-40, 41) * 2.0**-23)
+    near = np.resize(np.concatenate([steps.reshape(-1), np.linspace(7, 11, 3000)]), SIZE // 2).astype(np.float32)
+    x = np.concatenate([near, -near, np.zeros(1, np.float32)])
+    found = outputs(compiled(SIZE, target), x, x)[list(FUNCTIONS).index("tanh")]
+    assert np.array_equal(found[: near.size], -found[near.size : -1])
+    assert found.max() == 1 and units(found, np.tanh(x.astype(np.float64))) <= 2
+
+
 def test_inverse_roots_are_rounded_as_quotients_are():
     """Also where a root's last digits are all ones, the hardest to invert; zeros, infinities, denormals."""
     ones = [np.arange(last - 4096, last, dtype=np.uint32).view(np.float32) for last in (0x40000000, 0x40800000)]

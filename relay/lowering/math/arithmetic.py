@@ -67,15 +67,18 @@ class Arithmetic:
         """`a / b` of floats."""
         return self.add(arith.DivfOp(a, b))
 
+    @property
+    def fuses(self) -> bool:
+        """Whether the target multiplies and adds by one instruction."""
+        return not self.features.isdisjoint(FUSING)
+
     def fma(self, a: SSAValue, b: SSAValue, c: SSAValue) -> SSAValue:
         """`a * b + c`, rounded once."""
         return self.add(math.FmaOp(a, b, c))
 
     def fused(self, a: SSAValue, b: SSAValue, c: SSAValue) -> SSAValue:
         """`a * b + c`, rounded once where the target has an instruction for it, else twice."""
-        if self.features.isdisjoint(FUSING):
-            return self.plus(self.times(a, b), c)
-        return self.fma(a, b, c)
+        return self.fma(a, b, c) if self.fuses else self.plus(self.times(a, b), c)
 
     def scaled(self, x: SSAValue, power: SSAValue) -> SSAValue | None:
         """`x * 2^power`, rounded once, of floats; None where no instruction does it."""
@@ -108,4 +111,14 @@ class Arithmetic:
         total = self.number(coefficients[-1], element)
         for coefficient in reversed(coefficients[:-1]):
             total = self.fused(total, x, self.number(coefficient, element))
+        return total
+
+    def polynomial_by_halves(
+        self, x: SSAValue, square: SSAValue, coefficients: Sequence[float], element: Attribute
+    ) -> SSAValue:
+        """The same by `(c0 + c1 x) + x^2 ((c2 + c3 x) + x^2 ...)`: half as many steps one after another."""
+        pairs = [self.polynomial(x, coefficients[n : n + 2], element) for n in range(0, len(coefficients), 2)]
+        total = pairs[-1]
+        for pair in reversed(pairs[:-1]):
+            total = self.fused(total, square, pair)
         return total

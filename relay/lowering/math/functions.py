@@ -72,10 +72,10 @@ def less_one(b: Arithmetic, x: Reduced) -> SSAValue:
     return b.fused(b.times(x.p, x.r), x.r, x.r)
 
 
-def two_to(b: Arithmetic, e: Attribute, x: Reduced, less: int = 0) -> SSAValue:
-    """`2^(n - less)`, a normal number."""
-    power = b.scaled(b.number(2.0**-less, e), x.n)
-    return power_of_two(b, e, x.word, less) if power is None else power
+def two_to(b: Arithmetic, e: Attribute, n: SSAValue, word: SSAValue, less: int) -> SSAValue:
+    """`2^(n - less)`, a normal number, of n as a float and in the lowest bits of a word."""
+    power = b.scaled(b.number(2.0**-less, e), n)
+    return power_of_two(b, e, word, less) if power is None else power
 
 
 def at_most(b: Arithmetic, e: Attribute, x: SSAValue, bound: float) -> SSAValue:
@@ -117,7 +117,7 @@ def expm1(b: Arithmetic, x: SSAValue, e: Attribute) -> SSAValue:
     """`e^x - 1 = 2 (2^(n-1) - 1/2 + 2^(n-1) (e^r - 1))`: half of it, as 2^n may be too large; with x's sign."""
     low, high = (-50.0, 710.0) if is_long(e) else (-30.0, 89.0)
     parts = reduced(b, at_least(b, e, at_most(b, e, x, high), low), e)
-    power = two_to(b, e, parts, 1)
+    power = two_to(b, e, parts.n, parts.word, 1)
     half = b.fused(power, less_one(b, parts), b.minus(power, b.number(0.5, e)))
     return b.add(math.CopySignOp(b.plus(half, half), x))
 
@@ -174,11 +174,24 @@ def log(b: Arithmetic, x: SSAValue, e: Attribute) -> SSAValue:
 
 
 def tanh(b: Arithmetic, x: SSAValue, e: Attribute) -> SSAValue:
-    """`(t - 1) / (t + 1)` of `t = e^-2|x| = 2^n + 2^n (e^r - 1)`, which keeps the digits near zero; with x's sign."""
+    """`(t - 1) / (t + 1)` of `t = e^-2|x| = 2^n - 2^(n+1) m`, `m = (e^-2h - 1) / -2`, `|x| = h - n ln(2) / 2`; with
+    x's sign. Near zero, n is 0 and m keeps the digits; farther away t is small, so that one number will do for ln(2)
+    where its product is fused. There m is computed by halves of its polynomial, with more roundings otherwise."""
     size, one = b.add(math.AbsFOp(x)), b.number(1.0, e)
-    parts = reduced(b, at_least(b, e, b.times(size, b.number(-2.0, e)), -40.0), e)
-    power, rest = two_to(b, e, parts), less_one(b, parts)
-    above, below = b.fused(power, rest, b.minus(power, one)), b.fused(power, rest, b.plus(power, one))
+    h, fused = at_most(b, e, size, 20.0), b.fuses and not is_long(e)
+    n, word = rounded(b, h, e, float(-2 / LN2))
+    for part in (float(LN2),) if fused else LONG_LN2 if is_long(e) else SHORT_LN2:
+        h = b.fused(n, b.number(part / 2, e), h)
+    coefficients = [c * (-2.0) ** power for power, c in enumerate(EXP_LONG if is_long(e) else EXP, 1)]
+    if fused:
+        square = b.times(h, h)
+        m = b.fused(square, b.polynomial_by_halves(h, square, coefficients, e), h)
+    else:
+        m = b.fused(b.times(h, b.polynomial(h, coefficients, e)), h, h)
+    twice, half = two_to(b, e, n, word, -1), b.number(0.5, e)
+    above, below = (
+        b.fused(b.add(arith.NegfOp(twice)), m, b.fused(twice, half, end)) for end in (b.number(-1.0, e), one)
+    )
     return b.add(math.CopySignOp(b.over(above, below), x))
 
 
