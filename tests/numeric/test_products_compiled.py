@@ -16,7 +16,17 @@ from relay.passes import PassContext
 from tests.numeric.compiled_modules import Net
 from tests.numeric.test_operators_compiled import target_of
 
-SHAPES = ((1, 9, 8, 16), (3, 8, 12, 33), (2, 17, 20, 130), (2, 30, 7, 24), (1, 8, 1, 17), (3, 10, 70, 20))
+SHAPES = (
+    (1, 9, 8, 16),
+    (3, 8, 12, 33),
+    (2, 17, 20, 130),
+    (2, 30, 7, 24),
+    (1, 8, 1, 17),
+    (3, 10, 70, 20),
+    (2, 12, 10, 3),
+    (2, 9, 20, 8),
+    (1, 16, 9, 1),
+)
 """Matrices, rows, inner size, columns."""
 FLAVOURS: dict[str, tuple[str, str, tuple[int, int] | None]] = {
     "i8": ("int8", "int8", (-5, 3)),
@@ -62,7 +72,7 @@ def choices(net: Net) -> list[str]:
 @pytest.mark.parametrize("flavour", ["i8", "f32"])
 def test_products(flavour: str):
     with PassContext(opt_level=1):  # LLVM is quick there
-        products(flavour, SHAPES[1:4]).check()
+        products(flavour, (*SHAPES[1:4], *SHAPES[-3:])).check()
 
 
 @pytest.mark.slow
@@ -84,6 +94,8 @@ def test_products_use_the_micro_kernel():
     assert sum("dot products of 4 codes" in text and "packed at run time" in text for text in said) >= 5
     (rest,) = choices(products("i8", [(2, 30, 7, 24)]))  # an inner size that is no multiple of 4
     assert "dot products of 4 codes" in rest and "packed at run time" in rest
+    assert all("packed at run time" in text for text in choices(products("i8", [(2, 9, 20, 8)])))
+    assert len(choices(products("i8", [(2, 12, 10, 3)]))) == 1  # not of [n, k]
 
 
 def test_few_rows_are_not_packed():

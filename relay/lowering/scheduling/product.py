@@ -27,6 +27,8 @@ from relay.lowering.shaped import buffer_of, is_vector, shape_of
 
 LEAST_ROWS = 8
 """Fewer rows are not worth packing for."""
+LEAST_COLUMNS, LEAST_TURNED = 2, 8
+"""Nor are fewer columns; of [n, k], sums along both matrices' rows take less than lanes without a column."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,8 @@ def recognise_product(op: linalg.GenericOp, features: frozenset[str]) -> Product
     conv = Convolution(a, b, out, *size, 1, 1, (1, 1), (1, 1), False, accumulator)
     dot = dot_of(conv, features)
     runs = conv.is_float or (dot is not None and dot.group == 4)
-    return Product(conv, batch, turned) if runs and rows >= LEAST_ROWS and columns >= LANES else None
+    least = LEAST_TURNED if turned else LEAST_COLUMNS
+    return Product(conv, batch, turned) if runs and rows >= LEAST_ROWS and columns >= least else None
 
 
 class ProductEmitter:
