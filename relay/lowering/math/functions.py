@@ -12,7 +12,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from relay.dialects import arith as wide
 from relay.lowering.math.arithmetic import Arithmetic
-from relay.lowering.math.polynomials import ERF, EXP, EXP_LONG, LOG, LOG_ERFC, LOG_LONG
+from relay.lowering.math.polynomials import ERF, EXP, EXP_LONG, EXP_SHORT, LOG, LOG_ERFC, LOG_LONG
 from relay.lowering.shaped import scalar_of
 
 LN2 = np.log(np.longdouble(2))
@@ -105,12 +105,16 @@ def exp(b: Arithmetic, x: SSAValue, e: Attribute) -> SSAValue:
     return b.times(b.times(y, power_of_two(b, e, half)), power_of_two(b, e, rest))
 
 
-def normal_exp(b: Arithmetic, x: SSAValue, e: Attribute) -> SSAValue:
-    """`e^x`, where it and its power of two are normal numbers."""
-    parts = reduced(b, x, e)
-    y = power_of_e(b, e, parts)
-    scaled = b.scaled(y, parts.n)
-    return b.times(y, power_of_two(b, e, parts.word)) if scaled is None else scaled
+def exp_below(b: Arithmetic, x: SSAValue, e: Attribute) -> SSAValue:
+    """`e^x`, -20 < x < -1.8, of f32, where what counts is 1 less this: a shorter polynomial and, where its product is
+    fused, one number for ln(2) are near enough. Nothing is a denormal number."""
+    one, r = b.number(1.0, e), x
+    n, word = rounded(b, x, e, float(1 / LN2))
+    for part in (float(LN2),) if b.fuses else SHORT_LN2:
+        r = b.fused(n, b.number(-part, e), r)
+    y = b.fused(b.fused(b.polynomial(r, EXP_SHORT, e), r, one), r, one)
+    scaled = b.scaled(y, n)
+    return b.times(y, power_of_two(b, e, word)) if scaled is None else scaled
 
 
 def expm1(b: Arithmetic, x: SSAValue, e: Attribute) -> SSAValue:
@@ -200,5 +204,5 @@ def erf(b: Arithmetic, x: SSAValue, e: Attribute) -> SSAValue:
     size, one, z = b.add(math.AbsFOp(x)), b.number(1.0, e), b.times(x, x)
     near = b.fused(x, b.polynomial(z, ERF, e), x)
     far = b.polynomial(at_most(b, e, size, 4.0), LOG_ERFC, e)
-    far = b.add(math.CopySignOp(b.minus(one, normal_exp(b, far, e)), x))
+    far = b.add(math.CopySignOp(b.minus(one, exp_below(b, far, e)), x))
     return b.select(b.compare(size, "olt", one), near, far)
