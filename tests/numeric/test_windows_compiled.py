@@ -7,6 +7,7 @@ from xdsl.dialects.builtin import BoolAttr
 
 from relay.dialects import relay
 from relay.dialects.attributes import element_type, ints
+from relay.driver import default_pipeline
 from relay.passes import PassContext
 from tests.numeric.compiled_modules import Net
 from tests.numeric.test_schedules_compiled import choices
@@ -44,3 +45,34 @@ def test_windows(dtype: str):
 def test_what_is_chosen():
     said = choices(windows("int8"))
     assert all(f"windows: {count} channels at a time" in said for count in (16, 32, 64))
+
+
+def sums_of_rows(dtype: str) -> Net:
+    """Sums along the last axis but one, alone, kept as an axis, and followed by other operations."""
+    net = Net(61)
+    for shape in ((2, 9, 64), (1, 30, 20), (3, 7, 150), (2, 3, 11, 33), (1, 5, 4, 16)):
+        x = net.argument(net.numbers(dtype, *shape))
+        wide = net.add(relay.CastOp, [x], {"dtype": element_type("int32")})
+        for keep in (False, True):
+            properties = {"axis": ints([len(shape) - 2]), "keepdims": BoolAttr.from_bool(keep)}
+            sums = net.add(relay.SumOp, [wide], properties)
+            net.result(f"{shape} {keep}", net.requantize(sums, shape[-1], dtype))
+    x = net.argument(net.numbers(dtype, 2, 6, 48))
+    wide = net.add(relay.CastOp, [x], {"dtype": element_type("int32")})
+    net.result("sums", net.add(relay.SumOp, [wide], {"axis": ints([1])}))
+    return net
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_sums_of_rows_of_codes(dtype: str):
+    with PassContext(opt_level=1):
+        sums_of_rows(dtype).check()
+
+
+def test_sums_of_rows_of_codes_are_windows():
+    """No image is widened in memory first."""
+    module = sums_of_rows("int8").module()
+    default_pipeline().apply(module)
+    kernels = [function for name, function in module.functions.items() if name.startswith("sum")]
+    assert len(kernels) >= 6
+    assert all("windows: " in str(kernel.attributes.get("relay.schedule")) for kernel in kernels)

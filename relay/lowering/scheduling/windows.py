@@ -30,6 +30,8 @@ CHUNK = 64
 """Channels at once, at most."""
 KINDS = 5
 """Kinds of border rows, or columns, that code is written for."""
+ROWS = {"ppr": [0, 2, 1], "pppr": [0, 1, 3, 2]}
+"""Sums along the last axis but one: of codes, which are widened in registers, a window for each row of results."""
 
 
 @dataclass(frozen=True)
@@ -75,11 +77,17 @@ def recognise_windows(op: linalg.GenericOp, initial: float | int) -> Windows | N
         window = shape_of(op.inputs[1])
     elif kinds == "pprr" and dims_of(maps[-1]) == [0, 1] and dims_of(maps[0]) == [0, 2, 3, 1]:
         found, window, results = ((1, 1), (1, 1)), shape[1:3], (results[0], 1, 1, results[1])
+    elif dims_of(maps[0]) == ROWS.get(kinds) and dims_of(maps[-1]) == [*range(len(results))]:
+        *outer, rows, channels = shape
+        shape, results = (prod(outer), rows, 1, channels), (prod(outer), 1, 1, channels)
+        found, window = ((1, 1), (1, 1)), (rows, 1)
     else:
         return None
     join, extend = joined
     if extend is None and join is arith.AddiOp:
         data, extend = before_widening(op, data)
+    if kinds in ROWS and extend is None:
+        return None
     if results[3] < LANES or (buffer_of(data).element_type == i8) < (extend is not None):
         return None
     return Windows(op, data, out, initial, join, extend, shape, results, (window[0], window[1]), *found)
@@ -108,7 +116,7 @@ def windows_of(fill: linalg.FillOp) -> Windows | None:
             return found
         sums, writers = views[0].result, ()
     epilogue = epilogue_of(sums, *writers)
-    if epilogue is None or (found.results[3] % LANES and reads_pixels(epilogue, sums)):
+    if epilogue is None or len(shape_of(sums)) == 3 or (found.results[3] % LANES and reads_pixels(epilogue, sums)):
         return found
     return replace(found, epilogue=epilogue, sums=sums)
 
