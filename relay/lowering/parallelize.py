@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects import arith, func, scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, UnitAttr
-from xdsl.ir import Block, Region
+from xdsl.ir import Block, Operation, Region
 
 from relay.lowering.builder import INDEPENDENT, SHARED
 from relay.lowering.scheduling.work import Costs, turns
@@ -39,11 +39,14 @@ class Parallelize(Pass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         functions = [f for f in op.body.block.ops if isinstance(f, func.FuncOp) and f.body.blocks]
         calls: dict[str, int] = {}
+        marked: list[Operation] = []
         for function in functions:
             for inner in function.walk():
-                if isinstance(inner, func.CallOp):
+                if inner.name == func.CallOp.name and isinstance(inner, func.CallOp):
                     callee = inner.callee.string_value()
                     calls[callee] = calls.get(callee, 0) + 1
+                elif INDEPENDENT in inner.attributes:
+                    marked.append(inner)
         costs = Costs()
         chosen = {function: list(self.choose(function.body.block, costs)) for function in functions}
         shared = sum(
@@ -60,8 +63,8 @@ class Parallelize(Pass):
                 words = [said.data] if isinstance(said, StringAttr) else []
                 words.append(f"threads share loops of {counts} turns")
                 function.attributes["relay.schedule"] = StringAttr("; ".join(words))
-            for inner in function.walk():
-                inner.attributes.pop(INDEPENDENT, None)
+        for inner in marked:
+            inner.attributes.pop(INDEPENDENT, None)
 
     def choose(self, block: Block, costs: Costs) -> Iterator[Shared]:
         """The loops inside the block that threads should share."""
