@@ -24,8 +24,10 @@ PURE = arith.AddiOp | arith.MuliOp | scf.YieldOp
 class Parallelize(Pass):
     """Turn loops that are marked `relay.independent` into `scf.parallel`, one of a nest at most: the one with which
     two threads should be done first, by an estimate of cycles. `fork`: the cycles that it takes to have threads share
-    a loop, and to wait for them. Where less than `least` cycles of `@main` would be shared, all stays as it is:
-    threads that sleep take longer to wake up. No mark is left. A kernel's `relay.schedule` says what was chosen.
+    a loop, and to wait for them. A mark may be a number: of cycles that it costs to have the turns on several cores;
+    then the loop around the one that is shared can get the mark `relay.shared`: threads share the inner one once, for
+    all turns of the outer. Where less than `least` cycles of `@main` would be shared, all stays as it is: threads that
+    sleep take longer to wake up. No other mark is left. A kernel's `relay.schedule` says what was chosen.
     """
 
     name = "parallelize"

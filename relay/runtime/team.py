@@ -147,7 +147,7 @@ class Team:
     def stop(self) -> None:
         """End the workers, when they have done what they are doing. Runs are the caller's alone from then on."""
         if self.started:
-            self.words[STOP] = 1
+            self.words[STOP] = self.words[SLEEPERS] = 1  # woken even if one is only about to sleep
             ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self.addresses[1])(self.pointer)
             libc = ctypes.CDLL(None)
             while self.workers:
