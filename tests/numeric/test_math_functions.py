@@ -88,6 +88,20 @@ def test_within_two_units_of_the_last_place(target: str):
 
 
 @pytest.mark.parametrize("target", ["llvm", pytest.param(UNFUSED, marks=NOT_X86)])
+def test_exponential_functions_of_negative_numbers_are_those_of_numbers(target: str):
+    """The sign is part of the constants; the bits stay."""
+    x, type = points(), f"tensor<{SIZE}xf32>"
+    text = f"""func.func @main(%x: {type}) -> {type} {{
+      %n = relay.negative %x : ({type}) -> {type}
+      %r = relay.exp %n : ({type}) -> {type}
+      func.return %r : {type}
+    }}"""
+    found = build(IRModule.parse(text), target).run(x)
+    assert isinstance(found, np.ndarray)
+    assert np.array_equal(found, outputs(compiled(SIZE, target), -x, x)[list(FUNCTIONS).index("exp")], equal_nan=True)
+
+
+@pytest.mark.parametrize("target", ["llvm", pytest.param(UNFUSED, marks=NOT_X86)])
 def test_hyperbolic_tangents_are_odd_and_at_most_one(target: str):
     """Also where the quotient's two sides are nearly equal, and where its number of ln(2) changes."""
     steps = np.arange(1, 60)[:, None] * np.float32(np.log(2) / 4) * (1 + np.arange(-40, 41) * 2.0**-23)

@@ -53,18 +53,21 @@ class Reduced:
     p: SSAValue
 
 
-def reduced(b: Arithmetic, x: SSAValue, e: Attribute) -> Reduced:
-    """What all exponential functions start with."""
-    n, word = rounded(b, x, e, float(1 / LN2))
+def reduced(b: Arithmetic, x: SSAValue, e: Attribute, sign: int = 1) -> Reduced:
+    """What all exponential functions start with. With a sign of -1, of -x: n, and -r and -p in the places of r and p,
+    for the same bits."""
+    n, word = rounded(b, x, e, sign * float(1 / LN2))
     upper, lower = LONG_LN2 if is_long(e) else SHORT_LN2
-    r = b.fused(n, b.number(-lower, e), b.fused(n, b.number(-upper, e), x))
-    return Reduced(n, word, r, b.polynomial(r, EXP_LONG if is_long(e) else EXP, e))
+    r = b.fused(n, b.number(-sign * lower, e), b.fused(n, b.number(-sign * upper, e), x))
+    coefficients = [sign ** (power + 1) * c for power, c in enumerate(EXP_LONG if is_long(e) else EXP)]
+    return Reduced(n, word, r, b.polynomial(r, coefficients, e))
 
 
-def power_of_e(b: Arithmetic, e: Attribute, x: Reduced) -> SSAValue:
+def power_of_e(b: Arithmetic, e: Attribute, x: Reduced, sign: int = 1) -> SSAValue:
     """`e^r = 1 + r (1 + r p)`."""
     one = b.number(1.0, e)
-    return b.fused(b.fused(x.p, x.r, one), x.r, one)
+    rest = b.fused(x.p, x.r, one)
+    return b.fused(rest if sign > 0 else b.add(arith.NegfOp(rest)), x.r, one)
 
 
 def less_one(b: Arithmetic, x: Reduced) -> SSAValue:
@@ -91,11 +94,15 @@ def at_least(b: Arithmetic, e: Attribute, x: SSAValue, bound: float) -> SSAValue
 
 
 def exp(b: Arithmetic, x: SSAValue, e: Attribute) -> SSAValue:
-    """`e^x = 2^n e^r`. The power of two in two factors, so that denormals come out, unless an instruction does it."""
+    """`e^x = 2^n e^r`. The power of two in two factors, so that denormals come out, unless an instruction does it. A
+    sign that is changed before is part of the constants."""
     low, high = (-800.0, 800.0) if is_long(e) else (-110.0, 100.0)
+    sign = 1
+    if isinstance(owner := x.owner, arith.NegfOp):
+        sign, x, low, high = -1, owner.operand, -high, -low
     x = at_least(b, e, at_most(b, e, x, high), low)
-    parts = reduced(b, x, e)
-    y = power_of_e(b, e, parts)
+    parts = reduced(b, x, e, sign)
+    y = power_of_e(b, e, parts, sign)
     if (scaled := b.scaled(y, parts.n)) is not None:
         return scaled
     bits, bias = (i64, int(np.float64(LONG_MAGIC).view("i8"))) if is_long(e) else (i32, 0x4B400000)
