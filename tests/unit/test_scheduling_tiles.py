@@ -175,9 +175,10 @@ def test_the_tiles_of_a_block_ask_for_all_lines_of_the_next(
 
 
 def test_the_next_block_is_asked_for_where_few_pixels_share_it():
-    assert pays(49, 7, 3, VNNI | {"sse2"})
-    assert not pays(1, 1, 8, VNNI | {"sse2"})
-    assert not pays(56 * 56, 9, 3, VNNI | {"sse2"})
-    assert not pays(49, 7, 3, frozenset())
+    assert pays(49, 7, 3, 216 << 10, VNNI | {"sse2"})
+    assert not pays(1, 1, 8, 1 << 10, VNNI | {"sse2"})
+    assert not pays(4, 2, 8, 576 << 10, VNNI | {"sse2"})
+    assert not pays(56 * 56, 9, 3, 1 << 10, VNNI | {"sse2"})
+    assert not pays(49, 7, 3, 1 << 10, frozenset())
     conv = convolution((512, 3, 3, 512), zero_point=128)
     assert plan(conv, VNNI | {"sse2"}).ahead and not plan(conv, VNNI).ahead

@@ -179,5 +179,6 @@ def plan(
     weights = -(-conv.outputs // LANES) * steps_of(conv, dot.group if dot else 1) * vector_bytes(conv, dot)
     inside = conv.outputs > tiles.vectors * LANES and weights <= INNER_BYTES and rows * width > 1
     pixels, more = tiles.pixels[tiles.vectors], conv.outputs > tiles.vectors * LANES
-    ahead = not inside and more and prefetch.pays(rows * width, pixels, tiles.vectors, features)
+    block = tiles.vectors * steps_of(conv, dot.group if dot else 1) * vector_bytes(conv, dot)
+    ahead = not inside and more and prefetch.pays(rows * width, pixels, tiles.vectors, block, features)
     return Plan(dot, tiles.vectors, tiles.pixels, flat, inside, ahead, sums, why=why)

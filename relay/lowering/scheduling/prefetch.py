@@ -23,14 +23,16 @@ SECOND_LEVEL = 2
 """The hint of locality for the second-level cache: a block is too large for the first."""
 SPARSE = 16
 """Steps for each line, at most: weights that are multiplied more often spend little of their time on being read."""
+LARGEST = 384 << 10
+"""Bytes of a block, at most: this one, the next and the data share the second-level cache."""
 CACHES = frozenset({"sse2", "avx", "neon"})
 """Features of processors that have several levels of caches."""
 
 
-def pays(points: int, pixels: int, vectors: int, features: frozenset[str]) -> bool:
+def pays(points: int, pixels: int, vectors: int, size: int, features: frozenset[str]) -> bool:
     """Whether the next block is worth asking for, where `points` pixels in tiles of `pixels` multiply a block of so
-    many vectors. With one tile, the processor sees by itself what comes next."""
-    return bool(features & CACHES) and 2 * pixels <= points <= SPARSE * vectors * pixels
+    many vectors and bytes. With one tile, the processor sees by itself what comes next."""
+    return bool(features & CACHES) and size <= LARGEST and 2 * pixels <= points <= SPARSE * vectors * pixels
 
 
 @dataclass(frozen=True)
