@@ -11,11 +11,14 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, UnitAttr
 from xdsl.ir import Block, Operation, Region
 
 from relay.lowering.builder import INDEPENDENT, SHARED
+from relay.lowering.scheduling import sharing
 from relay.lowering.scheduling.work import Costs, turns
 from relay.passes import Pass
 
 THREADS = 2
 """For so many threads a nest's loop is chosen: the outermost would do for more, if it has as many turns."""
+SURE = 0.5
+"""Of the cycles that would be saved: estimates are rough."""
 PURE = arith.AddiOp | arith.MuliOp | scf.YieldOp
 """What may stand beside a loop that threads share for all turns of the one around it: each thread does it."""
 
@@ -26,8 +29,9 @@ class Parallelize(Pass):
     two threads should be done first, by an estimate of cycles. `fork`: the cycles that it takes to have threads share
     a loop, and to wait for them. A mark may be a number: of cycles that it costs to have the turns on several cores;
     then the loop around the one that is shared can get the mark `relay.shared`: threads share the inner one once, for
-    all turns of the outer. Where less than `least` cycles of `@main` would be shared, all stays as it is: threads that
-    sleep take longer to wake up. No other mark is left. A kernel's `relay.schedule` says what was chosen.
+    all turns of the outer. Where all loops together, with what kernels that nobody shares read of what several cores
+    wrote, would save less than `least` cycles, all stays as it is: threads that sleep take longer to wake up. No other
+    mark is left. A kernel's `relay.schedule` says what was chosen.
     """
 
     name = "parallelize"
@@ -36,43 +40,48 @@ class Parallelize(Pass):
     opt_level = 1
     why = "has threads share loops with much work"
     fork: int = 2_000
-    least: int = 200_000
+    least: int = 3_000
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         functions = [f for f in op.body.block.ops if isinstance(f, func.FuncOp) and f.body.blocks]
-        calls: dict[str, int] = {}
+        calls: list[func.CallOp] = []
         marked: list[Operation] = []
         for function in functions:
             for inner in function.walk():
                 if inner.name == func.CallOp.name and isinstance(inner, func.CallOp):
-                    callee = inner.callee.string_value()
-                    calls[callee] = calls.get(callee, 0) + 1
+                    calls.append(inner)
                 elif INDEPENDENT in inner.attributes:
                     marked.append(inner)
         costs = Costs()
-        chosen = {function: list(self.choose(function.body.block, costs)) for function in functions}
-        shared = sum(
-            costs.of(each.around) * calls.get(function.sym_name.data, 1)
-            for function, loops in chosen.items()
-            for each in loops
+        chosen = {function.sym_name.data: self.choose(function.body.block, costs) for function in functions}
+        called = [chosen.get(call.callee.string_value(), (0.0, [])) for call in calls]
+        names = chosen.keys() - {call.callee.string_value() for call in calls}
+        saved = sum(gain for gain, _ in called) + sum(chosen[name][0] for name in names)
+        read = sum(
+            sharing.of_reading(call.arguments) for call, (_, loops) in zip(calls, called, strict=True) if not loops
         )
-        for function, loops in chosen.items():
-            if shared >= self.least and loops:
-                counts = " and ".join(str(turns(each.loop)) for each in loops)
-                for each in loops:
-                    share(each)
-                said = function.attributes.get("relay.schedule")
-                words = [said.data] if isinstance(said, StringAttr) else []
-                words.append(f"threads share loops of {counts} turns")
-                function.attributes["relay.schedule"] = StringAttr("; ".join(words))
+        if SURE * saved - read >= self.least:
+            for function in functions:
+                if loops := chosen[function.sym_name.data][1]:
+                    counts = " and ".join(str(turns(each.loop)) for each in loops)
+                    for each in loops:
+                        share(each)
+                    said = function.attributes.get("relay.schedule")
+                    words = [said.data] if isinstance(said, StringAttr) else []
+                    words.append(f"threads share loops of {counts} turns")
+                    function.attributes["relay.schedule"] = StringAttr("; ".join(words))
         for inner in marked:
             inner.attributes.pop(INDEPENDENT, None)
 
-    def choose(self, block: Block, costs: Costs) -> Iterator[Shared]:
-        """The loops inside the block that threads should share."""
+    def choose(self, block: Block, costs: Costs) -> tuple[float, list[Shared]]:
+        """The loops inside the block that threads should share, and the cycles that this saves."""
+        saved, found = 0.0, list[Shared]()
         for op in block.ops:
             if isinstance(op, scf.ForOp):
-                yield from self.best(op, costs)[1]
+                cycles, loops = self.best(op, costs)
+                saved += costs.of(op) - cycles
+                found += loops
+        return saved, found
 
     def best(self, loop: scf.ForOp, costs: Costs) -> tuple[float, list[Shared]]:
         """What the loop costs at best, with which loops of it shared."""

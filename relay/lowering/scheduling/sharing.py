@@ -6,16 +6,20 @@ all data, half of which another one has just written, and cores write to the sam
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
+from xdsl.dialects.bufferization import ToBufferOp
 from xdsl.ir import SSAValue
 
 from relay.dialects.attributes import dtype_of
 from relay.lowering.scheduling.contraction import Convolution
-from relay.lowering.shaped import buffer_of, shape_of
+from relay.lowering.shaped import buffer_of, is_buffer, shape_of
 
 FOREIGN = 6.0
 """Bytes a cycle of what another core has written."""
+LITTLE = 3.0
+"""The same, of some kilobytes."""
 THIRD_LEVEL = 10.0
 """Bytes a cycle from the cache that cores have in common."""
 CONTENDED = 60.0
@@ -32,6 +36,12 @@ def of_blocks(conv: Convolution, channels: int, itemsize: int) -> int:
     """Cycles more for blocks of so many channels of results of this size."""
     lines = conv.images * conv.out_rows * conv.out_columns if channels * itemsize % LINE else 0
     return round(size_of(conv.data.value) / 2 / FOREIGN + lines * CONTENDED)
+
+
+def of_reading(values: Sequence[SSAValue]) -> int:
+    """Cycles more for one core to read these, as far as they are buffers of several cores and not constants."""
+    buffers = [value for value in values if is_buffer(value.type) and not isinstance(value.owner, ToBufferOp)]
+    return round(sum(map(size_of, buffers)) / 2 / LITTLE)
 
 
 def size_of(buffer: SSAValue) -> int:

@@ -24,6 +24,9 @@ START = 25.0
 LOAD = 0.05
 """What a load costs where loads are not what bounds a step."""
 WIDEST = 8
+ALONE = 4
+"""Vectors of a tile, at most, where it has the only pixel: what bounds it is reading weights, and narrow blocks are
+more for threads to share."""
 MOST_PIXELS = 28
 
 
@@ -54,7 +57,8 @@ def choose(problem: Problem) -> Tiles:
     """The cheapest tiles that fit the registers."""
     every = -(-problem.outputs // LANES)
     best: Tiles | None = None
-    for vectors in range(1, min(WIDEST, every) + 1):
+    widest = ALONE if problem.rows * problem.width == 1 else WIDEST
+    for vectors in range(1, min(widest, every) + 1):
         if vectors + 2 > problem.registers and vectors > 1:
             break
         pixels = [0, *(narrowest(problem, v) for v in range(1, vectors + 1))]
