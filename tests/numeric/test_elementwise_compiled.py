@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import IntegerAttr, StringAttr, i32, i64
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, f32, i32, i64
 
 from relay.dialects import relay
 from relay.dialects.attributes import Array, element_type, scalar_attr
@@ -17,9 +17,9 @@ from tests.numeric.compiled_modules import Net
 
 
 def functions() -> Net:
-    """A function of floats, by vectors of 64 or 32, of 16 and of 4, and one by one."""
+    """A function of floats, by vectors of 64 or 32, of 16, of 8 and of 4, and one by one."""
     net = Net(55)
-    for size in (64, 99, 20, 3):
+    for size in (64, 99, 20, 11, 5, 3):
         numbers = [net.argument(net.numbers("float32", *shape)) for shape in ((3, size), (size,))]
         net.result(f"{size}", net.add(relay.AddOp, [net.add(relay.ExpOp, numbers[:1], {}), numbers[1]], {}))
     return net
@@ -51,7 +51,22 @@ def gathered() -> Net:
     return net
 
 
-@pytest.mark.parametrize("net", [functions, clamped, gathered])
+def short_rows() -> Net:
+    """Rows of less than a vector, or a little more, of several types; exponentials divided by their sums."""
+    net = Net(59)
+    for size in (4, 7, 9, 15, 17, 31):
+        for dtype in ("float32", "int8", "int32"):
+            numbers = [net.argument(net.numbers(dtype, *shape)) for shape in ((5, size), (5, 1))]
+            sums = net.add(relay.AddOp, numbers, {})
+            net.result(f"{dtype}, {size}", sums)
+            net.result(f"{dtype}, {size}, less", net.add(relay.LessOp, numbers, {}))
+            if dtype == "float32":
+                attributes = {"axis": IntegerAttr(-1, i64), "beta": scalar_attr(1.0, element_type(dtype))}
+                net.result(f"softmax of {size}", net.add(relay.SoftmaxOp, [sums], attributes))
+    return net
+
+
+@pytest.mark.parametrize("net", [functions, clamped, gathered, short_rows])
 def test_rows(net: Callable[[], Net]):
     net().check()
 
@@ -60,7 +75,19 @@ def test_widths():
     for processor, width in {"cascadelake": 64, "haswell": 32}.items():
         module = functions().module()
         default_pipeline(f"x86_64-linux-gnu -mcpu={processor}").apply(module)
-        assert {int(n) for n in re.findall(r"vector.load .*vector<(\d+)xf32>", str(module))} == {width, 16, 4}
+        assert {int(n) for n in re.findall(r"vector.load .*vector<(\d+)xf32>", str(module))} == {width, 16, 8, 4}
+
+
+def test_a_row_ends_with_a_vector_that_overlaps_the_one_before():
+    """91 exponentials of a row are 64, 16 and 16; of rows of 11, all together."""
+    for size, widths in {91: [64, 16, 16], 11: [64, 16]}.items():
+        net = Net(60)
+        data, attributes = net.argument(net.numbers("float32", 13, size)), {"axis": IntegerAttr(-1, i64)}
+        net.result("", net.add(relay.SoftmaxOp, [data], attributes | {"beta": scalar_attr(1.0, f32)}))
+        module = net.module()
+        steps = default_pipeline("x86_64-linux-gnu -mcpu=cascadelake")
+        steps[: [step.name for step in steps].index("schedule") + 1].apply(module)
+        assert [int(n) for n in re.findall(r"math.exp .*vector<(\d+)xf32>", str(module))] == widths
 
 
 def test_powers_of_two_by_an_instruction_are_the_same_bits():

@@ -15,6 +15,9 @@ from relay.lowering.linalg.emitter import Emitter, Operand, axes, identity
 from relay.lowering.linalg.reduce import combine, start
 from relay.transforms.location import place
 
+SHORT = 16
+"""Rows of less are not exponentiated one by one, but all elements together."""
+
 
 def operands(e: Emitter, op: Operation, values: Sequence[SSAValue]) -> Sequence[Operand]:
     """`exp(beta * (x - max))`, and one divided by its sum per row: a division takes as long as an exponential."""
@@ -31,11 +34,20 @@ def operands(e: Emitter, op: Operation, values: Sequence[SSAValue]) -> Sequence[
         initial = e.filled(shape[:-1], element, start(reduction, element))
         return e.generic([(value, whole)], [(initial, row)], 1, combine(reduction, element))[0]
 
-    def exponential(e: Emitter, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        return [e(math.ExpOp(e(arith.MulfOp(e(arith.SubfOp(args[0], args[1])), beta))))]
+    def difference(e: Emitter, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        return [e(arith.MulfOp(e(arith.SubfOp(args[0], args[1])), beta))]
 
-    largest = along(relay.MaxOp, data)
-    powers = e.map([(data, whole), (largest, row)], shape, [element], exponential)[0]
+    def power(e: Emitter, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        return [e(math.ExpOp(args[0]))]
+
+    def exponential(e: Emitter, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        return power(e, difference(e, args))
+
+    read = [(data, whole), (along(relay.MaxOp, data), row)]
+    if shape[-1] < SHORT:
+        powers = e.map([(e.map(read, shape, [element], difference)[0], whole)], shape, [element], power)[0]
+    else:
+        powers = e.map(read, shape, [element], exponential)[0]
     rows = identity(width - 1)
 
     def inverse(e: Emitter, args: Sequence[SSAValue]) -> Sequence[SSAValue]:

@@ -1,4 +1,5 @@
-"""Elementwise operations on rows: vectors along the last dimension, then shorter ones.
+"""Elementwise operations on rows: vectors along the last dimension, the last of which has elements of the one before
+it again, where what is read is not written.
 
 Functions of floats are long chains of instructions that wait for each other, so as many chains run side by side as
 registers hold. Four vectors of codes are narrowed at once, where the target narrows with saturation.
@@ -18,6 +19,7 @@ from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.ir.affine import AffineMap
 
 from relay.lowering.builder import Index, LoopBuilder, contiguous
+from relay.lowering.plan_memory import root
 from relay.lowering.scheduling.affine import dims_of, is_identity, uses
 from relay.lowering.scheduling.body import Lifter, can_lift, clone_scalar
 from relay.lowering.scheduling.saturate import NEEDED, WIDTH, in_order, match_clamp, saturate
@@ -81,13 +83,21 @@ def rows_contiguous(type: Attribute) -> bool:
     return [stride.data for stride in last if isinstance(stride, IntAttr)] == [1]
 
 
-def widths_of(block: Block, features: frozenset[str]) -> list[int]:
-    """How many elements are computed at once; fewer where fewer are left."""
-    if not any(op.name in EXPANDED for op in block.ops) or any(
-        isinstance(op, llvm.CallIntrinsicOp) for op in block.ops
-    ):
+def widths_of(block: Block, size: int, features: frozenset[str]) -> list[int]:
+    """How many elements of a row of `size` are computed at once; fewer where fewer are left."""
+    short = [8, 4] if size < LANES else []
+    if any(isinstance(op, llvm.CallIntrinsicOp) for op in block.ops):
         return [LANES, 1]
-    return [LANES * (4 if "avx512f" in features else 2), LANES, 4, 1]
+    if not any(op.name in EXPANDED for op in block.ops):
+        return [LANES, *short, 1]
+    return [LANES * (4 if "avx512f" in features else 2), LANES, *(short or [4]), 1]
+
+
+def apart(op: linalg.GenericOp) -> bool:
+    """Whether the operation reads nothing that it writes: elements may be computed twice."""
+    read = {root(value) for value in op.inputs}
+    written = op.body.block.args[len(op.inputs) :]
+    return read.isdisjoint(root(value) for value in op.outputs) and not any(argument.uses for argument in written)
 
 
 class Elementwise:
@@ -95,7 +105,7 @@ class Elementwise:
     `block` is what yields its results."""
 
     def __init__(self, builder: LoopBuilder, op: linalg.GenericOp, block: Block, features: frozenset[str]):
-        self.b, self.block = builder, block
+        self.b, self.block, self.apart = builder, block, apart(op)
         self.operands = list(op.operands)
         self.maps = [m.data for m in op.indexing_maps]
         self.sizes = extents(op)
@@ -106,7 +116,7 @@ class Elementwise:
             for v, m in zip(self.operands, self.maps, strict=True)
         ):
             self.flatten(rank)
-        self.widths = widths_of(block, features)
+        self.widths = widths_of(block, self.sizes[-1], features)
         self.clamp = match_clamp(block) if features >= NEEDED else None
         if self.clamp is not None:
             self.widths.insert(0, WIDTH)
@@ -135,6 +145,9 @@ class Elementwise:
                     with self.b.loop(start, end, lanes, independent=True) as (i, _):
                         self.neighbours([*outer, i], lanes)
                 start = end
+                if self.apart and start < size and 1 < lanes <= min(LANES, size):
+                    self.neighbours([*outer, size - lanes], lanes)
+                    break
 
     def neighbours(self, dims: Sequence[Index], lanes: int) -> None:
         """So many elements from a place on."""

@@ -58,7 +58,7 @@ func.func @main(%x: memref<4x8xi8>, %r: memref<4x3xi32>) {
   func.return
 }
 
-// Elementwise: 16 lanes at a time over all dimensions as one, what is left one by one.
+// Elementwise: 16 lanes at a time over all dimensions as one; the last of them overlap.
 
 // CHECK-LABEL: func.func @elementwise
 // CHECK-DAG:     [[X:%.+]] = memref.collapse_shape %x {{.*}} : memref<5x7xf32> into memref<35xf32>
@@ -67,10 +67,10 @@ func.func @main(%x: memref<4x8xi8>, %r: memref<4x3xi32>) {
 // CHECK-NEXT:      [[V:%.+]] = vector.load [[X]][[[I:%.+]]] : memref<35xf32>, vector<16xf32>
 // CHECK-NEXT:      [[N:%.+]] = arith.negf [[V]] : vector<16xf32>
 // CHECK-NEXT:      vector.store [[N]], [[R]][[[I]]]
-// CHECK:         scf.for
-// CHECK-NEXT:      [[V1:%.+]] = memref.load [[X]]
-// CHECK-NEXT:      [[N1:%.+]] = arith.negf [[V1]] : f32
-// CHECK-NEXT:      memref.store [[N1]], [[R]]
+// CHECK:           [[V1:%.+]] = vector.load [[X]][[[L:%.+]]] : memref<35xf32>, vector<16xf32>
+// CHECK-NEXT:      [[N1:%.+]] = arith.negf [[V1]] : vector<16xf32>
+// CHECK-NEXT:      vector.store [[N1]], [[R]][[[L]]]
+// CHECK-NOT:       memref.load
 func.func @elementwise(%x: memref<5x7xf32>, %r: memref<5x7xf32>) {
   linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]} ins(%x : memref<5x7xf32>) outs(%r : memref<5x7xf32>) {
   ^bb0(%a: f32, %o: f32):
