@@ -135,6 +135,24 @@ def test_a_function_of_the_system(library: ctypes.CDLL):
     assert value == pytest.approx(2.7182817)
 
 
+COPY = """
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+define void @relay_copy(ptr %p) {
+  %q = getelementptr i8, ptr %p, i64 4096
+  call void @llvm.memcpy.p0.p0.i64(ptr %q, ptr %p, i64 4096, i1 false)
+  ret void
+}
+"""
+
+
+def test_the_newest_copy_of_memory(tmp_path: Path):
+    """Without versions of symbols, `memcpy` would be the one that old programs get."""
+    path, block = tmp_path / "copy.so", bytes(range(256)) * 16
+    path.write_bytes(link([compile_text(COPY, host(), 1).code]))
+    assert run(ctypes.CDLL(str(path)), "relay_copy", block + bytes(4096)) == block * 2
+    assert b"\0memmove\0" in path.read_bytes() and b"\0memcpy\0" not in path.read_bytes()
+
+
 def test_constants_and_calls_between_objects(library: ctypes.CDLL):
     assert struct.unpack("<d", run(library, "relay_number", struct.pack("<q", 1))) == (4.0,)
     assert struct.unpack("<q", run(library, "relay_third", struct.pack("<q", 9))) == (81,)

@@ -28,6 +28,9 @@ READ = 4
 """A segment may be read; EXECUTE and WRITE are 1 and 2 there."""
 NEEDED = ("libm.so.6", "libc.so.6")
 """Where imported functions are looked for, beside what the process has loaded."""
+ASKED = {"memcpy": "memmove"}
+"""Functions that are imported under another name. The C library has two `memcpy`, and gives who names no version, as
+here, the old one, which is slower; of `memmove`, which does the same and more, it has one."""
 Place = tuple[int, int]
 """A section: the number of its object, its number there."""
 
@@ -221,7 +224,7 @@ class Linker:
         """The file. Parts are sized before they have addresses, and filled after."""
         exports = sorted(name for name in self.globals if name.startswith(self.exported))
         needed = [self.name(name) for name in NEEDED] if self.imports else []
-        names = {name: self.name(name) for name in [*self.imports, *exports]}
+        names = {name: self.name(ASKED.get(name, name)) for name in [*self.imports, *exports]}
         count = 1 + len(names)
         moved = len(self.slots) + sum(
             relocation.kind == self.machine.absolute
