@@ -13,6 +13,7 @@ from xdsl.ir import Operation, SSAValue
 from relay.dialects.arith import ExtSIOp, ExtUIOp
 from relay.dialects.attributes import int_values, to_numpy
 from relay.lowering.builder import Index, LoopBuilder, contiguous
+from relay.lowering.scheduling import loops
 from relay.lowering.scheduling.body import vector_constant
 from relay.lowering.scheduling.contraction import Convolution
 from relay.lowering.shaped import shape_of, vector_of
@@ -196,3 +197,36 @@ def skipped_rows(conv: Convolution, padding: Padding | None) -> list[tuple[int, 
     every = conv.out_rows * conv.kernel_rows
     few = len(runs) <= conv.kernel_rows and all(start < stop for _, _, start, stop in runs)
     return runs if few and (every - inside) * WORTH >= every else []
+
+
+class Paddings:
+    """The padded copies of a function, each of which is written where it is first read, if nothing else pads for it.
+    Operations that stay are no longer `done`."""
+
+    def __init__(self, builder: LoopBuilder, ops: Sequence[Operation], done: set[Operation]):
+        self.builder, self.done = builder, done
+        self.waiting = find_paddings(ops)
+        done |= {op for padding in self.waiting.values() for op in padding.ops}
+
+    def of(self, value: SSAValue) -> Padding | None:
+        """The one that the value is, not written yet."""
+        return self.waiting.get(value)
+
+    def take(self, value: SSAValue) -> Padding | None:
+        """The same, for someone who pads."""
+        return self.waiting.pop(value, None)
+
+    def write(self, value: SSAValue) -> None:
+        """Write it, if the value is one."""
+        padding = self.take(value)
+        if padding is None:
+            return
+        if padding.of_image:
+            emit_padding(self.builder, padding)
+            return
+        fill, view, copy = padding.ops
+        assert isinstance(fill, linalg.FillOp) and isinstance(copy, memref.CopyOp)
+        loops.emit_fill(self.builder, fill)
+        self.done.discard(view)
+        self.builder.block.add_op(view)
+        loops.emit_copy(self.builder, copy)
