@@ -44,13 +44,16 @@ def test_convolutions(dtype: str):
 
 
 def test_what_follows_a_column():
-    """Sums of two images, numbers per row (which have no place in a row of one image), nothing."""
+    """Sums of two images, numbers per row (which have no place in a row of one image), one number, nothing."""
     net = Net(41)
     x = net.argument(net.numbers("float32", 2, 19, 1, 24))
     for number, more in enumerate([(2, 19, 1, 40), (1, 19, 1, 1), (40,), ()]):
         sums = net.conv2d(x, net.constant(net.numbers("float32", 40, 3, 1, 24)), padding=(1, 0, 1, 0))
         added = [sums, net.argument(net.numbers("float32", *more))] if more else []
         net.result(f"{number}", net.add(relay.AddOp, added, {}) if added else sums)
+    one_image = net.argument(net.numbers("float32", 1, 19, 3, 8))
+    sums = net.conv2d(one_image, net.constant(net.numbers("float32", 20, 2, 3, 8)), strides=(2, 1))
+    net.result("one", net.add(relay.AddOp, [sums, net.argument(net.numbers("float32", 1, 1, 1, 1))], {}))
     net.check()
 
 

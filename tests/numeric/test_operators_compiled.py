@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import cycle
 
 import llvmlite.binding as llvm
@@ -11,6 +12,7 @@ from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
 from relay.dialects import relay
+from relay.lowering.cpu_features import features_of
 from relay.lowering.targets import CpuTarget
 from tests.conftest import Cases
 from tests.numeric.compiled_modules import Net
@@ -128,6 +130,18 @@ def convolutions(flavour: str) -> Net:
         sums = net.conv2d(x, weights, padding=(1, 1, 1, 1), groups=groups, zero_points=zero_points)
         follow(net, flavour, f"{groups} groups of {depth} to {o}", sums, o * groups, True)
     return net
+
+
+def test_one_channel_more_than_vectors_have():
+    """Numbers beside the last one, where the target reads and writes no parts of vectors."""
+    net = Net(12)
+    for o in (1, 17):
+        x = net.argument(net.numbers("float32", 3, 8))
+        sums = net.relu(net.dense(x, net.constant(net.numbers("float32", o, 8))), o)
+        net.result(f"{o}", net.add(relay.AddOp, [sums, net.argument(net.numbers("float32", 3, o))], {}))
+    plain = target_of(TARGETS[-1])
+    assert isinstance(plain, CpuTarget)
+    net.check(replace(plain, features=features_of(plain.triple, plain.cpu)))
 
 
 @pytest.mark.parametrize("flavour", ["i8", "u8", "u8_i8", "i8_i8zp", "f32"])

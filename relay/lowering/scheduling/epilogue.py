@@ -104,11 +104,16 @@ class Epilogue:
             return False
         images, rows, columns, channels = shape_of(self.accumulator)
         shape, seen = [images, columns, rows, channels], dict[SSAValue, SSAValue]()
-        for access in (*self.inputs, *self.outputs):
-            if is_identity(access.map, self.rank) and access.value not in seen:
+
+        def turned(access: Access) -> Access:
+            if not is_identity(access.map, self.rank):
+                of_channels = not is_buffer(access.value.type) or dims_of(access.map) == [self.rank - 1]
+                return access if of_channels else self.only(access, self.rank)
+            if access.value not in seen:
                 seen[access.value] = self.builder.view(access.value, shape)
-        self.inputs = [replace(access, value=seen.get(access.value, access.value)) for access in self.inputs]
-        self.outputs = [replace(access, value=seen.get(access.value, access.value)) for access in self.outputs]
+            return replace(access, value=seen[access.value])
+
+        self.inputs, self.outputs = [*map(turned, self.inputs)], [*map(turned, self.outputs)]
         self.accumulator = seen.get(self.accumulator, self.accumulator)
         return True
 
@@ -150,8 +155,13 @@ class Epilogue:
             return Access(
                 access.value, AffineMap.from_callable(lambda a, b: (b,), dim_symbol_split=(2, 0)), access.used
             )
-        zeros = AffineMap(2, 0, AffineMap.constant_map(0).results * type.get_num_dims())
-        return Access(access.value, zeros, access.used)
+        return self.only(access, 2)
+
+    @staticmethod
+    def only(access: Access, rank: int) -> Access:
+        """The access to the one element that there is, in terms of so many dimensions."""
+        count = buffer_of(access.value).get_num_dims()
+        return replace(access, map=AffineMap(rank, 0, AffineMap.constant_map(0).results * count))
 
     def mask(self, lanes: int) -> SSAValue:
         """The first `lanes` of 16."""
@@ -171,11 +181,15 @@ class Epilogue:
         return b.add(vector.MaskedLoadOp(value, [b.index(i) for i in at], self.mask(lanes), zero)).result
 
     def load_pieces(self, value: SSAValue, at: Sequence[Index], lanes: int) -> SSAValue:
-        """The first `lanes` of 16 elements, in vectors of 8, 4, 2 and 1; others hold anything."""
+        """The first `lanes` of 16 elements, in vectors of 8, 4 and 2, and one; others hold anything."""
         b, result = self.builder, None
         for first, count in pieces(lanes):
-            part = b.vector_load(value, [*at[:-1], b.plus(at[-1], first)], count)
-            wide = b.shuffle(part, part, [min(max(lane - first, 0), count - 1) for lane in range(LANES)])
+            place = [*at[:-1], b.plus(at[-1], first)]
+            if count == 1:  # no vector: of one lane, LLVM's pass over vectors fails on some
+                wide = b.broadcast(b.load(value, place), LANES)
+            else:
+                part = b.vector_load(value, place, count)
+                wide = b.shuffle(part, part, [min(max(lane - first, 0), count - 1) for lane in range(LANES)])
             below = [lane if lane < first else LANES + lane for lane in range(LANES)]
             result = wide if result is None else b.shuffle(result, wide, below)
         assert result is not None
