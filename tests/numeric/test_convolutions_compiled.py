@@ -8,14 +8,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import IntegerAttr, StringAttr, i32, i64
-from xdsl.ir import Attribute
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IntegerAttr, MemRefType, StringAttr, i8, i32, i64
+from xdsl.ir import Attribute, Block
 
 from relay.dialects import relay
 from relay.dialects.attributes import Array, element_type, ints
 from relay.dialects.op import TensorOp
 from relay.driver import build
 from relay.interpreters import compute
+from relay.lowering.scheduling.contraction import Convolution, Operand
+from relay.lowering.scheduling.padding import Padding, skipped_rows
 from relay.passes import PassContext
 from tests.conftest import Cases
 from tests.numeric.compiled_modules import Net
@@ -201,20 +204,49 @@ def test_many_random_ones(kind: type[TensorOp], cases: Cases):
         compare(kind, 20, 2 + number, 2)
 
 
-def test_kernel_rows_outside_of_the_image_are_left_out():
-    """Strides, batches, several runs of rows, images lower than the dilation; weights that would be noticed."""
+@pytest.mark.parametrize(
+    ("dtype", "kernel_dtype", "zero_points"),
+    [
+        ("float32", "float32", None),
+        ("int8", "int8", (5, 0)),
+        ("uint8", "uint8", (131, 128)),
+        ("uint8", "uint8", (131, 77)),
+        ("int16", "int8", (0, 0)),
+    ],
+)
+def test_kernel_rows_outside_of_the_image(dtype: str, kernel_dtype: str, zero_points: tuple[int, int] | None):
+    """Strides, batches, several runs of rows, images lower than the dilation, channels that fill vectors or not."""
     net = Net(91)
-    for rows, window, stride, dilation, above, below in (
-        (9, 3, 2, 6, 6, 6),
-        (7, 5, 1, 2, 4, 4),
-        (12, 3, 1, 6, 9, 3),
+    for rows, window, stride, dilation, above, below, channels in (
+        (9, 3, 2, 6, 6, 6, 16),
+        (7, 5, 1, 2, 4, 4, 20),
+        (12, 3, 1, 6, 9, 3, 100),
     ):
-        x = net.argument(net.numbers("float32", 2, rows, 4, 8))
-        kernel = net.constant(net.numbers("float32", 16, window, 3, 8))
+        x = net.argument(net.numbers(dtype, 2, rows, 4, 8))
+        kernel = net.constant(net.numbers(kernel_dtype, channels, window, 3, 8))
         padding, dilations = (above, 1, below, 1), (dilation, 1)
-        sums = net.conv2d(x, kernel, strides=(stride, 1), padding=padding, dilation=dilations)
-        net.result(f"{rows} rows, {window}, {stride}, {dilation}", net.relu(sums, 16))
+        sums = net.conv2d(x, kernel, strides=(stride, 1), padding=padding, dilation=dilations, zero_points=zero_points)
+        finished = net.relu(sums, channels) if zero_points is None else sums
+        if dtype.endswith("int8"):
+            finished = net.requantize(sums, channels, dtype)
+        net.result(f"{rows} rows, {window}, {stride}, {dilation}", finished)
     net.check()
+
+
+@pytest.mark.parametrize(("zero_point", "around", "runs"), [(5, 5, 3), (131, -125, 3), (5, 0, 0)])
+def test_only_zero_points_outside_are_left_out(zero_point: int, around: int, runs: int):
+    block = Block(arg_types=[MemRefType(i8, shape) for shape in ([1, 9, 8, 16], [1, 21, 8, 16], [16, 3, 3, 16])])
+    source, buffer, weights = block.args
+    value = arith.ConstantOp(IntegerAttr(around, i8)).result
+    conv = Convolution(
+        Operand(buffer, zero_point > 127, zero_point), Operand(weights, False, 0), buffer, 1, 21, 8, 16, 9, 6, 16, 3, 3,
+        (1, 1), (6, 1), False, i32,
+    )  # fmt: skip
+    assert len(skipped_rows(conv, Padding(buffer, source, (0, 6, 0, 0), value, ()))) == runs
+
+
+def test_kernel_rows_outside_of_the_image_are_left_out():
+    """Weights that would be noticed."""
     seen: list[bool] = []
     for dilation in (6, 1):
         net, weights = Net(92), np.ones((16, 3, 1, 16), np.float32)

@@ -26,7 +26,7 @@ from relay.lowering.scheduling.groups import Groups, join, joined_kernel, pack_g
 from relay.lowering.scheduling.one_column import as_row, depthwise_of_row, kernel_of_row
 from relay.lowering.scheduling.packed import Packed, pack_constants, plan_for
 from relay.lowering.scheduling.packed_store import can_pack
-from relay.lowering.scheduling.padding import Padding, Paddings, emit_codes, skipped_rows
+from relay.lowering.scheduling.padding import Padding, Paddings, Span, emit_codes, skipped_rows
 from relay.lowering.scheduling.parts import Part, pack_parts, parts_of, places_of, plans_of, together
 from relay.lowering.scheduling.plan import FEW_PIXELS, Plan, Tile, dot_of, registers_of, turns_codes, widened_by
 from relay.lowering.shaped import shape_of
@@ -82,7 +82,7 @@ class ContractionEmitter:
             if conv is row:
                 conv, padding = depthwise_of_row(self.builder, conv, padding)
             return self.multiply_depthwise(conv, kernels, padding, epilogue, biases, constants)
-        if not runs and (parts := parts_of(conv, kernels)):
+        if parts := parts_of(conv, kernels):
             return self.multiply_parts(parts, conv, kernels, epilogue, biases, constants)
         return self.multiply(conv, kernels, epilogue, biases, constants, runs)
 
@@ -125,12 +125,14 @@ class ContractionEmitter:
         epilogue: Epilogue,
         biases: Sequence[Array],
         constants: Constants,
-        runs: Sequence[tuple[int, int, int, int]],
+        runs: Sequence[Span],
     ) -> str:
         """A convolution or product that mixes channels; `runs` as in `MatmulEmitter`."""
         flat = conv.pointwise and (epilogue.flatten_points() or epilogue.rank == 2)
         chosen, data, flip = self.prepare(conv, kernels, flat)
-        arguments = constants(biased([pack_constants(conv, chosen, array) for array in kernels], biases))
+        if chosen.extra:
+            runs = []
+        arguments = constants(biased([pack_constants(conv, chosen, array, runs) for array in kernels], biases))
         packs = chosen.dot is not None and can_pack(epilogue, self.features)
         matmul.MatmulEmitter(self.builder, conv, chosen, data, arguments, epilogue, flip, packs, runs=runs).emit()
         return chosen.reason

@@ -17,7 +17,7 @@ from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.scheduling.contraction import Convolution
 from relay.lowering.scheduling.epilogue import Epilogue
 from relay.lowering.scheduling.packing import LANES
-from relay.lowering.scheduling.padding import Padding, spans
+from relay.lowering.scheduling.padding import Padding, Span, spans
 from relay.lowering.shaped import shape_of
 
 KINDS = 5
@@ -26,9 +26,6 @@ MOST_TAPS = 128
 """Taps that code is written for: all of them, of each kind of row and column."""
 ACCUMULATORS = {32: 8, 8: 3}
 """Pixels of a tile, by how many vectors of 16 the registers hold; 1 elsewhere."""
-
-Span = tuple[int, int, int, int]
-"""Output positions (first, end) and the taps that meet the image there (first, end)."""
 
 
 class FloatDepthwise:

@@ -23,6 +23,7 @@ from relay.lowering.scheduling.epilogue import Epilogue
 from relay.lowering.scheduling.packed import kernel_offset
 from relay.lowering.scheduling.packed_store import GROUP, PackedStore
 from relay.lowering.scheduling.packing import LANES, Group, groups_of, run_length
+from relay.lowering.scheduling.padding import Span
 from relay.lowering.scheduling.plan import Plan
 from relay.lowering.shaped import buffer_of, vector_of
 
@@ -60,7 +61,7 @@ class Place:
 class MatmulEmitter:
     """Emits one contraction with its epilogue. `data` is flat; `flip`: its codes are signed, the loop turns them;
     `packs`: the results can be narrowed 64 at a time; `runs`: rows of results, and the kernel rows that count there
-    (`padding.spans`), none for all."""
+    (`padding.spans`), each with initial accumulators of its own, none for all."""
 
     def __init__(
         self,
@@ -73,12 +74,13 @@ class MatmulEmitter:
         flip: bool = False,
         packs: bool = False,
         place: Place = Place(),
-        runs: Sequence[tuple[int, int, int, int]] = (),
+        runs: Sequence[Span] = (),
     ):
         self.b, self.conv, self.plan, self.epilogue, self.flip = builder, conv, plan, epilogue, flip
         self.packs, self.place = packs, place
         self.runs = runs or [(0, conv.out_rows, 0, conv.kernel_rows)]
         self.taps = range(conv.kernel_rows)
+        self.starting = place.initial
         self.packed: PackedStore | None = None
         self.data = data
         self.weights, self.initial = constants[:2]
@@ -128,8 +130,9 @@ class MatmulEmitter:
             self.over_row([], conv.images * conv.out_rows * conv.out_columns, pixels, body, True, apart)
             return
         with b.loop(0, conv.images, independent=True, apart=apart) as (n, _):
-            for first, end, *taps in self.runs:
+            for number, (first, end, *taps) in enumerate(self.runs):
                 self.taps = range(*taps)
+                self.starting = b.plus(self.place.initial, number * -(-conv.outputs // LANES) * LANES)
                 with b.loop(first, end, independent=True, apart=apart) as (y, _):
                     self.over_row([n, y], conv.out_columns, pixels, body, conv.images * conv.out_rows == 1, apart)
 
@@ -160,7 +163,7 @@ class MatmulEmitter:
     def tile(self, point: Sequence[Index], x: Index, pixels: int, block: Block) -> None:
         """`pixels` neighbours in a row times a block of channels."""
         b, conv, plan, vectors = self.b, self.conv, self.plan, block.vectors
-        initial = b.plus(self.place.initial, block.channel)
+        initial = b.plus(self.starting, block.channel)
         start = [b.vector_load(self.initial, [b.plus(initial, v * LANES)], LANES) for v in range(vectors)]
         carried = [start[v] for _ in range(pixels) for v in range(vectors)]
         if plan.sums:

@@ -11,7 +11,9 @@ from relay.dialects.attributes import Array
 from relay.dialects.machine import Dot
 from relay.lowering.scheduling import outliers
 from relay.lowering.scheduling.contraction import Convolution
-from relay.lowering.scheduling.packing import as_matrix, initial_accumulator, pack, padded, runs
+from relay.lowering.scheduling.packing import as_matrix, initial_accumulator, pack, padded
+from relay.lowering.scheduling.packing import runs as runs_of_codes
+from relay.lowering.scheduling.padding import Span
 from relay.lowering.scheduling.plan import Plan, Tile, plan, turns_codes
 
 
@@ -64,24 +66,31 @@ class Packed:
         return (self.weights, self.initial, *self.more)
 
 
-def pack_constants(conv: Convolution, plan: Plan, kernel: Array) -> Packed:
-    """Numbers of the micro-kernel for the weights of one call."""
+def pack_constants(conv: Convolution, plan: Plan, kernel: Array, runs: Sequence[Span] = ()) -> Packed:
+    """Numbers of the micro-kernel for the weights of one call; initial accumulators for each of `runs`, of the kernel
+    rows that count there."""
+
+    def starting(offset: int) -> Array:
+        kernels = [kernel[:, start:stop] for _, _, start, stop in runs] or [kernel]
+        return np.concatenate([initial_accumulator(conv, part, offset) for part in kernels])
+
     if conv.is_float:
         matrix = as_matrix(conv, kernel, 1)
-        return Packed(pack(matrix, plan.vectors, 1), padded(np.zeros(conv.outputs, np.float32)))
+        zeros = padded(np.zeros(conv.outputs, np.float32))
+        return Packed(pack(matrix, plan.vectors, 1), np.tile(zeros, max(len(runs), 1)))
     if plan.dot is None or plan.group == 2:
         matrix = as_matrix(conv, kernel, plan.group)
-        initial = initial_accumulator(conv, kernel, conv.data.zero_point)
+        initial = starting(conv.data.zero_point)
         return Packed(pack(matrix, plan.vectors, plan.group).astype(np.int16), initial)
-    initial = initial_accumulator(conv, kernel, conv.data.zero_point + data_offset(conv, plan.dot))
+    initial = starting(conv.data.zero_point + data_offset(conv, plan.dot))
     more: tuple[Array, ...] = ()
     if plan.sums or not needs_sums(conv):
         codes = kernel.astype(np.int16) - kernel_offset(conv)
     else:
         codes, _ = outliers.centred(conv, kernel)
     if plan.sums:
-        more = (runs(conv, np.ones_like(kernel[:1], np.int8), plan.group).reshape(-1),)
+        more = (runs_of_codes(conv, np.ones_like(kernel[:1], np.int8), plan.group).reshape(-1),)
     elif plan.extra:
         found = outliers.extra_steps(conv, kernel, plan.vectors, plan.extra)
         more = (found.weights, found.counts, found.offsets)
-    return Packed(pack(runs(conv, codes, plan.group), plan.vectors, plan.group).astype(np.int8), initial, more)
+    return Packed(pack(runs_of_codes(conv, codes, plan.group), plan.vectors, plan.group).astype(np.int8), initial, more)

@@ -160,11 +160,13 @@ def emit_codes(
     return room
 
 
-def spans(
-    size: int, window: int, stride: int, dilation: int, before: int, outputs: int
-) -> list[tuple[int, int, int, int]]:
-    """Runs of output positions whose window meets the image with the same taps: (first, end, first tap, end tap)."""
-    result: list[tuple[int, int, int, int]] = []
+Span = tuple[int, int, int, int]
+"""Output positions and the taps that meet the image there: (first, end, first tap, end tap)."""
+
+
+def spans(size: int, window: int, stride: int, dilation: int, before: int, outputs: int) -> list[Span]:
+    """Runs of output positions whose window meets the image with the same taps."""
+    result: list[Span] = []
     for position in range(outputs):
         start = position * stride - before
         inside = [t for t in range(window) if 0 <= start + t * dilation < size]
@@ -180,16 +182,13 @@ WORTH = 10
 """One in so many rows of the kernel, over all rows of results, has to be outside for code of its own to pay."""
 
 
-def skipped_rows(conv: Convolution, padding: Padding | None) -> list[tuple[int, int, int, int]]:
-    """The runs of rows of a convolution of floats in zeros around its image, if enough of its kernel is outside."""
-    if (
-        padding is None
-        or not conv.is_float
-        or not padding.of_image
-        or not isinstance(padding.value.owner, arith.ConstantOp)
-    ):
+def skipped_rows(conv: Convolution, padding: Padding | None) -> list[Span]:
+    """The runs of rows of a convolution in zeros around its image, or zero points, if enough of its kernel is
+    outside."""
+    if padding is None or not padding.of_image or not isinstance(padding.value.owner, arith.ConstantOp):
         return []
-    if to_numpy(padding.value.owner.value).item() != 0:
+    apart = to_numpy(padding.value.owner.value).item() - conv.data.zero_point
+    if apart % 256 if conv.data.element == i8 else apart:
         return []
     rows, before = shape_of(padding.source)[1], padding.low[1]
     runs = spans(rows, conv.kernel_rows, conv.strides[0], conv.dilation[0], before, conv.out_rows)
