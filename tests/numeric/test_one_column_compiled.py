@@ -62,7 +62,8 @@ def test_depthwise_convolutions():
     net = Net(42)
     for dtype, rows, channels, taps, stride, padding, dilation in (
         ("float32", 41, 40, 3, 1, (1, 0, 1, 0), 1), ("float32", 30, 16, 9, 2, (4, 0, 4, 0), 1),
-        ("float32", 30, 20, 5, 1, (0, 0, 0, 0), 2), ("int8", 20, 40, 3, 1, (1, 0, 1, 0), 1),
+        ("float32", 30, 20, 5, 1, (0, 0, 0, 0), 2), ("float32", 12, 16, 5, 1, (4, 0, 1, 0), 1),
+        ("int8", 20, 40, 3, 1, (1, 0, 1, 0), 1),
         ("int8", 20, 16, 9, 1, (4, 0, 4, 0), 1),
     ):  # fmt: skip
         x = net.argument(net.numbers(dtype, 2, rows, 1, channels))

@@ -97,21 +97,22 @@ class ContractionEmitter:
     ) -> str:
         """A convolution of each channel by itself."""
         b, data = self.builder, conv.data.value
+        image = data if padding is None else padding.buffer
         if (floats := float_depthwise(conv, padding)) is None and (floats := float_depthwise(conv, None)) is not None:
-            self.paddings.write(data)
+            self.paddings.write(image)
         if floats is not None:
             arguments = constants(biased([depthwise.pack_depthwise(conv, array) for array in kernels], biases))
             FloatDepthwiseEmitter(b, floats, arguments, epilogue, registers_of(self.features)).emit()
             return "depthwise: rows of pixels, 16 channels at a time"
         if padding is None or is_border(padding, conv):
-            image = image_of(conv, padding)
-            if fits(conv, image, self.features):
-                layout = layout_of(conv, image, kernels)
+            read = image_of(conv, padding)
+            if fits(conv, read, self.features):
+                layout = layout_of(conv, read, kernels)
                 given = zip(kernels, biases or [None] * len(kernels), strict=True)
                 arguments = constants([pack_depthwise_dot(layout, array, bias) for array, bias in given])
                 DepthwiseDotEmitter(b, layout, data if padding is None else padding.source, arguments, epilogue).emit()
                 return "depthwise: dot products of up to 4 rows of a column, 64 lanes at a time"
-        self.paddings.write(data)
+        self.paddings.write(image)
         pairs = depthwise.takes_pairs(conv, self.features)
         pack = depthwise.pack_pairs if pairs else depthwise.pack_depthwise
         arguments = constants(biased([pack(conv, array) for array in kernels], biases))
