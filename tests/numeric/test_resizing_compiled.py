@@ -14,7 +14,9 @@ from xdsl.ir import Attribute
 from relay.dialects import relay
 from relay.dialects.attributes import Array, scalar_attr
 from relay.dialects.op import TensorOp
-from relay.interpreters import compute
+from relay.driver import build
+from relay.interpreters import compute, run
+from relay.module import IRModule
 from tests.numeric.nn_examples import Example, Make, Rng, array, close, numbers, pick, random_tests, sizes
 
 COORDINATES = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric")
@@ -150,6 +152,38 @@ MAKERS: dict[type[TensorOp], Make] = {
 }
 
 test_random_ones, test_many_random_ones = random_tests(MAKERS)
+
+
+LINES = [
+    ((2, 5, 7, 21), (19, 60), ""),
+    ((1, 4, 9, 16), (9, 40), "align_corners = true"),
+    ((1, 6, 5, 4), (6, 30), "half_pixel_centers = true"),
+]
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "float32"])
+@pytest.mark.parametrize(("shape", "wanted", "places"), LINES)
+def test_columns_are_computed_once_for_a_line(shape: tuple[int, ...], wanted: tuple[int, int], places: str, dtype: str):
+    given = f"{{size = array<i64: {', '.join(map(str, wanted))}>{places and ', '}{places}}}"
+    element = {"uint8": "ui8", "int8": "i8", "float32": "f32"}[dtype]
+    types = [f"tensor<{'x'.join(map(str, dims))}x{element}>" for dims in (shape, (shape[0], *wanted, shape[3]))]
+    module = IRModule.parse(f"""func.func @main(%x: {types[0]}) -> {types[1]} {{
+      %0 = relay.image.resize2d %x {given} : ({types[0]}) -> {types[1]}
+      func.return %0 : {types[1]}
+    }}""")
+    x = numbers(np.random.default_rng(5), dtype, list(shape))
+    executable = build(module)
+    assert "memref.alloca" in executable.get_source("mlir")
+    assert np.asarray(executable.run(x)).tobytes() == run(module, [x])[0].tobytes()
+
+
+def test_columns_that_few_read_are_not():
+    types = "tensor<1x40x40x21xui8>", "tensor<1x20x20x21xui8>"
+    module = IRModule.parse(f"""func.func @main(%x: {types[0]}) -> {types[1]} {{
+      %0 = relay.image.resize2d %x {{size = array<i64: 20, 20>}} : ({types[0]}) -> {types[1]}
+      func.return %0 : {types[1]}
+    }}""")
+    assert "memref.alloca" not in build(module).get_source("mlir")
 
 
 def onnx_resize(x: Array, wanted: Sequence[int], roi: Sequence[float] = (), **attributes: Any) -> Array:

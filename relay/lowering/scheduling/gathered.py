@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from xdsl.dialects import memref
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.dialects.linalg.attrs import IteratorType
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.scheduling.affine import is_identity, uses
 from relay.lowering.scheduling.body import LIFTED_DIALECTS, Lifter
+from relay.lowering.scheduling.columns import Term, columns_of
 from relay.lowering.scheduling.elementwise import extents, rows_contiguous
 from relay.lowering.scheduling.staged import part
 from relay.lowering.shaped import is_buffer
@@ -94,53 +95,97 @@ class Rows:
 
     def __init__(self, b: LoopBuilder, op: linalg.GenericOp, parts: Gathered, size: int, features: frozenset[str]):
         self.b, self.op, self.parts, self.size = b, op, parts, size
+        self.block = op.body.block
         self.lanes = (LANES if "avx512f" in features else LANES // 2) if parts.late else WIDEST
         while self.lanes > size:
             self.lanes //= 2
         self.lifter = Lifter(b, self.lanes)
+        self.known: dict[SSAValue, SSAValue] = {}
 
     def emit(self) -> None:
-        b, op, block = self.b, self.op, self.op.body.block
-        end = block.last_op
-        assert end is not None
-        common = {value for inner in self.parts.common for value in inner.results} | {*block.args}
-        needed = [v for inner in [*self.parts.late, end] for v in inner.operands if v in common]
-        more = [*dict.fromkeys(needed), *(load.res for load in self.parts.loads)]
-        use = part(block, more, self.parts.late, end.operands)
+        b, sizes, parts = self.b, extents(self.op), self.parts
+        columns = columns_of(self.op, parts.common, parts.loads, parts.late)
         with ExitStack() as stack:
-            outer: list[Index] = [stack.enter_context(b.loop(0, d, independent=True))[0] for d in extents(op)[:-1]]
-            known = self.common(outer)
-            scalars = [b.broadcast(known[value], self.lanes) for value in more[: -len(self.parts.loads)]]
-            whole = self.size // self.lanes * self.lanes
-            with b.loop(0, whole, self.lanes) as (k, _):
-                self.vector(use, outer, k, known, scalars)
-            if whole < self.size:
-                self.vector(use, outer, self.size - self.lanes, known, scalars)
-        use.erase(safe_erase=False)
+            if columns is None:
+                outer: list[Index] = [stack.enter_context(b.loop(0, d, independent=True))[0] for d in sizes[:-1]]
+                self.common(outer, self.block.args, parts.common)
+                rows = [(load.res, load.memref, load.indices[:-1]) for load in parts.loads]
+                self.results(outer, parts.late, rows)
+                return
+            varying = columns.varying
+            outer = [stack.enter_context(b.loop(0, d, independent=True))[0] for d in sizes[:-2]]
+            self.common(
+                outer,
+                [v for v in self.block.args if v not in varying],
+                [inner for inner in parts.common if varying.isdisjoint(inner.results)],
+            )
+            rooms = [self.column(term, columns.width) for term in columns.terms]
+            outer.append(stack.enter_context(b.loop(0, sizes[-2]))[0])
+            self.common(
+                outer,
+                [v for v in self.block.args if v in varying],
+                [inner for inner in parts.common if not varying.isdisjoint(inner.results)],
+            )
+            self.results(outer, columns.late, [(value, rooms[term], [at]) for value, term, at in columns.uses])
 
-    def common(self, outer: Sequence[Index]) -> dict[SSAValue, SSAValue]:
+    def common(self, outer: Sequence[Index], arguments: Sequence[BlockArgument], ops: Sequence[Operation]) -> None:
         """What elements of a row have in common."""
-        b, op = self.b, self.op
-        known: dict[SSAValue, SSAValue] = {}
-        for argument, value, map in zip(op.body.block.args, op.inputs, op.indexing_maps, strict=False):
-            at = [b.apply(result, [*outer, 0]) for result in map.data.results]
-            known[argument] = b.load(value, at) if is_buffer(value.type) else value
-        for inner in self.parts.common:
+        b, known = self.b, self.known
+        for argument in arguments:
+            if argument.index < len(self.op.inputs):
+                value, map = self.op.inputs[argument.index], self.op.indexing_maps.data[argument.index]
+                dims = [*outer, *[0] * (map.data.num_dims - len(outer))]
+                at = [b.apply(result, dims) for result in map.data.results]
+                known[argument] = b.load(value, at) if is_buffer(value.type) else value
+        for inner in ops:
             if isinstance(inner, linalg.IndexOp):
                 known[inner.result] = b.index(outer[inner.dim.value.data])
             else:
                 known.update(zip(inner.results, b.add(inner.clone(known)).results, strict=True))
-        return known
 
-    def vector(
-        self, use: Block, outer: Sequence[Index], k: Index, known: dict[SSAValue, SSAValue], scalars: list[SSAValue]
-    ) -> None:
-        """Some elements of a row."""
+    def column(self, term: Term, width: int) -> SSAValue:
+        """A term of each column, in scratch."""
         b = self.b
-        loads = [
-            b.vector_load(load.memref, [*(known.get(i, i) for i in load.indices[:-1]), k], self.lanes)
-            for load in self.parts.loads
-        ]
-        values = [*self.op.body.block.args, *scalars, *loads]
-        for result, target in zip(self.lifter.emit(use, values), self.op.outputs, strict=True):
-            b.vector_store(result, target, [*outer, k])
+        room = b.add(memref.AllocaOp.get(term.value.type, 64, [width, self.size])).memref
+        with b.loop(0, width) as (column, _):
+            at = [*(self.known.get(i, i) for i in term.load.indices[:-2]), column]
+            self.rows(term.ops, [(term.load.res, term.load.memref, at)], [term.value], [(room, [column])])
+        return room
+
+    def results(
+        self,
+        outer: Sequence[Index],
+        ops: Sequence[Operation],
+        rows: Sequence[tuple[SSAValue, SSAValue, Sequence[SSAValue]]],
+    ) -> None:
+        """The results of a row: operations on rows, which are at these places."""
+        end = self.block.last_op
+        assert end is not None
+        read = [(value, buffer, [self.known.get(i, i) for i in at]) for value, buffer, at in rows]
+        self.rows(ops, read, end.operands, [(target, outer) for target in self.op.outputs])
+
+    def rows(
+        self,
+        ops: Sequence[Operation],
+        read: Sequence[tuple[SSAValue, SSAValue, Sequence[Index]]],
+        results: Sequence[SSAValue],
+        written: Sequence[tuple[SSAValue, Sequence[Index]]],
+    ) -> None:
+        """Operations on rows that are read at places, whose results are written to others."""
+        b, size, lanes = self.b, self.size, self.lanes
+        scalars = [v for v in dict.fromkeys([*(v for op in ops for v in op.operands), *results]) if v in self.known]
+        use = part(self.block, [*scalars, *(value for value, _, _ in read)], ops, results)
+        spread = [b.broadcast(self.known[value], lanes) for value in scalars]
+
+        def vector(k: Index) -> None:
+            loads = [b.vector_load(buffer, [*at, k], lanes) for _, buffer, at in read]
+            found = self.lifter.emit(use, [*self.block.args, *spread, *loads])
+            for value, (target, at) in zip(found, written, strict=True):
+                b.vector_store(value, target, [*at, k])
+
+        whole = size // lanes * lanes
+        with b.loop(0, whole, lanes) as (k, _):
+            vector(k)
+        if whole < size:
+            vector(size - lanes)
+        use.erase(safe_erase=False)

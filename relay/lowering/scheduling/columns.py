@@ -1,0 +1,106 @@
+"""What rows at computed places have in common along a line of results: computed once for each column that is read.
+
+Where an image becomes larger, neighbours in a line read the same columns, and part of the arithmetic, that of the line,
+is the same for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import arith, memref
+from xdsl.dialects.linalg import ops as linalg
+from xdsl.ir import Operation, SSAValue
+
+from relay.dialects.attributes import dtype_of
+from relay.lowering.scheduling.affine import uses
+from relay.lowering.scheduling.elementwise import extents
+from relay.lowering.shaped import shape_of
+
+ROOM = 16 << 10
+"""Bytes of scratch, at most: it stays in the first-level cache."""
+
+
+@dataclass(frozen=True)
+class Term:
+    """Operations that need one row and nothing of the place in the line, and their result."""
+
+    load: memref.LoadOp
+    ops: tuple[Operation, ...]
+    value: SSAValue
+
+
+@dataclass(frozen=True)
+class Columns:
+    """`terms` are for every column, `width` of them; `uses`: values that are terms, by number, of a column; `late`:
+    the operations that are left; `varying`: values that depend on the place in the line."""
+
+    terms: list[Term]
+    uses: list[tuple[SSAValue, int, SSAValue]]
+    late: list[Operation]
+    varying: set[SSAValue]
+    width: int
+
+
+def columns_of(
+    op: linalg.GenericOp, common: Sequence[Operation], loads: Sequence[memref.LoadOp], late: Sequence[Operation]
+) -> Columns | None:
+    """The terms of an operation; None where there are none, or they do not pay."""
+    sizes, block = extents(op), op.body.block
+    across = len(sizes) - 2
+    if across < 0:
+        return None
+    maps = [map.data for map in op.indexing_maps]
+    varying: set[SSAValue] = {arg for arg, map in zip(block.args, maps, strict=True) if uses(map, across)}
+    for inner in common:
+        place = isinstance(inner, linalg.IndexOp) and inner.dim.value.data == across
+        if place or not varying.isdisjoint(inner.operands):
+            varying.update(inner.results)
+    width = shape_of(loads[0].memref)[-2:-1]
+    if not width or any(shape_of(load.memref)[-2:-1] != width or not by_column(load, varying) for load in loads):
+        return None
+    row: dict[SSAValue, tuple[memref.LoadOp, tuple[Operation, ...]]] = {load.res: (load, ()) for load in loads}
+    for inner in late:
+        needed = {row[v][0] if v in row else None for v in inner.operands if v in row or depends(v, varying, late)}
+        if len(needed) == 1 and (load := needed.pop()) is not None:
+            before = dict.fromkeys(each for v in inner.operands if v in row for each in row[v][1])
+            row[inner.results[0]] = load, (*before, inner)
+    moved = {inner for _, ops in row.values() for inner in ops}
+    left = [inner for inner in late if inner not in moved]
+    read = dict.fromkeys(v for inner in block.ops if inner not in moved for v in inner.operands if v in row)
+    numbers: dict[Hashable, int] = {}
+    found = Columns([], [], left, varying, width[0])
+    for value in read:
+        load, ops = row[value]
+        key = structure(value, row)
+        if key not in numbers:
+            numbers[key] = len(numbers)
+            found.terms.append(Term(load, ops, value))
+        found.uses.append((value, numbers[key], load.indices[-2]))
+    size = sum(dtype_of(term.value.type).itemsize for term in found.terms) * width[0] * sizes[-1]
+    work = sum(len(term.ops) + 1 for term in found.terms)
+    return found if size <= ROOM and len(moved) * sizes[-2] >= 2 * work * width[0] else None
+
+
+def by_column(load: memref.LoadOp, varying: set[SSAValue]) -> bool:
+    """Whether of the places of a row only the last depends on the place in the line."""
+    return load.indices[-2] in varying and varying.isdisjoint(load.indices[:-2])
+
+
+def depends(value: SSAValue, varying: set[SSAValue], late: Sequence[Operation]) -> bool:
+    """Whether a value is none of the line: it varies along it, or is made of more than one row."""
+    return value in varying or value.owner in late
+
+
+def structure(value: SSAValue, row: dict[SSAValue, tuple[memref.LoadOp, tuple[Operation, ...]]]) -> Hashable:
+    """What two values have in common if they are the same, but for the column."""
+    owner = value.owner
+    if not isinstance(owner, Operation):
+        return value
+    if value in row and isinstance(owner, memref.LoadOp):
+        return owner.memref, *(structure(index, row) for index in owner.indices[:-2])
+    if isinstance(owner, arith.ConstantOp):
+        return owner.value
+    operands = tuple(structure(operand, row) for operand in owner.operands)
+    return owner.name, value.type, tuple(sorted(owner.properties.items(), key=str)), *operands
