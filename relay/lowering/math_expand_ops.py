@@ -150,7 +150,7 @@ def over_constant(op: arith.DivfOp, features: frozenset[str]) -> Callable[[], SS
         return None
     values = to_numpy(number.value).reshape(-1)
     divisor = float(values[0])
-    if on_device(op) or features.isdisjoint(FUSING) or (values != divisor).any() or not 1 < divisor < 2.0**60:
+    if on_device(op) or features.isdisjoint(FUSING) or (values != divisor).any() or not 1 < divisor < 2.0**26:
         return None
     build = Arithmetic(op, lanes(op.result.type), features)
     return lambda: functions.over(build, op.lhs, divisor)

@@ -131,9 +131,11 @@ def test_inverse_roots_are_rounded_as_quotients_are():
 
 def test_divisions_by_constants_are_rounded_as_quotients_are():
     """Of all signs and exponents; special numbers as well. Below 2^-100 the last digit may differ."""
-    numbers = (6.0, 3.0, 49.0, 1.0000001, 1.9999999, 16777215.0)
+    far = 1.5 * 2.0**40
+    numbers = (6.0, 3.0, 49.0, 1.0000001, 1.9999999, 16777215.0, far)
     bits = np.random.default_rng(9).integers(0, 2**32, 1 << 17, np.uint32).view(np.float32)
-    x = np.concatenate([SPECIAL, bits, np.resize(SPECIAL, -SPECIAL.size % 16)])
+    between = (far * np.arange(401, 433, 2) * 2.0**-150).astype(np.float32)  # quotients half between denormal numbers
+    x = np.concatenate([SPECIAL, bits, between, np.resize(SPECIAL, -SPECIAL.size % 16)])
     type = f"tensor<{x.size}xf32>"
     lines = [
         f"%c{n} = relay.constant dense<{number}> : tensor<f32>\n"

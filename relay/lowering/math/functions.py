@@ -148,7 +148,7 @@ def inverse(b: Arithmetic, x: SSAValue, near: SSAValue) -> SSAValue:
 
 
 def over(b: Arithmetic, x: SSAValue, number: float) -> SSAValue:
-    """`x / number` of floats, of a number from 1 to 2^60, rounded as a division does, unless `x` is below 2^-100: the
+    """`x / number` of floats, of a number from 1 to 2^26, rounded as a division does, unless `x` is below 2^-100: the
     product with the inverse, and what it lacks (Markstein). Where it lacks nothing it stands: zeros keep their signs,
     and what is infinite or no number gives no number there."""
     e, inverse = scalar_of(x.type), float(np.float32(1) / np.float32(number))
