@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import AnyFloat, IntegerType, f32, i32, i64
+from xdsl.dialects.builtin import AnyFloat, IntegerType, f32, i16, i32, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 from xdsl.utils.hints import isa
@@ -75,7 +75,7 @@ def arg(e: Emitter, op: relay.ArgOp, operands: Sequence[SSAValue]) -> Sequence[S
     type, (axis,) = tensor(op.input).element_type, op.axes()
     sizes = tensor(op.input).get_shape()
     if sizes[axis] <= KEYED and isa(type, IntegerType) and type.width.data == 8:
-        return arg_of_keys(e, op, operands, i32, code_key)
+        return arg_of_keys(e, op, operands, i16, code_key)
     if 16 <= sizes[axis] <= KEYED and axis == len(sizes) - 1 and type == f32:
         return arg_of_keys(e, op, operands, i64, float_key)
     predicate = COMPARE[PREDICATE[op.__class__]][kind(type)]
@@ -96,9 +96,10 @@ def arg(e: Emitter, op: relay.ArgOp, operands: Sequence[SSAValue]) -> Sequence[S
 
 
 def code_key(e: Emitter, op: relay.ArgOp, code: SSAValue) -> SSAValue:
-    """An integer in the order of the codes."""
-    extend = arith.ExtUIOp if kind(tensor(op.input).element_type) == "unsigned" else arith.ExtSIOp
-    return e(extend(code, i32))
+    """An integer in the order of the codes, from -128 to 127."""
+    if kind(tensor(op.input).element_type) != "unsigned":
+        return e(arith.ExtSIOp(code, i16))
+    return e(arith.SubiOp(e(arith.ExtUIOp(code, i16)), e.constant(128, i16)))
 
 
 def float_key(e: Emitter, op: relay.ArgOp, number: SSAValue) -> SSAValue:
@@ -120,7 +121,7 @@ def arg_of_keys(
     type: IntegerType,
     key: Callable[[Emitter, relay.ArgOp, SSAValue], SSAValue],
 ) -> Sequence[SSAValue]:
-    """The extreme of `256 * key - index` (of `256 * key + index` for the smallest): the first of equal keys wins."""
+    """The extreme of `256 * key + 255 - index` (of `256 * key + index` for the smallest): of equal keys the first."""
     largest = isinstance(op, relay.ArgmaxOp)
     read, write, shape, count = kept_first(op)
     initial = e.filled(shape, type, lowest(type) if largest else highest(type))
@@ -130,11 +131,12 @@ def arg_of_keys(
         high = e(arith.ShLIOp(key(e, op, args[0]), e.constant(8, type)))
         index = e(arith.IndexCastOp(e.index(position), type))
         if largest:
-            return [e(arith.MaxSIOp(e(arith.SubiOp(high, index)), args[1]))]
+            later = e(arith.SubiOp(e.constant(KEYED - 1, type), index))
+            return [e(arith.MaxSIOp(e(arith.AddiOp(high, later)), args[1]))]
         return [e(arith.MinSIOp(e(arith.AddiOp(high, index)), args[1]))]
 
     def last(e: Emitter, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        low = e(arith.SubiOp(e.constant(0, type), args[0])) if largest else args[0]
+        low = e(arith.XOrIOp(args[0], e.constant(KEYED - 1, type))) if largest else args[0]
         index = e(arith.AndIOp(low, e.constant(KEYED - 1, type)))
         if op.dtype == type:
             return [index]

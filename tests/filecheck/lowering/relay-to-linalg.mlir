@@ -180,9 +180,9 @@ func.func @argmax(%x: tensor<2x4xui16>) -> tensor<2xi32> {
 // Of codes of 8 bits, one number is both the code and its index.
 // CHECK-LABEL: func.func @argmax_of_codes
 // CHECK:         [[KEYS:%.+]] = linalg.generic
-// CHECK:           [[CODE:%.+]] = arith.extui
+// CHECK:           [[CODE:%.+]] = arith.subi {{.*}} : i16
 // CHECK:           [[HIGH:%.+]] = arith.shli [[CODE]]
-// CHECK:           [[KEY:%.+]] = arith.subi [[HIGH]]
+// CHECK:           [[KEY:%.+]] = arith.addi [[HIGH]]
 // CHECK-NEXT:      arith.maxsi [[KEY]]
 // CHECK:         [[INDEX:%.+]] = linalg.generic {{.*}} ins([[KEYS]]
 // CHECK:           arith.andi
