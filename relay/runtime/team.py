@@ -22,6 +22,8 @@ from relay.runtime.memory import address, aligned_bytes
 
 TEAM, MEMBER = 512, 128
 """Bytes of a team's memory: its own, and more for each thread. `relay.lowering.llvm.team` says what is where."""
+FORM = "relay_team_2"
+"""The symbol of the functions of teams of this form. Saved files of another one run on one thread."""
 FUTEX_AND_YIELD = {"x86_64": (202, 24), "aarch64": (98, 124)}
 """The numbers of two of Linux's system calls, by machine."""
 PATIENCE = 200_000
@@ -63,7 +65,7 @@ def check(num_threads: object) -> int:
 def team_for(library: Library, symbol: str, threads: int) -> Team | None:
     """The team of so many threads of this process, as far as there are processors; None is the caller alone."""
     threads = min(threads, cores())
-    if threads == 1 or sys.platform != "linux" or platform.machine() not in FUTEX_AND_YIELD:
+    if symbol != FORM or threads == 1 or sys.platform != "linux" or platform.machine() not in FUTEX_AND_YIELD:
         return None
     with _LOCKS[0]:
         if not _CODE:

@@ -201,6 +201,15 @@ def test_no_more_threads_than_processors(saved: Path, monkeypatch: pytest.Monkey
         assert (1 if found is None else found.threads) == min(cores, 4)
 
 
+def test_a_file_of_another_form_runs_on_one_thread(saved: Path, expected: list[Array], monkeypatch: pytest.MonkeyPatch):
+    assert TEAM_FUNCTIONS == team.FORM
+    monkeypatch.setattr(team, "cores", lambda: 2)
+    assert team.team_for(load(saved).library, TEAM_FUNCTIONS, 2) is not None
+    monkeypatch.setattr(team, "FORM", "relay_team_of_later")
+    assert team.team_for(load(saved).library, TEAM_FUNCTIONS, 2) is None
+    assert same(outputs(load(saved, num_threads=2)), expected)
+
+
 def test_processors_of_a_process():
     every = os.sched_getaffinity(0)
     assert 1 <= team.cores() <= len(every)
