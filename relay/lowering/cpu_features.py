@@ -36,6 +36,11 @@ NAMES = {
 
 
 @cache
+def fuses(features: frozenset[str]) -> bool:
+    """Whether processors with these features multiply and add by one instruction."""
+    return not features.isdisjoint(FUSING)
+
+
 def features_of(triple: str, cpu: str) -> frozenset[str]:
     """The features, of `NAMES`, that LLVM uses on a CPU without being told; none for machines that are not there."""
     names = _names(triple)

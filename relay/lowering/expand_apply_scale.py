@@ -15,7 +15,7 @@ from xdsl.ir import Operation, SSAValue
 
 from relay.dialects.machine import features_in
 from relay.dialects.tosa import ApplyScaleOp
-from relay.lowering.cpu_features import FUSING
+from relay.lowering.cpu_features import fuses
 from relay.lowering.linalg.emitter import Emitter, number
 from relay.lowering.linalg.fixed_point import rounding_right_shift
 from relay.lowering.rescale import integers
@@ -67,7 +67,7 @@ class ExpandApplyScale(Pass):
         toward_zero = next((feature for feature in TOWARD_ZERO if feature in features), None)
         total: Counter[str] = Counter()
         for function in [f for f in op.walk() if isinstance(f, FuncOp)]:
-            if not self.literal and not FUSING.isdisjoint(features):
+            if not self.literal and fuses(features):
                 multiply_by_inverses(function)
             if any(isinstance(inner, ApplyScaleOp) for inner in function.walk()):
                 counts = self.expand_function(function, calls, toward_zero)

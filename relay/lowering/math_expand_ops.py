@@ -14,7 +14,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from relay.dialects.attributes import to_numpy
 from relay.dialects.gpu import ModuleOp as GpuModuleOp
 from relay.dialects.machine import features_in
-from relay.lowering.cpu_features import FUSING
+from relay.lowering.cpu_features import fuses
 from relay.lowering.llvm.types import lanes
 from relay.lowering.math import angles, functions, wide
 from relay.lowering.math.arithmetic import Arithmetic
@@ -150,7 +150,7 @@ def over_constant(op: arith.DivfOp, features: frozenset[str]) -> Callable[[], SS
         return None
     values = to_numpy(number.value).reshape(-1)
     divisor = float(values[0])
-    if on_device(op) or features.isdisjoint(FUSING) or (values != divisor).any() or not 1 < divisor < 2.0**26:
+    if on_device(op) or not fuses(features) or (values != divisor).any() or not 1 < divisor < 2.0**26:
         return None
     build = Arithmetic(op, lanes(op.result.type), features)
     return lambda: functions.over(build, op.lhs, divisor)

@@ -10,7 +10,7 @@ import llvmlite.binding as llvm
 
 from relay.arguments import text
 from relay.errors import InvalidArgument, Unsupported
-from relay.lowering.cpu_features import BASELINE, FUSING, features_of, implying, unknown
+from relay.lowering.cpu_features import BASELINE, features_of, fuses, implying, unknown
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class CpuTarget:
     @property
     def fuses(self) -> bool:
         """Whether floats of both widths are multiplied and added by one instruction: else, by calls of libm."""
-        return not self.features.isdisjoint(FUSING)
+        return fuses(self.features)
 
     @property
     def relocation(self) -> str:

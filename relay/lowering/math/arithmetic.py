@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from relay.dialects.attributes import scalar_attr
 from relay.lowering.builder import Before
-from relay.lowering.cpu_features import FUSING
+from relay.lowering.cpu_features import fuses
 from relay.lowering.scheduling.body import dense_vector
 from relay.lowering.shaped import scalar_of, vector_of
 
@@ -70,7 +70,7 @@ class Arithmetic:
     @property
     def fuses(self) -> bool:
         """Whether the target multiplies and adds by one instruction."""
-        return not self.features.isdisjoint(FUSING)
+        return fuses(self.features)
 
     def fma(self, a: SSAValue, b: SSAValue, c: SSAValue) -> SSAValue:
         """`a * b + c`, rounded once."""
