@@ -44,22 +44,19 @@ class Parallelize(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         functions = [f for f in op.body.block.ops if isinstance(f, func.FuncOp) and f.body.blocks]
-        calls: list[func.CallOp] = []
+        calls: dict[str, list[func.CallOp]] = {}
         marked: list[Operation] = []
         for function in functions:
             for inner in function.walk():
                 if inner.name == func.CallOp.name and isinstance(inner, func.CallOp):
-                    calls.append(inner)
+                    calls.setdefault(inner.callee.string_value(), []).append(inner)
                 elif INDEPENDENT in inner.attributes:
                     marked.append(inner)
         costs = Costs()
         chosen = {function.sym_name.data: self.choose(function.body.block, costs) for function in functions}
-        called = [chosen.get(call.callee.string_value(), (0.0, [])) for call in calls]
-        names = chosen.keys() - {call.callee.string_value() for call in calls}
-        saved = sum(gain for gain, _ in called) + sum(chosen[name][0] for name in names)
-        read = sum(
-            sharing.of_reading(call.arguments) for call, (_, loops) in zip(calls, called, strict=True) if not loops
-        )
+        saved = sum(gain * max(len(calls.get(name, [])), 1) for name, (gain, _) in chosen.items())
+        alone = [call for name, every in calls.items() if not chosen.get(name, (0.0, []))[1] for call in every]
+        read = sum(sharing.of_reading(call.arguments) for call in alone)
         if SURE * saved - read >= self.least:
             for function in functions:
                 if loops := chosen[function.sym_name.data][1]:

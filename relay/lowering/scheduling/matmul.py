@@ -127,14 +127,14 @@ class MatmulEmitter:
         """Loops over tiles of `pixels` in a row, and one of what is left; with the loops around, for `channels`."""
         conv, b, apart = self.conv, self.b, sharing.of_pixels(self.conv, channels)
         if self.plan.flat:
-            self.over_row([], conv.images * conv.out_rows * conv.out_columns, pixels, body, True, apart)
+            self.over_row([], conv.images * conv.out_rows * conv.out_columns, pixels, body, apart)
             return
         with b.loop(0, conv.images, independent=True, apart=apart) as (n, _):
             for number, (first, end, *taps) in enumerate(self.runs):
                 self.taps = range(*taps)
                 self.starting = b.plus(self.place.initial, number * -(-conv.outputs // LANES) * LANES)
                 with b.loop(first, end, independent=True, apart=apart) as (y, _):
-                    self.over_row([n, y], conv.out_columns, pixels, body, conv.images * conv.out_rows == 1, apart)
+                    self.over_row([n, y], conv.out_columns, pixels, body, apart)
 
     def over_row(
         self,
@@ -142,13 +142,13 @@ class MatmulEmitter:
         width: int,
         pixels: int,
         body: Callable[[Sequence[Index], Index, int], None],
-        independent: bool,
         apart: int,
     ) -> None:
-        """Tiles of a row, the last of which may be smaller."""
+        """Tiles of a row, the last of which may be smaller. Threads share them if it is the only row."""
         b, pixels = self.b, min(pixels, width)
         whole, rest = divmod(width, pixels)
-        with b.loop(0, whole + bool(rest), independent=independent, apart=apart) as (number, _):
+        only = self.plan.flat or self.conv.images * self.conv.out_rows == 1
+        with b.loop(0, whole + bool(rest), independent=only, apart=apart) as (number, _):
             x = b.times(number, pixels)
             if not rest:
                 body(point, x, pixels)

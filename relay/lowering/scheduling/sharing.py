@@ -14,6 +14,7 @@ from xdsl.ir import SSAValue
 
 from relay.dialects.attributes import dtype_of
 from relay.lowering.scheduling.contraction import Convolution
+from relay.lowering.scheduling.prefetch import LINE
 from relay.lowering.shaped import buffer_of, is_buffer, shape_of
 
 FOREIGN = 6.0
@@ -24,7 +25,6 @@ THIRD_LEVEL = 10.0
 """Bytes a cycle from the cache that cores have in common."""
 CONTENDED = 60.0
 """Cycles for a cache line that two cores write to."""
-LINE = 64
 
 
 def of_pixels(conv: Convolution, channels: int) -> int:
