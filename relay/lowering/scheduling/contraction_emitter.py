@@ -13,7 +13,7 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from relay.dialects.attributes import Array, to_numpy
 from relay.lowering.builder import LoopBuilder
-from relay.lowering.scheduling import depthwise, matmul
+from relay.lowering.scheduling import depthwise
 from relay.lowering.scheduling.arguments import argument_of, is_border
 from relay.lowering.scheduling.bias import add_bias, find_bias
 from relay.lowering.scheduling.contraction import Convolution
@@ -23,6 +23,7 @@ from relay.lowering.scheduling.epilogue import Epilogue
 from relay.lowering.scheduling.float_depthwise import FloatDepthwiseEmitter, float_depthwise
 from relay.lowering.scheduling.given_constants import GivenConstants
 from relay.lowering.scheduling.groups import Groups, join, joined_kernel, pack_groups
+from relay.lowering.scheduling.matmul import MatmulEmitter, Place, slack
 from relay.lowering.scheduling.one_column import as_row, depthwise_of_row, kernel_of_row
 from relay.lowering.scheduling.packed import Packed, pack_constants, plan_for
 from relay.lowering.scheduling.packed_store import can_pack
@@ -75,15 +76,15 @@ class ContractionEmitter:
         if split is not None:
             return self.multiply_groups(split, [split.kernel_of(k) for k in kernels], epilogue, biases, constants)
         padding = self.paddings.of(conv.data.value)
-        runs = skipped_rows(conv, padding)
         if (row := as_row(conv)) is not None and epilogue.turn_points():
-            conv, kernels, runs = row, [kernel_of_row(k) for k in kernels], []
+            conv, kernels = row, [kernel_of_row(k) for k in kernels]
         if conv.depthwise:
             if conv is row:
                 conv, padding = depthwise_of_row(self.builder, conv, padding)
             return self.multiply_depthwise(conv, kernels, padding, epilogue, biases, constants)
         if parts := parts_of(conv, kernels):
             return self.multiply_parts(parts, conv, kernels, epilogue, biases, constants)
+        runs = [] if conv is row else skipped_rows(conv, padding)
         return self.multiply(conv, kernels, epilogue, biases, constants, runs)
 
     def multiply_depthwise(
@@ -92,7 +93,7 @@ class ContractionEmitter:
         kernels: Sequence[Array],
         padding: Padding | None,
         epilogue: Epilogue,
-        biases: Sequence[Array],
+        biases: Sequence[Array | None],
         constants: Constants,
     ) -> str:
         """A convolution of each channel by itself."""
@@ -108,8 +109,8 @@ class ContractionEmitter:
             read = image_of(conv, padding)
             if fits(conv, read, self.features):
                 layout = layout_of(conv, read, kernels)
-                given = zip(kernels, biases or [None] * len(kernels), strict=True)
-                arguments = constants([pack_depthwise_dot(layout, array, bias) for array, bias in given])
+                packed = [pack_depthwise_dot(layout, *given) for given in zip(kernels, biases, strict=True)]
+                arguments = constants(packed)
                 DepthwiseDotEmitter(b, layout, data if padding is None else padding.source, arguments, epilogue).emit()
                 return "depthwise: dot products of up to 4 rows of a column, 64 lanes at a time"
         self.paddings.write(image)
@@ -124,7 +125,7 @@ class ContractionEmitter:
         conv: Convolution,
         kernels: Sequence[Array],
         epilogue: Epilogue,
-        biases: Sequence[Array],
+        biases: Sequence[Array | None],
         constants: Constants,
         runs: Sequence[Span],
     ) -> str:
@@ -134,8 +135,7 @@ class ContractionEmitter:
         if chosen.extra:
             runs = []
         arguments = constants(biased([pack_constants(conv, chosen, array, runs) for array in kernels], biases))
-        packs = chosen.dot is not None and can_pack(epilogue, self.features)
-        matmul.MatmulEmitter(self.builder, conv, chosen, data, arguments, epilogue, flip, packs, runs=runs).emit()
+        self.micro_kernel(conv, chosen, data, arguments, epilogue, flip, runs=runs)
         return chosen.reason
 
     def multiply_parts(
@@ -144,18 +144,16 @@ class ContractionEmitter:
         conv: Convolution,
         kernels: Sequence[Array],
         epilogue: Epilogue,
-        biases: Sequence[Array],
+        biases: Sequence[Array | None],
         constants: Constants,
     ) -> str:
         """A convolution by blocks of channels with windows of their own."""
-        b, (_, data, flip) = self.builder, self.prepare(conv, kernels, False)
+        _, data, flip = self.prepare(conv, kernels, False)
         plans = plans_of(parts, kernels, self.features, flip, self.tile)
-        given = zip(kernels, biases or [None] * len(kernels), strict=True)
-        packed = [pack_parts(parts, plans, kernel, bias) for kernel, bias in given]
+        packed = [pack_parts(parts, plans, *given) for given in zip(kernels, biases, strict=True)]
         arguments = constants([together(one) for one in packed])
-        packs = plans[0].dot is not None and can_pack(epilogue, self.features)
         for part, chosen, place in zip(parts, plans, places_of(parts, packed[0]), strict=True):
-            matmul.MatmulEmitter(b, part.conv, chosen, data, arguments, epilogue, flip, packs, place).emit()
+            self.micro_kernel(part.conv, chosen, data, arguments, epilogue, flip, place)
         return f"{len(parts)} blocks of channels with windows of their own, the first: {plans[0].reason}"
 
     def multiply_groups(
@@ -163,7 +161,7 @@ class ContractionEmitter:
         split: Groups,
         kernels: Sequence[Array],
         epilogue: Epilogue,
-        biases: Sequence[Array],
+        biases: Sequence[Array | None],
         constants: Constants,
     ) -> str:
         """A convolution whose groups of channels do not mix; `kernels` are [g, o, i, j, c]."""
@@ -172,13 +170,27 @@ class ContractionEmitter:
         conv, size = joined.conv, split.count // joined.count
         arrays = [joined_kernel(kernel, size, conv.kernel.zero_point) for kernel in kernels]
         chosen, data, flip = self.prepare(conv, [one for array in arrays for one in array], flat)
-        given = zip(arrays, biases or [None] * len(arrays), strict=True)
-        arguments = constants([pack_groups(joined, chosen, array, bias) for array, bias in given])
-        packs = chosen.dot is not None and can_pack(epilogue, self.features)
+        packed = [pack_groups(joined, chosen, *given) for given in zip(arrays, biases, strict=True)]
+        arguments = constants(packed)
         with self.builder.loop(0, joined.count, independent=True) as (number, _):
             place = joined.place(self.builder, chosen, number)
-            matmul.MatmulEmitter(self.builder, conv, chosen, data, arguments, epilogue, flip, packs, place).emit()
+            self.micro_kernel(conv, chosen, data, arguments, epilogue, flip, place)
         return f"{joined.count} groups of channels, each: {chosen.reason}"
+
+    def micro_kernel(
+        self,
+        conv: Convolution,
+        chosen: Plan,
+        data: SSAValue,
+        arguments: Sequence[SSAValue],
+        epilogue: Epilogue,
+        flip: bool,
+        place: Place | None = None,
+        runs: Sequence[Span] = (),
+    ) -> None:
+        """The products, and what follows; results are narrowed 64 at a time where that is possible."""
+        packs = chosen.dot is not None and can_pack(epilogue, self.features)
+        MatmulEmitter(self.builder, conv, chosen, data, arguments, epilogue, flip, packs, place or Place(), runs).emit()
 
     def prepare(self, conv: Convolution, kernels: Sequence[Array], flat: bool) -> tuple[Plan, SSAValue, bool]:
         """How a contraction runs, its data as one row, and whether the loop turns its codes."""
@@ -187,7 +199,7 @@ class ContractionEmitter:
         turned = turns and (padding is not None or conv.images * conv.out_rows * conv.out_columns > FEW_PIXELS)
         chosen = plan_for(conv, kernels, self.features, flat=flat, turns=turns and not turned, tile=self.tile)
         extend = widened_by(conv, dot)
-        if turned or extend is not None or (dot is not None and matmul.slack(conv, chosen)):
+        if turned or extend is not None or (dot is not None and slack(conv, chosen)):
             if padding is not None and padding.of_image:
                 self.paddings.take(conv.data.value)
             else:
@@ -199,15 +211,16 @@ class ContractionEmitter:
             data = self.builder.flatten(conv.data.value)
         return chosen, data, turns and not turned
 
-    def take_bias(self, contraction: Contraction) -> list[Array]:
-        """Leave a constant bias out of the epilogue; returns each call's, for the initial accumulators."""
+    def take_bias(self, contraction: Contraction) -> Sequence[Array | None]:
+        """Leave a constant bias out of the epilogue; returns each call's, for the initial accumulators, or None."""
+        none = [None] * len(self.given.calls)
         bias = find_bias(contraction.epilogue, contraction.conv.out)
         argument = None if bias is None else argument_of(bias.value)
         if bias is None or argument is None or not self.given.constant(argument):
-            return []
+            return none
         arrays = [to_numpy(constant.value) for constant in self.given.constants_of(argument)]
         if any(array.size != contraction.conv.outputs for array in arrays):
-            return []
+            return none
         bias.drop()
         return arrays
 
@@ -229,6 +242,6 @@ class ContractionEmitter:
         return new
 
 
-def biased(packed: Sequence[Packed], biases: Sequence[Array]) -> Sequence[Packed]:
-    """With each call's bias in the initial accumulators, if there are any."""
-    return [add_bias(one, bias) for one, bias in zip(packed, biases, strict=True)] if biases else packed
+def biased(packed: Sequence[Packed], biases: Sequence[Array | None]) -> list[Packed]:
+    """With each call's bias in the initial accumulators, if it has one."""
+    return [one if bias is None else add_bias(one, bias) for one, bias in zip(packed, biases, strict=True)]

@@ -6,14 +6,14 @@ computed a vector at a time. The last vector of a row may have elements of the o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
 from xdsl.dialects import memref
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.dialects.linalg.attrs import IteratorType
-from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.scheduling.affine import is_identity, uses
@@ -108,36 +108,29 @@ class Rows:
         with ExitStack() as stack:
             if columns is None:
                 outer: list[Index] = [stack.enter_context(b.loop(0, d, independent=True))[0] for d in sizes[:-1]]
-                self.common(outer, self.block.args, parts.common)
+                self.common(outer, lambda value: True)
                 rows = [(load.res, load.memref, load.indices[:-1]) for load in parts.loads]
                 self.results(outer, parts.late, rows)
                 return
             varying = columns.varying
             outer = [stack.enter_context(b.loop(0, d, independent=True))[0] for d in sizes[:-2]]
-            self.common(
-                outer,
-                [v for v in self.block.args if v not in varying],
-                [inner for inner in parts.common if varying.isdisjoint(inner.results)],
-            )
+            self.common(outer, lambda value: value not in varying)
             rooms = [self.column(term, columns.width) for term in columns.terms]
             outer.append(stack.enter_context(b.loop(0, sizes[-2]))[0])
-            self.common(
-                outer,
-                [v for v in self.block.args if v in varying],
-                [inner for inner in parts.common if not varying.isdisjoint(inner.results)],
-            )
+            self.common(outer, varying.__contains__)
             self.results(outer, columns.late, [(value, rooms[term], [at]) for value, term, at in columns.uses])
 
-    def common(self, outer: Sequence[Index], arguments: Sequence[BlockArgument], ops: Sequence[Operation]) -> None:
-        """What elements of a row have in common."""
+    def common(self, outer: Sequence[Index], wanted: Callable[[SSAValue], bool]) -> None:
+        """What elements of a row have in common, as far as it is wanted here."""
         b, known = self.b, self.known
-        for argument in arguments:
-            if argument.index < len(self.op.inputs):
-                value, map = self.op.inputs[argument.index], self.op.indexing_maps.data[argument.index]
+        for argument, value, map in zip(self.block.args, self.op.inputs, self.op.indexing_maps, strict=False):
+            if wanted(argument):
                 dims = [*outer, *[0] * (map.data.num_dims - len(outer))]
                 at = [b.apply(result, dims) for result in map.data.results]
                 known[argument] = b.load(value, at) if is_buffer(value.type) else value
-        for inner in ops:
+        for inner in self.parts.common:
+            if not wanted(inner.results[0]):
+                continue
             if isinstance(inner, linalg.IndexOp):
                 known[inner.result] = b.index(outer[inner.dim.value.data])
             else:
