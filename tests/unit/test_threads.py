@@ -18,7 +18,7 @@ from relay.dialects.attributes import Array
 from relay.driver import build
 from relay.errors import InvalidArgument, Unsupported
 from relay.lowering.codegen import compile_text
-from relay.lowering.llvm.team import TEAM_FUNCTIONS, team_text
+from relay.lowering.llvm.team import MEMBER, TEAM, TEAM_FUNCTIONS, team_text
 from relay.lowering.llvm_ir import translate
 from relay.lowering.parallelize import Parallelize
 from relay.lowering.targets import CpuTarget
@@ -202,7 +202,7 @@ def test_no_more_threads_than_processors(saved: Path, monkeypatch: pytest.Monkey
 
 
 def test_a_file_of_another_form_runs_on_one_thread(saved: Path, expected: list[Array], monkeypatch: pytest.MonkeyPatch):
-    assert TEAM_FUNCTIONS == team.FORM
+    assert (TEAM_FUNCTIONS, TEAM, MEMBER) == (team.FORM, team.TEAM, team.MEMBER)
     monkeypatch.setattr(team, "cores", lambda: 2)
     assert team.team_for(load(saved).library, TEAM_FUNCTIONS, 2) is not None
     monkeypatch.setattr(team, "FORM", "relay_team_of_later")

@@ -101,6 +101,13 @@ define internal void @relay_team_call(ptr %team, i64 %which, ptr %word, i64 %ope
   ret void
 }}
 
+define internal ptr @relay_team_member(ptr %team, i64 %number) #0 {{
+  %members = getelementptr i8, ptr %team, i64 {TEAM}
+  %offset = mul i64 %number, {MEMBER}
+  %member = getelementptr i8, ptr %members, i64 %offset
+  ret ptr %member
+}}
+
 define internal i64 @relay_team_claim(ptr %member, i1 %own) #0 {{
   br label %look
 look:
@@ -162,12 +169,10 @@ define internal i64 @relay_team_share(ptr %team, i64 %number) noinline #0 {{
 entry:
   %pn = getelementptr i8, ptr %team, i64 40
   %threads = load i64, ptr %pn, align 8
-  %members = getelementptr i8, ptr %team, i64 {TEAM}
+  %member = call ptr @relay_team_member(ptr %team, i64 %number)
   br label %own
 own:
   %sum = phi i64 [ 0, %entry ], [ %sum1, %own ]
-  %offset = mul i64 %number, {MEMBER}
-  %member = getelementptr i8, ptr %members, i64 %offset
   %claimed = call i64 @relay_team_claim(ptr %member, i1 true)
   %sum1 = add i64 %sum, %claimed
   %again = icmp ne i64 %claimed, 0
@@ -182,8 +187,7 @@ steal:
   %wrapped = sub i64 %at, %threads
   %behind = icmp uge i64 %at, %threads
   %which = select i1 %behind, i64 %wrapped, i64 %at
-  %where = mul i64 %which, {MEMBER}
-  %other = getelementptr i8, ptr %members, i64 %where
+  %other = call ptr @relay_team_member(ptr %team, i64 %which)
   %stolen = call i64 @relay_team_claim(ptr %other, i1 false)
   %sum3 = add i64 %sum2, %stolen
   %some = icmp ne i64 %stolen, 0
@@ -206,8 +210,8 @@ entry:
   store atomic i64 0, ptr %pd monotonic, align 8
   %ps = getelementptr i8, ptr %team, i64 40
   %threads = load i64, ptr %ps, align 8
-  %members = getelementptr i8, ptr %team, i64 {TEAM}
-  %word = load atomic i64, ptr %members monotonic, align 8
+  %caller = call ptr @relay_team_member(ptr %team, i64 0)
+  %word = load atomic i64, ptr %caller monotonic, align 8
   %high = lshr i64 %word, 32
   %generation = add i64 %high, 1
   %stamp = shl i64 %generation, 32
@@ -219,8 +223,7 @@ deal:
   %product = mul i64 %number, %units
   %above = add i64 %product, %last
   %first = udiv i64 %above, %threads
-  %offset = mul i64 %number, {MEMBER}
-  %member = getelementptr i8, ptr %members, i64 %offset
+  %member = call ptr @relay_team_member(ptr %team, i64 %number)
   %pt = getelementptr i8, ptr %member, i64 8
   store atomic ptr %task, ptr %pt monotonic, align 8
   %pc = getelementptr i8, ptr %member, i64 16
