@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import compare, kernels, macs, peak, report
+from benchmarks import compare, kernels, macs, peak, report, same_code
 from benchmarks.cases import CASES, module_of
 from benchmarks.instructions import EXPECTED, Counts, count, counted, innermost, worse
 from benchmarks.peers import PEERS, adapter
@@ -135,3 +135,18 @@ def test_a_comparison_prints_a_row_for_ours(capsys: pytest.CaptureFixture[str], 
     (row,) = json.loads(results.read_text())["models"]["digits_int8"]
     assert row["peer"] == "ours" and row["median_s"] >= row["minimum_s"] > 0
     assert row["difference"].startswith("max 0, 0 of")
+
+
+def test_artifacts_that_changed_are_named():
+    old = {"a x": {"code": "1", "graph": "2"}, "b x": {"code": "3"}}
+    new = {"a x": {"code": "1", "graph": "9"}, "b x": {"code": "3"}, "c x": {"refused": "no"}}
+    assert same_code.differences(old, old) == []
+    assert same_code.differences(new, old) == ["a x: not as recorded: graph", "c x: was not recorded"]
+
+
+def test_sums_follow_the_code():
+    fast, plain = (
+        same_code.sums(same_code.DIGITS / "digits_int8.tflite", same_code.TARGETS[t]) for t in ("avx2", "sse2")
+    )
+    assert fast["code"] != plain["code"] and fast.keys() == {"code", "graph", "constants"}
+    assert "refused" in same_code.sums(same_code.DIGITS / "make_model.py", same_code.TARGETS["avx2"])
