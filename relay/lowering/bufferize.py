@@ -17,6 +17,7 @@ from relay.dialects.op import tensor as tensor_of
 from relay.errors import Unsupported
 from relay.lowering.buffered_loops import convert_while
 from relay.lowering.builder import contiguous
+from relay.lowering.call_graph import CallGraph
 from relay.lowering.kernel_constants import hoist_constants
 from relay.lowering.shaped import Buffer, buffer_of
 from relay.passes import Pass
@@ -47,15 +48,12 @@ class Bufferize(Pass):
         return not any(is_tensor(type) for f in functions for type in (*f.inputs, *f.outputs))
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        functions = {f.sym_name.data: f for f in op.body.block.ops if isinstance(f, func.FuncOp)}
-        calls: dict[str, list[func.CallOp]] = {name: [] for name in functions}
-        for call in op.walk():
-            if isinstance(call, func.CallOp) and call.callee.string_value() in calls:
-                calls[call.callee.string_value()].append(call)
-        for name, function in functions.items():
-            if function.sym_visibility is not None and function.body.blocks and calls[name]:
-                calls[name] = hoist_constants(function, calls[name])
-        for function in functions.values():
+        functions = [f for f in op.body.block.ops if isinstance(f, func.FuncOp)]
+        calls = CallGraph(op.walk())
+        for function in functions:
+            if function.sym_visibility is not None and function.body.blocks and calls.of(function):
+                hoist_constants(function, calls.of(function))
+        for function in functions:
             if function.body.blocks:
                 FunctionBufferizer(function).run()
             else:

@@ -9,12 +9,13 @@ import numpy as np
 from xdsl.context import Context
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, i32, i64
-from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.dialects.func import FuncOp
 from xdsl.dialects.tosa import RoundingMode
 from xdsl.ir import Operation, SSAValue
 
 from relay.dialects.machine import features_in
 from relay.dialects.tosa import ApplyScaleOp
+from relay.lowering.call_graph import CallGraph
 from relay.lowering.cpu_features import fuses
 from relay.lowering.linalg.emitter import Emitter, number
 from relay.lowering.linalg.fixed_point import rounding_right_shift
@@ -59,10 +60,7 @@ class ExpandApplyScale(Pass):
         return not any(isinstance(inner, ApplyScaleOp) for inner in op.walk())
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        calls: dict[str, list[CallOp]] = {}
-        for call in op.walk():
-            if isinstance(call, CallOp):
-                calls.setdefault(call.callee.string_value(), []).append(call)
+        calls = CallGraph(op.walk())
         features = features_in(self.features)
         toward_zero = next((feature for feature in TOWARD_ZERO if feature in features), None)
         total: Counter[str] = Counter()
@@ -73,13 +71,11 @@ class ExpandApplyScale(Pass):
                 counts = self.expand_function(function, calls, toward_zero)
                 function.attributes["relay.rescale"] = counted(counts)
                 total += counts
-                drop_unused(function, calls.get(function.sym_name.data, []))
+                drop_unused(function, calls.of(function))
         if total:
             op.attributes["relay.rescale"] = counted(total)
 
-    def expand_function(
-        self, function: FuncOp, calls: dict[str, list[CallOp]], toward_zero: str | None
-    ) -> Counter[str]:
+    def expand_function(self, function: FuncOp, calls: CallGraph, toward_zero: str | None) -> Counter[str]:
         """Every `tosa.apply_scale` of the function; returns how many channels took which form."""
         entry = function.body.blocks[0]
         constants = Emitter(entry, function.location, before=entry.first_op)
@@ -115,7 +111,7 @@ def counted(counts: Counter[str]) -> DictionaryAttr:
     return DictionaryAttr({form: IntegerAttr(counts[form], i64) for form in FORMS})
 
 
-def channels(op: ApplyScaleOp, calls: dict[str, list[CallOp]]) -> int:
+def channels(op: ApplyScaleOp, calls: CallGraph) -> int:
     """How many multipliers the op stands for: channels of every call, 1 where they are not known."""
     return sum(array.size for array in scalars(op.multiplier, calls) or [np.ones(1)])
 

@@ -12,14 +12,15 @@ from typing import Any
 
 from xdsl.dialects import memref
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, BlockArgument
 
 from relay import artifact
 from relay.dialects.attributes import Array, dtype_of, to_numpy
 from relay.dialects.op import is_tensor
 from relay.errors import Malformed, Unsupported
-from relay.transforms.location import words
+from relay.lowering.call_graph import CallGraph
+from relay.transforms.location import function_of, words
 
 VIEWS = memref.CollapseShapeOp | memref.ExpandShapeOp | memref.SubviewOp
 
@@ -33,23 +34,21 @@ def called(module: ModuleOp) -> dict[str, FuncOp]:
     functions = [op for op in module.body.block.ops if isinstance(op, FuncOp)]
     if all(function.body.blocks for function in functions):
         return {}
-    callers: dict[str, list[FuncOp]] = {}
-    for function in functions:
-        for op in function.walk():
-            if isinstance(op, CallOp):
-                callers.setdefault(op.callee.string_value(), []).append(function)
+    graph = CallGraph(module.walk())
     found: dict[str, FuncOp] = {}
     for function in functions:
         name = function.sym_name.data
-        if function.body.blocks or name not in callers:
+        calls = graph.of(function)
+        if function.body.blocks or not calls:
             continue
         source = words(function.location)
         where = f"{source}: function {name}" if source else f"function {name}"
         if not artifact.is_compiled(function):
             raise Unsupported(where, "is only declared", "give it a body, or an external compiler")
-        if inside := next((caller for caller in callers[name] if caller.sym_visibility is not None), None):
+        holders = [holder for call in calls if (holder := function_of(call)) is not None]
+        if inside := next((holder for holder in holders if holder.sym_visibility is not None), None):
             raise Unsupported(where, f"is called by the kernel {inside.sym_name.data}", "call it from @main")
-        found[function.sym_name.data] = function
+        found[name] = function
     return found
 
 
@@ -120,11 +119,10 @@ def _keep(params: dict[str, Array], name: str, array: Array) -> str:
 def _arguments(module: ModuleOp, name: str) -> list[int]:
     """The arguments of public functions, by position, that calls of an external function get."""
     found: set[int] = set()
-    for op in module.walk():
-        if isinstance(op, CallOp) and op.callee.string_value() == name:
-            for value in op.arguments:
-                while isinstance(value.owner, VIEWS):
-                    value = value.owner.operands[0]
-                if isinstance(value, BlockArgument):
-                    found.add(value.index)
+    for call in CallGraph(module.walk()).by_callee.get(name, ()):
+        for value in call.arguments:
+            while isinstance(value.owner, VIEWS):
+                value = value.owner.operands[0]
+            if isinstance(value, BlockArgument):
+                found.add(value.index)
     return sorted(found)

@@ -10,12 +10,12 @@ from xdsl.dialects.builtin import FunctionType
 from relay.dialects.op import is_tensor
 
 
-def hoist_constants(function: func.FuncOp, calls: Sequence[func.CallOp]) -> list[func.CallOp]:
-    """Make the tensor constants of a kernel arguments, given by every caller. Returns the new calls."""
+def hoist_constants(function: func.FuncOp, calls: Sequence[func.CallOp]) -> None:
+    """Make the tensor constants of a kernel arguments, given by every caller: new calls take the place of the old."""
     block = function.body.block
     constants = [op for op in function.walk() if isinstance(op, arith.ConstantOp) and is_tensor(op.result.type)]
     if not constants:
-        return list(calls)
+        return
     for constant in constants:
         argument = block.insert_arg(constant.result.type, len(block.args))
         constant.result.replace_all_uses_with(argument)
@@ -23,7 +23,6 @@ def hoist_constants(function: func.FuncOp, calls: Sequence[func.CallOp]) -> list
     inputs = [a.type for a in block.args]
     function.properties["function_type"] = FunctionType.from_lists(inputs, list(function.function_type.outputs))
     function.properties.pop("arg_attrs", None)
-    renewed: list[func.CallOp] = []
     for call in calls:
         parent = call.parent
         assert parent is not None
@@ -36,7 +35,5 @@ def hoist_constants(function: func.FuncOp, calls: Sequence[func.CallOp]) -> list
             old.replace_all_uses_with(result)
         call.detach()
         call.erase()
-        renewed.append(new)
     for constant in constants:
         constant.erase()
-    return renewed

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects import arith, func, scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, UnitAttr
-from xdsl.ir import Block, Operation, Region
+from xdsl.ir import Block, Region
 
 from relay.lowering.builder import INDEPENDENT, SHARED
+from relay.lowering.call_graph import CallGraph
 from relay.lowering.scheduling import sharing
 from relay.lowering.scheduling.work import Costs, turns
 from relay.passes import Pass
@@ -44,14 +45,9 @@ class Parallelize(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         functions = [f for f in op.body.block.ops if isinstance(f, func.FuncOp) and f.body.blocks]
-        calls: dict[str, list[func.CallOp]] = {}
-        marked: list[Operation] = []
-        for function in functions:
-            for inner in function.walk():
-                if inner.name == func.CallOp.name and isinstance(inner, func.CallOp):
-                    calls.setdefault(inner.callee.string_value(), []).append(inner)
-                elif INDEPENDENT in inner.attributes:
-                    marked.append(inner)
+        ops = list(op.walk())
+        calls = CallGraph(ops).by_callee
+        marked = [inner for inner in ops if INDEPENDENT in inner.attributes]
         costs = Costs()
         chosen = {function.sym_name.data: self.choose(function.body.block, costs) for function in functions}
         saved = sum(gain * max(len(calls.get(name, [])), 1) for name, (gain, _) in chosen.items())

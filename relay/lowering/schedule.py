@@ -13,6 +13,7 @@ from xdsl.ir import Operation
 
 from relay.dialects.machine import features_in
 from relay.lowering.builder import LoopBuilder
+from relay.lowering.call_graph import CallGraph
 from relay.lowering.scheduling import loops
 from relay.lowering.scheduling.arguments import argument_of
 from relay.lowering.scheduling.contraction import recognise
@@ -53,14 +54,11 @@ class Schedule(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         features = features_in(self.features)
-        calls: dict[str, list[func.CallOp]] = {}
-        for call in op.walk():
-            if isinstance(call, func.CallOp):
-                calls.setdefault(call.callee.string_value(), []).append(call)
+        calls = CallGraph(op.walk())
         for function in list(op.body.block.ops):
             if isinstance(function, func.FuncOp) and function.body.blocks:
                 tile = Tile.of(function, self.tile)
-                FunctionScheduler(function, calls.get(function.sym_name.data, []), features, tile).run()
+                FunctionScheduler(function, calls.of(function), features, tile).run()
 
 
 class FunctionScheduler:

@@ -7,14 +7,20 @@ from xdsl.ir import Operation
 
 from relay.dialects.source import words
 
-__all__ = ["place", "words"]
+__all__ = ["function_of", "place", "words"]
+
+
+def function_of(op: Operation) -> FuncOp | None:
+    """The innermost function that the op is, or is in."""
+    function: Operation | None = op
+    while function is not None and not isinstance(function, FuncOp):
+        function = function.parent_op()
+    return function
 
 
 def place(op: Operation) -> str:
     """`<source location>: <op> in @<function>`, the location left out where it is unknown."""
-    function: Operation | None = op
-    while function is not None and not isinstance(function, FuncOp):
-        function = function.parent_op()
+    function = function_of(op)
     inside = f"{op.name} in @{function.sym_name.data}" if function is not None else op.name
     source = words(op.location)
     return f"{source}: {inside}" if source else inside

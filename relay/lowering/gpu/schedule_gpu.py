@@ -16,6 +16,7 @@ from relay.dialects.attributes import Array, to_numpy
 from relay.dialects.machine import features_in
 from relay.errors import InvalidArgument, Unsupported
 from relay.lowering.builder import INDEPENDENT, Index, LoopBuilder
+from relay.lowering.call_graph import CallGraph
 from relay.lowering.gpu import matrix
 from relay.lowering.gpu.bulk_kernel import emitter_of
 from relay.lowering.gpu.dots import FEATURE, DotEmitter, dot_of
@@ -74,14 +75,10 @@ class ScheduleGpu(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         features = features_in(self.features)
-        calls: dict[str, list[func.CallOp]] = {}
-        for call in op.walk():
-            if isinstance(call, func.CallOp):
-                calls.setdefault(call.callee.string_value(), []).append(call)
+        calls = CallGraph(op.walk())
         for function in list(op.body.block.ops):
             if isinstance(function, func.FuncOp) and function.body.blocks:
-                known = calls.get(function.sym_name.data, ())
-                FunctionScheduler(function, features, known, self.processors, self.matmul).run()
+                FunctionScheduler(function, features, calls.of(function), self.processors, self.matmul).run()
 
 
 class FunctionScheduler:

@@ -8,41 +8,41 @@ that of `void begin(team)`, which every run calls first. `fork` has the ranges o
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from xdsl.dialects import memref
 from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.dialects.scf import ForOp, ParallelOp
 from xdsl.ir import Operation, SSAValue
 
 from relay.errors import Unsupported
 from relay.lowering.builder import SHARED
+from relay.lowering.call_graph import CallGraph
 from relay.lowering.llvm.function import TEAM, FunctionWriter
 from relay.lowering.llvm.types import type_name
 from relay.lowering.shaped import is_buffer
+from relay.transforms.location import function_of
 
 VIEWS = memref.ViewOp | memref.CollapseShapeOp | memref.ExpandShapeOp | memref.SubviewOp | memref.CastOp
 RANGE = "i64 %first, i64 %end"
 
 
+def names(ops: Iterable[Operation]) -> set[str]:
+    """The functions that the ops are in."""
+    return {function.sym_name.data for op in ops if (function := function_of(op)) is not None}
+
+
 def threaded(module: ModuleOp) -> frozenset[str]:
     """The functions that have parallel loops, and those that call them."""
-    callers: dict[str, set[str]] = {}
+    ops = list(module.walk())
+    calls = CallGraph(ops).by_callee
     found: set[str] = set()
-    for function in module.body.block.ops:
-        if isinstance(function, FuncOp):
-            name = function.sym_name.data
-            for op in function.walk():
-                if op.name == ParallelOp.name:
-                    found.add(name)
-                elif op.name == CallOp.name and isinstance(op, CallOp):
-                    callers.setdefault(op.callee.string_value(), set()).add(name)
-    new = found
+    new = names(op for op in ops if op.name == ParallelOp.name)
     while new:
-        new = {caller for name in new for caller in callers.get(name, ())} - found
-        found = found | new
+        found |= new
+        new = names(call for name in new for call in calls.get(name, ())) - found
     return frozenset(found)
 
 

@@ -14,10 +14,11 @@ from xdsl.ir import BlockArgument, SSAValue
 
 from relay.dialects.attributes import Array, to_numpy
 from relay.dialects.tosa import ApplyScaleOp
+from relay.lowering.call_graph import CallGraph
 from relay.lowering.rescale.proof import Form, prove
 from relay.lowering.rescale.reach import Range, reach
 from relay.lowering.rescale.steps import conditions, conditions_of_values, exact_scale
-from relay.lowering.rescale.values import Calls, enumerate_codes, scalars
+from relay.lowering.rescale.values import enumerate_codes, scalars
 from relay.lowering.scheduling.affine import dims_of
 
 FULL = (-(2**31), 2**31 - 1)
@@ -64,7 +65,7 @@ def bounds(op: ApplyScaleOp) -> tuple[int, int]:
     return low, high
 
 
-def find(op: ApplyScaleOp, calls: Calls, toward_zero: bool) -> Found | None:
+def find(op: ApplyScaleOp, calls: CallGraph, toward_zero: bool) -> Found | None:
     """The cheapest float form that is proved for every channel of every call; None if there is none."""
     multipliers, shifts = scalars(op.multiplier, calls), scalars(op.shift, calls)
     if multipliers is None or shifts is None:
@@ -92,7 +93,7 @@ def find(op: ApplyScaleOp, calls: Calls, toward_zero: bool) -> Found | None:
     return Found(forms, float(np.max(scale * where.largest)) * (1 + 2.0**-16) + 2)
 
 
-def ranges(op: ApplyScaleOp, calls: Calls, sizes: Sequence[int]) -> tuple[Array, Array]:
+def ranges(op: ApplyScaleOp, calls: CallGraph, sizes: Sequence[int]) -> tuple[Array, Array]:
     """The least and the greatest x for each channel of each call, one behind the other."""
     found = reach(op.value, calls)
     per_channel = all(goes_with_last(value) for value in (op.multiplier, op.shift))

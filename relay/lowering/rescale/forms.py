@@ -15,6 +15,7 @@ from xdsl.ir import BlockArgument, Operation, Region, SSAValue
 
 from relay.dialects.attributes import Array, elements
 from relay.dialects.tosa import ApplyScaleOp
+from relay.lowering.call_graph import CallGraph
 from relay.lowering.linalg.emitter import Emitter, dims, element
 from relay.lowering.rescale import integers
 from relay.lowering.rescale.find import Found
@@ -26,9 +27,7 @@ ROUNDING = 11
 """Of the first: towards zero, no exceptions."""
 
 
-def rewrite(
-    op: ApplyScaleOp, found: Found, constants: Emitter, calls: dict[str, list[CallOp]], toward_zero: str | None
-) -> None:
+def rewrite(op: ApplyScaleOp, found: Found, constants: Emitter, calls: CallGraph, toward_zero: str | None) -> None:
     """tosa.apply_scale %x, %m, %s  =>  fptosi(fma(f, scale, copysign(offset, f))), f = sitofp %x
 
     With a rest, `fma(f, rest, copysign(offset, f))` in place of the offset; without sign, without copysign.
@@ -70,7 +69,7 @@ def line(e: Emitter, value: SSAValue, numbers: Sequence[SSAValue], form: Form, t
     return total
 
 
-def channel_operand(op: ApplyScaleOp, column: Sequence[Array], calls: dict[str, list[CallOp]]) -> SSAValue:
+def channel_operand(op: ApplyScaleOp, column: Sequence[Array], calls: CallGraph) -> SSAValue:
     """A new input of the generic that reads per-channel numbers as the multiplier (or shift) is read."""
     generic = op.parent_op()
     assert isinstance(generic, GenericOp)
@@ -98,7 +97,7 @@ def channel_source(op: ApplyScaleOp, generic: GenericOp) -> BlockArgument:
     raise ValueError("neither multiplier nor shift goes with channels")
 
 
-def new_tensor(old: SSAValue, column: Sequence[Array], calls: dict[str, list[CallOp]], op: Operation) -> SSAValue:
+def new_tensor(old: SSAValue, column: Sequence[Array], calls: CallGraph, op: Operation) -> SSAValue:
     """The numbers as a tensor beside the old one: a constant, or a new argument that every caller gives."""
     if not isinstance(old, BlockArgument):
         constant = constant_before(column[0].reshape(dims(old)), old, op)
@@ -108,22 +107,17 @@ def new_tensor(old: SSAValue, column: Sequence[Array], calls: dict[str, list[Cal
         return constant.result
     function = old.owner.parent_op()
     assert isinstance(function, FuncOp)
-    name = function.sym_name.data
     block = function.body.block
     shape = dims(old)
-    renewed: list[CallOp] = []
-    for call, array in zip(
-        calls[name], [column[i if len(column) > 1 else 0] for i in range(len(calls[name]))], strict=True
-    ):
+    for number, call in enumerate(calls.of(function)):
+        array = column[number if len(column) > 1 else 0]
         constant = constant_before(array.reshape(shape), call.arguments[old.index], call)
         parent = call.parent
         assert parent is not None
         parent.insert_op_before(constant, call)
         call.operands = [*call.operands, constant.result]
-        renewed.append(call)
     argument = block.insert_arg(TensorType(element_of(column[0]), shape), len(block.args))
     refresh(function)
-    calls[name] = renewed
     return argument
 
 

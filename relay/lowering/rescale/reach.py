@@ -13,8 +13,9 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 
 from relay.dialects.attributes import Array, to_numpy
+from relay.lowering.call_graph import CallGraph
 from relay.lowering.linalg.emitter import dims, element
-from relay.lowering.rescale.values import Calls, tensors
+from relay.lowering.rescale.values import tensors
 from relay.lowering.scheduling.affine import dims_of, is_identity
 from relay.lowering.scheduling.contraction import match_product
 
@@ -24,7 +25,7 @@ Range = tuple[Array, Array]
 """Least and greatest number, both of one element or of one per channel: int64, without wrapping."""
 
 
-def reach(value: SSAValue, calls: Calls) -> list[Range]:
+def reach(value: SSAValue, calls: CallGraph) -> list[Range]:
     """What an i32 inside of a `linalg.generic` can be, per call of the function; one entry if all calls are alike."""
     if isinstance(value.owner, arith.ConstantOp):
         number = to_numpy(value.owner.value).reshape(1).astype(np.int64)
@@ -86,7 +87,7 @@ def _fitting(found: Range) -> Range:
     return found if int(low.min()) >= -(2**31) and int(high.max()) < 2**31 else FULL
 
 
-def _argument(argument: BlockArgument, calls: Calls) -> list[Range]:
+def _argument(argument: BlockArgument, calls: CallGraph) -> list[Range]:
     """An element of the tensor that the generic reads there."""
     generic = argument.owner.parent_op()
     if not isinstance(generic, GenericOp) or argument.index >= len(generic.inputs) or argument.type != i32:
@@ -107,7 +108,7 @@ def _of_array(array: Array, per_channel: bool) -> Range:
     return (array, array) if per_channel else (array.min(keepdims=True), array.max(keepdims=True))
 
 
-def accumulators(value: SSAValue, calls: Calls) -> list[Range] | None:
+def accumulators(value: SSAValue, calls: CallGraph) -> list[Range] | None:
     """Sums of products of codes and constant weights, per channel (the innermost index of the tensor)."""
     last = dims(value)[-1] if dims(value) else 1
     while isinstance(value.owner, tensor.CollapseShapeOp | tensor.ExpandShapeOp):
@@ -166,7 +167,7 @@ def _sums(kernel: Array, zero_point: int, axes: Sequence[int]) -> tuple[Array, A
     return above, below
 
 
-def constant_kernels(value: SSAValue, calls: Calls) -> list[Array] | None:
+def constant_kernels(value: SSAValue, calls: CallGraph) -> list[Array] | None:
     """The constant weights of every call, in the shape in which they are read."""
     shape = dims(value)
     while isinstance(value.owner, tensor.CollapseShapeOp | tensor.ExpandShapeOp):

@@ -12,13 +12,14 @@ from xdsl.ir import Operation, SSAValue
 
 from relay.dialects.attributes import to_numpy
 from relay.dialects.tosa import ApplyScaleOp
+from relay.lowering.call_graph import CallGraph
 from relay.lowering.linalg.emitter import Emitter
 from relay.lowering.rescale import integers
 from relay.lowering.rescale.find import bounds
 from relay.lowering.rescale.forms import erase_unused
 from relay.lowering.rescale.pairs import PairForm, Rescale, Side, prove_pair
 from relay.lowering.rescale.steps import LIMIT, SHIFTS
-from relay.lowering.rescale.values import Calls, enumerate_codes, scalars
+from relay.lowering.rescale.values import enumerate_codes, scalars
 
 SMALL = 2**16
 """Integers that a proof takes as operands are below it."""
@@ -33,7 +34,7 @@ class FoundSum:
     inner: tuple[ApplyScaleOp, ApplyScaleOp]
 
 
-def find_sum(op: ApplyScaleOp, calls: Calls) -> FoundSum | None:
+def find_sum(op: ApplyScaleOp, calls: CallGraph) -> FoundSum | None:
     """`apply_scale(apply_scale(f(a)) +- apply_scale(g(b)))` of two codes a and b, with a form that is proved."""
     total = op.value.owner
     if not isinstance(total, arith.AddiOp | arith.SubiOp) or not op.value.has_one_use():
@@ -51,7 +52,7 @@ def find_sum(op: ApplyScaleOp, calls: Calls) -> FoundSum | None:
     return None if form is None else FoundSum(form, (sides[0][0], sides[1][0]), (left, right))
 
 
-def _rescale(op: ApplyScaleOp, calls: Calls) -> Rescale | None:
+def _rescale(op: ApplyScaleOp, calls: CallGraph) -> Rescale | None:
     """The op's constants, if they are numbers that are the same in every call and every channel."""
     numbers: list[int] = []
     for value in (op.multiplier, op.shift):
@@ -64,7 +65,7 @@ def _rescale(op: ApplyScaleOp, calls: Calls) -> Rescale | None:
     return Rescale(numbers[0], numbers[1], op.rounding_mode.data == RoundingMode.DOUBLE_ROUND)
 
 
-def _side(op: ApplyScaleOp, sign: int, calls: Calls) -> tuple[SSAValue, Side] | None:
+def _side(op: ApplyScaleOp, sign: int, calls: CallGraph) -> tuple[SSAValue, Side] | None:
     """What the operand is before a shift to the left, and what comes of each code."""
     rescale = _rescale(op, calls)
     shifted = enumerate_codes(op.value)

@@ -3,39 +3,29 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 
 import numpy as np
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerType
-from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.dialects.linalg.ops import GenericOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from relay.dialects.attributes import Array, to_numpy
+from relay.lowering.call_graph import CallGraph
 
-Calls = Mapping[str, Sequence[CallOp]]
 
-
-def tensors(value: SSAValue, calls: Calls) -> list[Array] | None:
+def tensors(value: SSAValue, calls: CallGraph) -> list[Array] | None:
     """The constant tensor that the value is, once per call of the function it is an argument of; None if unknown."""
     if isinstance(value.owner, arith.ConstantOp):
         return [to_numpy(value.owner.value)]
     if not isinstance(value, BlockArgument):
         return None
-    function = value.owner.parent_op()
-    if not isinstance(function, FuncOp) or not calls.get(function.sym_name.data):
-        return None
-    found: list[Array] = []
-    for call in calls[function.sym_name.data]:
-        owner = call.arguments[value.index].owner
-        if not isinstance(owner, arith.ConstantOp):
-            return None
-        found.append(to_numpy(owner.value))
-    return found
+    constants = calls.constants(value)
+    return None if constants is None else [to_numpy(constant.value) for constant in constants]
 
 
-def scalars(value: SSAValue, calls: Calls) -> list[Array] | None:
+def scalars(value: SSAValue, calls: CallGraph) -> list[Array] | None:
     """The numbers a scalar inside a `linalg.generic` takes, as one vector per call; None if they are not constants."""
     if isinstance(value.owner, arith.ConstantOp):
         return [to_numpy(value.owner.value).reshape(1).astype(np.int64)]

@@ -1,0 +1,39 @@
+"""The calls of every function of a module: who calls it, and what each call gives for an argument."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from xdsl.dialects import arith
+from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.ir import BlockArgument, Operation, SSAValue
+
+
+class CallGraph:
+    """The calls among these ops, each with all its regions: `CallGraph(module.walk())`.
+
+    Made once by a pass, before it changes anything. Calls may get other operands; a call that another one replaces is
+    not followed.
+    """
+
+    def __init__(self, ops: Iterable[Operation]):
+        self.by_callee: dict[str, list[CallOp]] = {}
+        for op in ops:
+            if op.name == CallOp.name and isinstance(op, CallOp):
+                self.by_callee.setdefault(op.callee.string_value(), []).append(op)
+
+    def of(self, function: FuncOp) -> Sequence[CallOp]:
+        """The calls of a function, in the order of the module."""
+        return self.by_callee.get(function.sym_name.data, ())
+
+    def given(self, argument: BlockArgument) -> list[SSAValue]:
+        """What each call gives for an argument of a function; nothing if no call is known, or the block is no body."""
+        function = argument.owner.parent_op()
+        calls = self.of(function) if isinstance(function, FuncOp) else ()
+        return [call.arguments[argument.index] for call in calls]
+
+    def constants(self, argument: BlockArgument) -> list[arith.ConstantOp] | None:
+        """The constant that each call gives for an argument; None if one gives no constant, or no call is known."""
+        owners = [value.owner for value in self.given(argument)]
+        found = [owner for owner in owners if isinstance(owner, arith.ConstantOp)]
+        return found if owners and len(found) == len(owners) else None
