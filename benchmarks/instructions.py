@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import cast
 
 from benchmarks.cases import CASES, module_of
-from relay.driver import default_pipeline
+from relay.compile.pipeline import default_pipeline
 from relay.lowering.codegen import compile_text
 from relay.lowering.llvm_ir import translate
 from relay.lowering.targets import CpuTarget

@@ -22,9 +22,10 @@ from benchmarks.macs import Work, kernels_of
 from benchmarks.native import Memory
 from benchmarks.peers import Array
 from relay import signature
-from relay.driver import default_pipeline, import_model, lowering_passes, optimize
+from relay.compile.manifest import describe
+from relay.compile.model import import_model
+from relay.compile.pipeline import default_pipeline, lowering_passes, optimize
 from relay.lowering.codegen import compile_text
-from relay.lowering.graph import describe
 from relay.lowering.llvm_ir import translate
 from relay.lowering.targets import host
 from relay.module import IRModule

@@ -25,9 +25,9 @@ from xdsl.irdl import (
 from xdsl.passes import ModulePass
 from xdsl.utils.hints import type_repr
 
+from relay.compile.pipeline import default_pipeline
 from relay.dialects.irdl import dialects
 from relay.dialects.op import TensorOp
-from relay.driver import default_pipeline
 from relay.frontend import supported_operators
 from relay.frontend.tflite.profiles import PROFILES
 from relay.passes.base import Pass, info_of, names_of, why_of

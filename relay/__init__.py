@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from relay import byoc, frontend, interpreters, qnn, quantize, runtime, transform
-    from relay.building import build
     from relay.byoc.composition import build_external_compiler
-    from relay.driver import default_pipeline, optimize
+    from relay.compile.entry import build
+    from relay.compile.pipeline import default_pipeline, optimize
     from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
     from relay.module import IRModule
     from relay.passes.build_config import BuildConfig
@@ -21,10 +21,10 @@ __version__ = "0.1.0"
 
 _HOME = {
     "BuildConfig": "relay.passes.build_config",
-    "build": "relay.building",
+    "build": "relay.compile.entry",
     "build_external_compiler": "relay.byoc.composition",
-    "default_pipeline": "relay.driver",
-    "optimize": "relay.driver",
+    "default_pipeline": "relay.compile.pipeline",
+    "optimize": "relay.compile.pipeline",
     "IRModule": "relay.module",
     "InvalidArgument": "relay.errors",
     "Malformed": "relay.errors",

@@ -27,7 +27,7 @@ ARTIFACT = "byoc.artifact"
 
 
 @dataclass(frozen=True, eq=False)
-class Made:
+class CompiledFunction:
     """What a compiler made of one function."""
 
     symbol: str
@@ -41,7 +41,7 @@ class Made:
     requirement: str = ""
 
 
-def declare(function: FuncOp, made: Made) -> FuncOp:
+def declare(function: FuncOp, made: CompiledFunction) -> FuncOp:
     """A declaration to put in the function's place, with what was made of it."""
     name = function.sym_name.data
     declaration = FuncOp.external(name, function.function_type.inputs.data, function.function_type.outputs.data)
@@ -83,7 +83,7 @@ def is_compiled(function: FuncOp) -> bool:
     return ARTIFACT in function.attributes and not function.body.blocks
 
 
-def read(function: FuncOp) -> Made:
+def read(function: FuncOp) -> CompiledFunction:
     """What was made of the function. Raises Malformed if an attribute is missing or is another kind."""
     where = f"function {function.sym_name.data}"
     types, data = function.attributes.get("byoc.types"), function.attributes.get(ARTIFACT)
@@ -97,7 +97,7 @@ def read(function: FuncOp) -> Made:
     version = _text(function, "byoc.version")
     sources = {kind: _decoded(to_numpy(text), where) for kind, text in _rows(function, "byoc.sources").items()}
     params = _rows(function, "byoc.params")
-    return Made(symbol, _text(function, COMPILER), version, types, array, params, sources, requirement)
+    return CompiledFunction(symbol, _text(function, COMPILER), version, types, array, params, sources, requirement)
 
 
 def _decoded(text: Array, where: str) -> str:

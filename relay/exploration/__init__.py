@@ -11,8 +11,8 @@ from os import PathLike
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
+from relay.compile.model import import_model
 from relay.dialects.attributes import Array
-from relay.driver import import_model
 from relay.errors import InvalidArgument, RelayError
 from relay.exploration import jobs
 from relay.exploration.choices import Choice, Choices, Edit, Written, read

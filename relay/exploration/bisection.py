@@ -10,12 +10,13 @@ from xdsl.passes import ModulePass
 
 from relay import signature
 from relay.arguments import every
+from relay.compile.assemble import Signature, assemble
+from relay.compile.pipeline import CODE_GENERATION
+from relay.compile.workers import Compilation
 from relay.dialects.attributes import Array
-from relay.driver import CODE_GENERATION, Signature, assemble
 from relay.errors import RelayError
 from relay.interpreters import run as interpret
 from relay.lowering.bufferize import Bufferize
-from relay.lowering.codegen import Compilation
 from relay.lowering.expand_apply_scale import ExpandApplyScale
 from relay.lowering.plan_memory import PlanMemory
 from relay.lowering.relay_to_linalg import RelayToLinalg

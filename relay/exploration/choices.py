@@ -12,7 +12,8 @@ from typing import cast
 from xdsl.passes import ModulePass
 
 from relay.arguments import mapping
-from relay.driver import build, default_pipeline
+from relay.compile.entry import build
+from relay.compile.pipeline import default_pipeline
 from relay.errors import InvalidArgument, RelayError
 from relay.lowering.targets import CpuTarget, resolve
 from relay.module import IRModule

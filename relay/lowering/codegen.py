@@ -12,11 +12,12 @@ import llvmlite.binding as llvm
 from relay.errors import Unsupported
 from relay.lowering.elf.shared_object import link
 from relay.lowering.targets import CpuTarget
-from relay.lowering.workers import Crew, Job, Progress
 from relay.store import key_of, store
 
 LINKED = ("x86_64", "aarch64")
 """Machines of which shared objects are made."""
+Job = tuple[str, CpuTarget, int]
+"""Text of a module, target, level of optimization."""
 _LOCK = threading.Lock()
 _READY: list[bool] = []
 
@@ -57,49 +58,20 @@ def compile_text(text: str, target: CpuTarget, level: int = 3) -> NativeCode:
 
     The text is our own; what LLVM refuses is a bug reported as Unsupported.
     """
-    with Compilation(target, level) as compilation:
-        compilation.add(text)
-        return compilation.finish(text)
+    job = (text, target, level)
+    key, kept = key_of_job(job), store()
+    code = None if kept is None else kept.get(key)
+    if code is None:
+        code = emit(job)
+        if kept is not None:
+            kept.put(key, code)
+    return NativeCode((code,), text, target, level)
 
 
-class Compilation:
-    """The code of a program, told in modules: each is found again by its text, or compiled by a crew. A context."""
-
-    def __init__(self, target: CpuTarget, level: int = 3):
-        self.target, self.level = target, level
-        self.crew = Crew(emit)
-        self.keys: list[str] = []
-        self.missing: list[str] = []
-        self.codes: dict[str, bytes] = {}
-
-    def __enter__(self) -> Compilation:
-        return self
-
-    def __exit__(self, failed: type[BaseException] | None, error: object, trace: object) -> None:
-        self.crew.__exit__(failed, error, trace)
-
-    def add(self, unit: str) -> None:
-        """One more module."""
-        features = (self.target.triple, self.target.cpu, self.target.feature_string, llvmlite.__version__)
-        key = key_of("object", unit, *features, str(self.level))
-        self.keys.append(key)
-        if key in self.codes or key in self.missing:
-            return
-        kept = store()
-        if kept is not None and (code := kept.get(key)) is not None:
-            self.codes[key] = code
-        else:
-            self.missing.append(key)
-            self.crew.add((unit, self.target, self.level))
-
-    def finish(self, whole: str, progress: Progress | None = None) -> NativeCode:
-        """The code of all modules, which are the text `whole`. `progress` is told how many are compiled."""
-        kept = store()
-        for key, code in zip(self.missing, self.crew.finish(progress), strict=True):
-            self.codes[key] = code
-            if kept is not None:
-                kept.put(key, code)
-        return NativeCode(tuple(self.codes[key] for key in self.keys), whole, self.target, self.level)
+def key_of_job(job: Job) -> str:
+    """What the object code of a job is kept under."""
+    text, target, level = job
+    return key_of("object", text, target.triple, target.cpu, target.feature_string, llvmlite.__version__, str(level))
 
 
 def emit(job: Job) -> bytes:

@@ -88,7 +88,7 @@ def sources(module: ModuleOp) -> dict[str, Callable[[], str]]:
     return found
 
 
-def _made(module: ModuleOp) -> dict[str, artifact.Made]:
+def _made(module: ModuleOp) -> dict[str, artifact.CompiledFunction]:
     found = {name: artifact.read(function) for name, function in called(module).items()}
     names: dict[str, str] = {}
     for name, made in found.items():

@@ -23,8 +23,8 @@ from xdsl.ir import BlockArgument
 from relay import signature
 from relay.arguments import instance
 from relay.arguments import shown as argued
+from relay.compile.entry import build
 from relay.dialects.attributes import Array
-from relay.driver import build
 from relay.errors import InvalidArgument
 from relay.module import IRModule
 from relay.passes.base import as_module

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sized
 from contextlib import contextmanager
 
-from relay.progress import bar
+from relay.compile.progress import bar
 
 Progress = Callable[[int], object]
 

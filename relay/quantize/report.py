@@ -14,9 +14,9 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import BlockArgument, Operation
 
 from relay import signature
+from relay.compile.entry import build
 from relay.dialects.op import shape
 from relay.dialects.relay import Conv2dBase, DenseBase
-from relay.driver import build
 from relay.errors import InvalidArgument
 from relay.module import IRModule
 from relay.passes.base import as_module

@@ -16,9 +16,9 @@ from typing import NoReturn
 from xdsl.utils.exceptions import VerifyException
 
 from relay import __version__
+from relay.compile.model import import_model
 from relay.dialects.context import make_context
 from relay.dialects.source import LocatingParser
-from relay.driver import import_model
 from relay.errors import InvalidArgument, Malformed, Unsupported
 from relay.module import IRModule
 from relay.tools import plug_ins

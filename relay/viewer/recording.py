@@ -11,7 +11,7 @@ from typing import Literal
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from relay.driver import default_pipeline, optimize
+from relay.compile.pipeline import default_pipeline, optimize
 from relay.errors import RelayError
 from relay.lowering.targets import resolve
 from relay.module import IRModule

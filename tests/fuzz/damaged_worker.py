@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from relay import signature
-from relay.driver import build
+from relay.compile.entry import build
 from relay.errors import RelayError
 from relay.frontend import from_tflite
 from relay.module import IRModule

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from relay.driver import build
+from relay.compile.entry import build
 from relay.errors import RelayError
 from relay.runtime import archive, container, load
 from tests.conftest import Cases

@@ -14,7 +14,7 @@ import pytest
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import DiagnosticException
 
-from relay.driver import default_pipeline
+from relay.compile.pipeline import default_pipeline
 from relay.errors import RelayError
 from relay.module import IRModule
 from relay.passes import PassContext, Sequential

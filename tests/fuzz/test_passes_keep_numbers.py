@@ -10,8 +10,9 @@ import pytest
 from xdsl.passes import ModulePass
 
 from relay import signature
+from relay.compile.entry import build
+from relay.compile.pipeline import default_pipeline
 from relay.dialects.attributes import Array
-from relay.driver import build, default_pipeline
 from relay.frontend import from_tflite
 from relay.interpreters import run
 from relay.module import IRModule

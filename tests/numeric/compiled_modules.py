@@ -9,10 +9,10 @@ from xdsl.dialects.builtin import IntegerAttr, StringAttr, i32, i64
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
+from relay.compile.entry import build
 from relay.dialects import relay
 from relay.dialects.attributes import Array, element_type, elements, ints, scalar_attr, tensor_type
 from relay.dialects.op import TensorOp
-from relay.driver import build
 from relay.interpreters import run
 from relay.lowering.targets import CpuTarget
 from relay.module import IRModule

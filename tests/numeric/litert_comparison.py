@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from relay import signature
-from relay.driver import build
+from relay.compile.entry import build
 from relay.frontend import from_tflite
 from relay.interpreters import run
 from tests.numeric.litert_models import Array, Case, Reference, joined

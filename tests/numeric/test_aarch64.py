@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 from relay import signature
+from relay.compile.manifest import describe
+from relay.compile.model import import_model
+from relay.compile.pipeline import default_pipeline
 from relay.dialects.attributes import Array
-from relay.driver import default_pipeline, import_model
 from relay.lowering.codegen import compile_text
-from relay.lowering.graph import describe
 from relay.lowering.llvm_ir import translate
 from relay.lowering.targets import CpuTarget
 from tests.numeric.litert_models import Case, Reference, T

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import relay
+from relay.compile.pipeline import default_pipeline
 from relay.dialects.attributes import Array
-from relay.driver import default_pipeline
 
 TEXT = """func.func @main(%x: tensor<GIVENxTYPE>) -> tensor<REDUCEDxINDEX> {
   %0 = relay.NAME %x {axis = array<i64: AXIS>, dtype = INDEX} : (tensor<GIVENxTYPE>) -> tensor<REDUCEDxINDEX>

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from relay.driver import build
+from relay.compile.entry import build
 from relay.errors import Malformed, Unsupported
 from relay.frontend import from_tflite
 from relay.interpreters import run

@@ -12,10 +12,10 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerAttr, MemRefType, StringAttr, i8, i32, i64
 from xdsl.ir import Attribute, Block
 
+from relay.compile.entry import build
 from relay.dialects import relay
 from relay.dialects.attributes import Array, element_type, ints
 from relay.dialects.op import TensorOp
-from relay.driver import build
 from relay.interpreters import compute
 from relay.lowering.scheduling.contraction import Convolution, Operand
 from relay.lowering.scheduling.padding import Padding, skipped_rows

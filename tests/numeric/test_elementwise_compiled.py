@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, f32, i32, i64
 
+from relay.compile.entry import build
+from relay.compile.pipeline import default_pipeline
 from relay.dialects import relay
 from relay.dialects.attributes import Array, element_type, scalar_attr
-from relay.driver import build, default_pipeline
 from relay.lowering.targets import host
 from tests.numeric.compiled_modules import Net
 

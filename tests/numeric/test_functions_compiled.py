@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from relay.compile.entry import build
 from relay.dialects import relay
 from relay.dialects.attributes import Array
 from relay.dialects.op import TensorOp
-from relay.driver import build
 from relay.interpreters import run
 from relay.runtime import load
 from tests.numeric.compiled_modules import Net

@@ -20,9 +20,9 @@ from xdsl.ir import BlockArgument, SSAValue
 
 import relay
 from relay import signature
+from relay.compile.pipeline import lowering_passes
 from relay.dialects import relay as ops
 from relay.dialects.attributes import Array
-from relay.driver import lowering_passes
 from relay.frontend import from_tflite
 from relay.interpreters import run
 from relay.lowering.gpu.emulator import Emulator

@@ -10,8 +10,8 @@ import pytest
 from xdsl.passes import ModulePass
 
 import relay
+from relay.compile.gpu import gpu_passes
 from relay.frontend import from_tflite
-from relay.lowering.gpu.pipeline import gpu_passes
 from relay.lowering.gpu.target import resolve_gpu
 from relay.module import IRModule
 from relay.passes import Pipeline

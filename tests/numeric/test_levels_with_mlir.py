@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from relay.compile.model import import_model
+from relay.compile.pipeline import graph_passes, lowering_passes
 from relay.dialects.context import make_context
-from relay.driver import graph_passes, import_model, lowering_passes
 from relay.lowering.schedule import Schedule
 from relay.lowering.targets import host
 from relay.passes import Sequential

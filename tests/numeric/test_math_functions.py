@@ -13,8 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from relay.compile.entry import build
+from relay.compile.pipeline import default_pipeline
 from relay.dialects.attributes import Array
-from relay.driver import build, default_pipeline
 from relay.lowering.math.angles import TWO_BY_PI
 from relay.lowering.targets import host
 from relay.module import IRModule

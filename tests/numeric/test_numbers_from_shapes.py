@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from relay.driver import build
+from relay.compile.entry import build
 from relay.frontend import from_tflite
 from tests.numeric.litert_models import Reference, T
 from tests.numeric.test_control_flow_against_litert import Graph, Op, model

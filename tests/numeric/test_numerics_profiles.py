@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from relay import signature
-from relay.driver import build
+from relay.compile.entry import build
 from relay.errors import Unsupported
 from relay.frontend import from_tflite
 from relay.frontend.tflite.profiles import PROFILES

@@ -8,9 +8,9 @@ import pytest
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, i32
 from xdsl.ir import Attribute
 
+from relay.compile.pipeline import default_pipeline
 from relay.dialects import relay
 from relay.dialects.attributes import element_type
-from relay.driver import default_pipeline
 from relay.lowering.targets import host
 from relay.passes import PassContext
 from tests.numeric.compiled_modules import Net

@@ -9,9 +9,9 @@ import pytest
 from xdsl.dialects.builtin import BoolAttr
 from xdsl.ir import Attribute
 
+from relay.compile.pipeline import default_pipeline
 from relay.dialects import relay
 from relay.dialects.attributes import Array, element_type, ints
-from relay.driver import default_pipeline
 from relay.interpreters import compute
 from relay.lowering.targets import host
 from tests.numeric.compiled_modules import Net

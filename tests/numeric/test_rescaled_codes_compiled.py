@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import relay
-from relay.driver import default_pipeline
+from relay.compile.pipeline import default_pipeline
 from relay.interpreters import run
 from relay.module import IRModule
 

@@ -11,10 +11,10 @@ import pytest
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, StringAttr, f64
 from xdsl.ir import Attribute
 
+from relay.compile.entry import build
 from relay.dialects import relay
 from relay.dialects.attributes import Array, scalar_attr
 from relay.dialects.op import TensorOp
-from relay.driver import build
 from relay.interpreters import compute, run
 from relay.module import IRModule
 from tests.numeric.nn_examples import Example, Make, Rng, array, close, numbers, pick, random_tests, sizes

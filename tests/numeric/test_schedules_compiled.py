@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import StringAttr
 
+from relay.compile.entry import build
+from relay.compile.pipeline import default_pipeline
 from relay.dialects import relay
 from relay.dialects.attributes import Array, ints
-from relay.driver import build, default_pipeline
 from relay.errors import InvalidArgument
 from relay.interpreters import run
 from relay.lowering.schedule import Schedule

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import BoolAttr, IntegerAttr, StringAttr, i64
 
+from relay.compile.entry import build
 from relay.dialects import relay
 from relay.dialects.attributes import Array
-from relay.driver import build
 from relay.interpreters import compute, run
 from relay.lowering.linalg.sort import RANKED
 from tests.numeric.compiled_modules import Net

@@ -9,8 +9,8 @@ from itertools import product
 import numpy as np
 import pytest
 
+from relay.compile.pipeline import default_pipeline
 from relay.dialects import relay
-from relay.driver import default_pipeline
 from relay.lowering.targets import host
 from tests.numeric.compiled_modules import Net
 

@@ -7,9 +7,9 @@ import re
 
 import pytest
 
+from relay.compile.pipeline import default_pipeline
 from relay.dialects import relay
 from relay.dialects.attributes import ints
-from relay.driver import default_pipeline
 from relay.lowering.targets import host
 from tests.numeric.compiled_modules import Net
 

@@ -13,9 +13,10 @@ import pytest
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, StringAttr, f32, i32, i64
 from xdsl.ir import Attribute, SSAValue
 
+from relay.compile.entry import build
+from relay.compile.pipeline import optimize
 from relay.dialects import qnn, relay
 from relay.dialects.attributes import Array, element_type, elements, ints
-from relay.driver import build, optimize
 from relay.frontend.tflite.scales import quantize_multipliers
 from relay.interpreters import run
 from relay.module import IRModule

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from relay.driver import build
+from relay.compile.entry import build
 from relay.frontend import from_tflite
 from relay.interpreters import run
 from tests.numeric.litert_models import Array, Case, T

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from xdsl.dialects.builtin import BoolAttr
 
+from relay.compile.pipeline import default_pipeline
 from relay.dialects import relay
 from relay.dialects.attributes import element_type, ints
-from relay.driver import default_pipeline
 from relay.passes import PassContext
 from tests.numeric.compiled_modules import Net
 from tests.numeric.test_schedules_compiled import choices

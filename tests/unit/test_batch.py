@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from relay import signature
-from relay.driver import build
+from relay.compile.entry import build
 from relay.errors import InvalidArgument, Unsupported
 from relay.frontend import from_tflite
 from relay.interpreters import run

@@ -13,7 +13,7 @@ from benchmarks import compare, kernels, macs, peak, report, same_code
 from benchmarks.cases import CASES, module_of
 from benchmarks.instructions import EXPECTED, Counts, count, counted, innermost, worse
 from benchmarks.peers import PEERS, adapter
-from relay.driver import optimize
+from relay.compile.pipeline import optimize
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
 

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import relay
-from relay import signature
+from relay import driver, signature
+from relay.compile.entry import build
+from relay.compile.pipeline import optimize
 from relay.dialects.attributes import Array
-from relay.driver import build, optimize
 from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
 from relay.frontend import from_tflite
 from relay.interpreters import run
@@ -253,3 +254,10 @@ def test_builds_in_several_threads():
 def test_names_the_options_of_the_importer():
     with pytest.raises(InvalidArgument, match=r"frontend\['bach'\]: is no option of the importer; it has batch"):
         build(DIGITS, frontend={"bach": 1})
+
+
+def test_the_old_place_of_build_names_the_new_one():
+    for name, known in (("default_pipeline", "relay"), ("import_model", "relay.compile.model")):
+        with pytest.warns(DeprecationWarning, match=rf"relay.driver.{name} is deprecated: write {known}.{name}"):
+            assert callable(getattr(driver, name))
+    assert not hasattr(driver, "nonsense")

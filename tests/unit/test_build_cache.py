@@ -14,9 +14,10 @@ import pytest
 from xdsl.dialects.builtin import UnitAttr
 
 import relay
-from relay import build_cache
+from relay.compile import cache
+from relay.compile.entry import build
+from relay.compile.pipeline import default_pipeline
 from relay.dialects.attributes import Array
-from relay.driver import build, default_pipeline
 from relay.errors import InvalidArgument
 from relay.lowering.targets import CpuTarget, host
 from relay.module import IRModule
@@ -38,13 +39,13 @@ class Made:
 def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Made:
     """A cache of one's own, and how often something was compiled since."""
     monkeypatch.setenv("RELAY_CACHE_DIR", str(tmp_path / "cache"))
-    found, keep = Made(), build_cache.keep
+    found, keep = Made(), cache.keep
 
     def counting(key: str, executable: Executable) -> None:
         found.count += 1
         keep(key, executable)
 
-    monkeypatch.setattr(build_cache, "keep", counting)
+    monkeypatch.setattr(cache, "keep", counting)
     return found
 
 
@@ -154,9 +155,9 @@ def test_passes_that_read_files_are_always_run(made: Made, tmp_path: Path):
     with PassContext(config={"quantize.statistics": str(file)}):
         build(dense())
     told = default_pipeline().insert_before("legalize", f'quantize{{statistics="{file}"}}')
-    assert made.count == 0 and build_cache.key(dense(), {}, {}, host(), PassContext(), told) is None
+    assert made.count == 0 and cache.key(dense(), {}, {}, host(), PassContext(), told) is None
     file.unlink()
-    assert build_cache.key(dense(), {}, {}, host(), PassContext(), told) is not None
+    assert cache.key(dense(), {}, {}, host(), PassContext(), told) is not None
 
 
 def test_functions_of_custom_operators_are_always_called(made: Made):
@@ -200,7 +201,7 @@ def test_damage_and_a_changed_compiler(made: Made, tmp_path: Path, monkeypatch: 
     for entry in (tmp_path / "cache").iterdir():
         entry.write_bytes(b"damaged")
     assert np.array_equal(output(build(dense()), X), product()) and made.count == 2
-    monkeypatch.setattr(build_cache, "compiler", lambda: "another")
+    monkeypatch.setattr(cache, "compiler", lambda: "another")
     build(dense())
     assert made.count == 3
 
@@ -209,10 +210,10 @@ def test_another_process_finds_it(tmp_path: Path):
     program = f"""
 import relay
 from relay.lowering import codegen
-from relay import build_cache
+from relay.compile import cache
 made = []
-keep = build_cache.keep
-build_cache.keep = lambda *given: (made.append(1), keep(*given))
+keep = cache.keep
+cache.keep = lambda *given: (made.append(1), keep(*given))
 relay.build({str(DIGITS)!r})
 print(len(made))
 """

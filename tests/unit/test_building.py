@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 
 import relay
-from relay import build_cache, driver
-from relay.building import uncollected
-from relay.driver import compile_model
+from relay.compile import cache as build_cache
+from relay.compile import model
+from relay.compile.entry import gc_paused
+from relay.compile.model import compile_model
 from relay.passes import PassContext, PassInstrument
 from relay.runtime import Executable, processor
 
@@ -136,25 +137,25 @@ def test_sources_are_of_what_was_built(cache: Path, tmp_path: Path):
 def test_a_file_that_changes_meanwhile_is_not_kept(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     path = tmp_path / "model.tflite"
     path.write_bytes(DIGITS.read_bytes())
-    compiled = driver.compile_model
+    compiled = model.compile_model
 
     def changing(*given: Any) -> tuple[Executable, str | None]:
         result = compiled(*given)
         path.write_bytes(b"another")
         return result
 
-    monkeypatch.setattr(driver, "compile_model", changing)
+    monkeypatch.setattr(model, "compile_model", changing)
     relay.build(path)
     assert not list(cache.glob("quick-*"))
 
 
 def test_a_build_leaves_the_collector_of_garbage_as_it_was():
-    with uncollected():
+    with gc_paused():
         assert not gc.isenabled()
-        with uncollected():
+        with gc_paused():
             assert not gc.isenabled()
         assert not gc.isenabled()
     assert gc.isenabled()
-    with pytest.raises(KeyError), uncollected():
+    with pytest.raises(KeyError), gc_paused():
         raise KeyError
     assert gc.isenabled()

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from benchmarks import gpu, gpu_device, gpu_models, gpu_torch
-from relay.lowering.gpu import pipeline
+from relay.compile import gpu as device_build
 from relay.lowering.gpu.codegen import DeviceCode, compile_kernels
 from relay.lowering.gpu.target import GpuTarget
 from tests.unit.gpu_driver import FakeCuda, emulated_cuda
@@ -38,7 +38,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def run(folder: Path, monkeypatch: pytest.MonkeyPatch, *options: str) -> tuple[dict[str, Any], str]:
     with emulated_cuda() as driver:
-        for module in (pipeline, gpu_device):
+        for module in (device_build, gpu_device):
             monkeypatch.setattr(module, "compile_kernels", known_to(driver))
         files = ["--json", str(folder / "gpu.json"), "--page", str(folder / "page.md")]
         small = ["--batches", "1", "2", "--sizes", "32", "--bytes", "65536", "--turns", "2"]

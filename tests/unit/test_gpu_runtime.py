@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import relay
+from relay.compile import gpu
 from relay.errors import InvalidArgument, Unsupported
-from relay.lowering.gpu import pipeline
 from relay.runtime import Executable
 from relay.runtime.cuda_driver import CudaDriver, CudaError, check_device
 from relay.runtime.device import DeviceLibrary
@@ -154,7 +154,7 @@ def test_built_again_it_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("RELAY_CACHE_DIR", str(tmp_path))
     path = DIGITS / "digits_int8.tflite"
     first = relay.build(path, target="cuda")
-    monkeypatch.delattr(pipeline, "compile_kernels")
+    monkeypatch.delattr(gpu, "compile_kernels")
     second = relay.build(path, target="cuda")
     assert isinstance(second.library, DeviceLibrary) and second.library.code == first.library.code
     assert second.get_source("ptx") == first.get_source("ptx") == first.library.code.decode()

@@ -14,8 +14,8 @@ from xdsl.dialects.builtin import FileLineColLoc, NameLoc
 from xdsl.ir import SSAValue
 
 from relay import IRModule, signature
+from relay.compile.entry import build
 from relay.dialects.relay import MultiplyOp
-from relay.driver import build
 from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
 from relay.frontend import from_keras, from_onnx, from_pytorch, from_tflite, supported_operators
 from relay.frontend.tflite import table

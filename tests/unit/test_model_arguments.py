@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from relay.building import build
+from relay.compile.entry import build
 from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
 from relay.frontend import from_tflite
 from relay.module import IRModule, load_weights

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from relay.driver import build
+from relay.compile.entry import build
 from relay.errors import Unsupported
 from relay.frontend import from_tflite
 from relay.frontend.tflite.subgraphs import COPIES, DEEPEST, SPARE

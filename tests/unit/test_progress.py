@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import relay
-from relay import driver
+from relay.compile import model
+from relay.compile.progress import bar
 from relay.errors import InvalidArgument
-from relay.progress import bar
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
 
@@ -34,7 +34,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
 
 def test_a_long_build_shows_its_steps(monkeypatch: pytest.MonkeyPatch):
     err = terminal(monkeypatch)
-    monkeypatch.setattr(driver, "SHORT", 0.0)
+    monkeypatch.setattr(model, "SILENT_SECONDS", 0.0)
     relay.build(DIGITS)
     shown = err.getvalue()
     assert "building" in shown and "code" in shown
@@ -42,9 +42,9 @@ def test_a_long_build_shows_its_steps(monkeypatch: pytest.MonkeyPatch):
 
 def test_a_short_build_and_one_that_shall_not_show_none(monkeypatch: pytest.MonkeyPatch):
     err = terminal(monkeypatch)
-    monkeypatch.setattr(driver, "SHORT", 1e9)
+    monkeypatch.setattr(model, "SILENT_SECONDS", 1e9)
     relay.build(DIGITS)
-    monkeypatch.setattr(driver, "SHORT", 0.0)
+    monkeypatch.setattr(model, "SILENT_SECONDS", 0.0)
     relay.build(DIGITS, progress=False)
     assert err.getvalue() == ""
 

@@ -10,10 +10,10 @@ from xdsl.dialects.builtin import BoolAttr, FloatAttr, FunctionType, IntegerAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region
 
+from relay.compile.entry import build
 from relay.dialects import qnn, relay
 from relay.dialects.attributes import Array, elements, ints, tensor_type
 from relay.dialects.op import TensorOp, tensor
-from relay.driver import build
 from relay.errors import InvalidArgument
 from relay.interpreters import compute, run
 from relay.module import IRModule

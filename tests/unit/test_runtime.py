@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from relay import signature
+from relay.compile.entry import build
 from relay.dialects.attributes import Array
-from relay.driver import build
 from relay.errors import InvalidArgument, Malformed, RelayError
 from relay.module import IRModule
 from relay.runtime import Executable, Library, TensorSpec, container, create, load

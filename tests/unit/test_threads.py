@@ -14,8 +14,8 @@ import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
+from relay.compile.entry import build
 from relay.dialects.attributes import Array
-from relay.driver import build
 from relay.errors import InvalidArgument, Unsupported
 from relay.lowering.codegen import compile_text
 from relay.lowering.llvm.team import MEMBER, TEAM, TEAM_FUNCTIONS, team_text

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 import relay
-from relay import driver
+from relay.compile import model, workers
+from relay.compile.workers import Compilation, LlvmPool
 from relay.errors import Unsupported
-from relay.lowering import program, workers
-from relay.lowering.codegen import Compilation, compile_text, emit
+from relay.lowering import program
+from relay.lowering.codegen import compile_text, emit
 from relay.lowering.targets import host
-from relay.lowering.workers import Crew
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits"
 ADD = "define i32 @relay_add(i32 %a) {{\n  %b = add i32 %a, {}\n  ret i32 %b\n}}\n"
@@ -45,18 +45,18 @@ def test_units_are_linked_to_what_the_whole_is(monkeypatch: pytest.MonkeyPatch):
 
     monkeypatch.setattr(Compilation, "add", counted)
     monkeypatch.setattr(program, "UNIT_SIZE", 500)
-    monkeypatch.setattr(driver, "WORTH", 1)
+    monkeypatch.setattr(model, "KERNELS_PER_WORKER", 1)
     monkeypatch.setattr(workers, "processors", lambda: 3)
     assert answers() == whole
     assert len(found) > 4
 
 
 def compiled(given: Sequence[workers.Job], compile: workers.Compile = emit, progress: workers.Progress | None = None):
-    with Crew(compile) as crew:
-        crew.hire(3)
+    with LlvmPool(compile) as pool:
+        pool.start_workers(3)
         for job in given:
-            crew.add(job)
-        return crew.finish(progress)
+            pool.add(job)
+        return pool.finish(progress)
 
 
 def test_helpers_do_some(monkeypatch: pytest.MonkeyPatch):
@@ -90,22 +90,22 @@ def test_what_a_broken_helper_does_not_do_is_done_here(script: str, tmp_path: Pa
 
 def test_a_process_compiles_while_others_are_told(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(workers, "processors", lambda: 2)
-    with Crew(emit) as crew:
-        crew.hire(2)
-        crew.add(jobs(1)[0])
+    with LlvmPool(emit) as pool:
+        pool.start_workers(2)
+        pool.add(jobs(1)[0])
         deadline = time.monotonic() + 60
-        while crew.codes[0] is None and time.monotonic() < deadline:
+        while pool.codes[0] is None and time.monotonic() < deadline:
             time.sleep(0.01)
-        assert crew.codes == [emit(jobs(1)[0])]
+        assert pool.codes == [emit(jobs(1)[0])]
 
 
 def test_a_crew_that_is_given_up_leaves_no_process(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(workers, "processors", lambda: 3)
-    with pytest.raises(KeyError), Crew(emit) as crew:
-        crew.hire(3)
-        crew.add(jobs(1)[0])
+    with pytest.raises(KeyError), LlvmPool(emit) as pool:
+        pool.start_workers(3)
+        pool.add(jobs(1)[0])
         raise KeyError
-    for helper in crew.helpers:
+    for helper in pool.helpers:
         assert not helper.is_alive()
         assert helper.process is None or helper.process.returncode is not None
 

@@ -12,7 +12,7 @@ from typing import cast
 import numpy as np
 import pytest
 
-from relay.driver import build
+from relay.compile.entry import build
 from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
 from relay.runtime import Executable, Library, archive, container, create, load
 from relay.runtime.memory import aligned_bytes

@@ -14,7 +14,7 @@ from xdsl.ir import Operation
 from xdsl.rewriter import Rewriter
 
 from relay import artifact
-from relay.artifact import Made
+from relay.artifact import CompiledFunction
 from relay.byoc import accuracy, registry
 from relay.byoc.compiler import Artifact, Compiler
 from relay.byoc.guard import asked
@@ -116,7 +116,7 @@ def checked(compiler: Compiler, old: FuncOp, new: FuncOp | None) -> FuncOp:
     return new
 
 
-def compiled(compiler: Compiler, function: FuncOp) -> Made:
+def compiled(compiler: Compiler, function: FuncOp) -> CompiledFunction:
     """What the compiler makes of the function. Raises RelayError, whatever it raises."""
     source = words(function.location)
     where = f"{source}: " if source else ""
@@ -156,9 +156,9 @@ def left_out(function: FuncOp, made: Artifact) -> str:
     return ""
 
 
-def made_of(compiler: Compiler, function: FuncOp, made: Artifact) -> Made:
+def made_of(compiler: Compiler, function: FuncOp, made: Artifact) -> CompiledFunction:
     """The artifact with what the module keeps of it. Raises whatever parts of wrong types raise."""
-    return Made(
+    return CompiledFunction(
         symbol_of(function),
         compiler.name,
         compiler.version,

@@ -1,7 +1,7 @@
 """Object code of many modules at once: by this process, and by others that it starts for the time of it.
 
 LLVM works for one thread of a process at a time, and what it does is much of a build's time. `python -m
-relay.lowering.workers` reads pickled jobs and answers each with object code, or with None where it failed: the process
+relay.compile.workers` reads pickled jobs and answers each with object code, or with None where it failed: the process
 that asked compiles that one itself, and has the error.
 """
 
@@ -17,10 +17,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, cast
 
+from relay.lowering.codegen import Job, NativeCode, emit, key_of_job
 from relay.lowering.targets import CpuTarget
+from relay.store import store
 
-Job = tuple[str, CpuTarget, int]
-"""Text of a module, target, level of optimization."""
 Compile = Callable[[Job], bytes]
 Progress = Callable[[int, int], object]
 """Told how many of all jobs are done."""
@@ -29,7 +29,47 @@ MOST = 8
 """Processes: no build is so large that more are of use."""
 
 
-class Crew:
+class Compilation:
+    """The code of a program, told in modules: each is found again by its text, or compiled by a pool. A context."""
+
+    def __init__(self, target: CpuTarget, level: int = 3):
+        self.target, self.level = target, level
+        self.pool = LlvmPool(emit)
+        self.keys: list[str] = []
+        self.missing: list[str] = []
+        self.codes: dict[str, bytes] = {}
+
+    def __enter__(self) -> Compilation:
+        return self
+
+    def __exit__(self, failed: type[BaseException] | None, error: object, trace: object) -> None:
+        self.pool.__exit__(failed, error, trace)
+
+    def add(self, unit: str) -> None:
+        """One more module."""
+        job = (unit, self.target, self.level)
+        key = key_of_job(job)
+        self.keys.append(key)
+        if key in self.codes or key in self.missing:
+            return
+        kept = store()
+        if kept is not None and (code := kept.get(key)) is not None:
+            self.codes[key] = code
+        else:
+            self.missing.append(key)
+            self.pool.add(job)
+
+    def finish(self, whole: str, progress: Progress | None = None) -> NativeCode:
+        """The code of all modules, which are the text `whole`. `progress` is told how many are compiled."""
+        kept = store()
+        for key, code in zip(self.missing, self.pool.finish(progress), strict=True):
+            self.codes[key] = code
+            if kept is not None:
+                kept.put(key, code)
+        return NativeCode(tuple(self.codes[key] for key in self.keys), whole, self.target, self.level)
+
+
+class LlvmPool:
     """Compiles modules: processes that were hired, as soon as they are told one, and this process in the end.
 
     A context: what is not done when it ends is given up.
@@ -44,7 +84,7 @@ class Crew:
         self._open = True
         self._changed = threading.Condition()
 
-    def __enter__(self) -> Crew:
+    def __enter__(self) -> LlvmPool:
         return self
 
     def __exit__(self, failed: type[BaseException] | None, error: object, trace: object) -> None:
@@ -56,7 +96,7 @@ class Crew:
                 helper.process.kill()
             helper.join()
 
-    def hire(self, wanted: int) -> None:
+    def start_workers(self, wanted: int) -> None:
         """Start processes, at most this many in all with this one, and one for each processor."""
         while len(self.helpers) + 1 < min(wanted, processors(), MOST):
             self.helpers.append(Helper(self))
@@ -105,15 +145,15 @@ def processors() -> int:
 class Helper(threading.Thread):
     """A process, and the thread that gives it jobs until there are none."""
 
-    def __init__(self, crew: Crew):
+    def __init__(self, pool: LlvmPool):
         super().__init__(daemon=True)
-        self.crew = crew
+        self.pool = pool
         self.process: subprocess.Popen[bytes] | None = None
         self.start()
 
     def run(self) -> None:
         paths = os.pathsep.join(path or os.getcwd() for path in sys.path)
-        command = [sys.executable, "-m", "relay.lowering.workers"]
+        command = [sys.executable, "-m", "relay.compile.workers"]
         try:
             with subprocess.Popen(
                 command,
@@ -124,11 +164,11 @@ class Helper(threading.Thread):
             ) as self.process:
                 tasks, answers = self.process.stdin, self.process.stdout
                 assert tasks is not None and answers is not None
-                while (number := self.crew.next()) is not None:
-                    pickle.dump(self.crew.jobs[number], tasks, pickle.HIGHEST_PROTOCOL)
+                while (number := self.pool.next()) is not None:
+                    pickle.dump(self.pool.jobs[number], tasks, pickle.HIGHEST_PROTOCOL)
                     tasks.flush()
                     answer: object = pickle.load(answers)
-                    self.crew.codes[number] = answer if isinstance(answer, bytes) else None
+                    self.pool.codes[number] = answer if isinstance(answer, bytes) else None
                 self.process.kill()  # it may be starting still, and has nothing to do
         except Exception:  # it did not start, died, or is something else: what it did not do is done here
             return
@@ -136,8 +176,6 @@ class Helper(threading.Thread):
 
 def main(tasks: IO[bytes], answers: IO[bytes]) -> None:
     """Do jobs until there are no more."""
-    from relay.lowering.codegen import emit
-
     while True:
         try:
             job = cast(Job, pickle.load(tasks))

@@ -7,6 +7,7 @@ from typing import Any
 from xdsl.passes import ModulePass
 
 from relay import signature
+from relay.compile.manifest import describe
 from relay.dialects.attributes import Array
 from relay.dialects.gpu import ModuleOp as GpuModuleOp
 from relay.lowering.bufferize import Bufferize
@@ -21,7 +22,6 @@ from relay.lowering.gpu.launches import program
 from relay.lowering.gpu.nvvm_attach_target import NvvmAttachTarget
 from relay.lowering.gpu.schedule_gpu import ScheduleGpu
 from relay.lowering.gpu.target import GpuTarget
-from relay.lowering.graph import describe
 from relay.lowering.math_expand_ops import MathExpandOps
 from relay.lowering.plan_memory import PlanMemory
 from relay.lowering.relay_to_linalg import RelayToLinalg

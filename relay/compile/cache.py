@@ -68,9 +68,9 @@ def key(
     from relay.module import REQUESTS
     from relay.transforms.legalization import registered
 
-    if store() is None or ctx.instruments or not all(map(_told, pipeline)) or not _plain((*ctx.config.values(),)):
+    if store() is None or ctx.instruments or not all(map(_is_reproducible_from_text, pipeline)):
         return None
-    if not _plain((*frontend.values(),)):
+    if not _plain((*ctx.config.values(), *frontend.values())):
         return None
     if not all(point.value.startswith("relay.") for point in registered()):
         return None
@@ -91,7 +91,7 @@ def key(
     return key_of(KIND, json.dumps(said), *_parts(content))
 
 
-def _told(step: ModulePass) -> bool:
+def _is_reproducible_from_text(step: ModulePass) -> bool:
     """Whether the text of a pass says all about it."""
     ours = type(step).__module__.partition(".")[0] in ("relay", "xdsl")
     fields = dataclasses.fields(step) if dataclasses.is_dataclass(step) else ()
@@ -148,7 +148,7 @@ def compiler() -> str:
     return sha256("\n".join([relay.__version__, platform.python_version(), *versions, *files]).encode()).hexdigest()
 
 
-class Again:
+class LazyRebuild:
     """An executable that was not built this time: it is built when its texts or files are asked for."""
 
     def __init__(self, build: Callable[[IRModule | bytes], Executable], content: IRModule | bytes):
@@ -163,12 +163,12 @@ class Again:
 def find(key: str, content: IRModule | bytes, build: Callable[[IRModule | bytes], Executable]) -> Executable | None:
     """The executable kept under the key; `build` makes it anew, for its sources."""
     kept = store()
-    again = Again(build, content)
-    return None if kept is None else _loaded(kept, key, lambda: again.library)
+    rebuilt = LazyRebuild(build, content)
+    return None if kept is None else _loaded(kept, key, lambda: rebuilt.library)
 
 
-def _loaded(kept: Store, key: str, again: Callable[[], Library]) -> Executable | None:
-    """The executable under the key; `again` builds it anew, for its sources."""
+def _loaded(kept: Store, key: str, rebuilt: Callable[[], Library]) -> Executable | None:
+    """The executable under the key; `rebuilt` builds it anew, for its sources."""
     data = kept.get(key)
     if data is None:
         return None
@@ -180,9 +180,9 @@ def _loaded(kept: Store, key: str, again: Callable[[], Library]) -> Executable |
         return None
     device = saved.graph.get("device")
     kinds = SOURCES if device is None else SOURCES_OF_DEVICES[device["kind"]]
-    sources = {kind: partial(_text, again, kind) for kind in kinds}
+    sources = {kind: partial(_text, rebuilt, kind) for kind in kinds}
     if device is None:
-        library = Library(saved.code, sources, export=partial(_files, again))
+        library = Library(saved.code, sources, export=partial(_files, rebuilt))
     else:
         if device["kind"] == "cuda":
             sources["ptx"] = partial(bytes.decode, saved.code)  # is the code itself
@@ -190,12 +190,12 @@ def _loaded(kept: Store, key: str, again: Callable[[], Library]) -> Executable |
     return Executable(saved.graph, library, saved.params, saved.constants)
 
 
-def _text(again: Callable[[], Library], kind: str) -> str:
-    return again().sources[kind]()
+def _text(rebuilt: Callable[[], Library], kind: str) -> str:
+    return rebuilt().sources[kind]()
 
 
-def _files(again: Callable[[], Library], name: str) -> Mapping[str, bytes]:
-    library = again()
+def _files(rebuilt: Callable[[], Library], name: str) -> Mapping[str, bytes]:
+    library = rebuilt()
     assert library.export is not None
     return library.export(name)
 
@@ -254,17 +254,17 @@ def _outside() -> bool:
     return bool(ctx.is_default) and not ctx.instruments and not ctx.config
 
 
-def quickly(request: Request, build: Callable[[Request], Executable]) -> Executable | None:
+def lookup_by_request(request: Request, build: Callable[[Request], Executable]) -> Executable | None:
     """The executable whose key is kept under the request's; `build` makes it anew, for its sources."""
     kept = store()
     found = None if kept is None else kept.get(request.key)
     if kept is None or found is None:
         return None
-    again = cache(lambda: build(request).library)
-    return _loaded(kept, found.decode(errors="replace"), again)
+    rebuilt = cache(lambda: build(request).library)
+    return _loaded(kept, found.decode(errors="replace"), rebuilt)
 
 
-def point(key: str, kept: str) -> None:
+def remember_request(key: str, kept: str) -> None:
     """Keep a build's key under a quick one."""
     if (folder := store()) is not None:
         folder.put(key, kept.encode())

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, SupportsIndex, cast
 
-from relay import build_cache
 from relay.arguments import whole
-from relay.build_cache import Request
+from relay.compile import cache
+from relay.compile.cache import Request
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -66,17 +66,17 @@ def build(
     elif batch is not None:
         frontend = _with_batch(frontend, batch)
     plain = params is None and pipeline is None and external is None and numerics is None
-    request = build_cache.request_of(mod, target, opt_level, frontend) if plain else None
-    executable = None if request is None else build_cache.quickly(request, compiled_again)
+    request = cache.request_of(mod, target, opt_level, frontend) if plain else None
+    executable = None if request is None else cache.lookup_by_request(request, rebuild)
     if executable is None:
-        with uncollected():
-            from relay.driver import compile_model
+        with gc_paused():
+            from relay.compile.model import compile_model
 
             given = (mod, target, params, pipeline, opt_level, frontend, external, numerics, progress)
             executable, kept = compile_model(*given)
         if request is not None and kept is not None:
-            if request == build_cache.request_of(mod, target, opt_level, frontend):  # the file is as it was
-                build_cache.point(request.key, kept)
+            if request == cache.request_of(mod, target, opt_level, frontend):  # the file is as it was
+                cache.remember_request(request.key, kept)
     executable.num_threads = num_threads
     return executable
 
@@ -86,9 +86,9 @@ def _ends(path: object, suffix: str) -> bool:
 
 
 @contextmanager
-def uncollected() -> Generator[None]:
-    """No search for cycles of garbage: a build makes millions of objects and few such cycles, and would be searched
-    again and again, for a tenth of its time."""
+def gc_paused() -> Generator[None]:
+    """Pause the cyclic garbage collector: a build makes millions of objects and few cycles, and collections would
+    take a tenth of its time."""
     if not gc.isenabled():
         yield
         return
@@ -114,12 +114,12 @@ def _with_batch(frontend: object, batch: SupportsIndex) -> Any:
     return options | {"batch": number}
 
 
-def compiled_again(request: Request) -> Executable:
+def rebuild(request: Request) -> Executable:
     """The executable of what was asked for then, whatever has become of the file, the arguments and the context."""
-    from relay.driver import compile_model
+    from relay.compile.model import compile_model
     from relay.passes import PassContext
     from relay.passes.context import activated
 
-    with uncollected(), activated(PassContext()):
+    with gc_paused(), activated(PassContext()):
         given = (request.content, request.target, None, None, request.opt_level, dict(request.frontend))
         return compile_model(*given, external=None, numerics=None, progress=False)[0]

@@ -1,0 +1,1 @@
+"""The front door: `relay.build`, from a module or a model file to an executable."""

@@ -1,0 +1,133 @@
+"""The passes of a build, as data: what `build` runs for a target, to be listed, edited and run without code."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import TypedDict
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
+from xdsl.transforms.dead_code_elimination import DeadCodeElimination
+
+from relay.byoc.partitioning.compile_external import CompileExternal
+from relay.compile import gpu
+from relay.lowering.bufferize import Bufferize
+from relay.lowering.expand_apply_scale import ExpandApplyScale
+from relay.lowering.gpu.target import GpuTarget
+from relay.lowering.math_expand_ops import MathExpandOps
+from relay.lowering.parallelize import Parallelize
+from relay.lowering.plan_memory import PlanMemory
+from relay.lowering.relay_to_linalg import RelayToLinalg
+from relay.lowering.schedule import Schedule
+from relay.lowering.scheduling.tables import reads_tables
+from relay.lowering.select_target_ops import SelectTargetOps
+from relay.lowering.targets import CpuTarget, resolve
+from relay.module import IRModule
+from relay.passes import PassContext, Pipeline
+from relay.passes.base import as_module, info_of
+from relay.passes.build_config import BuildConfig
+from relay.passes.context import activated
+from relay.passes.requirements import Providers, providers_of
+from relay.passes.runner import Runner
+from relay.transforms.dead_pixels import DeadPixels
+from relay.transforms.fold_constant import FoldConstant
+from relay.transforms.fold_explicit_padding import FoldExplicitPadding
+from relay.transforms.fuse_ops import FuseOps
+from relay.transforms.legalize import Legalize
+from relay.transforms.simplify import Simplify
+from relay.transforms.unsigned_codes import UnsignedCodes
+
+CODE_GENERATION = ("loops", "target-ops", "functions", "planned")
+"""Properties that a module must have for LLVM IR."""
+PASSES_LOCK = threading.RLock()
+"""One build at a time runs passes: xDSL builds some operations through a hook that the whole process shares."""
+
+
+def graph_passes(target: CpuTarget) -> list[ModulePass]:
+    """Level 0 to outlined kernels: what `optimize` runs."""
+    features = ",".join(sorted(target.features))
+    return [
+        CompileExternal(),
+        Legalize(features=features),
+        FoldConstant(),
+        FoldExplicitPadding(),
+        Simplify(),
+        CommonSubexpressionElimination(),
+        DeadCodeElimination(),
+        DeadPixels(),
+        UnsignedCodes(features=features),
+        FuseOps(),
+    ]
+
+
+def lowering_passes(target: CpuTarget) -> list[ModulePass]:
+    """Kernels to loops with planned memory; for a GPU, to launches."""
+    if isinstance(target, GpuTarget):
+        return gpu.gpu_passes(target)
+    features = ",".join(sorted(target.features))
+    return [
+        RelayToLinalg(tables_apart=reads_tables(target.features), transposes_apart=True),
+        ExpandApplyScale(features=features, literal=not target.fuses),
+        Bufferize(),
+        Schedule(features=features),
+        SelectTargetOps(features=features),
+        MathExpandOps(features=features),
+        Parallelize(),
+        PlanMemory(),
+    ]
+
+
+def default_pipeline(target: str | CpuTarget = "llvm", opt_level: int | None = None) -> Pipeline:
+    """What `build` runs for a target at a level (default: the current `PassContext`'s), to be listed and edited."""
+    machine = resolve(target)
+    ctx = PassContext.current().at_level(opt_level)
+    every = Pipeline([*graph_passes(machine), *lowering_passes(machine)])
+    if isinstance(ctx, BuildConfig):
+        ctx.expand(every)
+    return Pipeline([step for step in every if ctx.enabled(info_of(step))])
+
+
+def optimize(
+    mod: IRModule | ModuleOp,
+    target: str | CpuTarget = "llvm",
+    *,
+    pipeline: Pipeline | Sequence[ModulePass] | str | None = None,
+    opt_level: int | None = None,
+) -> IRModule:
+    """A new module, legalised, folded and fused: what `build` does before it goes below `relay` ops.
+
+    `pipeline` runs another one instead. The given module stays as it is. Raises RelayError.
+    """
+    machine = resolve(target)
+    with activated(PassContext.current().at_level(opt_level)):
+        chosen = chosen_pipeline(pipeline, default_pipeline(machine))
+        if pipeline is None:
+            below = {step.name for step in lowering_passes(machine)}
+            first = next((n for n, step in enumerate(chosen) if step.name in below), len(chosen))
+            chosen = chosen[:first]
+        module = as_module(mod).clone()
+        with PASSES_LOCK:
+            _runner(module, machine).run(chosen)
+    return module
+
+
+def chosen_pipeline(pipeline: Pipeline | Sequence[ModulePass] | str | None, default: Pipeline) -> Pipeline:
+    return default if pipeline is None else Pipeline.of(pipeline)
+
+
+def _runner(module: IRModule, machine: CpuTarget) -> Runner:
+    return Runner(module.op, **defaults_of(machine))
+
+
+class Defaults(TypedDict):
+    """Passes that others require, and options that are not given: those of the default pipeline."""
+
+    providers: Providers
+    options: Mapping[str, object]
+
+
+def defaults_of(machine: CpuTarget) -> Defaults:
+    every = [*graph_passes(machine), *lowering_passes(machine)]
+    return {"providers": providers_of(every), "options": {"features": ",".join(sorted(machine.features))}}
