@@ -29,6 +29,8 @@ GROUPS = "wgmma"
 """What a target must have whose warps multiply in groups of four."""
 CHUNK = 16
 """Bytes of one copy, at most."""
+TAP = 32
+"""Bytes of a row that one product takes."""
 SMALLEST = 4
 """Bytes of one copy, at least."""
 PIXEL = 4

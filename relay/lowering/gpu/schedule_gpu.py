@@ -18,10 +18,10 @@ from relay.errors import InvalidArgument, Unsupported
 from relay.lowering.builder import INDEPENDENT, Index, LoopBuilder
 from relay.lowering.call_graph import CallGraph
 from relay.lowering.gpu import matrix
-from relay.lowering.gpu.bulk_kernel import emitter_of
 from relay.lowering.gpu.dots import FEATURE, DotEmitter, dot_of
 from relay.lowering.gpu.formats import FLOATS
 from relay.lowering.gpu.grids import grid, teams, threads
+from relay.lowering.gpu.matrix_kernel import MatrixKernel
 from relay.lowering.gpu.points import PointEmitter, Producer
 from relay.lowering.gpu.producers import Nest, Padded, computed, framed, nest_of, padded, starts
 from relay.lowering.gpu.shared_memory import align
@@ -261,7 +261,7 @@ class FunctionScheduler:
         else:
             data = found.conv.data.value if found.padding is None else found.padding.source
         points = PointEmitter(b, self.producers, found.lanes)
-        emitter = emitter_of(found)(b, found, points, (b.flatten(data), *weights))
+        emitter = MatrixKernel(b, found, points, (b.flatten(data), *weights))
         self.choices.append(found.reason)
         order = found.nest.output_dims
         assert order is not None

@@ -8,16 +8,15 @@ Sources: PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions" and "Async 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from xdsl.dialects import arith, llvm, memref
+from xdsl.dialects import arith, llvm
 from xdsl.dialects.builtin import i32, i64
 from xdsl.ir import SSAValue
 
-from relay.dialects import nvgpu
-from relay.dialects.gpu import BarrierOp
 from relay.lowering.builder import Index, LoopBuilder
-from relay.lowering.gpu.matrix_kernel import TAP, MatrixEmitter
+from relay.lowering.gpu.matrix import TAP
+from relay.lowering.gpu.matrix_thread import MatrixThread
 
 GROUP = 128
 """Threads of a group."""
@@ -35,8 +34,6 @@ COMMIT = "wgmma.commit_group.sync.aligned;"
 WAIT = "wgmma.wait_group.sync.aligned {left};"
 VISIBLE = "fence.proxy.async.shared::cta;"
 """What this thread wrote to shared memory is what matrix units will read."""
-BEHIND = 2
-"""Stages that are not filled: of this step, and of the last, whose products may be under way."""
 
 
 def products_text(columns: int, left: str, right: str, count: int) -> str:
@@ -70,42 +67,40 @@ def instruction(b: LoopBuilder, text: str) -> None:
     b.add(llvm.InlineAsmOp(text, "~{memory}", [], [], 0, has_side_effects=True))
 
 
-class GroupEmitter(MatrixEmitter):
-    """Emits what one thread of a group does."""
+class GroupProducts:
+    """Emits what one thread of a group multiplies: the sums of a step are known when the next step's are waited for."""
 
-    def products(self, thread: Index, lane: Index) -> tuple[list[SSAValue], list[SSAValue]]:
-        """The sums of a thread."""
-        b, stages, steps = self.b, self.m.stages, self.m.steps
-        self.prepare(thread)
-        self.describe(thread)
-        ahead = stages - BEHIND
-        self.issue_first(ahead)
-        sums = self.starting(lane) or [b.constant(0, i32)] * self.tile.sums
-        with b.loop(0, steps, carried=sums) as (step, state):
-            last = b.add(nvgpu.DeviceAsyncCreateGroupOp()).asyncToken
-            b.add(nvgpu.DeviceAsyncWaitOp(last, ahead - 1))
-            instruction(b, VISIBLE)
-            b.add(BarrierOp.create())
-            state.next = self.begin(b.times(self.rem(step, stages), self.tile.stage_bytes // UNIT), state.args)
-            self.issue_later(step, ahead)
-            instruction(b, WAIT.format(left=1))
-        return tied(b, WAIT.format(left=0), state.results), []
+    kind = i32
+    behind = 2
+    """Stages that are not filled: of this step, and of the last, whose products may be under way."""
+    fenced = True
+    rows = 0
 
-    def describe(self, thread: Index) -> None:
+    def __init__(self, thread: MatrixThread):
+        self.t, self.b, self.tile = thread, thread.b, thread.tile
+
+    def prepare(self) -> None:
         """What matrix units are told of both factors in the first stage."""
-        b, tile = self.b, self.tile
-        start = b.plus(self.div(self.pointer(self.shared), UNIT), b.index(DESCRIPTION))
-        rows = b.times(self.div(thread, GROUP), ROWS * tile.depth // UNIT)
+        b, t, tile = self.b, self.t, self.tile
+        start = b.plus(t.div(t.pointer(t.shared), UNIT), b.index(DESCRIPTION))
+        rows = b.times(t.div(t.number, GROUP), ROWS * tile.depth // UNIT)
         self.descriptors = [b.plus(start, rows), b.plus(start, tile.rows * tile.depth // UNIT)]
 
-    def pointer(self, buffer: SSAValue) -> Index:
-        """Where a buffer is."""
-        return self.b.add(memref.ExtractAlignedPointerAsIndexOp.get(buffer)).aligned_pointer
+    def turn(self, step: Index, sums: Sequence[SSAValue], refill: Callable[[Index], None]) -> list[SSAValue]:
+        """Start the products of a step, and wait for those of the last."""
+        found = self.begin(self.t.stage(step, UNIT), sums)
+        refill(step)
+        instruction(self.b, WAIT.format(left=1))
+        return found
+
+    def finish(self, sums: Sequence[SSAValue]) -> list[SSAValue]:
+        """The sums, once all products are done."""
+        return tied(self.b, WAIT.format(left=0), sums)
 
     def begin(self, stage: Index, sums: Sequence[SSAValue]) -> list[SSAValue]:
         """Start all products of a stage; the sums are known when they are waited for."""
-        b, tile = self.b, self.tile
-        left, right = (("u8" if side.unsigned else "s8") for side in (self.conv.data, self.conv.kernel))
+        b, tile, conv = self.b, self.tile, self.t.conv
+        left, right = (("u8" if side.unsigned else "s8") for side in (conv.data, conv.kernel))
         count = tile.depth // TAP
         starts = [b.plus(factor, stage) for factor in self.descriptors]
         places = [b.plus(start, n * TAP // UNIT) for n in range(count) for start in starts]

@@ -1,0 +1,157 @@
+"""Stages of rows of both factors, as threads copy them into shared memory while earlier ones are multiplied."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from xdsl.ir import SSAValue
+
+from relay.dialects import nvgpu
+from relay.dialects.gpu import BarrierOp
+from relay.lowering.builder import Index, LoopBuilder
+from relay.lowering.gpu.matrix import CHUNK, Matrix
+from relay.lowering.gpu.matrix_thread import MatrixThread
+from relay.lowering.gpu.shared_memory import align
+from relay.lowering.gpu.warpgroup_products import VISIBLE, instruction
+from relay.lowering.indices import both, when
+from relay.lowering.shaped import shape_of
+
+
+@dataclass(frozen=True)
+class Copied:
+    """A row of the data that a thread copies chunks of: where its first number is, where its image's rows and columns
+    start, and where it goes in a stage."""
+
+    start: Index
+    row: Index
+    column: Index
+    inside: SSAValue | None
+    to: Index
+
+
+class AsyncCopies:
+    """Emits the copies of one thread. `sources`: the data and the packed weights, both of one dimension. `ahead`: steps
+    whose copies are under way while one is multiplied. `fenced`: what reads the stages is behind a fence."""
+
+    def __init__(self, thread: MatrixThread, sources: Sequence[SSAValue], ahead: int, fenced: bool):
+        self.t, self.b, self.m, self.conv = thread, thread.b, thread.m, thread.conv
+        self.data, self.weights = sources
+        self.ahead, self.fenced = ahead, fenced
+
+    @staticmethod
+    def sources(b: LoopBuilder, matrix: Matrix, factors: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        """What a launch is given for both factors: their buffers."""
+        return factors
+
+    def prepare(self) -> None:
+        """What a thread copies in each step: its chunk of some rows of both factors."""
+        b, t, tile, conv = self.b, self.t, self.t.tile, self.conv
+        self.chunk = t.rem(t.number, t.chunks)
+        first = t.div(t.number, t.chunks)
+        together = tile.threads // t.chunks
+        self.copied: list[Copied] = []
+        padding = self.m.padding
+        top, left = (padding.offsets[1], padding.offsets[2]) if padding else (0, 0)
+        height, width = shape_of(padding.source)[1:3] if padding else (conv.rows, conv.columns)
+        self.height, self.width = height, width
+        self.padded = bool(padding and (height != conv.rows or width != conv.columns))
+        for number in range(tile.rows // together):
+            row = b.plus(first, number * together)
+            m = b.plus(t.first_row, row)
+            inside = t.below(m, self.m.rows) if self.m.rows % tile.rows else None
+            to = t.place(row, self.chunk)
+            if conv.pointwise and not self.padded:
+                self.copied.append(Copied(b.times(m, self.m.pitch), 0, 0, inside, to))
+                continue
+            image, pixel = t.div(m, conv.out_rows * conv.out_columns), t.rem(m, conv.out_rows * conv.out_columns)
+            y = b.plus(b.times(t.div(pixel, conv.out_columns), conv.strides[0]), -top)
+            x = b.plus(b.times(t.rem(pixel, conv.out_columns), conv.strides[1]), -left)
+            line = b.plus(b.times(image, height), y)
+            start = b.times(b.plus(b.times(line, width), x), self.m.pitch)
+            self.copied.append(Copied(start, y, x, inside, to))
+        self.weight_rows: list[tuple[Index, Index]] = []
+        fold = self.m.format.fold
+        pitch = self.m.packed_depth * self.m.format.data
+        for number in range(tile.columns // fold // together):
+            row = b.plus(first, number * together)
+            start = b.plus(b.times(b.plus(t.div(t.first_column, fold), row), pitch), b.times(self.chunk, CHUNK))
+            self.weight_rows.append((start, b.plus(t.place(row, self.chunk), tile.rows * tile.depth)))
+
+    def start(self) -> None:
+        """Start the copies of the first steps, each as a group."""
+        for step in range(self.ahead):
+            if step < self.m.steps:
+                self.issue(step, step)
+            self.b.add(nvgpu.DeviceAsyncCreateGroupOp())
+
+    def arrive(self, step: Index) -> None:
+        """Wait until the copies of a step are there, for all threads."""
+        last = self.b.add(nvgpu.DeviceAsyncCreateGroupOp()).asyncToken
+        self.b.add(nvgpu.DeviceAsyncWaitOp(last, self.ahead - 1))
+        if self.fenced:
+            instruction(self.b, VISIBLE)
+        self.b.add(BarrierOp.create())
+
+    def refill(self, step: Index) -> None:
+        """Start the copies of the step that is `ahead` of one, if there is one."""
+        later = self.b.plus(step, self.ahead)
+        if not isinstance(later, int):
+            due = self.t.below(later, self.m.steps)
+            when(self.b, due, lambda: self.issue(later, self.t.rem(later, self.m.stages)))
+
+    def issue(self, step: Index, stage: Index) -> None:
+        """Start the copies of a step into a stage."""
+        b, tile = self.b, self.t.tile
+        start = b.times(stage, tile.stage_bytes)
+        step = b.plus(b.times(self.t.part, self.m.steps), step)
+        chunk = b.plus(b.times(step, self.m.deep), b.times(self.chunk, self.m.chunk))
+        for piece in range(0, self.m.chunk, self.m.piece):
+            self.issue_data(b.plus(chunk, piece), b.plus(start, piece * self.m.format.data))
+        for source, at in self.weight_rows:
+            place = b.plus(source, b.times(step, tile.depth))
+            self.copy(self.t.shared, b.plus(start, at), self.weights, place, CHUNK)
+
+    def issue_data(self, k: Index, start: Index) -> None:
+        """Start the copies of the data from a place in the depth on, to places from `start` on."""
+        b, t, conv = self.b, self.t, self.conv
+        known = t.below(k, self.m.depth) if self.m.depth < self.m.packed_depth else None
+        tap, channel = t.div(k, conv.channels), t.rem(k, conv.channels)
+        if conv.kernel_rows * conv.kernel_columns == 1:
+            tap, channel = 0, k
+        i = b.times(t.div(tap, conv.kernel_columns), conv.dilation[0])
+        j = b.times(t.rem(tap, conv.kernel_columns), conv.dilation[1])
+        away = b.plus(b.times(b.plus(b.times(i, self.width), j), self.m.pitch), channel)
+        fill = self.fill(known)
+        for row in self.copied:
+            to = b.plus(start, row.to)
+            conditions = [row.inside, known]
+            if self.padded:
+                conditions += [t.below(b.plus(row.row, i), self.height), t.below(b.plus(row.column, j), self.width)]
+            when(b, both(b, conditions), partial(self.read, to, row, away), partial(self.set, fill, to))
+
+    def fill(self, known: SSAValue | None) -> SSAValue:
+        """A piece of padding; zeros behind the end of a row."""
+        zeros = self.b.broadcast(self.b.constant(0, self.conv.data.element), self.m.piece)
+        if self.m.padding is None:
+            return zeros
+        padding = self.b.broadcast(self.m.padding.value, self.m.piece)
+        if known is None or not self.conv.kernel.zero_point:
+            return padding
+        return self.b.select(known, padding, zeros)
+
+    def copy(self, to: SSAValue, at: Index, source: SSAValue, start: Index, count: int) -> None:
+        """Start a copy of so many numbers: one chunk, or a piece of one."""
+        b = self.b
+        b.add(nvgpu.DeviceAsyncCopyOp(to, b.index(at), source, b.index(start), count))
+
+    def read(self, to: Index, row: Copied, away: Index) -> None:
+        """Start a copy of a piece of the data."""
+        at = self.t.div(to, self.m.format.data)
+        self.copy(self.t.numbers, at, self.data, self.b.plus(row.start, away), self.m.piece)
+
+    def set(self, value: SSAValue, to: Index) -> None:
+        """Write one piece."""
+        self.b.vector_store(value, self.t.numbers, [self.t.div(to, self.m.format.data)])
+        align(self.b.block.last_op, self.m.piece * self.m.format.data)

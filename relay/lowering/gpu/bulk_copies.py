@@ -1,0 +1,117 @@
+"""Stages that the device's engine for tiles (TMA) copies, where both factors are matrices in memory.
+
+One thread asks for both tiles of a stage; a barrier in shared memory counts their bytes, and all threads wait for it.
+What the engine writes is what matrix units of groups of warps read: no fence is between them.
+Sources: PTX ISA, "cp.async.bulk.tensor", "mbarrier", "fence.proxy.tensormap"; CUDA C++ Programming Guide, "Using TMA to
+transfer multi-dimensional arrays", of maps in global memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects import arith, llvm
+from xdsl.dialects.builtin import i32, i64
+from xdsl.ir import SSAValue
+
+from relay.dialects.gpu import BarrierOp
+from relay.lowering.builder import Index, LoopBuilder
+from relay.lowering.gpu.matrix import BARRIER_BYTES, Matrix
+from relay.lowering.gpu.matrix_thread import MatrixThread
+from relay.lowering.gpu.tensor_maps import TensorMap
+from relay.lowering.gpu.warpgroup_products import VISIBLE, instruction
+from relay.lowering.indices import both, when
+
+INIT = "mbarrier.init.shared::cta.b64 [$0], 1;"
+EXPECT = "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], {bytes};"
+ACQUIRE = "{ .reg .b64 map; cvta.global.u64 map, $0; fence.proxy.tensormap::generic.acquire.sys [map], 128; }"
+"""The map, which the host has written, is what the engine will read."""
+COPY = (
+    "{ .reg .b64 map; cvta.global.u64 map, $1; "
+    "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [$0], [map, {$2, $3}], [$4]; }"
+)
+ARRIVED = "{ .reg .pred done; again: mbarrier.try_wait.parity.shared::cta.b64 done, [$0], $1; @!done bra again; }"
+
+
+class BulkCopies:
+    """Emits what one thread does for copies of tiles. `sources`: maps of the data and of the packed weights; `ahead`:
+    steps whose copies are under way while one is multiplied."""
+
+    def __init__(self, thread: MatrixThread, sources: Sequence[SSAValue], ahead: int, fenced: bool):
+        self.t, self.b, self.m = thread, thread.b, thread.m
+        self.maps, self.ahead = sources, ahead
+
+    @staticmethod
+    def sources(b: LoopBuilder, matrix: Matrix, factors: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        """What a launch is given for both factors: maps of their buffers."""
+        tile, depth, packed = matrix.tile, matrix.depth, matrix.packed_depth
+        data = TensorMap((depth, matrix.rows), (depth,), (tile.depth, tile.rows))
+        weights = TensorMap((packed, matrix.packed_columns), (packed,), (tile.depth, tile.columns))
+        return [map.of(b, factor) for map, factor in zip((data, weights), factors, strict=True)]
+
+    def prepare(self) -> None:
+        """No address is computed before the first copies."""
+
+    def start(self) -> None:
+        """Prepare barriers and maps once, then ask for the tiles of the first steps."""
+        b, t = self.b, self.t
+        self.memory = t.pointer(t.shared)
+        self.addresses = [t.pointer(map) for map in self.maps]
+        self.first = t.below(t.number, 1)
+        when(b, self.first, self.begin)
+        instruction(b, VISIBLE)
+        b.add(BarrierOp.create())
+        when(b, self.first, self.issue_first)
+
+    def begin(self) -> None:
+        """What is done once: barriers, and maps."""
+        for stage in range(self.m.stages):
+            self.ask(INIT, [self.barrier(stage)])
+        for source in self.addresses:
+            self.ask(ACQUIRE, [source])
+
+    def issue_first(self) -> None:
+        """Ask for the tiles of the first steps."""
+        for step in range(min(self.ahead, self.m.steps)):
+            self.issue(step, step)
+
+    def arrive(self, step: Index) -> None:
+        """Wait until the tiles of a step are there, and all threads are done with the stage that is filled next."""
+        t = self.t
+        self.ask(ARRIVED, [self.barrier(t.rem(step, self.m.stages))], [t.rem(t.div(step, self.m.stages), 2)])
+        self.b.add(BarrierOp.create())
+
+    def refill(self, step: Index) -> None:
+        """Ask for the tiles of the step that is `ahead` of one, if there is one."""
+        later = self.b.plus(step, self.ahead)
+        if not isinstance(later, int):
+            due = both(self.b, [self.first, self.t.below(later, self.m.steps)])
+            when(self.b, due, lambda: self.issue(later, self.t.rem(later, self.m.stages)))
+
+    def issue(self, step: Index, stage: Index) -> None:
+        """Ask for both tiles of a step."""
+        b, t, tile, barrier = self.b, self.t, self.t.tile, self.barrier(stage)
+        left = b.plus(self.memory, b.times(stage, tile.stage_bytes))
+        step = b.plus(b.times(t.part, self.m.steps), step)
+        column = b.times(step, tile.depth)
+        self.ask(EXPECT.format(bytes=tile.stage_bytes), [barrier])
+        self.ask(COPY, [left, self.addresses[0]], [column, t.first_row], barrier)
+        right = b.plus(left, tile.rows * tile.depth)
+        self.ask(COPY, [right, self.addresses[1]], [column, t.first_column], barrier)
+
+    def barrier(self, stage: Index) -> Index:
+        """The address of the barrier of a stage: they are behind all stages."""
+        b = self.b
+        start = b.plus(self.memory, self.m.stages * self.t.tile.stage_bytes)
+        return b.plus(start, b.times(stage, BARRIER_BYTES))
+
+    def ask(
+        self, text: str, addresses: Sequence[Index], numbers: Sequence[Index] = (), last: Index | None = None
+    ) -> None:
+        """An instruction of addresses, then words, then perhaps another address."""
+        b = self.b
+        values = [(place, i64) for place in addresses] + [(number, i32) for number in numbers]
+        values += [] if last is None else [(last, i64)]
+        operands = [b.add(arith.IndexCastOp(b.index(value), type)).result for value, type in values]
+        kinds = ",".join("l" if type is i64 else "r" for _, type in values)
+        b.add(llvm.InlineAsmOp(text, f"{kinds},~{{memory}}", operands, [], 0, has_side_effects=True))

@@ -1,0 +1,71 @@
+"""One thread of a block that computes a tile of a product: where it stands, and arithmetic on its places."""
+
+from __future__ import annotations
+
+from xdsl.dialects import arith, memref
+from xdsl.dialects.builtin import MemRefType
+from xdsl.ir import SSAValue
+
+from relay.lowering.builder import Index, LoopBuilder
+from relay.lowering.gpu.matrix import CHUNK, Matrix
+from relay.lowering.gpu.shared_memory import shared_memory
+from relay.lowering.indices import below, binary, quotient, remainder
+from relay.lowering.shaped import buffer_of
+
+WARP = 32
+BANKS = 128
+"""Bytes of shared memory that are read at once."""
+
+
+class MatrixThread:
+    """What copies and products of one thread need: its number in the block, the block's part of the depth, its first
+    row and column, those of the thread's warp from there, and the shared memory, as bytes and as numbers of the data.
+
+    A row of 64 bytes lies in shared memory as four chunks of 16, number c of row r at c xor (r / 2 mod 4), so that
+    eight rows' chunks are in all banks; one of 128 bytes as eight, number c at c xor (r mod 8).
+    """
+
+    def __init__(self, builder: LoopBuilder, matrix: Matrix, block: Index, thread: Index):
+        b, tile = builder, matrix.tile
+        self.b, self.m, self.tile, self.conv, self.number = builder, matrix, tile, matrix.conv, thread
+        self.chunks = tile.depth // CHUNK
+        across = matrix.packed_columns // tile.columns
+        tiles = across * -(-matrix.rows // tile.rows)
+        self.part = self.div(block, tiles) if matrix.splits > 1 else 0
+        block = self.rem(block, tiles) if matrix.splits > 1 else block
+        self.first_row = b.times(self.div(block, across), tile.rows)
+        self.first_column = b.times(self.rem(block, across), tile.columns)
+        self.lane, warp = self.rem(thread, WARP), self.div(thread, WARP)
+        self.warp_row = b.times(self.rem(warp, tile.down), tile.rows // tile.down)
+        self.warp_column = b.times(self.div(warp, tile.down), tile.columns // tile.across)
+        self.shared = self.numbers = shared_memory(b, matrix.shared_bytes)
+        if not matrix.format.exact:
+            count, space = matrix.stages * tile.stage_bytes // matrix.format.data, buffer_of(self.shared).memory_space
+            type = MemRefType(matrix.conv.data.element, [count], memory_space=space)
+            self.numbers = b.add(memref.ViewOp(self.shared, b.index(0), [], type)).result
+
+    def div(self, a: Index, c: int) -> Index:
+        """`a / c`."""
+        return quotient(self.b, a, c)
+
+    def rem(self, a: Index, c: int) -> Index:
+        """`a mod c`."""
+        return remainder(self.b, a, c)
+
+    def below(self, a: Index, bound: int) -> SSAValue:
+        """Whether `0 <= a < bound`."""
+        return below(self.b, a, bound)
+
+    def place(self, row: Index, chunk: Index) -> Index:
+        """Where a chunk of a row is in a stage."""
+        twist = self.rem(self.div(row, BANKS // self.tile.depth), self.chunks)
+        turned = binary(self.b, arith.XOrIOp, chunk, twist)
+        return self.b.plus(self.b.times(row, self.tile.depth), self.b.times(turned, CHUNK))
+
+    def pointer(self, buffer: SSAValue) -> Index:
+        """The address of a buffer."""
+        return self.b.add(memref.ExtractAlignedPointerAsIndexOp.get(buffer)).aligned_pointer
+
+    def stage(self, step: Index, unit: int = 1) -> Index:
+        """Where the stage of a step starts in shared memory, counted by so many bytes."""
+        return self.b.times(self.rem(step, self.m.stages), self.tile.stage_bytes // unit)

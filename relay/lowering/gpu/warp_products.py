@@ -1,0 +1,157 @@
+"""Products of stages by the matrix units of single warps, `ldmatrix` and `mma.sync`: of codes; and of floats, as tf32
+or two to a word: the data is rounded when it has been read from shared memory, weights when the model is built.
+
+Layouts of the lanes: PTX ISA, "Matrix Fragments for mma.m16n8k32", and "mma.m16n8k8" and "mma.m16n8k16", which are in
+bytes those of codes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from xdsl.dialects import arith, llvm
+from xdsl.dialects.builtin import bf16, f16, f32, i32
+from xdsl.ir import Attribute, SSAValue
+
+from relay.dialects import nvgpu
+from relay.lowering.builder import Index
+from relay.lowering.gpu.dots import ONES
+from relay.lowering.gpu.matrix import TAP
+from relay.lowering.gpu.matrix_thread import MatrixThread
+from relay.lowering.shaped import vector_of
+
+HALVES: dict[str, Attribute] = {"f16": f16, "bf16": bf16}
+PRODUCTS = {
+    "tf32": "llvm.nvvm.mma.m16n8k8.row.col.tf32",
+    "f16": "llvm.nvvm.mma.m16n8k16.row.col.f32.f32",
+    "bf16": "llvm.nvvm.mma.m16n8k16.row.col.bf16",
+}
+"""Intrinsics. Those of f16 take vectors, the others words."""
+
+
+class WarpProducts:
+    """Emits what one thread of a warp multiplies: codes. With a zero point of the weights, the sums of the thread's
+    `rows` rows of the data follow its own."""
+
+    kind: Attribute = i32
+    """The type of the sums."""
+    behind = 1
+    """Stages that are not filled: that of this step."""
+    fenced = False
+
+    def __init__(self, thread: MatrixThread):
+        self.t, self.b, self.m, self.tile, self.conv = thread, thread.b, thread.m, thread.tile, thread.conv
+        self.rows = 4 * self.tile.row_steps if self.conv.kernel.zero_point else 0
+
+    def prepare(self) -> None:
+        """Where in a stage the rows are that the lane gives for each half of the depth."""
+        b, t, tile, lane = self.b, self.t, self.tile, self.t.lane
+        halves = range(tile.depth // TAP)
+        row = b.plus(t.warp_row, t.rem(lane, 16))
+        self.column = b.plus(t.warp_column, b.plus(t.rem(lane, 8), b.times(t.div(lane, 16), 8)))
+        self.left = [t.place(row, b.plus(t.div(lane, 16), 2 * half)) for half in halves]
+        right = t.rem(t.div(lane, 8), 2)
+        self.right = [b.plus(t.place(self.column, b.plus(right, 2 * half)), tile.rows * tile.depth) for half in halves]
+
+    def turn(self, step: Index, sums: Sequence[SSAValue], refill: Callable[[Index], None]) -> list[SSAValue]:
+        """All products of a step added to the sums."""
+        refill(step)
+        return self.multiply(self.t.stage(step), sums)
+
+    def finish(self, sums: Sequence[SSAValue]) -> list[SSAValue]:
+        """The sums, once all products are done."""
+        return list(sums)
+
+    def multiply(self, stage: Index, sums: Sequence[SSAValue]) -> list[SSAValue]:
+        """All products of a stage added to the sums."""
+        b, tile, found = self.b, self.tile, list(sums)
+        for half in range(tile.depth // TAP):
+            left = b.plus(stage, self.left[half])
+            a = [self.factors(self.matrices(b.plus(left, 16 * tile.depth * n))) for n in range(tile.row_steps)]
+            self.add_products(a, b.plus(stage, self.right[half]), found)
+        return found
+
+    def add_products(self, a: Sequence[Sequence[SSAValue]], right: Index, sums: list[SSAValue]) -> None:
+        """Add products of all rows by all columns, whose weights start at `right`, to sums, and each row's own where
+        weights have a zero point."""
+        b, apart = self.b, 16 // self.m.format.fold * self.tile.depth
+        pairs = [self.matrices(b.plus(right, apart * n)) for n in range(self.tile.column_steps // 2)]
+        w = [pair[part : part + 2] for pair in pairs for part in (0, 2)]
+        for row, factors in enumerate(a):
+            for column, weights in enumerate(w):
+                at = 4 * (row * len(w) + column)
+                sums[at : at + 4] = self.product(factors, weights, sums[at : at + 4])
+            if self.conv.kernel.zero_point:
+                at = 4 * (len(a) * len(w) + row)
+                sums[at : at + 4] = self.product(factors, [b.constant(ONES, i32)] * 2, sums[at : at + 4])
+
+    def factors(self, words: list[SSAValue]) -> list[SSAValue]:
+        """Words of the data as they are multiplied."""
+        return words
+
+    def matrices(self, at: Index) -> list[SSAValue]:
+        """Four words of matrices in shared memory."""
+        b = self.b
+        read = b.add(nvgpu.LdMatrixOp(self.t.shared, [b.index(at)])).res
+        return [self.word(read, number) for number in range(nvgpu.MATRICES)]
+
+    def word(self, matrices: SSAValue, number: int) -> SSAValue:
+        """Four bytes of the lane as one number."""
+        return self.b.lane(self.b.bitcast(self.b.lane(matrices, number), i32, 1), 0)
+
+    def product(self, a: Sequence[SSAValue], w: Sequence[SSAValue], sums: Sequence[SSAValue]) -> list[SSAValue]:
+        """16 x 8 sums of 32 products more."""
+        signs = [("u8" if side.unsigned else "s8") for side in (self.conv.data, self.conv.kernel)]
+        name = signs[0] if signs[0] == signs[1] else ".".join(signs)
+        return self.four(f"llvm.nvvm.mma.m16n8k32.row.col.{name}", [*a, *w, *sums])
+
+    def four(self, intrinsic: str, operands: Sequence[SSAValue]) -> list[SSAValue]:
+        """The sums that an instruction of matrix units gives."""
+        four = llvm.LLVMStructType.from_type_list([self.kind] * 4)
+        return self.b.fields(self.b.add(llvm.CallIntrinsicOp(intrinsic, operands, [four])).results[0])
+
+
+class FloatProducts(WarpProducts):
+    """Emits what one thread of a warp multiplies: floats."""
+
+    kind = f32
+
+    def prepare(self) -> None:
+        super().prepare()
+        if self.m.format.fold == 2:
+            b, t, lane = self.b, self.t, self.t.lane
+            chunk = b.plus(b.times(t.rem(self.column, 2), 2), t.rem(t.div(lane, 8), 2))
+            self.right = [b.plus(t.place(t.div(self.column, 2), chunk), self.tile.rows * self.tile.depth)]
+
+    def multiply(self, stage: Index, sums: Sequence[SSAValue]) -> list[SSAValue]:
+        if self.m.format.fold == 1:
+            return super().multiply(stage, sums)
+        b, tile, found = self.b, self.tile, list(sums)
+        halves = [b.plus(stage, left) for left in self.left]
+        a = [
+            self.joined([self.matrices(b.plus(half, 16 * tile.depth * n)) for half in halves])
+            for n in range(tile.row_steps)
+        ]
+        self.add_products(a, b.plus(stage, self.right[0]), found)
+        return found
+
+    def joined(self, halves: Sequence[Sequence[SSAValue]]) -> list[SSAValue]:
+        """Words of two numbers each, of a lane's numbers t, t + 4, t + 8 and t + 12 of two rows of 16."""
+        b, half = self.b, HALVES[self.m.format.name]
+        found = list[SSAValue]()
+        for words in halves:
+            for row in range(2):
+                two = b.packed([b.add(arith.BitcastOp(words[row + 2 * n], f32)).result for n in range(2)])
+                both = b.add(arith.TruncFOp(two, vector_of(half, 2))).result
+                found.append(both if half == f16 else b.lane(b.bitcast(both, i32, 1), 0))
+        return found
+
+    def product(self, a: Sequence[SSAValue], w: Sequence[SSAValue], sums: Sequence[SSAValue]) -> list[SSAValue]:
+        b, name = self.b, self.m.format.name
+        if name == "f16":
+            w = [b.bitcast(b.broadcast(word, 1), HALVES[name], 2) for word in w]
+        return self.four(PRODUCTS[name], [*a, *w, *sums])
+
+    def factors(self, words: list[SSAValue]) -> list[SSAValue]:
+        floats = [self.b.add(arith.BitcastOp(word, f32)).result for word in words]
+        return [self.b.intrinsic("llvm.nvvm.f2tf32.rna", [number], i32) for number in floats]
