@@ -21,7 +21,7 @@ from relay.lowering.linalg.emitter import Emitter, number
 from relay.lowering.linalg.fixed_point import rounding_right_shift
 from relay.lowering.rescale import integers
 from relay.lowering.rescale.find import find
-from relay.lowering.rescale.forms import TOWARD_ZERO, drop_unused, erase_unused, rewrite
+from relay.lowering.rescale.forms import TOWARD_ZERO, drop_unused, erase_arithmetic, rewrite
 from relay.lowering.rescale.quotients import find_quotient, rewrite_quotient
 from relay.lowering.rescale.sums import find_sum, rewrite_sum
 from relay.lowering.rescale.values import scalars
@@ -134,7 +134,7 @@ def expand(op: ApplyScaleOp, constants: Emitter) -> None:
     operands = [op.shift]
     op.detach()
     op.erase()
-    erase_unused(operands)
+    erase_arithmetic(operands)
 
 
 def by_constant(e: Emitter, product: SSAValue, shift: int, twice: bool) -> SSAValue:

@@ -26,6 +26,7 @@ from relay.dialects.attributes import dtype_of
 from relay.lowering.builder import INDEX
 from relay.lowering.shaped import Buffer, buffer_of, is_buffer
 from relay.passes import Pass
+from relay.transforms.dead_ops import erase_dead
 
 ALIGNMENT = 64
 SLACK = 64
@@ -93,12 +94,6 @@ def erase(op: Operation) -> None:
     """Take the operation out of its block, for good."""
     op.detach()
     op.erase()
-
-
-def erase_unused(constant: arith.ConstantOp) -> None:
-    """Erase the constant if nothing uses it."""
-    if not any(constant.result.uses):
-        erase(constant)
 
 
 def replace(op: Operation, value: SSAValue) -> None:
@@ -251,7 +246,7 @@ def place_constants(block: Block) -> list[DictionaryAttr]:
                 constants.append((op, constant))
             else:
                 erase(op)
-                erase_unused(constant)
+                erase_dead([constant])
     offsets: dict[Attribute, int] = {}
     names: dict[str, int] = {}
     rows: list[DictionaryAttr] = []
@@ -269,5 +264,5 @@ def place_constants(block: Block) -> list[DictionaryAttr]:
     blob.name_hint = "constants"
     for op, constant in constants:
         replace(op, view(blob, offsets[constant.value], buffer_of(op.memref), op))
-        erase_unused(constant)
+        erase_dead([constant])
     return rows

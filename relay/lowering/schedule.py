@@ -26,6 +26,7 @@ from relay.lowering.scheduling.plan import Tile
 from relay.lowering.scheduling.product import Product, ProductEmitter, recognise_product
 from relay.lowering.scheduling.windows import Windows, WindowsEmitter, runs_of, started_by, widens, windows_of
 from relay.passes import Pass
+from relay.transforms.dead_ops import erase_dead
 
 
 @dataclass(frozen=True)
@@ -90,11 +91,7 @@ class FunctionScheduler:
                 self.emit(op)
         for op in self.done:
             op.erase(safe_erase=False)
-        for op in reversed(list(self.old.ops)):
-            if isinstance(op, memref.AllocOp | memref.CollapseShapeOp | memref.ExpandShapeOp | memref.SubviewOp):
-                if not any(op.results[0].uses):
-                    op.detach()
-                    op.erase()
+        erase_dead(self.old.ops, memref.AllocOp | memref.CollapseShapeOp | memref.ExpandShapeOp | memref.SubviewOp)
         self.given.erase_retired()
         if self.choices:
             self.function.attributes["relay.schedule"] = StringAttr("; ".join(self.choices))

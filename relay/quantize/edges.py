@@ -14,8 +14,8 @@ from relay import signature
 from relay.dialects import qnn
 from relay.dialects.attributes import Array, dtype_of, to_numpy
 from relay.dialects.op import tensor
-from relay.quantize.observing import sweep
 from relay.signature import TensorInfo
+from relay.transforms.dead_ops import erase_dead
 
 
 def codes_at_edges(function: FuncOp) -> None:
@@ -38,7 +38,7 @@ def codes_at_edges(function: FuncOp) -> None:
         [argument.type for argument in block.args], [value.type for value in last.operands]
     )
     signature.write(function, inputs, outputs)
-    sweep(function)
+    erase_dead(function.body.walk())
 
 
 def _as_codes(info: TensorInfo, op: qnn.QuantizeOp | qnn.DequantizeOp, codes: SSAValue) -> TensorInfo:

@@ -18,7 +18,7 @@ from relay.module import IRModule
 from relay.passes import Pass
 from relay.quantize import marks
 from relay.quantize.folds import Refused, fold, fold_index
-from relay.quantize.observing import sweep
+from relay.transforms.dead_ops import erase_dead
 from relay.transforms.legalization import own
 from relay.transforms.location import place
 
@@ -52,7 +52,7 @@ class FoldQdq(Pass):
                     Rewriter.replace_op(inner, [], new.results)
         for function in op.body.block.ops:
             if isinstance(function, FuncOp) and function.body.blocks and "compiler" not in function.attributes:
-                sweep(function)
+                erase_dead(function.body.walk())
         tell(op, reasons)
 
     def offer(self, quantize: qnn.QuantizeOp, reasons: dict[Operation, str]) -> None:

@@ -14,6 +14,7 @@ from relay.dialects.attributes import WeightAttr
 from relay.module import IRModule
 from relay.quantize import marks
 from relay.signature import TensorInfo
+from relay.transforms.dead_ops import erase_dead
 
 
 def observed(function: FuncOp) -> dict[str, SSAValue]:
@@ -45,16 +46,8 @@ def returning(function: FuncOp, values: Sequence[SSAValue]) -> IRModule:
     _, outputs = signature.read(clone)
     plain = [TensorInfo(i.name, i.shape, i.dtype, "input", i.scale, i.zero_point, i.initial) for i in inputs]
     signature.write(clone, plain, [TensorInfo(f"out{n}", o.shape, o.dtype, "output") for n, o in enumerate(outputs)])
-    sweep(clone)
+    erase_dead(clone.body.walk())
     return module
-
-
-def sweep(function: FuncOp) -> None:
-    """Drop the ops that nothing uses."""
-    for op in reversed(list(function.body.block.ops)):
-        if op.results and all(result.first_use is None for result in op.results):
-            op.detach()
-            op.erase()
 
 
 def fingerprint(function: FuncOp) -> str:

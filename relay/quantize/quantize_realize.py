@@ -14,7 +14,8 @@ from relay.quantize import marks
 from relay.quantize.edges import codes_at_edges
 from relay.quantize.fold_qdq import FoldQdq
 from relay.quantize.insert_qdq import Insertion
-from relay.quantize.observing import observed, sweep
+from relay.quantize.observing import observed
+from relay.transforms.dead_ops import erase_dead
 
 IO = ("float", "codes")
 
@@ -48,7 +49,7 @@ class QuantizeRealize(Pass):
             raise InvalidArgument(self.name, f"values {', '.join(missing[:5])} have no scale", "run quantize-calibrate")
         Insertion(function, dtype).run()
         marks.clear(function)
-        sweep(function)
+        erase_dead(function.body.walk())
         if not self.simulate:
             FoldQdq().apply(ctx, op)
             if self.io == "codes":

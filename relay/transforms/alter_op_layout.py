@@ -7,12 +7,12 @@ from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.transforms.dead_code_elimination import dce
 
 from relay.dialects import relay
 from relay.dialects.layout import Layout
 from relay.passes import Pass
 from relay.transforms.convert_layout import blocks
+from relay.transforms.dead_ops import erase_dead
 from relay.transforms.layouts.axes import Imaging, layout_of_operand, layout_of_result
 from relay.transforms.layouts.conversion import convert_block
 from relay.transforms.layouts.kernels import separable, set_kernel_layout
@@ -46,7 +46,7 @@ class AlterOpLayout(Pass):
                 set_kernel_layout(conv, "HWOI" if separable(conv) else "OHWI")
         for block in blocks(op):
             convert_block(block, NHWC, other_layout, ())
-        dce(op)
+        erase_dead(op.walk())
 
 
 def other_layout(op: Imaging) -> bool:

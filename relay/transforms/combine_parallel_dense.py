@@ -9,12 +9,12 @@ from typing import ClassVar
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
-from xdsl.transforms.dead_code_elimination import dce
 
 from relay.dialects import qnn, relay
 from relay.dialects.op import tensor
 from relay.passes import Pass
 from relay.transforms.combining import combine, kernel_numbers
+from relay.transforms.dead_ops import erase_dead
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class CombineParallelDense(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         combine(op, key, -1, self.min_num_branches, self.name)
-        dce(op)
+        erase_dead(op.walk())
 
 
 def key(op: Operation) -> Hashable | None:

@@ -9,13 +9,13 @@ from typing import ClassVar, cast
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
-from xdsl.transforms.dead_code_elimination import dce
 
 from relay.arguments import shown
 from relay.dialects import qnn, relay
 from relay.dialects.layout import Layout
 from relay.errors import InvalidArgument
 from relay.passes import Pass
+from relay.transforms.dead_ops import erase_dead
 from relay.transforms.layouts.axes import Imaging, layout_of_operand
 from relay.transforms.layouts.conversion import convert_block
 from relay.transforms.layouts.kernels import set_kernel_layout
@@ -88,7 +88,7 @@ class ConvertLayout(Pass):
                     if conv not in left and pinned(conv):
                         set_kernel_layout(conv, kernel)
             convert_block(block, wanted, pinned, left)
-        dce(op)
+        erase_dead(op.walk())
 
 
 def texts(given: Mapping[object, object]) -> tuple[str, ...]:

@@ -11,7 +11,6 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
-from xdsl.transforms.dead_code_elimination import dce
 
 from relay.dialects import relay
 from relay.dialects.attributes import int_values, ints
@@ -19,6 +18,7 @@ from relay.dialects.op import DYNAMIC, TensorOp, rank, shape
 from relay.dialects.relay.elementwise import BinaryOp, UnaryOp
 from relay.dialects.relay.nn import NHWC
 from relay.passes import Pass
+from relay.transforms.dead_ops import erase_dead
 from relay.transforms.legalization import own
 
 Steps = tuple[int, int]
@@ -63,7 +63,7 @@ class DeadPixels(Pass):
                 Thin(read).run(list(block.ops))
                 changed = True
         if changed:
-            dce(op)
+            erase_dead(op.walk())
 
 
 def steps_of(block: Block) -> dict[SSAValue, Steps]:

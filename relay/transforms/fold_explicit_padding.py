@@ -10,13 +10,13 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import DenseArrayBase, IntegerType, ModuleOp
 from xdsl.ir import Attribute
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
-from xdsl.transforms.dead_code_elimination import dce
 
 from relay.dialects import qnn, relay
 from relay.dialects.attributes import dtype_of, int_values, ints, to_numpy
 from relay.dialects.layout import Layout
 from relay.dialects.op import tensor
 from relay.passes import Pass
+from relay.transforms.dead_ops import erase_dead
 from relay.transforms.expansion import Expansion, limits
 from relay.transforms.legalization import settle
 
@@ -92,4 +92,4 @@ class FoldExplicitPadding(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         settle(op, [pattern() for pattern in PATTERNS])
-        dce(op)
+        erase_dead(op.walk())

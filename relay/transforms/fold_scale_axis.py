@@ -9,7 +9,6 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
-from xdsl.transforms.dead_code_elimination import dce
 
 from relay.dialects import relay
 from relay.dialects.attributes import Array, elements, to_numpy
@@ -17,6 +16,7 @@ from relay.dialects.layout import Layout
 from relay.dialects.op import axis_of, rank, shape
 from relay.module import is_constant
 from relay.passes import Pass
+from relay.transforms.dead_ops import erase_dead
 from relay.transforms.expansion import Expansion
 from relay.transforms.legalization import settle
 
@@ -192,4 +192,4 @@ class FoldScaleAxis(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         settle(op, [pattern() for pattern in PATTERNS])
-        dce(op)
+        erase_dead(op.walk())

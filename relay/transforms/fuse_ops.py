@@ -10,11 +10,11 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
-from xdsl.transforms.dead_code_elimination import region_dce
 
 from relay.dialects import byoc, relay
 from relay.dialects.op import rank
 from relay.passes import Pass
+from relay.transforms.dead_ops import erase_dead
 from relay.transforms.fusion import Fusion, Group, recompute
 from relay.transforms.inlining import inline_calls
 
@@ -55,7 +55,7 @@ class Outline:
 
     def function(self, function: FuncOp) -> None:
         """Replace the groups of a function by calls."""
-        region_dce(function.body)
+        erase_dead(function.body.walk())
         for block in [function.body.block, *nested(function.body.block)]:
             self.block(block)
 

@@ -9,13 +9,13 @@ import numpy as np
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
-from xdsl.transforms.dead_code_elimination import region_dce
 
 from relay.dialects import relay
 from relay.dialects.attributes import Array, dtype_of, to_numpy
 from relay.dialects.op import is_tensor, shape, tensor
 from relay.interpreters import evaluate
 from relay.module import is_constant
+from relay.transforms.dead_ops import erase_dead
 from relay.transforms.expansion import Expansion
 
 POINTWISE = (
@@ -67,7 +67,7 @@ def kernel_as_table(kernel: FuncOp) -> None:
     inside = {op for op in block.ops if not isinstance(op, relay.ConstantOp | ReturnOp)}
     if inside == set(cone[1]) and any(isinstance(op, COSTLY) for op in inside):
         tabulate(last, *cone, PatternRewriter(last))
-        region_dce(kernel.body)
+        erase_dead(kernel.body.walk())
 
 
 def tabulate(op: relay.CastOp, code: SSAValue, ops: Sequence[Operation], rewriter: PatternRewriter) -> None:

@@ -7,9 +7,9 @@ from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.transforms.dead_code_elimination import dce
 
 from relay.passes import Pass
+from relay.transforms.dead_ops import erase_dead
 from relay.transforms.legalization import settle
 from relay.transforms.simplification import PATTERNS
 
@@ -27,4 +27,4 @@ class Simplify(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         settle(op, [pattern() for pattern in PATTERNS])
-        dce(op)
+        erase_dead(op.walk())

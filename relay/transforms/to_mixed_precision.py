@@ -9,7 +9,6 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, f16, f32
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
-from xdsl.transforms.dead_code_elimination import dce
 
 from relay.dialects import relay
 from relay.dialects.attributes import scalar_attr, to_numpy
@@ -17,6 +16,7 @@ from relay.dialects.machine import features_in
 from relay.dialects.op import TensorOp, tensor
 from relay.errors import InvalidArgument, Unsupported
 from relay.passes import Pass
+from relay.transforms.dead_ops import erase_dead
 from relay.transforms.expansion import Expansion
 from relay.transforms.legalization import own, settle
 
@@ -71,7 +71,7 @@ class ToMixedPrecision(Pass):
             elif isinstance(inner, FOLLOW) and follows(inner):
                 halve(inner)
         settle(op, [CastOfCast()])
-        dce(op)
+        erase_dead(op.walk())
 
     def check(self) -> None:
         """Raise InvalidArgument or Unsupported for what cannot be done."""

@@ -11,7 +11,6 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import AnyFloat, IntegerAttr, ModuleOp, i8, i32
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
-from xdsl.transforms.dead_code_elimination import dce
 
 from relay.dialects import relay
 from relay.dialects.attributes import element_type, scalar_attr, to_numpy
@@ -19,6 +18,7 @@ from relay.dialects.machine import best_dot, features_in
 from relay.dialects.op import rank, tensor
 from relay.module import is_constant
 from relay.passes import Pass
+from relay.transforms.dead_ops import erase_dead
 from relay.transforms.expansion import Expansion
 from relay.transforms.legalization import own
 
@@ -54,7 +54,7 @@ class UnsignedCodes(Pass):
         for block in blocks:
             if chosen := choose(block):
                 Offset(chosen).run(list(block.ops))
-        dce(op)
+        erase_dead(op.walk())
 
 
 def choose(block: Block) -> set[SSAValue]:

@@ -8,7 +8,7 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from relay.byoc.partitioning.refusals import reasons, refuse
-from relay.byoc.partitioning.scope import eligible, used
+from relay.byoc.partitioning.scope import eligible
 from relay.dialects import byoc
 from relay.dialects.relay import ConstantOp
 
@@ -119,11 +119,4 @@ def drop_boundaries(block: Block) -> None:
     for op in list(block.ops):
         if isinstance(op, byoc.Boundary):
             op.result.replace_all_uses_with(op.input)
-            erase(op)
-
-
-def drop_unused_constants(block: Block) -> None:
-    """Erase constants that nothing uses any more."""
-    for op in list(block.ops):
-        if isinstance(op, ConstantOp) and not used(op):
             erase(op)

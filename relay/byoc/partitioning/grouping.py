@@ -11,7 +11,9 @@ from xdsl.traits import IsTerminator, is_side_effect_free
 from relay.byoc.partitioning import bodies
 from relay.byoc.partitioning.scope import captured, eligible, holder, source
 from relay.dialects import byoc
+from relay.dialects.relay import ConstantOp
 from relay.errors import InvalidArgument
+from relay.transforms.dead_ops import erase_dead
 from relay.transforms.location import place
 
 
@@ -171,4 +173,4 @@ class Grouping:
         for op in list(self.block.ops):
             op.detach()
         self.block.add_ops([*order, end] if end is not None and end not in order else order)
-        bodies.drop_unused_constants(self.block)
+        erase_dead(self.block.ops, ConstantOp)

@@ -17,6 +17,7 @@ from relay.byoc.partitioning.scope import annotated, eligible, used
 from relay.byoc.patterns import Entry, Match
 from relay.byoc.patterns.names import short
 from relay.dialects import byoc
+from relay.transforms.dead_ops import erase_dead
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +76,4 @@ def merge(block: Block, found: Sequence[Found]) -> None:
             block.add_op(made)
         else:
             block.insert_op_before(made, following)
-        for constant in match.constants:
-            if constant.parent is not None and not used(constant):
-                bodies.erase(constant)
+        erase_dead(match.constants)

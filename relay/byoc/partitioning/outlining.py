@@ -10,9 +10,10 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAVal
 
 from relay.byoc.partitioning.bodies import erase
 from relay.byoc.partitioning.refusals import forget
-from relay.byoc.partitioning.scope import COMPILER, SYMBOL, used
+from relay.byoc.partitioning.scope import COMPILER, SYMBOL
 from relay.dialects import byoc
 from relay.dialects.relay import ConstantOp
+from relay.transforms.dead_ops import erase_dead
 
 
 def outline(region: byoc.RegionOp, name: str, hoist: bool) -> FuncOp | None:
@@ -26,7 +27,7 @@ def outline(region: byoc.RegionOp, name: str, hoist: bool) -> FuncOp | None:
     erase(block.last_op)
     block.add_op(end := ReturnOp(*results))
     end.location = region.location
-    drop_dead(block)
+    erase_dead(block.ops)
     forget(region)
     arguments = inputs(region, hoist)
     call = CallOp(name, arguments, [value.type for value in results])
@@ -67,13 +68,6 @@ def outputs(region: byoc.RegionOp) -> dict[SSAValue, OpResult]:
         else:
             kept[value] = result
     return kept
-
-
-def drop_dead(block: Block) -> None:
-    """Erase the ops whose results nothing uses."""
-    for op in reversed(list(block.ops)):
-        if op is not block.last_op and not used(op):
-            erase(op)
 
 
 def inputs(region: byoc.RegionOp, hoist: bool) -> list[SSAValue]:

@@ -17,8 +17,10 @@ from relay.byoc.partitioning.outlining import outline
 from relay.byoc.partitioning.refusals import asked
 from relay.byoc.partitioning.scope import CONSTANTS, blocks, functions, symbols
 from relay.dialects import byoc
+from relay.dialects.relay import ConstantOp
 from relay.errors import InvalidArgument
 from relay.passes import Pass
+from relay.transforms.dead_ops import erase_dead
 
 VENDOR = "vendor"
 CHOICES = ("bind", "hoist", VENDOR)
@@ -96,4 +98,4 @@ class PartitionGraph(Pass):
                 if refused:
                     records.write(made, refused)
         for block in blocks(function):
-            bodies.drop_unused_constants(block)
+            erase_dead(block.ops, ConstantOp)

@@ -223,14 +223,6 @@ class Importer:
         self.block.add_op(op)
         return op.results
 
-    def drop_unused(self, results: Sequence[SSAValue]) -> None:
-        """Erase what nothing uses but these results: shapes were read from it."""
-        ops = {value.owner for value in results}
-        for op in reversed([*self.block.ops]):
-            if isinstance(op, TensorOp) and op not in ops and not any(result.uses for result in op.results):
-                op.detach()
-                op.erase()
-
     def shape(self, value: SSAValue) -> tuple[int, ...]:
         return type_of(value).get_shape()
 

@@ -48,6 +48,7 @@ from relay.frontend.tflite.variables import DECLARED, with_variables
 from relay.interpreters import run
 from relay.module import IRModule
 from relay.signature import TensorInfo
+from relay.transforms.dead_ops import erase_dead
 
 _MOST_PROBLEMS = 100
 
@@ -296,10 +297,10 @@ class _Conversion:
     def module(self, inputs: Sequence[Tensor], states: Sequence[Tensor], wanted: Sequence[Tensor]) -> IRModule:
         block, importer = self.importer.block, self.importer
         importer.leave()
-        if self.known:
-            importer.drop_unused([importer.value(tensor) for tensor in (*wanted, *states)])
         results = [importer.value(tensor) for tensor in (*wanted, *states)]
         block.add_op(ReturnOp(*results))
+        if self.known:  # shapes were read from values that nothing else uses
+            erase_dead(block.ops)
         types = FunctionType.from_lists([arg.type for arg in block.args], [value.type for value in results])
         function = FuncOp("main", types, Region(block))
         state_infos = [self.info(tensor, "state") for tensor in states]

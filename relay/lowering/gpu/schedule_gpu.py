@@ -34,6 +34,7 @@ from relay.lowering.scheduling.arguments import argument_of
 from relay.lowering.scheduling.given_constants import GivenConstants
 from relay.lowering.shaped import buffer_of, is_buffer, shape_of
 from relay.passes import Pass
+from relay.transforms.dead_ops import erase_dead
 from relay.transforms.location import place
 
 VIEWS = memref.CollapseShapeOp | memref.ExpandShapeOp | memref.SubviewOp
@@ -122,11 +123,7 @@ class FunctionScheduler:
             op.erase(safe_erase=False)
         for op in self.block.walk():
             op.attributes.pop(INDEPENDENT, None)
-        for op in reversed(list(self.block.ops)):
-            if isinstance(op, memref.AllocOp | VIEWS):
-                if not any(op.results[0].uses):
-                    op.detach()
-                    op.erase()
+        erase_dead(self.block.ops, memref.AllocOp | VIEWS)
         self.given.erase_retired()
         if self.choices:
             self.function.attributes["relay.schedule"] = StringAttr("; ".join(self.choices))

@@ -20,6 +20,7 @@ from relay.lowering.linalg.emitter import Emitter, dims, element
 from relay.lowering.rescale import integers
 from relay.lowering.rescale.find import Found
 from relay.lowering.rescale.proof import Form
+from relay.transforms.dead_ops import erase_dead
 
 TOWARD_ZERO = {"avx512f": "llvm.x86.avx512.vfmadd.f32", integers.FEATURE: integers.TOWARD_ZERO}
 """Multiply-adds that round towards zero, by the feature of a target that has them."""
@@ -53,7 +54,7 @@ def rewrite(op: ApplyScaleOp, found: Found, constants: Emitter, calls: CallGraph
     old = [op.shift, op.multiplier]
     op.detach()
     op.erase()
-    erase_unused(old)
+    erase_arithmetic(old)
 
 
 def line(e: Emitter, value: SSAValue, numbers: Sequence[SSAValue], form: Form, toward_zero: str | None) -> SSAValue:
@@ -191,13 +192,7 @@ def drop_unused(function: FuncOp, calls: Sequence[CallOp]) -> None:
     refresh(function)
 
 
-def erase_unused(values: list[SSAValue]) -> None:
-    """Erase the arithmetic that computed these values, as far as nothing else uses it."""
-    while values:
-        owner = values.pop().owner
-        if not isinstance(owner, Operation) or owner.name not in ("arith.trunci", "arith.subi", "arith.shli"):
-            continue
-        if not any(result.uses for result in owner.results):
-            values += owner.operands
-            owner.detach()
-            owner.erase()
+def erase_arithmetic(values: Sequence[SSAValue]) -> None:
+    """Erase what computed multipliers and shifts, as far as nothing else uses it; not constants, which are shared."""
+    owners = [value.owner for value in values]
+    erase_dead([op for op in owners if isinstance(op, Operation)], arith.TruncIOp | arith.SubiOp | arith.ShLIOp)

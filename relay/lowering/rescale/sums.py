@@ -16,7 +16,7 @@ from relay.lowering.call_graph import CallGraph
 from relay.lowering.linalg.emitter import Emitter
 from relay.lowering.rescale import integers
 from relay.lowering.rescale.find import bounds
-from relay.lowering.rescale.forms import erase_unused
+from relay.lowering.rescale.forms import erase_arithmetic
 from relay.lowering.rescale.pairs import PairForm, Rescale, Side, prove_pair
 from relay.lowering.rescale.steps import LIMIT, SHIFTS
 from relay.lowering.rescale.values import enumerate_codes, scalars
@@ -109,4 +109,4 @@ def rewrite_sum(op: ApplyScaleOp, found: FoundSum, constants: Emitter, by_additi
         operands = [*dead.operands]
         dead.detach()
         dead.erase()
-        erase_unused([value for value in operands if value.owner not in (sum, *found.inner)])
+        erase_arithmetic([value for value in operands if value.owner not in (sum, *found.inner)])

@@ -1,0 +1,35 @@
+"""Erasing dead ops: the one sweeper of all levels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from types import UnionType
+
+from xdsl.ir import Operation
+from xdsl.traits import MemoryAllocEffect
+from xdsl.transforms.dead_code_elimination import is_trivially_dead
+
+
+def is_dead(op: Operation) -> bool:
+    """Whether nothing uses the op's results, and it has no effect but to allocate them: a terminator, a function or a
+    call is never dead, nor is an op whose effects are not known."""
+    if op.has_trait(MemoryAllocEffect, value_if_unregistered=False):
+        return all(result.first_use is None for result in op.results)
+    return is_trivially_dead(op)
+
+
+def erase_dead(ops: Iterable[Operation], kinds: type[Operation] | UnionType = Operation) -> None:
+    """Erase those of the ops that are dead, the last first; then what computed their operands, if that is dead now.
+
+    Ops of other `kinds` stay, dead or not. `erase_dead(op.walk())` does what the pass `dce` does, and erases
+    allocations.
+    """
+    pending = list(ops)
+    while pending:
+        op = pending.pop()
+        if op.parent is None or not isinstance(op, kinds) or not is_dead(op):
+            continue
+        owners = (value.owner for inner in op.walk() for value in inner.operands)
+        pending += [owner for owner in owners if isinstance(owner, Operation) and not op.is_ancestor(owner)]
+        op.detach()
+        op.erase()
