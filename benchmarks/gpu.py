@@ -22,8 +22,8 @@ from benchmarks import gpu_torch
 from benchmarks.gpu_device import limits
 from benchmarks.gpu_models import Timed, model_at, products
 from relay.errors import RelayError
-from relay.lowering.gpu.target import resolve_gpu
 from relay.runtime import cuda_driver
+from relay.target import resolve_gpu
 
 ROOT = Path(__file__).parents[1]
 MODELS = [ROOT / "../shared/models" / f"{name}.tflite" for name in ("resnet50_224_int8", "mobilenet_v2_1.0_224_quant")]

@@ -7,9 +7,9 @@ from statistics import median
 
 from relay.lowering.gpu.codegen import compile_kernels
 from relay.lowering.gpu.matrix import GROUPS
-from relay.lowering.gpu.target import GpuTarget
 from relay.lowering.gpu.warpgroup_products import DESCRIPTION, VISIBLE, WAIT, constraints, products_text
 from relay.runtime.cuda_driver import PROCESSORS, CudaDriver
+from relay.target import GpuTarget
 
 ROUNDS = 7
 """How often something is timed: the median counts."""

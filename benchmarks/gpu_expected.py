@@ -21,11 +21,11 @@ from relay.lowering.expand_apply_scale import ExpandApplyScale
 from relay.lowering.gpu.matrix import COPIED, LAUNCH, GroupTile, Matrix, matrix_of
 from relay.lowering.gpu.producers import nest_of
 from relay.lowering.gpu.schedule_gpu import FunctionScheduler
-from relay.lowering.gpu.target import GpuTarget, resolve_gpu
 from relay.lowering.plan_memory import size_of
 from relay.lowering.relay_to_linalg import RelayToLinalg
 from relay.lowering.shaped import is_buffer
 from relay.passes import Pipeline
+from relay.target import GpuTarget, resolve_gpu
 
 CLOCKS = {"sm_80": (1.41e9, 1.6e12), "sm_90": (1.755e9, 3.0e12), "sm_90a": (1.755e9, 3.0e12)}
 """Clocks, as the maker tells them, and bytes of memory that copies reach, in a second: A100 and H100."""

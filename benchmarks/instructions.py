@@ -20,8 +20,8 @@ from benchmarks.cases import CASES, module_of
 from relay.compile.pipeline import default_pipeline
 from relay.lowering.codegen import compile_text
 from relay.lowering.llvm_ir import translate
-from relay.lowering.targets import CpuTarget
 from relay.module import IRModule
+from relay.target import CpuTarget
 
 EXPECTED = Path(__file__).with_suffix(".json")
 TARGET = CpuTarget(

@@ -27,10 +27,10 @@ from relay.compile.model import import_model
 from relay.compile.pipeline import default_pipeline, lowering_passes, optimize
 from relay.lowering.codegen import compile_text
 from relay.lowering.llvm_ir import translate
-from relay.lowering.targets import host
 from relay.module import IRModule
 from relay.passes import Pipeline
 from relay.runtime import Executable, Library
+from relay.target import host
 
 COUNTER = "llvm.readcyclecounter"
 

@@ -14,9 +14,9 @@ from time import perf_counter
 import numpy as np
 
 from relay.lowering.codegen import compile_text
-from relay.lowering.targets import host
 from relay.runtime import Library
 from relay.runtime.memory import address, aligned_bytes
+from relay.target import host
 
 ACCUMULATORS, TURNS, ROUNDS = 12, 1 << 19, 9
 DOT = "declare <16 x i32> @llvm.x86.avx512.vpdpbusd.512(<16 x i32>, <64 x i8>, <64 x i8>)"

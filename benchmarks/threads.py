@@ -17,11 +17,11 @@ import numpy as np
 from relay.lowering.codegen import compile_text
 from relay.lowering.llvm.team import TEAM_FUNCTIONS
 from relay.lowering.llvm_ir import translate
-from relay.lowering.targets import host
 from relay.module import IRModule
 from relay.runtime import Library
 from relay.runtime.memory import address
 from relay.runtime.team import Team, table_of
+from relay.target import host
 
 LOOPS, ROUNDS = 100, 300
 TURN = 16

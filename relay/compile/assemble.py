@@ -11,12 +11,12 @@ from relay.compile.manifest import describe
 from relay.compile.workers import Compilation
 from relay.lowering import externals
 from relay.lowering.c_interface import export
-from relay.lowering.gpu.target import GpuTarget
 from relay.lowering.llvm_ir import program
 from relay.module import IRModule
 from relay.runtime import Executable, Library
 from relay.runtime.device import DeviceLibrary
 from relay.signature import TensorInfo
+from relay.target import GpuTarget
 
 Signature = tuple[list[TensorInfo], list[TensorInfo]]
 """Inputs and outputs of a model, as its function tells them before it is lowered."""

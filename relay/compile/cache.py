@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     from xdsl.passes import ModulePass
 
-    from relay.lowering.targets import CpuTarget
     from relay.module import IRModule
     from relay.passes import PassContext, Pipeline
+    from relay.target import Target
 
 KIND, QUICK = "build", "quick"
 SOURCES = ("mlir", "ll", "asm")
@@ -58,7 +58,7 @@ def key(
     content: IRModule | bytes,
     frontend: Mapping[str, object],
     params: Mapping[str, npt.ArrayLike],
-    target: CpuTarget,
+    target: Target,
     ctx: PassContext,
     pipeline: Pipeline,
 ) -> str | None:
@@ -66,6 +66,7 @@ def key(
     from xdsl.dialects.func import FuncOp
 
     from relay.module import REQUESTS
+    from relay.target import to_attributes
     from relay.transforms.legalization import registered
 
     if store() is None or ctx.instruments or not all(map(_is_reproducible_from_text, pipeline)):
@@ -82,7 +83,7 @@ def key(
     said = {
         "frontend": sorted((name, repr(value)) for name, value in frontend.items()),
         "params": sorted((name, *_array(value)) for name, value in params.items()),
-        "target": [target.triple, target.cpu, sorted(target.features)],
+        "target": str(to_attributes(target)),
         "context": [ctx.opt_level, sorted(ctx.required_pass), sorted(ctx.disabled_pass)],
         "config": sorted((name, repr(value)) for name, value in ctx.config.items()),
         "pipeline": str(pipeline),

@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from xdsl.passes import ModulePass
 
     from relay.byoc.composition import Targets
-    from relay.lowering.targets import CpuTarget
     from relay.module import IRModule
     from relay.passes import Pipeline
     from relay.runtime import Executable
+    from relay.target import Target
 
 
 def build(
     mod: IRModule | ModuleOp | str | PathLike[str] | bytes | bytearray | memoryview,
-    target: str | CpuTarget = "llvm",
+    target: str | Target = "llvm",
     params: Mapping[str, npt.ArrayLike] | None = None,
     *,
     pipeline: Pipeline | Sequence[ModulePass] | str | None = None,

@@ -21,11 +21,11 @@ from relay.lowering.gpu.kernel_text import NVPTX, SPIRV, kernels_text
 from relay.lowering.gpu.launches import program
 from relay.lowering.gpu.nvvm_attach_target import NvvmAttachTarget
 from relay.lowering.gpu.schedule_gpu import ScheduleGpu
-from relay.lowering.gpu.target import GpuTarget
 from relay.lowering.math_expand_ops import MathExpandOps
 from relay.lowering.plan_memory import PlanMemory
 from relay.lowering.relay_to_linalg import RelayToLinalg
 from relay.module import IRModule
+from relay.target import GpuTarget
 
 CODE_GENERATION = ("device-calls", "functions", "planned")
 """Properties that a module must have for its kernels' code."""

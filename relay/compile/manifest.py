@@ -18,13 +18,13 @@ from relay.lowering.llvm.parallel import threaded
 from relay.lowering.llvm.team import TEAM_FUNCTIONS
 from relay.lowering.llvm_ir import ENTRY
 from relay.lowering.shaped import buffer_of
-from relay.lowering.targets import CpuTarget
 from relay.module import IRModule
+from relay.target import Target
 
 
 def describe(
     module: IRModule,
-    target: CpuTarget,
+    target: Target,
     inputs: list[signature.TensorInfo],
     outputs: list[signature.TensorInfo],
 ) -> tuple[dict[str, Any], dict[str, Array]]:

@@ -19,9 +19,7 @@ from relay.compile.pipeline import CODE_GENERATION, PASSES_LOCK, chosen_pipeline
 from relay.compile.progress import Update, bar, unseen
 from relay.compile.workers import Compilation
 from relay.errors import InvalidArgument
-from relay.lowering.gpu.target import GpuTarget
 from relay.lowering.relay_to_linalg import RelayToLinalg
-from relay.lowering.targets import CpuTarget, resolve
 from relay.module import IRModule, arrays
 from relay.passes import PassContext, Pipeline
 from relay.passes.base import PassInfo, as_module
@@ -29,6 +27,7 @@ from relay.passes.context import activated
 from relay.passes.requests import refuse_pending
 from relay.passes.runner import Runner
 from relay.runtime import Executable
+from relay.target import GpuTarget, Target, resolve
 
 if TYPE_CHECKING:
     from relay.byoc.composition import Targets
@@ -91,7 +90,7 @@ def path_of(model: object) -> str:
 
 def compile_model(
     mod: IRModule | ModuleOp | str | PathLike[str] | bytes,
-    target: str | CpuTarget,
+    target: str | Target,
     params: Mapping[str, npt.ArrayLike] | None,
     pipeline: Pipeline | Sequence[ModulePass] | str | None,
     opt_level: int | None,
@@ -142,13 +141,13 @@ def _under(ctx: PassContext, model: Model, *given: *Given) -> Executable:
 
 Model = IRModule | str | bytes
 """A module, the path of a file, or its bytes."""
-Given = tuple[CpuTarget, Mapping[str, npt.ArrayLike], Pipeline, Mapping[str, Any]]
+Given = tuple[Target, Mapping[str, npt.ArrayLike], Pipeline, Mapping[str, Any]]
 """What a model is compiled with: target, weights by name, passes, options of the importer."""
 
 
 def _compile(
     model: Model,
-    machine: CpuTarget,
+    machine: Target,
     params: Mapping[str, npt.ArrayLike],
     chosen: Pipeline,
     frontend: Mapping[str, Any],

@@ -15,7 +15,6 @@ from relay.byoc.partitioning.compile_external import CompileExternal
 from relay.compile import gpu
 from relay.lowering.bufferize import Bufferize
 from relay.lowering.expand_apply_scale import ExpandApplyScale
-from relay.lowering.gpu.target import GpuTarget
 from relay.lowering.math_expand_ops import MathExpandOps
 from relay.lowering.parallelize import Parallelize
 from relay.lowering.plan_memory import PlanMemory
@@ -23,7 +22,6 @@ from relay.lowering.relay_to_linalg import RelayToLinalg
 from relay.lowering.schedule import Schedule
 from relay.lowering.scheduling.tables import reads_tables
 from relay.lowering.select_target_ops import SelectTargetOps
-from relay.lowering.targets import CpuTarget, resolve
 from relay.module import IRModule
 from relay.passes import PassContext, Pipeline
 from relay.passes.base import as_module, info_of
@@ -31,6 +29,7 @@ from relay.passes.build_config import BuildConfig
 from relay.passes.context import activated
 from relay.passes.requirements import Providers, providers_of
 from relay.passes.runner import Runner
+from relay.target import GpuTarget, Target, resolve
 from relay.transforms.dead_pixels import DeadPixels
 from relay.transforms.fold_constant import FoldConstant
 from relay.transforms.fold_explicit_padding import FoldExplicitPadding
@@ -45,7 +44,7 @@ PASSES_LOCK = threading.RLock()
 """One build at a time runs passes: xDSL builds some operations through a hook that the whole process shares."""
 
 
-def graph_passes(target: CpuTarget) -> list[ModulePass]:
+def graph_passes(target: Target) -> list[ModulePass]:
     """Level 0 to outlined kernels: what `optimize` runs."""
     features = ",".join(sorted(target.features))
     return [
@@ -62,7 +61,7 @@ def graph_passes(target: CpuTarget) -> list[ModulePass]:
     ]
 
 
-def lowering_passes(target: CpuTarget) -> list[ModulePass]:
+def lowering_passes(target: Target) -> list[ModulePass]:
     """Kernels to loops with planned memory; for a GPU, to launches."""
     if isinstance(target, GpuTarget):
         return gpu.gpu_passes(target)
@@ -79,7 +78,7 @@ def lowering_passes(target: CpuTarget) -> list[ModulePass]:
     ]
 
 
-def default_pipeline(target: str | CpuTarget = "llvm", opt_level: int | None = None) -> Pipeline:
+def default_pipeline(target: str | Target = "llvm", opt_level: int | None = None) -> Pipeline:
     """What `build` runs for a target at a level (default: the current `PassContext`'s), to be listed and edited."""
     machine = resolve(target)
     ctx = PassContext.current().at_level(opt_level)
@@ -91,7 +90,7 @@ def default_pipeline(target: str | CpuTarget = "llvm", opt_level: int | None = N
 
 def optimize(
     mod: IRModule | ModuleOp,
-    target: str | CpuTarget = "llvm",
+    target: str | Target = "llvm",
     *,
     pipeline: Pipeline | Sequence[ModulePass] | str | None = None,
     opt_level: int | None = None,
@@ -117,7 +116,7 @@ def chosen_pipeline(pipeline: Pipeline | Sequence[ModulePass] | str | None, defa
     return default if pipeline is None else Pipeline.of(pipeline)
 
 
-def _runner(module: IRModule, machine: CpuTarget) -> Runner:
+def _runner(module: IRModule, machine: Target) -> Runner:
     return Runner(module.op, **defaults_of(machine))
 
 
@@ -128,6 +127,6 @@ class Defaults(TypedDict):
     options: Mapping[str, object]
 
 
-def defaults_of(machine: CpuTarget) -> Defaults:
+def defaults_of(machine: Target) -> Defaults:
     every = [*graph_passes(machine), *lowering_passes(machine)]
     return {"providers": providers_of(every), "options": {"features": ",".join(sorted(machine.features))}}

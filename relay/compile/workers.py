@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import IO, cast
 
 from relay.lowering.codegen import Job, NativeCode, emit, key_of_job
-from relay.lowering.targets import CpuTarget
 from relay.store import store
+from relay.target import Target
 
 Compile = Callable[[Job], bytes]
 Progress = Callable[[int, int], object]
@@ -32,7 +32,7 @@ MOST = 8
 class Compilation:
     """The code of a program, told in modules: each is found again by its text, or compiled by a pool. A context."""
 
-    def __init__(self, target: CpuTarget, level: int = 3):
+    def __init__(self, target: Target, level: int = 3):
         self.target, self.level = target, level
         self.pool = LlvmPool(emit)
         self.keys: list[str] = []

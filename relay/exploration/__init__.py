@@ -18,10 +18,10 @@ from relay.exploration import jobs
 from relay.exploration.choices import Choice, Choices, Edit, Written, read
 from relay.exploration.measuring import Inputs, Latency, Measure, results_of
 from relay.exploration.trials import Log, Trial
-from relay.lowering.targets import CpuTarget
 from relay.module import IRModule
 from relay.passes.base import as_module
 from relay.runtime import Executable
+from relay.target import Target
 from relay.transforms.equality import difference
 
 __all__ = ["Choice", "Choices", "Edit", "Exploration", "Latency", "Trial", "Written", "explore"]
@@ -73,7 +73,7 @@ def explore(
     *,
     measure: Measure | None = None,
     executor: Executor | None = None,
-    target: str | CpuTarget = "llvm",
+    target: str | Target = "llvm",
     inputs: Inputs | None = None,
     rounds: int | None = None,
     check: bool = False,

@@ -21,13 +21,13 @@ from relay.lowering.expand_apply_scale import ExpandApplyScale
 from relay.lowering.plan_memory import PlanMemory
 from relay.lowering.relay_to_linalg import RelayToLinalg
 from relay.lowering.schedule import Schedule
-from relay.lowering.targets import resolve
 from relay.module import IRModule
 from relay.passes import PassInfo, PassInstrument, Pipeline
 from relay.passes.base import as_module
 from relay.passes.context import PassContext, activated
 from relay.passes.requirements import providers_of
 from relay.passes.runner import Runner
+from relay.target import resolve
 from relay.transforms.equality import difference
 from relay.transforms.fuse_ops import FuseOps
 from relay.transforms.legalize import Legalize

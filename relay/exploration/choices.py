@@ -15,13 +15,13 @@ from relay.arguments import mapping
 from relay.compile.entry import build
 from relay.compile.pipeline import default_pipeline
 from relay.errors import InvalidArgument, RelayError
-from relay.lowering.targets import CpuTarget, resolve
 from relay.module import IRModule
 from relay.passes import PassContext, Pipeline, registry
 from relay.passes.build_config import BuildConfig
 from relay.passes.config import options
 from relay.passes.context import activated
 from relay.runtime import Executable
+from relay.target import CpuTarget, GpuTarget, Target, resolve
 
 Edit = Callable[[Pipeline], Pipeline]
 """Gets the default pipeline of all levels, and returns what is to run instead: `lambda p: p.remove("simplify")`."""
@@ -39,7 +39,7 @@ class Choice:
     """What `build` is given, and the `PassContext` around it. `pipeline` is None for the default one."""
 
     name: str
-    target: str | CpuTarget
+    target: str | Target
     pipeline: str | Pipeline | None = None
     opt_level: int = 2
     required_pass: tuple[str, ...] = ()
@@ -73,7 +73,7 @@ class Choice:
             return build(mod, self.target, pipeline=self.pipeline)
 
 
-def read(choices: Mapping[str, object], target: str | CpuTarget) -> list[Choice]:
+def read(choices: Mapping[str, object], target: str | Target) -> list[Choice]:
     """The alternatives of a mapping: name to alternative, or, if every value is a list, key to values of a grid.
 
     Raises InvalidArgument, naming the alternative, for one that is not understood.
@@ -104,7 +104,7 @@ def _named(choices: Mapping[str, object]) -> Iterator[tuple[str, object]]:
 def _short(value: object) -> str:
     """A value in the name of a point of a grid."""
     match value:
-        case CpuTarget():
+        case CpuTarget() | GpuTarget():
             return f"{value.cpu}[{len(value.features)}]"
         case Pipeline():
             return f"'{value}'"
@@ -113,7 +113,7 @@ def _short(value: object) -> str:
             return name if isinstance(name, str) else repr(value)
 
 
-def _choice(name: str, written: object, target: str | CpuTarget) -> Choice:
+def _choice(name: str, written: object, target: str | Target) -> Choice:
     where = f"choices['{name}']"
     try:
         given = _options(written)
@@ -158,14 +158,14 @@ def _names(given: Mapping[str, object], key: str, where: str) -> list[str]:
     return [str(name) for name in cast(Sequence[object], value)]
 
 
-def _target(value: object, where: str) -> str | CpuTarget:
-    if not isinstance(value, str | CpuTarget):
+def _target(value: object, where: str) -> str | Target:
+    if not isinstance(value, str | Target):
         raise InvalidArgument(where, f"its target is {value!r}", 'write "llvm", or a CpuTarget')
     resolve(value)
     return value
 
 
-def _pipeline(written: object, target: str | CpuTarget, where: str) -> str | Pipeline | None:
+def _pipeline(written: object, target: str | Target, where: str) -> str | Pipeline | None:
     """As text where every pass is found by its name, so that it can be sent anywhere; else as it is."""
     match written:
         case None if isinstance(PassContext.current(), BuildConfig):
@@ -190,7 +190,7 @@ def _pipeline(written: object, target: str | CpuTarget, where: str) -> str | Pip
     return _sendable(pipeline)
 
 
-def _default(target: str | CpuTarget) -> Pipeline:
+def _default(target: str | Target) -> Pipeline:
     """The passes of every level (those above a choice's are left out when it runs), edited where the current context
     is a `BuildConfig`, for whatever machine builds: `build` gives it the machine's features."""
     every = copy(PassContext.current())

@@ -14,8 +14,8 @@ from relay.dialects.attributes import Array
 from relay.errors import InvalidArgument, Unsupported
 from relay.lowering.codegen import compile_text
 from relay.lowering.llvm_ir import translate
-from relay.lowering.targets import CpuTarget
 from relay.module import IRModule
+from relay.target import CpuTarget
 
 ALIGNMENT = 64
 TYPES = {

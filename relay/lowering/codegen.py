@@ -11,12 +11,12 @@ import llvmlite.binding as llvm
 
 from relay.errors import Unsupported
 from relay.lowering.elf.shared_object import link
-from relay.lowering.targets import CpuTarget
 from relay.store import key_of, store
+from relay.target import Target
 
 LINKED = ("x86_64", "aarch64")
 """Machines of which shared objects are made."""
-Job = tuple[str, CpuTarget, int]
+Job = tuple[str, Target, int]
 """Text of a module, target, level of optimization."""
 _LOCK = threading.Lock()
 _READY: list[bool] = []
@@ -28,7 +28,7 @@ class NativeCode:
 
     objects: tuple[bytes, ...]
     text: str
-    target: CpuTarget
+    target: Target
     level: int
 
     @property
@@ -53,7 +53,7 @@ class NativeCode:
         return _machine(self.target, self.level).emit_assembly(llvm.parse_assembly(self.ir))
 
 
-def compile_text(text: str, target: CpuTarget, level: int = 3) -> NativeCode:
+def compile_text(text: str, target: Target, level: int = 3) -> NativeCode:
     """Optimise and compile LLVM IR text, or find what was made of the same text before.
 
     The text is our own; what LLVM refuses is a bug reported as Unsupported.
@@ -80,7 +80,7 @@ def emit(job: Job) -> bytes:
     return _machine(target, level).emit_object(_optimised(text, target, level))
 
 
-def _optimised(text: str, target: CpuTarget, level: int) -> llvm.ModuleRef:
+def _optimised(text: str, target: Target, level: int) -> llvm.ModuleRef:
     """The text's module after LLVM's passes of this level."""
     _start()
     try:
@@ -106,7 +106,7 @@ def _start() -> None:
             _READY.append(True)
 
 
-def _machine(target: CpuTarget, level: int) -> llvm.TargetMachine:
+def _machine(target: Target, level: int) -> llvm.TargetMachine:
     _start()
     if target.triple.partition("-")[0] != llvm.get_process_triple().partition("-")[0]:
         llvm.initialize_all_targets()

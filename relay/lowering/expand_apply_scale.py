@@ -13,10 +13,8 @@ from xdsl.dialects.func import FuncOp
 from xdsl.dialects.tosa import RoundingMode
 from xdsl.ir import Operation, SSAValue
 
-from relay.dialects.machine import features_in
 from relay.dialects.tosa import ApplyScaleOp
 from relay.lowering.call_graph import CallGraph
-from relay.lowering.cpu_features import fuses
 from relay.lowering.linalg.emitter import Emitter, number
 from relay.lowering.linalg.fixed_point import rounding_right_shift
 from relay.lowering.rescale import integers
@@ -26,6 +24,8 @@ from relay.lowering.rescale.quotients import find_quotient, rewrite_quotient
 from relay.lowering.rescale.sums import find_sum, rewrite_sum
 from relay.lowering.rescale.values import scalars
 from relay.passes import Pass
+from relay.target import features_in
+from relay.target.record import fuses
 
 FORMS = ("f32", "f32x2", "f64", "literal")
 

@@ -13,13 +13,13 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from relay.dialects.attributes import to_numpy
 from relay.dialects.gpu import ModuleOp as GpuModuleOp
-from relay.dialects.machine import features_in
-from relay.lowering.cpu_features import fuses
 from relay.lowering.llvm.types import lanes
 from relay.lowering.math import angles, functions, wide
 from relay.lowering.math.arithmetic import Arithmetic
 from relay.lowering.shaped import is_vector, scalar_of
 from relay.passes import Pass
+from relay.target import features_in
+from relay.target.record import fuses
 
 SHORT: dict[str, Callable[[Arithmetic, SSAValue, Attribute], SSAValue]] = {
     "math.exp": functions.exp,

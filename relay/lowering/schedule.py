@@ -11,7 +11,6 @@ from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Operation
 
-from relay.dialects.machine import features_in
 from relay.lowering.builder import LoopBuilder
 from relay.lowering.call_graph import CallGraph
 from relay.lowering.scheduling import loops
@@ -26,6 +25,7 @@ from relay.lowering.scheduling.plan import Tile
 from relay.lowering.scheduling.product import Product, ProductEmitter, recognise_product
 from relay.lowering.scheduling.windows import Windows, WindowsEmitter, runs_of, started_by, widens, windows_of
 from relay.passes import Pass
+from relay.target import features_in
 from relay.transforms.dead_ops import erase_dead
 
 

@@ -11,10 +11,12 @@ from xdsl.dialects.builtin import ModuleOp, i32
 from xdsl.ir import SSAValue
 
 from relay.dialects.arith import ExtSIOp, ExtUIOp
-from relay.dialects.machine import DOTS, Dot, DotProductOp, features_in
+from relay.dialects.machine import DotProductOp
 from relay.lowering.builder import Before, LoopBuilder
 from relay.lowering.shaped import is_vector, vector_of
 from relay.passes import Pass
+from relay.target import features_in
+from relay.target.dots import DOTS, Dot
 
 
 @dataclass(frozen=True)

@@ -20,10 +20,10 @@ from xdsl.ir import Operation
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from relay.dialects import byoc
-from relay.dialects.machine import features_in
 from relay.errors import RelayError, Unsupported
 from relay.passes.context import PassContext
 from relay.plug_ins import installed
+from relay.target import features_in
 from relay.transforms.location import place
 
 ENTRY_POINTS = "relay.legalize"

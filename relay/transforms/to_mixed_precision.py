@@ -12,10 +12,10 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewri
 
 from relay.dialects import relay
 from relay.dialects.attributes import scalar_attr, to_numpy
-from relay.dialects.machine import features_in
 from relay.dialects.op import TensorOp, tensor
 from relay.errors import InvalidArgument, Unsupported
 from relay.passes import Pass
+from relay.target import features_in
 from relay.transforms.dead_ops import erase_dead
 from relay.transforms.expansion import Expansion
 from relay.transforms.legalization import own, settle

@@ -14,10 +14,11 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from relay.dialects import relay
 from relay.dialects.attributes import element_type, scalar_attr, to_numpy
-from relay.dialects.machine import best_dot, features_in
 from relay.dialects.op import rank, tensor
 from relay.module import is_constant
 from relay.passes import Pass
+from relay.target import features_in
+from relay.target.dots import best_dot
 from relay.transforms.dead_ops import erase_dead
 from relay.transforms.expansion import Expansion
 from relay.transforms.legalization import own

@@ -13,13 +13,13 @@ from xdsl.passes import ModulePass
 
 from relay.compile.pipeline import default_pipeline, optimize
 from relay.errors import RelayError
-from relay.lowering.targets import resolve
 from relay.module import IRModule
 from relay.passes import PassContext, PassInfo, PassInstrument, Pipeline
 from relay.passes.base import as_module, info_of
 from relay.passes.checking import VerifyEach
 from relay.passes.config import options
 from relay.passes.timing import PassTimingInstrument
+from relay.target import resolve
 from relay.viewer.snapshot import Snapshot, take
 
 EVERY = 4

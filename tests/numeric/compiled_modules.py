@@ -14,9 +14,9 @@ from relay.dialects import relay
 from relay.dialects.attributes import Array, element_type, elements, ints, scalar_attr, tensor_type
 from relay.dialects.op import TensorOp
 from relay.interpreters import run
-from relay.lowering.targets import CpuTarget
 from relay.module import IRModule
 from relay.runtime import Executable
+from relay.target import CpuTarget
 
 
 class Net:

@@ -17,7 +17,7 @@ from relay.compile.pipeline import default_pipeline
 from relay.dialects.attributes import Array
 from relay.lowering.codegen import compile_text
 from relay.lowering.llvm_ir import translate
-from relay.lowering.targets import CpuTarget
+from relay.target import CpuTarget
 from tests.numeric.litert_models import Case, Reference, T
 
 ROOT = Path(__file__).parents[2]

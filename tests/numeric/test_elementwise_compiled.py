@@ -13,7 +13,7 @@ from relay.compile.entry import build
 from relay.compile.pipeline import default_pipeline
 from relay.dialects import relay
 from relay.dialects.attributes import Array, element_type, scalar_attr
-from relay.lowering.targets import host
+from relay.target import host
 from tests.numeric.compiled_modules import Net
 
 

@@ -16,8 +16,8 @@ import relay
 from relay import signature
 from relay.dialects.attributes import Array
 from relay.errors import InvalidArgument, RelayError, Unsupported
-from relay.lowering.targets import host, resolve
 from relay.runtime import Executable, load
+from relay.target import host, resolve
 from tests.numeric.test_c_cortex_m import BOARD
 from tests.numeric.test_models_interpreted import MODELS
 from tests.unit.test_build import DATA, DENSE, DIGITS

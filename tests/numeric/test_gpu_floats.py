@@ -18,7 +18,7 @@ from relay.frontend import from_tflite
 from relay.interpreters import run
 from relay.lowering.gpu.formats import ACCUMULATED, FLOATS, Format
 from relay.lowering.gpu.schedule_gpu import ScheduleGpu
-from relay.lowering.targets import resolve
+from relay.target import resolve
 from tests.numeric.compiled_modules import Net
 from tests.numeric.gpu_models import Emulated, golden_of
 from tests.numeric.test_gpu_matrix import Case, Product

@@ -31,9 +31,9 @@ from relay.lowering.gpu.emulator.machine import aligned
 from relay.lowering.gpu.emulator.model import memory_of
 from relay.lowering.gpu.matrix import SPLITS
 from relay.lowering.gpu.tensor_maps import MAP_BYTES
-from relay.lowering.targets import resolve
 from relay.module import IRModule
 from relay.passes import Pipeline
+from relay.target import resolve
 from tests.numeric.gpu_models import golden_of
 from tests.numeric.test_models_compiled import close
 from tests.numeric.test_models_interpreted import MODELS

@@ -15,7 +15,7 @@ from relay.interpreters import run
 from relay.lowering.gpu import matrix
 from relay.lowering.gpu.emulator import Emulator, KernelFault, run_model
 from relay.lowering.gpu.matrix import GROUP_TILES, TILES, GroupTile, Tile, chosen
-from relay.lowering.gpu.target import resolve_gpu
+from relay.target import resolve_gpu
 from tests.numeric.compiled_modules import Net, equal
 from tests.numeric.gpu_models import Emulated
 

@@ -12,9 +12,9 @@ from xdsl.passes import ModulePass
 import relay
 from relay.compile.gpu import gpu_passes
 from relay.frontend import from_tflite
-from relay.lowering.gpu.target import resolve_gpu
 from relay.module import IRModule
 from relay.passes import Pipeline
+from relay.target import resolve_gpu
 from tests.numeric.mlir_runner import MLIR_OPT, needs_mlir, tool
 from tests.unit.gpu_driver import DIGITS, digits
 

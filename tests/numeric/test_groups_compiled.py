@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from relay.lowering.scheduling.groups import joined_kernel
-from relay.lowering.targets import host
 from relay.passes import PassContext
+from relay.target import host
 from tests.numeric.compiled_modules import Net
 from tests.numeric.test_schedules_compiled import choices, narrow
 

@@ -10,8 +10,8 @@ from relay.compile.model import import_model
 from relay.compile.pipeline import graph_passes, lowering_passes
 from relay.dialects.context import make_context
 from relay.lowering.schedule import Schedule
-from relay.lowering.targets import host
 from relay.passes import Sequential
+from relay.target import host
 from tests.numeric import mlir_runner
 
 MODELS = Path(__file__).parents[2] / "../shared/models"

@@ -17,9 +17,9 @@ from relay.compile.entry import build
 from relay.compile.pipeline import default_pipeline
 from relay.dialects.attributes import Array
 from relay.lowering.math.angles import TWO_BY_PI
-from relay.lowering.targets import host
 from relay.module import IRModule
 from relay.runtime import Executable
+from relay.target import host
 
 SIZE = 20_011
 """Not a multiple of 16: the last elements are computed one by one."""

@@ -12,8 +12,8 @@ from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
 from relay.dialects import relay
-from relay.lowering.cpu_features import features_of
-from relay.lowering.targets import CpuTarget
+from relay.target import CpuTarget
+from relay.target.llvm_features import features_of
 from tests.conftest import Cases
 from tests.numeric.compiled_modules import Net
 from tests.numeric.litert_comparison import compare_many

@@ -7,8 +7,8 @@ import platform
 import pytest
 
 from relay.lowering.scheduling.epilogue import pieces
-from relay.lowering.targets import host
 from relay.passes import PassContext
+from relay.target import host
 from tests.numeric.compiled_modules import Net
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="a processor of another kind")

@@ -11,8 +11,8 @@ from xdsl.ir import Attribute
 from relay.compile.pipeline import default_pipeline
 from relay.dialects import relay
 from relay.dialects.attributes import element_type
-from relay.lowering.targets import host
 from relay.passes import PassContext
+from relay.target import host
 from tests.numeric.compiled_modules import Net
 from tests.numeric.test_operators_compiled import target_of
 

@@ -16,9 +16,9 @@ from relay.errors import InvalidArgument
 from relay.interpreters import run
 from relay.lowering.schedule import Schedule
 from relay.lowering.scheduling.plan import Tile, registers_of
-from relay.lowering.targets import host
 from relay.module import IRModule
 from relay.passes import Pipeline
+from relay.target import host
 from tests.numeric.compiled_modules import Net
 
 has_dot = pytest.mark.skipif(

@@ -11,7 +11,7 @@ import pytest
 
 from relay.compile.pipeline import default_pipeline
 from relay.dialects import relay
-from relay.lowering.targets import host
+from relay.target import host
 from tests.numeric.compiled_modules import Net
 
 

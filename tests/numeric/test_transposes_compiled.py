@@ -10,7 +10,7 @@ import pytest
 from relay.compile.pipeline import default_pipeline
 from relay.dialects import relay
 from relay.dialects.attributes import ints
-from relay.lowering.targets import host
+from relay.target import host
 from tests.numeric.compiled_modules import Net
 
 CASES = {

@@ -17,9 +17,9 @@ from relay.dialects.attributes import Array
 from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
 from relay.frontend import from_tflite
 from relay.interpreters import run
-from relay.lowering.targets import CpuTarget, host, resolve
 from relay.module import IRModule
 from relay.runtime import Executable
+from relay.target import CpuTarget, host, resolve
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "digits"
 DIGITS = EXAMPLES / "digits_int8.tflite"

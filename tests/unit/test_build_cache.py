@@ -19,10 +19,10 @@ from relay.compile.entry import build
 from relay.compile.pipeline import default_pipeline
 from relay.dialects.attributes import Array
 from relay.errors import InvalidArgument
-from relay.lowering.targets import CpuTarget, host
 from relay.module import IRModule
 from relay.passes import PassContext, PassInstrument
 from relay.runtime import Executable
+from relay.target import CpuTarget, host
 from tests.unit.test_build import DATA, DENSE, DIGITS, WEIGHTS, X, product
 
 ROOT = Path(__file__).parents[2]

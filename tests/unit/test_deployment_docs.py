@@ -7,8 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from relay.lowering.targets import CROSS
 from relay.store import FOLDER, LIMIT
+from relay.target.resolve import CROSS
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "deployment.md").read_text()

@@ -15,7 +15,7 @@ from relay.errors import Malformed, RelayError, Unsupported
 from relay.lowering.codegen import compile_text
 from relay.lowering.elf.object_file import read_object
 from relay.lowering.elf.shared_object import link
-from relay.lowering.targets import CpuTarget, host
+from relay.target import CpuTarget, host
 
 FIRST = """
 @table = internal constant [4 x ptr] [ptr @one, ptr @two, ptr @other, ptr @expf]

@@ -21,11 +21,11 @@ import relay
 from relay.errors import InvalidArgument, Malformed, RelayError
 from relay.exploration import Choices, Latency
 from relay.exploration.choices import read
-from relay.lowering.targets import CpuTarget, host
 from relay.module import IRModule
 from relay.passes import CollectedErrors, Diagnostic, PassContext, Pipeline
 from relay.passes.diagnostics import Severity
 from relay.runtime import Executable
+from relay.target import CpuTarget, host
 from relay.transform import FoldConstant, PassTimingInstrument, explore, module_pass
 from tests.unit.exploration_measures import Tighter, adds, arena, end, process
 from tests.unit.pass_modules import DIGITS, ROOT, SMALL, small

@@ -13,7 +13,7 @@ import pytest
 from benchmarks import gpu, gpu_device, gpu_models, gpu_torch
 from relay.compile import gpu as device_build
 from relay.lowering.gpu.codegen import DeviceCode, compile_kernels
-from relay.lowering.gpu.target import GpuTarget
+from relay.target import GpuTarget
 from tests.unit.gpu_driver import FakeCuda, emulated_cuda
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"

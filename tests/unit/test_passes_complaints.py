@@ -17,10 +17,10 @@ import relay
 from relay.errors import InvalidArgument
 from relay.frontend import from_tflite
 from relay.interpreters import run
-from relay.lowering.targets import CpuTarget, host
 from relay.module import IRModule
 from relay.passes import PassContext, PassInfo, PassInstrument, Pipeline, Sequential, function_pass, registry
 from relay.passes.base import info_of, names_of
+from relay.target import CpuTarget, host
 from relay.transform import (
     FoldConstant,
     FuseOps,

@@ -10,9 +10,9 @@ import pytest
 
 from relay.dialects.attributes import Array
 from relay.errors import Malformed, Unsupported
-from relay.lowering.targets import host
 from relay.runtime import container, processor, tensors
 from relay.runtime.memory import address, aligned_bytes
+from relay.target import host
 
 ARRAYS: dict[str, Array] = {
     "bias": np.arange(5, dtype=np.int32),

@@ -21,10 +21,10 @@ from relay.lowering.codegen import compile_text
 from relay.lowering.llvm.team import MEMBER, TEAM, TEAM_FUNCTIONS, team_text
 from relay.lowering.llvm_ir import translate
 from relay.lowering.parallelize import Parallelize
-from relay.lowering.targets import CpuTarget
 from relay.module import IRModule
 from relay.passes import PassContext
 from relay.runtime import Executable, executable, load, team
+from relay.target import CpuTarget
 from tests.numeric.shuffled_turns import Shuffled
 
 ROOT = Path(__file__).parents[2]

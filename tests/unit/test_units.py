@@ -18,7 +18,7 @@ from relay.compile.workers import Compilation, LlvmPool
 from relay.errors import Unsupported
 from relay.lowering import program
 from relay.lowering.codegen import compile_text, emit
-from relay.lowering.targets import host
+from relay.target import host
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits"
 ADD = "define i32 @relay_add(i32 %a) {{\n  %b = add i32 %a, {}\n  ret i32 %b\n}}\n"

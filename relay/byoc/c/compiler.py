@@ -70,6 +70,6 @@ def symbol_of(function: FuncOp) -> str:
 
 def cpu_features() -> frozenset[str]:
     """What this machine's CPU can do, by LLVM's names."""
-    from relay.lowering.targets import host as here
+    from relay.target import host as here
 
     return here().features

@@ -13,8 +13,8 @@ from typing import Literal
 import llvmlite
 
 from relay.errors import Unsupported
-from relay.lowering.gpu.target import GpuTarget
 from relay.store import key_of, store
+from relay.target import GpuTarget
 
 CHILD = "relay.lowering.gpu.llvm_child"
 TIMEOUT = 1800

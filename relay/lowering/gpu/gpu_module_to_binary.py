@@ -14,8 +14,9 @@ from relay.dialects.gpu_targets import NvvmTargetAttr, TargetAttr, XevmTargetAtt
 from relay.errors import Unsupported
 from relay.lowering.gpu.codegen import compile_kernels
 from relay.lowering.gpu.kernel_text import NVPTX, SPIRV, kernels_text
-from relay.lowering.gpu.target import CHIPS, GpuTarget
 from relay.passes import Pass
+from relay.target import GpuTarget
+from relay.target.chips import CHIPS
 
 
 @dataclass(frozen=True)
@@ -58,4 +59,4 @@ def target_of(target: TargetAttr) -> GpuTarget:
     chip = target.get("chip")
     if not isinstance(target, NvvmTargetAttr) or chip not in CHIPS:
         raise Unsupported(f"target {target}", "is not known", f"chips are {', '.join(CHIPS)}")
-    return GpuTarget(target.get("triple"), chip, CHIPS[chip][1], "cuda")
+    return GpuTarget(target.get("triple"), chip, CHIPS[chip].features, "cuda")

@@ -13,7 +13,6 @@ from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Block, Operation, SSAValue
 
 from relay.dialects.attributes import Array, to_numpy
-from relay.dialects.machine import features_in
 from relay.errors import InvalidArgument, Unsupported
 from relay.lowering.builder import INDEPENDENT, Index, LoopBuilder
 from relay.lowering.call_graph import CallGraph
@@ -34,6 +33,7 @@ from relay.lowering.scheduling.arguments import argument_of
 from relay.lowering.scheduling.given_constants import GivenConstants
 from relay.lowering.shaped import buffer_of, is_buffer, shape_of
 from relay.passes import Pass
+from relay.target import features_in
 from relay.transforms.dead_ops import erase_dead
 from relay.transforms.location import place
 

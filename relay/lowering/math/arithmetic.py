@@ -10,9 +10,9 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from relay.dialects.attributes import scalar_attr
 from relay.lowering.builder import Before
-from relay.lowering.cpu_features import fuses
 from relay.lowering.scheduling.body import dense_vector
 from relay.lowering.shaped import scalar_of, vector_of
+from relay.target.record import fuses
 
 SCALED = 16
 """Lanes of floats that AVX-512 multiplies by powers of two, or inverts nearly."""

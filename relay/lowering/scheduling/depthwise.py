@@ -16,7 +16,6 @@ from xdsl.ir import SSAValue
 
 from relay.dialects.arith import ExtSIOp, ExtUIOp
 from relay.dialects.attributes import Array
-from relay.dialects.machine import best_dot
 from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.scheduling import sharing
 from relay.lowering.scheduling.contraction import Convolution
@@ -24,6 +23,7 @@ from relay.lowering.scheduling.epilogue import Epilogue
 from relay.lowering.scheduling.packed import Packed
 from relay.lowering.scheduling.packing import LANES, initial_accumulator, padded
 from relay.lowering.shaped import vector_of
+from relay.target.dots import best_dot
 
 UNROLLED_TAPS = 32
 HALF = LANES // 2

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from relay.dialects.attributes import Array
-from relay.dialects.machine import Dot
 from relay.lowering.scheduling import outliers
 from relay.lowering.scheduling.contraction import Convolution
 from relay.lowering.scheduling.packing import as_matrix, initial_accumulator, pack, padded
 from relay.lowering.scheduling.packing import runs as runs_of_codes
 from relay.lowering.scheduling.padding import Span
 from relay.lowering.scheduling.plan import Plan, Tile, plan, turns_codes
+from relay.target.dots import Dot
 
 
 def kernel_offset(conv: Convolution) -> int:

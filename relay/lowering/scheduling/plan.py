@@ -8,12 +8,12 @@ from xdsl.dialects.builtin import StringAttr, i8, i16
 from xdsl.dialects.func import FuncOp
 
 from relay.dialects.arith import ExtSIOp, ExtUIOp
-from relay.dialects.machine import Dot, best_dot
 from relay.errors import InvalidArgument
 from relay.lowering.scheduling import prefetch
 from relay.lowering.scheduling.contraction import Convolution
 from relay.lowering.scheduling.packing import LANES, run_length
 from relay.lowering.scheduling.tiles import Problem, Tiles, choose
+from relay.target.dots import Dot, best_dot
 
 FEW_PIXELS = 4
 """Codes of more pixels get the form that the dot product takes once, not in every loop."""

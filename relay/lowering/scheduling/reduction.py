@@ -18,11 +18,11 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 
 from relay.dialects.arith import ExtSIOp, ExtUIOp
-from relay.dialects.machine import Dot, best_dot
 from relay.lowering.builder import Index, LoopBuilder, contiguous
 from relay.lowering.scheduling.affine import dims_of, is_identity, uses
 from relay.lowering.scheduling.body import LIFTED_DIALECTS, Lifter, dense_vector, vector_constant
 from relay.lowering.shaped import buffer_of, is_vector, shape_of, vector_of
+from relay.target.dots import Dot, best_dot
 
 LANES = 16
 PARTIAL = 4

@@ -17,7 +17,7 @@ from relay.lowering.gpu.emulator.text import symbol, translate
 from relay.lowering.gpu.emulator.threads import work_of
 from relay.lowering.gpu.emulator.warp import HEARD
 from relay.lowering.gpu.emulator.warpgroups import Warpgroups
-from relay.lowering.targets import host
+from relay.target import host
 
 EFFORT = 2
 """LLVM's optimization level; kernels of groups of warps, whose products are not compiled, get none: they have so many

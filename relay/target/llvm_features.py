@@ -12,15 +12,11 @@ import sys
 from collections.abc import Sequence
 from functools import cache, lru_cache
 
-import llvmlite.binding as llvm
-
 BASELINE = {
     "aarch64": ("generic", frozenset({"fp-armv8", "neon"})),
     "x86_64": ("x86-64", frozenset({"64bit", "cmov", "cx8", "fxsr", "mmx", "sse", "sse2", "x87"})),
 }
 """The CPU that code for a machine may always expect, and what nobody can take from it."""
-FUSING = frozenset({"fma", "avx512f", "neon", "d"})
-"""With any of these, floats of both widths are multiplied and added by one instruction, rounded once."""
 NAMES = {
     "aarch64": """
         aes bf16 complxnum crc dotprod fp16fml fullfp16 i8mm jsconv lse rcpc rdm sha2 sha3 sm4 sve sve2
@@ -36,9 +32,21 @@ NAMES = {
 
 
 @cache
-def fuses(features: frozenset[str]) -> bool:
-    """Whether processors with these features multiply and add by one instruction."""
-    return not features.isdisjoint(FUSING)
+def host_cpu() -> tuple[str, str, frozenset[str]]:
+    """Triple, CPU and all features of the machine this runs on."""
+    import llvmlite.binding as llvm
+
+    features = frozenset(name for name, there in llvm.get_host_cpu_features().items() if there)
+    return llvm.get_process_triple(), llvm.get_host_cpu_name(), features
+
+
+def absent(triple: str, cpu: str, features: frozenset[str]) -> frozenset[str]:
+    """The features, of `NAMES`, that LLVM would use on the CPU although they are not among `features`."""
+    base, always = BASELINE.get(triple.partition("-")[0], (cpu, frozenset[str]()))
+    _, here, available = host_cpu()
+    if cpu == base or (cpu == here and features >= available):
+        return frozenset()
+    return features_of(triple, cpu) - features - always
 
 
 def features_of(triple: str, cpu: str) -> frozenset[str]:
@@ -93,6 +101,8 @@ def _inlined(triple: str, asked: Sequence[tuple[Function, Function, str]]) -> li
     """The names of those (caller, callee, name) where the caller has all that the callee needs."""
     if not asked:
         return []
+    import llvmlite.binding as llvm
+
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     lines: list[str] = []

@@ -1,0 +1,104 @@
+"""The target on a module: `relay.target`, a dictionary of builtin attributes, which any tool of MLIR takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from xdsl.dialects.builtin import DictionaryAttr, FloatAttr, IntegerAttr, ModuleOp, StringAttr, f64, i64
+from xdsl.ir import Attribute
+
+from relay.errors import InvalidArgument
+from relay.target.chips import CHIPS
+from relay.target.gpu import CUDA_TRIPLE, DEFAULT_CHIP
+from relay.target.record import CpuTarget, GpuTarget, Target
+
+ATTRIBUTE = "relay.target"
+UNKNOWN = CpuTarget("", "", frozenset())
+"""What a module is compiled for that has no target: a CPU of which nothing is known."""
+UNKNOWN_GPU = GpuTarget(CUDA_TRIPLE, DEFAULT_CHIP, frozenset())
+
+
+def features_in(text: str) -> frozenset[str]:
+    """The features that a text names as LLVM does, separated by commas: `+avx512f,+avx512vnni`, also without `+`."""
+    return frozenset(name for part in text.split(",") if (name := part.strip().lstrip("+")))
+
+
+def to_attributes(target: Target) -> DictionaryAttr:
+    """`{kind = "cpu", triple = "...", cpu = "...", features = "+a,+b"}`; with `matmul` and with the measured numbers,
+    as a dictionary `costs`, where there are any."""
+    found: dict[str, Attribute] = {
+        "kind": StringAttr(target.kind if isinstance(target, GpuTarget) else "cpu"),
+        "triple": StringAttr(target.triple),
+        "cpu": StringAttr(target.cpu),
+        "features": StringAttr(",".join(f"+{name}" for name in sorted(target.features))),
+    }
+    if isinstance(target, GpuTarget) and target.matmul:
+        found["matmul"] = StringAttr(target.matmul)
+    if target.measured:
+        found["costs"] = DictionaryAttr({name: _number(value) for name, value in target.measured})
+    return DictionaryAttr(found)
+
+
+def _number(value: float) -> Attribute:
+    return IntegerAttr(value, i64) if isinstance(value, int) else FloatAttr(value, f64)
+
+
+def from_attributes(attribute: Attribute) -> Target:
+    """The target of a dictionary. Raises InvalidArgument for one that names no target."""
+    if not isinstance(attribute, DictionaryAttr):
+        raise InvalidArgument(ATTRIBUTE, f"is {attribute}", "write a dictionary, or run attach-target")
+    given = attribute.data
+    texts = {key: value.data for key, value in given.items() if key in KEYS and isinstance(value, StringAttr)}
+    costs = given.get("costs", DictionaryAttr({}))
+    if unknown := sorted(given.keys() - texts.keys() - {"costs"}):
+        raise InvalidArgument(ATTRIBUTE, f"has {unknown[0]} = {given[unknown[0]]}", f"texts are {', '.join(KEYS)}")
+    what = texts.get("triple", ""), texts.get("cpu", ""), features_in(texts.get("features", ""))
+    kind = texts.get("kind", "cpu")
+    if kind == "cpu":
+        return CpuTarget(*what).with_costs(_numbers(costs))
+    if kind not in ("cuda", "opencl") or (kind == "cuda" and what[1] not in CHIPS):
+        hint = f'there are "cpu", "opencl", and "cuda" with cpu = {", ".join(CHIPS)}'
+        raise InvalidArgument(ATTRIBUTE, f'has kind = "{kind}", cpu = "{what[1]}"', hint)
+    return GpuTarget(*what, kind, texts.get("matmul", "")).with_costs(_numbers(costs))
+
+
+KEYS = ("kind", "triple", "cpu", "features", "matmul")
+
+
+def _numbers(costs: Attribute) -> Mapping[str, float]:
+    if not isinstance(costs, DictionaryAttr):
+        raise InvalidArgument(ATTRIBUTE, f"has costs = {costs}", "write a dictionary of numbers")
+    found: dict[str, float] = {}
+    for name, value in costs.data.items():
+        if not isinstance(value, IntegerAttr | FloatAttr):
+            raise InvalidArgument(ATTRIBUTE, f"has the cost {name} = {value}", "write a number")
+        found[name] = value.value.data
+    return found
+
+
+def attach(module: ModuleOp, target: Target) -> None:
+    """Set the module's target."""
+    module.attributes[ATTRIBUTE] = to_attributes(target)
+
+
+def target_of(module: ModuleOp) -> Target:
+    """The module's target; `UNKNOWN` if it has none. Raises InvalidArgument for an attribute that names none."""
+    attribute = module.attributes.get(ATTRIBUTE)
+    return UNKNOWN if attribute is None else from_attributes(attribute)
+
+
+def cpu_of(module: ModuleOp, needed_by: str) -> CpuTarget:
+    """The module's target, for what compiles for CPUs only. Raises InvalidArgument if it is a GPU."""
+    target = target_of(module)
+    if isinstance(target, CpuTarget):
+        return target
+    raise InvalidArgument(needed_by, f"is for CPUs, and the module's target is {target.kind}", "attach another target")
+
+
+def gpu_of(module: ModuleOp, needed_by: str) -> GpuTarget:
+    """The module's target, for what compiles for GPUs only; `UNKNOWN_GPU` if it has none. Raises InvalidArgument if it
+    is a CPU."""
+    target = target_of(module) if ATTRIBUTE in module.attributes else UNKNOWN_GPU
+    if isinstance(target, GpuTarget):
+        return target
+    raise InvalidArgument(needed_by, f"is for GPUs, and the module's target is {target.cpu}", "attach another target")

@@ -1,0 +1,43 @@
+"""Targets of GPUs from their text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from relay.errors import InvalidArgument, Unsupported
+from relay.target.chips import CHIPS
+from relay.target.record import GpuTarget
+
+CUDA_TRIPLE, OPENCL_TRIPLE = "nvptx64-nvidia-cuda", "spirv64v1.2-unknown-unknown"
+DEFAULT_CHIP = "sm_80"
+MATMUL = ("tf32", "f16", "bf16")
+"""What factors of products of floats can be rounded to."""
+
+
+def resolve_gpu(target: str, words: Sequence[str] = ()) -> GpuTarget:
+    """`"cuda"` is any NVIDIA GPU from sm_80 on, `"cuda -arch=sm_90a"` one of its kind, `"cuda -matmul=tf32"` rounds the
+    factors of products of floats (also to f16, bf16); `"opencl"` any device that takes SPIR-V 1.2. Raises Unsupported
+    for another chip, InvalidArgument for other options. `words`: those of the text to read, if not all."""
+    words = words or target.split()
+    if words[:1] == ["opencl"]:
+        if words[1:]:
+            raise InvalidArgument(f"target {target!r}", f"has the option {words[1]}", "opencl has none")
+        return GpuTarget(OPENCL_TRIPLE, "", frozenset(), "opencl")
+    options = {"-arch": DEFAULT_CHIP, "-matmul": ""}
+    for word in words[1:]:
+        option, _, value = word.partition("=")
+        if option not in options:
+            hint = f"there are -arch=sm_NN and -matmul={'|'.join(MATMUL)}"
+            raise InvalidArgument(f"target {target!r}", f"has the option {word}", hint)
+        options[option] = value
+    chip, matmul = options["-arch"], options["-matmul"]
+    if chip not in CHIPS:
+        raise Unsupported(f"target {target!r}", f"names the chip {chip!r}", f"known are {', '.join(CHIPS)}")
+    found = GpuTarget(CUDA_TRIPLE, chip, CHIPS[chip].features, "cuda", matmul)
+    if matmul and matmul not in MATMUL:
+        raise InvalidArgument(f"target {target!r}", f"has -matmul={matmul}", f"there are {', '.join(MATMUL)}")
+    if matmul and not found.has("mma"):
+        raise Unsupported(
+            f"target {target!r}", f"rounds products to {matmul}", f"from {DEFAULT_CHIP} on there are such"
+        )
+    return found

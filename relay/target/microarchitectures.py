@@ -1,0 +1,64 @@
+"""Micro-architectures: a row for each, found by the names that LLVM has for its CPUs.
+
+To add one, add a row: the names, the caches of a core, and the costs that differ from those of `CpuCosts`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+
+from relay.target.costs import CpuCosts
+
+
+@dataclass(frozen=True)
+class Caches:
+    """Bytes of each level of data caches that a core has or, of the third, its share; 0 where it has none. Where the
+    maker of a chip chooses a size, the usual one."""
+
+    first: int = 0
+    second: int = 0
+    third: int = 0
+
+
+@dataclass(frozen=True)
+class MicroArchitecture:
+    """What LLVM's names of CPUs (`cpus`) have in common."""
+
+    name: str
+    cpus: tuple[str, ...]
+    caches: Caches
+    costs: CpuCosts = field(default_factory=CpuCosts)
+
+
+def _row(name: str, cpus: str, first: int, second: int, third: int = 0, costs: CpuCosts | None = None):
+    """A row; sizes in KiB."""
+    caches = Caches(first << 10, second << 10, third << 10)
+    return MicroArchitecture(name, tuple(cpus.split()), caches, costs or CpuCosts())
+
+
+GENERIC = _row("generic", "", 32, 1024)
+"""Any CPU that no row names."""
+ROWS: Sequence[MicroArchitecture] = [
+    _row("Zen 4", "znver4", 32, 1024, 4096),
+    _row("Cascade Lake", "cascadelake", 32, 1024, 1408),
+    _row("Sapphire Rapids", "sapphirerapids", 48, 2048, 1920),
+    _row("Emerald Rapids", "emeraldrapids", 48, 2048, 5120),
+    _row("Alder Lake", "alderlake", 48, 1280, 3072),
+    _row("Neoverse N1", "neoverse-n1", 64, 1024),
+    _row("Neoverse V1", "neoverse-v1", 64, 1024),
+    _row("Neoverse V2", "neoverse-v2 grace", 64, 2048),
+    _row("Cortex-A53", "cortex-a53", 32, 512),
+    _row("Cortex-A76", "cortex-a76 cortex-a76ae", 64, 512),
+    _row("Cortex-M4", "cortex-m4", 0, 0),
+    _row("Cortex-M7", "cortex-m7", 16, 0),
+    _row("Cortex-M33", "cortex-m33", 0, 0),
+    _row("Cortex-M55", "cortex-m55", 32, 0),
+]
+
+
+@cache
+def micro_architecture(cpu: str) -> MicroArchitecture:
+    """The row of a CPU by LLVM's name of it; the generic one where no row has the name."""
+    return next((row for row in ROWS if cpu in row.cpus), GENERIC)

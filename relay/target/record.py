@@ -1,0 +1,233 @@
+"""What code is generated for: a CPU or a GPU, as one record that says what it has and what that costs."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal, Self
+
+from relay.target.chips import CHIPS
+from relay.target.costs import CpuCosts, GpuCosts, Measured, checked, replaced
+from relay.target.dots import Dot, best_dot
+from relay.target.llvm_features import absent
+from relay.target.microarchitectures import MicroArchitecture, micro_architecture
+
+LANES = 16
+"""Numbers of 32 bits in a vector of the IR; LLVM splits it where registers are narrower."""
+FUSING = frozenset({"fma", "avx512f", "neon", "d"})
+"""With any of these, floats of both widths are multiplied and added by one instruction, rounded once."""
+CACHED = frozenset({"sse2", "avx", "neon"})
+"""Processors with any of these have several levels of caches."""
+HALF_FLOATS = ("avx512fp16", "fullfp16")
+"""With any of these, there is arithmetic of f16."""
+TOWARD_ZERO = {"avx512f": "llvm.x86.avx512.vfmadd.f32", "fma-rz": "llvm.nvvm.fma.rz.f"}
+"""LLVM's intrinsic of a multiply-add of f32 that rounds towards zero, by the feature it needs."""
+TABLES = {
+    "avx512vbmi": frozenset({"avx512f", "avx512vbmi"}),
+    "avx512bw": frozenset({"avx512f", "avx512bw"}),
+    "avx2": frozenset({"avx2"}),
+    "neon": frozenset({"neon"}),
+}
+"""Instructions that look up many bytes at once, the best first: their name, and the features they need."""
+
+
+def fuses(features: frozenset[str]) -> bool:
+    """Whether processors with these features multiply and add by one instruction."""
+    return not features.isdisjoint(FUSING)
+
+
+@dataclass(frozen=True)
+class Processor(ABC):
+    """A machine as LLVM names it. Choices look at what it has, by the properties below, and at what that costs, never
+    at names of CPUs. `measured`: numbers that replace estimates of `costs`; see `with_costs`."""
+
+    triple: str
+    cpu: str
+    features: frozenset[str]
+    measured: Measured = field(default=(), kw_only=True)
+
+    @property
+    @abstractmethod
+    def costs(self) -> CpuCosts | GpuCosts:
+        """What instructions and memories cost: the estimates, and what was measured in their place."""
+
+    def with_costs(self, measured: Mapping[str, float]) -> Self:
+        """The target with these numbers, by the names of `costs`' fields. Raises InvalidArgument for a name that the
+        record does not have, and for a value that is not a number of the field's kind, or is negative."""
+        estimates = replace(self, measured=()).costs
+        return replace(self, measured=checked(estimates, (dict(self.measured) | dict(measured)).items()))
+
+    @property
+    @abstractmethod
+    def feature_string(self) -> str:
+        """What LLVM is given as features."""
+
+    @property
+    @abstractmethod
+    def function_attributes(self) -> str:
+        """Attributes of every LLVM function."""
+
+    @property
+    @abstractmethod
+    def fuses(self) -> bool:
+        """Whether floats of both widths are multiplied and added by one instruction: else, by calls of libm."""
+
+    @property
+    def abi(self) -> str:
+        """How functions call each other, where LLVM wants to be told."""
+        if not self.triple.startswith("riscv"):
+            return ""
+        floats = "d" if "d" in self.features else "f" if "f" in self.features else ""
+        return ("lp64" if self.triple.startswith("riscv64") else "ilp32") + floats
+
+    @property
+    def relocation(self) -> str:
+        """Whether code is for any address, or for that which a linker gives it."""
+        return "pic" if "linux" in self.triple else "static"
+
+    def has(self, *features: str) -> bool:
+        """Whether it has all of these features."""
+        return self.features.issuperset(features)
+
+    def dot(self, group: int | None = None) -> Dot | None:
+        """The dot product that micro-kernels should be made of; of `group` products, if that is given."""
+        return best_dot(self.features, group)
+
+    @property
+    def toward_zero(self) -> str | None:
+        """LLVM's intrinsic of a multiply-add of f32 that rounds towards zero; None if there is no such instruction."""
+        return next((name for feature, name in TOWARD_ZERO.items() if feature in self.features), None)
+
+    @property
+    def half_floats(self) -> bool:
+        """Whether it has arithmetic of f16."""
+        return not self.features.isdisjoint(HALF_FLOATS)
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """Names of its instructions that look up many bytes at once, the best first: keys of `TABLES`."""
+        return tuple(name for name, needed in TABLES.items() if needed <= self.features)
+
+    @property
+    def is_x86(self) -> bool:
+        """Whether it has vector instructions of x86."""
+        return any(feature.startswith(("sse", "avx")) for feature in self.features)
+
+
+@dataclass(frozen=True)
+class CpuTarget(Processor):
+    """A CPU."""
+
+    @property
+    def micro_architecture(self) -> MicroArchitecture:
+        """The row of `cpu`; the generic one if there is none."""
+        return micro_architecture(self.cpu)
+
+    @property
+    def costs(self) -> CpuCosts:
+        return replaced(self.micro_architecture.costs, self.measured)
+
+    @property
+    def feature_string(self) -> str:
+        """`-sse4a,...,+avx2,+fma,...`, sorted: what LLVM would take the CPU to have besides is taken from it."""
+        missing = sorted(absent(self.triple, self.cpu, self.features))
+        return ",".join([f"-{name}" for name in missing] + [f"+{name}" for name in sorted(self.features)])
+
+    @property
+    def function_attributes(self) -> str:
+        """What LLVM is told of every function: with AVX-512, to use all of it, and to align the stack: without being
+        told, LLVM finds out that it spills 64 bytes at a time when it is too late to align them."""
+        return '"prefer-vector-width"="512" "stackrealign"' if self.whole_vectors else ""
+
+    @property
+    def fuses(self) -> bool:
+        return fuses(self.features)
+
+    @property
+    def whole_vectors(self) -> bool:
+        """Whether one register holds a vector of the IR, of `LANES` numbers; such vectors have masks, too."""
+        return "avx512f" in self.features
+
+    @property
+    def vector_registers(self) -> int:
+        """Vectors of `LANES` accumulators that the registers hold."""
+        if self.whole_vectors:
+            return 32
+        return 8 if self.features & {"avx", "neon"} else 4
+
+    @property
+    def shuffle_bytes(self) -> int:
+        """Bytes of a register whose elements of 8 bits are shuffled at once."""
+        return 64 if "avx512bw" in self.features else 32 if "avx2" in self.features else 16
+
+    @property
+    def packs(self) -> bool:
+        """Whether it packs four whole vectors into one of bytes, with saturation."""
+        return self.has("avx512f", "avx512bw")
+
+    @property
+    def whole_dots(self) -> bool:
+        """Whether it multiplies 64 codes by 64 with one instruction."""
+        return self.has("avx512f", "avx512vnni")
+
+    @property
+    def has_caches(self) -> bool:
+        """Whether it has several levels of caches, which can be asked to fetch."""
+        return not self.features.isdisjoint(CACHED)
+
+
+@dataclass(frozen=True)
+class GpuTarget(Processor):
+    """A GPU. Its features are `dot` (four products of 8 bits in a sum), `fma-rz` (multiply-adds that round towards
+    zero), `shuffle` (lanes of a warp read each other's numbers), `mma` (matrix products of a warp), `async-copy`,
+    `wgmma`. `matmul`: what products of floats are rounded to for matrix units; empty for products in float32."""
+
+    kind: Literal["cuda", "opencl"] = "cuda"
+    matmul: str = ""
+
+    @property
+    def costs(self) -> GpuCosts:
+        return replaced(GpuCosts(CHIPS[self.cpu].processors if self.kind == "cuda" else 1), self.measured)
+
+    @property
+    def feature_string(self) -> str:
+        """The version of PTX."""
+        return CHIPS[self.cpu].ptx if self.kind == "cuda" else ""
+
+    @property
+    def function_attributes(self) -> str:
+        return ""
+
+    @property
+    def fuses(self) -> bool:
+        return True
+
+    @property
+    def processors(self) -> int:
+        """Multiprocessors that launches are made for."""
+        return self.costs.processors
+
+    @property
+    def dots(self) -> bool:
+        """Whether four products of 8 bits are added to a sum by one instruction."""
+        return "dot" in self.features
+
+    @property
+    def shuffles(self) -> bool:
+        """Whether the lanes of a warp read each other's numbers."""
+        return "shuffle" in self.features
+
+    @property
+    def matrix_units(self) -> bool:
+        """Whether warps multiply matrices, and copy into shared memory while they do."""
+        return self.has("mma", "async-copy")
+
+    @property
+    def warpgroups(self) -> bool:
+        """Whether groups of four warps multiply matrices."""
+        return "wgmma" in self.features
+
+
+Target = CpuTarget | GpuTarget
+"""What code is generated for."""

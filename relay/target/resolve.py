@@ -1,0 +1,175 @@
+"""Targets from their text, and the text of targets."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+
+from relay.arguments import text
+from relay.errors import InvalidArgument, Unsupported
+from relay.target.gpu import resolve_gpu
+from relay.target.llvm_features import BASELINE, features_of, host_cpu, implying, unknown
+from relay.target.record import CpuTarget, GpuTarget, Target
+
+
+def host() -> CpuTarget:
+    """The machine this runs on. Raises Unsupported elsewhere than on Linux x86-64 and aarch64."""
+    machine = platform.machine()
+    if sys.platform != "linux" or machine not in ("x86_64", "aarch64"):
+        raise Unsupported(f"host {sys.platform} {machine}", "native code is made for Linux on x86-64 and aarch64 only")
+    return CpuTarget(*host_cpu())
+
+
+CROSS: dict[str, tuple[str, frozenset[str]]] = {
+    "aarch64": ("generic", frozenset({"neon"})),
+    "arm": ("generic", frozenset()),
+    "riscv32": ("generic-rv32", frozenset({"m", "a", "c"})),
+    "riscv64": ("generic-rv64", frozenset({"m", "a", "f", "d", "c"})),
+    "thumbv6m": ("generic", frozenset()),
+    "thumbv7m": ("generic", frozenset()),
+    "thumbv7em": ("generic", frozenset()),
+    "wasm32": ("generic", frozenset()),
+    "x86_64": ("x86-64", frozenset()),
+}
+"""CPU and features by the first word of a triple, where a target names no others."""
+SHORT = {
+    "aarch64": "aarch64-unknown-linux-gnu",
+    "riscv64": "riscv64-unknown-linux-gnu",
+    "thumbv7em": "thumbv7em-none-eabi",
+    "wasm32": "wasm32-unknown-unknown",
+    "x86_64": "x86_64-unknown-linux-gnu",
+}
+"""The triples that the names of processors alone stand for."""
+FOREIGN = ("apple", "darwin", "macos", "ios", "windows", "win32", "msvc", "cygwin", "uefi")
+"""What a triple has in it of a system whose objects are not ELF, and which nothing here was tried on."""
+HARD_FLOAT = frozenset({"vfp4d16sp"})
+"""What an Arm triple ending in `eabihf` has at least."""
+
+
+COSTS = "-costs="
+SPELLED: dict[str, Target] = {}
+"""Targets that `spelled` has made a text of: what reads that text in the same process need not ask LLVM again."""
+
+
+def resolve(target: str | Target) -> Target:
+    """`"llvm"` is this machine; `"TRIPLE -mcpu=NAME -mattr=+a,+b"` another one, its options as LLVM spells them;
+    `"cuda -arch=sm_90"` and `"opencl"` are GPUs. Of some triples the first word is enough: `"riscv64"`. To each,
+    `-costs=NAME=NUMBER,...` gives measured numbers in place of estimates (`with_costs`).
+
+    Raises Unsupported for a triple that is not known or of Windows or macOS, InvalidArgument for other options.
+    """
+    if isinstance(target, Target):
+        return target
+    text(target, "target", 'write "llvm", or a triple')
+    if (known := SPELLED.get(target)) is not None:
+        return known
+    words = target.split()
+    costs = [word for word in words if word.startswith(COSTS)]
+    machine = _machine(target, [word for word in words if word not in costs])
+    return machine.with_costs(dict(_cost(part) for word in costs for part in word.removeprefix(COSTS).split(",")))
+
+
+def _cost(written: str) -> tuple[str, float]:
+    """`fork=3000`."""
+    name, _, number = written.partition("=")
+    try:
+        return name, float(number)
+    except ValueError:
+        hint = "write -costs=fork=3000,issue_width=4.5"
+        raise InvalidArgument("target", f"has the cost {written!r}", hint) from None
+
+
+def _machine(target: str, words: Sequence[str]) -> Target:
+    """The target of a text, split into these words."""
+    if words[:1] in (["cuda"], ["opencl"]):
+        return resolve_gpu(target, words)
+    if words[:1] == ["llvm"]:
+        machine = host()
+    else:
+        machine = _of_triple(SHORT.get(words[0], words[0]) if words else "", target)
+    for word in sorted(words[1:], key=lambda word: not word.startswith("-mcpu=")):
+        option, _, value = word.partition("=")
+        if option == "-mcpu" and value:
+            machine = _with_cpu(machine, value)
+        elif option == "-mattr" and value:
+            machine = replace(machine, features=_changed(machine, value))
+        else:
+            raise InvalidArgument(
+                f"target {target!r}", f"has the option {word}", "there are -mcpu=NAME and -mattr=+A,-B"
+            )
+    return machine
+
+
+def spelled(target: Target) -> str:
+    """The text of a target: `resolve` makes the target of it again, on this machine or, but for `llvm`, on any."""
+    costs = ",".join(f"{name}={number:g}" for name, number in target.measured)
+    words = [_spelled(replace(target, measured=())), *([COSTS + costs] if costs else [])]
+    SPELLED[found := " ".join(words)] = target
+    return found
+
+
+def _spelled(target: Target) -> str:
+    if isinstance(target, GpuTarget):
+        words = [target.kind, f"-arch={target.cpu}", f"-matmul={target.matmul}"]
+        return " ".join(words[: 1 if target.kind == "opencl" else 3 if target.matmul else 2])
+    if (target.triple, target.cpu, target.features) == host_cpu():
+        return "llvm"
+    first = target.triple.partition("-")[0]
+    cpu, features = CROSS.get(first, ("", frozenset[str]()))
+    features = features | HARD_FLOAT if target.triple.endswith("eabihf") else features
+    words = [target.triple]
+    if target.cpu != cpu:
+        words.append(f"-mcpu={target.cpu}")
+        if first in BASELINE:
+            features = CROSS[first][1] | features_of(target.triple, target.cpu)
+    gone = sorted(features - target.features)
+    left = features.difference(gone, *(implying(target.triple, name) for name in gone))
+    changes = [f"-{name}" for name in gone] + [f"+{name}" for name in sorted(target.features - left)]
+    return " ".join([*words, *([f"-mattr={','.join(changes)}"] if changes else [])])
+
+
+def _of_triple(triple: str, target: str) -> CpuTarget:
+    """The machine of a triple. Raises Unsupported for one that is not known, or of a system that is not supported."""
+    name, *system = triple.split("-")
+    if any(part.lower().startswith(FOREIGN) for part in system):
+        what = "is of Windows or macOS, which are not supported"
+        raise Unsupported(f"target {target!r}", what, "see docs/support.md")
+    if name not in CROSS or not system:
+        known = ", ".join(f"{name}-..." for name in CROSS)
+        hint = f'known are "llvm" (this machine), "cuda", "opencl", {", ".join(SHORT)}, and triples {known}'
+        raise Unsupported(f"target {target!r}", "is not known", hint)
+    cpu, features = CROSS[name]
+    return CpuTarget(triple, cpu, features | HARD_FLOAT if triple.endswith("eabihf") else features)
+
+
+def _with_cpu(machine: CpuTarget, cpu: str) -> CpuTarget:
+    """The machine with this CPU, and what that has where LLVM can tell."""
+    _check(machine.triple, cpu, "")
+    first = machine.triple.partition("-")[0]
+    if first not in BASELINE:
+        return replace(machine, cpu=cpu)
+    return replace(machine, cpu=cpu, features=CROSS[first][1] | features_of(machine.triple, cpu))
+
+
+def _check(triple: str, cpu: str, changes: str) -> None:
+    """Raise InvalidArgument for a processor or a feature that LLVM does not know: it ends the process, or goes on."""
+    if (wrong := unknown(triple, cpu, changes)) is not None:
+        name, kind = wrong
+        hint = f"LLVM lists them: llc -mtriple={triple} -mcpu=help"
+        raise InvalidArgument("target", f"there is no {kind} '{name}' of {triple.partition('-')[0]}", hint)
+
+
+def _changed(machine: CpuTarget, changes: str) -> frozenset[str]:
+    """Its features with these added and those taken away, together with what is not there without them."""
+    _check(machine.triple, machine.cpu, changes)
+    found = set(machine.features)
+    for change in changes.split(","):
+        if change[:1] not in ("+", "-") or not change[1:]:
+            raise InvalidArgument("target", f"has the feature {change!r}", "write -mattr=+A,-B")
+        if change[0] == "+":
+            found.add(change[1:])
+        else:
+            found -= {change[1:], *implying(machine.triple, change[1:])}
+    return frozenset(found)

@@ -1,0 +1,141 @@
+"""`relay.target`: a machine from its text, as text again, as attributes of a module, and what it costs."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import fields
+
+import pytest
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.parser import Parser
+
+from relay.dialects.context import make_context
+from relay.errors import InvalidArgument
+from relay.target import CpuTarget, GpuTarget, attach, cpu_of, gpu_of, host, resolve, resolve_gpu, spelled, target_of
+from relay.target.microarchitectures import GENERIC, ROWS, micro_architecture
+from relay.target.resolve import SPELLED
+
+TEXTS = [
+    "llvm",
+    "llvm -mattr=-avx2",
+    "x86_64",
+    "x86_64-unknown-linux-gnu -mcpu=cascadelake",
+    "x86_64-unknown-linux-gnu -mcpu=haswell -mattr=-fma,+avx512f",
+    "aarch64-unknown-linux-gnu -mattr=+dotprod",
+    "aarch64-unknown-linux-gnu -mcpu=neoverse-v1 -costs=fork=4000,issue_width=5.5",
+    "thumbv7em-none-eabi -mcpu=cortex-m7",
+    "riscv64",
+    "cuda",
+    "cuda -arch=sm_90a -matmul=tf32",
+    "cuda -costs=processors=30",
+    "opencl",
+]
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_target_is_made_again_of_its_text(text: str):
+    target = resolve(text)
+    written = spelled(target)
+    SPELLED.clear()
+    assert resolve(written) == target
+
+
+@pytest.mark.parametrize(
+    "features", [frozenset[str](), frozenset({"sse2", "avx2"}), host().features - {"avx2", "neon"}]
+)
+def test_a_target_of_any_features_is_made_again_of_its_text(features: frozenset[str]):
+    target = CpuTarget(host().triple, host().cpu, features)
+    written = spelled(target)
+    SPELLED.clear()
+    assert resolve(written).features == features
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_module_keeps_its_target_in_its_text(text: str):
+    module = ModuleOp([])
+    attach(module, resolve(text))
+    again = Parser(make_context(), str(module)).parse_module()
+    assert target_of(again) == resolve(text)
+
+
+def test_a_module_without_a_target_is_for_an_unknown_machine():
+    assert target_of(ModuleOp([])).features == frozenset()
+    assert gpu_of(ModuleOp([]), "a pass") == GpuTarget("nvptx64-nvidia-cuda", "sm_80", frozenset())
+
+
+def test_what_is_for_cpus_refuses_a_gpu_and_the_other_way_round():
+    module = ModuleOp([])
+    attach(module, resolve("cuda"))
+    with pytest.raises(InvalidArgument, match="schedule: is for CPUs, and the module's target is cuda"):
+        cpu_of(module, "schedule")
+    attach(module, host())
+    with pytest.raises(InvalidArgument, match="schedule-gpu: is for GPUs, and the module's target is"):
+        gpu_of(module, "schedule-gpu")
+
+
+@pytest.mark.parametrize(
+    ("attribute", "message"),
+    [
+        ("3 : i32", "relay.target: is 3 : i32"),
+        ('{kind = "fpga"}', 'relay.target: has kind = "fpga"'),
+        ('{kind = "cuda", cpu = "sm_1"}', 'has kind = "cuda", cpu = "sm_1"'),
+        ("{cpu = 7 : i32}", "relay.target: has cpu = 7 : i32"),
+        ("{costs = 7 : i32}", "relay.target: has costs = 7 : i32"),
+        ('{costs = {fork = "much"}}', 'relay.target: has the cost fork = "much"'),
+        ("{costs = {forks = 7 : i64}}", "costs: there is no cost 'forks'"),
+    ],
+)
+def test_an_attribute_that_names_no_target_is_refused(attribute: str, message: str):
+    module = Parser(make_context(), f"builtin.module attributes {{relay.target = {attribute}}} {{}}").parse_module()
+    with pytest.raises(InvalidArgument) as refused:
+        target_of(module)
+    assert message in str(refused.value)
+
+
+def test_measured_costs_replace_estimates():
+    target = host().with_costs({"fork": 3000, "issue_width": 5})
+    assert (target.costs.fork, target.costs.issue_width) == (3000, 5.0)
+    assert target.with_costs({"fork": host().costs.fork}).measured == (("issue_width", 5.0),)
+    assert target != host()
+    assert resolve_gpu("cuda").with_costs({"processors": 30}).processors == 30
+
+
+@pytest.mark.parametrize("value", [-1, 2.5, True, float("nan")])
+def test_a_cost_is_a_number_of_its_kind(value: float):
+    with pytest.raises(InvalidArgument, match=r"costs\['fork'\]"):
+        host().with_costs({"fork": value})
+
+
+def test_a_cost_in_a_text_is_a_number():
+    with pytest.raises(InvalidArgument, match="has the cost 'fork=many'"):
+        resolve("llvm -costs=fork=many")
+
+
+@pytest.mark.parametrize("row", [GENERIC, *ROWS], ids=lambda row: row.name)
+def test_what_should_stay_in_a_cache_fits_it(row: object):
+    assert isinstance(row, type(GENERIC))
+    costs, caches = row.costs, row.caches
+    if caches.first >= 32 << 10:
+        assert max(costs.tile_weight_bytes, costs.inner_weight_bytes, costs.scratch_bytes) <= caches.first
+    if caches.second:
+        assert max(costs.prefetch_bytes, costs.strip_bytes) <= caches.second
+
+
+def test_a_cpu_has_one_row():
+    names = [cpu for row in ROWS for cpu in row.cpus]
+    assert len(names) == len(set(names))
+    assert micro_architecture("znver4").name == "Zen 4"
+    assert micro_architecture("haswell") is GENERIC
+
+
+def test_every_cost_is_a_number():
+    for costs in (host().costs, resolve("cuda").costs):
+        assert all(type(getattr(costs, field.name)) in (int, float) for field in fields(costs))
+
+
+def test_the_old_module_says_where_its_names_are():
+    old = importlib.import_module("relay.lowering.targets")
+    with pytest.warns(DeprecationWarning, match=r"relay\.lowering\.targets\.host is relay\.target\.host now"):
+        assert old.host is host
+    with pytest.raises(AttributeError):
+        _ = old.nothing
