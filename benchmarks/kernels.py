@@ -23,8 +23,8 @@ from benchmarks.native import Memory
 from benchmarks.peers import Array
 from relay import signature
 from relay.compile.manifest import describe
-from relay.compile.model import import_model
 from relay.compile.pipeline import default_pipeline, lowering_passes, optimize
+from relay.frontend import import_model
 from relay.lowering.codegen import compile_text
 from relay.lowering.llvm_ir import translate
 from relay.module import IRModule

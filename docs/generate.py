@@ -229,7 +229,7 @@ def kinds_table() -> str:
     lines += [f"| {kind} | {first} to {last} |" for kind, (first, last) in supported_operators().items()]
     lines += ["", "| `numerics` | Operators on codes that it takes ([which integers](numerics.md)) |", "|---|---|"]
     for name, profile in PROFILES.items():
-        kinds = "all above" if profile.kinds is None else ", ".join(sorted(profile.kinds))
+        kinds = "all above" if profile.kinds is None else ", ".join(profile.kinds)
         lines.append(f"| `{name}` | {kinds} |")
     return "\n".join(lines) + "\n"
 

@@ -11,7 +11,7 @@ _HOME = {
     "compile_model": "relay.compile.model",
     "default_pipeline": "relay.compile.pipeline",
     "graph_passes": "relay.compile.pipeline",
-    "import_model": "relay.compile.model",
+    "import_model": "relay.frontend",
     "lowering_passes": "relay.compile.pipeline",
     "optimize": "relay.compile.pipeline",
 }

@@ -11,13 +11,13 @@ from os import PathLike
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
-from relay.compile.model import import_model
 from relay.dialects.attributes import Array
 from relay.errors import InvalidArgument, RelayError
 from relay.exploration import jobs
 from relay.exploration.choices import Choice, Choices, Edit, Written, read
 from relay.exploration.measuring import Inputs, Latency, Measure, results_of
 from relay.exploration.trials import Log, Trial
+from relay.frontend import import_model
 from relay.module import IRModule
 from relay.passes.base import as_module
 from relay.runtime import Executable

@@ -2,26 +2,71 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from os import PathLike, fspath
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
-from relay.errors import Unsupported
-from relay.frontend.tflite.importer import from_tflite, supported_operators
+from relay.arguments import shown, text
+from relay.errors import InvalidArgument, Malformed
+from relay.frontend.importing.formats import FORMATS, importable, refused
+from relay.frontend.importing.options import check_known
+from relay.module import IRModule, read_module
 
-__all__ = ["from_keras", "from_onnx", "from_pytorch", "from_tflite", "supported_operators"]
+if TYPE_CHECKING:
+    from relay.frontend.tflite.import_graph import from_tflite, supported_operators
+
+__all__ = ["from_keras", "from_onnx", "from_pytorch", "from_tflite", "import_model", "path_of", "supported_operators"]
+
+_HOME = dict.fromkeys(("from_tflite", "supported_operators"), "relay.frontend.tflite.import_graph")
+"""Where importers are, which are imported when they are first used."""
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module 'relay.frontend' has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)
 
 
 def from_onnx(model: object = None, *_: object, **__: object) -> NoReturn:
     """Always raises Unsupported."""
-    raise Unsupported("from_onnx", "ONNX models cannot be imported", "convert the model to .tflite and use from_tflite")
+    raise refused("onnx")
 
 
 def from_keras(model: object = None, *_: object, **__: object) -> NoReturn:
     """Always raises Unsupported."""
-    hint = "convert it with tf.lite.TFLiteConverter.from_keras_model and use from_tflite"
-    raise Unsupported("from_keras", "Keras models cannot be imported", hint)
+    raise refused("keras")
 
 
 def from_pytorch(model: object = None, *_: object, **__: object) -> NoReturn:
     """Always raises Unsupported."""
-    hint = "convert it with litert-torch (ai-edge-torch) and use from_tflite"
-    raise Unsupported("from_pytorch", "PyTorch models cannot be imported", hint)
+    raise refused("pt2")
+
+
+def import_model(model: str | PathLike[str] | bytes, options: Mapping[str, Any]) -> IRModule:
+    """The module of a model's file, or of its bytes, by its content; `options` are the importer's.
+
+    Raises Unsupported for a format that cannot be imported, InvalidArgument for options that its importer lacks.
+    """
+    file = model if isinstance(model, bytes) else path_of(model)
+    try:
+        format = importable(file, "<bytes>" if isinstance(file, bytes) else file)
+    except (OSError, ValueError):
+        format = "tflite"  # whose importer says why the file cannot be read
+    if format == "mlir":
+        if options:
+            raise InvalidArgument("frontend", "options are for model files; MLIR text is imported already")
+        if isinstance(file, bytes):
+            raise Malformed("<bytes>", "is text and no model", "IRModule.parse reads MLIR text")
+        return read_module(file)
+    importer: Callable[..., IRModule] = getattr(import_module(__name__), FORMATS[format].importer)
+    return importer(file, **check_known(options, importer))
+
+
+def path_of(model: object) -> str:
+    """The path of a model file. Raises InvalidArgument for what is none."""
+    if not isinstance(model, str | PathLike):
+        hint = "import a model with relay.frontend, or give its path or bytes"
+        raise InvalidArgument("model", f"{shown(model)} is no module and no file", hint)
+    path: object = fspath(cast("PathLike[str]", model))
+    return text(path, "model", "a path is a text")

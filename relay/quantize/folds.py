@@ -17,7 +17,7 @@ from relay.byoc.regions import constant_of
 from relay.dialects import qnn, relay
 from relay.dialects.attributes import Array, elements, scalar_attr, to_numpy
 from relay.dialects.op import TensorOp, rank, shape, tensor
-from relay.frontend.tflite.graph import multiplier_attrs, multiplier_vectors, number, real, scale_attr
+from relay.frontend.importing.builder import multiplier_attrs, multiplier_vectors, number, real, scale_attr
 from relay.frontend.tflite.scales import quantize_multipliers
 from relay.interpreters.arithmetic import quantize_multiplier, round_away
 from relay.quantize.layers import channel_axis, clamp_bounds, is_float
@@ -359,21 +359,22 @@ CURVES: dict[type[Operation], Callable[[Operation, Target], Result]] = {
 def moved(op: Operation, target: Target) -> Result:
     """qnn.quantize (op (dequantize %x)), one scale for all  =>  op %x"""
     assert isinstance(op, TensorOp)
-    operands: dict[SSAValue, SSAValue] = {}
-    for value in same_scale(op):
-        found = source(value)
+    values = same_scale(op)
+    read = [source(value) for value in values]
+    operands: list[SSAValue] = []
+    for found in read:
         if found is None or found[1] != target.codes:
             return Refused(op, "its operands and its result have not one scale")
-        operands[value] = found[0]
+        operands.append(found[0])
     if target.codes.dtype == "int16" and isinstance(op, relay.Resize2dOp):
         return Refused(op, "it has no form on 16-bit codes")
     properties: Properties = dict(op.properties)
-    for name in op.FILLS:
-        if float(to_numpy(op.properties[name])) != 0.0:
+    if isinstance(op, relay.PadOp):
+        if float(to_numpy(op.pad_value)) != 0.0:
             return Refused(op, "it pads with another number than 0")
-        properties[name] = scalar_attr(target.codes.zero_point, target.codes.element)
-    new = type(op).make([operands.get(value, value) for value in op.operands], properties, like=op)
-    return Folded([new], next(iter(operands.values())))
+        properties["pad_value"] = scalar_attr(target.codes.zero_point, target.codes.element)
+    new = type(op).make([*operands, *op.operands[len(operands) :]], properties, like=op)
+    return Folded([new], operands[0])
 
 
 def fold_index(op: relay.ArgOp, dequantize: qnn.DequantizeOp) -> Operation | None:

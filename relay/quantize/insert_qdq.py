@@ -12,7 +12,7 @@ from relay.byoc.regions import constant_of
 from relay.dialects import qnn, relay
 from relay.dialects.attributes import Array, elements, ints
 from relay.dialects.op import shape
-from relay.frontend.tflite.graph import number, real, scale_attr
+from relay.frontend.importing.builder import number, real, scale_attr
 from relay.quantize import marks
 from relay.quantize.layers import Layer, clamp_bounds, layers_of
 from relay.quantize.parameters import Parameters, of_range

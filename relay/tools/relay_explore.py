@@ -16,14 +16,14 @@ from typing import NoReturn
 from xdsl.utils.exceptions import VerifyException
 
 from relay import __version__
-from relay.compile.model import import_model
 from relay.dialects.context import make_context
 from relay.dialects.source import LocatingParser
 from relay.errors import InvalidArgument, Malformed, Unsupported
+from relay.frontend import import_model
+from relay.frontend.importing.formats import importable
 from relay.module import IRModule
 from relay.tools import plug_ins
 from relay.tools.failure import TRACEBACK, line_of
-from relay.tools.source import format_of
 from relay.viewer.recording import Explain, Recording
 
 EXTRA = "pip install 'relay-mlir[explore]'"
@@ -62,7 +62,7 @@ def arguments(args: Sequence[str] | None) -> Namespace:
 def load(path: str, weights: str | None) -> IRModule:
     """The module of a file: MLIR text, whose ops remember their lines, or a model. Raises RelayError."""
     data = Path(path).read_bytes()
-    if format_of(data, path) != "mlir":
+    if importable(data, path) != "mlir":
         return import_model(path, {})
     mod = IRModule(LocatingParser(make_context(), data.decode(), path).parse_module())
     try:

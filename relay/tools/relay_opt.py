@@ -20,18 +20,17 @@ from relay.dialects.context import make_context
 from relay.dialects.irdl import dialects, to_irdl
 from relay.dialects.source import LocatingParser, invalid
 from relay.errors import InvalidArgument, RelayError
+from relay.frontend.importing.formats import importable
 from relay.module import IRModule, load_weights
 from relay.passes import PassContext, PassInfo, PassInstrument, Reporter
 from relay.passes.checking import pipeline_of as reproduced_pipeline
 from relay.passes.context import LEVELS
-from relay.tools import culprit
 from relay.tools.completion import SCRIPTS, script
 from relay.tools.failure import TRACEBACK, line_of
 from relay.tools.help import Sorted
 from relay.tools.pass_list import list_passes, names_of_passes
 from relay.tools.pipeline_options import Watchers, add_arguments, context_of, parse_pipeline, pipeline_of, show
 from relay.tools.plug_ins import everything, load
-from relay.tools.source import format_of
 from relay.transforms.batch import with_batch
 
 
@@ -62,8 +61,6 @@ class RelayOptMain(xDSLOptMain):
     def __init__(self, args: Sequence[str] | None = None):
         self.doing = ""
         self.module: ModuleOp | None = None
-        self.report = ""
-        self.exit_code = 0
         self.held = HeldText()
         self.universe = everything()
         super().__init__("Read a module, run passes on it, and print it.", args)
@@ -94,7 +91,6 @@ class RelayOptMain(xDSLOptMain):
         options = Sorted(arg_parser)
         super().register_all_arguments(options)
         add_arguments(options)
-        culprit.add_arguments(options)
         options.add_argument(
             "--load",
             metavar="FILE",
@@ -172,7 +168,7 @@ class RelayOptMain(xDSLOptMain):
                 data = Path(self.args.input_file).read_bytes()
             except ValueError as error:
                 raise InvalidArgument(f"file {self.args.input_file!r}", str(error)) from None
-        format = format_of(data, self.get_input_name())
+        format = importable(data, self.get_input_name())
         if format != "mlir":
             self.args.split_input_file = False
         return BytesIO(data), format
@@ -221,10 +217,6 @@ class RelayOptMain(xDSLOptMain):
         try:
             self.check(prog)
             with ctx:
-                if self.args.find_culprit:
-                    equal, self.report = culprit.search(prog, self.chosen, self.args)
-                    self.exit_code |= not equal
-                    return
                 self.chosen.apply(prog, self.ctx)
             if self.args.partition_report:
                 print(IRModule(prog).partition_report(), file=sys.stderr)
@@ -252,8 +244,6 @@ class RelayOptMain(xDSLOptMain):
             raise
 
     def output_resulting_program(self, prog: ModuleOp) -> str:
-        if self.args.find_culprit:
-            return self.report
         self.doing = f"target {self.args.target}"
         if self.args.save_weights is not None:
             IRModule(prog).save_weights(self.args.save_weights)
@@ -280,8 +270,7 @@ class Progress(PassInstrument):
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """Run the tool. Returns the exit code: 0, or 1 after one line about the error on standard error, or about a culprit
-    on standard output."""
+    """Run the tool. Returns the exit code: 0, or 1 after one line about the error on standard error."""
     tool = None
     try:
         tool = RelayOptMain(args)
@@ -302,7 +291,7 @@ def main(args: Sequence[str] | None = None) -> int:
             line = line_of(error, tool.get_input_name(), tool.doing, tool.module)
         print(line, file=sys.stderr)
         return 1
-    return tool.exit_code
+    return 0
 
 
 if __name__ == "__main__":

@@ -12,9 +12,9 @@ import pytest
 
 from relay import signature
 from relay.compile.manifest import describe
-from relay.compile.model import import_model
 from relay.compile.pipeline import default_pipeline
 from relay.dialects.attributes import Array
+from relay.frontend import import_model
 from relay.lowering.codegen import compile_text
 from relay.lowering.llvm_ir import translate
 from relay.target import CpuTarget

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from relay.compile.model import import_model
 from relay.compile.pipeline import graph_passes, lowering_passes
 from relay.dialects.context import make_context
+from relay.frontend import import_model
 from relay.lowering.schedule import Schedule
 from relay.passes import Sequential
 from relay.target import host

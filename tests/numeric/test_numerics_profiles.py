@@ -241,5 +241,5 @@ def test_what_a_profile_does_not_cover_is_unsupported(numerics: str, kind: str, 
 def test_profiles_name_kinds_of_the_table() -> None:
     from relay.frontend import supported_operators
 
-    for profile in PROFILES.values():
-        assert {*(profile.kinds or ()), *profile.rows} <= {*supported_operators()}, profile.name
+    for name, numerics in PROFILES.items():
+        assert {*(numerics.kinds or ()), *numerics.rows} <= {*supported_operators()}, name

@@ -8,15 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from xdsl.dialects.arith import AddfOp
 from xdsl.ir import Block, SSAValue
 
-from relay.dialects.attributes import ints
-from relay.dialects.relay import AbsOp, CastOp, ReshapeOp
+from relay.dialects.relay import CastOp
 from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
 from relay.frontend import from_tflite
 from relay.frontend.tflite import table
-from relay.frontend.tflite.graph import Importer
+from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.model import read_model
 from relay.frontend.tflite.node import Node
 from tests.numeric import test_control_flow_against_litert as flowing
@@ -44,19 +42,6 @@ def node() -> Node:
     file = conv([codes(1, 4, 4, 2), weights(2, 3, 3, 2), T(np.ones(2), "int32", 0.1)], codes(1, 2, 2, 2)).model()
     graph = read_model(file).subgraphs[0]
     return Node("x.tflite", graph, graph.operators[0])
-
-
-def other_type(importer: Importer, node: Node) -> list[SSAValue]:
-    return [importer.emit(ReshapeOp, [importer.value(node.input(0))], {"newshape": ints([3, 2])}).result]
-
-
-def foreign(importer: Importer, node: Node) -> list[SSAValue]:
-    op: Any = AddfOp
-    return [importer.emit(op, [importer.value(node.input(0))]).results[0]]
-
-
-def unattached(importer: Importer, node: Node) -> list[SSAValue]:
-    return [AbsOp.make([importer.value(node.input(0))]).result]
 
 
 def branches_of_a_batch() -> None:
@@ -151,10 +136,6 @@ CALLS: dict[str, tuple[type[RelayError], Callable[[], object]]] = {
     "its condition has 2 outputs": (Malformed, lambda: control(two_conditions, "loop")),
     "starts with numbers for 2 images": (Unsupported, started_state),
     "data is not bytes": (InvalidArgument, lambda: read(3)),
-    "from_tflite: batch is 0": (InvalidArgument, lambda: from_tflite(one("SQRT", reals(1), reals(1)).model(), batch=0)),
     "has control flow, whose subgraphs keep their batch": (Unsupported, branches_of_a_batch),
-    "arith.addf is no op of relay or qnn": (InvalidArgument, lambda: asked(foreign)),
-    "returns a result of relay.abs, which is not in the module": (InvalidArgument, lambda: asked(unattached)),
-    "custom_ops['X']: gives tensor<3x2xf32>": (InvalidArgument, lambda: asked(other_type)),
 }
 """The error, and the call that ends in it, by words of the message."""

@@ -257,7 +257,7 @@ def test_names_the_options_of_the_importer():
 
 
 def test_the_old_place_of_build_names_the_new_one():
-    for name, known in (("default_pipeline", "relay"), ("import_model", "relay.compile.model")):
+    for name, known in (("default_pipeline", "relay"), ("import_model", "relay.frontend")):
         with pytest.warns(DeprecationWarning, match=rf"relay.driver.{name} is deprecated: write {known}.{name}"):
             assert callable(getattr(driver, name))
     assert not hasattr(driver, "nonsense")

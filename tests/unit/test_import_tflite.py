@@ -19,7 +19,7 @@ from relay.dialects.relay import MultiplyOp
 from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
 from relay.frontend import from_keras, from_onnx, from_pytorch, from_tflite, supported_operators
 from relay.frontend.tflite import table
-from relay.frontend.tflite.graph import Importer
+from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.model import read_model
 from relay.frontend.tflite.node import Node
 from relay.interpreters import run

@@ -5,17 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from relay.errors import RelayError
 from relay.frontend import from_tflite
+from relay.frontend.importing.formats import FORMATS
 from tests.numeric import test_control_flow_against_litert as flowing
 from tests.numeric import test_shapes_against_litert as sizing
 from tests.numeric.litert_models import Case
 from tests.unit import test_batch as batching
 from tests.unit import test_import_tflite as importing
+from tests.unit import test_importers as sharing
 from tests.unit import test_nested_subgraphs as nesting
 from tests.unit import test_tflite_reader as reading
 from tests.unit import test_wrong_arguments as arguing
@@ -56,8 +59,14 @@ ARGUMENTS = ("batch", "outputs", "numerics", "custom")
 """How the names of cases of wrong arguments start that are the importer's."""
 
 
-def calls() -> Iterator[Callable[[], None]]:
+def calls(folder: Path) -> Iterator[Callable[[], None]]:
     """The tests that count, with each of their cases."""
+    yield lambda: sharing.test_text_is_imported_by_content(folder)
+    yield from (lambda format=format: sharing.test_formats_are_told_by_content(format, folder) for format in FORMATS)
+    for case in cases_of(sharing.test_what_is_no_model):
+        yield lambda case=case: sharing.test_what_is_no_model(*case)
+    for name in sharing.CASES:
+        yield lambda name=name: sharing.test_is_told_by_every_importer("tflite", name, folder)
     for test in (*READER, *IMPORTER):
         for case in cases_of(test) if hasattr(test, "pytestmark") else [()]:
             yield lambda test=test, case=case: test(*case)
@@ -102,10 +111,10 @@ def told_by(words: str, error: type[RelayError], call: Callable[[], object]) -> 
         call()
 
 
-def test_every_message_has_a_case() -> None:
+def test_every_message_has_a_case(tmp_path: Path) -> None:
     pytest.importorskip("ai_edge_litert", reason="LiteRT's schema builds these files")
     with recorded(SITES) as reached:
-        for call in calls():
+        for call in calls(tmp_path):
             call()
     missing = SITES - reached
     assert not missing, told(missing, len(SITES))

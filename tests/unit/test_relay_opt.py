@@ -86,7 +86,9 @@ def test_reads_tflite(
 @pytest.mark.parametrize(
     ("data", "what"),
     [
-        (b"\x08\x07\x12\x07pytorch\x1a\x052.1.0:", "is binary and not a format known here; the formats known are MLIR"),
+        (b"\x00\x07\x12\x07pytorch\x1a\x052.1.0:", "is binary and not a format known here; the formats known are MLIR"),
+        (b"\x08\x07\x12\x07pytorch\x1a\x052.1.0:", "is ONNX and not a format known here; the formats known are MLIR"),
+        (b"ML\xefR\x0d\x0bStableHLO_v1.0.0", "is a StableHLO artifact and not a format known here; the formats known"),
         (b"ML\xefR\x0d", "is MLIR bytecode, which is not a format known here; turn it into text with mlir-opt"),
         (b"PK\x03\x04rest", "is a zip archive, which is not a format known here; unpack it"),
         (b"// caf\xe9\n", "byte 6 is not UTF-8; MLIR text is UTF-8"),

@@ -16,7 +16,7 @@ import relay
 from relay.dialects.relay import TransposeOp
 from relay.errors import InvalidArgument, RelayError
 from relay.frontend import from_tflite
-from relay.frontend.tflite.graph import Importer
+from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.node import Node
 from relay.module import IRModule
 from relay.passes import PassContext, Pipeline, Sequential, function_pass, module_pass
@@ -31,7 +31,6 @@ from relay.transform import (
     explore,
     find_culprit,
 )
-from tests.numeric.litert_models import Case, T
 from tests.unit.pass_modules import Mark, small
 
 SCALAR = "func.func @main(%x: f32) -> f32 {\n  func.return %x : f32\n}"
@@ -65,26 +64,6 @@ def requested(*names: object, **where: object) -> IRModule:
 
 def imported(**options: object) -> IRModule:
     return from_tflite(DIGITS, **any_of(options))
-
-
-def custom(function: object) -> IRModule:
-    """A model of one custom operator, by that function."""
-    pytest.importorskip("ai_edge_litert", reason="LiteRT's schema builds the model")
-    image = T([1, 3], "float32")
-    file = Case("CUSTOM", [image], [image], custom_code="X").model()
-    return from_tflite(file, custom_ops=any_of({"X": function}))
-
-
-def without_axes(importer: Importer, node: Node) -> list[SSAValue]:
-    return [importer.emit(TransposeOp, [importer.value(node.input(0))]).result]
-
-
-def returning(value: object) -> Callable[[Importer, Node], object]:
-    return lambda importer, node: value
-
-
-def first_value(importer: Importer, node: Node) -> SSAValue:
-    return importer.value(node.input(0))
 
 
 def one_per_output(importer: Importer, node: Node) -> list[SSAValue]:
@@ -189,39 +168,12 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
         lambda: imported(batch=1 << 31),
         r"operator 8 RESHAPE '.*: batch 2147483648 needs 2147483648 in tensor .*int32; use a smaller batch",
     ),
-    "outputs=5": (lambda: imported(outputs=5), "from_tflite, outputs: 5 is no list; give a list of tensors' names or"),
-    "outputs={}": (lambda: imported(outputs={"a": 1}), "from_tflite: outputs is {'a': 1}; give a list of tensors'"),
-    "outputs=[True]": (lambda: imported(outputs=[True]), "outputs True: is no name and no number; give a list"),
-    "outputs=iter()": (lambda: imported(outputs=iter(())), "from_tflite: outputs is <.*; give a list of tensors'"),
     "numerics=[]": (lambda: imported(numerics=["litert"]), r"numerics \['litert'\] is unknown; use one of litert, "),
-    "custom_ops='x'": (lambda: imported(custom_ops="x"), "custom_ops: 'x' is no mapping; write custom_ops={'Code'"),
-    "custom_ops=5": (lambda: imported(custom_ops=5), "custom_ops: 5 is no mapping"),
-    "custom_ops={5:}": (lambda: imported(custom_ops={5: one_per_output}), "custom_ops, key: 5 is no text"),
-    "custom_ops None": (lambda: custom(None), r"custom_ops\['X'\]: None is no function; give a function of an Impo"),
-    "custom_ops 1": (lambda: custom(1), r"custom_ops\['X'\]: 1 is no function"),
-    "custom_ops arity": (lambda: custom(lambda: None), r"custom_ops\['X'\]: .* takes other arguments; give it two"),
     "custom_ops builtin": (
         lambda: imported(custom_ops={"CONV_2D": one_per_output}),
         r"custom_ops\['CONV_2D'\]: is no code of a custom operator; operators of TFLite's own stay as they are",
     ),
     "custom_ops CUSTOM:X": (lambda: imported(custom_ops={"CUSTOM:X": one_per_output}), "is no code of a custom oper"),
-    "custom gives None": (
-        lambda: custom(returning(None)),
-        r"operator 0 CUSTOM:X 'out0', custom_ops\['X'\]: returns None, which is no list; return a list of one value",
-    ),
-    "custom gives a value": (
-        lambda: custom(first_value),
-        r"custom_ops\['X'\]: returns <BlockArgument.*, which is no list",
-    ),
-    "custom gives [1]": (lambda: custom(returning([1])), r"\['X'\]: returns 1, which is no value"),
-    "custom gives too few": (
-        lambda: custom(returning([])),
-        r"custom_ops\['X'\]: returns 0 values, and the operator has 1 outputs; return a list",
-    ),
-    "custom without a property": (
-        lambda: custom(without_axes),
-        r"custom_ops\['X'\]: relay.transpose: its property 'axes' is not given; name it in `properties`",
-    ),
     "make without a property": (
         lambda: TransposeOp.make([create_ssa_value(TensorType(f32, [2, 3]))]),
         "^relay.transpose: its property 'axes' is not given",

@@ -34,7 +34,6 @@ class FixedPointMultiplyOp(TensorOp):
 
     name = "relay.fixed_point_multiply"
     ELEMENTWISE: ClassVar[bool] = True
-    PARAMETERS: ClassVar[tuple[str, ...]] = ("multiplier", "shift")
     input = operand_def(TensorType[Attribute])
     multiplier = operand_def(TensorType[Attribute])
     shift = operand_def(TensorType[Attribute])
@@ -128,7 +127,6 @@ class LookupOp(TensorOp):
 
     name = "relay.lookup"
     ELEMENTWISE: ClassVar[bool] = True
-    PARAMETERS: ClassVar[tuple[str, ...]] = ("table",)
     input = operand_def(TensorType[Attribute])
     table = operand_def(TensorType[Attribute])
     result = result_def(TensorType[Attribute])

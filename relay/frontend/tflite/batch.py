@@ -16,8 +16,8 @@ from typing import SupportsIndex
 
 import numpy as np
 
-from relay.arguments import positive
 from relay.errors import InvalidArgument, Malformed, Unsupported
+from relay.frontend.importing.options import batch_of
 from relay.frontend.tflite.model import Operator, Subgraph, Tensor
 from relay.frontend.tflite.node import Node
 
@@ -93,9 +93,7 @@ def rebatch(graph: Subgraph, nodes: Sequence[Node], batch: SupportsIndex, file: 
 
     Raises Unsupported with every operator that mixes images, InvalidArgument for no number of images.
     """
-    given, batch = batch, positive(batch)
-    if not batch:
-        raise InvalidArgument("from_tflite", f"batch is {given!r}", "it must be a number of at least 1")
+    batch = batch_of(batch, "from_tflite")
     inputs = [graph.tensors[index] for index in graph.inputs]
     sizes = {next(iter(tensor.shape), 0) for tensor in inputs}
     if sizes == {batch}:

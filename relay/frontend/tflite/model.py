@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from relay.errors import InvalidArgument, Malformed, Unsupported
+from relay.frontend.importing.options import MAX_ELEMENTS
 from relay.frontend.tflite import schema
 from relay.frontend.tflite.flatbuffer import Reader, Table
 from relay.frontend.tflite.sparsity import SPARSITY, Sparsity, read_sparsity
@@ -23,7 +24,6 @@ from relay.frontend.tflite.sparsity import SPARSITY, Sparsity, read_sparsity
 OptionValue = int | float | bool | str | tuple[int, ...]
 
 MAX_RANK = 8
-MAX_ELEMENTS = 1 << 40
 _MAX_SHOWN = 120
 
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from relay.dialects.attributes import Array
-from relay.errors import Malformed, Unsupported
+from relay.errors import Unsupported
+from relay.frontend.importing.builder import Place
 from relay.frontend.tflite.model import Operator, OptionValue, Quantization, Subgraph, Tensor
 from relay.frontend.tflite.scales import Codes, code_bounds, is_clamp
 
@@ -22,10 +23,14 @@ _RANGES = {"INT8": (-128, 127), "UINT8": (0, 255), "INT16": (-32768, 32767)}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Node:
+class Node(Place):
     file: str
     graph: Subgraph
     operator: Operator
+
+    @property
+    def number(self) -> int:
+        return self.operator.index
 
     @property
     def name(self) -> str:
@@ -38,16 +43,6 @@ class Node:
         """`operator 17 CONV_2D 'conv1'`."""
         name = self.name if len(self.name) <= 120 else f"{self.name[:117]}..."
         return f"{self.operator} {name!r}"
-
-    @property
-    def where(self) -> str:
-        return f"{self.file}: {self.title}"
-
-    def malformed(self, what: str, hint: str = "") -> Malformed:
-        return Malformed(self.where, what, hint)
-
-    def unsupported(self, what: str, hint: str = "") -> Unsupported:
-        return Unsupported(self.where, what, hint)
 
     def optional(self, number: int) -> Tensor | None:
         """The input, or None where it is left out."""

@@ -1,16 +1,14 @@
-"""`Profile`: which runtime's integers an importer writes. `profiles.py` has the ones there are."""
+"""`Profile`: the arithmetic of a runtime whose integers an importer writes. `profiles.py` has the ones there are."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from xdsl.dialects.builtin import FloatAttr, StringAttr, f64
 from xdsl.ir import Attribute
 
 from relay.dialects.attributes import Array, elements
-from relay.frontend.tflite.table import Convert
 
 
 @dataclass(frozen=True)
@@ -28,14 +26,6 @@ class Profile:
     """Whether the bounds of activations are rounded with halves to even."""
     factors: type[np.float32] | type[np.float64] = np.float32
     """The precision in which MUL multiplies scales."""
-    rows: Mapping[str, Convert] = field(default_factory=dict[str, Convert])
-    """Kinds of operators that are imported by another function than the table's."""
-    kinds: Mapping[str, tuple[str, ...]] | None = None
-    """The kinds of operators on codes that are covered, and the types of their first input; None: all of the table."""
-
-    def covers(self, kind: str, type: str) -> bool:
-        """Whether the integers of an operator on codes are known to be the runtime's."""
-        return self.kinds is None or kind.startswith("CUSTOM:") or type in self.kinds.get(kind, ())
 
     def of_sums(self, type: str) -> Profile:
         """Whose rounding products of this type take: libraries of 8-bit kernels leave 16-bit codes to LiteRT."""

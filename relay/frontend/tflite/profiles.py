@@ -1,56 +1,60 @@
-"""The profiles of `from_tflite(..., numerics=)`: which runtime's integers, how far they are known."""
+"""The profiles of `from_tflite(..., numerics=)`: which runtime's integers, and for which operators they are known."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import NamedTuple
+
 import numpy as np
 
-from relay.frontend.tflite.operators import tflm, tvm, xnnpack
+from relay.frontend.tflite.operators import TABLE, tflm, tvm, xnnpack
 from relay.frontend.tflite.profile import LITERT, Profile
+from relay.frontend.tflite.table import Convert
 
-_INT8 = ("INT8",)
-_CODES = ("INT8", "UINT8")
-_ANY = ("INT8", "UINT8", "INT16")
 
-_MOVEMENT = dict.fromkeys(
-    (
-        "RESHAPE", "SQUEEZE", "EXPAND_DIMS", "TRANSPOSE", "PAD", "PADV2", "PACK", "UNPACK", "SPLIT", "SPLIT_V",
-        "SLICE", "STRIDED_SLICE", "GATHER", "GATHER_ND", "MAX_POOL_2D", "MAXIMUM", "MINIMUM", "REDUCE_MAX",
-        "REDUCE_MIN", "ARG_MAX", "ARG_MIN", "RESIZE_NEAREST_NEIGHBOR", "CAST", "DEQUANTIZE",
-    ),
-    _ANY,
-)  # fmt: skip
-"""Kinds whose results are codes of their inputs, or that have one formula in every runtime."""
+class Numerics(NamedTuple):
+    """A runtime's arithmetic, and the operators that it has of its own."""
 
-_TFLM = dict.fromkeys(
-    (
-        "CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "ADD", "SUB", "MUL", "AVERAGE_POOL_2D", "MEAN", "SOFTMAX",
-        "LOGISTIC", "TANH", "CONCATENATION", "RELU", "RELU6", "RESIZE_BILINEAR", "UNIDIRECTIONAL_SEQUENCE_LSTM", "SVDF",
-    ),
-    _INT8,
-)  # fmt: skip
+    profile: Profile
+    rows: Mapping[str, Convert] = {}
+    """Kinds of operators that are imported by another function than the table's."""
+    types: str = ""
+    """The codes on which these functions give the runtime's integers."""
+    all_kinds: bool = True
+    """Whether every row of the table gives the runtime's integers; else those that name it (`Row.known`) do."""
 
+    @property
+    def kinds(self) -> list[str] | None:
+        """The kinds of operators on codes that are covered; None: all."""
+        return None if self.all_kinds else sorted(kind for kind in TABLE if self.types_of(kind))
+
+    def types_of(self, kind: str) -> frozenset[str]:
+        """The codes on which an operator gives the runtime's integers, where not all are known to."""
+        found = self.types if kind in self.rows else ""
+        if kind in TABLE:
+            known = TABLE[kind].known
+            found = f"{found} {known.get('*', '')} {known.get(self.profile.name, '')}"
+        return frozenset(found.split())
+
+    def covers(self, kind: str, type: str) -> bool:
+        """Whether the integers of an operator on codes are known to be the runtime's."""
+        return self.all_kinds or kind.startswith("CUSTOM:") or type in self.types_of(kind)
+
+
+_TVM = Profile("tvm", products="upward", dense="upward", bounds_to_even=True)
 PROFILES = {
-    profile.name: profile
-    for profile in (
-        LITERT,
-        Profile("litert-1.2", dense="tflite"),
-        Profile(
-            "tflm",
-            dense="tflite",
-            curves="tflm",
-            factors=np.float64,
-            rows=tflm.ROWS,
-            kinds=_MOVEMENT | _TFLM | {"QUANTIZE": _ANY},
-        ),
-        Profile("xnnpack", products="f32_even", dense="f32_even", rows=xnnpack.ROWS),
-        Profile("ort", products="f32_even", dense="f32_even"),
-        Profile(
-            "tvm",
-            products="upward",
-            dense="upward",
-            bounds_to_even=True,
-            rows=tvm.ROWS,
-            kinds=_MOVEMENT | dict.fromkeys((*tvm.ROWS, "CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"), _CODES),
+    numerics.profile.name: numerics
+    for numerics in (
+        Numerics(LITERT),
+        Numerics(Profile("litert-1.2", dense="tflite")),
+        Numerics(Profile("tflm", dense="tflite", curves="tflm", factors=np.float64), tflm.ROWS, all_kinds=False),
+        Numerics(Profile("xnnpack", products="f32_even", dense="f32_even"), xnnpack.ROWS),
+        Numerics(Profile("ort", products="f32_even", dense="f32_even")),
+        Numerics(
+            Profile("tvm", products="upward", dense="upward", bounds_to_even=True),
+            tvm.ROWS,
+            "INT8 UINT8",
+            all_kinds=False,
         ),
     )
 }

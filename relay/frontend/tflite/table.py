@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from xdsl.ir import SSAValue
 
+from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.node import Node
 
-if TYPE_CHECKING:
-    from relay.frontend.tflite.graph import Importer
-
-Convert = Callable[["Importer", Node], Sequence[SSAValue]]
+Convert = Callable[[Importer, Node], Sequence[SSAValue]]
 """Builds the ops of one operator and returns its outputs. It raises Unsupported for what it has no formula for."""
 
 
@@ -25,22 +23,30 @@ class Row(NamedTuple):
     """The least and largest number of inputs."""
     outputs: tuple[int, int]
     convert: Convert
+    known: Mapping[str, str] = {}
+    """Beside LiteRT's: the runtimes whose integers the formula gives, and on which types of codes."""
 
 
 TABLE: dict[str, Row] = {}
 QUANTISED: dict[str, tuple[frozenset[str], Row]] = {}
 """Rows for codes of some types, which come before those of `TABLE`."""
 ANY = 1 << 16
+EVERYWHERE = {"*": "INT8 UINT8 INT16"}
+"""Of kinds whose results are codes of their inputs, or that have one formula in every runtime."""
 
 
 def operator(
-    *kinds: str, versions: tuple[int, int], inputs: tuple[int, int], outputs: tuple[int, int] = (1, 1)
+    *kinds: str,
+    versions: tuple[int, int],
+    inputs: tuple[int, int],
+    outputs: tuple[int, int] = (1, 1),
+    known: Mapping[str, str] = {},
 ) -> Callable[[Convert], Convert]:
     """Enter a function in the table under one or more kinds."""
 
     def enter(convert: Convert) -> Convert:
         for kind in kinds:
-            TABLE[kind] = Row(versions, inputs, outputs, convert)
+            TABLE[kind] = Row(versions, inputs, outputs, convert, known)
         return convert
 
     return enter
@@ -78,4 +84,4 @@ def _either(types: frozenset[str], first: Row, second: Row | None) -> Row:
         (min(a[0], b[0]), max(a[1], b[1]))
         for a, b in ((first.versions, second.versions), (first.inputs, second.inputs), (first.outputs, second.outputs))
     )
-    return Row(versions, inputs, outputs, convert)
+    return Row(versions, inputs, outputs, convert, second.known)

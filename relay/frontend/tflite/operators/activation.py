@@ -22,7 +22,8 @@ from relay.dialects.relay import (
     TanhOp,
     UnaryOp,
 )
-from relay.frontend.tflite.graph import Importer, multiplier_attrs, number, real
+from relay.frontend.importing.builder import multiplier_attrs, number, real
+from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.node import ALL_CODES, CODES, INDICES, Node
 from relay.frontend.tflite.operators.quantize import rescale
 from relay.frontend.tflite.scales import real_bounds
@@ -30,7 +31,7 @@ from relay.frontend.tflite.table import operator
 from relay.interpreters.arithmetic import quantize_multiplier
 
 
-@operator("SOFTMAX", versions=(1, 3), inputs=(1, 1))
+@operator("SOFTMAX", versions=(1, 3), inputs=(1, 1), known={"tflm": "INT8"})
 def softmax(importer: Importer, node: Node) -> list[SSAValue]:
     """Along the last axis. Codes: fixed point with 26 fraction bits; the output's scale is 1/256,
     of uint8 whatever it says."""
@@ -52,12 +53,12 @@ def softmax(importer: Importer, node: Node) -> list[SSAValue]:
     return [importer.emit(qnn.SoftmaxOp, [value], properties).result]
 
 
-@operator("LOGISTIC", versions=(1, 3), inputs=(1, 1))
+@operator("LOGISTIC", versions=(1, 3), inputs=(1, 1), known={"tflm": "INT8"})
 def logistic(importer: Importer, node: Node) -> list[SSAValue]:
     return [_curve(importer, node, SigmoidOp, qnn.SigmoidOp)]
 
 
-@operator("TANH", versions=(1, 3), inputs=(1, 1))
+@operator("TANH", versions=(1, 3), inputs=(1, 1), known={"tflm": "INT8"})
 def tanh(importer: Importer, node: Node) -> list[SSAValue]:
     return [_curve(importer, node, TanhOp, qnn.TanhOp)]
 
@@ -82,12 +83,12 @@ def _curve(
     return importer.emit(quantised, [value], properties).result
 
 
-@operator("RELU", versions=(1, 3), inputs=(1, 1))
+@operator("RELU", versions=(1, 3), inputs=(1, 1), known={"tflm": "INT8"})
 def relu(importer: Importer, node: Node) -> list[SSAValue]:
     return [_clamp(importer, node, "RELU")]
 
 
-@operator("RELU6", versions=(1, 3), inputs=(1, 1))
+@operator("RELU6", versions=(1, 3), inputs=(1, 1), known={"tflm": "INT8"})
 def relu6(importer: Importer, node: Node) -> list[SSAValue]:
     return [_clamp(importer, node, "RELU6")]
 

@@ -7,22 +7,23 @@ from xdsl.ir import Attribute, SSAValue
 
 from relay.dialects import qnn
 from relay.dialects.relay import AddOp, BinaryOp, DivideOp, FloorDivideOp, MaximumOp, MinimumOp, MultiplyOp, SubtractOp
-from relay.frontend.tflite.graph import Importer, multiplier_attrs, number, real
+from relay.frontend.importing.builder import multiplier_attrs, number, real
+from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.node import ALL_CODES, INDICES, Node
 from relay.frontend.tflite.scales import Codes, quantize_multiplier
-from relay.frontend.tflite.table import operator
+from relay.frontend.tflite.table import EVERYWHERE, operator
 
 NUMBERS = ("FLOAT32", *INDICES)
 PLAIN = (*NUMBERS, "INT8", "INT16")
 _LEFT_SHIFT = {"INT8": 20, "UINT8": 20, "INT16": 15}
 
 
-@operator("ADD", versions=(1, 5), inputs=(2, 2))
+@operator("ADD", versions=(1, 5), inputs=(2, 2), known={"tflm": "INT8"})
 def add(importer: Importer, node: Node) -> list[SSAValue]:
     return _sum(importer, node, AddOp, qnn.AddOp)
 
 
-@operator("SUB", versions=(1, 5), inputs=(2, 2))
+@operator("SUB", versions=(1, 5), inputs=(2, 2), known={"tflm": "INT8"})
 def subtract(importer: Importer, node: Node) -> list[SSAValue]:
     return _sum(importer, node, SubtractOp, qnn.SubtractOp)
 
@@ -84,7 +85,7 @@ def _shifted(node: Node, lhs: int, rhs: int, out: int) -> dict[str, Attribute]:
     }
 
 
-@operator("MUL", versions=(1, 7), inputs=(2, 2))
+@operator("MUL", versions=(1, 7), inputs=(2, 2), known={"tflm": "INT8"})
 def multiply(importer: Importer, node: Node) -> list[SSAValue]:
     """Codes: the multiplier is computed in float32, by TFLM in double."""
     if _operand_type(node) not in ALL_CODES:
@@ -112,12 +113,12 @@ def floor_divide(importer: Importer, node: Node) -> list[SSAValue]:
     return [_plain(importer, node, FloorDivideOp)]
 
 
-@operator("MAXIMUM", versions=(1, 4), inputs=(2, 2))
+@operator("MAXIMUM", versions=(1, 4), inputs=(2, 2), known=EVERYWHERE)
 def maximum(importer: Importer, node: Node) -> list[SSAValue]:
     return [_extreme(importer, node, MaximumOp)]
 
 
-@operator("MINIMUM", versions=(1, 4), inputs=(2, 2))
+@operator("MINIMUM", versions=(1, 4), inputs=(2, 2), known=EVERYWHERE)
 def minimum(importer: Importer, node: Node) -> list[SSAValue]:
     return [_extreme(importer, node, MinimumOp)]
 

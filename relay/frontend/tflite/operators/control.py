@@ -8,7 +8,7 @@ from xdsl.dialects import arith, scf, tensor
 from xdsl.dialects.builtin import IndexType, IntegerAttr, TensorType, i1
 from xdsl.ir import Block, SSAValue
 
-from relay.frontend.tflite.graph import Importer
+from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.node import Node
 from relay.frontend.tflite.table import ANY, operator
 

@@ -11,7 +11,8 @@ from xdsl.ir import Attribute, SSAValue
 from relay.dialects import qnn
 from relay.dialects.attributes import Array, ints
 from relay.dialects.relay import BiasAddOp, Conv2dOp
-from relay.frontend.tflite.graph import Importer, multiplier_vectors, number, scale_attr
+from relay.frontend.importing.builder import multiplier_vectors, number, scale_attr
+from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.model import Tensor
 from relay.frontend.tflite.node import INDICES, Node
 from relay.frontend.tflite.operators.hybrid import quantised_lines, scale_sums
@@ -29,7 +30,7 @@ class Window(NamedTuple):
     """The dimension of the file's kernel that holds the output channels."""
 
 
-@operator("CONV_2D", versions=(1, 8), inputs=(2, 3))
+@operator("CONV_2D", versions=(1, 8), inputs=(2, 3), known={"tflm": "INT8", "tvm": "INT8 UINT8"})
 def conv_2d(importer: Importer, node: Node) -> list[SSAValue]:
     """Kernel [out, h, w, in / groups]."""
     data, kernel = node.input(0), node.input(1)
@@ -40,7 +41,7 @@ def conv_2d(importer: Importer, node: Node) -> list[SSAValue]:
     return _convolve(importer, node, Window(importer.weight(kernel, kernel.shape), window, 0))
 
 
-@operator("DEPTHWISE_CONV_2D", versions=(1, 7), inputs=(2, 3))
+@operator("DEPTHWISE_CONV_2D", versions=(1, 7), inputs=(2, 3), known={"tflm": "INT8", "tvm": "INT8 UINT8"})
 def depthwise_conv_2d(importer: Importer, node: Node) -> list[SSAValue]:
     """Kernel [1, h, w, in * multiplier], which is [h, w, in, multiplier]."""
     data, kernel = node.input(0), node.input(1)

@@ -9,7 +9,7 @@ from xdsl.ir import SSAValue
 from relay.dialects import relay
 from relay.dialects.attributes import Array, elements, ints
 from relay.dialects.relay import ConstantOp
-from relay.frontend.tflite.graph import Importer, numpy_type
+from relay.frontend.tflite.builder import Importer, numpy_type
 from relay.frontend.tflite.model import Tensor
 from relay.frontend.tflite.node import ALL_CODES, INDICES, Node
 from relay.frontend.tflite.table import operator

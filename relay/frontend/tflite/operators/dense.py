@@ -8,7 +8,8 @@ from xdsl.ir import Attribute, SSAValue
 
 from relay.dialects import qnn
 from relay.dialects.relay import DenseOp
-from relay.frontend.tflite.graph import Importer, number, scale_attr
+from relay.frontend.importing.builder import number, scale_attr
+from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.node import INDICES, Node
 from relay.frontend.tflite.operators.convolution import add_bias, kernel_scales, requantize, sum_type
 from relay.frontend.tflite.operators.hybrid import line_products
@@ -16,7 +17,7 @@ from relay.frontend.tflite.profile import rescaling
 from relay.frontend.tflite.table import operator
 
 
-@operator("FULLY_CONNECTED", versions=(1, 14), inputs=(2, 3))
+@operator("FULLY_CONNECTED", versions=(1, 14), inputs=(2, 3), known={"tflm": "INT8", "tvm": "INT8 UINT8"})
 def fully_connected(importer: Importer, node: Node) -> list[SSAValue]:
     """`input [n, k] times weights [units, k]`; an input of another rank is seen as [n, k]."""
     data, kernel, bias, out = node.input(0), node.input(1), node.optional(2), node.output()

@@ -11,7 +11,7 @@ from relay.dialects import relay
 from relay.dialects.attributes import ints, scalar_attr
 from relay.dialects.op import tensor as type_of
 from relay.dialects.relay import BinaryOp, CompareOp, ReduceOp, UnaryOp
-from relay.frontend.tflite.graph import Importer, numpy_type
+from relay.frontend.tflite.builder import Importer, numpy_type
 from relay.frontend.tflite.node import ALL_CODES, INDICES, Node
 from relay.frontend.tflite.operators.reduce import reduced, reduction
 from relay.frontend.tflite.table import ANY, operator

@@ -25,7 +25,8 @@ from relay.dialects.relay import (
     SubtractOp,
     WhereOp,
 )
-from relay.frontend.tflite.graph import Importer, real
+from relay.frontend.importing.builder import real
+from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.model import Tensor
 from relay.frontend.tflite.node import Node
 from relay.frontend.tflite.scales import window_padding

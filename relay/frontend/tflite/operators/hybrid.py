@@ -11,7 +11,8 @@ from relay.dialects import qnn, relay
 from relay.dialects.attributes import Array, ints, scalar_attr
 from relay.dialects.op import TensorOp
 from relay.dialects.op import tensor as type_of
-from relay.frontend.tflite.graph import Importer, number, real, scale_attr
+from relay.frontend.importing.builder import number, real, scale_attr
+from relay.frontend.tflite.builder import Importer
 
 LOW, HIGH = -128.0, 127.0
 

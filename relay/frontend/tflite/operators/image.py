@@ -7,17 +7,17 @@ from xdsl.ir import SSAValue
 
 from relay.dialects.attributes import ints
 from relay.dialects.relay import Resize2dOp
-from relay.frontend.tflite.graph import Importer
+from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.node import ALL_CODES, Node
-from relay.frontend.tflite.table import operator
+from relay.frontend.tflite.table import EVERYWHERE, operator
 
 
-@operator("RESIZE_BILINEAR", versions=(1, 4), inputs=(2, 2))
+@operator("RESIZE_BILINEAR", versions=(1, 4), inputs=(2, 2), known={"tflm": "INT8"})
 def resize_bilinear(importer: Importer, node: Node) -> list[SSAValue]:
     return [_resize(importer, node, "linear")]
 
 
-@operator("RESIZE_NEAREST_NEIGHBOR", versions=(1, 4), inputs=(2, 2))
+@operator("RESIZE_NEAREST_NEIGHBOR", versions=(1, 4), inputs=(2, 2), known=EVERYWHERE)
 def resize_nearest_neighbor(importer: Importer, node: Node) -> list[SSAValue]:
     return [_resize(importer, node, "nearest_neighbor")]
 

@@ -7,7 +7,7 @@ from xdsl.ir import SSAValue
 
 from relay.dialects.attributes import ints
 from relay.dialects.relay import BatchMatmulOp, CastOp, MultiplyOp, TransposeOp
-from relay.frontend.tflite.graph import Importer
+from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.node import Node
 from relay.frontend.tflite.operators.hybrid import quantised_lines
 from relay.frontend.tflite.table import operator

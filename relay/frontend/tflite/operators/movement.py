@@ -7,7 +7,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from relay.dialects import relay
 from relay.dialects.attributes import ints, scalar_attr
-from relay.frontend.tflite.graph import Importer, numpy_type
+from relay.frontend.tflite.builder import Importer, numpy_type
 from relay.frontend.tflite.node import INDICES, Node
 from relay.frontend.tflite.operators.creation import one_number, same_type
 from relay.frontend.tflite.table import operator

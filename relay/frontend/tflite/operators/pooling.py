@@ -6,18 +6,18 @@ from xdsl.ir import SSAValue
 
 from relay.dialects.attributes import ints
 from relay.dialects.relay import AvgPool2dOp, MaxPool2dOp
-from relay.frontend.tflite.graph import Importer
+from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.node import ALL_CODES, Node
 from relay.frontend.tflite.scales import window_padding
-from relay.frontend.tflite.table import operator
+from relay.frontend.tflite.table import EVERYWHERE, operator
 
 
-@operator("AVERAGE_POOL_2D", versions=(1, 3), inputs=(1, 1))
+@operator("AVERAGE_POOL_2D", versions=(1, 3), inputs=(1, 1), known={"tflm": "INT8"})
 def average_pool_2d(importer: Importer, node: Node) -> list[SSAValue]:
     return [_pool(importer, node, AvgPool2dOp)]
 
 
-@operator("MAX_POOL_2D", versions=(1, 3), inputs=(1, 1))
+@operator("MAX_POOL_2D", versions=(1, 3), inputs=(1, 1), known=EVERYWHERE)
 def max_pool_2d(importer: Importer, node: Node) -> list[SSAValue]:
     return [_pool(importer, node, MaxPool2dOp)]
 

@@ -6,7 +6,8 @@ import numpy as np
 from xdsl.ir import Attribute, SSAValue
 
 from relay.dialects import qnn
-from relay.frontend.tflite.graph import Importer, multiplier_attrs, number, real
+from relay.frontend.importing.builder import multiplier_attrs, number, real
+from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.node import Node
 from relay.frontend.tflite.operators.quantised_functions import BYTES, prefixed
 from relay.frontend.tflite.scales import Codes

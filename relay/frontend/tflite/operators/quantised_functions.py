@@ -10,7 +10,8 @@ from xdsl.ir import Attribute, SSAValue
 
 from relay.dialects import qnn
 from relay.dialects.relay import NegativeOp
-from relay.frontend.tflite.graph import Importer, multiplier_attrs, number, real
+from relay.frontend.importing.builder import multiplier_attrs, number, real
+from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.node import Node
 from relay.frontend.tflite.scales import Codes
 from relay.frontend.tflite.table import quantised

@@ -10,7 +10,8 @@ from xdsl.ir import Attribute, SSAValue
 
 from relay.dialects import qnn
 from relay.dialects.attributes import ints
-from relay.frontend.tflite.graph import Importer, multiplier_attrs, number, real, scale_attr
+from relay.frontend.importing.builder import multiplier_attrs, number, real, scale_attr
+from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.node import INDICES, Node
 from relay.frontend.tflite.operators import matmul
 from relay.frontend.tflite.operators.convolution import add_bias, kernel_scales, requantize, sum_type

@@ -8,7 +8,8 @@ from xdsl.ir import SSAValue
 
 from relay.dialects import qnn
 from relay.dialects.attributes import ints
-from relay.frontend.tflite.graph import Importer, multiplier_attrs, real
+from relay.frontend.importing.builder import multiplier_attrs, real
+from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.node import Node
 from relay.frontend.tflite.operators.quantised_functions import BYTES, ONE, scales_of
 from relay.frontend.tflite.table import quantised

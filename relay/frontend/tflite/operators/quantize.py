@@ -9,15 +9,16 @@ from xdsl.ir import Attribute, SSAValue
 from relay.dialects import qnn
 from relay.dialects.attributes import elements
 from relay.dialects.relay import CastOp, LessOp, MaximumOp, WhereOp
-from relay.frontend.tflite.graph import Importer, multiplier_attrs, number, numpy_type, real, scale_attr
+from relay.frontend.importing.builder import multiplier_attrs, number, real, scale_attr
+from relay.frontend.tflite.builder import Importer, numpy_type
 from relay.frontend.tflite.model import Tensor
 from relay.frontend.tflite.node import ALL_CODES, INDICES, Node
 from relay.frontend.tflite.scales import Codes
-from relay.frontend.tflite.table import operator
+from relay.frontend.tflite.table import EVERYWHERE, operator
 from relay.interpreters.arithmetic import quantize_multiplier
 
 
-@operator("QUANTIZE", versions=(1, 6), inputs=(1, 1))
+@operator("QUANTIZE", versions=(1, 6), inputs=(1, 1), known={"tflm": "INT8 UINT8 INT16"})
 def quantize(importer: Importer, node: Node) -> list[SSAValue]:
     """Floats to codes, or codes to codes of another scale (`double(scale) / double(output scale)`)."""
     data, out = node.input(0), node.output()
@@ -50,7 +51,7 @@ def rescale(
     return importer.emit(qnn.RequantizeOp, [importer.value(node.input(0))], properties).result
 
 
-@operator("DEQUANTIZE", versions=(1, 9), inputs=(1, 1))
+@operator("DEQUANTIZE", versions=(1, 9), inputs=(1, 1), known=EVERYWHERE)
 def dequantize(importer: Importer, node: Node) -> list[SSAValue]:
     """Codes, or 16-bit floats."""
     data, out = node.input(0), node.output()
@@ -74,7 +75,7 @@ def _parameters(node: Node, tensor: Tensor) -> dict[str, Attribute]:
     }
 
 
-@operator("CAST", versions=(1, 9), inputs=(1, 1))
+@operator("CAST", versions=(1, 9), inputs=(1, 1), known=EVERYWHERE)
 def cast(importer: Importer, node: Node) -> list[SSAValue]:
     """Plain conversion of numbers: integers wrap, floats go towards zero; those out of range become the nearest integer
     that there is, NaN the largest."""

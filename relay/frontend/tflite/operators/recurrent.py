@@ -10,7 +10,8 @@ from xdsl.ir import Attribute, SSAValue
 
 from relay.dialects import qnn
 from relay.dialects.attributes import Array, elements
-from relay.frontend.tflite.graph import Importer, multiplier_attrs, number
+from relay.frontend.importing.builder import multiplier_attrs, number
+from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.model import Tensor
 from relay.frontend.tflite.node import Node
 from relay.frontend.tflite.operators.recurrent_floats import state
@@ -24,7 +25,7 @@ _GATE_SCALE = np.float32(2.0**-12)
 _NOT_BUILT = ((range(9, 12), "peephole connections"), (range(16, 18), "a projection"), (range(20, 24), "layer norms"))
 
 
-@operator("UNIDIRECTIONAL_SEQUENCE_LSTM", versions=(1, 4), inputs=(20, 24))
+@operator("UNIDIRECTIONAL_SEQUENCE_LSTM", versions=(1, 4), inputs=(20, 24), known={"tflm": "INT8"})
 def unidirectional_sequence_lstm(importer: Importer, node: Node) -> list[SSAValue]:
     """Inputs: data, 4 input kernels, 4 recurrent kernels, 3 peepholes, 4 biases, 2 projections, 2 states, 4 norms.
 
@@ -115,7 +116,7 @@ def _cell_clip(node: Node, cell: Tensor) -> int:
     return int(np.clip(clip / node.codes(cell).scale, -32768, 32767)) if clip > 0 else 0
 
 
-@operator("SVDF", versions=(1, 4), inputs=(5, 5))
+@operator("SVDF", versions=(1, 4), inputs=(5, 5), known={"tflm": "INT8"})
 def svdf(importer: Importer, node: Node) -> list[SSAValue]:
     """Inputs: data, feature weights, time weights, bias, state. Scales are multiplied in float32.
 

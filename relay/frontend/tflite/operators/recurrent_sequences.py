@@ -9,7 +9,7 @@ from xdsl.ir import SSAValue
 
 from relay.dialects import relay
 from relay.dialects.attributes import ints
-from relay.frontend.tflite.graph import Importer
+from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.model import Tensor
 from relay.frontend.tflite.node import Node
 from relay.frontend.tflite.operators.convolution import add_bias

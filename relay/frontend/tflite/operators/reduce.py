@@ -11,13 +11,14 @@ from xdsl.ir import Attribute, SSAValue
 from relay.dialects import qnn
 from relay.dialects.attributes import ints
 from relay.dialects.relay import AllOp, AnyOp, ArgmaxOp, ArgminOp, CastOp, DivideOp, MaxOp, MinOp, SumOp
-from relay.frontend.tflite.graph import Importer, multiplier_attrs, number, real
+from relay.frontend.importing.builder import multiplier_attrs, number, real
+from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.node import ALL_CODES, INDICES, Node
-from relay.frontend.tflite.table import operator
+from relay.frontend.tflite.table import EVERYWHERE, operator
 from relay.interpreters.arithmetic import quantize_multiplier
 
 
-@operator("MEAN", versions=(1, 3), inputs=(2, 2))
+@operator("MEAN", versions=(1, 3), inputs=(2, 2), known={"tflm": "INT8"})
 def mean(importer: Importer, node: Node) -> list[SSAValue]:
     """Integers truncate towards zero. Codes: the multiplier is divided by the number of elements, after as many
     doublings as fit."""
@@ -57,12 +58,12 @@ def total(importer: Importer, node: Node) -> list[SSAValue]:
     return [importer.emit(op, [reduced(importer, node)], reduction(node)).result]
 
 
-@operator("REDUCE_MAX", versions=(1, 3), inputs=(2, 2))
+@operator("REDUCE_MAX", versions=(1, 3), inputs=(2, 2), known=EVERYWHERE)
 def reduce_max(importer: Importer, node: Node) -> list[SSAValue]:
     return [_extreme(importer, node, MaxOp)]
 
 
-@operator("REDUCE_MIN", versions=(1, 3), inputs=(2, 2))
+@operator("REDUCE_MIN", versions=(1, 3), inputs=(2, 2), known=EVERYWHERE)
 def reduce_min(importer: Importer, node: Node) -> list[SSAValue]:
     return [_extreme(importer, node, MinOp)]
 
@@ -97,12 +98,12 @@ def reduction(node: Node) -> dict[str, Attribute]:
     return {"axis": ints(axes), "keepdims": BoolAttr.from_bool(node.flag("keep_dims"))}
 
 
-@operator("ARG_MAX", versions=(1, 3), inputs=(2, 2))
+@operator("ARG_MAX", versions=(1, 3), inputs=(2, 2), known=EVERYWHERE)
 def arg_max(importer: Importer, node: Node) -> list[SSAValue]:
     return [_arg(importer, node, ArgmaxOp)]
 
 
-@operator("ARG_MIN", versions=(1, 3), inputs=(2, 2))
+@operator("ARG_MIN", versions=(1, 3), inputs=(2, 2), known=EVERYWHERE)
 def arg_min(importer: Importer, node: Node) -> list[SSAValue]:
     return [_arg(importer, node, ArgminOp)]
 

@@ -8,12 +8,12 @@ from xdsl.ir import Attribute, SSAValue
 
 from relay.dialects.attributes import ints, scalar_attr
 from relay.dialects.relay import PadOp, TransposeOp
-from relay.frontend.tflite.graph import Importer
+from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.node import ALL_CODES, INDICES, Node
-from relay.frontend.tflite.table import operator
+from relay.frontend.tflite.table import EVERYWHERE, operator
 
 
-@operator("RESHAPE", versions=(1, 2), inputs=(1, 2))
+@operator("RESHAPE", versions=(1, 2), inputs=(1, 2), known=EVERYWHERE)
 def reshape(importer: Importer, node: Node) -> list[SSAValue]:
     """The new shape is a constant operand or, in old files, an option."""
     wanted = node.optional(1)
@@ -21,7 +21,7 @@ def reshape(importer: Importer, node: Node) -> list[SSAValue]:
     return [importer.reshape(importer.value(node.input(0)), shape)]
 
 
-@operator("SQUEEZE", versions=(1, 2), inputs=(1, 1))
+@operator("SQUEEZE", versions=(1, 2), inputs=(1, 1), known=EVERYWHERE)
 def squeeze(importer: Importer, node: Node) -> list[SSAValue]:
     """Drop the named dimensions, or all, of size 1."""
     shape = node.input(0).shape
@@ -33,7 +33,7 @@ def squeeze(importer: Importer, node: Node) -> list[SSAValue]:
     return [importer.reshape(importer.value(node.input(0)), kept)]
 
 
-@operator("EXPAND_DIMS", versions=(1, 1), inputs=(2, 2))
+@operator("EXPAND_DIMS", versions=(1, 1), inputs=(2, 2), known=EVERYWHERE)
 def expand_dims(importer: Importer, node: Node) -> list[SSAValue]:
     """Insert a dimension of size 1."""
     shape = node.input(0).shape
@@ -44,21 +44,21 @@ def expand_dims(importer: Importer, node: Node) -> list[SSAValue]:
     return [importer.reshape(importer.value(node.input(0)), [*shape[:axis], 1, *shape[axis:]])]
 
 
-@operator("TRANSPOSE", versions=(1, 8), inputs=(2, 2))
+@operator("TRANSPOSE", versions=(1, 8), inputs=(2, 2), known=EVERYWHERE)
 def transpose(importer: Importer, node: Node) -> list[SSAValue]:
     rank = len(node.input(0).shape)
     axes = [node.axis(axis, rank) for axis in node.numbers(node.input(1))]
     return [importer.emit(TransposeOp, [importer.value(node.input(0))], {"axes": ints(axes)}).result]
 
 
-@operator("PAD", versions=(1, 6), inputs=(2, 2))
+@operator("PAD", versions=(1, 6), inputs=(2, 2), known=EVERYWHERE)
 def pad(importer: Importer, node: Node) -> list[SSAValue]:
     """With real zero: the zero point of codes."""
     out = node.output()
     return [_pad(importer, node, node.codes(out).zero_point if out.quantization is not None else 0)]
 
 
-@operator("PADV2", versions=(1, 6), inputs=(3, 3))
+@operator("PADV2", versions=(1, 6), inputs=(3, 3), known=EVERYWHERE)
 def pad_v2(importer: Importer, node: Node) -> list[SSAValue]:
     """With a constant, for codes a code."""
     filler = node.input(2)

@@ -22,12 +22,13 @@ from relay.dialects.relay import (
     TakeOp,
     TransposeOp,
 )
-from relay.frontend.tflite.graph import Importer, number, real
+from relay.frontend.importing.builder import number, real
+from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.node import ALL_CODES, INDICES, Node
-from relay.frontend.tflite.table import ANY, operator
+from relay.frontend.tflite.table import ANY, EVERYWHERE, operator
 
 
-@operator("CONCATENATION", versions=(1, 7), inputs=(1, ANY))
+@operator("CONCATENATION", versions=(1, 7), inputs=(1, ANY), known={"tflm": "INT8"})
 def concatenation(importer: Importer, node: Node) -> list[SSAValue]:
     """Uint8 codes of other scales than the result's are rescaled in float32; int8 ones must agree."""
     tensors, out = node.inputs(), node.output()
@@ -52,7 +53,7 @@ def concatenation(importer: Importer, node: Node) -> list[SSAValue]:
     return [importer.emit(ConcatenateOp, values, {"axis": axis}).result]
 
 
-@operator("PACK", versions=(1, 5), inputs=(1, ANY))
+@operator("PACK", versions=(1, 5), inputs=(1, ANY), known=EVERYWHERE)
 def pack(importer: Importer, node: Node) -> list[SSAValue]:
     """Stack tensors of one shape along a new axis."""
     tensors = node.inputs()
@@ -67,7 +68,7 @@ def pack(importer: Importer, node: Node) -> list[SSAValue]:
     return [importer.emit(ConcatenateOp, values, {"axis": IntegerAttr(axis, i64)}).result]
 
 
-@operator("UNPACK", versions=(1, 6), inputs=(1, 1), outputs=(1, ANY))
+@operator("UNPACK", versions=(1, 6), inputs=(1, 1), outputs=(1, ANY), known=EVERYWHERE)
 def unpack(importer: Importer, node: Node) -> list[SSAValue]:
     """The layers along an axis, without it."""
     shape = node.input(0).shape
@@ -78,7 +79,7 @@ def unpack(importer: Importer, node: Node) -> list[SSAValue]:
     return [importer.reshape(layer, [*shape[:axis], *shape[axis + 1 :]]) for layer in layers]
 
 
-@operator("SPLIT", versions=(1, 5), inputs=(2, 2), outputs=(1, ANY))
+@operator("SPLIT", versions=(1, 5), inputs=(2, 2), outputs=(1, ANY), known=EVERYWHERE)
 def split(importer: Importer, node: Node) -> list[SSAValue]:
     """Equal parts along an axis, which is the first input."""
     data, count = node.input(1), len(node.operator.outputs)
@@ -89,7 +90,7 @@ def split(importer: Importer, node: Node) -> list[SSAValue]:
     return _split(importer, data.shape, importer.value(data), axes[0], parts)
 
 
-@operator("SPLIT_V", versions=(1, 3), inputs=(3, 3), outputs=(1, ANY))
+@operator("SPLIT_V", versions=(1, 3), inputs=(3, 3), outputs=(1, ANY), known=EVERYWHERE)
 def split_v(importer: Importer, node: Node) -> list[SSAValue]:
     """Parts of given sizes, one of which may be -1: the rest."""
     data, sizes = node.input(0), list(node.numbers(node.input(1)))
@@ -121,7 +122,7 @@ def _slice(
     return importer.emit(StridedSliceOp, [value], properties).result
 
 
-@operator("SLICE", versions=(1, 8), inputs=(3, 3))
+@operator("SLICE", versions=(1, 8), inputs=(3, 3), known=EVERYWHERE)
 def slice_(importer: Importer, node: Node) -> list[SSAValue]:
     """From constant begins, of constant sizes; size -1 is up to the end."""
     shape = node.input(0).shape
@@ -134,7 +135,7 @@ def slice_(importer: Importer, node: Node) -> list[SSAValue]:
     return [_slice(importer, importer.value(node.input(0)), begin, end, [1] * len(shape))]
 
 
-@operator("STRIDED_SLICE", versions=(1, 8), inputs=(4, 4))
+@operator("STRIDED_SLICE", versions=(1, 8), inputs=(4, 4), known=EVERYWHERE)
 def strided_slice(importer: Importer, node: Node) -> list[SSAValue]:
     """Python's slice per axis. A masked begin counts even where the axis is dropped (shrink_axis_mask)."""
     shape = node.input(0).shape
@@ -205,7 +206,7 @@ class _Bound(NamedTuple):
         return (first, last, stride) if len(range(first, last, stride)) else (0, 0, 1)
 
 
-@operator("GATHER", versions=(1, 8), inputs=(2, 2))
+@operator("GATHER", versions=(1, 8), inputs=(2, 2), known=EVERYWHERE)
 def gather(importer: Importer, node: Node) -> list[SSAValue]:
     """`data.take(indices, axis)`, for each index of the batch dimensions by itself."""
     data, indices = node.input(0), node.input(1)
@@ -252,7 +253,7 @@ def embedding_lookup(importer: Importer, node: Node) -> list[SSAValue]:
     return [importer.emit(TakeOp, values, {"axis": IntegerAttr(0, i64)}).result]
 
 
-@operator("GATHER_ND", versions=(1, 6), inputs=(2, 2))
+@operator("GATHER_ND", versions=(1, 6), inputs=(2, 2), known=EVERYWHERE)
 def gather_nd(importer: Importer, node: Node) -> list[SSAValue]:
     data, indices = node.input(0), node.input(1)
     if indices.type not in (*INDICES, "INT16"):

@@ -13,7 +13,8 @@ from xdsl.ir import SSAValue
 
 from relay.dialects.attributes import ints
 from relay.dialects.relay import AddOp, DenseOp, PadOp, ReverseOp, StridedSliceOp
-from relay.frontend.tflite.graph import Importer, real
+from relay.frontend.importing.builder import real
+from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.model import Subgraph
 from relay.frontend.tflite.node import Node
 from relay.frontend.tflite.operators.creation import unnamed

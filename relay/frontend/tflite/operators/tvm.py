@@ -29,7 +29,8 @@ from relay.dialects.relay import (
     TanhOp,
     UnaryOp,
 )
-from relay.frontend.tflite.graph import Importer, multiplier_attrs, number, real
+from relay.frontend.importing.builder import multiplier_attrs, number, real
+from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.node import CODES, Node
 from relay.frontend.tflite.scales import Codes, window_padding
 from relay.frontend.tflite.table import TABLE, Convert

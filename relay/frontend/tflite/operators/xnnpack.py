@@ -10,7 +10,8 @@ from xdsl.ir import Attribute, SSAValue
 
 from relay.dialects import qnn
 from relay.dialects.relay import CastOp, MultiplyOp, SubtractOp
-from relay.frontend.tflite.graph import Importer, multiplier_attrs, number, real
+from relay.frontend.importing.builder import multiplier_attrs, number, real
+from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.model import Tensor
 from relay.frontend.tflite.node import CODES, Node
 from relay.frontend.tflite.scales import Codes

@@ -19,38 +19,38 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from os import PathLike, fspath
-from pathlib import Path
 from typing import SupportsIndex
 
 import numpy as np
-from xdsl.dialects.builtin import FunctionType, ModuleOp
-from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Block, Region, SSAValue
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Block, SSAValue
 
-from relay import signature
+from relay.arguments import mapping, shown
 from relay.dialects.attributes import Array
+from relay.dialects.op import DYNAMIC, Type
 from relay.errors import InvalidArgument, Malformed, Unsupported
+from relay.frontend.importing.builder import free_name
+from relay.frontend.importing.function import finished
+from relay.frontend.importing.options import MAX_ELEMENTS, Source, chosen, custom_functions, source
+from relay.frontend.importing.problems import Problems
 from relay.frontend.tflite.batch import does_not_fit, rebatch
-from relay.frontend.tflite.graph import Importer, numpy_type, tensor_type
+from relay.frontend.tflite.builder import Importer, numpy_type, tensor_type
 from relay.frontend.tflite.known import MOST, known_numbers
-from relay.frontend.tflite.model import MAX_ELEMENTS, MAX_RANK, Operator, Subgraph, Tensor, read_model
+from relay.frontend.tflite.model import MAX_RANK, Operator, Subgraph, Tensor, read_model
 from relay.frontend.tflite.narrow import widened
 from relay.frontend.tflite.node import Node
 from relay.frontend.tflite.operators import TABLE
 from relay.frontend.tflite.operators.spectral import real_parts
-from relay.frontend.tflite.profile import Profile
-from relay.frontend.tflite.requested import custom_rows, profile_of, wanted_tensors
+from relay.frontend.tflite.profiles import PROFILES, Numerics
+from relay.frontend.tflite.schema import BUILTIN_OPERATORS
 from relay.frontend.tflite.shapes import has_placeholders, with_shape, with_shapes
 from relay.frontend.tflite.subgraphs import CALLS, called, check_calls, needed
-from relay.frontend.tflite.table import Convert, Row
+from relay.frontend.tflite.table import ANY, Convert, Row
 from relay.frontend.tflite.variables import DECLARED, with_variables
 from relay.interpreters import run
 from relay.module import IRModule
 from relay.signature import TensorInfo
 from relay.transforms.dead_ops import erase_dead
-
-_MOST_PROBLEMS = 100
 
 
 def supported_operators() -> dict[str, tuple[int, int]]:
@@ -59,7 +59,7 @@ def supported_operators() -> dict[str, tuple[int, int]]:
 
 
 def from_tflite(
-    model: bytes | memoryview | str | PathLike[str],
+    model: Source,
     *,
     batch: SupportsIndex | None = None,
     shapes: Mapping[str, Sequence[SupportsIndex]] | None = None,
@@ -80,15 +80,15 @@ def from_tflite(
     Raises Malformed (the bytes), Unsupported (every operator that cannot be imported) or InvalidArgument.
     Source: TFLite schema.fbs, version 3.
     """
-    profile = profile_of(numerics)
-    data, name = _load(model)
+    profile = _numerics(numerics)
+    data, name = source(model, "from_tflite")
     graphs = [real_parts(widened(each, name)) for each in called(read_model(data, name), name)]
     stored = graphs[0] = with_variables(graphs, name)
     graph = graphs[0] = with_shapes(stored, shapes, batch, name)
     if batch is not None and any(operator.kind in CALLS for operator in graph.operators):
         raise Unsupported(name, "has control flow, whose subgraphs keep their batch", "leave batch out")
-    table = TABLE if custom_ops is None else TABLE | custom_rows(custom_ops)
-    wanted = wanted_tensors(graph, outputs, name)
+    table = TABLE if custom_ops is None else TABLE | _custom_rows(custom_ops)
+    wanted = _wanted(graph, outputs, name)
     nodes = needed(graph, wanted, name, keep_states=outputs is None)
     check_calls(graphs, nodes, name)
     if batch is None:
@@ -111,27 +111,55 @@ def from_tflite(
         raise does_not_fit(error, batch) from None
 
 
+def _numerics(numerics: object) -> Numerics:
+    if not isinstance(numerics, str) or numerics not in PROFILES:
+        what = f"numerics {shown(numerics)} is unknown"
+        raise InvalidArgument("from_tflite", what, f"use one of {', '.join(PROFILES)}")
+    return PROFILES[numerics]
+
+
+def _custom_rows(custom_ops: object) -> dict[str, Row]:
+    """The rows of the table for the custom operators of these codes."""
+    for code in mapping(custom_ops, "custom_ops", "{'Code': function}"):
+        if code in BUILTIN_OPERATORS or code.startswith("CUSTOM:"):
+            what = "is no code of a custom operator"
+            hint = "operators of TFLite's own stay as they are; 'X' is that of CUSTOM:X"
+            raise InvalidArgument(f"custom_ops[{shown(code)}]", what, hint)
+    functions: Mapping[str, Convert] = custom_functions(custom_ops, _results)
+    return {f"CUSTOM:{code}": Row((1, ANY), (0, ANY), (0, ANY), each) for code, each in functions.items()}
+
+
+def _results(node: Node) -> list[tuple[str, Type | None]]:
+    """The outputs of a node and their types; sizes that the file leaves open are `?`."""
+    found: list[tuple[str, Type | None]] = []
+    for number in range(len(node.operator.outputs)):
+        tensor = node.output(number)
+        type, free = tensor_type(tensor), [DYNAMIC if size < 0 else size for size in tensor.shape_signature]
+        found.append((str(tensor), None if type is None else TensorType(type.element_type, free)))
+    return found
+
+
+def _wanted(graph: Subgraph, outputs: object, name: str) -> list[Tensor]:
+    """The tensors to compute: the graph's outputs, or those of these names or numbers."""
+    if outputs is None:
+        return [graph.tensors[index] for index in graph.outputs]
+    indices = sorted({index for operator in graph.operators for index in operator.outputs} | {*graph.inputs})
+    computed = [(graph.tensors[index].name, index) for index in indices]
+    own = [graph.tensors[index].name for index in graph.outputs]
+    return [graph.tensors[index] for index in chosen(outputs, computed, own, "from_tflite", name)]
+
+
 def _evaluated(name: str, graph: Subgraph, operator: Operator) -> list[Array]:
     """What an operator gives whose inputs are constants, or whose result follows from their shapes."""
     wanted = [graph.tensors[index] for index in operator.outputs]
     free = [index for index in operator.inputs if index >= 0 and graph.tensors[index].data is None]
     alone = replace(graph, inputs=tuple(free), outputs=operator.outputs, operators=(operator,))
-    conversion = _Conversion(alone, name, TABLE, profile_of("litert"))
+    conversion = _Conversion(alone, name, TABLE, PROFILES["litert"])
     module = conversion.run([Node(name, alone, operator)], wanted, evaluate=False)
     if any(math.prod(conversion.tensors[index].shape) > MOST for index in operator.outputs):
         raise Unsupported(name, f"more than {MOST} numbers")
     unread = [np.broadcast_to(numpy_type(tensor).type(), tensor.shape) for tensor in (graph.tensors[i] for i in free)]
     return [*run(module, unread)]
-
-
-def _load(model: bytes | memoryview | str | PathLike[str]) -> tuple[bytes | memoryview, str]:
-    if isinstance(model, bytes | bytearray | memoryview):
-        return model, "<bytes>"
-    try:
-        path = Path(fspath(model))
-        return path.read_bytes(), path.name
-    except (OSError, TypeError, ValueError) as error:
-        raise InvalidArgument("from_tflite", f"cannot read {model!r}: {error}", "pass bytes or a path") from error
 
 
 class _Conversion:
@@ -142,7 +170,7 @@ class _Conversion:
         graph: Subgraph,
         file: str,
         table: Mapping[str, Row],
-        profile: Profile,
+        numerics: Numerics,
         graphs: Sequence[Subgraph] = (),
         follow: bool = True,
     ) -> None:
@@ -157,11 +185,11 @@ class _Conversion:
         self.graphs = graphs
         self.file = file
         self.table = table
-        self.profile = profile
+        self.numerics = numerics
         self.names = _unique_names(graph)
-        self.importer = Importer(self.names, profile)
+        self.importer = Importer(self.names, numerics.profile)
         self.importer.inline = self.inline
-        self.problems: list[tuple[str, str]] = []
+        self.problems = Problems(file)
 
     def run(self, nodes: Sequence[Node], wanted: Sequence[Tensor], evaluate: bool = True) -> IRModule:
         used = {index for node in nodes for index in node.operator.inputs} | {tensor.index for tensor in wanted}
@@ -173,12 +201,12 @@ class _Conversion:
         ]
         for tensor in (*inputs, *states, *wanted):
             if tensor_type(tensor) is None:
-                self.problems.append((f"{self.file}: {tensor}", _type_problem(tensor)))
+                self.problems.add(str(tensor), _type_problem(tensor))
         for tensor in (*inputs, *states):
             self.importer.argument(tensor)
         for node in nodes:
             self.convert(replace(node, graph=self.graph), evaluate)
-        self.raise_problems()
+        self.problems.raise_all()
         return self.module(inputs, states, [self.tensors[tensor.index] for tensor in wanted])
 
     def resolved(self) -> Subgraph:
@@ -198,36 +226,30 @@ class _Conversion:
             return
         self.importer.enter(node)
         outputs = [self.graph.tensors[index] for index in node.operator.outputs]
-        try:
-            row = self.survey(node)
-            with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-                values = row.convert(self.importer, node)
-            self.check(node, outputs, values)
-        except Unsupported as error:
-            what = f"{error.what}; {error.hint}" if error.hint else error.what
-            self.problems.append((node.title, what))
+        custom = node.operator.kind.startswith("CUSTOM:")
+        values = self.problems.tried(node, lambda: self.values(node, outputs), by_caller=custom)
+        if values is None:
             for tensor in outputs:
                 self.importer.placeholder(tensor)
-        except Malformed:
-            if not self.problems:
-                raise
-            for tensor in outputs:  # the shapes behind a problem are guesses
-                self.importer.placeholder(tensor)
-        except InvalidArgument as error:
-            if node.operator.kind.startswith("CUSTOM:"):
-                raise
-            raise node.malformed(f"{error.where} {error.what}") from None
-        else:
-            for tensor, value in zip(outputs, values, strict=True):
-                self.tensors[tensor.index] = with_shape(tensor, self.importer.shape(value))
-                self.importer.define(tensor, value)
+            return
+        for tensor, value in zip(outputs, values, strict=True):
+            self.tensors[tensor.index] = with_shape(tensor, self.importer.shape(value))
+            self.importer.define(tensor, value)
+
+    def values(self, node: Node, outputs: Sequence[Tensor]) -> Sequence[SSAValue]:
+        """What the table's function builds."""
+        row = self.survey(node)
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            values = row.convert(self.importer, node)
+        self.check(node, outputs, values)
+        return values
 
     def inline(self, node: Node, number: int, block: Block, arguments: Sequence[SSAValue]) -> list[SSAValue]:
         """Build a subgraph, for these inputs, at the end of a block; its outputs."""
         if not 0 <= number < len(self.graphs):
             raise node.malformed(f"calls subgraph {number} of {len(self.graphs)}")
         graph = self.graphs[number]
-        inner = _Conversion(graph, self.file, self.table, self.profile, self.graphs)
+        inner = _Conversion(graph, self.file, self.table, self.numerics, self.graphs)
         inner.importer.begin(block, self.importer)
         outputs = [graph.tensors[index] for index in graph.outputs]
         if len(arguments) != len(graph.inputs):
@@ -245,7 +267,7 @@ class _Conversion:
             inner.importer.define(tensor, value)
         for step in needed(graph, outputs, self.file):
             inner.convert(replace(step, graph=inner.graph))
-        self.problems += inner.problems
+        self.problems.found += inner.problems.found
         inner.importer.enter(node)
         return [inner.importer.value(inner.tensors[index]) for index in graph.outputs]
 
@@ -268,10 +290,10 @@ class _Conversion:
         for index in (*operator.inputs, *operator.outputs):
             if index >= 0 and tensor_type(self.graph.tensors[index]) is None:
                 raise node.unsupported(f"{self.graph.tensors[index]}: {_type_problem(self.graph.tensors[index])}")
-        if (type := node.code_type()) and not self.profile.covers(operator.kind, type):
-            hint = f"they are known for {', '.join(self.profile.kinds or ())}"
-            raise node.unsupported(f"numerics {self.profile.name!r} has no integers for it on {type}", hint)
-        return row._replace(convert=self.profile.rows.get(operator.kind, row.convert))
+        if (type := node.code_type()) and not self.numerics.covers(operator.kind, type):
+            hint = f"they are known for {', '.join(self.numerics.kinds or ())}"
+            raise node.unsupported(f"numerics {self.numerics.profile.name!r} has no integers for it on {type}", hint)
+        return row._replace(convert=self.numerics.rows.get(operator.kind, row.convert))
 
     def check(self, node: Node, outputs: Sequence[Tensor], values: Sequence[SSAValue]) -> None:
         """The element types that follow from the operands are those that the file says; the shapes may be others."""
@@ -284,32 +306,18 @@ class _Conversion:
             if value.type != tensor_type(with_shape(tensor, dims)):
                 raise node.malformed(f"{tensor} is {tensor_type(tensor)}, but {value.type} follows from the inputs")
 
-    def raise_problems(self) -> None:
-        if len(self.problems) == 1:
-            where, what = self.problems[0]
-            raise Unsupported(where if where.startswith(self.file) else f"{self.file}: {where}", what)
-        if self.problems:
-            shown = self.problems[:_MOST_PROBLEMS]
-            lines = [f"{where.removeprefix(f'{self.file}: ')}: {what}" for where, what in shown]
-            lines += [f"and {len(self.problems) - len(shown)} more"] * (len(self.problems) > len(shown))
-            raise Unsupported(self.file, "\n  ".join([f"{len(self.problems)} problems:", *lines]))
-
     def module(self, inputs: Sequence[Tensor], states: Sequence[Tensor], wanted: Sequence[Tensor]) -> IRModule:
-        block, importer = self.importer.block, self.importer
+        importer = self.importer
         importer.leave()
         results = [importer.value(tensor) for tensor in (*wanted, *states)]
-        block.add_op(ReturnOp(*results))
-        if self.known:  # shapes were read from values that nothing else uses
-            erase_dead(block.ops)
-        types = FunctionType.from_lists([arg.type for arg in block.args], [value.type for value in results])
-        function = FuncOp("main", types, Region(block))
-        state_infos = [self.info(tensor, "state") for tensor in states]
-        signature.write(
-            function,
-            [*(self.info(tensor, "input") for tensor in inputs), *state_infos],
-            [*_distinct([self.info(tensor, "output") for tensor in wanted], state_infos), *state_infos],
+        infos = (
+            [self.info(tensor, kind) for tensor in tensors]
+            for tensors, kind in ((inputs, "input"), (states, "state"), (wanted, "output"))
         )
-        return IRModule(ModuleOp([function]))
+        found = finished(importer.block, results, *infos)
+        if self.known:  # shapes were read from values that nothing else uses
+            erase_dead(importer.block.ops)
+        return found
 
     def info(self, tensor: Tensor, kind: str) -> TensorInfo:
         dtype = numpy_type(tensor)
@@ -324,33 +332,14 @@ class _Conversion:
         return TensorInfo(self.names[tensor.index], tensor.shape, dtype, kind, scale, zero_point, initial)
 
 
-def _distinct(infos: list[TensorInfo], others: list[TensorInfo]) -> list[TensorInfo]:
-    """A graph may give out one tensor twice, or a state; the second name gets a number."""
-    seen = {info.name for info in others}
-    found: list[TensorInfo] = []
-    for info in infos:
-        name = _free(info.name, seen)
-        seen.add(name)
-        found.append(TensorInfo(name, info.shape, info.dtype, info.kind, info.scale, info.zero_point, info.initial))
-    return found
-
-
 def _unique_names(graph: Subgraph) -> dict[int, str]:
     """The tensors' names; those that are empty or taken get a number."""
     names: dict[int, str] = {}
     taken: set[str] = set()
     for tensor in graph.tensors:
-        names[tensor.index] = _free(tensor.name or f"tensor{tensor.index}", taken)
+        names[tensor.index] = free_name(tensor.name or f"tensor{tensor.index}", taken)
         taken.add(names[tensor.index])
     return names
-
-
-def _free(name: str, taken: set[str]) -> str:
-    found, count = name, 0
-    while found in taken:
-        count += 1
-        found = f"{name}_{count}"
-    return found
 
 
 def _type_problem(tensor: Tensor) -> str:

@@ -1,0 +1,1 @@
+"""What the importers of all formats share: ops, collected problems, the options of callers, formats by content."""

@@ -1,0 +1,197 @@
+"""`Builder`: ops with locations, unique labels and constants that share the file's bytes, for importers of any format.
+
+A format's importer derives from it, and keeps the value of each tensor of its file; its operators get it as their first
+argument.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar
+
+import numpy as np
+from xdsl.dialects.builtin import (
+    UNKNOWN_LOC,
+    FileLineColLoc,
+    FloatAttr,
+    IntAttr,
+    IntegerAttr,
+    LocationAttr,
+    NameLoc,
+    StringAttr,
+    f32,
+    i32,
+)
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+from relay.arguments import shown
+from relay.dialects.attributes import Array, dtype_of, elements, ints
+from relay.dialects.op import TensorOp
+from relay.dialects.op import tensor as type_of
+from relay.dialects.relay import ConstantOp, ReshapeOp
+from relay.errors import InvalidArgument, Malformed, Unsupported
+
+T = TypeVar("T", bound=TensorOp)
+
+
+class Place(ABC):
+    """One node of a file, as errors and locations name it."""
+
+    __slots__ = ()
+    file: str
+
+    @property
+    @abstractmethod
+    def number(self) -> int:
+        """Its position among the nodes of its graph."""
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """Position, kind and name: `operator 17 CONV_2D 'conv1'`."""
+
+    @property
+    def where(self) -> str:
+        return f"{self.file}: {self.title}"
+
+    def malformed(self, what: str, hint: str = "") -> Malformed:
+        return Malformed(self.where, what, hint)
+
+    def unsupported(self, what: str, hint: str = "") -> Unsupported:
+        return Unsupported(self.where, what, hint)
+
+
+def real(value: float | np.float32) -> FloatAttr:
+    return FloatAttr(float(value), f32)
+
+
+def number(value: int) -> IntegerAttr:
+    return IntegerAttr(value, i32)
+
+
+def scale_attr(scale: Array) -> Attribute:
+    """One scale as a number, several as a vector."""
+    return real(scale[0]) if len(scale) == 1 else elements(scale, np.float32, label="scale")
+
+
+def multiplier_attrs(found: tuple[int, int]) -> dict[str, Attribute]:
+    """The properties `multiplier` and `shift`."""
+    return {"multiplier": number(found[0]), "shift": number(found[1])}
+
+
+def multiplier_vectors(found: tuple[Array, Array]) -> dict[str, Attribute]:
+    """The same of vectors; numbers where they have one element."""
+    if found[0].size == 1:
+        return multiplier_attrs((int(found[0][0]), int(found[1][0])))
+    labels = ("multiplier", "shift")
+    return {label: elements(array, np.int32, label=label) for label, array in zip(labels, found, strict=True)}
+
+
+def free_name(name: str, taken: Iterable[str]) -> str:
+    """The name, with a number behind it if it is taken."""
+    found, count = name, 0
+    while found in taken:
+        count += 1
+        found = f"{name}_{count}"
+    return found
+
+
+def value_name(name: str) -> str | None:
+    """A tensor's name as the name of a value in text: without what MLIR's syntax does not allow there."""
+    hint = re.sub(r"[^A-Za-z0-9_$.]", "_", name)[:60]
+    return SSAValue.extract_valid_name(hint if hint[:1].isalpha() else f"t{hint}") if hint else None
+
+
+def _is_ours(op: object) -> bool:
+    return isinstance(op, type) and issubclass(op, TensorOp)
+
+
+class Builder:
+    """The function under construction."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        """`names`: those of the file's tensors, which are unique."""
+        self.block = Block()
+        self._taken = set(names)
+        self._labels: set[str] = set()
+        self._location: LocationAttr = UNKNOWN_LOC
+        self._place: Place | None = None
+
+    def begin(self, block: Block, outer: Builder) -> None:
+        """Build into this block, inside what another one builds: labels stay unique."""
+        self.block, self._labels = block, outer._labels
+        self._taken |= outer._taken
+
+    @property
+    def at(self) -> Place:
+        """The node that ops are built for."""
+        assert self._place is not None, "nothing is built outside an operator"
+        return self._place
+
+    def enter(self, node: Place) -> None:
+        """From here on, what is built belongs to this node."""
+        self._place = node
+        place = FileLineColLoc(StringAttr(node.file), IntAttr(node.number), IntAttr(0))
+        self._location = NameLoc(StringAttr(node.title), place)
+
+    def leave(self) -> None:
+        """What is built from here on belongs to no node."""
+        self._location = UNKNOWN_LOC
+
+    def emit(
+        self, op: type[T], operands: Sequence[SSAValue], properties: Mapping[str, Attribute | None] | None = None
+    ) -> T:
+        """Build an op at the end of the block; what its verifier says is the file's fault."""
+        if not _is_ours(op):
+            name = getattr(op, "name", shown(op))
+            hint = "give a class of relay.dialects.relay or relay.dialects.qnn"
+            raise InvalidArgument("importer.emit", f"{name} is no op of relay or qnn", hint)
+        try:
+            built = op.make(operands, properties)
+        except VerifyException as error:
+            raise self.at.malformed(str(error)) from None
+        built.location = self._location
+        self.block.add_op(built)
+        return built
+
+    def append(self, op: Operation) -> Sequence[SSAValue]:
+        """An op of another dialect at the end of the block; its results."""
+        op.location = self._location
+        self.block.add_op(op)
+        return op.results
+
+    def _unique(self, label: str) -> str:
+        """The label, with a number behind it if another constant or tensor has it."""
+        found, count = label, 0
+        while found in self._labels or (count and found in self._taken):
+            count += 1
+            found = f"{label}_{count}"
+        self._labels.add(found)
+        return found
+
+    def constant(self, array: Array, label: str) -> SSAValue:
+        """A `relay.constant` that shares the array's memory."""
+        label = self._unique(label)
+        op = self.emit(ConstantOp, [], {"value": elements(array, label=label), "label": StringAttr(label)})
+        op.result.name_hint = value_name(label)
+        return op.result
+
+    def unnamed(self, array: Array) -> SSAValue:
+        """A constant that the file does not hold, without a label."""
+        return self.emit(ConstantOp, [], {"value": elements(array)}).result
+
+    def scalar(self, value: float | int, like: SSAValue) -> SSAValue:
+        """A rank-0 constant of the value's element type, without a label."""
+        return self.unnamed(np.asarray(value, dtype_of(type_of(like).element_type)))
+
+    def shape(self, value: SSAValue) -> tuple[int, ...]:
+        return type_of(value).get_shape()
+
+    def reshape(self, value: SSAValue, shape: Sequence[int]) -> SSAValue:
+        """The value under another shape; itself where it has that shape."""
+        if self.shape(value) == tuple(shape):
+            return value
+        return self.emit(ReshapeOp, [value], {"newshape": ints(shape)}).result

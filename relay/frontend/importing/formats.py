@@ -1,0 +1,122 @@
+"""`detect`: the format of a model, by its content. A format is one row of `FORMATS`."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from os import PathLike, fspath
+from pathlib import Path
+from typing import NamedTuple
+from zipfile import BadZipFile, ZipFile
+
+from relay.errors import Malformed, Unsupported
+
+
+class Format(NamedTuple):
+    """A format of models, as errors speak of it."""
+
+    title: str
+    importer: str
+    """The function of `relay.frontend` that reads it."""
+    models: str = ""
+    """Models of a format that cannot be imported."""
+    hint: str = ""
+    """What to do with them instead."""
+
+
+_CONVERT = "convert the model to .tflite and use from_tflite"
+FORMATS = {
+    "mlir": Format("MLIR text", ""),
+    "tflite": Format("TFLite", "from_tflite"),
+    "onnx": Format("ONNX", "from_onnx", "ONNX models", _CONVERT),
+    "pt2": Format(
+        "a PyTorch program (.pt2)",
+        "from_pytorch",
+        "PyTorch models",
+        "convert it with litert-torch (ai-edge-torch) and use from_tflite",
+    ),
+    "keras": Format(
+        "a Keras model (.keras)",
+        "from_keras",
+        "Keras models",
+        "convert it with tf.lite.TFLiteConverter.from_keras_model and use from_tflite",
+    ),
+    "stablehlo": Format("a StableHLO artifact", "", "StableHLO artifacts", _CONVERT),
+}
+"""By name. Those with a hint cannot be imported."""
+KNOWN = f"the formats known are {' and '.join(each.title for each in FORMATS.values() if not each.hint)}"
+_OTHERS = {
+    b"ML\xefR": ("MLIR bytecode", "turn it into text with mlir-opt"),
+    b"\x7fELF": ("an ELF object", KNOWN),
+    b"PK\x03\x04": ("a zip archive", f"unpack it; {KNOWN}"),
+}
+"""What files of no format begin with, what they are, and what to do about it."""
+_TEXT_CONTROLS = frozenset(b"\t\n\v\f\r")
+_HEAD = 4096
+_ONNX_FIELDS = frozenset((0x12, 0x1A, 0x22, 0x28, 0x32, 0x3A, 0x42))
+"""First bytes of the fields that may follow `ir_version` in ONNX's ModelProto."""
+
+
+def detect(model: bytes | str | PathLike[str], name: str) -> str:
+    """The name in `FORMATS` of a model, given by its bytes or by path; `name` is what errors call it.
+
+    TFLite files have the identifier `TFL3` at byte 4, ONNX files begin with the number of their version, zip archives
+    and MLIR bytecode say more inside; MLIR text is UTF-8 without control characters. Raises Unsupported for anything
+    else, naming the known formats, Malformed for text that is not UTF-8, and OSError.
+    """
+    with BytesIO(model) if isinstance(model, bytes) else open(fspath(model), "rb") as stream:
+        head = stream.read(_HEAD)
+        if head[4:8] == b"TFL3":
+            return "tflite"
+        if head.startswith(b"PK\x03\x04") and (found := _zipped(model)):
+            return found
+        if head.startswith(b"ML\xefR") and b"StableHLO" in head[:64]:
+            return "stablehlo"
+        for start, (what, hint) in _OTHERS.items():
+            if head.startswith(start):
+                raise Unsupported(name, f"is {what}, which is not a format known here", hint)
+        rest = head + stream.read() if _is_text(head) else b"\0"
+    if not _is_text(rest):
+        if name.endswith(".onnx") or b"onnx" in head[:256] or _is_onnx(head):
+            return "onnx"
+        raise Unsupported(name, "is binary and not a format known here", KNOWN)
+    try:
+        rest.decode()
+    except UnicodeDecodeError as error:
+        raise Malformed(name, f"byte {error.start} is not UTF-8", "MLIR text is UTF-8") from None
+    return "mlir"
+
+
+def importable(model: bytes | str | PathLike[str], name: str) -> str:
+    """The same; raises Unsupported for a format that cannot be imported."""
+    format = detect(model, name)
+    if FORMATS[format].hint:
+        what = f"is {FORMATS[format].title} and not a format known here"
+        raise Unsupported(name, what, f"{KNOWN}; {FORMATS[format].hint}")
+    return format
+
+
+def refused(format: str) -> Unsupported:
+    """The error of the importer of a format that cannot be imported."""
+    title, importer, models, hint = FORMATS[format]
+    return Unsupported(importer or title, f"{models} cannot be imported", hint)
+
+
+def _is_text(data: bytes) -> bool:
+    return not any(byte < 32 and byte not in _TEXT_CONTROLS for byte in set(data))
+
+
+def _is_onnx(head: bytes) -> bool:
+    """Whether the first field is `ir_version`, 1 to 31, and the next one of those that may follow it."""
+    return len(head) > 2 and head[0] == 0x08 and 0 < head[1] < 32 and head[2] in _ONNX_FIELDS
+
+
+def _zipped(model: bytes | str | PathLike[str]) -> str:
+    """The format that the names of an archive's files tell; empty for none."""
+    try:
+        with ZipFile(BytesIO(model) if isinstance(model, bytes) else Path(model)) as archive:
+            names = {name.rpartition("/")[2] for name in archive.namelist()}
+    except (BadZipFile, OSError, ValueError):
+        return ""
+    if {"config.json", "model.weights.h5"} <= names:
+        return "keras"
+    return "pt2" if names & {"archive_format", "serialized_exported_program.json"} else ""

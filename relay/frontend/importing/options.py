@@ -1,0 +1,178 @@
+"""What callers ask of an importer, checked alike for every format: the file, shapes, outputs, custom operators.
+
+`importer` is the name of the function that was called, such as `from_tflite`; `file` what errors call the file.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from inspect import signature
+from os import PathLike, fspath
+from pathlib import Path
+from typing import SupportsIndex, TypeGuard, TypeVar
+
+from xdsl.ir import OpResult, SSAValue
+
+from relay.arguments import every, mapping, positive, shown, whole
+from relay.dialects.op import Type, compatible
+from relay.errors import InvalidArgument
+from relay.frontend.importing.builder import Builder, Place
+
+MAX_ELEMENTS = 1 << 40
+"""Of a tensor."""
+P = TypeVar("P", bound=Place)
+Source = bytes | bytearray | memoryview | str | PathLike[str]
+
+
+def source(model: Source, importer: str) -> tuple[bytes | memoryview, str]:
+    """The bytes of a model that is given as bytes or by path, and what errors call it."""
+    if isinstance(model, bytes | bytearray | memoryview):
+        return memoryview(model) if isinstance(model, bytearray) else model, "<bytes>"
+    try:
+        path = Path(fspath(model))
+        return path.read_bytes(), path.name
+    except (OSError, TypeError, ValueError) as error:
+        raise InvalidArgument(importer, f"cannot read {model!r}: {error}", "pass bytes or a path") from error
+
+
+def check_known(options: object, importer: Callable[..., object]) -> dict[str, object]:
+    """The importer's options by name. Raises InvalidArgument for one that it does not have."""
+    known = [*signature(importer).parameters][1:]
+    given = mapping(options, "frontend", "{'batch': 1}")
+    for name in given:
+        if name not in known:
+            what = "is no option of the importer"
+            raise InvalidArgument(f"frontend['{name}']", what, f"it has {', '.join(known)}")
+    return given
+
+
+def batch_of(batch: SupportsIndex, importer: str) -> int:
+    """A number of images."""
+    number = positive(batch)
+    if not number:
+        raise InvalidArgument(importer, f"batch is {shown(batch)}", "it must be a number of at least 1")
+    return number
+
+
+def sizes_of(
+    shapes: object, inputs: Sequence[tuple[str, Sequence[int]]], batch: object, importer: str, file: str
+) -> dict[str, list[int]]:
+    """The shapes that are asked for, by name of an input; `inputs` are names and shapes, -1 for sizes left open."""
+    given = {} if shapes is None else mapping(shapes, "shapes", "{'input': (1, 16000)}")
+    if given and batch is not None:
+        raise InvalidArgument(importer, "both batch and shapes are given", "shapes say the batch too")
+    found: dict[str, list[int]] = {}
+    for wanted, dims in given.items():
+        matches = [free for name, free in inputs if name == wanted]
+        where = f"shapes[{shown(wanted)}]"
+        if len(matches) != 1:
+            known = ", ".join(f"{name!r} {list(free)}" for name, free in inputs)
+            raise InvalidArgument(where, f"names no input of {file}", f"it has {known}")
+        sizes = [positive(size) for size in every(dims, where, "give a list of sizes")]
+        if len(sizes) != len(matches[0]) or 0 in sizes or math.prod(sizes) > MAX_ELEMENTS:
+            what = f"{shown(dims)} is no shape for {list(matches[0])}"
+            raise InvalidArgument(where, what, "give as many sizes, of at least 1")
+        found[wanted] = sizes
+    return found
+
+
+def unknown_size(name: str, free: Sequence[int], file: str) -> InvalidArgument:
+    """The error for an input of which only a caller can tell the sizes."""
+    text = "x".join("N" if size < 0 else str(size) for size in free)
+    hint = f"give it: shapes={{{name!r}: (...)}}, or --shape {name}={text} with numbers"
+    return InvalidArgument(f"{file}: input {name!r}", f"is of unknown size {list(free)}", hint)
+
+
+def chosen(
+    outputs: object, computed: Sequence[tuple[str, int]], own: Sequence[str], importer: str, file: str
+) -> list[int]:
+    """The numbers of the tensors that are asked for by name or number; `computed` are those that can be, `own` the
+    names of the graph's outputs."""
+    hint = "give a list of tensors' names or numbers"
+    asked = every(outputs, f"{importer}, outputs", hint) if _is_list(outputs) else []
+    if not asked:
+        raise InvalidArgument(importer, f"outputs is {shown(outputs)}", hint)
+    found: list[int] = []
+    for wanted in map(whole, asked):
+        if not isinstance(wanted, str | int) or isinstance(wanted, bool):
+            raise InvalidArgument(f"outputs {shown(wanted)}", "is no name and no number", hint)
+        matches = [number for name, number in computed if wanted in (name, number)]
+        if len(matches) != 1:
+            what = "names several tensors of" if matches else "names no computed tensor of"
+            hint = f"the graph's own outputs are {', '.join(map(repr, own))}"
+            raise InvalidArgument(f"outputs {wanted!r}", f"{what} {file}", hint)
+        found += matches
+    return found
+
+
+def custom_functions(
+    custom_ops: object, results: Callable[[P], Sequence[tuple[str, Type | None]]]
+) -> Mapping[str, Callable[[Builder, P], Sequence[SSAValue]]]:
+    """Callers' functions for custom operators, by code, which then check what they return: what a function does wrong
+    is its own fault and not the file's. `results` are a node's outputs: what errors call them, and their types."""
+    found: dict[str, Callable[[Builder, P], Sequence[SSAValue]]] = {}
+    for code, function in mapping(custom_ops, "custom_ops", "{'Code': function}").items():
+        where = f"custom_ops[{shown(code)}]"
+        if not callable(function):
+            hint = "give a function of an Importer and a Node that returns a list of values"
+            raise InvalidArgument(where, f"{shown(function)} is no function", hint)
+        if not _takes_two(function):
+            raise InvalidArgument(where, f"{shown(function)} takes other arguments", "give it two: importer, node")
+        found[code] = _checked(where, function, results)
+    return found
+
+
+def _is_list(value: object) -> bool:
+    return not isinstance(value, str | Mapping)
+
+
+def _takes_two(function: Callable[..., object]) -> bool:
+    """Whether the function can be called with an importer and a node, as far as it says."""
+    try:
+        signature(function).bind(None, None)
+    except TypeError:
+        return False
+    except ValueError:  # one written in C that does not say
+        return True
+    return True
+
+
+def _is_sequence(value: object) -> TypeGuard[Sequence[object]]:
+    return isinstance(value, Sequence)
+
+
+def _is_value(value: object) -> TypeGuard[SSAValue]:
+    return isinstance(value, SSAValue)
+
+
+def _checked(
+    code: str, function: Callable[..., object], results: Callable[[P], Sequence[tuple[str, Type | None]]]
+) -> Callable[[Builder, P], Sequence[SSAValue]]:
+    def convert(importer: Builder, node: P) -> Sequence[SSAValue]:
+        where, hint = f"{node.where}, {code}", "return a list of one value per output, such as [op.result]"
+        try:
+            values = function(importer, node)
+        except InvalidArgument as error:
+            raise InvalidArgument(where, f"{error.where}: {error.what}", error.hint) from error
+        if not _is_sequence(values):
+            raise InvalidArgument(where, f"returns {shown(values)}, which is no list", hint)
+        found: list[SSAValue] = []
+        for value in values:
+            if not _is_value(value):
+                raise InvalidArgument(where, f"returns {shown(value)}, which is no value", hint)
+            found.append(value)
+        wanted = results(node)
+        if len(found) != len(wanted):
+            what = f"returns {len(found)} values, and the operator has {len(wanted)} outputs"
+            raise InvalidArgument(where, what, hint)
+        for value, (name, type) in zip(found, wanted, strict=True):
+            if type is None or not compatible(value.type, type):
+                what = f"gives {value.type} for {name}, which is {type} in the file"
+                raise InvalidArgument(where, what, "cast or reshape the result")
+            if isinstance(value, OpResult) and value.op.parent is None:
+                what = f"returns a result of {value.op.name}, which is not in the module"
+                raise InvalidArgument(where, what, "make ops by importer.emit")
+        return found
+
+    return convert

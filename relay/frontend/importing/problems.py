@@ -1,0 +1,56 @@
+"""`Problems`: all nodes of a file that stand in the way of its import, told in one error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from relay.errors import InvalidArgument, Malformed, Unsupported
+from relay.frontend.importing.builder import Place
+
+T = TypeVar("T")
+
+MOST = 100
+"""Problems that one error names."""
+
+
+class Problems:
+    """What cannot be imported, and why, in the order of the file."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.found: list[tuple[str, str]] = []
+
+    def add(self, where: str, what: str, hint: str = "") -> None:
+        self.found.append((where.removeprefix(f"{self.file}: "), f"{what}; {hint}" if hint else what))
+
+    def tried(self, node: Place, convert: Callable[[], T], *, by_caller: bool = False) -> T | None:
+        """What `convert` returns; None where it raises Unsupported, or anything behind a problem: shapes there are
+        guesses.
+
+        Raises Malformed. What an op says of its properties is the file's fault, unless the function is the caller's.
+        """
+        try:
+            return convert()
+        except Unsupported as error:
+            self.add(node.title, error.what, error.hint)
+        except Malformed:
+            if not self.found:
+                raise
+        except InvalidArgument as error:
+            if by_caller:
+                raise
+            raise node.malformed(f"{error.where} {error.what}") from None
+        return None
+
+    def raise_all(self, where: str = "") -> None:
+        """Raise Unsupported if there are problems. One is told in a line, unless `where` says what they are about."""
+        if not self.found:
+            return
+        if len(self.found) == 1 and not where:
+            raise Unsupported(f"{self.file}: {self.found[0][0]}", self.found[0][1])
+        count = len(self.found)
+        lines = [f"{place}: {what}" for place, what in self.found[:MOST]]
+        lines += [f"and {count - MOST} more"] * (count > MOST)
+        what = "\n  ".join([f"{count} problem{'s' * (count > 1)}:", *lines])
+        raise Unsupported(where or self.file, what)

@@ -1,0 +1,132 @@
+"""`Importer`: what has been built of a subgraph so far, and the means to build more.
+
+The functions of the table get it as their first argument.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import TensorType, f32
+from xdsl.ir import Attribute, Block, SSAValue
+
+from relay.dialects.attributes import dtype_of, element_type, scalar_attr
+from relay.dialects.op import tensor as type_of
+from relay.dialects.relay import ClipOp
+from relay.frontend.importing.builder import Builder, real, value_name
+from relay.frontend.tflite.model import Tensor
+from relay.frontend.tflite.node import Node
+from relay.frontend.tflite.profile import LITERT, Profile
+from relay.frontend.tflite.scales import Codes, real_bounds
+
+_DTYPES = {
+    "FLOAT32": np.float32,
+    "INT8": np.int8,
+    "UINT8": np.uint8,
+    "INT16": np.int16,
+    "INT32": np.int32,
+    "INT64": np.int64,
+    "FLOAT16": np.float16,
+    "BOOL": np.bool_,
+}
+
+
+def tensor_type(tensor: Tensor) -> TensorType[Attribute] | None:
+    """The tensor's type in the module; None where relay does not compute with it."""
+    dtype = _DTYPES.get(tensor.type)
+    return None if dtype is None or tensor.is_sparse else TensorType(element_type(dtype), tensor.shape)
+
+
+def _stored_type(tensor: Tensor) -> TensorType[Attribute]:
+    """The same, or another type of that shape where there is none: such a module is never finished."""
+    return tensor_type(tensor) or TensorType(f32, tensor.shape)
+
+
+def numpy_type(tensor: Tensor) -> np.dtype[Any]:
+    return np.dtype(_DTYPES[tensor.type])
+
+
+Inline = Callable[[Node, int, Block, Sequence[SSAValue]], list[SSAValue]]
+"""Builds a subgraph of the file, by number, at the end of a block; the values of its outputs."""
+
+
+def nowhere(node: Node, number: int, block: Block, arguments: Sequence[SSAValue]) -> list[SSAValue]:
+    """Where there are no subgraphs."""
+    raise node.unsupported("calls a subgraph")
+
+
+class Importer(Builder):
+    """The block under construction, and the value of each tensor of the file that has one."""
+
+    def __init__(self, names: Mapping[int, str], numerics: Profile = LITERT) -> None:
+        """`names`: a unique name for every tensor of the file; `numerics`: whose integers are wanted."""
+        super().__init__(names.values())
+        self.numerics = numerics
+        self._names = names
+        self._values: dict[int, SSAValue] = {}
+        self._weights: dict[tuple[int, tuple[int, ...]], SSAValue] = {}
+        self.inline: Inline = nowhere
+
+    def argument(self, tensor: Tensor) -> None:
+        """The next argument of the function is this tensor."""
+        self.define(tensor, self.block.insert_arg(_stored_type(tensor), len(self.block.args)))
+
+    def placeholder(self, tensor: Tensor) -> None:
+        """Stands for the result of an operator that cannot be imported, so that later ones can be looked at."""
+        self.define(tensor, Block(arg_types=[_stored_type(tensor)]).args[0])
+
+    def define(self, tensor: Tensor, value: SSAValue) -> None:
+        """What the tensor is from here on; a state may be defined again."""
+        self._values[tensor.index] = value
+        if value.name_hint is None:
+            value.name_hint = value_name(self._names[tensor.index])
+
+    def value(self, tensor: Tensor) -> SSAValue:
+        """The tensor's value; the first use of a constant makes it."""
+        return self._values.get(tensor.index) or self.weight(tensor, tensor.shape)
+
+    def weight(self, tensor: Tensor, shape: Sequence[int]) -> SSAValue:
+        """A constant of the file, perhaps under another shape: the same bytes, and the same name if it is free. What is
+        computed gets that shape."""
+        if tensor.index in self._values:
+            return self.reshape(self._values[tensor.index], shape)
+        key = (tensor.index, tuple(shape))
+        if key not in self._weights:
+            if tensor.data is None and 0 not in tensor.shape:
+                raise self.at.unsupported(f"{tensor} is computed at run time", "it must be a constant")
+            if math.prod(shape) != math.prod(tensor.shape):
+                raise self.at.malformed(f"{tensor} of shape {tensor.shape} has not the elements of {tuple(shape)}")
+            self._weights[key] = self.constant(tensor.to_numpy().reshape(shape), self._names[tensor.index])
+        return self._weights[key]
+
+    def element(self, tensor: Tensor) -> Attribute:
+        """The element type of the tensor, which the survey has found to have one."""
+        return element_type(_DTYPES[tensor.type])
+
+    def clip_reals(self, value: SSAValue, activation: str) -> SSAValue:
+        """A fused activation of floats."""
+        if activation == "NONE":
+            return value
+        low, high = real_bounds(activation)
+        return self.emit(ClipOp, [value], {"a_min": real(low), "a_max": real(high)}).result
+
+    def clip_integers(self, value: SSAValue, activation: str) -> SSAValue:
+        """A fused activation of plain integers."""
+        if activation == "NONE":
+            return value
+        element = type_of(value).element_type
+        info = np.iinfo(dtype_of(element))
+        low, high = (max(min(bound, info.max), info.min) for bound in real_bounds(activation))
+        bounds = {"a_min": scalar_attr(int(low), element), "a_max": scalar_attr(int(high), element)}
+        return self.emit(ClipOp, [value], bounds).result
+
+    def clip_codes(self, value: SSAValue, codes: Codes, bounds: tuple[int, int]) -> SSAValue:
+        """A fused activation of codes that are not rescaled."""
+        if bounds == (codes.low, codes.high):
+            return value
+        element = type_of(value).element_type
+        low, high = (scalar_attr(bound, element) for bound in bounds)
+        return self.emit(ClipOp, [value], {"a_min": low, "a_max": high}).result
