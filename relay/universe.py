@@ -81,6 +81,28 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
 }
 """Passes that xDSL does not have. xDSL's `canonicalize`, `cse` and `dce` work on our ops as they are."""
 
+PROVIDERS = {
+    "bufferized": "bufferize",
+    "compiled": "compile-external",
+    "device-calls": "convert-gpu-to-nvvm",
+    "expanded": "expand-apply-scale",
+    "folded": "fold-constant",
+    "functions": "math-expand-ops",
+    "inference": "simplify-inference",
+    "kernels": "fuse-ops",
+    "launches": "convert-parallel-loops-to-gpu",
+    "layouts": "alter-op-layout",
+    "legal": "legalize",
+    "linalg": "relay-to-linalg",
+    "loops": "schedule",
+    "no-qnn": "legalize",
+    "outlined": "gpu-kernel-outlining",
+    "planned": "plan-memory",
+    "target-ops": "select-target-ops",
+    "typed": "infer-types",
+}
+"""The first pass that establishes a property, by the property: a requirement is met without importing every pass."""
+
 TARGETS: dict[str, Callable[[], type[Target]]] = {
     "llvm-ir": _target("relay.lowering.llvm_ir:LlvmIrTarget"),
     "c": _target("relay.byoc.c.target:CTarget"),

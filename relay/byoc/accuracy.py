@@ -23,7 +23,7 @@ from relay.byoc.quantized import CODE_TYPES, PRODUCTS, Product, Quantization, co
 from relay.byoc.regions import Kernel, Region
 from relay.dialects import qnn, relay
 from relay.dialects.attributes import Array, dtype_of, to_numpy
-from relay.dialects.op import shape, tensor
+from relay.dialects.op import Origin, TensorOp, rank, shape, tensor
 from relay.interpreters.arithmetic import code_range
 
 DIFFERENCE = "byoc.difference"
@@ -36,20 +36,6 @@ Off = Array
 """How far off a value may be, in its own units: one number, or one for each index of the last axis."""
 Gain = Callable[[Any, Sequence[Off]], Off]
 """From how far the operands are off, how far the result is before it is rounded."""
-
-KEEPING = (
-    relay.TransposeOp,
-    relay.BroadcastToOp,
-    relay.StridedSliceOp,
-    relay.TakeOp,
-    relay.GatherNdOp,
-    relay.MaxOp,
-    relay.MinOp,
-    relay.ConcatenateOp,
-)
-"""Each result is one of the operands' numbers, along whatever axis."""
-IN_PLACE = (relay.PadOp, relay.MaxPool2dOp, relay.ClipOp, relay.MaximumOp, relay.MinimumOp)
-"""The same, and the last axis stays what it is."""
 
 
 def declared(compiler: Compiler, function: FuncOp) -> tuple[int | None, list[int | None]]:
@@ -133,15 +119,23 @@ def through(op: Operation, offs: Sequence[Off]) -> Off:
         before, after = shape(op.input), shape(op.result)
         same = bool(before and after) and before[-1] == after[-1]
         return offs[0] if same else widest(offs)
-    if isinstance(op, IN_PLACE):
-        return largest(offs)
-    if isinstance(op, KEEPING):
-        return widest(offs)
+    if isinstance(op, TensorOp) and op.origin in (Origin.MOVED, Origin.SELECTED):
+        return picked(op, offs)
     gain = GAINS.get(type(op))
     if gain is None:
         return unknown(offs)
     off = gain(op, offs)
     return off if isinstance(op, qnn.DequantizeOp) else rounded(off)
+
+
+def picked(op: TensorOp, offs: Sequence[Off]) -> Off:
+    """Of an op whose results are elements of its data: in place along the last axis, or of any index."""
+    data = op.data_operands()
+    parameters = [off for value, off in zip(op.operands, offs, strict=True) if value not in data]
+    if any(off.any() for off in parameters):
+        return unknown(offs)
+    last = rank(op.results[0]) - 1
+    return largest(offs) if last >= 0 and op.independent_along(last) else widest(offs)
 
 
 def unknown(offs: Sequence[Off]) -> Off:

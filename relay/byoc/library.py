@@ -16,23 +16,11 @@ from relay.byoc.compiler import Compiler, Refusal
 from relay.byoc.quantized import image_refusal
 from relay.dialects import qnn, relay
 from relay.dialects.attributes import Array, dtype_of
-from relay.dialects.op import is_tensor
+from relay.dialects.op import Origin, TensorOp, is_tensor
 from relay.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from relay.byoc.patterns import Entry
-
-MOVING = (
-    relay.ReshapeOp,
-    relay.TransposeOp,
-    relay.BroadcastToOp,
-    relay.ConcatenateOp,
-    relay.StridedSliceOp,
-    relay.TakeOp,
-    relay.GatherNdOp,
-    relay.PadOp,
-)
-"""Ops that compute nothing: alone they are not worth a call."""
 
 ROUNDING = (
     qnn.RequantizeOp,
@@ -46,6 +34,11 @@ ROUNDING = (
     relay.Resize2dOp,
 )
 """Ops whose codes are rounded: a library that rounds reals in another way gives a code beside theirs."""
+
+
+def computes_nothing(op: Operation) -> bool:
+    """Whether an op alone is not worth a call."""
+    return isinstance(op, relay.ConstantOp) or (isinstance(op, TensorOp) and op.origin is Origin.MOVED)
 
 
 def unknown_type(ops: Sequence[Operation]) -> str | None:
@@ -96,7 +89,7 @@ class LibraryCompiler(Compiler, ABC):
         return 1 if not self.exact and any(isinstance(op, ROUNDING) for op in ops) else 0
 
     def cost(self, ops: Sequence[Operation]) -> float | None:
-        return inf if all(isinstance(op, (*MOVING, relay.ConstantOp)) for op in ops) else None
+        return inf if all(map(computes_nothing, ops)) else None
 
 
 @dataclass(frozen=True)

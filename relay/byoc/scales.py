@@ -7,38 +7,19 @@ max_pool2d, ...) says none: its result has what its operand has, and its operand
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import product
 
 import numpy as np
 from xdsl.ir import Operation, SSAValue
 
 from relay.byoc.quantized import CODE_TYPES, Codes, codes
 from relay.byoc.regions import Region
-from relay.dialects import qnn, relay
+from relay.dialects import qnn
 from relay.dialects.attributes import dtype_of, to_numpy
-from relay.dialects.op import is_tensor
+from relay.dialects.op import Origin, TensorOp, is_tensor
 
 UNKNOWN = Codes(1.0, 0)
 """Of codes that no op computes with: any scale would do."""
-
-KEEPING: dict[type[Operation], int | None] = {
-    relay.ReshapeOp: 1,
-    relay.TransposeOp: 1,
-    relay.BroadcastToOp: 1,
-    relay.PadOp: 1,
-    relay.StridedSliceOp: 1,
-    relay.TakeOp: 1,
-    relay.GatherNdOp: 1,
-    relay.Resize2dOp: 1,
-    relay.MaxPool2dOp: 1,
-    relay.AvgPool2dOp: 1,
-    relay.ClipOp: 1,
-    relay.MaxOp: 1,
-    relay.MinOp: 1,
-    relay.ConcatenateOp: None,
-    relay.MaximumOp: None,
-    relay.MinimumOp: None,
-}
-"""Ops whose result has the scale of their operands: of the first that many of them, or of all."""
 
 
 def declared(op: Operation) -> Mapping[SSAValue, Codes]:
@@ -97,16 +78,16 @@ def find_scales(region: Region) -> dict[SSAValue, Codes]:
         said = declared(op)
         for result in op.results:
             learn(result, said.get(result))
-        for operand in kept(op):
-            learn(op.results[0], found.get(region.of(operand)))
+        for operand, result in kept(op):
+            learn(result, found.get(region.of(operand)))
 
     def backward(op: Operation) -> None:
         for operand, scale in declared(op).items():
             learn(operand, scale)
         if isinstance(op, qnn.SoftmaxOp):
             learn(op.input, Codes(float(np.float32(op.input_scale.value.data)), 0))
-        for operand in kept(op):
-            learn(operand, found.get(region.of(op.results[0])))
+        for operand, result in kept(op):
+            learn(operand, found.get(region.of(result)))
 
     for op in ops:
         forward(op)
@@ -121,8 +102,11 @@ def find_scales(region: Region) -> dict[SSAValue, Codes]:
     return found
 
 
-def kept(op: Operation) -> tuple[SSAValue, ...]:
-    """The operands whose scale the op's result has."""
-    if type(op) not in KEEPING:
-        return ()
-    return tuple(op.operands)[: KEEPING[type(op)]]
+def kept(op: Operation) -> list[tuple[SSAValue, SSAValue]]:
+    """The operands and results of an op that are of one scale, in pairs."""
+    if not isinstance(op, TensorOp) or op.origin is Origin.COMPUTED:
+        return []
+    data = op.data_operands()
+    if len(data) > 1 < len(op.results):  # of a meshgrid, result k comes from operand k alone
+        return []
+    return list(product(data, op.results))

@@ -17,11 +17,11 @@ from functools import cache, cached_property, partial
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeGuard, cast
+from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 
-import relay
+from relay.compile.request import Recipe, Request
 from relay.errors import RelayError
 from relay.plug_ins import installed
 from relay.runtime import Executable, Library, archive, processor
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from xdsl.passes import ModulePass
 
     from relay.module import IRModule
-    from relay.passes import PassContext, Pipeline
-    from relay.target import Target
 
 KIND, QUICK = "build", "quick"
 SOURCES = ("mlir", "ll", "asm")
@@ -54,24 +52,17 @@ def content_of(model: IRModule | str | bytes) -> IRModule | bytes | None:
         return None
 
 
-def key(
-    content: IRModule | bytes,
-    frontend: Mapping[str, object],
-    params: Mapping[str, npt.ArrayLike],
-    target: Target,
-    ctx: PassContext,
-    pipeline: Pipeline,
-) -> str | None:
+def key(content: IRModule | bytes, recipe: Recipe) -> str | None:
     """What a build is kept under; None if it depends on what cannot be told."""
     from xdsl.dialects.func import FuncOp
 
     from relay.module import REQUESTS
-    from relay.target import to_attributes
     from relay.transforms.legalization import registered
 
-    if store() is None or ctx.instruments or not all(map(_is_reproducible_from_text, pipeline)):
+    ctx, target = recipe.context, recipe.target
+    if store() is None or ctx.instruments or not all(map(_is_reproducible_from_text, recipe.pipeline)):
         return None
-    if not _plain((*ctx.config.values(), *frontend.values())):
+    if not _plain((*ctx.config.values(), *recipe.frontend.values())):
         return None
     if not all(point.value.startswith("relay.") for point in registered()):
         return None
@@ -81,12 +72,12 @@ def key(
     ):
         return None
     said = {
-        "frontend": sorted((name, repr(value)) for name, value in frontend.items()),
-        "params": sorted((name, *_array(value)) for name, value in params.items()),
-        "target": str(to_attributes(target)),
+        "frontend": sorted((name, repr(value)) for name, value in recipe.frontend.items()),
+        "params": sorted((name, *_array(value)) for name, value in recipe.params.items()),
+        "target": [target.triple, target.cpu, sorted(target.features)],
         "context": [ctx.opt_level, sorted(ctx.required_pass), sorted(ctx.disabled_pass)],
         "config": sorted((name, repr(value)) for name, value in ctx.config.items()),
-        "pipeline": str(pipeline),
+        "pipeline": str(recipe.pipeline),
         "compiler": compiler(),
     }
     return key_of(KIND, json.dumps(said), *_parts(content))
@@ -138,7 +129,7 @@ def _parts(model: IRModule | bytes) -> list[str | bytes]:
 @cache
 def compiler() -> str:
     """This compiler: its files (by size and time of change), and the versions of what it uses."""
-    home = Path(relay.__file__).parent
+    home = Path(__file__).parents[1]
     files: list[str] = []
     for folder, folders, names in os.walk(home):
         folders[:] = sorted(name for name in folders if name != "__pycache__")
@@ -146,7 +137,9 @@ def compiler() -> str:
             status = os.stat(path := os.path.join(folder, name))
             files.append(f"{os.path.relpath(path, home)} {status.st_size} {status.st_mtime_ns}")
     versions = [f"{name} {version(name)}" for name in ("xdsl", "numpy", "llvmlite")]
-    return sha256("\n".join([relay.__version__, platform.python_version(), *versions, *files]).encode()).hexdigest()
+    return sha256(
+        "\n".join([(home / "__init__.py").read_text(), platform.python_version(), *versions, *files]).encode()
+    ).hexdigest()
 
 
 class LazyRebuild:
@@ -214,32 +207,37 @@ def keeps(executable: Executable) -> bool:
 
 
 @dataclasses.dataclass(frozen=True)
-class Request:
-    """A build with nothing but these arguments, and what its key is kept under."""
+class KeyedRequest:
+    """A request with nothing but the bytes of a file, a target, a level and options of the importer, and its key."""
 
     key: str
-    content: bytes = dataclasses.field(repr=False)
-    target: str
-    opt_level: int | None
-    frontend: tuple[tuple[str, object], ...]
+    request: Request = dataclasses.field(repr=False, compare=False)
 
 
-def request_of(model: object, target: object, opt_level: object, frontend: object) -> Request | None:
-    """What these arguments ask for, told without the compiler; None where something else may matter: a context,
-    patterns of other packages, or arguments that `build` refuses."""
+def keyed(request: Request) -> KeyedRequest | None:
+    """The request with the key that it is found by, told without the compiler; None where something else may matter:
+    other arguments, a context, patterns of other packages, or arguments that `build` refuses."""
+    if any(part is not None for part in (request.params, request.pipeline, request.external, request.numerics)):
+        return None
+    model, target, opt_level = request.model, request.target, request.opt_level
     if store() is None or not isinstance(model, str | bytes | os.PathLike) or not isinstance(target, str):
         return None
-    if not (opt_level is None or type(opt_level) is int) or not isinstance(frontend, dict | None) or not _outside():
+    if not (opt_level is None or type(opt_level) is int) or not _is_options(request.frontend) or not _outside():
         return None
-    options = tuple(sorted((str(name), value) for name, value in cast(dict[object, object], frontend or {}).items()))
-    if not _plain(tuple(value for _, value in options)):
+    options = sorted((str(name), value) for name, value in (request.frontend or {}).items())
+    if not _plain([value for _, value in options]):
         return None
-    content = model if isinstance(model, bytes) else content_of(os.fspath(cast("os.PathLike[str]", model)))
+    content = model if isinstance(model, bytes) else content_of(os.fspath(model))
     if not isinstance(content, bytes):
         return None
     machine = [platform.machine(), sys.platform, sorted(processor.flags()), processor.model()]
-    key = key_of(QUICK, json.dumps([target, opt_level, repr(options), machine, compiler()]), content)
-    return Request(key, content, target, opt_level, options)
+    key = key_of(QUICK, json.dumps([target, opt_level, repr(tuple(options)), machine, compiler()]), content)
+    plain = Request(content, target, opt_level=opt_level, frontend=dict(options), progress=False)
+    return KeyedRequest(key, plain)
+
+
+def _is_options(value: object) -> bool:
+    return isinstance(value, dict | None)
 
 
 def _outside() -> bool:
@@ -255,17 +253,17 @@ def _outside() -> bool:
     return bool(ctx.is_default) and not ctx.instruments and not ctx.config
 
 
-def lookup_by_request(request: Request, build: Callable[[Request], Executable]) -> Executable | None:
+def lookup_by_request(keyed: KeyedRequest, build: Callable[[Request], Executable]) -> Executable | None:
     """The executable whose key is kept under the request's; `build` makes it anew, for its sources."""
     kept = store()
-    found = None if kept is None else kept.get(request.key)
+    found = None if kept is None else kept.get(keyed.key)
     if kept is None or found is None:
         return None
-    rebuilt = cache(lambda: build(request).library)
+    rebuilt = cache(lambda: build(keyed.request).library)
     return _loaded(kept, found.decode(errors="replace"), rebuilt)
 
 
-def remember_request(key: str, kept: str) -> None:
-    """Keep a build's key under a quick one."""
+def remember_request(keyed: KeyedRequest, kept: str) -> None:
+    """Keep the key of a build under that of its request."""
     if (folder := store()) is not None:
-        folder.put(key, kept.encode())
+        folder.put(keyed.key, kept.encode())

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, cast
 
 from relay.arguments import whole
 from relay.compile import cache
-from relay.compile.cache import Request
+from relay.compile.request import Request
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -65,18 +65,16 @@ def build(
         mod = with_batch(as_module(mod), batch)
     elif batch is not None:
         frontend = _with_batch(frontend, batch)
-    plain = params is None and pipeline is None and external is None and numerics is None
-    request = cache.request_of(mod, target, opt_level, frontend) if plain else None
-    executable = None if request is None else cache.lookup_by_request(request, rebuild)
+    request = Request(mod, target, params, pipeline, opt_level, frontend, external, numerics, progress)
+    keyed = cache.keyed(request)
+    executable = None if keyed is None else cache.lookup_by_request(keyed, rebuild)
     if executable is None:
         with gc_paused():
             from relay.compile.model import compile_model
 
-            given = (mod, target, params, pipeline, opt_level, frontend, external, numerics, progress)
-            executable, kept = compile_model(*given)
-        if request is not None and kept is not None:
-            if request == cache.request_of(mod, target, opt_level, frontend):  # the file is as it was
-                cache.remember_request(request.key, kept)
+            executable, kept = compile_model(request)
+        if keyed is not None and kept is not None and keyed == cache.keyed(request):  # the file is as it was
+            cache.remember_request(keyed, kept)
     executable.num_threads = num_threads
     return executable
 
@@ -121,5 +119,4 @@ def rebuild(request: Request) -> Executable:
     from relay.passes.context import activated
 
     with gc_paused(), activated(PassContext()):
-        given = (request.content, request.target, None, None, request.opt_level, dict(request.frontend))
-        return compile_model(*given, external=None, numerics=None, progress=False)[0]
+        return compile_model(request)[0]

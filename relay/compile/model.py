@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from os import PathLike
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
 
-import numpy.typing as npt
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
@@ -14,24 +11,23 @@ from relay import signature
 from relay.arguments import mapping, shown
 from relay.compile import cache, gpu
 from relay.compile.assemble import Signature, assemble
-from relay.compile.pipeline import CODE_GENERATION, PASSES_LOCK, chosen_pipeline, default_pipeline, defaults_of
+from relay.compile.pipeline import CODE_GENERATION, PASSES_LOCK, chosen_pipeline, defaults_of
 from relay.compile.progress import Update, bar, unseen
+from relay.compile.request import Recipe, Request
 from relay.compile.workers import Compilation
 from relay.errors import InvalidArgument
 from relay.frontend import import_model, path_of
-from relay.lowering.relay_to_linalg import RelayToLinalg
 from relay.module import IRModule, arrays
-from relay.passes import PassContext, Pipeline
+from relay.passes import PassContext
 from relay.passes.base import PassInfo, as_module
 from relay.passes.context import activated
 from relay.passes.requests import refuse_pending
 from relay.passes.runner import Runner
 from relay.runtime import Executable
-from relay.target import GpuTarget, Target, resolve
+from relay.target import GpuTarget, resolve
 
-if TYPE_CHECKING:
-    from relay.byoc.composition import Targets
-
+LOWERED_TYPES = "linalg"
+"""The property of a module whose types no longer tell the model's: integers have lost their signs."""
 LLVM_EFFORT = (0, 1, 3, 3, 3)
 """LLVM's optimization level by `opt_level`."""
 KERNELS_PER_WORKER = 12
@@ -52,7 +48,7 @@ class Building(Runner):
 
     def apply(self, step: ModulePass, info: PassInfo) -> None:
         self.progress(self.done, step.name)
-        if isinstance(step, RelayToLinalg):
+        if LOWERED_TYPES in info.establishes:
             function = self.mod["main"]
             if function.function_type != self.type:
                 signature.check(function)
@@ -65,23 +61,31 @@ class Building(Runner):
         self.done += 1
 
 
-def compile_model(
-    mod: IRModule | ModuleOp | str | PathLike[str] | bytes,
-    target: str | Target,
-    params: Mapping[str, npt.ArrayLike] | None,
-    pipeline: Pipeline | Sequence[ModulePass] | str | None,
-    opt_level: int | None,
-    frontend: Mapping[str, Any] | None,
-    external: Targets | None,
-    numerics: str | None,
-    progress: bool | None,
-) -> tuple[Executable, str | None]:
-    """What `relay.build` does with these arguments, and the key that the executable is kept under, if it is."""
-    machine = resolve(target)
-    ctx = PassContext.current().at_level(opt_level)
-    if isinstance(mod, IRModule | ModuleOp) and frontend:
+def compile_model(request: Request) -> tuple[Executable, str | None]:
+    """What `relay.build` does for a request, and the key that the executable is kept under, if it is."""
+    recipe = resolved(request)
+    with activated(recipe.context):
+        content = None if recipe.external is not None else cache.content_of(recipe.model)
+        key = None if content is None else cache.key(content, recipe)
+        executable = None
+        if key is not None and content is not None:
+            executable = cache.find(key, content, lambda kept: _rebuilt(replace(recipe, model=kept)))
+        if executable is None:
+            with bar(request.progress, "building", 2 * len(recipe.pipeline) + 1, after=SILENT_SECONDS) as update:
+                executable = _compile(recipe, update)
+            if key is not None:
+                cache.keep(key, executable)
+    return executable, key if key is not None and cache.keeps(executable) else None
+
+
+def resolved(request: Request) -> Recipe:
+    """What a request asks for under the current context. Raises InvalidArgument."""
+    machine = resolve(request.target)
+    context = PassContext.current().at_level(request.opt_level)
+    given, numerics = request.model, request.numerics
+    if isinstance(given, IRModule | ModuleOp) and request.frontend:
         raise InvalidArgument("frontend", "options are for model files; a module is imported already")
-    if external is None and numerics is not None:
+    if request.external is None and numerics is not None:
         from relay.frontend.tflite.profiles import PROFILES
 
         hint = (
@@ -90,60 +94,37 @@ def compile_model(
             else "write external='x'"
         )
         raise InvalidArgument("numerics", "is for external compilers, and none is named", hint)
-    model = as_module(mod) if isinstance(mod, IRModule | ModuleOp) else mod if isinstance(mod, bytes) else path_of(mod)
-    weights = arrays({} if params is None else params)
-    mapping(frontend or {}, "frontend", "{'batch': 1}")
-    with activated(ctx):
-        chosen = chosen_pipeline(pipeline, default_pipeline(machine))
-        given = (machine, weights, chosen, frontend or {})
-        content = cache.content_of(model)
-        key = None
-        if external is None and content is not None:
-            key = cache.key(content, frontend or {}, weights, machine, ctx, chosen)
-        executable = None
-        if key is not None and content is not None:
-            executable = cache.find(key, content, lambda old: _under(ctx, old, *given))
-        if executable is None:
-            with bar(progress, "building", 2 * len(chosen) + 1, after=SILENT_SECONDS) as update:
-                executable = _compile(model, *given, external, numerics, update)
-            if key is not None:
-                cache.keep(key, executable)
-    return executable, key if key is not None and cache.keeps(executable) else None
+    if isinstance(given, IRModule | ModuleOp):
+        model = as_module(given)
+    else:
+        model = given if isinstance(given, bytes) else path_of(given)
+    weights = arrays({} if request.params is None else request.params)
+    frontend = mapping(request.frontend or {}, "frontend", "{'batch': 1}")
+    with activated(context):
+        pipeline = chosen_pipeline(request.pipeline, machine)
+    return Recipe(model, machine, weights, pipeline, context, frontend, request.external, numerics)
 
 
-def _under(ctx: PassContext, model: Model, *given: *Given) -> Executable:
-    with activated(ctx):
-        return _compile(model, *given)
+def _rebuilt(recipe: Recipe) -> Executable:
+    with activated(recipe.context):
+        return _compile(recipe)
 
 
-Model = IRModule | str | bytes
-"""A module, the path of a file, or its bytes."""
-Given = tuple[Target, Mapping[str, npt.ArrayLike], Pipeline, Mapping[str, Any]]
-"""What a model is compiled with: target, weights by name, passes, options of the importer."""
-
-
-def _compile(
-    model: Model,
-    machine: Target,
-    params: Mapping[str, npt.ArrayLike],
-    chosen: Pipeline,
-    frontend: Mapping[str, Any],
-    external: Targets | None = None,
-    numerics: str | None = None,
-    progress: Update = unseen,
-) -> Executable:
-    """See `build`; under the current context."""
+def _compile(recipe: Recipe, progress: Update = unseen) -> Executable:
+    """The executable of a recipe; under its context."""
+    machine, chosen = recipe.target, recipe.pipeline
     progress(0, "import")
-    module = model.clone() if isinstance(model, IRModule) else import_model(model, frontend)
-    module.replace_weights(params)
+    model = recipe.model
+    module = model.clone() if isinstance(model, IRModule) else import_model(model, recipe.frontend)
+    module.replace_weights(recipe.params)
     described = signature.read(module["main"])
     if not module["main"].body.blocks:
         raise InvalidArgument("function main", "is only declared", "give it a body")
-    if external is not None:
+    if recipe.external is not None:
         from relay.byoc.composition import build_external_compiler
 
         with PASSES_LOCK:
-            module = build_external_compiler(module, external, numerics=numerics)
+            module = build_external_compiler(module, recipe.external, numerics=recipe.numerics)
     with Compilation(machine, LLVM_EFFORT[PassContext.current().opt_level]) as code:
         runner = Building(module, code, described, progress)
         with PASSES_LOCK:

@@ -101,7 +101,7 @@ def optimize(
     """
     machine = resolve(target)
     with activated(PassContext.current().at_level(opt_level)):
-        chosen = chosen_pipeline(pipeline, default_pipeline(machine))
+        chosen = chosen_pipeline(pipeline, machine)
         if pipeline is None:
             below = {step.name for step in lowering_passes(machine)}
             first = next((n for n, step in enumerate(chosen) if step.name in below), len(chosen))
@@ -112,8 +112,9 @@ def optimize(
     return module
 
 
-def chosen_pipeline(pipeline: Pipeline | Sequence[ModulePass] | str | None, default: Pipeline) -> Pipeline:
-    return default if pipeline is None else Pipeline.of(pipeline)
+def chosen_pipeline(pipeline: Pipeline | Sequence[ModulePass] | str | None, machine: Target) -> Pipeline:
+    """The pipeline given, as passes or text; the target's default one if none is given."""
+    return default_pipeline(machine) if pipeline is None else Pipeline.of(pipeline)
 
 
 def _runner(module: IRModule, machine: Target) -> Runner:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from enum import Enum
 from typing import ClassVar, Self, TypeGuard
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerType, NoneAttr, TensorType
@@ -20,15 +21,39 @@ DYNAMIC = DYNAMIC_INDEX
 """An unknown dimension, printed `?`."""
 
 
+class Origin(Enum):
+    """Where the elements of an op's results come from. All but `COMPUTED` keep the scale and zero point of codes."""
+
+    COMPUTED = 0
+    MOVED = 1
+    """Each is an element of a data operand, or a fill; which one does not depend on the data."""
+    SELECTED = 2
+    """Each is an element of a data operand, or a fill; which one is found by comparing them."""
+    AVERAGED = 3
+    """Each is a mean of elements of a data operand, with weights that sum to 1; integers are rounded."""
+
+
 class TensorOp(IRDLOperation, ABC):
     """A pure op from tensors to tensors whose result types follow from its operands and properties.
 
     A subclass says in `infer` what its result types are, and raises `VerifyException` where operands or properties
     do not fit. The verifier compares; `make` builds an op without naming result types.
+
+    The class also states facts, from which passes derive what they may do. Subclasses inherit them; a test compares
+    each with what the interpreter computes.
     """
 
     ELEMENTWISE: ClassVar[bool] = False
     """Whether each result element depends only on the operands' elements at its (broadcast) position."""
+    ORIGIN: ClassVar[Origin] = Origin.COMPUTED
+    """Where the elements of the results come from."""
+    FILLS: ClassVar[tuple[str, ...]] = ()
+    """Properties that hold an element of the result: what pads, and bounds."""
+    PARAMETERS: ClassVar[tuple[str, ...]] = ()
+    """Operands that are not data: indices, conditions, tables, vectors along an axis. All others are data."""
+    SAME_AXES: ClassVar[bool] = False
+    """Whether axis i of the results stands for what axis i of the data operands of that rank does, perhaps with
+    another size; said of ops that are not elementwise, as those that are have this anyway."""
 
     irdl_options = (ParsePropInAttrDict(),)
     traits = traits_def(Pure())
@@ -71,6 +96,33 @@ class TensorOp(IRDLOperation, ABC):
             return cls.create(operands=values, result_types=types, properties=given, location=op.location)
         op.set_result_types(types)
         return op
+
+    def data_operands(self) -> tuple[SSAValue, ...]:
+        """The operands that are not `PARAMETERS`, in their order."""
+        if not self.PARAMETERS:
+            return tuple(self.operands)
+        names = [name for name, _ in self.get_irdl_definition().operands if name not in self.PARAMETERS]
+        found: list[SSAValue] = []
+        for given in (getattr(self, name) for name in names):
+            found += [given] if isinstance(given, SSAValue) else [] if given is None else given
+        return tuple(found)
+
+    def broadcast_operands(self) -> tuple[SSAValue, ...]:
+        """Of an elementwise op: the operands that broadcast against the result as numpy's do."""
+        return self.data_operands()
+
+    @property
+    def origin(self) -> Origin:
+        """`ORIGIN`; a class whose properties decide says so here."""
+        return self.ORIGIN
+
+    def independent_along(self, axis: int) -> bool:
+        """Whether index i along an axis (not negative) of the results depends, of the data operands, only on index i
+        along the same axis: a batch may then be of any size. False where that is not known.
+
+        Operands that broadcast along the axis count as they are repeated.
+        """
+        return self.ELEMENTWISE
 
     def set_result_types(self, types: Sequence[Type]) -> bool:
         """Give the results these types; True if one changed."""

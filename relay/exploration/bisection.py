@@ -1,20 +1,25 @@
-"""Which pass of a pipeline changes what a module computes, told by the interpreter, and below it by running code."""
+"""Which pass of a pipeline changes what a module computes, and for which operator of the source model.
+
+Above kernels of loops the interpreter tells, below them compiled code; compared is every result that an op or a kernel
+of `@main` gives to the next, so that a fault is found also where a later op hides it (a softmax that saturates)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from relay import signature
 from relay.arguments import every
 from relay.compile.assemble import Signature, assemble
-from relay.compile.pipeline import CODE_GENERATION
+from relay.compile.pipeline import CODE_GENERATION, default_pipeline
 from relay.compile.workers import Compilation
 from relay.dialects.attributes import Array
 from relay.errors import RelayError
+from relay.exploration.intermediates import Pair, Point, matched, observed, opened
 from relay.interpreters import run as interpret
 from relay.lowering.bufferize import Bufferize
 from relay.lowering.expand_apply_scale import ExpandApplyScale
@@ -23,12 +28,12 @@ from relay.lowering.relay_to_linalg import RelayToLinalg
 from relay.lowering.schedule import Schedule
 from relay.module import IRModule
 from relay.passes import PassInfo, PassInstrument, Pipeline
-from relay.passes.base import as_module
+from relay.passes.base import as_module, info_of
 from relay.passes.context import PassContext, activated
 from relay.passes.requirements import providers_of
 from relay.passes.runner import Runner
 from relay.target import resolve
-from relay.transforms.equality import difference
+from relay.transforms.equality import Mismatch, difference, mismatch
 from relay.transforms.fuse_ops import FuseOps
 from relay.transforms.legalize import Legalize
 
@@ -64,13 +69,38 @@ class Finding:
     """The passes from the first whose output could not be run."""
     reason: str = ""
     """Why that could not be run."""
+    operators: tuple[str, ...] = ()
+    """The operators of the source model whose kernel is the first in the order of execution that gives other numbers:
+    `operator 3 ADD 'x' (model.tflite:3:0)`. Empty where only the results of `@main` differ, or nothing does."""
+    kernel: str = ""
+    """That kernel, or op, in the module before the culprit: `@conv2d_0`."""
+    mismatch: str = ""
+    """In how many elements its result differs, how far, and where first."""
+
+    @property
+    def equal(self) -> bool:
+        """Whether every pass was checked, and none changes the numbers."""
+        return self.culprit is None and not self.unchecked
 
     def __str__(self) -> str:
         if self.culprit is not None:
-            return f"pass {self.position + 1}, {self.culprit}, changes the numbers"
+            where = " with ".join(self.operators) or "an op of unknown source"
+            first = f"; first {where}, {self.kernel}: {self.mismatch}" if self.kernel else ""
+            first = first or (f": {self.mismatch}" if self.mismatch else "")
+            return f"pass {self.position + 1}, {short(self.culprit)}, changes the numbers{first}"
         rest = f"; not checked: {', '.join(self.unchecked)}" if self.unchecked else ""
         rest += f" ({self.reason})" if self.reason else ""
         return f"the numbers stay equal after {', '.join(self.checked) or 'no pass'}{rest}"
+
+
+def short(step: ModulePass) -> str:
+    """The pass with the options that differ from its defaults and from those of the default pipeline."""
+    spec = step.pipeline_pass_spec()
+    usual = {"features": spec.parameters.get("features")}
+    for other in default_pipeline():
+        if other.name == step.name:
+            usual |= other.pipeline_pass_spec().parameters
+    return str(replace(spec, parameters={k: v for k, v in spec.parameters.items() if v != usual.get(k)}))
 
 
 class Snapshots(PassInstrument):
@@ -94,14 +124,22 @@ def find_culprit(
     run: Run = interpret,
     tolerance: float = 0.0,
 ) -> Finding:
-    """The first pass of the pipeline that changes what `@main` returns for these inputs.
+    """The first pass of the pipeline that changes what `@main` computes for these inputs, and the first operator of the
+    source model, in the order of execution, whose result differs after it.
 
-    The pipeline runs once; the modules between the passes are run by bisection. Integers must be equal, floats too
-    unless `tolerance` (relative to the largest magnitude) allows a difference. `run` is the interpreter, which knows
-    `relay`, `qnn` and `byoc` ops. A module below them is lowered the rest of the way with as little choice as there is
-    (literal rescaling, no feature of the CPU), compiled and run here, whatever the pipeline's other passes would do; so
-    a pass that is itself part of that way is found where its choices are wrong. Native code that a wrong pass has made
-    may crash the process. Raises RelayError where the module itself cannot be run.
+    The pipeline runs once, and the module after each pass is run. What `@main` returns is compared with what the module
+    itself returns; and what its ops and kernels give to each other, where a value is in the module before a pass and
+    after it. Integers must be equal, floats too unless `tolerance` (relative to the largest magnitude) allows a
+    difference. `run` is the interpreter, which knows `relay`, `qnn` and `byoc` ops; there, a value that a pass gives
+    another meaning (a scale that is moved into the next op) is told from a wrong one by running what comes after it,
+    before and after the pass, on other numbers.
+
+    From the first module that `run` does not know, `@main` is made to return the results of all kernels, and the rest
+    of the pipeline runs on that. Each module is lowered the rest of the way with as little choice as there is (literal
+    rescaling, no feature of the CPU), compiled and run here, whatever the pipeline's other passes would do; so a pass
+    that is itself part of that way is found where its choices are wrong. Then the same is done with `@main` as it is.
+    Native code that a wrong pass has made may crash the process. Raises RelayError where the module itself cannot be
+    run.
     """
     module = as_module(mod)
     chosen = Pipeline.of(pipeline)
@@ -111,41 +149,174 @@ def find_culprit(
     ctx = PassContext.current()
     with activated(ctx.with_instruments([*ctx.instruments, snapshots])):
         last = chosen(module)
-    modules, steps = [*snapshots.modules, last], snapshots.steps
-    names = tuple(step.name for step in steps)
-
-    def found(wrong: int) -> Finding:
-        return Finding(steps[wrong - 1], wrong - 1, modules[wrong - 1], names[: wrong - 1], names[wrong:])
-
-    runnable = first(range(len(modules)), lambda n: not _runs(modules[n], inputs, run))
-    wrong = first(range(runnable), lambda n: difference(run(modules[n], inputs), wanted, tolerance) is not None)
-    if wrong < runnable:
-        return found(wrong)
-    lowered = Lowered(modules, signature.read(module["main"]), inputs, tolerance)
-    reason = lowered.start(runnable - 1, wanted) if runnable < len(modules) else ""
-    bad = runnable if reason else first(range(runnable, len(modules)), lowered.bad)
-    if not reason and bad < len(modules):
-        if lowered.differs(bad):
-            return found(bad)
-        reason = lowered.reasons[bad]
-    return Finding(None, len(steps), None, names[: bad - 1], names[bad - 1 :], reason)
+    return Search([*snapshots.modules, last], snapshots.steps, inputs, run, tolerance, wanted).finding()
 
 
 def first(numbers: range, bad: Callable[[int], bool]) -> int:
     """The first number that is bad, by bisection, or the end; all after a bad one are taken to be bad."""
     low, high = numbers.start, numbers.stop
+    if low < high and not bad(high - 1):
+        return high
     while low < high:
         middle = (low + high) // 2
         low, high = (low, middle) if bad(middle) else (middle + 1, high)
     return low
 
 
-def _runs(mod: IRModule, inputs: Sequence[Array], run: Run) -> bool:
-    try:
-        run(mod, inputs)
-    except RelayError:
-        return False
-    return True
+@dataclass(frozen=True)
+class Observation:
+    """A module, its intermediate values, and what they and the results of `@main` are."""
+
+    module: IRModule
+    points: Sequence[Point]
+    results: Sequence[Array]
+
+
+@dataclass
+class Search:
+    """A search in the modules between passes."""
+
+    modules: Sequence[IRModule]
+    steps: Sequence[ModulePass]
+    inputs: Sequence[Array]
+    run: Run
+    tolerance: float
+    wanted: Sequence[Array]
+
+    def finding(self) -> Finding:
+        """The first fault above loops, or else below."""
+        last = self.observe(self.modules[0])
+        for number in range(1, len(self.modules)):
+            try:
+                now = self.observe(self.modules[number])
+            except RelayError:
+                return self.below(number, last)
+            if (fault := self.fault(number, last, now)) is not None:
+                return fault
+            last = now
+        return self.equal(len(self.modules))
+
+    def fault_of(self, wrong: int, said: str, point: Point | None = None) -> Finding:
+        """The pass before a module is the culprit."""
+        names = tuple(step.name for step in self.steps)
+        before = (self.modules[wrong - 1], names[: wrong - 1], names[wrong:])
+        operators, kernel = ((), "") if point is None else (point.operators, point.op)
+        return Finding(self.steps[wrong - 1], wrong - 1, *before, "", operators, kernel, said)
+
+    def equal(self, end: int, reason: str = "") -> Finding:
+        """Nothing is known to differ in the modules before `end`, and the others could not be compared."""
+        names = tuple(step.name for step in self.steps)
+        return Finding(None, len(names), None, names[: end - 1], names[end - 1 :], reason)
+
+    def observe(self, module: IRModule) -> Observation:
+        """What the module computes, with intermediate values where `run` can give them."""
+        try:
+            more, points = observed(module)
+            return Observation(module, points, self.run(more, self.inputs))
+        except RelayError:
+            return Observation(module, [], self.run(module, self.inputs))
+
+    def fault(self, number: int, before: Observation, after: Observation) -> Finding | None:
+        """The pass between two modules, if it changes the numbers."""
+        said = difference(after.results[: len(self.wanted)], self.wanted, self.tolerance)
+        pairs = matched(before.points, after.points)
+        wrong: dict[Pair, Mismatch] = {}
+        for pair in pairs:
+            found, wanted = (
+                after.results[after.points[pair.after].output],
+                before.results[before.points[pair.before].output],
+            )
+            if (different := mismatch(found, wanted, self.tolerance)) is not None:
+                wrong[pair] = different
+        if said is None and not self.proves(before, after, pairs, [*wrong]):
+            return None
+        if not wrong:
+            return self.fault_of(number, said or "")
+        pair, different = next(iter(wrong.items()))
+        return self.fault_of(number, far(different), before.points[pair.before])
+
+    def proves(self, before: Observation, after: Observation, pairs: Sequence[Pair], wrong: Sequence[Pair]) -> bool:
+        """Whether a value that differs means the same before and after: all such values are replaced by others, the
+        same in both modules, and what is computed from one of them agrees."""
+        random, given = np.random.default_rng(0), list[Array]()
+        for pair in wrong:
+            both = [o.results[o.points[n].output] for o, n in ((before, pair.before), (after, pair.after))]
+            given.append(
+                random.permuted(np.concatenate([a.reshape(-1) for a in both]))[: both[0].size].reshape(both[0].shape)
+            )
+        a, old, reached = opened(before.module, [pair.before for pair in wrong])
+        b, new, reached_after = opened(after.module, [pair.after for pair in wrong])
+        try:
+            found, wanted = self.run(b, [*self.inputs, *given]), self.run(a, [*self.inputs, *given])
+        except RelayError:
+            return False
+        outputs = [(old[pair.before].output, new[pair.after].output) for pair in pairs]
+        outputs += [(number, number) for number in range(len(self.wanted))]
+        agree, differ = set[int](), set[int]()
+        for one, other in outputs:
+            same = mismatch(found[other], wanted[one], max(self.tolerance, COMPILED)) is None
+            (agree if same else differ).update(reached[one] | reached_after[other])
+        return bool(agree - differ)
+
+    def below(self, number: int, last: Observation) -> Finding:
+        """The first fault of compiled code; `last` is of the module before this one, that `run` still knows."""
+        watched, where = self.watched(number, last)
+        if watched is not None and watched.culprit is not None:
+            return watched
+        lowered = Lowered(self.modules, signature.read(self.modules[0]["main"]), self.inputs, self.tolerance)
+        if reason := lowered.start(number - 1, self.wanted):
+            return self.equal(number, f"{reason}{where}")
+        bad = first(range(number, len(self.modules)), lowered.bad)
+        if bad < len(self.modules) and (said := lowered.differs(bad)) is not None:
+            return self.fault_of(bad, said)
+        return self.equal(bad, lowered.reasons.get(bad, ""))
+
+    def watched(self, number: int, last: Observation) -> tuple[Finding | None, str]:
+        """The first fault of compiled code where `@main` returns the results of all kernels, if there is one; and where
+        the code for `last` goes wrong, if that does."""
+        more, points = observed(last.module)
+        try:
+            modules = replayed(more, self.steps[number - 1 :])
+        except RelayError:
+            return None, ""
+        if any(len(module["main"].function_type.outputs) not in (0, len(last.results)) for module in modules):
+            return None, ""
+        lowered = Lowered(modules, signature.read(more["main"]), self.inputs, self.tolerance)
+        if lowered.start(0, last.results):
+            point = _first(points, lowered.right, last.results, max(self.tolerance, COMPILED))
+            return None, "" if point is None else f"; first in {point[0]}: {point[1]}"
+        bad = first(range(1, len(modules)), lowered.bad)
+        if bad < len(modules) and lowered.differs(bad) is not None:
+            point = _first(points, lowered.found[bad], lowered.right, self.tolerance)
+            if point is not None:
+                return self.fault_of(number - 1 + bad, far(point[1]), point[0]), ""
+        return None, ""
+
+
+def far(different: Mismatch) -> str:
+    """How an array differs, and how far."""
+    return f"{different}; at most by {different.largest:.6g}"
+
+
+def _first(
+    points: Sequence[Point], found: Sequence[Array], wanted: Sequence[Array], tolerance: float
+) -> tuple[Point, Mismatch] | None:
+    """The first intermediate value that differs, in the order of execution, and how."""
+    for point in points if len(found) == len(wanted) else ():
+        if (different := mismatch(found[point.output], wanted[point.output], tolerance)) is not None:
+            return point, different
+    return None
+
+
+def replayed(module: IRModule, steps: Sequence[ModulePass]) -> list[IRModule]:
+    """The module, and what it is after each of these passes, which need nothing else to run before them."""
+    modules = [module]
+    with activated(PassContext.current().with_instruments([])):
+        runner = Runner(module.op.clone())
+        for step in steps:
+            runner.apply(step, info_of(step))
+            modules.append(runner.mod.clone())
+    return modules
 
 
 @dataclass
@@ -159,7 +330,8 @@ class Lowered:
     right: Sequence[Array] = ()
     reasons: dict[int, str] = field(default_factory=dict[int, str])
     """Why the results of a module are not known."""
-    different: dict[int, bool] = field(default_factory=dict[int, bool])
+    found: dict[int, Sequence[Array]] = field(default_factory=dict[int, Sequence[Array]])
+    """The results of the modules that were run."""
 
     def start(self, number: int, wanted: Sequence[Array]) -> str:
         """Take the results of a module, compiled, for right; or say why that cannot be done."""
@@ -172,17 +344,16 @@ class Lowered:
 
     def bad(self, number: int) -> bool:
         """Whether the results of a module differ, or are not known."""
-        return self.differs(number) or number in self.reasons
+        return self.differs(number) is not None or number in self.reasons
 
-    def differs(self, number: int) -> bool:
-        """Whether the results of a module are known to differ."""
-        if number not in self.different:
-            self.different[number] = False
+    def differs(self, number: int) -> str | None:
+        """How the results of a module differ, if they are known to."""
+        if number not in self.found and number not in self.reasons:
             try:
-                self.different[number] = difference(self.results(number), self.right, self.tolerance) is not None
+                self.found[number] = self.results(number)
             except RelayError as error:
                 self.reasons[number] = str(error)
-        return self.different[number]
+        return difference(self.found[number], self.right, self.tolerance) if number in self.found else None
 
     def results(self, number: int) -> list[Array]:
         """What the module computes. Raises RelayError where it cannot be lowered or compiled."""

@@ -14,6 +14,7 @@ import numpy as np
 from relay.dialects.attributes import Array
 from relay.errors import InvalidArgument
 from relay.runtime import Executable, TensorSpec
+from relay.signature import TensorInfo
 
 Measure = Callable[[Executable], float]
 """The less, the better."""
@@ -58,7 +59,7 @@ def inputs_of(executable: Executable, inputs: Inputs | None) -> dict[str, Array]
     return {spec.name: array for spec, array in zip(specs, inputs, strict=True)}
 
 
-def random_of(spec: TensorSpec, random: np.random.Generator) -> Array:
+def random_of(spec: TensorSpec | TensorInfo, random: np.random.Generator) -> Array:
     """Codes over their whole range; 0 and 1 for wider integers, which may be counts or positions; normal floats."""
     if spec.dtype.kind == "f":
         return random.standard_normal(spec.shape).astype(spec.dtype)

@@ -16,6 +16,7 @@ from xdsl.utils.exceptions import ArgSpecParseError
 from relay.arguments import text as checked_text
 from relay.errors import InvalidArgument, Unsupported
 from relay.passes.base import FOREIGN, Pass, names_of
+from relay.universe import PROVIDERS
 
 Factory = Callable[[], type[ModulePass]]
 
@@ -161,5 +162,7 @@ def _without_dots(found: re.Match[str]) -> str:
 
 
 def provider(prop: str) -> type[ModulePass] | None:
-    """The first pass of ours that establishes a property; None if there is none."""
-    return next((cls for cls in ours() if prop in cls.establishes), None)
+    """The first pass of ours, then of the made ones, that establishes a property; None if there is none."""
+    if prop in PROVIDERS:
+        return find(PROVIDERS[prop])
+    return next((cls for cls in MADE.values() if prop in cls.establishes), None)

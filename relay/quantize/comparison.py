@@ -80,7 +80,7 @@ def parameters_of(value: SSAValue) -> Parameters | None:
     while isinstance(op := seen.owner, Operation):
         if (codes := declared(op).get(seen)) is not None:
             return Parameters(codes.scale, codes.zero_point, dtype)
-        if not (before := kept(op)):
+        if not (before := [operand for operand, result in kept(op) if result is seen]):
             return None
         seen = before[0]
     for use in seen.uses:

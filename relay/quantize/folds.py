@@ -359,22 +359,21 @@ CURVES: dict[type[Operation], Callable[[Operation, Target], Result]] = {
 def moved(op: Operation, target: Target) -> Result:
     """qnn.quantize (op (dequantize %x)), one scale for all  =>  op %x"""
     assert isinstance(op, TensorOp)
-    values = same_scale(op)
-    read = [source(value) for value in values]
-    operands: list[SSAValue] = []
-    for found in read:
+    operands: dict[SSAValue, SSAValue] = {}
+    for value in same_scale(op):
+        found = source(value)
         if found is None or found[1] != target.codes:
             return Refused(op, "its operands and its result have not one scale")
-        operands.append(found[0])
+        operands[value] = found[0]
     if target.codes.dtype == "int16" and isinstance(op, relay.Resize2dOp):
         return Refused(op, "it has no form on 16-bit codes")
     properties: Properties = dict(op.properties)
-    if isinstance(op, relay.PadOp):
-        if float(to_numpy(op.pad_value)) != 0.0:
+    for name in op.FILLS:
+        if float(to_numpy(op.properties[name])) != 0.0:
             return Refused(op, "it pads with another number than 0")
-        properties["pad_value"] = scalar_attr(target.codes.zero_point, target.codes.element)
-    new = type(op).make([*operands, *op.operands[len(operands) :]], properties, like=op)
-    return Folded([new], operands[0])
+        properties[name] = scalar_attr(target.codes.zero_point, target.codes.element)
+    new = type(op).make([operands.get(value, value) for value in op.operands], properties, like=op)
+    return Folded([new], next(iter(operands.values())))
 
 
 def fold_index(op: relay.ArgOp, dequantize: qnn.DequantizeOp) -> Operation | None:

@@ -11,28 +11,10 @@ from xdsl.ir import Operation, SSAValue
 from relay.byoc.regions import constant_of
 from relay.dialects import relay
 from relay.dialects.attributes import to_numpy
-from relay.dialects.op import shape
+from relay.dialects.op import Origin, TensorOp, shape
 from relay.quantize.layers import clamp_bounds, is_float, only_user
 from relay.quantize.parameters import FIXED
 
-MOVING: dict[type[Operation], int | None] = {
-    relay.ReshapeOp: 1,
-    relay.TransposeOp: 1,
-    relay.BroadcastToOp: 1,
-    relay.StridedSliceOp: 1,
-    relay.PadOp: 1,
-    relay.TakeOp: 1,
-    relay.GatherNdOp: 1,
-    relay.MaxPool2dOp: 1,
-    relay.AvgPool2dOp: 1,
-    relay.Resize2dOp: 1,
-    relay.MaxOp: 1,
-    relay.MinOp: 1,
-    relay.ConcatenateOp: None,
-    relay.MaximumOp: None,
-    relay.MinimumOp: None,
-}
-"""Ops that compute on codes as on reals: result and operands (the first that many, or all) have one scale."""
 BINARY = (relay.AddOp, relay.SubtractOp, relay.MultiplyOp)
 CURVES = (relay.SoftmaxOp, relay.SigmoidOp, relay.TanhOp)
 """Ops whose result has a fixed scale, of 8 bits."""
@@ -64,9 +46,19 @@ def fused_clamp(op: Operation) -> Operation | None:
 
 def same_scale(op: Operation) -> tuple[SSAValue, ...]:
     """The operands that have the scale of the op's result."""
-    if type(op) not in MOVING or clamp_bounds(op) is not None:
+    if not isinstance(op, TensorOp) or computes(op) is not None or clamp_bounds(op) is not None:
         return ()
-    return tuple(op.operands)[: MOVING[type(op)]]
+    return op.data_operands()
+
+
+def computes(op: TensorOp) -> str | None:
+    """Why an op does not give codes of the scale of those that it gets; None if it does."""
+    means = isinstance(op, relay.AvgPool2dOp | relay.Resize2dOp)  # others are not rounded to the nearest code
+    if op.origin is Origin.COMPUTED or (op.origin is Origin.AVERAGED and not means):
+        return f"{op.name} has no form on codes"
+    if len(op.results) != 1:
+        return "it has several results"
+    return None
 
 
 def refusal(op: Operation, dtype: str) -> str | None:
@@ -84,12 +76,13 @@ def refusal(op: Operation, dtype: str) -> str | None:
         return None if mean_of(op) is not None else "a sum has no form on codes; a mean has"
     if isinstance(op, relay.ArgOp):
         return None if is_float(op.input) else "its operand is no float32"
-    if isinstance(op, relay.PadOp) and float(to_numpy(op.pad_value)) != 0.0:
+    if isinstance(op, TensorOp) and any(float(to_numpy(op.properties[name])) != 0.0 for name in op.FILLS):
         return "it pads with another number than 0"
     if isinstance(op, relay.Resize2dOp) and op.coordinate_transformation_mode is not None:
         return "resizing by Relay's rules has no form on codes"
-    if type(op) not in MOVING:
-        return f"{op.name} has no form on codes"
+    why = computes(op) if isinstance(op, TensorOp) else f"{op.name} has no form on codes"
+    if why is not None:
+        return why
     if any(not is_float(value) or constant_of(value) is not None for value in same_scale(op)):
         return "an operand is constant, or no float32"
     return None
@@ -97,11 +90,8 @@ def refusal(op: Operation, dtype: str) -> str | None:
 
 def data_operands(op: Operation) -> Sequence[SSAValue]:
     """The float operands that are to be codes and are computed at run time."""
-    if isinstance(op, relay.Conv2dOp | relay.DenseOp):
-        return (op.data,)
-    if isinstance(op, relay.TakeOp | relay.GatherNdOp):
-        return (op.input,)
-    return [value for value in op.operands if is_float(value) and constant_of(value) is None]
+    data = op.data_operands() if isinstance(op, TensorOp) else op.operands
+    return [value for value in data if is_float(value) and constant_of(value) is None]
 
 
 def fixed(op: Operation) -> bool:

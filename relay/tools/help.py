@@ -13,7 +13,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
                "--stats", "--partition-report", "--opt-bisect-limit", "--crash-reproducer"),
     "output": ("--target", "--output-file", "--save-weights", "--print-op-generic", "--print-no-properties",
                "--print-debuginfo", "--syntax-highlight", "--emit-irdl", "--completion"),
-    "checks": ("--verify-each", "--disable-verify", "--verify-diagnostics", "--parsing-diagnostics", "--shrink"),
+    "checks": ("--verify-each", "--disable-verify", "--verify-diagnostics", "--parsing-diagnostics", "--shrink",
+               "--find-culprit", "--inputs", "--seed", "--tolerance"),
 }  # fmt: skip
 """Options by group; others stay where they are."""
 
@@ -33,7 +34,7 @@ class Sorted(ArgumentParser):
     def __init__(self, parser: ArgumentParser):
         super().__init__(add_help=False)
         self.parser = parser
-        said = {"pipeline": "Without -p, the edits and -O are of the pipeline that build runs."}
+        said = {"pipeline": "Without -p, the edits, -O and --find-culprit are of the pipeline that build runs."}
         self.groups = {title: parser.add_argument_group(title, said.get(title)) for title in GROUPS}
 
     def add_argument(self, *name_or_flags: str, **kwargs: Any) -> Action:

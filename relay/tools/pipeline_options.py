@@ -46,11 +46,12 @@ def parse_pipeline(text: str, known: Mapping[str, Factory]) -> Pipeline:
 
 
 def pipeline_of(args: Namespace, target: str, known: Mapping[str, Factory]) -> Pipeline:
-    """The pipeline that the arguments ask for: that of `-p`, else the default one if it is shown, edited or leveled."""
+    """The pipeline that the arguments ask for: that of `-p`, else the default one if it is shown,
+    searched, edited or leveled."""
     edited = any(getattr(args, edit) for edit in EDITS)
     if args.passes:
         pipeline = parse_pipeline(args.passes, known)
-    elif args.show_pipeline or edited or args.opt_level is not None:
+    elif args.show_pipeline or args.find_culprit or edited or args.opt_level is not None:
         pipeline = relay.default_pipeline(target, args.opt_level)
     else:
         pipeline = Pipeline()

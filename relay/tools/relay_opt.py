@@ -25,6 +25,7 @@ from relay.module import IRModule, load_weights
 from relay.passes import PassContext, PassInfo, PassInstrument, Reporter
 from relay.passes.checking import pipeline_of as reproduced_pipeline
 from relay.passes.context import LEVELS
+from relay.tools import culprit
 from relay.tools.completion import SCRIPTS, script
 from relay.tools.failure import TRACEBACK, line_of
 from relay.tools.help import Sorted
@@ -61,6 +62,8 @@ class RelayOptMain(xDSLOptMain):
     def __init__(self, args: Sequence[str] | None = None):
         self.doing = ""
         self.module: ModuleOp | None = None
+        self.report = ""
+        self.exit_code = 0
         self.held = HeldText()
         self.universe = everything()
         super().__init__("Read a module, run passes on it, and print it.", args)
@@ -91,6 +94,7 @@ class RelayOptMain(xDSLOptMain):
         options = Sorted(arg_parser)
         super().register_all_arguments(options)
         add_arguments(options)
+        culprit.add_arguments(options)
         options.add_argument(
             "--load",
             metavar="FILE",
@@ -217,6 +221,10 @@ class RelayOptMain(xDSLOptMain):
         try:
             self.check(prog)
             with ctx:
+                if self.args.find_culprit:
+                    equal, self.report = culprit.search(prog, self.chosen, self.args)
+                    self.exit_code |= not equal
+                    return
                 self.chosen.apply(prog, self.ctx)
             if self.args.partition_report:
                 print(IRModule(prog).partition_report(), file=sys.stderr)
@@ -244,6 +252,8 @@ class RelayOptMain(xDSLOptMain):
             raise
 
     def output_resulting_program(self, prog: ModuleOp) -> str:
+        if self.args.find_culprit:
+            return self.report
         self.doing = f"target {self.args.target}"
         if self.args.save_weights is not None:
             IRModule(prog).save_weights(self.args.save_weights)
@@ -270,7 +280,8 @@ class Progress(PassInstrument):
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """Run the tool. Returns the exit code: 0, or 1 after one line about the error on standard error."""
+    """Run the tool. Returns the exit code: 0, or 1 after one line about the error on standard error, or about a culprit
+    on standard output."""
     tool = None
     try:
         tool = RelayOptMain(args)
@@ -291,7 +302,7 @@ def main(args: Sequence[str] | None = None) -> int:
             line = line_of(error, tool.get_input_name(), tool.doing, tool.module)
         print(line, file=sys.stderr)
         return 1
-    return 0
+    return tool.exit_code
 
 
 if __name__ == "__main__":

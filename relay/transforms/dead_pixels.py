@@ -8,14 +8,13 @@ from math import gcd
 from typing import ClassVar
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from relay.dialects import relay
 from relay.dialects.attributes import int_values, ints
 from relay.dialects.op import DYNAMIC, TensorOp, rank, shape
-from relay.dialects.relay.elementwise import BinaryOp, UnaryOp
 from relay.dialects.relay.nn import NHWC
 from relay.passes import Pass
 from relay.transforms.dead_ops import erase_dead
@@ -26,18 +25,6 @@ Steps = tuple[int, int]
 ALL: Steps = (1, 1)
 AXES = (-3, -2)
 """Rows and columns of NHWC data."""
-BROADCASTING = (
-    BinaryOp,
-    UnaryOp,
-    relay.WhereOp,
-    relay.ClipOp,
-    relay.CastOp,
-    relay.HighMultiplyOp,
-    relay.RoundingRightShiftOp,
-)
-"""Ops whose operands all stand at the result's pixels."""
-BY_CHANNEL = (relay.BiasAddOp, relay.FixedPointMultiplyOp)
-"""Ops whose first operand does, and whose others belong to `axis`."""
 
 
 @dataclass(frozen=True)
@@ -91,13 +78,12 @@ def can_thin(op: Operation) -> bool:
         return False
     if any(DYNAMIC in shape(value) for value in (*op.operands, op.results[0])):
         return False
-    if isinstance(op, BY_CHANNEL):
-        return op.axis.value.data in (-1, 3)
     if isinstance(op, relay.Pool2dOp):
         return op.layout == NHWC and op.plain
     if isinstance(op, relay.Conv2dOp):
         return op.data_layout == op.result_layout == NHWC and op.kernel_layout.data in ("OHWI", "HWOI")
-    return isinstance(op, (relay.LookupOp, *BROADCASTING))
+    axis = op.properties.get("axis")  # of vectors beside the data
+    return op.ELEMENTWISE and (not isinstance(axis, IntegerAttr) or axis.value.data in (-1, 3))
 
 
 def reads_of(op: Operation, steps: Steps) -> Sequence[Steps]:
@@ -107,8 +93,8 @@ def reads_of(op: Operation, steps: Steps) -> Sequence[Steps]:
         return [ALL] * len(op.operands)
     if isinstance(op, relay.Conv2dOp | relay.Pool2dOp):
         return [window_reads(op, steps), *[ALL] * (len(op.operands) - 1)]
-    count = len(op.operands) if isinstance(op, BROADCASTING) else 1
-    return [*(at_pixels(v, steps) for v in op.operands[:count]), *[ALL] * (len(op.operands) - count)]
+    assert isinstance(op, TensorOp)
+    return [at_pixels(value, steps) if value in op.broadcast_operands() else ALL for value in op.operands]
 
 
 def at_pixels(value: SSAValue, steps: Steps) -> Steps:

@@ -3,10 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from relay.dialects.attributes import Array
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """How an array differs from the one that is wanted."""
+
+    count: int
+    """Elements that differ."""
+    size: int
+    """Elements of the array."""
+    first: str
+    """The index of the first that differs: `0, 3`."""
+    found: object
+    """What stands there."""
+    wanted: object
+    """What should."""
+    largest: float
+    """The greatest difference of two elements; NaN where one of them is not finite."""
+
+    def __str__(self) -> str:
+        where = f"{self.count} of {self.size} elements, first [{self.first}]"
+        return f"differs in {where}: {self.found} instead of {self.wanted}"
 
 
 def difference(found: Sequence[Array], wanted: Sequence[Array], tolerance: float = 0.0) -> str | None:
@@ -19,13 +42,22 @@ def difference(found: Sequence[Array], wanted: Sequence[Array], tolerance: float
     for number, (a, b) in enumerate(zip(found, wanted, strict=True)):
         if (a.dtype, a.shape) != (b.dtype, b.shape):
             return f"result {number} is {a.dtype}{list(a.shape)} instead of {b.dtype}{list(b.shape)}"
-        wrong = ~_same(a, b, tolerance)
-        if wrong.any():
-            first = np.unravel_index(int(wrong.argmax()), wrong.shape)
-            where = ", ".join(str(int(i)) for i in first)
-            count = f"{int(wrong.sum())} of {wrong.size}"
-            return f"result {number} differs in {count} elements, first [{where}]: {a[first]} instead of {b[first]}"
+        if (wrong := mismatch(a, b, tolerance)) is not None:
+            return f"result {number} {wrong}"
     return None
+
+
+def mismatch(found: Array, wanted: Array, tolerance: float = 0.0) -> Mismatch | None:
+    """How an array differs from one of the same type and shape; None if it does not. See `difference`."""
+    wrong = ~_same(found, wanted, tolerance)
+    if not wrong.any():
+        return None
+    first = np.unravel_index(int(wrong.argmax()), wrong.shape)
+    a, b = found[wrong], wanted[wrong]
+    with np.errstate(invalid="ignore", over="ignore"):
+        largest = float(np.abs(a.astype(np.float64) - b.astype(np.float64)).max())
+    where = ", ".join(str(int(i)) for i in first)
+    return Mismatch(int(wrong.sum()), wrong.size, where, found[first], wanted[first], largest)
 
 
 def _same(found: Array, wanted: Array, tolerance: float) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isfinite
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -12,7 +13,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewri
 
 from relay.dialects import relay
 from relay.dialects.attributes import scalar_attr, to_numpy
-from relay.dialects.op import TensorOp, tensor
+from relay.dialects.op import Origin, TensorOp, tensor
 from relay.errors import InvalidArgument, Unsupported
 from relay.passes import Pass
 from relay.target import features_in
@@ -22,13 +23,11 @@ from relay.transforms.legalization import own, settle
 
 HAVING = {"f16": ("avx512fp16", "fullfp16")}
 """Features that compute with a type; what a target has none of would only be slower, and less exact."""
+HIGHEST = 65504.0
+"""The largest number of half precision."""
 ALWAYS = (relay.Conv2dOp, relay.DenseOp)
-FOLLOW = (
-    relay.AddOp, relay.SubtractOp, relay.MultiplyOp, relay.MaximumOp, relay.MinimumOp, relay.NegativeOp, relay.AbsOp,
-    relay.BiasAddOp, relay.ClipOp, relay.MaxPool2dOp, relay.ReshapeOp, relay.TransposeOp, relay.ConcatenateOp,
-    relay.StridedSliceOp, relay.BroadcastToOp,
-)  # fmt: skip
-"""Computed in half precision where all that varies among the operands is there already."""
+ARITHMETIC = (relay.AddOp, relay.SubtractOp, relay.MultiplyOp, relay.NegativeOp, relay.AbsOp, relay.BiasAddOp)
+"""Rounded once in half precision. Others (roots, exponentials, sums over axes) lose more than that."""
 
 
 class CastOfCast(RewritePattern):
@@ -50,8 +49,8 @@ def narrow(value: SSAValue) -> SSAValue | None:
 
 @dataclass(frozen=True)
 class ToMixedPrecision(Pass):
-    """Compute float32 convolutions and products in `dtype`, what follows them elementwise too; sums over axes, roots,
-    exponentials, softmax and means stay in float32, as do the arguments and results of functions.
+    """Compute float32 convolutions and products in `dtype`, and the sums, products and moves of elements that follow
+    them; sums over axes, roots, exponentials, softmax and means stay in float32, as do arguments and results.
 
     Raises Unsupported where the target (`features`) has no arithmetic of that type, and for bf16, which the IR has not.
     """
@@ -68,7 +67,7 @@ class ToMixedPrecision(Pass):
         for inner in list(own(op)):
             if isinstance(inner, ALWAYS) and tensor(inner.results[0]).element_type == f32:
                 halve(inner)
-            elif isinstance(inner, FOLLOW) and follows(inner):
+            elif isinstance(inner, TensorOp) and follows(inner):
                 halve(inner)
         settle(op, [CastOfCast()])
         erase_dead(op.walk())
@@ -84,12 +83,22 @@ class ToMixedPrecision(Pass):
             raise Unsupported("to-mixed-precision", f"the target has no arithmetic of {self.dtype}", hint)
 
 
-def follows(op: Operation) -> bool:
-    """Whether the op's floats all come from half precision, constants aside; at least one does."""
-    if tensor(op.results[0]).element_type != f32:
+def follows(op: TensorOp) -> bool:
+    """Whether the op computes nothing, or little, and its floats all come from half precision, constants aside; at
+    least one does."""
+    if len(op.results) != 1 or tensor(op.results[0]).element_type != f32:
         return False
-    varying = [value for value in op.operands if not isinstance(value.owner, relay.ConstantOp)]
+    if not isinstance(op, ARITHMETIC) and (op.origin not in (Origin.MOVED, Origin.SELECTED) or overflows(op)):
+        return False
+    floats = [value for value in op.operands if tensor(value).element_type == f32]
+    varying = [value for value in floats if not isinstance(value.owner, relay.ConstantOp)]
     return bool(varying) and all(narrow(value) is not None for value in varying)
+
+
+def overflows(op: TensorOp) -> bool:
+    """Whether an op puts a number among its elements that half precision has not. Bounds may become infinite."""
+    fills = [to_numpy(op.properties[name]).item() for name in op.FILLS]
+    return op.origin is Origin.MOVED and any(isfinite(fill) and abs(fill) > HIGHEST for fill in fills)
 
 
 def halve(op: Operation) -> None:
@@ -99,8 +108,9 @@ def halve(op: Operation) -> None:
     properties = dict[str, Attribute | None](op.properties)
     if isinstance(op, ALWAYS):
         properties["out_dtype"] = f16
-    for name in ("a_min", "a_max"):
-        if name in op.properties:
-            properties[name] = scalar_attr(to_numpy(op.properties[name]).item(), f16)
-    result = new.value(type(op), *(new.cast(value, f16) for value in op.operands), properties=properties)
+    for name in op.FILLS:
+        properties[name] = scalar_attr(to_numpy(op.properties[name]).item(), f16)
+    floats = [value for value in op.operands if tensor(value).element_type == f32]
+    operands = [new.cast(value, f16) if value in floats else value for value in op.operands]
+    result = new.value(type(op), *operands, properties=properties)
     new.replace(PatternRewriter(op), new.cast(result, f32))

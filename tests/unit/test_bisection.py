@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+import re
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.ir import Attribute, SSAValue
+from xdsl.passes import ModulePass
 
 import relay
 from relay.dialects.attributes import Array
+from relay.dialects.source import words
+from relay.dialects.tosa import ApplyScaleOp
 from relay.errors import Unsupported
 from relay.exploration.bisection import Lowered
 from relay.frontend import from_tflite
+from relay.interpreters import run as interpret
+from relay.lowering import expand_apply_scale
+from relay.lowering.linalg.emitter import Emitter
+from relay.lowering.rescale import forms
+from relay.lowering.rescale.find import Found
 from relay.lowering.schedule import Schedule
 from relay.module import IRModule
 from relay.passes import Pass, PassContext, Pipeline, registry
 from relay.runtime import Executable
 from relay.transform import BisectLimit, FoldConstant, find_culprit
+from relay.transforms.expansion import Expansion
+from relay.transforms.legalize import Legalize
+from relay.transforms.qnn_patterns import rescale
 from tests.unit.pass_modules import DIGITS, image, small
 
 TEXT = """func.func @main(%x: tensor<2x4xi8>) -> tensor<2x8xi32> {
@@ -150,6 +164,85 @@ def test_what_the_model_itself_cannot_do_is_an_error():
 
     with pytest.raises(Unsupported, match="op x: cannot be run"):
         find_culprit(module(), Pipeline([FoldConstant()]), [X], run=no)
+
+
+def scaled(found: Found) -> Found:
+    """The same with every multiplier two hundredths too large."""
+    larger = [replace(form, scale=form.scale * form.scale.dtype.type(1.02)) for form in found.forms]
+    return replace(found, forms=larger)
+
+
+@pytest.fixture
+def wrong_multipliers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every proved multiplier is wrong."""
+
+    def rewrite(op: ApplyScaleOp, found: Found, constants: Emitter, calls: Any, toward_zero: str | None) -> None:
+        forms.rewrite(op, scaled(found), constants, calls, toward_zero)
+
+    monkeypatch.setattr(expand_apply_scale, "rewrite", rewrite)
+
+
+def test_a_fault_that_a_softmax_hides_is_found_with_its_operator(wrong_multipliers: None):
+    mod, pipeline = from_tflite(DIGITS), relay.default_pipeline()
+    wrong = relay.build(mod, pipeline=pipeline).run(image())
+    assert np.array_equal(np.asarray(wrong), interpret(mod, [image()])[0])
+    finding = find_culprit(mod, pipeline, [image()])
+    assert finding.culprit == pipeline["expand-apply-scale"] and not finding.equal
+    assert len(finding.operators) == 1 and finding.operators[0].startswith("operator 0 CONV_2D 'functional")
+    assert finding.kernel == "@conv2d_0" and re.search(r"first \[0, 0, 0, 0\]: .*; at most by [1-9]$", finding.mismatch)
+    start = f"pass {finding.position + 1}, expand-apply-scale, changes the numbers; first operator 0 CONV_2D"
+    assert str(finding).startswith(start) and "features" not in str(finding)
+
+
+def test_a_fault_of_a_legalization_names_its_operator(monkeypatch: pytest.MonkeyPatch):
+    right = rescale.finish
+
+    def finish(
+        new: Expansion, x: SSAValue, zero_point: int, low: IntegerAttr | None, high: IntegerAttr | None, type: Attribute
+    ) -> SSAValue:
+        return right(new, x, zero_point + ("operator 2 " in words(new.source.location)), low, high, type)
+
+    monkeypatch.setattr(rescale, "finish", finish)
+    finding = find_culprit(from_tflite(DIGITS), Pipeline([FoldConstant(), Legalize()]), [image()])
+    assert isinstance(finding.culprit, Legalize) and finding.kernel == "qnn.requantize"
+    assert finding.operators[0].startswith("operator 2 CONV_2D") and finding.mismatch.endswith("at most by 1")
+
+
+def test_a_fault_of_a_kernel_names_every_operator_in_it():
+    finding = find_culprit(module(), relay.default_pipeline().replace("schedule", WrongSchedule()), [X])
+    assert finding.kernel == "@dense_0" and finding.operators == ("<text>:4:3", "<text>:5:3", "<text>:6:3")
+    assert re.fullmatch(r"differs in \d+ of 16 elements, first .*; at most by \d+", finding.mismatch)
+
+
+SCALES = """func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %one = relay.constant dense<1.0> : tensor<f32>
+  %two = relay.constant dense<2.0> : tensor<f32>
+  %a = relay.multiply %x, %two : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %b = relay.add %a, %one : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %c = relay.sign %b : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %c : tensor<4xf32>
+}"""
+
+
+def rewritten(old: str, new: str) -> ModulePass:
+    """A pass that makes `SCALES` with another line of it."""
+
+    @relay.transform.module_pass(opt_level=0, name="rewritten")
+    def apply(mod: IRModule, ctx: PassContext) -> IRModule:
+        assert old in SCALES
+        return IRModule.parse(SCALES.replace(old, new))
+
+    return apply
+
+
+def test_a_value_that_another_op_hides_is_told_from_one_of_another_meaning():
+    """`sign` hides that `%b` is wrong; where `2 x + 1` becomes `2 (x + 0.5)`, `%a` is another value, rightly."""
+    inputs = [np.array([1, 2, 3, 4], np.float32)]
+    hidden = find_culprit(IRModule.parse(SCALES), [rewritten("dense<1.0>", "dense<3.0>")], inputs)
+    assert hidden.culprit is not None and hidden.kernel == "relay.add"
+    moved = [("dense<1.0>", "dense<0.5>"), ("multiply %x, %two", "add %x, %one"), ("add %a, %one", "multiply %a, %two")]
+    text = reduce(lambda text, row: text.replace(*row), moved, SCALES)
+    assert find_culprit(IRModule.parse(SCALES), [rewritten(SCALES, text)], inputs).equal
 
 
 def test_floats_may_differ_within_a_tolerance():

@@ -17,6 +17,7 @@ import relay
 from relay.compile import cache
 from relay.compile.entry import build
 from relay.compile.pipeline import default_pipeline
+from relay.compile.request import Recipe
 from relay.dialects.attributes import Array
 from relay.errors import InvalidArgument
 from relay.module import IRModule
@@ -155,9 +156,10 @@ def test_passes_that_read_files_are_always_run(made: Made, tmp_path: Path):
     with PassContext(config={"quantize.statistics": str(file)}):
         build(dense())
     told = default_pipeline().insert_before("legalize", f'quantize{{statistics="{file}"}}')
-    assert made.count == 0 and cache.key(dense(), {}, {}, host(), PassContext(), told) is None
+    recipe = Recipe(dense(), host(), {}, told, PassContext(), {})
+    assert made.count == 0 and cache.key(dense(), recipe) is None
     file.unlink()
-    assert cache.key(dense(), {}, {}, host(), PassContext(), told) is not None
+    assert cache.key(dense(), recipe) is not None
 
 
 def test_functions_of_custom_operators_are_always_called(made: Made):

@@ -17,6 +17,7 @@ from relay.compile import cache as build_cache
 from relay.compile import model
 from relay.compile.entry import gc_paused
 from relay.compile.model import compile_model
+from relay.compile.request import Request
 from relay.passes import PassContext, PassInstrument
 from relay.runtime import Executable, processor
 
@@ -58,10 +59,10 @@ def test_the_compiler_is_not_imported(cache: Path):
     assert second[1] == "True True"
 
 
-def key(**changes: object) -> str | None:
-    given: dict[str, object] = {"model": DIGITS, "target": "llvm", "opt_level": None, "frontend": None}
-    request = build_cache.request_of(**(given | changes))
-    return None if request is None else request.key
+def key(**changes: Any) -> str | None:
+    given: dict[str, Any] = {"model": DIGITS, "target": "llvm", "opt_level": None, "frontend": None}
+    keyed = build_cache.keyed(Request(**(given | changes)))
+    return None if keyed is None else keyed.key
 
 
 def test_all_that_matters_is_in_the_key(cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
@@ -119,7 +120,7 @@ def test_what_is_damaged_is_built_anew(cache: Path):
 
 
 def test_what_is_kept_is_told():
-    _, kept = compile_model(DIGITS, "llvm", None, None, 0, None, None, None, False)
+    _, kept = compile_model(Request(DIGITS, opt_level=0, progress=False))
     assert kept is None  # tests run without a cache
 
 

@@ -47,6 +47,7 @@ TYPED = [
     ("mod\t", ["model.tflite"]),
     ("--weights mod\t", ["--weights", "model.tflite"]),
     ("--dump-ir fol\t", ["--dump-ir", "folder"]),
+    ("--find-c\t --inputs mod\t", ["--find-culprit", "--inputs", "model.tflite"]),
 ]
 OFFERED = [
     ("--show-pi", "--show-pipeline"),
@@ -62,6 +63,8 @@ OFFERED = [
     ("--remove unsig", "unsigned-codes"),
     ("--weights mod", "model.tflite"),
     ("--dump-ir fol", "folder/"),
+    ("--find-c", "--find-culprit"),
+    ("--find-culprit --inputs mod", "model.tflite"),
 ]
 """What fish, which cannot be typed into, offers for a line."""
 

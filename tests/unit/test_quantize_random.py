@@ -23,7 +23,8 @@ from relay.quantize.report import integer_share
 from relay.quantize.rules import data_operands
 from tests.unit.quantize_models import Net, calibrated, samples
 
-STEPS = ("conv", "depthwise", "relu", "relu6", "add", "multiply", "max", "avg", "pad", "concat", "sigmoid", "tanh")
+STEPS = ("conv", "depthwise", "relu", "relu6", "add", "multiply", "max", "avg", "pad", "concat", "sigmoid", "tanh",
+         "reverse", "tile", "mirror", "dilate", "sort")  # fmt: skip
 
 
 def build(steps: list[str], seed: int) -> IRModule:
@@ -50,6 +51,16 @@ def build(steps: list[str], seed: int) -> IRModule:
                 x = net.op(relay.PadOp, x, pad_width=ints([0, 0, 1, 0, 0, 1, 0, 0]), pad_value=FloatAttr(0.0, f32))
             case "concat" if same and shape(x)[3] < 8:
                 x = net.op(relay.ConcatenateOp, x, before, axis=IntegerAttr(3, i64))
+            case "reverse":
+                x = net.op(relay.ReverseOp, x, axis=ints([1, 3]))
+            case "tile" if shape(x)[3] < 8:
+                x = net.op(relay.TileOp, x, reps=ints([1, 1, 1, 2]))
+            case "mirror" if shape(x)[1] < 8:
+                x = net.op(relay.MirrorPadOp, x, pad_width=ints([0, 0, 1, 0, 0, 1, 0, 0]))
+            case "dilate" if shape(x)[1] < 6:
+                x = net.op(relay.DilateOp, x, strides=ints([1, 2, 2, 1]), dilation_value=FloatAttr(0.0, f32))
+            case "sort":
+                x = net.op(relay.SortOp, x, axis=IntegerAttr(2, i64))
             case "sigmoid" | "tanh":
                 x = net.op(relay.SigmoidOp if step == "sigmoid" else relay.TanhOp, x)
             case _:

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+import numpy as np
 import pytest
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.rewriter import Rewriter
 
+from relay.dialects import relay
 from relay.module import IRModule
 from relay.passes import Pass, PassContext, Pipeline, registry
 from relay.tools.relay_opt import main
@@ -44,9 +47,20 @@ class Spoil(Pass):
         IRModule(op)["main"].properties.pop("sym_name")
 
 
+@dataclass(frozen=True)
+class Flip(Pass):
+    """Makes every absolute value its argument's negative."""
+
+    name: ClassVar[str] = "flip"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for inner in [inner for inner in op.walk() if isinstance(inner, relay.AbsOp)]:
+            Rewriter.replace_op(inner, relay.NegativeOp.make([inner.input]))
+
+
 @pytest.fixture(autouse=True)
 def made(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(registry, "MADE", {"mark": Mark, "crash": Crash, "spoil": Spoil})
+    monkeypatch.setattr(registry, "MADE", {"mark": Mark, "crash": Crash, "spoil": Spoil, "flip": Flip})
 
 
 @pytest.fixture
@@ -149,6 +163,27 @@ def test_bisect_limit(file: Path, capsys: Capture):
     out, err = ok(capsys, file, "-p", "mark,fold-constant", "--opt-bisect-limit", "1")
     assert 'trace = "m"' in out and out.count("relay.add") == 2
     assert err == "BISECT: running pass (1) mark\nBISECT: NOT running pass (2) fold-constant\n"
+
+
+def test_find_culprit(file: Path, tmp_path: Path, capsys: Capture):
+    out, _ = ok(capsys, file, "--find-culprit", "-p", "fold-constant,cse", "--seed", "7")
+    assert out == "the numbers stay equal after fold-constant, cse\n"
+    inputs = tmp_path / "x.npz"
+    np.savez(inputs, x=np.full(4, 3, np.float32))
+    assert main([str(arg) for arg in (file, "--find-culprit", "-p", "cse,flip", "--inputs", inputs)]) == 1
+    found = f"pass 2, flip, changes the numbers; first {file}:5:3, relay.abs: "
+    differs = "differs in 4 of 4 elements, first [0]: -3.0 instead of 3.0; at most by 6"
+    assert capsys.readouterr().out == f"{found}{differs}\n"
+
+
+def test_find_culprit_says_what_is_wrong_with_inputs(file: Path, tmp_path: Path, capsys: Capture):
+    inputs = tmp_path / "x.npz"
+    np.savez(inputs)
+    assert "has no input x; it has nothing else" in fails(capsys, file, "--find-culprit", "--inputs", inputs)
+    np.savez(inputs, x=np.zeros(4, np.float32), y=np.zeros(1))
+    assert "names no input with y" in fails(capsys, file, "--find-culprit", "--inputs", inputs)
+    assert "is no .npz file; numpy.savez" in fails(capsys, file, "--find-culprit", "--inputs", file)
+    assert "No such file" in fails(capsys, file, "--find-culprit", "--inputs", tmp_path / "none")
 
 
 def test_verify_each(file: Path, capsys: Capture):

@@ -14,8 +14,9 @@ from xdsl.universe import XDSL_UNIVERSE, Universe
 from xdsl.utils.target import Target
 
 import relay
+from relay.passes import Pass
 from relay.tools import plug_ins
-from relay.universe import PASSES, TARGETS, UNIVERSE, all_passes
+from relay.universe import PASSES, PROVIDERS, TARGETS, UNIVERSE, all_passes
 
 LIST = "from importlib.metadata import entry_points as e; print([p.name for p in e(group='xdsl.universe')])"
 
@@ -52,6 +53,21 @@ def test_stock_tool_sees_dialects_and_passes():
 def test_stock_tool_lists_our_passes_and_targets():
     help = "".join(xdsl_opt("--help").stdout.split())
     assert all(name in help for name in (*PASSES, *TARGETS))
+
+
+def test_the_provider_of_a_property_is_the_first_pass_that_establishes_it():
+    found: dict[str, str] = {}
+    for name, factory in PASSES.items():
+        if issubclass(cls := factory(), Pass):
+            found |= {prop: name for prop in cls.establishes if prop not in found}
+    assert dict(sorted(found.items())) == PROVIDERS
+
+
+def test_a_provider_is_found_without_importing_the_other_passes():
+    program = "import sys; from relay.passes import registry; print(registry.provider('legal'))"
+    program += "; print([m for m in sys.modules if m.startswith(('relay.lowering', 'relay.quantize', 'relay.byoc'))])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert "Legalize" in done.stdout and done.stdout.splitlines()[1] == "[]", done.stderr
 
 
 def test_exports_only_names_that_xdsl_lacks():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Sequence
+from typing import ClassVar
 
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, StringAttr, TensorType, i1
 from xdsl.ir import Attribute, Operation
@@ -75,6 +76,7 @@ class QnnCompareOp(TensorOp, ABC):
     """A comparison of codes in one scale: of `rescale((x - zero_point) << left_shift)` of both sides, each with its own
     multiplier and shift, those of its scale (TFLite: left_shift 8). The result is of `i1`."""
 
+    ELEMENTWISE: ClassVar[bool] = True
     lhs = operand_def(TensorType[Attribute])
     rhs = operand_def(TensorType[Attribute])
     lhs_scale = prop_def(FloatAttr)

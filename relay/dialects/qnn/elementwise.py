@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Sequence
+from typing import ClassVar
 
 from xdsl.dialects.builtin import (
     FloatAttr,
@@ -29,6 +30,7 @@ from relay.dialects.relay.fixed_point import ROUNDINGS
 class QnnBinaryOp(TensorOp, ABC):
     """A binary op on codes with broadcasting; both operands have the result's type."""
 
+    ELEMENTWISE: ClassVar[bool] = True
     lhs = operand_def(TensorType[Attribute])
     rhs = operand_def(TensorType[Attribute])
     lhs_scale = prop_def(FloatAttr)
@@ -100,6 +102,7 @@ class QnnUnaryOp(TensorOp, ABC):
     fraction cut off.
     """
 
+    ELEMENTWISE: ClassVar[bool] = True
     input = operand_def(TensorType[Attribute])
     input_scale = prop_def(FloatAttr)
     input_zero_point = prop_def(IntegerAttr)

@@ -17,6 +17,7 @@ from relay.dialects.qnn.parameters import parameter
 class QnnFunctionOp(TensorOp, ABC):
     """A function of codes of `WIDTHS` bits, of one scale and zero point, to codes of another."""
 
+    ELEMENTWISE: ClassVar[bool] = True
     WIDTHS: ClassVar[tuple[int, ...]] = (8, 16)
     input = operand_def(TensorType[Attribute])
     input_scale = prop_def(FloatAttr)
@@ -170,6 +171,9 @@ class L2NormalizeOp(TensorOp):
         require(is_code(type.element_type, 8), f"{self.name}: takes 8-bit codes, not {type.element_type}")
         require(rank(self.input) >= 1, f"{self.name}: takes rank 1 or more")
         return [type]
+
+    def independent_along(self, axis: int) -> bool:
+        return axis < rank(self.input) - 1
 
 
 OPERATIONS: list[type[Operation]] = [

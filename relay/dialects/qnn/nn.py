@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Sequence
+from typing import ClassVar
 
 from xdsl.dialects.builtin import (
     BoolAttr,
@@ -82,6 +83,9 @@ class QnnReduceOp(TensorOp, ABC):
         dims = [1 if i in axes else d for i, d in enumerate(shape(self.input)) if keep or i not in axes]
         return [TensorType(type.element_type, dims)]
 
+    def independent_along(self, axis: int) -> bool:
+        return axis not in self.axes() and (bool(self.keepdims.value.data) or axis < min(self.axes(), default=axis + 1))
+
 
 @irdl_op_definition
 class MeanOp(QnnReduceOp):
@@ -134,6 +138,9 @@ class SoftmaxOp(TensorOp):
         require(rank(self.input) >= 1, f"{self.name}: takes rank 1 or more")
         return [type]
 
+    def independent_along(self, axis: int) -> bool:
+        return axis < rank(self.input) - 1
+
 
 @irdl_op_definition
 class ConcatenateOp(TensorOp):
@@ -141,6 +148,7 @@ class ConcatenateOp(TensorOp):
     `clamp(round(x * s + (-zp * s)) + output_zero_point)`, `s = input_scale * (1 / output_scale)` (TFLite, uint8)."""
 
     name = "qnn.concatenate"
+    SAME_AXES: ClassVar[bool] = True
     inputs = var_operand_def(TensorType[Attribute])
     axis = prop_def(IntegerAttr)
     input_scales = prop_def(FloatParameter)
@@ -160,3 +168,6 @@ class ConcatenateOp(TensorOp):
         types = [tensor(plain.result)]
         plain.erase()
         return types
+
+    def independent_along(self, axis: int) -> bool:
+        return axis != axis_of(self.axis.value.data, rank(self.result), self.name)

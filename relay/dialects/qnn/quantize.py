@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from xdsl.dialects.builtin import (
     Float32Type,
@@ -42,6 +43,7 @@ class QuantizeOp(TensorOp):
     """`clamp(round(input / scale) + zero_point)`, float32 division, halves away from zero."""
 
     name = "qnn.quantize"
+    ELEMENTWISE: ClassVar[bool] = True
     input = operand_def(TensorType[Attribute])
     scale = prop_def(FloatParameter)
     zero_point = prop_def(IntParameter)
@@ -62,6 +64,7 @@ class DequantizeOp(TensorOp):
     """`f32(f64(scale) * (input - zero_point))` per tensor; `scale * f32(input - zero_point)` per axis."""
 
     name = "qnn.dequantize"
+    ELEMENTWISE: ClassVar[bool] = True
     input = operand_def(TensorType[Attribute])
     scale = prop_def(FloatParameter)
     zero_point = prop_def(IntParameter)
@@ -88,6 +91,7 @@ class RequantizeOp(TensorOp):
     """
 
     name = "qnn.requantize"
+    ELEMENTWISE: ClassVar[bool] = True
     input = operand_def(TensorType[Attribute])
     input_scale = prop_def(FloatParameter)
     input_zero_point = prop_def(IntegerAttr, default_value=IntegerAttr(0, i32))

@@ -33,6 +33,7 @@ class ActivationOp(TensorOp, ABC):
 class AlongAxisOp(ActivationOp, ABC):
     """Every row along `axis` by itself."""
 
+    SAME_AXES: ClassVar[bool] = True
     axis = prop_def(IntegerAttr, default_value=LAST)
 
     @property
@@ -43,6 +44,9 @@ class AlongAxisOp(ActivationOp, ABC):
     def infer(self) -> Sequence[Type]:
         require(self.along >= 0, f"{self.name}: takes rank 1 or more")
         return super().infer()
+
+    def independent_along(self, axis: int) -> bool:
+        return axis != self.along
 
 
 @irdl_op_definition
@@ -68,6 +72,7 @@ class PreluOp(TensorOp):
     """`x > 0 ? x : alpha[c] * x`, c the position along `axis`."""
 
     name = "relay.nn.prelu"
+    PARAMETERS: ClassVar[tuple[str, ...]] = ("alpha",)
     data = operand_def(TensorType[Attribute])
     alpha = operand_def(TensorType[Attribute])
     axis = prop_def(IntegerAttr, default_value=LAST)
@@ -86,6 +91,9 @@ class PreluOp(TensorOp):
         fits = len(alpha) == 1 and (alpha[0] == size or DYNAMIC in (alpha[0], size))
         require(fits, f"{self.name}: alpha {list(alpha)} for axis of {size}")
         return [type]
+
+    def independent_along(self, axis: int) -> bool:
+        return True
 
 
 @irdl_op_definition

@@ -46,6 +46,7 @@ class SpatialConvolution(TensorOp, ABC):
     `padding` is all numbers before, then all after. Layouts may order their axes in any way.
     """
 
+    PARAMETERS: ClassVar[tuple[str, ...]] = ("kernel",)
     SPATIAL: ClassVar[str]
     data = operand_def(TensorType[Attribute])
     kernel = operand_def(TensorType[Attribute])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC
 from collections.abc import Sequence
 from math import ceil
+from typing import ClassVar
 
 from xdsl.dialects.builtin import (
     BoolAttr,
@@ -19,7 +20,7 @@ from xdsl.ir import Attribute, Operation, TypedAttribute
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
 
 from relay.dialects.attributes import dtype_of, int_values, to_numpy
-from relay.dialects.op import TensorOp, Type, axis_of, is_integer, rank, require, shape, tensor
+from relay.dialects.op import Origin, TensorOp, Type, axis_of, is_integer, rank, require, shape, tensor
 
 FALSE, TRUE = BoolAttr.from_bool(False), BoolAttr.from_bool(True)
 ALIGNMENTS = ("LEFT_RIGHT", "RIGHT_LEFT", "LEFT_LEFT", "RIGHT_RIGHT")
@@ -59,6 +60,7 @@ class FullOp(TensorOp):
     """`result[i] = fill_value`, everywhere in a tensor of this shape."""
 
     name = "relay.full"
+    ORIGIN: ClassVar[Origin] = Origin.MOVED
     fill_value = operand_def(TensorType[Attribute])
     shape = prop_def(DenseArrayBase[IntegerType])
     result = result_def(TensorType[Attribute])
@@ -76,6 +78,8 @@ class FullLikeOp(TensorOp):
     """`result[i] = fill_value`, everywhere in a tensor of the input's type."""
 
     name = "relay.full_like"
+    ORIGIN: ClassVar[Origin] = Origin.MOVED
+    PARAMETERS: ClassVar[tuple[str, ...]] = ("input",)
     input = operand_def(TensorType[Attribute])
     fill_value = operand_def(TensorType[Attribute])
     result = result_def(TensorType[Attribute])
@@ -114,6 +118,8 @@ class OneHotOp(TensorOp):
     """A new axis of `depth` numbers: `on_value` where its index is the index given, else `off_value`."""
 
     name = "relay.one_hot"
+    ORIGIN: ClassVar[Origin] = Origin.MOVED
+    PARAMETERS: ClassVar[tuple[str, ...]] = ("indices",)
     indices = operand_def(TensorType[Attribute])
     on_value = operand_def(TensorType[Attribute])
     off_value = operand_def(TensorType[Attribute])
@@ -137,6 +143,7 @@ class OneHotOp(TensorOp):
 class CumulativeOp(TensorOp, ABC):
     """Along `axis`, each element combined with those before it; `exclusive`: only those before it."""
 
+    SAME_AXES: ClassVar[bool] = True
     input = operand_def(TensorType[Attribute])
     axis = prop_def(IntegerAttr)
     exclusive = prop_def(BoolAttr, default_value=FALSE)
@@ -146,6 +153,9 @@ class CumulativeOp(TensorOp, ABC):
     def infer(self) -> Sequence[Type]:
         axis_of(self.axis.value.data, rank(self.input), self.name)
         return [tensor(self.input)]
+
+    def independent_along(self, axis: int) -> bool:
+        return axis != axis_of(self.axis.value.data, rank(self.input), self.name)
 
 
 @irdl_op_definition
@@ -167,6 +177,10 @@ class SequenceMaskOp(TensorOp):
     """`mask_value` where the index along `axis` (0 or 1) is not below the `valid_length` of the other of the two."""
 
     name = "relay.sequence_mask"
+    ORIGIN: ClassVar[Origin] = Origin.MOVED
+    FILLS: ClassVar[tuple[str, ...]] = ("mask_value",)
+    PARAMETERS: ClassVar[tuple[str, ...]] = ("valid_length",)
+    SAME_AXES: ClassVar[bool] = True
     input = operand_def(TensorType[Attribute])
     valid_length = operand_def(TensorType[Attribute])
     mask_value = prop_def(TypedAttribute)
@@ -184,6 +198,9 @@ class SequenceMaskOp(TensorOp):
         require(self.mask_value.get_type() == type.element_type, f"{self.name}: mask_value is not {type.element_type}")
         return [type]
 
+    def independent_along(self, axis: int) -> bool:
+        return True
+
 
 @irdl_op_definition
 class MatrixSetDiagOp(TensorOp):
@@ -195,6 +212,7 @@ class MatrixSetDiagOp(TensorOp):
     """
 
     name = "relay.matrix_set_diag"
+    ORIGIN: ClassVar[Origin] = Origin.MOVED
     input = operand_def(TensorType[Attribute])
     diagonal = operand_def(TensorType[Attribute])
     k = opt_prop_def(DenseArrayBase[IntegerType])

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import AnyFloat, TensorType, i1
-from xdsl.ir import Attribute, Operation, TypedAttribute
+from xdsl.ir import Attribute, Operation, SSAValue, TypedAttribute
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
 from relay.dialects.attributes import dtype_of
-from relay.dialects.op import TensorOp, Type, broadcast, is_integer, require, shape, tensor
+from relay.dialects.op import Origin, TensorOp, Type, broadcast, is_integer, require, shape, tensor
 
 
 class UnaryOp(TensorOp, ABC):
@@ -109,6 +109,7 @@ class MaximumOp(BinaryOp):
     """`max(lhs, rhs)`; NaN where one of them is."""
 
     name = "relay.maximum"
+    ORIGIN: ClassVar[Origin] = Origin.SELECTED
 
 
 @irdl_op_definition
@@ -116,6 +117,7 @@ class MinimumOp(BinaryOp):
     """`min(lhs, rhs)`; NaN where one of them is."""
 
     name = "relay.minimum"
+    ORIGIN: ClassVar[Origin] = Origin.SELECTED
 
 
 @irdl_op_definition
@@ -163,6 +165,8 @@ class WhereOp(TensorOp):
 
     name = "relay.where"
     ELEMENTWISE: ClassVar[bool] = True
+    ORIGIN: ClassVar[Origin] = Origin.MOVED
+    PARAMETERS: ClassVar[tuple[str, ...]] = ("condition",)
     condition = operand_def(TensorType[Attribute])
     lhs = operand_def(TensorType[Attribute])
     rhs = operand_def(TensorType[Attribute])
@@ -174,6 +178,9 @@ class WhereOp(TensorOp):
         require(tensor(self.condition).element_type == i1, "relay.where: the condition must be i1")
         require(lhs == rhs, f"relay.where: element types differ: {lhs} and {rhs}")
         return [TensorType(lhs, broadcast(self.name, shape(self.condition), shape(self.lhs), shape(self.rhs)))]
+
+    def broadcast_operands(self) -> tuple[SSAValue, ...]:
+        return tuple(self.operands)
 
 
 @irdl_op_definition
@@ -262,6 +269,8 @@ class ClipOp(TensorOp):
 
     name = "relay.clip"
     ELEMENTWISE: ClassVar[bool] = True
+    ORIGIN: ClassVar[Origin] = Origin.SELECTED
+    FILLS: ClassVar[tuple[str, ...]] = ("a_min", "a_max")
     input = operand_def(TensorType[Attribute])
     a_min = prop_def(TypedAttribute)
     a_max = prop_def(TypedAttribute)

@@ -34,6 +34,7 @@ class FixedPointMultiplyOp(TensorOp):
 
     name = "relay.fixed_point_multiply"
     ELEMENTWISE: ClassVar[bool] = True
+    PARAMETERS: ClassVar[tuple[str, ...]] = ("multiplier", "shift")
     input = operand_def(TensorType[Attribute])
     multiplier = operand_def(TensorType[Attribute])
     shift = operand_def(TensorType[Attribute])
@@ -127,6 +128,7 @@ class LookupOp(TensorOp):
 
     name = "relay.lookup"
     ELEMENTWISE: ClassVar[bool] = True
+    PARAMETERS: ClassVar[tuple[str, ...]] = ("table",)
     input = operand_def(TensorType[Attribute])
     table = operand_def(TensorType[Attribute])
     result = result_def(TensorType[Attribute])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import isfinite
+from typing import ClassVar
 
 from xdsl.dialects.builtin import (
     AnyFloat,
@@ -23,7 +24,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, r
 from xdsl.utils.hints import isa
 
 from relay.dialects.attributes import int_values
-from relay.dialects.op import TensorOp, Type, require, shape, tensor, two
+from relay.dialects.op import Origin, TensorOp, Type, require, shape, tensor, two
 from relay.dialects.relay.nn import NHWC, image_layout
 
 FALSE = IntegerAttr.from_bool(False)
@@ -73,6 +74,7 @@ class Resize2dOp(TensorOp):
     """
 
     name = "relay.image.resize2d"
+    ORIGIN: ClassVar[Origin] = Origin.AVERAGED
     data = operand_def(TensorType[Attribute])
     size = prop_def(DenseArrayBase[IntegerType])
     method = prop_def(StringAttr, default_value=StringAttr("linear"))
@@ -101,6 +103,14 @@ class Resize2dOp(TensorOp):
         require(rows > 0 and columns > 0, f"{self.name}: size must be positive")
         sizes = layout.sizes(shape(self.data)) | {"H": rows, "W": columns}
         return [TensorType(type.element_type, layout.dims(sizes))]
+
+    @property
+    def origin(self) -> Origin:
+        """What lies outside a region is no element of the data."""
+        return Origin.COMPUTED if self.coordinate_transformation_mode == StringAttr(CROP) else self.ORIGIN
+
+    def independent_along(self, axis: int) -> bool:
+        return image_layout(self.name, self.layout, self.data).axes[axis].upper() in "NC"
 
 
 OPERATIONS: list[type[Operation]] = [Resize2dOp]

@@ -5,13 +5,26 @@ from __future__ import annotations
 from abc import ABC
 from collections.abc import Sequence
 from math import prod
+from typing import ClassVar
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, StringAttr, TensorType, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, var_operand_def
 
 from relay.dialects.attributes import int_values
-from relay.dialects.op import DYNAMIC, TensorOp, Type, axis_of, broadcast, is_integer, rank, require, shape, tensor
+from relay.dialects.op import (
+    DYNAMIC,
+    Origin,
+    TensorOp,
+    Type,
+    axis_of,
+    broadcast,
+    is_integer,
+    rank,
+    require,
+    shape,
+    tensor,
+)
 from relay.dialects.relay.shape import check_filled
 
 ZERO = IntegerAttr(0, i64)
@@ -34,6 +47,9 @@ class GatherOp(TensorOp):
     """
 
     name = "relay.gather"
+    ORIGIN: ClassVar[Origin] = Origin.MOVED
+    PARAMETERS: ClassVar[tuple[str, ...]] = ("indices",)
+    SAME_AXES: ClassVar[bool] = True
     input = operand_def(TensorType[Attribute])
     indices = operand_def(TensorType[Attribute])
     axis = prop_def(IntegerAttr)
@@ -46,12 +62,16 @@ class GatherOp(TensorOp):
         check_filled(self.name, shape(self.input)[axis : axis + 1], shape(self.indices))
         return [TensorType(tensor(self.input).element_type, shape(self.indices))]
 
+    def independent_along(self, axis: int) -> bool:
+        return axis != axis_of(self.axis.value.data, rank(self.input), self.name)
+
 
 @irdl_op_definition
 class AdvIndexOp(TensorOp):
     """`inputs[0][inputs[1], inputs[2], ...]` as numpy's: the indices broadcast, their axes come first. Clamped."""
 
     name = "relay.adv_index"
+    ORIGIN: ClassVar[Origin] = Origin.MOVED
     inputs = var_operand_def(TensorType[Attribute])
     result = result_def(TensorType[Attribute])
     assembly_format = "$inputs attr-dict `:` functional-type(operands, results)"
@@ -60,6 +80,9 @@ class AdvIndexOp(TensorOp):
     def indices(self) -> Sequence[SSAValue]:
         """All operands but the first."""
         return self.inputs[1:]
+
+    def data_operands(self) -> tuple[SSAValue, ...]:
+        return (self.inputs[0],)
 
     def infer(self) -> Sequence[Type]:
         require(len(self.inputs) > 0, f"{self.name}: takes at least one operand")
@@ -80,6 +103,9 @@ class ReverseSequenceOp(TensorOp):
     """The first `seq_lengths[b]` elements along `seq_axis` the last first, for each index b along `batch_axis`."""
 
     name = "relay.reverse_sequence"
+    ORIGIN: ClassVar[Origin] = Origin.MOVED
+    PARAMETERS: ClassVar[tuple[str, ...]] = ("seq_lengths",)
+    SAME_AXES: ClassVar[bool] = True
     input = operand_def(TensorType[Attribute])
     seq_lengths = operand_def(TensorType[Attribute])
     seq_axis = prop_def(IntegerAttr, default_value=IntegerAttr(1, i64))
@@ -101,11 +127,16 @@ class ReverseSequenceOp(TensorOp):
         require(fits, f"{self.name}: one length per index of axis {batch} is needed")
         return [tensor(self.input)]
 
+    def independent_along(self, axis: int) -> bool:
+        return axis != self.axes()[0]
+
 
 class ScatterBase(TensorOp, ABC):
     """`input` with elements changed at `indices`: later updates after earlier ones. Places that are not there are
     left out."""
 
+    PARAMETERS: ClassVar[tuple[str, ...]] = ("indices",)
+    SAME_AXES: ClassVar[bool] = True
     input = operand_def(TensorType[Attribute])
     indices = operand_def(TensorType[Attribute])
     updates = operand_def(TensorType[Attribute])
@@ -139,6 +170,7 @@ class ScatterOp(ScatterAlongOp):
     """Elements replaced along an axis."""
 
     name = "relay.scatter"
+    ORIGIN: ClassVar[Origin] = Origin.MOVED
 
 
 @irdl_op_definition
@@ -167,12 +199,18 @@ class ScatterNdOp(ScatterBase):
         require(shape(self.updates) == wanted, f"{self.name}: updates must have shape {list(wanted)}")
         return [type]
 
+    @property
+    def origin(self) -> Origin:
+        return Origin.MOVED if self.mode.data == "update" else Origin.COMPUTED
+
 
 @irdl_op_definition
 class StridedSetOp(TensorOp):
     """`input` with `input[begin:end:strides]` replaced by `value`; numbers as of `relay.strided_slice`, all forward."""
 
     name = "relay.strided_set"
+    ORIGIN: ClassVar[Origin] = Origin.MOVED
+    SAME_AXES: ClassVar[bool] = True
     input = operand_def(TensorType[Attribute])
     value = operand_def(TensorType[Attribute])
     begin = prop_def(DenseArrayBase[IntegerType])

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import BoolAttr, IntegerAttr, TensorType, i32
 from xdsl.ir import Attribute, Operation
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
 
-from relay.dialects.op import DYNAMIC, TensorOp, Type, broadcast, require, shape
+from relay.dialects.op import DYNAMIC, TensorOp, Type, broadcast, rank, require, shape
 from relay.dialects.relay.nn import check_operand_types
 
 FALSE = IntegerAttr.from_bool(False)
@@ -67,6 +67,9 @@ class BatchMatmulOp(MatmulBase):
     transpose_b = prop_def(BoolAttr, default_value=TRUE)
     input_zero_point = opt_prop_def(IntegerAttr)
     kernel_zero_point = opt_prop_def(IntegerAttr)
+
+    def independent_along(self, axis: int) -> bool:
+        return axis < rank(self.result) - 2
 
 
 OPERATIONS: list[type[Operation]] = [MatmulOp, BatchMatmulOp]

@@ -64,6 +64,7 @@ class Conv2dBase(TensorOp, ABC):
     The result's layout is `out_layout`, or that of the data if it is empty.
     """
 
+    PARAMETERS: ClassVar[tuple[str, ...]] = ("kernel",)
     data = operand_def(TensorType[Attribute])
     kernel = operand_def(TensorType[Attribute])
     strides = prop_def(DenseArrayBase[IntegerType], default_value=ONE_ONE)
@@ -118,6 +119,9 @@ class Conv2dBase(TensorOp, ABC):
         require(out_layout.fits(sizes), f"{name}: {out} output channels are no whole blocks of {out_layout}")
         return [TensorType(self.out_dtype, out_layout.dims(sizes))]
 
+    def independent_along(self, axis: int) -> bool:
+        return Layout.parse(self.result_layout.data).axes[axis] == "N" == Layout.parse(self.data_layout.data).axes[axis]
+
 
 def check_operand_types(name: str, data: SSAValue, kernel: SSAValue, out: Attribute) -> None:
     """Both 8- or 16-bit codes with an i32/i64 result, or all one float type."""
@@ -145,6 +149,7 @@ class Conv2dOp(Conv2dBase):
 class DenseBase(TensorOp, ABC):
     """`result[..., u] = sum over k of data[..., k] * kernel[u, k]`."""
 
+    PARAMETERS: ClassVar[tuple[str, ...]] = ("kernel",)
     data = operand_def(TensorType[Attribute])
     kernel = operand_def(TensorType[Attribute])
     out_dtype = prop_def(Attribute, default_value=i32)
@@ -158,6 +163,9 @@ class DenseBase(TensorOp, ABC):
         require(inputs == taken or DYNAMIC in (inputs, taken), f"{self.name}: {inputs} inputs, kernel takes {taken}")
         check_operand_types(self.name, self.data, self.kernel, self.out_dtype)
         return [TensorType(self.out_dtype, [*data[:-1], kernel[0]])]
+
+    def independent_along(self, axis: int) -> bool:
+        return axis < rank(self.data) - 1
 
 
 @irdl_op_definition
@@ -175,6 +183,7 @@ class BiasAddOp(TensorOp):
 
     name = "relay.nn.bias_add"
     ELEMENTWISE: ClassVar[bool] = True
+    PARAMETERS: ClassVar[tuple[str, ...]] = ("bias",)
     data = operand_def(TensorType[Attribute])
     bias = operand_def(TensorType[Attribute])
     axis = prop_def(IntegerAttr, default_value=IntegerAttr(-1, i64))
@@ -197,6 +206,7 @@ class SoftmaxOp(TensorOp):
     """`exp(beta (x - max)) / sum` along `axis`, floats."""
 
     name = "relay.nn.softmax"
+    SAME_AXES: ClassVar[bool] = True
     data = operand_def(TensorType[Attribute])
     beta = prop_def(Attribute)
     axis = prop_def(IntegerAttr, default_value=IntegerAttr(-1, i64))
@@ -214,6 +224,9 @@ class SoftmaxOp(TensorOp):
     def along_last(self) -> bool:
         """Whether the rows are along the last axis."""
         return self.axis.value.data % rank(self.data) == rank(self.data) - 1
+
+    def independent_along(self, axis: int) -> bool:
+        return axis != axis_of(self.axis.value.data, rank(self.data), self.name)
 
 
 OPERATIONS: list[type[Operation]] = [Conv2dOp, DenseOp, BiasAddOp, SoftmaxOp]

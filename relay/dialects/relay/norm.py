@@ -20,7 +20,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
 from relay.dialects.attributes import int_values
-from relay.dialects.op import DYNAMIC, TensorOp, Type, axis_of, rank, require, shape, tensor
+from relay.dialects.op import DYNAMIC, Origin, TensorOp, Type, axis_of, rank, require, shape, tensor
 
 TRUE = IntegerAttr.from_bool(True)
 
@@ -43,6 +43,7 @@ class BatchNormOp(TensorOp):
     `scale`, gamma counts as 1; without `center`, beta as 0. The statistics are constants of the training."""
 
     name = "relay.nn.batch_norm"
+    PARAMETERS: ClassVar[tuple[str, ...]] = ("gamma", "beta", "moving_mean", "moving_var")
     data = operand_def(TensorType[Attribute])
     gamma = operand_def(TensorType[Attribute])
     beta = operand_def(TensorType[Attribute])
@@ -61,11 +62,15 @@ class BatchNormOp(TensorOp):
         check_vectors(self, self.axis.value.data, *self.operands[1:])
         return [tensor(self.data)]
 
+    def independent_along(self, axis: int) -> bool:
+        return True
+
 
 class NormOp(TensorOp, ABC):
     """`(data - mean) / sqrt(var + epsilon) * gamma + beta`, gamma and beta per index of `axis`; `mean` is a sum divided
     by the count, `var` that of the squares of `data - mean`. Without `scale` and `center` as if 1 and 0."""
 
+    PARAMETERS: ClassVar[tuple[str, ...]] = ("gamma", "beta")
     data = operand_def(TensorType[Attribute])
     gamma = operand_def(TensorType[Attribute])
     beta = operand_def(TensorType[Attribute])
@@ -92,6 +97,9 @@ class NormOp(TensorOp, ABC):
     def infer(self) -> Sequence[Type]:
         check_vectors(self, self.axis.value.data, self.gamma, self.beta)
         return [tensor(self.data)]
+
+    def independent_along(self, axis: int) -> bool:
+        return axis == 0 and self.channel > 0 or isinstance(self, LayerNormOp) and axis != self.channel
 
 
 @irdl_op_definition
@@ -156,6 +164,9 @@ class L2NormalizeOp(TensorOp):
         self.axes()
         return [tensor(self.data)]
 
+    def independent_along(self, axis: int) -> bool:
+        return axis not in self.axes()
+
 
 @irdl_op_definition
 class DropoutOp(TensorOp):
@@ -163,6 +174,7 @@ class DropoutOp(TensorOp):
 
     name = "relay.nn.dropout"
     ELEMENTWISE: ClassVar[bool] = True
+    ORIGIN: ClassVar[Origin] = Origin.MOVED
     data = operand_def(TensorType[Attribute])
     rate = prop_def(FloatAttr)
     result = result_def(TensorType[Attribute])

@@ -12,7 +12,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
 from relay.dialects.attributes import int_values
 from relay.dialects.layout import Layout
-from relay.dialects.op import DYNAMIC, TensorOp, Type, rank, require, shape, tensor
+from relay.dialects.op import DYNAMIC, Origin, TensorOp, Type, rank, require, shape, tensor
 from relay.dialects.relay.convolution import EMPTY, NONE, numbers, plain_layout
 from relay.dialects.relay.nn import NHWC, ONE_ONE, ZEROS, image_layout
 
@@ -43,6 +43,9 @@ class SpatialOp(TensorOp, ABC):
         """The type of the data with other spatial sizes."""
         sizes = self.sizes() | dict(zip(self.SPATIAL, spatial, strict=True))
         return [TensorType(tensor(self.data).element_type, self.axes.dims(sizes))]
+
+    def independent_along(self, axis: int) -> bool:
+        return self.axes.axes[axis].upper() in "NC"
 
 
 class PoolOp(SpatialOp, ABC):
@@ -108,6 +111,8 @@ class PoolOp(SpatialOp, ABC):
 class MaxPoolBase(PoolOp, ABC):
     """Largest element of each window; the lowest number where none is inside the data."""
 
+    ORIGIN: ClassVar[Origin] = Origin.SELECTED
+
 
 class AvgPoolBase(PoolOp, ABC):
     """Mean of each window's cells inside the data, or inside data and padding if `count_include_pad`; 0 of none.
@@ -115,7 +120,14 @@ class AvgPoolBase(PoolOp, ABC):
     Integers: `(sum +- count/2) / count` towards zero, halves away from zero: TFLite's reference AVERAGE_POOL_2D.
     """
 
+    ORIGIN: ClassVar[Origin] = Origin.AVERAGED
     count_include_pad = prop_def(BoolAttr, default_value=FALSE)
+
+    @property
+    def origin(self) -> Origin:
+        """Zeros of the padding that count are no elements of the data."""
+        counts = self.count_include_pad.value.data and any(map(any, self.each_padding()))
+        return Origin.COMPUTED if counts else self.ORIGIN
 
 
 @irdl_op_definition
@@ -197,6 +209,7 @@ class GlobalMaxPool2dOp(GlobalPool2dOp):
     """Largest element of each channel of an image: [n, h, w, c] to [n, 1, 1, c]."""
 
     name = "relay.nn.global_max_pool2d"
+    ORIGIN: ClassVar[Origin] = Origin.SELECTED
 
 
 @irdl_op_definition
@@ -204,6 +217,7 @@ class GlobalAvgPool2dOp(GlobalPool2dOp):
     """Mean of each channel of an image: [n, h, w, c] to [n, 1, 1, c]; integers rounded as `avg_pool2d` does."""
 
     name = "relay.nn.global_avg_pool2d"
+    ORIGIN: ClassVar[Origin] = Origin.AVERAGED
 
 
 class AdaptivePoolOp(SpatialOp, ABC):
@@ -223,9 +237,13 @@ class AdaptivePoolOp(SpatialOp, ABC):
 class AdaptiveMaxBase(AdaptivePoolOp, ABC):
     """Largest element of each window."""
 
+    ORIGIN: ClassVar[Origin] = Origin.SELECTED
+
 
 class AdaptiveAvgBase(AdaptivePoolOp, ABC):
     """Mean of each window; integers rounded as `avg_pool2d` does."""
+
+    ORIGIN: ClassVar[Origin] = Origin.AVERAGED
 
 
 @irdl_op_definition

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from math import prod
+from typing import ClassVar
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, StringAttr, TensorType, i64
 from xdsl.ir import Attribute, Operation, TypedAttribute
@@ -12,7 +13,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
 from relay.dialects.attributes import int_values
 from relay.dialects.layout import Layout
-from relay.dialects.op import DYNAMIC, TensorOp, Type, axis_of, rank, require, shape, tensor
+from relay.dialects.op import DYNAMIC, Origin, TensorOp, Type, axis_of, rank, require, shape, tensor
 from relay.dialects.relay.convolution import plain_layout
 
 NHWC = StringAttr("NHWC")
@@ -36,6 +37,7 @@ def pairs(attr: DenseArrayBase[IntegerType], count: int, what: str) -> list[tupl
 class RearrangeOp(TensorOp, ABC):
     """The elements of one operand under another shape, in other places."""
 
+    ORIGIN: ClassVar[Origin] = Origin.MOVED
     data = operand_def(TensorType[Attribute])
     result = result_def(TensorType[Attribute])
     assembly_format = "$data attr-dict `:` functional-type(operands, results)"
@@ -59,6 +61,9 @@ class BatchFlattenOp(RearrangeOp):
         first, *rest = shape(self.data)
         return [first, product(*rest)]
 
+    def independent_along(self, axis: int) -> bool:
+        return axis == 0
+
 
 @irdl_op_definition
 class MirrorPadOp(RearrangeOp):
@@ -69,6 +74,7 @@ class MirrorPadOp(RearrangeOp):
     """
 
     name = "relay.nn.mirror_pad"
+    SAME_AXES: ClassVar[bool] = True
     pad_width = prop_def(DenseArrayBase[IntegerType])
     mode = prop_def(StringAttr, default_value=StringAttr("SYMMETRIC"))
 
@@ -86,6 +92,9 @@ class MirrorPadOp(RearrangeOp):
             require(wide == 0 or wide <= most, f"{self.name}: {wide} elements more than an axis of {size} can give")
             result.append(size if size == DYNAMIC else size + before + after)
         return result
+
+    def independent_along(self, axis: int) -> bool:
+        return self.widths()[axis] == (0, 0)
 
 
 class BlocksOp(RearrangeOp, ABC):
@@ -109,6 +118,7 @@ class SpaceToBatchNdOp(BlocksOp):
     the batch, the first one (the data's batch fastest). Source: TensorFlow's SpaceToBatchND."""
 
     name = "relay.nn.space_to_batch_nd"
+    FILLS: ClassVar[tuple[str, ...]] = ("pad_value",)
     paddings = prop_def(DenseArrayBase[IntegerType])
     pad_value = prop_def(TypedAttribute)
 
@@ -170,6 +180,9 @@ class SubpixelOp(RearrangeOp, ABC):
         require(self.block_size.value.data > 0, f"{self.name}: block_size must be positive")
         return self.axes.sizes(shape(self.data))
 
+    def independent_along(self, axis: int) -> bool:
+        return self.axes.axes[axis] == "N"
+
 
 @irdl_op_definition
 class DepthToSpaceOp(SubpixelOp):
@@ -213,6 +226,8 @@ class DilateOp(RearrangeOp):
     """`dilation_value` between neighbours: `strides - 1` of them along each axis, none after the last element."""
 
     name = "relay.nn.dilate"
+    FILLS: ClassVar[tuple[str, ...]] = ("dilation_value",)
+    SAME_AXES: ClassVar[bool] = True
     strides = prop_def(DenseArrayBase[IntegerType])
     dilation_value = prop_def(TypedAttribute)
 
@@ -223,12 +238,17 @@ class DilateOp(RearrangeOp):
         require(self.dilation_value.get_type() == element, f"{self.name}: dilation_value is not {element}")
         return [d if d in (0, DYNAMIC) else (d - 1) * s + 1 for d, s in zip(shape(self.data), strides, strict=True)]
 
+    def independent_along(self, axis: int) -> bool:
+        return int_values(self.strides)[axis] == 1
+
 
 @irdl_op_definition
 class FifoBufferOp(TensorOp):
     """The last elements of `buffer` followed by `data` along an axis: as many as the buffer has."""
 
     name = "relay.nn.fifo_buffer"
+    ORIGIN: ClassVar[Origin] = Origin.MOVED
+    SAME_AXES: ClassVar[bool] = True
     data = operand_def(TensorType[Attribute])
     buffer = operand_def(TensorType[Attribute])
     axis = prop_def(IntegerAttr, default_value=IntegerAttr(0, i64))
@@ -246,6 +266,9 @@ class FifoBufferOp(TensorOp):
         require(same, f"{self.name}: element types differ")
         require(data[axis] <= buffer[axis], f"{self.name}: the buffer holds less than the data")
         return [tensor(self.buffer)]
+
+    def independent_along(self, axis: int) -> bool:
+        return axis != axis_of(self.axis.value.data, rank(self.buffer), self.name)
 
 
 OPERATIONS: list[type[Operation]] = [

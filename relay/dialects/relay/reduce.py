@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Sequence
+from typing import ClassVar
 
 from xdsl.dialects.builtin import AnyFloat, BoolAttr, DenseArrayBase, IntegerAttr, IntegerType, TensorType, i1, i32, i64
 from xdsl.ir import Attribute, Operation
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
 from relay.dialects.attributes import int_values
-from relay.dialects.op import TensorOp, Type, axis_of, broadcast, rank, require, shape, tensor
+from relay.dialects.op import Origin, TensorOp, Type, axis_of, broadcast, rank, require, shape, tensor
 
 FALSE = IntegerAttr.from_bool(False)
 
@@ -41,6 +42,9 @@ class ReducingOp(TensorOp, ABC):
         axes, keep = self.axes(), bool(self.keepdims.value.data)
         return [1 if i in axes else d for i, d in enumerate(shape(self.input)) if keep or i not in axes]
 
+    def independent_along(self, axis: int) -> bool:
+        return axis not in self.axes() and (bool(self.keepdims.value.data) or axis < min(self.axes(), default=axis + 1))
+
 
 class ReduceOp(ReducingOp, ABC):
     """A reduction that combines the elements one by one."""
@@ -67,6 +71,7 @@ class MaxOp(ReduceOp):
     """`result[i] = max over j of input[i, j]`, j over the reduced axes; NaN where one of them is."""
 
     name = "relay.max"
+    ORIGIN: ClassVar[Origin] = Origin.SELECTED
 
 
 @irdl_op_definition
@@ -74,6 +79,7 @@ class MinOp(ReduceOp):
     """`result[i] = min over j of input[i, j]`, j over the reduced axes; NaN where one of them is."""
 
     name = "relay.min"
+    ORIGIN: ClassVar[Origin] = Origin.SELECTED
 
 
 @irdl_op_definition
@@ -102,6 +108,7 @@ class MeanOp(ReducingOp):
     """The sum divided by the number of elements; integers are summed in at least 32 bits and truncate towards zero."""
 
     name = "relay.mean"
+    ORIGIN: ClassVar[Origin] = Origin.AVERAGED
 
 
 @irdl_op_definition
@@ -112,6 +119,7 @@ class VarianceOp(ReducingOp):
     """
 
     name = "relay.variance"
+    PARAMETERS: ClassVar[tuple[str, ...]] = ("mean",)
     input = operand_def(TensorType[Attribute])
     mean = operand_def(TensorType[Attribute])
     unbiased = prop_def(BoolAttr, default_value=FALSE)

@@ -22,7 +22,7 @@ from xdsl.ir import Operation
 from xdsl.irdl import irdl_op_definition, prop_def
 
 from relay.dialects.attributes import int_values
-from relay.dialects.op import DYNAMIC, Type, require, tensor
+from relay.dialects.op import DYNAMIC, Origin, Type, require, tensor
 from relay.dialects.relay.image import CROP, NOTHING, NOWHERE, check_region, check_rule
 from relay.dialects.relay.pooling import SpatialOp
 
@@ -44,6 +44,7 @@ class ResizeOp(SpatialOp, ABC):
     weight. `linear` and `cubic` are for floats.
     """
 
+    ORIGIN: ClassVar[Origin] = Origin.AVERAGED
     size = prop_def(DenseArrayBase[IntegerType])
     method = prop_def(StringAttr, default_value=StringAttr("linear"))
     coordinate_transformation_mode = prop_def(StringAttr, default_value=StringAttr("half_pixel"))
@@ -62,6 +63,11 @@ class ResizeOp(SpatialOp, ABC):
         check_region(self.name, type, modes[0], self.roi, self.extrapolation_value.value.data, len(wanted))
         require(0 not in self.sizes().values(), f"{self.name}: takes no empty data")
         return self.of_sizes(wanted)
+
+    @property
+    def origin(self) -> Origin:
+        """What lies outside a region is no element of the data."""
+        return Origin.COMPUTED if self.coordinate_transformation_mode.data == CROP else self.ORIGIN
 
 
 @irdl_op_definition
@@ -83,6 +89,7 @@ class Resize3dOp(ResizeOp):
 class UpsampleOp(SpatialOp, ABC):
     """Resize each spatial axis by a factor, to `size * factor`, rounded, halves up; by the rules of `ResizeOp`."""
 
+    ORIGIN: ClassVar[Origin] = Origin.AVERAGED
     METHODS: ClassVar[dict[str, str]]
     """The names of the methods, and their names in `ResizeOp`."""
     method = prop_def(StringAttr, default_value=StringAttr("nearest_neighbor"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from typing import ClassVar
 
 from xdsl.dialects.builtin import (
     DenseArrayBase,
@@ -22,7 +23,19 @@ from xdsl.traits import ConstantLike, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from relay.dialects.attributes import WeightAttr, int_values
-from relay.dialects.op import DYNAMIC, TensorOp, Type, axis_of, broadcast, is_tensor, rank, require, shape, tensor
+from relay.dialects.op import (
+    DYNAMIC,
+    Origin,
+    TensorOp,
+    Type,
+    axis_of,
+    broadcast,
+    is_tensor,
+    rank,
+    require,
+    shape,
+    tensor,
+)
 
 
 @irdl_op_definition
@@ -66,6 +79,7 @@ class ReshapeOp(TensorOp):
     """The same elements in row-major order under the shape `newshape`; at most one -1 in it is computed."""
 
     name = "relay.reshape"
+    ORIGIN: ClassVar[Origin] = Origin.MOVED
     input = operand_def(TensorType[Attribute])
     newshape = prop_def(DenseArrayBase[IntegerType])
     result = result_def(TensorType[Attribute])
@@ -82,12 +96,17 @@ class ReshapeOp(TensorOp):
             require(prod(wanted) == size, f"relay.reshape: {list(given)} has not the elements of {wanted}")
         return [TensorType(tensor(self.input).element_type, wanted)]
 
+    def independent_along(self, axis: int) -> bool:
+        upto = axis + 1
+        return shape(self.input)[:upto] == shape(self.result)[:upto] and upto <= rank(self.input)
+
 
 @irdl_op_definition
 class TransposeOp(TensorOp):
     """`result.shape[i] = input.shape[axes[i]]`."""
 
     name = "relay.transpose"
+    ORIGIN: ClassVar[Origin] = Origin.MOVED
     input = operand_def(TensorType[Attribute])
     axes = prop_def(DenseArrayBase[IntegerType])
     result = result_def(TensorType[Attribute])
@@ -98,12 +117,16 @@ class TransposeOp(TensorOp):
         require(sorted(axes) == list(range(len(dims))), f"relay.transpose: {list(axes)} is no permutation of the axes")
         return [TensorType(tensor(self.input).element_type, [dims[a] for a in axes])]
 
+    def independent_along(self, axis: int) -> bool:
+        return int_values(self.axes)[axis] == axis
+
 
 @irdl_op_definition
 class BroadcastToOp(TensorOp):
     """`numpy.broadcast_to(input, shape)`: axes of 1 are repeated, axes that lack are put in front."""
 
     name = "relay.broadcast_to"
+    ORIGIN: ClassVar[Origin] = Origin.MOVED
     input = operand_def(TensorType[Attribute])
     shape = prop_def(DenseArrayBase[IntegerType])
     result = result_def(TensorType[Attribute])
@@ -120,6 +143,8 @@ class ConcatenateOp(TensorOp):
     """`result[.., o + i, ..] = inputs[k][.., i, ..]` along `axis`, o the sum of the sizes before k; one type."""
 
     name = "relay.concatenate"
+    ORIGIN: ClassVar[Origin] = Origin.MOVED
+    SAME_AXES: ClassVar[bool] = True
     inputs = var_operand_def(TensorType[Attribute])
     axis = prop_def(IntegerAttr)
     result = result_def(TensorType[Attribute])
@@ -141,6 +166,9 @@ class ConcatenateOp(TensorOp):
                     require(d == result[i] or DYNAMIC in (d, result[i]), f"relay.concatenate: axis {i} differs")
         return [TensorType(first.element_type, result)]
 
+    def independent_along(self, axis: int) -> bool:
+        return axis != axis_of(self.axis.value.data, rank(self.result), self.name)
+
 
 @irdl_op_definition
 class StridedSliceOp(TensorOp):
@@ -150,6 +178,8 @@ class StridedSliceOp(TensorOp):
     """
 
     name = "relay.strided_slice"
+    ORIGIN: ClassVar[Origin] = Origin.MOVED
+    SAME_AXES: ClassVar[bool] = True
     input = operand_def(TensorType[Attribute])
     begin = prop_def(DenseArrayBase[IntegerType])
     end = prop_def(DenseArrayBase[IntegerType])
@@ -171,6 +201,10 @@ class StridedSliceOp(TensorOp):
             result.append(len(range(b, e, s)))
         return [TensorType(tensor(self.input).element_type, result)]
 
+    def independent_along(self, axis: int) -> bool:
+        begin, end, strides = (int_values(numbers)[axis] for numbers in (self.begin, self.end, self.strides))
+        return (begin, end, strides) == (0, shape(self.input)[axis], 1)
+
 
 def check_filled(what: str, indexed: Sequence[int], result: Sequence[int]) -> None:
     """Refuse to take elements along an empty axis: no index can be clamped into it."""
@@ -186,6 +220,8 @@ class TakeOp(TensorOp):
     """
 
     name = "relay.take"
+    ORIGIN: ClassVar[Origin] = Origin.MOVED
+    PARAMETERS: ClassVar[tuple[str, ...]] = ("indices",)
     input = operand_def(TensorType[Attribute])
     indices = operand_def(TensorType[Attribute])
     axis = opt_prop_def(IntegerAttr)
@@ -208,12 +244,17 @@ class TakeOp(TensorOp):
             return (DYNAMIC if DYNAMIC in dims else prod(dims),), 0
         return dims, axis_of(self.axis.value.data, len(dims), self.name)
 
+    def independent_along(self, axis: int) -> bool:
+        return self.axis is not None and axis < axis_of(self.axis.value.data, rank(self.input), self.name)
+
 
 @irdl_op_definition
 class GatherNdOp(TensorOp):
     """`result[i..., j...] = input[indices[i..., :], j...]` (TensorFlow's gather_nd). Indices are clamped."""
 
     name = "relay.gather_nd"
+    ORIGIN: ClassVar[Origin] = Origin.MOVED
+    PARAMETERS: ClassVar[tuple[str, ...]] = ("indices",)
     input = operand_def(TensorType[Attribute])
     indices = operand_def(TensorType[Attribute])
     result = result_def(TensorType[Attribute])
@@ -234,6 +275,9 @@ class PadOp(TensorOp):
     """Surround with `pad_value` (of the element type): `pad_width` is before, after for each axis in turn."""
 
     name = "relay.nn.pad"
+    ORIGIN: ClassVar[Origin] = Origin.MOVED
+    FILLS: ClassVar[tuple[str, ...]] = ("pad_value",)
+    SAME_AXES: ClassVar[bool] = True
     input = operand_def(TensorType[Attribute])
     pad_width = prop_def(DenseArrayBase[IntegerType])
     pad_value = prop_def(TypedAttribute)
@@ -252,6 +296,9 @@ class PadOp(TensorOp):
         require(self.pad_value.get_type() == type.element_type, f"{self.name}: pad_value is not {type.element_type}")
         dims = [d if d == DYNAMIC else d + b + a for d, (b, a) in zip(type.get_shape(), self.widths(), strict=True)]
         return [TensorType(type.element_type, dims)]
+
+    def independent_along(self, axis: int) -> bool:
+        return self.widths()[axis] == (0, 0)
 
 
 OPERATIONS: list[type[Operation]] = [

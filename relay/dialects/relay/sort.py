@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Sequence
+from typing import ClassVar
 
 from xdsl.dialects.builtin import BoolAttr, IntegerAttr, IntegerType, StringAttr, TensorType, i32, i64
 from xdsl.ir import Attribute, Operation
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, var_result_def
 
-from relay.dialects.op import DYNAMIC, TensorOp, Type, axis_of, rank, require, shape, tensor
+from relay.dialects.op import DYNAMIC, Origin, TensorOp, Type, axis_of, rank, require, shape, tensor
 
 LAST = IntegerAttr(-1, i64)
 
@@ -17,6 +18,7 @@ LAST = IntegerAttr(-1, i64)
 class SortingOp(TensorOp, ABC):
     """An op that orders the elements along `axis`: the smallest first if `is_ascend`, else the largest."""
 
+    SAME_AXES: ClassVar[bool] = True
     input = operand_def(TensorType[Attribute])
     axis = prop_def(IntegerAttr, default_value=LAST)
     assembly_format = "$input attr-dict `:` functional-type(operands, results)"
@@ -31,12 +33,16 @@ class SortingOp(TensorOp, ABC):
         require(size < 1 << 31, f"{self.name}: the axis is too long")
         return tensor(self.input)
 
+    def independent_along(self, axis: int) -> bool:
+        return axis != self.sorted_axis()
+
 
 @irdl_op_definition
 class SortOp(SortingOp):
     """The elements in order."""
 
     name = "relay.sort"
+    ORIGIN: ClassVar[Origin] = Origin.SELECTED
     is_ascend = prop_def(BoolAttr, default_value=BoolAttr.from_bool(True))
     result = result_def(TensorType[Attribute])
 

@@ -22,7 +22,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from relay.dialects.attributes import dtype_of, int_values
 from relay.dialects.layout import Layout
-from relay.dialects.op import DYNAMIC, TensorOp, Type, axis_of, broadcast, rank, require, shape, tensor
+from relay.dialects.op import DYNAMIC, Origin, TensorOp, Type, axis_of, broadcast, rank, require, shape, tensor
 from relay.errors import InvalidArgument
 
 ZERO, ONE = IntegerAttr(0, i64), IntegerAttr(1, i64)
@@ -31,6 +31,7 @@ ZERO, ONE = IntegerAttr(0, i64), IntegerAttr(1, i64)
 class TransformOp(TensorOp, ABC):
     """An op of one tensor whose elements all come from it."""
 
+    ORIGIN: ClassVar[Origin] = Origin.MOVED
     input = operand_def(TensorType[Attribute])
     result = result_def(TensorType[Attribute])
     assembly_format = "$input attr-dict `:` functional-type(operands, results)"
@@ -42,6 +43,7 @@ class TransformOp(TensorOp, ABC):
 class LikeOp(TensorOp, ABC):
     """An op of one tensor and the type of another, whose elements do not matter."""
 
+    PARAMETERS: ClassVar[tuple[str, ...]] = ("other",)
     input = operand_def(TensorType[Attribute])
     other = operand_def(TensorType[Attribute])
     result = result_def(TensorType[Attribute])
@@ -90,6 +92,7 @@ class StackOp(TensorOp):
     """Tensors of one type along a new axis: `result[i, ...] = inputs[i]` for axis 0."""
 
     name = "relay.stack"
+    ORIGIN: ClassVar[Origin] = Origin.MOVED
     inputs = var_operand_def(TensorType[Attribute])
     axis = prop_def(IntegerAttr, default_value=ZERO)
     result = result_def(TensorType[Attribute])
@@ -103,12 +106,17 @@ class StackOp(TensorOp):
         dims.insert(axis_of(self.axis.value.data, len(dims) + 1, self.name), len(self.inputs))
         return [TensorType(first.element_type, dims)]
 
+    def independent_along(self, axis: int) -> bool:
+        return axis < axis_of(self.axis.value.data, rank(self.result), self.name)
+
 
 @irdl_op_definition
 class SplitOp(TensorOp):
     """Parts along `axis`: a number of equal ones, or those between the indices at which they start but the first."""
 
     name = "relay.split"
+    ORIGIN: ClassVar[Origin] = Origin.MOVED
+    SAME_AXES: ClassVar[bool] = True
     input = operand_def(TensorType[Attribute])
     indices_or_sections = prop_def(IntegerAttr | DenseArrayBase[IntegerType])
     axis = prop_def(IntegerAttr, default_value=ZERO)
@@ -134,12 +142,16 @@ class SplitOp(TensorOp):
         dims = type.get_shape()
         return [TensorType(type.element_type, [*dims[:axis], e - b, *dims[axis + 1 :]]) for b, e in self.bounds()]
 
+    def independent_along(self, axis: int) -> bool:
+        return axis != axis_of(self.axis.value.data, rank(self.input), self.name)
+
 
 @irdl_op_definition
 class TileOp(TransformOp):
     """The tensor `reps` times along each axis; the shorter of shape and `reps` counts as with ones in front."""
 
     name = "relay.tile"
+    SAME_AXES: ClassVar[bool] = True
     reps = prop_def(DenseArrayBase[IntegerType])
 
     def aligned(self) -> tuple[list[int], list[int]]:
@@ -152,12 +164,16 @@ class TileOp(TransformOp):
     def infer(self) -> Sequence[Type]:
         return self.like([DYNAMIC if d == DYNAMIC else d * r for d, r in zip(*self.aligned(), strict=True)])
 
+    def independent_along(self, axis: int) -> bool:
+        return rank(self.input) == rank(self.result) and self.aligned()[1][axis] == 1
+
 
 @irdl_op_definition
 class RepeatOp(TransformOp):
     """Each element `repeats` times in a row along `axis`."""
 
     name = "relay.repeat"
+    SAME_AXES: ClassVar[bool] = True
     repeats = prop_def(IntegerAttr)
     axis = prop_def(IntegerAttr)
 
@@ -168,18 +184,25 @@ class RepeatOp(TransformOp):
         dims[axis] = DYNAMIC if dims[axis] == DYNAMIC else dims[axis] * count
         return self.like(dims)
 
+    def independent_along(self, axis: int) -> bool:
+        return axis != axis_of(self.axis.value.data, rank(self.input), self.name) or self.repeats.value.data == 1
+
 
 @irdl_op_definition
 class ReverseOp(TransformOp):
     """The last first, along each of the axes `axis`."""
 
     name = "relay.reverse"
+    SAME_AXES: ClassVar[bool] = True
     axis = prop_def(DenseArrayBase[IntegerType])
 
     def infer(self) -> Sequence[Type]:
         for axis in int_values(self.axis):
             axis_of(axis, rank(self.input), self.name)
         return [tensor(self.input)]
+
+    def independent_along(self, axis: int) -> bool:
+        return all(axis != axis_of(a, rank(self.input), self.name) for a in int_values(self.axis))
 
 
 @irdl_op_definition
@@ -190,6 +213,7 @@ class MeshgridOp(TensorOp):
     """
 
     name = "relay.meshgrid"
+    ORIGIN: ClassVar[Origin] = Origin.MOVED
     inputs = var_operand_def(TensorType[Attribute])
     indexing = prop_def(StringAttr, default_value=StringAttr("ij"))
     grids = var_result_def(TensorType[Attribute])
@@ -223,6 +247,7 @@ class ReshapeLikeOp(LikeOp):
     """The same elements under the other tensor's shape."""
 
     name = "relay.reshape_like"
+    ORIGIN: ClassVar[Origin] = Origin.MOVED
 
     def infer(self) -> Sequence[Type]:
         dims, given = known(self.name, shape(self.other)), shape(self.input)
@@ -236,6 +261,7 @@ class BroadcastToLikeOp(LikeOp):
     """numpy's broadcast to the other tensor's shape."""
 
     name = "relay.broadcast_to_like"
+    ORIGIN: ClassVar[Origin] = Origin.MOVED
 
     def infer(self) -> Sequence[Type]:
         dims = tuple(known(self.name, shape(self.other)))
@@ -249,6 +275,7 @@ class CollapseSumToOp(TransformOp):
     """The sum over what a broadcast from `shape` repeats: its transpose."""
 
     name = "relay.collapse_sum_to"
+    ORIGIN: ClassVar[Origin] = Origin.COMPUTED
     shape = prop_def(DenseArrayBase[IntegerType])
 
     def infer(self) -> Sequence[Type]:
@@ -274,6 +301,8 @@ class SliceLikeOp(LikeOp):
     """The first elements along the axes `axes` (all if empty), as many as the other tensor has there."""
 
     name = "relay.slice_like"
+    ORIGIN: ClassVar[Origin] = Origin.MOVED
+    SAME_AXES: ClassVar[bool] = True
     axes = prop_def(DenseArrayBase[IntegerType])
 
     def infer(self) -> Sequence[Type]:
@@ -317,6 +346,7 @@ class ReinterpretOp(TransformOp):
 
     name = "relay.reinterpret"
     ELEMENTWISE: ClassVar[bool] = True
+    ORIGIN: ClassVar[Origin] = Origin.COMPUTED
     dtype = prop_def(Attribute)
 
     def infer(self) -> Sequence[Type]:

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import IntegerType, TensorType, i1, i32, i64
 from xdsl.ir import Operation
 from xdsl.irdl import irdl_op_definition, prop_def
 
-from relay.dialects.op import DYNAMIC, Type, is_integer, require, shape, tensor
+from relay.dialects.op import DYNAMIC, Origin, Type, is_integer, require, shape, tensor
 from relay.dialects.relay.elementwise import UnaryOp
 
 
@@ -183,6 +183,7 @@ class CopyOp(UnaryOp):
     """The elements of x as they are."""
 
     name = "relay.copy"
+    ORIGIN: ClassVar[Origin] = Origin.MOVED
     FLOAT_ONLY: ClassVar[bool] = False
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TypeGuard
 
 from xdsl.ir import Block, Operation, SSAValue
 
@@ -14,39 +15,21 @@ from relay.dialects.op import TensorOp, is_tensor, rank, shape
 Imaging = relay.Conv2dBase | relay.Pool2dOp | relay.Resize2dOp
 """Ops that say their layout."""
 
-KEEPING = (
-    relay.PadOp,
-    relay.StridedSliceOp,
-    relay.ConcatenateOp,
-    qnn.ConcatenateOp,
-    qnn.QuantizeOp,
-    qnn.DequantizeOp,
-    qnn.RequantizeOp,
-    qnn.QnnBinaryOp,
-    qnn.QnnUnaryOp,
-)
-"""Ops whose operands of the result's rank have the result's axes, besides elementwise ones."""
 REDUCTIONS = (relay.ReduceOp, qnn.MeanOp)
 
 
-def keeps(op: Operation) -> bool:
-    """Whether operands of the result's rank have the result's axes."""
-    return isinstance(op, KEEPING) or (isinstance(op, TensorOp) and op.ELEMENTWISE)
+def keeps(op: Operation) -> TypeGuard[TensorOp]:
+    """Whether data operands of the result's rank have the result's axes."""
+    return isinstance(op, TensorOp) and (op.ELEMENTWISE or op.SAME_AXES)
 
 
-def data_operands(op: Operation) -> list[SSAValue]:
-    """The operands that have the result's axes: not constants, not what has another rank."""
-    if isinstance(op, relay.LookupOp):
-        return [op.input]
-    if isinstance(op, relay.BiasAddOp):
-        return [op.data]
-    if isinstance(op, relay.FixedPointMultiplyOp):
-        return [op.input]
-    if isinstance(op, relay.ConcatenateOp | qnn.ConcatenateOp):
-        return list(op.inputs)
+def aligned(op: TensorOp) -> list[SSAValue]:
+    """The operands that have the result's axes. Constants beside others have not: they are laid out anew."""
+    found = list(op.broadcast_operands())
+    if op.ELEMENTWISE and len(found) > 1:
+        found = [value for value in found if not isinstance(value.owner, relay.ConstantOp)]
     width = rank(op.results[0])
-    found = [v for v in op.operands if not isinstance(v.owner, relay.ConstantOp) and is_tensor(v.type)]
-    return [value for value in found if rank(value) == width]
+    return [value for value in found if is_tensor(value.type) and rank(value) == width]
 
 
 def layout_of_operand(op: Imaging) -> Layout:
@@ -92,7 +75,7 @@ class Axes:
     def spread(self, op: Operation) -> None:
         """Name what follows from what is named of one op's operands and results."""
         if keeps(op):
-            values = [*data_operands(op), *op.results]
+            values = [*aligned(op), *op.results]
             known = next((self.of[value] for value in values if value in self.of), None)
             if known is not None:
                 for value in values:

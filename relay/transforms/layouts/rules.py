@@ -15,7 +15,7 @@ from relay.transforms.layouts.axes import (
     REDUCTIONS,
     Axes,
     Imaging,
-    data_operands,
+    aligned,
     keeps,
     layout_of_operand,
     layout_of_result,
@@ -66,7 +66,7 @@ class Rules:
             return self.renames(op)
         if isinstance(op, REDUCTIONS):
             return self.can_reduce(op)
-        if not keeps(op) or any(self.axes.of.get(value) != known for value in (*data_operands(op), *op.results)):
+        if not keeps(op) or any(self.axes.of.get(value) != known for value in (*aligned(op), *op.results)):
             return False
         return self.can_keep(op, known, self.target(op.results[0]))
 
@@ -94,14 +94,11 @@ class Rules:
         left = target if bool(op.keepdims.value.data) else target.only(known.letters - gone)
         return left == self.target(op.results[0])
 
-    def can_keep(self, op: Operation, known: Layout, target: Layout) -> bool:
+    def can_keep(self, op: TensorOp, known: Layout, target: Layout) -> bool:
         """Ops whose result has its operands' axes."""
         match op:
-            case relay.PadOp():
-                loose = {known.axes[i] for i, width in enumerate(op.widths()) if width != (0, 0)}
-            case relay.StridedSliceOp():
-                every = [*zip(*(map(int_values, (op.begin, op.end, op.strides))), strict=True)]
-                loose = {known.axes[i] for i, d in enumerate(shape(op.input)) if every[i] != (0, d, 1)}
+            case relay.PadOp() | relay.StridedSliceOp():
+                loose = {letter for i, letter in enumerate(known.axes) if not op.independent_along(i)}
             case relay.ConcatenateOp() | qnn.ConcatenateOp():
                 same = all(value in self.axes.of and self.target(value) == target for value in op.inputs)
                 letter = known.axes[axis_of(op.axis.value.data, len(known.axes), op.name)]
@@ -116,10 +113,12 @@ class Rules:
                 axis = axis_of(op.axis.value.data, len(known.axes), op.name)
                 return all(fits(shape(value), axis, known) for value in (op.multiplier, op.shift))
             case _:
-                given = data_operands(op) if isinstance(op, relay.LookupOp) else op.operands
-                return bool(data_operands(op)) and all(is_tensor(v.type) and fits(shape(v), -1, known) for v in given)
+                if not op.ELEMENTWISE:  # `keep` would have to know how the op names its axes
+                    return False
+                given = aligned(op) if isinstance(op, relay.LookupOp) else op.operands
+                return bool(aligned(op)) and all(is_tensor(v.type) and fits(shape(v), -1, known) for v in given)
         parts = {known.split, known.split.lower(), target.split} - {""}
-        return not loose & parts and all(self.target(v) == target for v in data_operands(op))
+        return not loose & parts and all(self.target(v) == target for v in aligned(op))
 
     # The op that does
 
@@ -191,7 +190,7 @@ class Rules:
                 return mover.add(type(op), [get(op.input, target), *(v for v, _ in pair)], properties, op).results
             case _:
                 pass
-        data = set(data_operands(op))
+        data = set(aligned(op))
         table = op.table if isinstance(op, relay.LookupOp) else None
         operands = [
             get(v, target) if v in data else v if v is table else mover.operand(v, known, target, op)

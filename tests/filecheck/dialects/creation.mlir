@@ -45,16 +45,16 @@ func.func @one_hot(%a0: tensor<2x3xi32>, %a1: tensor<f32>, %a2: tensor<f32>) {
 }
 
 // CHECK-LABEL: func.func @cumsum(
-func.func @cumsum(%a0: tensor<2x1x3xf32>) {
-  // CHECK: %r0 = relay.cumsum %a0 {axis = 1 : i64} : (tensor<2x1x3xf32>) -> tensor<2x1x3xf32>
-  %r0 = relay.cumsum %a0 {axis = 1 : i64} : (tensor<2x1x3xf32>) -> tensor<2x1x3xf32>
+func.func @cumsum(%a0: tensor<2x4x3xf32>) {
+  // CHECK: %r0 = relay.cumsum %a0 {axis = 1 : i64} : (tensor<2x4x3xf32>) -> tensor<2x4x3xf32>
+  %r0 = relay.cumsum %a0 {axis = 1 : i64} : (tensor<2x4x3xf32>) -> tensor<2x4x3xf32>
   func.return
 }
 
 // CHECK-LABEL: func.func @cumprod(
-func.func @cumprod(%a0: tensor<2x1x3xf32>) {
-  // CHECK: %r0 = relay.cumprod %a0 {axis = 1 : i64} : (tensor<2x1x3xf32>) -> tensor<2x1x3xf32>
-  %r0 = relay.cumprod %a0 {axis = 1 : i64} : (tensor<2x1x3xf32>) -> tensor<2x1x3xf32>
+func.func @cumprod(%a0: tensor<2x4x3xf32>) {
+  // CHECK: %r0 = relay.cumprod %a0 {axis = 1 : i64} : (tensor<2x4x3xf32>) -> tensor<2x4x3xf32>
+  %r0 = relay.cumprod %a0 {axis = 1 : i64} : (tensor<2x4x3xf32>) -> tensor<2x4x3xf32>
   func.return
 }
 

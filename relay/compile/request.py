@@ -1,0 +1,48 @@
+"""What is handed from step to step of a build: the call's arguments as given, then what they were resolved to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    from xdsl.dialects.builtin import ModuleOp
+    from xdsl.passes import ModulePass
+
+    from relay.byoc.composition import Targets
+    from relay.module import IRModule
+    from relay.passes import PassContext, Pipeline
+    from relay.target import Target
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """The arguments of `relay.build` that decide what is built; see there."""
+
+    model: IRModule | ModuleOp | str | PathLike[str] | bytes
+    target: str | Target = "llvm"
+    params: Mapping[str, npt.ArrayLike] | None = None
+    pipeline: Pipeline | Sequence[ModulePass] | str | None = None
+    opt_level: int | None = None
+    frontend: Mapping[str, Any] | None = None
+    external: Targets | None = None
+    numerics: str | None = None
+    progress: bool | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Recipe:
+    """A request, checked and resolved under the context that it was made in."""
+
+    model: IRModule | str | bytes
+    """A module, the path of a file, or its bytes."""
+    target: Target
+    params: Mapping[str, npt.ArrayLike]
+    pipeline: Pipeline
+    context: PassContext
+    frontend: Mapping[str, Any]
+    external: Targets | None = None
+    numerics: str | None = None

@@ -1,0 +1,137 @@
+"""Values that live between the ops and kernels of `@main`: returned for comparison, or replaced by given ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.utils.hints import isa
+
+from relay import signature
+from relay.dialects.attributes import dtype_of
+from relay.dialects.source import words
+from relay.module import IRModule
+from relay.signature import TensorInfo
+
+
+@dataclass(frozen=True)
+class Point:
+    """A result of an op of `@main`, at its place in the order of execution."""
+
+    name: str
+    """The value's name, that of a tensor of the source model where there is one; may be empty."""
+    type: TensorType[Attribute]
+    op: str
+    """`@conv2d_0`, or an op's name."""
+    operators: tuple[str, ...]
+    """The operators of the source model that the op or kernel computes: `operator 3 ADD 'x' (model.tflite:3:0)`."""
+    output: int
+    """Which result of the observed `@main` it is."""
+
+    def __str__(self) -> str:
+        source = " with ".join(self.operators)
+        return f"{source} ({self.op})" if source else f"{self.op}{f' %{self.name}' if self.name else ''}"
+
+
+def observed(mod: IRModule) -> tuple[IRModule, list[Point]]:
+    """A clone whose `@main` returns, after its results, the tensor that each of its ops computes; and those values in
+    the order of execution. Values inside control flow are not among them."""
+    clone = mod.clone()
+    return clone, _observe(clone)
+
+
+def _observe(mod: IRModule) -> list[Point]:
+    function = mod["main"]
+    assert isinstance(end := function.body.block.last_op, ReturnOp)
+    inputs, outputs = signature.read(function)
+    returned, points = list(end.arguments), list[Point]()
+    for value, op, type in values_of(function):
+        if value not in returned:
+            returned.append(value)
+            outputs.append(described(f"intermediate {len(points)}", type, "output"))
+        what = f"@{op.callee.string_value()}" if isinstance(op, CallOp) else op.name
+        points.append(Point(value.name_hint or "", type, what, operators_of(mod, op), returned.index(value)))
+    end.operands = returned
+    function.update_function_type()
+    signature.write(function, inputs, outputs)
+    return points
+
+
+def values_of(function: FuncOp) -> Iterator[tuple[SSAValue, Operation, TensorType[Attribute]]]:
+    """The tensors that the ops of a function compute from others, in the order of execution."""
+    for op in function.body.block.ops:
+        for value in op.results if op.operands else ():
+            if isa(type := value.type, TensorType[Attribute]):
+                yield value, op, type
+
+
+def described(name: str, type: TensorType[Attribute], kind: str) -> TensorInfo:
+    """An argument or a result of `@main` of this type."""
+    return TensorInfo(name, type.get_shape(), dtype_of(type.element_type), kind)
+
+
+def operators_of(mod: IRModule, op: Operation) -> tuple[str, ...]:
+    """Where an op comes from; of the only call of a kernel, where each op of the kernel comes from."""
+    places = [words(op.location)]
+    if isinstance(op, CallOp) and (kernel := mod.functions.get(name := op.callee.string_value())) is not None:
+        calls = [other for other in mod.op.walk() if isinstance(other, CallOp) and other.callee.string_value() == name]
+        if len(calls) == 1 and kernel.body.blocks:
+            places += [words(inner.location) for inner in kernel.body.block.ops if inner.operands]
+    return tuple(dict.fromkeys(filter(None, places)))
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A value that is in the module before a pass and in the one after it, by name and type."""
+
+    before: int
+    after: int
+
+
+def matched(before: Sequence[Point], after: Sequence[Point]) -> list[Pair]:
+    """The values of both: of one name and type, as many times in the one as in the other."""
+
+    def numbers(points: Sequence[Point]) -> dict[tuple[str, Attribute], list[int]]:
+        found: dict[tuple[str, Attribute], list[int]] = {}
+        for number, point in enumerate(points):
+            if point.name:
+                found.setdefault((point.name, point.type), []).append(number)
+        return found
+
+    others = numbers(after)
+    pairs = [
+        Pair(a, b)
+        for key, mine in numbers(before).items()
+        if len(mine) == len(others.get(key, ()))
+        for a, b in zip(mine, others[key], strict=True)
+    ]
+    return sorted(pairs, key=lambda pair: pair.before)
+
+
+def opened(mod: IRModule, numbers: Sequence[int]) -> tuple[IRModule, list[Point], list[set[int]]]:
+    """A clone that is observed, and in which new arguments of `@main` stand wherever these values were used; and, for
+    each result, by which of the new arguments it is computed."""
+    clone = mod.clone()
+    function = clone["main"]
+    block = function.body.block
+    values = list(values_of(function))
+    inputs, outputs = signature.read(function)
+    reached: dict[SSAValue, set[int]] = {}
+    for position, number in enumerate(numbers):
+        value, _, type = values[number]
+        argument = block.insert_arg(type, len(block.args))
+        value.replace_all_uses_with(argument)
+        reached[argument] = {position}
+        inputs.append(described(f"value {position}", type, "input"))
+    function.update_function_type()
+    signature.write(function, inputs, outputs)
+    points = _observe(clone)
+    for op in block.ops:
+        used = {value for inner in op.walk() for value in inner.operands}
+        by = set[int]().union(*(reached.get(value, set[int]()) for value in used))
+        reached.update((result, by) for result in op.results)
+    assert isinstance(end := block.last_op, ReturnOp)
+    return clone, points, [reached.get(value, set[int]()) for value in end.arguments]

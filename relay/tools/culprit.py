@@ -1,0 +1,70 @@
+"""`relay-opt --find-culprit`: which pass changes what the module computes, and for which operator."""
+
+from __future__ import annotations
+
+import zipfile
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+
+from relay.dialects.attributes import Array
+from relay.errors import InvalidArgument, Malformed
+from relay.interpreters import argument_infos
+from relay.module import IRModule
+from relay.passes import Pipeline
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """The search and what it runs the module on."""
+    help = "run the module after each pass, and print the pass and operator that change its numbers (exit code 1)"
+    parser.add_argument("--find-culprit", action="store_true", help=help)
+    parser.add_argument("--inputs", metavar="FILE", help="--find-culprit: .npz of the inputs by name (default: random)")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="--find-culprit: seed of random inputs (0)")
+    parser.add_argument(
+        "--tolerance",
+        type=float,
+        default=1e-4,
+        metavar="X",
+        help="--find-culprit: how far floats may be, relative to the largest of a tensor (1e-4); integers are equal",
+    )
+
+
+def search(op: ModuleOp, pipeline: Pipeline, args: Namespace) -> tuple[bool, str]:
+    """Whether all is equal, and the report. Raises RelayError where the inputs or the module cannot be run."""
+    from relay.exploration.bisection import find_culprit
+
+    module = IRModule(op)
+    finding = find_culprit(module, pipeline, inputs_of(module, args.inputs, args.seed), tolerance=args.tolerance)
+    return finding.equal, f"{finding}\n"
+
+
+def inputs_of(module: IRModule, file: str | None, seed: int) -> list[Array]:
+    """The arguments of `@main`: by name from a file, else random; states that the file leaves out are initial ones."""
+    from relay.exploration.measuring import random_of
+
+    given = {} if file is None else arrays_of(file)
+    random = np.random.default_rng(seed)
+    inputs: list[Array] = []
+    for info in argument_infos(module["main"]):
+        if info.name in given:
+            inputs.append(given.pop(info.name))
+        elif info.initial is not None:
+            inputs.append(np.array(info.initial))
+        elif file is None:
+            inputs.append(random_of(info, random))
+        else:
+            raise InvalidArgument(file, f"has no input {info.name}", f"it has {', '.join(given) or 'nothing else'}")
+    if given:
+        raise InvalidArgument(str(file), f"names no input with {next(iter(given))}")
+    return inputs
+
+
+def arrays_of(file: str) -> dict[str, Array]:
+    """The arrays of an .npz file by name. Raises Malformed for what is none; OSError."""
+    try:
+        with np.load(Path(file), allow_pickle=False) as data:
+            return {name: np.array(data[name]) for name in data.files}
+    except (ValueError, EOFError, AttributeError, zipfile.BadZipFile):
+        raise Malformed(file, "is no .npz file", "numpy.savez(FILE, **inputs) writes one") from None

@@ -1,0 +1,199 @@
+"""The facts that op classes state, compared with what the interpreter computes for every op of the round-trip tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from xdsl.dialects.builtin import TensorType, f32, i8, i32
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, SSAValue
+
+from relay.dialects.attributes import Array, dtype_of, scalar_attr
+from relay.dialects.op import DYNAMIC, Origin, TensorOp, is_tensor, rank, shape, tensor
+from relay.interpreters import evaluate
+from relay.module import IRModule
+
+FILES = (Path(__file__).parents[1] / "filecheck" / "dialects").glob("*.mlir")
+
+
+def written() -> Iterator[TensorOp]:
+    """Every op of the files whose types are known."""
+    for path in sorted(FILES):
+        for function in IRModule.parse(path.read_text()).op.walk():
+            if not isinstance(function, FuncOp):
+                continue
+            for op in function.body.walk():
+                values = (*op.operands, *op.results)
+                named = op.name.startswith(("relay.", "qnn."))
+                if named and isinstance(op, TensorOp) and op.operands and all(map(is_static, values)):
+                    yield op
+
+
+def is_static(value: SSAValue) -> bool:
+    return is_tensor(value.type) and DYNAMIC not in shape(value)
+
+
+OPS = list(written())
+MOVING = [op for op in OPS if op.origin in (Origin.MOVED, Origin.SELECTED)]
+AVERAGING = [op for op in OPS if op.origin is Origin.AVERAGED]
+COMPUTING = [
+    op
+    for op in OPS
+    if op.origin is Origin.COMPUTED
+    and {tensor(value).element_type for value in (*op.data_operands(), *op.results)} in ({f32}, {i32}, {i8})
+]
+
+
+def named(op: TensorOp) -> str:
+    return op.name
+
+
+def numbers_of(rng: np.random.Generator, dtype: np.dtype[Any], count: int) -> Array:
+    """Distinct numbers of a type, in order; floats have fractions."""
+    low, high = -2000, 2000
+    if dtype.kind in "iu":
+        low, high = max(low, int(np.iinfo(dtype).min)), min(high, int(np.iinfo(dtype).max))
+    fraction = 0.25 if dtype.kind == "f" else 0
+    return (np.sort(rng.choice(np.arange(low, high + 1), count, replace=False)) + fraction).astype(dtype)
+
+
+def parameters(op: TensorOp, rng: np.random.Generator) -> dict[int, Array]:
+    """Small numbers for the operands that are not data, by their position."""
+    data = op.data_operands()
+    found: dict[int, Array] = {}
+    for position, value in enumerate(op.operands):
+        if value not in data:
+            found[position] = rng.integers(0, 2, shape(value)).astype(dtype_of(tensor(value).element_type))
+    return found
+
+
+def operands(op: TensorOp, fixed: dict[int, Array], numbers: Array) -> list[Array]:
+    """The op's operands: `fixed`, and for the data these numbers in turn, in the operands' types."""
+    result: list[Array] = []
+    start = 0
+    for position, value in enumerate(op.operands):
+        if position in fixed:
+            result.append(fixed[position])
+            continue
+        dims = shape(value)
+        count = int(np.prod(dims))
+        array = numbers[start : start + count].reshape(dims)
+        result.append(array.astype(dtype_of(tensor(value).element_type)))
+        start += count
+    return result
+
+
+def count_of(op: TensorOp) -> int:
+    return sum(int(np.prod(shape(value))) for value in op.data_operands())
+
+
+def on_floats(op: TensorOp) -> TensorOp:
+    """The op on float32 data."""
+    data = op.data_operands()
+    block = Block(arg_types=[TensorType(f32, shape(v)) if v in data else v.type for v in op.operands])
+    return op.__class__.make(block.args, op.properties | dict.fromkeys(op.FILLS, scalar_attr(0.0, f32)))
+
+
+def with_fills(op: TensorOp, fills: Sequence[float | int]) -> TensorOp:
+    """The op with other numbers in its `FILLS`."""
+    type = tensor(op.data_operands()[0]).element_type
+    properties = {name: scalar_attr(fill, type) for name, fill in zip(op.FILLS, fills, strict=True)}
+    return op.__class__.make(op.operands, op.properties | properties)
+
+
+def renamed(op: TensorOp, rng: np.random.Generator) -> tuple[list[Array], list[Array]]:
+    """Results for some numbers, with these then replaced by others one by one, and results for the others.
+
+    The others are in the same order, or, if the op says that it does not look at its data, in any.
+    """
+    dtype = dtype_of(tensor(op.data_operands()[0]).element_type)
+    count, extra = count_of(op), len(op.FILLS)
+    old, new = (numbers_of(rng, dtype, count + extra) for _ in range(2))
+    if op.origin is not Origin.SELECTED:
+        new = rng.permutation(new)
+    fixed, order = parameters(op, rng), rng.permutation(count + extra)
+    fills = sorted(order[:extra])
+    places = np.array([n for n in order if n not in fills], int)
+    before, after = (
+        evaluate(with_fills(op, [numbers[n].item() for n in fills]), operands(op, fixed, numbers[places]))
+        for numbers in (old, new)
+    )
+    table = dict(zip(old.tolist(), new.tolist(), strict=True))
+    wanted = [
+        np.array([table.get(n, np.nan) for n in result.ravel().tolist()]).reshape(result.shape) for result in before
+    ]
+    return wanted, list(after)
+
+
+@pytest.mark.parametrize("op", MOVING, ids=named)
+def test_elements_are_those_of_the_data(op: TensorOp):
+    for wanted, got in zip(*renamed(on_floats(op), np.random.default_rng(1)), strict=True):
+        np.testing.assert_array_equal(got, wanted)
+
+
+@pytest.mark.parametrize("op", COMPUTING, ids=named)
+def test_no_op_moves_its_data_without_saying_so(op: TensorOp):
+    wanted, got = renamed(op, np.random.default_rng(2))
+    same = all(np.array_equal(a, b) for a, b in zip(wanted, got, strict=True)) and any(a.size > 1 for a in wanted)
+    assert not same, f"{op.__class__.__name__} gives elements of its data as they are: its ORIGIN is MOVED or SELECTED"
+
+
+@pytest.mark.parametrize("op", AVERAGING, ids=named)
+def test_means_have_weights_that_sum_to_one(op: TensorOp):
+    rng, op = np.random.default_rng(3), on_floats(op)
+    numbers = rng.standard_normal(count_of(op))
+    (got,), (moved,) = (evaluate(op, operands(op, {}, n)) for n in (numbers, 3 * numbers + 7))
+    np.testing.assert_allclose(moved, 3 * got + 7, rtol=1e-4, atol=1e-4)
+
+
+def random_operands(op: TensorOp, rng: np.random.Generator) -> list[Array]:
+    return operands(op, parameters(op, rng), rng.integers(-100, 100, count_of(op)))
+
+
+def differing(op: TensorOp, old: Sequence[Array], position: int, index: tuple[int | slice, ...]) -> list[Array]:
+    """Where the results are others if some elements of one operand are."""
+    new = [array.copy() for array in old]
+    new[position][index] = (
+        np.logical_not(new[position][index]) if old[position].dtype == bool else old[position][index] + 9
+    )
+    return [(a != b) & ((a == a) | (b == b)) for a, b in zip(evaluate(op, old), evaluate(op, new), strict=True)]
+
+
+def data_positions(op: TensorOp) -> list[int]:
+    data = op.data_operands()
+    return [position for position, value in enumerate(op.operands) if value in data]
+
+
+@pytest.mark.parametrize("op", [op for op in OPS if op.ELEMENTWISE], ids=named)
+def test_elementwise_ops_read_one_place(op: TensorOp):
+    rng = np.random.default_rng(4)
+    old = random_operands(op, rng)
+    for position in data_positions(op):
+        dims = old[position].shape
+        if dims == shape(op.results[0]):
+            for flat in rng.integers(0, old[position].size, 6):
+                place = tuple(int(i) for i in np.unravel_index(int(flat), dims))
+                for found in differing(op, old, position, place):
+                    found[place] = False
+                    assert not found.any()
+
+
+def independent(op: TensorOp) -> list[int]:
+    return [axis for axis in range(rank(op.results[0])) if op.independent_along(axis)]
+
+
+@pytest.mark.parametrize("op", [op for op in OPS if independent(op)], ids=named)
+def test_indices_along_an_axis_are_independent(op: TensorOp):
+    old = random_operands(op, np.random.default_rng(5))
+    for axis, position in product(independent(op), data_positions(op)):
+        dims, wanted = old[position].shape, shape(op.results[0])
+        if len(dims) <= axis or dims[axis] != wanted[axis] or (op.ELEMENTWISE and len(dims) != len(wanted)):
+            continue
+        for index in range(dims[axis]):
+            for found in differing(op, old, position, (*[slice(None)] * axis, index)):
+                assert not np.delete(found, index, axis).any()
