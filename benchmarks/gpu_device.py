@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from statistics import median
 
 from relay.lowering.gpu.codegen import compile_kernels
-from relay.lowering.gpu.matrix import GROUPS
 from relay.lowering.gpu.warpgroup_products import DESCRIPTION, VISIBLE, WAIT, constraints, products_text
 from relay.runtime.cuda_driver import PROCESSORS, CudaDriver
 from relay.target import GpuTarget
@@ -157,7 +156,7 @@ def group_peak_text(turns: int) -> str:
 def limits(driver: CudaDriver, largest: int, turns: int, target: GpuTarget) -> Iterator[tuple[str, float, str]]:
     """What it can do at most, by name, with the unit. `largest`: bytes of the largest copy."""
     blocks = 2 * driver.attribute(PROCESSORS)
-    groups = GROUPS in target.features
+    groups = target.warpgroups
     with driver:
         clock = Clock(driver)
         texts = [EMPTY, peak_text(turns), *([group_peak_text(turns)] if groups else [])]

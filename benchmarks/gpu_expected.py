@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from xdsl.dialects import func
-from xdsl.dialects.linalg import ops as linalg
 
 import relay
 from relay.frontend import from_tflite
 from relay.lowering.bufferize import Bufferize
 from relay.lowering.expand_apply_scale import ExpandApplyScale
-from relay.lowering.gpu.matrix import COPIED, LAUNCH, GroupTile, Matrix, matrix_of
-from relay.lowering.gpu.producers import nest_of
+from relay.lowering.gpu.matrix import Matrix
 from relay.lowering.gpu.schedule_gpu import FunctionScheduler
+from relay.lowering.gpu.strategies.products import Products, ProductSchedule
+from relay.lowering.gpu.tiles import GroupTile
 from relay.lowering.plan_memory import size_of
 from relay.lowering.relay_to_linalg import RelayToLinalg
 from relay.lowering.shaped import is_buffer
@@ -40,23 +40,16 @@ class Row:
     launches: int
     seconds: float
 
-    @property
-    def blocks(self) -> int:
-        """Blocks of the product."""
-        assert self.product is not None
-        tile = self.product.tile
-        return -(-self.product.rows // tile.rows) * -(-self.product.columns // tile.columns) * self.product.splits
-
-    def text(self, processors: int) -> str:
+    def text(self, target: GpuTarget) -> str:
         """The row of the table."""
         time = f"{self.launches} | {1e6 * self.seconds:.1f} |"
         if (m := self.product) is None:
             return f"| {self.name} | | | | | | {time}"
-        each = -(-self.blocks // processors)
-        waves = -(-each // min(each, m.tile.resident))
+        each = -(-m.blocks // target.processors)
+        waves = -(-each // min(each, m.tile.resident(target.costs)))
         unit = ", wgmma" if isinstance(m.tile, GroupTile) else ""
         sizes = f"{m.rows} x {m.columns} x {m.depth} | {m.tile.rows} x {m.tile.columns}{unit} | {m.splits}"
-        return f"| {self.name} | {sizes} | {self.blocks} | {waves} | {time}"
+        return f"| {self.name} | {sizes} | {m.blocks} | {waves} | {time}"
 
 
 def rows(path: Path, target: GpuTarget, name: str, batch: int) -> Iterator[Row]:
@@ -67,32 +60,27 @@ def rows(path: Path, target: GpuTarget, name: str, batch: int) -> Iterator[Row]:
     )
     clock, memory = CLOCKS[target.cpu]
     functions = {f.sym_name.data: f for f in module.op.body.block.ops if isinstance(f, func.FuncOp)}
-    known: dict[str, Matrix | None] = {}
+    known: dict[str, tuple[Matrix, int] | None] = {}
+    costs = target.costs
     for call in module["main"].body.block.ops:
         if not isinstance(call, func.CallOp):
             continue
         callee = call.callee.string_value()
         if callee not in known:
             known[callee] = product_of(functions[callee], call, target)
-        m = known[callee]
+        m, clocks = known[callee] or (None, None)
         bytes = sum(size_of(value.type) for value in call.arguments if is_buffer(value.type))
         launches = 1 if m is None else 1 + (m.splits > 1) + (m.gathered is not None)
-        clocks = bytes / (target.processors * COPIED)
-        if m is not None:
-            clocks = m.tile.cost(m.rows, m.columns, m.depth * m.format.data, m.splits, target.processors)
-        yield Row(callee, m, launches, max(clocks / clock, bytes / memory) + LAUNCH / clock)
+        if clocks is None:
+            clocks = bytes / (costs.processors * costs.copy_bandwidth)
+        yield Row(callee, m, launches, max(clocks / clock, bytes / memory) + costs.launch / clock)
 
 
-def product_of(function: func.FuncOp, call: func.CallOp, target: GpuTarget) -> Matrix | None:
-    """The product of a function that matrix units compute, if it has one."""
-    scheduler = FunctionScheduler(function, target.features, [call], target.processors, target.matmul)
-    scheduler.find()
-    for op in scheduler.order:
-        if isinstance(op, linalg.GenericOp) and op not in scheduler.done:
-            nest = nest_of(op, scheduler.pending.get(op, ()))
-            found = matrix_of(nest, scheduler.producers, target.processors, scheduler.floats, scheduler.groups)
-            if found is not None:
-                return found
+def product_of(function: func.FuncOp, call: func.CallOp, target: GpuTarget) -> tuple[Matrix, int] | None:
+    """The product of a function that matrix units compute, if it has one, and the clocks that it takes."""
+    for strategy, schedule in FunctionScheduler(function, [call], target).decide().values():
+        if isinstance(strategy, Products) and isinstance(schedule, ProductSchedule):
+            return strategy.tiled(schedule), schedule.cycles
     return None
 
 
@@ -102,7 +90,7 @@ def table(path: Path, name: str, batch: int) -> Iterator[str]:
     yield "| call | rows x columns x depth | tile | parts | blocks | waves | launches | expected, µs |"
     yield "|---|---|---|---|---|---|---|---|"
     found = list(rows(path, target, name, batch))
-    yield from (row.text(target.processors) for row in found)
+    yield from (row.text(target) for row in found)
     total = sum(row.seconds for row in found)
     yield f"| all | | | | | | {sum(row.launches for row in found)} | {1e6 * total:.0f} |"
 

@@ -7,19 +7,32 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseArrayBase,
+    DictionaryAttr,
+    IntegerAttr,
+    IntegerType,
+    ModuleOp,
+    StringAttr,
+    i1,
+)
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
+from xdsl.utils.hints import isa
 
 from relay.passes import Pass
+
+SILENT = ("", "false", "0", "none")
+"""Values of decisions that are left out."""
 
 
 @dataclass(frozen=True)
 class PrintChoices(Pass):
     """Print on standard error, under a header, how many channels rescale in which form (`relay.rescale`, by
-    `expand-apply-scale`) and how each kernel runs, with the reason (`relay.schedule`, by `schedule`), and change
-    nothing. Kernels about which nothing was chosen are left out; what passes that have not run yet would choose is
-    empty."""
+    `expand-apply-scale`) and how each kernel runs, with the reason (`relay.schedule`, by `schedule` and `parallelize`),
+    and change nothing: a line for each operation of a kernel, with what was decided but for what was not wanted.
+    Kernels about which nothing was chosen are left out; what passes that have not run yet would choose is empty."""
 
     name: ClassVar[str] = "print-choices"
     invalidates = ()
@@ -31,9 +44,10 @@ class PrintChoices(Pass):
         rows = [("kernel", "rescaled channels", "schedule")]
         for function in kernels:
             forms = said(function.attributes.get("relay.rescale"))
-            schedule = said(function.attributes.get("relay.schedule"))
-            if forms or schedule:
-                rows.append((f"@{function.sym_name.data}", forms, schedule))
+            lines = schedule_lines(function.attributes.get("relay.schedule"))
+            if forms or lines:
+                rows.append((f"@{function.sym_name.data}", forms, lines[0] if lines else ""))
+                rows += [("", "", line) for line in lines[1:]]
         rows.append(("all", said(op.attributes.get("relay.rescale")), ""))
         widths = [max(len(row[column]) for row in rows) for column in range(2)]
         if self.header:
@@ -43,10 +57,44 @@ class PrintChoices(Pass):
             print("  ".join(cells).rstrip(), file=sys.stderr)
 
 
+def schedule_lines(attr: Attribute | None) -> list[str]:
+    """What was decided about a kernel: a line for each of its operations, and one for the loops that threads share."""
+    if not isinstance(attr, DictionaryAttr):
+        return [attr.data] if isinstance(attr, StringAttr) else []
+    single: list[Attribute] = [attr] if "strategy" in attr.data else []
+    ops, threads = attr.data.get("ops"), attr.data.get("threads")
+    each = ops.data if isa(ops, ArrayAttr[Attribute]) else single
+    lines = [decisions(one) for one in each if isinstance(one, DictionaryAttr)]
+    if isa(threads, ArrayAttr[DictionaryAttr]) and threads.data:
+        turns = [text(loop.data["turns"]) for loop in threads if "turns" in loop.data]
+        lines.append(f"threads share loops of {' and '.join(turns)} turns")
+    return lines
+
+
+def decisions(attr: DictionaryAttr) -> str:
+    """`strategy: why; decision value, ...`, without decisions that are false, 0, none or empty."""
+    general = ("strategy", "op", "cycles", "why", "threads")
+    told = {name: text(value) for name, value in attr.data.items() if name not in general}
+    parts = [name if value == "true" else f"{name} {value}" for name, value in told.items() if value not in SILENT]
+    named = [text(attr.data[name]) for name in ("strategy", "why") if name in attr.data]
+    return "; ".join(part for part in (": ".join(named), ", ".join(parts)) if part)
+
+
+def text(value: Attribute) -> str:
+    """A decision in a few characters."""
+    if isinstance(value, StringAttr):
+        return value.data
+    if isa(value, IntegerAttr[IntegerType]):
+        return ("false", "true")[value.value.data != 0] if value.type == i1 else str(value.value.data)
+    if isinstance(value, DictionaryAttr):
+        return decisions(value)
+    if isa(value, DenseArrayBase[IntegerType]):
+        return "x".join(map(str, value.get_values()))
+    return f"[{', '.join(map(text, value.data))}]" if isa(value, ArrayAttr[Attribute]) else str(value)
+
+
 def said(attr: Attribute | None) -> str:
-    """What an attribute says: text, or the numbers that are not 0, by name."""
-    if isinstance(attr, StringAttr):
-        return attr.data
+    """The numbers of an attribute that are not 0, by name."""
     if not isinstance(attr, DictionaryAttr):
         return ""
     counts = {name: number.value.data for name, number in attr.data.items() if isinstance(number, IntegerAttr)}

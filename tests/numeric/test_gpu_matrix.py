@@ -9,9 +9,12 @@ import pytest
 
 from relay.dialects.attributes import Array
 from relay.interpreters import run
-from relay.lowering.gpu import matrix
+from relay.lowering.gpu import tiles
 from relay.lowering.gpu.emulator import Emulator, KernelFault, run_model
-from relay.lowering.gpu.matrix import TILES
+from relay.lowering.gpu.strategies import mma
+from relay.lowering.gpu.strategies.mma import TILES
+from relay.lowering.gpu.tiles import Tile, cheapest, choices
+from relay.target import GpuCosts
 from tests.numeric.compiled_modules import Net
 from tests.numeric.gpu_models import Emulated, check
 
@@ -74,8 +77,8 @@ def test_products_of_codes_with_two_zero_points():
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(len(TILES)))
 def test_every_tile(number: int, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(matrix, "TILES", TILES[number : number + 1])
-    monkeypatch.setattr(matrix, "SPLITS", (1,))
+    monkeypatch.setattr(mma, "TILES", TILES[number : number + 1])
+    monkeypatch.setattr(tiles, "SPLITS", (1,))
     tile, net = TILES[number], Net(20 + number)
     x = net.argument(net.numbers("uint8", 1, 13, 14, 48))
     weights = net.constant(net.numbers("int8", tile.columns + 16, 3, 3, 48))
@@ -86,18 +89,24 @@ def test_every_tile(number: int, monkeypatch: pytest.MonkeyPatch):
     assert row["shared"] == tile.stages * tile.stage_bytes
 
 
+def chosen(rows: int, columns: int, depth: int, processors: int) -> tuple[Tile, int]:
+    """The tile and the parts of the depth that cost least."""
+    found = cheapest(choices(TILES, rows, columns, depth, GpuCosts(processors=processors)))
+    return found.tile, found.splits
+
+
 def test_tiles_fill_the_device():
     """A few large tiles leave processors without work, many small ones copy more."""
-    assert matrix.chosen(TILES, 8192, 8192, 8192, 108) == (TILES[0], 1)
-    assert matrix.chosen(TILES, 49, 320, 64, 108) == (TILES[-1], 1)
+    assert chosen(8192, 8192, 8192, 108) == (TILES[0], 1)
+    assert chosen(49, 320, 64, 108) == (TILES[-1], 1)
 
 
 def test_the_depth_is_split_where_processors_would_have_nothing_to_do():
     for processors in (16, 132):
-        tile, splits = matrix.chosen(TILES, 49, 512, 4608, processors)
+        tile, splits = chosen(49, 512, 4608, processors)
         assert (-(-49 // tile.rows) * -(-512 // tile.columns) * splits > processors // 2) == (splits > 1)
-    assert matrix.chosen(TILES, 49, 512, 4608, 132)[1] > 4
-    assert matrix.chosen(TILES, 49 * 128, 512, 4608, 132)[1] == 1
+    assert chosen(49, 512, 4608, 132)[1] > 4
+    assert chosen(49 * 128, 512, 4608, 132)[1] == 1
 
 
 FEW_CHANNELS: Sequence[Case] = (

@@ -29,8 +29,8 @@ from relay.lowering.gpu.emulator import Emulator
 from relay.lowering.gpu.emulator.bulk import Mapped
 from relay.lowering.gpu.emulator.machine import aligned
 from relay.lowering.gpu.emulator.model import memory_of
-from relay.lowering.gpu.matrix import SPLITS
 from relay.lowering.gpu.tensor_maps import MAP_BYTES
+from relay.lowering.gpu.tiles import SPLITS
 from relay.module import IRModule
 from relay.passes import Pipeline
 from relay.target import resolve

@@ -12,9 +12,12 @@ import pytest
 import relay
 from benchmarks.ptxas import find_ptxas
 from relay.interpreters import run
-from relay.lowering.gpu import matrix
+from relay.lowering.gpu import tiles
 from relay.lowering.gpu.emulator import Emulator, KernelFault, run_model
-from relay.lowering.gpu.matrix import GROUP_TILES, TILES, GroupTile, Tile, chosen
+from relay.lowering.gpu.strategies import mma, wgmma
+from relay.lowering.gpu.strategies.mma import TILES
+from relay.lowering.gpu.strategies.wgmma import GROUP_TILES
+from relay.lowering.gpu.tiles import GroupTile, Tile, cheapest, choices
 from relay.target import resolve_gpu
 from tests.numeric.compiled_modules import Net, equal
 from tests.numeric.gpu_models import Emulated
@@ -26,9 +29,9 @@ SMALL = GroupTile(128, 64, 8, 1, 4)
 
 def only(tile: Tile, monkeypatch: pytest.MonkeyPatch, splits: int = 1) -> None:
     """Let there be one tile."""
-    monkeypatch.setattr(matrix, "TILES", (tile,))
-    monkeypatch.setattr(matrix, "GROUP_TILES", (tile,))
-    monkeypatch.setattr(matrix, "SPLITS", (splits,))
+    monkeypatch.setattr(mma, "TILES", ())
+    monkeypatch.setattr(wgmma, "GROUP_TILES", (tile,))
+    monkeypatch.setattr(tiles, "SPLITS", (splits,))
 
 
 def check(net: Net) -> Emulated:
@@ -148,10 +151,10 @@ def test_parts_of_the_depth(monkeypatch: pytest.MonkeyPatch):
 
 def test_only_large_products_are_for_groups_of_warps():
     """Others, chips without `wgmma`, and weights with a zero point keep to `mma.sync`."""
-    tiles, processors = (*TILES, *GROUP_TILES), resolve_gpu(TARGET).processors
-    assert chosen(tiles, 8192, 8192, 8192, processors) == (GROUP_TILES[0], 1)
-    assert chosen(tiles, 49, 512, 4608, processors)[0] in TILES
-    assert matrix.GROUPS in resolve_gpu(TARGET).features - resolve_gpu("cuda -arch=sm_90").features
+    every, costs = (*TILES, *GROUP_TILES), resolve_gpu(TARGET).costs
+    assert cheapest(choices(every, 8192, 8192, 8192, costs))[1:] == (GROUP_TILES[0], 1)
+    assert cheapest(choices(every, 49, 512, 4608, costs)).tile in TILES
+    assert resolve_gpu(TARGET).warpgroups and not resolve_gpu("cuda -arch=sm_90").warpgroups
 
 
 @pytest.mark.parametrize("make", [convolution, product])

@@ -11,9 +11,10 @@ from xdsl.ir import SSAValue
 from relay.dialects import nvgpu
 from relay.dialects.gpu import BarrierOp
 from relay.lowering.builder import Index, LoopBuilder
-from relay.lowering.gpu.matrix import CHUNK, Matrix
+from relay.lowering.gpu.matrix import Matrix
 from relay.lowering.gpu.matrix_thread import MatrixThread
 from relay.lowering.gpu.shared_memory import align
+from relay.lowering.gpu.tiles import CHUNK
 from relay.lowering.gpu.warpgroup_products import VISIBLE, instruction
 from relay.lowering.indices import both, when
 from relay.lowering.shaped import shape_of
@@ -99,7 +100,7 @@ class AsyncCopies:
         later = self.b.plus(step, self.ahead)
         if not isinstance(later, int):
             due = self.t.below(later, self.m.steps)
-            when(self.b, due, lambda: self.issue(later, self.t.rem(later, self.m.stages)))
+            when(self.b, due, lambda: self.issue(later, self.t.rem(later, self.m.tile.stages)))
 
     def issue(self, step: Index, stage: Index) -> None:
         """Start the copies of a step into a stage."""

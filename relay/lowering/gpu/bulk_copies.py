@@ -65,7 +65,7 @@ class BulkCopies:
 
     def begin(self) -> None:
         """What is done once: barriers, and maps."""
-        for stage in range(self.m.stages):
+        for stage in range(self.m.tile.stages):
             self.ask(INIT, [self.barrier(stage)])
         for source in self.addresses:
             self.ask(ACQUIRE, [source])
@@ -78,7 +78,7 @@ class BulkCopies:
     def arrive(self, step: Index) -> None:
         """Wait until the tiles of a step are there, and all threads are done with the stage that is filled next."""
         t = self.t
-        self.ask(ARRIVED, [self.barrier(t.rem(step, self.m.stages))], [t.rem(t.div(step, self.m.stages), 2)])
+        self.ask(ARRIVED, [self.barrier(t.rem(step, self.m.tile.stages))], [t.rem(t.div(step, self.m.tile.stages), 2)])
         self.b.add(BarrierOp.create())
 
     def refill(self, step: Index) -> None:
@@ -86,7 +86,7 @@ class BulkCopies:
         later = self.b.plus(step, self.ahead)
         if not isinstance(later, int):
             due = both(self.b, [self.first, self.t.below(later, self.m.steps)])
-            when(self.b, due, lambda: self.issue(later, self.t.rem(later, self.m.stages)))
+            when(self.b, due, lambda: self.issue(later, self.t.rem(later, self.m.tile.stages)))
 
     def issue(self, step: Index, stage: Index) -> None:
         """Ask for both tiles of a step."""
@@ -102,7 +102,7 @@ class BulkCopies:
     def barrier(self, stage: Index) -> Index:
         """The address of the barrier of a stage: they are behind all stages."""
         b = self.b
-        start = b.plus(self.memory, self.m.stages * self.t.tile.stage_bytes)
+        start = b.plus(self.memory, self.m.tile.stages * self.t.tile.stage_bytes)
         return b.plus(start, b.times(stage, BARRIER_BYTES))
 
     def ask(

@@ -19,8 +19,6 @@ from relay.lowering.indices import unravelled
 from relay.lowering.scheduling.contraction import Convolution, recognise
 from relay.lowering.shaped import buffer_of
 
-FEATURE = "dot"
-"""What a target must have."""
 ONES = 0x01010101
 """Four codes of 1."""
 
@@ -33,8 +31,9 @@ class Dot:
     lanes: int
 
 
-def dot_of(nest: Nest, producers: Mapping[SSAValue, Producer]) -> Dot | None:
-    """The nest as sums of dot products, if both factors are codes that lie beside each other along its last loop."""
+def dot_of(nest: Nest, producers: Mapping[SSAValue, Producer], most: int = 16) -> Dot | None:
+    """The nest as sums of dot products, if both factors are codes that lie beside each other along its last loop; at
+    most so many are read at once."""
     conv = recognise(nest.op)
     if conv is None or conv.depthwise or conv.is_float or conv.data.element != i8 or conv.kernel.element != i8:
         return None
@@ -45,7 +44,7 @@ def dot_of(nest: Nest, producers: Mapping[SSAValue, Producer]) -> Dot | None:
     except Narrow:
         return None
     for lanes in (16, 8, 4):
-        if conv.channels % lanes == 0 and all(fits(type, lanes) for type in types):
+        if lanes <= most and conv.channels % lanes == 0 and all(fits(type, lanes) for type in types):
             return Dot(conv, lanes)
     return None
 

@@ -53,14 +53,18 @@ class Format:
             words += f" + {self.tiny:.3g} sum (|x| + |w|), data below {self.limit:g}"
         return words
 
+    def holds(self, weights: Array) -> bool:
+        """Whether no weight, float32, becomes infinite."""
+        return bool(np.all(~np.isfinite(weights) | (np.abs(weights) < self.limit)))
+
     def rounded(self, weights: Array) -> Array | None:
         """Weights, float32, as words or half words; None if one is too large.
 
         tf32: to nearest, ties away from zero, as `cvt.rna.tf32.f32`; the others to nearest, ties to even.
         """
-        finite = np.isfinite(weights)
-        if np.any(finite & (np.abs(weights) >= self.limit)):
+        if not self.holds(weights):
             return None
+        finite = np.isfinite(weights)
         bits = np.ascontiguousarray(weights, np.float32).view(np.uint32)
         if self.name == "tf32":
             return np.where(finite, (bits + 0x1000) & 0xFFFFE000, bits).astype(np.uint32)

@@ -16,16 +16,14 @@ from relay.lowering.builder import INDEX, Index, LoopBuilder
 from relay.lowering.gpu.teams import WARP, Members, Team
 from relay.lowering.indices import below, binary, both, quotient, remainder, unravelled
 
-BLOCK = 256
-"""Threads of a block, where there are more than a few blocks of them."""
 MAPPED = "mapping"
 """The attribute of a parallel loop that says what runs its turns."""
 
 
 @contextmanager
-def threads(b: LoopBuilder, shape: Sequence[int]) -> Generator[list[Index]]:
-    """A grid of blocks of threads over the points of a shape, the last dimension's neighbours beside each other;
-    the `with` block is what a thread does for its point."""
+def threads(b: LoopBuilder, shape: Sequence[int], block: int) -> Generator[list[Index]]:
+    """A grid of blocks of so many threads over the points of a shape, the last dimension's neighbours beside each
+    other; the `with` block is what a thread does for its point."""
     total = prod(shape)
     if not total:
         outer, b.block = b.block, Block()
@@ -33,7 +31,6 @@ def threads(b: LoopBuilder, shape: Sequence[int]) -> Generator[list[Index]]:
         b.block.erase(safe_erase=False)
         b.block = outer
         return
-    block = min(BLOCK, -(-total // WARP) * WARP)
     blocks = -(-total // block)
     with grid(b, blocks, block) as (number, inner):
         thread = b.plus(b.times(number, block), inner)
@@ -51,15 +48,14 @@ def threads(b: LoopBuilder, shape: Sequence[int]) -> Generator[list[Index]]:
 
 @contextmanager
 def teams(
-    b: LoopBuilder, shape: Sequence[int], team: Team
+    b: LoopBuilder, shape: Sequence[int], team: Team, block: int
 ) -> Generator[tuple[list[Index], Members | None, SSAValue | None]]:
     """As `threads`, with a team of them for each point: its member, and whether that is the one that writes."""
     total, size = prod(shape), team.size
     if size == 1:
-        with threads(b, shape) as at:
+        with threads(b, shape, block) as at:
             yield at, None, None
         return
-    block = size if size > WARP else min(BLOCK, -(-total * size // WARP) * WARP)
     points = block // size
     with grid(b, -(-total // points), block) as (number, thread):
         point, member = quotient(b, thread, size), remainder(b, thread, size)

@@ -19,11 +19,12 @@ from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.gpu.async_copies import AsyncCopies
 from relay.lowering.gpu.bulk_copies import BulkCopies
 from relay.lowering.gpu.dots import wrapped
-from relay.lowering.gpu.matrix import GroupTile, Matrix
+from relay.lowering.gpu.matrix import Matrix
 from relay.lowering.gpu.matrix_thread import MatrixThread
 from relay.lowering.gpu.points import PointEmitter
 from relay.lowering.gpu.producers import Nest
 from relay.lowering.gpu.shared_memory import align
+from relay.lowering.gpu.tiles import GroupTile
 from relay.lowering.gpu.warp_products import FloatProducts, WarpProducts
 from relay.lowering.gpu.warpgroup_products import GroupProducts
 from relay.lowering.indices import below, when
@@ -70,7 +71,7 @@ class MatrixKernel:
     def products(self) -> tuple[Sequence[SSAValue], Sequence[SSAValue]]:
         """The sums of a thread, and where the weights have a zero point the sums of its rows of the data."""
         b, units = self.b, self.units(self.t)
-        copies = self.copies(self.t, self.factors, self.m.stages - units.behind, units.fenced)
+        copies = self.copies(self.t, self.factors, self.m.tile.stages - units.behind, units.fenced)
         copies.prepare()
         units.prepare()
         zero = b.constant(0, self.kind)

@@ -7,12 +7,13 @@ from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import SSAValue
 
 from relay.lowering.builder import Index, LoopBuilder
-from relay.lowering.gpu.matrix import CHUNK, Matrix
+from relay.lowering.gpu.matrix import Matrix
 from relay.lowering.gpu.shared_memory import shared_memory
+from relay.lowering.gpu.teams import WARP
+from relay.lowering.gpu.tiles import CHUNK
 from relay.lowering.indices import below, binary, quotient, remainder
 from relay.lowering.shaped import buffer_of
 
-WARP = 32
 BANKS = 128
 """Bytes of shared memory that are read at once."""
 
@@ -40,7 +41,10 @@ class MatrixThread:
         self.warp_column = b.times(self.div(warp, tile.down), tile.columns // tile.across)
         self.shared = self.numbers = shared_memory(b, matrix.shared_bytes)
         if not matrix.format.exact:
-            count, space = matrix.stages * tile.stage_bytes // matrix.format.data, buffer_of(self.shared).memory_space
+            count, space = (
+                matrix.tile.stages * tile.stage_bytes // matrix.format.data,
+                buffer_of(self.shared).memory_space,
+            )
             type = MemRefType(matrix.conv.data.element, [count], memory_space=space)
             self.numbers = b.add(memref.ViewOp(self.shared, b.index(0), [], type)).result
 
@@ -68,4 +72,4 @@ class MatrixThread:
 
     def stage(self, step: Index, unit: int = 1) -> Index:
         """Where the stage of a step starts in shared memory, counted by so many bytes."""
-        return self.b.times(self.rem(step, self.m.stages), self.tile.stage_bytes // unit)
+        return self.b.times(self.rem(step, self.m.tile.stages), self.tile.stage_bytes // unit)

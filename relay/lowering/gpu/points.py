@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import prod
 
 from xdsl.dialects import arith, scf, vector
@@ -50,14 +50,16 @@ class PointEmitter:
             case Padded() as source:
                 return self.padded(source, at)
             case Nest() as nest:
-                order = nest.output_dims
-                assert order is not None
-                dims: list[Index] = [0] * len(nest.sizes)
-                for dim, index in zip(order, at, strict=True):
-                    dims[dim] = index
-                return self.nest(nest, dims)[0]
+                return self.nest(nest, nest.dims(at))[0]
             case None:
                 return self.load(buffer, at)
+
+    def widened(self, at: list[Index]) -> list[Index]:
+        """The indices of a point whose last one counts by lanes: as it counts elements, and wide."""
+        if self.lanes > 1:
+            at[-1] = self.b.index(self.b.times(at[-1], self.lanes))
+            self.wide.add(at[-1])
+        return at
 
     def is_wide(self, index: Index) -> bool:
         """Whether the index stands for several elements."""
@@ -94,6 +96,11 @@ class PointEmitter:
         if self.members is not None and nest.reduction:
             return [self.share(nest, dims, self.members)]
         return self.reduce(nest, dims, nest.reduction, self.starting(nest, dims))
+
+    def results(self, nest: Nest, dims: Sequence[Index], values: Sequence[SSAValue]) -> None:
+        """The values of a nest at a point to memory."""
+        for value, output, map in zip(values, nest.op.outputs, nest.maps[len(nest.op.inputs) :], strict=True):
+            self.store(value, output, [self.b.apply(r, dims) for r in map.results])
 
     def share(self, nest: Nest, dims: list[Index], members: Members) -> SSAValue:
         """The result of a nest of which each member of a team computes a part."""
@@ -182,3 +189,14 @@ class PointEmitter:
 
 Special = Callable[[PointEmitter, Nest, list[Index]], SSAValue | None]
 """Emits the result of a nest at a point; None, and emits nothing, for one that it does not know."""
+
+
+def inlined(nest: Nest, producers: Mapping[SSAValue, Producer]) -> Iterator[Nest]:
+    """The nest, and all that it reads in place."""
+    yield nest
+    for value in nest.op.inputs:
+        inner = producers.get(value)
+        while isinstance(inner, Padded):
+            inner = producers.get(inner.source)
+        if isinstance(inner, Nest):
+            yield from inlined(inner, producers)

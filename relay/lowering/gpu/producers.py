@@ -13,6 +13,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 
 from relay.dialects.attributes import int_values
+from relay.lowering.builder import Index
 from relay.lowering.plan_memory import root
 from relay.lowering.scheduling.affine import dims_of
 from relay.lowering.scheduling.elementwise import extents
@@ -57,6 +58,20 @@ class Nest:
         if len(known) != len(first) or sorted(known) != self.parallel or any(dims_of(m) != first for m in maps):
             return None
         return known
+
+    @property
+    def shape(self) -> list[int]:
+        """The shape of the results, whose dimensions are known."""
+        return [self.sizes[dim] for dim in self.output_dims or ()]
+
+    def dims(self, at: Sequence[Index]) -> list[Index]:
+        """The dimensions at a point of the results; 0 for those that are summed."""
+        order = self.output_dims
+        assert order is not None
+        found: list[Index] = [0] * len(self.sizes)
+        for dim, index in zip(order, at, strict=True):
+            found[dim] = index
+        return found
 
 
 @dataclass(frozen=True)

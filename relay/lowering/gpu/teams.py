@@ -20,16 +20,13 @@ from relay.lowering.indices import below, quotient, remainder
 from relay.lowering.scheduling.affine import coefficients
 from relay.lowering.scheduling.reduction import IDEMPOTENT
 from relay.lowering.shaped import is_buffer, is_vector, scalar_of
+from relay.target.costs import GpuCosts
 
-FEATURE = "shuffle"
-"""What a target must have."""
 WARP = 32
 FEWEST_TURNS = 16
 """Shorter ones a thread does alone."""
 MANY = 8
 """Turns of a thread at least, where several warps share a point: they join through memory."""
-THREADS = 1 << 16
-"""So many threads are enough for a device."""
 LARGEST = 256
 """Threads of a block that has one point."""
 EVERYONE = -1
@@ -74,23 +71,30 @@ def join_of(op: linalg.GenericOp) -> Join | None:
     return type(join) if known and last.has_one_use() and last in join.operands else None
 
 
-def team_of(nest: Nest, producers: Mapping[SSAValue, Nest | Padded], lanes: int, codes: int) -> Team:
-    """How many threads a point of the nest gets, `lanes` points of the last dimension at once; sums of products take
-    `codes` turns at once."""
-    found = list(reductions(nest, producers))
-    if not found or any(inner is None or join_of(inner.op) is None for inner in found):
-        return ALONE
-    inner = [each for each in found if each is not None]
+def is_shareable(nest: Nest, producers: Mapping[SSAValue, Nest | Padded]) -> bool:
+    """Whether all that the nest sums, or the like, can be shared by threads."""
+    return all(inner is not None and join_of(inner.op) is not None for inner in reductions(nest, producers))
+
+
+def largest_team(narrow: bool) -> int:
+    """Threads that share a result, at most: `narrow` where they must be of one warp."""
+    return WARP if narrow else LARGEST
+
+
+def team_size(inner: Sequence[Nest], points: int, codes: int, narrow: bool, costs: GpuCosts) -> int:
+    """How many threads a point of so many gets: enough to keep the device busy, each with some turns of what is summed,
+    of which products take `codes` at once."""
     turns = min(prod(each.sizes[dim] for dim in each.reduction) for each in inner) // codes
-    order = nest.output_dims
-    points = prod(nest.sizes[dim] for dim in order or ()) // lanes
-    along = all(is_along(each) for each in inner)
-    size = 1
+    size, most = 1, largest_team(narrow)
     if points and turns >= FEWEST_TURNS:
-        most = LARGEST if lanes == 1 and along else WARP
-        while size < most and 2 * size * (1 if size < WARP else MANY) <= turns and points * size < THREADS:
+        while size < most and 2 * size * (1 if size < WARP else MANY) <= turns and points * size < costs.busy_threads:
             size *= 2
-    return Team(size, along)
+    return size
+
+
+def neighbours(inner: Sequence[Nest]) -> bool:
+    """Whether turns of all these sums that follow each other read neighbours."""
+    return all(map(is_along, inner))
 
 
 def is_along(nest: Nest) -> bool:

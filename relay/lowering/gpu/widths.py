@@ -19,47 +19,46 @@ from relay.lowering.shaped import buffer_of, is_buffer
 
 BYTES = 16
 """The widest access of a thread."""
-THREADS = 1 << 15
-"""So many threads at least, where there is work for them: a device runs a few at once on each of its processors."""
 
 
 class Narrow(Exception):
     """The elements cannot be computed several at once."""
 
 
-def lanes_of(nest: Nest, producers: Mapping[SSAValue, Producer]) -> int:
-    """The elements of a thread; 1 where they are not neighbours in memory of everything that is read and written."""
+def lanes_of(nest: Nest, producers: Mapping[SSAValue, Producer], least: int) -> tuple[int, int]:
+    """The elements of a thread, at most, and where so many threads at least are kept busy; 1 where they are not
+    neighbours in memory of everything that is read and written."""
     order = nest.output_dims
     if not order:
-        return 1
+        return 1, 1
     try:
         accesses = list(wide_accesses(nest, producers, order[-1]))
         for output in nest.op.outputs:
             accesses.append(buffer_of(output))
     except Narrow:
-        return 1
-    points = prod(nest.sizes[d] for d in order)
-    smallest = min(dtype_of(type.element_type).itemsize for type in accesses)
-    lanes = BYTES // smallest
-    while lanes > 1 and not (nest.sizes[order[-1]] % lanes == 0 and all(fits(type, lanes) for type in accesses)):
-        lanes //= 2
-    while lanes > 1 and lanes * smallest > 4 and points // lanes < THREADS:
-        lanes //= 2
-    return lanes
+        return 1, 1
+    return widest(nest.shape, accesses, least)
 
 
-def lanes_of_copy(to: MemRefType, source: MemRefType, offsets: Sequence[int]) -> int:
-    """The elements of a thread of a copy into the midst of a buffer, which is written as a whole."""
+def lanes_of_copy(to: MemRefType, source: MemRefType, offsets: Sequence[int], least: int) -> tuple[int, int]:
+    """As `lanes_of`, for a copy into the midst of a buffer, which is written as a whole."""
     shape = to.get_shape()
     if not shape or offsets[-1] or shape[-1] != source.get_shape()[-1]:
-        return 1
-    size = dtype_of(to.element_type).itemsize
-    lanes = BYTES // size
-    while lanes > 1 and not (shape[-1] % lanes == 0 and fits(to, lanes) and fits(source, lanes)):
+        return 1, 1
+    return widest(shape, [to, source], least)
+
+
+def widest(shape: Sequence[int], accesses: Sequence[MemRefType], least: int) -> tuple[int, int]:
+    """How many neighbours of a shape can be accessed at once, and how many where so many threads at least are kept
+    busy: fewer, but no access below 4 bytes."""
+    size = min(dtype_of(type.element_type).itemsize for type in accesses)
+    most = BYTES // size
+    while most > 1 and not (shape[-1] % most == 0 and all(fits(type, most) for type in accesses)):
+        most //= 2
+    lanes = most
+    while lanes > 1 and lanes * size > 4 and prod(shape) // lanes < least:
         lanes //= 2
-    while lanes > 1 and lanes * size > 4 and prod(shape) // lanes < THREADS:
-        lanes //= 2
-    return lanes
+    return most, lanes
 
 
 def fits(type: MemRefType, lanes: int) -> bool:

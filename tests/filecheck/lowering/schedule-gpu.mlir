@@ -3,6 +3,7 @@
 
 // Four neighbours a thread, read and written at once: 512 threads in 2 blocks.
 // CHECK-LABEL: func.func private @scale
+// CHECK-SAME:    relay.schedule = {strategy = "elementwise", lanes = 4 : i64, block = 256 : i64, {{.*}}why = "a thread for 4 neighbours"}
 // CHECK-DAG:     [[ZERO:%.+]] = arith.constant 0 : index
 // CHECK-DAG:     [[ONE:%.+]] = arith.constant 1 : index
 // CHECK-DAG:     [[GRID:%.+]] = arith.constant 2 : index
@@ -80,6 +81,7 @@ func.func private @padded_sum(%x: memref<5x7xi8>, %w: memref<3xi8>, %bias: memre
 
 // Two readers: the buffer stays, and there are three launches.
 // CHECK-LABEL: func.func private @shared
+// CHECK-SAME:    relay.schedule = {ops = [{strategy = "elementwise", op = 0 : i64, {{.*}}{strategy = "elementwise", op = 1 : i64, {{.*}}{strategy = "copy", op = 2 : i64,
 // CHECK:         [[BUFFER:%.+]] = memref.alloc
 // CHECK-COUNT-3: processor = block_x
 // CHECK-NOT:     processor = block_x
@@ -106,6 +108,7 @@ func.func private @shared(%x: memref<8xf32>, %y: memref<8xf32>, %z: memref<8xf32
 
 // 16 codes of each factor are read at once; the other sum is that of the weights, for the zero point of 5.
 // DOT-LABEL: func.func private @dense
+// DOT-SAME:    strategy = "reduction", lanes = 1 : i64, dot = 16 : i64, team = 1 : i64
 // DOT:         [[SUMS:%.+]], [[WEIGHTS:%.+]] = scf.for {{.+}} iter_args(
 // DOT:           vector.load %x[{{.+}}] {alignment = 16 : i64} : memref<4x32xi8>, vector<16xi8>
 // DOT:           vector.load %w[{{.+}}] {alignment = 16 : i64} : memref<8x32xi8>, vector<16xi8>

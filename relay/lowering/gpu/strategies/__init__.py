@@ -1,0 +1,75 @@
+"""The strategies of scheduling for GPUs, and how one is chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from xdsl.dialects.builtin import DictionaryAttr
+from xdsl.dialects.func import FuncOp
+
+from relay.errors import InvalidArgument
+from relay.lowering.gpu.strategies.elementwise import Elementwise, Pad
+from relay.lowering.gpu.strategies.mma import Mma
+from relay.lowering.gpu.strategies.plain import Copy, Fill, Single
+from relay.lowering.gpu.strategies.reduction import Reduction
+from relay.lowering.gpu.strategies.strategy import Decision, Kernel, Scheduled, Strategy
+from relay.lowering.gpu.strategies.wgmma import Wgmma
+from relay.lowering.gpu.strategies.wgmma_tma import WgmmaTma
+from relay.lowering.scheduling.picks import Picks
+from relay.lowering.scheduling.record import (
+    ATTRIBUTE,
+    Entry,
+    OpSchedule,
+    decode_dictionary,
+    dictionaries,
+    place_of,
+    typed,
+)
+
+STRATEGIES: Sequence[type[Strategy[Any]]] = (Mma, WgmmaTma, Wgmma, Reduction, Elementwise, Pad, Fill, Copy, Single)
+"""Of equal costs, the first one's is chosen."""
+
+
+class Chosen(NamedTuple):
+    """A strategy for an operation, and what it decided."""
+
+    strategy: Strategy[Any]
+    schedule: OpSchedule
+
+
+def choose(op: Scheduled, kernel: Kernel, entry: Entry | None, where: str) -> Chosen:
+    """The strategy that a kernel's attribute names for the operation, with what it says, or the cheapest. Raises
+    InvalidArgument for a strategy that does not apply and for a decision that is not possible."""
+    found = [strategy for kind in STRATEGIES if (strategy := kind.match(op, kernel)) is not None]
+    if entry is None or entry.strategy is None:
+        lowest = min(strategy.tier for strategy in found)
+        decided = [(each, decide(each, kernel, Picks())) for each in found if each.tier == lowest]
+        strategy, (_, schedule) = min(decided, key=lambda each: each[1].cost)
+        if entry is None or not entry.given:
+            return Chosen(strategy, schedule)
+    else:
+        named = [each for each in found if each.record.strategy == entry.strategy]
+        if not named:
+            hint = f"possible: {', '.join(each.record.strategy for each in found)}"
+            raise InvalidArgument(where, f"strategy {entry.strategy} does not apply", hint)
+        strategy = named[0]
+    schedule = decide(strategy, kernel, Picks(f"{where}: {strategy.record.strategy}", entry.given)).schedule
+    return Chosen(strategy, replace(schedule, why=f"as asked for: {schedule.why}"))
+
+
+def decide(strategy: Strategy[Any], kernel: Kernel, pick: Picks) -> Decision[Any]:
+    """What a strategy decides; all that was given must be its decisions."""
+    found = strategy.decide(kernel, pick)
+    pick.finish()
+    return found
+
+
+def schedules_of(function: FuncOp) -> list[OpSchedule]:
+    """The typed view of a kernel's attribute `relay.schedule`, as `schedule-gpu` writes it."""
+    attr, where = function.attributes.get(ATTRIBUTE), place_of(function)
+    if not isinstance(attr, DictionaryAttr):
+        return []
+    records = {kind.record.strategy: kind.record for kind in STRATEGIES}
+    return [typed(decode_dictionary(each, where), records) for each in dictionaries(attr, where)]

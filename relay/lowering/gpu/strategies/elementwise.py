@@ -1,0 +1,112 @@
+"""Nests of no sums, and padded copies: a thread for each element, or for a few neighbours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+from xdsl.dialects import memref
+from xdsl.dialects.linalg import ops as linalg
+from xdsl.ir import SSAValue
+
+from relay.lowering.gpu.grids import threads
+from relay.lowering.gpu.points import PointEmitter, inlined
+from relay.lowering.gpu.producers import Nest, Padded
+from relay.lowering.gpu.strategies.strategy import (
+    Decision,
+    Emission,
+    Kernel,
+    Scheduled,
+    Strategy,
+    count,
+    elements,
+    pick_block,
+    powers,
+    traffic,
+)
+from relay.lowering.gpu.widths import lanes_of, lanes_of_copy
+from relay.lowering.scheduling.picks import Picks
+from relay.lowering.scheduling.record import OpSchedule
+from relay.lowering.shaped import buffer_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class ElementwiseSchedule(OpSchedule):
+    """`lanes`: neighbours along the last dimension that a thread reads, computes and writes at once; `block`: threads
+    of a block."""
+
+    strategy = "elementwise"
+    lanes: int
+    block: int
+
+
+@dataclass(frozen=True)
+class Elementwise(Strategy[ElementwiseSchedule]):
+    """A nest that sums nothing, and what it reads in place."""
+
+    record = ElementwiseSchedule
+    nest: Nest
+
+    @classmethod
+    def match(cls, op: Scheduled, kernel: Kernel) -> Self | None:
+        if not isinstance(op, linalg.GenericOp):
+            return None
+        nest = kernel.fused.nest(op)
+        sums = any(inner.reduction for inner in inlined(nest, kernel.fused.producers))
+        return None if nest.output_dims is None or sums else cls(nest)
+
+    def decide(self, kernel: Kernel, pick: Picks) -> Decision[ElementwiseSchedule]:
+        most, best = lanes_of(self.nest, kernel.fused.producers, kernel.target.costs.least_threads)
+        lanes = pick("lanes", powers(most), best)
+        block = pick_block(kernel, pick, count(self.nest.shape, lanes))
+        cost = traffic(kernel, self.nest.op)
+        return Decision(cost, ElementwiseSchedule(lanes=lanes, block=block, cycles=cost, why=why(lanes)))
+
+    def emit(self, emission: Emission, schedule: ElementwiseSchedule) -> None:
+        b, nest, lanes = emission.builder, self.nest, schedule.lanes
+        with threads(b, elements(nest.shape, lanes), schedule.block) as at:
+            points = PointEmitter(b, emission.fused.producers, lanes)
+            dims = nest.dims(points.widened(at))
+            points.results(nest, dims, points.nest(nest, dims))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PadSchedule(ElementwiseSchedule):
+    """As of elementwise nests."""
+
+    strategy = "pad"
+
+
+@dataclass(frozen=True)
+class Pad(Strategy[PadSchedule]):
+    """A copy into the midst of a buffer, and what is around it, at once."""
+
+    record = PadSchedule
+    op: memref.CopyOp
+    buffer: SSAValue
+    found: Padded
+
+    @classmethod
+    def match(cls, op: Scheduled, kernel: Kernel) -> Self | None:
+        return (
+            cls(op, *kernel.fused.frames[op]) if isinstance(op, memref.CopyOp) and op in kernel.fused.frames else None
+        )
+
+    def decide(self, kernel: Kernel, pick: Picks) -> Decision[PadSchedule]:
+        to, source, least = buffer_of(self.buffer), buffer_of(self.found.source), kernel.target.costs.least_threads
+        most, best = lanes_of_copy(to, source, self.found.offsets, least)
+        lanes = pick("lanes", powers(most), best)
+        block, cost = pick_block(kernel, pick, count(self.found.shape, lanes)), traffic(kernel, self.op)
+        return Decision(cost, PadSchedule(lanes=lanes, block=block, cycles=cost, why=why(lanes)))
+
+    def emit(self, emission: Emission, schedule: PadSchedule) -> None:
+        b, lanes = emission.builder, schedule.lanes
+        with threads(b, elements(self.found.shape, lanes), schedule.block) as at:
+            points = PointEmitter(b, emission.fused.producers, lanes)
+            at = points.widened(at)
+            points.store(points.padded(self.found, at), self.buffer, at)
+
+
+def why(lanes: int) -> str:
+    """What threads compute, in words."""
+    return f"a thread for {lanes} neighbours" if lanes > 1 else "a thread for each element"

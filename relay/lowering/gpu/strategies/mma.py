@@ -1,0 +1,40 @@
+"""`mma`: products by the matrix units of single warps, which threads copy both factors for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from relay.lowering.gpu.matrix import Product
+from relay.lowering.gpu.strategies.products import Products, ProductSchedule
+from relay.lowering.gpu.strategies.strategy import Kernel
+from relay.lowering.gpu.strategies.wgmma import Wgmma
+from relay.lowering.gpu.tiles import CHUNK, Tile
+
+TILES = (Tile(128, 128, 2, 4, 3), Tile(128, 64, 2, 2, 4), Tile(64, 64, 2, 2, 4), Tile(64, 32, 4, 1, 4))
+"""All fit into the 48 KiB of shared memory that need not be asked for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MmaSchedule(ProductSchedule):
+    strategy = "mma"
+
+
+@dataclass(frozen=True)
+class Mma(Products):
+    """All products that matrix units compute: of codes (`mma.sync` m16n8k32), or of rounded floats."""
+
+    record = MmaSchedule
+    kind = Tile
+
+    @classmethod
+    def tiles(cls, product: Product, kernel: Kernel) -> Sequence[Tile]:
+        """Where the data is copied in pieces, or groups of warps compute large products, tiles of many sums are left
+        out: registers would not do for addresses besides. Results computed one by one keep to the smallest tile."""
+        fold, most = product.format.fold, kernel.target.costs.most_sums
+        found = [tile for tile in TILES if tile.columns * tile.depth // CHUNK >= tile.threads * fold] or [*TILES]
+        found = found if product.widest > 1 else found[-1:]
+        pieces = product.gathered is not None or product.conv.channels % product.chunk
+        if pieces or Wgmma.takes(product, kernel):
+            found = [tile for tile in found if tile.sums < most]
+        return found

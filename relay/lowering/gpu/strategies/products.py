@@ -1,0 +1,213 @@
+"""What strategies for matrix units share: which products they compute, in which tiles, and their launches."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import ClassVar, Self
+
+import numpy as np
+from xdsl.dialects import arith, memref
+from xdsl.dialects.builtin import MemRefType
+from xdsl.dialects.linalg import ops as linalg
+from xdsl.ir import SSAValue
+
+from relay.dialects.attributes import Array, to_numpy
+from relay.lowering.gpu.formats import FLOATS
+from relay.lowering.gpu.grids import grid, threads
+from relay.lowering.gpu.matrix import PIXEL, Gathered, Matrix, Product, product_of
+from relay.lowering.gpu.matrix_kernel import MatrixKernel
+from relay.lowering.gpu.points import PointEmitter
+from relay.lowering.gpu.shared_memory import align
+from relay.lowering.gpu.strategies.strategy import (
+    Decision,
+    Emission,
+    Kernel,
+    Scheduled,
+    Strategy,
+    block_of,
+    count,
+    powers,
+)
+from relay.lowering.gpu.teams import WARP
+from relay.lowering.gpu.tiles import MOST_THREADS, Tile, cheapest, choices, layouts, shapes, usual
+from relay.lowering.indices import binary, unravelled
+from relay.lowering.scheduling.arguments import argument_of
+from relay.lowering.scheduling.given_constants import GivenConstants
+from relay.lowering.scheduling.picks import Picks, Tuples
+from relay.lowering.scheduling.record import OpSchedule
+
+PARTS_LANES = 4
+"""Neighbouring sums whose parts a thread adds at once."""
+PLAIN_BYTES = 48 << 10
+"""Shared memory of a block that need not be asked for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProductSchedule(OpSchedule):
+    """`tile`: rows and columns of sums that a block computes; `warps` that share its rows, and its columns; `stages` of
+    its shared memory, one of which is multiplied while the others are filled; `splits`: parts of the depth with blocks
+    of their own; `lanes`: neighbouring channels that a thread finishes at once, `part_lanes` where it adds parts;
+    `block`: threads of a block, `other_blocks` of those of other launches, the copy of few channels and the addition of
+    parts; `shared`: bytes of a block's shared memory."""
+
+    tile: tuple[int, int]
+    warps: tuple[int, int]
+    stages: int
+    splits: int
+    lanes: int
+    part_lanes: int
+    block: int
+    other_blocks: tuple[int, ...]
+    shared: int
+
+
+@dataclass(frozen=True)
+class Products(Strategy[ProductSchedule]):
+    """Products of matrices by matrix units, with what follows them."""
+
+    tier = 0
+    record: ClassVar[type[ProductSchedule]]
+    kind: ClassVar[type[Tile]]
+    bulk: ClassVar[bool] = False
+    """Whether the device copies tiles by itself."""
+    product: Product
+
+    @classmethod
+    def match(cls, op: Scheduled, kernel: Kernel) -> Self | None:
+        if not isinstance(op, linalg.GenericOp) or not kernel.target.matrix_units:
+            return None
+        if op not in kernel.products:
+            kernel.products[op] = multiplied(op, kernel)
+        found = kernel.products[op]
+        return None if found is None or not cls.takes(found, kernel) or not cls.tiles(found, kernel) else cls(found)
+
+    @classmethod
+    def takes(cls, product: Product, kernel: Kernel) -> bool:
+        """Whether this strategy can compute the product."""
+        return True
+
+    @classmethod
+    @abstractmethod
+    def tiles(cls, product: Product, kernel: Kernel) -> Sequence[Tile]:
+        """The tiles to choose from, the largest first."""
+
+    def matrix(self, tile: Tile, splits: int, lanes: int, part_lanes: int) -> Matrix:
+        """The product in tiles."""
+        parts = {field.name: getattr(self.product, field.name) for field in fields(Product)}
+        return Matrix(**parts, tile=tile, splits=splits, bulk=self.bulk, lanes=lanes, part_lanes=part_lanes)
+
+    def tiled(self, schedule: ProductSchedule) -> Matrix:
+        """The product as a schedule has it."""
+        tile = self.kind(*schedule.tile, *schedule.warps, schedule.stages)
+        return self.matrix(tile, schedule.splits, schedule.lanes, schedule.part_lanes)
+
+    def decide(self, kernel: Kernel, pick: Picks) -> Decision[ProductSchedule]:
+        m, costs, fold = self.product, kernel.target.costs, self.product.format.fold
+        room = costs.shared_bytes if kernel.target.warpgroups else PLAIN_BYTES
+        found = choices(self.tiles(m, kernel), m.rows, m.columns, m.depth * m.format.data, costs)
+        best = cheapest([choice for choice in found if choice.agrees(pick.given)] or found)
+        shape, warps, asked = best.tile.shape, best.tile.warps, {"tile", "warps"} & pick.given.keys()
+        shape = pick("tile", shapes(self.kind, fold, room, costs) if asked else (shape,), shape)
+        possible = layouts(self.kind, shape, fold, room, costs) if asked else (warps,)
+        warps = pick("warps", possible, warps if warps in possible else usual(possible))
+        most = -(-m.depth * m.format.data // self.kind.depth)
+        splits = pick("splits", range(1, most + 1), best.splits)
+        steps, fewest = -(-most // splits), self.kind.fewest_stages
+        stage = self.matrix(self.kind(*shape, *warps, 1), splits, 1, 1).shared_bytes
+        stages = pick(
+            "stages", range(fewest, room // stage + 1), max(fewest, min(best.tile.stages, steps, room // stage))
+        )
+        tile = self.kind(*shape, *warps, stages)
+        widest = min(m.widest, 2 * tile.run)
+        lanes = pick("lanes", powers(widest), widest)
+        part_lanes = pick("part_lanes", powers(min(widest, PARTS_LANES)), min(widest, PARTS_LANES))
+        launches = [count(m.gathered.shape[:3])] if m.gathered is not None else []
+        launches += [count([m.rows, m.columns], part_lanes)] if splits > 1 else []
+        blocks = Tuples(*[range(WARP, MOST_THREADS + 1, WARP)] * len(launches))
+        other = pick("other_blocks", blocks, tuple(block_of(kernel, total) for total in launches))
+        block = pick("block", (tile.threads,), tile.threads)
+        bytes = self.matrix(tile, splits, lanes, part_lanes).shared_bytes
+        shared = pick("shared", (bytes,), bytes)
+        least = (shape, warps, splits) == (best.tile.shape, best.tile.warps, best.splits)
+        cost = best.cost if least else tile.cost(m.rows, m.columns, m.depth * m.format.data, splits, costs)
+        clocks = f"{round(cost)} clocks" + (f", the least of {len(found)} choices" if least and not pick.given else "")
+        schedule = self.record(
+            tile=shape,
+            warps=warps,
+            stages=stages,
+            splits=splits,
+            lanes=lanes,
+            part_lanes=part_lanes,
+            block=block,
+            other_blocks=other,
+            shared=shared,
+            cycles=round(cost),
+            why=f"{m.format.name} {m.rows} x {m.columns} x {m.depth}, {clocks}, {m.format.says(m.depth + splits)}",
+        )
+        return Decision(cost, schedule)
+
+    def emit(self, emission: Emission, schedule: ProductSchedule) -> None:
+        b, producers = emission.builder, emission.fused.producers
+        m = self.tiled(schedule)
+        weights, other = packed(m, emission.given), list(schedule.other_blocks)
+        if m.gathered is not None:
+            data = gather(emission, m.gathered, other.pop(0))
+        else:
+            data = m.conv.data.value if m.padding is None else m.padding.source
+        kernel = MatrixKernel(b, m, PointEmitter(b, producers, m.lanes), (b.flatten(data), *weights))
+        shape = m.nest.shape[:-1]
+        if m.splits > 1:
+            parts = MemRefType(kernel.kind, [m.splits, m.rows, m.packed_columns])
+            kernel.parts = b.add(memref.AllocOp([], [], parts)).memref
+        with grid(b, m.blocks, schedule.block) as (block, thread):
+            kernel.emit(block, thread, lambda row: unravelled(b, row, shape))
+        if m.splits > 1:
+            kernel.points = PointEmitter(b, producers, m.part_lanes, kernel.special)
+            with threads(b, [m.rows, m.columns // m.part_lanes], other.pop(0)) as (row, column):
+                kernel.add_parts(row, b.index(b.times(column, m.part_lanes)), unravelled(b, row, shape))
+
+
+def multiplied(op: linalg.GenericOp, kernel: Kernel) -> Product | None:
+    """The product that an operation computes, if its weights are constants that matrix units can take."""
+    found = product_of(kernel.fused.nest(op), kernel.fused.producers, FLOATS.get(kernel.target.matmul))
+    if found is None:
+        return None
+    argument, given = argument_of(found.conv.kernel.value), kernel.given
+    if argument is None or not given.calls or not given.constant(argument):
+        return None
+    exact = found.format.exact
+    fits = exact or all(found.format.holds(to_numpy(weight.value)) for weight in given.constants_of(argument))
+    return found if fits else None
+
+
+def packed(m: Matrix, given: GivenConstants) -> list[SSAValue]:
+    """Arguments with a product's weights, packed, and what sums of codes start from, in the place of the weights."""
+    argument = argument_of(m.conv.kernel.value)
+    assert argument is not None
+    weights = given.constants_of(argument)
+    packs = [[part.reshape(-1) for part in m.pack(numbers(weight, m))] for weight in weights]
+    return given.replace(argument, weights, packs)
+
+
+def numbers(weight: arith.ConstantOp, m: Matrix) -> Array:
+    """A constant's codes by their sign, or its floats."""
+    found = to_numpy(weight.value)
+    return found.view(np.uint8 if m.conv.kernel.unsigned else np.int8) if m.format.data == 1 else found
+
+
+def gather(emission: Emission, found: Gathered, block: int) -> SSAValue:
+    """A copy of images of few channels, with their borders; what is beyond them is never summed, or as 0."""
+    b, conv, shape = emission.builder, found.conv, found.shape
+    element, size = conv.data.element, found.format.data
+    copy = b.add(memref.AllocOp([], [], MemRefType(element, shape))).memref
+    points = PointEmitter(b, emission.fused.producers)
+    with threads(b, shape[:3], block) as (image, row, column):
+        inside = binary(b, arith.MinUIOp, column, conv.columns - 1) if shape[2] > conv.columns else column
+        at = [image, row, inside]
+        codes = [points.element(conv.data.value, [*at, channel]) for channel in range(conv.channels)]
+        codes += [b.constant(0, element)] * (PIXEL - conv.channels)
+        b.vector_store(b.packed(codes), copy, [image, row, column, 0])
+        align(b.block.last_op, PIXEL * size)
+    return copy

@@ -1,0 +1,37 @@
+"""`wgmma`: products of codes by groups of four warps, which threads copy both factors for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from relay.lowering.gpu.matrix import Product
+from relay.lowering.gpu.strategies.products import Products, ProductSchedule
+from relay.lowering.gpu.strategies.strategy import Kernel
+from relay.lowering.gpu.tiles import GroupTile, Tile
+
+GROUP_TILES = (GroupTile(128, 256, 8, 1, 4), GroupTile(128, 128, 8, 1, 4))
+"""For large products: one block on each processor."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WgmmaSchedule(ProductSchedule):
+    strategy = "wgmma"
+
+
+@dataclass(frozen=True)
+class Wgmma(Products):
+    """Products of codes whose channels are whole chunks, and whose weights have no zero point (`wgmma` m64nNk32)."""
+
+    record = WgmmaSchedule
+    kind = GroupTile
+
+    @classmethod
+    def takes(cls, product: Product, kernel: Kernel) -> bool:
+        whole = product.gathered is None and not product.conv.channels % product.chunk
+        exact = product.format.exact and not product.conv.kernel.zero_point
+        return kernel.target.warpgroups and whole and exact and product.widest > 1
+
+    @classmethod
+    def tiles(cls, product: Product, kernel: Kernel) -> Sequence[Tile]:
+        return GROUP_TILES

@@ -1,0 +1,27 @@
+"""`wgmma-tma`: products of codes by groups of four warps, where the device copies tiles of both factors by itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from relay.lowering.gpu.matrix import Product
+from relay.lowering.gpu.strategies.products import ProductSchedule
+from relay.lowering.gpu.strategies.strategy import Kernel
+from relay.lowering.gpu.strategies.wgmma import Wgmma
+
+
+@dataclass(frozen=True, kw_only=True)
+class WgmmaTmaSchedule(ProductSchedule):
+    strategy = "wgmma-tma"
+
+
+@dataclass(frozen=True)
+class WgmmaTma(Wgmma):
+    """Those whose data is a matrix in memory: dense, and 1 x 1 without stride and padding."""
+
+    record = WgmmaTmaSchedule
+    bulk = True
+
+    @classmethod
+    def takes(cls, product: Product, kernel: Kernel) -> bool:
+        return product.conv.pointwise and product.padding is None and super().takes(product, kernel)

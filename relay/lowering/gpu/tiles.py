@@ -1,0 +1,179 @@
+"""The tiles that blocks of threads compute of a product, and what they cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+from math import prod
+from typing import ClassVar, NamedTuple
+
+from relay.target.costs import GpuCosts
+
+CHUNK = 16
+"""Bytes of one copy, at most."""
+SPLITS = (1, 2, 3, 4, 6, 8, 12, 16)
+"""Parts of the depth that have blocks of their own."""
+ADDRESSES = 60
+"""Registers of a thread besides those of its sums."""
+MOST_SUMS = 128
+"""Sums of a thread, of the 255 registers that it can name."""
+MOST_THREADS = 1024
+"""Threads of a block, on any of NVIDIA's devices."""
+USUAL_WARPS = 4
+"""Of a block, where only its tile is given."""
+LONGEST = 256
+"""Rows or columns of a tile, which a device's own copies count in 8 bits."""
+
+
+@dataclass(frozen=True)
+class Tile:
+    """What a block of threads computes: `rows` x `columns` sums by `down` x `across` warps, with so many stages."""
+
+    rows: int
+    columns: int
+    down: int
+    across: int
+    stages: int
+    depth: ClassVar[int] = 64
+    """Bytes of a row that are in shared memory at once, for each stage of the pipeline."""
+    run: ClassVar[int] = 4
+    """Products of 8 columns whose sums are of neighbours, two of each: a warp has as many, or a multiple."""
+    fewest_stages: ClassVar[int] = 2
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.rows, self.columns
+
+    @property
+    def warps(self) -> tuple[int, int]:
+        return self.down, self.across
+
+    @property
+    def threads(self) -> int:
+        return 32 * self.down * self.across
+
+    @property
+    def sums(self) -> int:
+        """Sums of a thread."""
+        return self.rows * self.columns // self.threads
+
+    @property
+    def row_steps(self) -> int:
+        """Products of 16 rows of a warp."""
+        return self.rows // self.down // 16
+
+    @property
+    def column_steps(self) -> int:
+        """Products of 8 columns of a warp."""
+        return self.columns // self.across // 8
+
+    @property
+    def stage_bytes(self) -> int:
+        """Shared memory of a stage."""
+        return (self.rows + self.columns) * self.depth
+
+    def legal(self, fold: int, room: int, costs: GpuCosts) -> bool:
+        """Whether the tile is shared evenly: by its warps, and by its threads' copies of rows of both factors; `fold`
+        columns of packed weights are one row. A block must fit into a processor's registers, its stages into so many
+        bytes."""
+        together = self.threads * CHUNK // self.depth
+        if self.resident(costs) < 1 or self.fewest_stages * (self.stage_bytes + CHUNK) > room:
+            return False
+        even = not (self.rows % (16 * self.down) or self.columns % (8 * self.run * self.across))
+        copied = not (self.rows % together or self.columns % (fold * together))
+        return even and copied and self.sums <= MOST_SUMS and self.threads <= MOST_THREADS
+
+    def speed(self, costs: GpuCosts) -> int:
+        """Products of codes, or bytes of floats, of a processor in a clock."""
+        return costs.matrix_speed
+
+    def resident(self, costs: GpuCosts) -> int:
+        """Blocks that a processor has at once, by their registers."""
+        return costs.registers // (ADDRESSES * self.threads + self.rows * self.columns)
+
+    def cost(self, rows: int, columns: int, depth: int, splits: int, costs: GpuCosts) -> float:
+        """Clocks that a product takes, about: of the busiest processor, whose blocks multiply and copy at once, and of
+        the kernel that adds the parts. `depth`: bytes of a row of the data."""
+        blocks = -(-rows // self.rows) * -(-columns // self.columns) * splits
+        each = -(-blocks // costs.processors)
+        together = min(each, self.resident(costs))
+        work = max(self.rows * self.columns * self.depth // self.speed(costs), self.stage_bytes // costs.copy_bandwidth)
+        steps = -(-depth // (self.depth * splits))
+        waves, time = -(-each // together), costs.block + steps * max(costs.step, together * work)
+        if splits == 1:
+            return waves * (time + costs.finished_sum * together * self.rows * self.columns)
+        parts = rows * columns / costs.processors * (costs.finished_sum + 2 * 4 * splits / costs.copy_bandwidth)
+        return waves * time + costs.launch + parts
+
+
+@dataclass(frozen=True)
+class GroupTile(Tile):
+    """What groups of four warps compute, each 64 rows of the tile, by `wgmma`: both factors are read from shared
+    memory, in rows of 128 bytes, while the warps go on."""
+
+    depth: ClassVar[int] = 128
+    run: ClassVar[int] = 8
+    fewest_stages: ClassVar[int] = 3
+
+    def legal(self, fold: int, room: int, costs: GpuCosts) -> bool:
+        groups = self.across == 1 and self.down % 4 == 0 and self.rows == 16 * self.down
+        return groups and super().legal(fold, room, costs)
+
+    def speed(self, costs: GpuCosts) -> int:
+        return costs.warpgroup_speed
+
+    def resident(self, costs: GpuCosts) -> int:
+        """Blocks that a processor has at once, by their registers and their shared memory."""
+        return min(super().resident(costs), costs.shared_bytes // (self.stages * self.stage_bytes))
+
+
+class Choice(NamedTuple):
+    """A tile and the parts of the depth, and the clocks that they take."""
+
+    cost: float
+    tile: Tile
+    splits: int
+
+    def agrees(self, given: Mapping[str, object]) -> bool:
+        """Whether it is what is given, as far as something is."""
+        own = {"tile": self.tile.shape, "warps": self.tile.warps, "splits": self.splits}
+        return all(given.get(name, value) == value for name, value in own.items())
+
+
+def choices(tiles: Sequence[Tile], rows: int, columns: int, depth: int, costs: GpuCosts) -> list[Choice]:
+    """Each tile with each number of parts of the depth that have two steps at least. `depth`: bytes of a row."""
+    return [
+        Choice(tile.cost(rows, columns, depth, splits, costs), tile, splits)
+        for splits in SPLITS
+        for tile in tiles
+        if splits == 1 or 2 * splits * tile.depth <= depth
+    ]
+
+
+def cheapest(choices: Sequence[Choice]) -> Choice:
+    """The first of those that cost least."""
+    return min(choices, key=lambda choice: choice.cost)
+
+
+@lru_cache
+def shapes(kind: type[Tile], fold: int, room: int, costs: GpuCosts) -> tuple[tuple[int, int], ...]:
+    """Rows and columns of all legal tiles."""
+    sides = product(range(16, LONGEST + 1, 16), range(8 * kind.run, LONGEST + 1, 8 * kind.run))
+    return tuple(shape for shape in sides if layouts(kind, shape, fold, room, costs))
+
+
+@lru_cache
+def layouts(
+    kind: type[Tile], shape: tuple[int, int], fold: int, room: int, costs: GpuCosts
+) -> tuple[tuple[int, int], ...]:
+    """How many warps can share the rows of a tile, and how many its columns."""
+    warps = product((1, 2, 4, 8, 16), repeat=2)
+    tiles = [kind(*shape, down, across, kind.fewest_stages) for down, across in warps]
+    return tuple(tile.warps for tile in tiles if tile.legal(fold, room, costs))
+
+
+def usual(possible: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    """Those of possible warps that are nearest to the usual number of warps."""
+    return min(possible, key=lambda warps: abs(prod(warps) - USUAL_WARPS))

@@ -1,0 +1,109 @@
+"""Decisions one after the other: each has a name, what is possible, and what is best if nothing else is given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import TypeVar, cast, overload
+
+from relay.errors import InvalidArgument
+from relay.lowering.scheduling.record import Given, Value
+
+T = TypeVar("T", bound=Value)
+SHOWN = 12
+"""Values that an error lists."""
+
+
+class Tuples(Sequence[tuple[int, ...]]):
+    """All tuples of numbers, each out of a range of its own."""
+
+    def __init__(self, *ranges: range):
+        self.ranges = ranges
+
+    def __len__(self) -> int:
+        return prod(map(len, self.ranges))
+
+    @overload
+    def __getitem__(self, index: int) -> tuple[int, ...]: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[tuple[int, ...]]: ...
+    def __getitem__(self, index: int | slice) -> tuple[int, ...] | list[tuple[int, ...]]:
+        if isinstance(index, slice):
+            return [self[k] for k in range(*index.indices(len(self)))]
+        if not 0 <= index < len(self):
+            raise IndexError(index)
+        found: list[int] = []
+        for numbers in reversed(self.ranges):
+            index, at = divmod(index, len(numbers))
+            found.append(numbers[at])
+        return tuple(reversed(found))
+
+    def __contains__(self, value: object) -> bool:
+        if not isinstance(value, tuple) or len(given := cast("tuple[object, ...]", value)) != len(self.ranges):
+            return False
+        return all(number in numbers for number, numbers in zip(given, self.ranges, strict=True))
+
+    def __str__(self) -> str:
+        return "[" + ", ".join(map(shown_range, self.ranges)) + "]"
+
+
+def shown_range(numbers: range) -> str:
+    """`16 to 448 by 16`."""
+    return f"{numbers[0]} to {numbers[-1]}{f' by {numbers.step}' if numbers.step != 1 else ''}"
+
+
+class Picks:
+    """Answers decisions about one operation: what is `given`, checked, else what is best."""
+
+    def __init__(self, where: str = "", given: Given | None = None):
+        self.where, self.given = where, dict(given or {})
+        self.names: list[str] = []
+
+    def __call__(self, name: str, possible: Sequence[T], best: T) -> T:
+        """The decision of this name. Raises InvalidArgument where what is given is not possible."""
+        self.names.append(name)
+        if name not in self.given:
+            return best
+        wanted = self.given[name]
+        if wanted not in possible or isinstance(wanted, bool) != isinstance(best, bool):
+            raise InvalidArgument(
+                self.where, f"{name} = {shown(wanted)} is not possible", f"possible: {listed(possible)}"
+            )
+        return cast(T, wanted)
+
+    def inner(self, name: str, count: int) -> list[Picks]:
+        """The same for `count` parts of the operation. Raises InvalidArgument where others are given."""
+        self.names.append(name)
+        given = self.given.get(name)
+        parts: list[Given] = [{}] * count if given is None else []
+        if isinstance(given, tuple):
+            parts = [each for each in given if isinstance(each, Mapping)]
+        if len(parts) != count:
+            raise InvalidArgument(self.where, f"{name} is no array of {count} dictionaries")
+        general = ("strategy", "cycles", "why")
+        kept = [{name: value for name, value in each.items() if name not in general} for each in parts]
+        return [Picks(f"{self.where}: {name}[{number}]", each) for number, each in enumerate(kept)]
+
+    def finish(self) -> None:
+        """All decisions were asked for. Raises InvalidArgument where something else is given."""
+        for name in self.given:
+            if name not in self.names:
+                raise InvalidArgument(self.where, f"{name} is not decided here", f"decisions: {', '.join(self.names)}")
+
+
+def listed(values: Sequence[Value]) -> str:
+    """What is possible, in a few words."""
+    if isinstance(values, Tuples):
+        return str(values)
+    if isinstance(values, range):
+        return shown_range(values)
+    return ", ".join(map(shown, values[:SHOWN])) + (", ..." if len(values) > SHOWN else "")
+
+
+def shown(value: Value) -> str:
+    """A value as attributes spell it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return f'"{value}"'
+    return f"[{', '.join(map(shown, value))}]" if isinstance(value, tuple) else str(value)

@@ -1,0 +1,206 @@
+"""The typed view of a kernel's attribute `relay.schedule`: what was decided about each of its operations, and why.
+
+The attribute is a dictionary of builtin attributes: the decisions about the one operation that a kernel has, or `ops`,
+an array of them, and `threads`, the loops that threads share. A record has a field for each decision; `why` is for
+people.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, TypeAlias, cast
+
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    BoolAttr,
+    DenseArrayBase,
+    DictionaryAttr,
+    IntegerAttr,
+    IntegerType,
+    StringAttr,
+    i1,
+    i64,
+)
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute
+from xdsl.utils.hints import isa
+
+from relay.errors import InvalidArgument
+
+ATTRIBUTE = "relay.schedule"
+
+Value: TypeAlias = "bool | int | str | tuple[Value, ...] | Mapping[str, Value] | OpSchedule"
+Given: TypeAlias = Mapping[str, Value]
+"""Decisions by name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpSchedule:
+    """What was decided about an operation. `op`: its number among the fills, copies and generics of the kernel;
+    `cycles`: what it takes, by an estimate for one core; `why` it was decided so."""
+
+    strategy: ClassVar[str]
+    op: int = 0
+    cycles: int = 0
+    why: str = ""
+
+    @property
+    def decisions(self) -> dict[str, Value]:
+        """The fields of this strategy alone, in order."""
+        general = {field.name for field in fields(OpSchedule)}
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.name not in general}
+
+    def attribute(self, *, numbered: bool = False) -> DictionaryAttr:
+        """This as an attribute; with the operation's number where the kernel has several."""
+        first: dict[str, Value] = {"strategy": self.strategy, **({"op": self.op} if numbered else {})}
+        last: dict[str, Value] = {"cycles": self.cycles, "why": self.why}
+        return DictionaryAttr({name: encode(value) for name, value in {**first, **self.decisions, **last}.items()})
+
+
+@dataclass(frozen=True)
+class SharedLoop:
+    """A loop whose turns threads share, by its number among the kernel's independent loops. `around`: the loop for all
+    turns of which they share it once, itself if there is none."""
+
+    loop: int
+    around: int
+    turns: int
+
+    def attribute(self) -> DictionaryAttr:
+        numbers = {"loop": self.loop, "around": self.around, "turns": self.turns}
+        return DictionaryAttr({name: IntegerAttr(number, i64) for name, number in numbers.items()})
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What an attribute says about one operation, not checked yet. `strategy` or `op` is None where it is not named."""
+
+    strategy: str | None
+    op: int | None
+    given: Given
+
+    @classmethod
+    def of(cls, attr: DictionaryAttr, where: str) -> Entry:
+        """The entry that the dictionary is. Raises InvalidArgument."""
+        given = decode_dictionary(attr, where)
+        strategy, op = given.get("strategy"), given.get("op")
+        if not isinstance(strategy, str | None) or not isinstance(op, int | None) or isinstance(op, bool):
+            raise InvalidArgument(where, "strategy is a name and op a number", 'write {strategy = "nest", op = 0, ...}')
+        left = {name: v for name, v in given.items() if name not in ("strategy", "op", "cycles", "why", "threads")}
+        return cls(strategy, op, left)
+
+
+def entries_of(function: FuncOp) -> list[Entry]:
+    """What the function's attribute says about its operations; none if it has none. Raises InvalidArgument."""
+    attr, where = function.attributes.get(ATTRIBUTE), place_of(function)
+    return [Entry.of(each, where) for each in dictionaries(attr, where)] if isinstance(attr, DictionaryAttr) else []
+
+
+def dictionaries(attr: DictionaryAttr, where: str) -> list[DictionaryAttr]:
+    """The dictionaries of all operations. Raises InvalidArgument."""
+    if (ops := attr.data.get("ops")) is None:
+        return [attr] if "strategy" in attr.data else []
+    found = [each for each in ops.data if isinstance(each, DictionaryAttr)] if isa(ops, ArrayAttr[Attribute]) else []
+    if not found:
+        raise InvalidArgument(where, "ops is not an array of dictionaries", "write ops = [{strategy = ...}, ...]")
+    return found
+
+
+def place_of(function: FuncOp) -> str:
+    """Where errors about the function's schedule are."""
+    return f"@{function.sym_name.data}: {ATTRIBUTE}"
+
+
+def threads_of(function: FuncOp) -> list[SharedLoop] | None:
+    """The loops that the attribute has threads share; None if it says nothing of them. Raises InvalidArgument."""
+    attr = function.attributes.get(ATTRIBUTE)
+    threads = attr.data.get("threads") if isinstance(attr, DictionaryAttr) else None
+    if threads is None:
+        return None
+    found: list[SharedLoop] = []
+    for each in threads.data if isa(threads, ArrayAttr[Attribute]) else [threads]:
+        given = decode_dictionary(each, place_of(function)) if isinstance(each, DictionaryAttr) else {}
+        loop, turns = given.get("loop"), given.get("turns", 0)
+        around = given.get("around", loop)
+        if not (isinstance(loop, int) and isinstance(around, int) and isinstance(turns, int)):
+            hint = "write threads = [{loop = 0}, ...], or [] for none"
+            raise InvalidArgument(place_of(function), "threads is not an array of loops", hint)
+        found.append(SharedLoop(loop, around, turns))
+    return found
+
+
+def write(function: FuncOp, ops: Sequence[OpSchedule]) -> None:
+    """Give the function the attribute; what it says of threads stays."""
+    old = function.attributes.get(ATTRIBUTE)
+    threads = old.data.get("threads") if isinstance(old, DictionaryAttr) else None
+    if len(ops) == 1:
+        data = dict(ops[0].attribute().data)
+    else:
+        data: dict[str, Attribute] = {"ops": ArrayAttr([each.attribute(numbered=True) for each in ops])}
+    function.attributes[ATTRIBUTE] = DictionaryAttr({**data, **({} if threads is None else {"threads": threads})})
+
+
+def write_threads(function: FuncOp, loops: Sequence[SharedLoop]) -> None:
+    """Have the function's attribute say which loops threads share."""
+    old = function.attributes.get(ATTRIBUTE)
+    data = dict(old.data) if isinstance(old, DictionaryAttr) else {}
+    function.attributes[ATTRIBUTE] = DictionaryAttr(
+        {**data, "threads": ArrayAttr([each.attribute() for each in loops])}
+    )
+
+
+def typed(given: Given, kinds: Mapping[str, type[OpSchedule]]) -> OpSchedule:
+    """The record of a complete dictionary. Raises KeyError or TypeError where the strategy or a decision is missing."""
+    values = {name: typed_parts(value, kinds) for name, value in given.items() if name not in ("strategy", "threads")}
+    return kinds[str(given["strategy"])](**cast(Any, values))
+
+
+def typed_parts(value: Value, kinds: Mapping[str, type[OpSchedule]]) -> Value:
+    """A decision, with records in place of dictionaries."""
+    if isinstance(value, tuple):
+        return tuple(typed(each, kinds) if isinstance(each, Mapping) else each for each in value)
+    return value
+
+
+# Values
+
+
+def encode(value: Value) -> Attribute:
+    """A decision as an attribute."""
+    match value:
+        case bool():
+            return BoolAttr.from_bool(value)
+        case int():
+            return IntegerAttr(value, i64)
+        case str():
+            return StringAttr(value)
+        case OpSchedule():
+            return value.attribute()
+        case tuple():
+            numbers = [each for each in value if isinstance(each, int)]
+            if len(numbers) == len(value):
+                return DenseArrayBase.from_list(i64, numbers)
+            return ArrayAttr([encode(each) for each in value])
+        case _:
+            return DictionaryAttr({name: encode(each) for name, each in value.items()})
+
+
+def decode_dictionary(attr: DictionaryAttr, where: str) -> dict[str, Value]:
+    """Decisions by name. Raises InvalidArgument."""
+    return {name: decode(value, f"{where}: {name}") for name, value in attr.data.items()}
+
+
+def decode(attr: Attribute, where: str) -> Value:
+    """A decision: a truth, a number, a name, or an array of numbers, names or dictionaries. Raises InvalidArgument."""
+    if isa(attr, IntegerAttr[IntegerType]):
+        return bool(attr.value.data) if attr.type == i1 else attr.value.data
+    if isinstance(attr, StringAttr):
+        return attr.data
+    if isa(attr, DenseArrayBase[IntegerType]):
+        return attr.get_values()
+    if isa(attr, ArrayAttr[Attribute]):
+        return tuple(decode(each, where) for each in attr.data)
+    if isinstance(attr, DictionaryAttr):
+        return decode_dictionary(attr, where)
+    raise InvalidArgument(where, f"{attr} is no decision", "write true, a number, a name, or an array of these")
