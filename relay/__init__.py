@@ -5,11 +5,11 @@ Every name is imported when it is first used, so that `import relay` costs nothi
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING
+from relay.doors import door
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from relay import byoc, frontend, interpreters, qnn, quantize, runtime, transform
+    from relay import byoc, errors, frontend, interpreters, qnn, quantize, runtime, transform
     from relay.byoc.composition import build_external_compiler
     from relay.compile.entry import build
     from relay.compile.pipeline import default_pipeline, optimize
@@ -19,50 +19,33 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_HOME = {
-    "BuildConfig": "relay.passes.build_config",
-    "build": "relay.compile.entry",
-    "build_external_compiler": "relay.byoc.composition",
-    "default_pipeline": "relay.compile.pipeline",
-    "optimize": "relay.compile.pipeline",
-    "IRModule": "relay.module",
-    "InvalidArgument": "relay.errors",
-    "Malformed": "relay.errors",
-    "RelayError": "relay.errors",
-    "Unsupported": "relay.errors",
-}
-_MODULES = ("byoc", "errors", "frontend", "interpreters", "qnn", "quantize", "runtime", "transform")
-
-
-def __getattr__(name: str) -> object:
-    if name in _HOME:
-        return getattr(import_module(_HOME[name]), name)
-    if name in _MODULES:
-        return import_module(f"relay.{name}")
-    raise AttributeError(f"module 'relay' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted([*__all__, *_MODULES])
-
+# Written by `python docs/generate.py`; do not edit what follows: it is made of the imports above.
+__getattr__, __dir__ = door(
+    __name__,
+    {
+        "BuildConfig": "relay.passes.build_config",
+        "IRModule": "relay.module",
+        "InvalidArgument": "relay.errors",
+        "Malformed": "relay.errors",
+        "RelayError": "relay.errors",
+        "Unsupported": "relay.errors",
+        "build": "relay.compile.entry",
+        "build_external_compiler": "relay.byoc.composition",
+        "byoc": "relay.byoc:",
+        "default_pipeline": "relay.compile.pipeline",
+        "errors": "relay.errors:",
+        "frontend": "relay.frontend:",
+        "interpreters": "relay.interpreters:",
+        "optimize": "relay.compile.pipeline",
+        "qnn": "relay.qnn:",
+        "quantize": "relay.quantize:",
+        "runtime": "relay.runtime:",
+        "transform": "relay.transform:",
+    },
+)
 
 __all__ = [
-    "BuildConfig",
-    "IRModule",
-    "InvalidArgument",
-    "Malformed",
-    "RelayError",
-    "Unsupported",
-    "__version__",
-    "build",
-    "build_external_compiler",
-    "byoc",
-    "default_pipeline",
-    "frontend",
-    "interpreters",
-    "optimize",
-    "qnn",
-    "quantize",
-    "runtime",
-    "transform",
-]
+    "BuildConfig", "IRModule", "InvalidArgument", "Malformed", "RelayError", "Unsupported", "__version__", "build",
+    "build_external_compiler", "byoc", "default_pipeline", "errors", "frontend", "interpreters", "optimize", "qnn",
+    "quantize", "runtime", "transform",
+]  # fmt: skip

@@ -5,9 +5,9 @@ Every name is imported when it is first used: loaders live below this package an
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING
+from relay.doors import door
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from relay.byoc.calibrating import Edges, calibration
     from relay.byoc.compiler import Artifact, Compiler, Refusal
@@ -35,81 +35,49 @@ if TYPE_CHECKING:
     from relay.byoc.registry import find, names, register
     from relay.byoc.report import PartitionReport, partition_report
 
-_HOME = {
-    "AnnotateExternalCompiler": "relay.byoc.partitioning.annotate_target",
-    "AnnotateTarget": "relay.byoc.partitioning.annotate_target",
-    "Artifact": "relay.byoc.compiler",
-    "Compiler": "relay.byoc.compiler",
-    "Difference": "relay.byoc.measuring",
-    "Edges": "relay.byoc.calibrating",
-    "Entry": "relay.byoc.patterns",
-    "InlinePartitions": "relay.byoc.partitioning.inline_partitions",
-    "Match": "relay.byoc.patterns",
-    "MergeCompilerRegions": "relay.byoc.partitioning.merge_compiler_regions",
-    "MergeComposite": "relay.byoc.partitioning.merge_composite",
-    "PartitionGraph": "relay.byoc.partitioning.partition_graph",
-    "PartitionReport": "relay.byoc.report",
-    "Pattern": "relay.byoc.patterns",
-    "PruneRegions": "relay.byoc.partitioning.prune_regions",
-    "Refusal": "relay.byoc.compiler",
-    "build_external_compiler": "relay.byoc.composition",
-    "calibration": "relay.byoc.calibrating",
-    "differences": "relay.byoc.measuring",
-    "external_pipeline": "relay.byoc.composition",
-    "find": "relay.byoc.registry",
-    "is_constant": "relay.byoc.patterns",
-    "is_elementwise": "relay.byoc.patterns",
-    "is_expr": "relay.byoc.patterns",
-    "is_op": "relay.byoc.patterns",
-    "is_output": "relay.byoc.patterns",
-    "is_var": "relay.byoc.patterns",
-    "names": "relay.byoc.registry",
-    "partition_report": "relay.byoc.report",
-    "register": "relay.byoc.registry",
-    "wildcard": "relay.byoc.patterns",
-}
 
-
-def __getattr__(name: str) -> object:
-    if name in _HOME:
-        return getattr(import_module(_HOME[name]), name)
-    raise AttributeError(f"module 'relay.byoc' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
-
+# Written by `python docs/generate.py`; do not edit what follows: it is made of the imports above.
+__getattr__, __dir__ = door(
+    __name__,
+    {
+        "AnnotateExternalCompiler": "relay.byoc.partitioning.annotate_target:AnnotateTarget",
+        "AnnotateTarget": "relay.byoc.partitioning.annotate_target",
+        "Artifact": "relay.byoc.compiler",
+        "Compiler": "relay.byoc.compiler",
+        "Difference": "relay.byoc.measuring",
+        "Edges": "relay.byoc.calibrating",
+        "Entry": "relay.byoc.patterns",
+        "InlinePartitions": "relay.byoc.partitioning.inline_partitions",
+        "Match": "relay.byoc.patterns",
+        "MergeCompilerRegions": "relay.byoc.partitioning.merge_compiler_regions",
+        "MergeComposite": "relay.byoc.partitioning.merge_composite",
+        "PartitionGraph": "relay.byoc.partitioning.partition_graph",
+        "PartitionReport": "relay.byoc.report",
+        "Pattern": "relay.byoc.patterns",
+        "PruneRegions": "relay.byoc.partitioning.prune_regions",
+        "Refusal": "relay.byoc.compiler",
+        "build_external_compiler": "relay.byoc.composition",
+        "calibration": "relay.byoc.calibrating",
+        "differences": "relay.byoc.measuring",
+        "external_pipeline": "relay.byoc.composition",
+        "find": "relay.byoc.registry",
+        "is_constant": "relay.byoc.patterns",
+        "is_elementwise": "relay.byoc.patterns",
+        "is_expr": "relay.byoc.patterns",
+        "is_op": "relay.byoc.patterns",
+        "is_output": "relay.byoc.patterns",
+        "is_var": "relay.byoc.patterns",
+        "names": "relay.byoc.registry",
+        "partition_report": "relay.byoc.report",
+        "register": "relay.byoc.registry",
+        "wildcard": "relay.byoc.patterns",
+    },
+)
 
 __all__ = [
-    "AnnotateExternalCompiler",
-    "AnnotateTarget",
-    "Artifact",
-    "Compiler",
-    "Difference",
-    "Edges",
-    "Entry",
-    "InlinePartitions",
-    "Match",
-    "MergeCompilerRegions",
-    "MergeComposite",
-    "PartitionGraph",
-    "PartitionReport",
-    "Pattern",
-    "PruneRegions",
-    "Refusal",
-    "build_external_compiler",
-    "calibration",
-    "differences",
-    "external_pipeline",
-    "find",
-    "is_constant",
-    "is_elementwise",
-    "is_expr",
-    "is_op",
-    "is_output",
-    "is_var",
-    "names",
-    "partition_report",
-    "register",
-    "wildcard",
-]
+    "AnnotateExternalCompiler", "AnnotateTarget", "Artifact", "Compiler", "Difference", "Edges", "Entry",
+    "InlinePartitions", "Match", "MergeCompilerRegions", "MergeComposite", "PartitionGraph", "PartitionReport",
+    "Pattern", "PruneRegions", "Refusal", "build_external_compiler", "calibration", "differences", "external_pipeline",
+    "find", "is_constant", "is_elementwise", "is_expr", "is_op", "is_output", "is_var", "names", "partition_report",
+    "register", "wildcard",
+]  # fmt: skip

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING
-
+from relay.doors import door
 from relay.runtime.executable import Executable, create, load
 from relay.runtime.library import Library
 from relay.runtime.specification import TensorSpec
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from relay.runtime.external import External
     from relay.runtime.loaders import Native, accepts, register_loader
 
-_HOME = {
-    "External": "relay.runtime.external",
-    "Native": "relay.runtime.loaders",
-    "accepts": "relay.runtime.loaders",
-    "register_loader": "relay.runtime.loaders",
-}
-"""What only executables with external functions need."""
 
+# Written by `python docs/generate.py`; do not edit what follows: it is made of the imports above.
+__getattr__, __dir__ = door(
+    __name__,
+    {
+        "External": "relay.runtime.external",
+        "Native": "relay.runtime.loaders",
+        "accepts": "relay.runtime.loaders",
+        "register_loader": "relay.runtime.loaders",
+    },
+)
 
-def __getattr__(name: str) -> object:
-    if name in _HOME:
-        return getattr(import_module(_HOME[name]), name)
-    raise AttributeError(f"module 'relay.runtime' has no attribute {name!r}")
-
-
-__all__ = ["Executable", "External", "Library", "Native", "TensorSpec", "accepts", "create", "load", "register_loader"]
+__all__ = [
+    "Executable", "External", "Library", "Native", "TensorSpec", "accepts", "create", "load", "register_loader",
+]  # fmt: skip

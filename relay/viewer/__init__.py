@@ -6,26 +6,26 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING
+from relay.doors import door
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from relay.viewer.page import report
     from relay.viewer.recording import Record, Recording, Step, record
 
-_HOME = {
-    "Record": "relay.viewer.recording",
-    "Recording": "relay.viewer.recording",
-    "Step": "relay.viewer.recording",
-    "record": "relay.viewer.recording",
-    "report": "relay.viewer.page",
-}
 
+# Written by `python docs/generate.py`; do not edit what follows: it is made of the imports above.
+__getattr__, __dir__ = door(
+    __name__,
+    {
+        "Record": "relay.viewer.recording",
+        "Recording": "relay.viewer.recording",
+        "Step": "relay.viewer.recording",
+        "record": "relay.viewer.recording",
+        "report": "relay.viewer.page",
+    },
+)
 
-def __getattr__(name: str) -> object:
-    if name in _HOME:
-        return getattr(import_module(_HOME[name]), name)
-    raise AttributeError(f"module 'relay.viewer' has no attribute {name!r}")
-
-
-__all__ = ["Record", "Recording", "Step", "record", "report"]
+__all__ = [
+    "Record", "Recording", "Step", "record", "report",
+]  # fmt: skip

@@ -18,7 +18,7 @@ TEXTS = dict(re.findall(r"^### `([^`]*)`\n(.*?)(?=^- takes|^- attributes|^- give
 
 
 def test_the_page_is_up_to_date() -> None:
-    code = "import runpy; g = runpy.run_path('docs/generate.py'); print(g['operators_page'](), end='')"
+    code = "import runpy; g = runpy.run_path('docs/pages.py'); print(g['operators_page'](), end='')"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout == PAGE, "run python docs/generate.py"

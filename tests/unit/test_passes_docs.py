@@ -20,7 +20,7 @@ def python(*args: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_page_is_up_to_date():
-    code = "import runpy; g = runpy.run_path('docs/generate.py'); print(g['page'](), end='')"
+    code = "import runpy; g = runpy.run_path('docs/pages.py'); print(g['page'](), end='')"
     done = python("-c", code)
     assert done.returncode == 0, done.stderr
     assert done.stdout == (ROOT / "docs" / "passes.md").read_text(), "run python docs/generate.py"

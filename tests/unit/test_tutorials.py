@@ -56,7 +56,7 @@ def test_accelerators(tmp_path: Path) -> None:
 
 
 def test_the_page_of_what_is_supported_is_up_to_date() -> None:
-    code = "import runpy; g = runpy.run_path('docs/generate.py'); print(g['support_page'](), end='')"
+    code = "import runpy; g = runpy.run_path('docs/pages.py'); print(g['support_page'](), end='')"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout == (DOCS / "support.md").read_text(), "run python docs/generate.py"

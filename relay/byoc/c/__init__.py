@@ -6,20 +6,23 @@ plug-in halves, `export` writes a model as files.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING
+from relay.doors import door
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from relay.byoc.c.compiler import CCompiler
     from relay.byoc.c.export import export_c
 
-_HOME = {"CCompiler": "relay.byoc.c.compiler", "export_c": "relay.byoc.c.export"}
 
+# Written by `python docs/generate.py`; do not edit what follows: it is made of the imports above.
+__getattr__, __dir__ = door(
+    __name__,
+    {
+        "CCompiler": "relay.byoc.c.compiler",
+        "export_c": "relay.byoc.c.export",
+    },
+)
 
-def __getattr__(name: str) -> object:
-    if name in _HOME:
-        return getattr(import_module(_HOME[name]), name)
-    raise AttributeError(f"module 'relay.byoc.c' has no attribute {name!r}")
-
-
-__all__ = ["CCompiler", "export_c"]
+__all__ = [
+    "CCompiler", "export_c",
+]  # fmt: skip

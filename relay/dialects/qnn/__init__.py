@@ -9,7 +9,6 @@ Source of every formula: TFLite's reference kernels.
 
 from xdsl.ir import Dialect
 
-from relay.dialects.qnn.binary import OPERATIONS as BINARY
 from relay.dialects.qnn.binary import (
     DivideOp,
     EqualOp,
@@ -32,7 +31,6 @@ from relay.dialects.qnn.elementwise import (
     SubtractOp,
     TanhOp,
 )
-from relay.dialects.qnn.functions import OPERATIONS as FUNCTIONS
 from relay.dialects.qnn.functions import (
     AbsOp,
     EluOp,
@@ -48,82 +46,24 @@ from relay.dialects.qnn.functions import (
     TableOp,
 )
 from relay.dialects.qnn.nn import ConcatenateOp, Conv2dOp, DenseOp, MeanOp, QnnReduceOp, SoftmaxOp, SumOp
-from relay.dialects.qnn.products import OPERATIONS as PRODUCTS
 from relay.dialects.qnn.products import BatchMatmulOp, Conv2dTransposeOp
 from relay.dialects.qnn.quantize import DequantizeOp, DynamicQuantizeOp, QuantizeOp, RequantizeOp
 from relay.dialects.qnn.recurrent import LstmOp, SvdfOp
 
-Qnn = Dialect(
-    "qnn",
-    [
-        QuantizeOp,
-        DequantizeOp,
-        RequantizeOp,
-        Conv2dOp,
-        DenseOp,
-        AddOp,
-        SubtractOp,
-        MulOp,
-        MeanOp,
-        SumOp,
-        SoftmaxOp,
-        SigmoidOp,
-        TanhOp,
-        ConcatenateOp,
-        DynamicQuantizeOp,
-        LstmOp,
-        SvdfOp,
-        *FUNCTIONS,
-        *BINARY,
-        *PRODUCTS,
-    ],
-)
+# Written by `python docs/generate.py`; do not edit: ops are found in the files beside this one.
+
+Qnn = Dialect("qnn", [
+    DivideOp, SquaredDifferenceOp, PreluOp, EqualOp, NotEqualOp, LessOp, LessEqualOp, GreaterOp, GreaterEqualOp, AddOp,
+    SubtractOp, MulOp, SigmoidOp, TanhOp, GeluOp, EluOp, ExpOp, LogOp, RsqrtOp, SqrtOp, AbsOp, LeakyReluOp,
+    HardSwishOp, L2NormalizeOp, Conv2dOp, DenseOp, MeanOp, SumOp, SoftmaxOp, ConcatenateOp, Conv2dTransposeOp,
+    BatchMatmulOp, QuantizeOp, DequantizeOp, RequantizeOp, DynamicQuantizeOp, LstmOp, SvdfOp,
+])  # fmt: skip
 
 __all__ = [
-    "AbsOp",
-    "AddOp",
-    "BatchMatmulOp",
-    "ConcatenateOp",
-    "Conv2dOp",
-    "Conv2dTransposeOp",
-    "DenseOp",
-    "DequantizeOp",
-    "DivideOp",
-    "DynamicQuantizeOp",
-    "EluOp",
-    "EqualOp",
-    "ExpOp",
-    "GeluOp",
-    "GreaterEqualOp",
-    "GreaterOp",
-    "HardSwishOp",
-    "L2NormalizeOp",
-    "LeakyReluOp",
-    "LessEqualOp",
-    "LessOp",
-    "LogOp",
-    "LstmOp",
-    "MeanOp",
-    "MulOp",
-    "NotEqualOp",
-    "PreluOp",
-    "Qnn",
-    "QnnAddBase",
-    "QnnBinaryOp",
-    "QnnCompareOp",
-    "QnnFunctionOp",
-    "QnnReduceOp",
-    "QnnUnaryOp",
-    "QuantizeOp",
-    "RequantizeOp",
-    "RsqrtOp",
-    "SigmoidOp",
-    "SoftmaxOp",
-    "SqrtOp",
-    "SquaredDifferenceOp",
-    "SubtractOp",
-    "SumOp",
-    "SvdfOp",
-    "TableOp",
-    "TanhOp",
-]
+    "AbsOp", "AddOp", "BatchMatmulOp", "ConcatenateOp", "Conv2dOp", "Conv2dTransposeOp", "DenseOp", "DequantizeOp",
+    "DivideOp", "DynamicQuantizeOp", "EluOp", "EqualOp", "ExpOp", "GeluOp", "GreaterEqualOp", "GreaterOp",
+    "HardSwishOp", "L2NormalizeOp", "LeakyReluOp", "LessEqualOp", "LessOp", "LogOp", "LstmOp", "MeanOp", "MulOp",
+    "NotEqualOp", "PreluOp", "Qnn", "QnnAddBase", "QnnBinaryOp", "QnnCompareOp", "QnnFunctionOp", "QnnReduceOp",
+    "QnnUnaryOp", "QuantizeOp", "RequantizeOp", "RsqrtOp", "SigmoidOp", "SoftmaxOp", "SqrtOp", "SquaredDifferenceOp",
+    "SubtractOp", "SumOp", "SvdfOp", "TableOp", "TanhOp",
+]  # fmt: skip

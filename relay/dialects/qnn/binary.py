@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, StringAttr, TensorType, i1
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
 from relay.dialects.op import TensorOp, Type, broadcast, is_code, require, shape, tensor
@@ -142,16 +142,3 @@ class GreaterEqualOp(QnnCompareOp):
     """`lhs >= rhs` in the common scale."""
 
     name = "qnn.greater_equal"
-
-
-OPERATIONS: list[type[Operation]] = [
-    DivideOp,
-    SquaredDifferenceOp,
-    PreluOp,
-    EqualOp,
-    NotEqualOp,
-    LessOp,
-    LessEqualOp,
-    GreaterOp,
-    GreaterEqualOp,
-]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import BoolAttr, FloatAttr, IntegerAttr, TensorType
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
 
 from relay.dialects.op import TensorOp, Type, is_code, rank, require, tensor
@@ -174,17 +174,3 @@ class L2NormalizeOp(TensorOp):
 
     def independent_along(self, axis: int) -> bool:
         return axis < rank(self.input) - 1
-
-
-OPERATIONS: list[type[Operation]] = [
-    GeluOp,
-    EluOp,
-    ExpOp,
-    LogOp,
-    RsqrtOp,
-    SqrtOp,
-    AbsOp,
-    LeakyReluOp,
-    HardSwishOp,
-    L2NormalizeOp,
-]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import ClassVar
 
 from xdsl.dialects.builtin import BoolAttr, FloatAttr, IntegerAttr, i32
-from xdsl.ir import Operation
 from xdsl.irdl import irdl_op_definition, prop_def
 
 from relay.dialects.qnn.parameters import FloatParameter
@@ -39,6 +38,3 @@ class BatchMatmulOp(MatmulBase):
     input_zero_point = prop_def(IntegerAttr)
     kernel_scale = prop_def(FloatAttr)
     kernel_zero_point = prop_def(IntegerAttr, default_value=ZERO)
-
-
-OPERATIONS: list[type[Operation]] = [Conv2dTransposeOp, BatchMatmulOp]

@@ -2,7 +2,6 @@
 
 from xdsl.ir import Dialect
 
-from relay.dialects.relay.activation import OPERATIONS as ACTIVATION
 from relay.dialects.relay.activation import (
     ActivationOp,
     AlongAxisOp,
@@ -16,7 +15,6 @@ from relay.dialects.relay.activation import (
     PreluOp,
     ReluOp,
 )
-from relay.dialects.relay.convolution import OPERATIONS as CONVOLUTION
 from relay.dialects.relay.convolution import (
     Conv1dOp,
     Conv1dTransposeOp,
@@ -29,7 +27,6 @@ from relay.dialects.relay.convolution import (
     ConvTransposeNd,
     SpatialConvolution,
 )
-from relay.dialects.relay.creation import OPERATIONS as CREATION
 from relay.dialects.relay.creation import (
     ArangeOp,
     CumprodOp,
@@ -37,13 +34,13 @@ from relay.dialects.relay.creation import (
     CumulativeOp,
     FullLikeOp,
     FullOp,
+    InitOp,
     MatrixSetDiagOp,
     OneHotOp,
     OnesOp,
     SequenceMaskOp,
     ZerosOp,
 )
-from relay.dialects.relay.elementwise import OPERATIONS as ELEMENTWISE
 from relay.dialects.relay.elementwise import (
     AbsOp,
     AddOp,
@@ -75,31 +72,28 @@ from relay.dialects.relay.elementwise import (
     UnaryOp,
     WhereOp,
 )
-from relay.dialects.relay.fixed_point import OPERATIONS as FIXED_POINT
 from relay.dialects.relay.fixed_point import (
+    ROUNDINGS,
     FixedPointMultiplyOp,
     FixedPointReciprocalOp,
     HighMultiplyOp,
     LookupOp,
     RoundingRightShiftOp,
 )
-from relay.dialects.relay.image import OPERATIONS as IMAGE
-from relay.dialects.relay.image import (
-    Resize2dOp,
-)
-from relay.dialects.relay.indexing import OPERATIONS as INDEXING
+from relay.dialects.relay.image import Resize2dOp
 from relay.dialects.relay.indexing import (
     AdvIndexOp,
     GatherOp,
     InvertPermutationOp,
     ReverseSequenceOp,
     ScatterAddOp,
+    ScatterAlongOp,
+    ScatterBase,
     ScatterNdOp,
     ScatterOp,
     StridedSetOp,
     UnravelIndexOp,
 )
-from relay.dialects.relay.logical import OPERATIONS as LOGICAL
 from relay.dialects.relay.logical import (
     BitwiseAndOp,
     BitwiseOrOp,
@@ -115,16 +109,9 @@ from relay.dialects.relay.logical import (
     NotEqualOp,
     PowerOp,
 )
-from relay.dialects.relay.matmul import OPERATIONS as MATMUL
-from relay.dialects.relay.matmul import (
-    BatchMatmulOp,
-    MatmulBase,
-    MatmulOp,
-)
+from relay.dialects.relay.matmul import BatchMatmulOp, MatmulBase, MatmulOp
 from relay.dialects.relay.nn import (
-    IMAGE as IMAGE_AXES,
-)
-from relay.dialects.relay.nn import (
+    IMAGE_AXES,
     KERNEL_LAYOUTS,
     BiasAddOp,
     Conv2dBase,
@@ -133,8 +120,6 @@ from relay.dialects.relay.nn import (
     DenseOp,
     SoftmaxOp,
 )
-from relay.dialects.relay.nn import OPERATIONS as NN
-from relay.dialects.relay.norm import OPERATIONS as NORM
 from relay.dialects.relay.norm import (
     BatchNormOp,
     DropoutOp,
@@ -144,7 +129,6 @@ from relay.dialects.relay.norm import (
     LayerNormOp,
     NormOp,
 )
-from relay.dialects.relay.pooling import OPERATIONS as POOLING
 from relay.dialects.relay.pooling import (
     AdaptiveAvgBase,
     AdaptiveAvgPool1dOp,
@@ -170,7 +154,6 @@ from relay.dialects.relay.pooling import (
     PoolOp,
     SpatialOp,
 )
-from relay.dialects.relay.rearrange import OPERATIONS as REARRANGE
 from relay.dialects.relay.rearrange import (
     BatchFlattenOp,
     BatchToSpaceNdOp,
@@ -184,7 +167,6 @@ from relay.dialects.relay.rearrange import (
     SpaceToDepthOp,
     SubpixelOp,
 )
-from relay.dialects.relay.reduce import OPERATIONS as REDUCE
 from relay.dialects.relay.reduce import (
     AllOp,
     AnyOp,
@@ -201,16 +183,7 @@ from relay.dialects.relay.reduce import (
     SumOp,
     VarianceOp,
 )
-from relay.dialects.relay.resizing import OPERATIONS as RESIZING
-from relay.dialects.relay.resizing import (
-    Resize1dOp,
-    Resize3dOp,
-    ResizeOp,
-    UpsampleOp,
-    Upsampling3dOp,
-    UpsamplingOp,
-)
-from relay.dialects.relay.shape import OPERATIONS as SHAPE
+from relay.dialects.relay.resizing import Resize1dOp, Resize3dOp, ResizeOp, UpsampleOp, Upsampling3dOp, UpsamplingOp
 from relay.dialects.relay.shape import (
     BroadcastToOp,
     ConcatenateOp,
@@ -222,14 +195,7 @@ from relay.dialects.relay.shape import (
     TakeOp,
     TransposeOp,
 )
-from relay.dialects.relay.sort import OPERATIONS as SORT
-from relay.dialects.relay.sort import (
-    ArgsortOp,
-    SortingOp,
-    SortOp,
-    TopkOp,
-)
-from relay.dialects.relay.transform import OPERATIONS as TRANSFORM
+from relay.dialects.relay.sort import ArgsortOp, SortingOp, SortOp, TopkOp
 from relay.dialects.relay.transform import (
     BroadcastToLikeOp,
     CastLikeOp,
@@ -250,7 +216,6 @@ from relay.dialects.relay.transform import (
     TileOp,
     TransformOp,
 )
-from relay.dialects.relay.unary import OPERATIONS as UNARY
 from relay.dialects.relay.unary import (
     AcoshOp,
     AcosOp,
@@ -286,60 +251,61 @@ from relay.dialects.relay.unary import (
     ZerosLikeOp,
 )
 
-Relay = Dialect(
-    "relay",
-    [
-        *ELEMENTWISE,
-        *FIXED_POINT,
-        *REDUCE,
-        *SHAPE,
-        *NN,
-        *NORM,
-        *IMAGE,
-        *UNARY,
-        *LOGICAL,
-        *CONVOLUTION,
-        *MATMUL,
-        *REARRANGE,
-        *ACTIVATION,
-        *POOLING,
-        *TRANSFORM,
-        *CREATION,
-        *INDEXING,
-        *RESIZING,
-        *SORT,
-    ],
-)
+# Written by `python docs/generate.py`; do not edit: ops are found in the files beside this one.
+
+Relay = Dialect("relay", [
+    ReluOp, LeakyReluOp, PreluOp, LogSoftmaxOp, FastSoftmaxOp, LrnOp, CrossEntropyOp, CrossEntropyWithLogitsOp,
+    Conv1dOp, Conv3dOp, Conv1dTransposeOp, Conv2dTransposeOp, Conv3dTransposeOp, ZerosOp, OnesOp, FullOp, FullLikeOp,
+    ArangeOp, OneHotOp, CumsumOp, CumprodOp, SequenceMaskOp, MatrixSetDiagOp, AddOp, SubtractOp, MultiplyOp, DivideOp,
+    FloorDivideOp, MaximumOp, MinimumOp, LeftShiftOp, RightShiftOp, EqualOp, GreaterOp, LessOp, WhereOp, NegativeOp,
+    AbsOp, SqrtOp, RsqrtOp, ExpOp, LogOp, SigmoidOp, TanhOp, RoundOp, FloorOp, CeilOp, ClipOp, CastOp,
+    FixedPointMultiplyOp, HighMultiplyOp, RoundingRightShiftOp, FixedPointReciprocalOp, LookupOp, Resize2dOp, GatherOp,
+    AdvIndexOp, ReverseSequenceOp, ScatterOp, ScatterAddOp, ScatterNdOp, StridedSetOp, InvertPermutationOp,
+    UnravelIndexOp, NotEqualOp, GreaterEqualOp, LessEqualOp, LogicalAndOp, LogicalOrOp, LogicalXorOp, BitwiseAndOp,
+    BitwiseOrOp, BitwiseXorOp, ModOp, FloorModOp, PowerOp, MatmulOp, BatchMatmulOp, Conv2dOp, DenseOp, BiasAddOp,
+    SoftmaxOp, BatchNormOp, LayerNormOp, InstanceNormOp, GroupNormOp, L2NormalizeOp, DropoutOp, MaxPool1dOp,
+    MaxPool2dOp, MaxPool3dOp, AvgPool1dOp, AvgPool2dOp, AvgPool3dOp, GlobalMaxPool2dOp, GlobalAvgPool2dOp,
+    AdaptiveMaxPool1dOp, AdaptiveMaxPool2dOp, AdaptiveMaxPool3dOp, AdaptiveAvgPool1dOp, AdaptiveAvgPool2dOp,
+    AdaptiveAvgPool3dOp, BatchFlattenOp, MirrorPadOp, SpaceToBatchNdOp, BatchToSpaceNdOp, DepthToSpaceOp,
+    SpaceToDepthOp, DilateOp, FifoBufferOp, SumOp, MaxOp, MinOp, ProdOp, AllOp, AnyOp, MeanOp, VarianceOp, ArgmaxOp,
+    ArgminOp, Resize1dOp, Resize3dOp, UpsamplingOp, Upsampling3dOp, ConstantOp, ReshapeOp, TransposeOp, BroadcastToOp,
+    ConcatenateOp, StridedSliceOp, TakeOp, GatherNdOp, PadOp, SortOp, ArgsortOp, TopkOp, ExpandDimsOp, SqueezeOp,
+    StackOp, SplitOp, TileOp, RepeatOp, ReverseOp, MeshgridOp, CastLikeOp, ReshapeLikeOp, BroadcastToLikeOp,
+    CollapseSumToOp, CollapseSumLikeOp, SliceLikeOp, LayoutTransformOp, ReinterpretOp, AcosOp, AcoshOp, AsinOp,
+    AsinhOp, AtanOp, AtanhOp, CosOp, CoshOp, ErfOp, Expm1Op, Log2Op, Log10Op, SinOp, SinhOp, TanOp, TruncOp, FastErfOp,
+    FastExpOp, FastTanhOp, SignOp, CopyOp, BitwiseNotOp, LogicalNotOp, ZerosLikeOp, OnesLikeOp, IsnanOp, IsinfOp,
+    IsfiniteOp, ShapeOfOp, NdarraySizeOp,
+])  # fmt: skip
 
 __all__ = [
-    "IMAGE_AXES", "KERNEL_LAYOUTS", "AbsOp", "AcosOp", "AcoshOp", "ActivationOp", "AdaptiveAvgBase",
-    "AdaptiveAvgPool1dOp", "AdaptiveAvgPool2dOp", "AdaptiveAvgPool3dOp", "AdaptiveMaxBase", "AdaptiveMaxPool1dOp",
-    "AdaptiveMaxPool2dOp", "AdaptiveMaxPool3dOp", "AdaptivePoolOp", "AddOp", "AdvIndexOp", "AllOp", "AlongAxisOp",
-    "AnyOp", "ArangeOp", "ArgOp", "ArgmaxOp", "ArgminOp", "ArgsortOp", "AsinOp", "AsinhOp", "AtanOp", "AtanhOp",
-    "AvgPool1dOp", "AvgPool2dOp", "AvgPool3dOp", "AvgPoolBase", "BatchFlattenOp", "BatchMatmulOp", "BatchNormOp",
-    "BatchToSpaceNdOp", "BiasAddOp", "BinaryOp", "BitwiseAndOp", "BitwiseNotOp", "BitwiseOrOp", "BitwiseXorOp",
-    "BlocksOp", "BooleanReduceOp", "BroadcastToLikeOp", "BroadcastToOp", "CastLikeOp", "CastOp", "CeilOp", "ClipOp",
-    "CollapseSumLikeOp", "CollapseSumToOp", "CompareOp", "ConcatenateOp", "ConstantOp", "Conv1dOp", "Conv1dTransposeOp",
-    "Conv2dBase", "Conv2dOp", "Conv2dTransposeOp", "Conv3dOp", "Conv3dTransposeOp", "ConvBase", "ConvNd",
-    "ConvTransposeBase", "ConvTransposeNd", "CopyOp", "CosOp", "CoshOp", "CrossEntropyOp", "CrossEntropyWithLogitsOp",
-    "CumprodOp", "CumsumOp", "CumulativeOp", "DenseBase", "DenseOp", "DepthToSpaceOp", "DilateOp", "DivideOp",
-    "DropoutOp", "EqualOp", "ErfOp", "ExpOp", "ExpandDimsOp", "Expm1Op", "FastErfOp", "FastExpOp", "FastSoftmaxOp",
-    "FastTanhOp", "FifoBufferOp", "FixedPointMultiplyOp", "FixedPointReciprocalOp", "FloorDivideOp",
-    "FloorModOp", "FloorOp",
-    "FullLikeOp", "FullOp", "GatherNdOp", "GatherOp", "GlobalAvgPool2dOp", "GlobalMaxPool2dOp", "GlobalPool2dOp",
-    "GreaterEqualOp", "GreaterOp", "GroupNormOp", "HighMultiplyOp", "InstanceNormOp", "InvertPermutationOp",
-    "IsfiniteOp", "IsinfOp", "IsnanOp", "L2NormalizeOp", "LayerNormOp", "LayoutTransformOp", "LeakyReluOp",
+    "AbsOp", "AcosOp", "AcoshOp", "ActivationOp", "AdaptiveAvgBase", "AdaptiveAvgPool1dOp", "AdaptiveAvgPool2dOp",
+    "AdaptiveAvgPool3dOp", "AdaptiveMaxBase", "AdaptiveMaxPool1dOp", "AdaptiveMaxPool2dOp", "AdaptiveMaxPool3dOp",
+    "AdaptivePoolOp", "AddOp", "AdvIndexOp", "AllOp", "AlongAxisOp", "AnyOp", "ArangeOp", "ArgOp", "ArgmaxOp",
+    "ArgminOp", "ArgsortOp", "AsinOp", "AsinhOp", "AtanOp", "AtanhOp", "AvgPool1dOp", "AvgPool2dOp", "AvgPool3dOp",
+    "AvgPoolBase", "BatchFlattenOp", "BatchMatmulOp", "BatchNormOp", "BatchToSpaceNdOp", "BiasAddOp", "BinaryOp",
+    "BitwiseAndOp", "BitwiseNotOp", "BitwiseOrOp", "BitwiseXorOp", "BlocksOp", "BooleanReduceOp", "BroadcastToLikeOp",
+    "BroadcastToOp", "CastLikeOp", "CastOp", "CeilOp", "ClipOp", "CollapseSumLikeOp", "CollapseSumToOp", "CompareOp",
+    "ConcatenateOp", "ConstantOp", "Conv1dOp", "Conv1dTransposeOp", "Conv2dBase", "Conv2dOp", "Conv2dTransposeOp",
+    "Conv3dOp", "Conv3dTransposeOp", "ConvBase", "ConvNd", "ConvTransposeBase", "ConvTransposeNd", "CopyOp", "CosOp",
+    "CoshOp", "CrossEntropyOp", "CrossEntropyWithLogitsOp", "CumprodOp", "CumsumOp", "CumulativeOp", "DenseBase",
+    "DenseOp", "DepthToSpaceOp", "DilateOp", "DivideOp", "DropoutOp", "EqualOp", "ErfOp", "ExpOp", "ExpandDimsOp",
+    "Expm1Op", "FastErfOp", "FastExpOp", "FastSoftmaxOp", "FastTanhOp", "FifoBufferOp", "FixedPointMultiplyOp",
+    "FixedPointReciprocalOp", "FloorDivideOp", "FloorModOp", "FloorOp", "FullLikeOp", "FullOp", "GatherNdOp",
+    "GatherOp", "GlobalAvgPool2dOp", "GlobalMaxPool2dOp", "GlobalPool2dOp", "GreaterEqualOp", "GreaterOp",
+    "GroupNormOp", "HighMultiplyOp", "IMAGE_AXES", "InitOp", "InstanceNormOp", "InvertPermutationOp", "IsfiniteOp",
+    "IsinfOp", "IsnanOp", "KERNEL_LAYOUTS", "L2NormalizeOp", "LayerNormOp", "LayoutTransformOp", "LeakyReluOp",
     "LeftShiftOp", "LessEqualOp", "LessOp", "LikeOp", "Log10Op", "Log2Op", "LogOp", "LogSoftmaxOp", "LogicalAndOp",
-    "LogicalNotOp", "LogicalOp", "LogicalOrOp", "LogicalXorOp", "LookupOp", "LossOp", "LrnOp", "MatmulBase", "MatmulOp",
-    "MatrixSetDiagOp", "MaxOp", "MaxPool1dOp", "MaxPool2dOp", "MaxPool3dOp", "MaxPoolBase", "MaximumOp", "MeanOp",
-    "MeasureOp", "MeshgridOp", "MinOp", "MinimumOp", "MirrorPadOp", "ModOp", "MultiplyOp", "NdarraySizeOp",
+    "LogicalNotOp", "LogicalOp", "LogicalOrOp", "LogicalXorOp", "LookupOp", "LossOp", "LrnOp", "MatmulBase",
+    "MatmulOp", "MatrixSetDiagOp", "MaxOp", "MaxPool1dOp", "MaxPool2dOp", "MaxPool3dOp", "MaxPoolBase", "MaximumOp",
+    "MeanOp", "MeasureOp", "MeshgridOp", "MinOp", "MinimumOp", "MirrorPadOp", "ModOp", "MultiplyOp", "NdarraySizeOp",
     "NegativeOp", "NormOp", "NotEqualOp", "OneHotOp", "OnesLikeOp", "OnesOp", "PadOp", "Pool2dOp", "PoolOp", "PowerOp",
-    "PredicateOp", "PreluOp", "ProdOp", "RearrangeOp", "ReduceOp", "ReducingOp", "ReinterpretOp", "Relay", "ReluOp",
-    "RepeatOp", "ReshapeLikeOp", "ReshapeOp", "Resize1dOp", "Resize2dOp", "Resize3dOp", "ResizeOp", "ReverseOp",
-    "ReverseSequenceOp", "RightShiftOp", "RoundOp", "RoundingRightShiftOp", "RsqrtOp", "ScatterAddOp", "ScatterNdOp",
-    "ScatterOp", "SequenceMaskOp", "ShapeOfOp", "SigmoidOp", "SignOp", "SinOp", "SinhOp", "SliceLikeOp", "SoftmaxOp",
-    "SortOp", "SortingOp", "SpaceToBatchNdOp", "SpaceToDepthOp", "SpatialConvolution", "SpatialOp", "SplitOp", "SqrtOp",
-    "SqueezeOp", "StackOp", "StridedSetOp", "StridedSliceOp", "SubpixelOp", "SubtractOp", "SumOp", "TakeOp", "TanOp",
-    "TanhOp", "TileOp", "TopkOp", "TransformOp", "TransposeOp", "TruncOp", "UnaryOp", "UnravelIndexOp", "UpsampleOp",
-    "Upsampling3dOp", "UpsamplingOp", "VarianceOp", "WhereOp", "ZerosLikeOp", "ZerosOp",
+    "PredicateOp", "PreluOp", "ProdOp", "ROUNDINGS", "RearrangeOp", "ReduceOp", "ReducingOp", "ReinterpretOp", "Relay",
+    "ReluOp", "RepeatOp", "ReshapeLikeOp", "ReshapeOp", "Resize1dOp", "Resize2dOp", "Resize3dOp", "ResizeOp",
+    "ReverseOp", "ReverseSequenceOp", "RightShiftOp", "RoundOp", "RoundingRightShiftOp", "RsqrtOp", "ScatterAddOp",
+    "ScatterAlongOp", "ScatterBase", "ScatterNdOp", "ScatterOp", "SequenceMaskOp", "ShapeOfOp", "SigmoidOp", "SignOp",
+    "SinOp", "SinhOp", "SliceLikeOp", "SoftmaxOp", "SortOp", "SortingOp", "SpaceToBatchNdOp", "SpaceToDepthOp",
+    "SpatialConvolution", "SpatialOp", "SplitOp", "SqrtOp", "SqueezeOp", "StackOp", "StridedSetOp", "StridedSliceOp",
+    "SubpixelOp", "SubtractOp", "SumOp", "TakeOp", "TanOp", "TanhOp", "TileOp", "TopkOp", "TransformOp", "TransposeOp",
+    "TruncOp", "UnaryOp", "UnravelIndexOp", "UpsampleOp", "Upsampling3dOp", "UpsamplingOp", "VarianceOp", "WhereOp",
+    "ZerosLikeOp", "ZerosOp",
 ]  # fmt: skip

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr, TensorType, i64
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
 from relay.dialects.op import DYNAMIC, TensorOp, Type, axis_of, rank, require, shape, tensor
@@ -160,15 +160,3 @@ class CrossEntropyWithLogitsOp(LossOp):
     """`-sum(predictions * targets) / n`, for predictions that are logarithms."""
 
     name = "relay.nn.cross_entropy_with_logits"
-
-
-OPERATIONS: list[type[Operation]] = [
-    ReluOp,
-    LeakyReluOp,
-    PreluOp,
-    LogSoftmaxOp,
-    FastSoftmaxOp,
-    LrnOp,
-    CrossEntropyOp,
-    CrossEntropyWithLogitsOp,
-]

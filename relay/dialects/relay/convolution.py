@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, StringAttr, TensorType, i32, i64
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
 from xdsl.utils.exceptions import VerifyException
 
@@ -216,6 +216,3 @@ class Conv3dTransposeOp(ConvTransposeBase):
 
 ConvNd = Conv1dOp | Conv3dOp
 ConvTransposeNd = Conv1dTransposeOp | Conv2dTransposeOp | Conv3dTransposeOp
-
-
-OPERATIONS: list[type[Operation]] = [Conv1dOp, Conv3dOp, Conv1dTransposeOp, Conv2dTransposeOp, Conv3dTransposeOp]

@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import (
     TensorType,
     i64,
 )
-from xdsl.ir import Attribute, Operation, TypedAttribute
+from xdsl.ir import Attribute, TypedAttribute
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
 
 from relay.dialects.attributes import dtype_of, int_values, to_numpy
@@ -238,17 +238,3 @@ class MatrixSetDiagOp(TensorOp):
         wanted = [*outer, *([high - low + 1] if low != high else []), longest]
         require(list(diagonal.get_shape()) == wanted, f"{self.name}: the diagonals must have shape {wanted}")
         return [type]
-
-
-OPERATIONS: list[type[Operation]] = [
-    ZerosOp,
-    OnesOp,
-    FullOp,
-    FullLikeOp,
-    ArangeOp,
-    OneHotOp,
-    CumsumOp,
-    CumprodOp,
-    SequenceMaskOp,
-    MatrixSetDiagOp,
-]

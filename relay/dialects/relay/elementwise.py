@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import AnyFloat, TensorType, i1
-from xdsl.ir import Attribute, Operation, SSAValue, TypedAttribute
+from xdsl.ir import Attribute, SSAValue, TypedAttribute
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
 from relay.dialects.attributes import dtype_of
@@ -301,33 +301,3 @@ class CastOp(TensorOp):
     def infer(self) -> Sequence[Type]:
         dtype_of(self.dtype)
         return [TensorType(self.dtype, shape(self.input))]
-
-
-OPERATIONS: list[type[Operation]] = [
-    AddOp,
-    SubtractOp,
-    MultiplyOp,
-    DivideOp,
-    FloorDivideOp,
-    MaximumOp,
-    MinimumOp,
-    LeftShiftOp,
-    RightShiftOp,
-    EqualOp,
-    GreaterOp,
-    LessOp,
-    WhereOp,
-    NegativeOp,
-    AbsOp,
-    SqrtOp,
-    RsqrtOp,
-    ExpOp,
-    LogOp,
-    SigmoidOp,
-    TanhOp,
-    RoundOp,
-    FloorOp,
-    CeilOp,
-    ClipOp,
-    CastOp,
-]

@@ -141,12 +141,3 @@ class LookupOp(TensorOp):
         entries = 1 << code.width.data
         require(shape(self.table) == (entries,), f"{self.name}: the table must be a vector of {entries}")
         return [TensorType(tensor(self.table).element_type, shape(self.input))]
-
-
-OPERATIONS: list[type[Operation]] = [
-    FixedPointMultiplyOp,
-    HighMultiplyOp,
-    RoundingRightShiftOp,
-    FixedPointReciprocalOp,
-    LookupOp,
-]

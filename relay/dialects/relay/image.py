@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import (
     TensorType,
     f64,
 )
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
 from xdsl.utils.hints import isa
 
@@ -111,6 +111,3 @@ class Resize2dOp(TensorOp):
 
     def independent_along(self, axis: int) -> bool:
         return image_layout(self.name, self.layout, self.data).axes[axis].upper() in "NC"
-
-
-OPERATIONS: list[type[Operation]] = [Resize2dOp]

@@ -8,7 +8,7 @@ from math import prod
 from typing import ClassVar
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, StringAttr, TensorType, i64
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, var_operand_def
 
 from relay.dialects.attributes import int_values
@@ -266,16 +266,3 @@ class UnravelIndexOp(TensorOp):
         require(len(dims) > 0 and min(dims) > 0, f"{self.name}: the shape must be positive")
         require(prod(dims) < 1 << 31, f"{self.name}: the shape has too many elements")
         return [TensorType(type.element_type, [len(dims), *type.get_shape()])]
-
-
-OPERATIONS: list[type[Operation]] = [
-    GatherOp,
-    AdvIndexOp,
-    ReverseSequenceOp,
-    ScatterOp,
-    ScatterAddOp,
-    ScatterNdOp,
-    StridedSetOp,
-    InvertPermutationOp,
-    UnravelIndexOp,
-]

@@ -6,7 +6,7 @@ from abc import ABC
 from typing import ClassVar
 
 from xdsl.dialects.builtin import i1
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition
 
 from relay.dialects.op import require
@@ -110,19 +110,3 @@ class PowerOp(BinaryOp):
     """`lhs ** rhs`; integers wrap, and a negative integer exponent gives 0."""
 
     name = "relay.power"
-
-
-OPERATIONS: list[type[Operation]] = [
-    NotEqualOp,
-    GreaterEqualOp,
-    LessEqualOp,
-    LogicalAndOp,
-    LogicalOrOp,
-    LogicalXorOp,
-    BitwiseAndOp,
-    BitwiseOrOp,
-    BitwiseXorOp,
-    ModOp,
-    FloorModOp,
-    PowerOp,
-]

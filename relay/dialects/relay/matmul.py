@@ -6,7 +6,7 @@ from abc import ABC
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import BoolAttr, IntegerAttr, TensorType, i32
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
 
 from relay.dialects.op import DYNAMIC, TensorOp, Type, broadcast, rank, require, shape
@@ -70,6 +70,3 @@ class BatchMatmulOp(MatmulBase):
 
     def independent_along(self, axis: int) -> bool:
         return axis < rank(self.result) - 2
-
-
-OPERATIONS: list[type[Operation]] = [MatmulOp, BatchMatmulOp]

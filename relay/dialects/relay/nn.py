@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import (
     i32,
     i64,
 )
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
 from xdsl.utils.exceptions import VerifyException
 
@@ -28,7 +28,8 @@ from relay.errors import InvalidArgument
 ONE_ONE = ints([1, 1])
 ZEROS = ints([0, 0, 0, 0])
 NHWC = StringAttr("NHWC")
-IMAGE = frozenset("NHWC")
+IMAGE_AXES = frozenset("NHWC")
+"""The axes of an image."""
 KERNEL_LAYOUTS = ("OHWI", "HWOI", "OIHW", "HWIO")
 """`OHWI`: [out, h, w, in / groups], and so on. `HWOI`: depthwise, [h, w, groups, multiplier]."""
 
@@ -50,7 +51,7 @@ def result_layout(what: str, attr: StringAttr) -> Layout:
         layout = Layout.parse(attr.data)
     except InvalidArgument as error:
         raise VerifyException(f"{what}: {error}") from None
-    require(layout.letters == IMAGE, f"{what}: layout {layout} must name N, H, W and C")
+    require(layout.letters == IMAGE_AXES, f"{what}: layout {layout} must name N, H, W and C")
     require(layout.split in ("", "C"), f"{what}: layout {layout} may split C only")
     return layout
 
@@ -227,6 +228,3 @@ class SoftmaxOp(TensorOp):
 
     def independent_along(self, axis: int) -> bool:
         return axis != axis_of(self.axis.value.data, rank(self.data), self.name)
-
-
-OPERATIONS: list[type[Operation]] = [Conv2dOp, DenseOp, BiasAddOp, SoftmaxOp]

@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import (
     TensorType,
     i64,
 )
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
 from relay.dialects.attributes import int_values
@@ -182,6 +182,3 @@ class DropoutOp(TensorOp):
 
     def infer(self) -> Sequence[Type]:
         return [tensor(self.data)]
-
-
-OPERATIONS: list[type[Operation]] = [BatchNormOp, LayerNormOp, InstanceNormOp, GroupNormOp, L2NormalizeOp, DropoutOp]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, IntegerAttr, IntegerType, StringAttr, TensorType
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
 from relay.dialects.attributes import int_values
@@ -292,21 +292,3 @@ class AdaptiveAvgPool3dOp(AdaptiveAvgBase):
 
     name = "relay.nn.adaptive_avg_pool3d"
     SPATIAL: ClassVar[str] = "DHW"
-
-
-OPERATIONS: list[type[Operation]] = [
-    MaxPool1dOp,
-    MaxPool2dOp,
-    MaxPool3dOp,
-    AvgPool1dOp,
-    AvgPool2dOp,
-    AvgPool3dOp,
-    GlobalMaxPool2dOp,
-    GlobalAvgPool2dOp,
-    AdaptiveMaxPool1dOp,
-    AdaptiveMaxPool2dOp,
-    AdaptiveMaxPool3dOp,
-    AdaptiveAvgPool1dOp,
-    AdaptiveAvgPool2dOp,
-    AdaptiveAvgPool3dOp,
-]

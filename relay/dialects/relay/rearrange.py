@@ -8,7 +8,7 @@ from math import prod
 from typing import ClassVar
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, StringAttr, TensorType, i64
-from xdsl.ir import Attribute, Operation, TypedAttribute
+from xdsl.ir import Attribute, TypedAttribute
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
 from relay.dialects.attributes import int_values
@@ -269,15 +269,3 @@ class FifoBufferOp(TensorOp):
 
     def independent_along(self, axis: int) -> bool:
         return axis != axis_of(self.axis.value.data, rank(self.buffer), self.name)
-
-
-OPERATIONS: list[type[Operation]] = [
-    BatchFlattenOp,
-    MirrorPadOp,
-    SpaceToBatchNdOp,
-    BatchToSpaceNdOp,
-    DepthToSpaceOp,
-    SpaceToDepthOp,
-    DilateOp,
-    FifoBufferOp,
-]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import AnyFloat, BoolAttr, DenseArrayBase, IntegerAttr, IntegerType, TensorType, i1, i32, i64
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
 from relay.dialects.attributes import int_values
@@ -157,17 +157,3 @@ class ArgminOp(ArgOp):
     """`result[i] = the smallest j with input[i, j] = min over k of input[i, k]`."""
 
     name = "relay.argmin"
-
-
-OPERATIONS: list[type[Operation]] = [
-    SumOp,
-    MaxOp,
-    MinOp,
-    ProdOp,
-    AllOp,
-    AnyOp,
-    MeanOp,
-    VarianceOp,
-    ArgmaxOp,
-    ArgminOp,
-]

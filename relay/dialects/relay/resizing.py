@@ -18,7 +18,6 @@ from xdsl.dialects.builtin import (
     StringAttr,
     f64,
 )
-from xdsl.ir import Operation
 from xdsl.irdl import irdl_op_definition, prop_def
 
 from relay.dialects.attributes import int_values
@@ -150,6 +149,3 @@ class Upsampling3dOp(UpsampleOp):
         check_rule(self.name, tensor(self.data).element_type, self.METHODS.get(self.method.data, ""), mode, "")
         require(mode != CROP, f"{self.name}: has no region for {CROP}")
         return super().infer()
-
-
-OPERATIONS: list[type[Operation]] = [Resize1dOp, Resize3dOp, UpsamplingOp, Upsampling3dOp]

@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import (
     StringAttr,
     TensorType,
 )
-from xdsl.ir import Attribute, Operation, TypedAttribute
+from xdsl.ir import Attribute, TypedAttribute
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def, var_operand_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
@@ -299,16 +299,3 @@ class PadOp(TensorOp):
 
     def independent_along(self, axis: int) -> bool:
         return self.widths()[axis] == (0, 0)
-
-
-OPERATIONS: list[type[Operation]] = [
-    ConstantOp,
-    ReshapeOp,
-    TransposeOp,
-    BroadcastToOp,
-    ConcatenateOp,
-    StridedSliceOp,
-    TakeOp,
-    GatherNdOp,
-    PadOp,
-]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import BoolAttr, IntegerAttr, IntegerType, StringAttr, TensorType, i32, i64
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, var_result_def
 
 from relay.dialects.op import DYNAMIC, Origin, TensorOp, Type, axis_of, rank, require, shape, tensor
@@ -84,6 +84,3 @@ class TopkOp(SortingOp):
         dims[axis] = self.k.value.data
         values, indices = TensorType(type.element_type, dims), TensorType(self.dtype, dims)
         return [*([values] if kind != "indices" else []), *([indices] if kind != "values" else [])]
-
-
-OPERATIONS: list[type[Operation]] = [SortOp, ArgsortOp, TopkOp]

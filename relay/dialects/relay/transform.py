@@ -8,7 +8,7 @@ from math import prod
 from typing import ClassVar
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, StringAttr, TensorType, i64
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute
 from xdsl.irdl import (
     irdl_op_definition,
     operand_def,
@@ -354,23 +354,3 @@ class ReinterpretOp(TransformOp):
         same = dtype_of(given).itemsize == dtype_of(self.dtype).itemsize
         require(same, f"{self.name}: {given} and {self.dtype} differ in width")
         return [TensorType(self.dtype, shape(self.input))]
-
-
-OPERATIONS: list[type[Operation]] = [
-    ExpandDimsOp,
-    SqueezeOp,
-    StackOp,
-    SplitOp,
-    TileOp,
-    RepeatOp,
-    ReverseOp,
-    MeshgridOp,
-    CastLikeOp,
-    ReshapeLikeOp,
-    BroadcastToLikeOp,
-    CollapseSumToOp,
-    CollapseSumLikeOp,
-    SliceLikeOp,
-    LayoutTransformOp,
-    ReinterpretOp,
-]

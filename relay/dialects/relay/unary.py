@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import IntegerType, TensorType, i1, i32, i64
-from xdsl.ir import Operation
 from xdsl.irdl import irdl_op_definition, prop_def
 
 from relay.dialects.op import DYNAMIC, Origin, Type, is_integer, require, shape, tensor
@@ -269,37 +268,3 @@ class NdarraySizeOp(MeasureOp):
     def infer(self) -> Sequence[Type]:
         self.check()
         return [TensorType(self.dtype, [])]
-
-
-OPERATIONS: list[type[Operation]] = [
-    AcosOp,
-    AcoshOp,
-    AsinOp,
-    AsinhOp,
-    AtanOp,
-    AtanhOp,
-    CosOp,
-    CoshOp,
-    ErfOp,
-    Expm1Op,
-    Log2Op,
-    Log10Op,
-    SinOp,
-    SinhOp,
-    TanOp,
-    TruncOp,
-    FastErfOp,
-    FastExpOp,
-    FastTanhOp,
-    SignOp,
-    CopyOp,
-    BitwiseNotOp,
-    LogicalNotOp,
-    ZerosLikeOp,
-    OnesLikeOp,
-    IsnanOp,
-    IsinfOp,
-    IsfiniteOp,
-    ShapeOfOp,
-    NdarraySizeOp,
-]

@@ -1,0 +1,246 @@
+"""`docs/passes.md` from the passes, `docs/operators.md` from the ops, and the table of operators in `docs/support.md`
+from the importer; `python docs/generate.py` writes them, and tests compare them."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+
+from xdsl.ir import Attribute, Dialect
+from xdsl.irdl import (
+    AnyOf,
+    AttrOrPropDef,
+    BaseAttr,
+    EqAttrConstraint,
+    IRDLOperation,
+    OptionalDef,
+    ParamAttrConstraint,
+    RangeLengthConstraint,
+    RangeOf,
+    VariadicDef,
+)
+from xdsl.passes import ModulePass
+from xdsl.utils.hints import type_repr
+
+from relay.compile.pipeline import default_pipeline
+from relay.dialects.irdl import dialects
+from relay.dialects.op import TensorOp
+from relay.frontend import supported_operators
+from relay.frontend.tflite.profiles import PROFILES
+from relay.passes.base import Pass, info_of, names_of, why_of
+from relay.passes.config import options
+from relay.passes.registry import find
+from relay.universe import PASSES
+
+PAGE = Path(__file__).parent / "passes.md"
+LEVELS = range(5)
+HEAD = """# Passes
+
+Written by `python docs/generate.py` from the passes; do not edit.
+
+`relay.build` runs `relay.default_pipeline(target, opt_level)`; `relay-opt --show-pipeline -O2` prints it. A pass runs
+from its level on (`PassContext(opt_level=2)` is the default). Level 0 is what correctness needs; the integers are equal
+at every level. LLVM's own effort is 0 at level 0, 1 at level 1, and 3 from level 2 on.
+
+"""
+
+
+def levels() -> list[str]:
+    """The table of the default pipeline: where each pass runs, and why it is there."""
+    lines = ["| pass | " + " | ".join(map(str, LEVELS)) + " | why |", "|---" * (len(LEVELS) + 2) + "|"]
+    at = [[step.name for step in default_pipeline("llvm", level)] for level in LEVELS]
+    for step in default_pipeline("llvm", LEVELS[-1]):
+        marks = " | ".join("x" if step.name in names else " " for names in at)
+        lines.append(f"| [`{step.name}`](#{step.name}) | {marks} | {why_of(step)} |")
+    return [*lines, ""]
+
+
+def properties(classes: list[type[Pass]]) -> list[str]:
+    """Which pass establishes, requires and invalidates each property."""
+    lines = ["## Properties", "", "A pass's own name is a property too.", ""]
+    lines += ["| property | established by | required by | invalidated by |", "|---|---|---|---|"]
+    for prop in dict.fromkeys(prop for cls in classes for prop in cls.establishes):
+        by = [
+            ", ".join(f"`{cls.name}`" for cls in classes if prop in (getattr(cls, what) or ()))
+            for what in ("establishes", "requires", "invalidates")
+        ]
+        lines.append(f"| {prop} | {by[0]} | {by[1]} | {by[2]} |")
+    return [*lines, ""]
+
+
+def describe(cls: type[ModulePass]) -> list[str]:
+    """One pass: documentation, names, level, properties, options."""
+    info, aliases = info_of(cls()), [name for name in names_of(cls)[1:]]
+    lines = [f"## `{cls.name}`", ""]
+    if issubclass(cls, Pass):
+        lines += [inspect.cleandoc(cls.__doc__ or ""), ""]
+    else:
+        lines += [f"xDSL's own: {why_of(cls())}.", ""]
+    lines.append(f"- also named {', '.join(f'`{alias}`' for alias in aliases)}; from level {info.opt_level}")
+    for what, found in (
+        ("requires", info.requires),
+        ("establishes", info.establishes),
+        ("invalidates", info.invalidates),
+    ):
+        if found:
+            lines.append(f"- {what} {', '.join(found)}")
+    for name, key in options(cls).items():
+        lines.append(f"- option `{name}`: {type_repr(key.type)}, default `{key.default!r}`")
+    return [*lines, ""]
+
+
+def page() -> str:
+    """The whole page."""
+    classes = [cls for name in PASSES if issubclass(cls := find(name), Pass)]
+    foreign = [find(name) for name in ("canonicalize", "cse", "dce")]
+    lines = [*levels(), *properties(classes), *(line for cls in (*classes, *foreign) for line in describe(cls))]
+    return HEAD + "\n".join(lines).rstrip() + "\n"
+
+
+OPERATORS = Path(__file__).parent / "operators.md"
+OPERATORS_HEAD = """# Operators
+
+Written by `python docs/generate.py` from the classes of `relay/dialects`; do not edit.
+
+Every op of ours: what it computes, what it takes and gives, and where that is from. An op of `relay` has the name and
+the attributes of [Relay](https://tvm.apache.org/docs/v0.15.0/reference/langref/relay_op.html)'s, with `relay.` before
+it, and its meaning unless the op says otherwise; one of `qnn` computes TFLite's reference kernel. `?` is an attribute
+that may be left out. The meaning is also written in numpy, one function per op, in `relay/interpreters`; tests
+compare the compiled code with it. In Python an op is made by its class: `relay.dialects.relay.ClipOp.make([x],
+{"a_min": ..., "a_max": ...})` infers the results.
+
+"""
+WORDS = {
+    "Attribute": "any",
+    "DenseArrayBase": "integers",
+    "DenseIntOrFPElementsAttr": "elements",
+    "DenseResourceAttr": "elements",
+    "FloatAttr": "float",
+    "IntegerAttr": "integer",
+    "IntegerType": "integer type",
+    "StringAttr": "text",
+    "TensorType": "tensor",
+    "TypedAttribute": "number",
+    "UnitAttr": "flag",
+    "VectorType": "vector",
+    "WeightAttr": "elements",
+}
+"""What classes of attributes are called on the page."""
+
+
+def kind_of(constraint: object) -> str:
+    """What a constraint takes, in words."""
+    match constraint:
+        case RangeLengthConstraint():
+            return kind_of(constraint.constraint)
+        case RangeOf():
+            return kind_of(constraint.constr)
+        case EqAttrConstraint():
+            return f"`{constraint.attr}`"
+        case AnyOf():
+            return " or ".join(dict.fromkeys(map(kind_of, constraint.attr_constrs)))
+        case ParamAttrConstraint():
+            parts = str(constraint.param_constrs)
+            boolean = constraint.base_attr.__name__ == "IntegerAttr" and "IntegerType(1)" in parts
+            return "bool" if boolean else WORDS.get(constraint.base_attr.__name__, constraint.base_attr.__name__)
+        case BaseAttr():
+            return WORDS.get(constraint.attr.__name__, constraint.attr.__name__)
+        case _:
+            return "any"
+
+
+def value_row(name: str, definition: object) -> str:
+    """An operand or a result: `name`: tensor."""
+    many = "any number of " if isinstance(definition, VariadicDef) and not isinstance(definition, OptionalDef) else ""
+    mark = "?" if isinstance(definition, OptionalDef) else ""
+    kind = kind_of(getattr(definition, "constr", None))
+    return f"`{name}`{mark}: {many}{kind}{'s' if many and kind == 'tensor' else ''}"
+
+
+def attribute_row(name: str, definition: AttrOrPropDef) -> str:
+    """An attribute: `name`: integer = `1 : i64`."""
+    mark = "?" if isinstance(definition, OptionalDef) else ""
+    default: Attribute | None = definition.default_value
+    return f"`{name}`{mark}: {kind_of(definition.constr)}" + (f" = `{default}`" if default is not None else "")
+
+
+def inherited(op: type[IRDLOperation]) -> Iterator[str]:
+    """What the op's bases say of all that are of them."""
+    for base in op.__mro__[1:]:
+        if base is TensorOp or base is IRDLOperation:
+            return
+        if issubclass(base, IRDLOperation) and "__doc__" in vars(base) and base.__doc__:
+            yield f"`{base.__name__}`: {inspect.cleandoc(base.__doc__)}"
+
+
+def describe_op(op: type[IRDLOperation]) -> list[str]:
+    """One op: what it computes, what its kind does, operands, attributes, results, its class."""
+    definition = op.get_irdl_definition()
+    lines = [f"### `{op.name}`", "", inspect.cleandoc(op.__doc__ or ""), ""]
+    for text in inherited(op):
+        lines += [text, ""]
+    rows = {
+        "takes": [value_row(name, operand) for name, operand in definition.operands],
+        "attributes": [attribute_row(*item) for item in (definition.properties | definition.attributes).items()],
+        "regions": [f"`{name}`" for name, _ in definition.regions],
+        "gives": [value_row(name, result) for name, result in definition.results],
+    }
+    lines += [f"- {what} {', '.join(row)}" for what, row in rows.items() if row]
+    path = op.__module__.replace(".", "/") + ".py"
+    return [*lines, f"- class [`{op.__name__}`](../{path})", ""]
+
+
+def describe_dialect(dialect: Dialect) -> list[str]:
+    """A dialect's ops by the modules they are written in."""
+    ops = [op for op in dialect.operations if issubclass(op, IRDLOperation)]
+    ops.sort(key=lambda op: (op.__module__, op.name))
+    home = sys.modules[f"relay.dialects.{dialect.name}"]
+    lines = [f"# `{dialect.name}`", ""]
+    if dialect.name != "relay":
+        lines += [inspect.cleandoc(home.__doc__ or ""), ""]
+    names = [op.name.partition(".")[2] for op in sorted(ops, key=lambda op: op.name)]
+    links = [f"[{name}](#{dialect.name}{name.replace('.', '')})" for name in names]
+    lines += [f"{len(ops)} op{'s' * (len(ops) > 1)}: {', '.join(links)}.", ""]
+    for name, group in groupby(ops, key=lambda op: op.__module__):
+        if name != home.__name__:
+            kind = name.rpartition(".")[2].replace("_", " ")
+            lines += [f"## `{dialect.name}`: {kind}", "", inspect.cleandoc(sys.modules[name].__doc__ or ""), ""]
+        for op in group:
+            lines += describe_op(op)
+    return lines
+
+
+def operators_page() -> str:
+    """The whole page of operators."""
+    lines = [line for dialect in dialects() for line in describe_dialect(dialect)]
+    return OPERATORS_HEAD + "\n".join(lines).rstrip() + "\n"
+
+
+SUPPORT = Path(__file__).parent / "support.md"
+MARKS = ("<!-- operators: written by python docs/generate.py -->\n", "<!-- end -->\n")
+
+
+def kinds_table() -> str:
+    """The operators that the importer takes, by its table, and the numerics by theirs."""
+    lines = ["| Operator | Versions |", "|---|---|"]
+    lines += [f"| {kind} | {first} to {last} |" for kind, (first, last) in supported_operators().items()]
+    lines += ["", "| `numerics` | Operators on codes that it takes ([which integers](numerics.md)) |", "|---|---|"]
+    for name, profile in PROFILES.items():
+        kinds = "all above" if profile.kinds is None else ", ".join(profile.kinds)
+        lines.append(f"| `{name}` | {kinds} |")
+    return "\n".join(lines) + "\n"
+
+
+def support_page() -> str:
+    """The page of what is supported, with the table anew."""
+    head, rest = SUPPORT.read_text().split(MARKS[0])
+    return head + MARKS[0] + kinds_table() + MARKS[1] + rest.split(MARKS[1])[1]
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())
+    OPERATORS.write_text(operators_page())
+    SUPPORT.write_text(support_page())

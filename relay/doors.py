@@ -1,0 +1,24 @@
+"""A module whose names are imported from where they stand when they are first used: `import relay` costs nothing."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+
+def door(package: str, home: Mapping[str, str]) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+    """`__getattr__` and `__dir__` of a module, whose names are `home`'s keys. A value is the module where the name
+    stands; `module:other` if it has another name there, and `module:` if the module itself is meant."""
+
+    def get(name: str) -> object:
+        if name not in home:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        module, colon, other = home[name].partition(":")
+        found = import_module(module)
+        attribute = other if colon else name
+        return getattr(found, attribute) if attribute else found
+
+    return get, lambda: sorted(home)

@@ -1,0 +1,55 @@
+"""Modules that only name what stands elsewhere are what `docs/front_doors.py` writes; all that they name is there."""
+
+from __future__ import annotations
+
+import runpy
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from relay.doors import door
+
+ROOT = Path(__file__).parents[2]
+FRONT_DOORS = runpy.run_path(str(ROOT / "docs" / "front_doors.py"))
+MODULES: dict[Path, str] = FRONT_DOORS["modules"]()
+
+
+def named(path: Path) -> str:
+    return FRONT_DOORS["dotted"](path)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=named)
+def test_the_module_is_up_to_date(path: Path):
+    assert path.read_text() == MODULES[path], f"{path.relative_to(ROOT)} is stale: run python docs/generate.py"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=named)
+def test_every_name_is_there(path: Path):
+    module = import_module(named(path))
+    names = module.__all__
+    assert names and all(getattr(module, name) is not None for name in names)
+    assert set(names) - {"__version__"} <= {*dir(module), *vars(module)}
+
+
+def test_passes_are_found_by_the_names_of_relay():
+    from relay.transform import AnnotateExternalCompiler, AnnotateTarget, ConstFolding, FoldConstant
+
+    assert AnnotateExternalCompiler is AnnotateTarget and ConstFolding is FoldConstant
+
+
+def test_a_name_that_is_not_there():
+    get, names = door("package", {"b": "os:sep", "a": "os.path:", "join": "os.path"})
+    assert names() == ["a", "b", "join"]
+    assert get("a") is import_module("os.path") and get("join") is import_module("os.path").join
+    with pytest.raises(AttributeError, match="module 'package' has no attribute 'c'"):
+        get("c")
+
+
+@pytest.mark.parametrize("package", ["relay", "relay.byoc", "relay.transform", "relay.viewer"])
+def test_a_front_door_imports_nothing_of_the_compiler(package: str):
+    code = f"import sys, {package}; print([name for name in sys.modules if name.startswith(('xdsl', 'numpy'))])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
