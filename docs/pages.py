@@ -30,8 +30,9 @@ from relay.dialects.irdl import dialects
 from relay.dialects.op import TensorOp
 from relay.frontend import supported_operators
 from relay.frontend.tflite.profiles import PROFILES
-from relay.passes.base import Pass, info_of, names_of, why_of
+from relay.passes.base import Pass
 from relay.passes.config import options
+from relay.passes.info import info_of, names_of, why_of
 from relay.passes.registry import find
 from relay.universe import PASSES
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from importlib import import_module
+from collections.abc import Iterator, Mapping
 from io import StringIO
 from pathlib import Path
 from types import MethodType
@@ -31,7 +30,7 @@ from relay.errors import InvalidArgument, Malformed
 if TYPE_CHECKING:
     from os import PathLike
 
-    from relay.byoc.report import PartitionReport
+    from relay.partition_report import PartitionReport
 
 REQUESTS = "relay.requests"
 """The module attribute that lists the passes asked for: an array of dictionaries `pass`, and `before` or `after`."""
@@ -135,8 +134,9 @@ class IRModule:
 
     def partition_report(self) -> PartitionReport:
         """What external compilers take of the module, and why they do not take the rest; `print` it."""
-        home = import_module("relay.byoc.report")
-        return cast("Callable[[IRModule], PartitionReport]", home.partition_report)(self)
+        from relay.universe import partition_report
+
+        return partition_report(self)
 
     def constants(self) -> Iterator[tuple[str, ConstantOp]]:
         """The labelled constants, in the module's order."""
@@ -194,9 +194,9 @@ class IRModule:
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        from relay.viewer.notebook import of_module
+        from relay.universe import shown_in_notebook
 
-        return of_module(self)
+        return shown_in_notebook(self)
 
     def clone(self) -> IRModule:
         """A deep copy that shares the weights."""

@@ -44,12 +44,13 @@ if TYPE_CHECKING:
     from relay.lowering.schedule import Schedule
     from relay.lowering.select_target_ops import SelectTargetOps
     from relay.passes.analyses import Analysis, liveness, shapes, use_counts
-    from relay.passes.base import Pass, PassInfo
+    from relay.passes.base import Pass
     from relay.passes.build_config import BuildConfig
     from relay.passes.checking import BisectLimit, CrashReproducer, VerifyEach
     from relay.passes.context import PassContext
     from relay.passes.decorators import function_pass, module_pass
     from relay.passes.diagnostics import CollectedErrors
+    from relay.passes.info import PassInfo
     from relay.passes.instruments import PassInstrument, pass_instrument
     from relay.passes.pipeline import Pipeline, Sequential
     from relay.passes.printing import DumpIR, PassPrintingInstrument, PrintAfterAll, PrintBeforeAll, PrintChanged
@@ -149,7 +150,7 @@ __getattr__, __dir__ = door(
         "PartitionGraph": "relay.byoc.partitioning.partition_graph",
         "Pass": "relay.passes.base",
         "PassContext": "relay.passes.context",
-        "PassInfo": "relay.passes.base",
+        "PassInfo": "relay.passes.info",
         "PassInstrument": "relay.passes.instruments",
         "PassPrintingInstrument": "relay.passes.printing",
         "PassTimingInstrument": "relay.passes.timing",

@@ -1,10 +1,11 @@
-"""Every dialect, pass and target of ours by name; each line is imported when it is first used."""
+"""Every dialect, pass and target of ours, and what upper rooms give lower ones, by name; each line is imported when it
+is first used."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import cast
+from typing import Any
 
 from xdsl.passes import ModulePass
 from xdsl.transforms import get_all_passes
@@ -15,13 +16,16 @@ from relay.dialects.context import OURS as DIALECTS
 
 
 def _pass(path: str) -> Callable[[], type[ModulePass]]:
-    module, name = path.split(":")
-    return lambda: cast(type[ModulePass], getattr(import_module(module), name))
+    return lambda: _named(path)
 
 
 def _target(path: str) -> Callable[[], type[Target]]:
+    return lambda: _named(path)
+
+
+def _named(path: str) -> Any:
     module, name = path.split(":")
-    return lambda: cast(type[Target], getattr(import_module(module), name))
+    return getattr(import_module(module), name)
 
 
 PASSES: dict[str, Callable[[], type[ModulePass]]] = {
@@ -111,6 +115,26 @@ TARGETS: dict[str, Callable[[], type[Target]]] = {
 
 UNIVERSE = Universe(all_dialects=dict(DIALECTS), all_passes=dict(PASSES), all_targets=dict(TARGETS))
 """The `xdsl.universe` entry point."""
+
+
+NOTEBOOK = {
+    "IRModule": "relay.viewer.notebook:of_module",
+    "PassTimingInstrument": "relay.viewer.notebook:of_timing",
+    "Pipeline": "relay.viewer.notebook:of_pipeline",
+    "Record": "relay.viewer.notebook:of_record",
+}
+"""What makes the HTML that a notebook shows of an object, by the name of its class."""
+
+
+def shown_in_notebook(value: object) -> str:
+    """The HTML of an object of a class of `NOTEBOOK`, or of one derived from it."""
+    name = next(cls.__name__ for cls in type(value).__mro__ if cls.__name__ in NOTEBOOK)
+    return _named(NOTEBOOK[name])(value)
+
+
+def partition_report(module: object) -> Any:
+    """`relay.byoc.partition_report` of a module."""
+    return _named("relay.byoc.report:partition_report")(module)
 
 
 def all_passes() -> dict[str, Callable[[], type[ModulePass]]]:

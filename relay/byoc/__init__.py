@@ -33,7 +33,8 @@ if TYPE_CHECKING:
         wildcard,
     )
     from relay.byoc.registry import find, names, register
-    from relay.byoc.report import PartitionReport, partition_report
+    from relay.byoc.report import partition_report
+    from relay.partition_report import PartitionReport
 
 
 # Written by `python docs/generate.py`; do not edit what follows: it is made of the imports above.
@@ -52,7 +53,7 @@ __getattr__, __dir__ = door(
         "MergeCompilerRegions": "relay.byoc.partitioning.merge_compiler_regions",
         "MergeComposite": "relay.byoc.partitioning.merge_composite",
         "PartitionGraph": "relay.byoc.partitioning.partition_graph",
-        "PartitionReport": "relay.byoc.report",
+        "PartitionReport": "relay.partition_report",
         "Pattern": "relay.byoc.patterns",
         "PruneRegions": "relay.byoc.partitioning.prune_regions",
         "Refusal": "relay.byoc.compiler",

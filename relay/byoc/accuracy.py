@@ -25,10 +25,10 @@ from relay.dialects import qnn, relay
 from relay.dialects.attributes import Array, dtype_of, to_numpy
 from relay.dialects.op import Origin, TensorOp, rank, shape, tensor
 from relay.interpreters.arithmetic import code_range
+from relay.partition_report import EXACT
 
 DIFFERENCE = "byoc.difference"
 """On a declaration: how far the function may be off, in words."""
-EXACT = "exact"
 SLACK = 0.01
 """Codes: by how much less than a half the formulas' own rounding may be more."""
 

@@ -10,26 +10,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
+from relay.byoc.patterns import Entry
+from relay.byoc.patterns.match import Refusal as Refusal  # beside Compiler
 from relay.dialects.attributes import Array
-
-if TYPE_CHECKING:
-    from relay.byoc.patterns import Entry
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why a compiler does not take an operation: "no, because ..."; shown in the partition report."""
-
-    reason: str
-
-    def __bool__(self) -> bool:
-        return False
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from relay.byoc.partitioning.prune_regions import PruneRegions
 from relay.errors import InvalidArgument
 from relay.module import IRModule
 from relay.passes import Pipeline
-from relay.passes.base import as_module
+from relay.passes.info import as_module
 from relay.passes.runner import Runner
 
 Targets = str | Sequence[str] | Mapping[str, Mapping[str, object]]

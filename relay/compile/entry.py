@@ -59,7 +59,7 @@ def build(
 
         mod = read_module(mod)
     if batch is not None and not isinstance(mod, str | bytes | PathLike):
-        from relay.passes.base import as_module
+        from relay.passes.info import as_module
         from relay.transforms.batch import with_batch
 
         mod = with_batch(as_module(mod), batch)

@@ -19,8 +19,8 @@ from relay.errors import InvalidArgument
 from relay.frontend import import_model, path_of
 from relay.module import IRModule, arrays
 from relay.passes import PassContext
-from relay.passes.base import PassInfo, as_module
 from relay.passes.context import activated
+from relay.passes.info import PassInfo, as_module
 from relay.passes.requests import refuse_pending
 from relay.passes.runner import Runner
 from relay.runtime import Executable

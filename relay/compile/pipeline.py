@@ -24,9 +24,9 @@ from relay.lowering.scheduling.tables import reads_tables
 from relay.lowering.select_target_ops import SelectTargetOps
 from relay.module import IRModule
 from relay.passes import PassContext, Pipeline
-from relay.passes.base import as_module, info_of
 from relay.passes.build_config import BuildConfig
 from relay.passes.context import activated
+from relay.passes.info import as_module, info_of
 from relay.passes.requirements import Providers, providers_of
 from relay.passes.runner import Runner
 from relay.target import GpuTarget, Target, resolve

@@ -19,7 +19,7 @@ from relay.exploration.measuring import Inputs, Latency, Measure, results_of
 from relay.exploration.trials import Log, Trial
 from relay.frontend import import_model
 from relay.module import IRModule
-from relay.passes.base import as_module
+from relay.passes.info import as_module
 from relay.runtime import Executable
 from relay.target import Target
 from relay.transforms.equality import difference

@@ -28,8 +28,8 @@ from relay.lowering.relay_to_linalg import RelayToLinalg
 from relay.lowering.schedule import Schedule
 from relay.module import IRModule
 from relay.passes import PassInfo, PassInstrument, Pipeline
-from relay.passes.base import as_module, info_of
 from relay.passes.context import PassContext, activated
+from relay.passes.info import as_module, info_of
 from relay.passes.requirements import providers_of
 from relay.passes.runner import Runner
 from relay.target import resolve

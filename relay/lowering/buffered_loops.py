@@ -3,18 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from xdsl.dialects import scf
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from relay.dialects.op import is_tensor
 
-if TYPE_CHECKING:
-    from relay.lowering.bufferize import FunctionBufferizer
+
+class Bufferizer(Protocol):
+    """What converts the ops of a function, before `at` of `block`; `buffers` has the memref of each tensor."""
+
+    block: Block
+    at: Operation
+    buffers: dict[SSAValue, SSAValue]
+
+    def allocate(self, value: SSAValue) -> SSAValue:
+        """A new buffer for a tensor."""
+        ...
+
+    def copy(self, source: SSAValue, target: SSAValue) -> None:
+        """Copy one buffer to another."""
+
+    def dense(self, value: SSAValue) -> SSAValue:
+        """The buffer of a tensor, without gaps."""
+        ...
+
+    def insert(self, op: Operation) -> object:
+        """Put an op before `at`."""
+
+    def convert(self, op: Operation) -> None:
+        """Convert one op of the function."""
+
+    def drop(self, block: Block, end: Operation) -> None:
+        """Erase a converted block's terminator and the ops on tensors before it."""
 
 
-def convert_while(b: FunctionBufferizer, op: scf.WhileOp) -> None:
+def convert_while(b: Bufferizer, op: scf.WhileOp) -> None:
     """What is carried lies in the same buffers every time: those of the test's block, which start as copies of the
     first values, and those of what it gives on, which are the results. Numbers stay what the loop carries."""
     tested, given = op.before_region.block, op.after_region.block
@@ -42,7 +67,7 @@ def convert_while(b: FunctionBufferizer, op: scf.WhileOp) -> None:
         op.erase()
 
 
-def convert_turn(b: FunctionBufferizer, block: Block, outputs: Sequence[SSAValue]) -> None:
+def convert_turn(b: Bufferizer, block: Block, outputs: Sequence[SSAValue]) -> None:
     """One block of a loop; what it gives is copied at its end, all read before any is written."""
     outer, at, end = b.block, b.at, block.last_op
     assert isinstance(end, scf.YieldOp | scf.ConditionOp) and block.first_op is not None

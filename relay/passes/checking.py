@@ -12,7 +12,7 @@ from relay.arguments import instance
 from relay.arguments import path as checked_path
 from relay.errors import Malformed
 from relay.module import IRModule
-from relay.passes.base import PassInfo
+from relay.passes.info import PassInfo
 from relay.passes.instruments import PassInstrument
 
 REPRODUCER = "// relay-opt -p "

@@ -14,7 +14,7 @@ from xdsl.utils.hints import isa, type_repr
 from relay.arguments import shown
 from relay.errors import InvalidArgument
 from relay.passes import registry
-from relay.passes.base import Pass
+from relay.passes.info import DescribedPass
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,7 +116,7 @@ def _key(name: str) -> Key:
 
 def check_options(step: ModulePass) -> None:
     """Raise InvalidArgument for an option of a pass of ours whose value is of another type than the option."""
-    if isinstance(step, Pass):
+    if isinstance(step, DescribedPass):
         for name, key in options(type(step)).items():
             if (value := getattr(step, name)) is not key.default:
                 key.check(value, f"pass {step.name}, option {name}")

@@ -12,8 +12,8 @@ from relay.arguments import mapping, names
 from relay.errors import InvalidArgument
 from relay.passes import config as configuration
 from relay.passes import registry
-from relay.passes.base import LEVELS, PassInfo, check_level
 from relay.passes.diagnostics import Reporter
+from relay.passes.info import LEVELS, PassInfo, check_level
 from relay.passes.instruments import PassInstrument, checked, enter_all, exit_all
 
 __all__ = ["DEFAULT_LEVEL", "LEVELS", "PassContext", "activated"]

@@ -16,8 +16,9 @@ from relay.arguments import names, shown, text
 from relay.errors import InvalidArgument
 from relay.module import IRModule
 from relay.passes import registry
-from relay.passes.base import Pass, as_module, check_level
+from relay.passes.base import Pass
 from relay.passes.context import PassContext
+from relay.passes.info import as_module, check_level
 
 P = ParamSpec("P")
 ModuleFunction = Callable[[IRModule, PassContext], IRModule | ModuleOp]

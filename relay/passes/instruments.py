@@ -5,7 +5,7 @@ from __future__ import annotations
 from relay.arguments import every, instance
 from relay.errors import InvalidArgument
 from relay.module import IRModule
-from relay.passes.base import PassInfo
+from relay.passes.info import PassInfo
 
 
 class PassInstrument:

@@ -14,12 +14,12 @@ from relay.arguments import every, names, shown, text
 from relay.errors import InvalidArgument
 from relay.module import IRModule
 from relay.passes import registry
-from relay.passes.base import PassInfo, as_module, check_level, check_step, names_of
 from relay.passes.context import PassContext
+from relay.passes.info import PassGroup, PassInfo, as_module, check_level, check_step, names_of
 from relay.passes.plan import Planned, plan
 
 
-class Pipeline:
+class Pipeline(PassGroup):
     """Passes in order; `pipeline(mod)` clones the module once and runs in place on the clone.
 
     Items are passes or pipelines; a nested one is a group with a name and level of its own. A pipeline iterates over
@@ -66,9 +66,13 @@ class Pipeline:
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        from relay.viewer.notebook import of_pipeline
+        from relay.universe import shown_in_notebook
 
-        return of_pipeline(self)
+        return shown_in_notebook(self)
+
+    @property
+    def members(self) -> Sequence[ModulePass | Pipeline]:
+        return self.items
 
     @property
     def passes(self) -> list[ModulePass]:

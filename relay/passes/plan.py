@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from xdsl.passes import ModulePass
 
-from relay.passes.base import Pass, PassInfo, info_of, why_of
 from relay.passes.context import PassContext
+from relay.passes.info import DescribedPass, PassGroup, PassInfo, info_of, why_of
 from relay.passes.requirements import Requirements
-
-if TYPE_CHECKING:
-    from relay.passes.pipeline import Pipeline
 
 
 @dataclass(frozen=True)
@@ -29,7 +25,7 @@ class Planned:
         return self.step.name
 
 
-def plan(pipeline: Pipeline, ctx: PassContext) -> list[Planned]:
+def plan(pipeline: PassGroup, ctx: PassContext) -> list[Planned]:
     """The passes of a pipeline under a context, in order, with what they require."""
     return Planner(pipeline, ctx).planned
 
@@ -37,15 +33,15 @@ def plan(pipeline: Pipeline, ctx: PassContext) -> list[Planned]:
 class Planner:
     """Walks the items as the runner does, but runs nothing."""
 
-    def __init__(self, pipeline: Pipeline, ctx: PassContext):
+    def __init__(self, pipeline: PassGroup, ctx: PassContext):
         self.ctx = ctx
         self.planned: list[Planned] = []
         self.requirements = Requirements(ctx, _cannot_look)
         self.requirements.satisfy(pipeline.info, self.required)
-        for item in pipeline.items:
+        for item in pipeline.members:
             self.item(item)
 
-    def item(self, item: ModulePass | Pipeline) -> None:
+    def item(self, item: ModulePass | PassGroup) -> None:
         """Plan a pass or a nested pipeline."""
         if isinstance(item, ModulePass):
             info = info_of(item)
@@ -62,7 +58,7 @@ class Planner:
             self.planned.extend(Planned(step, False, f"group {item.name}: {reason}") for step in item)
             return
         self.requirements.satisfy(item.info, self.required)
-        for inner in item.items:
+        for inner in item.members:
             self.item(inner)
 
     def _refusal(self, info: PassInfo) -> str:
@@ -80,5 +76,5 @@ class Planner:
         self.requirements.ran(info_of(step))
 
 
-def _cannot_look(cls: type[Pass]) -> bool:
+def _cannot_look(cls: type[DescribedPass]) -> bool:
     return False

@@ -13,7 +13,7 @@ from relay.arguments import names as listed
 from relay.arguments import path
 from relay.errors import InvalidArgument
 from relay.module import IRModule
-from relay.passes.base import PassInfo
+from relay.passes.info import PassInfo
 from relay.passes.instruments import PassInstrument
 from relay.passes.registry import canonical
 

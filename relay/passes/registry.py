@@ -15,7 +15,7 @@ from xdsl.utils.exceptions import ArgSpecParseError
 
 from relay.arguments import text as checked_text
 from relay.errors import InvalidArgument, Unsupported
-from relay.passes.base import FOREIGN, Pass, names_of
+from relay.passes.info import FOREIGN, DescribedPass, names_of
 from relay.universe import PROVIDERS
 
 Factory = Callable[[], type[ModulePass]]
@@ -25,11 +25,11 @@ OURS = EntryPoint("relay", "relay.universe:UNIVERSE", GROUP)
 XDSL = EntryPoint("xdsl", "xdsl.universe:XDSL_UNIVERSE", GROUP)
 """Two universes that are there without being installed; of two passes with one name the first wins."""
 
-MADE: dict[str, type[Pass]] = {}
+MADE: dict[str, type[DescribedPass]] = {}
 """Passes that `module_pass` and `function_pass` have made, by name; the last of a name."""
 
 
-def register(cls: type[Pass]) -> None:
+def register(cls: type[DescribedPass]) -> None:
     """Let a made pass be found by its name. The name of a pass of ours stays with that one."""
     if cls.name not in _factories(OURS):
         MADE[cls.name] = cls
@@ -59,14 +59,14 @@ def factories() -> dict[str, Factory]:
     return merged | {name: _given(cls) for name, cls in MADE.items()}
 
 
-def _given(cls: type[Pass]) -> Factory:
+def _given(cls: type[DescribedPass]) -> Factory:
     return lambda: cls
 
 
-def ours() -> Iterator[type[Pass]]:
+def ours() -> Iterator[type[DescribedPass]]:
     """The passes of relay and the made ones, imported, in the order of their rows."""
     for factory in _factories(OURS).values():
-        if issubclass(cls := factory(), Pass):
+        if issubclass(cls := factory(), DescribedPass):
             yield cls
     yield from MADE.values()
 

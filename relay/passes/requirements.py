@@ -8,8 +8,8 @@ from xdsl.passes import ModulePass
 
 from relay.errors import InvalidArgument
 from relay.passes import registry
-from relay.passes.base import Pass, PassInfo, info_of
 from relay.passes.context import PassContext
+from relay.passes.info import DescribedPass, PassInfo, info_of
 
 Providers = Mapping[str, ModulePass]
 """Passes by the names and properties they establish, taken before the registry's."""
@@ -28,7 +28,9 @@ class Requirements:
     """Tracks which passes' properties hold. A property holds from a pass that establishes it up to one that
     invalidates it; a pass that does not say what it invalidates leaves nothing certain, so it is looked at again."""
 
-    def __init__(self, ctx: PassContext, looks: Callable[[type[Pass]], bool], providers: Providers | None = None):
+    def __init__(
+        self, ctx: PassContext, looks: Callable[[type[DescribedPass]], bool], providers: Providers | None = None
+    ):
         self.ctx = ctx
         self.looks = looks
         self.providers = providers or {}
@@ -78,7 +80,7 @@ class Requirements:
     def _seen(self, step: ModulePass, chain: tuple[str, ...]) -> bool:
         """Whether what a pass establishes is seen to hold: it looks so, and so does all that the pass requires."""
         info = info_of(step)
-        if not isinstance(step, Pass) or step.name in chain or not self.looks(type(step)):
+        if not isinstance(step, DescribedPass) or step.name in chain or not self.looks(type(step)):
             return False
         for prop in info.requires:
             name = self._canonical(prop, info)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -15,14 +14,11 @@ from relay.dialects.context import make_context
 from relay.errors import InvalidArgument
 from relay.module import IRModule
 from relay.passes import analyses, registry, requests
-from relay.passes.base import Pass, PassInfo, as_module, info_of, names_of
 from relay.passes.config import check_options, override
 from relay.passes.context import PassContext
+from relay.passes.info import DescribedPass, PassGroup, PassInfo, as_module, info_of, names_of
 from relay.passes.instruments import PassInstrument
 from relay.passes.requirements import Providers, Requirements
-
-if TYPE_CHECKING:
-    from relay.passes.pipeline import Pipeline
 
 
 @cache
@@ -52,18 +48,18 @@ class Runner:
         self.options = options or {}
         self.requirements = Requirements(self.ctx, self._looks, providers)
 
-    def _looks(self, cls: type[Pass]) -> bool:
+    def _looks(self, cls: type[DescribedPass]) -> bool:
         return cls.holds(self.mod.op)
 
-    def run(self, items: Pipeline | Sequence[ModulePass | Pipeline], *, explicit: bool = False) -> None:
+    def run(self, items: PassGroup | Sequence[ModulePass | PassGroup], *, explicit: bool = False) -> None:
         """Run a pipeline, whatever its own level, or items; `explicit` ones run at any level."""
         if self.ctx.is_default and not analyses.CACHES.stack:
             self.ctx.diagnostics.diagnostics.clear()
         analyses.CACHES.stack.append((self.mod.op, {}))
         try:
-            if not isinstance(items, Sequence):
+            if isinstance(items, PassGroup):
                 self.requirements.satisfy(items.info, self.required)
-            for item in items if isinstance(items, Sequence) else items.items:
+            for item in items.members if isinstance(items, PassGroup) else items:
                 self.item(item, explicit)
         finally:
             analyses.CACHES.stack.pop()
@@ -72,7 +68,7 @@ class Runner:
         """Run what is missing so that these properties hold, for `goal`: what comes after the passes."""
         self.requirements.satisfy(PassInfo(goal, 0, tuple(properties), (), (), None), self.required)
 
-    def item(self, item: ModulePass | Pipeline, explicit: bool = False) -> None:
+    def item(self, item: ModulePass | PassGroup, explicit: bool = False) -> None:
         """Run a pass or a nested pipeline, if it is enabled and no instrument objects."""
         if isinstance(item, ModulePass):
             self.requested("before", item)
@@ -83,7 +79,7 @@ class Runner:
         if self.ctx.enabled(info) and self.wanted(info):
             self.requirements.satisfy(info, self.required)
             with Told(self.mod, info, self.ctx.instruments):
-                for inner in item.items:
+                for inner in item.members:
                     self.item(inner)
 
     def step(self, step: ModulePass, explicit: bool = False) -> None:
@@ -114,7 +110,7 @@ class Runner:
                 raise
             self.ctx.diagnostics.raise_errors(f"pass {info.name}")
         self.requirements.ran(info)
-        analyses.forget(self.mod.op, step.preserves if isinstance(step, Pass) else ())
+        analyses.forget(self.mod.op, step.preserves if isinstance(step, DescribedPass) else ())
 
     def options_of(self, step: ModulePass) -> dict[str, object]:
         """What options are configured for a pass, by key."""
@@ -165,7 +161,7 @@ class Told:
 
 
 def call(
-    items: Pipeline | Sequence[ModulePass | Pipeline], mod: IRModule | ModuleOp | FuncOp, *, explicit: bool = False
+    items: PassGroup | Sequence[ModulePass | PassGroup], mod: IRModule | ModuleOp | FuncOp, *, explicit: bool = False
 ) -> IRModule | ModuleOp | FuncOp:
     """Clone the module or function once, run the items on the clone, and return it in the form that was given."""
     if isinstance(mod, FuncOp):
@@ -175,7 +171,7 @@ def call(
     return IRModule(clone) if isinstance(mod, IRModule) else clone
 
 
-def call_on_function(items: Pipeline | Sequence[ModulePass | Pipeline], function: FuncOp, explicit: bool) -> FuncOp:
+def call_on_function(items: PassGroup | Sequence[ModulePass | PassGroup], function: FuncOp, explicit: bool) -> FuncOp:
     """A new function, of no module. The passes see the other functions of its module as declarations."""
     name, holder = function.sym_name.data, function.parent_op()
     clone = function.clone()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from time import perf_counter
 
 from relay.module import IRModule
-from relay.passes.base import PassInfo
+from relay.passes.info import PassInfo
 from relay.passes.instruments import PassInstrument
 
 
@@ -90,9 +90,9 @@ class PassTimingInstrument(PassInstrument):
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        from relay.viewer.notebook import of_timing
+        from relay.universe import shown_in_notebook
 
-        return of_timing(self)
+        return shown_in_notebook(self)
 
 
 class OpStatistics(PassInstrument):

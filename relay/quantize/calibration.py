@@ -27,8 +27,8 @@ from relay.compile.entry import build
 from relay.dialects.attributes import Array
 from relay.errors import InvalidArgument
 from relay.module import IRModule
-from relay.passes.base import as_module
 from relay.passes.context import PassContext
+from relay.passes.info import as_module
 from relay.quantize import marks
 from relay.quantize.layers import layers_of
 from relay.quantize.observing import fingerprint, observed, returning

@@ -19,8 +19,8 @@ from relay.dialects.op import shape
 from relay.dialects.relay import Conv2dBase, DenseBase
 from relay.errors import InvalidArgument
 from relay.module import IRModule
-from relay.passes.base import as_module
 from relay.passes.context import PassContext
+from relay.passes.info import as_module
 from relay.quantize import marks
 from relay.quantize.comparison import Comparison, Pair, Side, pairs_of, returned
 from relay.quantize.layers import layers_of

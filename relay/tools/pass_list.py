@@ -5,8 +5,8 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping
 
-from relay.passes.base import FOREIGN
 from relay.passes.documentation import Documented, documented
+from relay.passes.info import FOREIGN
 from relay.passes.registry import Factory
 
 GROUPS = {

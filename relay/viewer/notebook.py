@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING
 
 from relay.dialects.attributes import to_numpy
 from relay.module import IRModule, is_constant
-from relay.passes.base import info_of, why_of
+from relay.passes import Pipeline
 from relay.passes.documentation import summary
+from relay.passes.info import info_of, why_of
 from relay.passes.timing import Entry, PassTimingInstrument
 from relay.viewer.layout import short
+from relay.viewer.page import report
 from relay.viewer.picture import picture
+from relay.viewer.recording import Record
 from relay.viewer.snapshot import take
-
-if TYPE_CHECKING:
-    from relay.passes import Pipeline
-    from relay.viewer.recording import Record
 
 LINES, LETTERS = 400, 240
 """How much of a module's text is shown: so many lines, so many letters of each."""
@@ -69,8 +67,6 @@ def of_timing(timing: PassTimingInstrument) -> str:
 
 def of_record(record: Record) -> str:
     """The whole page, in a frame of its own that may run the page's script and nothing else."""
-    from relay.viewer.page import report
-
     page = escape(report(record))
     return f'<iframe sandbox="allow-scripts" style="{EDGE};width:100%;height:720px" srcdoc="{page}"></iframe>'
 

@@ -15,11 +15,12 @@ from relay.compile.pipeline import default_pipeline, optimize
 from relay.errors import RelayError
 from relay.module import IRModule
 from relay.passes import PassContext, PassInfo, PassInstrument, Pipeline
-from relay.passes.base import as_module, info_of
 from relay.passes.checking import VerifyEach
 from relay.passes.config import options
+from relay.passes.info import as_module, info_of
 from relay.passes.timing import PassTimingInstrument
 from relay.target import resolve
+from relay.universe import shown_in_notebook
 from relay.viewer.snapshot import Snapshot, take
 
 EVERY = 4
@@ -67,9 +68,7 @@ class Record:
         return sum(step.seconds for step in self.steps)
 
     def _repr_html_(self) -> str:
-        from relay.viewer.notebook import of_record
-
-        return of_record(self)
+        return shown_in_notebook(self)
 
 
 Explain = Callable[[BaseException, str], str]

@@ -15,7 +15,7 @@ from relay.frontend import from_tflite
 from relay.interpreters import run
 from relay.module import IRModule
 from relay.passes import PassContext, Pipeline, registry
-from relay.passes.base import info_of
+from relay.passes.info import info_of
 from relay.runtime import Executable
 from relay.transform import ConvertLayout, Quantize, Sequential
 from tests.unit.pass_modules import DATA, DIGITS, Log, Mark, image

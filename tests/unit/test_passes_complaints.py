@@ -19,7 +19,7 @@ from relay.frontend import from_tflite
 from relay.interpreters import run
 from relay.module import IRModule
 from relay.passes import PassContext, PassInfo, PassInstrument, Pipeline, Sequential, function_pass, registry
-from relay.passes.base import info_of, names_of
+from relay.passes.info import info_of, names_of
 from relay.target import CpuTarget, host
 from relay.transform import (
     FoldConstant,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
@@ -14,48 +12,16 @@ from relay import signature
 from relay.byoc.c import readme, source
 from relay.byoc.c.emit import emit
 from relay.byoc.c.emitter import identifier
-from relay.byoc.c.program import Program, Tensor
+from relay.byoc.c.model import Model
+from relay.byoc.c.program import Tensor
 from relay.byoc.partitioning.merge_composite import MergeComposite
 from relay.errors import InvalidArgument
 from relay.module import IRModule
-from relay.passes.base import as_module
+from relay.passes.info import as_module
 from relay.signature import TensorInfo
 
 BASE_ALIGNMENT = 8
 """Of the arena, in bytes: that of the widest type."""
-
-
-@dataclass(frozen=True, slots=True)
-class Model:
-    """A program with what its arguments and results stand for."""
-
-    name: str
-    program: Program
-    inputs: Sequence[TensorInfo]
-    outputs: Sequence[TensorInfo]
-    arena: int
-    """Bytes."""
-
-    @property
-    def macro(self) -> str:
-        """The start of its macros."""
-        return self.name.upper()
-
-    @property
-    def rows(self) -> list[tuple[Tensor, TensorInfo]]:
-        """Inputs, then outputs."""
-        tensors = [*self.program.inputs, *self.program.outputs]
-        return list(zip(tensors, [*self.inputs, *self.outputs], strict=True))
-
-    @property
-    def weights(self) -> int:
-        """Bytes of all constants."""
-        return sum(constant.array.nbytes for constant in self.program.constants.values())
-
-    @property
-    def parameters(self) -> str:
-        """Of the function that runs it, without the arena."""
-        return ", ".join(source.parameter(tensor) for tensor, _ in self.rows)
 
 
 def export_c(

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from relay.byoc.c.model import Model
 from relay.byoc.c.source import includes
-
-if TYPE_CHECKING:
-    from relay.byoc.c.export import Model
 
 
 def text(model: Model) -> str:

@@ -7,8 +7,8 @@ not get, `{compiler = "a", function = "main", op = "qnn.softmax", reason = "..."
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -30,35 +30,11 @@ from relay.byoc.partitioning.scope import COMPILER, blocks, eligible, functions,
 from relay.byoc.partitioning.work import multiplications
 from relay.dialects import byoc
 from relay.dialects.context import EXTENDED, UPSTREAM
+from relay.partition_report import Row
 from relay.transforms.location import words
 
 REFUSALS = "byoc.refusals"
 OPERATORS = "byoc.operators"
-
-
-@dataclass(frozen=True)
-class Row:
-    """One op: what it is, where it comes from and is now, who takes it, and why others do not."""
-
-    op: str
-    source: str
-    """The operator of the model, else the place in the text; empty if neither is known."""
-    function: str
-    compiler: str = ""
-    """Empty for the host."""
-    place: str = ""
-    """`region K`, or the name of the function, of that compiler; empty where the op is only annotated."""
-    macs: int = 0
-    """Multiply-accumulates."""
-    line: int = -1
-    """The number of the operator or the line of the text; -1 if not known."""
-    refused: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Why the other compilers that were asked do not have it."""
-
-    @property
-    def key(self) -> tuple[str, str, str]:
-        """What tells the op from others, as far as it can be told."""
-        return self.function, self.op, self.source
 
 
 def source_of(op: Operation) -> str:

@@ -9,8 +9,7 @@ from typing import cast
 from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.traits import IsTerminator
 
-from relay.byoc.compiler import Refusal
-from relay.byoc.patterns.match import Match
+from relay.byoc.patterns.match import Match, Refusal
 from relay.byoc.patterns.names import short
 from relay.byoc.patterns.nodes import Pattern
 from relay.byoc.patterns.state import State

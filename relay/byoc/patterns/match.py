@@ -1,4 +1,4 @@
-"""`Match`: what a pattern matched, as checks and compilers see it."""
+"""`Match`: what a pattern matched, as checks and compilers see it; `Refusal`: why a compiler does not take it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,16 @@ from xdsl.ir import Operation, SSAValue
 from relay.dialects.attributes import Array, to_numpy
 from relay.errors import InvalidArgument
 from relay.module import is_constant
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a compiler does not take an operation: "no, because ..."; shown in the partition report."""
+
+    reason: str
+
+    def __bool__(self) -> bool:
+        return False
 
 
 @dataclass(frozen=True, slots=True)

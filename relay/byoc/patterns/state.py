@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from xdsl.ir import Operation, SSAValue
-
-if TYPE_CHECKING:
-    from relay.byoc.patterns.nodes import Pattern
 
 
 @dataclass(frozen=True, slots=True)
 class State:
     """One partial match: which value each pattern stands for, and what has been taken. It never changes."""
 
-    bound: dict[Pattern, SSAValue] = field(default_factory=dict["Pattern", SSAValue])
+    bound: dict[Hashable, SSAValue] = field(default_factory=dict[Hashable, SSAValue])
     ops: dict[Operation, None] = field(default_factory=dict[Operation, None])
     constants: dict[Operation, None] = field(default_factory=dict[Operation, None])
     names: dict[str, SSAValue] = field(default_factory=dict[str, SSAValue])
 
-    def bind(self, pattern: Pattern, value: SSAValue) -> State:
+    def bind(self, pattern: Hashable, value: SSAValue) -> State:
         """The pattern stands for the value."""
         return State(self.bound | {pattern: value}, self.ops, self.constants, self.names)
 

@@ -1,0 +1,159 @@
+"""What a pass says of itself (level, properties, aliases), and what is told of a pass or group that runs."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from relay.arguments import shown
+from relay.errors import InvalidArgument
+from relay.module import IRModule
+
+LEVELS = range(5)
+
+
+class DescribedPass(ModulePass, ABC):
+    """A pass that says what it needs and what it leaves; `Pass` can be called besides."""
+
+    name: ClassVar[str]
+    """Unique, stable, kebab-case: what is printed."""
+    aliases: ClassVar[Sequence[str]] = ()
+    """More names under which it is found, besides the name of its class."""
+    opt_level: ClassVar[int] = 0
+    """Runs at this level of the `PassContext` and above; 0 is what correctness needs."""
+    requires: ClassVar[Sequence[str]] = ()
+    """Properties that must hold before it (`legal`, ...), or names of passes that must have run."""
+    establishes: ClassVar[Sequence[str]] = ()
+    """Properties that hold after it; its own name is always one."""
+    invalidates: ClassVar[Sequence[str] | None] = None
+    """Properties that need not hold any more after it. None: not said, so each is looked at again when needed."""
+    preserves: ClassVar[Sequence[str]] = ()
+    """Analyses whose results stay right."""
+    why: ClassVar[str] = ""
+    """Why the default pipeline has it, in a few words."""
+
+    @classmethod
+    def holds(cls, op: ModuleOp) -> bool:
+        """Whether what the pass establishes is seen to hold already. False where looking cannot tell."""
+        return False
+
+    @property
+    def info(self) -> PassInfo:
+        """What instruments are told of it."""
+        return info_of(self)
+
+
+class PassGroup(ABC):
+    """Passes and groups in order, under a name and a level: a `Pipeline`."""
+
+    name: str
+
+    @property
+    @abstractmethod
+    def members(self) -> Sequence[ModulePass | PassGroup]:
+        """The passes and groups that it holds itself."""
+
+    @property
+    @abstractmethod
+    def info(self) -> PassInfo:
+        """What instruments are told of it when it is nested."""
+
+    @abstractmethod
+    def __iter__(self) -> Iterator[ModulePass]:
+        """The passes, whatever groups they are in."""
+
+
+@dataclass(frozen=True)
+class PassInfo:
+    """What instruments are told of a pass (or of a nested pipeline) that is about to run."""
+
+    name: str
+    opt_level: int
+    requires: tuple[str, ...]
+    establishes: tuple[str, ...]
+    invalidates: tuple[str, ...] | None
+    step: ModulePass | PassGroup | None
+    """What runs; None for what comes after the passes."""
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """`requires`, as Relay spells it."""
+        return self.requires
+
+    @property
+    def mandatory(self) -> bool:
+        """Whether correctness needs it: bisection never leaves it out."""
+        return self.opt_level == 0 and bool(self.establishes)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is said here of a pass of xDSL's own."""
+
+    aliases: tuple[str, ...]
+    opt_level: int
+    why: str
+
+
+FOREIGN = {
+    "canonicalize": Facts((), 1, "folds and simplifies upstream ops"),
+    "cse": Facts(("EliminateCommonSubexpr",), 2, "computes equal things once"),
+    "dce": Facts((), 1, "drops what nobody uses"),
+}
+"""xDSL passes that change no property of ours."""
+
+
+def info_of(step: ModulePass) -> PassInfo:
+    """What is known of a pass; of a foreign one, only what `FOREIGN` says."""
+    if isinstance(step, DescribedPass):
+        invalidates = None if step.invalidates is None else tuple(step.invalidates)
+        return PassInfo(step.name, step.opt_level, tuple(step.requires), tuple(step.establishes), invalidates, step)
+    facts = FOREIGN.get(step.name)
+    return PassInfo(step.name, facts.opt_level if facts else 0, (), (), () if facts else None, step)
+
+
+def names_of(cls: type[ModulePass]) -> tuple[str, ...]:
+    """Every name of a pass, the canonical one first."""
+    aliases = tuple(cls.aliases) if issubclass(cls, DescribedPass) else ()
+    facts = FOREIGN.get(cls.name)
+    return (cls.name, cls.__name__, *aliases, *(facts.aliases if facts else ()))
+
+
+def why_of(step: ModulePass) -> str:
+    """Why the default pipeline has the pass."""
+    if isinstance(step, DescribedPass):
+        return step.why
+    return FOREIGN[step.name].why if step.name in FOREIGN else ""
+
+
+def as_module(mod: IRModule | ModuleOp) -> IRModule:
+    """Either form as a handle. Raises InvalidArgument for anything else."""
+    check_module(mod)
+    return mod if isinstance(mod, IRModule) else IRModule(mod)
+
+
+def check_step(step: object) -> None:
+    """Raise InvalidArgument unless this is a pass (not its class, nor something else)."""
+    if isinstance(step, type):
+        raise InvalidArgument("pass", f"{step.__name__} is a class", f"write {step.__name__}()")
+    if not isinstance(step, ModulePass):
+        raise InvalidArgument("pass", f"{shown(step)} is no pass", "use function_pass or module_pass to make one")
+
+
+def check_module(mod: object) -> None:
+    """Raise InvalidArgument unless this is a module."""
+    if not isinstance(mod, IRModule | ModuleOp):
+        raise InvalidArgument("module", f"{shown(mod)} is no module", "import a model with relay.frontend")
+
+
+def check_level(opt_level: object, where: str = "") -> int:
+    """The level. Raises InvalidArgument unless it is one."""
+    if type(opt_level) is not int or opt_level not in LEVELS:
+        said = f"opt_level={shown(opt_level)}"
+        raise InvalidArgument(f"{where}, {said}" if where else said, "is not one of 0, 1, 2, 3, 4")
+    return opt_level
