@@ -1,0 +1,52 @@
+"""No file of the package is in a circle of imports; those inside of functions and for types only are imports too.
+
+The linter holds the same for folders beside each other (`acyclic_siblings`), but does not look at a folder's own
+`__init__`.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def imported(text: str) -> Iterator[str]:
+    """The names that a file imports, wherever the import stands; `from a import b` is `a.b`."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0 and node.module, "imports are absolute"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "import_module":
+            yield from (arg.value for arg in node.args if isinstance(arg, ast.Constant) and isinstance(arg.value, str))
+
+
+def circle(files: Mapping[str, str]) -> list[str]:
+    """A circle of imports among modules, given by name and text: its modules, the first again last; none: empty."""
+    edges: dict[str, set[str]] = {}
+    for name, text in files.items():
+        modules = {full if full in files else full.rpartition(".")[0] for full in imported(text)}
+        edges[name] = (modules & files.keys()) - {name}
+    try:
+        TopologicalSorter(edges).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def test_no_file_is_in_a_circle_of_imports():
+    paths = (ROOT / "relay").rglob("*.py")
+    names = {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for path in paths}
+    assert circle({name: path.read_text() for name, path in names.items()}) == []
+
+
+def test_circles_are_seen_in_functions_types_and_names():
+    a, b = "from __future__ import annotations\nfrom p import b", "if TYPE_CHECKING:\n  from p.a import X"
+    assert set(circle({"p": "", "p.a": a, "p.b": b})) == {"p.a", "p.b"}
+    assert set(circle({"a": "import b", "b": "def f():\n  import_module('a')"})) == {"a", "b"}
+    assert circle({"a": "import b, a", "b": "import os"}) == []
