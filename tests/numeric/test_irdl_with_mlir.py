@@ -18,8 +18,10 @@ from relay.tools.relay_opt import main
 from relay.transforms.legalize import Legalize
 from tests.numeric.mlir_runner import MLIR_OPT, needs_mlir
 from tests.numeric.test_models_interpreted import ALL, LARGE, MODELS
+from tests.ops.examples import FILES, valid
 
-EXAMPLES = sorted((Path(__file__).parents[1] / "filecheck" / "dialects").glob("*.mlir"))
+UPSTREAM = sorted((Path(__file__).parents[1] / "filecheck" / "dialects").glob("*.mlir"))
+EXAMPLES = [*map(valid, FILES), *(path.read_text() for path in UPSTREAM)]
 CONVOLUTION = """
 func.func @main(%x: tensor<1x8x8x4xi8>, %k: tensor<6x3x3x4xi8>) -> tensor<1x6x6x6xi32> {
   %r = relay.nn.conv2d %x, %k : (tensor<1x8x8x4xi8>, tensor<6x3x3x4xi8>) -> tensor<1x6x6x6xi32>
@@ -58,7 +60,7 @@ def test_the_command_prints_it(capsys: pytest.CaptureFixture[str]) -> None:
 
 @needs_mlir
 def test_every_op_is_taken(load: Load) -> None:
-    mods = [IRModule(Parser(make_context(), path.read_text()).parse_module()) for path in EXAMPLES]
+    mods = [IRModule(Parser(make_context(), text).parse_module()) for text in EXAMPLES]
     assert len(mods) >= 10
     done = load("// -----\n".join(text_of(mod) for mod in mods))
     assert done.returncode == 0, done.stderr[:3000]

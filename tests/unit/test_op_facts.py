@@ -4,29 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from xdsl.dialects.builtin import TensorType, f32, i8, i32
-from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, SSAValue
 
 from relay.dialects.attributes import Array, dtype_of, scalar_attr
 from relay.dialects.op import DYNAMIC, Origin, TensorOp, is_tensor, rank, shape, tensor
 from relay.interpreters import evaluate
-from relay.module import IRModule
-
-FILES = (Path(__file__).parents[1] / "filecheck" / "dialects").glob("*.mlir")
+from tests.ops.examples import FILES, functions
 
 
 def written() -> Iterator[TensorOp]:
     """Every op of the files whose types are known."""
-    for path in sorted(FILES):
-        for function in IRModule.parse(path.read_text()).op.walk():
-            if not isinstance(function, FuncOp):
-                continue
+    for path in FILES:
+        for function in functions(path):
             for op in function.body.walk():
                 values = (*op.operands, *op.results)
                 named = op.name.startswith(("relay.", "qnn."))

@@ -1,4 +1,5 @@
-"""Every message of the dialects' verifiers and parsers has a case in tests/filecheck/errors, which checks its words."""
+"""Every message of the dialects' verifiers and parsers has a case in tests/ops or tests/filecheck/errors, which checks
+its words."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 
 from relay.dialects.context import make_context
 from relay.dialects.source import LocatingParser
+from tests.ops.examples import FILES, invalid
 from tests.unit.raise_sites import ROOT, recorded, sites, told
 
 ERRORS = ROOT / "tests" / "filecheck" / "errors"
@@ -26,7 +28,8 @@ SITES = {site for site in EVERY if not any(words in str(site) for words in GUARD
 def cases() -> list[str]:
     """The texts that a pass is not needed for."""
     files = [path.read_text() for path in sorted(ERRORS.glob("*.mlir"))]
-    return [text for file in files if " -p " not in file for text in re.split(r"^// -----$", file, flags=re.M)]
+    others = [text for file in files if " -p " not in file for text in re.split(r"^// -----$", file, flags=re.M)]
+    return [*others, *(text for path in FILES for _, text in invalid(path))]
 
 
 def test_every_message_has_a_case() -> None:

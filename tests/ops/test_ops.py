@@ -1,0 +1,148 @@
+"""What an op has besides its class, all in tests/ops/KIND.mlir: functions that are printed as they are written, and
+compiled, with 2 for `?`, where every result is compared with the interpreter's on random inputs; and, each below
+`// -----` and `// error: MESSAGE`, texts that are refused with this message. A test here names what an op lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from xdsl.dialects.builtin import TensorType, i32
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.utils.exceptions import ParseError, VerifyException
+from xdsl.utils.hints import isa
+
+from relay.compile.entry import build
+from relay.dialects.attributes import Array
+from relay.dialects.byoc import Byoc, CompilerBeginOp, CompilerEndOp
+from relay.dialects.context import make_context
+from relay.dialects.qnn import Qnn
+from relay.dialects.relay import Relay
+from relay.dialects.source import LocatingParser
+from relay.errors import RelayError
+from relay.exploration.intermediates import described
+from relay.exploration.measuring import random_of
+from relay.interpreters import MEANINGS, run
+from relay.lowering.relay_to_linalg import RelayToLinalg
+from relay.module import IRModule
+from relay.passes import PassContext
+from relay.transforms.equality import difference
+from relay.transforms.legalize import Legalize
+from tests.ops.examples import FILES, functions, invalid, runnable, valid
+
+OPS: list[type[Operation]] = [*Relay.operations, *Qnn.operations]
+
+
+def name_of(op: type[Operation]) -> str:
+    return op.name
+
+
+def stem(path: Path) -> str:
+    return path.stem
+
+
+def file_of(op: type[Operation]) -> str:
+    """Where the examples of an op belong: the file named as the module of its class."""
+    dialect, kind = op.__module__.split(".")[-2:]
+    return f"tests/ops/{'' if dialect == 'relay' else f'{dialect}-'}{kind.replace('_', '-')}.mlir"
+
+
+@cache
+def examples() -> dict[str, list[FuncOp]]:
+    """The functions that hold an op, by the op's name."""
+    found: dict[str, list[FuncOp]] = {}
+    for function in (function for path in FILES for function in functions(path)):
+        for op in function.body.walk():
+            found.setdefault(op.name, []).append(function)
+    return found
+
+
+@pytest.mark.parametrize("op", [*OPS, *Byoc.operations], ids=name_of)
+def test_op_has_an_example(op: type[Operation]) -> None:
+    assert op.name in examples(), f"no example of {op.name}: write a function with it into {file_of(op)}"
+
+
+@pytest.mark.parametrize("op", [*OPS, CompilerBeginOp, CompilerEndOp], ids=name_of)
+def test_op_has_a_meaning(op: type[Operation]) -> None:
+    kind = op.__module__.split(".")[-1]
+    assert op in MEANINGS, f"{op.name} has no meaning: put a row into MEANINGS of relay/interpreters, beside {kind}'s"
+
+
+@pytest.mark.parametrize("op", OPS, ids=name_of)
+def test_op_is_lowered(op: type[Operation]) -> None:
+    found = next(filter(None, map(runnable, examples().get(op.name, ()))), None)
+    assert found is not None, f"no example of {op.name} can be run with 2 for `?`: write one into {file_of(op)}"
+    module = IRModule()
+    module["main"] = found
+    try:
+        RelayToLinalg()(Legalize()(module))
+    except RelayError as error:
+        where = "an expansion in relay/transforms, or a row of LOWERINGS in relay/lowering/linalg"
+        raise AssertionError(f"{op.name} has no lowering: write {where} ({error})") from error
+
+
+@pytest.mark.parametrize("path", FILES, ids=stem)
+def test_examples_are_printed_as_they_are_written(path: Path) -> None:
+    text = valid(path)
+    written = [line.strip() for line in text.splitlines() if line.strip() and not line.strip().startswith("//")]
+    module = IRModule.parse(text, name=path.name)
+    printed = module.to_text(weights=True)
+    assert [line.strip() for line in printed.splitlines() if line.strip()][1:-1] == written
+    generic = module.to_text(weights=True, generic=True)
+    assert IRModule.parse(generic).to_text(weights=True) == printed
+
+
+@pytest.mark.parametrize("path", FILES, ids=stem)
+def test_errors_say_what_is_wrong(path: Path) -> None:
+    for message, text in invalid(path):
+        with pytest.raises((ParseError, VerifyException)) as caught:
+            LocatingParser(make_context(), text, path.name).parse_module().verify()
+        assert message in str(caught.value), f"{path.name}: {message}"
+
+
+def one_main(found: Sequence[FuncOp]) -> tuple[IRModule, list[str]]:
+    """All functions in one, after each other, and what each result is of: one build for all."""
+    main, values, names = Block(), list[SSAValue](), list[str]()
+    for function in found:
+        known: dict[SSAValue, SSAValue] = {}
+        for argument in function.body.block.args:
+            known[argument] = main.insert_arg(argument.type, len(main.args))
+        for op in function.body.block.ops:
+            if isinstance(op, ReturnOp):
+                values += [known[value] for value in op.arguments]
+                names += [
+                    f"@{function.sym_name.data}, {value.owner.name}"
+                    for value in op.arguments
+                    if isinstance(value.owner, Operation)
+                ]
+            else:
+                main.add_op(op.clone(known))
+    main.add_op(ReturnOp(*values))
+    module = IRModule()
+    module["main"] = FuncOp("main", ([a.type for a in main.args], [v.type for v in values]), Region(main))
+    return module, names
+
+
+def random_input(type: TensorType[Attribute], random: np.random.Generator) -> Array:
+    """Codes over their whole range, floats around zero, i32 up to 2^20, i64 (which may be positions) 0 or 1."""
+    if type.element_type == i32:
+        return random.integers(-(1 << 20), 1 << 20, type.get_shape()).astype(np.int32)
+    return random_of(described("", type, "input"), random)
+
+
+@pytest.mark.parametrize("path", FILES, ids=stem)
+def test_compiled_code_gives_what_the_ops_mean(path: Path) -> None:
+    module, names = one_main([*filter(None, map(runnable, functions(path)))])
+    random = np.random.default_rng(0)
+    types = [type for type in module["main"].function_type.inputs if isa(type, TensorType[Attribute])]
+    inputs = [random_input(type, random) for type in types]
+    wanted = run(module, inputs)
+    with PassContext(opt_level=1):
+        results = build(module).run(*inputs)
+    got = results if isinstance(results, tuple) else [results]
+    wrong = [name for name, a, b in zip(names, got, wanted, strict=True) if difference([np.asarray(a)], [b], 1e-5)]
+    assert not wrong, f"{path.name}: compiled code and interpreter differ in {wrong}"
