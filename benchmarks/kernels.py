@@ -14,7 +14,6 @@ from pathlib import Path
 from time import perf_counter
 
 import numpy as np
-from xdsl.dialects.builtin import StringAttr
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
@@ -31,6 +30,7 @@ from relay.module import IRModule
 from relay.passes import Pipeline
 from relay.runtime import Executable, Library
 from relay.target import host
+from relay.transforms.print_choices import schedule_lines
 
 COUNTER = "llvm.readcyclecounter"
 
@@ -88,8 +88,7 @@ def profile(count: int) -> str:
 
 def schedule_of(function: FuncOp) -> str:
     """What `schedule` says it chose, and why."""
-    attr = function.attributes.get("relay.schedule")
-    return attr.data if isinstance(attr, StringAttr) else "loops"
+    return "; ".join(schedule_lines(function.attributes.get("relay.schedule"))) or "loops"
 
 
 def lowered(model: Path) -> tuple[IRModule, dict[str, Work]]:

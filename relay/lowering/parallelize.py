@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import permutations
 
 from xdsl.context import Context
 from xdsl.dialects import arith, func, scf
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, UnitAttr
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, UnitAttr
 from xdsl.ir import Block, Region
 
+from relay.errors import InvalidArgument
 from relay.lowering.builder import INDEPENDENT, SHARED
 from relay.lowering.call_graph import CallGraph
 from relay.lowering.scheduling import sharing
+from relay.lowering.scheduling.record import SharedLoop, place_of, threads_of, write_threads
 from relay.lowering.scheduling.work import Costs, turns
 from relay.passes import Pass
+from relay.target import cpu_of
 
-THREADS = 2
-"""For so many threads a nest's loop is chosen: the outermost would do for more, if it has as many turns."""
-SURE = 0.5
-"""Of the cycles that would be saved: estimates are rough."""
 PURE = arith.AddiOp | arith.MuliOp | scf.YieldOp
 """What may stand beside a loop that threads share for all turns of the one around it: each thread does it."""
 
@@ -32,7 +32,8 @@ class Parallelize(Pass):
     then the loop around the one that is shared can get the mark `relay.shared`: threads share the inner one once, for
     all turns of the outer. Where all loops together, with what kernels that nobody shares read of what several cores
     wrote, would save less than `least` cycles, all stays as it is: threads that sleep take longer to wake up. No other
-    mark is left. A kernel's `relay.schedule` says what was chosen.
+    mark is left. `threads` of a kernel's `relay.schedule` says what was chosen: the loops that are shared, by their
+    numbers among the marked loops of the kernel, in the order of the text. Where it is there before, it is obeyed.
     """
 
     name = "parallelize"
@@ -40,29 +41,35 @@ class Parallelize(Pass):
     invalidates = ()
     opt_level = 1
     why = "has threads share loops with much work"
-    fork: int = 2_000
-    least: int = 3_000
+    fork: int | None = None
+    least: int | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         functions = [f for f in op.body.block.ops if isinstance(f, func.FuncOp) and f.body.blocks]
         ops = list(op.walk())
         calls = CallGraph(ops).by_callee
         marked = [inner for inner in ops if INDEPENDENT in inner.attributes]
-        costs = Costs()
-        chosen = {function.sym_name.data: self.choose(function.body.block, costs) for function in functions}
+        target = cpu_of(op, self.name).costs
+        costs = Costs(target)
+        asked = {function.sym_name.data: asked_of(function) for function in functions}
+        chosen: dict[str, tuple[float, list[Shared]]] = {}
+        for function in functions:
+            loops = asked[function.sym_name.data]
+            found = self.choose(function.body.block, costs) if loops is None else (0.0, loops)
+            chosen[function.sym_name.data] = found
         saved = sum(gain * max(len(calls.get(name, [])), 1) for name, (gain, _) in chosen.items())
         alone = [call for name, every in calls.items() if not chosen.get(name, (0.0, []))[1] for call in every]
-        read = sum(sharing.of_reading(call.arguments) for call in alone)
-        if SURE * saved - read >= self.least:
-            for function in functions:
-                if loops := chosen[function.sym_name.data][1]:
-                    counts = " and ".join(str(turns(each.loop)) for each in loops)
-                    for each in loops:
-                        share(each)
-                    said = function.attributes.get("relay.schedule")
-                    words = [said.data] if isinstance(said, StringAttr) else []
-                    words.append(f"threads share loops of {counts} turns")
-                    function.attributes["relay.schedule"] = StringAttr("; ".join(words))
+        read = sum(sharing.of_reading(target, call.arguments) for call in alone)
+        pays = target.confident_saving * saved - read >= (target.least_saving if self.least is None else self.least)
+        for function in functions:
+            name = function.sym_name.data
+            loops = chosen[name][1] if pays or asked[name] is not None else []
+            if loops:
+                numbers = {each: number for number, each in enumerate(marked_in(function))}
+                shared = [SharedLoop(numbers[one.loop], numbers[one.around], turns(one.loop)) for one in loops]
+                write_threads(function, shared)
+            for each in loops:
+                share(each)
         for inner in marked:
             inner.attributes.pop(INDEPENDENT, None)
 
@@ -78,16 +85,17 @@ class Parallelize(Pass):
 
     def best(self, loop: scf.ForOp, costs: Costs) -> tuple[float, list[Shared]]:
         """What the loop costs at best, with which loops of it shared."""
+        threads, fork = costs.costs.planned_threads, costs.costs.fork if self.fork is None else self.fork
         alone = costs.of(loop)
         options: list[tuple[float, list[Shared]]] = [(alone, [])]
         for inner in independent(loop):
             count = turns(inner)
             if count > 1:
-                waiting = alone / count / 2 if count > THREADS else 0.0
-                cycles = self.fork + alone * -(-count // THREADS) / count + waiting + apart(inner)
+                waiting = alone / count / 2 if count > threads else 0.0
+                cycles = fork + alone * -(-count // threads) / count + waiting + apart(inner)
                 options.append((cycles, [Shared(loop, inner)]))
         nested = [op for op in loop.body.block.ops if isinstance(op, scf.ForOp)]
-        if nested and alone > self.fork:
+        if nested and alone > fork:
             found = [self.best(op, costs) for op in nested]
             saved = sum(costs.of(op) - best for op, (best, _) in zip(nested, found, strict=True))
             options.append((alone - turns(loop) * saved, [each for _, loops in found for each in loops]))
@@ -100,6 +108,32 @@ class Shared:
 
     around: scf.ForOp
     loop: scf.ForOp
+
+
+def marked_in(function: func.FuncOp) -> list[scf.ForOp]:
+    """The loops of a function that are marked as independent, in the order of the text."""
+    return [op for op in function.walk() if isinstance(op, scf.ForOp) and INDEPENDENT in op.attributes]
+
+
+def asked_of(function: func.FuncOp) -> list[Shared] | None:
+    """The loops that the function's attribute has threads share; None if it says nothing. Raises InvalidArgument."""
+    threads = threads_of(function)
+    if threads is None:
+        return None
+    loops, found = marked_in(function), list[Shared]()
+    for each in threads:
+        if not (0 <= each.loop < len(loops) and 0 <= each.around < len(loops)):
+            have = f"loops 0 to {len(loops) - 1} are independent" if loops else "no loop is independent"
+            raise InvalidArgument(place_of(function), f"threads cannot share loop {each.loop}", have)
+        shared = Shared(loops[each.around], loops[each.loop])
+        if all(shared.loop is not inner for inner in independent(shared.around)):
+            what = f"threads cannot share loop {each.loop} for all turns of loop {each.around}"
+            raise InvalidArgument(place_of(function), what, f"write around = {each.loop}")
+        found.append(shared)
+    for one, other in permutations(found, 2):
+        if one.around.is_ancestor(other.around):
+            raise InvalidArgument(place_of(function), "threads share one loop inside of another", "share one of a nest")
+    return found
 
 
 def apart(loop: scf.ForOp) -> int:

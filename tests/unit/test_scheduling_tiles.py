@@ -13,13 +13,17 @@ from relay.dialects.attributes import Array
 from relay.lowering.scheduling.bias import add_bias
 from relay.lowering.scheduling.contraction import Convolution, Operand
 from relay.lowering.scheduling.outliers import centred, extra_steps, few, most_steps, offsets
-from relay.lowering.scheduling.packed import Packed, needs_sums, pack_constants, plan_for
+from relay.lowering.scheduling.packed import Packed, pack_constants
 from relay.lowering.scheduling.packing import blocks_of, groups_of, runs
-from relay.lowering.scheduling.plan import plan, registers_of
+from relay.lowering.scheduling.picks import Picks
+from relay.lowering.scheduling.plan import Around, TileSchedule, decide_tiles, needs_sums
 from relay.lowering.scheduling.prefetch import pays, share_of
 from relay.lowering.scheduling.tiles import Problem, block_cycles, choose, tile_cycles
+from relay.target import CpuTarget
 
-VNNI = frozenset({"avx512f", "avx512vnni"})
+VNNI = CpuTarget("", "", frozenset({"avx512f", "avx512vnni"}))
+WITH_CACHES = CpuTarget("", "", VNNI.features | {"sse2"})
+COSTS = VNNI.costs
 
 
 def convolution(kernel: tuple[int, int, int, int], *, zero_point: int = 130, size: int = 9, dilation: int = 1):
@@ -36,7 +40,7 @@ def convolution(kernel: tuple[int, int, int, int], *, zero_point: int = 130, siz
 
 @given(st.integers(1, 2000), st.integers(1, 500), st.integers(1, 600), st.sampled_from([4, 8, 32]), st.integers(0, 2))
 def test_tiles_fit_the_registers(outputs: int, width: int, steps: int, registers: int, extra: int):
-    tiles = choose(Problem(outputs, width, 3, steps, registers, extra))
+    tiles = choose(Problem(outputs, width, 3, steps, registers, extra), COSTS)
     assert len(tiles.pixels) == tiles.vectors + 1 and tiles.cycles > 0
     for vectors, pixels in enumerate(tiles.pixels[1:], 1):
         assert 1 <= pixels <= width
@@ -44,7 +48,7 @@ def test_tiles_fit_the_registers(outputs: int, width: int, steps: int, registers
 
 
 def test_large_products_keep_the_multipliers_busy():
-    tiles = choose(Problem(256, 784, 1, 64))
+    tiles = choose(Problem(256, 784, 1, 64), COSTS)
     pixels = tiles.pixels[tiles.vectors]
     assert pixels * tiles.vectors >= 20
     floor = 256 / 16 * 784 * 64 / 2
@@ -52,19 +56,19 @@ def test_large_products_keep_the_multipliers_busy():
 
 
 def test_one_pixel_streams_some_vectors_and_leaves_blocks_to_share():
-    assert choose(Problem(1001, 1, 1, 320)).vectors == 4
+    assert choose(Problem(1001, 1, 1, 320), COSTS).vectors == 4
 
 
 def test_widths_are_divided_without_a_small_rest():
     problem = Problem(512, 7, 7, 1152)
-    tiles = choose(problem)
+    tiles = choose(problem, COSTS)
     assert tiles.pixels[tiles.vectors] == 7
-    assert block_cycles(problem, 3, 7) == 7 * tile_cycles(problem, 3, 7)
+    assert block_cycles(problem, COSTS, 3, 7) == 7 * tile_cycles(problem, COSTS, 3, 7)
 
 
 def test_few_accumulators_wait_for_themselves():
     problem = Problem(16, 100, 1, 1000)
-    assert tile_cycles(problem, 1, 2) == pytest.approx(tile_cycles(problem, 1, 1), rel=0.05)
+    assert tile_cycles(problem, COSTS, 1, 2) == pytest.approx(tile_cycles(problem, COSTS, 1, 1), rel=0.05)
 
 
 @given(st.integers(1, 300), st.integers(1, 8))
@@ -113,11 +117,16 @@ def test_each_step_is_found_where_its_run_is():
     assert np.array_equal(offsets(conv), matrix[:, 0] - 1)
 
 
+def decided(conv: Convolution, *kernels: Array, target: CpuTarget = VNNI) -> TileSchedule:
+    """The schedule for these weights, of pixels in one row."""
+    return decide_tiles(Picks(), conv, kernels, target, Around(flat=(True,)))
+
+
 def test_many_outlying_weights_are_corrected_by_sums():
     conv = convolution((64, 1, 1, 64))
-    assert plan_for(conv, [weights((64, 1, 1, 64), 3)], VNNI, flat=True, turns=False).extra > 0
-    chosen = plan_for(conv, [weights((64, 1, 1, 64), 900)], VNNI, flat=True, turns=False)
-    assert chosen.sums and chosen.extra == 0 and "sums" in chosen.reason
+    assert decided(conv, weights((64, 1, 1, 64), 3)).outlier_steps > 0
+    chosen = decided(conv, weights((64, 1, 1, 64), 900))
+    assert chosen.sums_of_data and chosen.outlier_steps == 0
 
 
 def test_a_weight_too_far_off_is_not_split():
@@ -128,24 +137,20 @@ def test_a_weight_too_far_off_is_not_split():
 
 def test_no_outlying_weight_needs_nothing():
     conv, codes = convolution((32, 1, 1, 64)), weights((32, 1, 1, 64), 0)
-    chosen = plan_for(conv, [codes], VNNI, flat=True, turns=False)
-    assert needs_sums(conv) and not chosen.sums and chosen.extra == 0
+    chosen = decided(conv, codes)
+    assert needs_sums(conv) and not chosen.sums_of_data and chosen.outlier_steps == 0
     assert pack_constants(conv, chosen, codes).more == ()
 
 
 def test_registers_by_features():
-    assert [registers_of(frozenset(f)) for f in ({"avx512f", "avx"}, {"avx", "fma"}, {"neon"}, set[str]())] == [
-        32,
-        8,
-        8,
-        4,
-    ]
+    features = ({"avx512f", "avx"}, {"avx", "fma"}, {"neon"}, set[str]())
+    assert [CpuTarget("", "", frozenset(each)).vector_registers for each in features] == [32, 8, 8, 4]
 
 
 def test_small_weights_go_inside():
     conv = convolution((96, 1, 1, 16), size=56)
-    assert plan(conv, VNNI, flat=True).blocks_inside
-    assert not plan(convolution((512, 1, 1, 512), size=56), VNNI, flat=True).blocks_inside
+    assert decided(conv, weights((96, 1, 1, 16), 0)).channels_inside
+    assert not decided(convolution((512, 1, 1, 512), size=56), weights((512, 1, 1, 512), 0)).channels_inside
 
 
 def test_a_bias_is_added_to_every_kind_of_start():
@@ -175,10 +180,10 @@ def test_the_tiles_of_a_block_ask_for_all_lines_of_the_next(
 
 
 def test_the_next_block_is_asked_for_where_few_pixels_share_it():
-    assert pays(49, 7, 3, 216 << 10, VNNI | {"sse2"})
-    assert not pays(1, 1, 8, 1 << 10, VNNI | {"sse2"})
-    assert not pays(4, 2, 8, 576 << 10, VNNI | {"sse2"})
-    assert not pays(56 * 56, 9, 3, 1 << 10, VNNI | {"sse2"})
-    assert not pays(49, 7, 3, 1 << 10, frozenset())
+    assert pays(WITH_CACHES, 49, 7, 3, 216 << 10)
+    assert not pays(WITH_CACHES, 1, 1, 8, 1 << 10)
+    assert not pays(WITH_CACHES, 4, 2, 8, 576 << 10)
+    assert not pays(WITH_CACHES, 56 * 56, 9, 3, 1 << 10)
+    assert not pays(CpuTarget("", "", frozenset()), 49, 7, 3, 1 << 10)
     conv = convolution((512, 3, 3, 512), zero_point=128)
-    assert plan(conv, VNNI | {"sse2"}).ahead and not plan(conv, VNNI).ahead
+    assert decided(conv, target=WITH_CACHES).prefetch_next_block and not decided(conv).prefetch_next_block

@@ -18,9 +18,6 @@ from relay.lowering.scheduling.affine import uses
 from relay.lowering.scheduling.elementwise import extents
 from relay.lowering.shaped import shape_of
 
-ROOM = 16 << 10
-"""Bytes of scratch, at most: it stays in the first-level cache."""
-
 
 @dataclass(frozen=True)
 class Term:
@@ -44,9 +41,13 @@ class Columns:
 
 
 def columns_of(
-    op: linalg.GenericOp, common: Sequence[Operation], loads: Sequence[memref.LoadOp], late: Sequence[Operation]
+    op: linalg.GenericOp,
+    common: Sequence[Operation],
+    loads: Sequence[memref.LoadOp],
+    late: Sequence[Operation],
+    room: int,
 ) -> Columns | None:
-    """The terms of an operation; None where there are none, or they do not pay."""
+    """The terms of an operation, in `room` bytes at most; None where there are none, or they do not pay."""
     sizes, block = extents(op), op.body.block
     across = len(sizes) - 2
     if across < 0:
@@ -80,7 +81,7 @@ def columns_of(
         found.uses.append((value, numbers[key], load.indices[-2]))
     size = sum(dtype_of(term.value.type).itemsize for term in found.terms) * width[0] * sizes[-1]
     work = sum(len(term.ops) + 1 for term in found.terms)
-    return found if size <= ROOM and len(moved) * sizes[-2] >= 2 * work * width[0] else None
+    return found if size <= room and len(moved) * sizes[-2] >= 2 * work * width[0] else None
 
 
 def by_column(load: memref.LoadOp, varying: set[SSAValue]) -> bool:

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects import arith
+from xdsl.dialects import arith, memref
 from xdsl.dialects.builtin import Float32Type, IntegerType, i8, i16, i32
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 
-from relay.dialects.attributes import to_numpy
+from relay.dialects.attributes import Array, to_numpy
 from relay.lowering.builder import contiguous
 from relay.lowering.scheduling.affine import coefficients, dims_of
+from relay.lowering.scheduling.epilogue import epilogue_of
 from relay.lowering.shaped import buffer_of, shape_of
 
 
@@ -177,3 +178,63 @@ def match_side(value: SSAValue, argument: BlockArgument) -> tuple[bool, int] | N
     if argument.type == i16 and (zero_point or op.name == "arith.extui"):
         return None
     return op.name == "arith.extui", zero_point
+
+
+# Groups of channels
+
+
+@dataclass(frozen=True)
+class Groups:
+    """`count` convolutions, each of neighbouring channels of the data. `conv`: one of them, with the image and the
+    result of all. `view`: what shows the result with channels as one dimension; None where a buffer of that shape is
+    what the result is in. Kernels are [g, o, i, j, c], or, where `by_taps`, [i, j, g, o] of one channel each."""
+
+    conv: Convolution
+    count: int
+    view: memref.CollapseShapeOp | None
+    by_taps: bool
+
+    @property
+    def epilogue(self) -> linalg.GenericOp | None:
+        """The one elementwise operation that reads the result."""
+        return None if self.view is None else epilogue_of(self.view.result)
+
+    def kernel_of(self, array: Array) -> Array:
+        """The kernel as [g, o, i, j, c]."""
+        return array.transpose(2, 3, 0, 1)[..., None] if self.by_taps else array
+
+
+def recognise_groups(op: linalg.GenericOp) -> Groups | None:
+    """The convolution of groups that the operation is, its result used as one of all channels; None if it is none."""
+    found = operands_of(op)
+    if found is None:
+        return None
+    data, kernel, out, accumulator = found
+    kinds, maps = kinds_of(op), [m.data for m in op.indexing_maps]
+    views = [use.operation for use in out.uses if isinstance(use.operation, memref.CollapseShapeOp)]
+    held = out.owner.src if isinstance(out.owner, memref.ExpandShapeOp) else None
+    if len(views) != (held is None) or len({use.operation for use in out.uses}) != 2 + len(views):
+        return None
+    if kinds not in ("ppppprrr", "ppppprr") or dims_of(maps[2]) != [0, 1, 2, 3, 4]:
+        return None
+    by_taps, view = kinds == "ppppprr", views[0] if views else None
+    whole = held if view is None else view.result
+    assert whole is not None
+    window = window_of(maps[0], (5, 6), [3] if by_taps else [3, 7])
+    if window is None or dims_of(maps[1]) != ([5, 6, 3, 4] if by_taps else [3, 4, 5, 6, 7]):
+        return None
+    if not by_taps:
+        split = data.value.owner
+        if not isinstance(split, memref.ExpandShapeOp) or not split.result.has_one_use():
+            return None
+        data = Operand(split.src, data.unsigned, data.zero_point)
+    shape, results = shape_of(data.value), shape_of(out)
+    if len(shape) != 4 or shape_of(whole) != (*results[:3], results[3] * results[4]):
+        return None
+    count, outputs = results[3:]
+    channels, kshape = shape[3] // count, shape_of(kernel.value)
+    image, result = (shape[0], shape[1], shape[2], channels), (results[1], results[2], outputs)
+    taps = (kshape[0], kshape[1]) if by_taps else (kshape[2], kshape[3])
+    others = shape[3] - channels
+    conv = Convolution(data, kernel, whole, *image, *result, *taps, *window, False, accumulator, others)
+    return Groups(conv, count, view, by_taps)

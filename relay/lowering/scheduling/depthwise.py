@@ -8,31 +8,89 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from xdsl.dialects import arith, vector
 from xdsl.dialects.builtin import i8, i16, i32
-from xdsl.ir import SSAValue
+from xdsl.dialects.linalg import ops as linalg
+from xdsl.ir import Operation, SSAValue
 
 from relay.dialects.arith import ExtSIOp, ExtUIOp
 from relay.dialects.attributes import Array
 from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.scheduling import sharing
 from relay.lowering.scheduling.contraction import Convolution
+from relay.lowering.scheduling.contractions import Weighted, weighted_of
 from relay.lowering.scheduling.epilogue import Epilogue
 from relay.lowering.scheduling.packed import Packed
 from relay.lowering.scheduling.packing import LANES, initial_accumulator, padded
+from relay.lowering.scheduling.picks import Picks
+from relay.lowering.scheduling.record import OpSchedule
+from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy
 from relay.lowering.shaped import vector_of
-from relay.target.dots import best_dot
+from relay.target import CpuCosts, CpuTarget
 
 UNROLLED_TAPS = 32
 HALF = LANES // 2
 
 
-def takes_pairs(conv: Convolution, features: frozenset[str]) -> bool:
+@dataclass(frozen=True, kw_only=True)
+class DepthwiseSchedule(OpSchedule):
+    """`pairs`: taps are taken two at a time, by dot products of 16 bits; `unrolled_taps`: no loops over taps."""
+
+    strategy = "depthwise"
+    pairs: bool
+    unrolled_taps: bool
+
+
+@dataclass(frozen=True)
+class Depthwise(Strategy[DepthwiseSchedule]):
+    """A convolution of each channel by itself: 16 channels at a time, of the padded image."""
+
+    record = DepthwiseSchedule
+    op: linalg.GenericOp
+    found: Weighted
+
+    @classmethod
+    def match(cls, op: Operation, kernel: Kernel) -> Self | None:
+        found = weighted_of(op, kernel)
+        return cls(found.op, found) if found and found.conv.depthwise else None
+
+    @property
+    def covers(self) -> Sequence[Operation]:
+        return self.found.covers
+
+    def decide(self, kernel: Kernel, pick: Picks) -> DepthwiseSchedule:
+        conv = self.found.conv
+        can = takes_pairs(conv, kernel.target)
+        pairs = pick("pairs", (True, False) if can else (False,), can)
+        taps = conv.kernel_rows * conv.kernel_columns
+        unrolled = pick("unrolled_taps", (True,) if pairs else (True, False), pairs or taps <= UNROLLED_TAPS)
+        cycles = depthwise_cycles(conv, 2 * LANES if pairs else LANES)
+        why = f"16 channels{' of two taps' if pairs else ''} at a time"
+        return DepthwiseSchedule(pairs=pairs, unrolled_taps=unrolled, cycles=cycles, why=why)
+
+    def emit(self, emission: Emission, schedule: DepthwiseSchedule) -> None:
+        found, conv = self.found, self.found.conv
+        epilogue = found.start(emission)
+        emission.write(conv.data.value)
+        pack = pack_pairs if schedule.pairs else pack_depthwise
+        arguments = found.give(emission, found.biased([pack(conv, array) for array in found.kernels]))
+        DepthwiseEmitter(emission.builder, conv, arguments, epilogue, schedule, emission.target.costs).emit()
+
+
+def depthwise_cycles(conv: Convolution, products: int) -> int:
+    """Cycles of a convolution that takes so many products at a time, beside loading them."""
+    points = conv.images * conv.out_rows * conv.out_columns * -(-conv.outputs // LANES) * LANES
+    return points * conv.kernel_rows * conv.kernel_columns * 2 // products
+
+
+def takes_pairs(conv: Convolution, target: CpuTarget) -> bool:
     """Whether taps are taken two at a time."""
     codes = conv.data.element == conv.kernel.element == i8
-    return codes and conv.kernel_rows * conv.kernel_columns > 1 and best_dot(features, 2) is not None
+    return codes and conv.kernel_rows * conv.kernel_columns > 1 and target.dot(2) is not None
 
 
 def pack_pairs(conv: Convolution, kernel: Array) -> Packed:
@@ -56,19 +114,20 @@ def pack_depthwise(conv: Convolution, kernel: Array) -> Packed:
 
 
 class DepthwiseEmitter:
-    """Emits one depthwise convolution with its epilogue; `pairs`: taps two at a time."""
+    """Emits one depthwise convolution with its epilogue."""
 
     def __init__(
         self,
         builder: LoopBuilder,
         conv: Convolution,
-        data: SSAValue,
         constants: Sequence[SSAValue],
         epilogue: Epilogue,
-        pairs: bool = False,
+        schedule: DepthwiseSchedule,
+        costs: CpuCosts,
     ):
-        self.b, self.conv, self.epilogue, self.pairs = builder, conv, epilogue, pairs
-        self.data = builder.flatten(data)
+        self.b, self.conv, self.epilogue = builder, conv, epilogue
+        self.schedule, self.costs = schedule, costs
+        self.data = builder.flatten(conv.data.value)
         self.weights, self.initial = constants[0], constants[1]
 
     def emit(self) -> None:
@@ -77,7 +136,7 @@ class DepthwiseEmitter:
         spans = [(0, whole, LANES)] if whole else []
         if conv.outputs % LANES:
             spans.append((whole, whole + 1, conv.outputs % LANES))
-        apart = sharing.of_blocks(conv, LANES, self.epilogue.itemsize)
+        apart = sharing.of_blocks(self.costs, conv, LANES, self.epilogue.itemsize)
         for start, stop, lanes in spans:
             with ExitStack() as stack:
                 image, _ = stack.enter_context(b.loop(0, conv.images, independent=True))
@@ -94,10 +153,10 @@ class DepthwiseEmitter:
         column = b.times(x, conv.strides[1])
         taps = conv.kernel_rows * conv.kernel_columns
         block = b.times(channel, taps)
-        if self.pairs:
+        if self.schedule.pairs:
             base = b.plus(b.times(b.plus(b.times(row, conv.columns), column), conv.channels), channel)
             total = self.by_pairs(total, base, b.times(channel, taps + taps % 2), lanes)
-        elif taps <= UNROLLED_TAPS:
+        elif self.schedule.unrolled_taps:
             base = b.plus(b.times(b.plus(b.times(row, conv.columns), column), conv.channels), channel)
             for i in range(conv.kernel_rows):
                 for j in range(conv.kernel_columns):

@@ -9,23 +9,113 @@ multiplied by zeros; columns outside are left out; the initial accumulators of e
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import i8, i16, i32
-from xdsl.ir import SSAValue
+from xdsl.dialects.linalg import ops as linalg
+from xdsl.ir import Operation, SSAValue
 
 from relay.lowering.builder import INDEX, Index, LoopBuilder
+from relay.lowering.scheduling.arguments import is_border
 from relay.lowering.scheduling.body import vector_constant
-from relay.lowering.scheduling.depthwise_layout import GROUP, PARTS, WIDTH, Layout, Section, sections
+from relay.lowering.scheduling.contractions import Weighted, weighted_of
+from relay.lowering.scheduling.depthwise import depthwise_cycles
+from relay.lowering.scheduling.depthwise_layout import (
+    GROUP,
+    PARTS,
+    WIDTH,
+    Layout,
+    Section,
+    best_strip,
+    fits,
+    image_of,
+    layout_of,
+    pack_depthwise_dot,
+    sections,
+)
 from relay.lowering.scheduling.epilogue import Epilogue
 from relay.lowering.scheduling.packing import LANES
+from relay.lowering.scheduling.padding import Padding
+from relay.lowering.scheduling.picks import Picks
+from relay.lowering.scheduling.record import OpSchedule
+from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy
 from relay.lowering.shaped import is_vector
+from relay.target import CpuTarget
 
 CARRIED = 8
 """Vectors of a column that a loop keeps in registers, at most."""
 
 Column = list[SSAValue]
 """A column of the image, interleaved: four vectors for each group of rows."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DepthwiseDotSchedule(OpSchedule):
+    """`strip`: output rows that all blocks of channels go over before the next; `pad`: the padded copy is read, not
+    the image without its borders."""
+
+    strategy = "depthwise_dot"
+    strip: int
+    padded: bool
+
+
+@dataclass(frozen=True)
+class DepthwiseDot(Strategy[DepthwiseDotSchedule]):
+    """A convolution of codes, each channel by itself: up to 4 rows of a column, 64 lanes at a time."""
+
+    record = DepthwiseDotSchedule
+    op: linalg.GenericOp
+    found: Weighted
+    target: CpuTarget
+    padding: Padding | None
+
+    @classmethod
+    def match(cls, op: Operation, kernel: Kernel) -> Self | None:
+        found = weighted_of(op, kernel)
+        if found is None or not found.conv.depthwise:
+            return None
+        padding = kernel.waiting.get(found.conv.data.value)
+        one = cls(found.op, found, kernel.target, padding)
+        return one if one.possible else None
+
+    @property
+    def covers(self) -> Sequence[Operation]:
+        return self.found.covers
+
+    @property
+    def possible(self) -> Sequence[bool]:
+        """Whether the padded copy is read, the best first; none if this does not apply."""
+        conv, padding = self.found.conv, self.padding
+        if padding is not None and not is_border(padding, conv) or not fits(conv, image_of(conv, padding), self.target):
+            return ()
+        written = padding is not None and fits(conv, image_of(conv, None), self.target)
+        return (False, True) if written else (False,)
+
+    def decide(self, kernel: Kernel, pick: Picks) -> DepthwiseDotSchedule:
+        conv, possible = self.found.conv, self.possible
+        padded = pick("padded", possible, possible[0])
+        image = image_of(conv, None if padded else self.padding)
+        strip = pick("strip", range(1, conv.out_rows + 1), best_strip(conv, image, kernel.target.costs))
+        why = "dot products of up to 4 rows of a column, 64 lanes at a time"
+        cycles = depthwise_cycles(conv, 4 * LANES)
+        return DepthwiseDotSchedule(strip=strip, padded=padded, cycles=cycles, why=why)
+
+    def pads(self, schedule: DepthwiseDotSchedule) -> Sequence[SSAValue]:
+        return () if schedule.padded else (self.found.conv.data.value,)
+
+    def emit(self, emission: Emission, schedule: DepthwiseDotSchedule) -> None:
+        found, conv = self.found, self.found.conv
+        epilogue, data = found.start(emission), conv.data.value
+        if schedule.padded:
+            emission.write(data)
+        padding = emission.paddings.get(data)
+        layout = layout_of(conv, image_of(conv, padding), found.kernels, schedule.strip)
+        given = zip(found.kernels, found.biases, strict=True)
+        arguments = found.give(emission, [pack_depthwise_dot(layout, *one) for one in given])
+        source = data if padding is None else padding.source
+        DepthwiseDotEmitter(emission.builder, layout, source, arguments, epilogue).emit()
 
 
 class DepthwiseDotEmitter:

@@ -20,17 +20,13 @@ from relay.lowering.scheduling.packed import Packed
 from relay.lowering.scheduling.packing import LANES, wrap_i32
 from relay.lowering.scheduling.padding import Padding, spans
 from relay.lowering.shaped import shape_of
+from relay.target import CpuCosts, CpuTarget
 
 GROUP = 4
 WIDTH = 64
 PARTS = 4
-STRIP_BYTES = 1 << 18
-"""What a strip of rows may read and write: it should stay in the second level of caches."""
 SHARES = 8
 """Strips that there are at least, of images with as many rows: threads share them."""
-START_ROWS = 0.1
-"""What it takes to start the rows of a block, in rows."""
-NEEDED = frozenset({"avx512f", "avx512bw", "avx512vnni"})
 
 
 @dataclass(frozen=True)
@@ -89,12 +85,14 @@ def sections(channels: int) -> list[Section]:
 class Layout:
     """How a convolution reads its image. In each group of four rows of taps that has a free place, the codes of row
     `copied` stand there once more: a weight that does not fit 8 bits is the sum of two then. `second`: the columns of
-    taps (group, column) that need another dot product for that all the same."""
+    taps (group, column) that need another dot product for that all the same. `strip`: output rows of a strip: all
+    blocks of channels go over the same rows of the image while these are near."""
 
     conv: Convolution
     image: Image
     copied: int
     second: frozenset[tuple[int, int]]
+    strip: int = 1
 
     @property
     def groups(self) -> int:
@@ -113,20 +111,6 @@ class Layout:
         return spans(
             image.columns, conv.kernel_columns, conv.strides[1], conv.dilation[1], image.left, conv.out_columns
         )
-
-    @property
-    def strip(self) -> int:
-        """Output rows of a strip: all blocks of channels go over the same rows of the image while these are near."""
-        conv, image = self.conv, self.image
-        row = (image.columns * conv.strides[0] + conv.out_columns) * conv.channels
-        most = max(min(conv.out_rows // SHARES, STRIP_BYTES // row), 1)
-        return min(range(most, 0, -1), key=self.rows_done)
-
-    def rows_done(self, strip: int) -> float:
-        """Rows of blocks that are computed with strips of so many rows, and what it takes to start each."""
-        strips = -(-self.conv.out_rows // strip)
-        every = sections(self.conv.outputs)
-        return strips * sum(s.blocks * (-(-strip // s.rows) * s.rows + START_ROWS) / s.rows for s in every)
 
     @property
     def strips(self) -> int:
@@ -164,10 +148,10 @@ class Layout:
         return sum(self.strips * self.steps(s) * self.record(s) for s in every[: every.index(section)])
 
 
-def fits(conv: Convolution, image: Image, features: frozenset[str]) -> bool:
+def fits(conv: Convolution, image: Image, target: CpuTarget) -> bool:
     """Whether this schedule can be used: 8-bit codes, the instructions, taps that are neither many nor all outside."""
     codes = not conv.is_float and conv.data.element == conv.kernel.element == i8
-    if not codes or not features >= NEEDED or conv.kernel_rows > 8 or conv.kernel_columns > 8:
+    if not codes or not (target.packs and target.whole_dots) or conv.kernel_rows > 8 or conv.kernel_columns > 8:
         return False
     if not conv.kernel.unsigned and conv.kernel.zero_point != 0:
         return False
@@ -176,7 +160,20 @@ def fits(conv: Convolution, image: Image, features: frozenset[str]) -> bool:
     return len(layout.column_kinds) <= 5 and all(end > first for _, _, first, end in kinds)
 
 
-def layout_of(conv: Convolution, image: Image, kernels: Sequence[Array]) -> Layout:
+def best_strip(conv: Convolution, image: Image, costs: CpuCosts) -> int:
+    """Rows of a strip that stay near, with which the fewest rows are computed twice."""
+    row = (image.columns * conv.strides[0] + conv.out_columns) * conv.channels
+    most = max(min(conv.out_rows // SHARES, costs.strip_bytes // row), 1)
+    return min(range(most, 0, -1), key=lambda strip: rows_done(conv, costs, strip))
+
+
+def rows_done(conv: Convolution, costs: CpuCosts, strip: int) -> float:
+    """Rows of blocks that are computed with strips of so many rows, and what it takes to start each."""
+    strips, every = -(-conv.out_rows // strip), sections(conv.outputs)
+    return strips * sum(s.blocks * (-(-strip // s.rows) * s.rows + costs.strip_start_rows) / s.rows for s in every)
+
+
+def layout_of(conv: Convolution, image: Image, kernels: Sequence[Array], strip: int) -> Layout:
     """The layout for these weights: the copied row is that of the most weights that do not fit."""
     outside = np.zeros((conv.kernel_rows, conv.kernel_columns), np.int64)
     for kernel in kernels:
@@ -187,7 +184,7 @@ def layout_of(conv: Convolution, image: Image, kernels: Sequence[Array]) -> Layo
     if conv.kernel_rows % GROUP and copied // GROUP == conv.kernel_rows // GROUP:
         left[copied] = 0
     second = {(int(i) // GROUP, int(j)) for i, j in zip(*np.nonzero(left), strict=True)}
-    return Layout(conv, image, copied, frozenset(second))
+    return Layout(conv, image, copied, frozenset(second), strip)
 
 
 def pack_depthwise_dot(layout: Layout, kernel: Array, bias: Array | None) -> Packed:

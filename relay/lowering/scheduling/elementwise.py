@@ -9,21 +9,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import combinations
 from math import prod
+from typing import Self
 
 from xdsl.dialects import llvm
 from xdsl.dialects.builtin import IntAttr, StridedLayoutAttr
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.dialects.linalg.attrs import IteratorType
-from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 
 from relay.lowering.builder import Index, LoopBuilder, contiguous
 from relay.lowering.plan_memory import root
 from relay.lowering.scheduling.affine import dims_of, is_identity, uses
 from relay.lowering.scheduling.body import Lifter, can_lift, clone_scalar
-from relay.lowering.scheduling.saturate import NEEDED, WIDTH, in_order, match_clamp, saturate
+from relay.lowering.scheduling.picks import Picks
+from relay.lowering.scheduling.record import OpSchedule
+from relay.lowering.scheduling.rows import in_vectors
+from relay.lowering.scheduling.saturate import WIDTH, in_order, match_clamp, saturate
+from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, estimate
 from relay.lowering.shaped import is_buffer, shape_of
+from relay.target import CpuTarget
 
 LANES = 16
 
@@ -43,15 +51,78 @@ def extents(op: linalg.GenericOp) -> list[int]:
     return result
 
 
-def emit_elementwise(builder: LoopBuilder, op: linalg.GenericOp, features: frozenset[str]) -> bool:
-    """All-parallel with a liftable body: vectors along the last dimension.
+@dataclass(frozen=True, kw_only=True)
+class ElementwiseSchedule(OpSchedule):
+    """`flat`: all dimensions are one; `lanes`: widths of vectors, each for what is left by those before; `overlap`: the
+    last vector of a row has elements of the one before it again; `saturate`: 64 codes are narrowed at once."""
 
-    False, and nothing is emitted, where the operation is not of this kind.
-    """
-    if not in_rows(op) or not can_lift(op.body.block):
-        return False
-    Elementwise(builder, op, op.body.block, features).emit()
-    return True
+    strategy = "elementwise"
+    flat: bool
+    lanes: tuple[int, ...]
+    overlap: bool
+    saturate: bool
+
+
+@dataclass(frozen=True)
+class ElementwiseRows(Strategy[ElementwiseSchedule]):
+    """All-parallel with a liftable body: vectors along the last dimension."""
+
+    record = ElementwiseSchedule
+    op: linalg.GenericOp
+
+    @classmethod
+    def match(cls, op: Operation, kernel: Kernel) -> Self | None:
+        if not isinstance(op, linalg.GenericOp):
+            return None
+        return cls(op) if in_rows(op) and can_lift(op.body.block) else None
+
+    def decide(self, kernel: Kernel, pick: Picks) -> ElementwiseSchedule:
+        op, sizes, flat = self.op, extents(self.op), pick_flat(self.op, pick)
+        size = prod(sizes) if flat else sizes[-1]
+        lanes, saturate = pick_lanes(op.body.block, size, kernel.target, pick)
+        overlap = pick("overlap", (True, False) if apart(op) else (False,), apart(op))
+        cycles = estimate(kernel, op, prod(sizes) // size * vectors_of(size, lanes), 1) if size else 0
+        why = f"{lanes[0]} elements at a time{', all in one row' if flat else ''}"
+        return ElementwiseSchedule(flat=flat, lanes=lanes, overlap=overlap, saturate=saturate, cycles=cycles, why=why)
+
+    def emit(self, emission: Emission, schedule: ElementwiseSchedule) -> None:
+        Elementwise(emission.builder, self.op, self.op.body.block, schedule).emit(schedule.overlap)
+
+
+def pick_flat(op: linalg.GenericOp, pick: Picks) -> bool:
+    """Whether the operation is one long row; every operand must be whole or a single element."""
+    rank = len(op.iterator_types)
+    flat = all(
+        not is_buffer(v.type) or (contiguous(v.type) and (is_identity(m.data, rank) or prod(shape_of(v)) == 1))
+        for v, m in zip(op.operands, op.indexing_maps, strict=True)
+    )
+    return pick("flat", (True, False) if flat else (False,), flat)
+
+
+def pick_lanes(
+    block: Block, size: int, target: CpuTarget, pick: Picks, given: Sequence[SSAValue] = ()
+) -> tuple[tuple[int, ...], bool]:
+    """Widths of vectors for rows of `size` that the block makes, and whether codes are narrowed 64 at a time. `given`:
+    values inside that are computed before."""
+    clamp = match_clamp(block) if target.packs else None
+    can = clamp is not None and clamp.value not in given
+    saturate = pick("saturate", (True, False) if can else (False,), can)
+    best = [*([WIDTH] if saturate else []), *widths_of(block, size, target)]
+    most = [WIDTH] if saturate else []
+    if any(isinstance(op, llvm.CallIntrinsicOp) for op in block.ops):
+        possible = [(*most, *some, 1) for some in ((LANES,), ())]
+    else:
+        sizes = [64, 32, 16, 8, 4] if not saturate else [32, 16, 8, 4]
+        possible = [(*most, *some, 1) for count in range(5, -1, -1) for some in combinations(sizes, count)]
+    return pick("lanes", possible, tuple(dict.fromkeys(best))), saturate
+
+
+def vectors_of(size: int, lanes: Sequence[int]) -> int:
+    """How many vectors of these widths a row is."""
+    count = 0
+    for width in lanes:
+        count, size = count + size // width, size % width
+    return count
 
 
 def in_rows(op: linalg.GenericOp) -> bool:
@@ -83,14 +154,14 @@ def rows_contiguous(type: Attribute) -> bool:
     return [stride.data for stride in last if isinstance(stride, IntAttr)] == [1]
 
 
-def widths_of(block: Block, size: int, features: frozenset[str]) -> list[int]:
+def widths_of(block: Block, size: int, target: CpuTarget) -> list[int]:
     """How many elements of a row of `size` are computed at once; fewer where fewer are left."""
     short = [8, 4] if size < LANES else []
     if any(isinstance(op, llvm.CallIntrinsicOp) for op in block.ops):
         return [LANES, 1]
     if not any(op.name in EXPANDED for op in block.ops):
         return [LANES, *short, 1]
-    return [LANES * (4 if "avx512f" in features else 2), LANES, *(short or [4]), 1]
+    return [LANES * (4 if target.whole_vectors else 2), LANES, *(short or [4]), 1]
 
 
 def apart(op: linalg.GenericOp) -> bool:
@@ -101,25 +172,18 @@ def apart(op: linalg.GenericOp) -> bool:
 
 
 class Elementwise:
-    """Emits one elementwise operation; as one long row where every operand is either whole or a single element.
-    `block` is what yields its results."""
+    """Emits one elementwise operation. `block` is what yields its results."""
 
-    def __init__(self, builder: LoopBuilder, op: linalg.GenericOp, block: Block, features: frozenset[str]):
-        self.b, self.block, self.apart = builder, block, apart(op)
+    def __init__(self, builder: LoopBuilder, op: linalg.GenericOp, block: Block, schedule: ElementwiseSchedule):
+        self.b, self.block = builder, block
         self.operands = list(op.operands)
         self.maps = [m.data for m in op.indexing_maps]
         self.sizes = extents(op)
         self.inputs = len(op.inputs)
-        rank = len(self.sizes)
-        if all(
-            not is_buffer(v.type) or (contiguous(v.type) and (is_identity(m, rank) or prod(shape_of(v)) == 1))
-            for v, m in zip(self.operands, self.maps, strict=True)
-        ):
-            self.flatten(rank)
-        self.widths = widths_of(block, self.sizes[-1], features)
-        self.clamp = match_clamp(block) if features >= NEEDED else None
-        if self.clamp is not None:
-            self.widths.insert(0, WIDTH)
+        if schedule.flat:
+            self.flatten(len(self.sizes))
+        self.widths = schedule.lanes
+        self.clamp = match_clamp(block) if schedule.saturate else None
         self.lifters = {lanes: Lifter(builder, lanes) for lanes in self.widths}
 
     def flatten(self, rank: int) -> None:
@@ -135,19 +199,16 @@ class Elementwise:
                 self.maps[number] = AffineMap(1, 0, ())
         self.sizes = [prod(self.sizes)]
 
-    def emit(self) -> None:
-        size, start = self.sizes[-1], 0
+    def emit(self, overlap: bool) -> None:
+        """All rows; `overlap` as in the schedule."""
         with ExitStack() as stack:
             outer: list[Index] = [stack.enter_context(self.b.loop(0, d, independent=True))[0] for d in self.sizes[:-1]]
-            for lanes in self.widths:
-                end = start + (size - start) // lanes * lanes
-                if start < end:
-                    with self.b.loop(start, end, lanes, independent=True) as (i, _):
-                        self.neighbours([*outer, i], lanes)
-                start = end
-                if self.apart and start < size and 1 < lanes <= min(LANES, size):
-                    self.neighbours([*outer, size - lanes], lanes)
-                    break
+
+            def vector(at: Index, lanes: int) -> None:
+                self.neighbours([*outer, at], lanes)
+
+            most = LANES if overlap else 0
+            in_vectors(self.b, self.sizes[-1], self.widths, vector, overlap=most, independent=True)
 
     def neighbours(self, dims: Sequence[Index], lanes: int) -> None:
         """So many elements from a place on."""

@@ -39,6 +39,24 @@ class Access:
     used: bool
 
 
+def accesses_of(op: linalg.GenericOp) -> list[Access]:
+    """How the operation reads and writes its operands."""
+    maps = [m.data for m in op.indexing_maps]
+    used = [any(a.uses) for a in op.body.block.args]
+    return [Access(v, m, u) for v, m, u in zip(op.operands, maps, used, strict=True)]
+
+
+def by_points(accesses: Sequence[Access], rank: int) -> bool:
+    """Whether every operand has an element for each point, for each channel, or one for all."""
+    return all(
+        is_identity(access.map, rank)
+        or dims_of(access.map) == [rank - 1]
+        or not is_buffer(access.value.type)
+        or prod(shape_of(access.value)) == 1
+        for access in accesses
+    )
+
+
 def pieces(lanes: int) -> list[tuple[int, int]]:
     """(first, count) of powers of two that fewer than 16 lanes are."""
     return [(lanes & -(2 * count), count) for count in (8, 4, 2, 1) if lanes & count]
@@ -58,9 +76,7 @@ class Epilogue:
             self.inputs: list[Access] = []
             self.outputs = [Access(accumulator, identity, True)]
         else:
-            maps = [m.data for m in op.indexing_maps]
-            used = [any(a.uses) for a in op.body.block.args]
-            accesses = [Access(v, m, u) for v, m, u in zip(op.operands, maps, used, strict=True)]
+            accesses = accesses_of(op)
             self.inputs, self.outputs = accesses[: len(op.inputs)], accesses[len(op.inputs) :]
         self.lifter = Lifter(builder, LANES)
         self.clamp = None if op is None else match_clamp(op.body.block)
@@ -88,19 +104,9 @@ class Epilogue:
                 return False
         return True
 
-    def by_points(self) -> bool:
-        """Whether every operand has an element for each point, for each channel, or one for all."""
-        return all(
-            is_identity(access.map, self.rank)
-            or dims_of(access.map) == [self.rank - 1]
-            or not is_buffer(access.value.type)
-            or prod(shape_of(access.value)) == 1
-            for access in (*self.inputs, *self.outputs)
-        )
-
     def turn_points(self) -> bool:
         """See images of one column as images of one row, if every operand allows it: (image, 0, row, channel)."""
-        if not self.by_points():
+        if not by_points(self.accesses, self.rank):
             return False
         images, rows, columns, channels = shape_of(self.accumulator)
         shape, seen = [images, columns, rows, channels], dict[SSAValue, SSAValue]()
@@ -119,7 +125,7 @@ class Epilogue:
 
     def flatten_points(self) -> bool:
         """See all points as one row, if every operand allows it: (points, channel)."""
-        if not self.by_points():
+        if not by_points(self.accesses, self.rank):
             return False
         self.inputs = [self.flat(a) for a in self.inputs]
         self.outputs = [self.flat(a) for a in self.outputs]

@@ -8,44 +8,54 @@ reads each column of the image once. At the borders, taps outside the image are 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
 
 from xdsl.dialects import arith, vector
-from xdsl.ir import SSAValue
+from xdsl.dialects.linalg import ops as linalg
+from xdsl.ir import Operation, SSAValue
 
 from relay.dialects.attributes import to_numpy
 from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.scheduling.contraction import Convolution
+from relay.lowering.scheduling.contractions import Weighted, weighted_of
+from relay.lowering.scheduling.depthwise import depthwise_cycles, pack_depthwise
+from relay.lowering.scheduling.depthwise_layout import Image, image_of
 from relay.lowering.scheduling.epilogue import Epilogue
 from relay.lowering.scheduling.packing import LANES
 from relay.lowering.scheduling.padding import Padding, Span, spans
-from relay.lowering.shaped import shape_of
+from relay.lowering.scheduling.picks import Picks
+from relay.lowering.scheduling.record import OpSchedule
+from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy
 
 KINDS = 5
 """Kinds of border rows, or columns, that code is written for."""
 MOST_TAPS = 128
 """Taps that code is written for: all of them, of each kind of row and column."""
+MOST_PIXELS = 16
+"""Pixels of a tile that may be asked for."""
 ACCUMULATORS = {32: 8, 8: 3}
 """Pixels of a tile, by how many vectors of 16 the registers hold; 1 elsewhere."""
 
 
-class FloatDepthwise:
-    """One depthwise convolution of float32 and how its borders lie."""
+@dataclass(frozen=True)
+class Borders:
+    """How windows of a convolution meet its image without the padding."""
 
-    def __init__(self, conv: Convolution, padding: Padding | None):
-        self.conv = conv
-        self.data = conv.data.value if padding is None else padding.source
-        _, self.rows, self.columns, _ = shape_of(self.data)
-        self.top, self.left = (0, 0) if padding is None else padding.low[1:3]
+    conv: Convolution
+    image: Image
 
     @property
     def row_spans(self) -> list[Span]:
-        conv = self.conv
-        return spans(self.rows, conv.kernel_rows, conv.strides[0], conv.dilation[0], self.top, conv.out_rows)
+        """Output rows that meet the image with the same taps."""
+        conv, image = self.conv, self.image
+        return spans(image.rows, conv.kernel_rows, conv.strides[0], conv.dilation[0], image.top, conv.out_rows)
 
     @property
     def column_spans(self) -> list[Span]:
-        conv = self.conv
-        return spans(self.columns, conv.kernel_columns, conv.strides[1], conv.dilation[1], self.left, conv.out_columns)
+        """Output columns that do."""
+        conv, size = self.conv, self.image
+        return spans(size.columns, conv.kernel_columns, conv.strides[1], conv.dilation[1], size.left, conv.out_columns)
 
     @property
     def fits(self) -> bool:
@@ -54,17 +64,84 @@ class FloatDepthwise:
         return self.conv.kernel_rows * self.conv.kernel_columns <= MOST_TAPS and kinds <= KINDS
 
 
-def float_depthwise(conv: Convolution, padding: Padding | None) -> FloatDepthwise | None:
-    """This schedule for the convolution, if it suits it: floats, padded with zeros or not."""
-    if not conv.is_float or not conv.depthwise:
-        return None
-    if padding is not None:
-        constant = padding.value.owner
-        zeros = isinstance(constant, arith.ConstantOp) and float(to_numpy(constant.value)) == 0.0
-        if not padding.of_image or not zeros:
+@dataclass(frozen=True, kw_only=True)
+class FloatDepthwiseSchedule(OpSchedule):
+    """`pixels` of a tile; `one_row`: images of one column are images of one row; `padded`: the padded copy is read, not
+    the image without its borders."""
+
+    strategy = "depthwise_float"
+    pixels: int
+    one_row: bool
+    padded: bool
+
+
+@dataclass(frozen=True)
+class FloatDepthwise(Strategy[FloatDepthwiseSchedule]):
+    """A convolution of floats, each channel by itself: rows of pixels, 16 channels at a time."""
+
+    record = FloatDepthwiseSchedule
+    op: linalg.GenericOp
+    found: Weighted
+    padding: Padding | None
+
+    @classmethod
+    def match(cls, op: Operation, kernel: Kernel) -> Self | None:
+        found = weighted_of(op, kernel)
+        if found is None or not found.conv.depthwise or not found.conv.is_float:
             return None
-    found = FloatDepthwise(conv, padding)
-    return found if found.fits else None
+        one = cls(found.op, found, kernel.waiting.get(found.conv.data.value))
+        return one if one.possible(one.found.row is not None) else None
+
+    @property
+    def covers(self) -> Sequence[Operation]:
+        return self.found.covers
+
+    def borders(self, one_row: bool, padded: bool) -> Borders:
+        """How the convolution, maybe of images of one row, meets its image or the padded copy."""
+        found, image = self.found, image_of(self.found.conv, None if padded else self.padding)
+        if not one_row or found.row is None:
+            return Borders(found.conv, image)
+        return Borders(found.row, Image(image.columns, image.rows, image.left, image.top))
+
+    def possible(self, one_row: bool) -> Sequence[bool]:
+        """Whether the padded copy is read, the best first; none if this does not apply."""
+        if self.padding is None:
+            return [False] if self.borders(one_row, False).fits else []
+        constant = self.padding.value.owner
+        zeros = isinstance(constant, arith.ConstantOp) and float(to_numpy(constant.value)) == 0.0
+        forms = (False, True) if self.padding.of_image and zeros else (True,)
+        return [padded for padded in forms if self.borders(one_row, padded).fits]
+
+    def decide(self, kernel: Kernel, pick: Picks) -> FloatDepthwiseSchedule:
+        row, conv = self.found.row, self.found.conv
+        ways = [way for way in ((True, False) if row else (False,)) if self.possible(way)]
+        one_row = pick("one_row", ways, ways[0])
+        padded = pick("padded", self.possible(one_row), self.possible(one_row)[0])
+        best = ACCUMULATORS.get(kernel.target.vector_registers, 1)
+        pixels = pick("pixels", range(1, MOST_PIXELS + 1), best)
+        cycles = depthwise_cycles(conv, 4 * LANES)
+        why = "rows of pixels, 16 channels at a time"
+        return FloatDepthwiseSchedule(pixels=pixels, one_row=one_row, padded=padded, cycles=cycles, why=why)
+
+    def pads(self, schedule: FloatDepthwiseSchedule) -> Sequence[SSAValue]:
+        return () if schedule.padded else (self.found.conv.data.value,)
+
+    def emit(self, emission: Emission, schedule: FloatDepthwiseSchedule) -> None:
+        b, found = emission.builder, self.found
+        epilogue, data = found.start(emission), found.conv.data.value
+        borders = self.borders(schedule.one_row, schedule.padded)
+        if schedule.one_row:
+            epilogue.turn_points()
+        if schedule.padded:
+            emission.write(data)
+        elif self.padding is not None:
+            data = self.padding.source
+        conv, image = borders.conv, borders.image
+        if schedule.one_row:
+            data = b.view(data, [conv.images, image.rows, image.columns, conv.channels])
+        kernels = found.form(schedule.one_row)[1]
+        arguments = found.give(emission, found.biased([pack_depthwise(conv, array) for array in kernels]))
+        FloatDepthwiseEmitter(b, borders, data, arguments, epilogue, schedule.pixels).emit()
 
 
 class FloatDepthwiseEmitter:
@@ -73,22 +150,22 @@ class FloatDepthwiseEmitter:
     def __init__(
         self,
         builder: LoopBuilder,
-        schedule: FloatDepthwise,
+        borders: Borders,
+        data: SSAValue,
         constants: Sequence[SSAValue],
         epilogue: Epilogue,
-        registers: int,
+        pixels: int,
     ):
-        self.b, self.schedule, self.conv, self.epilogue = builder, schedule, schedule.conv, epilogue
-        self.data = builder.flatten(schedule.data)
+        self.b, self.borders, self.conv, self.epilogue = builder, borders, borders.conv, epilogue
+        self.data, self.pixels = builder.flatten(data), pixels
         self.weights, self.initial = constants
-        self.pixels = ACCUMULATORS.get(registers, 1)
 
     def emit(self) -> None:
         conv, b = self.conv, self.b
         with b.loop(0, conv.images, independent=True) as (n, _):
-            for top, bottom, *down in self.schedule.row_spans:
+            for top, bottom, *down in self.borders.row_spans:
                 with b.loop(top, bottom, independent=True) as (y, _):
-                    for left, right, *across in self.schedule.column_spans:
+                    for left, right, *across in self.borders.column_spans:
                         tile = min(self.pixels, right - left)
                         cut = left + (right - left) // tile * tile
                         taps = (range(*down), range(*across))
@@ -116,7 +193,7 @@ class FloatDepthwiseEmitter:
         columns: range,
     ) -> None:
         """`pixels` neighbours of 16 (or the first `lanes`) channels."""
-        b, conv, image = self.b, self.conv, self.schedule
+        b, conv, image = self.b, self.conv, self.borders.image
         n, y, x = point
         row = b.plus(b.times(n, image.rows), b.times(y, conv.strides[0]))
         base = b.plus(b.times(row, image.columns), b.times(x, conv.strides[1]))

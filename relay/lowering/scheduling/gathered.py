@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from math import prod
+from typing import Self
 
 from xdsl.dialects import memref
 from xdsl.dialects.linalg import ops as linalg
@@ -20,7 +22,11 @@ from relay.lowering.scheduling.affine import is_identity, uses
 from relay.lowering.scheduling.body import LIFTED_DIALECTS, Lifter
 from relay.lowering.scheduling.columns import Term, columns_of
 from relay.lowering.scheduling.elementwise import extents, rows_contiguous
+from relay.lowering.scheduling.picks import Picks
+from relay.lowering.scheduling.record import OpSchedule
+from relay.lowering.scheduling.rows import in_vectors
 from relay.lowering.scheduling.staged import part
+from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, estimate
 from relay.lowering.shaped import is_buffer
 
 LANES = 16
@@ -81,30 +87,61 @@ def recognise_gathered(op: linalg.GenericOp) -> Gathered | None:
     return parts if parts.loads else None
 
 
-def emit_gathered(b: LoopBuilder, op: linalg.GenericOp, features: frozenset[str]) -> bool:
-    """Emit the operation if it reads rows at computed places; False, and nothing is emitted, if not."""
-    parts = recognise_gathered(op)
-    if parts is None or (size := extents(op)[-1]) < LEAST:
-        return False
-    Rows(b, op, parts, size, features).emit()
-    return True
+@dataclass(frozen=True, kw_only=True)
+class GatheredSchedule(OpSchedule):
+    """`lanes` elements at a time; `by_column`: what a line of results computes of each column is computed once."""
+
+    strategy = "gathered"
+    lanes: int
+    by_column: bool
+
+
+@dataclass(frozen=True)
+class GatheredRows(Strategy[GatheredSchedule]):
+    """Rows at computed places, a vector at a time."""
+
+    record = GatheredSchedule
+    op: linalg.GenericOp
+    parts: Gathered
+
+    @classmethod
+    def match(cls, op: Operation, kernel: Kernel) -> Self | None:
+        parts = recognise_gathered(op) if isinstance(op, linalg.GenericOp) else None
+        if parts is None or not isinstance(op, linalg.GenericOp) or extents(op)[-1] < LEAST:
+            return None
+        return cls(op, parts)
+
+    def decide(self, kernel: Kernel, pick: Picks) -> GatheredSchedule:
+        op, parts, sizes = self.op, self.parts, extents(self.op)
+        best = (LANES if kernel.target.whole_vectors else LANES // 2) if parts.late else WIDEST
+        while best > sizes[-1]:
+            best //= 2
+        lanes = pick("lanes", [n for n in (64, 32, 16, 8, 4) if n <= sizes[-1]], best)
+        columns = columns_of(op, parts.common, parts.loads, parts.late, kernel.target.costs.scratch_bytes)
+        by_column = pick("by_column", (False,) if columns is None else (True, False), columns is not None)
+        why = f"rows {lanes} elements at a time{', what a line needs of each column once' if by_column else ''}"
+        cycles = estimate(kernel, op, prod(sizes), lanes)
+        return GatheredSchedule(lanes=lanes, by_column=by_column, cycles=cycles, why=why)
+
+    def emit(self, emission: Emission, schedule: GatheredSchedule) -> None:
+        Rows(emission.builder, self.op, self.parts, schedule, emission.target.costs.scratch_bytes).emit()
 
 
 class Rows:
     """Emits one of them."""
 
-    def __init__(self, b: LoopBuilder, op: linalg.GenericOp, parts: Gathered, size: int, features: frozenset[str]):
-        self.b, self.op, self.parts, self.size = b, op, parts, size
+    def __init__(self, b: LoopBuilder, op: linalg.GenericOp, parts: Gathered, schedule: GatheredSchedule, room: int):
+        self.b, self.op, self.parts, self.size, self.room = b, op, parts, extents(op)[-1], room
         self.block = op.body.block
-        self.lanes = (LANES if "avx512f" in features else LANES // 2) if parts.late else WIDEST
-        while self.lanes > size:
-            self.lanes //= 2
+        self.lanes, self.by_column = schedule.lanes, schedule.by_column
         self.lifter = Lifter(b, self.lanes)
         self.known: dict[SSAValue, SSAValue] = {}
 
     def emit(self) -> None:
         b, sizes, parts = self.b, extents(self.op), self.parts
-        columns = columns_of(self.op, parts.common, parts.loads, parts.late)
+        columns = None
+        if self.by_column:
+            columns = columns_of(self.op, parts.common, parts.loads, parts.late, self.room)
         with ExitStack() as stack:
             if columns is None:
                 outer: list[Index] = [stack.enter_context(b.loop(0, d, independent=True))[0] for d in sizes[:-1]]
@@ -170,15 +207,11 @@ class Rows:
         use = part(self.block, [*scalars, *(value for value, _, _ in read)], ops, results)
         spread = [b.broadcast(self.known[value], lanes) for value in scalars]
 
-        def vector(k: Index) -> None:
+        def vector(k: Index, lanes: int) -> None:
             loads = [b.vector_load(buffer, [*at, k], lanes) for _, buffer, at in read]
             found = self.lifter.emit(use, [*self.block.args, *spread, *loads])
             for value, (target, at) in zip(found, written, strict=True):
                 b.vector_store(value, target, [*at, k])
 
-        whole = size // lanes * lanes
-        with b.loop(0, whole, lanes) as (k, _):
-            vector(k)
-        if whole < size:
-            vector(size - lanes)
+        in_vectors(b, size, [lanes], vector, overlap=lanes)
         use.erase(safe_erase=False)

@@ -8,118 +8,125 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
-from xdsl.dialects import memref
 from xdsl.dialects.linalg import ops as linalg
+from xdsl.ir import Operation, SSAValue
 
 from relay.dialects.attributes import Array
 from relay.lowering.builder import Index, LoopBuilder
-from relay.lowering.scheduling.affine import dims_of
 from relay.lowering.scheduling.bias import add_bias
-from relay.lowering.scheduling.contraction import Convolution, Operand, kinds_of, operands_of, window_of
-from relay.lowering.scheduling.epilogue import epilogue_of
-from relay.lowering.scheduling.matmul import Place
+from relay.lowering.scheduling.contraction import Groups
+from relay.lowering.scheduling.contractions import Weighted, emit_data, pick_padding, weighted_of
+from relay.lowering.scheduling.matmul import MatmulEmitter, Place
 from relay.lowering.scheduling.packed import Packed, pack_constants
 from relay.lowering.scheduling.packing import LANES, blocks_of
-from relay.lowering.scheduling.plan import Plan, steps_of, tiles_of
-from relay.lowering.shaped import shape_of
+from relay.lowering.scheduling.picks import Picks
+from relay.lowering.scheduling.plan import TileSchedule, decide_tiles, dot_of, problem_of, steps_of
+from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy
+from relay.lowering.scheduling.tiles import choose
+from relay.target import CpuTarget
 
-WHOLE, PARTIAL = 5.0, 10.0
-"""Cycles to finish 16 results, or fewer."""
+
+@dataclass(frozen=True, kw_only=True)
+class GroupsSchedule(TileSchedule):
+    """A micro-kernel for each of `groups`, which are one or more neighbours of the operation's; `pad_in_copy`: the copy
+    of the data pads it."""
+
+    strategy = "groups"
+    groups: int
+    pad_in_copy: bool
 
 
 @dataclass(frozen=True)
-class Groups:
-    """`count` convolutions, each of neighbouring channels of the data. `conv`: one of them, with the image and the
-    result of all. `view`: what shows the result with channels as one dimension; None where a buffer of that shape is
-    what the result is in. Kernels are [g, o, i, j, c], or, where `by_taps`, [i, j, g, o] of one channel each."""
+class GroupsInTurn(Strategy[GroupsSchedule]):
+    """A convolution whose groups of channels do not mix: one group after the other."""
 
-    conv: Convolution
-    count: int
-    view: memref.CollapseShapeOp | None
-    by_taps: bool
+    record = GroupsSchedule
+    op: linalg.GenericOp
+    found: Weighted
+    split: Groups
+
+    @classmethod
+    def match(cls, op: Operation, kernel: Kernel) -> Self | None:
+        found = weighted_of(op, kernel)
+        return cls(found.op, found, found.groups) if found and found.groups else None
 
     @property
-    def epilogue(self) -> linalg.GenericOp | None:
-        """The one elementwise operation that reads the result."""
-        return None if self.view is None else epilogue_of(self.view.result)
+    def covers(self) -> Sequence[Operation]:
+        return self.found.covers
 
-    def kernel_of(self, array: Array) -> Array:
-        """The kernel as [g, o, i, j, c]."""
-        return array.transpose(2, 3, 0, 1)[..., None] if self.by_taps else array
+    @property
+    def reads(self) -> Sequence[SSAValue]:
+        return [self.split.conv.data.value, *super().reads]
 
-    def place(self, b: LoopBuilder, plan: Plan, number: Index) -> Place:
-        """Where group `number` is, of constants that `pack_groups` made."""
-        conv, blocks = self.conv, len(blocks_of(self.conv.outputs, plan.vectors))
-        lanes = -(-conv.outputs // LANES) * LANES
-        return Place(
-            weights=b.times(number, lanes * steps_of(conv, plan.group) * plan.group),
-            initial=b.times(number, lanes),
-            data=b.times(number, conv.channels),
-            channel=b.times(number, conv.outputs),
-            block=b.times(number, blocks),
+    def decide(self, kernel: Kernel, pick: Picks) -> GroupsSchedule:
+        found, split = self.found, self.split
+        flat = found.flat(split.conv)[0]
+        counts = [split.count // size for size in range(1, split.count + 1) if split.count % size == 0]
+        best = min(counts, key=lambda count: cycles(joined_to(split, count), kernel.target, flat))
+        joined = joined_to(split, pick("groups", counts, best))
+        conv, padding = joined.conv, kernel.waiting.get(split.conv.data.value)
+        kernels = [one for array in self.kernels(joined) for one in array]
+        chosen = decide_tiles(pick, conv, kernels, kernel.target, found.around(conv, kernel.target, padding))
+        pads = pick_padding(pick, conv, chosen, padding)
+        every = replace(
+            chosen, cycles=chosen.cycles * joined.count, why=f"{joined.count} groups of channels, each: {chosen.why}"
         )
+        return GroupsSchedule(**vars(every), groups=joined.count, pad_in_copy=pads)
+
+    def kernels(self, joined: Groups) -> list[Array]:
+        """Each call's kernel as [g, o, i, j, c]."""
+        size, zero_point = self.split.count // joined.count, joined.conv.kernel.zero_point
+        return [joined_kernel(self.split.kernel_of(kernel), size, zero_point) for kernel in self.found.kernels]
+
+    def pads(self, schedule: GroupsSchedule) -> Sequence[SSAValue]:
+        return (self.split.conv.data.value,) if schedule.pad_in_copy else ()
+
+    def emit(self, emission: Emission, schedule: GroupsSchedule) -> None:
+        b, found, joined = emission.builder, self.found, joined_to(self.split, schedule.groups)
+        epilogue = found.start(emission)
+        if schedule.flat:
+            epilogue.flatten_points()
+        data = emit_data(emission, joined.conv, schedule, pads=schedule.pad_in_copy)
+        given = zip(self.kernels(joined), found.biases, strict=True)
+        arguments = found.give(emission, [pack_groups(joined, schedule, *one) for one in given])
+        with b.loop(0, joined.count, independent=True) as (number, _):
+            place = place_of(b, joined, schedule, number)
+            MatmulEmitter(b, joined.conv, schedule, data, arguments, epilogue, emission.target.costs, place).emit()
 
 
-def recognise_groups(op: linalg.GenericOp) -> Groups | None:
-    """The convolution of groups that the operation is, its result used as one of all channels; None if it is none."""
-    found = operands_of(op)
-    if found is None:
-        return None
-    data, kernel, out, accumulator = found
-    kinds, maps = kinds_of(op), [m.data for m in op.indexing_maps]
-    views = [use.operation for use in out.uses if isinstance(use.operation, memref.CollapseShapeOp)]
-    held = out.owner.src if isinstance(out.owner, memref.ExpandShapeOp) else None
-    if len(views) != (held is None) or len({use.operation for use in out.uses}) != 2 + len(views):
-        return None
-    if kinds not in ("ppppprrr", "ppppprr") or dims_of(maps[2]) != [0, 1, 2, 3, 4]:
-        return None
-    by_taps, view = kinds == "ppppprr", views[0] if views else None
-    whole = held if view is None else view.result
-    assert whole is not None
-    window = window_of(maps[0], (5, 6), [3] if by_taps else [3, 7])
-    if window is None or dims_of(maps[1]) != ([5, 6, 3, 4] if by_taps else [3, 4, 5, 6, 7]):
-        return None
-    if not by_taps:
-        split = data.value.owner
-        if not isinstance(split, memref.ExpandShapeOp) or not split.result.has_one_use():
-            return None
-        data = Operand(split.src, data.unsigned, data.zero_point)
-    shape, results = shape_of(data.value), shape_of(out)
-    if len(shape) != 4 or shape_of(whole) != (*results[:3], results[3] * results[4]):
-        return None
-    count, outputs = results[3:]
-    channels, kshape = shape[3] // count, shape_of(kernel.value)
-    image, result = (shape[0], shape[1], shape[2], channels), (results[1], results[2], outputs)
-    taps = (kshape[0], kshape[1]) if by_taps else (kshape[2], kshape[3])
-    others = shape[3] - channels
-    conv = Convolution(data, kernel, whole, *image, *result, *taps, *window, False, accumulator, others)
-    return Groups(conv, count, view, by_taps)
+def place_of(b: LoopBuilder, groups: Groups, schedule: TileSchedule, number: Index) -> Place:
+    """Where group `number` is, of constants that `pack_groups` made."""
+    conv, blocks, group = groups.conv, len(blocks_of(groups.conv.outputs, schedule.vectors)), schedule.codes_per_step
+    lanes = -(-conv.outputs // LANES) * LANES
+    return Place(
+        weights=b.times(number, lanes * steps_of(conv, group) * group),
+        initial=b.times(number, lanes),
+        data=b.times(number, conv.channels),
+        channel=b.times(number, conv.outputs),
+        block=b.times(number, blocks),
+    )
 
 
-def join(groups: Groups, features: frozenset[str], flat: bool) -> Groups:
-    """As many neighbours as one as cost least."""
-    sizes = [size for size in range(1, groups.count + 1) if groups.count % size == 0]
-    joined = [joined_by(groups, size) for size in sizes]
-    return min(joined, key=lambda one: cycles(one, features, flat))
-
-
-def joined_by(groups: Groups, size: int) -> Groups:
-    """`size` neighbours as one."""
-    conv = groups.conv
+def joined_to(groups: Groups, count: int) -> Groups:
+    """Neighbours as one, so that there are `count`."""
+    conv, size = groups.conv, groups.count // count
     channels = conv.channels * size
     new = replace(conv, channels=channels, outputs=conv.outputs * size, others=conv.pitch - channels)
-    return replace(groups, conv=new, count=groups.count // size)
+    return replace(groups, conv=new, count=count)
 
 
-def cycles(groups: Groups, features: frozenset[str], flat: bool) -> float:
+def cycles(groups: Groups, target: CpuTarget, flat: bool) -> float:
     """What all groups cost."""
-    conv = groups.conv
+    conv, costs = groups.conv, target.costs
     last = conv.outputs % LANES
-    finish = conv.outputs // LANES * WHOLE + (PARTIAL if last else 0.0)
+    finish = conv.outputs // LANES * costs.vector_store + (costs.partial_store if last else 0.0)
     pixels = conv.images * conv.out_rows * conv.out_columns
-    return groups.count * (tiles_of(conv, features, flat=flat).cycles + pixels * finish)
+    dot = dot_of(conv, target)
+    tiles = choose(problem_of(conv, target, dot.group if dot else 1, flat=flat), costs)
+    return groups.count * (tiles.cycles + pixels * finish)
 
 
 def joined_kernel(kernel: Array, size: int, zero_point: int) -> Array:
@@ -132,9 +139,9 @@ def joined_kernel(kernel: Array, size: int, zero_point: int) -> Array:
     return result.reshape(count // size, size * outputs, rows, columns, size * channels)
 
 
-def pack_groups(groups: Groups, plan: Plan, kernel: Array, bias: Array | None) -> Packed:
+def pack_groups(groups: Groups, schedule: TileSchedule, kernel: Array, bias: Array | None) -> Packed:
     """The numbers of all groups, [g, o, i, j, c], one behind the other."""
-    every = [pack_constants(groups.conv, plan, one) for one in kernel]
+    every = [pack_constants(groups.conv, schedule, one) for one in kernel]
     if bias is not None:
         parts = bias.reshape(groups.count, -1)
         every = [add_bias(one, part) for one, part in zip(every, parts, strict=True)]

@@ -13,24 +13,22 @@ from xdsl.dialects import arith, memref, vector
 from xdsl.dialects.builtin import i8, i16, i32
 from xdsl.ir import SSAValue
 
-from relay.dialects.arith import ExtSIOp, ExtUIOp
+from relay.dialects.arith import ExtSIOp
 from relay.lowering.builder import INDEX, Index, LoopBuilder
 from relay.lowering.indices import below, when
 from relay.lowering.scheduling import prefetch, sharing
 from relay.lowering.scheduling.body import vector_constant
 from relay.lowering.scheduling.contraction import Convolution
 from relay.lowering.scheduling.epilogue import Epilogue
-from relay.lowering.scheduling.packed import kernel_offset
 from relay.lowering.scheduling.packed_store import GROUP, PackedStore
 from relay.lowering.scheduling.packing import LANES, Group, groups_of, run_length
 from relay.lowering.scheduling.padding import Span
-from relay.lowering.scheduling.plan import Plan
+from relay.lowering.scheduling.plan import TileSchedule, extension_of, kernel_offset, takes_unsigned
 from relay.lowering.shaped import buffer_of, vector_of
+from relay.target import CpuCosts
 
 FLIP = -0x7F7F7F80
 """Turns 4 signed codes into unsigned ones, 128 larger; or those into signed ones, 128 smaller."""
-STRAIGHT = 16
-"""Operations that an epilogue may have to be written out for every vector of a tile."""
 
 
 @dataclass(frozen=True)
@@ -59,25 +57,24 @@ class Place:
 
 
 class MatmulEmitter:
-    """Emits one contraction with its epilogue. `data` is flat; `flip`: its codes are signed, the loop turns them;
-    `packs`: the results can be narrowed 64 at a time; `runs`: rows of results, and the kernel rows that count there
-    (`padding.spans`), each with initial accumulators of its own, none for all."""
+    """Emits one contraction with its epilogue. `data` is flat; `runs`: rows of results, and the kernel rows that count
+    there (`padding.spans`), each with initial accumulators of its own, none for all."""
 
     def __init__(
         self,
         builder: LoopBuilder,
         conv: Convolution,
-        plan: Plan,
+        schedule: TileSchedule,
         data: SSAValue,
         constants: Sequence[SSAValue],
         epilogue: Epilogue,
-        flip: bool = False,
-        packs: bool = False,
+        costs: CpuCosts,
         place: Place = Place(),
         runs: Sequence[Span] = (),
     ):
-        self.b, self.conv, self.plan, self.epilogue, self.flip = builder, conv, plan, epilogue, flip
-        self.packs, self.place = packs, place
+        self.b, self.conv, self.schedule, self.epilogue = builder, conv, schedule, epilogue
+        self.costs, self.place = costs, place
+        self.group = schedule.codes_per_step
         self.runs = runs or [(0, conv.out_rows, 0, conv.kernel_rows)]
         self.taps = range(conv.kernel_rows)
         self.starting = place.initial
@@ -85,26 +82,25 @@ class MatmulEmitter:
         self.data = data
         self.weights, self.initial = constants[:2]
         self.more = constants[2:]
-        self.run = -(-run_length(conv) // plan.group)
+        self.run = -(-run_length(conv) // self.group)
         self.tap_columns = conv.kernel_columns * conv.channels // run_length(conv)
         self.depth = conv.kernel_rows * self.tap_columns * self.run
-        self.straight = epilogue.op is None or len(epilogue.op.body.block.ops) <= STRAIGHT
-        self.room = max(pixels * vectors for vectors, pixels in enumerate(plan.pixels)) * LANES
+        self.room = max(pixels * vectors for vectors, pixels in enumerate(schedule.pixels)) * LANES
 
     def emit(self) -> None:
-        if self.packs and self.straight:
+        if self.schedule.packed_store:
             self.packed = PackedStore(self.b, self.epilogue)
-        groups = groups_of(self.conv.outputs, self.plan.vectors)
-        if self.plan.blocks_inside:
+        groups = groups_of(self.conv.outputs, self.schedule.vectors)
+        if self.schedule.channels_inside:
 
             def all_blocks(point: Sequence[Index], x: Index, pixels: int) -> None:
                 for group in groups:
                     self.over_blocks(group, lambda block: self.tile(point, x, pixels, block))
 
-            self.over_pixels(self.plan.pixels[self.plan.vectors], self.conv.outputs, all_blocks)
+            self.over_pixels(self.schedule.pixels[self.schedule.vectors], self.conv.outputs, all_blocks)
             return
         for group in groups:
-            pixels = self.plan.pixels[group.vectors]
+            pixels = self.schedule.pixels[group.vectors]
 
             channels = group.count * group.vectors * LANES
 
@@ -115,8 +111,12 @@ class MatmulEmitter:
 
     def over_blocks(self, group: Group, body: Callable[[Block], None]) -> None:
         """A loop over blocks of channels."""
-        b, width = self.b, self.plan.vectors * LANES
-        apart = 0 if self.plan.blocks_inside else sharing.of_blocks(self.conv, width, self.epilogue.itemsize)
+        b, width = self.b, self.schedule.vectors * LANES
+        apart = (
+            0
+            if self.schedule.channels_inside
+            else sharing.of_blocks(self.costs, self.conv, width, self.epilogue.itemsize)
+        )
         with b.loop(group.first, group.first + group.count, independent=True, apart=apart) as (number, _):
             last = LANES
             if group.count == 1:
@@ -125,8 +125,8 @@ class MatmulEmitter:
 
     def over_pixels(self, pixels: int, channels: int, body: Callable[[Sequence[Index], Index, int], None]) -> None:
         """Loops over tiles of `pixels` in a row, and one of what is left; with the loops around, for `channels`."""
-        conv, b, apart = self.conv, self.b, sharing.of_pixels(self.conv, channels)
-        if self.plan.flat:
+        conv, b, apart = self.conv, self.b, sharing.of_pixels(self.costs, self.conv, channels)
+        if self.schedule.flat:
             self.over_row([], conv.images * conv.out_rows * conv.out_columns, pixels, body, apart)
             return
         with b.loop(0, conv.images, independent=True, apart=apart) as (n, _):
@@ -147,7 +147,7 @@ class MatmulEmitter:
         """Tiles of a row, the last of which may be smaller. Threads share them if it is the only row."""
         b, pixels = self.b, min(pixels, width)
         whole, rest = divmod(width, pixels)
-        only = self.plan.flat or self.conv.images * self.conv.out_rows == 1
+        only = self.schedule.flat or self.conv.images * self.conv.out_rows == 1
         with b.loop(0, whole + bool(rest), independent=only, apart=apart) as (number, _):
             x = b.times(number, pixels)
             if not rest:
@@ -162,13 +162,13 @@ class MatmulEmitter:
 
     def tile(self, point: Sequence[Index], x: Index, pixels: int, block: Block) -> None:
         """`pixels` neighbours in a row times a block of channels."""
-        b, conv, plan, vectors = self.b, self.conv, self.plan, block.vectors
+        b, conv, schedule, vectors = self.b, self.conv, self.schedule, block.vectors
         initial = b.plus(self.starting, block.channel)
         start = [b.vector_load(self.initial, [b.plus(initial, v * LANES)], LANES) for v in range(vectors)]
         carried = [start[v] for _ in range(pixels) for v in range(vectors)]
-        if plan.sums:
+        if schedule.sums_of_data:
             carried += [vector_constant(b, 0, i32, LANES)] * pixels
-        at_block = b.plus(self.place.weights, b.times(block.channel, self.depth * plan.group))
+        at_block = b.plus(self.place.weights, b.times(block.channel, self.depth * self.group))
         row = b.plus(b.times(point[0], conv.rows), b.times(point[1], conv.strides[0])) if point else 0
         first = b.plus(self.place.row, b.plus(b.times(row, conv.columns), b.times(x, conv.strides[1])))
         with b.loop(self.taps.start, self.taps.stop, carried=carried) as (i, rows):
@@ -178,15 +178,15 @@ class MatmulEmitter:
                 tap = b.times(b.plus(b.times(i, self.tap_columns), j), self.run)
                 with b.loop(0, self.run, carried=taps.args) as (k, steps):
                     step = b.plus(tap, k)
-                    weights = b.plus(at_block, b.times(step, vectors * LANES * plan.group))
-                    data = b.plus(base, b.times(k, plan.group))
-                    if plan.ahead:
+                    weights = b.plus(at_block, b.times(step, vectors * LANES * self.group))
+                    data = b.plus(base, b.times(k, self.group))
+                    if schedule.prefetch_next_block:
                         self.ask_ahead(point, x, pixels, block, step)
                     steps.next = self.step(steps.args, data, self.weights, weights, pixels, vectors, step)
                 taps.next = steps.results
             rows.next = taps.results
         accumulators = rows.results
-        if plan.extra:
+        if schedule.outlier_steps:
             pixel = b.plus(self.place.data, b.times(first, conv.pitch))
             accumulators = self.extra_steps(accumulators, pixel, block, pixels)
         at = replace(block, channel=b.plus(self.place.channel, block.channel))
@@ -195,22 +195,24 @@ class MatmulEmitter:
     def ask_ahead(self, point: Sequence[Index], x: Index, pixels: int, block: Block, step: Index) -> None:
         """Ask for what one step of a tile should of the next block's weights."""
         b, conv = self.b, self.conv
-        size = block.vectors * LANES * self.plan.group * self.depth
+        size = block.vectors * LANES * self.group * self.depth
         share = prefetch.share_of(size, conv.images * conv.out_rows * conv.out_columns, pixels, self.depth)
         row = b.plus(b.times(point[0], conv.out_rows), point[1]) if point else 0
         before = b.times(b.plus(b.times(row, conv.out_columns), x), share.pixel)
-        start = b.plus(b.plus(self.place.weights, b.times(block.channel, self.depth * self.plan.group)), size)
-        prefetch.ask(b, self.weights, b.plus(b.plus(start, before), b.times(step, share.step)), share)
+        start = b.plus(b.plus(self.place.weights, b.times(block.channel, self.depth * self.group)), size)
+        prefetch.ask(
+            b, self.weights, b.plus(b.plus(start, before), b.times(step, share.step)), share, self.costs.cache_line
+        )
 
     def extra_steps(
         self, accumulators: Sequence[SSAValue], data: Index, block: Block, pixels: int
     ) -> Sequence[SSAValue]:
         """What the weights that did not fit lack."""
-        b, most = self.b, self.plan.extra
+        b, most = self.b, self.schedule.outlier_steps
         weights, counts, offsets = self.more
         number = b.plus(self.place.block, block.number)
         count = b.add(arith.IndexCastOp(b.load(counts, [number]), INDEX)).result
-        at_block = b.times(number, most * self.plan.vectors * LANES * 4)
+        at_block = b.times(number, most * self.schedule.vectors * LANES * 4)
         with b.loop(0, count, carried=accumulators) as (k, steps):
             place = b.load(offsets, [b.plus(b.times(number, most), k)])
             at = b.plus(data, b.add(arith.IndexCastOp(place, INDEX)).result)
@@ -222,14 +224,14 @@ class MatmulEmitter:
         """The epilogue of a tile: written out if it is short, else a loop; accumulators go through the stack then."""
         b, vectors = self.b, block.vectors
         values = list(accumulators[: pixels * vectors])
-        if self.plan.sums:
+        if self.schedule.sums_of_data:
             totals = accumulators[pixels * vectors :]
             values = [self.correct(value, totals[n // vectors]) for n, value in enumerate(values)]
         *outer, x = point
         if self.packed is not None and block.last % GROUP == 0:
             self.packed.tile(values, point, block.channel, vectors, block.last)
             return
-        if self.straight:
+        if self.schedule.unrolled_epilogue:
             for m in range(pixels):
                 for v in range(vectors):
                     lanes = block.last if v == vectors - 1 else LANES
@@ -273,11 +275,11 @@ class MatmulEmitter:
         summed: Index | None = None,
     ) -> list[SSAValue]:
         """One step of the reduction for the whole tile; the sums take part in step number `summed`."""
-        b, conv, plan = self.b, self.conv, self.plan
-        columns = [self.weight(weights, b.plus(at, v * LANES * plan.group)) for v in range(vectors)]
+        b, conv, schedule = self.b, self.conv, self.schedule
+        columns = [self.weight(weights, b.plus(at, v * LANES * self.group)) for v in range(vectors)]
         pitch = conv.strides[1] * conv.pitch
         ones = None
-        if plan.sums and summed is not None:
+        if schedule.sums_of_data and summed is not None:
             ones = self.spread(b.vector_load(self.more[0], [b.times(summed, 4)], 4))
         result: list[SSAValue] = []
         totals: list[SSAValue] = []
@@ -290,8 +292,8 @@ class MatmulEmitter:
 
     def weight(self, weights: SSAValue, at: Index) -> SSAValue:
         b = self.b
-        vec = b.vector_load(weights, [at], LANES * self.plan.group)
-        if self.plan.dot or self.conv.is_float:
+        vec = b.vector_load(weights, [at], LANES * self.group)
+        if self.group > 1 or self.conv.is_float:
             return vec
         return b.add(ExtSIOp(vec, vector_of(i32, LANES))).result
 
@@ -305,29 +307,24 @@ class MatmulEmitter:
         b, conv = self.b, self.conv
         if conv.is_float:
             return b.broadcast(b.load(self.data, [at]), LANES)
-        extend = ExtUIOp if conv.data.unsigned else ExtSIOp
-        if self.plan.group == 2:
+        extend = extension_of(conv)
+        if self.group == 2:
             pair = b.vector_load(self.data, [at], 2)
             if buffer_of(self.data).element_type == i8:
                 pair = b.add(extend(pair, vector_of(i16, 2))).result
             return b.bitcast(b.broadcast(b.bitcast(pair, i32, 1), LANES), i16, 2 * LANES)
-        if not self.plan.dot:
+        if self.group == 1:
             scalar = b.load(self.data, [at])
             return b.broadcast(b.add(extend(scalar, i32)).result, LANES)
         words = b.broadcast(b.bitcast(b.vector_load(self.data, [at], 4), i32, 1), LANES)
-        if self.flip:
+        if self.schedule.sign_flip == "loop":
             words = b.add(arith.XOrIOp(words, vector_constant(b, FLIP, i32, LANES))).result
         return b.bitcast(words, i8, 4 * LANES)
 
     def multiply_add(self, accumulator: SSAValue, data: SSAValue, weights: SSAValue) -> SSAValue:
         b = self.b
-        if self.plan.dot:
-            return b.dot(accumulator, data, weights, self.plan.dot.unsigned)
+        if self.group > 1:
+            return b.dot(accumulator, data, weights, takes_unsigned(self.conv, self.schedule))
         if self.conv.is_float:
             return b.add(vector.FMAOp(data, weights, accumulator)).results[0]
         return b.add(arith.AddiOp(accumulator, b.add(arith.MuliOp(data, weights)).result)).result
-
-
-def slack(conv: Convolution, plan: Plan) -> int:
-    """Bytes that the last step may read behind the data."""
-    return -run_length(conv) % plan.group

@@ -9,10 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from relay.dialects.attributes import Array
-from relay.lowering.builder import LoopBuilder
 from relay.lowering.scheduling.contraction import Convolution
-from relay.lowering.scheduling.padding import Padding
-from relay.lowering.shaped import shape_of
 
 
 def as_row(conv: Convolution) -> Convolution | None:
@@ -40,14 +37,3 @@ def kernel_of_row(kernel: Array) -> Array:
     """Kernel [o, i, j, c] as [o, 1, i, j * c]; [i, 1, c] as [1, i, c]."""
     *outputs, rows, columns, channels = kernel.shape
     return kernel.reshape(*outputs, 1, rows, columns * channels)
-
-
-def depthwise_of_row(b: LoopBuilder, row: Convolution, padding: Padding | None) -> tuple[Convolution, Padding | None]:
-    """A depthwise convolution by rows, and the padding of its image, reading views of one row."""
-    data = b.view(row.data.value, [row.images, 1, row.columns, row.channels])
-    if padding is not None and padding.of_image:
-        images, rows, columns, channels = shape_of(padding.source)
-        n, y, x, c = padding.low
-        source = b.view(padding.source, [images, columns, rows, channels])
-        padding = replace(padding, source=source, low=(n, x, y, c))
-    return replace(row, data=replace(row.data, value=data)), padding

@@ -38,11 +38,16 @@ def centred(conv: Convolution, kernel: Array) -> tuple[Array, Array]:
     return clipped, wide - clipped
 
 
+def fits(conv: Convolution, kernel: Array) -> bool:
+    """Whether each weight is the sum of two that fit."""
+    return bool(centred(conv, kernel)[1].max(initial=0) <= 127)
+
+
 def few(conv: Convolution, kernel: Array, vectors: int) -> bool:
     """Whether extra steps can hold all weights that do not fit."""
-    rest = centred(conv, kernel)[1]
-    if rest.max(initial=0) > 127:
+    if not fits(conv, kernel):
         return False
+    rest = centred(conv, kernel)[1]
     steps = groups_of(conv, rest, vectors)
     return max((len(found) for found in steps), default=0) <= min(FEW, rest.size // max(rest.shape[0], 1) // 16 + 1)
 

@@ -13,11 +13,11 @@ from xdsl.dialects.builtin import i8, i32
 from xdsl.ir import SSAValue
 
 from relay.lowering.builder import Index, LoopBuilder
-from relay.lowering.scheduling.affine import is_identity, strides
+from relay.lowering.scheduling.affine import strides
 from relay.lowering.scheduling.epilogue import Epilogue
 from relay.lowering.scheduling.packing import LANES
-from relay.lowering.scheduling.saturate import NEEDED, saturate
-from relay.lowering.shaped import buffer_of, shape_of
+from relay.lowering.scheduling.saturate import saturate
+from relay.lowering.shaped import shape_of
 
 GROUP = 4
 """Vectors that are narrowed at once; also the codes of a word."""
@@ -25,19 +25,8 @@ WORDS = LANES // GROUP
 """Words that one vector's codes are."""
 
 
-def can_pack(epilogue: Epilogue, features: frozenset[str]) -> bool:
-    """Whether the results are clamped codes of one buffer, and the target narrows with saturation."""
-    return (
-        features >= NEEDED
-        and epilogue.clamp is not None
-        and len(epilogue.outputs) == 1
-        and is_identity(epilogue.outputs[0].map, epilogue.rank)
-        and buffer_of(epilogue.outputs[0].value).element_type == i8
-    )
-
-
 class PackedStore:
-    """Writes tiles of an epilogue for which `can_pack` holds."""
+    """Writes tiles of an epilogue that ends in clamped codes of one buffer (`Weighted.packs`)."""
 
     def __init__(self, builder: LoopBuilder, epilogue: Epilogue):
         self.b, self.epilogue = builder, epilogue

@@ -13,9 +13,9 @@ from xdsl.ir import Operation, SSAValue
 from relay.dialects.arith import ExtSIOp, ExtUIOp
 from relay.dialects.attributes import int_values, to_numpy
 from relay.lowering.builder import Index, LoopBuilder, contiguous
-from relay.lowering.scheduling import loops
 from relay.lowering.scheduling.body import vector_constant
 from relay.lowering.scheduling.contraction import Convolution
+from relay.lowering.scheduling.rows import in_vectors
 from relay.lowering.shaped import shape_of, vector_of
 
 Extend = type[ExtSIOp] | type[ExtUIOp]
@@ -103,18 +103,15 @@ def copy_codes(
     """Copy so many bytes, each with the bits of `flip` turned, or widened: 64 at a time, the last ones overlapping."""
     size = next((s for s in (CHUNK, 16) if s <= count), 1)
 
-    def move(at: Index) -> None:
-        vec = b.vector_load(source, [b.plus(read, at)], size)
+    def move(at: Index, lanes: int) -> None:
+        vec = b.vector_load(source, [b.plus(read, at)], lanes)
         if flip:
-            vec = b.add(arith.XOrIOp(vec, vector_constant(b, flip, i8, size))).result
+            vec = b.add(arith.XOrIOp(vec, vector_constant(b, flip, i8, lanes))).result
         if extend is not None:
-            vec = b.add(extend(vec, vector_of(i16, size))).result
+            vec = b.add(extend(vec, vector_of(i16, lanes))).result
         b.vector_store(vec, target, [b.plus(write, at)])
 
-    with b.loop(0, count // size * size, size, independent=True) as (k, _):
-        move(k)
-    if count % size:
-        move(count - size)
+    in_vectors(b, count, [size], move, overlap=size, independent=True)
 
 
 def emit_codes(
@@ -178,13 +175,12 @@ def spans(size: int, window: int, stride: int, dilation: int, before: int, outpu
     return result
 
 
-WORTH = 10
+MIN_SKIPPED = 10
 """One in so many rows of the kernel, over all rows of results, has to be outside for code of its own to pay."""
 
 
-def skipped_rows(conv: Convolution, padding: Padding | None) -> list[Span]:
-    """The runs of rows of a convolution in zeros around its image, or zero points, if enough of its kernel is
-    outside."""
+def border_runs(conv: Convolution, padding: Padding | None) -> list[Span]:
+    """The runs of rows of a convolution in zeros around its image, or zero points, if they are few."""
     if padding is None or not padding.of_image or not isinstance(padding.value.owner, arith.ConstantOp):
         return []
     apart = to_numpy(padding.value.owner.value).item() - conv.data.zero_point
@@ -192,40 +188,12 @@ def skipped_rows(conv: Convolution, padding: Padding | None) -> list[Span]:
         return []
     rows, before = shape_of(padding.source)[1], padding.low[1]
     runs = spans(rows, conv.kernel_rows, conv.strides[0], conv.dilation[0], before, conv.out_rows)
+    few = len(runs) <= conv.kernel_rows and all(start < stop for _, _, start, stop in runs)
+    return runs if few else []
+
+
+def skipping_pays(conv: Convolution, runs: Sequence[Span]) -> bool:
+    """Whether enough of a convolution's kernel is outside of the image in these runs."""
     inside = sum((end - first) * (stop - start) for first, end, start, stop in runs)
     every = conv.out_rows * conv.kernel_rows
-    few = len(runs) <= conv.kernel_rows and all(start < stop for _, _, start, stop in runs)
-    return runs if few and (every - inside) * WORTH >= every else []
-
-
-class Paddings:
-    """The padded copies of a function, each of which is written where it is first read, if nothing else pads for it.
-    Operations that stay are no longer `done`."""
-
-    def __init__(self, builder: LoopBuilder, ops: Sequence[Operation], done: set[Operation]):
-        self.builder, self.done = builder, done
-        self.waiting = find_paddings(ops)
-        done |= {op for padding in self.waiting.values() for op in padding.ops}
-
-    def of(self, value: SSAValue) -> Padding | None:
-        """The one that the value is, not written yet."""
-        return self.waiting.get(value)
-
-    def take(self, value: SSAValue) -> Padding | None:
-        """The same, for someone who pads."""
-        return self.waiting.pop(value, None)
-
-    def write(self, value: SSAValue) -> None:
-        """Write it, if the value is one."""
-        padding = self.take(value)
-        if padding is None:
-            return
-        if padding.of_image:
-            emit_padding(self.builder, padding)
-            return
-        fill, view, copy = padding.ops
-        assert isinstance(fill, linalg.FillOp) and isinstance(copy, memref.CopyOp)
-        loops.emit_fill(self.builder, fill)
-        self.done.discard(view)
-        self.builder.block.add_op(view)
-        loops.emit_copy(self.builder, copy)
+    return bool(runs) and (every - inside) * MIN_SKIPPED >= every

@@ -9,22 +9,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import Self
 
 import numpy as np
+from xdsl.dialects.linalg import ops as linalg
+from xdsl.ir import Operation, SSAValue
 
 from relay.dialects.attributes import Array
 from relay.lowering.scheduling.bias import add_bias
 from relay.lowering.scheduling.contraction import Convolution
-from relay.lowering.scheduling.matmul import Place
-from relay.lowering.scheduling.packed import Packed, needs_sums, pack_constants, plan_for
+from relay.lowering.scheduling.contractions import Weighted, emit_data, pick_padding, weighted_of
+from relay.lowering.scheduling.matmul import MatmulEmitter, Place
+from relay.lowering.scheduling.packed import Packed, pack_constants
 from relay.lowering.scheduling.packing import LANES
-from relay.lowering.scheduling.plan import Plan, Tile
+from relay.lowering.scheduling.picks import Picks
+from relay.lowering.scheduling.plan import TileSchedule, decide_tiles, needs_sums, problem_of
+from relay.lowering.scheduling.record import OpSchedule
+from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy
+from relay.lowering.scheduling.tiles import choose
 
 STEP = 4
 """Codes that a step takes, at most."""
 MOST = 16
 """Blocks of channels that code is written for."""
-WORTH = 0.8
+MOST_LEFT = 0.8
 """Of all products, how many may be left."""
 
 
@@ -61,7 +69,80 @@ def parts_of(conv: Convolution, kernels: Sequence[Array]) -> list[Part]:
         found.append(Part(part, channels[0], first, left))
         if len(found) > MOST:
             return []
-    return found if sum(products(part.conv) for part in found) <= WORTH * products(conv) else []
+    return found if sum(products(part.conv) for part in found) <= MOST_LEFT * products(conv) else []
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartsSchedule(OpSchedule):
+    """`parts`: the micro-kernel of each block of channels; `one_row`: images of one column are images of one row;
+    `pad_in_copy`: the copy of the data pads it."""
+
+    strategy = "parts"
+    one_row: bool
+    pad_in_copy: bool
+    parts: tuple[TileSchedule, ...]
+
+
+@dataclass(frozen=True)
+class Parts(Strategy[PartsSchedule]):
+    """A convolution by blocks of channels with windows of their own."""
+
+    record = PartsSchedule
+    op: linalg.GenericOp
+    found: Weighted
+    parts: Sequence[Part]
+
+    @classmethod
+    def match(cls, op: Operation, kernel: Kernel) -> Self | None:
+        found = weighted_of(op, kernel)
+        if found is None or found.groups or found.conv.depthwise:
+            return None
+        parts = parts_of(*found.form(True))
+        return cls(found.op, found, parts) if parts else None
+
+    @property
+    def covers(self) -> Sequence[Operation]:
+        return self.found.covers
+
+    def decide(self, kernel: Kernel, pick: Picks) -> PartsSchedule:
+        found, padding = self.found, kernel.waiting.get(self.found.conv.data.value)
+        one_row = pick("one_row", (found.row is not None,), found.row is not None)
+        conv, whole = found.form(one_row)
+        around = replace(found.around(conv, kernel.target, padding), flat=(False,))
+        chosen: list[TileSchedule] = []
+        for part, inner in zip(self.parts, pick.inner("parts", len(self.parts)), strict=True):
+            if "tile" in pick.given:
+                inner.given.setdefault("tile", pick.given["tile"])
+            if chosen:  # one copy of the data is for all
+                for name in ("codes_per_step", "sign_flip", "widen"):
+                    inner.given.setdefault(name, getattr(chosen[0], name))
+            kernels = [part.kernel_of(k) for k in whole]
+            chosen.append(decide_tiles(inner, part.conv, kernels, kernel.target, around))
+            inner.finish()
+        pads = pick_padding(pick, conv, chosen[0], padding)
+        left = sum(products(part.conv) for part in self.parts) / products(conv)
+        problem = problem_of(conv, kernel.target, chosen[0].codes_per_step)
+        cycles = round(left * choose(problem, kernel.target.costs).cycles)
+        why = f"{len(chosen)} blocks of channels with windows of their own"
+        return PartsSchedule(one_row=one_row, pad_in_copy=pads, parts=tuple(chosen), cycles=cycles, why=why)
+
+    def pads(self, schedule: PartsSchedule) -> Sequence[SSAValue]:
+        return (self.found.conv.data.value,) if schedule.pad_in_copy else ()
+
+    def emit(self, emission: Emission, schedule: PartsSchedule) -> None:
+        found, parts, plans = self.found, self.parts, schedule.parts
+        epilogue = found.start(emission)
+        if schedule.one_row:
+            epilogue.turn_points()
+        conv, kernels = found.form(schedule.one_row)
+        data = emit_data(emission, conv, plans[0], pads=schedule.pad_in_copy)
+        given = zip(kernels, found.biases, strict=True)
+        packed = [pack_parts(parts, plans, *one) for one in given]
+        arguments = found.give(emission, [together(one) for one in packed])
+        for part, plan, place in zip(parts, plans, places_of(parts, packed[0]), strict=True):
+            MatmulEmitter(
+                emission.builder, part.conv, plan, data, arguments, epilogue, emission.target.costs, place
+            ).emit()
 
 
 def window_of(some: Array) -> tuple[tuple[int, int], tuple[int, int]]:
@@ -76,17 +157,7 @@ def products(conv: Convolution) -> int:
     return -(-conv.outputs // LANES) * conv.kernel_rows * conv.kernel_columns
 
 
-def plans_of(
-    parts: Sequence[Part], kernels: Sequence[Array], features: frozenset[str], turns: bool, tile: Tile | None
-) -> list[Plan]:
-    """The plan of each part."""
-    return [
-        plan_for(part.conv, [part.kernel_of(k) for k in kernels], features, flat=False, turns=turns, tile=tile)
-        for part in parts
-    ]
-
-
-def pack_parts(parts: Sequence[Part], plans: Sequence[Plan], kernel: Array, bias: Array | None) -> list[Packed]:
+def pack_parts(parts: Sequence[Part], plans: Sequence[TileSchedule], kernel: Array, bias: Array | None) -> list[Packed]:
     """The numbers of each part."""
     every = [pack_constants(part.conv, plan, part.kernel_of(kernel)) for part, plan in zip(parts, plans, strict=True)]
     if bias is None:

@@ -1,98 +1,188 @@
-"""How a contraction runs, chosen from its shape, its codes and the target's features."""
+"""How a contraction runs: each decision, from its shape, its codes, what follows and the target."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import StringAttr, i8, i16
 from xdsl.dialects.func import FuncOp
 
 from relay.dialects.arith import ExtSIOp, ExtUIOp
+from relay.dialects.attributes import Array
 from relay.errors import InvalidArgument
-from relay.lowering.scheduling import prefetch
+from relay.lowering.scheduling import outliers, prefetch
 from relay.lowering.scheduling.contraction import Convolution
 from relay.lowering.scheduling.packing import LANES, run_length
-from relay.lowering.scheduling.tiles import Problem, Tiles, choose
-from relay.target.dots import Dot, best_dot
+from relay.lowering.scheduling.picks import Picks, Tuples
+from relay.lowering.scheduling.record import Given, OpSchedule
+from relay.lowering.scheduling.tiles import Problem, choose, cycles_of
+from relay.target import CpuTarget
+from relay.target.dots import Dot
 
 FEW_PIXELS = 4
 """Codes of more pixels get the form that the dot product takes once, not in every loop."""
 LARGEST = 28
 """Pixels, or vectors, of a tile that may be asked for."""
-INNER_BYTES = 16 << 10
-"""Packed weights up to this size stay in the first-level cache: then all channels of some pixels come first."""
+TILES = Tuples(range(1, LARGEST + 1), range(LANES, LARGEST * LANES + 1, LANES))
+STRAIGHT = 16
+"""Operations that an epilogue may have to be written out for every vector of a tile."""
+
+
+def parse_tile(text: str, where: str) -> tuple[int, int]:
+    """`8x48`: pixels x channels. Raises InvalidArgument."""
+    pixels, _, channels = text.partition("x")
+    if not (pixels.isdecimal() and channels.isdecimal()):
+        raise InvalidArgument(where, f"{text!r} is no tile", "write PIXELSxCHANNELS, such as 8x48")
+    tile = int(pixels), int(channels)
+    if tile not in TILES:
+        hint = f"take 1 to {LARGEST} pixels, and {LANES} to {LARGEST * LANES} channels, a multiple of {LANES}"
+        raise InvalidArgument(where, f"a tile of {text} is not possible", hint)
+    return tile
+
+
+def asked_tile(function: FuncOp, default: str) -> Given:
+    """What a kernel's attribute `relay.tile`, else the default, asks for. Raises InvalidArgument."""
+    attr = function.attributes.get("relay.tile")
+    text = attr.data if isinstance(attr, StringAttr) else default
+    return {"tile": parse_tile(text, f"@{function.sym_name.data}")} if text else {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TileSchedule(OpSchedule):
+    """The loops of the micro-kernel, for data that is at hand. `tile`: pixels and channels of whole blocks;
+    `narrow[v - 1]`: pixels of a tile of only v vectors of 16 channels; `codes_per_step`: 4 or 2 where a dot product
+    takes so many, 1 for multiply-adds; `sign_flip`: codes get the signedness that the dot product takes in a `copy`, in
+    the `loop`, or are of it; `widen`: a copy has 16 bits per code; `flat`: the pixels of all rows and images are one
+    row; `channels_inside`: for each tile of pixels, all blocks of channels; `prefetch_next_block`: a block asks for the
+    weights of the next; `sums_of_data`: the data is summed beside the products, for the kernel's zero point;
+    `outlier_steps` at most for weights that do not fit; `skip_border_rows`: rows of the kernel outside the image are
+    left out, in loops of their own; `unrolled_epilogue`: what follows is written out for every vector of a tile;
+    `packed_store`: four vectors of codes are narrowed and stored at once."""
+
+    strategy = "tile"
+    tile: tuple[int, int]
+    narrow: tuple[int, ...]
+    codes_per_step: int
+    sign_flip: str
+    widen: bool
+    flat: bool
+    channels_inside: bool
+    prefetch_next_block: bool
+    sums_of_data: bool
+    outlier_steps: int
+    skip_border_rows: bool
+    unrolled_epilogue: bool
+    packed_store: bool
+
+    @property
+    def vectors(self) -> int:
+        """Vectors of 16 channels of a whole block."""
+        return self.tile[1] // LANES
+
+    @property
+    def pixels(self) -> tuple[int, ...]:
+        """Pixels of a tile of so many vectors."""
+        return (0, *self.narrow, self.tile[0])
 
 
 @dataclass(frozen=True)
-class Tile:
-    """A register tile that was asked for: pixels, and vectors of 16 channels."""
+class Around:
+    """What is around a contraction. `flat`: what is possible of it, the best first; `padded`: its data is a padded copy
+    that is not written; `border_rows`: what is possible of leaving them out, the best first; `epilogue`: how many
+    operations follow; `packs`: their results can be narrowed 64 at a time."""
 
-    pixels: int
-    vectors: int
-
-    @classmethod
-    def of(cls, function: FuncOp, default: str) -> Tile | None:
-        """What a kernel's attribute `relay.tile`, else the default, asks for. Raises InvalidArgument."""
-        attr = function.attributes.get("relay.tile")
-        text = attr.data if isinstance(attr, StringAttr) else default
-        return cls.parse(text, f"@{function.sym_name.data}") if text else None
-
-    @classmethod
-    def parse(cls, text: str, where: str) -> Tile:
-        """`8x48`: pixels x channels. Raises InvalidArgument."""
-        pixels, _, channels = text.partition("x")
-        if not (pixels.isdecimal() and channels.isdecimal()):
-            raise InvalidArgument(where, f"{text!r} is no tile", "write PIXELSxCHANNELS, such as 8x48")
-        most = int(pixels), int(channels) // LANES
-        if int(channels) % LANES or not all(1 <= n <= LARGEST for n in most):
-            hint = f"take 1 to {LARGEST} pixels, and {LANES} to {LARGEST * LANES} channels, a multiple of {LANES}"
-            raise InvalidArgument(where, f"a tile of {text} is not possible", hint)
-        return cls(*most)
-
-    def tiles(self, outputs: int, width: int) -> Tiles:
-        """These pixels for blocks of every size; no more than there are."""
-        vectors = min(self.vectors, -(-outputs // LANES))
-        return Tiles(vectors, (0, *[min(self.pixels, width)] * vectors), 0.0)
+    flat: Sequence[bool] = (False,)
+    padded: bool = False
+    border_rows: Sequence[bool] = (False,)
+    epilogue: int = 0
+    packs: bool = False
 
 
-@dataclass(frozen=True)
-class Plan:
-    """`dot`: what multiplies several codes per lane, if anything does; `pixels[v]` rows of a tile of v vectors; `flat`:
-    the pixels of all rows and images are one row; `blocks_inside`: for each tile of pixels, all blocks of channels;
-    `ahead`: a block asks for the weights of the next; `sums`: the data is summed beside the products, for the kernel's
-    zero point; `extra` steps at most for weights that do not fit (`outliers`); `why` these tiles."""
+def decide_tiles(
+    pick: Picks, conv: Convolution, kernels: Sequence[Array], target: CpuTarget, around: Around = Around()
+) -> TileSchedule:
+    """The schedule of a contraction with the kernels that all calls give; of none, its weights are not known."""
+    dot = dot_of(conv, target)
+    groups = (1,) if dot is None else (dot.group, 1) if kernels else (dot.group,)
+    group = pick("codes_per_step", groups, groups[0])
+    flips = dot is not None and group == 4 and dot.unsigned != conv.data.unsigned
+    many = conv.images * conv.out_rows * conv.out_columns > FEW_PIXELS
+    copied = "copy" if not kernels or around.padded or many else "loop"
+    ways = ("none",) if not flips else ("copy", "loop") if kernels else ("copy",)
+    sign_flip = pick("sign_flip", ways, copied if flips else "none")
+    can_widen = group == 2 and conv.data.element == i8
+    widen = pick("widen", (True, False) if can_widen else (False,), can_widen and many)
+    flat = pick("flat", around.flat, around.flat[0])
+    asked = pick.given.get("tile")
+    in_loop = int(sign_flip == "loop")
+    corrected = group == 4 and needs_sums(conv)
+    tiles = choose(problem_of(conv, target, group, flat=flat, per_pixel=in_loop), target.costs)
+    vectors = tiles.vectors
+    if isinstance(asked, tuple) and asked in TILES and isinstance(channels := asked[1], int):
+        vectors = min(channels // LANES, -(-conv.outputs // LANES))
+    fit = corrected and bool(kernels) and all(outliers.few(conv, kernel, vectors) for kernel in kernels)
+    clips = corrected and bool(kernels) and all(outliers.fits(conv, kernel) for kernel in kernels)
+    sums = pick("sums_of_data", ((False, True) if clips else (True,)) if corrected else (False,), corrected and not fit)
+    problem = problem_of(conv, target, group, flat=flat, per_pixel=in_loop + int(sums))
+    least = choose(problem, target.costs)
+    best = least.pixels[-1], least.vectors * LANES
+    pixels, channels = pick("tile", TILES, best)
+    vectors, pixels = min(channels // LANES, -(-conv.outputs // LANES)), min(pixels, problem.width)
+    narrow = least.pixels[1:-1] if (pixels, vectors * LANES) == best else (pixels,) * (vectors - 1)
+    narrow = pick("narrow", Tuples(*[range(1, LARGEST + 1)] * (vectors - 1)), narrow)
+    count = problem.width * problem.rows
+    steps, size = problem.steps, problem.bytes
+    more = conv.outputs > vectors * LANES
+    weights = -(-conv.outputs // LANES) * steps * size
+    inside = pick("channels_inside", (False, True), more and weights <= target.costs.inner_weight_bytes and count > 1)
+    pays = more and prefetch.pays(target, count, pixels, vectors, vectors * steps * size)
+    ahead = pick("prefetch_next_block", (False, True) if more and not inside else (False,), pays and not inside)
+    extra = 0
+    if corrected and not sums:
+        extra = max(outliers.most_steps(conv, kernel, vectors) for kernel in kernels)
+    extra = pick("outlier_steps", (extra,), extra)
+    borders = (False,) if extra else around.border_rows
+    skip = pick("skip_border_rows", borders, borders[0])
+    unrolled = pick("unrolled_epilogue", (True, False), around.epilogue <= STRAIGHT)
+    packs = around.packs and group > 1 and unrolled
+    packed = pick("packed_store", (True, False) if packs else (False,), packs)
+    cycles = round(cycles_of(problem, target.costs, (0, *narrow, pixels)))
+    why = f"{cycles:,} cycles, the least of all"
+    if (pixels, vectors * LANES) != best or "tile" in pick.given:
+        why = f"asked for: {cycles:,} cycles, {round(least.cycles):,} at least"
+    return TileSchedule(
+        tile=(pixels, vectors * LANES), narrow=narrow, codes_per_step=group, sign_flip=sign_flip, widen=widen,
+        flat=flat, channels_inside=inside, prefetch_next_block=ahead, sums_of_data=sums, outlier_steps=extra,
+        skip_border_rows=skip, unrolled_epilogue=unrolled, packed_store=packed, cycles=cycles, why=why,
+    )  # fmt: skip
 
-    dot: Dot | None
-    vectors: int
-    pixels: tuple[int, ...]
-    flat: bool = False
-    blocks_inside: bool = False
-    ahead: bool = False
-    sums: bool = False
-    extra: int = 0
-    why: str = ""
 
-    @property
-    def reason(self) -> str:
-        """What was chosen, in a few words, and why."""
-        said = [f"tile of {self.pixels[self.vectors]} pixels x {self.vectors * LANES} channels ({self.why})"]
-        said.append(f"dot products of {self.dot.group} codes" if self.dot else "multiply-adds")
-        if self.flat:
-            said.append("all pixels in one row")
-        if self.blocks_inside:
-            said.append("channels inside pixels")
-        if self.ahead:
-            said.append("weights of the next block asked for")
-        if self.sums:
-            said.append("sums of the data")
-        if self.extra:
-            said.append(f"up to {self.extra} steps for outlying weights")
-        return ", ".join(said)
+def needs_sums(conv: Convolution) -> bool:
+    """Whether the kernel's zero point asks for the sums of the data."""
+    return not conv.is_float and conv.kernel.zero_point != kernel_offset(conv)
 
-    @property
-    def group(self) -> int:
-        """Reduction elements per step."""
-        return self.dot.group if self.dot else 1
+
+def kernel_offset(conv: Convolution) -> int:
+    """What the dot product's signed kernel codes lack: 128 for unsigned weights."""
+    return 128 if conv.kernel.unsigned else 0
+
+
+def data_offset(conv: Convolution, schedule: TileSchedule) -> int:
+    """What the codes that the dot product takes have too much."""
+    if schedule.sign_flip == "none":
+        return 0
+    return -128 if conv.data.unsigned else 128
+
+
+def takes_unsigned(conv: Convolution, schedule: TileSchedule) -> bool:
+    """Whether the data's codes are unsigned as the dot product of 4 takes them."""
+    return schedule.codes_per_step == 4 and conv.data.unsigned != (schedule.sign_flip != "none")
+
+
+def slack(conv: Convolution, schedule: TileSchedule) -> int:
+    """Bytes that the last step may read behind the data."""
+    return -run_length(conv) % schedule.codes_per_step
 
 
 def steps_of(conv: Convolution, group: int) -> int:
@@ -101,84 +191,22 @@ def steps_of(conv: Convolution, group: int) -> int:
     return conv.kernel_rows * (conv.kernel_columns * conv.channels // run) * -(-run // group)
 
 
-def registers_of(features: frozenset[str]) -> int:
-    """How many vectors of 16 accumulators the registers hold."""
-    if "avx512f" in features:
-        return 32
-    return 8 if features & {"avx", "neon"} else 4
-
-
-def dot_of(conv: Convolution, features: frozenset[str]) -> Dot | None:
+def dot_of(conv: Convolution, target: CpuTarget) -> Dot | None:
     """What multiplies several codes at once on the target. With data of 16 bits, a step must not read behind a run."""
     if conv.data.element == conv.kernel.element == i8:
-        return best_dot(features)
+        return target.dot()
     wide = conv.data.element == i16 and conv.kernel.element in (i8, i16)
-    return best_dot(features, 2) if wide and not run_length(conv) % 2 else None
+    return target.dot(2) if wide and not run_length(conv) % 2 else None
 
 
-def turns_codes(conv: Convolution, dot: Dot | None) -> bool:
-    """Whether the dot product takes codes of the other signedness than the data's."""
-    return dot is not None and dot.group == 4 and dot.unsigned != conv.data.unsigned
-
-
-def widened_by(conv: Convolution, dot: Dot | None) -> type[ExtSIOp] | type[ExtUIOp] | None:
-    """How codes of many pixels become 16 bits, once, where the dot product takes pairs of these."""
-    if dot is None or dot.group != 2 or conv.data.element != i8:
-        return None
-    if conv.images * conv.out_rows * conv.out_columns <= FEW_PIXELS:
-        return None
+def extension_of(conv: Convolution) -> type[ExtSIOp] | type[ExtUIOp]:
+    """How the data's codes become wider."""
     return ExtUIOp if conv.data.unsigned else ExtSIOp
 
 
-def tiles_of(
-    conv: Convolution,
-    features: frozenset[str],
-    *,
-    flat: bool = False,
-    turns: bool = False,
-    sums: bool = False,
-) -> Tiles:
-    """The tiles of a contraction; the arguments are those of `plan`."""
-    dot = dot_of(conv, features)
-    steps = steps_of(conv, dot.group if dot else 1)
-    width, rows = points_of(conv, flat)
-    per_pixel = int(turns) + int(sums)
-    size = vector_bytes(conv, dot)
-    return choose(Problem(conv.outputs, width, rows, steps, registers_of(features), per_pixel, size))
-
-
-def points_of(conv: Convolution, flat: bool) -> tuple[int, int]:
-    """Pixels in a row, and rows."""
+def problem_of(conv: Convolution, target: CpuTarget, group: int, *, flat: bool = False, per_pixel: int = 0) -> Problem:
+    """What the cost model needs to know of a contraction; `per_pixel`: operations on the data in each step."""
     points = (conv.images, conv.out_rows, conv.out_columns)
-    return (points[0] * points[1] * points[2], 1) if flat else (points[2], points[0] * points[1])
-
-
-def vector_bytes(conv: Convolution, dot: Dot | None) -> int:
-    """Bytes of weights that a vector takes in a step."""
-    return 64 if dot or conv.is_float else 32
-
-
-def plan(
-    conv: Convolution,
-    features: frozenset[str],
-    *,
-    flat: bool = False,
-    turns: bool = False,
-    sums: bool = False,
-    tile: Tile | None = None,
-) -> Plan:
-    """The plan of a contraction; `turns`: the loop gives codes the signedness that the dot product takes; `tile`: it
-    was asked for."""
-    dot = dot_of(conv, features)
-    width, rows = points_of(conv, flat)
-    if tile is None:
-        tiles = tiles_of(conv, features, flat=flat, turns=turns, sums=sums)
-        why = f"{round(tiles.cycles):,} cycles, the least of all"
-    else:
-        tiles, why = tile.tiles(conv.outputs, width), "asked for"
-    weights = -(-conv.outputs // LANES) * steps_of(conv, dot.group if dot else 1) * vector_bytes(conv, dot)
-    inside = conv.outputs > tiles.vectors * LANES and weights <= INNER_BYTES and rows * width > 1
-    pixels, more = tiles.pixels[tiles.vectors], conv.outputs > tiles.vectors * LANES
-    block = tiles.vectors * steps_of(conv, dot.group if dot else 1) * vector_bytes(conv, dot)
-    ahead = not inside and more and prefetch.pays(rows * width, pixels, tiles.vectors, block, features)
-    return Plan(dot, tiles.vectors, tiles.pixels, flat, inside, ahead, sums, why=why)
+    width, rows = (points[0] * points[1] * points[2], 1) if flat else (points[2], points[0] * points[1])
+    size = 64 if group > 1 or conv.is_float else 32
+    return Problem(conv.outputs, width, rows, steps_of(conv, group), target.vector_registers, per_pixel, size)

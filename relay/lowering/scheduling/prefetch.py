@@ -16,23 +16,18 @@ from relay.dialects.attributes import dtype_of
 from relay.dialects.memref import PrefetchOp
 from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.shaped import buffer_of
+from relay.target import CpuTarget
 
-LINE = 64
-"""Bytes that a cache fetches at once."""
 SECOND_LEVEL = 2
 """The hint of locality for the second-level cache: a block is too large for the first."""
-SPARSE = 16
-"""Steps for each line, at most: weights that are multiplied more often spend little of their time on being read."""
-LARGEST = 384 << 10
-"""Bytes of a block, at most: this one, the next and the data share the second-level cache."""
-CACHES = frozenset({"sse2", "avx", "neon"})
-"""Features of processors that have several levels of caches."""
 
 
-def pays(points: int, pixels: int, vectors: int, size: int, features: frozenset[str]) -> bool:
+def pays(target: CpuTarget, points: int, pixels: int, vectors: int, size: int) -> bool:
     """Whether the next block is worth asking for, where `points` pixels in tiles of `pixels` multiply a block of so
     many vectors and bytes. With one tile, the processor sees by itself what comes next."""
-    return bool(features & CACHES) and size <= LARGEST and 2 * pixels <= points <= SPARSE * vectors * pixels
+    costs = target.costs
+    shared = 2 * pixels <= points <= costs.prefetch_steps * vectors * pixels
+    return target.has_caches and size <= costs.prefetch_bytes and shared
 
 
 @dataclass(frozen=True)
@@ -49,7 +44,7 @@ def share_of(size: int, points: int, pixels: int, steps: int) -> Share:
     return Share(step, -(-step * steps // pixels))
 
 
-def ask(b: LoopBuilder, weights: SSAValue, at: Index, share: Share) -> None:
+def ask(b: LoopBuilder, weights: SSAValue, at: Index, share: Share, line_bytes: int) -> None:
     """Ask for the lines of one step's share."""
-    for line in range(0, share.step, LINE // dtype_of(buffer_of(weights).element_type).itemsize):
+    for line in range(0, share.step, line_bytes // dtype_of(buffer_of(weights).element_type).itemsize):
         b.add(PrefetchOp.make(weights, [b.index(b.plus(at, line))], SECOND_LEVEL))

@@ -5,25 +5,38 @@ Packing moves every element once; with a few rows in the first matrix that pays.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Self
 
 from xdsl.dialects import arith, memref
 from xdsl.dialects.builtin import Float32Type, i8, i32
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.dialects.linalg.attrs import IteratorType
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from relay.lowering.builder import Index, LoopBuilder, contiguous
 from relay.lowering.scheduling.affine import dims_of
 from relay.lowering.scheduling.body import vector_constant
 from relay.lowering.scheduling.contraction import Convolution, Operand, match_product
-from relay.lowering.scheduling.epilogue import Epilogue
-from relay.lowering.scheduling.matmul import MatmulEmitter, Place, slack
-from relay.lowering.scheduling.packed import data_offset, kernel_offset, needs_sums
+from relay.lowering.scheduling.epilogue import Epilogue, epilogue_of
+from relay.lowering.scheduling.matmul import MatmulEmitter, Place
 from relay.lowering.scheduling.packing import LANES, groups_of
 from relay.lowering.scheduling.padding import emit_codes
-from relay.lowering.scheduling.plan import Plan, dot_of, plan, turns_codes
+from relay.lowering.scheduling.picks import Picks
+from relay.lowering.scheduling.plan import (
+    Around,
+    TileSchedule,
+    data_offset,
+    decide_tiles,
+    dot_of,
+    kernel_offset,
+    slack,
+    takes_unsigned,
+)
+from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, started_by
 from relay.lowering.shaped import buffer_of, is_vector, shape_of
+from relay.target import CpuCosts, CpuTarget
 
 LEAST_ROWS = 8
 """Fewer rows are not worth packing for."""
@@ -41,7 +54,7 @@ class Product:
     epilogue: linalg.GenericOp | None = None
 
 
-def recognise_product(op: linalg.GenericOp, features: frozenset[str]) -> Product | None:
+def recognise_product(op: linalg.GenericOp, target: CpuTarget) -> Product | None:
     """The product that the operation is, if packing its second matrix pays; None if it is none, or does not."""
     if len(op.inputs) != 2 or len(op.outputs) != 1 or not all(contiguous(v.type) for v in op.operands):
         return None
@@ -61,41 +74,87 @@ def recognise_product(op: linalg.GenericOp, features: frozenset[str]) -> Product
     a, b = (Operand(value, *side) for value, side in zip(op.inputs, sides, strict=True))
     size = (1, 1, rows, inner, 1, rows, columns)
     conv = Convolution(a, b, out, *size, 1, 1, (1, 1), (1, 1), False, accumulator)
-    dot = dot_of(conv, features)
+    dot = dot_of(conv, target)
     runs = conv.is_float or (dot is not None and dot.group == 4)
     least = LEAST_TURNED if turned else LEAST_COLUMNS
     return Product(conv, batch, turned) if runs and rows >= LEAST_ROWS and columns >= least else None
 
 
+@dataclass(frozen=True, kw_only=True)
+class ProductSchedule(TileSchedule):
+    """The micro-kernel of each product, whose second matrix is packed at run time."""
+
+    strategy = "product"
+
+
+@dataclass(frozen=True)
+class PackedProduct(Strategy[ProductSchedule]):
+    """Products of two matrices that are computed: the second ones are packed before."""
+
+    record = ProductSchedule
+    op: linalg.GenericOp
+    fill: linalg.FillOp
+    product: Product
+
+    @classmethod
+    def match(cls, op: Operation, kernel: Kernel) -> Self | None:
+        started = started_by(op) if isinstance(op, linalg.FillOp) and kernel.given.calls else None
+        product = recognise_product(started[0], kernel.target) if started and started[1] == 0 else None
+        if product is None or started is None or not isinstance(op, linalg.FillOp):
+            return None
+        epilogue = epilogue_of(product.conv.out, op, started[0])
+        return cls(started[0], op, replace(product, epilogue=epilogue))
+
+    @property
+    def covers(self) -> Sequence[Operation]:
+        epilogue = self.product.epilogue
+        return (self.fill, self.op, *([] if epilogue is None else [epilogue]))
+
+    def decide(self, kernel: Kernel, pick: Picks) -> ProductSchedule:
+        product = self.product
+        length = 0 if product.epilogue is None else len(product.epilogue.body.block.ops)
+        chosen = decide_tiles(pick, product.conv, [], kernel.target, Around(flat=(True,), epilogue=length))
+        moved = product.batch * product.conv.channels * product.conv.outputs // LANES
+        every = replace(chosen, cycles=chosen.cycles * product.batch + moved)
+        why = f"{chosen.why}, the second matrix packed at run time"
+        return ProductSchedule(**vars(replace(every, why=why)))
+
+    def emit(self, emission: Emission, schedule: ProductSchedule) -> None:
+        for side in (self.product.conv.data, self.product.conv.kernel):
+            emission.write(side.value)
+        ProductEmitter(emission.builder, self.product, schedule, emission.target.costs).emit()
+
+
 class ProductEmitter:
     """Packs the second matrices, one after the other, and emits the micro-kernel for each."""
 
-    def __init__(self, builder: LoopBuilder, product: Product, features: frozenset[str]):
-        self.b, self.product, self.conv = builder, product, product.conv
-        self.plan: Plan = plan(self.conv, features, flat=True, sums=needs_sums(self.conv))
-        self.steps = -(-self.conv.channels // self.plan.group)
+    def __init__(self, builder: LoopBuilder, product: Product, schedule: ProductSchedule, costs: CpuCosts):
+        self.b, self.product, self.conv, self.schedule = builder, product, product.conv, schedule
+        self.costs = costs
+        self.group = schedule.codes_per_step
+        self.steps = -(-self.conv.channels // self.group)
         self.width = -(-self.conv.outputs // LANES) * LANES
-        self.size = self.width * self.steps * self.plan.group
+        self.size = self.width * self.steps * self.group
 
-    def emit(self) -> str:
-        """Emit all; what was chosen, in a few words."""
+    def emit(self) -> None:
+        """Pack all, then multiply all."""
         b, conv, product = self.b, self.conv, self.product
         element = buffer_of(conv.kernel.value).element_type
         self.source = b.flatten(conv.kernel.value)
         self.packed = b.add(memref.AllocOp.get(element, 64, [product.batch * self.size])).memref
         self.initial = b.add(memref.AllocOp.get(conv.accumulator, 64, [product.batch * self.width])).memref
         with b.loop(0, product.batch, independent=True) as (number, _):
-            for group in groups_of(conv.outputs, self.plan.vectors):
+            for group in groups_of(conv.outputs, self.schedule.vectors):
                 last = LANES
                 if group.count == 1:
-                    ahead = group.first * self.plan.vectors + group.vectors - 1
+                    ahead = group.first * self.schedule.vectors + group.vectors - 1
                     last = min(LANES, conv.outputs - ahead * LANES)
                 with b.loop(group.first, group.first + group.count, independent=True) as (block, _):
-                    self.pack(number, b.times(block, self.plan.vectors * LANES), group.vectors, last)
-        constants = [self.packed, self.initial, *([self.ones()] if self.plan.sums else [])]
-        turns = turns_codes(conv, self.plan.dot)
-        if turns or slack(conv, self.plan):
-            data = emit_codes(b, conv.data.value, None, -128 if turns else 0)
+                    self.pack(number, b.times(block, self.schedule.vectors * LANES), group.vectors, last)
+        constants = [self.packed, self.initial, *([self.ones()] if self.schedule.sums_of_data else [])]
+        flips = self.schedule.sign_flip == "copy"
+        if flips or slack(conv, self.schedule):
+            data = emit_codes(b, conv.data.value, None, -128 if flips else 0)
         else:
             data = b.flatten(conv.data.value)
         epilogue = Epilogue(b, conv.out, product.epilogue, conv.outputs)
@@ -106,12 +165,11 @@ class ProductEmitter:
                 b.times(number, self.size),
                 b.times(number, self.width),
             )
-            MatmulEmitter(b, conv, self.plan, data, constants, epilogue, place=place).emit()
-        return f"{self.plan.reason}, the second matrix packed at run time"
+            MatmulEmitter(b, conv, self.schedule, data, constants, epilogue, self.costs, place).emit()
 
     def ones(self) -> SSAValue:
         """A code of 1 for each element of a row, then zeros."""
-        b, size, count = self.b, self.steps * self.plan.group, self.conv.channels
+        b, size, count = self.b, self.steps * self.group, self.conv.channels
         buffer = b.add(memref.AllocOp.get(i8, 64, [size])).memref
         for value, first, end in ((1, 0, count), (0, count, size)):
             with b.loop(first, end) as (k, _):
@@ -124,10 +182,10 @@ class ProductEmitter:
         The last vector has `last` columns; what the lanes beyond hold is never stored. Behind the last row of the
         matrix, there are zeros.
         """
-        b, (whole, rest) = self.b, divmod(self.conv.channels, self.plan.group)
-        start = b.plus(b.times(number, self.size), b.times(first, self.steps * self.plan.group))
+        b, (whole, rest) = self.b, divmod(self.conv.channels, self.group)
+        start = b.plus(b.times(number, self.size), b.times(first, self.steps * self.group))
         with b.loop(0, whole, independent=True) as (step, _):
-            self.pack_step(number, first, start, vectors, last, step, self.plan.group)
+            self.pack_step(number, first, start, vectors, last, step, self.group)
         if rest:
             self.pack_step(number, first, start, vectors, last, whole, rest)
         self.start(number, first, start, vectors)
@@ -136,7 +194,7 @@ class ProductEmitter:
         self, number: Index, first: Index, start: Index, vectors: int, last: int, step: Index, count: int
     ) -> None:
         """What a step takes of a block of columns: `count` rows of the matrix."""
-        b, group = self.b, self.plan.group
+        b, group = self.b, self.group
         target = b.plus(start, b.times(step, vectors * LANES * group))
         if self.product.turned:
             with b.loop(0, (vectors - 1) * LANES + last) as (lane, _):
@@ -155,7 +213,7 @@ class ProductEmitter:
 
     def move(self, number: Index, column: Index, step: Index, target: Index) -> None:
         """Neighbours of a row of [n, k]: the elements of one column that a step takes."""
-        b, group = self.b, self.plan.group
+        b, group = self.b, self.group
         at = self.at(number, step, 0, column)
         if group == 1:
             b.store(b.load(self.source, [at]), self.packed, [target])
@@ -165,14 +223,14 @@ class ProductEmitter:
     def at(self, number: Index, step: Index, row: int, column: Index) -> Index:
         """Where an element of [k, n], or of [n, k], is: row `row` of those of a step."""
         b, conv = self.b, self.conv
-        k = b.plus(b.times(step, self.plan.group), row)
+        k = b.plus(b.times(step, self.group), row)
         if self.product.turned:
             return b.plus(b.times(b.plus(b.times(number, conv.outputs), column), conv.channels), k)
         return b.plus(b.times(b.plus(b.times(number, conv.channels), k), conv.outputs), column)
 
     def row(self, number: Index, first: Index, step: Index, target: Index, count: int) -> None:
         """16 neighbours of each of the `count` rows of [k, n] that a step takes, one of each in turn."""
-        b, group = self.b, self.plan.group
+        b, group = self.b, self.group
         rows = [b.vector_load(self.source, [self.at(number, step, r, first)], LANES) for r in range(count)]
         if count < group:
             zeros = vector_constant(b, 0, i8, LANES)
@@ -194,7 +252,7 @@ class ProductEmitter:
     def column(self, number: Index, column: Index, step: Index, target: Index, count: int) -> None:
         """The `count` elements of one column that a step takes, one by one, then zeros."""
         b = self.b
-        for r in range(count, self.plan.group):
+        for r in range(count, self.group):
             b.store(b.constant(0, i8), self.packed, [b.plus(target, r)])
         for r in range(count):
             value = b.load(self.source, [self.at(number, step, r, column)])
@@ -213,14 +271,15 @@ class ProductEmitter:
         b, conv = self.b, self.conv
         at = b.plus(b.times(number, self.width), first)
         zero = vector_constant(b, 0, conv.accumulator, LANES)
-        dot, values = self.plan.dot, [zero] * vectors
-        if dot is not None and (offset := conv.data.zero_point + data_offset(conv, dot)):
+        values = [zero] * vectors
+        if self.group > 1 and (offset := conv.data.zero_point + data_offset(conv, self.schedule)):
+            unsigned = takes_unsigned(conv, self.schedule)
             ones = vector_constant(b, 1, i8, 4 * LANES)
             with b.loop(0, self.steps, carried=values) as (step, sums):
                 line = b.plus(packed, b.times(step, vectors * LANES * 4))
                 columns = [b.vector_load(self.packed, [b.plus(line, v * LANES * 4)], 4 * LANES) for v in range(vectors)]
                 sums.next = [
-                    b.dot(total, ones, column, dot.unsigned) for total, column in zip(sums.args, columns, strict=True)
+                    b.dot(total, ones, column, unsigned) for total, column in zip(sums.args, columns, strict=True)
                 ]
             factor = vector_constant(b, -offset, i32, LANES)
             rest = offset * conv.channels * (conv.kernel.zero_point - kernel_offset(conv))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from dataclasses import dataclass
 from math import prod
+from typing import Self
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import i1, i8, i32
@@ -21,13 +22,13 @@ from relay.dialects.arith import ExtSIOp, ExtUIOp
 from relay.lowering.builder import Index, LoopBuilder, contiguous
 from relay.lowering.scheduling.affine import dims_of, is_identity, uses
 from relay.lowering.scheduling.body import LIFTED_DIALECTS, Lifter, dense_vector, vector_constant
+from relay.lowering.scheduling.picks import Picks
+from relay.lowering.scheduling.record import OpSchedule
+from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, estimate
 from relay.lowering.shaped import buffer_of, is_vector, shape_of, vector_of
-from relay.target.dots import Dot, best_dot
+from relay.target.dots import Dot
 
 LANES = 16
-PARTIAL = 4
-"""Vectors of partial results: as many as hide the latency of joining them."""
-
 GROUP = 4
 """Codes that a dot product adds to a sum."""
 
@@ -150,30 +151,65 @@ def placed(op: Operation, dim: int) -> bool:
     )
 
 
-def emit_reduction(b: LoopBuilder, op: linalg.GenericOp, features: frozenset[str]) -> bool:
-    """Emit the operation if it is such a reduction; False, and nothing is emitted, if it is not."""
-    body, found = None, recognise_reduction(op)
-    if found is None:
-        body, found = op.body.block, recognise_mapped(op)
-    if found is None:
-        return False
-    data = b.flatten(found.data)
-    with ExitStack() as stack:
-        dims: list[Index] = [stack.enter_context(b.loop(0, size, independent=True))[0] for size in found.outer]
-        start: Index = 0
-        for dim, size in zip(dims, found.outer, strict=True):
-            start = b.plus(b.times(start, size), dim)
-        at = [b.apply(result, dims) for result in found.result_map.results]
-        row = Row(b, found, data, b.times(start, found.size), at, best_dot(features, GROUP))
-        if body is None:
-            row.emit()
-        else:
-            row.emit_mapped(body)
-    return True
+@dataclass(frozen=True, kw_only=True)
+class ReductionSchedule(OpSchedule):
+    """`partial`: vectors of partial results; `codes_per_step`: 4 where a dot product with ones adds codes, else 1."""
+
+    strategy = "reduction"
+    partial: int
+    codes_per_step: int
+
+
+@dataclass(frozen=True)
+class ReductionRows(Strategy[ReductionSchedule]):
+    """A reduction along the last dimension; `body`: what is computed of the data before, if anything."""
+
+    record = ReductionSchedule
+    op: linalg.GenericOp
+    found: Reduction
+    body: Block | None
+
+    @classmethod
+    def match(cls, op: Operation, kernel: Kernel) -> Self | None:
+        if not isinstance(op, linalg.GenericOp):
+            return None
+        if (found := recognise_reduction(op)) is not None:
+            return cls(op, found, None)
+        found = recognise_mapped(op)
+        return None if found is None else cls(op, found, op.body.block)
+
+    def decide(self, kernel: Kernel, pick: Picks) -> ReductionSchedule:
+        found, extend = self.found, self.found.extend
+        element, dot = buffer_of(found.result).element_type, kernel.target.dot(GROUP)
+        sums = dot is not None and (extend is ExtSIOp or (extend is ExtUIOp and dot.unsigned)) and element == i32
+        codes = pick("codes_per_step", (GROUP, 1) if sums else (1,), GROUP if sums else 1)
+        exact = self.body is None and (found.join in IDEMPOTENT or element == i32)
+        best = kernel.target.costs.partial_results if self.body is None else 1
+        partial = pick("partial", (1, 2, 4, 8) if exact else (best,), best)
+        cycles = estimate(kernel, self.op, prod(found.outer) * found.size, LANES * codes)
+        why = f"{LANES * codes} elements at a time, {partial} vectors of partial results"
+        return ReductionSchedule(partial=partial, codes_per_step=codes, cycles=cycles, why=why)
+
+    def emit(self, emission: Emission, schedule: ReductionSchedule) -> None:
+        b, found = emission.builder, self.found
+        data = b.flatten(found.data)
+        dot = emission.target.dot(GROUP) if schedule.codes_per_step > 1 else None
+        with ExitStack() as stack:
+            dims: list[Index] = [stack.enter_context(b.loop(0, size, independent=True))[0] for size in found.outer]
+            start: Index = 0
+            for dim, size in zip(dims, found.outer, strict=True):
+                start = b.plus(b.times(start, size), dim)
+            at = [b.apply(result, dims) for result in found.result_map.results]
+            row = Row(b, found, data, b.times(start, found.size), at, dot, schedule.partial)
+            if self.body is None:
+                row.emit()
+            else:
+                row.emit_mapped(self.body)
 
 
 class Row:
-    """One reduction: `size` neighbours from `start` on into the element `at`."""
+    """One reduction: `size` neighbours from `start` on into the element `at`, in `partial` vectors of results; `dot`
+    adds codes up."""
 
     def __init__(
         self,
@@ -183,11 +219,11 @@ class Row:
         start: Index,
         at: list[Index],
         dot: Dot | None,
+        partial: int,
     ):
         self.b, self.reduction, self.data, self.start, self.at = builder, reduction, data, start, at
         self.element: Attribute = buffer_of(reduction.result).element_type
-        extend = reduction.extend
-        self.dot = dot if dot is not None and (extend is ExtSIOp or (extend is ExtUIOp and dot.unsigned)) else None
+        self.dot, self.partial = dot, partial
 
     def emit(self) -> None:
         b, size = self.b, self.reduction.size
@@ -197,8 +233,8 @@ class Row:
         else:
             neutral = vector_constant(b, 0, self.element, LANES)
         whole, done, partial = size // LANES * LANES, 0, [neutral]
-        for codes in (GROUP * LANES, LANES) if self.dot is not None and self.element == i32 else (LANES,):
-            most = min(PARTIAL, (size - done) // codes)
+        for codes in (GROUP * LANES, LANES) if self.dot is not None else (LANES,):
+            most = min(self.partial, (size - done) // codes)
             partial += [neutral] * (most - len(partial))
             for count in (most, 1) if most else ():
                 end = done + (size - done) // (count * codes) * count * codes

@@ -21,7 +21,6 @@ from relay.lowering.builder import LoopBuilder
 from relay.lowering.scheduling.body import vector_constant
 from relay.lowering.shaped import vector_of
 
-NEEDED = frozenset({"avx512f", "avx512bw"})
 PACK_WORDS = "llvm.x86.avx512.packssdw.512"
 PACK_SIGNED = "llvm.x86.avx512.packsswb.512"
 PACK_UNSIGNED = "llvm.x86.avx512.packuswb.512"

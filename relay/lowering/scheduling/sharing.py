@@ -14,34 +14,25 @@ from xdsl.ir import SSAValue
 
 from relay.dialects.attributes import dtype_of
 from relay.lowering.scheduling.contraction import Convolution
-from relay.lowering.scheduling.prefetch import LINE
 from relay.lowering.shaped import buffer_of, is_buffer, shape_of
-
-FOREIGN = 6.0
-"""Bytes a cycle of what another core has written."""
-LITTLE = 3.0
-"""The same, of some kilobytes."""
-THIRD_LEVEL = 10.0
-"""Bytes a cycle from the cache that cores have in common."""
-CONTENDED = 60.0
-"""Cycles for a cache line that two cores write to."""
+from relay.target import CpuCosts
 
 
-def of_pixels(conv: Convolution, channels: int) -> int:
+def of_pixels(costs: CpuCosts, conv: Convolution, channels: int) -> int:
     """Cycles more for the pixels, whose products are of so many channels."""
-    return round(size_of(conv.kernel.value) * channels / conv.outputs / 2 / THIRD_LEVEL)
+    return round(size_of(conv.kernel.value) * channels / conv.outputs / 2 / costs.third_level_bandwidth)
 
 
-def of_blocks(conv: Convolution, channels: int, itemsize: int) -> int:
+def of_blocks(costs: CpuCosts, conv: Convolution, channels: int, itemsize: int) -> int:
     """Cycles more for blocks of so many channels of results of this size."""
-    lines = conv.images * conv.out_rows * conv.out_columns if channels * itemsize % LINE else 0
-    return round(size_of(conv.data.value) / 2 / FOREIGN + lines * CONTENDED)
+    lines = conv.images * conv.out_rows * conv.out_columns if channels * itemsize % costs.cache_line else 0
+    return round(size_of(conv.data.value) / 2 / costs.remote_bandwidth + lines * costs.contended_line)
 
 
-def of_reading(values: Sequence[SSAValue]) -> int:
+def of_reading(costs: CpuCosts, values: Sequence[SSAValue]) -> int:
     """Cycles more for one core to read these, as far as they are buffers of several cores and not constants."""
     buffers = [value for value in values if is_buffer(value.type) and not isinstance(value.owner, ToBufferOp)]
-    return round(sum(map(size_of, buffers)) / 2 / LITTLE)
+    return round(sum(map(size_of, buffers)) / 2 / costs.small_remote_bandwidth)
 
 
 def size_of(buffer: SSAValue) -> int:

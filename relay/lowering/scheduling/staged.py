@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from math import prod
+from typing import Self
 
 from xdsl.dialects import memref
 from xdsl.dialects.linalg import ops as linalg
@@ -16,7 +18,17 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.scheduling.body import LIFTED_DIALECTS, clone_scalar
-from relay.lowering.scheduling.elementwise import Elementwise, in_rows
+from relay.lowering.scheduling.elementwise import (
+    Elementwise,
+    ElementwiseSchedule,
+    extents,
+    in_rows,
+    pick_flat,
+    pick_lanes,
+)
+from relay.lowering.scheduling.picks import Picks
+from relay.lowering.scheduling.rows import in_vectors
+from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, estimate
 
 ROW = 1024
 """Entries that are read before any is used, at most."""
@@ -33,8 +45,9 @@ class Stages:
     use: Block
 
 
-def stages_of(block: Block) -> Stages | None:
-    """The body in two parts; None where it reads no table, does little with the entries, or cannot be split."""
+def stages_of(block: Block) -> tuple[list[Operation], list[Operation]] | None:
+    """The loads of tables with what they need, and what is done with the entries; None where the body reads no table,
+    does little with the entries, or cannot be split."""
     end = block.last_op
     loads = [op for op in block.ops if isinstance(op, memref.LoadOp)]
     early = needed(loads)
@@ -43,11 +56,17 @@ def stages_of(block: Block) -> Stages | None:
         return None
     if not all(op in loads or op.name.startswith(LIFTED_DIALECTS) for op in block.ops if op is not end):
         return None
-    entries = [load.res for load in loads]
     if any(use.operation not in early for op in early if op not in loads for use in op.results[0].uses):
         return None
-    read = part(block, [], [op for op in block.ops if op in early], entries)
-    return Stages(read, part(block, entries, late, end.operands))
+    return [op for op in block.ops if op in early], late
+
+
+def split(block: Block, early: Sequence[Operation], late: Sequence[Operation]) -> Stages:
+    """The body in two parts."""
+    entries = [load.res for load in early if isinstance(load, memref.LoadOp)]
+    end = block.last_op
+    assert end is not None
+    return Stages(part(block, [], early, entries), part(block, entries, late, end.operands))
 
 
 def needed(loads: Sequence[Operation]) -> set[Operation]:
@@ -73,32 +92,63 @@ def part(block: Block, more: Sequence[SSAValue], ops: Sequence[Operation], resul
     return new
 
 
-def emit_staged(b: LoopBuilder, op: linalg.GenericOp, features: frozenset[str]) -> bool:
-    """Emit the operation in two stages; False, and nothing is emitted, if it has none."""
-    stages = stages_of(op.body.block) if in_rows(op) else None
-    if stages is None:
-        return False
-    Staged(b, op, stages, features).emit()
-    for block in (stages.read, stages.use):
-        block.erase(safe_erase=False)
-    return True
+@dataclass(frozen=True, kw_only=True)
+class StagedSchedule(ElementwiseSchedule):
+    """The same for what is done with the entries, of which `row` are read before any is used."""
+
+    strategy = "staged"
+    row: int
 
 
-class Staged(Elementwise):
+@dataclass(frozen=True)
+class Staged(Strategy[StagedSchedule]):
+    """Operations on rows that do much with entries of tables."""
+
+    record = StagedSchedule
+    op: linalg.GenericOp
+    early: Sequence[Operation]
+    late: Sequence[Operation]
+
+    @classmethod
+    def match(cls, op: Operation, kernel: Kernel) -> Self | None:
+        stages = stages_of(op.body.block) if isinstance(op, linalg.GenericOp) and in_rows(op) else None
+        return None if stages is None or not isinstance(op, linalg.GenericOp) else cls(op, *stages)
+
+    def decide(self, kernel: Kernel, pick: Picks) -> StagedSchedule:
+        op, block, flat, sizes = self.op, self.op.body.block, pick_flat(self.op, pick), extents(self.op)
+        size = prod(sizes) if flat else sizes[-1]
+        entries = [load.res for load in self.early if isinstance(load, memref.LoadOp)]
+        lanes, saturate = pick_lanes(block, size, kernel.target, pick, entries)
+        row = pick("row", (256, 512, ROW, 2048), ROW)
+        cycles = estimate(kernel, op, prod(sizes), len(block.ops) / (len(self.early) + len(self.late) / lanes[0]))
+        why = f"entries of tables first, {lanes[0]} used at a time"
+        return StagedSchedule(
+            flat=flat, lanes=lanes, overlap=pick("overlap", (False,), False), saturate=saturate, row=row,
+            cycles=cycles, why=why,
+        )  # fmt: skip
+
+    def emit(self, emission: Emission, schedule: StagedSchedule) -> None:
+        stages = split(self.op.body.block, self.early, self.late)
+        StagedRows(emission.builder, self.op, stages, schedule).emit()
+        for block in (stages.read, stages.use):
+            block.erase(safe_erase=False)
+
+
+class StagedRows(Elementwise):
     """Emits one elementwise operation, a row of entries at a time."""
 
-    def __init__(self, builder: LoopBuilder, op: linalg.GenericOp, stages: Stages, features: frozenset[str]):
-        super().__init__(builder, op, stages.use, features)
-        self.stages = stages
+    def __init__(self, builder: LoopBuilder, op: linalg.GenericOp, stages: Stages, schedule: StagedSchedule):
+        super().__init__(builder, op, stages.use, schedule)
+        self.stages, self.row_size = stages, schedule.row
 
-    def emit(self) -> None:
-        b, size = self.b, self.sizes[-1]
-        whole = size // ROW * ROW
+    def emit(self, overlap: bool = False) -> None:
+        b, size, row = self.b, self.sizes[-1], self.row_size
+        whole = size // row * row
         with ExitStack() as stack:
             outer: list[Index] = [stack.enter_context(b.loop(0, d, independent=True))[0] for d in self.sizes[:-1]]
             if whole:
-                with b.loop(0, whole, ROW, independent=True) as (start, _):
-                    self.row(outer, start, ROW)
+                with b.loop(0, whole, row, independent=True) as (start, _):
+                    self.row(outer, start, row)
             if whole < size:
                 self.row(outer, whole, size - whole)
 
@@ -113,13 +163,7 @@ class Staged(Elementwise):
             values = clone_scalar(b, read, self.values(read, dims, 1), dims)
             for value, room in zip(values, rooms, strict=True):
                 b.store(value, room, [k])
-        done = 0
-        for lanes in self.widths:
-            end = done + (count - done) // lanes * lanes
-            if done < end:
-                with b.loop(done, end, lanes) as (k, _):
-                    self.entries(outer, start, k, rooms, lanes)
-            done = end
+        in_vectors(b, count, self.widths, lambda k, lanes: self.entries(outer, start, k, rooms, lanes))
 
     def entries(self, outer: Sequence[Index], start: Index, k: Index, rooms: Sequence[SSAValue], lanes: int) -> None:
         """What is done with so many of the entries."""

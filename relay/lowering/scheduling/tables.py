@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
+from typing import Self
 
 from xdsl.dialects import arith, memref
 from xdsl.dialects.builtin import i8, i32
@@ -13,8 +15,11 @@ from xdsl.ir import Operation, SSAValue
 from relay.dialects.arith import ExtUIOp
 from relay.lowering.builder import INDEX, LoopBuilder, contiguous
 from relay.lowering.scheduling.affine import is_identity
+from relay.lowering.scheduling.picks import Picks
+from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.scheduling.saturate import constant_of
-from relay.lowering.scheduling.shuffles import PIECE, tables_of
+from relay.lowering.scheduling.shuffles import PIECE, TABLES, tables_of
+from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, estimate
 from relay.lowering.shaped import buffer_of, shape_of
 
 
@@ -63,25 +68,52 @@ def recognise_lookup(op: linalg.GenericOp) -> Lookup | None:
     return Lookup(codes, result, load.memref, name == "arith.extsi")
 
 
-def emit_lookup(b: LoopBuilder, op: linalg.GenericOp, features: frozenset[str]) -> bool:
-    """Emit the operation if it is a lookup that the target can do in vectors; False, and nothing is emitted, if not."""
-    found = recognise_lookup(op)
-    every = tables_of(features)
-    if found is None or not every or shape_of(b.flatten(found.result))[0] < PIECE:
-        return False
-    codes, result = b.flatten(found.codes), b.flatten(found.result)
-    size, start = shape_of(result)[0], 0
-    for kind in every:
-        end = size // kind.lanes * kind.lanes
-        if start < end:
-            table = kind(b, found.table, found.signed)
-            with b.loop(start, end, kind.lanes, independent=True) as (k, _):
-                b.vector_store(table.read(b.vector_load(codes, [k], kind.lanes)), result, [k])
-            start = end
-    with b.loop(start, size) as (k, _):
-        if start < size:
-            b.store(scalar(b, found, b.load(codes, [k])), result, [k])
-    return True
+@dataclass(frozen=True, kw_only=True)
+class LookupSchedule(OpSchedule):
+    """`tables`: the forms in which the table is read, each for what is left by those before."""
+
+    strategy = "lookup"
+    tables: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class LookupVectors(Strategy[LookupSchedule]):
+    """A table in registers, read for a vector of codes at a time."""
+
+    record = LookupSchedule
+    op: linalg.GenericOp
+    found: Lookup
+
+    @classmethod
+    def match(cls, op: Operation, kernel: Kernel) -> Self | None:
+        found = recognise_lookup(op) if isinstance(op, linalg.GenericOp) else None
+        if found is None or not isinstance(op, linalg.GenericOp) or not tables_of(kernel.target.features):
+            return None
+        return cls(op, found) if prod(shape_of(found.result)) >= PIECE else None
+
+    def decide(self, kernel: Kernel, pick: Picks) -> LookupSchedule:
+        every = tuple(kind.__name__.lower() for kind in tables_of(kernel.target.features))
+        size = prod(shape_of(self.found.result))
+        tables = pick("tables", [every[first:] for first in range(len(every))], every)
+        why = f"the table in registers, {tables_of(kernel.target.features)[0].lanes} codes at a time"
+        return LookupSchedule(tables=tables, cycles=estimate(kernel, self.op, size, PIECE), why=why)
+
+    def emit(self, emission: Emission, schedule: LookupSchedule) -> None:
+        b, found = emission.builder, self.found
+        codes, result = b.flatten(found.codes), b.flatten(found.result)
+        size, start = shape_of(result)[0], 0
+        for kind in TABLES:
+            if kind.__name__.lower() not in schedule.tables:
+                continue
+            end = size // kind.lanes * kind.lanes
+            if start < end:
+                table = kind(b, found.table, found.signed)
+                with b.loop(start, end, kind.lanes, independent=True) as (k, _):
+                    b.vector_store(table.read(b.vector_load(codes, [k], kind.lanes)), result, [k])
+                start = end
+        with b.loop(start, size) as (k, _):
+            if start < size:
+                b.store(scalar(b, found, b.load(codes, [k])), result, [k])
 
 
 def scalar(b: LoopBuilder, lookup: Lookup, code: SSAValue) -> SSAValue:

@@ -7,22 +7,11 @@ loads a cycle, and that narrow tiles wait for their own accumulators. It only ha
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from relay.lowering.scheduling.packing import LANES
+from relay.target import LANES, CpuCosts
 
-LATENCY = 5.0
-"""Cycles until an accumulator can be added to again."""
-ISSUE = 4.0
-"""Instructions a cycle."""
-SECOND_LEVEL = 16.0
-"""Bytes of weights a cycle from the second-level cache."""
-FIRST_LEVEL_BYTES = 24 << 10
-"""Weights of a block that stay in the first-level cache beside the data, from its first tile on."""
-START = 25.0
-"""Cycles to start and end a tile."""
-LOAD = 0.05
-"""What a load costs where loads are not what bounds a step."""
 WIDEST = 8
 ALONE = 4
 """Vectors of a tile, at most, where it has the only pixel: what bounds it is reading weights, and narrow blocks are
@@ -53,7 +42,7 @@ class Tiles:
     cycles: float
 
 
-def choose(problem: Problem) -> Tiles:
+def choose(problem: Problem, costs: CpuCosts) -> Tiles:
     """The cheapest tiles that fit the registers."""
     every = -(-problem.outputs // LANES)
     best: Tiles | None = None
@@ -61,39 +50,47 @@ def choose(problem: Problem) -> Tiles:
     for vectors in range(1, min(widest, every) + 1):
         if vectors + 2 > problem.registers and vectors > 1:
             break
-        pixels = [0, *(narrowest(problem, v) for v in range(1, vectors + 1))]
-        blocks = [(vectors, every // vectors), (every % vectors, 1)]
-        cycles = sum(count * block_cycles(problem, v, pixels[v]) for v, count in blocks if v and count)
+        pixels = [0, *(narrowest(problem, costs, v) for v in range(1, vectors + 1))]
+        cycles = cycles_of(problem, costs, pixels)
         if best is None or cycles < best.cycles:
             best = Tiles(vectors, tuple(pixels), cycles)
     assert best is not None
     return best
 
 
-def narrowest(problem: Problem, vectors: int) -> int:
+def cycles_of(problem: Problem, costs: CpuCosts, pixels: Sequence[int]) -> float:
+    """What it takes with tiles of `pixels[v]` pixels for blocks of v vectors."""
+    every, vectors = -(-problem.outputs // LANES), len(pixels) - 1
+    blocks = [(vectors, every // vectors), (every % vectors, 1)]
+    return sum(
+        count * block_cycles(problem, costs, v, min(pixels[v], problem.width)) for v, count in blocks if v and count
+    )
+
+
+def narrowest(problem: Problem, costs: CpuCosts, vectors: int) -> int:
     """The number of pixels with which a block of so many vectors costs least; of equals, the smallest."""
     most = max((problem.registers - vectors - 1) // (vectors + problem.extra), 1)
     sizes = range(1, min(most, MOST_PIXELS, problem.width) + 1)
-    return min(sizes, key=lambda pixels: (block_cycles(problem, vectors, pixels), pixels))
+    return min(sizes, key=lambda pixels: (block_cycles(problem, costs, vectors, pixels), pixels))
 
 
-def block_cycles(problem: Problem, vectors: int, pixels: int) -> float:
+def block_cycles(problem: Problem, costs: CpuCosts, vectors: int, pixels: int) -> float:
     """All pixels of one block of channels: rows of whole tiles, and one of what is left."""
     whole, rest = divmod(problem.width, pixels)
-    cycles = whole * tile_cycles(problem, vectors, pixels)
-    return problem.rows * (cycles + (tile_cycles(problem, vectors, rest) if rest else 0.0))
+    cycles = whole * tile_cycles(problem, costs, vectors, pixels)
+    return problem.rows * (cycles + (tile_cycles(problem, costs, vectors, rest) if rest else 0.0))
 
 
-def tile_cycles(problem: Problem, vectors: int, pixels: int) -> float:
+def tile_cycles(problem: Problem, costs: CpuCosts, vectors: int, pixels: int) -> float:
     """One tile."""
     products, extra = pixels * vectors, pixels * problem.extra
     weights = vectors * problem.bytes
-    near = weights * problem.steps <= FIRST_LEVEL_BYTES and problem.rows * problem.width > pixels
+    near = weights * problem.steps <= costs.tile_weight_bytes and problem.rows * problem.width > pixels
     step = max(
-        (products + extra) / 2,
-        (pixels + vectors) / 2,
-        (products + extra + pixels + vectors + 3) / ISSUE,
-        LATENCY,
-        0.0 if near else weights / SECOND_LEVEL,
+        (products + extra) / costs.multiplies_per_cycle,
+        (pixels + vectors) / costs.loads_per_cycle,
+        (products + extra + pixels + vectors + costs.loop_instructions) / costs.issue_width,
+        costs.accumulator_latency,
+        0.0 if near else weights / costs.second_level_bandwidth,
     )
-    return problem.steps * (step + LOAD * (pixels + vectors)) + START
+    return problem.steps * (step + costs.idle_load * (pixels + vectors)) + costs.tile_start

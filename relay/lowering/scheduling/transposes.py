@@ -10,16 +10,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from math import prod
+from typing import Self
 
 from xdsl.dialects.builtin import AnyFloat, IntegerType
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.dialects.linalg.attrs import IteratorType
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.utils.hints import isa
 
 from relay.lowering.builder import Index, LoopBuilder, contiguous
 from relay.lowering.scheduling.affine import dims_of, is_identity, strides
+from relay.lowering.scheduling.elementwise import extents
+from relay.lowering.scheduling.picks import Picks
+from relay.lowering.scheduling.record import OpSchedule
+from relay.lowering.scheduling.rows import in_vectors
+from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, estimate
 from relay.lowering.shaped import buffer_of, shape_of
+from relay.target import CpuTarget
 
 PART = 16
 """Bytes in which small elements are shuffled."""
@@ -78,47 +86,76 @@ def recognise_transpose(op: linalg.GenericOp) -> Transpose | None:
     return Transpose(source, target, outer, columns[0], dims[-1])
 
 
-def emit_transpose(b: LoopBuilder, op: linalg.GenericOp, features: frozenset[str]) -> bool:
-    """Emit the operation if it is a transpose by squares; False, and nothing is emitted, if not."""
-    found = recognise_transpose(op)
-    if found is None:
-        return False
-    square = square_of(found, features)
-    if square is None:
-        return False
-    count, width = square
-    source, target = b.flatten(found.source), b.flatten(found.target)
-    columns, rows = found.columns, found.rows
-    with ExitStack() as stack:
-        start: list[Index] = [0, 0]
-        for dim in found.outer:
-            index, _ = stack.enter_context(b.loop(0, dim.size, independent=True))
-            start = [b.plus(start[0], b.times(index, dim.source)), b.plus(start[1], b.times(index, dim.target))]
-        for first, end in spans(columns.size, width):
-            with b.loop(first, end, width, independent=True) as (column, _):
-                for above, below in spans(rows.size, count):
-                    with b.loop(above, below, count, independent=True) as (row, _):
-                        read = b.plus(start[0], b.plus(column, b.times(row, rows.source)))
-                        write = b.plus(start[1], b.plus(row, b.times(column, columns.target)))
-                        lines = [b.vector_load(source, [b.plus(read, k * rows.source)], width) for k in range(count)]
-                        for k, line in enumerate(turned(b, lines, width)):
-                            b.vector_store(line, target, [b.plus(write, k * columns.target)])
-    return True
+@dataclass(frozen=True, kw_only=True)
+class TransposeSchedule(OpSchedule):
+    """`square`: how many rows are turned at a time, and how many columns."""
+
+    strategy = "transpose"
+    square: tuple[int, int]
 
 
-def spans(size: int, step: int) -> list[tuple[int, int]]:
-    """Whole steps, then one that ends with the last element: what it has in common with others is written twice."""
-    whole = size // step * step
-    return [(0, whole), *([(size - step, size)] if whole < size else [])]
+@dataclass(frozen=True)
+class Squares(Strategy[TransposeSchedule]):
+    """A transpose by squares."""
+
+    record = TransposeSchedule
+    op: linalg.GenericOp
+    found: Transpose
+
+    @classmethod
+    def match(cls, op: Operation, kernel: Kernel) -> Self | None:
+        found = recognise_transpose(op) if isinstance(op, linalg.GenericOp) else None
+        if found is None or not isinstance(op, linalg.GenericOp) or square_of(found, kernel.target) is None:
+            return None
+        return cls(op, found)
+
+    def decide(self, kernel: Kernel, pick: Picks) -> TransposeSchedule:
+        found, best = self.found, square_of(self.found, kernel.target)
+        assert best is not None
+        powers = [1 << k for k in range(2, 7)]
+        possible = [
+            (count, width)
+            for count in powers
+            for width in powers
+            if count <= width and count <= found.rows.size and width <= found.columns.size
+        ]
+        rows, columns = square = pick("square", list(dict.fromkeys([best, *possible])), best)
+        cycles = estimate(kernel, self.op, prod(extents(self.op)), rows)
+        return TransposeSchedule(square=square, cycles=cycles, why=f"squares of {rows} rows x {columns} columns")
+
+    def emit(self, emission: Emission, schedule: TransposeSchedule) -> None:
+        b, found, (count, width) = emission.builder, self.found, schedule.square
+        source, target = b.flatten(found.source), b.flatten(found.target)
+        columns, rows = found.columns, found.rows
+        with ExitStack() as stack:
+            start: list[Index] = [0, 0]
+            for dim in found.outer:
+                index, _ = stack.enter_context(b.loop(0, dim.size, independent=True))
+                start = [b.plus(start[0], b.times(index, dim.source)), b.plus(start[1], b.times(index, dim.target))]
+
+            def turn(column: Index, row: Index) -> None:
+                read = b.plus(start[0], b.plus(column, b.times(row, rows.source)))
+                write = b.plus(start[1], b.plus(row, b.times(column, columns.target)))
+                lines = [b.vector_load(source, [b.plus(read, k * rows.source)], width) for k in range(count)]
+                for k, line in enumerate(turned(b, lines, width)):
+                    b.vector_store(line, target, [b.plus(write, k * columns.target)])
+
+            def strip(column: Index, _: int) -> None:
+                def square(row: Index, _: int) -> None:
+                    turn(column, row)
+
+                in_vectors(b, rows.size, [count], square, overlap=count, independent=True)
+
+            in_vectors(b, columns.size, [width], strip, overlap=width, independent=True)
 
 
-def square_of(transpose: Transpose, features: frozenset[str]) -> tuple[int, int] | None:
+def square_of(transpose: Transpose, target: CpuTarget) -> tuple[int, int] | None:
     """How many rows are turned at a time, and how many columns; None where there are few."""
     element = buffer_of(transpose.source).element_type
     bits = element.bitwidth if isa(element, AnyFloat) or isinstance(element, IntegerType) else 0
     if bits not in (8, 16, 32, 64):
         return None
-    register = 64 if "avx512bw" in features else 32 if "avx2" in features else PART
+    register = target.shuffle_bytes
     size = bits // 8
     count = PART // size if size < 4 else register // size
     while count > min(transpose.rows.size, transpose.columns.size):

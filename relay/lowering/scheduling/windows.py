@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
+from typing import Self
 
 from xdsl.dialects import arith, memref
 from xdsl.dialects.builtin import Float32Type, i8, i32
@@ -22,7 +23,11 @@ from relay.lowering.scheduling.body import vector_constant
 from relay.lowering.scheduling.contraction import kinds_of, window_of
 from relay.lowering.scheduling.epilogue import Epilogue, epilogue_of
 from relay.lowering.scheduling.padding import Padding, spans
+from relay.lowering.scheduling.picks import Picks
+from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.scheduling.reduction import EXTENDS, IDEMPOTENT, before_widening, recognise_reduction, widening
+from relay.lowering.scheduling.rows import in_vectors
+from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, estimate, started_by
 from relay.lowering.shaped import buffer_of, is_buffer, shape_of, vector_of
 
 LANES = 16
@@ -91,16 +96,6 @@ def recognise_windows(op: linalg.GenericOp, initial: float | int) -> Windows | N
     if results[3] < LANES or (buffer_of(data).element_type == i8) < (extend is not None):
         return None
     return Windows(op, data, out, initial, join, extend, shape, results, (window[0], window[1]), *found)
-
-
-def started_by(fill: linalg.FillOp) -> tuple[linalg.GenericOp, float | int] | None:
-    """The operation that accumulates into what the fill sets to a number, and the number."""
-    target, constant = fill.outputs[0], fill.inputs[0].owner
-    if not isinstance(constant, arith.ConstantOp):
-        return None
-    users = [use.operation for use in target.uses if use.operation is not fill]
-    op = next((op for op in users if isinstance(op, linalg.GenericOp) and target in tuple(op.outputs)), None)
-    return None if op is None else (op, to_numpy(constant.value).item())
 
 
 def windows_of(fill: linalg.FillOp) -> Windows | None:
@@ -174,41 +169,88 @@ def runs_of(found: Windows, padding: Padding | None) -> tuple[Sequence[tuple[int
     return runs if max(len(run) for run in runs) <= KINDS else ()
 
 
+@dataclass(frozen=True, kw_only=True)
+class WindowsSchedule(OpSchedule):
+    """`channels` at a time, in vectors of `lanes`."""
+
+    strategy = "windows"
+    channels: int
+    lanes: int
+
+
+@dataclass(frozen=True)
+class WindowsInRegisters(Strategy[WindowsSchedule]):
+    """A pool or sum, and the elementwise operation after it, emitted where this stands."""
+
+    record = WindowsSchedule
+    op: linalg.GenericOp
+    fill: linalg.FillOp
+    found: Windows
+
+    @classmethod
+    def match(cls, op: Operation, kernel: Kernel) -> Self | None:
+        found = windows_of(op) if isinstance(op, linalg.FillOp) else None
+        if found is None or not isinstance(op, linalg.FillOp) or not runs_of(found, kernel.waiting.get(found.data)):
+            return None
+        return cls(found.op, op, found)
+
+    @property
+    def covers(self) -> Sequence[Operation]:
+        epilogue = self.found.epilogue
+        return (self.fill, self.op, *([] if epilogue is None else [epilogue]))
+
+    def decide(self, kernel: Kernel, pick: Picks) -> WindowsSchedule:
+        found = self.found
+        count = found.results[3]
+        best = max(size for size in (16, 32, 64) if size <= count)
+        channels = pick("channels", [size for size in (64, 32, 16) if size <= count], best)
+        most = min(CHUNK if found.element == i8 else LANES, channels)
+        lanes = pick("lanes", [n for n in (64, 32, 16) if n <= most], most)
+        elements = prod(found.results) * prod(found.window)
+        why = f"{channels} channels at a time, each window read once"
+        return WindowsSchedule(
+            channels=channels, lanes=lanes, cycles=estimate(kernel, self.op, elements, lanes), why=why
+        )
+
+    def pads(self, schedule: WindowsSchedule) -> Sequence[SSAValue]:
+        return (self.found.data,)
+
+    def emit(self, emission: Emission, schedule: WindowsSchedule) -> None:
+        padding = emission.paddings.get(self.found.data)
+        WindowsEmitter(emission.builder, self.found, padding, schedule).emit()
+
+
 class WindowsEmitter:
     """Emits one of them with the elementwise operation after it."""
 
-    def __init__(self, b: LoopBuilder, found: Windows, padding: Padding | None):
-        self.b, self.found, self.runs = b, found, runs_of(found, padding)
+    def __init__(self, b: LoopBuilder, found: Windows, padding: Padding | None, schedule: WindowsSchedule):
+        self.b, self.found, self.runs, self.schedule = b, found, runs_of(found, padding), schedule
         data = found.data if padding is None else padding.source
         _, self.rows, self.columns, self.channels = found.shape if padding is None else shape_of(data)
         self.top, self.left = (0, 0) if padding is None else padding.low[1:3]
-        self.data = b.flatten(data)
-        self.lanes = CHUNK if found.element == i8 else LANES
+        self.data, self.lanes = b.flatten(data), schedule.lanes
         self.epilogue = None
         if found.epilogue is not None and found.sums is not None:
             self.epilogue = Epilogue(b, found.sums, found.epilogue, self.channels)
         self.target = b.flatten(found.out)
 
-    def emit(self) -> str:
-        """Emit all; what was chosen, in a few words."""
-        b, found = self.b, self.found
-        chunk = max(size for size in (16, 32, 64) if size <= self.channels)
-        self.lanes = min(self.lanes, chunk)
+    def emit(self) -> None:
+        """All pixels."""
+        b, found, chunk = self.b, self.found, self.schedule.channels
         with b.loop(0, found.results[0], independent=True) as (n, _):
             for top, bottom, *down in self.runs[0]:
                 with b.loop(top, bottom, independent=True) as (y, _):
                     for left, right, *across in self.runs[1]:
                         with b.loop(left, right) as (x, _):
                             self.pixel((n, y, x), chunk, range(*down), range(*across))
-        return f"windows: {chunk} channels at a time"
 
     def pixel(self, point: tuple[Index, Index, Index], chunk: int, rows: range, columns: range) -> None:
         """All channels of a pixel; the last ones may be computed twice."""
-        b, whole = self.b, self.channels // chunk * chunk
-        with b.loop(0, whole, chunk) as (channel, _):
-            self.chunk(point, channel, chunk, rows, columns)
-        if whole < self.channels:
-            self.chunk(point, self.channels - chunk, chunk, rows, columns)
+
+        def body(channel: Index, lanes: int) -> None:
+            self.chunk(point, channel, lanes, rows, columns)
+
+        in_vectors(self.b, self.channels, [chunk], body, overlap=chunk)
 
     def chunk(self, point: tuple[Index, Index, Index], channel: Index, chunk: int, rows: range, columns: range) -> None:
         """Some channels of a pixel."""

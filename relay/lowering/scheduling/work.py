@@ -10,15 +10,8 @@ from xdsl.ir import Attribute, Block, Operation
 
 from relay.dialects.attributes import dtype_of, to_numpy
 from relay.lowering.shaped import is_vector
+from relay.target import CpuCosts
 
-ISSUE = 2.0
-"""Instructions a cycle."""
-STREAM = 32.0
-"""Bytes that a vector load gets a cycle, from the second-level cache: on the whole, as many as from the others."""
-VECTORIZED = 8.0
-"""Turns of an innermost loop over scalars that LLVM makes one of."""
-SLOW = 20.0
-"""Cycles of a function of the mathematical library."""
 FAST_MATH = ("math.fma", "math.absf", "math.copysign", "math.floor", "math.ceil", "math.roundeven", "math.trunc")
 FREE = frozenset({"arith.constant", "scf.yield", "scf.reduce", "memref.alloca", "vector.bitcast"})
 
@@ -36,7 +29,8 @@ def turns(loop: scf.ForOp) -> int:
 class Costs:
     """What operations cost, in cycles; each is asked once, as long as nothing changes."""
 
-    def __init__(self) -> None:
+    def __init__(self, costs: CpuCosts) -> None:
+        self.costs = costs
         self.loops: dict[Operation, tuple[float, float]] = {}
 
     def turn(self, loop: scf.ForOp) -> float:
@@ -48,7 +42,7 @@ class Costs:
         if (known := self.loops.get(loop)) is not None:
             return known
         turn = self.block(loop.body.block)
-        self.loops[loop] = found = (turn, turns(loop) * (turn / VECTORIZED if scalar(loop) else turn))
+        self.loops[loop] = found = (turn, turns(loop) * (turn / self.costs.vectorized_turns if scalar(loop) else turn))
         return found
 
     def block(self, block: Block) -> float:
@@ -65,11 +59,11 @@ class Costs:
         if op.results and all(isinstance(result.type, IndexType) for result in op.results):
             return 0.0
         if name.startswith("math.") and name not in FAST_MATH:
-            return SLOW
+            return self.costs.library_call
         if isinstance(op, vector.LoadOp):
-            return vector_bytes(op.result.type) / STREAM
+            return vector_bytes(op.result.type) / self.costs.stream_bandwidth
         inside = [sum(map(self.block, region.blocks)) for region in op.regions]
-        return max(inside, default=0.0) + 1 / ISSUE
+        return max(inside, default=0.0) + 1 / self.costs.loop_issue_width
 
 
 def vector_bytes(type: Attribute) -> int:

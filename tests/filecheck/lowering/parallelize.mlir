@@ -2,7 +2,7 @@
 
 // The outermost loop has enough turns; it is the only one shared, and no mark is left.
 // CHECK-LABEL: func.func private @rows
-// CHECK-SAME:    relay.schedule = "threads share loops of 64 turns"
+// CHECK-SAME:    relay.schedule = {threads = [{loop = {{.+}} : i64, around = {{.+}} : i64, turns = 64 : i64}]}
 // CHECK:         "scf.parallel"(%{{.+}}, %{{.+}}, %{{.+}}) {{.+}} ({
 // CHECK:           scf.for
 // CHECK-NOT:     relay.independent
@@ -23,10 +23,10 @@ func.func private @rows(%x: memref<64x64xf32>, %y: memref<64x64xf32>) {
 
 // Three turns are few for two threads: the inner loop is shared three times.
 // CHECK-LABEL: func.func private @few
-// CHECK-SAME:    relay.schedule = "chosen before; threads share loops of 4096 turns"
+// CHECK-SAME:    relay.schedule = {strategy = "chosen before", threads = [{loop = 1 : i64, around = 1 : i64, turns = 4096 : i64}]}
 // CHECK:         scf.for
 // CHECK:           "scf.parallel"
-func.func private @few(%x: memref<3x4096xf32>, %y: memref<3x4096xf32>) attributes {relay.schedule = "chosen before"} {
+func.func private @few(%x: memref<3x4096xf32>, %y: memref<3x4096xf32>) attributes {relay.schedule = {strategy = "chosen before"}} {
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
   %rows = arith.constant 3 : index
@@ -63,7 +63,7 @@ func.func private @alone(%x: memref<4096xf32>, %y: memref<4096xf32>) {
 
 // Blocks that are better on one core: each thread takes some rows, once, for all blocks.
 // CHECK-LABEL: func.func private @blocks
-// CHECK-SAME:    relay.schedule = "threads share loops of 64 turns"
+// CHECK-SAME:    relay.schedule = {threads = [{loop = {{.+}} : i64, around = {{.+}} : i64, turns = 64 : i64}]}
 // CHECK:         scf.for
 // CHECK:           "scf.parallel"
 // CHECK:         } {relay.shared}
@@ -85,7 +85,7 @@ func.func private @blocks(%x: memref<64xf32>, %y: memref<8x64xf32>) {
 
 // As before, but each block ends with something that only one thread may do: they share the rows of each block.
 // CHECK-LABEL: func.func private @effects
-// CHECK-SAME:    relay.schedule = "threads share loops of 64 turns"
+// CHECK-SAME:    relay.schedule = {threads = [{loop = {{.+}} : i64, around = {{.+}} : i64, turns = 64 : i64}]}
 // CHECK:         "scf.parallel"
 // CHECK-NOT:     relay.shared
 // CHECK:         func.return

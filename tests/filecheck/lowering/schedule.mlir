@@ -5,7 +5,7 @@
 // accumulators start at minus the zero point times their sums; the fill is gone.
 
 // CHECK-LABEL: func.func private @dense
-// CHECK-SAME:    (%x: memref<4x8xi8>, [[W:%.+]]: memref<128xi16>, [[S:%.+]]: memref<16xi32>, [[R:%.+]]: memref<4x3xi32>) attributes {relay.schedule = "tile of 2 pixels x 16 channels (132 cycles, the least of all), multiply-adds, all pixels in one row"} {
+// CHECK-SAME:    (%x: memref<4x8xi8>, [[W:%.+]]: memref<128xi16>, [[S:%.+]]: memref<16xi32>, [[R:%.+]]: memref<4x3xi32>) attributes {relay.schedule = {strategy = "contraction", tile = array<i64: 2, 16>, {{.*}}codes_per_step = 1 : i64, {{.*}}flat = true, {{.*}}why = "132 cycles, the least of all"}} {
 // CHECK-NOT:     linalg
 // CHECK:         scf.for
 // CHECK:           [[START:%.+]] = vector.load [[S]]

@@ -1,0 +1,240 @@
+"""Contractions whose weights are constants: what is known of them, and the strategy of one micro-kernel for all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+from xdsl.dialects import arith, memref
+from xdsl.dialects.builtin import i8
+from xdsl.dialects.linalg import ops as linalg
+from xdsl.ir import BlockArgument, Operation, SSAValue
+
+from relay.dialects.attributes import Array, to_numpy
+from relay.lowering.scheduling.arguments import argument_of
+from relay.lowering.scheduling.bias import Bias, add_bias, find_bias
+from relay.lowering.scheduling.contraction import Convolution, Groups, recognise, recognise_groups
+from relay.lowering.scheduling.epilogue import Epilogue, accesses_of, by_points, epilogue_of
+from relay.lowering.scheduling.matmul import MatmulEmitter
+from relay.lowering.scheduling.one_column import as_row, kernel_of_row
+from relay.lowering.scheduling.packed import Packed, pack_constants
+from relay.lowering.scheduling.padding import Padding, border_runs, emit_codes, skipping_pays
+from relay.lowering.scheduling.picks import Picks
+from relay.lowering.scheduling.plan import Around, TileSchedule, decide_tiles, extension_of, slack
+from relay.lowering.scheduling.saturate import match_clamp
+from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, started_by
+from relay.lowering.shaped import buffer_of, shape_of
+from relay.target import CpuTarget
+
+
+@dataclass(frozen=True)
+class Weighted:
+    """A contraction whose weights are constants in all calls, and the elementwise operation after it. `kernels` and
+    `biases`: what each call gives; a bias is left out of the epilogue and added to the initial accumulators."""
+
+    fill: linalg.FillOp
+    op: linalg.GenericOp
+    conv: Convolution
+    argument: BlockArgument
+    weights: Sequence[arith.ConstantOp]
+    kernels: Sequence[Array]
+    epilogue: linalg.GenericOp | None
+    bias: Bias | None
+    biases: Sequence[Array | None]
+    groups: Groups | None = None
+
+    @property
+    def covers(self) -> Sequence[Operation]:
+        """The fill, the contraction and what follows."""
+        return (self.fill, self.op, *([] if self.epilogue is None else [self.epilogue]))
+
+    @property
+    def by_points(self) -> bool:
+        """Whether what follows reads an element for each point, for each channel, or one for all."""
+        return self.epilogue is None or by_points(accesses_of(self.epilogue), len(shape_of(self.conv.out)))
+
+    @cached_property
+    def row(self) -> Convolution | None:
+        """The same for images of one column as images of one row, if that is possible."""
+        return as_row(self.conv) if self.by_points and self.groups is None else None
+
+    def form(self, one_row: bool) -> tuple[Convolution, Sequence[Array]]:
+        """The convolution and its kernels, maybe of images of one row."""
+        if not one_row or self.row is None:
+            return self.conv, self.kernels
+        return self.row, [kernel_of_row(kernel) for kernel in self.kernels]
+
+    def flat(self, conv: Convolution) -> Sequence[bool]:
+        """Whether all pixels can be one row, the best first."""
+        if conv.pointwise and len(shape_of(self.conv.out)) == 2:
+            return (True,)
+        return (True, False) if conv.pointwise and self.by_points else (False,)
+
+    def around(self, conv: Convolution, target: CpuTarget, padding: Padding | None) -> Around:
+        """What the schedule of the convolution depends on."""
+        if self.epilogue is None:
+            return Around(self.flat(conv), padding is not None)
+        block, clamp = self.epilogue.body.block, match_clamp(self.epilogue.body.block)
+        dropped = None if self.bias is None else self.bias.sum.result
+        packs = target.packs and clamp is not None and clamp.value is not dropped
+        outputs = self.epilogue.outputs
+        packs = packs and len(outputs) == 1 and buffer_of(outputs[0]).element_type == i8
+        length = len(block.ops) - (self.bias is not None)
+        return Around(self.flat(conv), padding is not None, epilogue=length, packs=packs)
+
+    def start(self, emission: Emission) -> Epilogue:
+        """What follows, without the bias."""
+        if self.bias is not None:
+            self.bias.drop()
+        sums = self.conv.out
+        if self.groups is not None and self.groups.view is not None and self.epilogue is None:
+            sums = emission.builder.add(self.groups.view.clone()).result
+        return Epilogue(emission.builder, sums, self.epilogue, shape_of(sums)[-1])
+
+    def give(self, emission: Emission, packed: Sequence[Packed]) -> list[SSAValue]:
+        """Have all calls give packed constants in place of the weights; returns the new arguments."""
+        new = emission.given.replace(self.argument, self.weights, [one.columns for one in packed])
+        view = self.conv.kernel.value
+        while view is not self.argument:
+            owner = view.owner
+            assert isinstance(owner, memref.CollapseShapeOp | memref.ExpandShapeOp)
+            owner.detach()
+            emission.done.add(owner)
+            view = owner.src
+        return new
+
+    def biased(self, packed: Sequence[Packed]) -> list[Packed]:
+        """With each call's bias in the initial accumulators, if it has one."""
+        pairs = zip(packed, self.biases, strict=True)
+        return [one if bias is None else add_bias(one, bias) for one, bias in pairs]
+
+
+def weighted_of(fill: Operation, kernel: Kernel) -> Weighted | None:
+    """The contraction that the fill starts; None if there is none, or its weights are not constants of all calls."""
+    if not isinstance(fill, linalg.FillOp):
+        return None
+    if fill not in kernel.known:
+        kernel.known[fill] = recognise_weighted(fill, kernel)
+    return kernel.known[fill]
+
+
+def recognise_weighted(fill: linalg.FillOp, kernel: Kernel) -> Weighted | None:
+    """As `weighted_of`."""
+    started, given = started_by(fill), kernel.given
+    if started is None or started[1] != 0 or not given.calls:
+        return None
+    op, split = started[0], recognise_groups(started[0])
+    conv = recognise(op) if split is None else split.conv
+    argument = None if conv is None else argument_of(conv.kernel.value)
+    if conv is None or argument is None or not given.constant(argument):
+        return None
+    epilogue = epilogue_of(op.outputs[0], fill, op) if split is None else split.epilogue
+    weights, shape = given.constants_of(argument), shape_of(conv.kernel.value)
+    arrays = [to_numpy(weight.value) for weight in weights]
+    kernels = [(a.view(np.uint8) if conv.kernel.unsigned else a).reshape(shape) for a in arrays]
+    bias, biases = given_bias(conv, epilogue, kernel)
+    return Weighted(fill, op, conv, argument, weights, kernels, epilogue, bias, biases, split)
+
+
+def given_bias(
+    conv: Convolution, epilogue: linalg.GenericOp | None, kernel: Kernel
+) -> tuple[Bias | None, list[Array | None]]:
+    """The bias that the epilogue adds first, and each call's constant for it; None where it is no constant."""
+    given, none = kernel.given, list[Array | None]([None] * len(kernel.given.calls))
+    bias = find_bias(epilogue, conv.out)
+    argument = None if bias is None else argument_of(bias.value)
+    if bias is None or argument is None or not given.constant(argument):
+        return None, none
+    arrays = [to_numpy(constant.value) for constant in given.constants_of(argument)]
+    return (None, none) if any(array.size != conv.outputs for array in arrays) else (bias, [*arrays])
+
+
+# Data
+
+
+def copies(conv: Convolution, schedule: TileSchedule) -> bool:
+    """Whether the data is copied: in another form, or with room behind it."""
+    room = schedule.codes_per_step > 1 and slack(conv, schedule) > 0
+    return schedule.sign_flip == "copy" or schedule.widen or room
+
+
+def pick_padding(pick: Picks, conv: Convolution, schedule: TileSchedule, padding: Padding | None) -> bool:
+    """Whether the copy of the data pads it, too."""
+    can = copies(conv, schedule) and padding is not None and padding.of_image
+    return pick("pad_in_copy", (True, False) if can else (False,), can)
+
+
+def emit_data(emission: Emission, conv: Convolution, schedule: TileSchedule, *, pads: bool) -> SSAValue:
+    """The data as one row, in the form that the schedule wants."""
+    b, data = emission.builder, conv.data.value
+    padding = emission.paddings.get(data) if pads else None
+    if not pads:
+        emission.write(data)
+    if not copies(conv, schedule):
+        return b.flatten(data)
+    flip = -128 if schedule.sign_flip == "copy" else 0
+    return emit_codes(b, data, padding, flip, extension_of(conv) if schedule.widen else None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContractionSchedule(TileSchedule):
+    """A micro-kernel, and how its data gets its form. `one_row`: images of one column are images of one row;
+    `pad_in_copy`: the copy of the data pads it."""
+
+    strategy = "contraction"
+    one_row: bool
+    pad_in_copy: bool
+
+
+@dataclass(frozen=True)
+class Contraction(Strategy[ContractionSchedule]):
+    """A convolution or product that mixes all channels: one micro-kernel."""
+
+    record = ContractionSchedule
+    op: linalg.GenericOp
+    found: Weighted
+
+    @classmethod
+    def match(cls, op: Operation, kernel: Kernel) -> Self | None:
+        found = weighted_of(op, kernel)
+        return cls(found.op, found) if found and not found.groups and not found.conv.depthwise else None
+
+    @property
+    def covers(self) -> Sequence[Operation]:
+        return self.found.covers
+
+    def decide(self, kernel: Kernel, pick: Picks) -> ContractionSchedule:
+        found, row = self.found, self.found.row
+        one_row = pick("one_row", (False,) if row is None else (True, False), row is not None)
+        conv, kernels = found.form(one_row)
+        padding = kernel.waiting.get(conv.data.value)
+        around = found.around(conv, kernel.target, padding)
+        if not one_row and (runs := border_runs(conv, padding)):
+            pays = skipping_pays(conv, runs)
+            around = replace(around, border_rows=(pays, not pays))
+        chosen = decide_tiles(pick, conv, kernels, kernel.target, around)
+        pads = pick_padding(pick, conv, chosen, padding)
+        return ContractionSchedule(**vars(chosen), one_row=one_row, pad_in_copy=pads)
+
+    def pads(self, schedule: ContractionSchedule) -> Sequence[SSAValue]:
+        return (self.found.conv.data.value,) if schedule.pad_in_copy else ()
+
+    def emit(self, emission: Emission, schedule: ContractionSchedule) -> None:
+        found, epilogue = self.found, self.found.start(emission)
+        padding = emission.paddings.get(found.conv.data.value)
+        if schedule.one_row:
+            epilogue.turn_points()
+        if schedule.flat:
+            epilogue.flatten_points()
+        conv, kernels = found.form(schedule.one_row)
+        runs = border_runs(conv, padding) if schedule.skip_border_rows else []
+        data = emit_data(emission, conv, schedule, pads=schedule.pad_in_copy)
+        arguments = found.give(
+            emission, found.biased([pack_constants(conv, schedule, array, runs) for array in kernels])
+        )
+        MatmulEmitter(
+            emission.builder, conv, schedule, data, arguments, epilogue, emission.target.costs, runs=runs
+        ).emit()

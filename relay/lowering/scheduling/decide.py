@@ -1,0 +1,189 @@
+"""What each operation of a kernel becomes: decided in the order of emission, before anything is emitted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from xdsl.dialects import func, memref, scf
+from xdsl.dialects.linalg import ops as linalg
+from xdsl.ir import Operation, SSAValue
+
+from relay.errors import InvalidArgument
+from relay.lowering.scheduling.arguments import argument_of
+from relay.lowering.scheduling.contraction import recognise_groups
+from relay.lowering.scheduling.given_constants import GivenConstants
+from relay.lowering.scheduling.padding import Padding, find_paddings
+from relay.lowering.scheduling.picks import Picks
+from relay.lowering.scheduling.plan import asked_tile
+from relay.lowering.scheduling.record import Entry, Given, OpSchedule, entries_of, place_of
+from relay.lowering.scheduling.registry import strategies_for
+from relay.lowering.scheduling.strategy import Kernel, Scheduled, Strategy, Unit
+from relay.lowering.scheduling.windows import widens
+from relay.target import CpuTarget
+
+
+@dataclass
+class Decisions:
+    """Units by the operation where they are emitted, and those that write padded copies; what is emitted with
+    something else, or not at all, is `done`."""
+
+    paddings: dict[SSAValue, Padding]
+    units: dict[Operation, Unit] = field(default_factory=dict[Operation, Unit])
+    writers: dict[SSAValue, Unit] = field(default_factory=dict[SSAValue, Unit])
+    done: set[Operation] = field(default_factory=set[Operation])
+    schedules: list[OpSchedule] = field(default_factory=list[OpSchedule])
+
+
+def decide(function: func.FuncOp, given: GivenConstants, target: CpuTarget, tile: str) -> Decisions:
+    """Decide about all operations of a function, as its attributes `relay.schedule` and `relay.tile` say, else `tile`,
+    else as is best. Raises InvalidArgument where that is not possible."""
+    return Decider(function, given, target, tile).run()
+
+
+class Decider:
+    """Decides about one function's operations."""
+
+    def __init__(self, function: func.FuncOp, given: GivenConstants, target: CpuTarget, tile: str):
+        self.block, self.given = function.body.block, given
+        self.where, self.entries = place_of(function), entries_of(function)
+        self.asked = asked_tile(function, tile)
+        ops = [op for op in function.walk() if isinstance(op, Scheduled)]
+        self.numbers: dict[Operation, int] = {op: number for number, op in enumerate(ops)}
+        paddings = find_paddings(list(self.block.ops))
+        self.kernel = Kernel(given, target, dict(paddings))
+        self.found = Decisions(paddings, done={op for padding in paddings.values() for op in padding.ops})
+        self.pending: dict[Operation, Operation] = {}
+
+    def run(self) -> Decisions:
+        """Everything."""
+        self.decide(list(self.block.ops))
+        if self.entries:
+            raise self.unused(self.entries[0])
+        self.found.schedules.sort(key=lambda schedule: schedule.op)
+        return self.found
+
+    def decide(self, ops: Sequence[Operation]) -> None:
+        """Some operations in turn."""
+        for op in ops:
+            if op in self.pending:
+                self.choose(self.pending[op], op)
+            elif op not in self.found.done:
+                self.visit(op)
+
+    def visit(self, op: Operation) -> None:
+        """An operation that nothing before has taken."""
+        if isinstance(op, memref.ExpandShapeOp) and self.is_split(op):
+            self.found.done.add(op)
+            return
+        for value in op.operands:
+            self.write(value)
+        if isinstance(op, scf.IfOp | scf.WhileOp):
+            for inner in op.walk():
+                for value in inner.operands:
+                    self.write(value)
+            for block in [block for region in op.regions for block in region.blocks]:
+                self.decide(list(block.ops))
+        elif isinstance(op, linalg.GenericOp) and widens(op) and not self.asks_for_nest(*users_of(op.outputs[0], op)):
+            self.found.done.add(op)
+        elif isinstance(op, Scheduled):
+            self.choose(op, op)
+
+    def write(self, value: SSAValue) -> None:
+        """Decide how the padded copy that the value is, if it is one that is not written yet, is written."""
+        if (padding := self.kernel.waiting.get(value)) is not None:
+            self.found.writers[value] = self.unit(strategies_for(padding.ops[0], self.kernel))
+            del self.kernel.waiting[value]
+
+    def choose(self, op: Operation, at: Operation) -> None:
+        """What an operation becomes, or what a fill starts, which is taken on if it is emitted further on."""
+        options = strategies_for(op, self.kernel)
+        together = [option for option in options if option.op is not op]
+        if together and op is at and not self.is_for_another(together):
+            first = together[0]
+            self.found.done.update(first.covers)
+            self.pending[first.covers[-1]] = op
+            return
+        unit = self.unit([option for option in options if (option.op is op) is (op is at)])
+        unpadded = unit.strategy.pads(unit.schedule)
+        for value in dict.fromkeys(unit.strategy.reads):
+            if value not in unpadded:
+                self.write(value)
+        self.found.units[at] = unit
+
+    def is_for_another(self, together: Sequence[Strategy[Any]]) -> bool:
+        """Whether the attribute asks for a strategy that takes the operation by itself, not with what is around."""
+        names = {option.name for option in together}
+        if (entry := self.entry_for(together, consume=False)) is not None:
+            return entry.strategy not in names
+        alone = {option.name for option in strategies_for(together[0].op, self.kernel)} - names
+        return any(entry.op is None and entry.strategy in alone for entry in self.entries)
+
+    def asks_for_nest(self, *ops: Operation) -> bool:
+        """Whether the attribute asks for plain loops over one of the operations: they read operands as they are."""
+        numbers = {None, *(self.numbers.get(op) for op in ops)}
+        return any(entry.strategy == "nest" and entry.op in numbers for entry in self.entries)
+
+    def unit(self, options: Sequence[Strategy[Any]]) -> Unit:
+        """The strategy that the attribute names, else the one that takes least, and what it decides."""
+        number, entry = self.numbers[options[0].op], self.entry_for(options, consume=True)
+        where = f"{self.where}: op {number}" if len(self.numbers) > 1 else self.where
+        given: Given = {}
+        if entry is not None:
+            named = [option for option in options if option.name == entry.strategy]
+            if not named:
+                hint = f"possible: {', '.join(option.name for option in options)}"
+                raise InvalidArgument(where, f"strategy {entry.strategy} does not apply", hint)
+            options, given = named, entry.given
+        decided: list[Unit] = []
+        for option in options:
+            pick = Picks(f"{where}: {option.name}", given)
+            if entry is None and option.name in TILED:
+                pick.given.update(self.asked)
+            schedule = option.decide(self.kernel, pick)
+            if entry is not None:
+                pick.finish()
+            why = schedule.why if entry is None else f"as asked for: {schedule.why}"
+            decided.append(Unit(option, replace(schedule, op=number, why=why)))
+        best = min(decided, key=lambda unit: unit.schedule.cycles)
+        self.found.schedules.append(best.schedule)
+        return best
+
+    def entry_for(self, options: Sequence[Strategy[Any]], *, consume: bool) -> Entry | None:
+        """What the attribute says about the operation that all options are for."""
+        number, names = self.numbers[options[0].op], {option.name for option in options}
+        for entry in self.entries:
+            if entry.op == number or (entry.op is None and entry.strategy in names):
+                if consume:
+                    self.entries.remove(entry)
+                return entry
+        return None
+
+    def unused(self, entry: Entry) -> InvalidArgument:
+        """The error of an entry that is for no operation."""
+        what = f"strategy {entry.strategy} applies to no operation"
+        if entry.op is not None:
+            what = f"op {entry.op} is not scheduled by itself"
+        have = ", ".join(f"op {each.op} {each.strategy}" for each in self.found.schedules)
+        return InvalidArgument(self.where, what, f"the kernel has: {have}")
+
+    def is_split(self, op: memref.ExpandShapeOp) -> bool:
+        """Whether this shows an image as groups of channels, for a contraction that reads it as it is."""
+        users = users_of(op.result)
+        if len(users) != 1 or not isinstance(users[0], linalg.GenericOp) or not self.given.calls:
+            return False
+        found = recognise_groups(users[0])
+        if found is None or found.conv.data.value is not op.src or self.asks_for_nest(users[0]):
+            return False
+        kernel = argument_of(found.conv.kernel.value)
+        return kernel is not None and self.given.constant(kernel)
+
+
+def users_of(value: SSAValue, *others: Operation) -> list[Operation]:
+    """What reads or writes the value, but for some operations."""
+    return [use.operation for use in value.uses if use.operation not in others]
+
+
+TILED = frozenset({"contraction", "groups", "parts"})
+"""Strategies that `relay.tile` is for."""

@@ -1,0 +1,154 @@
+"""The plain strategies: loops over a fill, a copy, and over every operation for which nothing better applies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import permutations
+from math import prod
+from typing import Self
+
+from xdsl.dialects import memref
+from xdsl.dialects.linalg import ops as linalg
+from xdsl.dialects.linalg.attrs import IteratorType
+from xdsl.ir import Operation, SSAValue
+from xdsl.ir.affine import AffineMap
+
+from relay.lowering.builder import Index, LoopBuilder, contiguous
+from relay.lowering.scheduling.affine import dims_of, uses
+from relay.lowering.scheduling.body import clone_scalar
+from relay.lowering.scheduling.elementwise import extents
+from relay.lowering.scheduling.loops import emit_copy, emit_fill
+from relay.lowering.scheduling.picks import Picks
+from relay.lowering.scheduling.record import OpSchedule
+from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, estimate
+from relay.lowering.shaped import is_buffer, shape_of
+
+ORDERED = 4
+"""Loops of which every order may be asked for: of more, the best and the plain one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FillSchedule(OpSchedule):
+    """`flat`: one loop over all elements."""
+
+    strategy = "fill"
+    flat: bool
+
+
+@dataclass(frozen=True)
+class Fill(Strategy[FillSchedule]):
+    """`linalg.fill`: every element is the scalar."""
+
+    record = FillSchedule
+    op: linalg.FillOp
+
+    @classmethod
+    def match(cls, op: Operation, kernel: Kernel) -> Self | None:
+        return cls(op) if isinstance(op, linalg.FillOp) and op.outputs[0] not in kernel.waiting else None
+
+    def decide(self, kernel: Kernel, pick: Picks) -> FillSchedule:
+        target = self.op.outputs[0]
+        flat = pick("flat", (True, False) if contiguous(target.type) else (False,), contiguous(target.type))
+        return FillSchedule(flat=flat, cycles=prod(shape_of(target)) // 16, why="in one row" if flat else "row by row")
+
+    def emit(self, emission: Emission, schedule: FillSchedule) -> None:
+        emit_fill(emission.builder, self.op, flat=schedule.flat)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CopySchedule(OpSchedule):
+    """`flat`: one loop over all elements."""
+
+    strategy = "copy"
+    flat: bool
+
+
+@dataclass(frozen=True)
+class Copy(Strategy[CopySchedule]):
+    """`memref.copy`, element by element."""
+
+    record = CopySchedule
+    op: memref.CopyOp
+
+    @classmethod
+    def match(cls, op: Operation, kernel: Kernel) -> Self | None:
+        return cls(op) if isinstance(op, memref.CopyOp) else None
+
+    def decide(self, kernel: Kernel, pick: Picks) -> CopySchedule:
+        both = contiguous(self.op.source.type) and contiguous(self.op.destination.type)
+        flat = pick("flat", (True, False) if both else (False,), both)
+        count = prod(shape_of(self.op.destination))
+        return CopySchedule(flat=flat, cycles=count // 16, why="in one row" if flat else "row by row")
+
+    def emit(self, emission: Emission, schedule: CopySchedule) -> None:
+        emit_copy(emission.builder, self.op, flat=schedule.flat)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NestSchedule(OpSchedule):
+    """`order`: the operation's loops from the outermost on."""
+
+    strategy = "nest"
+    order: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Nest(Strategy[NestSchedule]):
+    """Any `linalg.generic`, element by element: parallel loops, reductions, then the result's last dimension if that
+    is a parallel loop."""
+
+    record = NestSchedule
+    op: linalg.GenericOp
+
+    @classmethod
+    def match(cls, op: Operation, kernel: Kernel) -> Self | None:
+        return cls(op) if isinstance(op, linalg.GenericOp) else None
+
+    @property
+    def reductions(self) -> list[int]:
+        """The loops that are reductions."""
+        return [d for d, kind in enumerate(self.op.iterator_types) if kind.data is IteratorType.REDUCTION]
+
+    def decide(self, kernel: Kernel, pick: Picks) -> NestSchedule:
+        count = len(self.op.iterator_types)
+        written, reductions = self.op.indexing_maps.data[-1].data, self.reductions
+        parallel = [d for d in range(count) if d not in reductions]
+        last = dims_of(written)[-1] if written.results else None
+        inner = [last] if last is not None and last in parallel and reductions else []
+        best, plain = (*[d for d in parallel if d not in inner], *reductions, *inner), (*parallel, *reductions)
+        order = pick("order", self.orders if count <= ORDERED else (best, plain), best)
+        return NestSchedule(
+            order=order, cycles=estimate(kernel, self.op, prod(extents(self.op)), 1), why="no other applies"
+        )
+
+    @property
+    def orders(self) -> Sequence[tuple[int, ...]]:
+        """All orders of the loops that leave the order of the reductions."""
+        reductions = self.reductions
+        every = permutations(range(len(self.op.iterator_types)))
+        return [order for order in every if [d for d in order if d in reductions] == reductions]
+
+    def emit(self, emission: Emission, schedule: NestSchedule) -> None:
+        b, op = emission.builder, self.op
+        maps = [m.data for m in op.indexing_maps]
+        sizes, reductions = extents(op), self.reductions
+        dims: list[Index] = [0] * len(sizes)
+        with ExitStack() as stack:
+            free = True
+            for d in schedule.order:
+                free = free and d not in reductions
+                alone = free and all(uses(map, d) for map in maps[len(op.inputs) :])
+                dims[d] = stack.enter_context(b.loop(0, sizes[d], independent=alone))[0]
+            values = [read(b, v, m, dims) for v, m in zip(op.operands, maps, strict=True)]
+            results = clone_scalar(b, op.body.block, values, dims)
+            for value, target, map in zip(results, op.outputs, maps[len(op.inputs) :], strict=True):
+                b.store(value, target, [b.apply(r, dims) for r in map.results])
+
+
+def read(builder: LoopBuilder, value: SSAValue, map: AffineMap, dims: list[Index]) -> SSAValue:
+    """The element of an operand that the body reads."""
+    if not is_buffer(value.type):
+        return value
+    return builder.load(value, [builder.apply(r, dims) for r in map.results])

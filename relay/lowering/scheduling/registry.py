@@ -1,0 +1,75 @@
+"""The strategies, and which of them an operation gets: what its kernel's attribute names, else what takes least."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from xdsl.dialects.builtin import DictionaryAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+
+from relay.errors import InvalidArgument
+from relay.lowering.scheduling.contractions import Contraction
+from relay.lowering.scheduling.depthwise import Depthwise
+from relay.lowering.scheduling.depthwise_dot import DepthwiseDot
+from relay.lowering.scheduling.elementwise import ElementwiseRows
+from relay.lowering.scheduling.float_depthwise import FloatDepthwise
+from relay.lowering.scheduling.gathered import GatheredRows
+from relay.lowering.scheduling.groups import GroupsInTurn
+from relay.lowering.scheduling.pads import Pad
+from relay.lowering.scheduling.parts import Parts
+from relay.lowering.scheduling.plain import Copy, Fill, Nest
+from relay.lowering.scheduling.plan import TileSchedule
+from relay.lowering.scheduling.product import PackedProduct
+from relay.lowering.scheduling.record import ATTRIBUTE, OpSchedule, decode_dictionary, dictionaries, place_of, typed
+from relay.lowering.scheduling.reduction import ReductionRows
+from relay.lowering.scheduling.staged import Staged
+from relay.lowering.scheduling.strategy import Kernel, Strategy
+from relay.lowering.scheduling.tables import LookupVectors
+from relay.lowering.scheduling.transposes import Squares
+from relay.lowering.scheduling.windows import WindowsInRegisters
+
+STRATEGIES: Sequence[type[Strategy[Any]]] = (
+    Parts,
+    GroupsInTurn,
+    FloatDepthwise,
+    DepthwiseDot,
+    Depthwise,
+    Contraction,
+    PackedProduct,
+    WindowsInRegisters,
+    Pad,
+    LookupVectors,
+    Squares,
+    GatheredRows,
+    Staged,
+    ElementwiseRows,
+    ReductionRows,
+    Fill,
+    Copy,
+    Nest,
+)
+"""Of those that take the same, the first one is best."""
+
+
+RECORDS: Mapping[str, type[OpSchedule]] = {kind.record.strategy: kind.record for kind in STRATEGIES} | {
+    TileSchedule.strategy: TileSchedule
+}
+"""What was decided, by the name of the strategy; `tile` is a part of another."""
+
+
+def schedules_of(function: FuncOp) -> list[OpSchedule]:
+    """What the function's attribute `relay.schedule` says of each operation, all decisions of which must be there.
+    Raises InvalidArgument."""
+    attr, where = function.attributes.get(ATTRIBUTE), place_of(function)
+    found = dictionaries(attr, where) if isinstance(attr, DictionaryAttr) else []
+    try:
+        return [typed(decode_dictionary(each, where), RECORDS) for each in found]
+    except (KeyError, TypeError) as error:
+        raise InvalidArgument(where, "a strategy or a decision is missing", "run `schedule` to have all") from error
+
+
+def strategies_for(op: Operation, kernel: Kernel) -> list[Strategy[Any]]:
+    """All strategies that apply to the operation, or to what a fill starts."""
+    return [found for kind in STRATEGIES if (found := kind.match(op, kernel)) is not None]

@@ -1,0 +1,124 @@
+"""What a strategy is: when it applies to an operation of a kernel, what it decides and costs, and how it is emitted.
+
+A strategy is one file with a record of its decisions and a class, and one line of `registry`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Generic, Self, TypeVar
+
+from xdsl.dialects import arith, memref
+from xdsl.dialects.linalg import ops as linalg
+from xdsl.ir import Operation, SSAValue
+
+from relay.dialects.attributes import to_numpy
+from relay.lowering.builder import LoopBuilder
+from relay.lowering.scheduling.given_constants import GivenConstants
+from relay.lowering.scheduling.padding import Padding
+from relay.lowering.scheduling.picks import Picks
+from relay.lowering.scheduling.record import OpSchedule
+from relay.target import CpuTarget
+
+S = TypeVar("S", bound=OpSchedule)
+Scheduled = linalg.GenericOp | linalg.FillOp | memref.CopyOp
+"""The operations that are scheduled."""
+
+
+@dataclass
+class Kernel:
+    """What strategies know about a kernel while its operations are decided about, in the order of emission. `waiting`:
+    padded copies that nothing has needed so far."""
+
+    given: GivenConstants
+    target: CpuTarget
+    waiting: dict[SSAValue, Padding]
+    known: dict[Operation, Any] = field(default_factory=dict[Operation, Any])
+
+
+@dataclass(frozen=True)
+class Emission:
+    """What strategies emit with. `done`: operations to erase at the end; `paddings`: padded copies that nothing has
+    needed so far, and `writers`: what emits those that something will."""
+
+    builder: LoopBuilder
+    given: GivenConstants
+    target: CpuTarget
+    paddings: dict[SSAValue, Padding]
+    writers: Mapping[SSAValue, Unit]
+    done: set[Operation]
+
+    def write(self, value: SSAValue) -> None:
+        """Write the padded copy that the value is, if it is one that is not written yet."""
+        if self.paddings.pop(value, None) is not None:
+            self.writers[value].emit(self)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What was decided about operations that are emitted together."""
+
+    strategy: Strategy[Any]
+    schedule: OpSchedule
+
+    def emit(self, emission: Emission) -> None:
+        """Emit loops for them."""
+        self.strategy.emit(emission, self.schedule)
+
+
+@dataclass(frozen=True)
+class Strategy(ABC, Generic[S]):
+    """One way to run an operation `op`, and with it what it `covers`, where the last of these stands."""
+
+    record: ClassVar[type[OpSchedule]]
+    op: Operation
+
+    @property
+    def name(self) -> str:
+        """What attributes call this."""
+        return self.record.strategy
+
+    @property
+    def covers(self) -> Sequence[Operation]:
+        """All operations that this emits."""
+        return (self.op,)
+
+    @property
+    def reads(self) -> Sequence[SSAValue]:
+        """Buffers that this reads as they are: operands of what it covers, unless it looks through a view."""
+        return [value for op in self.covers for value in op.operands]
+
+    @classmethod
+    @abstractmethod
+    def match(cls, op: Operation, kernel: Kernel) -> Self | None:
+        """This strategy for the operation, or for what a fill starts; None where it does not apply."""
+
+    @abstractmethod
+    def decide(self, kernel: Kernel, pick: Picks) -> S:
+        """What is best for the target, unless `pick` was given something else."""
+
+    def pads(self, schedule: S) -> Sequence[SSAValue]:
+        """The padded copies that this does not need written: it pads by itself, or needs no padding."""
+        return ()
+
+    @abstractmethod
+    def emit(self, emission: Emission, schedule: S) -> None:
+        """Emit loops for what this covers: as the schedule says."""
+
+
+def estimate(kernel: Kernel, op: linalg.GenericOp, elements: int, lanes: float) -> int:
+    """Cycles of a generic over so many elements, so many at a time: it only has to rank strategies."""
+    instructions = len(op.body.block.ops) - 1 + len(op.operands)
+    return round(elements * instructions / kernel.target.costs.loop_issue_width / lanes)
+
+
+def started_by(fill: linalg.FillOp) -> tuple[linalg.GenericOp, float | int] | None:
+    """The operation that accumulates into what the fill sets to a number, and the number."""
+    target, constant = fill.outputs[0], fill.inputs[0].owner
+    if not isinstance(constant, arith.ConstantOp):
+        return None
+    users = [use.operation for use in target.uses if use.operation is not fill]
+    op = next((op for op in users if isinstance(op, linalg.GenericOp) and target in tuple(op.outputs)), None)
+    return None if op is None else (op, to_numpy(constant.value).item())
