@@ -47,9 +47,7 @@ Patterns = Sequence[type[Legalization]]
 
 REGISTRY: list[tuple[str, str]] = [
     ("qnn", "relay.transforms.qnn_patterns:PATTERNS"),
-    ("relay", "relay.transforms.simplify_inference:PATTERNS"),
-    ("relay", "relay.transforms.relay_patterns:PATTERNS"),
-    ("relay", "relay.transforms.nn_patterns:PATTERNS"),
+    ("relay", "relay.transforms.expansions:PATTERNS"),
 ]
 """(dialect, where its patterns are), asked in this order."""
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import prod
 
 from xdsl.dialects.builtin import AnyFloat, i32
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from relay.dialects import relay
 from relay.dialects.attributes import ints
 from relay.dialects.op import is_integer, shape, tensor
 from relay.transforms.expansion import Expansion
+from relay.transforms.expansions.steps import Expansions
 
 
 def divided(new: Expansion, op: relay.ReducingOp, x: SSAValue, less: int = 0) -> SSAValue:
@@ -35,7 +36,7 @@ def variance(new: Expansion, op: relay.VarianceOp) -> Sequence[SSAValue]:
     return [divided(new, op, new.value(relay.MultiplyOp, centred, centred), int(bool(op.unbiased.value.data)))]
 
 
-COMPOSITIONS: dict[type[Operation], Callable[..., Sequence[SSAValue]]] = {
+EXPANSIONS: Expansions = {
     relay.MeanOp: mean,
     relay.VarianceOp: variance,
 }

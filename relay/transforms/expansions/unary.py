@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from math import prod
 
 import numpy as np
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from relay.dialects import relay
 from relay.dialects.attributes import dtype_of, ints
 from relay.dialects.op import TensorOp, shape
 from relay.transforms.expansion import Expansion
+from relay.transforms.expansions.steps import Expansions
 
 
 def filled(new: Expansion, value: SSAValue, dims: Sequence[int]) -> SSAValue:
@@ -51,7 +52,7 @@ def ndarray_size(new: Expansion, op: relay.NdarraySizeOp) -> Sequence[SSAValue]:
     return [new.constant(prod(shape(op.input)), dtype_of(op.dtype))]
 
 
-COMPOSITIONS: dict[type[Operation], Callable[..., Sequence[SSAValue]]] = {
+EXPANSIONS: Expansions = {
     relay.FastErfOp: other(relay.ErfOp),
     relay.FastExpOp: other(relay.ExpOp),
     relay.FastTanhOp: other(relay.TanhOp),

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from xdsl.dialects.builtin import IntegerAttr, i64
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from relay.dialects import relay
 from relay.dialects.attributes import int_values, ints
-from relay.dialects.layout import steps
 from relay.dialects.op import axis_of, rank, shape, tensor
 from relay.transforms.expansion import Expansion
-from relay.transforms.relay_patterns.unary import filled
+from relay.transforms.expansions.steps import Expansions, relaid
+from relay.transforms.expansions.unary import filled
 
 
 def joined(new: Expansion, values: Sequence[SSAValue], axis: int) -> SSAValue:
@@ -110,16 +110,10 @@ def slice_like(new: Expansion, op: relay.SliceLikeOp) -> Sequence[SSAValue]:
 
 
 def layout_transform(new: Expansion, op: relay.LayoutTransformOp) -> Sequence[SSAValue]:
-    value = op.input
-    for kind, numbers in steps(shape(value), *op.layouts()):
-        if kind == "reshape":
-            value = new.reshape(value, numbers)
-        else:
-            value = new.value(relay.TransposeOp, value, properties={"axes": ints(numbers)})
-    return [value]
+    return [relaid(new, op.input, *op.layouts())]
 
 
-COMPOSITIONS: dict[type[Operation], Callable[..., Sequence[SSAValue]]] = {
+EXPANSIONS: Expansions = {
     relay.ExpandDimsOp: reshaped,
     relay.SqueezeOp: reshaped,
     relay.StackOp: stack,

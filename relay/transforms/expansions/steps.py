@@ -14,8 +14,9 @@ from relay.dialects.layout import Layout, steps
 from relay.dialects.op import rank, shape
 from relay.transforms.expansion import Expansion
 
-Row = Callable[[Expansion, Any], SSAValue | None]
-"""Adds the ops that an op is written as, and returns the value of its result; None leaves the op as it is."""
+Row = Callable[[Expansion, Any], SSAValue | Sequence[SSAValue] | None]
+"""Adds the ops that an op is written as, and returns the values of its results (or the one value); None leaves the op
+as it is."""
 Expansions = Mapping[type[Operation], Row]
 
 

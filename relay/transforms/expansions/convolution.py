@@ -20,7 +20,7 @@ from relay.dialects.attributes import Array, ints, scalar_attr
 from relay.dialects.layout import Layout
 from relay.dialects.op import TensorOp, shape, tensor
 from relay.transforms.expansion import Expansion
-from relay.transforms.nn_patterns.rows import Expansions, cropped, relaid, sliced, transpose
+from relay.transforms.expansions.steps import Expansions, cropped, relaid, sliced, transpose
 
 KINDS: dict[int, type[TensorOp]] = {1: relay.Conv1dOp, 2: relay.Conv2dOp, 3: relay.Conv3dOp}
 """The convolution of so many spatial axes."""

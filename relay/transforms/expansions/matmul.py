@@ -11,7 +11,7 @@ from relay.dialects import relay
 from relay.dialects.attributes import ints
 from relay.dialects.op import is_code, rank, shape, tensor
 from relay.transforms.expansion import Expansion
-from relay.transforms.nn_patterns.rows import Expansions, transpose
+from relay.transforms.expansions.steps import Expansions, transpose
 
 LEAST_ROWS, LANES = 8, 16
 """Fewer rows or columns are not packed."""

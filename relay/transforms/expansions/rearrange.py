@@ -13,7 +13,7 @@ from relay.dialects.attributes import int_values, ints
 from relay.dialects.layout import Layout
 from relay.dialects.op import axis_of, rank, shape
 from relay.transforms.expansion import Expansion
-from relay.transforms.nn_patterns.rows import Expansions, cropped, relaid, sliced, transpose
+from relay.transforms.expansions.steps import Expansions, cropped, relaid, sliced, transpose
 
 NHWC = Layout.parse("NHWC")
 

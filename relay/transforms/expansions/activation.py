@@ -8,8 +8,8 @@ from relay.dialects import relay
 from relay.dialects.attributes import ints, scalar_attr
 from relay.dialects.op import rank, shape, tensor
 from relay.transforms.expansion import Expansion
-from relay.transforms.nn_patterns.rearrange import padded
-from relay.transforms.nn_patterns.rows import Expansions, reduced, sliced, transpose
+from relay.transforms.expansions.rearrange import padded
+from relay.transforms.expansions.steps import Expansions, reduced, sliced, transpose
 
 
 def relu(new: Expansion, op: relay.ReluOp) -> SSAValue:

@@ -6,14 +6,15 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from xdsl.dialects.builtin import IntegerAttr, i64
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from relay.dialects import relay
 from relay.dialects.attributes import Array, dtype_of, int_values, ints, scalar_attr, to_numpy
 from relay.dialects.op import TensorOp, axis_of, rank, shape, tensor
 from relay.interpreters.creation import arange, diagonal_places
 from relay.transforms.expansion import Expansion
-from relay.transforms.relay_patterns.unary import filled
+from relay.transforms.expansions.steps import Expansions
+from relay.transforms.expansions.unary import filled
 
 
 def everywhere(number: int) -> Callable[[Expansion, relay.ZerosOp | relay.OnesOp], Sequence[SSAValue]]:
@@ -91,7 +92,7 @@ def matrix_set_diag(new: Expansion, op: relay.MatrixSetDiagOp) -> Sequence[SSAVa
     return [new.value(relay.WhereOp, new.constant(inside, np.bool_), taken, op.input)]
 
 
-COMPOSITIONS: dict[type[Operation], Callable[..., Sequence[SSAValue]]] = {
+EXPANSIONS: Expansions = {
     relay.ZerosOp: everywhere(0),
     relay.OnesOp: everywhere(1),
     relay.FullOp: full,

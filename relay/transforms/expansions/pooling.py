@@ -11,8 +11,8 @@ from relay.dialects.attributes import Array, int_values, ints, scalar_attr
 from relay.dialects.layout import Layout
 from relay.dialects.op import TensorOp, is_code, shape, tensor
 from relay.transforms.expansion import Expansion
-from relay.transforms.nn_patterns.rearrange import padded
-from relay.transforms.nn_patterns.rows import Expansions, relaid
+from relay.transforms.expansions.rearrange import padded
+from relay.transforms.expansions.steps import Expansions, relaid
 
 POOLS: dict[tuple[bool, int], type[TensorOp]] = {
     (True, 1): relay.MaxPool1dOp,

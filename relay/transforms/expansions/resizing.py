@@ -14,7 +14,7 @@ from relay.dialects.layout import Layout
 from relay.dialects.op import rank, shape
 from relay.interpreters.resizing import Rule, outside, rule_of, taps
 from relay.transforms.expansion import Expansion
-from relay.transforms.nn_patterns.rows import Expansions, relaid
+from relay.transforms.expansions.steps import Expansions, relaid
 
 
 def resize(new: Expansion, data: SSAValue, sizes: Sequence[int], rule: Rule) -> SSAValue:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from relay.dialects import relay
 from relay.dialects.attributes import int_values
 from relay.dialects.op import broadcast, shape
 from relay.transforms.expansion import Expansion
-from relay.transforms.relay_patterns.transform import joined
-from relay.transforms.relay_patterns.unary import filled
+from relay.transforms.expansions.steps import Expansions
+from relay.transforms.expansions.transform import joined
+from relay.transforms.expansions.unary import filled
 
 
 def adv_index(new: Expansion, op: relay.AdvIndexOp) -> Sequence[SSAValue]:
@@ -39,7 +40,7 @@ def unravel_index(new: Expansion, op: relay.UnravelIndexOp) -> Sequence[SSAValue
     return [joined(new, found[::-1], 0)]
 
 
-COMPOSITIONS: dict[type[Operation], Callable[..., Sequence[SSAValue]]] = {
+EXPANSIONS: Expansions = {
     relay.AdvIndexOp: adv_index,
     relay.InvertPermutationOp: invert_permutation,
     relay.UnravelIndexOp: unravel_index,

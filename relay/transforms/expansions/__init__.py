@@ -1,0 +1,83 @@
+"""`relay` ops written as simpler ones, split by kind; `EXPANSIONS` lists them all. `legalize` applies it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.ir import Operation, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter
+
+from relay.dialects import relay
+from relay.dialects.op import DYNAMIC, shape
+from relay.transforms.expansion import Expansion
+from relay.transforms.expansions import (
+    activation,
+    convolution,
+    creation,
+    indexing,
+    matmul,
+    norm,
+    pooling,
+    rearrange,
+    reduce,
+    resizing,
+    transform,
+    unary,
+)
+from relay.transforms.expansions.steps import Expansions
+from relay.transforms.legalization import Legalization
+
+EXPANSIONS: Expansions = {
+    **activation.EXPANSIONS,
+    **convolution.EXPANSIONS,
+    **creation.EXPANSIONS,
+    **indexing.EXPANSIONS,
+    **matmul.EXPANSIONS,
+    **norm.EXPANSIONS,
+    **pooling.EXPANSIONS,
+    **rearrange.EXPANSIONS,
+    **reduce.EXPANSIONS,
+    **resizing.EXPANSIONS,
+    **transform.EXPANSIONS,
+    **unary.EXPANSIONS,
+}
+"""What each op is written as."""
+KEPT: frozenset[type[Operation]] = frozenset([relay.BatchMatmulOp, relay.Resize2dOp, relay.SoftmaxOp, *pooling.KEPT])
+"""Ops of which a row leaves some as they are."""
+
+
+@dataclass(frozen=True)
+class Expand(Legalization):
+    """relay.nn.conv3d, ... %x  =>  the ops of its row in `EXPANSIONS`
+
+    An op of unknown sizes stays, unless it is a normalization.
+    """
+
+    ROWS: ClassVar[Expansions] = EXPANSIONS
+    REPLACES: ClassVar[frozenset[type[Operation]]] = frozenset(EXPANSIONS) - KEPT
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        row = self.ROWS.get(type(op))
+        if row is None or not (type(op) in norm.EXPANSIONS or is_static(op)):
+            return
+        new = Expansion(op, self.features)
+        found = row(new, op)
+        if found is not None:
+            new.replace(rewriter, *([found] if isinstance(found, SSAValue) else found))
+
+
+def is_static(op: Operation) -> bool:
+    """Whether every dimension is known."""
+    return not any(DYNAMIC in shape(value) for value in (*op.operands, *op.results))
+
+
+@dataclass(frozen=True)
+class ExpandNorms(Expand):
+    """relay.nn.batch_norm, ... %x  =>  the ops of its row in `norm.EXPANSIONS`"""
+
+    ROWS: ClassVar[Expansions] = norm.EXPANSIONS
+    REPLACES: ClassVar[frozenset[type[Operation]]] = frozenset(norm.EXPANSIONS)
+
+
+PATTERNS: list[type[Legalization]] = [Expand]

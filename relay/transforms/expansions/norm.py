@@ -1,0 +1,80 @@
+"""Normalizations, as inference computes them, written as sums, products and roots."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+from xdsl.dialects.builtin import FloatAttr
+from xdsl.ir import SSAValue
+
+from relay.dialects import relay
+from relay.dialects.op import axis_of, rank, shape
+from relay.transforms.expansion import Expansion
+from relay.transforms.expansions.steps import Expansions, reduced
+
+
+def batch_norm(new: Expansion, op: relay.BatchNormOp) -> SSAValue:
+    """relay.nn.batch_norm %x, %g, %b, %m, %v  =>  %x * s + (%b - %m * s), s = %g / sqrt(%v + epsilon)"""
+    root = new.value(relay.SqrtOp, new.value(relay.AddOp, op.moving_var, number(new, op.epsilon, op.data)))
+    gamma = op.gamma if op.scale.value.data else new.constant_like(1, op.data)
+    factor = new.value(relay.DivideOp, gamma, root)
+    beta = op.beta if op.center.value.data else new.constant_like(0, op.data)
+    offset = new.value(relay.SubtractOp, beta, new.value(relay.MultiplyOp, op.moving_mean, factor))
+    axis = axis_of(op.axis.value.data, rank(op.data), op.name)
+    product = new.value(relay.MultiplyOp, op.data, channels(new, factor, axis, op.data))
+    return new.value(relay.AddOp, product, channels(new, offset, axis, op.data))
+
+
+def norm(new: Expansion, op: relay.NormOp) -> SSAValue:
+    """relay.nn.layer_norm, instance_norm, group_norm %x, %g, %b  =>  (%x - mean) / sqrt(var + epsilon) * %g + %b"""
+    axes = op.reduced()
+    x = new.reshape(op.data, op.shape_of_groups())
+    centred = new.value(relay.SubtractOp, x, mean(new, x, axes))
+    variance = mean(new, new.value(relay.MultiplyOp, centred, centred), axes)
+    root = new.value(relay.SqrtOp, new.value(relay.AddOp, variance, number(new, op.epsilon, op.data)))
+    result = new.reshape(new.value(relay.DivideOp, centred, root), shape(op.data))
+    if op.scale.value.data:
+        result = new.value(relay.MultiplyOp, result, channels(new, op.gamma, op.channel, result))
+    if op.center.value.data:
+        result = new.value(relay.AddOp, result, channels(new, op.beta, op.channel, result))
+    return result
+
+
+def l2_normalize(new: Expansion, op: relay.L2NormalizeOp) -> SSAValue:
+    """relay.nn.l2_normalize %x  =>  %x / sqrt(max(sum(%x * %x), eps))"""
+    total = reduced(new, relay.SumOp, new.value(relay.MultiplyOp, op.data, op.data), op.axes())
+    least = new.value(relay.MaximumOp, total, number(new, op.eps, op.data))
+    return new.value(relay.DivideOp, op.data, new.value(relay.SqrtOp, least))
+
+
+def dropout(new: Expansion, op: relay.DropoutOp) -> SSAValue:
+    """relay.nn.dropout %x  =>  %x"""
+    return op.data
+
+
+def number(new: Expansion, attr: FloatAttr, like: SSAValue) -> SSAValue:
+    """A property's number as a constant of a value's element type."""
+    return new.constant_like(attr.value.data, like)
+
+
+def channels(new: Expansion, vector: SSAValue, axis: int, x: SSAValue) -> SSAValue:
+    """A vector along an axis of x, or a scalar, shaped so that it broadcasts."""
+    dims = shape(vector)
+    return new.reshape(vector, [*dims, *[1] * (rank(x) - 1 - axis)]) if dims else vector
+
+
+def mean(new: Expansion, x: SSAValue, axes: tuple[int, ...]) -> SSAValue:
+    """The sum divided by the count."""
+    count = np.float64(prod(shape(x)[axis] for axis in axes))
+    return new.value(relay.DivideOp, reduced(new, relay.SumOp, x, axes), new.constant_like(count, x))
+
+
+EXPANSIONS: Expansions = {
+    relay.BatchNormOp: batch_norm,
+    relay.LayerNormOp: norm,
+    relay.InstanceNormOp: norm,
+    relay.GroupNormOp: norm,
+    relay.L2NormalizeOp: l2_normalize,
+    relay.DropoutOp: dropout,
+}
