@@ -55,9 +55,7 @@ class Row:
 def rows(path: Path, target: GpuTarget, name: str, batch: int) -> Iterator[Row]:
     """The calls of a model's @main, in order."""
     module = relay.optimize(from_tflite(path, batch=batch), name)
-    module = Pipeline([RelayToLinalg(), ExpandApplyScale(features=",".join(sorted(target.features))), Bufferize()])(
-        module
-    )
+    module = Pipeline([RelayToLinalg(), ExpandApplyScale(), Bufferize()])(module)
     clock, memory = CLOCKS[target.cpu]
     functions = {f.sym_name.data: f for f in module.op.body.block.ops if isinstance(f, func.FuncOp)}
     known: dict[str, tuple[Matrix, int] | None] = {}

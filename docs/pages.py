@@ -89,7 +89,8 @@ def describe(cls: type[ModulePass]) -> list[str]:
         if found:
             lines.append(f"- {what} {', '.join(found)}")
     for name, key in options(cls).items():
-        lines.append(f"- option `{name}`: {type_repr(key.type)}, default `{key.default!r}`")
+        if not key.deprecated:
+            lines.append(f"- option `{name}`: {type_repr(key.type)}, default `{key.default!r}`")
     return [*lines, ""]
 
 

@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from relay.quantize.quantize_calibrate import QuantizeCalibrate
     from relay.quantize.quantize_realize import QuantizeRealize
     from relay.transforms.alter_op_layout import AlterOpLayout
+    from relay.transforms.attach_target import AttachTarget
     from relay.transforms.canonicalize_cast import CanonicalizeCast
     from relay.transforms.combine_parallel_conv2d import CombineParallelConv2D
     from relay.transforms.combine_parallel_dense import CombineParallelDense
@@ -101,6 +102,7 @@ __getattr__, __dir__ = door(
         "Analysis": "relay.passes.analyses",
         "AnnotateExternalCompiler": "relay.byoc.partitioning.annotate_target:AnnotateTarget",
         "AnnotateTarget": "relay.byoc.partitioning.annotate_target",
+        "AttachTarget": "relay.transforms.attach_target",
         "BisectLimit": "relay.passes.checking",
         "Bufferize": "relay.lowering.bufferize",
         "BuildConfig": "relay.passes.build_config",
@@ -192,8 +194,8 @@ __getattr__, __dir__ = door(
 )
 
 __all__ = [
-    "AlterOpLayout", "Analysis", "AnnotateExternalCompiler", "AnnotateTarget", "BisectLimit", "Bufferize",
-    "BuildConfig", "Canonicalize", "CanonicalizeCast", "CollectedErrors", "CombineParallelConv2D",
+    "AlterOpLayout", "Analysis", "AnnotateExternalCompiler", "AnnotateTarget", "AttachTarget", "BisectLimit",
+    "Bufferize", "BuildConfig", "Canonicalize", "CanonicalizeCast", "CollectedErrors", "CombineParallelConv2D",
     "CombineParallelDense", "CommonSubexpressionElimination", "CompileExternal", "ConstFolding", "ConstantFolding",
     "ConvertGpuToLlvmSpv", "ConvertGpuToNvvm", "ConvertLayout", "ConvertParallelLoopsToGpu", "CrashReproducer",
     "CrossLayerEqualization", "DeadCodeElimination", "DeadPixels", "DumpIR", "DynamicToStatic",

@@ -45,6 +45,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "print-choices": _pass("relay.transforms.print_choices:PrintChoices"),
     "print-ir": _pass("relay.transforms.print_ir:PrintIR"),
     "infer-types": _pass("relay.transforms.infer_types:InferTypes"),
+    "attach-target": _pass("relay.transforms.attach_target:AttachTarget"),
     "legalize": _pass("relay.transforms.legalize:Legalize"),
     "qnn-legalize": _pass("relay.transforms.qnn_legalize:QnnLegalize"),
     "convert-layout": _pass("relay.transforms.convert_layout:ConvertLayout"),

@@ -34,15 +34,14 @@ CODE_GENERATION = ("device-calls", "functions", "planned")
 def gpu_passes(target: GpuTarget) -> list[ModulePass]:
     """Kernels to launches with planned memory."""
     cuda = [NvvmAttachTarget(chip=target.cpu, features=target.feature_string), ConvertGpuToNvvm()]
-    features = ",".join(sorted(target.features))
     return [
         RelayToLinalg(),
-        ExpandApplyScale(features=features),
+        ExpandApplyScale(),
         Bufferize(),
-        ScheduleGpu(features, target.processors, target.matmul),
+        ScheduleGpu(),
         ConvertParallelLoopsToGpu(),
         GpuKernelOutlining(),
-        MathExpandOps(features="fma"),
+        MathExpandOps(),
         *(cuda if target.kind == "cuda" else [ConvertGpuToLlvmSpv()]),
         PlanMemory(),
     ]

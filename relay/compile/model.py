@@ -11,7 +11,7 @@ from relay import signature
 from relay.arguments import mapping, shown
 from relay.compile import cache, gpu
 from relay.compile.assemble import Signature, assemble
-from relay.compile.pipeline import CODE_GENERATION, PASSES_LOCK, chosen_pipeline, defaults_of
+from relay.compile.pipeline import CODE_GENERATION, PASSES_LOCK, attach_unless, chosen_pipeline, defaults_of
 from relay.compile.progress import Update, bar, unseen
 from relay.compile.request import Recipe, Request
 from relay.compile.workers import Compilation
@@ -128,6 +128,7 @@ def _compile(recipe: Recipe, progress: Update = unseen) -> Executable:
     with Compilation(machine, LLVM_EFFORT[PassContext.current().opt_level]) as code:
         runner = Building(module, code, described, progress)
         with PASSES_LOCK:
+            attach_unless(chosen, module, machine)
             runner.run(chosen)
             runner.reach("code generation", gpu.CODE_GENERATION if isinstance(machine, GpuTarget) else CODE_GENERATION)
         refuse_pending(module.op, [step.name for step in chosen])

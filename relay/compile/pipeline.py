@@ -20,7 +20,6 @@ from relay.lowering.parallelize import Parallelize
 from relay.lowering.plan_memory import PlanMemory
 from relay.lowering.relay_to_linalg import RelayToLinalg
 from relay.lowering.schedule import Schedule
-from relay.lowering.scheduling.tables import reads_tables
 from relay.lowering.select_target_ops import SelectTargetOps
 from relay.module import IRModule
 from relay.passes import PassContext, Pipeline
@@ -29,7 +28,8 @@ from relay.passes.context import activated
 from relay.passes.info import as_module, info_of
 from relay.passes.requirements import Providers, providers_of
 from relay.passes.runner import Runner
-from relay.target import GpuTarget, Target, resolve
+from relay.target import GpuTarget, Target, attach, resolve, spelled
+from relay.transforms.attach_target import AttachTarget
 from relay.transforms.dead_pixels import DeadPixels
 from relay.transforms.fold_constant import FoldConstant
 from relay.transforms.fold_explicit_padding import FoldExplicitPadding
@@ -46,17 +46,17 @@ PASSES_LOCK = threading.RLock()
 
 def graph_passes(target: Target) -> list[ModulePass]:
     """Level 0 to outlined kernels: what `optimize` runs."""
-    features = ",".join(sorted(target.features))
     return [
+        AttachTarget(spelled(target)),
         CompileExternal(),
-        Legalize(features=features),
+        Legalize(),
         FoldConstant(),
         FoldExplicitPadding(),
         Simplify(),
         CommonSubexpressionElimination(),
         DeadCodeElimination(),
         DeadPixels(),
-        UnsignedCodes(features=features),
+        UnsignedCodes(),
         FuseOps(),
     ]
 
@@ -65,14 +65,13 @@ def lowering_passes(target: Target) -> list[ModulePass]:
     """Kernels to loops with planned memory; for a GPU, to launches."""
     if isinstance(target, GpuTarget):
         return gpu.gpu_passes(target)
-    features = ",".join(sorted(target.features))
     return [
-        RelayToLinalg(tables_apart=reads_tables(target.features), transposes_apart=True),
-        ExpandApplyScale(features=features, literal=not target.fuses),
+        RelayToLinalg(tables_apart=bool(target.tables), transposes_apart=True),
+        ExpandApplyScale(literal=not target.fuses),
         Bufferize(),
-        Schedule(features=features),
-        SelectTargetOps(features=features),
-        MathExpandOps(features=features),
+        Schedule(),
+        SelectTargetOps(),
+        MathExpandOps(),
         Parallelize(),
         PlanMemory(),
     ]
@@ -108,7 +107,8 @@ def optimize(
             chosen = chosen[:first]
         module = as_module(mod).clone()
         with PASSES_LOCK:
-            _runner(module, machine).run(chosen)
+            attach_unless(chosen, module, machine)
+            Runner(module.op, **defaults_of(machine)).run(chosen)
     return module
 
 
@@ -117,8 +117,10 @@ def chosen_pipeline(pipeline: Pipeline | Sequence[ModulePass] | str | None, mach
     return default_pipeline(machine) if pipeline is None else Pipeline.of(pipeline)
 
 
-def _runner(module: IRModule, machine: Target) -> Runner:
-    return Runner(module.op, **defaults_of(machine))
+def attach_unless(chosen: Pipeline, module: IRModule, machine: Target) -> None:
+    """Give the module its target, unless the pipeline does."""
+    if not any(isinstance(step, AttachTarget) for step in chosen):
+        attach(module.op, machine)
 
 
 class Defaults(TypedDict):
@@ -130,4 +132,4 @@ class Defaults(TypedDict):
 
 def defaults_of(machine: Target) -> Defaults:
     every = [*graph_passes(machine), *lowering_passes(machine)]
-    return {"providers": providers_of(every), "options": {"features": ",".join(sorted(machine.features))}}
+    return {"providers": providers_of(every), "options": {"attach-target.target": spelled(machine)}}

@@ -32,7 +32,7 @@ from relay.passes.context import PassContext, activated
 from relay.passes.info import as_module, info_of
 from relay.passes.requirements import providers_of
 from relay.passes.runner import Runner
-from relay.target import resolve
+from relay.target import ATTRIBUTE, resolve
 from relay.transforms.equality import Mismatch, difference, mismatch
 from relay.transforms.fuse_ops import FuseOps
 from relay.transforms.legalize import Legalize
@@ -96,10 +96,8 @@ class Finding:
 def short(step: ModulePass) -> str:
     """The pass with the options that differ from its defaults and from those of the default pipeline."""
     spec = step.pipeline_pass_spec()
-    usual = {"features": spec.parameters.get("features")}
-    for other in default_pipeline():
-        if other.name == step.name:
-            usual |= other.pipeline_pass_spec().parameters
+    others = [other.pipeline_pass_spec().parameters for other in default_pipeline() if other.name == step.name]
+    usual = {name: value for given in others for name, value in given.items()}
     return str(replace(spec, parameters={k: v for k, v in spec.parameters.items() if v != usual.get(k)}))
 
 
@@ -358,6 +356,7 @@ class Lowered:
     def results(self, number: int) -> list[Array]:
         """What the module computes. Raises RelayError where it cannot be lowered or compiled."""
         machine, module = resolve("llvm"), self.modules[number].clone()
+        module.op.attributes.pop(ATTRIBUTE, None)
         with activated(PassContext(0)):
             Runner(module.op, providers=providers_of(PLAIN)).reach("code generation", CODE_GENERATION)
         with Compilation(machine, 1) as code:

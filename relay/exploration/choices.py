@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
@@ -18,10 +17,10 @@ from relay.errors import InvalidArgument, RelayError
 from relay.module import IRModule
 from relay.passes import PassContext, Pipeline, registry
 from relay.passes.build_config import BuildConfig
-from relay.passes.config import options
 from relay.passes.context import activated
 from relay.runtime import Executable
 from relay.target import CpuTarget, GpuTarget, Target, resolve
+from relay.transforms.attach_target import AttachTarget
 
 Edit = Callable[[Pipeline], Pipeline]
 """Gets the default pipeline of all levels, and returns what is to run instead: `lambda p: p.remove("simplify")`."""
@@ -192,16 +191,12 @@ def _pipeline(written: object, target: str | Target, where: str) -> str | Pipeli
 
 def _default(target: str | Target) -> Pipeline:
     """The passes of every level (those above a choice's are left out when it runs), edited where the current context
-    is a `BuildConfig`, for whatever machine builds: `build` gives it the machine's features."""
+    is a `BuildConfig`, for whatever machine builds: `build` gives it the machine."""
     every = copy(PassContext.current())
     every.opt_level, every.required_pass, every.disabled_pass = 4, [], []
     with activated(every):
-        return Pipeline([_without_features(step) for step in default_pipeline(target)])
-
-
-def _without_features(step: ModulePass) -> ModulePass:
-    keys = options(type(step))
-    return dataclasses.replace(step, features=keys["features"].default) if "features" in keys else step
+        steps = list(default_pipeline(target))
+        return Pipeline([AttachTarget() if isinstance(step, AttachTarget) else step for step in steps])
 
 
 def _sendable(pipeline: Pipeline) -> str | Pipeline:

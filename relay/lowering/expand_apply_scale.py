@@ -17,21 +17,19 @@ from relay.dialects.tosa import ApplyScaleOp
 from relay.lowering.call_graph import CallGraph
 from relay.lowering.linalg.emitter import Emitter, number
 from relay.lowering.linalg.fixed_point import rounding_right_shift
-from relay.lowering.rescale import integers
 from relay.lowering.rescale.find import find
-from relay.lowering.rescale.forms import TOWARD_ZERO, drop_unused, erase_arithmetic, rewrite
+from relay.lowering.rescale.forms import drop_unused, erase_arithmetic, rewrite
 from relay.lowering.rescale.quotients import find_quotient, rewrite_quotient
 from relay.lowering.rescale.sums import find_sum, rewrite_sum
 from relay.lowering.rescale.values import scalars
-from relay.passes import Pass
-from relay.target import features_in
-from relay.target.record import fuses
+from relay.passes.target_pass import TargetPass
+from relay.target.record import NVVM_TOWARD_ZERO
 
 FORMS = ("f32", "f32x2", "f64", "literal")
 
 
 @dataclass(frozen=True)
-class ExpandApplyScale(Pass):
+class ExpandApplyScale(TargetPass):
     """Turn each `tosa.apply_scale` into `arith` and `math`, exactly and without branches, so that it vectorizes.
 
     Where multiplier and shift are constants of every caller, multiply-adds in floating point take its place if they
@@ -40,8 +38,8 @@ class ExpandApplyScale(Pass):
     rescaled once more becomes two multiply-adds, tried on all pairs of codes. So does a float that is divided by a
     constant, rounded and clipped to integers, where the target has such an instruction. The module's attribute
     `relay.rescale` counts the channels of each form, that of a function its own. With `literal` no float form is used.
-    `features`: the target's, separated by commas; with `avx512f` or `fma-rz` multiply-adds round towards zero, and
-    nearly all can be in float32; with `fma-rz` what is small becomes an integer by additions, too.
+    Where the module's target has multiply-adds that round towards zero (AVX-512, NVIDIA's GPUs), nearly all can be in
+    float32; on these GPUs, what is small becomes an integer by additions, too.
 
     The literal form: where the shift is at least 31, only the product and its first rounding are in i64; the second
     rounding is in i32. `31 - e` is taken to be at least 31: `relay-to-linalg` writes it for exponents that are not
@@ -53,7 +51,6 @@ class ExpandApplyScale(Pass):
     invalidates = ()
     why = "makes rescaling plain arithmetic"
     literal: bool = False
-    features: str = ""
 
     @classmethod
     def holds(cls, op: ModuleOp) -> bool:
@@ -61,14 +58,13 @@ class ExpandApplyScale(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         calls = CallGraph(op.walk())
-        features = features_in(self.features)
-        toward_zero = next((feature for feature in TOWARD_ZERO if feature in features), None)
+        target = self.target(op)
         total: Counter[str] = Counter()
         for function in [f for f in op.walk() if isinstance(f, FuncOp)]:
-            if not self.literal and fuses(features):
+            if not self.literal and target.divides_by_products:
                 multiply_by_inverses(function)
             if any(isinstance(inner, ApplyScaleOp) for inner in function.walk()):
-                counts = self.expand_function(function, calls, toward_zero)
+                counts = self.expand_function(function, calls, target.toward_zero)
                 function.attributes["relay.rescale"] = counted(counts)
                 total += counts
                 drop_unused(function, calls.of(function))
@@ -84,7 +80,7 @@ class ExpandApplyScale(Pass):
             for scale in [s for s in function.walk() if isinstance(s, ApplyScaleOp)]:
                 if (sum := find_sum(scale, calls)) is not None:
                     counts["f32"] += 1 + len(sum.inner)
-                    rewrite_sum(scale, sum, constants, toward_zero == integers.FEATURE)
+                    rewrite_sum(scale, sum, constants, toward_zero == NVVM_TOWARD_ZERO)
         for scale in [s for s in function.walk() if isinstance(s, ApplyScaleOp)]:
             found = None if self.literal else find(scale, calls, toward_zero is not None)
             if found is None:

@@ -17,9 +17,9 @@ from relay.lowering.llvm.types import lanes
 from relay.lowering.math import angles, functions, wide
 from relay.lowering.math.arithmetic import Arithmetic
 from relay.lowering.shaped import is_vector, scalar_of
-from relay.passes import Pass
-from relay.target import features_in
-from relay.target.record import fuses
+from relay.passes.target_pass import TargetPass
+from relay.target import Target
+from relay.target.record import UNKNOWN
 
 SHORT: dict[str, Callable[[Arithmetic, SSAValue, Attribute], SSAValue]] = {
     "math.exp": functions.exp,
@@ -61,7 +61,7 @@ LONG: dict[str, Callable[..., SSAValue]] = {
 
 
 @dataclass(frozen=True)
-class MathExpandOps(Pass):
+class MathExpandOps(TargetPass):
     """Turn `math.exp`, `math.expm1`, `math.log`, `math.tanh`, `math.erf`, `math.sin`, `math.cos`, `math.tan`, their
     inverse and hyperbolic ones, `math.powf`, `math.log2` and `math.log10` into polynomials over `arith`, of scalars and
     vectors.
@@ -73,9 +73,8 @@ class MathExpandOps(Pass):
     inside `gpu.module`: there `exp`, `expm1`, `log`, `tanh`, `sin`, `cos` (of less than 2^30) and `powf` become
     polynomials.
 
-    `features`: the target's, as LLVM names them, separated by commas: with `fma`, `avx512f`, `neon` or `d`,
-    multiply-adds are fused, and vectors are divided by constants by them; AVX-512 multiplies by powers of two, and
-    divides one by roots in Newton's steps, for the same bits.
+    Where the module's target fuses multiply-adds, so do the polynomials, and vectors are divided by constants by them;
+    AVX-512 multiplies by powers of two, and divides one by roots in Newton's steps, for the same bits.
     """
 
     name = "math-expand-ops"
@@ -83,30 +82,29 @@ class MathExpandOps(Pass):
     establishes = ("functions",)
     invalidates = ()
     why = "makes arithmetic of functions that processors lack"
-    features: str = ""
 
     @classmethod
     def holds(cls, op: ModuleOp) -> bool:
         return not any(expansion(inner) for inner in op.walk())
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        features = features_in(self.features)
+        target = self.target(op)
         for inner in list(op.walk()):
-            if (expand := expansion(inner, features)) is not None:
+            if (expand := expansion(inner, target)) is not None:
                 inner.results[0].replace_all_uses_with(expand())
                 inner.detach()
                 inner.erase()
 
 
-def expansion(op: Operation, features: frozenset[str] = frozenset()) -> Callable[[], SSAValue] | None:
+def expansion(op: Operation, target: Target = UNKNOWN) -> Callable[[], SSAValue] | None:
     """What computes the operation's value before it; None where it stays."""
     if isinstance(op, arith.DivfOp):
-        return inverse_root(op, features) or over_constant(op, features)
+        return inverse_root(op, target) or over_constant(op, target)
     if op.name not in SHORT and op.name not in WIDE and op.name != "arith.truncf":
         return None
     type = op.results[0].type
     element = scalar_of(type)
-    build = Arithmetic(op, lanes(type) if is_vector(type) else 0, features)
+    build = Arithmetic(op, lanes(type) if is_vector(type) else 0, target)
     if op.name == "arith.truncf":
         far = isinstance(scalar_of(op.operands[0].type), Float64Type) and element != f32 and not on_device(op)
         return (lambda: wide.narrow(build, op.operands[0], element)) if far else None
@@ -126,12 +124,12 @@ def expansion(op: Operation, features: frozenset[str] = frozenset()) -> Callable
     return value
 
 
-def inverse_root(op: arith.DivfOp, features: frozenset[str]) -> Callable[[], SSAValue] | None:
+def inverse_root(op: arith.DivfOp, target: Target) -> Callable[[], SSAValue] | None:
     """1 / sqrt(x)  =>  Newton's iteration for the quotient, for the same bits: the root is long enough by itself."""
     root, one = op.rhs.owner, op.lhs.owner
     if not isinstance(root, math.SqrtOp) or not isinstance(one, arith.ConstantOp) or not is_vector(op.result.type):
         return None
-    build = Arithmetic(op, lanes(op.result.type), features)
+    build = Arithmetic(op, lanes(op.result.type), target)
     if not build.has_instructions(op.rhs) or (to_numpy(one.value) != 1).any():
         return None
 
@@ -143,16 +141,16 @@ def inverse_root(op: arith.DivfOp, features: frozenset[str]) -> Callable[[], SSA
     return value
 
 
-def over_constant(op: arith.DivfOp, features: frozenset[str]) -> Callable[[], SSAValue] | None:
+def over_constant(op: arith.DivfOp, target: Target) -> Callable[[], SSAValue] | None:
     """x / c  =>  a product and two multiply-adds for the same bits, of vectors, where the target fuses these."""
     number = op.rhs.owner
     if not isinstance(number, arith.ConstantOp) or not is_vector(op.result.type) or scalar_of(op.result.type) != f32:
         return None
     values = to_numpy(number.value).reshape(-1)
     divisor = float(values[0])
-    if on_device(op) or not fuses(features) or (values != divisor).any() or not 1 < divisor < 2.0**26:
+    if on_device(op) or not target.fuses or (values != divisor).any() or not 1 < divisor < 2.0**26:
         return None
-    build = Arithmetic(op, lanes(op.result.type), features)
+    build = Arithmetic(op, lanes(op.result.type), target)
     return lambda: functions.over(build, op.lhs, divisor)
 
 

@@ -16,21 +16,21 @@ from relay.lowering.scheduling.decide import decide
 from relay.lowering.scheduling.given_constants import GivenConstants
 from relay.lowering.scheduling.record import write
 from relay.lowering.scheduling.strategy import Emission, Scheduled
-from relay.passes import Pass
-from relay.target import CpuTarget, cpu_of, features_in
+from relay.passes.target_pass import TargetPass
+from relay.target import CpuTarget
 from relay.transforms.dead_ops import erase_dead
 
 
 @dataclass(frozen=True)
-class Schedule(Pass):
+class Schedule(TargetPass):
     """Turn `linalg.fill`, `linalg.generic` and `memref.copy` into `scf` loops over `vector`, `arith` and `memref`.
 
     A convolution, depthwise convolution or matrix product whose weights every caller gives as constants becomes a
     register-tiled micro-kernel with the elementwise operation that follows it as epilogue; its weights are packed
-    now. `features`: the target's features, as LLVM names them, separated by commas (`avx512f,avx512vnni`). A kernel's
-    attribute `relay.schedule` says what was chosen, and why (`print-choices` prints a table). The register tile of a
-    contraction is the cheapest of a cost model, unless its kernel's attribute `relay.tile`, or `tile` for all kernels
-    without one, asks for another: `8x48` is 8 pixels x 48 channels.
+    now. What is chosen depends on what the module's target has. A kernel's attribute `relay.schedule` says what was
+    chosen, and why (`print-choices` prints a table). The register tile of a contraction is the cheapest of a cost
+    model, unless its kernel's attribute `relay.tile`, or `tile` for all kernels without one, asks for another: `8x48`
+    is 8 pixels x 48 channels.
     """
 
     name = "schedule"
@@ -38,7 +38,6 @@ class Schedule(Pass):
     establishes = ("loops",)
     invalidates = ("target-ops", "functions")
     why = "tiles, vectorizes, and packs weights"
-    features: str = ""
     tile: str = ""
 
     @classmethod
@@ -46,7 +45,7 @@ class Schedule(Pass):
         return not any(inner.name.startswith("linalg.") for inner in op.walk())
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        target = CpuTarget("", "", features_in(self.features)) if self.features else cpu_of(op, self.name)
+        target = self.cpu(op)
         calls = CallGraph(op.walk())
         for function in list(op.body.block.ops):
             if isinstance(function, func.FuncOp) and function.body.blocks:

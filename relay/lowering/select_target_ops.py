@@ -14,18 +14,16 @@ from relay.dialects.arith import ExtSIOp, ExtUIOp
 from relay.dialects.machine import DotProductOp
 from relay.lowering.builder import Before, LoopBuilder
 from relay.lowering.shaped import is_vector, vector_of
-from relay.passes import Pass
-from relay.target import features_in
-from relay.target.dots import DOTS, Dot
+from relay.passes.target_pass import TargetPass
+from relay.target import Target
+from relay.target.dots import Dot
 
 
 @dataclass(frozen=True)
-class SelectTargetOps(Pass):
+class SelectTargetOps(TargetPass):
     """Spell `machine` ops for the target: as LLVM intrinsics of the instructions that it has, on as many lanes as they
     take, else in `arith` and `vector`. On x86, `arith.maximumf` and `arith.minimumf` of vectors become a comparison and
     choices: its instruction for them gives the second number where one is none.
-
-    `features`: the target's, as LLVM names them, separated by commas (`avx512f,avx512vnni`).
     """
 
     name: ClassVar[str] = "select-target-ops"
@@ -33,29 +31,27 @@ class SelectTargetOps(Pass):
     establishes = ("target-ops",)
     invalidates = ()
     why = "spells what processors do at once for the one at hand"
-    features: str = ""
 
     @classmethod
     def holds(cls, op: ModuleOp) -> bool:
         return not any(isinstance(inner, DotProductOp) for inner in op.walk())
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        features = features_in(self.features)
-        x86 = any(feature.startswith(("sse", "avx")) for feature in features)
+        target = self.target(op)
+        x86 = target.is_x86
         for inner in list(op.walk()):
             if isinstance(inner, DotProductOp):
-                select(inner, features)
+                select(inner, target)
             elif x86 and isinstance(inner, arith.MaximumfOp | arith.MinimumfOp) and is_vector(inner.result.type):
                 choose(inner)
 
 
-def select(op: DotProductOp, features: frozenset[str]) -> None:
+def select(op: DotProductOp, target: Target) -> None:
     """Spell one dot product."""
     sums, codes = op.accumulator.type, op.data.type
     assert is_vector(sums) and is_vector(codes)
     lanes, group = sums.get_shape()[0], codes.get_shape()[0] // sums.get_shape()[0]
-    key = (group, codes.element_type, op.unsigned is not None)
-    fitting = (d for d in DOTS if (d.group, d.element, d.unsigned) == key and d.features <= features)
+    fitting = target.dots_of(group, codes.element_type, op.unsigned is not None)
     dot = next((d for d in fitting if lanes % d.lanes == 0), None)
     b = Before(op)
     result = spelled_out(b, op, lanes, group) if dot is None else spelled(b, op, lanes, dot)

@@ -25,6 +25,8 @@ class Key:
     type: object
     default: object
     doc: str = ""
+    deprecated: bool = False
+    """Taken, with a warning, and not shown."""
 
     def check(self, value: object, where: str = "") -> object:
         """The value, if it has the type; `int` is taken for `float`, a list for a tuple, but `bool` not for `int`, and
@@ -69,7 +71,8 @@ def options(cls: type[ModulePass]) -> Mapping[str, Key]:
     found: dict[str, Key] = {}
     for field in dataclasses.fields(cls):
         if field.name != "name" and field.init and field.default is not dataclasses.MISSING:
-            found[field.name] = Key(f"{cls.name}.{field.name}", hints[field.name], field.default)
+            deprecated = bool(field.metadata.get("deprecated"))
+            found[field.name] = Key(f"{cls.name}.{field.name}", hints[field.name], field.default, deprecated=deprecated)
     return found
 
 

@@ -48,4 +48,4 @@ def summary(cls: type[ModulePass]) -> str:
 def option_lines(cls: type[ModulePass]) -> list[str]:
     """`name: type = default` for each option."""
     keys = options(cls).items()
-    return [f"{name}: {type_repr(key.type)} = {key.default!r}" for name, key in keys]
+    return [f"{name}: {type_repr(key.type)} = {key.default!r}" for name, key in keys if not key.deprecated]

@@ -32,7 +32,8 @@ def fresh_context() -> Context:
 
 
 class Runner:
-    """One run over one module, in place. `options` are given to passes that have them and leave them at defaults."""
+    """One run over one module, in place. `options`: values by key, `pass.option`, for passes that
+    leave them at their defaults."""
 
     def __init__(
         self,
@@ -100,7 +101,7 @@ class Runner:
 
     def apply(self, step: ModulePass, info: PassInfo) -> None:
         """Run it, and keep account."""
-        step = override(step, self.options_of(step))
+        step = override(step, {**self.options, **self.ctx.config})
         check_options(step)
         with Told(self.mod, info, self.ctx.instruments):
             try:
@@ -111,10 +112,6 @@ class Runner:
             self.ctx.diagnostics.raise_errors(f"pass {info.name}")
         self.requirements.ran(info)
         analyses.forget(self.mod.op, step.preserves if isinstance(step, DescribedPass) else ())
-
-    def options_of(self, step: ModulePass) -> dict[str, object]:
-        """What options are configured for a pass, by key."""
-        return {f"{step.name}.{name}": value for name, value in self.options.items()} | self.ctx.config
 
     def requested(self, when: str, step: ModulePass) -> None:
         """Run what was requested on the module before (after) this pass, in the order of the requests."""

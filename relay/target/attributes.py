@@ -10,12 +10,11 @@ from xdsl.ir import Attribute
 from relay.errors import InvalidArgument
 from relay.target.chips import CHIPS
 from relay.target.gpu import CUDA_TRIPLE, DEFAULT_CHIP
-from relay.target.record import CpuTarget, GpuTarget, Target
+from relay.target.record import UNKNOWN, CpuTarget, GpuTarget, Target
 
 ATTRIBUTE = "relay.target"
-UNKNOWN = CpuTarget("", "", frozenset())
-"""What a module is compiled for that has no target: a CPU of which nothing is known."""
 UNKNOWN_GPU = GpuTarget(CUDA_TRIPLE, DEFAULT_CHIP, frozenset())
+"""What a module is compiled for that does not say it, where only GPUs come into question."""
 
 
 def features_in(text: str) -> frozenset[str]:

@@ -16,24 +16,31 @@ MATMUL = ("tf32", "f16", "bf16")
 
 def resolve_gpu(target: str, words: Sequence[str] = ()) -> GpuTarget:
     """`"cuda"` is any NVIDIA GPU from sm_80 on, `"cuda -arch=sm_90a"` one of its kind, `"cuda -matmul=tf32"` rounds the
-    factors of products of floats (also to f16, bf16); `"opencl"` any device that takes SPIR-V 1.2. Raises Unsupported
-    for another chip, InvalidArgument for other options. `words`: those of the text to read, if not all."""
+    factors of products of floats (also to f16, bf16), `"cuda -mattr=-mma"` leaves a feature unused; `"opencl"` any
+    device that takes SPIR-V 1.2. Raises Unsupported for another chip, InvalidArgument for other options. `words`: those
+    of the text to read, if not all."""
     words = words or target.split()
     if words[:1] == ["opencl"]:
         if words[1:]:
             raise InvalidArgument(f"target {target!r}", f"has the option {words[1]}", "opencl has none")
         return GpuTarget(OPENCL_TRIPLE, "", frozenset(), "opencl")
-    options = {"-arch": DEFAULT_CHIP, "-matmul": ""}
+    options = {"-arch": DEFAULT_CHIP, "-matmul": "", "-mattr": ""}
     for word in words[1:]:
         option, _, value = word.partition("=")
         if option not in options:
-            hint = f"there are -arch=sm_NN and -matmul={'|'.join(MATMUL)}"
+            hint = f"there are -arch=sm_NN, -matmul={'|'.join(MATMUL)} and -mattr=-A"
             raise InvalidArgument(f"target {target!r}", f"has the option {word}", hint)
         options[option] = value
     chip, matmul = options["-arch"], options["-matmul"]
     if chip not in CHIPS:
         raise Unsupported(f"target {target!r}", f"names the chip {chip!r}", f"known are {', '.join(CHIPS)}")
-    found = GpuTarget(CUDA_TRIPLE, chip, CHIPS[chip].features, "cuda", matmul)
+    features = CHIPS[chip].features
+    for change in options["-mattr"].split(",") if options["-mattr"] else ():
+        if change[:1] != "-" or change[1:] not in features:
+            hint = f"{chip} can go without {', '.join(f'-{name}' for name in sorted(features))}"
+            raise InvalidArgument(f"target {target!r}", f"has the feature {change!r}", hint)
+        features -= {change[1:]}
+    found = GpuTarget(CUDA_TRIPLE, chip, features, "cuda", matmul)
     if matmul and matmul not in MATMUL:
         raise InvalidArgument(f"target {target!r}", f"has -matmul={matmul}", f"there are {', '.join(MATMUL)}")
     if matmul and not found.has("mma"):

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, Self
 
+from xdsl.ir import Attribute
+
 from relay.target.chips import CHIPS
 from relay.target.costs import CpuCosts, GpuCosts, Measured, checked, replaced
-from relay.target.dots import Dot, best_dot
+from relay.target.dots import DOTS, Dot, best_dot
 from relay.target.llvm_features import absent
 from relay.target.microarchitectures import MicroArchitecture, micro_architecture
 
@@ -21,7 +23,8 @@ CACHED = frozenset({"sse2", "avx", "neon"})
 """Processors with any of these have several levels of caches."""
 HALF_FLOATS = ("avx512fp16", "fullfp16")
 """With any of these, there is arithmetic of f16."""
-TOWARD_ZERO = {"avx512f": "llvm.x86.avx512.vfmadd.f32", "fma-rz": "llvm.nvvm.fma.rz.f"}
+NVVM_TOWARD_ZERO = "llvm.nvvm.fma.rz.f"
+TOWARD_ZERO = {"avx512f": "llvm.x86.avx512.vfmadd.f32", "fma-rz": NVVM_TOWARD_ZERO}
 """LLVM's intrinsic of a multiply-add of f32 that rounds towards zero, by the feature it needs."""
 TABLES = {
     "avx512vbmi": frozenset({"avx512f", "avx512vbmi"}),
@@ -30,11 +33,6 @@ TABLES = {
     "neon": frozenset({"neon"}),
 }
 """Instructions that look up many bytes at once, the best first: their name, and the features they need."""
-
-
-def fuses(features: frozenset[str]) -> bool:
-    """Whether processors with these features multiply and add by one instruction."""
-    return not features.isdisjoint(FUSING)
 
 
 @dataclass(frozen=True)
@@ -86,6 +84,11 @@ class Processor(ABC):
         """Whether code is for any address, or for that which a linker gives it."""
         return "pic" if "linux" in self.triple else "static"
 
+    @property
+    @abstractmethod
+    def divides_by_products(self) -> bool:
+        """Whether two multiply-adds take the place of a division by a constant, where they give the same integers."""
+
     def has(self, *features: str) -> bool:
         """Whether it has all of these features."""
         return self.features.issuperset(features)
@@ -93,6 +96,12 @@ class Processor(ABC):
     def dot(self, group: int | None = None) -> Dot | None:
         """The dot product that micro-kernels should be made of; of `group` products, if that is given."""
         return best_dot(self.features, group)
+
+    def dots_of(self, group: int, element: Attribute, unsigned: bool) -> Iterator[Dot]:
+        """The dot products of so many factors of a type, the best first."""
+        for dot in DOTS:
+            if (dot.group, dot.element, dot.unsigned) == (group, element, unsigned) and dot.features <= self.features:
+                yield dot
 
     @property
     def toward_zero(self) -> str | None:
@@ -103,6 +112,16 @@ class Processor(ABC):
     def half_floats(self) -> bool:
         """Whether it has arithmetic of f16."""
         return not self.features.isdisjoint(HALF_FLOATS)
+
+    @property
+    def whole_vectors(self) -> bool:
+        """Whether one register holds a vector of the IR, of `LANES` numbers; such vectors have masks, too."""
+        return "avx512f" in self.features
+
+    @property
+    def whole_dots(self) -> bool:
+        """Whether it multiplies 64 codes by 64 with one instruction."""
+        return self.has("avx512f", "avx512vnni")
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -142,12 +161,11 @@ class CpuTarget(Processor):
 
     @property
     def fuses(self) -> bool:
-        return fuses(self.features)
+        return not self.features.isdisjoint(FUSING)
 
     @property
-    def whole_vectors(self) -> bool:
-        """Whether one register holds a vector of the IR, of `LANES` numbers; such vectors have masks, too."""
-        return "avx512f" in self.features
+    def divides_by_products(self) -> bool:
+        return self.fuses
 
     @property
     def vector_registers(self) -> int:
@@ -165,11 +183,6 @@ class CpuTarget(Processor):
     def packs(self) -> bool:
         """Whether it packs four whole vectors into one of bytes, with saturation."""
         return self.has("avx512f", "avx512bw")
-
-    @property
-    def whole_dots(self) -> bool:
-        """Whether it multiplies 64 codes by 64 with one instruction."""
-        return self.has("avx512f", "avx512vnni")
 
     @property
     def has_caches(self) -> bool:
@@ -204,6 +217,10 @@ class GpuTarget(Processor):
         return True
 
     @property
+    def divides_by_products(self) -> bool:
+        return False
+
+    @property
     def processors(self) -> int:
         """Multiprocessors that launches are made for."""
         return self.costs.processors
@@ -231,3 +248,5 @@ class GpuTarget(Processor):
 
 Target = CpuTarget | GpuTarget
 """What code is generated for."""
+UNKNOWN = CpuTarget("", "", frozenset())
+"""What a module is compiled for that does not say it: a CPU that has nothing special."""

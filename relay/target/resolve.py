@@ -9,8 +9,9 @@ from dataclasses import replace
 
 from relay.arguments import text
 from relay.errors import InvalidArgument, Unsupported
+from relay.target.chips import CHIPS
 from relay.target.gpu import resolve_gpu
-from relay.target.llvm_features import BASELINE, features_of, host_cpu, implying, unknown
+from relay.target.llvm_features import BASELINE, NAMES, features_of, host_cpu, implying, unknown
 from relay.target.record import CpuTarget, GpuTarget, Target
 
 
@@ -112,8 +113,7 @@ def spelled(target: Target) -> str:
 
 def _spelled(target: Target) -> str:
     if isinstance(target, GpuTarget):
-        words = [target.kind, f"-arch={target.cpu}", f"-matmul={target.matmul}"]
-        return " ".join(words[: 1 if target.kind == "opencl" else 3 if target.matmul else 2])
+        return _spelled_gpu(target)
     if (target.triple, target.cpu, target.features) == host_cpu():
         return "llvm"
     first = target.triple.partition("-")[0]
@@ -128,6 +128,15 @@ def _spelled(target: Target) -> str:
     left = features.difference(gone, *(implying(target.triple, name) for name in gone))
     changes = [f"-{name}" for name in gone] + [f"+{name}" for name in sorted(target.features - left)]
     return " ".join([*words, *([f"-mattr={','.join(changes)}"] if changes else [])])
+
+
+def _spelled_gpu(target: GpuTarget) -> str:
+    if target.kind == "opencl":
+        return target.kind
+    unused = ",".join(f"-{name}" for name in sorted(CHIPS[target.cpu].features - target.features))
+    words = [target.kind, f"-arch={target.cpu}"]
+    words += [f"-matmul={target.matmul}"] if target.matmul else []
+    return " ".join([*words, *([f"-mattr={unused}"] if unused else [])])
 
 
 def _of_triple(triple: str, target: str) -> CpuTarget:
@@ -155,6 +164,9 @@ def _with_cpu(machine: CpuTarget, cpu: str) -> CpuTarget:
 
 def _check(triple: str, cpu: str, changes: str) -> None:
     """Raise InvalidArgument for a processor or a feature that LLVM does not know: it ends the process, or goes on."""
+    first = triple.partition("-")[0]
+    if cpu == CROSS[first][0] and {change[1:] for change in changes.split(",")} <= {*NAMES.get(first, "").split()}:
+        return
     if (wrong := unknown(triple, cpu, changes)) is not None:
         name, kind = wrong
         hint = f"LLVM lists them: llc -mtriple={triple} -mcpu=help"

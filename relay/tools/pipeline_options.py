@@ -13,6 +13,7 @@ from relay.passes.checking import BisectLimit, CrashReproducer
 from relay.passes.printing import DumpIR, PrintAfterAll, PrintChanged
 from relay.passes.registry import Factory
 from relay.passes.timing import OpStatistics, PassTimingInstrument
+from relay.transforms.attach_target import AttachTarget
 
 EDITS = ("insert_before", "insert_after", "remove")
 
@@ -20,6 +21,7 @@ EDITS = ("insert_before", "insert_after", "remove")
 def add_arguments(parser: ArgumentParser) -> None:
     """What `-p` and xDSL's options do not say."""
     parser.add_argument("--show-pipeline", action="store_true", help="print what would run, and why; read no file")
+    parser.add_argument("--attach-target", metavar="TARGET", help="compile for this machine: 'aarch64 -mattr=+dotprod'")
     parser.add_argument("-O", dest="opt_level", type=int, metavar="LEVEL", help="run passes up to this level (0-4)")
     for flag, metavar, help in (
         ("--insert-before", "NAME=PASS", "run PASS before the pass NAME"),
@@ -55,6 +57,9 @@ def pipeline_of(args: Namespace, target: str, known: Mapping[str, Factory]) -> P
         pipeline = relay.default_pipeline(target, args.opt_level)
     else:
         pipeline = Pipeline()
+    if args.attach_target is not None:
+        steps = [step for step in pipeline if not isinstance(step, AttachTarget)]
+        pipeline = Pipeline([AttachTarget(args.attach_target), *steps])
     for option, insert in (("insert_before", pipeline.insert_before), ("insert_after", pipeline.insert_after)):
         for text in getattr(args, option):
             name, equals, step = text.partition("=")

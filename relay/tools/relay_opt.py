@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+import warnings
 from argparse import ArgumentParser
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from io import BytesIO, StringIO
 from pathlib import Path
 from typing import IO, Any, ClassVar, NoReturn
@@ -130,7 +132,7 @@ class RelayOptMain(xDSLOptMain):
         if self.args.target == "llvm":
             self.args.target = "llvm-ir"
         named = self.args.show_pipeline and self.args.target not in ("mlir", "llvm-ir")
-        self.built_for = self.args.target if named else "llvm"
+        self.built_for = self.args.attach_target or (self.args.target if named else "llvm")
         self.chosen = pipeline_of(self.args, self.built_for, self.available_passes)
 
     def run(self) -> None:
@@ -279,13 +281,31 @@ class Progress(PassInstrument):
         self.tool.doing = ""
 
 
+@contextmanager
+def deprecations_told() -> Generator[None]:
+    """Prints what is deprecated as one line on standard error."""
+    with warnings.catch_warnings():
+        other = warnings.showwarning
+
+        def tell(message: Warning | str, category: type[Warning], *where: Any) -> None:
+            if issubclass(category, DeprecationWarning):
+                print(f"relay-opt: warning: {message}", file=sys.stderr)
+            else:
+                other(message, category, *where)
+
+        warnings.simplefilter("default", DeprecationWarning)
+        warnings.showwarning = tell
+        yield
+
+
 def main(args: Sequence[str] | None = None) -> int:
     """Run the tool. Returns the exit code: 0, or 1 after one line about the error on standard error, or about a culprit
     on standard output."""
     tool = None
     try:
-        tool = RelayOptMain(args)
-        tool.run()
+        with deprecations_told():
+            tool = RelayOptMain(args)
+            tool.run()
         sys.stdout.flush()
     except (SystemExit, KeyboardInterrupt):
         raise

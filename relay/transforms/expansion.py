@@ -14,6 +14,8 @@ from xdsl.rewriter import InsertPoint
 from relay.dialects import relay
 from relay.dialects.attributes import dtype_of, elements, ints, scalar_attr, to_numpy
 from relay.dialects.op import TensorOp, rank, shape, tensor
+from relay.target import Target
+from relay.target.record import UNKNOWN
 
 Op = TypeVar("Op", bound=TensorOp)
 
@@ -22,9 +24,9 @@ class Expansion:
     """The ops that replace `source`: each method adds ops and returns the value; a step that would change nothing adds
     none. `replace` puts them in place of the source."""
 
-    def __init__(self, source: Operation, features: frozenset[str] = frozenset()):
-        """`features`: the target's, for steps that choose by them."""
-        self.source, self.features = source, features
+    def __init__(self, source: Operation, target: Target = UNKNOWN):
+        """`target`: for steps that choose by what it has."""
+        self.source, self.target = source, target
         self.ops: list[Operation] = []
 
     def add(

@@ -23,7 +23,8 @@ from relay.dialects import byoc
 from relay.errors import RelayError, Unsupported
 from relay.passes.context import PassContext
 from relay.plug_ins import installed
-from relay.target import features_in
+from relay.target import Target
+from relay.target.record import UNKNOWN
 from relay.transforms.location import place
 
 ENTRY_POINTS = "relay.legalize"
@@ -39,7 +40,12 @@ class Legalization(RewritePattern, ABC):
 
     REPLACES: ClassVar[frozenset[type[Operation]]] = frozenset()
     """Ops of a dialect in `LEGAL` that the pattern leaves none of: they have no lowering."""
-    features: frozenset[str] = frozenset()
+    target: Target = UNKNOWN
+
+    @property
+    def features(self) -> frozenset[str]:
+        """What the target has, by LLVM's names."""
+        return self.target.features
 
 
 Patterns = Sequence[type[Legalization]]
@@ -58,7 +64,7 @@ def registered() -> list[EntryPoint]:
     return [*ours, *installed(ENTRY_POINTS)]
 
 
-def legalize(ctx: Context, module: ModuleOp, features: str = "", dialects: Sequence[str] | None = None) -> None:
+def legalize(ctx: Context, module: ModuleOp, target: Target = UNKNOWN, dialects: Sequence[str] | None = None) -> None:
     """Apply the patterns of the dialects (default: every registered one in use) until none applies any more.
 
     Raises Unsupported for an op that is left over of a dialect that has patterns (several are reported, for the pass
@@ -66,8 +72,7 @@ def legalize(ctx: Context, module: ModuleOp, features: str = "", dialects: Seque
     """
     used = {op.name.split(".")[0] for op in own(module)} | {dialect.name for dialect in ctx.loaded_dialects}
     asked = [point for point in registered() if point.name in used and (dialects is None or point.name in dialects)]
-    chosen = features_in(features)
-    settle(module, [pattern(chosen) for point in asked for pattern in cast(Patterns, point.load())])
+    settle(module, [pattern(target) for point in asked for pattern in cast(Patterns, point.load())])
     targets = {point.name for point in asked} - set(LEGAL)
     left = [op for op in own(module) if op.name.split(".")[0] in targets]
     if len(left) == 1:

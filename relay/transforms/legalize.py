@@ -8,16 +8,16 @@ from typing import ClassVar
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from relay.passes import Pass
+from relay.passes.target_pass import TargetPass
 from relay.transforms.legalization import legal, legalize
 
 
 @dataclass(frozen=True)
-class Legalize(Pass):
+class Legalize(TargetPass):
     """Bring every op to level 1, where only `relay` and `byoc` ops are left.
 
-    Every dialect in use is asked for its patterns (see `relay.transforms.legalization`); `features` lists the target's
-    features, comma-separated, for patterns that choose by them. What belongs to an external compiler stays as it is.
+    Every dialect in use is asked for its patterns (see `relay.transforms.legalization`), which may choose by the
+    module's target. What belongs to an external compiler stays as it is.
     Raises Unsupported, naming the op and its source, where a dialect's patterns leave one of its ops over.
     """
 
@@ -25,11 +25,10 @@ class Legalize(Pass):
     establishes = ("legal", "no-qnn")
     invalidates = ("folded",)
     why = "brings every dialect to the ops that have a lowering"
-    features: str = ""
 
     @classmethod
     def holds(cls, op: ModuleOp) -> bool:
         return legal(op)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        legalize(ctx, op, self.features)
+        legalize(ctx, op, self.target(op))

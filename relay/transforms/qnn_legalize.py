@@ -8,12 +8,12 @@ from typing import ClassVar
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from relay.passes import Pass
+from relay.passes.target_pass import TargetPass
 from relay.transforms.legalization import legal, legalize
 
 
 @dataclass(frozen=True)
-class QnnLegalize(Pass):
+class QnnLegalize(TargetPass):
     """Expand `qnn` ops into integer `relay` ops that give equal numbers; other dialects' patterns are not asked."""
 
     name: ClassVar[str] = "qnn-legalize"
@@ -21,11 +21,10 @@ class QnnLegalize(Pass):
     establishes = ("no-qnn",)
     invalidates = ("folded",)
     why = "brings quantised ops to integer ones"
-    features: str = ""
 
     @classmethod
     def holds(cls, op: ModuleOp) -> bool:
         return legal(op, ("qnn",))
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        legalize(ctx, op, self.features, ("qnn",))
+        legalize(ctx, op, self.target(op), ("qnn",))

@@ -15,14 +15,15 @@ from relay.dialects import relay
 from relay.dialects.attributes import scalar_attr, to_numpy
 from relay.dialects.op import Origin, TensorOp, tensor
 from relay.errors import InvalidArgument, Unsupported
-from relay.passes import Pass
-from relay.target import features_in
+from relay.passes.target_pass import TargetPass
+from relay.target import Target
+from relay.target.record import HALF_FLOATS
 from relay.transforms.dead_ops import erase_dead
 from relay.transforms.expansion import Expansion
 from relay.transforms.legalization import own, settle
 
-HAVING = {"f16": ("avx512fp16", "fullfp16")}
-"""Features that compute with a type; what a target has none of would only be slower, and less exact."""
+DTYPES = ("f16",)
+"""What can be computed in; where a target has no arithmetic of it, that would only be slower, and less exact."""
 HIGHEST = 65504.0
 """The largest number of half precision."""
 ALWAYS = (relay.Conv2dOp, relay.DenseOp)
@@ -48,11 +49,11 @@ def narrow(value: SSAValue) -> SSAValue | None:
 
 
 @dataclass(frozen=True)
-class ToMixedPrecision(Pass):
+class ToMixedPrecision(TargetPass):
     """Compute float32 convolutions and products in `dtype`, and the sums, products and moves of elements that follow
     them; sums over axes, roots, exponentials, softmax and means stay in float32, as do arguments and results.
 
-    Raises Unsupported where the target (`features`) has no arithmetic of that type, and for bf16, which the IR has not.
+    Raises Unsupported where the module's target has no arithmetic of that type, and for bf16, which the IR has not.
     """
 
     name: ClassVar[str] = "to-mixed-precision"
@@ -60,10 +61,9 @@ class ToMixedPrecision(Pass):
     invalidates = ("folded",)
     why = "computes in half precision"
     dtype: str = "f16"
-    features: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        self.check()
+        self.check(self.target(op))
         for inner in list(own(op)):
             if isinstance(inner, ALWAYS) and tensor(inner.results[0]).element_type == f32:
                 halve(inner)
@@ -72,14 +72,14 @@ class ToMixedPrecision(Pass):
         settle(op, [CastOfCast()])
         erase_dead(op.walk())
 
-    def check(self) -> None:
+    def check(self, target: Target) -> None:
         """Raise InvalidArgument or Unsupported for what cannot be done."""
         if self.dtype == "bf16":
             raise Unsupported("to-mixed-precision", "bf16 has no element type in the IR", "use f16")
-        if self.dtype not in HAVING:
-            raise InvalidArgument("to-mixed-precision", f"dtype is '{self.dtype}'", f"one of {', '.join(HAVING)}")
-        if features_in(self.features).isdisjoint(HAVING[self.dtype]):
-            hint = f"give features with {' or '.join(HAVING[self.dtype])}, or leave the pass out"
+        if self.dtype not in DTYPES:
+            raise InvalidArgument("to-mixed-precision", f"dtype is '{self.dtype}'", f"one of {', '.join(DTYPES)}")
+        if not target.half_floats:
+            hint = f"attach a target with {' or '.join(HALF_FLOATS)}, or leave the pass out"
             raise Unsupported("to-mixed-precision", f"the target has no arithmetic of {self.dtype}", hint)
 
 

@@ -16,9 +16,7 @@ from relay.dialects import relay
 from relay.dialects.attributes import element_type, scalar_attr, to_numpy
 from relay.dialects.op import Origin, TensorOp, rank, tensor
 from relay.module import is_constant
-from relay.passes import Pass
-from relay.target import features_in
-from relay.target.dots import best_dot
+from relay.passes.target_pass import TargetPass
 from relay.transforms.dead_ops import erase_dead
 from relay.transforms.expansion import Expansion
 from relay.transforms.legalization import own
@@ -29,24 +27,23 @@ OFFSET = 128
 
 
 @dataclass(frozen=True)
-class UnsignedCodes(Pass):
+class UnsignedCodes(TargetPass):
     """Let signed 8-bit codes between convolutions and products be unsigned ones, 128 larger, where the target's dot
     product wants unsigned data: the zero points grow by 128, and no number changes.
 
     `clip(x + zp, lo, hi)` cast to `i8` becomes `clip(x + (zp + 128), lo + 128, hi + 128)` cast to `ui8`; a convolution
     or product takes it with `input_zero_point + 128`, other arithmetic subtracts 128 more; what moves codes, or takes
     the largest, passes it on. A value stays as it is where anything else reads it, or nothing multiplies it.
-    `features`: the target's; nothing is done where its dot product takes signed data, or there is none.
+    Nothing is done where the dot product of the module's target takes signed data, or there is none.
     """
 
     name: ClassVar[str] = "unsigned-codes"
     opt_level = 2
     invalidates = ()
     why = "gives the dot product the unsigned data that it wants"
-    features: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        dot = best_dot(features_in(self.features))
+        dot = self.target(op).dot()
         if dot is None or not dot.unsigned:
             return
         blocks = dict.fromkeys(inner.parent for inner in own(op) if inner.parent is not None)

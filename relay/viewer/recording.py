@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,10 +15,10 @@ from relay.errors import RelayError
 from relay.module import IRModule
 from relay.passes import PassContext, PassInfo, PassInstrument, Pipeline
 from relay.passes.checking import VerifyEach
-from relay.passes.config import options
 from relay.passes.info import as_module, info_of
 from relay.passes.timing import PassTimingInstrument
-from relay.target import resolve
+from relay.target import resolve, spelled
+from relay.transforms.attach_target import AttachTarget
 from relay.universe import shown_in_notebook
 from relay.viewer.snapshot import Snapshot, take
 
@@ -83,15 +82,13 @@ def explained(error: BaseException, doing: str) -> str:
 
 
 class Speller:
-    """Spells passes as a pipeline does, without the options that every build for the target gives them anyway."""
+    """Spells passes as a pipeline does, without the target of the build where that is what is attached."""
 
     def __init__(self, target: str):
-        self.given = {"features": ",".join(sorted(resolve(target).features))}
+        self.default = AttachTarget(spelled(resolve(target)))
 
     def __call__(self, step: ModulePass) -> str:
-        keys = options(type(step))
-        left = {n: keys[n].default for n, value in self.given.items() if n in keys and getattr(step, n) == value}
-        return str(dataclasses.replace(step, **left)) if left else str(step)
+        return str(AttachTarget() if step == self.default else step)
 
 
 def default_text(target: str, opt_level: int | None) -> str:

@@ -86,6 +86,7 @@ def test_what_a_build_depends_on(made: Made):
         lambda: build(dense(), params=larger),
         lambda: build(dense(), opt_level=0),
         lambda: build(dense(), target=fewer),
+        lambda: build(dense(), target=host().with_costs({"fork": 9})),
         lambda: build(dense(), pipeline="legalize,fold-constant"),
     ]
     for number, way in enumerate(ways, 1):

@@ -16,6 +16,8 @@ from relay.lowering.gpu.emulator.machine import aligned
 from relay.lowering.gpu.kernel_text import NVPTX, kernels_text
 from relay.lowering.math_expand_ops import MathExpandOps
 from relay.module import IRModule
+from relay.passes import Sequential
+from relay.transforms.attach_target import AttachTarget
 
 SIZE = 4096
 ONE = """
@@ -40,11 +42,11 @@ SPECIAL = np.array(
 )
 
 
-def compute(name: str, x: Array, y: Array | None = None, features: str = "") -> Array:
+def compute(name: str, x: Array, y: Array | None = None, target: str = "opencl") -> Array:
     """The function of all numbers, by the emulator."""
     type = {"float32": "f32", "float64": "f64", "float16": "f16"}[x.dtype.name]
     text = ONE.format(name=name, t=type, more="" if y is None else ", %w")
-    mod = ConvertGpuToNvvm()(MathExpandOps(features)(IRModule.parse(text)))
+    mod = ConvertGpuToNvvm()(Sequential([AttachTarget(target), MathExpandOps()])(IRModule.parse(text)))
     (module,) = (op for op in mod.op.body.block.ops if isinstance(op, ModuleOp))
     given, taken = aligned(x.nbytes), aligned(x.nbytes)
     given.view(x.dtype)[:] = x
@@ -70,7 +72,7 @@ def units(found: Array, wanted: Array) -> float:
     return float(np.abs((found[finite] - wanted[finite]) / np.spacing(np.abs(exact[finite]))).max())
 
 
-@pytest.mark.parametrize("features", ["", "fma"])
+@pytest.mark.parametrize("target", ["x86_64", "cuda"])
 @pytest.mark.parametrize(
     "name, of, lowest, highest, most",
     [
@@ -93,11 +95,11 @@ def units(found: Array, wanted: Array) -> float:
         ("log2", np.log2, 0, 9, 0.51),
     ],
 )
-def test_function(name: str, of: Callable[[Array], Array], lowest: float, highest: float, most: float, features: str):
+def test_function(name: str, of: Callable[[Array], Array], lowest: float, highest: float, most: float, target: str):
     x = numbers(lowest, highest)
     with np.errstate(all="ignore"):
         wanted = of(x.astype(np.float64))
-    assert units(compute(name, x, features=features), wanted) <= most
+    assert units(compute(name, x, target=target), wanted) <= most
 
 
 def test_power():

@@ -30,7 +30,9 @@ from relay.errors import RelayError, Unsupported
 from relay.interpreters import run
 from relay.interpreters.arithmetic import quantize_multiplier
 from relay.module import IRModule
+from relay.passes import Sequential
 from relay.transforms import legalization
+from relay.transforms.attach_target import AttachTarget
 from relay.transforms.legalization import Legalization
 from relay.transforms.legalize import Legalize
 from relay.transforms.qnn_legalize import QnnLegalize
@@ -339,10 +341,15 @@ def test_patterns_that_chase_each_other_are_stopped(monkeypatch: pytest.MonkeyPa
         Legalize()(small())
 
 
+def on(target: str) -> IRModule:
+    """A model, legalised for a target."""
+    return Sequential([AttachTarget(target), Legalize()])(small())
+
+
 def test_features_reach_the_patterns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(legalization, "REGISTRY", [("qnn", f"{__name__}:CHOOSY"), *legalization.REGISTRY])
-    assert not [op for op in Legalize("avx2,vnni")(small()).op.walk() if isinstance(op, relay.CastOp)]
-    assert [op for op in Legalize("avx2")(small()).op.walk() if isinstance(op, relay.CastOp)]
+    assert not [op for op in on("x86_64 -mattr=+avx512vnni").op.walk() if isinstance(op, relay.CastOp)]
+    assert [op for op in on("x86_64 -mattr=+avx2").op.walk() if isinstance(op, relay.CastOp)]
 
 
 def test_functions_of_an_external_compiler_stay() -> None:
@@ -360,11 +367,11 @@ class Restless(Legalization):
 
 
 class Choosy(Legalization):
-    """qnn.dequantize  =>  relay.constant of zeros, on a target with vnni"""
+    """qnn.dequantize  =>  relay.constant of zeros, on a target with avx512vnni"""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: qnn.DequantizeOp, rewriter: PatternRewriter) -> None:
-        if "vnni" in self.features:
+        if "avx512vnni" in self.features:
             rewriter.replace(op, relay.ConstantOp.make([], {"value": elements(np.zeros((2, 2), np.float32))}))
 
 

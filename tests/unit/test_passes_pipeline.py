@@ -127,7 +127,7 @@ def test_a_group_has_a_level():
         "",
         "legalize",
         "legalize,fold-constant{max_bytes=1024},cse,fuse-ops",
-        'legalize{features="avx2,fma"},canonicalize',
+        'attach-target{target="aarch64 -mcpu=neoverse-v1 -mattr=-sve"},legalize,canonicalize',
         'annotate-target{targets="targets","targets" choose="cost"},annotate-target{targets="a"}',
     ],
 )

@@ -90,13 +90,29 @@ def shown(text: str) -> list[str]:
 def test_show_pipeline(capsys: Capture):
     out, _ = ok(capsys, "--show-pipeline", "--target", "llvm", "-O2")
     assert (
-        out.startswith("target llvm, opt_level 2\ncompile-external ")
+        out.startswith("target llvm, opt_level 2\nattach-target ")
         and "computes what does not depend on the input" in out
     )
     text = out.splitlines()[-1].removeprefix("-p ").strip("'")
     assert [step.name for step in Pipeline.parse(text)] == shown(out)
     out, _ = ok(capsys, "--show-pipeline", "-O0")
     assert "simplify" not in shown(out) and out.startswith("target llvm, opt_level 0")
+
+
+def test_the_pipeline_of_another_machine(capsys: Capture, file: Path):
+    machine = "aarch64 -mattr=+dotprod"
+    out, _ = ok(capsys, "--show-pipeline", "--attach-target", machine)
+    assert out.startswith(f"target {machine}, opt_level")
+    text = out.splitlines()[-1].removeprefix("-p '").rstrip("'")
+    assert text.startswith('attach-target{target="aarch64 -mattr=+dotprod"},compile-external,legalize,')
+    assert ok(capsys, file, "-p", text) == ok(capsys, file, "-O2", "--attach-target", machine)
+    out, _ = ok(capsys, file, "--attach-target", machine, "-p", "legalize")
+    assert 'features = "+dotprod,+neon"' in out and "tensor<" in out
+
+
+def test_an_old_option_is_told_on_standard_error(capsys: Capture, file: Path):
+    _, err = ok(capsys, file, "-p", 'legalize{features="avx2"}')
+    assert err.startswith('relay-opt: warning: legalize{features="..."} is deprecated: put attach-target')
 
 
 def test_show_what_is_required_and_what_does_not_run(capsys: Capture):
@@ -109,7 +125,7 @@ def test_edits(capsys: Capture):
     edits = ["--insert-before", "FuseOps=mark{letter=x},cse", "--insert-after", "legalize=mark", "--remove", "simplify"]
     out, _ = ok(capsys, "--show-pipeline", *edits)
     names = ["legalize", "mark", "fold-constant", "fold-explicit-padding", "cse", "dce", "dead-pixels"]
-    assert shown(out)[1:11] == [*names, "unsigned-codes", "mark", "cse"]
+    assert shown(out)[2:12] == [*names, "unsigned-codes", "mark", "cse"]
     out, _ = ok(capsys, DIGITS, "-p", "legalize,simplify", "--remove", "legalize")
     assert "qnn.conv2d" in out
 
@@ -128,7 +144,7 @@ def test_a_level_runs_the_default_pipeline(file: Path, capsys: Capture):
     [
         (["--insert-before", "fuse-ops"], "--insert-before: 'fuse-ops' names no pass to insert; write --insert-before"),
         (["--insert-after", "fuse-opps=cse"], "pipeline: there is no pass 'fuse-opps'; did you mean fuse-ops"),
-        (["--remove", "infer-types"], "pipeline: has no pass 'infer-types'; it has compile-external, legalize"),
+        (["--remove", "infer-types"], "pipeline: has no pass 'infer-types'; it has attach-target, compile-external"),
         (["-p", "cse,dce,cse", "--remove", "cse"], "pipeline: 'cse' matches the passes at positions 0, 2"),
         (["-O9"], "opt_level=9: is not one of 0, 1, 2, 3, 4"),
     ],

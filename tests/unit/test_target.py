@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import importlib
 from dataclasses import fields
+from pathlib import Path
 
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 
+import relay
 from relay.dialects.context import make_context
 from relay.errors import InvalidArgument
+from relay.frontend import from_tflite
+from relay.passes import Pipeline
+from relay.passes.target_pass import TargetPass
 from relay.target import CpuTarget, GpuTarget, attach, cpu_of, gpu_of, host, resolve, resolve_gpu, spelled, target_of
 from relay.target.microarchitectures import GENERIC, ROWS, micro_architecture
 from relay.target.resolve import SPELLED
+from relay.transforms.legalize import Legalize
+
+DIGITS = Path(__file__).parents[2] / "examples/digits/digits_int8.tflite"
 
 TEXTS = [
     "llvm",
@@ -28,6 +36,7 @@ TEXTS = [
     "cuda",
     "cuda -arch=sm_90a -matmul=tf32",
     "cuda -costs=processors=30",
+    "cuda -arch=sm_75 -mattr=-shuffle",
     "opencl",
 ]
 
@@ -139,3 +148,34 @@ def test_the_old_module_says_where_its_names_are():
         assert old.host is host
     with pytest.raises(AttributeError):
         _ = old.nothing
+
+
+def test_the_option_features_says_what_to_write_and_is_obeyed():
+    with pytest.warns(
+        DeprecationWarning, match=r"select-target-ops\{features=\"...\"\} is deprecated: put attach-target"
+    ):
+        step = Pipeline.parse('select-target-ops{features="avx2"}')[0]
+    assert isinstance(step, TargetPass)
+    module = ModuleOp([])
+    attach(module, resolve("riscv64"))
+    assert step.target(module) == CpuTarget("riscv64-unknown-linux-gnu", "generic-rv64", frozenset({"avx2"}))
+    with pytest.warns(DeprecationWarning, match="legalize"):
+        assert str(Legalize(features="avx2")) == 'legalize{features="avx2"}'
+
+
+def test_passes_of_a_build_read_the_target_of_the_build():
+    mod = from_tflite(DIGITS)
+    assert "relay.target" not in mod.op.attributes
+    for pipeline in (None, "legalize,fuse-ops", "attach-target,legalize"):
+        assert target_of(relay.optimize(mod, "riscv64", pipeline=pipeline).op) == resolve("riscv64")
+    other = relay.optimize(mod, "riscv64", pipeline='attach-target{target="aarch64"},legalize')
+    assert target_of(other.op) == resolve("aarch64")
+
+
+def test_the_pipeline_as_text_makes_the_same_module_anywhere():
+    target = CpuTarget("x86_64-unknown-linux-gnu", "x86-64", frozenset({"sse2", "avx2"}))
+    text = str(relay.default_pipeline(target))
+    assert text.startswith('attach-target{target="x86_64-unknown-linux-gnu -mattr=+avx2,+sse2"},compile-external,')
+    SPELLED.clear()
+    mod = from_tflite(DIGITS)
+    assert str(Pipeline.parse(text)(mod)) == str(relay.optimize(mod, target, pipeline=relay.default_pipeline(target)))

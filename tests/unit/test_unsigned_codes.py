@@ -14,6 +14,7 @@ from relay.dialects.attributes import Array
 from relay.dialects.op import tensor
 from relay.interpreters import run
 from relay.module import IRModule
+from relay.transforms.attach_target import AttachTarget
 from relay.transforms.unsigned_codes import UnsignedCodes, multiplies
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits"
@@ -28,23 +29,28 @@ def images(count: int) -> list[Array]:
     return [image[None] for image in np.load(DIGITS / "digits_test.npz")["int8_images"][:count]]
 
 
+def on(target: str, mod: IRModule) -> IRModule:
+    """The module after the pass, for a target."""
+    return UnsignedCodes()(AttachTarget(target)(mod))
+
+
 def test_a_model_computes_the_same_integers():
     before = level_1()
-    after = UnsignedCodes(features="avx512f,+avx512vnni")(before)
+    after = on("x86_64 -mattr=+avx512f,+avx512vnni", before)
     assert str(after) != str(before)
     for image in images(6):
         assert np.array_equal(run(before, [image])[0], run(after, [image])[0])
 
 
 def test_only_the_input_and_a_mean_stay_signed():
-    after = UnsignedCodes(features="avx512vnni")(level_1())
+    after = on("x86_64 -mattr=+avx512vnni", level_1())
     products = [op for op in after["main"].walk() if multiplies(op)]
     signed = [op for op in products if tensor(op.operands[0]).element_type == i8]
     assert len(products) == 6 and signed == [products[0], products[-1]]
     assert isinstance(signed[1].operands[0].owner, relay_dialect.ReshapeOp)
 
 
-@pytest.mark.parametrize("features", ["", "avx2", "avx512f,avx512bw"])
-def test_other_targets_keep_signed_codes(features: str):
-    before = level_1()
-    assert str(UnsignedCodes(features=features)(before)) == str(before)
+@pytest.mark.parametrize("target", ["x86_64", "x86_64 -mattr=+avx2", "x86_64 -mattr=+avx512f,+avx512bw", "cuda"])
+def test_other_targets_keep_signed_codes(target: str):
+    before = AttachTarget(target)(level_1())
+    assert str(UnsignedCodes()(before)) == str(before)

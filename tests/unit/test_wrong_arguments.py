@@ -21,6 +21,7 @@ from relay.frontend.tflite.node import Node
 from relay.module import IRModule
 from relay.passes import PassContext, Pipeline, Sequential, function_pass, module_pass
 from relay.transform import (
+    AttachTarget,
     BisectLimit,
     CrashReproducer,
     DumpIR,
@@ -111,7 +112,10 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
         lambda: FoldConstant(max_bytes=any_of("x"))(small()),
         "pass fold-constant, option max_bytes: 'x' is not of type int",
     ),
-    "feature list": (lambda: Legalize(any_of(3))(small()), "pass legalize, option features: 3 is not of type str"),
+    "feature list": (
+        lambda: AttachTarget(any_of(3))(small()),
+        "pass attach-target, option target: 3 is not of type str",
+    ),
     "Pipeline(None)": (lambda: Pipeline(any_of(None)), "pipeline: None is no list"),
     "Pipeline(text)": (lambda: Pipeline(any_of("cse")), "pipeline: is the text 'cse'; Pipeline.parse reads one"),
     "Pipeline level": (lambda: Pipeline([Mark()], any_of("x")), "pipeline sequential, opt_level='x': is not one of"),

@@ -22,9 +22,8 @@ from relay.lowering.gpu.strategies.strategy import Emission, Fused, Kernel, Sche
 from relay.lowering.scheduling.given_constants import GivenConstants
 from relay.lowering.scheduling.record import Entry, entries_of, place_of, write
 from relay.lowering.shaped import is_buffer
-from relay.passes import Pass
-from relay.target import ATTRIBUTE, GpuTarget, features_in, gpu_of
-from relay.target.attributes import UNKNOWN_GPU
+from relay.passes.target_pass import TargetPass
+from relay.target import ATTRIBUTE, GpuTarget
 from relay.transforms.dead_ops import erase_dead
 from relay.transforms.location import place
 
@@ -32,13 +31,13 @@ VIEWS = memref.CollapseShapeOp | memref.ExpandShapeOp | memref.SubviewOp
 
 
 @dataclass(frozen=True)
-class ScheduleGpu(Pass):
+class ScheduleGpu(TargetPass):
     """Turn `linalg.fill`, `linalg.generic` and `memref.copy` into `scf.parallel` over blocks with one over threads
     inside, mapped as `gpu-map-parallel-loops` does it: one turn for each element of a result, or for several neighbours
     that are read and written at once.
 
     What one reader reads once needs no memory: padding becomes a comparison, a sum and what follows it one nest. An
-    operation that is no such nest runs as a single thread. `features`: the target's, separated by commas; with `dot`,
+    operation that is no such nest runs as a single thread. Where the module's target has `dot`,
     sums of products of codes are four products at a time; with `shuffle`, threads share long sums and the like; with
     `mma` and `async-copy`, matrix units multiply what is large enough, and has constant weights: those are packed
     now; with `wgmma`, by groups of four warps where that should be faster. Where there are fewer blocks than the
@@ -55,11 +54,11 @@ class ScheduleGpu(Pass):
     establishes = ("loops",)
     invalidates = ("functions",)
     why = "gives each thread of a GPU its elements"
-    features: str = ""
     processors: int = 108
     matmul: str = ""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.matmul and self.matmul not in FLOATS:
             raise InvalidArgument(self.name, f"has matmul={self.matmul!r}", f"there are {', '.join(FLOATS)}")
 
@@ -68,17 +67,17 @@ class ScheduleGpu(Pass):
         return not any(inner.name.startswith("linalg.") for inner in op.walk())
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        target, calls = self.target(op), CallGraph(op.walk())
+        target, calls = self.device(op), CallGraph(op.walk())
         for function in list(op.body.block.ops):
             if isinstance(function, func.FuncOp) and function.body.blocks:
                 FunctionScheduler(function, calls.of(function), target).run()
 
-    def target(self, op: ModuleOp) -> GpuTarget:
-        """The module's target; what the options say, if it has none."""
+    def device(self, op: ModuleOp) -> GpuTarget:
+        """The module's target; if it has none, one with what the options say."""
+        found = self.gpu(op)
         if ATTRIBUTE in op.attributes:
-            return gpu_of(op, self.name)
-        found = replace(UNKNOWN_GPU, features=features_in(self.features), matmul=self.matmul)
-        return found.with_costs({"processors": self.processors})
+            return found
+        return replace(found, matmul=self.matmul).with_costs({"processors": self.processors})
 
 
 class FunctionScheduler:

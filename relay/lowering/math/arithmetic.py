@@ -12,7 +12,7 @@ from relay.dialects.attributes import scalar_attr
 from relay.lowering.builder import Before
 from relay.lowering.scheduling.body import dense_vector
 from relay.lowering.shaped import scalar_of, vector_of
-from relay.target.record import fuses
+from relay.target import Target
 
 SCALED = 16
 """Lanes of floats that AVX-512 multiplies by powers of two, or inverts nearly."""
@@ -21,10 +21,10 @@ CURRENT_ROUNDING = 4
 
 
 class Arithmetic:
-    """Emits scalar operations, or vectors of so many lanes, before an operation, for a target with these features."""
+    """Emits scalar operations, or vectors of so many lanes, before an operation, for a target."""
 
-    def __init__(self, before: Operation, lanes: int, features: frozenset[str]):
-        self.b, self.lanes, self.features = Before(before), lanes, features
+    def __init__(self, before: Operation, lanes: int, target: Target):
+        self.b, self.lanes, self.target = Before(before), lanes, target
 
     def type(self, element: Attribute) -> Attribute:
         """The type of a value."""
@@ -70,7 +70,7 @@ class Arithmetic:
     @property
     def fuses(self) -> bool:
         """Whether the target multiplies and adds by one instruction."""
-        return fuses(self.features)
+        return self.target.fuses
 
     def fma(self, a: SSAValue, b: SSAValue, c: SSAValue) -> SSAValue:
         """`a * b + c`, rounded once."""
@@ -100,7 +100,7 @@ class Arithmetic:
 
     def has_instructions(self, x: SSAValue) -> bool:
         """Whether AVX-512 has more for such a value than other processors."""
-        return "avx512f" in self.features and self.lanes > 0 and self.lanes % SCALED == 0 and scalar_of(x.type) == f32
+        return self.target.whole_vectors and self.lanes > 0 and self.lanes % SCALED == 0 and scalar_of(x.type) == f32
 
     def parts(self, x: SSAValue) -> list[SSAValue]:
         """A vector in such of 16 lanes."""

@@ -20,19 +20,18 @@ from relay.lowering.linalg.emitter import Emitter, dims, element
 from relay.lowering.rescale import integers
 from relay.lowering.rescale.find import Found
 from relay.lowering.rescale.proof import Form
+from relay.target.record import NVVM_TOWARD_ZERO
 from relay.transforms.dead_ops import erase_dead
 
-TOWARD_ZERO = {"avx512f": "llvm.x86.avx512.vfmadd.f32", integers.FEATURE: integers.TOWARD_ZERO}
-"""Multiply-adds that round towards zero, by the feature of a target that has them."""
 ROUNDING = 11
-"""Of the first: towards zero, no exceptions."""
+"""The operand of x86's intrinsic: towards zero, no exceptions."""
 
 
 def rewrite(op: ApplyScaleOp, found: Found, constants: Emitter, calls: CallGraph, toward_zero: str | None) -> None:
     """tosa.apply_scale %x, %m, %s  =>  fptosi(fma(f, scale, copysign(offset, f))), f = sitofp %x
 
     With a rest, `fma(f, rest, copysign(offset, f))` in place of the offset; without sign, without copysign.
-    `toward_zero`: the target's feature that has a multiply-add that rounds so; where that is a GPU's, small numbers
+    `toward_zero`: the target's multiply-add that rounds so (an intrinsic of LLVM); where that is a GPU's, small numbers
     without sign become integers by an addition.
     """
     form = found.forms[0]
@@ -48,7 +47,7 @@ def rewrite(op: ApplyScaleOp, found: Found, constants: Emitter, calls: CallGraph
     e = Emitter(block, op.location, constants, op)
     total = line(e, e(arith.SIToFPOp(op.value, type)), numbers, form, toward_zero)
     small = type == Float32Type() and not form.signed and found.largest < integers.SMALL
-    by_addition = small and toward_zero == integers.FEATURE
+    by_addition = small and toward_zero == NVVM_TOWARD_ZERO
     result = integers.truncated(e, total) if by_addition else e(arith.FPToSIOp(total, i32))
     op.output.replace_all_uses_with(result)
     old = [op.shift, op.multiplier]
@@ -63,8 +62,8 @@ def line(e: Emitter, value: SSAValue, numbers: Sequence[SSAValue], form: Form, t
     for scale in reversed([numbers[0], *numbers[2:]]):
         if scale is numbers[0] and form.toward_zero:
             assert toward_zero is not None
-            rounding = [e.constant(ROUNDING, i32)] if toward_zero == "avx512f" else []
-            total = e(CallIntrinsicOp(TOWARD_ZERO[toward_zero], [value, scale, total, *rounding], [value.type]))
+            rounding = [e.constant(ROUNDING, i32)] if toward_zero.startswith("llvm.x86.") else []
+            total = e(CallIntrinsicOp(toward_zero, [value, scale, total, *rounding], [value.type]))
         else:
             total = e(math.FmaOp(value, scale, total))
     return total

@@ -13,13 +13,11 @@ from xdsl.dialects.llvm import CallIntrinsicOp
 from xdsl.ir import SSAValue
 
 from relay.lowering.linalg.emitter import Emitter
+from relay.target.record import NVVM_TOWARD_ZERO
 
 SMALL = 2.0**22
 """Sums stay between 2^22 and 2^24; from 2^23 on the unit is one."""
 WHOLE, MIDDLE = 2.0**23, 1.5 * 2.0**23
-FEATURE = "fma-rz"
-"""The feature of targets for which additions are cheaper."""
-TOWARD_ZERO = "llvm.nvvm.fma.rz.f"
 
 
 def nearest(e: Emitter, total: SSAValue) -> SSAValue:
@@ -30,7 +28,7 @@ def nearest(e: Emitter, total: SSAValue) -> SSAValue:
 def truncated(e: Emitter, total: SSAValue) -> SSAValue:
     """trunc(total) as i32 where it is not negative; else some negative number, or 0."""
     base = e.constant(WHOLE, f32)
-    return lowest(e, e(CallIntrinsicOp(TOWARD_ZERO, [total, e.constant(1.0, f32), base], [f32])), WHOLE)
+    return lowest(e, e(CallIntrinsicOp(NVVM_TOWARD_ZERO, [total, e.constant(1.0, f32), base], [f32])), WHOLE)
 
 
 def lowest(e: Emitter, number: SSAValue, base: float) -> SSAValue:

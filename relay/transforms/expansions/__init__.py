@@ -61,7 +61,7 @@ class Expand(Legalization):
         row = self.ROWS.get(type(op))
         if row is None or not (type(op) in norm.EXPANSIONS or is_static(op)):
             return
-        new = Expansion(op, self.features)
+        new = Expansion(op, self.target)
         found = row(new, op)
         if found is not None:
             new.replace(rewriter, *([found] if isinstance(found, SSAValue) else found))

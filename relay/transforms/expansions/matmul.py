@@ -10,6 +10,7 @@ from xdsl.ir import SSAValue
 from relay.dialects import relay
 from relay.dialects.attributes import ints
 from relay.dialects.op import is_code, rank, shape, tensor
+from relay.target import Target
 from relay.transforms.expansion import Expansion
 from relay.transforms.expansions.steps import Expansions, transpose
 
@@ -40,7 +41,7 @@ def leading(new: Expansion, op: relay.MatmulOp | relay.BatchMatmulOp) -> SSAValu
     %b becomes [n, k, m] where the code does not pack it anyway, so that the innermost loop runs along its neighbours.
     """
     outer = shape(op.result)[:-2]
-    turned = bool(op.transpose_b.value.data) and not packs(op, new.features)
+    turned = bool(op.transpose_b.value.data) and not packs(op, new.target)
     if not turned and len(outer) == 1 and shape(op.tensor_a)[:-2] == shape(op.tensor_b)[:-2] == outer:
         return None
     a, b = (stacked(new, value, outer) for value in (op.tensor_a, op.tensor_b))
@@ -50,14 +51,14 @@ def leading(new: Expansion, op: relay.MatmulOp | relay.BatchMatmulOp) -> SSAValu
     )
 
 
-def packs(op: relay.MatmulOp | relay.BatchMatmulOp, features: frozenset[str]) -> bool:
+def packs(op: relay.MatmulOp | relay.BatchMatmulOp, target: Target) -> bool:
     """Whether `schedule` packs the second matrix for its micro-kernel."""
     (rows, inner), (_, columns) = op.matrices()
     if rows < LEAST_ROWS or columns < LANES:
         return False
     types = [tensor(side).element_type for side in (op.tensor_a, op.tensor_b)]
     codes = all(is_code(type, 8) for type in types) and inner % 4 == 0
-    return isinstance(types[0], Float32Type) or (codes and {"avx512f", "avx512vnni"} <= features)
+    return isinstance(types[0], Float32Type) or (codes and target.whole_dots)
 
 
 def stacked(new: Expansion, x: SSAValue, outer: tuple[int, ...]) -> SSAValue:

@@ -1,4 +1,4 @@
-// RUN: relay-opt %s -p 'expand-apply-scale{features="fma-rz"}' | filecheck %s
+// RUN: relay-opt %s -p 'attach-target{target="cuda"},expand-apply-scale' | filecheck %s
 
 // What is below 2^22 for any x, and does not matter below zero: another addition makes an integer of the lowest bits.
 

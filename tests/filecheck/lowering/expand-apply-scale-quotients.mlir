@@ -1,4 +1,4 @@
-// RUN: relay-opt %s -p 'expand-apply-scale{features="fma"}' | filecheck %s
+// RUN: relay-opt %s -p 'attach-target{target="x86_64 -mattr=+fma"},expand-apply-scale' | filecheck %s
 // RUN: relay-opt %s -p expand-apply-scale | filecheck %s --check-prefix=PLAIN
 
 // A float that is divided by a constant and becomes a clipped integer: two multiply-adds give the same integers.

@@ -1,6 +1,6 @@
 // RUN: relay-opt %s -p math-expand-ops | filecheck %s
-// RUN: relay-opt %s -p 'math-expand-ops{features="avx2,fma"}' | filecheck %s --check-prefix FUSED
-// RUN: relay-opt %s -p 'math-expand-ops{features="avx512f"}' | filecheck %s --check-prefix WIDE
+// RUN: relay-opt %s -p 'attach-target{target="x86_64 -mattr=+avx2,+fma"},math-expand-ops' | filecheck %s --check-prefix FUSED
+// RUN: relay-opt %s -p 'attach-target{target="x86_64 -mattr=+avx512f"},math-expand-ops' | filecheck %s --check-prefix WIDE
 
 // Where products are fused with sums, those of polynomials are.
 // FUSED-LABEL: gpu.module

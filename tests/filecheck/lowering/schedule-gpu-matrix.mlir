@@ -1,5 +1,5 @@
-// RUN: relay-opt %s -p 'schedule-gpu{features="async-copy,dot,mma"}' | filecheck %s
-// RUN: relay-opt %s -p 'schedule-gpu{features="async-copy,dot,mma"},convert-parallel-loops-to-gpu' | filecheck %s --check-prefix=LAUNCH
+// RUN: relay-opt %s -p 'attach-target{target="cuda -mattr=-shuffle"},schedule-gpu' | filecheck %s
+// RUN: relay-opt %s -p 'attach-target{target="cuda -mattr=-shuffle"},schedule-gpu,convert-parallel-loops-to-gpu' | filecheck %s --check-prefix=LAUNCH
 
 // 64 x 32 sums a block, in stages of 64 codes: the weights are packed, with what the sums are off by.
 // CHECK-LABEL: func.func @main

@@ -1,5 +1,5 @@
 // RUN: relay-opt %s -p schedule-gpu | filecheck %s
-// RUN: relay-opt %s -p 'schedule-gpu{features="dot"}' | filecheck %s --check-prefix=DOT
+// RUN: relay-opt %s -p 'attach-target{target="cuda -mattr=-async-copy,-mma,-shuffle"},schedule-gpu' | filecheck %s --check-prefix=DOT
 
 // Four neighbours a thread, read and written at once: 512 threads in 2 blocks.
 // CHECK-LABEL: func.func private @scale

@@ -1,5 +1,5 @@
 // RUN: relay-opt %s -p schedule | filecheck %s
-// RUN: relay-opt %s -p 'schedule{features="avx512f,avx512vnni"}' | filecheck %s --check-prefix DOT
+// RUN: relay-opt %s -p 'attach-target{target="x86_64 -mattr=+avx512f,+avx512vnni"},schedule' | filecheck %s --check-prefix DOT
 
 // A product whose weights its caller gives as constants: the weights are packed, [reduction][16 units] in i16, and the
 // accumulators start at minus the zero point times their sums; the fill is gone.

@@ -1,6 +1,6 @@
-// RUN: relay-opt %s -p 'select-target-ops{features="avx512f,avx512vnni"}' | filecheck %s --check-prefix VNNI
-// RUN: relay-opt %s -p 'select-target-ops{features="avx,avx2"}' | filecheck %s --check-prefix AVX2
-// RUN: relay-opt %s -p 'select-target-ops{features="neon,dotprod"}' | filecheck %s --check-prefix NEON
+// RUN: relay-opt %s -p 'attach-target{target="x86_64 -mattr=+avx512f,+avx512vnni"},select-target-ops' | filecheck %s --check-prefix VNNI
+// RUN: relay-opt %s -p 'attach-target{target="x86_64 -mattr=+avx,+avx2"},select-target-ops' | filecheck %s --check-prefix AVX2
+// RUN: relay-opt %s -p 'attach-target{target="aarch64 -mattr=+dotprod"},select-target-ops' | filecheck %s --check-prefix NEON
 // RUN: relay-opt %s -p select-target-ops | filecheck %s
 
 // One instruction; four of a quarter of the lanes; without any, products of what is widened.

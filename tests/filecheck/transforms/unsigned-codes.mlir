@@ -1,4 +1,4 @@
-// RUN: relay-opt %s -p 'unsigned-codes{features="avx512vnni"}' | filecheck %s
+// RUN: relay-opt %s -p 'attach-target{target="x86_64 -mattr=+avx512vnni"},unsigned-codes' | filecheck %s
 // RUN: relay-opt %s -p unsigned-codes | filecheck %s --check-prefix SIGNED
 
 // Between two convolutions: the clip and the zero point before take the 128, the zero point after too. The model's own

@@ -1,0 +1,42 @@
+"""`TargetPass`: a pass that chooses by what the module is compiled for."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field, replace
+
+from xdsl.dialects.builtin import ModuleOp
+
+from relay.passes.base import Pass
+from relay.target import CpuTarget, GpuTarget, Target, cpu_of, features_in, gpu_of, target_of
+
+
+@dataclass(frozen=True)
+class TargetPass(Pass):
+    """A pass that reads the module's target, which `attach-target` sets; without one it chooses what any CPU can do.
+
+    The option `features` said before 0.2 what the target has; it still replaces the features of the module's target.
+    """
+
+    features: str = field(default="", kw_only=True, metadata={"deprecated": True})
+
+    def __post_init__(self) -> None:
+        if self.features:
+            given = f'{self.name}{{features="..."}}'
+            new = 'put attach-target{target="..."} before the pass, or set the module\'s attribute relay.target'
+            warnings.warn(f"{given} is deprecated: {new}", DeprecationWarning, stacklevel=3)
+
+    def target(self, module: ModuleOp) -> Target:
+        """The module's target."""
+        target = target_of(module)
+        return replace(target, features=features_in(self.features)) if self.features else target
+
+    def cpu(self, module: ModuleOp) -> CpuTarget:
+        """The module's target. Raises InvalidArgument if it is a GPU."""
+        target = cpu_of(module, self.name)
+        return replace(target, features=features_in(self.features)) if self.features else target
+
+    def gpu(self, module: ModuleOp) -> GpuTarget:
+        """The module's target. Raises InvalidArgument if it is a CPU."""
+        target = gpu_of(module, self.name)
+        return replace(target, features=features_in(self.features)) if self.features else target
