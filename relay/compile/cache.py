@@ -57,6 +57,7 @@ def key(content: IRModule | bytes, recipe: Recipe) -> str | None:
     from xdsl.dialects.func import FuncOp
 
     from relay.module import REQUESTS
+    from relay.target import to_attributes
     from relay.transforms.legalization import registered
 
     ctx, target = recipe.context, recipe.target
@@ -74,7 +75,7 @@ def key(content: IRModule | bytes, recipe: Recipe) -> str | None:
     said = {
         "frontend": sorted((name, repr(value)) for name, value in recipe.frontend.items()),
         "params": sorted((name, *_array(value)) for name, value in recipe.params.items()),
-        "target": [target.triple, target.cpu, sorted(target.features)],
+        "target": str(to_attributes(target)),
         "context": [ctx.opt_level, sorted(ctx.required_pass), sorted(ctx.disabled_pass)],
         "config": sorted((name, repr(value)) for name, value in ctx.config.items()),
         "pipeline": str(recipe.pipeline),
