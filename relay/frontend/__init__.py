@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 from relay.arguments import shown, text
 from relay.errors import InvalidArgument, Malformed
 from relay.frontend.importing.formats import FORMATS, importable, refused
-from relay.frontend.importing.options import check_known
 from relay.module import IRModule, read_module
 
 if TYPE_CHECKING:
@@ -59,6 +58,8 @@ def import_model(model: str | PathLike[str] | bytes, options: Mapping[str, Any])
         if isinstance(file, bytes):
             raise Malformed("<bytes>", "is text and no model", "IRModule.parse reads MLIR text")
         return read_module(file)
+    from relay.frontend.importing.options import check_known
+
     importer: Callable[..., IRModule] = getattr(import_module(__name__), FORMATS[format].importer)
     return importer(file, **check_known(options, importer))
 

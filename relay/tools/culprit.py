@@ -11,7 +11,6 @@ from xdsl.dialects.builtin import ModuleOp
 
 from relay.dialects.attributes import Array
 from relay.errors import InvalidArgument, Malformed
-from relay.interpreters import argument_infos
 from relay.module import IRModule
 from relay.passes import Pipeline
 
@@ -43,6 +42,7 @@ def search(op: ModuleOp, pipeline: Pipeline, args: Namespace) -> tuple[bool, str
 def inputs_of(module: IRModule, file: str | None, seed: int) -> list[Array]:
     """The arguments of `@main`: by name from a file, else random; states that the file leaves out are initial ones."""
     from relay.exploration.measuring import random_of
+    from relay.interpreters import argument_infos
 
     given = {} if file is None else arrays_of(file)
     random = np.random.default_rng(seed)

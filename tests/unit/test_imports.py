@@ -7,6 +7,10 @@ The linter holds the same for folders beside each other (`acyclic_siblings`), bu
 from __future__ import annotations
 
 import ast
+import re
+import subprocess
+import sys
+import tomllib
 from collections.abc import Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -45,8 +49,23 @@ def test_no_file_is_in_a_circle_of_imports():
     assert circle({name: path.read_text() for name, path in names.items()}) == []
 
 
+def test_the_page_has_every_room_in_the_linters_order():
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    layers = [set(re.findall(r"\w+", layer)) for layer in contracts[0]["layers"]]
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    rows = [set(re.findall(r"`(\w+)`", row)) for row in re.findall(r"^\| (`.*?) \|", page, re.MULTILINE)]
+    assert rows == [*layers, {"runtime"}]
+
+
 def test_circles_are_seen_in_functions_types_and_names():
     a, b = "from __future__ import annotations\nfrom p import b", "if TYPE_CHECKING:\n  from p.a import X"
     assert set(circle({"p": "", "p.a": a, "p.b": b})) == {"p.a", "p.b"}
     assert set(circle({"a": "import b", "b": "def f():\n  import_module('a')"})) == {"a", "b"}
     assert circle({"a": "import b, a", "b": "import os"}) == []
+
+
+def test_relay_opt_starts_without_the_rooms_that_a_command_may_not_need():
+    program = "import sys; from relay.tools import relay_opt; print(*sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    rooms = {name.split(".")[1] for name in done.stdout.split() if name.startswith("relay.")}
+    assert not rooms & {"byoc", "compile", "exploration", "interpreters", "lowering", "quantize", "viewer"}
