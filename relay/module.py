@@ -20,8 +20,19 @@ from xdsl.utils.hints import isa
 from relay.arguments import instance, mapping, shown
 from relay.arguments import path as checked_path
 from relay.arguments import text as checked_text
-from relay.dialects.attributes import Array, WeightAttr, WeightPrinter, elements, label_of, tensor_type, to_numpy
+from relay.dialects.attributes import (
+    Array,
+    WeightAttr,
+    WeightPrinter,
+    dtype_of,
+    elements,
+    label_of,
+    tensor_type,
+    to_numpy,
+)
 from relay.dialects.context import make_context
+from relay.dialects.element_types import SAFETENSORS, as_stored, dtype_named, from_stored
+from relay.dialects.op import is_tensor
 from relay.dialects.plain import to_attribute
 from relay.dialects.relay import ConstantOp
 from relay.dialects.source import LocatingParser, invalid, said_last, words
@@ -170,13 +181,17 @@ class IRModule:
         return found
 
     def save_weights(self, path: str | PathLike[str]) -> None:
-        """Write `side_car()` as a safetensors file (needs the `safetensors` package)."""
+        """Write `side_car()` as a safetensors file (needs the `safetensors` package). Numbers that the format has no
+        type for are bytes in it, those of 2 and 4 bits several a byte; the file's metadata tells their types."""
         try:
             from safetensors.numpy import save
         except ImportError:
             hint = "pip install safetensors"
             raise InvalidArgument("save_weights", "the package safetensors is not installed", hint) from None
-        data = save({name: np.ascontiguousarray(array) for name, array in self.side_car().items()})
+        weights = self.side_car()
+        stored = {name: as_stored(array) for name, array in weights.items()}
+        notes = {name: str(tensor_type(array)) for name, array in weights.items() if stored[name].dtype != array.dtype}
+        data = save(stored, notes or None)
         try:
             checked_path(path, "save_weights").write_bytes(data)
         except (OSError, ValueError) as error:
@@ -229,13 +244,16 @@ def read_module(path: str | PathLike[str]) -> IRModule:
 def load_weights(path: str) -> dict[str, Array]:
     """The arrays of a safetensors file by name."""
     try:
-        from safetensors import SafetensorError
-        from safetensors.numpy import load
+        from safetensors import SafetensorError, deserialize
     except ImportError:
         hint = "pip install relay-mlir[weights]"
         raise InvalidArgument(path, "the package safetensors is not installed", hint) from None
     try:
-        return load(Path(path).read_bytes())
+        rows = deserialize(Path(path).read_bytes())
+        return {
+            name: np.frombuffer(row["data"], dtype_named(SAFETENSORS[row["dtype"]])).reshape(row["shape"])
+            for name, row in rows
+        }
     except SafetensorError as error:
         raise Malformed(path, str(error), "weights are what --save-weights wrote") from None
     except KeyError as error:  # a dtype that numpy lacks
@@ -277,7 +295,10 @@ def _bound(attr: Attribute, weights: Mapping[str, Array]) -> Attribute:
     handle = attr.resource_handle.data
     if handle not in weights:
         raise InvalidArgument(f"weight {handle}", "is not in the side-car file")
-    found = elements(weights[handle], label=label_of(handle))
+    array, type = weights[handle], attr.type
+    if is_tensor(type):
+        array = from_stored(array, dtype_of(type.element_type), type.get_shape())
+    found = elements(array, label=label_of(handle))
     if found.type != attr.type:
         raise InvalidArgument(f"weight {handle}", f"is {found.type}; the module wants {attr.type}")
     return found

@@ -33,6 +33,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
 from relay.dialects.attributes import Array, dtype_of, element_type, elements, scalar_attr, to_numpy
+from relay.dialects.element_types import wider_dtype
 from relay.errors import InvalidArgument, Malformed
 
 INPUTS = "relay.inputs"
@@ -86,7 +87,8 @@ def check(function: FuncOp) -> None:
     ):
         for info, type in zip(infos, types, strict=True):
             dtype = dtype_of(cast(TensorType[Attribute], type).element_type if isinstance(type, ShapedType) else type)
-            if (dtype.itemsize, dtype.kind == "f") != (info.dtype.itemsize, info.dtype.kind == "f"):
+            known, described = ((each.itemsize, wider_dtype(each).kind == "f") for each in (dtype, info.dtype))
+            if known != described:
                 where = f"function {function.sym_name.data}"
                 said = f"{info.name} is {dtype}, but described as {info.dtype}"
                 raise Malformed(where, said, "relay.signature.write says what arguments and results stand for")

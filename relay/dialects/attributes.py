@@ -15,19 +15,16 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 from xdsl.dialects.builtin import (
+    AnyFloat,
     BytesAttr,
     DenseArrayBase,
     DenseIntOrFPElementsAttr,
     DenseResourceAttr,
-    Float16Type,
-    Float32Type,
-    Float64Type,
     FloatAttr,
     IndexType,
     IntegerAttr,
     IntegerType,
     ShapedType,
-    Signedness,
     StringAttr,
     TensorType,
     i64,
@@ -37,7 +34,22 @@ from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
+from relay.dialects.element_types import (
+    FEW_BITS,
+    canonical,
+    converted,
+    dtype_of,
+    element_type,
+    is_extended,
+    is_float,
+    wider,
+)
 from relay.errors import InvalidArgument
+
+__all__ = [
+    "INLINE_BYTES", "Array", "Blob", "BlobAttr", "WeightAttr", "WeightPrinter", "dtype_of", "element_type", "elements",
+    "int_values", "ints", "label_of", "print_dense", "scalar_attr", "tensor_type", "to_numpy",
+]  # fmt: skip
 
 Array = npt.NDArray[Any]
 
@@ -71,7 +83,7 @@ class Blob:
     @cached_property
     def digest(self) -> str:
         """sha256 of the bytes, in hexadecimal."""
-        return hashlib.sha256(np.ascontiguousarray(self.array).data).hexdigest()
+        return hashlib.sha256(np.ascontiguousarray(self.array).reshape(-1).view(np.uint8).data).hexdigest()
 
     def __eq__(self, other: object) -> bool:
         if self is other:
@@ -138,55 +150,23 @@ class WeightAttr(TypedAttribute, BuiltinAttribute):
 
 
 def print_dense(array: Array, type: ShapedType, printer: Printer) -> None:
-    """Print `dense<...>`: a splat by its value, up to 100 elements as a list, more as one hexadecimal string."""
+    """Print `dense<...>`: a splat by its value, up to 100 elements as a list, more as one hexadecimal string, in which
+    an integer of 2 or 4 bits has a byte. So are NaNs of few bits, whose sign and payload a list would lose."""
     flat = np.ascontiguousarray(array).reshape(-1)
-    if flat.size > 100 and array.dtype != np.bool_ and not bool((flat == flat[0]).all()):
+    lossy = is_extended(array.dtype) and bool(np.isnan(wider(flat)).any())
+    if lossy or (flat.size > 100 and array.dtype != np.bool_ and not bool((flat == flat[0]).all())):
         printer.print_string(f'dense<"0x{flat.tobytes().hex().upper()}">')
         return
     if array.dtype == np.bool_ and flat.size > 100:
         nested = str(array.astype(np.int8).tolist()).replace("1", "true").replace("0", "false")
         printer.print_string(f"dense<{nested}>")
         return
-    DenseIntOrFPElementsAttr.new([type, BytesAttr(flat.tobytes())]).print_without_type(printer)
+    DenseIntOrFPElementsAttr.new([type, BytesAttr(dense_bytes(flat))]).print_without_type(printer)
 
 
-_FLOATS = {np.dtype("float16"): Float16Type(), np.dtype("float32"): Float32Type(), np.dtype("float64"): Float64Type()}
-
-
-def element_type(dtype: npt.DTypeLike) -> Attribute:
-    """The IR's element type of a numpy dtype: signed integers are signless (`i8`), unsigned ones are `ui8`..."""
-    dtype = np.dtype(dtype)
-    if dtype == np.bool_:
-        return IntegerType(1)
-    if dtype in _FLOATS:
-        return _FLOATS[dtype]
-    if dtype.kind == "i":
-        return IntegerType(8 * dtype.itemsize)
-    if dtype.kind == "u":
-        return IntegerType(8 * dtype.itemsize, Signedness.UNSIGNED)
-    raise InvalidArgument(f"dtype {dtype}", "has no element type in the IR", "use bool, (u)int8..64 or float16..64")
-
-
-def dtype_of(type: Attribute) -> np.dtype[Any]:
-    """The numpy dtype of an element type; the inverse of `element_type`. `index` is int64."""
-    match type:
-        case IntegerType():
-            bits = type.width.data
-            if bits == 1:
-                return np.dtype(np.bool_)
-            if bits in (8, 16, 32, 64):
-                return np.dtype(("uint" if type.signedness.data == Signedness.UNSIGNED else "int") + str(bits))
-        case IndexType():
-            return np.dtype(np.int64)
-        case Float16Type():
-            return np.dtype(np.float16)
-        case Float32Type():
-            return np.dtype(np.float32)
-        case Float64Type():
-            return np.dtype(np.float64)
-        case _:
-            pass
-    raise InvalidArgument(f"element type {type}", "has no numpy dtype", "use i1, (u)i8..64, f16, f32 or f64")
+def dense_bytes(array: Array) -> bytes:
+    """The bytes of the numbers in xDSL's `dense<...>`: its integers of 2 and 4 bits are extended to a byte."""
+    return (wider(array) if array.dtype.name in FEW_BITS else array).tobytes()
 
 
 def tensor_type(array: Array) -> TensorType[Attribute]:
@@ -196,7 +176,7 @@ def tensor_type(array: Array) -> TensorType[Attribute]:
 
 def elements(value: npt.ArrayLike, dtype: npt.DTypeLike | None = None, label: str = "weight") -> WeightAttr:
     """An elements attribute that shares the array's memory (rank 0 and up)."""
-    array = np.asarray(value, dtype=dtype)
+    array = canonical(np.asarray(value, dtype=dtype))
     array = array if array.flags.c_contiguous else np.ascontiguousarray(array)
     view = array.view()
     view.flags.writeable = False
@@ -211,14 +191,15 @@ def to_numpy(attr: Attribute) -> Array:
         case DenseIntOrFPElementsAttr():
             dtype = dtype_of(attr.get_element_type())
             flat = np.frombuffer(attr.data.data, dtype)
+            flat = flat.view(np.uint8) != 0 if dtype == np.bool_ else canonical(flat)
             shape = attr.get_shape()
             return np.broadcast_to(flat.reshape(()), shape) if flat.size == 1 else flat.reshape(shape)
         case DenseArrayBase():
             return np.frombuffer(attr.data.data, dtype_of(attr.elt_type))
-        case IntegerAttr():
-            return np.asarray(attr.value.data, dtype_of(attr.type))
-        case FloatAttr():
-            return np.asarray(attr.value.data, dtype_of(attr.type))
+        case IntegerAttr() | FloatAttr():
+            dtype = dtype_of(attr.type)
+            value = attr.value.data
+            return converted(np.asarray(value), dtype) if is_extended(dtype) else np.asarray(value, dtype)
         case DenseResourceAttr():
             array = getattr(attr, "array", None)
             if isinstance(array, np.ndarray):
@@ -238,8 +219,8 @@ def scalar_attr(value: float | int | np.generic, type: Attribute) -> Attribute:
         return IntegerAttr(int(value), type)
     if isinstance(type, IntegerType):
         return IntegerAttr(int(value), cast(IntegerType, type))
-    if isinstance(type, Float16Type | Float32Type | Float64Type):
-        return FloatAttr(float(value), type)
+    if is_float(type):
+        return FloatAttr(float(value), cast(AnyFloat, type))
     raise InvalidArgument(f"element type {type}", "has no scalars", "")
 
 

@@ -7,17 +7,27 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from math import prod
+from typing import Any, cast
 
+import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import (
+    I8,
+    AnyDenseElement,
+    AnyFloat,
     ArrayAttr,
+    BytesAttr,
+    DenseIntOrFPElementsAttr,
     FileLineColLoc,
     FusedLoc,
     IntAttr,
     ModuleOp,
     NameLoc,
+    RankedStructure,
     StringAttr,
     UnknownLoc,
+    i1,
 )
 from xdsl.ir import Attribute, Block, Operation, TypeAttribute
 from xdsl.parser import Parser
@@ -94,6 +104,57 @@ class LocatingParser(Parser):
             return None
         self._consume_token()
         return text
+
+    def parse_dense_int_or_fp_elements_attr(
+        self, type: RankedStructure[AnyDenseElement] | None
+    ) -> DenseIntOrFPElementsAttr:
+        """As upstream reads it, which xDSL does not: a hexadecimal number is the bits of a float, as whatever is not
+        finite is written, and a hexadecimal string of `i1` has eight numbers a byte."""
+        start = self.pos
+        self.parse_punctuation("<", " in dense attribute")
+        if self.parse_optional_punctuation(">") is not None:
+            self._resume_from(start)
+            return super().parse_dense_int_or_fp_elements_attr(type)
+        text = self.parse_optional_str_literal()
+        numbers, dims = self._parse_tensor_literal() if text is None else ([], [])
+        self.parse_punctuation(">", " in dense attribute")
+        if type is None:
+            self.parse_punctuation(":", " in dense attribute")
+            type = self._parse_dense_literal_type()
+        if text is not None:
+            return self._of_hexadecimal(text, type)
+        if dims and dims != list(type.get_shape()):
+            wrong = f"Expected {list(type.get_shape())} shape from the type, but got {dims} shape."
+            self.raise_error(f"Shape mismatch in dense literal. {wrong}")
+        element, data = type.element_type, list[bytes]()
+        if not isinstance(element, AnyFloat):
+            values: list[Any] = [number.to_type(self, element) for number in numbers]
+            return DenseIntOrFPElementsAttr.from_list(cast(RankedStructure[I8], type), values)
+        for number in numbers:
+            if isinstance(number.value, int) and number.span.text.startswith("0x"):
+                if number.value >> element.bitwidth:
+                    self.raise_error(f"{element} has {element.bitwidth} bits", at_position=number.span)
+                data.append(number.value.to_bytes(element.size, "little"))
+            else:
+                data.append(element.pack([number.to_float(self)]))
+        return DenseIntOrFPElementsAttr(type, BytesAttr(b"".join(data if dims else data * prod(type.get_shape()))))
+
+    def _of_hexadecimal(self, text: str, type: RankedStructure[Any]) -> DenseIntOrFPElementsAttr:
+        """The numbers whose bytes are written."""
+        try:
+            size, data = prod(type.get_shape()), bytes.fromhex(text[2:])
+        except ValueError:
+            self.raise_error("Hex string in denseAttr is invalid")
+        if type.element_type == i1 and len(data) == -(-size // 8):
+            bits = np.unpackbits(np.frombuffer(data, np.uint8), count=size, bitorder="little")
+            data = (-bits.astype(np.int8)).tobytes()
+        elif len(data) == type.element_type.compile_time_size:
+            data *= size
+        attr = DenseIntOrFPElementsAttr(type, BytesAttr(data))
+        if len(attr) != size:
+            wrong = f"Expected {size} elements from the type, but got {len(attr)} elements."
+            self.raise_error(f"Shape mismatch in dense literal. {wrong}")
+        return attr
 
     def _parse_optional_integer_or_float_type(self) -> TypeAttribute | None:
         """As xDSL does, without integers of more bits than MLIR has: their ranges would fill the memory."""

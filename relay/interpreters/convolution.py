@@ -8,6 +8,7 @@ import numpy as np
 
 from relay.dialects import relay
 from relay.dialects.attributes import Array, dtype_of
+from relay.dialects.element_types import wider_dtype
 from relay.dialects.layout import Layout
 from relay.interpreters.arithmetic import Dtype
 from relay.interpreters.meaning import Meanings, number
@@ -38,7 +39,7 @@ def products(parts: Sequence[Array], matrices: Sequence[Array], out: Dtype) -> A
 
 def conv(op: relay.ConvNd, data: Array, kernel: Array) -> Array:
     data, kernel = channels_last(op, data, kernel)
-    groups, out = op.groups.value.data, dtype_of(op.out_dtype)
+    groups, out = op.groups.value.data, wider_dtype(dtype_of(op.out_dtype))
     padded = np.pad(data, [(0, 0), *op.each_padding(), (0, 0)])
     spatial = [op.extent(n, k, axis) for axis, (n, k) in enumerate(sizes(data, kernel))]
     total = np.zeros((data.shape[0], *spatial, kernel.shape[0]), out)
@@ -52,7 +53,7 @@ def conv(op: relay.ConvNd, data: Array, kernel: Array) -> Array:
 def conv_transpose(op: relay.ConvTransposeNd, data: Array, kernel: Array) -> Array:
     """Each tap of the kernel adds to the positions that the data reaches through it; then the padding is cut off."""
     data, kernel = channels_last(op, data, kernel)
-    groups, out, padding = op.groups.value.data, dtype_of(op.out_dtype), op.each_padding()
+    groups, out, padding = op.groups.value.data, wider_dtype(dtype_of(op.out_dtype)), op.each_padding()
     spatial = [op.extent(n, k, axis) for axis, (n, k) in enumerate(sizes(data, kernel))]
     steps = zip(sizes(data, kernel), spatial, padding, op.each_stride(), op.each_dilation(), strict=True)
     whole = [max(n * s + k * d, before + size) for (n, k), size, (before, _), s, d in steps]

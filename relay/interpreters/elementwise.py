@@ -9,6 +9,7 @@ from xdsl.ir import Operation
 
 from relay.dialects import relay
 from relay.dialects.attributes import Array, dtype_of, to_numpy
+from relay.dialects.element_types import converted, wider
 from relay.interpreters.arithmetic import round_away
 from relay.interpreters.meaning import Meaning, Meanings
 
@@ -64,11 +65,11 @@ def floor_divide(lhs: Array, rhs: Array) -> Array:
 
 
 def clip(op: relay.ClipOp, x: Array) -> Array:
-    return np.minimum(np.maximum(x, to_numpy(op.a_min)), to_numpy(op.a_max))
+    return np.minimum(np.maximum(x, wider(to_numpy(op.a_min))), wider(to_numpy(op.a_max)))
 
 
 def cast(op: relay.CastOp, x: Array) -> Array:
-    return x.astype(dtype_of(op.dtype))
+    return converted(x, dtype_of(op.dtype), op.saturate is not None)
 
 
 FUNCTIONS: dict[type[Operation], Callable[..., Array]] = {

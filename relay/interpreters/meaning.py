@@ -10,7 +10,10 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl, register_impls
 from xdsl.ir import Attribute, Operation
 
-from relay.dialects.attributes import Array, to_numpy
+from relay.dialects import relay
+from relay.dialects.attributes import Array, dtype_of, to_numpy
+from relay.dialects.element_types import converted, is_extended, wider
+from relay.dialects.op import tensor
 
 Meaning = Callable[..., Array | tuple[Array, ...]]
 """`f(op, *operands)`: the result's array, or a tuple of them for an op of several results."""
@@ -18,11 +21,22 @@ Meaning = Callable[..., Array | tuple[Array, ...]]
 Meanings = Mapping[type[Operation], Meaning]
 """A row per op."""
 
+EXACT = relay.CastOp | relay.ReinterpretOp | relay.ReshapeOp | relay.TransposeOp
+"""Ops whose meanings take numbers of any dtype as they are."""
+
 
 def apply(meaning: Meaning, op: Operation, operands: Sequence[Array]) -> tuple[Array, ...]:
-    """The results of one op, as arrays also where they have rank 0."""
-    results = meaning(op, *operands)
-    return tuple(map(np.asarray, results)) if isinstance(results, tuple) else (np.asarray(results),)
+    """The results of one op, as arrays also where they have rank 0.
+
+    Numbers of dtypes that numpy lacks are computed with in float32, or in 8 bits, and rounded (or wrapped) once.
+    """
+    narrow = any(is_extended(operand.dtype) for operand in operands) and not isinstance(op, EXACT)
+    results = meaning(op, *map(wider, operands)) if narrow else meaning(op, *operands)
+    arrays = tuple(map(np.asarray, results)) if isinstance(results, tuple) else (np.asarray(results),)
+    if not narrow:
+        return arrays
+    types = [tensor(result).element_type for result in op.results]
+    return tuple(np.asarray(converted(array, dtype_of(type))) for array, type in zip(arrays, types, strict=True))
 
 
 def interpreter_functions(name: str, meanings: Meanings) -> type[InterpreterFunctions]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from relay.dialects import relay
 from relay.dialects.attributes import Array, dtype_of, int_values, to_numpy
+from relay.dialects.element_types import wider_dtype
 from relay.dialects.layout import Layout, steps
 from relay.interpreters.arithmetic import Dtype
 from relay.interpreters.elementwise import exp
@@ -96,7 +97,7 @@ def nhwc(op: relay.Conv2dBase, data: Array, kernel: Array, separable: bool) -> A
     floats are added in the same order."""
     strides, dilation = int_values(op.strides), int_values(op.dilation)
     padded = pad_image(data, int_values(op.padding), 0)
-    out = dtype_of(op.out_dtype)
+    out = wider_dtype(dtype_of(op.out_dtype))
     if separable:
         return depthwise(padded, kernel, strides, dilation, out)
     groups, outputs, depth = op.groups.value.data, kernel.shape[0], kernel.shape[3]
@@ -157,7 +158,7 @@ def conv2d(op: relay.Conv2dOp, data: Array, kernel: Array) -> Array:
 
 def dense(op: relay.DenseOp, data: Array, kernel: Array) -> Array:
     data, kernel = centred(data, number(op.input_zero_point)), centred(kernel, number(op.kernel_zero_point))
-    return matrix_product(data, kernel, dtype_of(op.out_dtype))
+    return matrix_product(data, kernel, wider_dtype(dtype_of(op.out_dtype)))
 
 
 def bias_add(op: relay.BiasAddOp, data: Array, bias: Array) -> Array:

@@ -14,15 +14,17 @@ from xdsl.utils.hints import isa
 
 from relay.dialects import relay
 from relay.dialects.attributes import dtype_of, int_values
-from relay.dialects.op import rank, shape, tensor
+from relay.dialects.op import TensorOp, rank, shape, tensor
 from relay.errors import Unsupported
 from relay.lowering.linalg import LOWERINGS
 from relay.lowering.linalg.elementwise import Group, emit, groups
 from relay.lowering.linalg.emitter import Emitter, signless
+from relay.lowering.linalg.narrow import refusal
 from relay.passes import Pass
 from relay.transforms.inlining import inline_calls
 from relay.transforms.location import place
 from relay.transforms.one_table import kernel_as_table
+from relay.transforms.widening import lowers
 
 CONSTANT = "relay.constant"
 
@@ -196,10 +198,15 @@ def check_arguments(function: func.FuncOp) -> None:
 
 
 def check(op: Operation) -> None:
-    """Raise Unsupported for a dynamic shape, or one of too many elements."""
+    """Raise Unsupported for a dynamic shape, one of too many elements, or numbers that only memory has."""
     for value in (*op.operands, *op.results):
         if (problem := problem_of(value.type)) is not None:
             raise Unsupported(place(op), *problem)
+    if isinstance(op, TensorOp) and not lowers(op):
+        types = sorted({str(value.type) for value in (*op.operands, *op.results)})
+        raise Unsupported(place(op), f"has no lowering for {', '.join(types)}", "run legalize first")
+    if isinstance(op, relay.CastOp) and (problem := refusal(op)) is not None:
+        raise Unsupported(place(op), *problem)
 
 
 def problem_of(type: Attribute) -> tuple[str, str] | None:

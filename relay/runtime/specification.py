@@ -7,11 +7,25 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from relay.errors import InvalidArgument
+from relay.errors import InvalidArgument, Unsupported
 from relay.runtime.memory import Array
 
 if TYPE_CHECKING:
     from relay.runtime.dlpack import Given
+
+
+def dtype_named(name: str) -> np.dtype[Any]:
+    """The dtype of a name that numpy or `ml_dtypes` knows. Raises Unsupported where that is not installed."""
+    try:
+        return np.dtype(name)
+    except TypeError:
+        pass
+    try:
+        import ml_dtypes  # here: few models have such numbers
+
+        return np.dtype(getattr(ml_dtypes, name))
+    except ImportError:
+        raise Unsupported(f"numbers of {name}", "need the package ml_dtypes", "pip install ml_dtypes") from None
 
 
 class TensorSpec(NamedTuple):
@@ -30,7 +44,7 @@ class TensorSpec(NamedTuple):
         return TensorSpec(
             str(entry["name"]),
             tuple(int(d) for d in entry["shape"]),
-            np.dtype(entry["dtype"]),
+            dtype_named(entry["dtype"]),
             None if entry.get("scale") is None else float(entry["scale"]),
             int(entry.get("zero_point") or 0),
             str(entry["kind"]),

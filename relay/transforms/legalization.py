@@ -53,6 +53,7 @@ Patterns = Sequence[type[Legalization]]
 
 REGISTRY: list[tuple[str, str]] = [
     ("qnn", "relay.transforms.qnn_patterns:PATTERNS"),
+    ("relay", "relay.transforms.widening:PATTERNS"),
     ("relay", "relay.transforms.expansions:PATTERNS"),
 ]
 """(dialect, where its patterns are), asked in this order."""

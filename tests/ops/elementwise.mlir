@@ -44,6 +44,13 @@ func.func @convert(%x: tensor<4xf32>) {
   func.return
 }
 
+func.func @narrow(%x: tensor<4xf32>, %y: tensor<4xbf16>) {
+  %few = relay.cast %x {dtype = f8E4M3FN, saturate} : (tensor<4xf32>) -> tensor<4xf8E4M3FN>
+  %sum = relay.add %y, %y : (tensor<4xbf16>, tensor<4xbf16>) -> tensor<4xbf16>
+  %codes = relay.cast %sum {dtype = i4} : (tensor<4xbf16>) -> tensor<4xi4>
+  func.return
+}
+
 // -----
 // error: relay.add: element types differ: f32 and i32
 func.func @add(%x: tensor<4xf32>, %y: tensor<4xi32>) {
@@ -111,5 +118,12 @@ func.func @add_of_booleans(%x: tensor<2xi1>) {
 // error: relay.negative: takes numbers, not i1; cast them first
 func.func @negative_of_booleans(%x: tensor<2xi1>) {
   %0 = relay.negative %x : (tensor<2xi1>) -> tensor<2xi1>
+  func.return
+}
+
+// -----
+// error: relay.cast: only floats of few bits saturate, not bf16
+func.func @cast(%x: tensor<4xf32>) {
+  %r = relay.cast %x {dtype = bf16, saturate} : (tensor<4xf32>) -> tensor<4xbf16>
   func.return
 }

@@ -5,7 +5,9 @@ from typing import Any
 import numpy as np
 
 def load(data: bytes) -> dict[str, np.ndarray[Any, np.dtype[Any]]]: ...
-def save(tensor_dict: Mapping[str, np.ndarray[Any, np.dtype[Any]]]) -> bytes: ...
+def save(
+    tensor_dict: Mapping[str, np.ndarray[Any, np.dtype[Any]]], metadata: dict[str, str] | None = None
+) -> bytes: ...
 def save_file(
     tensor_dict: Mapping[str, np.ndarray[Any, np.dtype[Any]]],
     filename: str | PathLike[str],

@@ -6,9 +6,9 @@ from abc import ABC
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import AnyFloat, TensorType, i1
+from xdsl.dialects.builtin import AnyFloat, ReducedPrecisionFloatType, TensorType, UnitAttr, i1
 from xdsl.ir import Attribute, SSAValue, TypedAttribute
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
+from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
 
 from relay.dialects.attributes import dtype_of
 from relay.dialects.op import Origin, TensorOp, Type, broadcast, is_integer, require, shape, tensor
@@ -288,16 +288,22 @@ class ClipOp(TensorOp):
 class CastOp(TensorOp):
     """Convert the elements to `dtype`: integers wrap, floats truncate towards zero (out of range: undefined).
 
-    To i1: `x != 0`.
+    To i1: `x != 0`. To a float: each number is rounded once, halves to even. What rounds beyond the largest finite
+    number becomes infinity; NaN where the type has no infinity (`f8E4M3FN`, the FNUZ ones); the largest number where
+    it has neither (`f6`, `f4`). This is upstream's `arith.truncf`. With `saturate`, which only floats of 8 bits and
+    less have, it is the largest finite number of its sign, also of an infinity: ONNX's `Cast` unless `saturate=0`.
     """
 
     name = "relay.cast"
     ELEMENTWISE: ClassVar[bool] = True
     input = operand_def(TensorType[Attribute])
     dtype = prop_def(Attribute)
+    saturate = opt_prop_def(UnitAttr)
     result = result_def(TensorType[Attribute])
     assembly_format = "$input attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
         dtype_of(self.dtype)
+        small = isinstance(self.dtype, ReducedPrecisionFloatType)
+        require(self.saturate is None or small, f"relay.cast: only floats of few bits saturate, not {self.dtype}")
         return [TensorType(self.dtype, shape(self.input))]

@@ -20,7 +20,8 @@ from xdsl.irdl import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from relay.dialects.attributes import dtype_of, int_values
+from relay.dialects.attributes import int_values
+from relay.dialects.element_types import bits_of
 from relay.dialects.layout import Layout
 from relay.dialects.op import DYNAMIC, Origin, TensorOp, Type, axis_of, broadcast, rank, require, shape, tensor
 from relay.errors import InvalidArgument
@@ -351,6 +352,6 @@ class ReinterpretOp(TransformOp):
 
     def infer(self) -> Sequence[Type]:
         given = tensor(self.input).element_type
-        same = dtype_of(given).itemsize == dtype_of(self.dtype).itemsize
+        same = bits_of(given) == bits_of(self.dtype)
         require(same, f"{self.name}: {given} and {self.dtype} differ in width")
         return [TensorType(self.dtype, shape(self.input))]

@@ -28,6 +28,7 @@ from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.utils.hints import isa
 
 from relay.dialects.attributes import INLINE_BYTES, Array, dtype_of, elements, scalar_attr
+from relay.dialects.element_types import converted, is_extended, is_narrow, storage_type
 from relay.lowering.linalg.reassociation import attribute, reassociation
 
 INDEX = IndexType()
@@ -50,7 +51,9 @@ def kind(type: Attribute) -> Kind:
 
 
 def signless(type: Attribute) -> Attribute:
-    """The type without signedness; it lives in the ops from level 2 down."""
+    """The type without signedness, which lives in the ops from level 2 down; a narrow type as what memory holds."""
+    if is_narrow(type):
+        return storage_type(type)
     if isa(type, IntegerType):
         return IntegerType(type.width.data)
     if isa(type, TensorType):
@@ -141,6 +144,9 @@ class Emitter:
 
     def constant(self, value: float | int | np.generic, type: Attribute) -> SSAValue:
         """A scalar `arith.constant` of a signless type, in the function's block."""
+        if is_narrow(type):
+            type, dtype = storage_type(type), dtype_of(type)
+            value = np.asarray(converted(np.asarray(value), dtype)).view(f"u{dtype.itemsize}").item()
         if isa(type, IntegerType):
             modulus = 1 << type.width.data
             value = int(value) % modulus
@@ -154,7 +160,7 @@ class Emitter:
 
     def tensor_constant(self, array: Array, label: str = "constant") -> SSAValue:
         """An `arith.constant` tensor of a signless type: `dense` if small, else `dense_resource`; shares the memory."""
-        if array.dtype.kind == "u":
+        if array.dtype.kind == "u" or is_extended(array.dtype):
             array = array.view(f"i{array.dtype.itemsize}")
         weight = elements(array, label=label)
         attr: DenseIntOrFPElementsAttr | DenseResourceAttr = (

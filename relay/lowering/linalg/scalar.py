@@ -6,15 +6,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import AnyFloat, IntegerType, i32
+from xdsl.dialects.builtin import AnyFloat, IntegerType, f32, f64, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.hints import isa
 
 from relay.dialects import relay
 from relay.dialects.attributes import to_numpy
+from relay.dialects.element_types import bits_of, is_narrow
 from relay.dialects.op import tensor
 from relay.errors import Unsupported
-from relay.lowering.linalg import division, fixed_point
+from relay.lowering.linalg import division, fixed_point, narrow
 from relay.lowering.linalg.emitter import Emitter, kind, lowest, signless
 from relay.transforms.location import place
 
@@ -129,11 +130,22 @@ def clip(e: Emitter, op: relay.ClipOp, xs: Sequence[SSAValue]) -> Sequence[SSAVa
 
 
 def cast(e: Emitter, op: relay.CastOp, xs: Sequence[SSAValue]) -> Sequence[SSAValue]:
-    return [convert(e, xs[0], tensor(op.input).element_type, op.dtype)]
+    return [convert(e, xs[0], tensor(op.input).element_type, op.dtype, op.saturate is not None)]
 
 
-def convert(e: Emitter, x: SSAValue, source: Attribute, target: Attribute) -> SSAValue:
+def convert(e: Emitter, x: SSAValue, source: Attribute, target: Attribute, saturate: bool = False) -> SSAValue:
     """A number of one level-1 type as another: integers wrap, floats truncate, anything to `i1` is `!= 0`."""
+    if source == target:
+        return x
+    if is_narrow(source):
+        x, source = narrow.widen(e, x, source)
+    if isa(target, IntegerType) and is_narrow(target):
+        between = IntegerType(32 if kind(source) == "float" else 8)
+        return narrow.narrow_integer(e, convert(e, x, source, between), target)
+    if is_narrow(target):
+        if bits_of(source) <= 16 or source == f32:
+            return narrow.narrow_float(e, convert(e, x, source, f32), target, saturate)
+        return narrow.narrow_float(e, narrow.rounded_to_odd(e, convert(e, x, source, f64)), target, saturate)
     to = signless(target)
     if target == IntegerType(1) and source != target:
         zero = e.constant(0, source)

@@ -36,3 +36,23 @@ func.func private @wide(i99999999)
 
 // CHECK: cannot be read: Format not implemented for i65
 func.func private @f() attributes {a = dense<1> : tensor<1xi65>}
+
+// -----
+
+// CHECK: f8E5M2 has 8 bits
+func.func private @f() attributes {a = dense<[0x1FF]> : tensor<1xf8E5M2>}
+
+// -----
+
+// CHECK: Hex string in denseAttr is invalid
+func.func private @f() attributes {a = dense<"0xZZ"> : tensor<2xi4>}
+
+// -----
+
+// CHECK: Shape mismatch in dense literal. Expected 3 elements from the type, but got 2 elements.
+func.func private @f() attributes {a = dense<"0x0102"> : tensor<3xi4>}
+
+// -----
+
+// CHECK: Shape mismatch in dense literal. Expected [3] shape from the type, but got [2] shape.
+func.func private @f() attributes {a = dense<[1, 2]> : tensor<3xi4>}

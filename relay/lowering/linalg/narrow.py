@@ -1,0 +1,154 @@
+"""Scalars of types that only memory has: a float of 16 bits or less is the bits of an integer, an integer of 2 or 4
+bits has a byte, whose other bits are 0."""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    FloatNanEncoding,
+    FloatNonfiniteBehavior,
+    FloatSemantics,
+    IntegerType,
+    ReducedPrecisionFloatType,
+    Signedness,
+    f32,
+    f64,
+    i32,
+    i64,
+)
+from xdsl.ir import Attribute, SSAValue
+
+from relay.dialects import relay
+from relay.dialects.element_types import is_narrow, storage_type
+from relay.dialects.op import is_integer, tensor
+from relay.lowering.linalg.emitter import Emitter
+
+BF16 = FloatSemantics(exponent_bits=8, mantissa_bits=7, exponent_bias=127)
+INFINITY = 0x7F800000
+"""The bits of an infinity in f32; more are those of a NaN."""
+
+
+def semantics(type: Attribute) -> FloatSemantics:
+    """What the bits of a float of few bits mean."""
+    assert isinstance(type, BFloat16Type | ReducedPrecisionFloatType)
+    return BF16 if isinstance(type, BFloat16Type) else type.SEMANTICS
+
+
+def refusal(op: relay.CastOp) -> tuple[str, str] | None:
+    """Why a cast has no lowering, and what to do: from or to a float without sign, and where 64 bits are rounded."""
+    source, target = tensor(op.input).element_type, op.dtype
+    for type in (source, target):
+        if isinstance(type, ReducedPrecisionFloatType) and not type.SEMANTICS.has_sign:
+            return f"has no lowering from {source} to {target}", "casts of constants are folded"
+    if (
+        is_narrow(target)
+        and not isinstance(target, IntegerType)
+        and source in (i64, IntegerType(64, Signedness.UNSIGNED))
+    ):
+        return f"has no lowering from {source} to {target}", "cast to i32 or f64 before"
+    return None
+
+
+def most(form: FloatSemantics) -> int:
+    """The bits of the largest finite number."""
+    top = form.max_exponent << form.mantissa_bits
+    if form.nonfinite is FloatNonfiniteBehavior.IEEE:
+        return top - 1
+    return (top | form.max_mantissa) - (form.nan_encoding is FloatNanEncoding.ALL_ONES)
+
+
+def widen(e: Emitter, code: SSAValue, type: Attribute) -> tuple[SSAValue, Attribute]:
+    """The number that the bits in memory stand for, in the type it is computed in, and that type."""
+    if is_integer(type):
+        if type.signedness.data == Signedness.UNSIGNED:
+            return code, IntegerType(8, Signedness.UNSIGNED)
+        free = e.constant(8 - type.width.data, IntegerType(8))
+        return e(arith.ShRSIOp(e(arith.ShLIOp(code, free)), free)), IntegerType(8)
+    form = semantics(type)
+    bits = e(arith.ExtUIOp(code, i32))
+    if form is BF16:
+        return e(arith.BitcastOp(e(arith.ShLIOp(bits, e.constant(16, i32))), f32)), f32
+    magnitude = e(arith.AndIOp(bits, e.constant((1 << form.sign_shift) - 1, i32)))
+    raised = e(arith.ShLIOp(magnitude, e.constant(23 - form.mantissa_bits, i32)))
+    scale = e.constant(2.0 ** (127 - form.exponent_bias), f32)
+    found = e(arith.BitcastOp(e(arith.MulfOp(e(arith.BitcastOp(raised, f32)), scale)), i32))
+    if form.nonfinite is FloatNonfiniteBehavior.IEEE:
+        beyond = e(arith.CmpiOp(magnitude, e.constant(most(form), i32), "sgt"))
+        found = e(arith.SelectOp(beyond, e(arith.OrIOp(raised, e.constant(INFINITY, i32))), found))
+    elif form.nonfinite is FloatNonfiniteBehavior.NAN_ONLY:
+        marked, nan = (bits, 1 << form.sign_shift) if negative_zero(form) else (magnitude, most(form) + 1)
+        is_nan = e(arith.CmpiOp(marked, e.constant(nan, i32), "eq"))
+        found = e(arith.SelectOp(is_nan, e.constant(INFINITY | 1 << 22, i32), found))
+    sign = e(arith.ShLIOp(e(arith.XOrIOp(bits, magnitude)), e.constant(31 - form.sign_shift, i32)))
+    return e(arith.BitcastOp(e(arith.OrIOp(found, sign)), f32)), f32
+
+
+def negative_zero(form: FloatSemantics) -> bool:
+    """Whether the bits of -0 are those of the only NaN."""
+    return form.nan_encoding is FloatNanEncoding.NEGATIVE_ZERO
+
+
+def narrow_integer(e: Emitter, value: SSAValue, type: IntegerType) -> SSAValue:
+    """An integer of at least 8 bits, modulo 2^2 or 2^4, as memory has it."""
+    byte = IntegerType(8)
+    if value.type != byte:
+        value = e(arith.TruncIOp(value, byte))
+    return e(arith.AndIOp(value, e.constant((1 << type.width.data) - 1, byte)))
+
+
+def narrow_float(e: Emitter, value: SSAValue, type: Attribute, saturate: bool) -> SSAValue:
+    """The bits of an f32 rounded to a float of few bits, halves to even, as `relay.cast` says.
+
+    Normal numbers are rounded as integers; subnormal ones by adding a number whose last bit is their unit.
+    """
+    form = semantics(type)
+    lost = 23 - form.mantissa_bits
+    bits = e(arith.BitcastOp(value, i32))
+    magnitude = e(arith.AndIOp(bits, e.constant((1 << 31) - 1, i32)))
+    odd = e(arith.AndIOp(e(arith.ShRUIOp(magnitude, e.constant(lost, i32))), e.constant(1, i32)))
+    offset = ((form.exponent_bias - 127) << 23) + (1 << (lost - 1)) - 1
+    rounded = e(arith.AddiOp(e(arith.AddiOp(magnitude, e.constant(offset, i32))), odd))
+    code = e(arith.ShRUIOp(rounded, e.constant(lost, i32)))
+    if form.exponent_bias != 127:
+        unit = 2.0 ** (24 - form.mantissa_bits - form.exponent_bias)
+        shifted = e(arith.AddfOp(e(arith.BitcastOp(magnitude, f32)), e.constant(unit, f32)))
+        small = e(arith.SubiOp(e(arith.BitcastOp(shifted, i32)), e.constant(int(np.float32(unit).view(np.int32)), i32)))
+        subnormal = e(arith.CmpiOp(magnitude, e.constant((128 - form.exponent_bias) << 23, i32), "slt"))
+        code = e(arith.SelectOp(subnormal, small, code))
+    too_large = e(arith.CmpiOp(code, e.constant(most(form), i32), "sgt"))
+    code = e(arith.SelectOp(too_large, e.constant(beyond(form, saturate), i32), code))
+    is_nan = e(arith.CmpiOp(magnitude, e.constant(INFINITY, i32), "sgt"))
+    code = e(arith.SelectOp(is_nan, e.constant(nan_of(form), i32), code))
+    sign = e(arith.ShRUIOp(e(arith.XOrIOp(bits, magnitude)), e.constant(31 - form.sign_shift, i32)))
+    if negative_zero(form):
+        is_zero = e(arith.CmpiOp(code, e.constant(0, i32), "eq"))
+        sign = e(arith.SelectOp(is_zero, e.constant(0, i32), sign))
+    return e(arith.TruncIOp(e(arith.OrIOp(code, sign)), storage_type(type)))
+
+
+def beyond(form: FloatSemantics, saturate: bool) -> int:
+    """The bits, but for the sign, of what is larger than the largest finite number."""
+    if saturate or form.nonfinite is FloatNonfiniteBehavior.FINITE_ONLY:
+        return most(form)
+    return most(form) + 1 if form.nonfinite is FloatNonfiniteBehavior.IEEE else nan_of(form)
+
+
+def nan_of(form: FloatSemantics) -> int:
+    """The bits of a NaN, but for the sign where it has one; of the largest number where there is no NaN."""
+    if form.nonfinite is FloatNonfiniteBehavior.IEEE:
+        return form.max_exponent << form.mantissa_bits | 1 << (form.mantissa_bits - 1)
+    if form.nonfinite is FloatNonfiniteBehavior.FINITE_ONLY:
+        return most(form)
+    return 1 << form.sign_shift if negative_zero(form) else most(form) + 1
+
+
+def rounded_to_odd(e: Emitter, value: SSAValue) -> SSAValue:
+    """An f64 as f32, its last bit set where bits were lost: rounded once more, to fewer bits, it is rounded once."""
+    near = e(arith.TruncFOp(value, f32))
+    back = e(arith.ExtFOp(near, f64))
+    beyond = e(arith.CmpfOp(e(math.AbsFOp(back)), e(math.AbsFOp(value)), "ogt"))
+    inexact = e(arith.CmpfOp(back, value, "one"))
+    below = e(arith.SubiOp(e(arith.BitcastOp(near, i32)), e(arith.ExtUIOp(beyond, i32))))
+    return e(arith.BitcastOp(e(arith.OrIOp(below, e(arith.ExtUIOp(inexact, i32)))), f32))

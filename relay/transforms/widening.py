@@ -1,0 +1,54 @@
+"""Legalization of types that only memory has: arithmetic on them is done in f32, or in 8 bits, and rounded once."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr
+from xdsl.ir import Attribute, Operation
+from xdsl.pattern_rewriter import PatternRewriter
+
+from relay.dialects import relay
+from relay.dialects.attributes import scalar_attr
+from relay.dialects.element_types import is_narrow, wide_type
+from relay.dialects.op import Origin, TensorOp, is_tensor, tensor
+from relay.transforms.expansion import Expansion
+from relay.transforms.legalization import Legalization
+
+KEPT = relay.CastOp | relay.ConstantOp | relay.ReinterpretOp
+"""What has a lowering for numbers of every type, beside ops that only move them."""
+
+
+class Widen(Legalization):
+    """op %x : bf16  =>  cast (op (cast %x : f32)) : bf16; integers of 2 and 4 bits by way of 8 bits"""
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        if isinstance(op, TensorOp) and op.name.startswith("relay.") and not lowers(op):
+            new = Expansion(op)
+            operands = [new.cast(value, wide(tensor(value).element_type)) for value in op.operands]
+            properties = {name: widened(attr) for name, attr in op.properties.items()}
+            results = new.add(type(op), operands, properties).results
+            types = [tensor(result).element_type for result in op.results]
+            new.replace(rewriter, *(new.cast(value, type) for value, type in zip(results, types, strict=True)))
+
+
+def lowers(op: TensorOp) -> bool:
+    """Whether no number of the op is of a narrow type, or the op takes such numbers as they are."""
+    values = (*op.operands, *op.results)
+    if not any(is_tensor(value.type) and is_narrow(value.type.element_type) for value in values):
+        return True
+    return isinstance(op, KEPT) or (op.origin is Origin.MOVED and not op.FILLS)
+
+
+def wide(type: Attribute) -> Attribute:
+    """The type that numbers of a narrow one are computed in; another as it is."""
+    return wide_type(type) if is_narrow(type) else type
+
+
+def widened(attr: Attribute) -> Attribute:
+    """A property for the same op on wide numbers: an element type, or a number of it."""
+    same: Attribute = attr
+    if isinstance(attr, FloatAttr | IntegerAttr) and is_narrow(type := attr.get_type()):
+        return scalar_attr(attr.value.data, wide(type))
+    return wide(same)
+
+
+PATTERNS: list[type[Legalization]] = [Widen]
