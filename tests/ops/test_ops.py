@@ -6,24 +6,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
+from types import ModuleType
 
 import numpy as np
 import pytest
 from xdsl.dialects.builtin import TensorType, i32
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.irdl import IRDLOperation
 from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.hints import isa
 
 from relay.compile.entry import build
+from relay.dialects import qnn, relay
 from relay.dialects.attributes import Array
 from relay.dialects.byoc import Byoc, CompilerBeginOp, CompilerEndOp
 from relay.dialects.context import make_context
 from relay.dialects.qnn import Qnn
 from relay.dialects.relay import Relay
 from relay.dialects.source import LocatingParser
-from relay.errors import RelayError
+from relay.errors import Malformed, RelayError
 from relay.exploration.intermediates import described
 from relay.exploration.measuring import random_of
 from relay.interpreters import MEANINGS, run
@@ -59,6 +64,15 @@ def examples() -> dict[str, list[FuncOp]]:
         for op in function.body.walk():
             found.setdefault(op.name, []).append(function)
     return found
+
+
+@pytest.mark.parametrize("package", [relay, qnn], ids=lambda package: package.__name__)
+def test_every_op_is_in_its_dialect(package: ModuleType) -> None:
+    modules = [import_module(f"{package.__name__}.{found.name}") for found in iter_modules(package.__path__)]
+    classes = [cls for module in modules for cls in vars(module).values() if isinstance(cls, type)]
+    ops = {cls for cls in classes if issubclass(cls, IRDLOperation) and "name" in vars(cls) and "." in cls.name}
+    lost = {f"{cls.__module__}.{cls.__name__}" for cls in ops - set(OPS)}
+    assert not lost, f"ops that {package.__name__} does not list: {lost}"
 
 
 @pytest.mark.parametrize("op", [*OPS, *Byoc.operations], ids=name_of)
@@ -128,18 +142,52 @@ def one_main(found: Sequence[FuncOp]) -> tuple[IRModule, list[str]]:
 
 
 def random_input(type: TensorType[Attribute], random: np.random.Generator) -> Array:
-    """Codes over their whole range, floats around zero, i32 up to 2^20, i64 (which may be positions) 0 or 1."""
+    """Codes over their whole range, floats around zero with one that is 100, where formulas overflow, i32 up to 2^20,
+    i64 (which may be positions) 0 or 1."""
     if type.element_type == i32:
         return random.integers(-(1 << 20), 1 << 20, type.get_shape()).astype(np.int32)
-    return random_of(described("", type, "input"), random)
+    numbers = random_of(described("", type, "input"), random)
+    if numbers.dtype.kind == "f":
+        numbers[(..., *[-1] * numbers.ndim)] = 100
+    return numbers
+
+
+def random_inputs(module: IRModule) -> list[Array]:
+    """An array for each argument of `@main`."""
+    random = np.random.default_rng(0)
+    types = module["main"].function_type.inputs
+    return [random_input(type, random) for type in types if isa(type, TensorType[Attribute])]
+
+
+def in_double(function: FuncOp) -> FuncOp | None:
+    """The function with f64 for f32; None where an op does not take it."""
+    try:
+        return IRModule.parse(str(function).replace("f32", "f64"))[function.sym_name.data]
+    except Malformed:
+        return None
+
+
+@pytest.mark.parametrize("path", FILES, ids=stem)
+def test_meanings_overflow_only_where_their_result_does(path: Path) -> None:
+    """Where the result in doubles is finite and not too large for f32, it is finite in f32."""
+    found = [(function, in_double(function)) for function in map(runnable, functions(path)) if function is not None]
+    wrong = list[str]()
+    for function, double in found:
+        if double is None or "f32" not in str(function):
+            continue
+        (module, names), (wide, _) = one_main([function]), one_main([double])
+        inputs = random_inputs(module)
+        widened = [x.astype(np.float64) if x.dtype == np.float32 else x for x in inputs]
+        for name, a, b in zip(names, run(module, inputs), run(wide, widened), strict=True):
+            if a.dtype == np.float32 and np.any(~np.isfinite(a) & (np.abs(b) < np.finfo(np.float32).max)):
+                wrong.append(name)
+    assert not wrong, f"{path.name}: a stable formula gives a finite number where these do not: {wrong}"
 
 
 @pytest.mark.parametrize("path", FILES, ids=stem)
 def test_compiled_code_gives_what_the_ops_mean(path: Path) -> None:
     module, names = one_main([*filter(None, map(runnable, functions(path)))])
-    random = np.random.default_rng(0)
-    types = [type for type in module["main"].function_type.inputs if isa(type, TensorType[Attribute])]
-    inputs = [random_input(type, random) for type in types]
+    inputs = random_inputs(module)
     wanted = run(module, inputs)
     with PassContext(opt_level=1):
         results = build(module).run(*inputs)
