@@ -38,7 +38,8 @@ def test_every_message_has_a_case() -> None:
             with pytest.raises((ParseError, VerifyException)):
                 LocatingParser(make_context(), text, "case").parse_module().verify()
     missing = SITES - reached
-    assert not missing, told(missing, len(SITES))
+    where = "write a text that is refused with it into tests/ops/KIND.mlir, below `// error: MESSAGE`"
+    assert not missing, f"{told(missing, len(SITES))}\n{where}"
 
 
 def test_guards_are_there() -> None:
