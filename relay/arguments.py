@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from operator import index
 from os import PathLike
 from pathlib import Path
-from typing import SupportsIndex, TypeGuard, TypeVar, cast
+from typing import Any, SupportsIndex, TypeGuard, TypeVar, cast
 
 from relay.errors import InvalidArgument
 
@@ -57,14 +57,14 @@ def positive(value: object) -> int:
 
 def every(value: object, where: str, hint: str = "give a list") -> list[object]:
     """The items of a list or another iterable. Raises InvalidArgument for what is none."""
-    if not _is_iterable(value):
+    if not is_iterable(value):
         raise InvalidArgument(where, f"{shown(value)} is no list", hint)
     return list(value)
 
 
 def mapping(value: object, where: str, example: str) -> dict[str, object]:
     """The entries of a mapping by text. Raises InvalidArgument for what is none."""
-    if not _is_mapping(value):
+    if not is_mapping(value):
         raise InvalidArgument(where, f"{shown(value)} is no mapping", f"write {where}={example}")
     return {text(key, f"{where}, key", f"write {where}={example}"): item for key, item in value.items()}
 
@@ -83,9 +83,21 @@ def path(value: object, where: str) -> Path:
     return Path(cast("PathLike[str]", value))
 
 
-def _is_iterable(value: object) -> TypeGuard[Iterable[object]]:
+def is_iterable(value: object) -> TypeGuard[Iterable[object]]:
+    """Whether the value can be iterated over, as far as its type says."""
     return isinstance(value, Iterable)
 
 
-def _is_mapping(value: object) -> TypeGuard[Mapping[object, object]]:
+def is_list(value: object) -> TypeGuard[list[object] | tuple[object, ...]]:
+    """Whether the value is a list or a tuple."""
+    return isinstance(value, list | tuple)
+
+
+def is_mapping(value: object) -> TypeGuard[Mapping[Any, object]]:
+    """Whether the value is a mapping, of any keys."""
     return isinstance(value, Mapping)
+
+
+def is_sequence(value: object) -> TypeGuard[Sequence[object]]:
+    """Whether the value is a sequence; a text is one too."""
+    return isinstance(value, Sequence)

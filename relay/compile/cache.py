@@ -17,10 +17,11 @@ from functools import cache, cached_property, partial
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from relay.arguments import is_list, is_mapping
 from relay.compile.request import Recipe, Request
 from relay.errors import RelayError
 from relay.plug_ins import installed
@@ -95,17 +96,9 @@ def _plain(value: object) -> bool:
     """Whether the text of a value says all about it; that of a path does not tell what is in the file."""
     if isinstance(value, str):
         return not os.path.exists(value)
-    if _is_mapping(value):
+    if is_mapping(value):
         return all(map(_plain, (*value, *value.values())))
-    return all(map(_plain, value)) if _is_sequence(value) else isinstance(value, PLAIN)
-
-
-def _is_sequence(value: object) -> TypeGuard[tuple[object, ...] | list[object]]:
-    return isinstance(value, tuple | list)
-
-
-def _is_mapping(value: object) -> TypeGuard[dict[object, object]]:
-    return isinstance(value, dict)
+    return all(map(_plain, value)) if is_list(value) else isinstance(value, PLAIN)
 
 
 def _array(value: npt.ArrayLike) -> tuple[str, str, str]:

@@ -6,12 +6,12 @@ import dataclasses
 from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import lru_cache
-from typing import TypeGuard, cast, get_type_hints
+from typing import cast, get_type_hints
 
 from xdsl.passes import ModulePass
 from xdsl.utils.hints import isa, type_repr
 
-from relay.arguments import shown
+from relay.arguments import is_mapping, shown
 from relay.errors import InvalidArgument
 from relay.passes import registry
 from relay.passes.info import DescribedPass
@@ -32,7 +32,7 @@ class Key:
         """The value, if it has the type; `int` is taken for `float`, a list for a tuple, but `bool` not for `int`, and
         a mapping of fields for a dataclass."""
         cls = self.type
-        if _is_mapping(value) and isinstance(cls, type) and dataclasses.is_dataclass(cls):
+        if is_mapping(value) and isinstance(cls, type) and dataclasses.is_dataclass(cls):
             return self._make(cast(type[object], cls), value)
         given = float(value) if self.type is float and type(value) is int else value
         given = tuple(cast(list[object], given)) if isinstance(given, list) else given
@@ -89,15 +89,11 @@ def normalise(config: Mapping[str, object]) -> dict[str, object]:
     """
     found: dict[str, object] = {}
     for name, value in config.items():
-        nested = {f"{name}.{option}": given for option, given in value.items()} if _is_mapping(value) else None
+        nested = {f"{name}.{option}": given for option, given in value.items()} if is_mapping(value) else None
         for each, given in {name: value}.items() if nested is None or name in DECLARED else nested.items():
             key = _key(each)
             found[key.name] = key.check(given)
     return found
-
-
-def _is_mapping(value: object) -> TypeGuard[Mapping[str, object]]:
-    return isinstance(value, Mapping)
 
 
 def _key(name: str) -> Key:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeGuard, cast
+from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects.builtin import ArrayAttr, FloatAttr, IntegerAttr, StringAttr, i1
@@ -11,6 +11,7 @@ from xdsl.ir import Attribute, Operation, TypeAttribute
 from xdsl.irdl import IRDLOperation
 from xdsl.utils.hints import isa
 
+from relay.arguments import is_list
 from relay.dialects.attributes import dtype_of, to_numpy
 from relay.dialects.op import is_tensor
 from relay.errors import InvalidArgument
@@ -47,11 +48,6 @@ def equal(attr: Attribute | None, wanted: object) -> bool:
             return isinstance(wanted, str | type) and has_dtype(attr, wanted)
         case _:
             return np.array_equal(to_numpy(attr), np.asarray(wanted))
-
-
-def is_list(value: object) -> TypeGuard[Sequence[object]]:
-    """Whether this is a list or a tuple."""
-    return isinstance(value, list | tuple)
 
 
 def has_dtype(type: Attribute, wanted: object) -> bool:

@@ -14,7 +14,7 @@ from typing import SupportsIndex, TypeGuard, TypeVar
 
 from xdsl.ir import OpResult, SSAValue
 
-from relay.arguments import every, mapping, positive, shown, whole
+from relay.arguments import every, is_sequence, mapping, positive, shown, whole
 from relay.dialects.op import Type, compatible
 from relay.errors import InvalidArgument
 from relay.frontend.importing.builder import Builder, Place
@@ -138,10 +138,6 @@ def _takes_two(function: Callable[..., object]) -> bool:
     return True
 
 
-def _is_sequence(value: object) -> TypeGuard[Sequence[object]]:
-    return isinstance(value, Sequence)
-
-
 def _is_value(value: object) -> TypeGuard[SSAValue]:
     return isinstance(value, SSAValue)
 
@@ -155,7 +151,7 @@ def _checked(
             values = function(importer, node)
         except InvalidArgument as error:
             raise InvalidArgument(where, f"{error.where}: {error.what}", error.hint) from error
-        if not _is_sequence(values):
+        if not is_sequence(values):
             raise InvalidArgument(where, f"returns {shown(values)}, which is no list", hint)
         found: list[SSAValue] = []
         for value in values:
