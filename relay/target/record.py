@@ -27,12 +27,14 @@ NVVM_TOWARD_ZERO = "llvm.nvvm.fma.rz.f"
 TOWARD_ZERO = {"avx512f": "llvm.x86.avx512.vfmadd.f32", "fma-rz": NVVM_TOWARD_ZERO}
 """LLVM's intrinsic of a multiply-add of f32 that rounds towards zero, by the feature it needs."""
 TABLES = {
-    "avx512vbmi": frozenset({"avx512f", "avx512vbmi"}),
-    "avx512bw": frozenset({"avx512f", "avx512bw"}),
-    "avx2": frozenset({"avx2"}),
-    "neon": frozenset({"neon"}),
+    "bytes": frozenset({"avx512f", "avx512vbmi"}),
+    "words": frozenset({"avx512f", "avx512bw"}),
+    "pieces32": frozenset({"avx2"}),
+    "pieces16": frozenset({"ssse3"}),
+    "quarters": frozenset({"neon"}),
 }
-"""Instructions that look up many bytes at once, the best first: their name, and the features they need."""
+"""Ways to look up many bytes at once, by permutations of bytes or words of 64, 32 or 16 bytes, the best first: a name,
+and the features that it needs."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,7 @@ class Processor(ABC):
 
     @property
     def tables(self) -> tuple[str, ...]:
-        """Names of its instructions that look up many bytes at once, the best first: keys of `TABLES`."""
+        """Its ways to look up many bytes at once, the best first: keys of `TABLES`."""
         return tuple(name for name, needed in TABLES.items() if needed <= self.features)
 
     @property

@@ -8,7 +8,7 @@ from typing import Any
 GROUPS: dict[str, tuple[str, ...]] = {
     "input": ("--frontend", "--batch", "--shape", "--numerics", "--outputs", "--weights", "--load",
               "--split-input-file", "--allow-unregistered-dialect", "--no-implicit-module"),
-    "pipeline": ("--passes", "--list-passes", "--show-pipeline", "--attach-target", "-O",
+    "pipeline": ("--passes", "--list-passes", "--list-patterns", "--show-pipeline", "--attach-target", "-O",
                  "--insert-before", "--insert-after", "--remove"),
     "passes": ("--print-ir-after-all", "--print-ir-changed", "--print-between-passes", "--dump-ir", "--time-passes",
                "--stats", "--partition-report", "--opt-bisect-limit", "--crash-reproducer"),

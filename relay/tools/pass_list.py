@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from relay.passes.documentation import Documented, documented
 from relay.passes.info import FOREIGN
 from relay.passes.registry import Factory
+from relay.target import resolve
+from relay.transforms.legalization import patterns_of
 
 GROUPS = {
     "relay.transforms": "models",
@@ -38,6 +40,16 @@ def list_passes(passes: Mapping[str, Factory]) -> None:
             print(f"  {row.name:{width}}  {row.summary}".rstrip())
             for line in row.options:
                 print(f"  {'':{width}}    {line}")
+
+
+def list_patterns(target: str) -> None:
+    """Print the patterns of `legalize`: what each makes of what, and what it chooses for a target."""
+    rows = patterns_of(resolve(target))
+    width = max(len(f"{row.dialect} {row.name}") for row in rows)
+    for row in rows:
+        print(f"{row.dialect} {row.name}".ljust(width), row.summary, sep="  ")
+        if row.choice:
+            print(" " * width, f"for {target}: {row.choice}", sep="  ")
 
 
 def names_of_passes(passes: Mapping[str, Factory]) -> str:

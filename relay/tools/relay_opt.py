@@ -31,7 +31,7 @@ from relay.tools import culprit
 from relay.tools.completion import SCRIPTS, script
 from relay.tools.failure import TRACEBACK, line_of
 from relay.tools.help import Sorted
-from relay.tools.pass_list import list_passes, names_of_passes
+from relay.tools.pass_list import list_passes, list_patterns, names_of_passes
 from relay.tools.pipeline_options import Watchers, add_arguments, context_of, parse_pipeline, pipeline_of, show
 from relay.tools.plug_ins import everything, load
 from relay.transforms.batch import with_batch
@@ -108,6 +108,9 @@ class RelayOptMain(xDSLOptMain):
             "--partition-report", action="store_true", help="print what external compilers take, and why not the rest"
         )
         options.add_argument("--list-passes", action="store_true", help="print all passes, xDSL's too: what they do")
+        options.add_argument(
+            "--list-patterns", action="store_true", help="print what legalize makes of what, for --attach-target"
+        )
         options.add_argument("--emit-irdl", action="store_true", help="print our dialects for mlir-opt --irdl-file")
         options.add_argument("--completion", choices=SCRIPTS, help="print a script that completes in this shell")
         options.add_argument("--weights", metavar="FILE", help="safetensors file of the weights that the text names")
@@ -139,6 +142,9 @@ class RelayOptMain(xDSLOptMain):
         """Read, transform, write. A file named by `-o` is written only if all went well."""
         if self.args.list_passes:
             list_passes(self.available_passes)
+            return
+        if self.args.list_patterns:
+            list_patterns(self.built_for)
             return
         if self.args.emit_irdl:
             self.write(to_irdl(dialects()))

@@ -11,6 +11,7 @@ from abc import ABC
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint
+from inspect import cleandoc
 from typing import ClassVar, cast
 
 from xdsl.context import Context
@@ -36,7 +37,8 @@ ROUNDS = 32
 
 @dataclass(frozen=True)
 class Legalization(RewritePattern, ABC):
-    """A pattern towards level 1; `features` are the target's, for those that choose by them."""
+    """A pattern towards level 1 for a target, by which it may choose. The first paragraph of its documentation is what
+    it makes of what."""
 
     REPLACES: ClassVar[frozenset[type[Operation]]] = frozenset()
     """Ops of a dialect in `LEGAL` that the pattern leaves none of: they have no lowering."""
@@ -46,6 +48,10 @@ class Legalization(RewritePattern, ABC):
     def features(self) -> frozenset[str]:
         """What the target has, by LLVM's names."""
         return self.target.features
+
+    def choice(self) -> str:
+        """What the pattern chooses on its target, in words; nothing if it makes the same for all."""
+        return ""
 
 
 Patterns = Sequence[type[Legalization]]
@@ -63,6 +69,28 @@ def registered() -> list[EntryPoint]:
     """`REGISTRY`, then the entry points of other packages in the order of their names; nothing is imported yet."""
     ours = [EntryPoint(name, value, ENTRY_POINTS) for name, value in REGISTRY]
     return [*ours, *installed(ENTRY_POINTS)]
+
+
+@dataclass(frozen=True)
+class ListedPattern:
+    """A pattern by the name of its class: whose ops it takes, what it makes of what, and its choice on a target."""
+
+    dialect: str
+    name: str
+    summary: str
+    choice: str
+
+
+def patterns_of(target: Target = UNKNOWN, dialects: Sequence[str] | None = None) -> list[ListedPattern]:
+    """The patterns that `legalize` asks for a target, in their order, of these dialects (default: every one that has
+    patterns, those of other packages included)."""
+    found: list[ListedPattern] = []
+    for point in registered():
+        for pattern in cast(Patterns, point.load()) if dialects is None or point.name in dialects else ():
+            first = cleandoc(pattern.__doc__ or "").partition("\n\n")[0]
+            summary = " ".join(first.split())
+            found.append(ListedPattern(point.name, pattern.__name__, summary, pattern(target).choice()))
+    return found
 
 
 def legalize(ctx: Context, module: ModuleOp, target: Target = UNKNOWN, dialects: Sequence[str] | None = None) -> None:

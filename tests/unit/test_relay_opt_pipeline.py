@@ -16,7 +16,9 @@ from xdsl.rewriter import Rewriter
 from relay.dialects import relay
 from relay.module import IRModule
 from relay.passes import Pass, PassContext, Pipeline, registry
+from relay.target import resolve
 from relay.tools.relay_opt import main
+from relay.transforms.legalization import patterns_of
 from tests.unit.pass_modules import DIGITS, SMALL, Mark
 
 Capture = pytest.CaptureFixture[str]
@@ -108,6 +110,16 @@ def test_the_pipeline_of_another_machine(capsys: Capture, file: Path):
     assert ok(capsys, file, "-p", text) == ok(capsys, file, "-O2", "--attach-target", machine)
     out, _ = ok(capsys, file, "--attach-target", machine, "-p", "legalize")
     assert 'features = "+dotprod,+neon"' in out and "tensor<" in out
+
+
+def test_patterns_for_a_target(capsys: Capture):
+    wide, _ = ok(capsys, "--list-patterns", "--attach-target", "x86_64 -mattr=+avx512f,+avx512vnni")
+    plain, _ = ok(capsys, "--list-patterns", "--attach-target", "riscv64")
+    rows = patterns_of(resolve("riscv64"))
+    assert all(f"{row.dialect} {row.name} " in plain and row.summary in plain for row in rows)
+    assert "=>" in rows[0].summary and {row.dialect for row in rows} == {"qnn", "relay"}
+    assert "relay.nn.batch_matmul of codes, [n, m, k], becomes [n, k, m]" in plain
+    assert "relay.nn.batch_matmul of codes, [n, m, k], stays" in wide
 
 
 def test_an_old_option_is_told_on_standard_error(capsys: Capture, file: Path):

@@ -25,6 +25,7 @@ from xdsl.ir import Attribute, SSAValue
 from relay.lowering.builder import LoopBuilder
 from relay.lowering.scheduling.body import vector_constant
 from relay.lowering.shaped import vector_of
+from relay.target import CpuTarget
 
 ENTRIES = 256
 PIECE = 16
@@ -36,7 +37,6 @@ class Table(ABC):
     """A buffer of 256 entries in registers, for vectors of `lanes` codes; the first is the lowest code's."""
 
     lanes: ClassVar[int]
-    needed: ClassVar[frozenset[str]]
 
     def __init__(self, b: LoopBuilder, entries: SSAValue, signed: bool):
         self.b, self.signed = b, signed
@@ -71,7 +71,6 @@ class Bytes(Table):
     """Permutations of 128 bytes."""
 
     lanes = 64
-    needed = frozenset({"avx512f", "avx512vbmi"})
 
     def keep(self, entries: SSAValue) -> None:
         self.pairs = [
@@ -88,7 +87,6 @@ class Words(Table):
     """Permutations of 64 words: codes at even places are indices of 8 bits in words as they are."""
 
     lanes = 64
-    needed = frozenset({"avx512f", "avx512bw"})
 
     def keep(self, entries: SSAValue) -> None:
         b, count = self.b, self.lanes // 2
@@ -149,19 +147,19 @@ class Pieces(Table):
 class Pieces32(Pieces):
     """32 codes."""
 
-    lanes, needed, shuffle = 32, frozenset({"avx2"}), "llvm.x86.avx2.pshuf.b"
+    lanes, shuffle = 32, "llvm.x86.avx2.pshuf.b"
 
 
 class Pieces16(Pieces):
     """16 codes."""
 
-    lanes, needed, shuffle = 16, frozenset({"ssse3"}), "llvm.x86.ssse3.pshuf.b.128"
+    lanes, shuffle = 16, "llvm.x86.ssse3.pshuf.b.128"
 
 
 class Quarters(Table):
     """`tbl` and `tbx` of 64 bytes."""
 
-    lanes, needed = 16, frozenset({"neon"})
+    lanes = 16
 
     def keep(self, entries: SSAValue) -> None:
         self.pieces = [self.b.vector_load(entries, [k], PIECE) for k in range(0, ENTRIES, PIECE)]
@@ -181,6 +179,6 @@ TABLES: tuple[type[Table], ...] = (Bytes, Words, Pieces32, Pieces16, Quarters)
 """Those of more lanes, and faster ones, first."""
 
 
-def tables_of(features: frozenset[str]) -> list[type[Table]]:
-    """What a target with these features can do."""
-    return [kind for kind in TABLES if kind.needed <= features]
+def tables_of(target: CpuTarget) -> list[type[Table]]:
+    """What a target can do; it names them as their classes."""
+    return [kind for kind in TABLES if kind.__name__.lower() in target.tables]

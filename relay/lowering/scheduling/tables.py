@@ -23,11 +23,6 @@ from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, estim
 from relay.lowering.shaped import buffer_of, shape_of
 
 
-def reads_tables(features: frozenset[str]) -> bool:
-    """Whether the target reads a table for many codes at once."""
-    return bool(tables_of(features))
-
-
 @dataclass(frozen=True)
 class Lookup:
     """`result[i] = table[code[i] - lowest code]`."""
@@ -87,15 +82,15 @@ class LookupVectors(Strategy[LookupSchedule]):
     @classmethod
     def match(cls, op: Operation, kernel: Kernel) -> Self | None:
         found = recognise_lookup(op) if isinstance(op, linalg.GenericOp) else None
-        if found is None or not isinstance(op, linalg.GenericOp) or not tables_of(kernel.target.features):
+        if found is None or not isinstance(op, linalg.GenericOp) or not tables_of(kernel.target):
             return None
         return cls(op, found) if prod(shape_of(found.result)) >= PIECE else None
 
     def decide(self, kernel: Kernel, pick: Picks) -> LookupSchedule:
-        every = tuple(kind.__name__.lower() for kind in tables_of(kernel.target.features))
+        every = tuple(kind.__name__.lower() for kind in tables_of(kernel.target))
         size = prod(shape_of(self.found.result))
         tables = pick("tables", [every[first:] for first in range(len(every))], every)
-        why = f"the table in registers, {tables_of(kernel.target.features)[0].lanes} codes at a time"
+        why = f"the table in registers, {tables_of(kernel.target)[0].lanes} codes at a time"
         return LookupSchedule(tables=tables, cycles=estimate(kernel, self.op, size, PIECE), why=why)
 
     def emit(self, emission: Emission, schedule: LookupSchedule) -> None:

@@ -57,6 +57,10 @@ class Expand(Legalization):
     ROWS: ClassVar[Expansions] = EXPANSIONS
     REPLACES: ClassVar[frozenset[type[Operation]]] = frozenset(EXPANSIONS) - KEPT
 
+    def choice(self) -> str:
+        made = "stays" if self.target.whole_dots else "becomes [n, k, m]"
+        return f"the second matrix of relay.nn.batch_matmul of codes, [n, m, k], {made}"
+
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         row = self.ROWS.get(type(op))
         if row is None or not (type(op) in norm.EXPANSIONS or is_static(op)):
