@@ -6,20 +6,14 @@ import json
 from collections.abc import Callable
 from functools import partial
 
-from relay.compile import gpu
-from relay.compile.manifest import describe
+from relay.compile.manifest import Signature, describe
 from relay.compile.workers import Compilation
 from relay.lowering import externals
 from relay.lowering.c_interface import export
 from relay.lowering.llvm_ir import program
 from relay.module import IRModule
 from relay.runtime import Executable, Library
-from relay.runtime.device import DeviceLibrary
-from relay.signature import TensorInfo
 from relay.target import GpuTarget
-
-Signature = tuple[list[TensorInfo], list[TensorInfo]]
-"""Inputs and outputs of a model, as its function tells them before it is lowered."""
 
 
 def assemble(
@@ -32,6 +26,8 @@ def assemble(
     compiled."""
     machine, effort = compilation.target, compilation.level
     if isinstance(machine, GpuTarget):
+        from relay.compile.gpu import assemble_for_device  # builds for a CPU import nothing for GPUs
+
         return assemble_for_device(module, machine, described, effort)
     threads = machine.triple if "linux" in machine.triple else ""
     whole = program(module.op, machine.function_attributes, threads, ready=compilation.add).text
@@ -40,15 +36,4 @@ def assemble(
     sources = {"mlir": module.to_text, "ll": lambda: code.ir, "asm": code.assembly, **externals.sources(module.op)}
     files = partial(export, module, graph, params, machine, effort)
     library = Library(code.shared_object(), sources, externals.artifacts(module.op), files)
-    return Executable(json.dumps(graph), library, params)
-
-
-def assemble_for_device(module: IRModule, machine: GpuTarget, described: Signature, effort: int) -> Executable:
-    """The executable of a module whose kernels run on a GPU."""
-    graph, params = gpu.describe_device(module, machine, *described)
-    code = gpu.kernels_of(module, machine, effort)
-    sources = {"mlir": module.to_text, "ll": lambda: code.text, **externals.sources(module.op)}
-    if machine.kind == "cuda":
-        sources["ptx"] = lambda: code.assembly
-    library = DeviceLibrary(code.code, graph, sources, externals.artifacts(module.op))
     return Executable(json.dumps(graph), library, params)

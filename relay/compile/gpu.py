@@ -1,15 +1,16 @@
-"""What runs for a GPU below level 1, and what becomes of it."""
+"""Builds for a GPU: the passes below level 1, and the executable of a module whose kernels run there."""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from xdsl.passes import ModulePass
 
-from relay import signature
-from relay.compile.manifest import describe
+from relay.compile.manifest import Signature, describe
 from relay.dialects.attributes import Array
 from relay.dialects.gpu import ModuleOp as GpuModuleOp
+from relay.lowering import externals
 from relay.lowering.bufferize import Bufferize
 from relay.lowering.expand_apply_scale import ExpandApplyScale
 from relay.lowering.gpu.codegen import DeviceCode, compile_kernels
@@ -25,10 +26,9 @@ from relay.lowering.math_expand_ops import MathExpandOps
 from relay.lowering.plan_memory import PlanMemory
 from relay.lowering.relay_to_linalg import RelayToLinalg
 from relay.module import IRModule
+from relay.runtime import Executable
+from relay.runtime.device import DeviceLibrary
 from relay.target import GpuTarget
-
-CODE_GENERATION = ("device-calls", "functions", "planned")
-"""Properties that a module must have for its kernels' code."""
 
 
 def gpu_passes(target: GpuTarget) -> list[ModulePass]:
@@ -55,11 +55,11 @@ def kernels_of(module: IRModule, target: GpuTarget, level: int) -> DeviceCode:
 
 
 def describe_device(
-    module: IRModule, target: GpuTarget, inputs: list[signature.TensorInfo], outputs: list[signature.TensorInfo]
+    module: IRModule, target: GpuTarget, described: Signature
 ) -> tuple[dict[str, Any], dict[str, Array]]:
     """The graph of a planned module as JSON, with what the device does, and its constants by name. The arena lies on
     the device: the host has none."""
-    graph, params = describe(module, target, inputs, outputs)
+    graph, params = describe(module, target, *described)
     launches, steps = program(module)
     graph["device"] = {
         "kind": target.kind,
@@ -71,3 +71,14 @@ def describe_device(
         graph["device"]["steps"] = steps
     graph["arena_bytes"] = 0
     return graph, params
+
+
+def assemble_for_device(module: IRModule, machine: GpuTarget, described: Signature, effort: int) -> Executable:
+    """The executable of a module whose kernels run on a GPU."""
+    graph, params = describe_device(module, machine, described)
+    code = kernels_of(module, machine, effort)
+    sources = {"mlir": module.to_text, "ll": lambda: code.text, **externals.sources(module.op)}
+    if machine.kind == "cuda":
+        sources["ptx"] = lambda: code.assembly
+    library = DeviceLibrary(code.code, graph, sources, externals.artifacts(module.op))
+    return Executable(json.dumps(graph), library, params)

@@ -21,6 +21,9 @@ from relay.lowering.shaped import buffer_of
 from relay.module import IRModule
 from relay.target import Target
 
+Signature = tuple[list[signature.TensorInfo], list[signature.TensorInfo]]
+"""Inputs and outputs of a model, as its function tells them before it is lowered."""
+
 
 def describe(
     module: IRModule,

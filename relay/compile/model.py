@@ -9,9 +9,17 @@ from xdsl.passes import ModulePass
 
 from relay import signature
 from relay.arguments import mapping, shown
-from relay.compile import cache, gpu
-from relay.compile.assemble import Signature, assemble
-from relay.compile.pipeline import CODE_GENERATION, PASSES_LOCK, attach_unless, chosen_pipeline, defaults_of
+from relay.compile import cache
+from relay.compile.assemble import assemble
+from relay.compile.manifest import Signature
+from relay.compile.pipeline import (
+    CODE_GENERATION,
+    DEVICE_CODE_GENERATION,
+    PASSES_LOCK,
+    attach_unless,
+    chosen_pipeline,
+    defaults_of,
+)
 from relay.compile.progress import Update, bar, unseen
 from relay.compile.request import Recipe, Request
 from relay.compile.workers import Compilation
@@ -130,7 +138,8 @@ def _compile(recipe: Recipe, progress: Update = unseen) -> Executable:
         with PASSES_LOCK:
             attach_unless(chosen, module, machine)
             runner.run(chosen)
-            runner.reach("code generation", gpu.CODE_GENERATION if isinstance(machine, GpuTarget) else CODE_GENERATION)
+            needed = DEVICE_CODE_GENERATION if isinstance(machine, GpuTarget) else CODE_GENERATION
+            runner.reach("code generation", needed)
         refuse_pending(module.op, [step.name for step in chosen])
         done, rest = runner.done, len(chosen)
         return assemble(module, code, runner.described, lambda n, total: progress(done + rest * n / total, "code"))

@@ -1,4 +1,4 @@
-"""Object code of many modules at once: by this process, and by others that it starts for the time of it.
+"""Object code of many modules at once: by this process, and by worker processes that live as long as the build.
 
 LLVM works for one thread of a process at a time, and what it does is much of a build's time. `python -m
 relay.compile.workers` reads pickled jobs and answers each with object code, or with None where it failed: the process
@@ -23,10 +23,10 @@ from relay.target import Target
 
 Compile = Callable[[Job], bytes]
 Progress = Callable[[int, int], object]
-"""Told how many of all jobs are done."""
+"""Called with the number of jobs that are done, and of all."""
 
 MOST = 8
-"""Processes: no build is so large that more are of use."""
+"""Processes at most: no build is large enough to use more."""
 
 
 class Compilation:
@@ -70,9 +70,9 @@ class Compilation:
 
 
 class LlvmPool:
-    """Compiles modules: processes that were hired, as soon as they are told one, and this process in the end.
+    """Compiles modules: worker processes as soon as a module is added, and this process in `finish`.
 
-    A context: what is not done when it ends is given up.
+    A context: modules that are not compiled when it is left are dropped.
     """
 
     def __init__(self, compile: Compile):

@@ -14,7 +14,8 @@ from xdsl.passes import ModulePass
 
 from relay import signature
 from relay.arguments import every
-from relay.compile.assemble import Signature, assemble
+from relay.compile.assemble import assemble
+from relay.compile.manifest import Signature
 from relay.compile.pipeline import CODE_GENERATION, default_pipeline
 from relay.compile.workers import Compilation
 from relay.dialects.attributes import Array

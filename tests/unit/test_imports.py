@@ -64,8 +64,19 @@ def test_circles_are_seen_in_functions_types_and_names():
     assert circle({"a": "import b, a", "b": "import os"}) == []
 
 
+def imported_by(program: str) -> list[str]:
+    """The modules of relay that a Python of its own has after a program."""
+    command = [sys.executable, "-c", f"import sys; {program}; print(*sys.modules)"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+    return [name for name in done.stdout.split() if name.startswith("relay.")]
+
+
 def test_relay_opt_starts_without_the_rooms_that_a_command_may_not_need():
-    program = "import sys; from relay.tools import relay_opt; print(*sorted(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    rooms = {name.split(".")[1] for name in done.stdout.split() if name.startswith("relay.")}
+    rooms = {name.split(".")[1] for name in imported_by("from relay.tools import relay_opt")}
     assert not rooms & {"byoc", "compile", "exploration", "interpreters", "lowering", "quantize", "viewer"}
+
+
+def test_a_build_for_a_cpu_imports_nothing_for_gpus_or_for_float_models():
+    found = imported_by("import relay; relay.build('examples/digits/digits_int8.tflite')")
+    assert "relay.lowering.schedule" in found
+    assert not [name for name in found if name.startswith(("relay.lowering.gpu", "relay.quantize"))]
