@@ -1,17 +1,42 @@
-"""`with_batch`: a module whose batch is open, for a number of images."""
+"""`with_batch`: a module whose batch is open, for a number of images; `rebatch`: one of a known batch for another.
+
+The leading axis of every argument is the batch. What is computed from arguments has it as its leading axis too:
+`batch * k` rows, image after image (k is more than 1 behind a reshape that flattens images). Ops whose results along
+that axis are independent (`TensorOp.independent_along`) keep the images apart; the few whose properties name the size
+of the axis get other ones, and types follow (`TensorOp.infer`). All else is refused by the name of its operator, so
+that each row of a result is what a batch of 1 gives.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from math import prod
 from typing import SupportsIndex
 
+import numpy as np
 from xdsl.context import Context
-from xdsl.dialects.builtin import DYNAMIC_INDEX
+from xdsl.dialects.builtin import DYNAMIC_INDEX, FileLineColLoc, FunctionType, NameLoc, TensorType
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.rewriter import Rewriter
+from xdsl.utils.exceptions import VerifyException
 
+from relay import signature
 from relay.arguments import positive
-from relay.dialects.op import is_tensor
-from relay.errors import InvalidArgument
+from relay.dialects import qnn, relay
+from relay.dialects.attributes import int_values, ints
+from relay.dialects.op import TensorOp, axis_of, is_tensor, rank, shape
+from relay.dialects.relay.matmul import MatmulBase
+from relay.dialects.relay.reduce import ReducingOp
+from relay.errors import InvalidArgument, Unsupported
 from relay.module import IRModule
 from relay.transforms.dynamic_to_static import DynamicToStatic
+from relay.transforms.location import place
+
+MAX_ELEMENTS = 1 << 40
+"""Of a tensor."""
+MAX_SIZE = (1 << 31) - 1
+"""Of an axis that a property names."""
+MOST_PROBLEMS = 100
 
 HINT = "give relay.build the file, or relay.frontend.from_tflite a batch"
 
@@ -35,3 +60,188 @@ def with_batch(mod: IRModule, batch: SupportsIndex) -> IRModule:
     copy = mod.clone()
     DynamicToStatic(sizes=batch).apply(Context(), copy.op)
     return copy
+
+
+def rebatch(mod: IRModule, batch: int, file: str) -> None:
+    """Make a module of fixed leading axes one for that many images, in place; `file` is what errors call it.
+
+    Raises Unsupported with every operator under which images would meet, or that has no known rule, and where shapes
+    of the model do not fit another batch.
+    """
+    infos, outputs = signature.read(mod["main"])
+    sizes = {next(iter(info.shape), 0) for info in infos if info.kind == "input"}
+    if sizes == {batch}:
+        return
+    if len(sizes) != 1 or 0 in sizes:
+        shapes = ", ".join(str(list(info.shape)) for info in infos if info.kind == "input")
+        raise Unsupported(file, f"the inputs have shapes {shapes}", "batch needs inputs of one leading axis")
+    work = _Batch(mod, sizes.pop(), batch, file)
+    states = [work.state(info) for info in infos]
+    work.survey()
+    work.rewrite()
+    signature.write(mod["main"], states, outputs)
+
+
+class _Batch:
+    """A function and which of its values have the batch as their leading axis."""
+
+    def __init__(self, mod: IRModule, stored: int, batch: int, file: str) -> None:
+        self.function, self.stored, self.batch, self.file = mod["main"], stored, batch, file
+        self.block = self.function.body.block
+        self.batched: set[SSAValue] = set(self.block.args)
+
+    def rows(self, size: int) -> int:
+        """A leading axis for the new batch."""
+        return size // self.stored * self.batch
+
+    def scaled(self, value: SSAValue) -> TensorType[Attribute]:
+        """The type for the new batch."""
+        assert is_tensor(value.type)
+        dims = value.type.get_shape()
+        return TensorType(value.type.element_type, [self.rows(dims[0]), *dims[1:]])
+
+    def state(self, info: signature.TensorInfo) -> signature.TensorInfo:
+        """What an argument stands for; the numbers that a state starts with are repeated for each image."""
+        where = f"{self.file}: {info.name}"
+        if not info.shape or info.shape[0] % self.stored:
+            raise Unsupported(where, f"of shape {info.shape} has no leading axis of {self.stored} images")
+        dims = (self.rows(info.shape[0]), *info.shape[1:])
+        if prod(dims) >= MAX_ELEMENTS:
+            raise Unsupported(where, f"of shape {dims} has too many elements", "use a smaller batch")
+        if info.initial is None:
+            return replace(info, shape=dims)
+        if self.stored != 1 and (info.initial != info.initial.flat[0]).any():
+            raise Unsupported(where, f"starts with numbers for {self.stored} images", "use the stored batch")
+        return replace(info, shape=dims, initial=np.resize(info.initial, dims))
+
+    def survey(self) -> None:
+        """Find all values with the batch. Raises Unsupported with every operator that does not keep images apart."""
+        problems: dict[str, str] = {}
+        for op in self.block.ops:
+            if not op.results or self.batched.isdisjoint(op.operands):
+                continue
+            what = self.mixes(op) if isinstance(op, TensorOp) else UNKNOWN
+            if not what:
+                wrong = [each for each in map(shape, op.results) if not each or each[0] % self.stored]
+                what = f"its result {list(wrong[0])} has no leading axis of {self.stored} images" if wrong else ""
+            if what:
+                meet = "" if what == UNKNOWN else "images of a batch would meet: "
+                problems.setdefault(_operator(op), f"{meet}{what}")
+            self.batched.update(op.results)
+        if problems:
+            lines = [f"{where}: {what}" for where, what in problems.items()][:MOST_PROBLEMS]
+            count = f"{len(problems)} problem{'s' * (len(problems) > 1)}:"
+            raise Unsupported(f"{self.file}: batch {self.batch}", "\n  ".join([count, *lines]))
+
+    def mixes(self, op: TensorOp) -> str:
+        """Why images would meet in the op; empty where they do not."""
+        data = op.broadcast_operands() if op.ELEMENTWISE else op.data_operands()
+        slots = [slot for slot, value in enumerate(op.operands) if value in self.batched]
+        wrong = [slot for slot in slots if op.operands[slot] not in data]
+        match op:
+            case relay.ReshapeOp():
+                return ""
+            case relay.TakeOp() | relay.GatherNdOp() if wrong:
+                first = isinstance(op, relay.TakeOp) and op.axis is not None and not op.axis.value.data
+                if slots == [1] and (first or isinstance(op, relay.GatherNdOp) and rank(op.indices) > 1):
+                    return ""
+                return "data and indices depend on the inputs" if len(slots) > 1 else "its indices count images"
+            case relay.GatherOp() if slots in ([0], [1]):
+                return "its batch dimensions count images"
+            case relay.GatherOp() if wrong:
+                return "" if op.independent_along(0) else _reason(op)
+            case relay.ReverseSequenceOp() if slots == [0, 1] and op.axes()[1] == 0:
+                return ""
+            case relay.OneHotOp():
+                axis = axis_of(op.axis.value.data, rank(op.result), op.name)
+                return "the axis is the leading one" if axis == 0 else ""
+            case relay.FullLikeOp() if slots == [0]:
+                return ""
+            case relay.BroadcastToOp():
+                same = rank(op.input) == rank(op.result) and shape(op.input)[0] == shape(op.result)[0]
+                return "" if same else "the leading axis is repeated"
+            case _ if wrong:
+                return f"input {wrong[0]} is computed from the inputs"
+            case _ if not op.independent_along(0):
+                return _reason(op)
+            case _:
+                aligned = op.ELEMENTWISE or isinstance(op, MatmulBase)
+                same = all(rank(op.operands[slot]) == rank(op.results[0]) for slot in slots)
+                return "its operands have different ranks" if aligned and not same else ""
+
+    def rewrite(self) -> None:
+        """Give arguments, properties and results the sizes for the new batch."""
+        for argument in tuple(self.block.args):
+            Rewriter.replace_value_with_new_type(argument, self.scaled(argument))
+        self.batched.update(self.block.args)
+        for op in self.block.ops:
+            if not isinstance(op, TensorOp) or self.batched.isdisjoint(op.operands):
+                continue
+            wanted = [self.scaled(value) for value in op.results]
+            self.resize(op)
+            try:
+                found = [*op.infer()]
+            except VerifyException as error:
+                raise self.does_not_fit(op, str(error)) from None
+            if found != wanted:
+                raise self.does_not_fit(op, f"{found[0]} follows from its inputs, not {wanted[0]}")
+            op.set_result_types(found)
+            self.batched.update(op.results)
+        returned = self.block.last_op
+        assert returned is not None, "the function returns"
+        types = [argument.type for argument in self.block.args]
+        self.function.properties["function_type"] = FunctionType.from_lists(types, returned.operand_types)
+
+    def resize(self, op: TensorOp) -> None:
+        """Properties that name the size of the leading axis."""
+        match op:
+            case relay.ReshapeOp():
+                name, numbers = "newshape", op.newshape
+            case relay.BroadcastToOp():
+                name, numbers = "shape", op.shape
+            case relay.StridedSliceOp():
+                name, numbers = "end", op.end
+            case _:
+                return
+        first, *others = int_values(numbers)
+        if self.rows(first) > MAX_SIZE:
+            dims = list(self.scaled(op.results[0]).get_shape())
+            what = f"batch {self.batch} needs {self.rows(first)} in tensor {dims}, whose sizes are int32"
+            raise InvalidArgument(f"{self.file}: {_operator(op)}", what, "use a smaller batch")
+        op.properties[name] = ints([first if first < 0 else self.rows(first), *others])
+
+    def does_not_fit(self, op: Operation, what: str) -> Unsupported:
+        """The error for shapes that disagree for this batch only."""
+        where = f"{self.file}: {_operator(op)}"
+        return Unsupported(where, f"does not take batch {self.batch}: {what}", "use the stored batch")
+
+
+UNKNOWN = "it is not known to keep the images of a batch apart"
+
+
+def _reason(op: TensorOp) -> str:
+    """Why indices along the leading axis of an op are not independent."""
+    match op:
+        case relay.TransposeOp():
+            return "the leading axis is moved"
+        case relay.PadOp() | relay.MirrorPadOp():
+            return "the leading axis is padded"
+        case relay.StridedSliceOp():
+            return "a part of the leading axis is taken"
+        case relay.TileOp():
+            return "the leading axis is repeated"
+        case relay.ReverseOp() | ReducingOp() | qnn.MeanOp() | qnn.SumOp():
+            return "the leading axis is one of its axes"
+        case qnn.LstmOp():
+            return "the leading axis is time"
+        case _:
+            return "the axis is the leading one" if "axis" in op.properties or rank(op.results[0]) < 2 else UNKNOWN
+
+
+def _operator(op: Operation) -> str:
+    """What the file calls the op."""
+    match op.location:
+        case NameLoc(desc=desc, location=FileLineColLoc()):
+            return desc.data
+        case _:
+            return place(op)

@@ -87,7 +87,7 @@ def two_conditions(graphs: list[flowing.Graph]) -> list[flowing.Graph]:
 def started_state() -> None:
     """A state that the file fills, of two images, for four."""
     case = RANDOM["SVDF"](np.random.default_rng(0), "SVDF")
-    case.inputs = [*case.inputs[:4], T(np.ones((2, 4), np.int16), "int16", 0.1, variable=True)]
+    case.inputs = [*case.inputs[:4], T(np.arange(24, dtype=np.int16).reshape(2, 12), "int16", 0.1, variable=True)]
     data = case.inputs[0]
     assert data is not None
     data.value = [2, *data.value[1:]]

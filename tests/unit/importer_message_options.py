@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from tests.numeric.litert_models import Case, T
 from tests.unit.importer_message_cases import codes, f32, ints, one, two
 
@@ -59,6 +61,7 @@ PLAIN: dict[str, Callable[[], Case]] = {
 }
 
 CODES = codes(1, 4)
+ZEROS = T(np.zeros((2, 2), np.int32), "int32")
 WITH: dict[str, tuple[Callable[[], Case], dict[str, Any]]] = {
     "has no integers for it on INT8": (lambda: one("GELU", CODES, CODES, "GeluOptions"), {"numerics": "tflm"}),
     "ADD 'out0': takes no INT8, UINT8": (
@@ -82,7 +85,7 @@ WITH: dict[str, tuple[Callable[[], Case], dict[str, Any]]] = {
         {"numerics": "tvm"},
     ),
     "it is not known to keep the images of a batch apart": (
-        lambda: one("MATRIX_DIAG", f32(1, 4), f32(1, 4, 4), "MatrixDiagOptions"),
+        lambda: Case("BATCH_TO_SPACE_ND", [f32(1, 2, 2, 1), ints(1, 1), ZEROS], [f32(1, 2, 2, 1)]),
         {"batch": 2},
     ),
     "is computed from the stored shapes, of another batch": (
@@ -90,7 +93,7 @@ WITH: dict[str, tuple[Callable[[], Case], dict[str, Any]]] = {
         {"batch": 2},
     ),
     "batch 2: 1 problem:": (
-        lambda: one("MATRIX_DIAG", f32(1, 4), f32(1, 4, 4), "MatrixDiagOptions"),
+        lambda: Case("BATCH_TO_SPACE_ND", [f32(1, 2, 2, 1), ints(1, 1), ZEROS], [f32(1, 2, 2, 1)]),
         {"batch": 2},
     ),
     "has too many elements": (lambda: one("SQRT", f32(1, 1 << 20), f32(1, 1 << 20)), {"batch": 1 << 22}),
@@ -99,7 +102,7 @@ WITH: dict[str, tuple[Callable[[], Case], dict[str, Any]]] = {
         {"batch": 2},
     ),
     "has no leading axis of 2 images": (
-        lambda: one("RELU", f32(2, 4), f32(3, 4)),
+        lambda: two("RESHAPE", f32(2, 3), ints(3, 2), f32(3, 2)),
         {"batch": 4},
     ),
 }

@@ -71,6 +71,9 @@ class PreluOp(TensorOp):
             parameter(self, self.properties[what], self.input, 0, "shift")
         return [TensorType(type, broadcast(self.name, shape(self.input), shape(self.alpha)))]
 
+    def independent_along(self, axis: int) -> bool:
+        return True
+
 
 class QnnCompareOp(TensorOp, ABC):
     """A comparison of codes in one scale: of `rescale((x - zero_point) << left_shift)` of both sides, each with its own

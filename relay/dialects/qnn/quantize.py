@@ -140,3 +140,6 @@ class DynamicQuantizeOp(TensorOp):
         require(tensor(self.input).element_type == f32, f"{self.name}: takes f32")
         require(rank(self.input) >= 1, f"{self.name}: takes rank 1 or more")
         return [TensorType(i8, shape(self.input)), TensorType(f32, shape(self.input)[:1])]
+
+    def independent_along(self, axis: int) -> bool:
+        return axis == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from xdsl.dialects.builtin import (
     BoolAttr,
@@ -44,6 +45,7 @@ class LstmOp(TensorOp):
     """
 
     name = "qnn.lstm"
+    PARAMETERS: ClassVar[tuple[str, ...]] = ("input_kernel", "recurrent_kernel", "bias")
     data = operand_def(TensorType[Attribute])
     input_kernel = operand_def(TensorType[Attribute])
     recurrent_kernel = operand_def(TensorType[Attribute])
@@ -92,6 +94,9 @@ class LstmOp(TensorOp):
             require(to_numpy(self.properties[what]).shape == (gates,), f"{self.name}: {what} needs {gates} numbers")
         return [TensorType(i8, [*data[:2], units]), tensor(self.hidden_state), tensor(self.cell_state)]
 
+    def independent_along(self, axis: int) -> bool:
+        return axis == 0 and not self.time_major.value.data
+
 
 @irdl_op_definition
 class SvdfOp(TensorOp):
@@ -104,6 +109,7 @@ class SvdfOp(TensorOp):
     """
 
     name = "qnn.svdf"
+    PARAMETERS: ClassVar[tuple[str, ...]] = ("feature_kernel", "time_kernel", "bias")
     data = operand_def(TensorType[Attribute])
     feature_kernel = operand_def(TensorType[Attribute])
     time_kernel = operand_def(TensorType[Attribute])
@@ -135,3 +141,6 @@ class SvdfOp(TensorOp):
         )
         require(self.bias is None or shape(self.bias) == (filters // ranks,), f"{self.name}: bias has the wrong shape")
         return [TensorType(i8, [batch, filters // ranks]), tensor(self.state)]
+
+    def independent_along(self, axis: int) -> bool:
+        return axis == 0

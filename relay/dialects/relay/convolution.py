@@ -61,6 +61,9 @@ class SpatialConvolution(TensorOp, ABC):
     result = result_def(TensorType[Attribute])
     assembly_format = "$data `,` $kernel attr-dict `:` functional-type(operands, results)"
 
+    def independent_along(self, axis: int) -> bool:
+        return self.data_axes.axes[axis] == "N" == self.result_axes.axes[axis]
+
     @property
     def data_axes(self) -> Layout:
         """The layout of the data."""

@@ -238,3 +238,6 @@ class MatrixSetDiagOp(TensorOp):
         wanted = [*outer, *([high - low + 1] if low != high else []), longest]
         require(list(diagonal.get_shape()) == wanted, f"{self.name}: the diagonals must have shape {wanted}")
         return [type]
+
+    def independent_along(self, axis: int) -> bool:
+        return axis < rank(self.input) - 2

@@ -45,6 +45,9 @@ class MatmulBase(TensorOp, ABC):
         require(inner == other or DYNAMIC in (inner, other), f"{self.name}: sums over {inner} and {other} elements")
         return [TensorType(self.out_dtype, [*broadcast(self.name, a[:-2], b[:-2]), rows, columns])]
 
+    def independent_along(self, axis: int) -> bool:
+        return axis < rank(self.result) - 2
+
 
 @irdl_op_definition
 class MatmulOp(MatmulBase):
@@ -67,6 +70,3 @@ class BatchMatmulOp(MatmulBase):
     transpose_b = prop_def(BoolAttr, default_value=TRUE)
     input_zero_point = opt_prop_def(IntegerAttr)
     kernel_zero_point = opt_prop_def(IntegerAttr)
-
-    def independent_along(self, axis: int) -> bool:
-        return axis < rank(self.result) - 2

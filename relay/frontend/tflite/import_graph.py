@@ -28,12 +28,11 @@ from xdsl.ir import Block, SSAValue
 from relay.arguments import mapping, shown
 from relay.dialects.attributes import Array
 from relay.dialects.op import DYNAMIC, Type
-from relay.errors import InvalidArgument, Malformed, Unsupported
+from relay.errors import InvalidArgument, Unsupported
 from relay.frontend.importing.builder import free_name
 from relay.frontend.importing.function import finished
-from relay.frontend.importing.options import MAX_ELEMENTS, Source, chosen, custom_functions, source
+from relay.frontend.importing.options import MAX_ELEMENTS, Source, batch_of, chosen, custom_functions, source
 from relay.frontend.importing.problems import Problems
-from relay.frontend.tflite.batch import does_not_fit, rebatch
 from relay.frontend.tflite.builder import Importer, numpy_type, tensor_type
 from relay.frontend.tflite.known import MOST, known_numbers
 from relay.frontend.tflite.model import MAX_RANK, Operator, Subgraph, Tensor, read_model
@@ -43,13 +42,14 @@ from relay.frontend.tflite.operators import TABLE
 from relay.frontend.tflite.operators.spectral import real_parts
 from relay.frontend.tflite.profiles import PROFILES, Numerics
 from relay.frontend.tflite.schema import BUILTIN_OPERATORS
-from relay.frontend.tflite.shapes import has_placeholders, with_shape, with_shapes
+from relay.frontend.tflite.shapes import with_shape, with_shapes
 from relay.frontend.tflite.subgraphs import CALLS, called, check_calls, needed
 from relay.frontend.tflite.table import ANY, Convert, Row
 from relay.frontend.tflite.variables import DECLARED, with_variables
 from relay.interpreters import run
 from relay.module import IRModule
 from relay.signature import TensorInfo
+from relay.transforms.batch import rebatch
 from relay.transforms.dead_ops import erase_dead
 
 
@@ -80,35 +80,26 @@ def from_tflite(
     Raises Malformed (the bytes), Unsupported (every operator that cannot be imported) or InvalidArgument.
     Source: TFLite schema.fbs, version 3.
     """
-    profile = _numerics(numerics)
+    profile, images = _numerics(numerics), None if batch is None else batch_of(batch, "from_tflite")
     data, name = source(model, "from_tflite")
     graphs = [real_parts(widened(each, name)) for each in called(read_model(data, name), name)]
-    stored = graphs[0] = with_variables(graphs, name)
-    graph = graphs[0] = with_shapes(stored, shapes, batch, name)
-    if batch is not None and any(operator.kind in CALLS for operator in graph.operators):
+    graphs[0] = with_variables(graphs, name)
+    graph = graphs[0] = with_shapes(graphs[0], shapes, batch, name)
+    if images is not None and any(operator.kind in CALLS for operator in graph.operators):
         raise Unsupported(name, "has control flow, whose subgraphs keep their batch", "leave batch out")
     table = TABLE if custom_ops is None else TABLE | _custom_rows(custom_ops)
     wanted = _wanted(graph, outputs, name)
     nodes = needed(graph, wanted, name, keep_states=outputs is None)
     check_calls(graphs, nodes, name)
-    if batch is None:
-        return _Conversion(graph, name, table, profile, graphs).run(nodes, wanted)
-    if has_placeholders(graph):
-        conversion = _Conversion(graph, name, table, profile)
-        conversion.run(nodes, wanted)
-        graph = conversion.resolved()
-        wanted = [graph.tensors[tensor.index] for tensor in wanted]
-        nodes = needed(graph, wanted, name, keep_states=outputs is None)
-    for tensor in wanted:
-        if tensor.data is not None and stored.tensors[tensor.index].data is None:
-            what = "is computed from the stored shapes, of another batch"
-            raise Unsupported(f"{name}: {tensor}", what, "leave batch or this output out")
-    graph, nodes = rebatch(graph, nodes, batch, name)
-    try:
-        wanted = [graph.tensors[tensor.index] for tensor in wanted]
-        return _Conversion(graph, name, table, profile, follow=False).run(nodes, wanted)
-    except Malformed as error:
-        raise does_not_fit(error, batch) from None
+    conversion = _Conversion(graph, name, table, profile, graphs)
+    module = conversion.run(nodes, wanted)
+    if images is not None:
+        for tensor in wanted:
+            if conversion.tensors[tensor.index].data is not None and tensor.data is None:
+                what = "is computed from the stored shapes, of another batch"
+                raise Unsupported(f"{name}: {tensor}", what, "leave batch or this output out")
+        rebatch(module, images, name)
+    return module
 
 
 def _numerics(numerics: object) -> Numerics:
@@ -172,14 +163,11 @@ class _Conversion:
         table: Mapping[str, Row],
         numerics: Numerics,
         graphs: Sequence[Subgraph] = (),
-        follow: bool = True,
     ) -> None:
-        """`graphs`: all of the file, by number; their calls have been checked. `follow`: results have the shapes that
-        follow from the inputs, as LiteRT computes them, whatever the file says."""
+        """`graphs`: all of the file, by number; their calls have been checked."""
         self.tensors = list(graph.tensors)
         """As they turn out to be: later operators see the shapes that earlier ones give."""
         self.graph = replace(graph, tensors=self.tensors)
-        self.follow = follow
         self.known: set[int] = set()
         """The tensors whose numbers follow from shapes."""
         self.graphs = graphs
@@ -208,11 +196,6 @@ class _Conversion:
             self.convert(replace(node, graph=self.graph), evaluate)
         self.problems.raise_all()
         return self.module(inputs, states, [self.tensors[tensor.index] for tensor in wanted])
-
-    def resolved(self) -> Subgraph:
-        """The graph with the shapes and numbers that were found."""
-        left = [each for each in self.graph.operators if not each.outputs or self.known.isdisjoint(each.outputs)]
-        return replace(self.graph, tensors=tuple(self.tensors), operators=tuple(left))
 
     def convert(self, node: Node, evaluate: bool = True) -> None:
         """Build the operator; where that cannot be, remember why and go on as if it had been."""
@@ -300,7 +283,7 @@ class _Conversion:
         if len(outputs) != len(values):
             raise node.malformed(f"has {len(outputs)} outputs, but its kind has {len(values)}")
         for tensor, value in zip(outputs, values, strict=True):
-            dims = self.importer.shape(value) if self.follow else tensor.shape
+            dims = self.importer.shape(value)
             if len(dims) > MAX_RANK or math.prod(dims) > MAX_ELEMENTS:
                 raise node.malformed(f"{tensor} would be {value.type}")
             if value.type != tensor_type(with_shape(tensor, dims)):

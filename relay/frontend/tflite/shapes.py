@@ -15,12 +15,6 @@ def with_shape(tensor: Tensor, shape: Sequence[int]) -> Tensor:
     return tensor if tensor.shape == dims else replace(tensor, shape=dims, shape_signature=dims)
 
 
-def has_placeholders(graph: Subgraph) -> bool:
-    """Whether shapes beyond the batch may be others than those stored."""
-    shaped = any(operator.kind == "SHAPE" for operator in graph.operators)
-    return shaped or any(-1 in tensor.shape_signature[1:] for tensor in graph.tensors)
-
-
 def with_shapes(graph: Subgraph, shapes: object, batch: object, name: str) -> Subgraph:
     """The graph with inputs of these shapes, by name.
 

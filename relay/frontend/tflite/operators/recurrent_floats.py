@@ -102,7 +102,10 @@ class Builder:
 
     def steps(self, data: Tensor, time_axis: int, kernels: Sequence[Tensor]) -> list[SSAValue]:
         """The products of each step's data [batch, k], of all steps at once."""
-        dims = data.shape if len(data.shape) == 3 else (1, *self.node.shape(data, 2))
+        dims = data.shape
+        if len(dims) != 3:  # one step
+            count, width = self.node.shape(data, 2)
+            dims = (1, count, width) if time_axis == 0 else (count, 1, width)
         if not 1 <= dims[time_axis] <= MOST_STEPS:
             raise self.node.unsupported(f"{dims[time_axis]} steps: 1 to {MOST_STEPS} are unrolled")
         rows = self.importer.reshape(self.importer.value(data), [dims[0] * dims[1], dims[2]])

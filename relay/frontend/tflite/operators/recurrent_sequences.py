@@ -43,8 +43,7 @@ def lstm(importer: Importer, node: Node) -> list[SSAValue]:
     if node.word("kernel_type") not in ("FULL", "0"):
         raise node.unsupported(f"the kernel is {node.word('kernel_type')}")
     node.shape(data, 2)
-    result = Lstm(importer, node, ONE_WAY).run(data, 0)
-    return [importer.reshape(result, importer.shape(result)[1:])]
+    return [_one_step(importer, Lstm(importer, node, ONE_WAY).run(data, 1))]
 
 
 @operator("BIDIRECTIONAL_SEQUENCE_LSTM", versions=(1, 3), inputs=(48, 48), outputs=(1, 2))
@@ -108,8 +107,13 @@ def rnn(importer: Importer, node: Node) -> list[SSAValue]:
     data = node.input(0)
     floats(node, data)
     node.shape(data, 2)
-    result = simple(importer, node, data, (1, 2, 3, 4), 0, False)
-    return [importer.reshape(result, importer.shape(result)[1:])]
+    return [_one_step(importer, simple(importer, node, data, (1, 2, 3, 4), 1, False))]
+
+
+def _one_step(importer: Importer, result: SSAValue) -> SSAValue:
+    """Without the axis of time."""
+    batch, _, width = importer.shape(result)
+    return importer.reshape(result, [batch, width])
 
 
 def svdf(importer: Importer, node: Node) -> list[SSAValue]:

@@ -13,14 +13,12 @@ from xdsl.ir import SSAValue
 from relay.dialects import qnn
 from relay.dialects.attributes import elements, ints
 from relay.dialects.relay import (
-    AddOp,
-    CastOp,
+    BroadcastToOp,
     ConcatenateOp,
-    ConstantOp,
     GatherNdOp,
+    GatherOp,
     StridedSliceOp,
     TakeOp,
-    TransposeOp,
 )
 from relay.frontend.importing.builder import number, real
 from relay.frontend.tflite.builder import Importer
@@ -224,23 +222,15 @@ def gather(importer: Importer, node: Node) -> list[SSAValue]:
 
 
 def _gather_batches(importer: Importer, values: list[SSAValue], axis: int, batches: int) -> SSAValue:
-    """As one take along a single axis that the batches and the axis make: indices of batch b are raised by b * size."""
+    """As one gather along the axis: indices are repeated along the axes that they do not have."""
     data, indices = values
     dims, index = importer.shape(data), importer.shape(indices)
-    count, size = prod(dims[:batches]), dims[axis]
-    order = [*range(batches), axis, *range(batches, axis), *range(axis + 1, len(dims))]
-    lines = importer.emit(TransposeOp, [data], {"axes": ints(order)}).result
-    between, behind = dims[batches:axis], dims[axis + 1 :]
-    lines = importer.reshape(lines, [count * size, *between, *behind])
-    wide = importer.emit(CastOp, [indices], {"dtype": i64}).result
-    first = np.arange(count, dtype=np.int64).reshape(*index[:batches], *[1] * (len(index) - batches)) * size
-    offsets = importer.emit(ConstantOp, [], {"value": elements(first)}).result
-    places = importer.emit(AddOp, [wide, offsets], {}).result
-    taken = importer.emit(TakeOp, [lines, places], {"axis": IntegerAttr(0, i64)}).result
-    rank, inner = len(index), len(between)
-    order = [*range(batches), *range(rank, rank + inner), *range(batches, rank)]
-    order += range(rank + inner, rank + inner + len(behind))
-    return importer.emit(TransposeOp, [taken], {"axes": ints(order)}).result
+    between, behind, count = dims[batches:axis], dims[axis + 1 :], prod(index[batches:])
+    places = importer.reshape(indices, [*dims[:batches], *[1] * len(between), count, *[1] * len(behind)])
+    wanted = {"shape": ints([*dims[:axis], count, *behind])}
+    places = importer.emit(BroadcastToOp, [places], wanted).result
+    taken = importer.emit(GatherOp, [data, places], {"axis": IntegerAttr(axis, i64)}).result
+    return importer.reshape(taken, [*dims[:axis], *index[batches:], *behind])
 
 
 @operator("EMBEDDING_LOOKUP", versions=(1, 5), inputs=(2, 2))
