@@ -22,6 +22,7 @@ from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
 from relay.frontend import from_tflite, import_model, path_of
 from relay.frontend.importing.formats import FORMATS, detect
 from relay.module import IRModule
+from relay.tools.relay_opt import main
 from tests.numeric.litert_models import Case, joined
 from tests.unit.importer_message_cases import f32
 
@@ -302,6 +303,42 @@ def test_formats_are_told_by_content(format: str, tmp_path: Path) -> None:
     for model in (data, str(path)) if said else ():
         with pytest.raises(Unsupported, match=f"^({path}|<bytes>): {said}"):
             build(model)
+
+
+REFUSED: dict[str, tuple[Callable[[Importer], bytes], dict[str, Any], list[str]]] = {
+    "truncated": (lambda each: each.model()[:5000], {}, []),
+    "unsupported": (lambda each: each.unsupported(), {}, []),
+    "custom": (lambda each: each.custom(), {}, []),
+    "batch": (lambda each: each.two_batches(), {"batch": 2}, ["--batch", "2"]),
+    "no batch": (lambda each: each.model(), {"batch": 0}, ["--batch", "0"]),
+    "shape": (lambda each: each.model(), {"shapes": {"other": [1]}}, ["--shape", "other=1"]),
+    "numerics": (lambda each: each.model(), {"numerics": "x"}, ["--numerics", "x"]),
+    "outputs": (lambda each: each.model(), {"outputs": ["nothing"]}, ["--outputs", "nothing"]),
+}
+"""Models and options that are refused: as Python and as the command line spell them."""
+
+
+@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize("importer", IMPORTERS)
+def test_every_front_door_says_the_same(
+    importer: str, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The importer, `import_model`, `relay.build`, and `relay-opt` on one line."""
+    pytest.importorskip("ai_edge_litert", reason="LiteRT's schema builds the models")
+    each, (content, keywords, flags) = IMPORTERS[importer], REFUSED[name]
+    path = tmp_path / f"model{each.suffix}"
+    path.write_bytes(content(each))
+    said: list[str] = []
+    for call in (
+        lambda: each.run(path, **keywords),
+        lambda: import_model(path, keywords),
+        lambda: build(path, frontend=keywords),
+    ):
+        with pytest.raises(RelayError) as raised:
+            call()
+        said.append(" ".join(str(raised.value).split()))
+    assert main([str(path), *flags]) == 1
+    assert {*said, " ".join(capsys.readouterr().err.split())} == {said[0]}
 
 
 @pytest.mark.parametrize(
