@@ -5,12 +5,16 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 import relay
 from relay.lowering.gpu.formats import FLOATS
+from relay.lowering.gpu.strategies import STRATEGIES
+from relay.lowering.gpu.strategies.plain import SingleSchedule
+from relay.lowering.scheduling.record import OpSchedule
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "gpu.md").read_text()
@@ -35,6 +39,18 @@ def test_bounds_are_those_of_the_formats(name: str):
     (row,) = [line.split("|") for line in PAGE.splitlines() if line.startswith(f"| {name} |")]
     depths = [int(number) for number in re.findall(r"n = (\d+) \|", PAGE)]
     assert [float(cell) for cell in row[3:6]] == pytest.approx([FLOATS[name].bound(n) for n in depths], rel=1e-2)
+
+
+def test_strategies_are_those_of_the_registry():
+    table = PAGE.partition("## Schedules")[2].partition("\n## ")[0]
+    rows = [line.split(" | ") for line in table.splitlines() if line.startswith("| `")]
+    said = {name: set(re.findall(r"`(\w+)`", row[2])) for row in rows for name in re.findall(r"`([\w-]+)`", row[0])}
+    records = [kind.record for kind in STRATEGIES]
+    general = {field.name for field in fields(OpSchedule)}
+    assert said.keys() == {record.strategy for record in records}
+    for record in records:
+        known = {field.name for field in fields(record)} - general
+        assert said[record.strategy] in (known, set()) and bool(known) == (record is not SingleSchedule)
 
 
 def test_passes_are_those_of_the_pipelines():

@@ -135,13 +135,17 @@ class FunctionScheduler:
 
     # Decisions
 
+    @property
+    def numbered(self) -> dict[int, Scheduled]:
+        """The operations that are launched, by their numbers in the function."""
+        known = [op for op in self.function.walk() if isinstance(op, Scheduled)]
+        launched = [op for op in launches(self.order) if op not in self.done]
+        return {known.index(op): op for op in launched}
+
     def decide(self) -> dict[Operation, Chosen]:
         """A strategy and its schedule for each operation that is not fused. What the function's attribute says of one
         is obeyed. Raises InvalidArgument for what it cannot say."""
-        launched = [op for op in launches(self.order) if op not in self.done]
-        known = [op for op in self.function.walk() if isinstance(op, Scheduled)]
-        numbers = {known.index(op): op for op in launched}
-        where = place_of(self.function)
+        numbers, where = self.numbered, place_of(self.function)
         asked = entries_by_number(entries_of(self.function), list(numbers), where)
         found: dict[Operation, Chosen] = {}
         for number, op in numbers.items():

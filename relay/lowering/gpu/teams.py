@@ -129,6 +129,7 @@ class Members:
     def turns(self, count: int, carried: Sequence[SSAValue]) -> Generator[tuple[Index, Loop]]:
         """The thread's turns of so many; the `with` block is one of them."""
         b, size = self.b, self.team.size
+        inner: Loop | None = None
         with b.loop(0, -(-count // size), carried=carried) as (turn, state):
             number = b.plus(b.times(turn, size), self.member)
             if count % size == 0:
@@ -143,6 +144,8 @@ class Members:
                 types = [value.type for value in state.args]
                 rest = Block([scf.YieldOp(*state.args)])
                 state.next = list(b.add(scf.IfOp(condition, types, Region(inside), Region(rest))).results)
+        if inner is not None:
+            inner.results = state.results
 
     def join(self, value: SSAValue, join: Join) -> SSAValue:
         """What all members have, joined: each of them gets it."""

@@ -39,10 +39,15 @@ class Chosen(NamedTuple):
     schedule: OpSchedule
 
 
+def matching(op: Scheduled, kernel: Kernel) -> list[Strategy[Any]]:
+    """The strategies that apply to an operation."""
+    return [strategy for kind in STRATEGIES if (strategy := kind.match(op, kernel)) is not None]
+
+
 def choose(op: Scheduled, kernel: Kernel, entry: Entry | None, where: str) -> Chosen:
     """The strategy that a kernel's attribute names for the operation, with what it says, or the cheapest. Raises
     InvalidArgument for a strategy that does not apply and for a decision that is not possible."""
-    found = [strategy for kind in STRATEGIES if (strategy := kind.match(op, kernel)) is not None]
+    found = matching(op, kernel)
     if entry is None or entry.strategy is None:
         lowest = min(strategy.tier for strategy in found)
         decided = [(each, decide(each, kernel, Picks())) for each in found if each.tier == lowest]
