@@ -22,3 +22,18 @@ def door(package: str, home: Mapping[str, str]) -> tuple[Callable[[str], object]
         return getattr(found, attribute) if attribute else found
 
     return get, lambda: sorted(home)
+
+
+def former_door(package: str, home: Mapping[str, str]) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+    """The same of a module that is to go: each name comes with a warning that says where it stands now."""
+    find, names = door(package, home)
+
+    def get(name: str) -> object:
+        found = find(name)
+        import warnings  # here: `import relay` imports this module
+
+        now = f"{home[name]}.{name}"
+        warnings.warn(f"{package}.{name} is deprecated: write {now}", DeprecationWarning, stacklevel=2)
+        return found
+
+    return get, names

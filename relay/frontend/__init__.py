@@ -8,6 +8,7 @@ from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from relay.arguments import shown, text
+from relay.doors import door
 from relay.errors import InvalidArgument, Malformed
 from relay.frontend.importing.formats import FORMATS, importable, refused
 from relay.module import IRModule, read_module
@@ -17,14 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = ["from_keras", "from_onnx", "from_pytorch", "from_tflite", "import_model", "path_of", "supported_operators"]
 
-_HOME = dict.fromkeys(("from_tflite", "supported_operators"), "relay.frontend.tflite.import_graph")
-"""Where importers are, which are imported when they are first used."""
-
-
-def __getattr__(name: str) -> object:
-    if name not in _HOME:
-        raise AttributeError(f"module 'relay.frontend' has no attribute {name!r}")
-    return getattr(import_module(_HOME[name]), name)
+TFLITE = "relay.frontend.tflite.import_graph"
+__getattr__ = door(__name__, {"from_tflite": TFLITE, "supported_operators": TFLITE})[0]
+"""Importers are imported when they are first used."""
 
 
 def from_onnx(model: object = None, *_: object, **__: object) -> NoReturn:

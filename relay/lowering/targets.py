@@ -1,14 +1,6 @@
 """The old home of `relay.target`; goes after 0.2."""
 
-from __future__ import annotations
-
-import warnings
-
 from relay import target
+from relay.doors import former_door
 
-
-def __getattr__(name: str) -> object:
-    if name not in target.__all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    warnings.warn(f"relay.lowering.targets.{name} is relay.target.{name} now", DeprecationWarning, stacklevel=2)
-    return getattr(target, name)
+__getattr__, __dir__ = former_door(__name__, dict.fromkeys(target.__all__, "relay.target"))

@@ -144,7 +144,9 @@ def test_every_cost_is_a_number():
 
 def test_the_old_module_says_where_its_names_are():
     old = importlib.import_module("relay.lowering.targets")
-    with pytest.warns(DeprecationWarning, match=r"relay\.lowering\.targets\.host is relay\.target\.host now"):
+    with pytest.warns(
+        DeprecationWarning, match=r"relay\.lowering\.targets\.host is deprecated: write relay\.target\.host"
+    ):
         assert old.host is host
     with pytest.raises(AttributeError):
         _ = old.nothing
