@@ -28,9 +28,10 @@ class Schedule(TargetPass):
     A convolution, depthwise convolution or matrix product whose weights every caller gives as constants becomes a
     register-tiled micro-kernel with the elementwise operation that follows it as epilogue; its weights are packed
     now. What is chosen depends on what the module's target has. A kernel's attribute `relay.schedule` says what was
-    chosen, and why (`print-choices` prints a table). The register tile of a contraction is the cheapest of a cost
-    model, unless its kernel's attribute `relay.tile`, or `tile` for all kernels without one, asks for another: `8x48`
-    is 8 pixels x 48 channels.
+    decided about each of its operations, and why (`print-choices` prints a table). Where it is there before, it is
+    obeyed as far as it says something: `{strategy = "nest"}`, or `{strategy = "contraction", tile = [8, 48]}` for a
+    register tile of 8 pixels x 48 channels. `tile` asks for one, `8x48`, in all kernels without the attribute. See
+    docs/schedules.md.
     """
 
     name = "schedule"

@@ -36,17 +36,34 @@ class Decisions:
     schedules: list[OpSchedule] = field(default_factory=list[OpSchedule])
 
 
-def decide(function: func.FuncOp, given: GivenConstants, target: CpuTarget, tile: str) -> Decisions:
+class Chooser:
+    """Chooses what takes least, and what is best. Others choose otherwise: to explore what is possible."""
+
+    def picks(self, where: str, given: Given) -> Picks:
+        """What answers decisions about an operation."""
+        return Picks(where, given)
+
+    def unit(self, units: Sequence[Unit]) -> Unit:
+        """One of the strategies that apply to an operation."""
+        return min(units, key=lambda unit: unit.schedule.cycles)
+
+
+BEST = Chooser()
+
+
+def decide(
+    function: func.FuncOp, given: GivenConstants, target: CpuTarget, tile: str = "", chooser: Chooser = BEST
+) -> Decisions:
     """Decide about all operations of a function, as its attributes `relay.schedule` and `relay.tile` say, else `tile`,
-    else as is best. Raises InvalidArgument where that is not possible."""
-    return Decider(function, given, target, tile).run()
+    else as `chooser` does. Raises InvalidArgument where that is not possible."""
+    return Decider(function, given, target, tile, chooser).run()
 
 
 class Decider:
     """Decides about one function's operations."""
 
-    def __init__(self, function: func.FuncOp, given: GivenConstants, target: CpuTarget, tile: str):
-        self.block, self.given = function.body.block, given
+    def __init__(self, function: func.FuncOp, given: GivenConstants, target: CpuTarget, tile: str, chooser: Chooser):
+        self.block, self.given, self.chooser = function.body.block, given, chooser
         self.where, self.entries = place_of(function), entries_of(function)
         self.asked = asked_tile(function, tile)
         ops = [op for op in function.walk() if isinstance(op, Scheduled)]
@@ -138,15 +155,15 @@ class Decider:
             options, given = named, entry.given
         decided: list[Unit] = []
         for option in options:
-            pick = Picks(f"{where}: {option.name}", given)
+            pick = self.chooser.picks(f"{where}: {option.name}", given)
             if entry is None and option.name in TILED:
                 pick.given.update(self.asked)
             schedule = option.decide(self.kernel, pick)
             if entry is not None:
                 pick.finish()
-            why = schedule.why if entry is None else f"as asked for: {schedule.why}"
+            why = f"asked for: {schedule.why}" if entry is not None or pick.given else schedule.why
             decided.append(Unit(option, replace(schedule, op=number, why=why)))
-        best = min(decided, key=lambda unit: unit.schedule.cycles)
+        best = self.chooser.unit(decided)
         self.found.schedules.append(best.schedule)
         return best
 

@@ -82,7 +82,11 @@ class Picks:
             raise InvalidArgument(self.where, f"{name} is no array of {count} dictionaries")
         general = ("strategy", "cycles", "why")
         kept = [{name: value for name, value in each.items() if name not in general} for each in parts]
-        return [Picks(f"{self.where}: {name}[{number}]", each) for number, each in enumerate(kept)]
+        return [self.part(f"{self.where}: {name}[{number}]", each) for number, each in enumerate(kept)]
+
+    def part(self, where: str, given: Given) -> Picks:
+        """The same for a part of the operation."""
+        return Picks(where, given)
 
     def finish(self) -> None:
         """All decisions were asked for. Raises InvalidArgument where something else is given."""

@@ -119,9 +119,7 @@ class Nest(Strategy[NestSchedule]):
         inner = [last] if last is not None and last in parallel and reductions else []
         best, plain = (*[d for d in parallel if d not in inner], *reductions, *inner), (*parallel, *reductions)
         order = pick("order", self.orders if count <= ORDERED else (best, plain), best)
-        return NestSchedule(
-            order=order, cycles=estimate(kernel, self.op, prod(extents(self.op)), 1), why="no other applies"
-        )
+        return NestSchedule(order=order, cycles=estimate(kernel, self.op, prod(extents(self.op)), 1), why="plain loops")
 
     @property
     def orders(self) -> Sequence[tuple[int, ...]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -43,8 +44,12 @@ def parse_tile(text: str, where: str) -> tuple[int, int]:
 
 def asked_tile(function: FuncOp, default: str) -> Given:
     """What a kernel's attribute `relay.tile`, else the default, asks for. Raises InvalidArgument."""
-    attr = function.attributes.get("relay.tile")
-    text = attr.data if isinstance(attr, StringAttr) else default
+    attr, text = function.attributes.get("relay.tile"), default
+    if isinstance(attr, StringAttr):
+        new = 'relay.schedule = {strategy = "contraction", tile = [8, 48]}'
+        name = function.sym_name.data
+        warnings.warn(f"@{name}: relay.tile is deprecated: write {new}", DeprecationWarning, stacklevel=2)
+        text = attr.data
     return {"tile": parse_tile(text, f"@{function.sym_name.data}")} if text else {}
 
 
@@ -149,8 +154,8 @@ def decide_tiles(
     packed = pick("packed_store", (True, False) if packs else (False,), packs)
     cycles = round(cycles_of(problem, target.costs, (0, *narrow, pixels)))
     why = f"{cycles:,} cycles, the least of all"
-    if (pixels, vectors * LANES) != best or "tile" in pick.given:
-        why = f"asked for: {cycles:,} cycles, {round(least.cycles):,} at least"
+    if (pixels, vectors * LANES) != best:
+        why = f"{cycles:,} cycles, {round(least.cycles):,} at least"
     return TileSchedule(
         tile=(pixels, vectors * LANES), narrow=narrow, codes_per_step=group, sign_flip=sign_flip, widen=widen,
         flat=flat, channels_inside=inside, prefetch_next_block=ahead, sums_of_data=sums, outlier_steps=extra,
