@@ -7,7 +7,19 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping, Sequence
-from ctypes import CFUNCTYPE, POINTER, PYFUNCTYPE, Structure, c_char_p, c_int, c_int32, c_int64, c_void_p, pythonapi
+from ctypes import (
+    CFUNCTYPE,
+    POINTER,
+    PYFUNCTYPE,
+    Structure,
+    c_char,
+    c_char_p,
+    c_int,
+    c_int32,
+    c_int64,
+    c_void_p,
+    pythonapi,
+)
 from dataclasses import dataclass
 from math import prod
 from typing import Any, Protocol
@@ -16,6 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relay.errors import InvalidArgument, Unsupported
+from relay.runtime.memory import Array, dtype_named
 
 CPU, CUDA, PINNED, MANAGED = 1, 2, 3, 13
 """Kinds of devices that arrays lie on; the host reads the first and the third."""
@@ -25,6 +38,18 @@ NAME, USED = b"dltensor", b"used_dltensor"
 CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
 """Kinds of elements: numpy's and DLPack's."""
 KINDS = {code: kind for kind, code in CODES.items()}
+NAMES = {
+    4: "bfloat16",
+    7: "float8_e3m4",
+    8: "float8_e4m3",
+    9: "float8_e4m3b11fnuz",
+    10: "float8_e4m3fn",
+    11: "float8_e4m3fnuz",
+    12: "float8_e5m2",
+    13: "float8_e5m2fnuz",
+    14: "float8_e8m0fnu",
+}
+"""DLPack's kinds of elements that numpy lacks: the dtypes of `ml_dtypes`. Source: dlpack.h of 1.1."""
 
 
 class Dlpack(Protocol):
@@ -107,9 +132,24 @@ def on_host(value: Any, where: str) -> object:
     if (place := device_of(value)) is not None:
         hint = "copy it to the host, or build the model for that device"
         raise InvalidArgument(where, f"lies on a device (DLPack's kind {place[0]})", hint)
-    if hasattr(value, "__dlpack__") and not hasattr(value, "__array__") and not hasattr(value, "__array_interface__"):
-        return np.from_dlpack(value)
-    return value
+    if not hasattr(value, "__dlpack__"):
+        return value
+    plain = hasattr(value, "__array__") or hasattr(value, "__array_interface__")
+    try:
+        array: Array = np.asarray(value) if plain else np.from_dlpack(value)
+        return array
+    except (BufferError, RuntimeError, TypeError):
+        view = of_capsule(value.__dlpack__(), where)
+        if view.dtype.isbuiltin == 1:
+            raise
+        return array_of(view)
+
+
+def array_of(view: View) -> Array:
+    """The memory of a view on the host, as an array that keeps it."""
+    block = (c_char * (prod(view.shape) * view.dtype.itemsize)).from_address(view.address)
+    object.__setattr__(block, "keep", view.keep)
+    return np.ndarray(view.shape, view.dtype, memoryview(block))
 
 
 def view_of(value: Any, device: tuple[int, int], stream: int, where: str) -> tuple[View, int | None]:
@@ -137,9 +177,9 @@ def of_capsule(capsule: object, where: str) -> View:
     shape = tuple(tensor.shape[: tensor.ndim])
     strides = tuple(tensor.strides[: tensor.ndim]) if tensor.strides else None
     kind = KINDS.get(tensor.code)
-    if kind is None or tensor.lanes != 1 or tensor.bits % 8:
+    if (kind is None and tensor.code not in NAMES) or tensor.lanes != 1 or tensor.bits % 8:
         raise InvalidArgument(where, f"has elements of DLPack's kind {tensor.code}, {tensor.bits} bits")
-    dtype = np.dtype(f"{kind}{tensor.bits // 8}")
+    dtype = dtype_named(NAMES[tensor.code] if kind is None else f"{kind}{tensor.bits // 8}")
     dense(shape, strides and [step * dtype.itemsize for step in strides], dtype, where)
     return View(int(tensor.data or 0) + int(tensor.byte_offset), shape, dtype, capsule)
 
@@ -184,10 +224,12 @@ def capsule_of(
     address: int, shape: Sequence[int], dtype: np.dtype[Any], device: tuple[int, int], keep: object
 ) -> object:
     """A capsule of DLPack with this array, whose memory is there while `keep` lives."""
-    if dtype.kind not in CODES:
+    codes = {name: code for code, name in NAMES.items()}
+    code = CODES.get(dtype.kind) if dtype.isbuiltin == 1 else codes.get(dtype.name)
+    if code is None:
         raise Unsupported(f"an array of {dtype}", "has no name in DLPack")
     sizes = (c_int64 * max(len(shape), 1))(*shape)
-    tensor = Tensor(address, Device(*device), len(shape), CODES[dtype.kind], 8 * dtype.itemsize, 1, sizes, None, 0)
+    tensor = Tensor(address, Device(*device), len(shape), code, 8 * dtype.itemsize, 1, sizes, None, 0)
     managed = Managed(tensor, None, ctypes.cast(delete, c_void_p))
     where = ctypes.addressof(managed)
     EXPORTED[where] = (managed, sizes, keep)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from relay.errors import Unsupported
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -17,6 +19,20 @@ Array: TypeAlias = "npt.NDArray[Any]"
 ALIGNMENT = 64
 
 _first_byte = c_char.from_buffer
+
+
+def dtype_named(name: str) -> np.dtype[Any]:
+    """The dtype of a name that numpy or `ml_dtypes` knows. Raises Unsupported where that is not installed."""
+    try:
+        return np.dtype(name)
+    except TypeError:
+        pass
+    try:
+        import ml_dtypes  # here: few models have such numbers
+
+        return np.dtype(getattr(ml_dtypes, name))
+    except ImportError:
+        raise Unsupported(f"numbers of {name}", "need the package ml_dtypes", "pip install ml_dtypes") from None
 
 
 def address(array: Array) -> int:

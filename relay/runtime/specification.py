@@ -7,25 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from relay.errors import InvalidArgument, Unsupported
-from relay.runtime.memory import Array
+from relay.errors import InvalidArgument
+from relay.runtime.memory import Array, dtype_named
 
 if TYPE_CHECKING:
     from relay.runtime.dlpack import Given
-
-
-def dtype_named(name: str) -> np.dtype[Any]:
-    """The dtype of a name that numpy or `ml_dtypes` knows. Raises Unsupported where that is not installed."""
-    try:
-        return np.dtype(name)
-    except TypeError:
-        pass
-    try:
-        import ml_dtypes  # here: few models have such numbers
-
-        return np.dtype(getattr(ml_dtypes, name))
-    except ImportError:
-        raise Unsupported(f"numbers of {name}", "need the package ml_dtypes", "pip install ml_dtypes") from None
 
 
 class TensorSpec(NamedTuple):

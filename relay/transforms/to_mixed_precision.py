@@ -53,7 +53,8 @@ class ToMixedPrecision(TargetPass):
     """Compute float32 convolutions and products in `dtype`, and the sums, products and moves of elements that follow
     them; sums over axes, roots, exponentials, softmax and means stay in float32, as do arguments and results.
 
-    Raises Unsupported where the module's target has no arithmetic of that type, and for bf16, which the IR has not.
+    Raises Unsupported where the module's target has no arithmetic of that type, and for bf16, which every target
+    computes in f32 and rounds.
     """
 
     name: ClassVar[str] = "to-mixed-precision"
@@ -75,7 +76,7 @@ class ToMixedPrecision(TargetPass):
     def check(self, target: Target) -> None:
         """Raise InvalidArgument or Unsupported for what cannot be done."""
         if self.dtype == "bf16":
-            raise Unsupported("to-mixed-precision", "bf16 has no element type in the IR", "use f16")
+            raise Unsupported("to-mixed-precision", "bf16 is computed in f32, with more rounding", "use f16")
         if self.dtype not in DTYPES:
             raise InvalidArgument("to-mixed-precision", f"dtype is '{self.dtype}'", f"one of {', '.join(DTYPES)}")
         if not target.half_floats:

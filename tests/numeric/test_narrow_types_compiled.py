@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from relay import IRModule, build, runtime
 from relay.dialects.attributes import Array
 from relay.errors import Malformed, Unsupported
 from relay.interpreters import run
+from relay.runtime import dlpack
 
 FLOATS = ["bf16", "f8E4M3FN", "f8E5M2", "f8E4M3FNUZ", "f8E5M2FNUZ", "f8E4M3B11FNUZ", "f8E4M3", "f8E3M4"]
 FEWER = ["f6E2M3FN", "f6E3M2FN", "f4E2M1FN"]
@@ -186,3 +189,45 @@ def test_products_of_few_bits_stay_refused_by_the_verifier(type: str):
     body = f"%0 = relay.nn.dense %x, %x {{out_dtype = {type}}} : ({a}, {a}) -> {a}"
     with pytest.raises(Malformed, match=f"takes floats or 8/16-bit codes, not {type}"):
         IRModule.parse(f"func.func @main(%x: {a}) -> {a} {{\n {body}\n func.return %0 : {a}\n}}")
+
+
+class Foreign:
+    """An array of another library, that numpy has no dtype for: only DLPack gives it."""
+
+    def __init__(self, array: Array):
+        self.array = array
+
+    def __array__(self, *_: object) -> Array:
+        raise TypeError("no such dtype")
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return dlpack.CPU, 0
+
+    def __dlpack__(self, **_: object) -> object:
+        place = self.array.ctypes.data
+        return dlpack.capsule_of(place, self.array.shape, self.array.dtype, self.__dlpack_device__(), self.array)
+
+
+@pytest.mark.parametrize("type", ["bf16", "f8E5M2"])
+def test_an_array_that_numpy_cannot_hold_is_taken_by_dlpack(type: str):
+    executable = build(parsed(type, OPS["relay.add"]))
+    x = np.ones((4, 16), dtype(type))
+    found = executable.run(Foreign(x), Foreign(x))
+    assert isinstance(found, np.ndarray) and found.tobytes() == np.full((4, 16), 2, x.dtype).tobytes()
+    assert not dlpack.EXPORTED
+
+
+def test_without_ml_dtypes_a_model_of_such_numbers_is_one_clear_error(tmp_path: Path):
+    build(parsed("bf16", OPS["relay.add"])).save(tmp_path / "model.bin")
+    code = f"""
+import sys
+sys.modules["ml_dtypes"] = None
+from relay import runtime
+from relay.errors import Unsupported
+try:
+    runtime.load({str(tmp_path / "model.bin")!r})
+except Unsupported as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "numbers of bfloat16: need the package ml_dtypes; pip install ml_dtypes\n"
