@@ -107,7 +107,9 @@ def spelled(target: Target) -> str:
     """The text of a target: `resolve` makes the target of it again, on this machine or, but for `llvm`, on any."""
     costs = ",".join(f"{name}={number:g}" for name, number in target.measured)
     words = [_spelled(replace(target, measured=())), *([COSTS + costs] if costs else [])]
-    SPELLED[found := " ".join(words)] = target
+    found = " ".join(words)
+    if words[0] != "llvm":
+        SPELLED[found] = target
     return found
 
 
