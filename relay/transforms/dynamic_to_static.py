@@ -14,16 +14,18 @@ from xdsl.rewriter import Rewriter
 from relay.dialects.op import DYNAMIC, is_tensor
 from relay.errors import InvalidArgument
 from relay.passes import Pass
+from relay.symbols import SYMBOLS, read
 from relay.transforms.infer_types import InferTypes
 
 
 @dataclass(frozen=True)
 class DynamicToStatic(Pass):
     """Give the unknown sizes (`?`) of public functions' arguments: `sizes` in the order in which they stand, or one for
-    all (1, the batch, if it is not given). All types that follow are computed anew.
+    all (1, the batch, if it is not given). Sizes of one name (`relay.symbols`) are one. All types that follow are
+    computed anew.
 
-    Raises InvalidArgument if their number is another or one is not positive, Malformed where an op does not take the
-    sizes.
+    Raises InvalidArgument if their number is another, or one is not positive or not what its name allows, Malformed
+    where an op does not take the sizes.
     """
 
     name: ClassVar[str] = "dynamic-to-static"
@@ -32,24 +34,36 @@ class DynamicToStatic(Pass):
     sizes: tuple[int, ...] | int = 1
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        arguments = [
-            argument
-            for function in op.body.block.ops
-            if isinstance(function, FuncOp) and function.body.blocks and public(function)
+        functions = [f for f in op.body.block.ops if isinstance(f, FuncOp) and f.body.blocks and public(f)]
+        named = {(function, *place): each for function in functions for each in read(function) for place in each.places}
+        places = [
+            (function, argument.index, axis)
+            for function in functions
             for argument in function.body.block.args
+            for axis in unknown(argument)
         ]
-        count = sum(unknown(argument) for argument in arguments)
+        keys = {place: (place[0], named[place].name) if place in named else place for place in places}
+        count = len({*keys.values()})
         given = [self.sizes] * count if isinstance(self.sizes, int) else list(self.sizes)
         if len(given) != count or min(given, default=1) < 1:
             hint = "give one positive size for each, or one for all"
             raise InvalidArgument("dynamic-to-static", f"sizes are {self.sizes} for {count} unknown ones", hint)
         if not count:
             return
-        for argument in arguments:
-            if is_tensor(argument.type) and unknown(argument):
-                dims = [given.pop(0) if size == DYNAMIC else size for size in argument.type.get_shape()]
-                type: Attribute = TensorType(argument.type.element_type, dims)
-                Rewriter.replace_value_with_new_type(argument, type)
+        sizes: dict[object, int] = {}
+        for place, key in keys.items():
+            if key not in sizes:
+                size = given.pop(0)
+                sizes[key] = named[place].check(size) if place in named else size
+        for function in functions:
+            function.attributes.pop(SYMBOLS, None)
+            for argument in tuple(function.body.block.args):
+                if is_tensor(argument.type) and unknown(argument):
+                    dims = list(argument.type.get_shape())
+                    for axis in unknown(argument):
+                        dims[axis] = sizes[keys[function, argument.index, axis]]
+                    type: Attribute = TensorType(argument.type.element_type, dims)
+                    Rewriter.replace_value_with_new_type(argument, type)
         for function in op.body.block.ops:
             if isinstance(function, FuncOp) and function.body.blocks:
                 types = [argument.type for argument in function.body.block.args]
@@ -62,6 +76,7 @@ def public(function: FuncOp) -> bool:
     return function.sym_visibility is None or function.sym_visibility.data == "public"
 
 
-def unknown(value: SSAValue) -> int:
-    """How many sizes are not known."""
-    return list(value.type.get_shape()).count(DYNAMIC) if is_tensor(value.type) else 0
+def unknown(value: SSAValue) -> list[int]:
+    """The axes whose sizes are not known."""
+    dims = value.type.get_shape() if is_tensor(value.type) else ()
+    return [axis for axis, size in enumerate(dims) if size == DYNAMIC]

@@ -1,0 +1,121 @@
+"""Sizes that are not known but have names: `relay.symbols`, a discardable attribute of a `func.func`.
+
+An array with one dictionary per symbol:
+
+- `name`: string, unique in the function;
+- `places`: where the size stands, `[argument, axis]` each, in order; it is one size, so that inputs agree;
+- `minimum` (1 if it is absent), `maximum` (none), `multiple` (1): what the size may be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseArrayBase,
+    DictionaryAttr,
+    IntegerAttr,
+    IntegerType,
+    ShapedType,
+    StringAttr,
+    i64,
+)
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute
+
+from relay.dialects.attributes import int_values, ints
+from relay.dialects.op import DYNAMIC
+from relay.errors import InvalidArgument, Malformed
+
+SYMBOLS = "relay.symbols"
+NUMBERS = {"minimum": 1, "maximum": None, "multiple": 1}
+"""Entries that may be absent, and what they are then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """One size, wherever it stands."""
+
+    name: str
+    places: tuple[tuple[int, int], ...]
+    """Argument and axis, in order."""
+    minimum: int = 1
+    maximum: int | None = None
+    multiple: int = 1
+
+    def check(self, size: int) -> int:
+        """The size. Raises InvalidArgument if it is not one that the symbol may be."""
+        most = size if self.maximum is None else self.maximum
+        if not self.minimum <= size <= most or size % self.multiple:
+            upto = "" if self.maximum is None else f" to {self.maximum}"
+            steps = "" if self.multiple == 1 else f", a multiple of {self.multiple}"
+            raise InvalidArgument(f"size {self.name}", f"is {size}", f"it is from {self.minimum}{upto}{steps}")
+        return size
+
+
+def write(function: FuncOp, symbols: Sequence[Symbol]) -> None:
+    """Keep the symbols on the function. Raises Malformed where they do not fit it."""
+    rows: list[DictionaryAttr] = []
+    for symbol in symbols:
+        row: dict[str, Attribute] = {
+            "name": StringAttr(symbol.name),
+            "places": ArrayAttr([ints(place) for place in symbol.places]),
+        }
+        for key, default in NUMBERS.items():
+            if (value := getattr(symbol, key)) != default:
+                row[key] = IntegerAttr(value, i64)
+        rows.append(DictionaryAttr(row))
+    function.attributes[SYMBOLS] = ArrayAttr(rows)
+    read(function)
+
+
+def read(function: FuncOp) -> list[Symbol]:
+    """The symbols of a function. Raises Malformed for an attribute of another form, names that stand twice, places that
+    are no `?` of an argument or have two symbols, and ranges without a size."""
+    where = f"function {function.sym_name.data}, {SYMBOLS}"
+    attr = function.attributes.get(SYMBOLS, ArrayAttr[Attribute]([]))
+    if not isinstance(attr, ArrayAttr):
+        raise Malformed(where, "is no array")
+    found = [_symbol(row, where) for row in cast(ArrayAttr[Attribute], attr)]
+    names = [symbol.name for symbol in found]
+    if len(set(names)) != len(names):
+        raise Malformed(where, "has a name twice")
+    taken: set[tuple[int, int]] = set()
+    types = list(function.function_type.inputs)
+    for symbol in found:
+        for argument, axis in symbol.places:
+            type = types[argument] if 0 <= argument < len(types) else None
+            dims = type.get_shape() if isinstance(type, ShapedType) else ()
+            if not (0 <= axis < len(dims) and dims[axis] == DYNAMIC) or (argument, axis) in taken:
+                what = f"axis {axis} of argument {argument} is no size of its own that is not known"
+                raise Malformed(f"{where}: {symbol.name}", what)
+            taken.add((argument, axis))
+    return found
+
+
+def _symbol(row: Attribute, where: str) -> Symbol:
+    if not isinstance(row, DictionaryAttr) or not isinstance(name := row.data.get("name"), StringAttr):
+        raise Malformed(where, f"{row} has no name")
+    where = f"{where}: {name.data}"
+    places = row.data.get("places")
+    at: list[tuple[int, int]] = []
+    for place in cast(ArrayAttr[Attribute], places) if isinstance(places, ArrayAttr) else ():
+        found = int_values(cast("DenseArrayBase[IntegerType]", place)) if isinstance(place, DenseArrayBase) else ()
+        if len(found) != 2:
+            raise Malformed(where, "its places are no list of argument and axis")
+        at.append((found[0], found[1]))
+    if not at:
+        raise Malformed(where, "its places are no list of argument and axis")
+    numbers: dict[str, int | None] = {}
+    for key, default in NUMBERS.items():
+        value = row.data.get(key)
+        if value is not None and not isinstance(value, IntegerAttr):
+            raise Malformed(where, f"{key} is no number")
+        numbers[key] = default if value is None else value.value.data
+    least, most, multiple = numbers["minimum"] or 0, numbers["maximum"], numbers["multiple"] or 0
+    if least < 1 or multiple < 1 or (most is not None and most // multiple * multiple < least):
+        raise Malformed(where, f"no size is from {least} to {most} and a multiple of {multiple}")
+    return Symbol(name.data, tuple(at), least, most, multiple)
