@@ -17,6 +17,7 @@ from relay.dialects.attributes import Array
 from relay.dialects.op import shape, tensor
 from relay.interpreters import run
 from relay.module import IRModule
+from relay.transforms.attach_target import AttachTarget
 from relay.transforms.convert_layout import ConvertLayout
 from relay.transforms.to_mixed_precision import ToMixedPrecision
 from relay.transforms.unsigned_codes import UnsignedCodes, multiplies
@@ -121,7 +122,7 @@ def test_what_is_moved_stays_in_half_precision(name: str):
     types = "%x: tensor<1x4x4x2xf32>, %k: tensor<3x1x1x2xf32>, %i: tensor<5xi32>"
     body = f"{PRODUCT}\n  %r = {line}\n  func.return %r : {result}"
     before = IRModule.parse(f"func.func @main({types}) -> {result} {{{body}\n}}")
-    after = ToMixedPrecision(features="avx512fp16")(before)
+    after = ToMixedPrecision()(AttachTarget("x86_64 -mattr=+avx512fp16")(before))
     after.verify()
     kind = line.split(" ", 1)[0]
     (op,) = (op for op in after["main"].walk() if op.name == kind)
@@ -169,7 +170,7 @@ MOVED_CODES: dict[str, Sequence[str]] = {
 @pytest.mark.parametrize("name", MOVED_CODES)
 def test_moved_codes_become_unsigned(name: str):
     before = between_products(*MOVED_CODES[name])
-    after = UnsignedCodes(features="avx512f,avx512vnni")(before)
+    after = UnsignedCodes()(AttachTarget("x86_64 -mcpu=cascadelake")(before))
     after.verify()
     last = [op for op in after["main"].walk() if multiplies(op)][-1]
     assert tensor(last.operands[0]).element_type != i8
