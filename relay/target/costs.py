@@ -111,10 +111,6 @@ class GpuCosts:
     """Sums of a thread that leave too few registers for the addresses of gathered data."""
     shared_bytes: int = 227 << 10
     """Shared memory of a processor that has `wgmma`."""
-    bank_bytes: int = 128
-    """Bytes of shared memory that are read at once."""
-    warp: int = 32
-    """Threads that run in lockstep."""
     block_threads: int = 256
     """Threads of a block, where there are more than a few blocks."""
     busy_threads: int = 1 << 16
