@@ -212,3 +212,10 @@ def refused(before: IRModule, step: Schedule, name: str, attr: Attribute) -> str
         decide(function, constants, target)
     del function.attributes[ATTRIBUTE]
     return str(error.value)
+
+
+def test_decisions_without_a_strategy_are_refused(decided: tuple[IRModule, IRModule, Schedule]):
+    before, after, step = decided
+    name = next(iter(of_kernels(after)))
+    message = refused(before, step, name, DictionaryAttr({"tile": ints((5, 64))}))
+    assert message.startswith(f"@{name}: relay.schedule") and "names no strategy; write {strategy" in message

@@ -25,12 +25,12 @@ from relay.lowering.scheduling.contraction import Convolution
 from relay.lowering.scheduling.contractions import Weighted, weighted_of
 from relay.lowering.scheduling.epilogue import Epilogue
 from relay.lowering.scheduling.packed import Packed
-from relay.lowering.scheduling.packing import LANES, initial_accumulator, padded
+from relay.lowering.scheduling.packing import initial_accumulator, padded
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy
 from relay.lowering.shaped import vector_of
-from relay.target import CpuCosts, CpuTarget
+from relay.target import LANES, CpuCosts, CpuTarget
 
 UNROLLED_TAPS = 32
 HALF = LANES // 2

@@ -36,13 +36,12 @@ from relay.lowering.scheduling.depthwise_layout import (
     sections,
 )
 from relay.lowering.scheduling.epilogue import Epilogue
-from relay.lowering.scheduling.packing import LANES
 from relay.lowering.scheduling.padding import Padding
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy
 from relay.lowering.shaped import is_vector
-from relay.target import CpuTarget
+from relay.target import LANES, CpuTarget
 
 CARRIED = 8
 """Vectors of a column that a loop keeps in registers, at most."""

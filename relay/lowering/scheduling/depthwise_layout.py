@@ -17,10 +17,10 @@ from xdsl.dialects.builtin import i8
 from relay.dialects.attributes import Array
 from relay.lowering.scheduling.contraction import Convolution
 from relay.lowering.scheduling.packed import Packed
-from relay.lowering.scheduling.packing import LANES, wrap_i32
+from relay.lowering.scheduling.packing import wrap_i32
 from relay.lowering.scheduling.padding import Padding, spans
 from relay.lowering.shaped import shape_of
-from relay.target import CpuCosts, CpuTarget
+from relay.target import LANES, CpuCosts, CpuTarget
 
 GROUP = 4
 WIDTH = 64

@@ -31,9 +31,7 @@ from relay.lowering.scheduling.rows import in_vectors
 from relay.lowering.scheduling.saturate import WIDTH, in_order, match_clamp, saturate
 from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, estimate
 from relay.lowering.shaped import is_buffer, shape_of
-from relay.target import CpuTarget
-
-LANES = 16
+from relay.target import LANES, CpuTarget
 
 EXPANDED = ("math.exp", "math.expm1", "math.log", "math.tanh", "math.erf")
 """Functions that become polynomials of floats in as many lanes."""

@@ -26,8 +26,7 @@ from relay.lowering.scheduling.affine import dims_of, is_identity, uses
 from relay.lowering.scheduling.body import Lifter, can_lift, dense_vector, vector_constant
 from relay.lowering.scheduling.saturate import match_clamp, saturate
 from relay.lowering.shaped import buffer_of, is_buffer, shape_of, vector_of
-
-LANES = 16
+from relay.target import LANES
 
 
 @dataclass(frozen=True)

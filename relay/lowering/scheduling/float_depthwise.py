@@ -22,11 +22,11 @@ from relay.lowering.scheduling.contractions import Weighted, weighted_of
 from relay.lowering.scheduling.depthwise import depthwise_cycles, pack_depthwise
 from relay.lowering.scheduling.depthwise_layout import Image, image_of
 from relay.lowering.scheduling.epilogue import Epilogue
-from relay.lowering.scheduling.packing import LANES
 from relay.lowering.scheduling.padding import Padding, Span, spans
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy
+from relay.target import LANES
 
 KINDS = 5
 """Kinds of border rows, or columns, that code is written for."""

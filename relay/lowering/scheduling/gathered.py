@@ -28,8 +28,8 @@ from relay.lowering.scheduling.rows import in_vectors
 from relay.lowering.scheduling.staged import part
 from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, estimate
 from relay.lowering.shaped import is_buffer
+from relay.target import LANES
 
-LANES = 16
 WIDEST = 64
 """Elements that are only moved."""
 LEAST = 4

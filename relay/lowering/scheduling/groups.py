@@ -21,12 +21,12 @@ from relay.lowering.scheduling.contraction import Groups
 from relay.lowering.scheduling.contractions import Weighted, emit_data, pick_padding, weighted_of
 from relay.lowering.scheduling.matmul import MatmulEmitter, Place
 from relay.lowering.scheduling.packed import Packed, pack_constants
-from relay.lowering.scheduling.packing import LANES, blocks_of
+from relay.lowering.scheduling.packing import blocks_of
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.plan import TileSchedule, decide_tiles, dot_of, problem_of, steps_of
 from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy
 from relay.lowering.scheduling.tiles import choose
-from relay.target import CpuTarget
+from relay.target import LANES, CpuTarget
 
 
 @dataclass(frozen=True, kw_only=True)

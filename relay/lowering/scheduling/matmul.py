@@ -21,11 +21,11 @@ from relay.lowering.scheduling.body import vector_constant
 from relay.lowering.scheduling.contraction import Convolution
 from relay.lowering.scheduling.epilogue import Epilogue
 from relay.lowering.scheduling.packed_store import GROUP, PackedStore
-from relay.lowering.scheduling.packing import LANES, Group, groups_of, run_length
+from relay.lowering.scheduling.packing import Group, groups_of, run_length
 from relay.lowering.scheduling.padding import Span
 from relay.lowering.scheduling.plan import TileSchedule, extension_of, kernel_offset, takes_unsigned
 from relay.lowering.shaped import buffer_of, vector_of
-from relay.target import CpuCosts
+from relay.target import LANES, CpuCosts
 
 FLIP = -0x7F7F7F80
 """Turns 4 signed codes into unsigned ones, 128 larger; or those into signed ones, 128 smaller."""

@@ -14,7 +14,8 @@ import numpy as np
 
 from relay.dialects.attributes import Array
 from relay.lowering.scheduling.contraction import Convolution
-from relay.lowering.scheduling.packing import LANES, blocks_of, pack, run_length, runs
+from relay.lowering.scheduling.packing import blocks_of, pack, run_length, runs
+from relay.target import LANES
 
 FEW = 8
 """Extra steps that a block may have."""

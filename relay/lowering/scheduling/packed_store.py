@@ -15,9 +15,9 @@ from xdsl.ir import SSAValue
 from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.scheduling.affine import strides
 from relay.lowering.scheduling.epilogue import Epilogue
-from relay.lowering.scheduling.packing import LANES
 from relay.lowering.scheduling.saturate import saturate
 from relay.lowering.shaped import shape_of
+from relay.target import LANES
 
 GROUP = 4
 """Vectors that are narrowed at once; also the codes of a word."""

@@ -9,8 +9,7 @@ import numpy as np
 
 from relay.dialects.attributes import Array
 from relay.lowering.scheduling.contraction import Convolution
-
-LANES = 16
+from relay.target import LANES
 
 
 def blocks_of(outputs: int, vectors: int) -> list[tuple[int, int]]:

@@ -21,12 +21,12 @@ from relay.lowering.scheduling.contraction import Convolution
 from relay.lowering.scheduling.contractions import Weighted, emit_data, pick_padding, weighted_of
 from relay.lowering.scheduling.matmul import MatmulEmitter, Place
 from relay.lowering.scheduling.packed import Packed, pack_constants
-from relay.lowering.scheduling.packing import LANES
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.plan import TileSchedule, decide_tiles, needs_sums, problem_of
 from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy
 from relay.lowering.scheduling.tiles import choose
+from relay.target import LANES
 
 STEP = 4
 """Codes that a step takes, at most."""

@@ -14,11 +14,11 @@ from relay.dialects.attributes import Array
 from relay.errors import InvalidArgument
 from relay.lowering.scheduling import outliers, prefetch
 from relay.lowering.scheduling.contraction import Convolution
-from relay.lowering.scheduling.packing import LANES, run_length
+from relay.lowering.scheduling.packing import run_length
 from relay.lowering.scheduling.picks import Picks, Tuples
 from relay.lowering.scheduling.record import Given, OpSchedule
 from relay.lowering.scheduling.tiles import Problem, choose, cycles_of
-from relay.target import CpuTarget
+from relay.target import LANES, CpuTarget
 from relay.target.dots import Dot
 
 FEW_PIXELS = 4

@@ -21,7 +21,7 @@ from relay.lowering.scheduling.body import vector_constant
 from relay.lowering.scheduling.contraction import Convolution, Operand, match_product
 from relay.lowering.scheduling.epilogue import Epilogue, epilogue_of
 from relay.lowering.scheduling.matmul import MatmulEmitter, Place
-from relay.lowering.scheduling.packing import LANES, groups_of
+from relay.lowering.scheduling.packing import groups_of
 from relay.lowering.scheduling.padding import emit_codes
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.plan import (
@@ -36,7 +36,7 @@ from relay.lowering.scheduling.plan import (
 )
 from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, started_by
 from relay.lowering.shaped import buffer_of, is_vector, shape_of
-from relay.target import CpuCosts, CpuTarget
+from relay.target import LANES, CpuCosts, CpuTarget
 
 LEAST_ROWS = 8
 """Fewer rows are not worth packing for."""

@@ -100,6 +100,8 @@ def entries_of(function: FuncOp) -> list[Entry]:
 def dictionaries(attr: DictionaryAttr, where: str) -> list[DictionaryAttr]:
     """The dictionaries of all operations. Raises InvalidArgument."""
     if (ops := attr.data.get("ops")) is None:
+        if "strategy" not in attr.data and set(attr.data) - {"threads"}:
+            raise InvalidArgument(where, "names no strategy", 'write {strategy = "nest", ...}, or ops = [{...}, ...]')
         return [attr] if "strategy" in attr.data else []
     found = [each for each in ops.data if isinstance(each, DictionaryAttr)] if isa(ops, ArrayAttr[Attribute]) else []
     if not found:

@@ -26,9 +26,9 @@ from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, estimate
 from relay.lowering.shaped import buffer_of, is_vector, shape_of, vector_of
+from relay.target import LANES
 from relay.target.dots import Dot
 
-LANES = 16
 GROUP = 4
 """Codes that a dot product adds to a sum."""
 

@@ -29,8 +29,8 @@ from relay.lowering.scheduling.reduction import EXTENDS, IDEMPOTENT, before_wide
 from relay.lowering.scheduling.rows import in_vectors
 from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, estimate, started_by
 from relay.lowering.shaped import buffer_of, is_buffer, shape_of, vector_of
+from relay.target import LANES
 
-LANES = 16
 CHUNK = 64
 """Channels at once, at most."""
 KINDS = 5
