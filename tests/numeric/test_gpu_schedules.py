@@ -116,7 +116,7 @@ def outputs(built: Built, module: IRModule) -> tuple[IRModule, list[Array]]:
     """A bufferized module once it is lowered, and what its kernels compute, on the emulator."""
     passes = gpu_passes(MACHINE)
     lowered = Pipeline(passes[place(passes) :])(module)
-    graph, params = describe_device(lowered, MACHINE, *built.described)
+    graph, params = describe_device(lowered, MACHINE, built.described)
     kernels = next(op for op in lowered.op.body.block.ops if isinstance(op, ModuleOp))
     return lowered, run_model(graph, Emulator(kernels_text(kernels, NVPTX)), params, built.inputs)
 

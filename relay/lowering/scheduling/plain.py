@@ -106,43 +106,53 @@ class Nest(Strategy[NestSchedule]):
     def match(cls, op: Operation, kernel: Kernel) -> Self | None:
         return cls(op) if isinstance(op, linalg.GenericOp) else None
 
-    @property
-    def reductions(self) -> list[int]:
-        """The loops that are reductions."""
-        return [d for d, kind in enumerate(self.op.iterator_types) if kind.data is IteratorType.REDUCTION]
-
     def decide(self, kernel: Kernel, pick: Picks) -> NestSchedule:
-        count = len(self.op.iterator_types)
-        written, reductions = self.op.indexing_maps.data[-1].data, self.reductions
-        parallel = [d for d in range(count) if d not in reductions]
-        last = dims_of(written)[-1] if written.results else None
-        inner = [last] if last is not None and last in parallel and reductions else []
-        best, plain = (*[d for d in parallel if d not in inner], *reductions, *inner), (*parallel, *reductions)
+        count, best = len(self.op.iterator_types), best_order(self.op)
+        reductions = reductions_of(self.op)
+        plain = (*[d for d in range(count) if d not in reductions], *reductions)
         order = pick("order", self.orders if count <= ORDERED else (best, plain), best)
         return NestSchedule(order=order, cycles=estimate(kernel, self.op, prod(extents(self.op)), 1), why="plain loops")
 
     @property
     def orders(self) -> Sequence[tuple[int, ...]]:
         """All orders of the loops that leave the order of the reductions."""
-        reductions = self.reductions
+        reductions = reductions_of(self.op)
         every = permutations(range(len(self.op.iterator_types)))
         return [order for order in every if [d for d in order if d in reductions] == reductions]
 
     def emit(self, emission: Emission, schedule: NestSchedule) -> None:
-        b, op = emission.builder, self.op
-        maps = [m.data for m in op.indexing_maps]
-        sizes, reductions = extents(op), self.reductions
-        dims: list[Index] = [0] * len(sizes)
-        with ExitStack() as stack:
-            free = True
-            for d in schedule.order:
-                free = free and d not in reductions
-                alone = free and all(uses(map, d) for map in maps[len(op.inputs) :])
-                dims[d] = stack.enter_context(b.loop(0, sizes[d], independent=alone))[0]
-            values = [read(b, v, m, dims) for v, m in zip(op.operands, maps, strict=True)]
-            results = clone_scalar(b, op.body.block, values, dims)
-            for value, target, map in zip(results, op.outputs, maps[len(op.inputs) :], strict=True):
-                b.store(value, target, [b.apply(r, dims) for r in map.results])
+        emit_nest(emission.builder, self.op, schedule.order)
+
+
+def reductions_of(op: linalg.GenericOp) -> list[int]:
+    """The loops that are reductions."""
+    return [d for d, kind in enumerate(op.iterator_types) if kind.data is IteratorType.REDUCTION]
+
+
+def best_order(op: linalg.GenericOp) -> tuple[int, ...]:
+    """Parallel loops, reductions, then the result's last dimension if that is a parallel loop."""
+    written, reductions = op.indexing_maps.data[-1].data, reductions_of(op)
+    parallel = [d for d in range(len(op.iterator_types)) if d not in reductions]
+    last = dims_of(written)[-1] if written.results else None
+    inner = [last] if last is not None and last in parallel and reductions else []
+    return (*[d for d in parallel if d not in inner], *reductions, *inner)
+
+
+def emit_nest(builder: LoopBuilder, op: linalg.GenericOp, order: Sequence[int]) -> None:
+    """The operation element by element, its loops in this order from the outermost on."""
+    maps = [m.data for m in op.indexing_maps]
+    sizes, reductions = extents(op), reductions_of(op)
+    dims: list[Index] = [0] * len(sizes)
+    with ExitStack() as stack:
+        free = True
+        for d in order:
+            free = free and d not in reductions
+            alone = free and all(uses(map, d) for map in maps[len(op.inputs) :])
+            dims[d] = stack.enter_context(builder.loop(0, sizes[d], independent=alone))[0]
+        values = [read(builder, v, m, dims) for v, m in zip(op.operands, maps, strict=True)]
+        results = clone_scalar(builder, op.body.block, values, dims)
+        for value, target, map in zip(results, op.outputs, maps[len(op.inputs) :], strict=True):
+            builder.store(value, target, [builder.apply(r, dims) for r in map.results])
 
 
 def read(builder: LoopBuilder, value: SSAValue, map: AffineMap, dims: list[Index]) -> SSAValue:

@@ -23,6 +23,7 @@ from relay.lowering.gpu.strategies.strategy import (
 from relay.lowering.gpu.teams import WARP
 from relay.lowering.scheduling import loops
 from relay.lowering.scheduling.picks import Picks
+from relay.lowering.scheduling.plain import best_order, emit_nest
 from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.shaped import shape_of
 from relay.transforms.location import place
@@ -121,4 +122,4 @@ class Single(Strategy[SingleSchedule]):
                 return
             for fill in emission.fused.pending.get(op, ()):
                 loops.emit_fill(b, fill)
-            loops.emit_nest(b, op)
+            emit_nest(b, op, best_order(op))
