@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isfinite
+from math import copysign, inf
 from typing import ClassVar
 
+import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, f16, f32
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -66,7 +67,7 @@ class ToMixedPrecision(TargetPass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         self.check(self.target(op))
         for inner in list(own(op)):
-            if isinstance(inner, ALWAYS) and tensor(inner.results[0]).element_type == f32:
+            if isinstance(inner, ALWAYS) and tensor(inner.results[0]).element_type == f32 and not overflows(inner):
                 halve(inner)
             elif isinstance(inner, TensorOp) and follows(inner):
                 halve(inner)
@@ -89,7 +90,9 @@ def follows(op: TensorOp) -> bool:
     least one does."""
     if len(op.results) != 1 or tensor(op.results[0]).element_type != f32:
         return False
-    if not isinstance(op, ARITHMETIC) and (op.origin not in (Origin.MOVED, Origin.SELECTED) or overflows(op)):
+    if not isinstance(op, ARITHMETIC) and op.origin not in (Origin.MOVED, Origin.SELECTED):
+        return False
+    if overflows(op):
         return False
     floats = [value for value in op.operands if tensor(value).element_type == f32]
     varying = [value for value in floats if not isinstance(value.owner, relay.ConstantOp)]
@@ -97,9 +100,17 @@ def follows(op: TensorOp) -> bool:
 
 
 def overflows(op: TensorOp) -> bool:
-    """Whether an op puts a number among its elements that half precision has not. Bounds may become infinite."""
+    """Whether half precision lacks a number that the op reads of a constant, or puts among its elements. Bounds that
+    nothing reaches may become infinite."""
     fills = [to_numpy(op.properties[name]).item() for name in op.FILLS]
-    return op.origin is Origin.MOVED and any(isfinite(fill) and abs(fill) > HIGHEST for fill in fills)
+    if isinstance(op, relay.ClipOp):
+        low, high = fills
+        fills = [low if low > 0 else 0.0, high if high < 0 else 0.0]
+    constants = [value.owner for value in op.operands if tensor(value).element_type == f32]
+    arrays = [to_numpy(owner.value) for owner in constants if isinstance(owner, relay.ConstantOp)]
+    return any(
+        bool((np.isfinite(array) & (np.abs(array) > HIGHEST)).any()) for array in [*arrays, *map(np.array, fills)]
+    )
 
 
 def halve(op: Operation) -> None:
@@ -110,7 +121,8 @@ def halve(op: Operation) -> None:
     if isinstance(op, ALWAYS):
         properties["out_dtype"] = f16
     for name in op.FILLS:
-        properties[name] = scalar_attr(to_numpy(op.properties[name]).item(), f16)
+        fill = to_numpy(op.properties[name]).item()
+        properties[name] = scalar_attr(copysign(inf, fill) if abs(fill) > HIGHEST else fill, f16)
     floats = [value for value in op.operands if tensor(value).element_type == f32]
     operands = [new.cast(value, f16) if value in floats else value for value in op.operands]
     result = new.value(type(op), *operands, properties=properties)

@@ -8,13 +8,23 @@ from typing import ClassVar, TypeGuard
 
 import numpy as np
 from xdsl.context import Context
-from xdsl.dialects.builtin import AnyFloat, IntegerAttr, ModuleOp, i8, i32
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    BFloat16Type,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    IntegerAttr,
+    ModuleOp,
+    i8,
+    i32,
+)
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from relay.dialects import relay
 from relay.dialects.attributes import element_type, scalar_attr, to_numpy
-from relay.dialects.op import Origin, TensorOp, rank, tensor
+from relay.dialects.op import Origin, TensorOp, is_integer, rank, tensor
 from relay.module import is_constant
 from relay.passes.target_pass import TargetPass
 from relay.transforms.dead_ops import erase_dead
@@ -92,8 +102,16 @@ def takes(op: Operation, index: int, found: set[SSAValue]) -> bool:
     if passes_on(op):
         return op.results[0] in found and op.operands[index] in op.data_operands()
     if isinstance(op, relay.CastOp):
-        return tensor(op.result).element_type != i8
+        return tensor(op.result).element_type != i8 and holds_codes(tensor(op.result).element_type)
     return multiplies(op) and index == 0
+
+
+def holds_codes(type: Attribute) -> bool:
+    """Whether codes that are 128 larger can be cast to the type, and 128 subtracted there: integers wrap, and floats of
+    16 bits and more hold them exactly; smaller ones would round them, and booleans have no subtraction."""
+    if is_integer(type):
+        return type.width.data > 1
+    return isinstance(type, Float16Type | BFloat16Type | Float32Type | Float64Type)
 
 
 def multiplies(op: Operation) -> bool:

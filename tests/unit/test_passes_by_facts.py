@@ -223,3 +223,64 @@ def test_an_op_that_names_its_axes_stays_in_its_layout():
     before, after = in_channels_first(between, "f32", "f32")
     (softmax,) = (op for op in after["main"].walk() if isinstance(op, relay.SoftmaxOp))
     assert softmax.axis.value.data == 2 and transposed_images(after) == 4 and transposed_images(before) == 0
+
+
+@pytest.mark.parametrize("axes", ["0, 2, 1, 3", "0, 3, 1, 2", "0, 1, 2, 3"])
+def test_a_transpose_between_convolutions_turns_the_image(axes: str):
+    """Sizes are equal, so that only the numbers tell whether it is still there."""
+    text = f"""
+func.func @main(%x: tensor<1x4x4x4xf32>, %k: tensor<4x1x1x4xf32>) -> tensor<1x4x4x4xf32> {{
+  %0 = relay.nn.conv2d %x, %k {{out_dtype = f32}} : (tensor<1x4x4x4xf32>, tensor<4x1x1x4xf32>) -> tensor<1x4x4x4xf32>
+  %m = relay.transpose %0 {{axes = array<i64: {axes}>}} : (tensor<1x4x4x4xf32>) -> tensor<1x4x4x4xf32>
+  %r = relay.nn.conv2d %m, %k {{out_dtype = f32}} : (tensor<1x4x4x4xf32>, tensor<4x1x1x4xf32>) -> tensor<1x4x4x4xf32>
+  func.return %r : tensor<1x4x4x4xf32>
+}}"""
+    before = IRModule.parse(text)
+    rng = np.random.default_rng(5)
+    feed = [rng.normal(size=shape(v)).astype("float32") for v in before["main"].args]
+    for wanted in ("NCHW", "NCHW2c"):
+        after = ConvertLayout("NHWC", wanted)(before)
+        np.testing.assert_allclose(run(after, feed)[0], run(before, feed)[0], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["i1", "i4", "ui8", "bf16", "f32", "f8E4M3FN", "f4E2M1FN"])
+def test_a_cast_reads_unsigned_codes_only_where_the_type_holds_them(dtype: str):
+    """Codes that a convolution and a cast read: floats of 8 bits would round what is 128 larger."""
+    before = IRModule.parse(f"""
+func.func @main(%x: tensor<1x4x4x4xi32>, %k: tensor<4x1x1x4xi8>)
+    -> (tensor<1x4x4x4xi32>, tensor<1x4x4x4x{dtype}>) {{
+  %e = relay.clip %x {{a_min = -128 : i32, a_max = 127 : i32}} : (tensor<1x4x4x4xi32>) -> tensor<1x4x4x4xi32>
+  %c = relay.cast %e {{dtype = i8}} : (tensor<1x4x4x4xi32>) -> tensor<1x4x4x4xi8>
+  %q = relay.cast %c {{dtype = {dtype}}} : (tensor<1x4x4x4xi8>) -> tensor<1x4x4x4x{dtype}>
+  %r = relay.nn.conv2d %c, %k {{input_zero_point = -3 : i32, out_dtype = i32}}
+    : (tensor<1x4x4x4xi8>, tensor<4x1x1x4xi8>) -> tensor<1x4x4x4xi32>
+  func.return %r, %q : tensor<1x4x4x4xi32>, tensor<1x4x4x4x{dtype}>
+}}""")
+    rng = np.random.default_rng(6)
+    feed = [rng.integers(-200, 200, (1, 4, 4, 4)).astype("int32"), rng.integers(-9, 9, (4, 1, 1, 4)).astype("int8")]
+    after = UnsignedCodes()(AttachTarget("x86_64 -mcpu=cascadelake")(before))
+    for new, old in zip(run(after, feed), run(before, feed), strict=True):
+        np.testing.assert_array_equal(new.astype("float64"), old.astype("float64"))
+
+
+@pytest.mark.parametrize(
+    "masked",
+    [
+        "%b = relay.constant dense<-1.0e9> : tensor<f32>\n"
+        "  %m = relay.where %z, %d, %b : (tensor<1x4xi1>, tensor<1x4xf32>, tensor<f32>) -> tensor<1x4xf32>",
+        "%m = relay.clip %d {a_min = 0.0 : f32, a_max = 3.4e38 : f32} : (tensor<1x4xf32>) -> tensor<1x4xf32>",
+        "%m = relay.clip %d {a_min = 70000.0 : f32, a_max = 80000.0 : f32} : (tensor<1x4xf32>) -> tensor<1x4xf32>",
+    ],
+    ids=["mask", "open", "beyond"],
+)
+def test_numbers_beyond_half_precision_stay_finite(masked: str):
+    before = IRModule.parse(f"""
+func.func @main(%x: tensor<1x4xf32>, %k: tensor<4x4xf32>, %z: tensor<1x4xi1>) -> tensor<1x4xf32> {{
+  %d = relay.nn.dense %x, %k {{out_dtype = f32}} : (tensor<1x4xf32>, tensor<4x4xf32>) -> tensor<1x4xf32>
+  {masked}
+  %s = relay.nn.softmax %m {{axis = -1 : i64, beta = 1.0 : f32}} : (tensor<1x4xf32>) -> tensor<1x4xf32>
+  func.return %s : tensor<1x4xf32>
+}}""")
+    feed: list[Array] = [np.ones((1, 4), "float32"), np.ones((4, 4), "float32"), np.zeros((1, 4), "bool")]
+    after = ToMixedPrecision()(AttachTarget("x86_64 -mattr=+avx512fp16")(before))
+    np.testing.assert_allclose(run(after, feed)[0], run(before, feed)[0])

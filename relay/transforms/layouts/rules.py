@@ -75,6 +75,9 @@ class Rules:
         known = self.axes.of.get(op.input)
         if known is None or known.letters != self.axes.of[op.result].letters:
             return False
+        if isinstance(op, relay.TransposeOp):
+            if tuple(known.axes[a] for a in int_values(op.axes)) != tuple(self.axes.of[op.result].axes):
+                return False  # it turns the image itself
         if isinstance(op, relay.ReshapeOp):
             wanted = [("reshape", shape(op.result))]
             if steps(shape(op.input), known, self.axes.of[op.result]) != wanted:
