@@ -78,7 +78,8 @@ class IRModule:
             start = error.span.start
             line = text.count("\n", 0, start) + 1
             column = start - (text.rfind("\n", 0, start) + 1) + 1
-            raise Malformed(f"{name}:{line}:{column}", error.msg) from None
+            said = error.msg.replace("{first_char}", error.span.text[:1])  # what xDSL's lexer means to say
+            raise Malformed(f"{name}:{line}:{column}", said) from None
         except RecursionError:
             raise Malformed(name, "is nested too deeply") from None
         mod = IRModule(op)

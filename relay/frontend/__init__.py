@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 from relay.arguments import shown, text
 from relay.doors import door
 from relay.errors import InvalidArgument, Malformed
-from relay.frontend.importing.formats import FORMATS, importable, refused
+from relay.frontend.importing.formats import FORMATS, KNOWN, importable, refused
 from relay.module import IRModule, read_module
 
 if TYPE_CHECKING:
@@ -21,6 +21,10 @@ __all__ = ["from_keras", "from_onnx", "from_pytorch", "from_tflite", "import_mod
 TFLITE = "relay.frontend.tflite.import_graph"
 __getattr__ = door(__name__, {"from_tflite": TFLITE, "supported_operators": TFLITE})[0]
 """Importers are imported when they are first used."""
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
 
 
 def from_onnx(model: object = None, *_: object, **__: object) -> NoReturn:
@@ -53,7 +57,12 @@ def import_model(model: str | PathLike[str] | bytes, options: Mapping[str, Any])
             raise InvalidArgument("frontend", "options are for model files; MLIR text is imported already")
         if isinstance(file, bytes):
             raise Malformed("<bytes>", "is text and no model", "IRModule.parse reads MLIR text")
-        return read_module(file)
+        try:
+            return read_module(file)
+        except Malformed as error:
+            if file.endswith(".mlir"):
+                raise
+            raise Malformed(error.where, f"{error.what} (read as MLIR text)", error.hint or KNOWN) from None
     from relay.frontend.importing.options import check_known
 
     importer: Callable[..., IRModule] = getattr(import_module(__name__), FORMATS[format].importer)

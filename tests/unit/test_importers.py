@@ -15,6 +15,7 @@ import pytest
 from xdsl.dialects.arith import AddfOp
 from xdsl.ir import SSAValue
 
+from relay import frontend
 from relay.compile.entry import build
 from relay.dialects.attributes import ints
 from relay.dialects.relay import AbsOp, ReshapeOp, TransposeOp
@@ -363,3 +364,18 @@ def test_text_is_imported_by_content(tmp_path: Path) -> None:
     assert import_model(path, {})["main"].sym_name.data == "main"
     with pytest.raises(InvalidArgument, match="^frontend: options are for model files; MLIR text is imported already"):
         import_model(path, {"batch": 2})
+
+
+def test_files_that_are_empty_or_other_text_say_so(tmp_path: Path):
+    (tmp_path / "empty.tflite").write_bytes(b"")
+    with pytest.raises(Malformed, match="0 bytes are too few for a flatbuffer; is the file complete?"):
+        import_model(tmp_path / "empty.tflite", {})
+    for text in ("# hello", "hello world"):
+        (tmp_path / "x.txt").write_text(text)
+        with pytest.raises(Malformed, match=r"read as MLIR text\); the formats known are") as error:
+            import_model(tmp_path / "x.txt", {})
+        assert "{first_char}" not in str(error.value)
+
+
+def test_the_importers_are_listed():
+    assert {"from_tflite", "import_model", "supported_operators"} <= {*dir(frontend)}
