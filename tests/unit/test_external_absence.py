@@ -136,6 +136,6 @@ def test_numbers_that_a_library_does_not_have_stay_with_the_host(name: str):
     """What a compiler refuses is no error, and the report says why."""
     if missing(name) is not None:
         pytest.skip(f"{name} is not installed")
-    parted = relay.build_external_compiler(relay.IRModule.parse(EXP.replace("TYPE", "4xbf16")), name)
+    parted = relay.build_external_compiler(relay.IRModule.parse(EXP.replace("TYPE", "4xf128")), name)
     assert list(parted.functions) == ["main"]
-    assert "element type bf16 has no numpy dtype" in str(parted.partition_report())
+    assert "element type f128 has no numpy dtype" in str(parted.partition_report())

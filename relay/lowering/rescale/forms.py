@@ -13,6 +13,7 @@ from xdsl.dialects.linalg.ops import GenericOp
 from xdsl.dialects.llvm import CallIntrinsicOp
 from xdsl.ir import BlockArgument, Operation, Region, SSAValue
 
+from relay.dialects.arith import TruncIOp
 from relay.dialects.attributes import Array, elements
 from relay.dialects.tosa import ApplyScaleOp
 from relay.lowering.call_graph import CallGraph
@@ -194,4 +195,5 @@ def drop_unused(function: FuncOp, calls: Sequence[CallOp]) -> None:
 def erase_arithmetic(values: Sequence[SSAValue]) -> None:
     """Erase what computed multipliers and shifts, as far as nothing else uses it; not constants, which are shared."""
     owners = [value.owner for value in values]
-    erase_dead([op for op in owners if isinstance(op, Operation)], arith.TruncIOp | arith.SubiOp | arith.ShLIOp)
+    kinds = arith.TruncIOp | TruncIOp | arith.SubiOp | arith.ShLIOp  # our `trunci` takes vectors, too; text has it
+    erase_dead([op for op in owners if isinstance(op, Operation)], kinds)
