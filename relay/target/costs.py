@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
+from math import inf
 from typing import TypeVar
 
 from relay.arguments import shown
@@ -130,9 +131,17 @@ def replaced(costs: Costs, measured: Measured) -> Costs:
     return replace(costs, **dict(measured))
 
 
+DIVISORS = frozenset(
+    "cache_line issue_width loads_per_cycle loop_issue_width multiplies_per_cycle processors second_level_bandwidth"
+    " stream_bandwidth third_level_bandwidth vectorized_turns".split()
+)
+"""Costs that others are divided by."""
+
+
 def checked(costs: CpuCosts | GpuCosts, given: Iterable[tuple[str, object]]) -> Measured:
     """The numbers by field name, sorted, without those that the record has anyway. Raises InvalidArgument for a name
-    that the record does not have, and for what is not a number of the field's kind, or is negative."""
+    that the record does not have, and for what is not a number of the field's kind, is negative or not finite, or is 0
+    and divides others."""
     known: dict[str, float] = {field.name: getattr(costs, field.name) for field in fields(costs)}
     found: dict[str, float] = {}
     for name, value in given:
@@ -141,8 +150,10 @@ def checked(costs: CpuCosts | GpuCosts, given: Iterable[tuple[str, object]]) -> 
         kind = type(known[name])
         if isinstance(value, bool) or not isinstance(value, int | float) or (kind is int and value % 1 != 0):
             raise InvalidArgument(f"costs['{name}']", f"{shown(value)} is not of type {kind.__name__}")
-        if not value >= 0:
+        if not 0 <= value < inf:
             raise InvalidArgument(f"costs['{name}']", f"is {value}", "give a number that is not negative")
+        if value == 0 and name in DIVISORS:
+            raise InvalidArgument(f"costs['{name}']", "is 0", "give a number that is positive")
         if kind(value) != known[name]:
             found[name] = kind(value)
     return tuple(sorted(found.items()))

@@ -105,7 +105,7 @@ def _machine(target: str, words: Sequence[str]) -> Target:
 
 def spelled(target: Target) -> str:
     """The text of a target: `resolve` makes the target of it again, on this machine or, but for `llvm`, on any."""
-    costs = ",".join(f"{name}={number:g}" for name, number in target.measured)
+    costs = ",".join(f"{name}={repr(number).removesuffix('.0')}" for name, number in target.measured)
     words = [_spelled(replace(target, measured=())), *([COSTS + costs] if costs else [])]
     found = " ".join(words)
     if words[0] != "llvm":

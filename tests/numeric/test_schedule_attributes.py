@@ -219,3 +219,10 @@ def test_decisions_without_a_strategy_are_refused(decided: tuple[IRModule, IRMod
     name = next(iter(of_kernels(after)))
     message = refused(before, step, name, DictionaryAttr({"tile": ints((5, 64))}))
     assert message.startswith(f"@{name}: relay.schedule") and "names no strategy; write {strategy" in message
+
+
+@pytest.mark.parametrize("attr", [StringAttr("contraction"), IntegerAttr(3, i64), ArrayAttr[Attribute]([])])
+def test_what_is_no_dictionary_is_refused(decided: tuple[IRModule, IRModule, Schedule], attr: Attribute):
+    before, after, step = decided
+    name = next(iter(of_kernels(after)))
+    assert "relay.schedule: is not a dictionary" in refused(before, step, name, attr)

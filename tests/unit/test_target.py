@@ -115,6 +115,19 @@ def test_a_cost_is_a_number_of_its_kind(value: float):
         host().with_costs({"fork": value})
 
 
+@pytest.mark.parametrize("name, value", [("issue_width", 0), ("cache_line", 0), ("tile_start", float("inf"))])
+def test_a_divisor_is_not_0_and_no_cost_is_infinite(name: str, value: float):
+    with pytest.raises(InvalidArgument, match=rf"costs\['{name}'\]: is (0|inf); give a number that is"):
+        host().with_costs({name: value})
+
+
+def test_costs_keep_all_their_digits_in_text():
+    costs = {"fork": 1234567, "issue_width": 3.1234567}
+    target = resolve("x86_64 -mcpu=znver4").with_costs(costs)
+    assert spelled(target).endswith("-costs=fork=1234567,issue_width=3.1234567")
+    assert dict(resolve(spelled(target)).measured) == costs
+
+
 def test_a_cost_in_a_text_is_a_number():
     with pytest.raises(InvalidArgument, match="has the cost 'fork=many'"):
         resolve("llvm -costs=fork=many")

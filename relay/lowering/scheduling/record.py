@@ -94,7 +94,9 @@ class Entry:
 def entries_of(function: FuncOp) -> list[Entry]:
     """What the function's attribute says about its operations; none if it has none. Raises InvalidArgument."""
     attr, where = function.attributes.get(ATTRIBUTE), place_of(function)
-    return [Entry.of(each, where) for each in dictionaries(attr, where)] if isinstance(attr, DictionaryAttr) else []
+    if attr is not None and not isinstance(attr, DictionaryAttr):
+        raise InvalidArgument(where, "is not a dictionary", 'write {strategy = "nest", ...}')
+    return [] if attr is None else [Entry.of(each, where) for each in dictionaries(attr, where)]
 
 
 def dictionaries(attr: DictionaryAttr, where: str) -> list[DictionaryAttr]:
