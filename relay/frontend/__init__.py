@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 from relay.arguments import shown, text
 from relay.doors import door
 from relay.errors import InvalidArgument, Malformed
-from relay.frontend.importing.formats import FORMATS, KNOWN, importable, refused
+from relay.frontend.importing.formats import FORMATS, importable, refused
 from relay.module import IRModule, read_module
 
 if TYPE_CHECKING:
@@ -57,12 +57,7 @@ def import_model(model: str | PathLike[str] | bytes, options: Mapping[str, Any])
             raise InvalidArgument("frontend", "options are for model files; MLIR text is imported already")
         if isinstance(file, bytes):
             raise Malformed("<bytes>", "is text and no model", "IRModule.parse reads MLIR text")
-        try:
-            return read_module(file)
-        except Malformed as error:
-            if file.endswith(".mlir"):
-                raise
-            raise Malformed(error.where, f"{error.what} (read as MLIR text)", error.hint or KNOWN) from None
+        return read_module(file)
     from relay.frontend.importing.options import check_known
 
     importer: Callable[..., IRModule] = getattr(import_module(__name__), FORMATS[format].importer)

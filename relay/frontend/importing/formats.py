@@ -65,7 +65,7 @@ def detect(model: bytes | str | PathLike[str], name: str) -> str:
     """
     with BytesIO(model) if isinstance(model, bytes) else open(fspath(model), "rb") as stream:
         head = stream.read(_HEAD)
-        if head[4:8] == b"TFL3" or not head:  # whose reader says that an empty file is not complete
+        if head[4:8] == b"TFL3":
             return "tflite"
         if head.startswith(b"PK\x03\x04") and (found := _zipped(model)):
             return found
