@@ -17,6 +17,7 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.hints import isa
 
+from relay import symbols
 from relay.arguments import instance, mapping, shown
 from relay.arguments import path as checked_path
 from relay.arguments import text as checked_text
@@ -219,13 +220,14 @@ class IRModule:
         return IRModule(self.op.clone())
 
     def verify(self, where: str = "module") -> None:
-        """Raise Malformed if an op is not valid; it names the place of the first such op, or `where` if that is not
-        known."""
+        """Raise Malformed if an op, or the names of a function's sizes, are not valid; it names the place of the first
+        such op, or `where` if that is not known."""
         try:
             self.op.verify()
         except VerifyException as error:
             op, message = next(invalid(self.op), (self.op, said_last(str(error))))
             raise Malformed(words(op.location) or where, message) from None
+        symbols.verify(self.op)
 
 
 def read_module(path: str | PathLike[str]) -> IRModule:

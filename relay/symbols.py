@@ -5,13 +5,14 @@ An array with one dictionary per symbol:
 - `name`: string, unique in the function;
 - `places`: where the size stands, `[argument, axis]` each, in order; it is one size, so that inputs agree;
 - `minimum` (1 if it is absent), `maximum` (none), `multiple` (1): what the size may be.
+
+Places are `array<i64: argument, axis>`, numbers are `i64`. `IRModule.verify` reads the attribute.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -19,12 +20,14 @@ from xdsl.dialects.builtin import (
     DictionaryAttr,
     IntegerAttr,
     IntegerType,
+    ModuleOp,
     ShapedType,
     StringAttr,
     i64,
 )
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
+from xdsl.utils.hints import isa
 
 from relay.dialects.attributes import int_values, ints
 from relay.dialects.op import DYNAMIC
@@ -73,13 +76,13 @@ def write(function: FuncOp, symbols: Sequence[Symbol]) -> None:
 
 
 def read(function: FuncOp) -> list[Symbol]:
-    """The symbols of a function. Raises Malformed for an attribute of another form, names that stand twice, places that
-    are no `?` of an argument or have two symbols, and ranges without a size."""
+    """The symbols of a function. Raises Malformed for an attribute of another form, names that are empty or stand
+    twice, places that are no `?` of an argument or have two symbols, and ranges without a size."""
     where = f"function {function.sym_name.data}, {SYMBOLS}"
     attr = function.attributes.get(SYMBOLS, ArrayAttr[Attribute]([]))
-    if not isinstance(attr, ArrayAttr):
+    if not isa(attr, ArrayAttr[Attribute]):
         raise Malformed(where, "is no array")
-    found = [_symbol(row, where) for row in cast(ArrayAttr[Attribute], attr)]
+    found = [_symbol(row, where) for row in attr]
     names = [symbol.name for symbol in found]
     if len(set(names)) != len(names):
         raise Malformed(where, "has a name twice")
@@ -96,26 +99,44 @@ def read(function: FuncOp) -> list[Symbol]:
     return found
 
 
+def verify(module: ModuleOp) -> None:
+    """Raise Malformed if the symbols of a function are not valid."""
+    for op in module.body.ops:
+        if isinstance(op, FuncOp) and SYMBOLS in op.attributes:
+            read(op)
+
+
 def _symbol(row: Attribute, where: str) -> Symbol:
     if not isinstance(row, DictionaryAttr) or not isinstance(name := row.data.get("name"), StringAttr):
         raise Malformed(where, f"{row} has no name")
+    if not name.data:
+        raise Malformed(where, "has an empty name")
     where = f"{where}: {name.data}"
+    if unknown := sorted(row.data.keys() - {"name", "places", *NUMBERS}):
+        raise Malformed(where, f"has the key {unknown[0]}", f"keys are name, places, {', '.join(NUMBERS)}")
     places = row.data.get("places")
-    at: list[tuple[int, int]] = []
-    for place in cast(ArrayAttr[Attribute], places) if isinstance(places, ArrayAttr) else ():
-        found = int_values(cast("DenseArrayBase[IntegerType]", place)) if isinstance(place, DenseArrayBase) else ()
-        if len(found) != 2:
-            raise Malformed(where, "its places are no list of argument and axis")
-        at.append((found[0], found[1]))
+    at = [_place(place, where) for place in places] if isa(places, ArrayAttr[Attribute]) else []
     if not at:
-        raise Malformed(where, "its places are no list of argument and axis")
+        raise Malformed(where, NO_PLACES)
     numbers: dict[str, int | None] = {}
     for key, default in NUMBERS.items():
         value = row.data.get(key)
-        if value is not None and not isinstance(value, IntegerAttr):
-            raise Malformed(where, f"{key} is no number")
+        if value is not None and not (isa(value, IntegerAttr[IntegerType]) and value.type == i64):
+            raise Malformed(where, f"{key} is no number of type i64")
         numbers[key] = default if value is None else value.value.data
     least, most, multiple = numbers["minimum"] or 0, numbers["maximum"], numbers["multiple"] or 0
     if least < 1 or multiple < 1 or (most is not None and most // multiple * multiple < least):
-        raise Malformed(where, f"no size is from {least} to {most} and a multiple of {multiple}")
+        upto = "" if most is None else f" to {most}"
+        raise Malformed(where, f"no size is from {least}{upto} and a multiple of {multiple}")
     return Symbol(name.data, tuple(at), least, most, multiple)
+
+
+NO_PLACES = "its places are no list of argument and axis"
+
+
+def _place(place: Attribute, where: str) -> tuple[int, int]:
+    """Argument and axis of `array<i64: argument, axis>`."""
+    if not isa(place, DenseArrayBase[IntegerType]) or place.elt_type != i64 or len(place) != 2:
+        raise Malformed(where, NO_PLACES, "each is array<i64: argument, axis>")
+    argument, axis = int_values(place)
+    return argument, axis

@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import PassFailedException, VerifyException
 from xdsl.xdsl_opt_main import xDSLOptMain
 
-from relay import __version__
+from relay import __version__, symbols
 from relay.dialects.context import make_context
 from relay.dialects.irdl import dialects, to_irdl
 from relay.dialects.source import LocatingParser, invalid
@@ -258,6 +258,7 @@ class RelayOptMain(xDSLOptMain):
                     report.error(op, message)
                 report.raise_errors(f"{self.get_input_name()}: {self.doing}".removesuffix(": "))
             raise
+        symbols.verify(prog)
 
     def output_resulting_program(self, prog: ModuleOp) -> str:
         if self.args.find_culprit:

@@ -11,6 +11,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, SSAValue
 from xdsl.rewriter import Rewriter
 
+from relay.arguments import is_list, positive, shown
 from relay.dialects.op import DYNAMIC, is_tensor
 from relay.errors import InvalidArgument
 from relay.passes import Pass
@@ -44,10 +45,11 @@ class DynamicToStatic(Pass):
         ]
         keys = {place: (place[0], named[place].name) if place in named else place for place in places}
         count = len({*keys.values()})
-        given = [self.sizes] * count if isinstance(self.sizes, int) else list(self.sizes)
-        if len(given) != count or min(given, default=1) < 1:
+        each = self.sizes if is_list(self.sizes) else [self.sizes] * count
+        given = [positive(size) for size in each]
+        if len(given) != count or not all(given):
             hint = "give one positive size for each, or one for all"
-            raise InvalidArgument("dynamic-to-static", f"sizes are {self.sizes} for {count} unknown ones", hint)
+            raise InvalidArgument("dynamic-to-static", f"sizes are {shown(self.sizes)} for {count} unknown ones", hint)
         if not count:
             return
         sizes: dict[object, int] = {}
