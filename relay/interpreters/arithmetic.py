@@ -36,6 +36,21 @@ def round_away(x: Array) -> Array:
     return whole + np.where(np.abs(x - whole) >= 0.5, np.sign(x), 0).astype(whole.dtype)
 
 
+def fused_multiply_add(a: Array, b: Array, c: Array) -> Array:
+    """`a * b + c` of float32, rounded once.
+
+    float64 holds the product; the sum is rounded to odd there (Boldo and Melquiond, 2008), so that rounding it again
+    to float32 gives the nearest number to the exact one.
+    """
+    product, addend = np.asarray(a, np.float64) * np.asarray(b, np.float64), np.asarray(c, np.float64)
+    total = np.asarray(product + addend)
+    part = total - product
+    lost = (product - (total - part)) + (addend - part)
+    even = (total.view(np.int64) & 1) == 0
+    other = np.nextafter(total, np.copysign(np.inf, lost))
+    return np.where((lost != 0) & even & np.isfinite(total), other, total).astype(np.float32)
+
+
 def truncating_divide(a: npt.ArrayLike, b: npt.ArrayLike) -> Int64:
     """`a / b` towards zero, as C divides; b is not 0."""
     numerator, denominator = int64(a), int64(b)
@@ -44,9 +59,9 @@ def truncating_divide(a: npt.ArrayLike, b: npt.ArrayLike) -> Int64:
 
 
 def code_range(dtype: Dtype) -> tuple[int, int]:
-    """Lowest and highest value of an integer dtype."""
-    info = np.iinfo(dtype)
-    return int(info.min), int(info.max)
+    """Lowest and highest value of an integer dtype, those of `ml_dtypes` included."""
+    bits = int(dtype.name.removeprefix("u").removeprefix("int"))
+    return (0, (1 << bits) - 1) if dtype.name[0] == "u" else (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
 
 
 def quantize_multiplier(real: float) -> tuple[int, int]:

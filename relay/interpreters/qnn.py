@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import Attribute
 
 from relay.dialects import qnn
 from relay.dialects.attributes import Array, dtype_of, to_numpy
@@ -19,6 +20,7 @@ from relay.interpreters.arithmetic import (
     Dtype,
     Int64,
     code_range,
+    fused_multiply_add,
     int64,
     multiply_by_quantized_multiplier,
     multiply_by_quantized_multiplier_64,
@@ -57,15 +59,24 @@ def to_int32(x: Array) -> Int64:
 
 def quantize(op: qnn.QuantizeOp, x: Array) -> Array:
     axis = op.axis.value.data
-    steps = round_away(x / parameter(op.scale, axis, x.ndim))
-    return to_codes(to_int32(steps), parameter(op.zero_point, axis, x.ndim), dtype_of(op.out_dtype))
+    scale, zero_point = parameter(op.scale, axis, x.ndim), parameter(op.zero_point, axis, x.ndim)
+    match op.rounding.data:
+        case "even_inverse":
+            steps = np.rint(x * (np.float32(1) / scale))
+        case "even_sum":
+            steps, zero_point = np.rint(x / scale + zero_point.astype(np.float32)), np.zeros_like(zero_point)
+        case "even":
+            steps = np.rint(x / scale)
+        case _:
+            steps = round_away(x / scale)
+    return to_codes(to_int32(steps), zero_point, dtype_of(op.out_dtype))
 
 
 def dequantize(op: qnn.DequantizeOp, codes: Array) -> Array:
     axis = op.axis.value.data
     scale = parameter(op.scale, axis, codes.ndim)
     steps = int64(codes) - parameter(op.zero_point, axis, codes.ndim)
-    if scale.ndim == 0:
+    if scale.ndim == 0 and op.product.data == "f64":
         return (scale.astype(np.float64) * steps).astype(np.float32)
     return scale * steps.astype(np.float32)
 
@@ -126,7 +137,28 @@ def rescaled_result(op: qnn.QnnBinaryOp, raw: Int64, dtype: Dtype) -> Array:
     return to_codes(scaled, number(op.output_zero_point), dtype, op.min, op.max)
 
 
+def single(attr: Attribute) -> np.float32:
+    """A scale or a zero point in float32."""
+    return np.float32(to_numpy(attr))
+
+
+def fused_sum(op: qnn.AddOp) -> tuple[np.float32, np.float32, np.float32]:
+    """The numbers a, b, c of the rounding `ort`."""
+    a, b = (single(scale) / single(op.output_scale) for scale in (op.lhs_scale, op.rhs_scale))
+    zero = fused_multiply_add(single(op.lhs_zero_point), a, single(op.rhs_zero_point) * b)
+    return a, b, np.float32(single(op.output_zero_point) - zero)
+
+
+def fused_product(op: qnn.MulOp) -> np.float32:
+    """The factor of the rounding `ort`."""
+    return np.float32(single(op.lhs_scale) * single(op.rhs_scale) / single(op.output_scale))
+
+
 def add(op: qnn.AddOp, lhs: Array, rhs: Array) -> Array:
+    if op.rounding.data == "ort":
+        a, b, c = fused_sum(op)
+        total = fused_multiply_add(np.float32(lhs), a, fused_multiply_add(np.float32(rhs), b, c))
+        return to_codes(to_int32(np.rint(total)), 0, lhs.dtype, op.min, op.max)
     a, b = common_scale(op, lhs, rhs)
     return rescaled_result(op, a + b, lhs.dtype)
 
@@ -138,6 +170,9 @@ def subtract(op: qnn.SubtractOp, lhs: Array, rhs: Array) -> Array:
 
 def mul(op: qnn.MulOp, lhs: Array, rhs: Array) -> Array:
     product = (int64(lhs) - number(op.lhs_zero_point)) * (int64(rhs) - number(op.rhs_zero_point))
+    if op.rounding.data == "ort":
+        total = product.astype(np.float32) * fused_product(op) + single(op.output_zero_point)
+        return to_codes(to_int32(np.rint(total)), 0, lhs.dtype, op.min, op.max)
     return rescaled_result(op, product, lhs.dtype)
 
 
@@ -219,6 +254,13 @@ def dynamic_quantize(op: qnn.DynamicQuantizeOp, x: Array) -> tuple[Array, Array]
     return codes, np.where(known, largest / np.float32(127), np.float32(1)).reshape(x.shape[:1])
 
 
+def dynamic_quantize_linear(op: qnn.DynamicQuantizeLinearOp, x: Array) -> tuple[Array, Array, Array]:
+    low, high = np.minimum(x.min(initial=0), np.float32(0)), np.maximum(x.max(initial=0), np.float32(0))
+    scale = (high - low) / np.float32(255) if high > low else np.float32(1)
+    zero_point = to_codes(to_int32(np.rint(-low / scale)), 0, np.dtype(np.uint8))
+    return to_codes(to_int32(np.rint(x / scale)), zero_point, np.dtype(np.uint8)), scale, zero_point
+
+
 MEANINGS: Meanings = {
     qnn.QuantizeOp: quantize,
     qnn.DequantizeOp: dequantize,
@@ -235,4 +277,5 @@ MEANINGS: Meanings = {
     qnn.TanhOp: unary,
     qnn.ConcatenateOp: concatenate,
     qnn.DynamicQuantizeOp: dynamic_quantize,
+    qnn.DynamicQuantizeLinearOp: dynamic_quantize_linear,
 }

@@ -14,6 +14,7 @@ from xdsl.rewriter import InsertPoint
 from relay.dialects import relay
 from relay.dialects.attributes import dtype_of, elements, ints, scalar_attr, to_numpy
 from relay.dialects.op import TensorOp, rank, shape, tensor
+from relay.interpreters.arithmetic import code_range
 from relay.target import Target
 from relay.target.record import UNKNOWN
 
@@ -112,8 +113,7 @@ class Expansion:
 
 def limits(type: Attribute) -> tuple[int, int]:
     """The least and the largest number of an integer type."""
-    bounds = np.iinfo(dtype_of(type))
-    return int(bounds.min), int(bounds.max)
+    return code_range(dtype_of(type))
 
 
 def along(numbers: npt.ArrayLike, axis: int, x: SSAValue) -> npt.NDArray[np.generic]:

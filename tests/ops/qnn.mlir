@@ -5,6 +5,24 @@ func.func @quantize(%x: tensor<1x4xf32>) {
   func.return
 }
 
+func.func @quantize_to_even(%x: tensor<3x4xf32>, %n: tensor<4xi32>) {
+  %even = qnn.quantize %x {scale = 5.000000e-01 : f32, zero_point = 3 : i32, rounding = "even", out_dtype = ui8} : (tensor<3x4xf32>) -> tensor<3x4xui8>
+  %axis = qnn.quantize %x {scale = dense<[5.000000e-01, 2.500000e-01, 1.000000e+00]> : tensor<3xf32>, zero_point = dense<[0, 1, -2]> : tensor<3xi32>, axis = 0 : i64, rounding = "even", out_dtype = i16} : (tensor<3x4xf32>) -> tensor<3x4xi16>
+  %narrow = qnn.quantize %x {scale = 5.000000e-01 : f32, zero_point = 0 : i32, rounding = "even", out_dtype = i4} : (tensor<3x4xf32>) -> tensor<3x4xi4>
+  %inverse = qnn.quantize %x {scale = 3.000000e-01 : f32, zero_point = 0 : i32, rounding = "even_inverse", out_dtype = i8} : (tensor<3x4xf32>) -> tensor<3x4xi8>
+  %sum = qnn.quantize %x {scale = 2.500000e-01 : f32, zero_point = 129 : i32, rounding = "even_sum", out_dtype = ui8} : (tensor<3x4xf32>) -> tensor<3x4xui8>
+  %real = qnn.dequantize %n {scale = 1.000000e-01 : f32, zero_point = 0 : i32, product = "f32"} : (tensor<4xi32>) -> tensor<4xf32>
+  %codes, %scale, %zero_point = qnn.dynamic_quantize_linear %x : (tensor<3x4xf32>) -> (tensor<3x4xui8>, tensor<f32>, tensor<ui8>)
+  func.return
+}
+
+func.func @fused(%x: tensor<1x4xui8>, %y: tensor<4xui8>) {
+  %add = qnn.add %x, %y {lhs_scale = 5.000000e-01 : f32, lhs_zero_point = 1 : i32, rhs_scale = 2.500000e-01 : f32, rhs_zero_point = 2 : i32, output_scale = 1.000000e+00 : f32, output_zero_point = 3 : i32, multiplier = 1073741824 : i32, shift = -18 : i32, rounding = "ort", left_shift = 20 : i32, lhs_multiplier = 1073741824 : i32, lhs_shift = 0 : i32, rhs_multiplier = 1073741824 : i32, rhs_shift = -1 : i32} : (tensor<1x4xui8>, tensor<4xui8>) -> tensor<1x4xui8>
+  %far = qnn.add %x, %y {lhs_scale = 1.000000e-09 : f32, lhs_zero_point = 1 : i32, rhs_scale = 2.500000e-01 : f32, rhs_zero_point = 2 : i32, output_scale = 1.000000e+00 : f32, output_zero_point = 3 : i32, multiplier = 1073741824 : i32, shift = -18 : i32, rounding = "ort", left_shift = 20 : i32, lhs_multiplier = 1073741824 : i32, lhs_shift = 0 : i32, rhs_multiplier = 1073741824 : i32, rhs_shift = -1 : i32} : (tensor<1x4xui8>, tensor<4xui8>) -> tensor<1x4xui8>
+  %mul = qnn.mul %x, %y {lhs_scale = 5.000000e-01 : f32, lhs_zero_point = 1 : i32, rhs_scale = 2.500000e-01 : f32, rhs_zero_point = 2 : i32, output_scale = 1.000000e+00 : f32, output_zero_point = 3 : i32, multiplier = 1073741824 : i32, shift = -2 : i32, rounding = "ort", min = 0 : i32, max = 200 : i32} : (tensor<1x4xui8>, tensor<4xui8>) -> tensor<1x4xui8>
+  func.return
+}
+
 func.func @requantize(%x: tensor<1x2xi32>) {
   %tensor = qnn.requantize %x {input_scale = 2.500000e-01 : f32, output_scale = 5.000000e-01 : f32, output_zero_point = -1 : i32, multiplier = 1073741824 : i32, shift = 0 : i32, min = -1 : i32, max = 127 : i32, out_dtype = i8} : (tensor<1x2xi32>) -> tensor<1x2xi8>
   %axis = qnn.requantize %x {input_scale = dense<[2.500000e-01, 5.000000e-01]> : tensor<2xf32>, output_scale = 5.000000e-01 : f32, output_zero_point = 0 : i32, multiplier = dense<1073741824> : tensor<2xi32>, shift = dense<[0, 1]> : tensor<2xi32>, out_dtype = i8} : (tensor<1x2xi32>) -> tensor<1x2xi8>
@@ -50,6 +68,34 @@ func.func @concatenate(%x: tensor<1x2xui8>, %y: tensor<1x3xui8>) {
 // error: qnn.quantize: takes f32
 func.func @quantize(%x: tensor<4xi8>) {
   %r = qnn.quantize %x {scale = 1.0 : f32, zero_point = 0 : i32, out_dtype = i8} : (tensor<4xi8>) -> tensor<4xi8>
+  func.return
+}
+
+// -----
+// error: qnn.quantize: rounding "up" is none of ('away', 'even', 'even_inverse', 'even_sum')
+func.func @quantize(%x: tensor<4xf32>) {
+  %r = qnn.quantize %x {scale = 1.0 : f32, zero_point = 0 : i32, rounding = "up", out_dtype = i8} : (tensor<4xf32>) -> tensor<4xi8>
+  func.return
+}
+
+// -----
+// error: qnn.dequantize: product "f16" is none of ('f64', 'f32')
+func.func @dequantize(%x: tensor<4xi8>) {
+  %r = qnn.dequantize %x {scale = 1.0 : f32, zero_point = 0 : i32, product = "f16"} : (tensor<4xi8>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+// error: qnn.dynamic_quantize_linear: takes f32
+func.func @dynamic(%x: tensor<4xi8>) {
+  %c, %s, %z = qnn.dynamic_quantize_linear %x : (tensor<4xi8>) -> (tensor<4xui8>, tensor<f32>, tensor<ui8>)
+  func.return
+}
+
+// -----
+// error: qnn.mul: rounding "ort" takes 8-bit codes, not i16
+func.func @mul(%x: tensor<4xi16>) {
+  %r = qnn.mul %x, %x {lhs_scale = 0.5 : f32, lhs_zero_point = 0 : i32, rhs_scale = 0.25 : f32, rhs_zero_point = 0 : i32, output_scale = 1.0 : f32, output_zero_point = 0 : i32, multiplier = 1073741824 : i32, shift = -2 : i32, rounding = "ort"} : (tensor<4xi16>, tensor<4xi16>) -> tensor<4xi16>
   func.return
 }
 

@@ -181,3 +181,30 @@ def test_activations_of_16_bits(integer_bits: int) -> None:
         assert np.abs(FIXED16.logistic(x, integer_bits) / 2.0**15 - 1 / (1 + np.exp(-real))).max() < 4e-4
     tanh = FIXED16.tanh(x, integer_bits)
     assert tanh[1 << 15] == 0 and (tanh[1:] == -tanh[:0:-1]).all()
+
+
+def rounded32(x: Fraction) -> np.float32:
+    """The nearest float32, halves to even."""
+    if x == 0:
+        return np.float32(0)
+    unit = Fraction(2) ** (math.floor(math.log2(abs(x))) - 23)
+    return np.float32(float(round(x / unit) * unit))
+
+
+def test_fused_multiply_add_rounds_once() -> None:
+    """Next to numbers at random, sums that float64 rounds on to the middle of two float32."""
+    random = np.random.default_rng(2)
+    a, b, c = (random.standard_normal(500).astype(np.float32) for _ in range(3))
+    c[:250] *= np.float32(2.0**-28)
+    a[:60], b[:60] = np.float32(1 + 2.0**-12), np.float32(1 + 2.0**-12)
+    c[:60] = np.ldexp(random.choice([-1, 1], 60), random.integers(-80, -40, 60)).astype(np.float32)
+    found = arithmetic.fused_multiply_add(a, b, c)
+    exact = [Fraction(float(x)) * Fraction(float(y)) + Fraction(float(z)) for x, y, z in zip(a, b, c, strict=True)]
+    assert found.tolist() == [rounded32(x) for x in exact]
+    assert (found != (a.astype(np.float64) * b + c).astype(np.float32)).any()
+
+
+def test_code_range_of_few_bits() -> None:
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    assert arithmetic.code_range(np.dtype(ml_dtypes.int4)) == (-8, 7)
+    assert arithmetic.code_range(np.dtype(ml_dtypes.uint4)) == (0, 15)

@@ -47,7 +47,13 @@ from relay.dialects.qnn.functions import (
 )
 from relay.dialects.qnn.nn import ConcatenateOp, Conv2dOp, DenseOp, MeanOp, QnnReduceOp, SoftmaxOp, SumOp
 from relay.dialects.qnn.products import BatchMatmulOp, Conv2dTransposeOp
-from relay.dialects.qnn.quantize import DequantizeOp, DynamicQuantizeOp, QuantizeOp, RequantizeOp
+from relay.dialects.qnn.quantize import (
+    DequantizeOp,
+    DynamicQuantizeLinearOp,
+    DynamicQuantizeOp,
+    QuantizeOp,
+    RequantizeOp,
+)
 from relay.dialects.qnn.recurrent import LstmOp, SvdfOp
 
 # Written by `python docs/generate.py`; do not edit: ops are found in the files beside this one.
@@ -56,14 +62,14 @@ Qnn = Dialect("qnn", [
     DivideOp, SquaredDifferenceOp, PreluOp, EqualOp, NotEqualOp, LessOp, LessEqualOp, GreaterOp, GreaterEqualOp, AddOp,
     SubtractOp, MulOp, SigmoidOp, TanhOp, GeluOp, EluOp, ExpOp, LogOp, RsqrtOp, SqrtOp, AbsOp, LeakyReluOp,
     HardSwishOp, L2NormalizeOp, Conv2dOp, DenseOp, MeanOp, SumOp, SoftmaxOp, ConcatenateOp, Conv2dTransposeOp,
-    BatchMatmulOp, QuantizeOp, DequantizeOp, RequantizeOp, DynamicQuantizeOp, LstmOp, SvdfOp,
+    BatchMatmulOp, QuantizeOp, DequantizeOp, RequantizeOp, DynamicQuantizeOp, DynamicQuantizeLinearOp, LstmOp, SvdfOp,
 ])  # fmt: skip
 
 __all__ = [
     "AbsOp", "AddOp", "BatchMatmulOp", "ConcatenateOp", "Conv2dOp", "Conv2dTransposeOp", "DenseOp", "DequantizeOp",
-    "DivideOp", "DynamicQuantizeOp", "EluOp", "EqualOp", "ExpOp", "GeluOp", "GreaterEqualOp", "GreaterOp",
-    "HardSwishOp", "L2NormalizeOp", "LeakyReluOp", "LessEqualOp", "LessOp", "LogOp", "LstmOp", "MeanOp", "MulOp",
-    "NotEqualOp", "PreluOp", "Qnn", "QnnAddBase", "QnnBinaryOp", "QnnCompareOp", "QnnFunctionOp", "QnnReduceOp",
-    "QnnUnaryOp", "QuantizeOp", "RequantizeOp", "RsqrtOp", "SigmoidOp", "SoftmaxOp", "SqrtOp", "SquaredDifferenceOp",
-    "SubtractOp", "SumOp", "SvdfOp", "TableOp", "TanhOp",
+    "DivideOp", "DynamicQuantizeLinearOp", "DynamicQuantizeOp", "EluOp", "EqualOp", "ExpOp", "GeluOp",
+    "GreaterEqualOp", "GreaterOp", "HardSwishOp", "L2NormalizeOp", "LeakyReluOp", "LessEqualOp", "LessOp", "LogOp",
+    "LstmOp", "MeanOp", "MulOp", "NotEqualOp", "PreluOp", "Qnn", "QnnAddBase", "QnnBinaryOp", "QnnCompareOp",
+    "QnnFunctionOp", "QnnReduceOp", "QnnUnaryOp", "QuantizeOp", "RequantizeOp", "RsqrtOp", "SigmoidOp", "SoftmaxOp",
+    "SqrtOp", "SquaredDifferenceOp", "SubtractOp", "SumOp", "SvdfOp", "TableOp", "TanhOp",
 ]  # fmt: skip

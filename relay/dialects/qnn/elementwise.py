@@ -23,7 +23,7 @@ from xdsl.irdl import (
 )
 
 from relay.dialects.op import TensorOp, Type, broadcast, is_code, require, shape, tensor
-from relay.dialects.qnn.parameters import LITERT, TFLITE, bounds, code, numerics, parameter
+from relay.dialects.qnn.parameters import LITERT, TFLITE, bounds, code, numerics, one_of, parameter
 from relay.dialects.relay.fixed_point import ROUNDINGS
 
 
@@ -31,6 +31,7 @@ class QnnBinaryOp(TensorOp, ABC):
     """A binary op on codes with broadcasting; both operands have the result's type."""
 
     ELEMENTWISE: ClassVar[bool] = True
+    KNOWN_ROUNDINGS: ClassVar[tuple[str, ...]] = ROUNDINGS
     lhs = operand_def(TensorType[Attribute])
     rhs = operand_def(TensorType[Attribute])
     lhs_scale = prop_def(FloatAttr)
@@ -50,7 +51,9 @@ class QnnBinaryOp(TensorOp, ABC):
     def infer(self) -> Sequence[Type]:
         type = code(self, tensor(self.lhs).element_type)
         require(tensor(self.rhs).element_type == type, f"{self.name}: element types differ")
-        require(self.rounding.data in ROUNDINGS, f"{self.name}: rounding {self.rounding} is none of {ROUNDINGS}")
+        one_of(self, "rounding", self.rounding, self.KNOWN_ROUNDINGS)
+        if self.rounding.data == "ort":
+            require(is_code(type, 8), f'{self.name}: rounding "ort" takes 8-bit codes, not {type}')
         bounds(self, self.min, self.max, type)
         for what in ("lhs_scale", "rhs_scale", "output_scale"):
             parameter(self, self.properties[what], self.lhs, 0, what)
@@ -70,9 +73,15 @@ class QnnAddBase(QnnBinaryOp, ABC):
 
 @irdl_op_definition
 class AddOp(QnnAddBase):
-    """Sum of codes (TFLite ADD: left_shift 20 for 8 bits, 15 for 16)."""
+    """Sum of codes (TFLite ADD: left_shift 20 for 8 bits, 15 for 16).
+
+    With `rounding = "ort"`, of 8-bit codes as they are, in float32 and without the multipliers: a =
+    `lhs_scale / output_scale`, b likewise, c = `output_zero_point - fma(lhs_zero_point, a, rhs_zero_point * b)`,
+    `clamp(rint(fma(lhs, a, fma(rhs, b, c))), min, max)`. Source: ONNX Runtime QLinearAdd, its AVX2 kernel.
+    """
 
     name = "qnn.add"
+    KNOWN_ROUNDINGS: ClassVar[tuple[str, ...]] = (*ROUNDINGS, "ort")
 
 
 @irdl_op_definition
@@ -84,9 +93,15 @@ class SubtractOp(QnnAddBase):
 
 @irdl_op_definition
 class MulOp(QnnBinaryOp):
-    """`clamp(rescale((lhs - zp) * (rhs - zp)) + output_zero_point, min, max)` (TFLite MUL)."""
+    """`clamp(rescale((lhs - zp) * (rhs - zp)) + output_zero_point, min, max)` (TFLite MUL).
+
+    With `rounding = "ort"`, of 8-bit codes, in float32 and without the multiplier: `clamp(rint(p * f +
+    output_zero_point), min, max)`, p being the product, f = `lhs_scale * rhs_scale / output_scale`: halves follow the
+    parity of the code. Source: ONNX Runtime QLinearMul.
+    """
 
     name = "qnn.mul"
+    KNOWN_ROUNDINGS: ClassVar[tuple[str, ...]] = (*ROUNDINGS, "ort")
 
 
 class QnnUnaryOp(TensorOp, ABC):

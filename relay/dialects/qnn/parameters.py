@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from xdsl.dialects.builtin import (
     DenseIntOrFPElementsAttr,
@@ -24,6 +26,13 @@ IntParameter = IntegerAttr | WeightAttr | DenseIntOrFPElementsAttr | DenseResour
 LAST = IntegerAttr(-1, i64)
 TFLITE = StringAttr("tflite")
 LITERT = StringAttr("litert")
+AWAY = StringAttr("away")
+QUANTIZE_ROUNDINGS = ("away", "even", "even_inverse", "even_sum")
+"""`away`: `round(x / scale) + zero_point`, halves away from zero (TFLite); with halves to even: `even` the same (ONNX),
+`even_inverse` `rint(x * (1 / scale)) + zero_point` (PyTorch), `even_sum` `rint(x / scale + zero_point)` (ONNX Runtime's
+QLinearAveragePool). All in float32."""
+PRODUCTS = ("f64", "f32")
+"""Where `scale * (code - zero_point)` is computed: `f64` as TFLite does for one scale, `f32` as ONNX does."""
 NUMERICS = ("litert", "tflm")
 """Whose functions an op computes: `litert` TFLite's reference kernels, `tflm` TFLite Micro's."""
 REQUANTIZE_ROUNDINGS = (*ROUNDINGS, "f64_away", "f32_even")
@@ -51,9 +60,9 @@ def parameter(op: Operation, attr: Attribute | None, data: SSAValue, axis: int, 
         require(bool(((numbers >= -31) & (numbers <= 30)).all()), f"{op.name}: shift must lie in -31..30")
 
 
-def code(op: Operation, type: Attribute) -> Attribute:
-    """Check that a type is one of codes."""
-    require(is_code(type), f"{op.name}: {type} is no type of codes")
+def code(op: Operation, type: Attribute, *widths: int) -> Attribute:
+    """Check that a type is one of codes, of 8 or 16 bits if no width is given."""
+    require(is_code(type, *widths), f"{op.name}: {type} is no type of codes")
     return type
 
 
@@ -62,6 +71,11 @@ def bounds(op: Operation, low: IntegerAttr | None, high: IntegerAttr | None, typ
     if low is not None and high is not None:
         require(low.value.data <= high.value.data, f"{op.name}: min is above max")
     require(isinstance(type, IntegerType), f"{op.name}: clamps integers, not {type}")
+
+
+def one_of(op: Operation, what: str, value: StringAttr, known: Sequence[str]) -> None:
+    """Check an attribute that is one of a few words."""
+    require(value.data in known, f"{op.name}: {what} {value} is none of {tuple(known)}")
 
 
 def numerics(op: Operation, which: StringAttr) -> None:

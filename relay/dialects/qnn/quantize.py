@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import (
     FloatAttr,
     IntegerAttr,
     IntegerType,
+    Signedness,
     StringAttr,
     TensorType,
     f32,
@@ -27,20 +28,28 @@ from xdsl.irdl import (
 
 from relay.dialects.op import TensorOp, Type, rank, require, shape, tensor
 from relay.dialects.qnn.parameters import (
+    AWAY,
     LAST,
+    PRODUCTS,
+    QUANTIZE_ROUNDINGS,
     REQUANTIZE_ROUNDINGS,
     TFLITE,
     FloatParameter,
     IntParameter,
     bounds,
     code,
+    one_of,
     parameter,
 )
+
+UI8 = IntegerType(8, Signedness.UNSIGNED)
 
 
 @irdl_op_definition
 class QuantizeOp(TensorOp):
-    """`clamp(round(input / scale) + zero_point)`, float32 division, halves away from zero."""
+    """`clamp(round(input / scale) + zero_point)` in float32, halves away from zero; other `rounding`s: `even`, to even
+    (ONNX QuantizeLinear); `even_inverse`, `rint(input * (1 / scale)) + zero_point` (PyTorch); `even_sum`,
+    `rint(input / scale + zero_point)` (ONNX Runtime QLinearAveragePool). Codes have 4, 8 or 16 bits."""
 
     name = "qnn.quantize"
     ELEMENTWISE: ClassVar[bool] = True
@@ -48,20 +57,23 @@ class QuantizeOp(TensorOp):
     scale = prop_def(FloatParameter)
     zero_point = prop_def(IntParameter)
     axis = prop_def(IntegerAttr, default_value=LAST)
+    rounding = prop_def(StringAttr, default_value=AWAY)
     out_dtype = prop_def(IntegerType)
     result = result_def(TensorType[Attribute])
     assembly_format = "$input attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
         require(tensor(self.input).element_type == f32, f"{self.name}: takes f32")
+        one_of(self, "rounding", self.rounding, QUANTIZE_ROUNDINGS)
         for what in ("scale", "zero_point"):
             parameter(self, self.properties[what], self.input, self.axis.value.data, what)
-        return [TensorType(code(self, self.out_dtype), shape(self.input))]
+        return [TensorType(code(self, self.out_dtype, 4, 8, 16), shape(self.input))]
 
 
 @irdl_op_definition
 class DequantizeOp(TensorOp):
-    """`f32(f64(scale) * (input - zero_point))` per tensor; `scale * f32(input - zero_point)` per axis."""
+    """`f32(f64(scale) * (input - zero_point))` per tensor; `scale * f32(input - zero_point)` per axis, and always where
+    `product` is `f32` (ONNX): that differs for 32-bit codes."""
 
     name = "qnn.dequantize"
     ELEMENTWISE: ClassVar[bool] = True
@@ -69,10 +81,12 @@ class DequantizeOp(TensorOp):
     scale = prop_def(FloatParameter)
     zero_point = prop_def(IntParameter)
     axis = prop_def(IntegerAttr, default_value=LAST)
+    product = prop_def(StringAttr, default_value=StringAttr("f64"))
     result = result_def(TensorType[Attribute])
     assembly_format = "$input attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
+        one_of(self, "product", self.product, PRODUCTS)
         for what in ("scale", "zero_point"):
             parameter(self, self.properties[what], self.input, self.axis.value.data, what)
         require(isinstance(tensor(self.input).element_type, IntegerType), f"{self.name}: takes integers")
@@ -109,10 +123,7 @@ class RequantizeOp(TensorOp):
     assembly_format = "$input attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
-        require(
-            self.rounding.data in REQUANTIZE_ROUNDINGS,
-            f"{self.name}: rounding {self.rounding} is none of {REQUANTIZE_ROUNDINGS}",
-        )
+        one_of(self, "rounding", self.rounding, REQUANTIZE_ROUNDINGS)
         for what in ("input_scale", "multiplier", "shift", "real_multiplier"):
             parameter(self, self.properties.get(what), self.input, self.axis.value.data, what)
         require(
@@ -143,3 +154,24 @@ class DynamicQuantizeOp(TensorOp):
 
     def independent_along(self, axis: int) -> bool:
         return axis == 0
+
+
+@irdl_op_definition
+class DynamicQuantizeLinearOp(TensorOp):
+    """ui8 codes of floats, scale (f32) and zero point (ui8) of the whole tensor found at run time, in float32:
+    `low = min(0, min x)`, `high = max(0, max x)`, `scale = (high - low) / 255` (1 for 0), `zero_point =
+    clamp(rint(-low / scale))`, `code = clamp(rint(x / scale) + zero_point)`. Source: ONNX DynamicQuantizeLinear."""
+
+    name = "qnn.dynamic_quantize_linear"
+    input = operand_def(TensorType[Attribute])
+    codes = result_def(TensorType[Attribute])
+    scale = result_def(TensorType[Attribute])
+    zero_point = result_def(TensorType[Attribute])
+    assembly_format = "$input attr-dict `:` functional-type(operands, results)"
+
+    def infer(self) -> Sequence[Type]:
+        require(tensor(self.input).element_type == f32, f"{self.name}: takes f32")
+        return [TensorType(UI8, shape(self.input)), TensorType(f32, []), TensorType(UI8, [])]
+
+    def independent_along(self, axis: int) -> bool:
+        return False

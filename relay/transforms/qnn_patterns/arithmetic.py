@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from math import prod
 
-from xdsl.dialects.builtin import IntegerAttr, f32, i8, i32
+import numpy as np
+from xdsl.dialects.builtin import IntegerAttr, f32, f64, i8, i16, i32
 from xdsl.ir import SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, op_type_rewrite_pattern
 
@@ -12,10 +13,12 @@ from relay.dialects import qnn, relay
 from relay.dialects.attributes import dtype_of, ints
 from relay.dialects.op import DYNAMIC, TensorOp, rank, shape, tensor
 from relay.errors import Unsupported
+from relay.interpreters import qnn as interpreter
 from relay.transforms.expansion import Expansion
 from relay.transforms.legalization import Legalization
 from relay.transforms.location import place
-from relay.transforms.qnn_patterns.rescale import codes_to_i32, finish, rescale
+from relay.transforms.qnn_patterns.rescale import code_bounds, codes_to_i32, finish, rescale, to_even
+from relay.transforms.qnn_patterns.tables import every_code
 
 
 def sides(
@@ -46,24 +49,58 @@ def everywhere(new: Expansion, x: SSAValue, result: SSAValue) -> SSAValue:
 class Sum(Legalization):
     """qnn.add, qnn.subtract %a, %b  =>  cast(clip(rescale(rescale(a' << L) +- rescale(b' << L)) + zero point))
 
-    Codes that are repeated are so before they are rescaled: `expand-apply-scale` takes the sum of two codes as one.
+    The rounding `ort`: cast(clip(rint(fma(%a, a, fma(%b, b, c))))). Codes that are repeated are so before they are
+    rescaled: `expand-apply-scale` takes the sum of two codes as one.
     """
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: qnn.AddOp | qnn.SubtractOp, rewriter: PatternRewriter) -> None:
         new = Expansion(op)
+        if isinstance(op, qnn.AddOp) and op.rounding.data == "ort":
+            new.replace(rewriter, fused_sum(new, op))
+            return
         lhs, rhs = (everywhere(new, x, op.result) for x in (op.lhs, op.rhs))
         kind: type[TensorOp] = relay.AddOp if isinstance(op, qnn.AddOp) else relay.SubtractOp
         new.replace(rewriter, end(new, op, new.value(kind, *sides(new, op, lhs, rhs))))
 
 
+def fused_sum(new: Expansion, op: qnn.AddOp) -> SSAValue:
+    """`rint(fma(%a, a, fma(%b, b, c)))` by sums in f64, each rounded to f32, where all 65,536 pairs of codes give the
+    same so; else by a table of the pairs."""
+    a, b, c = interpreter.fused_sum(op)
+    codes = every_code(tensor(op.result).element_type)
+    first, second = codes[:, None], codes[None, :]
+    wanted = interpreter.add(op, first, second)
+    inner = (second * np.float64(b) + np.float64(c)).astype(np.float32)
+    total = np.rint((first * np.float64(a) + inner.astype(np.float64)).astype(np.float32))
+    low, high = code_bounds(op.min, op.max, tensor(op.result).element_type)
+    if np.array_equal(np.clip(total, low, high), wanted):
+        y = new.cast(new.plus(new.times(new.cast(op.rhs, f64), np.float64(b)), np.float64(c)), f32)
+        x = new.value(relay.AddOp, new.times(new.cast(op.lhs, f64), np.float64(a)), new.cast(y, f64))
+        return to_codes(new, new.cast(x, f32), op)
+    lhs, rhs = (new.plus(new.cast(x, i32), -int(codes[0])) for x in (op.lhs, op.rhs))
+    place = new.plus(new.value(relay.AddOp, new.times(lhs, 256), rhs), -(1 << 15))
+    return new.lookup(new.cast(place, i16), wanted.reshape(-1), wanted.dtype)
+
+
+def to_codes(new: Expansion, x: SSAValue, op: qnn.QnnBinaryOp) -> SSAValue:
+    """`clamp(rint(x))` of float32."""
+    type = tensor(op.result).element_type
+    return new.cast(new.cast(to_even(new, new.clip(x, *code_bounds(op.min, op.max, type))), i32), type)
+
+
 class Multiply(Legalization):
-    """qnn.mul %a, %b  =>  cast(clip(rescale((%a - zero point) * (%b - zero point)) + zero point))"""
+    """qnn.mul %a, %b  =>  cast(clip(rescale((%a - zero point) * (%b - zero point)) + zero point)); `ort`:
+    cast(clip(rint(f32(product) * factor + zero point)))"""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: qnn.MulOp, rewriter: PatternRewriter) -> None:
         new = Expansion(op)
         lhs, rhs = codes_to_i32(new, op.lhs, op.lhs_zero_point), codes_to_i32(new, op.rhs, op.rhs_zero_point)
+        if op.rounding.data == "ort":
+            x = new.times(new.cast(new.value(relay.MultiplyOp, lhs, rhs), f32), interpreter.fused_product(op))
+            new.replace(rewriter, to_codes(new, new.plus(x, op.output_zero_point.value.data), op))
+            return
         new.replace(rewriter, end(new, op, new.value(relay.MultiplyOp, lhs, rhs)))
 
 
@@ -110,4 +147,26 @@ class DynamicQuantize(Legalization):
         new.replace(rewriter, new.cast(new.cast(codes, i32), i8), new.reshape(scale, [batch]))
 
 
-PATTERNS: list[type[Legalization]] = [Sum, Multiply, Mean, DynamicQuantize]
+class DynamicQuantizeLinear(Legalization):
+    """qnn.dynamic_quantize_linear %x  =>  low, high = min(min %x, 0), max(max %x, 0); scale = (high - low) / 255 (1 for
+    0), zero point = cast(clip(rint(-low / scale))), codes = cast(clip(rint(%x / scale) + zero point))"""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: qnn.DynamicQuantizeLinearOp, rewriter: PatternRewriter) -> None:
+        new, axes = Expansion(op), {"axis": ints(range(rank(op.input)))}
+        zero = new.constant(0.0, "float32")
+        low = new.value(relay.MinimumOp, new.value(relay.MinOp, op.input, properties=axes), zero)
+        high = new.value(relay.MaximumOp, new.value(relay.MaxOp, op.input, properties=axes), zero)
+        width = new.value(relay.SubtractOp, high, low)
+        scale = new.value(relay.DivideOp, width, new.constant(255.0, "float32"))
+        empty = new.value(relay.EqualOp, width, zero)
+        scale = new.value(relay.WhereOp, empty, new.constant(1.0, "float32"), scale)
+        point = new.value(relay.DivideOp, new.value(relay.NegativeOp, low), scale)
+        point = to_even(new, new.clip(point, 0, 255))
+        codes = to_even(new, new.clip(new.value(relay.DivideOp, op.input, scale), -255, 255))
+        codes = new.clip(new.value(relay.AddOp, codes, point), 0, 255)
+        type = tensor(op.zero_point).element_type
+        new.replace(rewriter, new.cast(new.cast(codes, i32), type), scale, new.cast(new.cast(point, i32), type))
+
+
+PATTERNS: list[type[Legalization]] = [Sum, Multiply, Mean, DynamicQuantize, DynamicQuantizeLinear]

@@ -123,13 +123,18 @@ def float32_product(new: Expansion, op: qnn.RequantizeOp, x: SSAValue) -> SSAVal
     if max(abs(low - zero_point), abs(high - zero_point)) > 1 << 22:
         raise Unsupported(place(op), f"rounding f32_even to {op.out_dtype}", "use 8- or 16-bit codes")
     x = new.times(new.cast(x, f32), along(factor.astype(np.float32), axis, x))
-    x = new.clip(x, low - zero_point, high - zero_point)
-    x = new.subtract(new.plus(x, TO_EVEN), TO_EVEN)
+    x = to_even(new, new.clip(x, low - zero_point, high - zero_point))
     return new.cast(new.plus(new.cast(x, i32), zero_point), op.out_dtype)
 
 
+def to_even(new: Expansion, x: SSAValue) -> SSAValue:
+    """rint(x) of float32 numbers below 2^22."""
+    return new.subtract(new.plus(x, TO_EVEN), TO_EVEN)
+
+
 class Quantize(Legalization):
-    """qnn.quantize %x  =>  cast(i32(clip(round(%x / scale))) + zero point)
+    """qnn.quantize %x  =>  cast(i32(clip(round(%x / scale))) + zero point); `even_inverse` multiplies, `even_sum` adds
+    the zero point before it rounds
 
     The clip is before the cast, so that floats beyond the integers' range give the nearest code.
     """
@@ -139,9 +144,18 @@ class Quantize(Legalization):
         new, axis = Expansion(op), op.axis.value.data
         scale, zero_point = to_numpy(op.scale).astype(np.float32), to_numpy(op.zero_point).astype(np.int64)
         least, most = limits(op.out_dtype)
-        x = new.value(relay.DivideOp, op.input, new.constant(along(scale, axis, op.input), np.float32))
-        x = new.value(relay.RoundOp, x)
-        x = new.clip(x, least - int(zero_point.max()), most - int(zero_point.min()))
+        if op.rounding.data == "even_inverse":
+            x = new.times(op.input, along(np.float32(1) / scale, axis, op.input))
+        else:
+            x = new.value(relay.DivideOp, op.input, new.constant(along(scale, axis, op.input), np.float32))
+        if op.rounding.data == "even_sum":
+            x = new.plus(x, along(zero_point, axis, x))
+            zero_point = np.zeros((), np.int64)
+        bounds = least - int(zero_point.max()), most - int(zero_point.min())
+        if op.rounding.data == "away":
+            x = new.clip(new.value(relay.RoundOp, x), *bounds)
+        else:
+            x = to_even(new, new.clip(x, *bounds))
         x = new.plus(new.cast(x, i32), along(zero_point, axis, x))
         if zero_point.size > 1:
             x = new.clip(x, least, most)
@@ -152,7 +166,7 @@ class Dequantize(Legalization):
     """qnn.dequantize %x  =>  f32(i32(%x) - zero point) * scale
 
     For 8- and 16-bit codes the float32 product is the rounded exact one, as the float64 product of the reference is;
-    32-bit codes of one scale take the product in f64.
+    32-bit codes of one scale take the product in f64, unless f32 is asked for.
     """
 
     @op_type_rewrite_pattern
@@ -160,7 +174,11 @@ class Dequantize(Legalization):
         new, axis = Expansion(op), op.axis.value.data
         scale, zero_point = to_numpy(op.scale), to_numpy(op.zero_point)
         x = new.subtract(new.cast(op.input, i32), along(zero_point, axis, op.input))
-        exact = scale.ndim > 0 or (limits(tensor(op.input).element_type)[1] < 1 << 16 and scale.dtype == np.float32)
+        exact = (
+            scale.ndim > 0
+            or op.product.data == "f32"
+            or (limits(tensor(op.input).element_type)[1] < 1 << 16 and scale.dtype == np.float32)
+        )
         x = new.cast(x, Float32Type() if exact else Float64Type())
         new.replace(rewriter, new.cast(new.times(x, along(scale, axis, x)), f32))
 

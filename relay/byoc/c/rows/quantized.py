@@ -28,8 +28,13 @@ def quantize(e: Emitter, op: qnn.QuantizeOp) -> None:
         raise Unsupported(place(op), "64-bit codes are not supported by c")
     low, high = code.range
     e.kernel("clamp")
-    rounded = f"{e.kernel('round_away', 'f32', Real=F32.name)}({{0}} / {{1}})"
-    expression = f"({code.name})relay_clamp((int64_t){rounded} + {{2}}, {low}, {high})"
+    rounding = op.rounding.data
+    nearest = e.kernel("round_away" if rounding == "away" else "round_even", "f32", Real=F32.name)
+    steps = "{0} * (1.0f / {1})" if rounding == "even_inverse" else "{0} / {1}"
+    rounded = f"(int64_t){nearest}({steps}) + {{2}}"
+    if rounding == "even_sum":
+        rounded = f"(int64_t){nearest}({steps} + (float){{2}})"
+    expression = f"({code.name})relay_clamp({rounded}, {low}, {high})"
     pointwise.apply(e, op, [(e.tensors[op.input], dense(e.shape(op.input))), *parameters(e, op)], expression)
 
 
@@ -38,7 +43,8 @@ def dequantize(e: Emitter, op: qnn.DequantizeOp) -> None:
         pointwise.by_table(e, op, op.input)
         return
     steps = "((int64_t){0} - {2})"
-    exact = f"(float)((double){{1}} * (double){steps})" if to_numpy(op.scale).ndim == 0 else f"{{1}} * (float){steps}"
+    double = to_numpy(op.scale).ndim == 0 and op.product.data == "f64"
+    exact = f"(float)((double){{1}} * (double){steps})" if double else f"{{1}} * (float){steps}"
     pointwise.apply(e, op, [(e.tensors[op.input], dense(e.shape(op.input))), *parameters(e, op)], exact)
 
 
@@ -68,7 +74,7 @@ def subtract(e: Emitter, op: qnn.SubtractOp) -> None:
 
 def sum_of(e: Emitter, op: qnn.AddOp | qnn.SubtractOp, operator: str) -> None:
     """Both operands in a common scale, their sum or difference, rescaled."""
-    rescale = e.kernel(RESCALES[op.rounding.data])
+    rescale = e.kernel(fixed_point(op))
     left = 1 << number(op.left_shift)
 
     def side(operand: str, zero_point: int, multiplier: int, shift: int) -> str:
@@ -79,6 +85,13 @@ def sum_of(e: Emitter, op: qnn.AddOp | qnn.SubtractOp, operator: str) -> None:
     lhs = side("{0}", number(op.lhs_zero_point), number(op.lhs_multiplier), number(op.lhs_shift))
     rhs = side("{1}", number(op.rhs_zero_point), number(op.rhs_multiplier), number(op.rhs_shift))
     binary(e, op, f"(int64_t){lhs} {operator} {rhs}")
+
+
+def fixed_point(op: qnn.QnnBinaryOp) -> str:
+    """The kernel of the op's rounding."""
+    if op.rounding.data not in RESCALES:
+        raise Unsupported(place(op), f"rounding {op.rounding.data} is not supported by c")
+    return RESCALES[op.rounding.data]
 
 
 def mul(e: Emitter, op: qnn.MulOp) -> None:
@@ -92,7 +105,7 @@ def binary(e: Emitter, op: qnn.QnnBinaryOp, raw: str) -> None:
     low, high = bounds(op, code)
     for kernel in ("clamp", "wrap32"):
         e.kernel(kernel)
-    rescale = e.kernel(RESCALES[op.rounding.data])
+    rescale = e.kernel(fixed_point(op))
     scaled = f"{rescale}(relay_wrap32({raw}), {number(op.multiplier)}, {number(op.shift)})"
     offset = bracketed(number(op.output_zero_point))
     expression = f"({code.name})relay_clamp((int64_t){scaled} + {offset}, {low}, {high})"
