@@ -1,4 +1,4 @@
-"""Frontends: a model file in, an `IRModule` out. `from_tflite` is the one that is built."""
+"""Frontends: a model file in, an `IRModule` out."""
 
 from __future__ import annotations
 
@@ -14,22 +14,19 @@ from relay.frontend.importing.formats import FORMATS, importable, refused
 from relay.module import IRModule, read_module
 
 if TYPE_CHECKING:
+    from relay.frontend.onnx.import_graph import from_onnx
     from relay.frontend.tflite.import_graph import from_tflite, supported_operators
 
 __all__ = ["from_keras", "from_onnx", "from_pytorch", "from_tflite", "import_model", "path_of", "supported_operators"]
 
 TFLITE = "relay.frontend.tflite.import_graph"
-__getattr__ = door(__name__, {"from_tflite": TFLITE, "supported_operators": TFLITE})[0]
+ONNX = "relay.frontend.onnx.import_graph"
+__getattr__ = door(__name__, {"from_onnx": ONNX, "from_tflite": TFLITE, "supported_operators": TFLITE})[0]
 """Importers are imported when they are first used."""
 
 
 def __dir__() -> list[str]:
     return sorted(__all__)
-
-
-def from_onnx(model: object = None, *_: object, **__: object) -> NoReturn:
-    """Always raises Unsupported."""
-    raise refused("onnx")
 
 
 def from_keras(model: object = None, *_: object, **__: object) -> NoReturn:

@@ -1,4 +1,4 @@
-"""`relay-opt`: xDSL's opt tool with the dialects, passes and targets of relay, reading MLIR text and TFLite files."""
+"""`relay-opt`: xDSL's opt tool with the dialects, passes and targets of relay, reading MLIR text and model files."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import sys
 import traceback
 import warnings
 from argparse import ArgumentParser
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from io import BytesIO, StringIO
 from pathlib import Path
 from typing import IO, Any, ClassVar, NoReturn
@@ -17,12 +18,12 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import PassFailedException, VerifyException
 from xdsl.xdsl_opt_main import xDSLOptMain
 
-from relay import __version__, symbols
+from relay import __version__, frontend, symbols
 from relay.dialects.context import make_context
 from relay.dialects.irdl import dialects, to_irdl
 from relay.dialects.source import LocatingParser, invalid
 from relay.errors import InvalidArgument, RelayError
-from relay.frontend.importing.formats import importable
+from relay.frontend.importing.formats import FORMATS, importable
 from relay.module import IRModule, load_weights
 from relay.passes import PassContext, PassInfo, PassInstrument, Reporter
 from relay.passes.checking import pipeline_of as reproduced_pipeline
@@ -84,7 +85,10 @@ class RelayOptMain(xDSLOptMain):
         self.available_targets["llvm"] = self.available_targets["llvm-ir"]
 
     def register_all_frontends(self) -> None:
-        self.available_frontends.update({"mlir": self.read_mlir, "tflite": self.read_tflite})
+        self.available_frontends["mlir"] = self.read_mlir
+        for name, format in FORMATS.items():
+            if format.importer and not format.hint:
+                self.available_frontends[name] = partial(self.read_model, format.importer)
 
     def register_all_arguments(self, arg_parser: ArgumentParser) -> None:
         def error(message: str) -> NoReturn:
@@ -115,16 +119,16 @@ class RelayOptMain(xDSLOptMain):
         options.add_argument("--completion", choices=SCRIPTS, help="print a script that completes in this shell")
         options.add_argument("--weights", metavar="FILE", help="safetensors file of the weights that the text names")
         options.add_argument("--save-weights", metavar="FILE", help="write the weights that the text only names")
-        options.add_argument("--batch", type=int, metavar="N", help="for N images: a .tflite file, or tensor<?x...>")
+        options.add_argument("--batch", type=int, metavar="N", help="for N images: a model file, or tensor<?x...>")
         options.add_argument(
             "--shape",
             metavar="NAME=1x1280",
             action="append",
             default=[],
-            help="import a .tflite file with another shape of an input",
+            help="import a model file with another shape of an input",
         )
-        options.add_argument("--numerics", metavar="NAME", help="import a .tflite file with a runtime's integers: tflm")
-        options.add_argument("--outputs", metavar="A,B", help="import of a .tflite file what these tensors need")
+        options.add_argument("--numerics", metavar="NAME", help="import a model file with a runtime's integers: tflm")
+        options.add_argument("--outputs", metavar="A,B", help="import of a model file what these tensors need")
         style = options.groups["output"].add_mutually_exclusive_group()
         style.add_argument("--elide-weights", action="store_true", help="weights over 1 KiB by name only (default)")
         style.add_argument("--print-weights", action="store_true", help="print every weight in full")
@@ -207,10 +211,8 @@ class RelayOptMain(xDSLOptMain):
         parser = LocatingParser(self.ctx, text, self.get_input_name(), self.first_line)
         return parser.parse_module(not self.args.no_implicit_module)
 
-    def read_tflite(self, stream: IO[bytes]) -> ModuleOp:
-        """The module of a TFLite file; a file on disk is named in its own errors and locations."""
-        from relay.frontend import from_tflite
-
+    def read_model(self, importer: str, stream: IO[bytes]) -> ModuleOp:
+        """The module of a model's file; a file on disk is named in its own errors and locations."""
         path = Path(self.args.input_file or "-")
         self.imported = True
         options: dict[str, Any] = {"batch": self.args.batch}
@@ -220,8 +222,10 @@ class RelayOptMain(xDSLOptMain):
             options["shapes"] = dict(map(shape_of, self.args.shape))
         if self.args.outputs is not None:
             names: list[str] = self.args.outputs.split(",")
-            options["outputs"] = [int(name) if name.isdecimal() else name for name in names]
-        return from_tflite(path if path.is_file() else stream.read(), **options).op
+            numbers = importer == "from_tflite"  # tensors of other formats may be called "12"
+            options["outputs"] = [int(name) if numbers and name.isdecimal() else name for name in names]
+        function: Callable[..., IRModule] = getattr(frontend, importer)
+        return function(path if path.is_file() else stream.read(), **options).op
 
     def apply_passes(self, prog: ModuleOp) -> None:
         watchers = Watchers(self.args)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -20,7 +20,7 @@ from relay.compile.entry import build
 from relay.dialects.attributes import ints
 from relay.dialects.relay import AbsOp, ReshapeOp, TransposeOp
 from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
-from relay.frontend import from_tflite, import_model, path_of
+from relay.frontend import from_onnx, from_tflite, import_model, path_of
 from relay.frontend.importing.formats import FORMATS, detect
 from relay.module import IRModule
 from relay.tools.relay_opt import main
@@ -72,6 +72,24 @@ def _value(importer: Any, node: Any) -> SSAValue:
     return importer.value(node.input(0))
 
 
+def _onnx(*nodes: tuple[str, str, str, str], shapes: Mapping[str, Sequence[int]]) -> bytes:
+    """Nodes of these domains and operators, from and to these names, as an ONNX model of float tensors."""
+    helper = pytest.importorskip("onnx", reason="onnx builds the models").helper
+    tensor = {name: helper.make_tensor_value_info(name, 1, shape) for name, shape in shapes.items()}
+    made = [helper.make_node(kind, i.split(), [o], domain=domain) for domain, kind, i, o in nodes]
+    read, given = {i for _, _, each, _ in nodes for i in each.split()}, {o for *_, o in nodes}
+    ends = ([tensor[name] for name in shapes if name in some] for some in (read - given, given - read))
+    graph = helper.make_graph(made, "g", *ends)
+    opsets = [helper.make_opsetid(domain, 17) for domain in {"", *(domain for domain, *_ in nodes)}]
+    model: bytes = helper.make_model(graph, opset_imports=opsets).SerializeToString()
+    return model
+
+
+def _onnx_model() -> bytes:
+    nodes = [("", "Abs", "x" if not i else f"a{i}", f"a{i + 1}") for i in range(300)]
+    return _onnx(*nodes, shapes={"x": (1, 8), **{o: (1, 8) for *_, o in nodes}})
+
+
 IMPORTERS = {
     "tflite": Importer(
         from_tflite,
@@ -83,6 +101,17 @@ IMPORTERS = {
         _unsupported,
         _two_batches,
         _value,
+    ),
+    "onnx": Importer(
+        from_onnx,
+        ".onnx",
+        _onnx_model,
+        "x",
+        r"\[1, 8\]",
+        lambda: _onnx(("mine", "X", "x", "y"), shapes={"x": (2, 3), "y": (2, 3)}),
+        lambda: _onnx(("", "X", "x", "y"), ("", "Y", "y", "z"), shapes={"x": (4,), "y": (4,), "z": (4,)}),
+        lambda: _onnx(("", "Add", "x y", "z"), shapes={"x": (1, 4), "y": (4,), "z": (1, 4)}),
+        lambda importer, node: node.input(0),
     ),
 }
 """A line for each importer."""
@@ -286,7 +315,7 @@ TEXT = "func.func @main(%x: tensor<1xf32>) -> tensor<1xf32> { func.return %x : t
 FORMS: dict[str, tuple[bytes, str]] = {
     "tflite": (b"\0\0\0\0TFL3", ""),
     "mlir": (TEXT.encode(), ""),
-    "onnx": (b"\x08\x0a\x12\x07pytorch", "is ONNX and not a format known here; .*convert the model to .tflite"),
+    "onnx": (b"\x08\x0a\x12\x07pytorch", ""),
     "pt2": (zipped("m/archive_format", "m/models/m.json"), r"is a PyTorch program \(.pt2\) and not .* litert-torch"),
     "keras": (zipped("config.json", "model.weights.h5"), r"is a Keras model \(.keras\) and not .*from_keras_model"),
     "stablehlo": (b"ML\xefR\x0d\x0bStableHLO_v1.0.0\0", "is a StableHLO artifact and not a format known here"),

@@ -27,7 +27,7 @@ _CONVERT = "convert the model to .tflite and use from_tflite"
 FORMATS = {
     "mlir": Format("MLIR text", ""),
     "tflite": Format("TFLite", "from_tflite"),
-    "onnx": Format("ONNX", "from_onnx", "ONNX models", _CONVERT),
+    "onnx": Format("ONNX", "from_onnx"),
     "pt2": Format(
         "a PyTorch program (.pt2)",
         "from_pytorch",

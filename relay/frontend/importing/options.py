@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
 from os import PathLike, fspath
 from pathlib import Path
-from typing import SupportsIndex, TypeGuard, TypeVar
+from typing import TypeGuard, TypeVar
 
 from xdsl.ir import OpResult, SSAValue
 
@@ -47,7 +47,7 @@ def check_known(options: object, importer: Callable[..., object]) -> dict[str, o
     return given
 
 
-def batch_of(batch: SupportsIndex, importer: str) -> int:
+def batch_of(batch: object, importer: str) -> int:
     """A number of images."""
     number = positive(batch)
     if not number:
@@ -110,7 +110,8 @@ def custom_functions(
     custom_ops: object, results: Callable[[P], Sequence[tuple[str, Type | None]]]
 ) -> Mapping[str, Callable[[Builder, P], Sequence[SSAValue]]]:
     """Callers' functions for custom operators, by code, which then check what they return: what a function does wrong
-    is its own fault and not the file's. `results` are a node's outputs: what errors call them, and their types."""
+    is its own fault and not the file's. `results` are a node's outputs: what errors call them, and their types where
+    the file says them."""
     found: dict[str, Callable[[Builder, P], Sequence[SSAValue]]] = {}
     for code, function in mapping(custom_ops, "custom_ops", "{'Code': function}").items():
         where = f"custom_ops[{shown(code)}]"
@@ -163,7 +164,7 @@ def _checked(
             what = f"returns {len(found)} values, and the operator has {len(wanted)} outputs"
             raise InvalidArgument(where, what, hint)
         for value, (name, type) in zip(found, wanted, strict=True):
-            if type is None or not compatible(value.type, type):
+            if type is not None and not compatible(value.type, type):
                 what = f"gives {value.type} for {name}, which is {type} in the file"
                 raise InvalidArgument(where, what, "cast or reshape the result")
             if isinstance(value, OpResult) and value.op.parent is None:

@@ -1,0 +1,263 @@
+"""A graph to ops: nodes by the rows of the table, functions and subgraphs in their places, problems collected.
+
+An operator without a row that ONNX's own schema gives a body of simpler operators is replaced by that body, as are the
+functions that a model brings along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Protocol, cast
+
+import numpy as np
+import onnx
+from google.protobuf.message import DecodeError
+from onnx import helper
+from xdsl.dialects.builtin import TensorType, f32
+from xdsl.ir import Block, SSAValue
+
+from relay.dialects.attributes import dtype_of
+from relay.dialects.op import DYNAMIC, is_tensor
+from relay.frontend.importing.options import MAX_ELEMENTS
+from relay.frontend.importing.problems import Problems
+from relay.frontend.onnx.builder import Frame, Importer
+from relay.frontend.onnx.model import STANDARD, Model, number_of_dtype
+from relay.frontend.onnx.node import Node
+from relay.frontend.onnx.operators import REFUSED, row
+from relay.frontend.onnx.table import Convert
+
+MAX_RANK = 32
+MOST_NODES = 100_000
+"""Nodes that functions, branches and unrolled loops may come to."""
+DEEPEST = 24
+"""Functions and subgraphs in each other."""
+
+
+class _Bodies(Protocol):
+    """What ONNX's schemas have that its stubs do not name."""
+
+    has_function: bool
+    has_context_dependent_function: bool
+    function_opset_versions: list[int]
+    context_dependent_function_opset_versions: list[int]
+
+    def get_function_with_opset_version(self, version: int) -> bytes: ...
+    def get_context_dependent_function_with_opset_version(
+        self, version: int, node: bytes, types: list[bytes]
+    ) -> bytes: ...
+
+
+@dataclass(slots=True)
+class Conversion:
+    """The nodes that have been looked at, and what stands in their way."""
+
+    model: Model
+    importer: Importer
+    problems: Problems
+    custom: Mapping[str, Convert]
+    depth: int = 0
+    count: int = 0
+
+    def nodes(self, protos: Iterable[onnx.NodeProto], index: int | None = None) -> None:
+        """Convert nodes in their order; `index` is that of the node around them."""
+        for number, proto in enumerate(protos):
+            self.node(proto, number if index is None else index)
+
+    def node(self, proto: onnx.NodeProto, index: int) -> None:
+        """Build one node; where that cannot be, remember why and go on as if it had been."""
+        importer, frame = self.importer, self.importer.frame
+        domain = "" if proto.domain in STANDARD else proto.domain
+        attributes = _resolved(proto, frame.attributes)
+        values = tuple(importer.find(name) if name else None for name in proto.input)
+        version = frame.opsets.get(domain, 1)
+        file = self.model.file
+        node = Node(file, proto, index, domain, version, attributes, values, importer.known, frame.within)
+        for name, value in zip(proto.input, values, strict=True):
+            if name and value is None:
+                raise node.malformed(f"takes {name!r}, which no node before it gives")
+        self.count += 1
+        if self.count > MOST_NODES:
+            raise node.unsupported(f"functions and loops come to more than {MOST_NODES} nodes")
+        importer.enter(node)
+        custom = proto.op_type in self.custom
+        results = self.problems.tried(node, lambda: self.results(node), by_caller=custom)
+        importer.enter(node)
+        for name, value in zip(proto.output, results or self.placeholders(node), strict=False):
+            if name:
+                importer.define(name, value)
+
+    def placeholders(self, node: Node) -> list[SSAValue]:
+        """Stand for the results of a node that cannot be imported, so that later ones can be looked at."""
+        return [Block(arg_types=[TensorType(f32, [])]).args[0] for _ in node.outputs]
+
+    def results(self, node: Node) -> Sequence[SSAValue]:
+        """The values of a node's outputs."""
+        with np.errstate(all="ignore"):
+            found = self.converted(node)
+        values = [found] if isinstance(found, SSAValue) else list(found)
+        wanted = max((number + 1 for number, name in enumerate(node.outputs) if name), default=0)
+        if len(values) < wanted:
+            raise node.unsupported(f"output {len(values)} is not supported")
+        for value in values:
+            dims = value.type.get_shape() if is_tensor(value.type) else ()
+            if len(dims) > MAX_RANK or prod(dims) > MAX_ELEMENTS:
+                raise node.malformed(f"a result would be {value.type}")
+        return values
+
+    def converted(self, node: Node) -> SSAValue | Sequence[SSAValue]:
+        """What the table's function, a custom one or the body of a function builds."""
+        if (custom := self.custom.get(node.kind)) is not None and row(node.domain, node.kind, node.version) is None:
+            return custom(self.importer, node)
+        key = (node.domain, node.kind)
+        function = self.model.functions.get((*key, node.proto.overload))
+        if function is None:
+            self.check(node)
+            if (convert := row(*key, node.version)) is not None:
+                return convert(self.importer, node)
+            if key in REFUSED:
+                raise node.unsupported(REFUSED[key])
+            function = self.body(node)
+        if function is None:
+            hint = "pass it in custom_ops, or cut it off with outputs" if node.domain else ""
+            raise node.unsupported("the operator is not supported", hint)
+        return self.expanded(node, function)
+
+    def check(self, node: Node) -> None:
+        """Hold the numbers of inputs and outputs against what ONNX says."""
+        schema = node.schema
+        if schema is None:
+            return
+        if schema.deprecated:
+            raise node.unsupported(f"was removed from the operators in version {schema.since_version}")
+        for what, count, least, most in (
+            ("inputs", len(node.values), schema.min_input, schema.max_input),
+            ("outputs", len(node.outputs), schema.min_output, schema.max_output),
+        ):
+            if not least <= count <= most:
+                raise node.malformed(f"has {count} {what}", f"it takes {least} to {most}")
+        for name, attribute in schema.attributes.items():
+            if attribute.required and name not in node.attributes:
+                raise node.malformed(f"the attribute {name} is missing")
+
+    def body(self, node: Node) -> onnx.FunctionProto | None:
+        """The body of simpler operators that ONNX gives an operator, None where it gives none for these types."""
+        schema = node.schema
+        if schema is None:
+            return None
+        found = cast(_Bodies, schema)
+        if found.has_context_dependent_function:
+            versions = found.context_dependent_function_opset_versions
+            version = max((each for each in versions if each <= node.version), default=min(versions, default=0))
+            types = [_type_proto(value).SerializeToString() for value in node.values]
+            proto = onnx.NodeProto()
+            proto.CopyFrom(node.proto)
+            del proto.attribute[:]
+            proto.attribute.extend(node.attributes.values())
+            given = proto.SerializeToString()
+            try:
+                data = found.get_context_dependent_function_with_opset_version(version, given, types)
+            except (RuntimeError, ValueError):
+                return None
+        elif found.has_function:
+            known = [each for each in found.function_opset_versions if each <= node.version]
+            data = found.get_function_with_opset_version(max(known)) if known else b""
+        else:
+            return None
+        try:
+            function = onnx.FunctionProto.FromString(data)
+        except DecodeError:
+            return None
+        return function if function.node else None
+
+    def expanded(self, node: Node, function: onnx.FunctionProto) -> list[SSAValue]:
+        """The outputs of a function's body on the node's inputs."""
+        frame = Frame(self.importer.block, within=node.title)
+        frame.opsets = {"" if each.domain in STANDARD else each.domain: each.version for each in function.opset_import}
+        for domain, version in self.importer.frame.opsets.items():
+            frame.opsets.setdefault(domain, version)
+        given: dict[str, onnx.AttributeProto] = {each.name: each for each in function.attribute_proto}
+        if (schema := node.schema) is not None:
+            for name in (*function.attribute, *schema.attributes):
+                if name in schema.attributes and (each := schema.attributes[name].default_value).type:
+                    given[name] = each
+        frame.attributes = given | node.attributes
+        for name, value in zip(function.input, node.values, strict=False):
+            if value is not None:
+                frame.values[name] = value
+        return self.inside(node, frame, function.node, function.output, missing=function.input[len(node.values) :])
+
+    def subgraph(self, node: Node, graph: onnx.GraphProto, block: Block, given: Sequence[SSAValue]) -> list[SSAValue]:
+        """Build a subgraph of a node at the end of a block, for these values of its inputs; its outputs."""
+        outer = self.importer.frame
+        frame = Frame(block, outer, attributes=outer.attributes, opsets=outer.opsets, within=node.title)
+        frame.tensors = {each.name: each for each in graph.initializer}
+        if len(graph.input) != len(given):
+            raise node.malformed(f"gives its subgraph {len(given)} inputs, and it takes {len(graph.input)}")
+        for proto, value in zip(graph.input, given, strict=True):
+            frame.values[proto.name] = value
+        return self.inside(node, frame, graph.node, [each.name for each in graph.output])
+
+    def inside(
+        self,
+        node: Node,
+        frame: Frame,
+        nodes: Iterable[onnx.NodeProto],
+        outputs: Iterable[str],
+        missing: Iterable[str] = (),
+    ) -> list[SSAValue]:
+        """The values of these names after these nodes, in a frame of their own."""
+        importer, outer, block = self.importer, self.importer.frame, self.importer.block
+        if self.depth >= DEEPEST:
+            raise node.unsupported(f"functions and subgraphs are more than {DEEPEST} deep in each other")
+        self.depth += 1
+        importer.frame, importer.block = frame, frame.block
+        left_out = {*missing}
+        try:
+            for proto in nodes:
+                proto = _without(proto, left_out)
+                self.node(proto, node.index)
+            found = [importer.find(name) for name in outputs]
+        finally:
+            importer.frame, importer.block = outer, block
+            self.depth -= 1
+        importer.enter(node)
+        values: list[SSAValue] = []
+        for name, value in zip(outputs, found, strict=True):
+            if value is None:
+                raise node.malformed(f"its body does not give {name!r}")
+            values.append(value)
+        return values
+
+
+def _resolved(proto: onnx.NodeProto, around: Mapping[str, onnx.AttributeProto]) -> dict[str, onnx.AttributeProto]:
+    """The attributes of a node, with those of the function around it that they refer to; absent where that is."""
+    found: dict[str, onnx.AttributeProto] = {}
+    for each in proto.attribute:
+        if not each.ref_attr_name:
+            found[each.name] = each
+        elif (given := around.get(each.ref_attr_name)) is not None:
+            renamed = onnx.AttributeProto()
+            renamed.CopyFrom(given)
+            renamed.name = each.name
+            found[each.name] = renamed
+    return found
+
+
+def _without(proto: onnx.NodeProto, names: set[str]) -> onnx.NodeProto:
+    """The node of a function's body without the inputs that its caller leaves out."""
+    if not names.intersection(proto.input):
+        return proto
+    copy = onnx.NodeProto()
+    copy.CopyFrom(proto)
+    copy.input[:] = ["" if name in names else name for name in proto.input]
+    return copy
+
+
+def _type_proto(value: SSAValue | None) -> onnx.TypeProto:
+    """The type of a value as ONNX spells it."""
+    if value is None or not is_tensor(value.type):
+        return onnx.TypeProto()
+    dims = [None if size == DYNAMIC else size for size in value.type.get_shape()]
+    return helper.make_tensor_type_proto(number_of_dtype(dtype_of(value.type.element_type)), dims)

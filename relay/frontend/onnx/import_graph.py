@@ -1,0 +1,57 @@
+"""`from_onnx`: an ONNX model to a module."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, SupportsIndex
+
+import numpy.typing as npt
+
+from relay.errors import InvalidArgument
+from relay.frontend.importing.options import Source
+from relay.module import IRModule
+
+if TYPE_CHECKING:
+    import onnx
+
+    from relay.frontend.onnx.table import Convert
+
+NUMERICS = ("ort", "qdq")
+
+
+def from_onnx(
+    model: Source | onnx.ModelProto,
+    *,
+    batch: SupportsIndex | None = None,
+    shapes: Mapping[str, Sequence[SupportsIndex]] | None = None,
+    numerics: str = "ort",
+    custom_ops: Mapping[str, Convert] | None = None,
+    outputs: Sequence[str | SupportsIndex] | None = None,
+    constants: Mapping[str, npt.ArrayLike] | None = None,
+) -> IRModule:
+    """Read an ONNX model, given by path, as bytes or as a ModelProto: `@main`, one argument per graph input that is no
+    initializer, channels first, dtypes as stored. Operators of versions 7 to 28, functions of the model, and those
+    operators that ONNX defines by simpler ones.
+
+    Sizes that the model leaves open are `?`, and those that have a name are symbols of the function
+    (`relay.symbols`); `shapes` gives them, by input, and `batch` gives every open leading one. `numerics` says which
+    integers are wanted of quantised models: "ort" those of ONNX Runtime's integer kernels, "qdq" those that the
+    definition in floats gives. `custom_ops` maps operators of other domains to functions like those of the table: they
+    take an `Importer` and a `Node`, and return a value per output. `outputs` are the tensors to compute instead of the
+    graph's outputs; nodes that they do not need are dropped. `constants` are inputs that always have these values; they
+    are no arguments, and may decide shapes.
+
+    Raises Malformed (the file), Unsupported (every node that cannot be imported) or InvalidArgument.
+    Source: https://onnx.ai/onnx/operators.
+    """
+    if numerics not in NUMERICS:
+        what = f"numerics {numerics!r} is unknown"
+        raise InvalidArgument("from_onnx", what, f"use one of {', '.join(NUMERICS)}")
+    try:
+        from relay.frontend.onnx.main_graph import imported  # here: only this needs the package onnx
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] not in ("onnx", "google"):
+            raise
+        hint = "pip install relay-mlir[onnx]"
+        raise InvalidArgument("from_onnx", "the package onnx is not installed", hint) from None
+    return imported(model, batch, shapes, numerics, custom_ops, outputs, constants)

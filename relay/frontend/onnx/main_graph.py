@@ -1,0 +1,228 @@
+"""The main graph of a model: its inputs as arguments, the nodes that its outputs need, the finished module."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import onnx
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import SSAValue
+
+from relay import symbols
+from relay.arguments import mapping
+from relay.dialects.attributes import Array, dtype_of, element_type
+from relay.dialects.op import DYNAMIC, Type, is_tensor
+from relay.dialects.op import tensor as type_of
+from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
+from relay.frontend.importing.function import finished
+from relay.frontend.importing.options import Source, batch_of, chosen, custom_functions, sizes_of, unknown_size
+from relay.frontend.importing.problems import Problems
+from relay.frontend.onnx.builder import Importer
+from relay.frontend.onnx.conversion import Conversion
+from relay.frontend.onnx.model import Model, dtype_of_number, read_model, type_names
+from relay.frontend.onnx.node import Node
+from relay.frontend.onnx.table import Convert
+from relay.module import IRModule
+from relay.signature import TensorInfo
+from relay.symbols import Symbol
+from relay.transforms.batch import rebatch
+from relay.transforms.dead_ops import erase_dead
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """An argument of the function."""
+
+    name: str
+    dtype: np.dtype[np.generic]
+    dims: tuple[int, ...]
+    """-1 where the size is open."""
+    names: tuple[str, ...]
+    """Those of open sizes, empty for one that has none."""
+
+
+def imported(
+    given: Source | onnx.ModelProto,
+    batch: object,
+    shapes: object,
+    numerics: str,
+    custom_ops: object,
+    outputs: object,
+    constants: object,
+) -> IRModule:
+    """What `from_onnx` returns; the options are checked here."""
+    images = None if batch is None else batch_of(batch, "from_onnx")
+    model = read_model(given)
+    graph, file = model.proto.graph, model.file
+    problems = Problems(file)
+    fixed = _arrays(constants, graph, file)
+    inputs = list(_inputs(model, {*fixed}, problems))
+    sizes = sizes_of(shapes, [(each.name, each.dims) for each in inputs], batch, "from_onnx", file)
+    inputs = [_sized(each, sizes, images) for each in inputs]
+    importer = Importer(model, _names(graph), numerics)
+    results_of = _results(model)
+    custom: Mapping[str, Convert] = {} if custom_ops is None else custom_functions(custom_ops, results_of)
+    conversion = Conversion(model, importer, problems, custom)
+    importer.subgraph = conversion.subgraph
+    importer.frame.tensors = {each.name: each for each in graph.initializer}
+    for each in inputs:
+        dims = [DYNAMIC if size < 0 else size for size in each.dims]
+        argument = importer.block.insert_arg(TensorType(element_type(each.dtype), dims), len(importer.block.args))
+        importer.define(each.name, argument)
+    wanted = _wanted(graph, outputs, file)
+    open_inputs = [each for each in inputs if -1 in each.dims]
+    for name, array in fixed.items():
+        importer.frame.values[name] = importer.constant(array, name)
+    try:
+        conversion.nodes(needed(graph.node, wanted))
+        problems.raise_all()
+    except (Malformed, Unsupported) as error:
+        if open_inputs and _is_open(importer, error):
+            raise _unknown(open_inputs[0], file, error) from None
+        raise
+    importer.leave()
+    results = [_output(importer, name, file) for name in wanted]
+    infos = [TensorInfo(each.name, each.dims, each.dtype) for each in inputs]
+    given_out = [
+        TensorInfo(name, importer.shape(value), importer.dtype(value), "output")
+        for name, value in zip(wanted, results, strict=True)
+    ]
+    module = finished(importer.block, results, infos, [], given_out)
+    erase_dead(module["main"].body.block.ops)
+    if named := list(_symbols(inputs)):
+        symbols.write(module["main"], named)
+    if images is not None:
+        rebatch(module, images, file)
+    return module
+
+
+def _is_open(importer: Importer, error: RelayError) -> bool:
+    """Whether a node may have failed because a size is not known."""
+    return any(
+        is_tensor(value.type) and DYNAMIC in value.type.get_shape() for value in importer.frame.values.values()
+    ) and "the operator is not supported" not in str(error)
+
+
+def _unknown(each: Input, file: str, error: RelayError) -> InvalidArgument:
+    found = unknown_size(each.name, each.dims, file)
+    return InvalidArgument(found.where, f"{found.what}, which must be known ({error.where}: {error.what})", found.hint)
+
+
+def _arrays(constants: object, graph: onnx.GraphProto, file: str) -> dict[str, Array]:
+    names = {each.name for each in graph.input}
+    found: dict[str, Array] = {}
+    for name, value in (mapping(constants, "constants", "{'input': array}") if constants is not None else {}).items():
+        if name not in names:
+            raise InvalidArgument(f"constants[{name!r}]", f"names no input of {file}", f"it has {', '.join(names)}")
+        found[name] = np.asarray(value)
+    return found
+
+
+def _inputs(model: Model, fixed: set[str], problems: Problems) -> Iterator[Input]:
+    """The inputs of the graph that are no initializers."""
+    known = {each.name for each in model.proto.graph.initializer} | fixed
+    for proto in model.proto.graph.input:
+        if proto.name in known:
+            continue
+        known.add(proto.name)
+        where, type = f"{model.file}: input {proto.name!r}", proto.type.tensor_type
+        kind = proto.type.WhichOneof("value")
+        dtype = dtype_of_number(type.elem_type) if kind == "tensor_type" else None
+        if dtype is None:
+            what = type_names().get(type.elem_type, "no type") if kind == "tensor_type" else kind or "no type"
+            problems.add(where, f"the type is {what}")
+            continue
+        if not type.HasField("shape"):
+            problems.add(where, "has no shape, not even a rank")
+            continue
+        dims = tuple(d.dim_value if d.HasField("dim_value") and d.dim_value >= 0 else -1 for d in type.shape.dim)
+        names = tuple(d.dim_param if d.HasField("dim_param") else "" for d in type.shape.dim)
+        yield Input(proto.name, dtype, dims, names)
+
+
+def _sized(each: Input, sizes: Mapping[str, list[int]], images: int | None) -> Input:
+    """The input with the sizes that are asked for."""
+    dims = tuple(sizes.get(each.name, each.dims))
+    if images is not None and dims[:1] == (-1,):
+        dims = (images, *dims[1:])
+    return Input(each.name, each.dtype, dims, each.names)
+
+
+def _symbols(inputs: Iterable[Input]) -> Iterator[Symbol]:
+    """The names of open sizes, and where they stand."""
+    places: dict[str, list[tuple[int, int]]] = {}
+    for argument, each in enumerate(inputs):
+        for axis, (size, name) in enumerate(zip(each.dims, each.names, strict=True)):
+            if size < 0 and name:
+                places.setdefault(name, []).append((argument, axis))
+    for name, at in places.items():
+        yield Symbol(name, tuple(at))
+
+
+def _names(graph: onnx.GraphProto) -> set[str]:
+    """The names of the graph's values, which labels of made constants leave alone."""
+    names = {each.name for each in (*graph.input, *graph.initializer)}
+    return names.union(*(node.output for node in graph.node))
+
+
+def _wanted(graph: onnx.GraphProto, outputs: object, file: str) -> list[str]:
+    """The names of the values to compute."""
+    own = [each.name for each in graph.output]
+    if outputs is None:
+        if not own:
+            raise Malformed(file, "has no outputs")
+        return own
+    names = [name for node in graph.node for name in node.output if name]
+    names = [*dict.fromkeys([*names, *(each.name for each in graph.input)])]
+    found = chosen(outputs, [(name, number) for number, name in enumerate(names)], own, "from_onnx", file)
+    return [names[number] for number in found]
+
+
+def needed(nodes: Iterable[onnx.NodeProto], wanted: Iterable[str]) -> list[onnx.NodeProto]:
+    """The nodes that these names depend on, in their order."""
+    live = {*wanted}
+    found: list[onnx.NodeProto] = []
+    for node in reversed([*nodes]):
+        if not live.isdisjoint(node.output):
+            live.update(_read(node))
+            found.append(node)
+    return found[::-1]
+
+
+def _read(node: onnx.NodeProto) -> Iterator[str]:
+    """The names that a node and its subgraphs read."""
+    yield from node.input
+    for attribute in node.attribute:
+        for graph in (attribute.g, *attribute.graphs) if attribute.type in (5, 10) else ():
+            yield from (each.name for each in graph.output)
+            for inner in graph.node:
+                yield from _read(inner)
+
+
+def _results(model: Model) -> Callable[[Node], list[tuple[str, Type | None]]]:
+    """Types of a node's outputs, as far as the file says them."""
+    graph = model.proto.graph
+    types = {each.name: each.type.tensor_type for each in (*graph.value_info, *graph.output)}
+
+    def results(node: Node) -> list[tuple[str, Type | None]]:
+        return [(repr(name), _declared(types.get(name))) for name in node.outputs]
+
+    return results
+
+
+def _declared(type: onnx.TypeProto.Tensor | None) -> Type | None:
+    dtype = None if type is None else dtype_of_number(type.elem_type)
+    if type is None or dtype is None or not type.HasField("shape"):
+        return None
+    dims = [d.dim_value if d.HasField("dim_value") else DYNAMIC for d in type.shape.dim]
+    return TensorType(element_type(dtype), dims)
+
+
+def _output(importer: Importer, name: str, file: str) -> SSAValue:
+    value = importer.find(name)
+    if value is None:
+        raise Malformed(file, f"its output {name!r} is given by no node")
+    dtype_of(type_of(value).element_type)
+    return value

@@ -1,0 +1,224 @@
+"""`Node`: one node of a graph, with checked access to its inputs and attributes.
+
+Rows of the table read everything they need through it, so that a file that leaves something out, or has it of the wrong
+kind, ends in an error that names the node. What an attribute is where it is absent, ONNX's own schemas say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import onnx
+from onnx.defs import OpSchema, SchemaError, get_schema
+from xdsl.ir import SSAValue
+
+from relay.dialects.attributes import Array
+from relay.dialects.op import DYNAMIC, Type, is_tensor
+from relay.frontend.importing.builder import Place
+
+Kind = onnx.AttributeProto
+MOST_NUMBERS = 1 << 16
+"""Of a constant such as axes or a shape."""
+
+
+@cache
+def schema_of(op_type: str, version: int, domain: str) -> OpSchema | None:
+    """What ONNX says of the operator, None where it does not know it."""
+    try:
+        return get_schema(op_type, version, domain)
+    except (SchemaError, RuntimeError):
+        return None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Node(Place):
+    file: str
+    proto: onnx.NodeProto
+    index: int
+    """Its position in the main graph; that of the node around it inside of subgraphs and functions."""
+    domain: str
+    version: int
+    """Of the domain's operators."""
+    attributes: dict[str, onnx.AttributeProto]
+    """Those of the function around it put in."""
+    values: tuple[SSAValue | None, ...]
+    """The inputs, None where one is left out."""
+    known: Callable[[SSAValue], Array | None]
+    """The numbers of a value that is computed from constants."""
+    within: str = ""
+    """The title of the function or subgraph around it."""
+
+    @property
+    def kind(self) -> str:
+        return self.proto.op_type
+
+    @property
+    def number(self) -> int:
+        return self.index
+
+    @property
+    def title(self) -> str:
+        """`node 17 Conv 'conv1'`, the name of its first output where it has none."""
+        name = self.proto.name or next((each for each in self.proto.output if each), "")
+        kind = f"{self.domain}.{self.kind}" if self.domain else self.kind
+        here = f"{kind} {name if len(name) <= 120 else f'{name[:117]}...'!r}"
+        return f"{self.within} > {here}" if self.within else f"node {self.index} {here}"
+
+    @property
+    def schema(self) -> OpSchema | None:
+        return schema_of(self.kind, self.version, self.domain)
+
+    @property
+    def outputs(self) -> list[str]:
+        """The names of the outputs, empty for those that are left out."""
+        return list(self.proto.output)
+
+    def wants(self, number: int) -> bool:
+        """Whether the output has a name."""
+        return number < len(self.proto.output) and bool(self.proto.output[number])
+
+    def optional(self, number: int) -> SSAValue | None:
+        """The input, or None where it is left out."""
+        return self.values[number] if number < len(self.values) else None
+
+    def input(self, number: int) -> SSAValue:
+        value = self.optional(number)
+        if value is None:
+            raise self.malformed(f"input {number} is missing")
+        return value
+
+    def inputs(self) -> list[SSAValue]:
+        return [self.input(number) for number in range(len(self.values))]
+
+    def type(self, number: int) -> Type:
+        """The type of an input."""
+        type = self.input(number).type
+        if not is_tensor(type):
+            raise self.malformed(f"input {number} is {type}, no tensor")
+        return type
+
+    def shape(self, number: int, rank: int | None = None) -> tuple[int, ...]:
+        """The sizes of an input, of that rank."""
+        dims = self.type(number).get_shape()
+        if rank is not None and len(dims) != rank:
+            raise self.malformed(f"input {number} has rank {len(dims)}, not {rank}")
+        return dims
+
+    def static(self, number: int) -> tuple[int, ...]:
+        """The sizes of an input, which must be known."""
+        dims = self.shape(number)
+        if DYNAMIC in dims:
+            raise self.unsupported(f"input {number} is of unknown size {self.type(number)}", "give its shapes")
+        return dims
+
+    def rank(self, number: int) -> int:
+        return len(self.shape(number))
+
+    def array(self, number: int) -> Array:
+        """The numbers of an input that is a constant."""
+        found = self.known(self.input(number))
+        if found is None:
+            name = self.proto.input[number]
+            raise self.unsupported(f"input {number}, {name!r}, is computed at run time", "it must be a constant")
+        return found
+
+    def numbers(self, number: int) -> tuple[int, ...]:
+        """The integers of a small constant input such as axes or a shape."""
+        found = self.array(number)
+        if found.dtype.kind not in "iu" or found.size > MOST_NUMBERS:
+            raise self.malformed(f"input {number} is {found.dtype} of shape {list(found.shape)}, no list of integers")
+        return tuple(int(each) for each in found.reshape(-1))
+
+    def scalar(self, number: int) -> float | int | bool:
+        """The one number of a constant input."""
+        found = self.array(number)
+        if found.size != 1:
+            raise self.malformed(f"input {number} has {found.size} numbers, not one")
+        return found.reshape(-1)[0].item()
+
+    def attribute(self, name: str, kind: int) -> onnx.AttributeProto | None:
+        """The attribute, or what ONNX says it is where it is absent; None where it says nothing."""
+        found = self.attributes.get(name)
+        if found is None:
+            if (schema := self.schema) is not None and name in schema.attributes:
+                given = schema.attributes[name].default_value
+                found = given if given.type == kind else None
+        elif found.type != kind:
+            wanted, given = (Kind.AttributeType.Name(each) for each in (kind, found.type))
+            raise self.malformed(f"the attribute {name} is {given}, not {wanted}")
+        return found
+
+    def has(self, name: str) -> bool:
+        """Whether the file says the attribute."""
+        return name in self.attributes
+
+    def missing(self, name: str) -> Exception:
+        return self.malformed(f"the attribute {name} is missing")
+
+    def integer(self, name: str, default: int | None = None) -> int:
+        if (found := self.attribute(name, Kind.INT)) is not None:
+            return found.i
+        if default is None:
+            raise self.missing(name)
+        return default
+
+    def flag(self, name: str) -> bool:
+        return bool(self.integer(name, 0))
+
+    def integers(self, name: str) -> tuple[int, ...] | None:
+        """None where it is absent."""
+        found = self.attribute(name, Kind.INTS)
+        return None if found is None else tuple(found.ints)
+
+    def real(self, name: str, default: float | None = None) -> float:
+        if (found := self.attribute(name, Kind.FLOAT)) is not None:
+            return found.f
+        if default is None:
+            raise self.missing(name)
+        return default
+
+    def reals(self, name: str) -> tuple[float, ...] | None:
+        found = self.attribute(name, Kind.FLOATS)
+        return None if found is None else tuple(found.floats)
+
+    def word(self, name: str, default: str = "") -> str:
+        found = self.attribute(name, Kind.STRING)
+        return default if found is None else found.s.decode("utf-8", "replace")
+
+    def words(self, name: str) -> tuple[str, ...] | None:
+        found = self.attribute(name, Kind.STRINGS)
+        return None if found is None else tuple(each.decode("utf-8", "replace") for each in found.strings)
+
+    def one_of(self, name: str, words: Sequence[str]) -> str:
+        """A word that is one of these."""
+        found = self.word(name)
+        if found not in words:
+            raise self.unsupported(f"the attribute {name} is {found!r}", f"it may be {', '.join(words)}")
+        return found
+
+    def graph(self, name: str) -> onnx.GraphProto:
+        found = self.attribute(name, Kind.GRAPH)
+        if found is None:
+            raise self.missing(name)
+        return found.g
+
+    def axis(self, axis: int, rank: int) -> int:
+        """A possibly negative axis as a number in 0..rank-1."""
+        if not -rank <= axis < rank:
+            raise self.malformed(f"axis {axis} is outside a tensor of rank {rank}")
+        return axis % rank
+
+    def axes(self, axes: Sequence[int], rank: int) -> tuple[int, ...]:
+        """Possibly negative axes as distinct numbers in 0..rank-1, in the order given."""
+        found = tuple(self.axis(axis, rank) for axis in axes)
+        if len(set(found)) != len(found):
+            raise self.malformed(f"the axes {list(axes)} name one twice")
+        return found
+
+    def listed(self, name: str, number: int) -> tuple[int, ...] | None:
+        """Integers that are an attribute in older versions and an input in newer ones; None where they are absent."""
+        if self.optional(number) is not None:
+            return self.numbers(number)
+        return self.integers(name) if name in self.attributes else None

@@ -1,0 +1,112 @@
+"""`detached`: the bytes of a ModelProto without its large weights, which then refer to the file's bytes.
+
+protobuf would copy every weight when it parses, and again when it is read. The wire format nests fields of a tag and a
+length: this walks only the messages that hold tensors, and puts an `external_data` entry in place of long raw data.
+Source: https://protobuf.dev/programming-guides/encoding, onnx.proto3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from relay.errors import Malformed
+
+LARGE = 1024
+"""Bytes of a weight from which it is left out."""
+_NESTED: dict[str, dict[int, str]] = {
+    "Model": {7: "Graph", 25: "Function"},
+    "Graph": {1: "Node", 5: "Tensor"},
+    "Function": {7: "Node"},
+    "Node": {5: "Attribute"},
+    "Attribute": {5: "Tensor", 6: "Graph", 10: "Tensor", 11: "Graph"},
+    "Tensor": {},
+}
+"""The fields of a message that hold messages which may have tensors in them."""
+_RAW_DATA, _EXTERNAL_DATA, _DATA_LOCATION = 9, 13, 14
+_DEEPEST = 64
+
+
+def detached(data: memoryview, file: str) -> bytes:
+    """The model's bytes where every raw data of `LARGE` bytes and more is external data of location "" with its
+    `offset` and `length` in the given bytes. Raises Malformed."""
+    try:
+        return b"".join(_rewritten(data, 0, len(data), "Model", 0))
+    except (IndexError, ValueError) as error:
+        raise Malformed(file, f"is not an ONNX model: {error}") from None
+
+
+def _rewritten(data: memoryview, start: int, end: int, message: str, depth: int) -> list[bytes | memoryview]:
+    """The parts of a message, which is copied where nothing is left out of it."""
+    if depth > _DEEPEST:
+        raise ValueError("messages are nested too deeply")
+    nested = _NESTED[message]
+    parts: list[bytes | memoryview] = []
+    copied = start
+    """Where the next part that stays as it is begins."""
+    for number, at, first, last in _fields(data, start, end):
+        if last - first < LARGE:
+            continue
+        if message == "Tensor" and number == _RAW_DATA:
+            parts += [data[copied:at], _reference(first, last - first)]
+        elif number in nested:
+            inner = _rewritten(data, first, last, nested[number], depth + 1)
+            if len(inner) == 1:
+                continue
+            size = sum(map(len, inner))
+            parts += [data[copied:at], _varint(number << 3 | 2), _varint(size), *inner]
+        else:
+            continue
+        copied = last
+    return [*parts, data[copied:end]]
+
+
+def _fields(data: memoryview, start: int, end: int) -> Iterator[tuple[int, int, int, int]]:
+    """Number, place of the tag, first and last byte of the content of each field with a length."""
+    at = start
+    while at < end:
+        begin = at
+        tag, at = _read_varint(data, at, end)
+        kind = tag & 7
+        if kind == 0:
+            _, at = _read_varint(data, at, end)
+        elif kind in (1, 5):
+            at += 8 if kind == 1 else 4
+        elif kind == 2:
+            size, at = _read_varint(data, at, end)
+            if at + size <= end:
+                yield tag >> 3, begin, at, at + size
+            at += size
+        else:
+            raise ValueError(f"byte {begin} begins no field")
+        if at > end:
+            raise ValueError(f"the field at byte {begin} is longer than what it is in")
+
+
+def _read_varint(data: memoryview, at: int, end: int) -> tuple[int, int]:
+    value, shift = 0, 0
+    while at < end and shift < 70:
+        byte = data[at]
+        value |= (byte & 127) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 128:
+            return value, at
+    raise ValueError(f"the number at byte {at} does not end")
+
+
+def _varint(value: int) -> bytes:
+    found = bytearray()
+    while value > 127:
+        found.append(value & 127 | 128)
+        value >>= 7
+    return bytes([*found, value])
+
+
+def _field(number: int, content: bytes) -> bytes:
+    return _varint(number << 3 | 2) + _varint(len(content)) + content
+
+
+def _reference(offset: int, length: int) -> bytes:
+    """The fields of a TensorProto whose data is at this place of the file."""
+    entries = {"location": "", "offset": str(offset), "length": str(length)}
+    rows = (_field(1, key.encode()) + _field(2, value.encode()) for key, value in entries.items())
+    return b"".join(_field(_EXTERNAL_DATA, row) for row in rows) + _varint(_DATA_LOCATION << 3) + _varint(1)
