@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import (
     ArrayAttr,
     BoolAttr,
     DenseArrayBase,
+    DictionaryAttr,
     IndexType,
     IntegerAttr,
     IntegerType,
@@ -43,8 +44,8 @@ NO_FAST_MATH = llvm.FastMathAttr(None)
 NO_BUNDLES = DenseArrayBase.from_list(i32, ())
 
 INDEPENDENT = "relay.independent"
-"""The attribute of a loop whose turns can run in any order, or at once: none touches what another one writes. It may be
-a number, of cycles that it costs to have them on several cores."""
+"""The attribute of a loop whose turns can run in any order, or at once: none touches what another one writes. It may
+say what several cores move that one core would not (`sharing`)."""
 
 SHARED = "relay.shared"
 """The attribute of a loop around one `scf.parallel`, whose turns threads share once: each runs its range of them in all
@@ -61,12 +62,10 @@ def numbers(type: IntegerType, values: tuple[int, ...]) -> Attribute:
 
 
 class LoopBuilder:
-    """Appends operations to a block; `loop` opens a block inside. Constants stand at the start of the function.
-    `masks`: the target loads and stores some lanes of a vector at once."""
+    """Appends operations to a block; `loop` opens a block inside. Constants stand at the start of the function."""
 
-    def __init__(self, entry: Block, masks: bool = True):
-        self.entry, self.masks = entry, masks
-        self.block = entry
+    def __init__(self, entry: Block):
+        self.entry = self.block = entry
         self.location: LocationAttr | None = None
         self._constants: dict[tuple[Attribute, Attribute], SSAValue] = {}
         self._indices: dict[int, SSAValue] = {}
@@ -159,12 +158,12 @@ class LoopBuilder:
         step: int = 1,
         carried: Sequence[SSAValue] = (),
         independent: bool = False,
-        apart: int = 0,
+        apart: DictionaryAttr | None = None,
     ) -> Generator[tuple[Index, Loop]]:
         """A loop; its body is the `with` block. A single turn makes no loop. See `Loop` for carried values.
 
         `independent`: its turns can run in any order, or at once. Turns may write the same where they write the same
-        values. `apart`: cycles that it costs to have them on several cores.
+        values. `apart`: what several cores move that one core would not (`sharing`).
         """
         if isinstance(stop, int) and start + step >= stop:
             state = Loop(list(carried))
@@ -180,7 +179,7 @@ class LoopBuilder:
         self.block = outer
         loop = self.add(scf.ForOp(first, end, stride, carried, body))
         if independent:
-            loop.attributes[INDEPENDENT] = IntegerAttr(apart, i64) if apart else UnitAttr()
+            loop.attributes[INDEPENDENT] = UnitAttr() if apart is None else apart
         state.results = list(loop.results)
 
     # Memory

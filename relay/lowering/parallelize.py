@@ -8,7 +8,7 @@ from itertools import permutations
 
 from xdsl.context import Context
 from xdsl.dialects import arith, func, scf
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, UnitAttr
+from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.ir import Block, Region
 
 from relay.errors import InvalidArgument
@@ -18,7 +18,7 @@ from relay.lowering.scheduling import sharing
 from relay.lowering.scheduling.record import SharedLoop, place_of, threads_of, write_threads
 from relay.lowering.scheduling.work import Costs, turns
 from relay.passes import Pass
-from relay.target import cpu_of
+from relay.target import CpuCosts, cpu_of
 
 PURE = arith.AddiOp | arith.MuliOp | scf.YieldOp
 """What may stand beside a loop that threads share for all turns of the one around it: each thread does it."""
@@ -28,12 +28,14 @@ PURE = arith.AddiOp | arith.MuliOp | scf.YieldOp
 class Parallelize(Pass):
     """Turn loops that are marked `relay.independent` into `scf.parallel`, one of a nest at most: the one with which
     two threads should be done first, by an estimate of cycles. `fork`: the cycles that it takes to have threads share
-    a loop, and to wait for them. A mark may be a number: of cycles that it costs to have the turns on several cores;
-    then the loop around the one that is shared can get the mark `relay.shared`: threads share the inner one once, for
-    all turns of the outer. Where all loops together, with what kernels that nobody shares read of what several cores
-    wrote, would save less than `least` cycles, all stays as it is: threads that sleep take longer to wake up. No other
-    mark is left. `threads` of a kernel's `relay.schedule` says what was chosen: the loops that are shared, by their
-    numbers among the marked loops of the kernel, in the order of the text. Where it is there before, it is obeyed.
+    a loop, and to wait for them. A mark may say what several cores move that one core would not: `{weights = 512}`,
+    bytes that each of them reads, or `{data = 4096, pixels = 49, pixel = 16}`, bytes that another one wrote, and how
+    often they write to one cache line in turn unless `pixel` bytes are whole lines; or a number, of cycles. Then the
+    loop around the one that is shared can get the mark `relay.shared`: threads share the inner one once, for all turns
+    of the outer. Where all loops together, with what kernels that nobody shares read of what several cores wrote, would
+    save less than `least` cycles, all stays as it is: threads that sleep take longer to wake up. No other mark is left.
+    `threads` of a kernel's `relay.schedule` says what was chosen: the loops that are shared, by their numbers among the
+    marked loops of the kernel, in the order of the text. Where it is there before, it is obeyed.
     """
 
     name = "parallelize"
@@ -51,7 +53,7 @@ class Parallelize(Pass):
         marked = [inner for inner in ops if INDEPENDENT in inner.attributes]
         target = cpu_of(op, self.name).costs
         costs = Costs(target)
-        asked = {function.sym_name.data: asked_of(function) for function in functions}
+        asked = {function.sym_name.data: asked_of(function, target) for function in functions}
         chosen: dict[str, tuple[float, list[Shared]]] = {}
         for function in functions:
             loops = asked[function.sym_name.data]
@@ -88,11 +90,11 @@ class Parallelize(Pass):
         threads, fork = costs.costs.planned_threads, costs.costs.fork if self.fork is None else self.fork
         alone = costs.of(loop)
         options: list[tuple[float, list[Shared]]] = [(alone, [])]
-        for inner in independent(loop):
+        for inner in independent(loop, costs.costs):
             count = turns(inner)
             if count > 1:
                 waiting = alone / count / 2 if count > threads else 0.0
-                cycles = fork + alone * -(-count // threads) / count + waiting + apart(inner)
+                cycles = fork + alone * -(-count // threads) / count + waiting + apart(inner, costs.costs)
                 options.append((cycles, [Shared(loop, inner)]))
         nested = [op for op in loop.body.block.ops if isinstance(op, scf.ForOp)]
         if nested and alone > fork:
@@ -115,7 +117,7 @@ def marked_in(function: func.FuncOp) -> list[scf.ForOp]:
     return [op for op in function.walk() if isinstance(op, scf.ForOp) and INDEPENDENT in op.attributes]
 
 
-def asked_of(function: func.FuncOp) -> list[Shared] | None:
+def asked_of(function: func.FuncOp, costs: CpuCosts) -> list[Shared] | None:
     """The loops that the function's attribute has threads share; None if it says nothing. Raises InvalidArgument."""
     threads = threads_of(function)
     if threads is None:
@@ -126,7 +128,7 @@ def asked_of(function: func.FuncOp) -> list[Shared] | None:
             have = f"loops 0 to {len(loops) - 1} are independent" if loops else "no loop is independent"
             raise InvalidArgument(place_of(function), f"threads cannot share loop {each.loop}", have)
         shared = Shared(loops[each.around], loops[each.loop])
-        if all(shared.loop is not inner for inner in independent(shared.around)):
+        if all(shared.loop is not inner for inner in independent(shared.around, costs)):
             what = f"threads cannot share loop {each.loop} for all turns of loop {each.around}"
             raise InvalidArgument(place_of(function), what, f"write around = {each.loop}")
         found.append(shared)
@@ -136,17 +138,16 @@ def asked_of(function: func.FuncOp) -> list[Shared] | None:
     return found
 
 
-def apart(loop: scf.ForOp) -> int:
-    """The cycles that an independent loop's mark says it costs to have its turns on several cores."""
-    mark = loop.attributes[INDEPENDENT]
-    return mark.value.data if isinstance(mark, IntegerAttr) else 0
+def apart(loop: scf.ForOp, costs: CpuCosts) -> int:
+    """The cycles that it costs to have an independent loop's turns on several cores."""
+    return sharing.cycles(loop.attributes[INDEPENDENT], costs)
 
 
-def independent(loop: scf.ForOp) -> Iterator[scf.ForOp]:
+def independent(loop: scf.ForOp, costs: CpuCosts) -> Iterator[scf.ForOp]:
     """The loop, if it is independent; where its turns should be on one core, also the loop that is all it does."""
     while INDEPENDENT in loop.attributes and not loop.iter_args:
         yield loop
-        if not apart(loop):
+        if not apart(loop, costs):
             return
         inside = [op for op in loop.body.block.ops if op.regions or not isinstance(op, PURE)]
         if len(inside) != 1 or not isinstance(only := inside[0], scf.ForOp):

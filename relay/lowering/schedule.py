@@ -66,9 +66,9 @@ class FunctionScheduler:
             return
         self.found = found = decide(self.function, self.given, self.target, self.tile)
         write(self.function, found.schedules)
-        self.builder = LoopBuilder(self.old, masks=self.target.whole_vectors)
+        self.builder = LoopBuilder(self.old)
         self.done = {*found.done, *found.units}
-        self.emission = Emission(self.builder, self.given, self.target, found.paddings, found.writers, self.done)
+        self.emission = Emission(self.builder, self.given, found.paddings, found.writers, self.done)
         ops = list(self.old.ops)
         for op in ops:
             op.detach()

@@ -3,8 +3,11 @@ one line that says what is possible."""
 
 from __future__ import annotations
 
+import importlib
+import inspect
+import pkgutil
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from random import Random
 
 import numpy as np
@@ -20,15 +23,17 @@ from relay.dialects import relay
 from relay.dialects.attributes import Array, element_type, ints
 from relay.errors import InvalidArgument
 from relay.interpreters import run
+from relay.lowering import schedule, scheduling
 from relay.lowering.call_graph import CallGraph
 from relay.lowering.schedule import Schedule
 from relay.lowering.scheduling.decide import decide
 from relay.lowering.scheduling.given_constants import GivenConstants
-from relay.lowering.scheduling.record import ATTRIBUTE, dictionaries
-from relay.lowering.scheduling.registry import RECORDS, schedules_of
+from relay.lowering.scheduling.record import ATTRIBUTE, dictionaries, write
+from relay.lowering.scheduling.registry import RECORDS, STRATEGIES, schedules_of
+from relay.lowering.scheduling.strategy import Emission
 from relay.module import IRModule
 from relay.passes import Pass, PassContext, Pipeline
-from relay.target import cpu_of
+from relay.target import CpuTarget, cpu_of
 from tests.numeric.compiled_modules import Net
 from tests.numeric.drawn_schedules import DrawSchedules, PlainSchedules
 
@@ -172,6 +177,45 @@ def test_what_was_decided_is_obeyed(decided: tuple[IRModule, IRModule, Schedule]
         wanted, found = (schedules_of(each) for each in (function, again[name]))
         assert [one.decisions for one in found] == [one.decisions for one in wanted], name
         assert all(one.why.startswith("asked for") for one in found)
+
+
+def test_emitting_reads_nothing_of_the_target(
+    decided: tuple[IRModule, IRModule, Schedule], monkeypatch: pytest.MonkeyPatch
+):
+    before, after, step = decided
+    emitting = False
+
+    def turn_to(emits: bool, function: Callable[..., object]) -> Callable[..., object]:
+        def turned(*given: object) -> object:
+            nonlocal emitting
+            emitting = False
+            result = function(*given)
+            emitting = emits
+            return result
+
+        return turned
+
+    def guarded(target: CpuTarget, name: str) -> object:
+        assert not emitting, f"emitting reads {name} of the target"
+        return object.__getattribute__(target, name)
+
+    monkeypatch.setattr(schedule, "decide", turn_to(False, decide))
+    monkeypatch.setattr(schedule, "write", turn_to(True, write))
+    monkeypatch.setattr(schedule, "erase_dead", turn_to(False, schedule.erase_dead))
+    monkeypatch.setattr(CpuTarget, "__getattribute__", guarded)
+    assert str(step(before)) == str(after)
+
+
+def test_no_emitter_takes_a_target():
+    emitters: list[type[object]] = [Emission]
+    for name in [each.name for each in pkgutil.iter_modules(scheduling.__path__)]:
+        members = vars(importlib.import_module(f"{scheduling.__name__}.{name}")).values()
+        emitters += [each for each in members if inspect.isclass(each) and hasattr(each, "emit")]
+    assert len(emitters) > len(STRATEGIES)
+    for emitter in emitters:
+        for name in ("__init__", "emit"):
+            taken = str(inspect.signature(getattr(emitter, name))) if hasattr(emitter, name) else ""
+            assert not re.search("Target|Costs", taken), f"{emitter.__name__}.{name} takes {taken}"
 
 
 WRONG: tuple[Attribute, ...] = (

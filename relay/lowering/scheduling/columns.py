@@ -30,14 +30,20 @@ class Term:
 
 @dataclass(frozen=True)
 class Columns:
-    """`terms` are for every column, `width` of them; `uses`: values that are terms, by number, of a column; `late`:
-    the operations that are left; `varying`: values that depend on the place in the line."""
+    """`terms` are for every column, `width` of them of `size` elements; `uses`: values that are terms, by number, of a
+    column; `late`: the operations that are left; `varying`: values that depend on the place in the line."""
 
     terms: list[Term]
     uses: list[tuple[SSAValue, int, SSAValue]]
     late: list[Operation]
     varying: set[SSAValue]
     width: int
+    size: int
+
+    @property
+    def bytes(self) -> int:
+        """The memory that all terms take."""
+        return sum(dtype_of(term.value.type).itemsize for term in self.terms) * self.width * self.size
 
 
 def columns_of(
@@ -45,9 +51,8 @@ def columns_of(
     common: Sequence[Operation],
     loads: Sequence[memref.LoadOp],
     late: Sequence[Operation],
-    room: int,
 ) -> Columns | None:
-    """The terms of an operation, in `room` bytes at most; None where there are none, or they do not pay."""
+    """The terms of an operation; None where there are none, or they do not pay."""
     sizes, block = extents(op), op.body.block
     across = len(sizes) - 2
     if across < 0:
@@ -71,7 +76,7 @@ def columns_of(
     left = [inner for inner in late if inner not in moved]
     read = dict.fromkeys(v for inner in block.ops if inner not in moved for v in inner.operands if v in row)
     numbers: dict[Hashable, int] = {}
-    found = Columns([], [], left, varying, width[0])
+    found = Columns([], [], left, varying, width[0], sizes[-1])
     for value in read:
         load, ops = row[value]
         key = structure(value, row)
@@ -79,9 +84,8 @@ def columns_of(
             numbers[key] = len(numbers)
             found.terms.append(Term(load, ops, value))
         found.uses.append((value, numbers[key], load.indices[-2]))
-    size = sum(dtype_of(term.value.type).itemsize for term in found.terms) * width[0] * sizes[-1]
     work = sum(len(term.ops) + 1 for term in found.terms)
-    return found if size <= room and len(moved) * sizes[-2] >= 2 * work * width[0] else None
+    return found if len(moved) * sizes[-2] >= 2 * work * width[0] else None
 
 
 def by_column(load: memref.LoadOp, varying: set[SSAValue]) -> bool:

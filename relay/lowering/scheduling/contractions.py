@@ -17,7 +17,7 @@ from relay.dialects.attributes import Array, to_numpy
 from relay.lowering.scheduling.arguments import argument_of
 from relay.lowering.scheduling.bias import Bias, add_bias, find_bias
 from relay.lowering.scheduling.contraction import Convolution, Groups, recognise, recognise_groups
-from relay.lowering.scheduling.epilogue import Epilogue, accesses_of, by_points, epilogue_of
+from relay.lowering.scheduling.epilogue import Epilogue, accesses_of, by_points, epilogue_of, pick_masks
 from relay.lowering.scheduling.matmul import MatmulEmitter
 from relay.lowering.scheduling.one_column import as_row, kernel_of_row
 from relay.lowering.scheduling.packed import Packed, pack_constants
@@ -85,14 +85,14 @@ class Weighted:
         length = len(block.ops) - (self.bias is not None)
         return Around(self.flat(conv), padding is not None, epilogue=length, packs=packs)
 
-    def start(self, emission: Emission) -> Epilogue:
-        """What follows, without the bias."""
+    def start(self, emission: Emission, masks: bool) -> Epilogue:
+        """What follows, without the bias; `masks` as in schedules."""
         if self.bias is not None:
             self.bias.drop()
         sums = self.conv.out
         if self.groups is not None and self.groups.view is not None and self.epilogue is None:
             sums = emission.builder.add(self.groups.view.clone()).result
-        return Epilogue(emission.builder, sums, self.epilogue, shape_of(sums)[-1])
+        return Epilogue(emission.builder, sums, self.epilogue, shape_of(sums)[-1], masks)
 
     def give(self, emission: Emission, packed: Sequence[Packed]) -> list[SSAValue]:
         """Have all calls give packed constants in place of the weights; returns the new arguments."""
@@ -182,11 +182,12 @@ def emit_data(emission: Emission, conv: Convolution, schedule: TileSchedule, *, 
 @dataclass(frozen=True, kw_only=True)
 class ContractionSchedule(TileSchedule):
     """A micro-kernel, and how its data gets its form. `one_row`: images of one column are images of one row;
-    `pad_in_copy`: the copy of the data pads it."""
+    `pad_in_copy`: the copy of the data pads it; `masks` as of `pick_masks`."""
 
     strategy = "contraction"
     one_row: bool
     pad_in_copy: bool
+    masks: bool
 
 
 @dataclass(frozen=True)
@@ -217,13 +218,14 @@ class Contraction(Strategy[ContractionSchedule]):
             around = replace(around, border_rows=(pays, not pays))
         chosen = decide_tiles(pick, conv, kernels, kernel.target, around)
         pads = pick_padding(pick, conv, chosen, padding)
-        return ContractionSchedule(**vars(chosen), one_row=one_row, pad_in_copy=pads)
+        masks = pick_masks(pick, kernel.target, conv.outputs)
+        return ContractionSchedule(**vars(chosen), one_row=one_row, pad_in_copy=pads, masks=masks)
 
     def pads(self, schedule: ContractionSchedule) -> Sequence[SSAValue]:
         return (self.found.conv.data.value,) if schedule.pad_in_copy else ()
 
     def emit(self, emission: Emission, schedule: ContractionSchedule) -> None:
-        found, epilogue = self.found, self.found.start(emission)
+        found, epilogue = self.found, self.found.start(emission, schedule.masks)
         padding = emission.paddings.get(found.conv.data.value)
         if schedule.one_row:
             epilogue.turn_points()
@@ -235,6 +237,4 @@ class Contraction(Strategy[ContractionSchedule]):
         arguments = found.give(
             emission, found.biased([pack_constants(conv, schedule, array, runs) for array in kernels])
         )
-        MatmulEmitter(
-            emission.builder, conv, schedule, data, arguments, epilogue, emission.target.costs, runs=runs
-        ).emit()
+        MatmulEmitter(emission.builder, conv, schedule, data, arguments, epilogue, runs=runs).emit()

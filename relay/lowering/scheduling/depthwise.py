@@ -23,14 +23,14 @@ from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.scheduling import sharing
 from relay.lowering.scheduling.contraction import Convolution
 from relay.lowering.scheduling.contractions import Weighted, weighted_of
-from relay.lowering.scheduling.epilogue import Epilogue
+from relay.lowering.scheduling.epilogue import Epilogue, pick_masks
 from relay.lowering.scheduling.packed import Packed
 from relay.lowering.scheduling.packing import initial_accumulator, padded
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy
 from relay.lowering.shaped import vector_of
-from relay.target import LANES, CpuCosts, CpuTarget
+from relay.target import LANES, CpuTarget
 
 UNROLLED_TAPS = 32
 HALF = LANES // 2
@@ -38,11 +38,13 @@ HALF = LANES // 2
 
 @dataclass(frozen=True, kw_only=True)
 class DepthwiseSchedule(OpSchedule):
-    """`pairs`: taps are taken two at a time, by dot products of 16 bits; `unrolled_taps`: no loops over taps."""
+    """`pairs`: taps are taken two at a time, by dot products of 16 bits; `unrolled_taps`: no loops over taps; `masks`
+    as of `pick_masks`."""
 
     strategy = "depthwise"
     pairs: bool
     unrolled_taps: bool
+    masks: bool
 
 
 @dataclass(frozen=True)
@@ -70,15 +72,16 @@ class Depthwise(Strategy[DepthwiseSchedule]):
         unrolled = pick("unrolled_taps", (True,) if pairs else (True, False), pairs or taps <= UNROLLED_TAPS)
         cycles = depthwise_cycles(conv, 2 * LANES if pairs else LANES)
         why = f"16 channels{' of two taps' if pairs else ''} at a time"
-        return DepthwiseSchedule(pairs=pairs, unrolled_taps=unrolled, cycles=cycles, why=why)
+        masks = pick_masks(pick, kernel.target, conv.outputs)
+        return DepthwiseSchedule(pairs=pairs, unrolled_taps=unrolled, masks=masks, cycles=cycles, why=why)
 
     def emit(self, emission: Emission, schedule: DepthwiseSchedule) -> None:
         found, conv = self.found, self.found.conv
-        epilogue = found.start(emission)
+        epilogue = found.start(emission, schedule.masks)
         emission.write(conv.data.value)
         pack = pack_pairs if schedule.pairs else pack_depthwise
         arguments = found.give(emission, found.biased([pack(conv, array) for array in found.kernels]))
-        DepthwiseEmitter(emission.builder, conv, arguments, epilogue, schedule, emission.target.costs).emit()
+        DepthwiseEmitter(emission.builder, conv, arguments, epilogue, schedule).emit()
 
 
 def depthwise_cycles(conv: Convolution, products: int) -> int:
@@ -123,10 +126,8 @@ class DepthwiseEmitter:
         constants: Sequence[SSAValue],
         epilogue: Epilogue,
         schedule: DepthwiseSchedule,
-        costs: CpuCosts,
     ):
-        self.b, self.conv, self.epilogue = builder, conv, epilogue
-        self.schedule, self.costs = schedule, costs
+        self.b, self.conv, self.epilogue, self.schedule = builder, conv, epilogue, schedule
         self.data = builder.flatten(conv.data.value)
         self.weights, self.initial = constants[0], constants[1]
 
@@ -136,7 +137,7 @@ class DepthwiseEmitter:
         spans = [(0, whole, LANES)] if whole else []
         if conv.outputs % LANES:
             spans.append((whole, whole + 1, conv.outputs % LANES))
-        apart = sharing.of_blocks(self.costs, conv, LANES, self.epilogue.itemsize)
+        apart = sharing.of_blocks(conv, LANES, self.epilogue.itemsize)
         for start, stop, lanes in spans:
             with ExitStack() as stack:
                 image, _ = stack.enter_context(b.loop(0, conv.images, independent=True))

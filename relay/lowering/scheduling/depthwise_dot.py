@@ -41,7 +41,7 @@ from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy
 from relay.lowering.shaped import is_vector
-from relay.target import LANES, CpuTarget
+from relay.target import LANES
 
 CARRIED = 8
 """Vectors of a column that a loop keeps in registers, at most."""
@@ -62,35 +62,31 @@ class DepthwiseDotSchedule(OpSchedule):
 
 @dataclass(frozen=True)
 class DepthwiseDot(Strategy[DepthwiseDotSchedule]):
-    """A convolution of codes, each channel by itself: up to 4 rows of a column, 64 lanes at a time."""
+    """A convolution of codes, each channel by itself: up to 4 rows of a column, 64 lanes at a time, with masks where
+    there are fewer. `possible`: whether the padded copy is read, the best first."""
 
     record = DepthwiseDotSchedule
     op: linalg.GenericOp
     found: Weighted
-    target: CpuTarget
     padding: Padding | None
+    possible: Sequence[bool]
 
     @classmethod
     def match(cls, op: Operation, kernel: Kernel) -> Self | None:
         found = weighted_of(op, kernel)
         if found is None or not found.conv.depthwise:
             return None
-        padding = kernel.waiting.get(found.conv.data.value)
-        one = cls(found.op, found, kernel.target, padding)
-        return one if one.possible else None
+        conv, padding = found.conv, kernel.waiting.get(found.conv.data.value)
+        if padding is None:
+            return cls(found.op, found, None, (False,)) if fits(conv, image_of(conv, None), kernel.target) else None
+        if not is_border(padding, conv) or not fits(conv, image_of(conv, padding), kernel.target):
+            return None
+        written = fits(conv, image_of(conv, None), kernel.target)
+        return cls(found.op, found, padding, (False, True) if written else (False,))
 
     @property
     def covers(self) -> Sequence[Operation]:
         return self.found.covers
-
-    @property
-    def possible(self) -> Sequence[bool]:
-        """Whether the padded copy is read, the best first; none if this does not apply."""
-        conv, padding = self.found.conv, self.padding
-        if padding is not None and not is_border(padding, conv) or not fits(conv, image_of(conv, padding), self.target):
-            return ()
-        written = padding is not None and fits(conv, image_of(conv, None), self.target)
-        return (False, True) if written else (False,)
 
     def decide(self, kernel: Kernel, pick: Picks) -> DepthwiseDotSchedule:
         conv, possible = self.found.conv, self.possible
@@ -106,7 +102,7 @@ class DepthwiseDot(Strategy[DepthwiseDotSchedule]):
 
     def emit(self, emission: Emission, schedule: DepthwiseDotSchedule) -> None:
         found, conv = self.found, self.found.conv
-        epilogue, data = found.start(emission), conv.data.value
+        epilogue, data = found.start(emission, masks=True), conv.data.value
         if schedule.padded:
             emission.write(data)
         padding = emission.paddings.get(data)

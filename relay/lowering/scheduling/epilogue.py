@@ -24,9 +24,10 @@ from relay.dialects.attributes import dtype_of
 from relay.lowering.builder import Index, LoopBuilder, contiguous
 from relay.lowering.scheduling.affine import dims_of, is_identity, uses
 from relay.lowering.scheduling.body import Lifter, can_lift, dense_vector, vector_constant
+from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.saturate import match_clamp, saturate
 from relay.lowering.shaped import buffer_of, is_buffer, shape_of, vector_of
-from relay.target import LANES
+from relay.target import LANES, CpuTarget
 
 
 @dataclass(frozen=True)
@@ -61,12 +62,21 @@ def pieces(lanes: int) -> list[tuple[int, int]]:
     return [(lanes & -(2 * count), count) for count in (8, 4, 2, 1) if lanes & count]
 
 
-class Epilogue:
-    """Applies the generic to vectors of 16 accumulators at a time; without a generic, stores them."""
+def pick_masks(pick: Picks, target: CpuTarget, *outputs: int) -> bool:
+    """`masks`: fewer than 16 channels are loaded and stored by one instruction with a mask, not in powers of two.
+    `outputs`: numbers of channels that end in such a vector, or do not."""
+    can = target.whole_vectors and any(count % LANES for count in outputs)
+    return pick("masks", (True, False) if can else (False,), can)
 
-    def __init__(self, builder: LoopBuilder, accumulator: SSAValue, op: linalg.GenericOp | None, channels: int):
-        self.builder = builder
-        self.channels = channels
+
+class Epilogue:
+    """Applies the generic to vectors of 16 accumulators at a time; without a generic, stores them. `masks` as of
+    `pick_masks`."""
+
+    def __init__(
+        self, builder: LoopBuilder, accumulator: SSAValue, op: linalg.GenericOp | None, channels: int, masks: bool
+    ):
+        self.builder, self.channels, self.masks = builder, channels, masks
         self.op = op
         self.accumulator = accumulator
         self.rank = len(shape_of(accumulator))
@@ -178,7 +188,7 @@ class Epilogue:
         b = self.builder
         if lanes == LANES:
             return b.vector_load(value, at, LANES)
-        if not b.masks:
+        if not self.masks:
             return self.load_pieces(value, at, lanes)
         element: Attribute = buffer_of(value).element_type
         number = 0 if dtype_of(element).kind in "iu" else 0.0
@@ -204,7 +214,7 @@ class Epilogue:
         b = self.builder
         if lanes == LANES:
             b.vector_store(vec, target, at)
-        elif not b.masks:
+        elif not self.masks:
             for first, count in pieces(lanes):
                 part = b.shuffle(vec, vec, range(first, first + count))
                 b.vector_store(part, target, [*at[:-1], b.plus(at[-1], first)])

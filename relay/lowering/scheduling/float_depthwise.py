@@ -21,7 +21,7 @@ from relay.lowering.scheduling.contraction import Convolution
 from relay.lowering.scheduling.contractions import Weighted, weighted_of
 from relay.lowering.scheduling.depthwise import depthwise_cycles, pack_depthwise
 from relay.lowering.scheduling.depthwise_layout import Image, image_of
-from relay.lowering.scheduling.epilogue import Epilogue
+from relay.lowering.scheduling.epilogue import Epilogue, pick_masks
 from relay.lowering.scheduling.padding import Padding, Span, spans
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import OpSchedule
@@ -67,12 +67,13 @@ class Borders:
 @dataclass(frozen=True, kw_only=True)
 class FloatDepthwiseSchedule(OpSchedule):
     """`pixels` of a tile; `one_row`: images of one column are images of one row; `padded`: the padded copy is read, not
-    the image without its borders."""
+    the image without its borders; `masks` as of `pick_masks`."""
 
     strategy = "depthwise_float"
     pixels: int
     one_row: bool
     padded: bool
+    masks: bool
 
 
 @dataclass(frozen=True)
@@ -121,14 +122,17 @@ class FloatDepthwise(Strategy[FloatDepthwiseSchedule]):
         pixels = pick("pixels", range(1, MOST_PIXELS + 1), best)
         cycles = depthwise_cycles(conv, 4 * LANES)
         why = "rows of pixels, 16 channels at a time"
-        return FloatDepthwiseSchedule(pixels=pixels, one_row=one_row, padded=padded, cycles=cycles, why=why)
+        masks = pick_masks(pick, kernel.target, conv.outputs)
+        return FloatDepthwiseSchedule(
+            pixels=pixels, one_row=one_row, padded=padded, masks=masks, cycles=cycles, why=why
+        )
 
     def pads(self, schedule: FloatDepthwiseSchedule) -> Sequence[SSAValue]:
         return () if schedule.padded else (self.found.conv.data.value,)
 
     def emit(self, emission: Emission, schedule: FloatDepthwiseSchedule) -> None:
         b, found = emission.builder, self.found
-        epilogue, data = found.start(emission), found.conv.data.value
+        epilogue, data = found.start(emission, schedule.masks), found.conv.data.value
         borders = self.borders(schedule.one_row, schedule.padded)
         if schedule.one_row:
             epilogue.turn_points()

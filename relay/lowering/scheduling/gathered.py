@@ -20,7 +20,7 @@ from xdsl.ir import Operation, SSAValue
 from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.scheduling.affine import is_identity, uses
 from relay.lowering.scheduling.body import LIFTED_DIALECTS, Lifter
-from relay.lowering.scheduling.columns import Term, columns_of
+from relay.lowering.scheduling.columns import Columns, Term, columns_of
 from relay.lowering.scheduling.elementwise import extents, rows_contiguous
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import OpSchedule
@@ -103,13 +103,14 @@ class GatheredRows(Strategy[GatheredSchedule]):
     record = GatheredSchedule
     op: linalg.GenericOp
     parts: Gathered
+    columns: Columns | None
 
     @classmethod
     def match(cls, op: Operation, kernel: Kernel) -> Self | None:
         parts = recognise_gathered(op) if isinstance(op, linalg.GenericOp) else None
         if parts is None or not isinstance(op, linalg.GenericOp) or extents(op)[-1] < LEAST:
             return None
-        return cls(op, parts)
+        return cls(op, parts, columns_of(op, parts.common, parts.loads, parts.late))
 
     def decide(self, kernel: Kernel, pick: Picks) -> GatheredSchedule:
         op, parts, sizes = self.op, self.parts, extents(self.op)
@@ -117,31 +118,28 @@ class GatheredRows(Strategy[GatheredSchedule]):
         while best > sizes[-1]:
             best //= 2
         lanes = pick("lanes", [n for n in (64, 32, 16, 8, 4) if n <= sizes[-1]], best)
-        columns = columns_of(op, parts.common, parts.loads, parts.late, kernel.target.costs.scratch_bytes)
-        by_column = pick("by_column", (False,) if columns is None else (True, False), columns is not None)
+        can = self.columns is not None and self.columns.bytes <= kernel.target.costs.scratch_bytes
+        by_column = pick("by_column", (True, False) if can else (False,), can)
         why = f"rows {lanes} elements at a time{', what a line needs of each column once' if by_column else ''}"
         cycles = estimate(kernel, op, prod(sizes), lanes)
         return GatheredSchedule(lanes=lanes, by_column=by_column, cycles=cycles, why=why)
 
     def emit(self, emission: Emission, schedule: GatheredSchedule) -> None:
-        Rows(emission.builder, self.op, self.parts, schedule, emission.target.costs.scratch_bytes).emit()
+        columns = self.columns if schedule.by_column else None
+        Rows(emission.builder, self.op, self.parts, columns, schedule.lanes).emit()
 
 
 class Rows:
     """Emits one of them."""
 
-    def __init__(self, b: LoopBuilder, op: linalg.GenericOp, parts: Gathered, schedule: GatheredSchedule, room: int):
-        self.b, self.op, self.parts, self.size, self.room = b, op, parts, extents(op)[-1], room
-        self.block = op.body.block
-        self.lanes, self.by_column = schedule.lanes, schedule.by_column
+    def __init__(self, b: LoopBuilder, op: linalg.GenericOp, parts: Gathered, columns: Columns | None, lanes: int):
+        self.b, self.op, self.parts, self.size, self.lanes = b, op, parts, extents(op)[-1], lanes
+        self.block, self.columns = op.body.block, columns
         self.lifter = Lifter(b, self.lanes)
         self.known: dict[SSAValue, SSAValue] = {}
 
     def emit(self) -> None:
-        b, sizes, parts = self.b, extents(self.op), self.parts
-        columns = None
-        if self.by_column:
-            columns = columns_of(self.op, parts.common, parts.loads, parts.late, self.room)
+        b, sizes, parts, columns = self.b, extents(self.op), self.parts, self.columns
         with ExitStack() as stack:
             if columns is None:
                 outer: list[Index] = [stack.enter_context(b.loop(0, d, independent=True))[0] for d in sizes[:-1]]

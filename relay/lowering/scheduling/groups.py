@@ -19,6 +19,7 @@ from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.scheduling.bias import add_bias
 from relay.lowering.scheduling.contraction import Groups
 from relay.lowering.scheduling.contractions import Weighted, emit_data, pick_padding, weighted_of
+from relay.lowering.scheduling.epilogue import pick_masks
 from relay.lowering.scheduling.matmul import MatmulEmitter, Place
 from relay.lowering.scheduling.packed import Packed, pack_constants
 from relay.lowering.scheduling.packing import blocks_of
@@ -32,11 +33,12 @@ from relay.target import LANES, CpuTarget
 @dataclass(frozen=True, kw_only=True)
 class GroupsSchedule(TileSchedule):
     """A micro-kernel for each of `groups`, which are one or more neighbours of the operation's; `pad_in_copy`: the copy
-    of the data pads it."""
+    of the data pads it; `masks` as of `pick_masks`."""
 
     strategy = "groups"
     groups: int
     pad_in_copy: bool
+    masks: bool
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,8 @@ class GroupsInTurn(Strategy[GroupsSchedule]):
         every = replace(
             chosen, cycles=chosen.cycles * joined.count, why=f"{joined.count} groups of channels, each: {chosen.why}"
         )
-        return GroupsSchedule(**vars(every), groups=joined.count, pad_in_copy=pads)
+        masks = pick_masks(pick, kernel.target, conv.outputs)
+        return GroupsSchedule(**vars(every), groups=joined.count, pad_in_copy=pads, masks=masks)
 
     def kernels(self, joined: Groups) -> list[Array]:
         """Each call's kernel as [g, o, i, j, c]."""
@@ -86,7 +89,7 @@ class GroupsInTurn(Strategy[GroupsSchedule]):
 
     def emit(self, emission: Emission, schedule: GroupsSchedule) -> None:
         b, found, joined = emission.builder, self.found, joined_to(self.split, schedule.groups)
-        epilogue = found.start(emission)
+        epilogue = found.start(emission, schedule.masks)
         if schedule.flat:
             epilogue.flatten_points()
         data = emit_data(emission, joined.conv, schedule, pads=schedule.pad_in_copy)
@@ -94,7 +97,7 @@ class GroupsInTurn(Strategy[GroupsSchedule]):
         arguments = found.give(emission, [pack_groups(joined, schedule, *one) for one in given])
         with b.loop(0, joined.count, independent=True) as (number, _):
             place = place_of(b, joined, schedule, number)
-            MatmulEmitter(b, joined.conv, schedule, data, arguments, epilogue, emission.target.costs, place).emit()
+            MatmulEmitter(b, joined.conv, schedule, data, arguments, epilogue, place).emit()
 
 
 def place_of(b: LoopBuilder, groups: Groups, schedule: TileSchedule, number: Index) -> Place:

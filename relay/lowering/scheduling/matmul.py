@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from xdsl.dialects import arith, memref, vector
-from xdsl.dialects.builtin import i8, i16, i32
+from xdsl.dialects.builtin import DictionaryAttr, i8, i16, i32
 from xdsl.ir import SSAValue
 
 from relay.dialects.arith import ExtSIOp
@@ -25,7 +25,7 @@ from relay.lowering.scheduling.packing import Group, groups_of, run_length
 from relay.lowering.scheduling.padding import Span
 from relay.lowering.scheduling.plan import TileSchedule, extension_of, kernel_offset, takes_unsigned
 from relay.lowering.shaped import buffer_of, vector_of
-from relay.target import LANES, CpuCosts
+from relay.target import LANES
 
 FLIP = -0x7F7F7F80
 """Turns 4 signed codes into unsigned ones, 128 larger; or those into signed ones, 128 smaller."""
@@ -68,12 +68,11 @@ class MatmulEmitter:
         data: SSAValue,
         constants: Sequence[SSAValue],
         epilogue: Epilogue,
-        costs: CpuCosts,
         place: Place = Place(),
         runs: Sequence[Span] = (),
     ):
         self.b, self.conv, self.schedule, self.epilogue = builder, conv, schedule, epilogue
-        self.costs, self.place = costs, place
+        self.place = place
         self.group = schedule.codes_per_step
         self.runs = runs or [(0, conv.out_rows, 0, conv.kernel_rows)]
         self.taps = range(conv.kernel_rows)
@@ -112,11 +111,8 @@ class MatmulEmitter:
     def over_blocks(self, group: Group, body: Callable[[Block], None]) -> None:
         """A loop over blocks of channels."""
         b, width = self.b, self.schedule.vectors * LANES
-        apart = (
-            0
-            if self.schedule.channels_inside
-            else sharing.of_blocks(self.costs, self.conv, width, self.epilogue.itemsize)
-        )
+        inside = self.schedule.channels_inside
+        apart = None if inside else sharing.of_blocks(self.conv, width, self.epilogue.itemsize)
         with b.loop(group.first, group.first + group.count, independent=True, apart=apart) as (number, _):
             last = LANES
             if group.count == 1:
@@ -125,7 +121,7 @@ class MatmulEmitter:
 
     def over_pixels(self, pixels: int, channels: int, body: Callable[[Sequence[Index], Index, int], None]) -> None:
         """Loops over tiles of `pixels` in a row, and one of what is left; with the loops around, for `channels`."""
-        conv, b, apart = self.conv, self.b, sharing.of_pixels(self.costs, self.conv, channels)
+        conv, b, apart = self.conv, self.b, sharing.of_pixels(self.conv, channels)
         if self.schedule.flat:
             self.over_row([], conv.images * conv.out_rows * conv.out_columns, pixels, body, apart)
             return
@@ -142,7 +138,7 @@ class MatmulEmitter:
         width: int,
         pixels: int,
         body: Callable[[Sequence[Index], Index, int], None],
-        apart: int,
+        apart: DictionaryAttr,
     ) -> None:
         """Tiles of a row, the last of which may be smaller. Threads share them if it is the only row."""
         b, pixels = self.b, min(pixels, width)
@@ -200,9 +196,8 @@ class MatmulEmitter:
         row = b.plus(b.times(point[0], conv.out_rows), point[1]) if point else 0
         before = b.times(b.plus(b.times(row, conv.out_columns), x), share.pixel)
         start = b.plus(b.plus(self.place.weights, b.times(block.channel, self.depth * self.group)), size)
-        prefetch.ask(
-            b, self.weights, b.plus(b.plus(start, before), b.times(step, share.step)), share, self.costs.cache_line
-        )
+        at = b.plus(b.plus(start, before), b.times(step, share.step))
+        prefetch.ask(b, self.weights, at, share, self.schedule.prefetch_stride)
 
     def extra_steps(
         self, accumulators: Sequence[SSAValue], data: Index, block: Block, pixels: int

@@ -19,6 +19,7 @@ from relay.dialects.attributes import Array
 from relay.lowering.scheduling.bias import add_bias
 from relay.lowering.scheduling.contraction import Convolution
 from relay.lowering.scheduling.contractions import Weighted, emit_data, pick_padding, weighted_of
+from relay.lowering.scheduling.epilogue import pick_masks
 from relay.lowering.scheduling.matmul import MatmulEmitter, Place
 from relay.lowering.scheduling.packed import Packed, pack_constants
 from relay.lowering.scheduling.picks import Picks
@@ -75,11 +76,12 @@ def parts_of(conv: Convolution, kernels: Sequence[Array]) -> list[Part]:
 @dataclass(frozen=True, kw_only=True)
 class PartsSchedule(OpSchedule):
     """`parts`: the micro-kernel of each block of channels; `one_row`: images of one column are images of one row;
-    `pad_in_copy`: the copy of the data pads it."""
+    `pad_in_copy`: the copy of the data pads it; `masks` as of `pick_masks`."""
 
     strategy = "parts"
     one_row: bool
     pad_in_copy: bool
+    masks: bool
     parts: tuple[TileSchedule, ...]
 
 
@@ -124,14 +126,17 @@ class Parts(Strategy[PartsSchedule]):
         problem = problem_of(conv, kernel.target, chosen[0].codes_per_step)
         cycles = round(left * choose(problem, kernel.target.costs).cycles)
         why = f"{len(chosen)} blocks of channels with windows of their own"
-        return PartsSchedule(one_row=one_row, pad_in_copy=pads, parts=tuple(chosen), cycles=cycles, why=why)
+        masks = pick_masks(pick, kernel.target, *(part.conv.outputs for part in self.parts))
+        return PartsSchedule(
+            one_row=one_row, pad_in_copy=pads, masks=masks, parts=tuple(chosen), cycles=cycles, why=why
+        )
 
     def pads(self, schedule: PartsSchedule) -> Sequence[SSAValue]:
         return (self.found.conv.data.value,) if schedule.pad_in_copy else ()
 
     def emit(self, emission: Emission, schedule: PartsSchedule) -> None:
         found, parts, plans = self.found, self.parts, schedule.parts
-        epilogue = found.start(emission)
+        epilogue = found.start(emission, schedule.masks)
         if schedule.one_row:
             epilogue.turn_points()
         conv, kernels = found.form(schedule.one_row)
@@ -140,9 +145,7 @@ class Parts(Strategy[PartsSchedule]):
         packed = [pack_parts(parts, plans, *one) for one in given]
         arguments = found.give(emission, [together(one) for one in packed])
         for part, plan, place in zip(parts, plans, places_of(parts, packed[0]), strict=True):
-            MatmulEmitter(
-                emission.builder, part.conv, plan, data, arguments, epilogue, emission.target.costs, place
-            ).emit()
+            MatmulEmitter(emission.builder, part.conv, plan, data, arguments, epilogue, place).emit()
 
 
 def window_of(some: Array) -> tuple[tuple[int, int], tuple[int, int]]:

@@ -26,6 +26,8 @@ FEW_PIXELS = 4
 LARGEST = 28
 """Pixels, or vectors, of a tile that may be asked for."""
 TILES = Tuples(range(1, LARGEST + 1), range(LANES, LARGEST * LANES + 1, LANES))
+STRIDES = (32, 64, 128, 256)
+"""Bytes from one prefetch to the next that may be asked for."""
 STRAIGHT = 16
 """Operations that an epilogue may have to be written out for every vector of a tile."""
 
@@ -60,10 +62,10 @@ class TileSchedule(OpSchedule):
     takes so many, 1 for multiply-adds; `sign_flip`: codes get the signedness that the dot product takes in a `copy`, in
     the `loop`, or are of it; `widen`: a copy has 16 bits per code; `flat`: the pixels of all rows and images are one
     row; `channels_inside`: for each tile of pixels, all blocks of channels; `prefetch_next_block`: a block asks for the
-    weights of the next; `sums_of_data`: the data is summed beside the products, for the kernel's zero point;
-    `outlier_steps` at most for weights that do not fit; `skip_border_rows`: rows of the kernel outside the image are
-    left out, in loops of their own; `unrolled_epilogue`: what follows is written out for every vector of a tile;
-    `packed_store`: four vectors of codes are narrowed and stored at once."""
+    weights of the next, every `prefetch_stride` bytes; `sums_of_data`: the data is summed beside the products, for the
+    kernel's zero point; `outlier_steps` at most for weights that do not fit; `skip_border_rows`: rows of the kernel
+    outside the image are left out, in loops of their own; `unrolled_epilogue`: what follows is written out for every
+    vector of a tile; `packed_store`: four vectors of codes are narrowed and stored at once."""
 
     strategy = "tile"
     tile: tuple[int, int]
@@ -74,6 +76,7 @@ class TileSchedule(OpSchedule):
     flat: bool
     channels_inside: bool
     prefetch_next_block: bool
+    prefetch_stride: int
     sums_of_data: bool
     outlier_steps: int
     skip_border_rows: bool
@@ -143,6 +146,8 @@ def decide_tiles(
     inside = pick("channels_inside", (False, True), more and weights <= target.costs.inner_weight_bytes and count > 1)
     pays = more and prefetch.pays(target, count, pixels, vectors, vectors * steps * size)
     ahead = pick("prefetch_next_block", (False, True) if more and not inside else (False,), pays and not inside)
+    lines = (target.costs.cache_line, *STRIDES) if ahead else (0,)
+    stride = pick("prefetch_stride", tuple(dict.fromkeys(lines)), lines[0])
     extra = 0
     if corrected and not sums:
         extra = max(outliers.most_steps(conv, kernel, vectors) for kernel in kernels)
@@ -158,8 +163,9 @@ def decide_tiles(
         why = f"{cycles:,} cycles, {round(least.cycles):,} at least"
     return TileSchedule(
         tile=(pixels, vectors * LANES), narrow=narrow, codes_per_step=group, sign_flip=sign_flip, widen=widen,
-        flat=flat, channels_inside=inside, prefetch_next_block=ahead, sums_of_data=sums, outlier_steps=extra,
-        skip_border_rows=skip, unrolled_epilogue=unrolled, packed_store=packed, cycles=cycles, why=why,
+        flat=flat, channels_inside=inside, prefetch_next_block=ahead, prefetch_stride=stride, sums_of_data=sums,
+        outlier_steps=extra, skip_border_rows=skip, unrolled_epilogue=unrolled, packed_store=packed, cycles=cycles,
+        why=why,
     )  # fmt: skip
 
 

@@ -44,7 +44,7 @@ def share_of(size: int, points: int, pixels: int, steps: int) -> Share:
     return Share(step, -(-step * steps // pixels))
 
 
-def ask(b: LoopBuilder, weights: SSAValue, at: Index, share: Share, line_bytes: int) -> None:
-    """Ask for the lines of one step's share."""
-    for line in range(0, share.step, line_bytes // dtype_of(buffer_of(weights).element_type).itemsize):
+def ask(b: LoopBuilder, weights: SSAValue, at: Index, share: Share, stride: int) -> None:
+    """Ask for one step's share, every `stride` bytes of it."""
+    for line in range(0, share.step, max(stride // dtype_of(buffer_of(weights).element_type).itemsize, 1)):
         b.add(PrefetchOp.make(weights, [b.index(b.plus(at, line))], SECOND_LEVEL))

@@ -19,7 +19,7 @@ from relay.lowering.builder import Index, LoopBuilder, contiguous
 from relay.lowering.scheduling.affine import dims_of
 from relay.lowering.scheduling.body import vector_constant
 from relay.lowering.scheduling.contraction import Convolution, Operand, match_product
-from relay.lowering.scheduling.epilogue import Epilogue, epilogue_of
+from relay.lowering.scheduling.epilogue import Epilogue, epilogue_of, pick_masks
 from relay.lowering.scheduling.matmul import MatmulEmitter, Place
 from relay.lowering.scheduling.packing import groups_of
 from relay.lowering.scheduling.padding import emit_codes
@@ -36,7 +36,7 @@ from relay.lowering.scheduling.plan import (
 )
 from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, started_by
 from relay.lowering.shaped import buffer_of, is_vector, shape_of
-from relay.target import LANES, CpuCosts, CpuTarget
+from relay.target import LANES, CpuTarget
 
 LEAST_ROWS = 8
 """Fewer rows are not worth packing for."""
@@ -82,9 +82,10 @@ def recognise_product(op: linalg.GenericOp, target: CpuTarget) -> Product | None
 
 @dataclass(frozen=True, kw_only=True)
 class ProductSchedule(TileSchedule):
-    """The micro-kernel of each product, whose second matrix is packed at run time."""
+    """The micro-kernel of each product, whose second matrix is packed at run time; `masks` as of `pick_masks`."""
 
     strategy = "product"
+    masks: bool
 
 
 @dataclass(frozen=True)
@@ -117,20 +118,20 @@ class PackedProduct(Strategy[ProductSchedule]):
         moved = product.batch * product.conv.channels * product.conv.outputs // LANES
         every = replace(chosen, cycles=chosen.cycles * product.batch + moved)
         why = f"{chosen.why}, the second matrix packed at run time"
-        return ProductSchedule(**vars(replace(every, why=why)))
+        masks = pick_masks(pick, kernel.target, product.conv.outputs)
+        return ProductSchedule(**vars(replace(every, why=why)), masks=masks)
 
     def emit(self, emission: Emission, schedule: ProductSchedule) -> None:
         for side in (self.product.conv.data, self.product.conv.kernel):
             emission.write(side.value)
-        ProductEmitter(emission.builder, self.product, schedule, emission.target.costs).emit()
+        ProductEmitter(emission.builder, self.product, schedule).emit()
 
 
 class ProductEmitter:
     """Packs the second matrices, one after the other, and emits the micro-kernel for each."""
 
-    def __init__(self, builder: LoopBuilder, product: Product, schedule: ProductSchedule, costs: CpuCosts):
+    def __init__(self, builder: LoopBuilder, product: Product, schedule: ProductSchedule):
         self.b, self.product, self.conv, self.schedule = builder, product, product.conv, schedule
-        self.costs = costs
         self.group = schedule.codes_per_step
         self.steps = -(-self.conv.channels // self.group)
         self.width = -(-self.conv.outputs // LANES) * LANES
@@ -157,7 +158,7 @@ class ProductEmitter:
             data = emit_codes(b, conv.data.value, None, -128 if flips else 0)
         else:
             data = b.flatten(conv.data.value)
-        epilogue = Epilogue(b, conv.out, product.epilogue, conv.outputs)
+        epilogue = Epilogue(b, conv.out, product.epilogue, conv.outputs, self.schedule.masks)
         with b.loop(0, product.batch, independent=True) as (number, _):
             place = Place(
                 (number,) if len(shape_of(conv.out)) == 3 else (),
@@ -165,7 +166,7 @@ class ProductEmitter:
                 b.times(number, self.size),
                 b.times(number, self.width),
             )
-            MatmulEmitter(b, conv, self.schedule, data, constants, epilogue, self.costs, place).emit()
+            MatmulEmitter(b, conv, self.schedule, data, constants, epilogue, place).emit()
 
     def ones(self) -> SSAValue:
         """A code of 1 for each element of a row, then zeros."""

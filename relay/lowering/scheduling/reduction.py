@@ -27,7 +27,6 @@ from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, estimate
 from relay.lowering.shaped import buffer_of, is_vector, shape_of, vector_of
 from relay.target import LANES
-from relay.target.dots import Dot
 
 GROUP = 4
 """Codes that a dot product adds to a sum."""
@@ -153,11 +152,13 @@ def placed(op: Operation, dim: int) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class ReductionSchedule(OpSchedule):
-    """`partial`: vectors of partial results; `codes_per_step`: 4 where a dot product with ones adds codes, else 1."""
+    """`partial`: vectors of partial results; `codes_per_step`: 4 where a dot product with ones adds codes, else 1;
+    `unsigned`: the dot product's first factor is."""
 
     strategy = "reduction"
     partial: int
     codes_per_step: int
+    unsigned: bool
 
 
 @dataclass(frozen=True)
@@ -183,24 +184,25 @@ class ReductionRows(Strategy[ReductionSchedule]):
         element, dot = buffer_of(found.result).element_type, kernel.target.dot(GROUP)
         sums = dot is not None and (extend is ExtSIOp or (extend is ExtUIOp and dot.unsigned)) and element == i32
         codes = pick("codes_per_step", (GROUP, 1) if sums else (1,), GROUP if sums else 1)
+        first = dot is not None and codes > 1 and dot.unsigned
+        unsigned = pick("unsigned", (first,), first)
         exact = self.body is None and (found.join in IDEMPOTENT or element == i32)
         best = kernel.target.costs.partial_results if self.body is None else 1
         partial = pick("partial", (1, 2, 4, 8) if exact else (best,), best)
         cycles = estimate(kernel, self.op, prod(found.outer) * found.size, LANES * codes)
         why = f"{LANES * codes} elements at a time, {partial} vectors of partial results"
-        return ReductionSchedule(partial=partial, codes_per_step=codes, cycles=cycles, why=why)
+        return ReductionSchedule(partial=partial, codes_per_step=codes, unsigned=unsigned, cycles=cycles, why=why)
 
     def emit(self, emission: Emission, schedule: ReductionSchedule) -> None:
         b, found = emission.builder, self.found
         data = b.flatten(found.data)
-        dot = emission.target.dot(GROUP) if schedule.codes_per_step > 1 else None
         with ExitStack() as stack:
             dims: list[Index] = [stack.enter_context(b.loop(0, size, independent=True))[0] for size in found.outer]
             start: Index = 0
             for dim, size in zip(dims, found.outer, strict=True):
                 start = b.plus(b.times(start, size), dim)
             at = [b.apply(result, dims) for result in found.result_map.results]
-            row = Row(b, found, data, b.times(start, found.size), at, dot, schedule.partial)
+            row = Row(b, found, data, b.times(start, found.size), at, schedule)
             if self.body is None:
                 row.emit()
             else:
@@ -208,8 +210,7 @@ class ReductionRows(Strategy[ReductionSchedule]):
 
 
 class Row:
-    """One reduction: `size` neighbours from `start` on into the element `at`, in `partial` vectors of results; `dot`
-    adds codes up."""
+    """One reduction: `size` neighbours from `start` on into the element `at`."""
 
     def __init__(
         self,
@@ -218,12 +219,11 @@ class Row:
         data: SSAValue,
         start: Index,
         at: list[Index],
-        dot: Dot | None,
-        partial: int,
+        schedule: ReductionSchedule,
     ):
         self.b, self.reduction, self.data, self.start, self.at = builder, reduction, data, start, at
         self.element: Attribute = buffer_of(reduction.result).element_type
-        self.dot, self.partial = dot, partial
+        self.schedule = schedule
 
     def emit(self) -> None:
         b, size = self.b, self.reduction.size
@@ -233,8 +233,8 @@ class Row:
         else:
             neutral = vector_constant(b, 0, self.element, LANES)
         whole, done, partial = size // LANES * LANES, 0, [neutral]
-        for codes in (GROUP * LANES, LANES) if self.dot is not None else (LANES,):
-            most = min(self.partial, (size - done) // codes)
+        for codes in (GROUP * LANES, LANES) if self.schedule.codes_per_step > 1 else (LANES,):
+            most = min(self.schedule.partial, (size - done) // codes)
             partial += [neutral] * (most - len(partial))
             for count in (most, 1) if most else ():
                 end = done + (size - done) // (count * codes) * count * codes
@@ -294,9 +294,9 @@ class Row:
     def summed(self, old: SSAValue, codes: SSAValue) -> SSAValue:
         """Partial sums, each with four codes more: their products with ones."""
         ones = vector_constant(self.b, 1, i8, GROUP * LANES)
-        turns = self.dot is not None and self.dot.unsigned and self.reduction.extend is ExtSIOp
-        data, weights = (ones, codes) if turns else (codes, ones)
-        return self.b.dot(old, data, weights, unsigned=self.dot is not None and self.dot.unsigned)
+        unsigned = self.schedule.unsigned
+        data, weights = (ones, codes) if unsigned and self.reduction.extend is ExtSIOp else (codes, ones)
+        return self.b.dot(old, data, weights, unsigned)
 
     def extended(self, value: SSAValue) -> SSAValue:
         """Data, scalars or vectors, as wide as the result."""

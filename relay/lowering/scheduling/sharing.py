@@ -1,7 +1,8 @@
-"""What it costs the two levels of a contraction's loops to have their turns on several cores, beside the work itself.
+"""What several cores move that one core would not: written on loops as they are emitted, priced by `parallelize`.
 
-Where threads share the pixels, every core reads all weights; where they share the blocks of channels, every core reads
-all data, half of which another one has just written, and cores write to the same cache lines of the result in turn.
+Where threads share the pixels of a contraction, every core reads all weights; where they share the blocks of channels,
+every core reads all data, half of which another one has just written, and cores write to the same cache lines of the
+result in turn.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from collections.abc import Sequence
 from math import prod
 
 from xdsl.dialects.bufferization import ToBufferOp
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, i64
+from xdsl.ir import Attribute, SSAValue
 
 from relay.dialects.attributes import dtype_of
 from relay.lowering.scheduling.contraction import Convolution
@@ -18,15 +20,33 @@ from relay.lowering.shaped import buffer_of, is_buffer, shape_of
 from relay.target import CpuCosts
 
 
-def of_pixels(costs: CpuCosts, conv: Convolution, channels: int) -> int:
-    """Cycles more for the pixels, whose products are of so many channels."""
-    return round(size_of(conv.kernel.value) * channels / conv.outputs / 2 / costs.third_level_bandwidth)
+def of_pixels(conv: Convolution, channels: int) -> DictionaryAttr:
+    """The pixels, whose products are of so many channels: `{weights = 512}`, in bytes."""
+    return traffic(weights=size_of(conv.kernel.value) * channels // conv.outputs)
 
 
-def of_blocks(costs: CpuCosts, conv: Convolution, channels: int, itemsize: int) -> int:
-    """Cycles more for blocks of so many channels of results of this size."""
-    lines = conv.images * conv.out_rows * conv.out_columns if channels * itemsize % costs.cache_line else 0
-    return round(size_of(conv.data.value) / 2 / costs.remote_bandwidth + lines * costs.contended_line)
+def of_blocks(conv: Convolution, channels: int, itemsize: int) -> DictionaryAttr:
+    """Blocks of so many channels of results of this size: `{data = 4096, pixels = 49, pixel = 16}`: the bytes of all
+    data, the pixels of the result, and the bytes of each that one block writes."""
+    points = conv.images * conv.out_rows * conv.out_columns
+    return traffic(data=size_of(conv.data.value), pixels=points, pixel=channels * itemsize)
+
+
+def traffic(**counts: int) -> DictionaryAttr:
+    """Counts by name."""
+    return DictionaryAttr({name: IntegerAttr(count, i64) for name, count in counts.items()})
+
+
+def cycles(mark: Attribute, costs: CpuCosts) -> int:
+    """What it costs to have the turns of a loop with this mark on several cores: a number is of cycles."""
+    if isinstance(mark, IntegerAttr):
+        return mark.value.data
+    if not isinstance(mark, DictionaryAttr):
+        return 0
+    counts = {name: count.value.data for name, count in mark.data.items() if isinstance(count, IntegerAttr)}
+    lines = counts.get("pixels", 0) if counts.get("pixel", 0) % costs.cache_line else 0
+    read = counts.get("weights", 0) / 2 / costs.third_level_bandwidth
+    return round(read + counts.get("data", 0) / 2 / costs.remote_bandwidth + lines * costs.contended_line)
 
 
 def of_reading(costs: CpuCosts, values: Sequence[SSAValue]) -> int:

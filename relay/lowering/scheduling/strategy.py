@@ -45,7 +45,6 @@ class Emission:
 
     builder: LoopBuilder
     given: GivenConstants
-    target: CpuTarget
     paddings: dict[SSAValue, Padding]
     writers: Mapping[SSAValue, Unit]
     done: set[Operation]

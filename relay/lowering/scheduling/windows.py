@@ -231,7 +231,7 @@ class WindowsEmitter:
         self.data, self.lanes = b.flatten(data), schedule.lanes
         self.epilogue = None
         if found.epilogue is not None and found.sums is not None:
-            self.epilogue = Epilogue(b, found.sums, found.epilogue, self.channels)
+            self.epilogue = Epilogue(b, found.sums, found.epilogue, self.channels, masks=False)
         self.target = b.flatten(found.out)
 
     def emit(self) -> None:
