@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from io import StringIO
 from pathlib import Path
 from types import MethodType
-from typing import TYPE_CHECKING, TypeGuard, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +36,7 @@ from relay.dialects.element_types import SAFETENSORS, as_stored, dtype_named, fr
 from relay.dialects.op import is_tensor
 from relay.dialects.plain import to_attribute
 from relay.dialects.relay import ConstantOp
+from relay.dialects.relay.shape import is_constant as is_constant
 from relay.dialects.source import LocatingParser, invalid, said_last, words
 from relay.errors import InvalidArgument, Malformed
 
@@ -305,8 +306,3 @@ def _bound(attr: Attribute, weights: Mapping[str, Array]) -> Attribute:
     if found.type != attr.type:
         raise InvalidArgument(f"weight {handle}", f"is {found.type}; the module wants {attr.type}")
     return found
-
-
-def is_constant(op: object) -> TypeGuard[ConstantOp]:
-    """Whether this is a `relay.constant` whose numbers are at hand: not one that its text only named."""
-    return isinstance(op, ConstantOp) and (not isinstance(op.value, DenseResourceAttr) or hasattr(op.value, "array"))

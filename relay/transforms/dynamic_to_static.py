@@ -13,17 +13,19 @@ from xdsl.rewriter import Rewriter
 
 from relay.arguments import is_list, positive, shown
 from relay.dialects.op import DYNAMIC, is_tensor
+from relay.dialects.relay import DynamicOp
 from relay.errors import InvalidArgument
 from relay.passes import Pass
 from relay.symbols import SYMBOLS, read
-from relay.transforms.infer_types import InferTypes
+from relay.transforms.shape_arithmetic import settle
 
 
 @dataclass(frozen=True)
 class DynamicToStatic(Pass):
     """Give the unknown sizes (`?`) of public functions' arguments: `sizes` in the order in which they stand, or one for
     all (1, the batch, if it is not given). Sizes of one name (`relay.symbols`) are one. All types that follow are
-    computed anew.
+    computed anew, and what shapes are computed with is folded: of `relay.dyn.reshape` and the like, ops without `dyn`
+    are left, and of `scf.if` whose condition follows from sizes the branch that is taken.
 
     Raises InvalidArgument if their number is another, or one is not positive or not what its name allows, Malformed
     where an op does not take the sizes.
@@ -50,7 +52,7 @@ class DynamicToStatic(Pass):
         if len(given) != count or not all(given):
             hint = "give one positive size for each, or one for all"
             raise InvalidArgument("dynamic-to-static", f"sizes are {shown(self.sizes)} for {count} unknown ones", hint)
-        if not count:
+        if not count and not any(isinstance(inner, DynamicOp) for inner in op.walk()):
             return
         sizes: dict[object, int] = {}
         for place, key in keys.items():
@@ -71,7 +73,7 @@ class DynamicToStatic(Pass):
                 types = [argument.type for argument in function.body.block.args]
                 outputs = function.function_type.outputs.data
                 function.properties["function_type"] = FunctionType.from_lists(types, outputs)
-        InferTypes().apply(ctx, op)
+        settle(op)
 
 
 def public(function: FuncOp) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -41,16 +41,21 @@ class InferTypes(Pass):
             infer_function(name, functions, done)
 
 
-def infer_function(name: str, functions: dict[str, FuncOp], done: set[str]) -> None:
-    """Infer one function, and first those that it calls."""
+def infer_function(
+    name: str, functions: dict[str, FuncOp], done: set[str], inferred: Callable[[Operation], object] | None = None
+) -> None:
+    """Infer one function, and first those that it calls. `inferred` is told each op whose types are known now, and may
+    replace it."""
     if name in done or name not in functions:
         return
     done.add(name)
     function = functions[name]
-    for op in function.body.walk():
+    for op in list(function.body.walk()):
+        if op.parent is None:
+            continue
         if isinstance(op, CallOp):
             callee = op.callee.string_value()
-            infer_function(callee, functions, done)
+            infer_function(callee, functions, done, inferred)
             if callee in functions:
                 retype(op, functions[callee].function_type.outputs.data)
         elif isinstance(op, TensorOp):
@@ -62,6 +67,8 @@ def infer_function(name: str, functions: dict[str, FuncOp], done: set[str]) -> N
             function.properties["function_type"] = FunctionType.from_lists(
                 function.function_type.inputs.data, op.operand_types
             )
+        if inferred is not None:
+            inferred(op)
 
 
 def retype(op: Operation, types: Sequence[Attribute]) -> None:

@@ -11,6 +11,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.printer import Printer
 
 from relay.dialects.op import TensorOp
+from relay.dialects.relay import DynamicOp
 from relay.errors import Malformed
 from relay.module import IRModule
 
@@ -58,7 +59,7 @@ def sized(function: FuncOp) -> FuncOp | None:
 def runnable(function: FuncOp) -> FuncOp | None:
     """The function of known sizes, returning every tensor that its ops compute; None where there is none to run."""
     copy = None if "dense_resource" in str(function) else sized(function)
-    if copy is None:
+    if copy is None or any(isinstance(op, DynamicOp) and op.static() is None for op in ops(copy)):
         return None
     assert isinstance(end := copy.body.block.last_op, ReturnOp)
     end.operands = [value for op in ops(copy) if op.operands or op.name != "relay.constant" for value in op.results]

@@ -76,13 +76,6 @@ func.func @isnan(%x: tensor<4xi32>) {
 }
 
 // -----
-// error: relay.shape_of: the shape must be known
-func.func @shape_of(%x: tensor<?xi32>) {
-  %r = relay.shape_of %x : (tensor<?xi32>) -> tensor<1xi32>
-  func.return
-}
-
-// -----
 // error: relay.ndarray_size: dtype must be i32 or i64
 func.func @ndarray_size(%x: tensor<4xf32>) {
   %r = relay.ndarray_size %x {dtype = i8} : (tensor<4xf32>) -> tensor<i8>

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import ClassVar
+from typing import ClassVar, TypeGuard
 
 from xdsl.dialects.builtin import (
     DenseArrayBase,
@@ -72,6 +72,11 @@ class ConstantOp(TensorOp):
         if not is_tensor(type):
             raise VerifyException(f"relay.constant: holds a tensor, not {type}")
         return [type]
+
+
+def is_constant(op: object) -> TypeGuard[ConstantOp]:
+    """Whether this is a `relay.constant` whose numbers are at hand: not one that its text only named."""
+    return isinstance(op, ConstantOp) and (not isinstance(op.value, DenseResourceAttr) or hasattr(op.value, "array"))
 
 
 @irdl_op_definition

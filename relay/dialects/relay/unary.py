@@ -10,7 +10,7 @@ from typing import ClassVar
 from xdsl.dialects.builtin import IntegerType, TensorType, i1, i32, i64
 from xdsl.irdl import irdl_op_definition, prop_def
 
-from relay.dialects.op import DYNAMIC, Origin, Type, is_integer, require, shape, tensor
+from relay.dialects.op import Origin, Type, is_integer, require, shape, tensor
 from relay.dialects.relay.elementwise import UnaryOp
 
 
@@ -23,7 +23,7 @@ class PredicateOp(UnaryOp, ABC):
 
 
 class MeasureOp(UnaryOp, ABC):
-    """Numbers of the type `dtype` (i32 or i64) that follow from the shape alone, which must be known."""
+    """Numbers of the type `dtype` (i32 or i64) that follow from the shape alone; they are lowered once it is known."""
 
     ELEMENTWISE: ClassVar[bool] = False
     FLOAT_ONLY: ClassVar[bool] = False
@@ -31,7 +31,6 @@ class MeasureOp(UnaryOp, ABC):
 
     def check(self) -> Sequence[int]:
         require(self.dtype in (i32, i64), f"{self.name}: dtype must be i32 or i64")
-        require(DYNAMIC not in shape(self.input), f"{self.name}: the shape must be known")
         return shape(self.input)
 
 

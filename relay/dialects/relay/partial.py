@@ -1,0 +1,121 @@
+"""What is known, while sizes are not, of the small tensors that shapes are computed with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from operator import add, mul, sub
+from typing import Any
+
+import numpy as np
+from xdsl.ir import Operation, SSAValue
+
+from relay.dialects.attributes import Array, int_values, to_numpy
+from relay.dialects.op import DYNAMIC, is_code, is_tensor, shape, tensor
+from relay.dialects.relay.elementwise import AddOp, CastOp, FloorDivideOp, MaximumOp, MinimumOp, MultiplyOp, SubtractOp
+from relay.dialects.relay.shape import ConcatenateOp, ConstantOp, ReshapeOp, StridedSliceOp, TakeOp, is_constant
+from relay.dialects.relay.transform import ExpandDimsOp, SqueezeOp, StackOp
+from relay.dialects.relay.unary import CopyOp, ShapeOfOp
+
+Partial = Array
+"""Numbers as objects, and None where they are not known."""
+MOST = 1024
+"""Elements of a tensor that shapes are computed with."""
+
+
+def partial_value(value: SSAValue) -> Partial | None:
+    """What is known of the elements of a small tensor of known shape; None for any other, or if nothing is."""
+    return _value(value, {})
+
+
+def known_value(value: SSAValue) -> Array | None:
+    """The elements, if all are known."""
+    if is_constant(value.owner):
+        return to_numpy(value.owner.value)
+    found = partial_value(value)
+    return None if found is None or any(each is None for each in found.flat) else np.array(found.tolist())
+
+
+def _value(value: SSAValue, done: dict[SSAValue, Partial | None]) -> Partial | None:
+    if value not in done:
+        done[value] = None
+        small = is_tensor(value.type) and DYNAMIC not in shape(value) and np.prod(shape(value), dtype=int) <= MOST
+        rule = _RULES.get(type(value.owner)) if small else None
+        if rule is not None and isinstance(value.owner, Operation):
+            operands = [_value(each, done) for each in value.owner.operands]
+            found = rule(value.owner, *operands)
+            done[value] = None if found is None else found.reshape(shape(value))
+    return done[value]
+
+
+def _constant(op: ConstantOp) -> Partial | None:
+    return to_numpy(op.value).astype(object) if is_constant(op) else None
+
+
+def _shape_of(op: ShapeOfOp, _: Partial | None) -> Partial:
+    return np.array([None if size == DYNAMIC else size for size in shape(op.input)], object)
+
+
+def _same(op: Operation, x: Partial | None) -> Partial | None:
+    return x
+
+
+def _cast(op: CastOp, x: Partial | None) -> Partial | None:
+    wide = all(is_code(each, 32, 64) for each in (tensor(op.input).element_type, op.dtype))
+    return x if wide else None
+
+
+def _joined(op: ConcatenateOp | StackOp, *parts: Partial | None) -> Partial | None:
+    """One after the other along the first axis; parts of which nothing is known have Nones."""
+    found = [
+        np.full(shape(value), None, object) if part is None else part
+        for value, part in zip(op.inputs, parts, strict=True)
+    ]
+    return np.concatenate(found) if isinstance(op, ConcatenateOp) and found[0].ndim == 1 else np.stack(found)
+
+
+def _taken(op: TakeOp, x: Partial | None, indices: Partial | None) -> Partial | None:
+    if x is None or indices is None or x.ndim != 1 or any(each is None for each in indices.flat):
+        return None
+    places = indices.astype(np.int64)
+    return x[places] if ((places >= 0) & (places < x.size)).all() else None
+
+
+def _sliced(op: StridedSliceOp, x: Partial | None) -> Partial | None:
+    if x is None or x.ndim != 1:
+        return None
+    (begin,), (end,), (stride,) = map(int_values, (op.begin, op.end, op.strides))
+    return x[begin : None if end < 0 else end : stride]
+
+
+def _each(function: Callable[[Any, Any], Any]) -> Callable[..., Partial | None]:
+    """A function of two integers for every element; None where one of them is not known."""
+
+    def found(op: Operation, a: Partial | None, b: Partial | None) -> Partial | None:
+        if a is None or b is None:
+            return None
+        pairs = np.broadcast(a, b)
+        numbers = [function(x, y) if isinstance(x, int) and isinstance(y, int) else None for x, y in pairs]
+        return np.array([*numbers, None], object)[:-1].reshape(pairs.shape)
+
+    return found
+
+
+_RULES: Mapping[type, Callable[..., Partial | None]] = {
+    ConstantOp: _constant,
+    ShapeOfOp: _shape_of,
+    CopyOp: _same,
+    CastOp: _cast,
+    ReshapeOp: _same,
+    ExpandDimsOp: _same,
+    SqueezeOp: _same,
+    ConcatenateOp: _joined,
+    StackOp: _joined,
+    TakeOp: _taken,
+    StridedSliceOp: _sliced,
+    AddOp: _each(add),
+    SubtractOp: _each(sub),
+    MultiplyOp: _each(mul),
+    MaximumOp: _each(max),
+    MinimumOp: _each(min),
+    FloorDivideOp: _each(lambda a, b: a // b if b else None),
+}

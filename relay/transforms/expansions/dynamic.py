@@ -1,0 +1,23 @@
+"""Ops some of whose properties are values, once these are known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import SSAValue
+
+from relay.dialects import relay
+from relay.interpreters.dynamic import OPS
+from relay.transforms.expansion import Expansion
+from relay.transforms.expansions.steps import Expansions
+
+
+def static(new: Expansion, op: relay.DynamicOp) -> Sequence[SSAValue] | None:
+    found = op.static()
+    if found is None:
+        return None
+    new.ops.append(found)
+    return found.results
+
+
+EXPANSIONS: Expansions = dict.fromkeys(OPS, static)

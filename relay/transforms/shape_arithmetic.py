@@ -1,0 +1,140 @@
+"""What shapes are computed with, once sizes are known: folded, so that ops of given properties become static ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+
+import numpy as np
+from xdsl.dialects import scf, tensor
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.utils.exceptions import VerifyException
+
+from relay.dialects import relay
+from relay.dialects.attributes import Array, dtype_of, elements, to_numpy
+from relay.dialects.op import DYNAMIC, TensorOp, shape
+from relay.errors import Malformed
+from relay.interpreters import evaluate
+from relay.module import is_constant
+from relay.transforms.dead_ops import erase_dead
+from relay.transforms.infer_types import infer_function
+from relay.transforms.location import place
+
+
+def settle(module: ModuleOp) -> None:
+    """Infer all types, in program order, and fold what decides shapes or branches as soon as it is known.
+
+    Raises Malformed where an op does not take its operands or numbers.
+    """
+    functions = {f.sym_name.data: f for f in module.walk() if isinstance(f, FuncOp)}
+    made: list[Operation] = []
+    arithmetic = {value.owner for function in functions.values() for value in deciding(function)}
+
+    def known(op: Operation) -> None:
+        if isinstance(op, scf.IfOp):
+            _take_branch(op)
+        elif isinstance(op, relay.DynamicOp):
+            _make_static(op)
+        elif op in arithmetic and isinstance(op, TensorOp) and (constant := _folded(op)) is not None:
+            _replace(op, constant)
+            made.append(constant)
+
+    done: set[str] = set()
+    for name in functions:
+        infer_function(name, functions, done, known)
+    erase_dead([*made, *(op for op in arithmetic if isinstance(op, Operation))])
+
+
+def deciding(function: FuncOp) -> set[SSAValue]:
+    """The values of a function that shapes, or which branch is taken, are computed from; not those of which only the
+    shape matters."""
+    pending = [value for op in function.walk() for value in _decisions(op)]
+    found: set[SSAValue] = set()
+    while pending:
+        value = pending.pop()
+        if value in found:
+            continue
+        found.add(value)
+        if isinstance(value.owner, TensorOp | tensor.ExtractOp) and not isinstance(value.owner, relay.MeasureOp):
+            pending += value.owner.operands
+    return found
+
+
+def deciding_arguments(function: FuncOp) -> list[int]:
+    """The numbers of the arguments whose elements decide shapes."""
+    found = deciding(function)
+    return [argument.index for argument in function.body.block.args if argument in found]
+
+
+def give_values(function: FuncOp, values: dict[int, Array]) -> None:
+    """Replace the uses of arguments by constants; the arguments stay."""
+    block = function.body.block
+    for index, array in values.items():
+        argument = block.args[index]
+        constant = relay.ConstantOp.make([], {"value": elements(array)})
+        first = block.first_op
+        assert first is not None
+        Rewriter.insert_op(constant, InsertPoint.before(first))
+        argument.replace_all_uses_with(constant.result)
+
+
+def _decisions(op: Operation) -> Iterator[SSAValue]:
+    if isinstance(op, relay.DynamicOp):
+        yield from op.given().values()
+    elif isinstance(op, scf.IfOp):
+        yield op.cond
+
+
+def _make_static(op: relay.DynamicOp) -> None:
+    """relay.dyn.reshape %x, <known>  =>  relay.reshape %x"""
+    try:
+        found = op.static()
+    except VerifyException as error:
+        raise Malformed(place(op), str(error)) from None
+    if found is not None:
+        _replace(op, found)
+
+
+def _folded(op: TensorOp) -> relay.ConstantOp | None:
+    """The constant that the op is; None if it is not known yet."""
+    if isinstance(op, relay.MeasureOp):
+        dims = shape(op.input)
+        if DYNAMIC in dims:
+            return None
+        numbers = np.array(dims if isinstance(op, relay.ShapeOfOp) else prod(dims), dtype_of(op.dtype))
+    else:
+        if not op.operands or len(op.results) != 1:
+            return None
+        sources = [value.owner for value in op.operands if is_constant(value.owner)]
+        if len(sources) != len(op.operands):
+            return None
+        (numbers,) = evaluate(op, [to_numpy(source.value) for source in sources])
+    return relay.ConstantOp.make([], {"value": elements(numbers)}, like=op)
+
+
+def _take_branch(op: scf.IfOp) -> None:
+    """scf.if <known> { a } else { b }  =>  a, or b"""
+    extract = op.cond.owner
+    if not isinstance(extract, tensor.ExtractOp) or not is_constant(source := extract.tensor.owner):
+        return
+    region = op.true_region if np.all(to_numpy(source.value)) else op.false_region
+    block = region.block
+    end = block.last_op
+    assert isinstance(end, scf.YieldOp)
+    values = list(end.operands)
+    end.detach()
+    end.erase()
+    for inner in list(block.ops):
+        inner.detach()
+        Rewriter.insert_op(inner, InsertPoint.before(op))
+    Rewriter.replace_op(op, [], values)
+
+
+def _replace(op: Operation, found: TensorOp) -> None:
+    names = [result.name_hint for result in op.results]
+    Rewriter.replace_op(op, found)
+    for result, name in zip(found.results, names, strict=True):
+        result.name_hint = name
