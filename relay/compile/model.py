@@ -17,6 +17,7 @@ from relay.compile.pipeline import (
     DEVICE_CODE_GENERATION,
     PASSES_LOCK,
     attach_unless,
+    check_attached,
     chosen_pipeline,
     defaults_of,
 )
@@ -138,6 +139,7 @@ def _compile(recipe: Recipe, progress: Update = unseen) -> Executable:
         with PASSES_LOCK:
             attach_unless(chosen, module, machine)
             runner.run(chosen)
+            check_attached(module, machine)
             needed = DEVICE_CODE_GENERATION if isinstance(machine, GpuTarget) else CODE_GENERATION
             runner.reach("code generation", needed)
         refuse_pending(module.op, [step.name for step in chosen])

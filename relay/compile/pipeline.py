@@ -12,6 +12,7 @@ from xdsl.transforms.common_subexpression_elimination import CommonSubexpression
 from xdsl.transforms.dead_code_elimination import DeadCodeElimination
 
 from relay.byoc.partitioning.compile_external import CompileExternal
+from relay.errors import InvalidArgument
 from relay.lowering.bufferize import Bufferize
 from relay.lowering.expand_apply_scale import ExpandApplyScale
 from relay.lowering.math_expand_ops import MathExpandOps
@@ -27,7 +28,7 @@ from relay.passes.context import activated
 from relay.passes.info import as_module, info_of
 from relay.passes.requirements import Providers, providers_of
 from relay.passes.runner import Runner
-from relay.target import GpuTarget, Target, attach, resolve, spelled
+from relay.target import GpuTarget, Target, attach, resolve, spelled, target_of
 from relay.transforms.attach_target import AttachTarget
 from relay.transforms.dead_pixels import DeadPixels
 from relay.transforms.fold_constant import FoldConstant
@@ -41,6 +42,7 @@ CODE_GENERATION = ("loops", "target-ops", "functions", "planned")
 """Properties that a module must have for LLVM IR."""
 DEVICE_CODE_GENERATION = ("device-calls", "functions", "planned")
 """Properties that a module must have for the code of a GPU's kernels."""
+TARGET_OPTION = "attach-target.target"
 PASSES_LOCK = threading.RLock()
 """One build at a time runs passes: xDSL builds some operations through a hook that the whole process shares."""
 
@@ -48,7 +50,7 @@ PASSES_LOCK = threading.RLock()
 def graph_passes(target: Target) -> list[ModulePass]:
     """Level 0 to outlined kernels: what `optimize` runs."""
     return [
-        AttachTarget(spelled(target)),
+        AttachTarget(configured() or spelled(target)),
         CompileExternal(),
         Legalize(),
         FoldConstant(),
@@ -60,6 +62,11 @@ def graph_passes(target: Target) -> list[ModulePass]:
         UnsignedCodes(),
         FuseOps(),
     ]
+
+
+def configured() -> str:
+    """The target that the context's configuration has modules get; empty if it names none."""
+    return str(PassContext.current().config.get(TARGET_OPTION, ""))
 
 
 def lowering_passes(target: Target) -> list[ModulePass]:
@@ -123,7 +130,16 @@ def chosen_pipeline(pipeline: Pipeline | Sequence[ModulePass] | str | None, mach
 def attach_unless(chosen: Pipeline, module: IRModule, machine: Target) -> None:
     """Give the module its target, unless the pipeline does."""
     if not any(isinstance(step, AttachTarget) for step in chosen):
-        attach(module.op, machine)
+        attach(module.op, resolve(configured() or machine))
+
+
+def check_attached(module: IRModule, machine: Target) -> None:
+    """Raise InvalidArgument if the module was lowered for what code for `machine` cannot be made of: another triple, or
+    features that it does not have. Other costs, and features that are left unused, are a choice."""
+    found = target_of(module.op)
+    if found.triple != machine.triple or not found.features <= machine.features:
+        what = f"the module is for {spelled(found)!r}, and the build is for {spelled(machine)!r}"
+        raise InvalidArgument("attach-target", what, "give relay.build the target")
 
 
 class Defaults(TypedDict):
@@ -135,4 +151,4 @@ class Defaults(TypedDict):
 
 def defaults_of(machine: Target) -> Defaults:
     every = [*graph_passes(machine), *lowering_passes(machine)]
-    return {"providers": providers_of(every), "options": {"attach-target.target": spelled(machine)}}
+    return {"providers": providers_of(every), "options": {TARGET_OPTION: spelled(machine)}}

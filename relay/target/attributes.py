@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from xdsl.dialects.builtin import DictionaryAttr, FloatAttr, IntegerAttr, ModuleOp, StringAttr, f64, i64
@@ -9,8 +10,9 @@ from xdsl.ir import Attribute
 
 from relay.errors import InvalidArgument
 from relay.target.chips import CHIPS
-from relay.target.gpu import CUDA_TRIPLE, DEFAULT_CHIP
+from relay.target.gpu import CUDA_TRIPLE, DEFAULT_CHIP, OPENCL_TRIPLE, check_gpu
 from relay.target.record import UNKNOWN, CpuTarget, GpuTarget, Target
+from relay.target.resolve import check_cpu
 
 ATTRIBUTE = "relay.target"
 UNKNOWN_GPU = GpuTarget(CUDA_TRIPLE, DEFAULT_CHIP, frozenset())
@@ -42,8 +44,18 @@ def _number(value: float) -> Attribute:
     return IntegerAttr(value, i64) if isinstance(value, int) else FloatAttr(value, f64)
 
 
+KNOWN: dict[Attribute, Target] = {}
+"""Targets that `attach` has written or `from_attributes` has read: LLVM need not be asked about them again."""
+
+
 def from_attributes(attribute: Attribute) -> Target:
-    """The target of a dictionary. Raises InvalidArgument for one that names no target."""
+    """The target of a dictionary. Raises InvalidArgument for one that names no target that code can be made for. A CPU
+    without a triple is one that only its features are known of."""
+    found = KNOWN.get(attribute)
+    return KNOWN.setdefault(attribute, _read(attribute)) if found is None else found
+
+
+def _read(attribute: Attribute) -> Target:
     if not isinstance(attribute, DictionaryAttr):
         raise InvalidArgument(ATTRIBUTE, f"is {attribute}", "write a dictionary, or run attach-target")
     given = attribute.data
@@ -51,14 +63,29 @@ def from_attributes(attribute: Attribute) -> Target:
     costs = given.get("costs", DictionaryAttr({}))
     if unknown := sorted(given.keys() - texts.keys() - {"costs"}):
         raise InvalidArgument(ATTRIBUTE, f"has {unknown[0]} = {given[unknown[0]]}", f"texts are {', '.join(KEYS)}")
-    what = texts.get("triple", ""), texts.get("cpu", ""), features_in(texts.get("features", ""))
-    kind = texts.get("kind", "cpu")
+    triple, cpu, features = texts.get("triple", ""), texts.get("cpu", ""), _features(texts.get("features", ""))
+    kind, matmul = texts.get("kind", "cpu"), texts.get("matmul", "")
     if kind == "cpu":
-        return CpuTarget(*what).with_costs(_numbers(costs))
-    if kind not in ("cuda", "opencl") or (kind == "cuda" and what[1] not in CHIPS):
+        found = CpuTarget(triple, cpu, features)
+        if matmul:
+            raise InvalidArgument(ATTRIBUTE, f'has matmul = "{matmul}"', "CPUs do not round products; leave it out")
+        if triple:
+            check_cpu(found, ATTRIBUTE)
+        return found.with_costs(_numbers(costs))
+    if kind not in ("cuda", "opencl") or (kind == "cuda" and cpu not in CHIPS):
         hint = f'there are "cpu", "opencl", and "cuda" with cpu = {", ".join(CHIPS)}'
-        raise InvalidArgument(ATTRIBUTE, f'has kind = "{kind}", cpu = "{what[1]}"', hint)
-    return GpuTarget(*what, kind, texts.get("matmul", "")).with_costs(_numbers(costs))
+        raise InvalidArgument(ATTRIBUTE, f'has kind = "{kind}", cpu = "{cpu}"', hint)
+    found = GpuTarget(triple or (CUDA_TRIPLE if kind == "cuda" else OPENCL_TRIPLE), cpu, features, kind, matmul)
+    check_gpu(found, ATTRIBUTE)
+    return found.with_costs(_numbers(costs))
+
+
+def _features(text: str) -> frozenset[str]:
+    """Those of `+a,+b`; a dictionary names what is there, so that `-a` is an error."""
+    for name in text.split(",") if text else ():
+        if not re.fullmatch(r"\+?[a-z0-9][a-z0-9._-]*", name.strip()):
+            raise InvalidArgument(ATTRIBUTE, f"has the feature {name!r}", 'write what is there: features = "+a,+b"')
+    return features_in(text)
 
 
 KEYS = ("kind", "triple", "cpu", "features", "matmul")
@@ -77,7 +104,8 @@ def _numbers(costs: Attribute) -> Mapping[str, float]:
 
 def attach(module: ModuleOp, target: Target) -> None:
     """Set the module's target."""
-    module.attributes[ATTRIBUTE] = to_attributes(target)
+    attribute = module.attributes[ATTRIBUTE] = to_attributes(target)
+    KNOWN[attribute] = target
 
 
 def target_of(module: ModuleOp) -> Target:

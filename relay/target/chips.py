@@ -11,23 +11,25 @@ MULTIPLYING = SHUFFLING | {"mma", "async-copy"}
 
 @dataclass(frozen=True)
 class Chip:
-    """The version of PTX that LLVM needs for it at least, what it has, and how many multiprocessors the largest or the
-    usual one of its kind has."""
+    """The version of PTX that LLVM needs for it at least, what it has, how many multiprocessors the largest or the
+    usual one of its kind has, and KiB of shared memory that a block can ask for (CUDA C++ Programming Guide, "Technical
+    Specifications per Compute Capability")."""
 
     ptx: str
     features: frozenset[str]
     processors: int
+    shared: int
 
 
 CHIPS: Mapping[str, Chip] = {
-    "sm_75": Chip("+ptx63", SHUFFLING, 40),
-    "sm_80": Chip("+ptx70", MULTIPLYING, 108),
-    "sm_86": Chip("+ptx71", MULTIPLYING, 84),
-    "sm_87": Chip("+ptx74", MULTIPLYING, 16),
-    "sm_89": Chip("+ptx78", MULTIPLYING, 128),
-    "sm_90": Chip("+ptx78", MULTIPLYING, 132),
-    "sm_90a": Chip("+ptx84", MULTIPLYING | {"wgmma"}, 132),
-    "sm_100": Chip("+ptx86", MULTIPLYING, 148),
-    "sm_120": Chip("+ptx87", MULTIPLYING, 170),
+    "sm_75": Chip("+ptx63", SHUFFLING, 40, 64),
+    "sm_80": Chip("+ptx70", MULTIPLYING, 108, 163),
+    "sm_86": Chip("+ptx71", MULTIPLYING, 84, 99),
+    "sm_87": Chip("+ptx74", MULTIPLYING, 16, 163),
+    "sm_89": Chip("+ptx78", MULTIPLYING, 128, 99),
+    "sm_90": Chip("+ptx78", MULTIPLYING, 132, 227),
+    "sm_90a": Chip("+ptx84", MULTIPLYING | {"wgmma"}, 132, 227),
+    "sm_100": Chip("+ptx86", MULTIPLYING, 148, 227),
+    "sm_120": Chip("+ptx87", MULTIPLYING, 170, 99),
 }
 """By LLVM's names. LLVM takes any other name with a warning, and makes code that nothing loads."""

@@ -110,8 +110,8 @@ class GpuCosts:
     """Registers of 32 bits of a processor."""
     most_sums: int = 64
     """Sums of a thread that leave too few registers for the addresses of gathered data."""
-    shared_bytes: int = 227 << 10
-    """Shared memory of a processor that has `wgmma`."""
+    shared_bytes: int = 32 << 10
+    """Shared memory that a block can have: what the chip gives, or every device that takes OpenCL."""
     block_threads: int = 256
     """Threads of a block, where there are more than a few blocks."""
     busy_threads: int = 1 << 16

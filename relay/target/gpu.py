@@ -12,6 +12,7 @@ CUDA_TRIPLE, OPENCL_TRIPLE = "nvptx64-nvidia-cuda", "spirv64v1.2-unknown-unknown
 DEFAULT_CHIP = "sm_80"
 MATMUL = ("tf32", "f16", "bf16")
 """What factors of products of floats can be rounded to."""
+NONE = frozenset[str]()
 
 
 def resolve_gpu(target: str, words: Sequence[str] = ()) -> GpuTarget:
@@ -48,3 +49,20 @@ def resolve_gpu(target: str, words: Sequence[str] = ()) -> GpuTarget:
             f"target {target!r}", f"rounds products to {matmul}", f"from {DEFAULT_CHIP} on there are such"
         )
     return found
+
+
+def check_gpu(target: GpuTarget, where: str) -> None:
+    """Raise InvalidArgument for what no text of a target gives: another triple, features that the chip does not have,
+    anything but a triple of OpenCL, products that are rounded to nothing that is known."""
+    chip = target.chip
+    triple, features = (OPENCL_TRIPLE, NONE) if chip is None else (CUDA_TRIPLE, chip.features)
+    if target.triple != triple:
+        raise InvalidArgument(where, f"has triple = {target.triple!r}", f"of {target.kind} it is {triple}")
+    if unknown := sorted(target.features - features):
+        hint = f"there are {', '.join(sorted(features))}" if features else f"{target.kind} has none"
+        raise InvalidArgument(where, f"has the feature {unknown[0]!r}", hint)
+    if chip is None and target.cpu:
+        raise InvalidArgument(where, f"has cpu = {target.cpu!r}", f"{target.kind} has none")
+    if target.matmul and (target.matmul not in MATMUL or not target.has("mma")):
+        hint = f"there are {', '.join(MATMUL)}, where there is the feature mma"
+        raise InvalidArgument(where, f"has matmul = {target.matmul!r}", hint)

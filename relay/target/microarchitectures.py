@@ -1,25 +1,39 @@
 """Micro-architectures: a row for each, found by the names that LLVM has for its CPUs.
 
-To add one, add a row: the names, the caches of a core, and the costs that differ from those of `CpuCosts`.
+To add one, add a row: the names, the caches of a core as its maker publishes them, and the costs that differ from those
+of `CpuCosts`, which are estimates for Cascade Lake.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 
-from relay.target.costs import CpuCosts
+from relay.target.costs import CpuCosts, replaced
 
 
 @dataclass(frozen=True)
 class Caches:
-    """Bytes of each level of data caches that a core has or, of the third, its share; 0 where it has none. Where the
-    maker of a chip chooses a size, the usual one."""
+    """Bytes of each level of data caches that a core has; 0 where it has none. Where the maker of a chip chooses a
+    size, the usual one."""
 
     first: int = 0
     second: int = 0
-    third: int = 0
+
+    @property
+    def blocks(self) -> dict[str, int]:
+        """The costs that say what stays in a cache: such a part of it as of Cascade Lake's, where they were chosen.
+        Where there is no cache, all memory is as near as one, and Cascade Lake's sizes stay."""
+        known = CpuCosts()
+        parts = [(name, self.first, 32 << 10) for name in FIRST] + [(name, self.second, 1 << 20) for name in SECOND]
+        return {name: getattr(known, name) * size // there for name, size, there in parts if size}
+
+
+FIRST = ("tile_weight_bytes", "inner_weight_bytes", "scratch_bytes")
+"""Costs that are sizes in the first-level cache."""
+SECOND = ("strip_bytes", "prefetch_bytes")
+"""Costs that are sizes in the second-level cache."""
 
 
 @dataclass(frozen=True)
@@ -29,23 +43,24 @@ class MicroArchitecture:
     name: str
     cpus: tuple[str, ...]
     caches: Caches
-    costs: CpuCosts = field(default_factory=CpuCosts)
+    costs: CpuCosts
 
 
-def _row(name: str, cpus: str, first: int, second: int, third: int = 0, costs: CpuCosts | None = None):
-    """A row; sizes in KiB."""
-    caches = Caches(first << 10, second << 10, third << 10)
-    return MicroArchitecture(name, tuple(cpus.split()), caches, costs or CpuCosts())
+def _row(name: str, cpus: str, first: int, second: int, **costs: float) -> MicroArchitecture:
+    """A row; caches in KiB."""
+    caches = Caches(first << 10, second << 10)
+    known = replaced(CpuCosts(), tuple((caches.blocks | costs).items()))
+    return MicroArchitecture(name, tuple(cpus.split()), caches, known)
 
 
 GENERIC = _row("generic", "", 32, 1024)
 """Any CPU that no row names."""
 ROWS: Sequence[MicroArchitecture] = [
-    _row("Zen 4", "znver4", 32, 1024, 4096),
-    _row("Cascade Lake", "cascadelake", 32, 1024, 1408),
-    _row("Sapphire Rapids", "sapphirerapids", 48, 2048, 1920),
-    _row("Emerald Rapids", "emeraldrapids", 48, 2048, 5120),
-    _row("Alder Lake", "alderlake", 48, 1280, 3072),
+    _row("Zen 4", "znver4", 32, 1024),
+    _row("Cascade Lake", "cascadelake", 32, 1024),
+    _row("Sapphire Rapids", "sapphirerapids", 48, 2048),
+    _row("Emerald Rapids", "emeraldrapids", 48, 2048),
+    _row("Alder Lake", "alderlake", 48, 1280),
     _row("Neoverse N1", "neoverse-n1", 64, 1024),
     _row("Neoverse V1", "neoverse-v1", 64, 1024),
     _row("Neoverse V2", "neoverse-v2 grace", 64, 2048),

@@ -9,7 +9,8 @@ from typing import Literal, Self
 
 from xdsl.ir import Attribute
 
-from relay.target.chips import CHIPS
+from relay.errors import InvalidArgument
+from relay.target.chips import CHIPS, Chip
 from relay.target.costs import CpuCosts, GpuCosts, Measured, checked, replaced
 from relay.target.dots import DOTS, Dot, best_dot
 from relay.target.llvm_features import absent
@@ -202,13 +203,29 @@ class GpuTarget(Processor):
     matmul: str = ""
 
     @property
+    def chip(self) -> Chip | None:
+        """The row of `cpu`; None for OpenCL."""
+        return CHIPS[self.cpu] if self.kind == "cuda" else None
+
+    @property
     def costs(self) -> GpuCosts:
-        return replaced(GpuCosts(CHIPS[self.cpu].processors if self.kind == "cuda" else 1), self.measured)
+        chip = self.chip
+        known = GpuCosts() if chip is None else GpuCosts(chip.processors, shared_bytes=chip.shared << 10)
+        return replaced(known, self.measured)
+
+    def with_costs(self, measured: Mapping[str, float]) -> Self:
+        found = super().with_costs(measured)
+        most = replace(self, measured=()).costs.shared_bytes
+        if found.costs.shared_bytes > most:
+            raise InvalidArgument(
+                "costs['shared_bytes']", f"is {found.costs.shared_bytes}", f"a block has {most} at most"
+            )
+        return found
 
     @property
     def feature_string(self) -> str:
         """The version of PTX."""
-        return CHIPS[self.cpu].ptx if self.kind == "cuda" else ""
+        return "" if self.chip is None else self.chip.ptx
 
     @property
     def function_attributes(self) -> str:

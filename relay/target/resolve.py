@@ -10,7 +10,7 @@ from dataclasses import replace
 from relay.arguments import text
 from relay.errors import InvalidArgument, Unsupported
 from relay.target.chips import CHIPS
-from relay.target.gpu import resolve_gpu
+from relay.target.gpu import check_gpu, resolve_gpu
 from relay.target.llvm_features import BASELINE, NAMES, features_of, host_cpu, implying, unknown
 from relay.target.record import CpuTarget, GpuTarget, Target
 
@@ -78,8 +78,8 @@ def _cost(written: str) -> tuple[str, float]:
     try:
         return name, float(number)
     except ValueError:
-        hint = "write -costs=fork=3000,issue_width=4.5"
-        raise InvalidArgument("target", f"has the cost {written!r}", hint) from None
+        what = f"has the cost {written!r}" if written else f"names no cost behind {COSTS} or a comma"
+        raise InvalidArgument("target", what, "write -costs=fork=3000,issue_width=4.5") from None
 
 
 def _machine(target: str, words: Sequence[str]) -> Target:
@@ -104,7 +104,8 @@ def _machine(target: str, words: Sequence[str]) -> Target:
 
 
 def spelled(target: Target) -> str:
-    """The text of a target: `resolve` makes the target of it again, on this machine or, but for `llvm`, on any."""
+    """The text of a target: `resolve` makes the target of it again, on this machine or, but for `llvm`, on any. Raises
+    InvalidArgument for a GPU that no text names."""
     costs = ",".join(f"{name}={repr(number).removesuffix('.0')}" for name, number in target.measured)
     words = [_spelled(replace(target, measured=())), *([COSTS + costs] if costs else [])]
     found = " ".join(words)
@@ -133,6 +134,7 @@ def _spelled(target: Target) -> str:
 
 
 def _spelled_gpu(target: GpuTarget) -> str:
+    check_gpu(target, "target")
     if target.kind == "opencl":
         return target.kind
     unused = ",".join(f"-{name}" for name in sorted(CHIPS[target.cpu].features - target.features))
@@ -164,15 +166,28 @@ def _with_cpu(machine: CpuTarget, cpu: str) -> CpuTarget:
     return replace(machine, cpu=cpu, features=CROSS[first][1] | features_of(machine.triple, cpu))
 
 
-def _check(triple: str, cpu: str, changes: str) -> None:
+def _check(triple: str, cpu: str, changes: str, where: str = "target") -> None:
     """Raise InvalidArgument for a processor or a feature that LLVM does not know: it ends the process, or goes on."""
     first = triple.partition("-")[0]
-    if cpu == CROSS[first][0] and {change[1:] for change in changes.split(",")} <= {*NAMES.get(first, "").split()}:
+    names = {change[1:] for change in changes.split(",") if change}
+    if cpu == CROSS[first][0] and names <= {*NAMES.get(first, "").split()}:
         return
     if (wrong := unknown(triple, cpu, changes)) is not None:
         name, kind = wrong
         hint = f"LLVM lists them: llc -mtriple={triple} -mcpu=help"
-        raise InvalidArgument("target", f"there is no {kind} '{name}' of {triple.partition('-')[0]}", hint)
+        raise InvalidArgument(where, f"there is no {kind} '{name}' of {triple.partition('-')[0]}", hint)
+
+
+def check_cpu(target: CpuTarget, where: str) -> None:
+    """Raise InvalidArgument for a triple, a CPU or a feature that is not known."""
+    try:
+        known = _of_triple(target.triple, target.triple)
+    except Unsupported as error:
+        raise InvalidArgument(where, f"has triple = {target.triple!r}, which {error.what}", error.hint) from None
+    here = host_cpu()
+    if (target.triple, target.cpu) == here[:2] and target.features <= here[2]:
+        return
+    _check(target.triple, target.cpu, ",".join(f"+{name}" for name in sorted(target.features - known.features)), where)
 
 
 def _changed(machine: CpuTarget, changes: str) -> frozenset[str]:

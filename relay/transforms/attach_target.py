@@ -18,7 +18,8 @@ class AttachTarget(Pass):
 
     `target` is what `build` takes: `llvm` (this machine), `TRIPLE -mcpu=NAME -mattr=+A,-B`, `cuda -arch=sm_90`,
     `opencl`, each with `-costs=NAME=NUMBER,...` where numbers were measured. Without it, the module keeps the target
-    that it has; inside `build`, it gets that of the build, else this machine. The attribute is
+    that it has; inside `build`, it gets that of the build, else this machine. `build` refuses a module whose target is
+    of another triple, or has features that the build's does not. The attribute is
     `relay.target = {kind = "cpu", triple = "...", cpu = "...", features = "+a,+b"}`, with the measured `costs`.
     """
 

@@ -33,7 +33,7 @@ from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import ATTRIBUTE, OpSchedule, Value, write
 from relay.module import IRModule
 from relay.passes import Pipeline
-from relay.target import attach, resolve_gpu
+from relay.target import GpuTarget, attach, resolve_gpu
 from tests.numeric.compiled_modules import Net, equal
 
 TARGET = "cuda -arch=sm_90a"
@@ -104,12 +104,12 @@ def place(passes: Sequence[ModulePass]) -> int:
     return next(number for number, step in enumerate(passes) if step.name == ScheduleGpu.name)
 
 
-def schedulers(module: IRModule) -> Iterator[FunctionScheduler]:
+def schedulers(module: IRModule, machine: GpuTarget = MACHINE) -> Iterator[FunctionScheduler]:
     """What decides about each kernel."""
     calls = CallGraph(module.op.walk())
     for function in module.op.body.block.ops:
         if isinstance(function, FuncOp) and function.body.blocks and function.sym_name.data != "main":
-            yield FunctionScheduler(function, calls.of(function), MACHINE)
+            yield FunctionScheduler(function, calls.of(function), machine)
 
 
 def outputs(built: Built, module: IRModule) -> tuple[IRModule, list[Array]]:
@@ -200,6 +200,20 @@ def test_what_is_illegal_is_one_line(text: str):
     scheduler.function.attributes[ATTRIBUTE] = Parser(make_context(), text).parse_attribute()
     with pytest.raises(InvalidArgument, match=rf"^@dense_0: relay.schedule: {ILLEGAL[text]}$"):
         scheduler.decide()
+
+
+@pytest.mark.parametrize("chip, most", {"sm_80": 27, "sm_89": 16, "sm_90a": 37, "sm_100": 37, "sm_120": 16}.items())
+def test_stages_are_as_many_as_the_chip_has_shared_memory_for(chip: str, most: int):
+    (scheduler,) = schedulers(bufferized(product).module.clone(), resolve_gpu(f"cuda -arch={chip}"))
+    for stages in (most, most + 1):
+        text = f'{{strategy = "mma", tile = [64, 32], stages = {stages}}}'
+        scheduler.function.attributes[ATTRIBUTE] = Parser(make_context(), text).parse_attribute()
+        if stages > most:
+            with pytest.raises(InvalidArgument, match=f"stages = {stages} is not possible; possible: 2 to {most}$"):
+                scheduler.decide()
+        else:
+            ((_, schedule),) = scheduler.decide().values()
+            assert isinstance(schedule, MmaSchedule) and schedule.shared == most * 6144
 
 
 def test_what_is_not_said_is_chosen():

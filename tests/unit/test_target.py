@@ -7,6 +7,8 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 
@@ -14,9 +16,12 @@ import relay
 from relay.dialects.context import make_context
 from relay.errors import InvalidArgument
 from relay.frontend import from_tflite
-from relay.passes import Pipeline
+from relay.passes import PassContext, Pipeline
 from relay.passes.target_pass import TargetPass
 from relay.target import CpuTarget, GpuTarget, attach, cpu_of, gpu_of, host, resolve, resolve_gpu, spelled, target_of
+from relay.target.chips import CHIPS
+from relay.target.costs import CpuCosts
+from relay.target.gpu import CUDA_TRIPLE, OPENCL_TRIPLE
 from relay.target.microarchitectures import GENERIC, ROWS, micro_architecture
 from relay.target.resolve import SPELLED
 from relay.transforms.legalize import Legalize
@@ -59,6 +64,64 @@ def test_a_target_of_any_features_is_made_again_of_its_text(features: frozenset[
     assert resolve(written).features == features
 
 
+FEATURES = {
+    "x86_64": ("avx2", "avx512f", "avx512vnni", "fma", "sse4.1"),
+    "aarch64-unknown-linux-gnu": ("dotprod", "i8mm", "sve"),
+    "riscv64": ("m", "c", "d"),
+    "thumbv7em-none-eabihf": ("vfp4d16sp",),
+}
+CPUS = {"x86_64": ("", "cascadelake"), "aarch64-unknown-linux-gnu": ("", "neoverse-n1")}
+COSTS = ["", " -costs=fork=17", " -costs=issue_width=0.1,fork=2000", " -costs=fork=5 -costs=fork=6,tile_start=1e-7"]
+
+
+@st.composite
+def texts(draw: st.DrawFn) -> str:
+    """A text of a CPU or GPU, with options in any order."""
+    if draw(st.booleans()):
+        gone = draw(st.lists(st.sampled_from(("dot", "shuffle", "fma-rz")), unique=True))
+        options = [f"-arch={draw(st.sampled_from(sorted(CHIPS)))}", *(f"-mattr={','.join(f'-{x}' for x in gone)}",)]
+        costs = draw(st.sampled_from(["", " -costs=step=3", " -costs=finished_sum=0.3,processors=7"]))
+        return draw(st.sampled_from(["opencl", " ".join(["cuda", *draw(st.permutations(options))])])) + costs
+    machine = draw(st.sampled_from(sorted(FEATURES)))
+    names = draw(st.lists(st.sampled_from(FEATURES[machine]), max_size=3))
+    cpu = draw(st.sampled_from(CPUS.get(machine, ("",))))
+    options = [f"-mcpu={cpu}"] if cpu else []
+    if changes := [f"{draw(st.sampled_from('+-'))}{name}" for name in names]:
+        options.append(f"-mattr={','.join(changes)}")
+    return " ".join([machine, *draw(st.permutations(options))]) + draw(st.sampled_from(COSTS))
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(text=texts())
+def test_any_text_is_made_again_of_its_target(text: str):
+    target = resolve(text)
+    written = spelled(target)
+    SPELLED.clear()
+    assert resolve(written) == target
+    assert spelled(resolve(written)) == written
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        GpuTarget(OPENCL_TRIPLE, "", frozenset({"dot"}), "opencl"),
+        GpuTarget(OPENCL_TRIPLE, "pvc", frozenset(), "opencl"),
+        GpuTarget(CUDA_TRIPLE, "sm_80", frozenset({"wgmma"})),
+        GpuTarget(CUDA_TRIPLE, "sm_75", frozenset(), matmul="tf32"),
+        GpuTarget("spirv", "sm_80", frozenset()),
+    ],
+)
+def test_a_target_that_no_text_names_has_none(target: GpuTarget):
+    with pytest.raises(InvalidArgument, match="target: has "):
+        spelled(target)
+
+
+@pytest.mark.parametrize("text", ["llvm -costs=", "cuda -costs=step=3,"])
+def test_costs_that_name_nothing(text: str):
+    with pytest.raises(InvalidArgument, match="target: names no cost behind -costs= or a comma; write -costs=fork=30"):
+        resolve(text)
+
+
 @pytest.mark.parametrize("text", TEXTS)
 def test_a_module_keeps_its_target_in_its_text(text: str):
     module = ModuleOp([])
@@ -88,6 +151,19 @@ def test_what_is_for_cpus_refuses_a_gpu_and_the_other_way_round():
         ("3 : i32", "relay.target: is 3 : i32"),
         ('{kind = "fpga"}', 'relay.target: has kind = "fpga"'),
         ('{kind = "cuda", cpu = "sm_1"}', 'has kind = "cuda", cpu = "sm_1"'),
+        ('{kind = "cuda", cpu = "sm_80", triple = "x"}', "has triple = 'x'; of cuda it is nvptx64-nvidia-cuda"),
+        ('{kind = "cuda", cpu = "sm_80", features = "+wgmma"}', "has the feature 'wgmma'; there are async-copy, dot"),
+        ('{kind = "cuda", cpu = "sm_80", features = "+mma", matmul = "f8"}', "has matmul = 'f8'; there are tf32"),
+        ('{kind = "cuda", cpu = "sm_75", matmul = "tf32"}', "has matmul = 'tf32'; there are tf32, f16, bf16, where"),
+        ('{kind = "opencl", features = "+dot"}', "has the feature 'dot'; opencl has none"),
+        ('{kind = "opencl", cpu = "x"}', "has cpu = 'x'; opencl has none"),
+        ('{triple = "garbage"}', "has triple = 'garbage', which is not known; known are"),
+        ('{triple = "x86_64-pc-windows-msvc"}', "has triple = 'x86_64-pc-windows-msvc', which is of Windows or macOS"),
+        ('{triple = "x86_64-unknown-linux-gnu", cpu = "i287"}', "relay.target: there is no processor 'i287' of x86_64"),
+        ('{triple = "aarch64-unknown-linux-gnu", cpu = "generic", features = "+avx9"}', "there is no feature 'avx9'"),
+        ('{features = "-avx2"}', "has the feature '-avx2'; write what is there: features = \"+a,+b\""),
+        ('{features = "+avx2,,"}', "has the feature ''; write"),
+        ('{matmul = "tf32"}', 'has matmul = "tf32"; CPUs do not round products'),
         ("{cpu = 7 : i32}", "relay.target: has cpu = 7 : i32"),
         ("{costs = 7 : i32}", "relay.target: has costs = 7 : i32"),
         ('{costs = {fork = "much"}}', 'relay.target: has the cost fork = "much"'),
@@ -107,6 +183,17 @@ def test_measured_costs_replace_estimates():
     assert target.with_costs({"fork": host().costs.fork}).measured == (("issue_width", 5.0),)
     assert target != host()
     assert resolve_gpu("cuda").with_costs({"processors": 30}).processors == 30
+
+
+@pytest.mark.parametrize(
+    ("text", "kib"), [("cuda", 163), ("cuda -arch=sm_75", 64), ("cuda -arch=sm_86", 99), ("cuda -arch=sm_90a", 227)]
+)
+def test_a_block_has_the_shared_memory_of_its_chip(text: str, kib: int):
+    target = resolve_gpu(text)
+    assert target.costs.shared_bytes == kib << 10
+    assert target.with_costs({"shared_bytes": 1024}).costs.shared_bytes == 1024
+    with pytest.raises(InvalidArgument, match=rf"costs\['shared_bytes'\]: is .*; a block has {kib << 10} at most"):
+        target.with_costs({"shared_bytes": (kib << 10) + 1})
 
 
 @pytest.mark.parametrize("value", [-1, 2.5, True, float("nan")])
@@ -131,6 +218,13 @@ def test_costs_keep_all_their_digits_in_text():
 def test_a_cost_in_a_text_is_a_number():
     with pytest.raises(InvalidArgument, match="has the cost 'fork=many'"):
         resolve("llvm -costs=fork=many")
+
+
+def test_blocks_that_stay_in_a_cache_follow_from_its_size():
+    costs = {cpu: micro_architecture(cpu).costs for cpu in ("cascadelake", "cortex-m4", "neoverse-v2", "cortex-a53")}
+    assert costs["cascadelake"] == costs["cortex-m4"] == GENERIC.costs == CpuCosts()
+    assert (costs["neoverse-v2"].scratch_bytes, costs["neoverse-v2"].strip_bytes) == (32 << 10, 512 << 10)
+    assert (costs["cortex-a53"].scratch_bytes, costs["cortex-a53"].prefetch_bytes) == (16 << 10, 192 << 10)
 
 
 @pytest.mark.parametrize("row", [GENERIC, *ROWS], ids=lambda row: row.name)
@@ -185,6 +279,20 @@ def test_passes_of_a_build_read_the_target_of_the_build():
         assert target_of(relay.optimize(mod, "riscv64", pipeline=pipeline).op) == resolve("riscv64")
     other = relay.optimize(mod, "riscv64", pipeline='attach-target{target="aarch64"},legalize')
     assert target_of(other.op) == resolve("aarch64")
+
+
+def test_a_build_refuses_what_is_lowered_for_another_machine():
+    mod = from_tflite(DIGITS)
+    wanted = "attach-target: the module is for 'aarch64.*', and the build is for 'riscv64.*'; give relay.build"
+    with pytest.raises(InvalidArgument, match=wanted):
+        relay.build(mod, "riscv64", pipeline='attach-target{target="aarch64"},legalize')
+    with PassContext(config={"attach-target.target": "aarch64"}):
+        assert target_of(relay.optimize(mod, "riscv64").op) == resolve("aarch64")
+        for pipeline in (None, "legalize", "attach-target,legalize"):
+            with pytest.raises(InvalidArgument, match=wanted):
+                relay.build(mod, "riscv64", pipeline=pipeline)
+    with PassContext(config={"attach-target.target": "riscv64 -mattr=-c -costs=fork=9"}):
+        relay.build(mod, "riscv64")  # fewer features and other costs are a choice
 
 
 def test_the_pipeline_as_text_makes_the_same_module_anywhere():

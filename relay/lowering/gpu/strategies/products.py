@@ -41,7 +41,7 @@ from relay.lowering.scheduling.record import OpSchedule
 PARTS_LANES = 4
 """Neighbouring sums whose parts a thread adds at once."""
 PLAIN_BYTES = 48 << 10
-"""Shared memory of a block that need not be asked for."""
+"""Shared memory of a block that need not be asked for, and that all of NVIDIA's devices have."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +105,7 @@ class Products(Strategy[ProductSchedule]):
 
     def decide(self, kernel: Kernel, pick: Picks) -> Decision[ProductSchedule]:
         m, costs, fold = self.product, kernel.target.costs, self.product.format.fold
-        room = costs.shared_bytes if kernel.target.warpgroups else PLAIN_BYTES
+        room, usual_room = costs.shared_bytes, costs.shared_bytes if kernel.target.warpgroups else PLAIN_BYTES
         found = choices(self.tiles(m, kernel), m.rows, m.columns, m.depth * m.format.data, costs)
         best = cheapest([choice for choice in found if choice.agrees(pick.given)] or found)
         shape, warps, asked = best.tile.shape, best.tile.warps, {"tile", "warps"} & pick.given.keys()
@@ -116,9 +116,8 @@ class Products(Strategy[ProductSchedule]):
         splits = pick("splits", range(1, most + 1), best.splits)
         steps, fewest = -(-most // splits), self.kind.fewest_stages
         stage = self.matrix(self.kind(*shape, *warps, 1), splits, 1, 1).shared_bytes
-        stages = pick(
-            "stages", range(fewest, room // stage + 1), max(fewest, min(best.tile.stages, steps, room // stage))
-        )
+        usual_stages = max(fewest, min(best.tile.stages, steps, usual_room // stage))
+        stages = pick("stages", range(fewest, room // stage + 1), usual_stages)
         tile = self.kind(*shape, *warps, stages)
         widest = min(m.widest, 2 * tile.run)
         lanes = pick("lanes", powers(widest), widest)
