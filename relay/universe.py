@@ -118,6 +118,9 @@ UNIVERSE = Universe(all_dialects=dict(DIALECTS), all_passes=dict(PASSES), all_ta
 """The `xdsl.universe` entry point."""
 
 
+INSTRUMENTS = {"relay.check_numbers": "relay.transforms.check_numbers:CheckNumbers"}
+"""Classes of instruments, by the keys of `PassContext.config` that ask for one."""
+
 NOTEBOOK = {
     "IRModule": "relay.viewer.notebook:of_module",
     "PassTimingInstrument": "relay.viewer.notebook:of_timing",
@@ -131,6 +134,11 @@ def shown_in_notebook(value: object) -> str:
     """The HTML of an object of a class of `NOTEBOOK`, or of one derived from it."""
     name = next(cls.__name__ for cls in type(value).__mro__ if cls.__name__ in NOTEBOOK)
     return _named(NOTEBOOK[name])(value)
+
+
+def instrument(key: str, value: object) -> Any:
+    """The instrument that a key of `PassContext.config` asks for, made of the key's value."""
+    return _named(INSTRUMENTS[key])(value)
 
 
 def partition_report(module: object) -> Any:

@@ -28,6 +28,7 @@ from relay.errors import InvalidArgument
 from relay.frontend import import_model, path_of
 from relay.module import IRModule, arrays
 from relay.passes import PassContext
+from relay.passes.checking import ENTRY_OF_LOWERING, verify
 from relay.passes.context import activated
 from relay.passes.info import PassInfo, as_module
 from relay.passes.requests import refuse_pending
@@ -35,8 +36,6 @@ from relay.passes.runner import Runner
 from relay.runtime import Executable
 from relay.target import GpuTarget, resolve
 
-LOWERED_TYPES = "linalg"
-"""The property of a module whose types no longer tell the model's: integers have lost their signs."""
 LLVM_EFFORT = (0, 1, 3, 3, 3)
 """LLVM's optimization level by `opt_level`."""
 KERNELS_PER_WORKER = 12
@@ -57,7 +56,7 @@ class Building(Runner):
 
     def apply(self, step: ModulePass, info: PassInfo) -> None:
         self.progress(self.done, step.name)
-        if LOWERED_TYPES in info.establishes:
+        if ENTRY_OF_LOWERING in info.establishes:
             function = self.mod["main"]
             if function.function_type != self.type:
                 signature.check(function)
@@ -124,7 +123,11 @@ def _compile(recipe: Recipe, progress: Update = unseen) -> Executable:
     machine, chosen = recipe.target, recipe.pipeline
     progress(0, "import")
     model = recipe.model
-    module = model.clone() if isinstance(model, IRModule) else import_model(model, recipe.frontend)
+    if isinstance(model, IRModule):
+        verify(model, "build")
+        module = model.clone()
+    else:
+        module = import_model(model, recipe.frontend)
     module.replace_weights(recipe.params)
     described = signature.read(module["main"])
     if not module["main"].body.blocks:

@@ -27,7 +27,6 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 
-from relay.dialects.op import is_integer
 from relay.errors import InvalidArgument
 
 Array = npt.NDArray[Any]
@@ -127,7 +126,7 @@ def is_float(type: Attribute) -> bool:
 
 def is_narrow(type: Attribute) -> bool:
     """Whether only memory has numbers of the type: bf16, floats of 8 bits and less, integers of 2 and 4 bits."""
-    if is_integer(type):
+    if isinstance(type, IntegerType):
         return type.width.data in (2, 4)
     return isinstance(type, BFloat16Type | ReducedPrecisionFloatType)
 

@@ -14,6 +14,7 @@ from xdsl.rewriter import Rewriter
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from relay.dialects.ranges import check_ranges
 from relay.errors import InvalidArgument
 
 Type = TensorType[Attribute]
@@ -137,6 +138,7 @@ class TensorOp(IRDLOperation, ABC):
         for number, (result, expected) in enumerate(zip(self.results, self.infer(), strict=True)):
             if not compatible(result.type, expected):
                 raise VerifyException(f"{self.name}: result {number} is {result.type}; expected {expected}")
+        check_ranges(self)
 
 
 def is_tensor(type: Attribute) -> TypeGuard[Type]:

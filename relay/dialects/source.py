@@ -30,6 +30,7 @@ from xdsl.dialects.builtin import (
     i1,
 )
 from xdsl.ir import Attribute, Block, Operation, TypeAttribute
+from xdsl.irdl.dominance import DominanceInfo
 from xdsl.parser import Parser
 from xdsl.parser.generic_parser import ParserState
 from xdsl.utils.exceptions import VerifyException
@@ -186,20 +187,29 @@ def _said(error: Exception) -> str:
 
 
 def early(op: Operation, opened: set[Block], seen: set[Operation]) -> Iterator[tuple[Operation, int]]:
-    """Uses of values before their ops, in the same block or from inside an op before: each by op and operand's number.
-
-    `opened` are the blocks around `op`, `seen` what comes before it in them. xDSL's verifier leaves this out.
+    """Uses of values that are not defined before them: op and number of the operand. `opened` are the blocks around
+    `op`, `seen` what comes before it in them. xDSL's verifier leaves this out.
     """
     for number, operand in enumerate(op.operands):
         owner = operand.owner
-        if isinstance(owner, Operation) and owner.parent in opened and owner not in seen:
+        block = owner if isinstance(owner, Block) else owner.parent
+        if block in opened:
+            if isinstance(owner, Operation) and owner not in seen:
+                yield op, number
+        elif block is None or not any(each.parent is block.parent and _dominates(block, each) for each in opened):
             yield op, number
-    for block in (block for region in op.regions for block in region.blocks):
-        opened.add(block)
-        for inner in block.ops:
-            yield from early(inner, opened, seen)
-            seen.add(inner)
-        opened.discard(block)
+    for region in op.regions:
+        for block in region.blocks:
+            opened.add(block)
+            for inner in block.ops:
+                yield from early(inner, opened, seen)
+                seen.add(inner)
+            opened.discard(block)
+
+
+def _dominates(block: Block, other: Block) -> bool:
+    """Whether every way to `other`, a block of the same region, is through `block`."""
+    return block.parent is not None and DominanceInfo(block.parent).dominates(block, other)
 
 
 def line_of(location: FileLineColLoc) -> str | None:

@@ -52,7 +52,14 @@ class Key:
 
 
 NO_OPTIONS: Mapping[str, Key] = {}
-DECLARED: dict[str, Key] = {}
+DECLARED = {
+    "relay.check_numbers": Key(
+        "relay.check_numbers", object, None, "inputs of @main, for which no pass may change what the interpreter gives"
+    ),
+    "relay.verify": Key(
+        "relay.verify", bool, True, "verify what passes that are not ours leave, and what is to be lowered"
+    ),
+}
 """Keys that are no option of a pass."""
 
 

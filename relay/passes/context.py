@@ -8,13 +8,14 @@ from copy import copy
 from types import TracebackType
 from typing import Self
 
-from relay.arguments import mapping, names
+from relay.arguments import every, mapping, names
 from relay.errors import InvalidArgument
 from relay.passes import config as configuration
 from relay.passes import registry
 from relay.passes.diagnostics import Reporter
 from relay.passes.info import LEVELS, PassInfo, check_level
 from relay.passes.instruments import PassInstrument, checked, enter_all, exit_all
+from relay.universe import INSTRUMENTS, instrument
 
 __all__ = ["DEFAULT_LEVEL", "LEVELS", "PassContext", "activated"]
 
@@ -39,6 +40,8 @@ class PassContext:
     What a later pass needs (`Pass.requires`) runs at any level; disabling it is an error that says who needs it.
     `config` sets options of passes that leave them at their defaults, `{"fold-constant.max_bytes": 1024}`; every key
     has a type and a default (`list_configs`). Names are canonical ones or aliases.
+    `{"relay.check_numbers": inputs}` runs the interpreter after each pass, and refuses the pass that changed an integer
+    of the results, or a float by more than 1e-4 of the largest.
 
     Raises InvalidArgument for a level, name, key or value that is not known, with the nearest ones.
     """
@@ -55,7 +58,8 @@ class PassContext:
         self.required_pass = _canonical(required_pass, "required_pass")
         self.disabled_pass = _canonical(disabled_pass, "disabled_pass")
         self.config = configuration.normalise(mapping(config or {}, "config", "{'fold-constant.max_bytes': 1024}"))
-        self.instruments = checked(instruments)
+        asked = [instrument(key, self.config[key]) for key in INSTRUMENTS if key in self.config]
+        self.instruments = checked([*every(instruments, "instruments"), *asked])
         self.diagnostics = Reporter()
 
     def __enter__(self) -> Self:

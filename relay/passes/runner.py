@@ -14,6 +14,7 @@ from relay.dialects.context import make_context
 from relay.errors import InvalidArgument
 from relay.module import IRModule
 from relay.passes import analyses, registry, requests
+from relay.passes.checking import Verifier
 from relay.passes.config import check_options, override
 from relay.passes.context import PassContext
 from relay.passes.info import DescribedPass, PassGroup, PassInfo, as_module, info_of, names_of
@@ -47,6 +48,7 @@ class Runner:
         self.xdsl = ctx or fresh_context()
         self.ctx = PassContext.current()
         self.options = options or {}
+        self.verifier = Verifier(self.mod, self.ctx.config.get("relay.verify") is not False)
         self.requirements = Requirements(self.ctx, self._looks, providers)
 
     def _looks(self, cls: type[DescribedPass]) -> bool:
@@ -100,16 +102,18 @@ class Runner:
         self.apply(step, info_of(step))
 
     def apply(self, step: ModulePass, info: PassInfo) -> None:
-        """Run it, and keep account."""
+        """Run it, and keep account. What goes down a level, and what a pass that is not ours leaves, is verified."""
         step = override(step, {**self.options, **self.ctx.config})
         check_options(step)
         with Told(self.mod, info, self.ctx.instruments):
+            self.verifier.before(step, info)
             try:
                 step.apply(self.xdsl, self.mod.op)
             except BaseException as error:
                 self.ctx.diagnostics.move_errors(error)
                 raise
             self.ctx.diagnostics.raise_errors(f"pass {info.name}")
+            self.verifier.after(info)
         self.requirements.ran(info)
         analyses.forget(self.mod.op, step.preserves if isinstance(step, DescribedPass) else ())
 

@@ -6,7 +6,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, ParseError, VerifyException
 
 from relay.dialects.source import invalid, said_last
-from relay.errors import RelayError
+from relay.errors import Malformed, RelayError
 from relay.passes import CollectedErrors
 from relay.transforms.location import words
 
@@ -35,6 +35,8 @@ def _line_of(error: BaseException, file: str, doing: str, module: ModuleOp | Non
     match error:
         case CollectedErrors():
             return str(error)
+        case Malformed(__cause__=VerifyException() as cause):
+            return _line_of(cause, file, error.where, module)
         case RelayError():
             return one_line(str(error))
         case ParseError():

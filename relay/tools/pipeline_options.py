@@ -73,8 +73,10 @@ def pipeline_of(args: Namespace, target: str, known: Mapping[str, Factory]) -> P
 
 
 def context_of(args: Namespace) -> PassContext:
-    """The level; every pass that was named runs where no level is given."""
-    return PassContext(4 if args.opt_level is None else args.opt_level)
+    """The level; every pass that was named runs where no level is given. And whether passes are verified."""
+    unverified = args.disable_verify and not args.verify_each
+    config = {"relay.verify": False} if unverified else {}
+    return PassContext(4 if args.opt_level is None else args.opt_level, config=config)
 
 
 class Watchers:

@@ -238,3 +238,24 @@ func.func @dynamic_quantize(%x: tensor<f32>) {
   %c, %s = qnn.dynamic_quantize %x : (tensor<f32>) -> (tensor<i8>, tensor<f32>)
   func.return
 }
+
+// -----
+// error: qnn.requantize: output_zero_point 1000 is outside -128..127
+func.func @requantize(%x: tensor<4xi32>) {
+  %r = qnn.requantize %x {input_scale = 1.0 : f32, output_scale = 1.0 : f32, output_zero_point = 1000 : i32, multiplier = 1073741824 : i32, shift = 0 : i32, out_dtype = i8} : (tensor<4xi32>) -> tensor<4xi8>
+  func.return
+}
+
+// -----
+// error: qnn.requantize: min 128 leaves no code of -128..127
+func.func @requantize(%x: tensor<4xi32>) {
+  %r = qnn.requantize %x {input_scale = 1.0 : f32, output_scale = 1.0 : f32, output_zero_point = 0 : i32, multiplier = 1073741824 : i32, shift = 0 : i32, min = 128 : i32, out_dtype = i8} : (tensor<4xi32>) -> tensor<4xi8>
+  func.return
+}
+
+// -----
+// error: qnn.dequantize: zero_point -1 is outside 0..255
+func.func @dequantize(%x: tensor<4xui8>) {
+  %r = qnn.dequantize %x {scale = 1.0 : f32, zero_point = -1 : i32} : (tensor<4xui8>) -> tensor<4xf32>
+  func.return
+}

@@ -1,0 +1,51 @@
+"""`PassContext(config={"relay.check_numbers": inputs})`: the interpreter's results before and after each pass."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from relay import interpreters
+from relay.dialects.attributes import Array
+from relay.errors import InvalidArgument, Malformed, Unsupported
+from relay.module import IRModule
+from relay.passes import PassInfo, PassInstrument
+from relay.transforms.equality import difference
+
+TOLERANCE = 1e-4
+"""How far a float may be off, as a part of the result's largest magnitude. Integers must be equal."""
+
+
+class CheckNumbers(PassInstrument):
+    """Refuses the pass after which `@main` has other integers for these inputs, or floats that are off by more than
+    `TOLERANCE`. It watches until a pass changes what `@main` takes, or leaves ops that the interpreter cannot run: in a
+    build `relay-to-linalg`."""
+
+    def __init__(self, inputs: Sequence[Array] | Mapping[str, Array]):
+        self.inputs = inputs
+        self._known: tuple[object, tuple[Array, ...] | None] = (None, None)
+        """A module, and its results after the last pass on it."""
+        self._before: list[tuple[Array, ...] | None] = []
+
+    def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
+        if self._known[0] is not mod.op:
+            self._known = (mod.op, interpreters.run(mod, self.inputs) if "main" in mod.functions else None)
+        self._before.append(self._known[1])
+
+    def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
+        before = self._before.pop()
+        after = None if before is None else self._results(mod)
+        if before is not None and after is not None and (wrong := difference(after, before, TOLERANCE)):
+            hint = "one that is to change numbers runs outside of this context"
+            raise Malformed(f"after pass {info.name}", f"the numbers are others: {wrong}", hint)
+        self._known = (mod.op, after)
+
+    def run_failed_pass(self, mod: IRModule, info: PassInfo, error: BaseException) -> None:
+        self._known = (None, None)
+        del self._before[-1:]
+
+    def _results(self, mod: IRModule) -> tuple[Array, ...] | None:
+        """The results for the inputs; None if `@main` takes others, or is not for the interpreter any more."""
+        try:
+            return interpreters.run(mod, self.inputs)
+        except (InvalidArgument, Unsupported):
+            return None
