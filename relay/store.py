@@ -13,12 +13,22 @@ from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import NamedTuple
 
 FOLDER, LIMIT = "RELAY_CACHE_DIR", "RELAY_CACHE_BYTES"
 DEFAULT_LIMIT = 1 << 30
 SUM_BYTES = 32
 OURS = re.compile(r"\w+-[0-9a-f]{64}|\.\w+-[0-9a-f]{64}\.\d+\.\d+")
 """Names of what is kept, as `key_of` makes them, and of what is being written."""
+
+
+class Entry(NamedTuple):
+    """A file that is kept."""
+
+    used: float
+    """When it was last used, in seconds."""
+    size: int
+    path: str
 
 
 @dataclass(frozen=True)
@@ -57,24 +67,37 @@ class Store:
         else:
             self.trim()
 
-    def trim(self) -> None:
-        """Delete what was not used for longest while more than `limit` bytes are kept; files that no store puts there
-        are none of ours."""
-        found: list[tuple[float, int, str]] = []
+    def entries(self) -> list[Entry]:
+        """What is kept, oldest use first; files that no store puts there are none of ours."""
+        found: list[Entry] = []
         with suppress(OSError), os.scandir(self.folder) as entries:
             for entry in entries:
                 if not OURS.fullmatch(entry.name):
                     continue
                 with suppress(OSError):
                     status = entry.stat()
-                    found.append((status.st_mtime, status.st_size, entry.path))
-        total = sum(size for _, size, _ in found)
-        for _, size, path in sorted(found):
-            if total <= self.limit:
+                    found.append(Entry(status.st_mtime, status.st_size, entry.path))
+        return sorted(found)
+
+    def trim(self) -> None:
+        """Delete what was not used for longest while more than `limit` bytes are kept."""
+        self._delete(self.limit)
+
+    def clear(self) -> tuple[int, int]:
+        """Delete what is kept; how many entries were, and their bytes."""
+        return self._delete(-1)
+
+    def _delete(self, limit: int) -> tuple[int, int]:
+        """Delete the oldest entries until at most so many bytes are left; their number and bytes."""
+        found = self.entries()
+        count, deleted, total = 0, 0, sum(entry.size for entry in found)
+        for entry in found:
+            if total - deleted <= limit:
                 break
             with suppress(OSError):
-                os.unlink(path)
-                total -= size
+                os.unlink(entry.path)
+                count, deleted = count + 1, deleted + entry.size
+        return count, deleted
 
 
 def _private(path: str, flags: int) -> int:

@@ -27,7 +27,6 @@ from relay.errors import RelayError
 from relay.plug_ins import installed
 from relay.runtime import Executable, Library, archive, processor
 from relay.runtime.device import DeviceLibrary
-from relay.runtime.memory import aligned_bytes
 from relay.store import Store, key_of, store
 
 if TYPE_CHECKING:
@@ -160,10 +159,8 @@ def _loaded(kept: Store, key: str, rebuilt: Callable[[], Library]) -> Executable
     data = kept.get(key)
     if data is None:
         return None
-    memory = aligned_bytes(len(data))
-    memory[:] = np.frombuffer(data, np.uint8)
     try:
-        saved = archive.unpack(memory, f"cache entry {key}", here=False)
+        saved = archive.unpack(archive.aligned(data), f"cache entry {key}", here=False)
     except RelayError:
         return None
     device = saved.graph.get("device")

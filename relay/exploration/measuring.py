@@ -13,8 +13,8 @@ import numpy as np
 
 from relay.dialects.attributes import Array
 from relay.errors import InvalidArgument
-from relay.runtime import Executable, TensorSpec
-from relay.signature import TensorInfo
+from relay.runtime import Executable
+from relay.runtime.specification import random_array
 
 Measure = Callable[[Executable], float]
 """The less, the better."""
@@ -51,23 +51,12 @@ def inputs_of(executable: Executable, inputs: Inputs | None) -> dict[str, Array]
     specs = [spec for spec in executable.inputs if spec.kind == "input"]
     if inputs is None:
         random = np.random.default_rng(0)
-        return {spec.name: random_of(spec, random) for spec in specs}
+        return {spec.name: random_array(spec.shape, spec.dtype, random) for spec in specs}
     if isinstance(inputs, Mapping):
         return dict(inputs)
     if len(inputs) != len(specs):
         raise InvalidArgument("inputs", f"are {len(inputs)}; the model has {len(specs)}")
     return {spec.name: array for spec, array in zip(specs, inputs, strict=True)}
-
-
-def random_of(spec: TensorSpec | TensorInfo, random: np.random.Generator) -> Array:
-    """Codes over their whole range; 0 and 1 for wider integers, which may be counts or positions; normal floats."""
-    if spec.dtype.kind == "f":
-        return random.standard_normal(spec.shape).astype(spec.dtype)
-    low, high = 0, 1
-    if spec.dtype.kind in "iu" and spec.dtype.itemsize <= 2:
-        info = np.iinfo(spec.dtype)
-        low, high = int(info.min), int(info.max)
-    return random.integers(low, high, spec.shape, endpoint=True).astype(spec.dtype)
 
 
 def results_of(executable: Executable, inputs: Inputs | None) -> list[Array]:

@@ -8,7 +8,7 @@ import os
 import platform
 from collections.abc import Mapping
 from os import PathLike
-from typing import Any, NamedTuple, TypeVar, cast, get_origin
+from typing import IO, Any, NamedTuple, TypeVar, cast, get_origin
 
 import numpy as np
 
@@ -54,23 +54,42 @@ def path_of(path: object) -> str:
     return named
 
 
-def read(path: str | PathLike[str]) -> Saved:
+Source = str | PathLike[str] | bytes | bytearray | memoryview | IO[bytes]
+"""A saved executable: a path, its bytes, or what is open for bytes."""
+
+
+def aligned(data: bytes | bytearray | memoryview) -> Array:
+    """A copy of the bytes that `unpack` takes."""
+    memory = aligned_bytes(len(data))
+    memory[:] = np.frombuffer(data, np.uint8)
+    return memory
+
+
+def read(source: Source) -> Saved:
     """The parts of a saved executable, for a machine like this one.
 
     Raises Malformed if the file is none of ours or damaged, InvalidArgument if it cannot be read, or this CPU lacks a
     feature that it needs.
     """
+    if isinstance(source, bytes | bytearray | memoryview):
+        return unpack(aligned(source), "<bytes>")
+    if not isinstance(source, str | PathLike) and hasattr(source, "read"):
+        data = cast(object, source.read())
+        if not isinstance(data, bytes):
+            raise InvalidArgument("load", f"{source!r} gives no bytes", "open it with 'rb'")
+        return unpack(aligned(data), "<bytes>")
+    path = path_of(source)
     try:
-        with open(path_of(path), "rb") as file:
+        with open(path, "rb") as file:
             if file.read(len(container.MAGIC)) != container.MAGIC:  # of any size
-                raise Malformed(str(path), "is no saved executable")
+                raise Malformed(path, "is no saved executable")
             file.seek(0)
             size = os.fstat(file.fileno()).st_size
-            data = aligned_bytes(size)
-            size = file.readinto(data.data)
+            memory = aligned_bytes(size)
+            size = file.readinto(memory.data)
     except OSError as error:
-        raise InvalidArgument(str(path), f"cannot be read: {error.strerror}") from None
-    return unpack(data[:size], str(path))
+        raise InvalidArgument(path, f"cannot be read: {error.strerror}") from None
+    return unpack(memory[:size], path)
 
 
 def unpack(data: Array, where: str, here: bool = True) -> Saved:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from math import inf
 from os import PathLike
 from typing import TYPE_CHECKING, Any, cast
@@ -23,6 +24,10 @@ from relay.runtime.team import check, team_for
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from _typeshed import SupportsWrite
+
+    from relay.runtime.archive import Source
+    from relay.runtime.benchmark import BenchmarkResult
     from relay.runtime.device import Devices
     from relay.runtime.dlpack import Given
     from relay.runtime.external import External, Externals
@@ -305,11 +310,58 @@ class Executable:
         with self._lock:
             return self._bind().outputs[index].copy()
 
+    def benchmark(
+        self, *inputs: Given, warmup: int = 3, repeat: int | None = None, seconds: float = 1.0, **named: Given
+    ) -> BenchmarkResult:
+        """Time runs on these inputs, or on what `set_input` bound: `repeat` of them, or as many as fit into `seconds`.
+
+        A time is that of a call from Python. Raises InvalidArgument as `run` does.
+        """
+        from relay.runtime.benchmark import measure
+
+        return measure(partial(self.run, *inputs, **named), warmup, repeat, seconds)
+
     # What it is made of
 
     def __iter__(self) -> Iterator[Any]:
         """`graph, lib, params = executable`."""
         return iter((json.dumps(self._graph), self.library, dict(self._params)))
+
+    def to_json(self) -> dict[str, Any]:
+        """What it takes, gives, needs and is made for, as numbers, texts and lists."""
+        return {
+            "target": self._graph["target"],
+            "inputs": self._graph["inputs"],
+            "outputs": self._graph["outputs"],
+            "kernels": len(self._graph["kernels"]),
+            "bytes": {
+                "code": len(self.library.code),
+                "constants": self._graph["constants_bytes"],
+                "arena": self._arena_bytes,
+            },
+        }
+
+    def __repr__(self) -> str:
+        lines = [f"  {spec.kind:6} {spec}" for spec in (*self.inputs, *self.outputs)]
+        return "\n".join([self._head(), *lines])
+
+    def _repr_html_(self) -> str:
+        from html import escape  # here: for notebooks only
+
+        rows = [("", "name", "type", "shape", "scale", "zero point")]
+        rows += [spec.cells() for spec in (*self.inputs, *self.outputs)]
+        table = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
+        return f"<p>{escape(self._head())}</p><table>{table}</table>"
+
+    def _head(self) -> str:
+        """What it is for, and how large it is."""
+        row = self.to_json()
+        target, sizes = row["target"], ", ".join(f"{size} bytes of {name}" for name, size in row["bytes"].items())
+        return f"Executable for {target['triple']} ({target['cpu']}): {row['kernels']} kernels, {sizes}"
+
+    def __reduce__(self) -> tuple[Callable[..., Executable], tuple[bytes, int]]:
+        """Pickles as the bytes that `save` writes; without the texts it was made from."""
+        return _unpickled, (archive.pack(self.parts()), self._num_threads)
 
     @property
     def externals(self) -> dict[str, External]:
@@ -333,12 +385,19 @@ class Executable:
             raise InvalidArgument(f"get_source({kind!r})", "is not there", f"the sources are: {known}")
         return self.library.sources[kind]()
 
-    def save(self, path: str | PathLike[str]) -> None:
+    def save(self, file: str | PathLike[str] | SupportsWrite[bytes]) -> None:
         """Write one file that `relay.runtime.load` reads: graph, code, constants, what external compilers made;
-        for this kind of CPU. Raises InvalidArgument where it cannot be written."""
+        for this kind of CPU. `file` is a path, or open for bytes. Raises InvalidArgument where it cannot be written."""
+        data = archive.pack(self.parts())
+        if not isinstance(file, str | PathLike) and callable(write := getattr(file, "write", None)):
+            try:
+                write(data)
+            except TypeError:
+                raise InvalidArgument("save", f"{file!r} takes no bytes", "open it with 'wb'") from None
+            return
         from relay.runtime.files import replace_file  # here: loading and running write none
 
-        replace_file(archive.path_of(path), archive.pack(self.parts()))
+        replace_file(archive.path_of(file), data)
 
     def export(self, folder: str | PathLike[str], name: str = "relay_model") -> list[Path]:
         """Write `NAME.o`, object code for the target with the weights inside, and `NAME.h`, how C calls it; the paths.
@@ -370,13 +429,17 @@ def create(graph: str | Mapping[str, Any], lib: Library, params: Mapping[str, Ar
     return Executable(graph, lib, params)
 
 
-def load(path: str | PathLike[str], num_threads: int = 1) -> Executable:
-    """Read what `Executable.save` wrote, to be run by so many threads. Native code: trust it like a program.
+def load(file: Source, num_threads: int = 1) -> Executable:
+    """Read what `Executable.save` wrote, to be run by so many threads: a path, bytes, or what is open for bytes.
+    Native code: trust it like a program.
 
     Raises Malformed if the file is none of ours or damaged, InvalidArgument if this CPU lacks a feature it needs,
     Unsupported if the loader of an external compiler is not installed or does not take what it made.
     """
-    saved = archive.read(path)
+    return _executable(archive.read(file), num_threads)
+
+
+def _executable(saved: archive.Saved, num_threads: int) -> Executable:
     if "device" in saved.graph:
         from relay.runtime.device import DeviceLibrary
 
@@ -386,3 +449,8 @@ def load(path: str | PathLike[str], num_threads: int = 1) -> Executable:
     executable = Executable(saved.graph, library, saved.params, saved.constants)
     executable.num_threads = num_threads
     return executable
+
+
+def _unpickled(data: bytes, num_threads: int) -> Executable:
+    """The executable of saved bytes; one for another machine says so when it is run."""
+    return _executable(archive.unpack(archive.aligned(data), "<pickle>", here=False), num_threads)

@@ -36,6 +36,21 @@ class TensorSpec(NamedTuple):
             str(entry["kind"]),
         )
 
+    def __str__(self) -> str:
+        scale = "" if self.scale is None else f", real = {self.scale:.9g} * (code - {self.zero_point})"
+        return f"{self.name!r} {self.dtype} {'x'.join(map(str, self.shape)) or 'scalar'}{scale}"
+
+    def cells(self) -> tuple[str, ...]:
+        """Its row of a table: kind, name, type, shape, scale, zero point."""
+        scale = ("", "") if self.scale is None else (f"{self.scale:.9g}", str(self.zero_point))
+        return self.kind, self.name, str(self.dtype), "x".join(map(str, self.shape)) or "scalar", *scale
+
+    def dequantize(self, codes: Array) -> Array:
+        """The real numbers of codes, in float32; numbers that are no codes as they are."""
+        if self.scale is None:
+            return codes
+        return (codes.astype(np.float32) - np.float32(self.zero_point)) * np.float32(self.scale)
+
     def take(self, value: Given) -> Array:
         """The value as an array that native code can read; strides are made so. Raises InvalidArgument if its dtype
         or shape is another, or it does not lie on the host."""
@@ -66,3 +81,14 @@ class TensorSpec(NamedTuple):
         if self.scale is not None and dtype.kind == "f":
             return f"quantise it: round(x / {self.scale:g}) + {self.zero_point}"
         return f"convert it with .astype('{self.dtype}')"
+
+
+def random_array(shape: tuple[int, ...], dtype: np.dtype[Any], random: np.random.Generator) -> Array:
+    """Codes over their whole range; 0 and 1 for wider integers, which may be counts or positions; normal floats."""
+    if dtype.kind == "f":
+        return random.standard_normal(shape).astype(dtype)
+    low, high = 0, 1
+    if dtype.kind in "iu" and dtype.itemsize <= 2:
+        info = np.iinfo(dtype)
+        low, high = int(info.min), int(info.max)
+    return random.integers(low, high, shape, endpoint=True).astype(dtype)

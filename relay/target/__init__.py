@@ -13,7 +13,7 @@ from relay.target.attributes import (
 from relay.target.costs import CpuCosts, GpuCosts
 from relay.target.gpu import resolve_gpu
 from relay.target.record import LANES, CpuTarget, GpuTarget, Target
-from relay.target.resolve import host, resolve, spelled
+from relay.target.resolve import host, names, resolve, spelled
 
 __all__ = [
     "ATTRIBUTE",
@@ -29,6 +29,7 @@ __all__ = [
     "from_attributes",
     "gpu_of",
     "host",
+    "names",
     "resolve",
     "resolve_gpu",
     "spelled",

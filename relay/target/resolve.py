@@ -37,12 +37,25 @@ CROSS: dict[str, tuple[str, frozenset[str]]] = {
 """CPU and features by the first word of a triple, where a target names no others."""
 SHORT = {
     "aarch64": "aarch64-unknown-linux-gnu",
+    "arm64": "aarch64-unknown-linux-gnu",
+    "armv7l": "arm-unknown-linux-gnueabihf -mcpu=cortex-a7",
+    "cortex-m0": "thumbv6m-none-eabi -mcpu=cortex-m0",
+    "cortex-m3": "thumbv7m-none-eabi -mcpu=cortex-m3",
+    "cortex-m4": "thumbv7em-none-eabi -mcpu=cortex-m4",
+    "cortex-m7": "thumbv7em-none-eabi -mcpu=cortex-m7",
     "riscv64": "riscv64-unknown-linux-gnu",
+    "rpi2": "arm-unknown-linux-gnueabihf -mcpu=cortex-a7",
+    "rpi3": "aarch64-unknown-linux-gnu -mcpu=cortex-a53 -mattr=-aes,-sha2",
+    "rpi4": "aarch64-unknown-linux-gnu -mcpu=cortex-a72 -mattr=-aes,-sha2",
+    "rpi5": "aarch64-unknown-linux-gnu -mcpu=cortex-a76",
     "thumbv7em": "thumbv7em-none-eabi",
     "wasm32": "wasm32-unknown-unknown",
     "x86_64": "x86_64-unknown-linux-gnu",
 }
-"""The triples that the names of processors alone stand for."""
+"""What the names of processors and boards stand for. Raspberry Pis have a system of 64 bits from 3 on; those
+of 3 and 4 were made without the cryptographic extension that their cores usually have."""
+MACHINES = {"amd64": "x86_64", "arm64": "aarch64", "armv6l": "arm", "armv7": "arm", "armv7a": "arm", "armv7l": "arm"}
+"""What other tools begin a triple with, and what it begins with here."""
 FOREIGN = ("apple", "darwin", "macos", "ios", "windows", "win32", "msvc", "cygwin", "uefi")
 """What a triple has in it of a system whose objects are not ELF, and which nothing here was tried on."""
 HARD_FLOAT = frozenset({"vfp4d16sp"})
@@ -56,7 +69,7 @@ SPELLED: dict[str, Target] = {}
 
 def resolve(target: str | Target) -> Target:
     """`"llvm"` is this machine; `"TRIPLE -mcpu=NAME -mattr=+a,+b"` another one, its options as LLVM spells them;
-    `"cuda -arch=sm_90"` and `"opencl"` are GPUs. Of some triples the first word is enough: `"riscv64"`. To each,
+    `"cuda -arch=sm_90"` and `"opencl"` are GPUs. Some have a name: `"riscv64"`, `"rpi4"` (`SHORT`). To each,
     `-costs=NAME=NUMBER,...` gives measured numbers in place of estimates (`with_costs`).
 
     Raises Unsupported for a triple that is not known or of Windows or macOS, InvalidArgument for other options.
@@ -89,7 +102,8 @@ def _machine(target: str, words: Sequence[str]) -> Target:
     if words[:1] == ["llvm"]:
         machine = host()
     else:
-        machine = _of_triple(SHORT.get(words[0], words[0]) if words else "", target)
+        words = [*SHORT.get(words[0], words[0]).split(), *words[1:]] if words else [""]
+        machine = _of_triple(words[0], target)
     for word in sorted(words[1:], key=lambda word: not word.startswith("-mcpu=")):
         option, _, value = word.partition("=")
         if option == "-mcpu" and value:
@@ -101,6 +115,11 @@ def _machine(target: str, words: Sequence[str]) -> Target:
                 f"target {target!r}", f"has the option {word}", "there are -mcpu=NAME and -mattr=+A,-B"
             )
     return machine
+
+
+def names() -> list[str]:
+    """The targets that have a name of their own."""
+    return ["llvm", "cuda", "opencl", *SHORT]
 
 
 def spelled(target: Target) -> str:
@@ -152,6 +171,8 @@ def _of_triple(triple: str, target: str) -> CpuTarget:
     if name not in CROSS or not system:
         known = ", ".join(f"{name}-..." for name in CROSS)
         hint = f'known are "llvm" (this machine), "cuda", "opencl", {", ".join(SHORT)}, and triples {known}'
+        if name in MACHINES:
+            hint = f'write "{"-".join([MACHINES[name], *system])}"{f" or {name}" if name in SHORT else ""}; {hint}'
         raise Unsupported(f"target {target!r}", "is not known", hint)
     cpu, features = CROSS[name]
     return CpuTarget(triple, cpu, features | HARD_FLOAT if triple.endswith("eabihf") else features)

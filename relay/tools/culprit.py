@@ -41,8 +41,8 @@ def search(op: ModuleOp, pipeline: Pipeline, args: Namespace) -> tuple[bool, str
 
 def inputs_of(module: IRModule, file: str | None, seed: int) -> list[Array]:
     """The arguments of `@main`: by name from a file, else random; states that the file leaves out are initial ones."""
-    from relay.exploration.measuring import random_of
     from relay.interpreters import argument_infos
+    from relay.runtime.specification import random_array
 
     given = {} if file is None else arrays_of(file)
     random = np.random.default_rng(seed)
@@ -53,7 +53,7 @@ def inputs_of(module: IRModule, file: str | None, seed: int) -> list[Array]:
         elif info.initial is not None:
             inputs.append(np.array(info.initial))
         elif file is None:
-            inputs.append(random_of(info, random))
+            inputs.append(random_array(info.shape, info.dtype, random))
         else:
             raise InvalidArgument(file, f"has no input {info.name}", f"it has {', '.join(given) or 'nothing else'}")
     if given:

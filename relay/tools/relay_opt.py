@@ -35,6 +35,7 @@ from relay.tools.help import Sorted
 from relay.tools.pass_list import list_passes, list_patterns, names_of_passes
 from relay.tools.pipeline_options import Watchers, add_arguments, context_of, parse_pipeline, pipeline_of, show
 from relay.tools.plug_ins import everything, load
+from relay.tools.shapes import shape_of
 from relay.transforms.batch import with_batch
 
 
@@ -46,15 +47,6 @@ class HeldText(StringIO):
     def close(self) -> None:
         self.text = self.getvalue()
         super().close()
-
-
-def shape_of(text: str) -> tuple[str, list[int]]:
-    """The input and the sizes of `NAME=1x1280`."""
-    name, equals, sizes = text.rpartition("=")
-    numbers = sizes.split("x")
-    if not equals or not all(number.isdecimal() and len(number) < 16 for number in numbers):
-        raise InvalidArgument("--shape", f"{text!r} names no input and sizes", "write --shape NAME=1x1280")
-    return name, [int(number) for number in numbers]
 
 
 class RelayOptMain(xDSLOptMain):

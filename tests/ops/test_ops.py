@@ -17,19 +17,18 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.hints import isa
 
 from relay.compile.entry import build
-from relay.dialects.attributes import Array
+from relay.dialects.attributes import Array, dtype_of
 from relay.dialects.byoc import Byoc, CompilerBeginOp, CompilerEndOp
 from relay.dialects.context import make_context
 from relay.dialects.qnn import Qnn
 from relay.dialects.relay import Relay
 from relay.dialects.source import LocatingParser
 from relay.errors import Malformed, RelayError
-from relay.exploration.intermediates import described
-from relay.exploration.measuring import random_of
 from relay.interpreters import MEANINGS, run
 from relay.lowering.relay_to_linalg import RelayToLinalg
 from relay.module import IRModule
 from relay.passes import PassContext
+from relay.runtime.specification import random_array
 from relay.transforms.equality import difference
 from relay.transforms.legalize import Legalize
 from tests.ops.examples import FILES, functions, invalid, runnable, valid
@@ -135,7 +134,7 @@ def random_input(type: TensorType[Attribute], random: np.random.Generator) -> Ar
     i64 (which may be positions) 0 or 1."""
     if type.element_type == i32:
         return random.integers(-(1 << 20), 1 << 20, type.get_shape()).astype(np.int32)
-    numbers = random_of(described("", type, "input"), random)
+    numbers = random_array(type.get_shape(), dtype_of(type.element_type), random)
     if numbers.dtype.kind == "f":
         numbers[(..., *[-1] * numbers.ndim)] = 100
     return numbers

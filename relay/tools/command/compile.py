@@ -1,0 +1,77 @@
+"""`relay compile`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import rich_click as click
+
+from relay.errors import InvalidArgument
+from relay.tools.command import options
+
+EMITTED = {
+    "relay": "one file for `relay run` and relay.runtime.load",
+    "o": "object code and a header for C",
+    "c": "readable C99 and a header",
+    "mlir": "the last MLIR",
+    "ll": "LLVM IR",
+    "s": "assembly",
+    "ptx": "PTX of a GPU's kernels",
+    "spv": "SPIR-V of a GPU's kernels",
+}
+TEXTS = {"mlir": "mlir", "ll": "ll", "s": "asm", "ptx": "ptx"}
+"""The source of an executable that a suffix stands for."""
+
+
+@click.command("compile", cls=options.ModelCommand)
+@click.argument("model", type=options.MODEL)
+@click.option("-o", "--output", required=True, metavar="FILE", help="what to write; its suffix says what it is")
+@click.option("--emit", type=click.Choice([*EMITTED]), help="; ".join(f"{a}: {b}" for a, b in EMITTED.items()))
+@options.model_options
+@options.JSON
+@click.pass_obj
+def command(manner: options.Manner, model: str, output: str, emit: str | None, as_json: bool, **chosen: Any) -> None:
+    """Compile a model: to one file, an object for C, C, PTX or SPIR-V."""
+    build, _ = options.arguments_of(chosen)
+    kind = emit or Path(output).suffix.removeprefix(".")
+    if kind not in EMITTED:
+        known = ", ".join(f".{name}" for name in EMITTED)
+        raise InvalidArgument(output, "has no suffix that says what to write", f"known are {known}; or give --emit")
+    start = perf_counter()
+    written = write_c(model, output, build) if kind == "c" else write(kind, model, output, build, manner)
+    seconds = perf_counter() - start
+    rows = [{"file": str(path), "bytes": path.stat().st_size} for path in written]
+    text = "\n".join(f"{row['file']}  {row['bytes']} bytes" for row in rows)
+    options.show({"files": rows, "seconds": seconds}, text, as_json)
+
+
+def write_c(model: str, output: str, build: dict[str, Any]) -> list[Path]:
+    """The model as C, which is the same for every target."""
+    from relay.byoc.c import export_c
+
+    if more := sorted(set(build) - {"batch", "frontend", "num_threads"}):
+        raise InvalidArgument("--emit c", "is C for any machine", f"leave out {', '.join(more)}")
+    module = options.module(model, build)
+    return export_c(module, Path(output).parent, options.stem_of(output))
+
+
+def write(kind: str, model: str, output: str, build: dict[str, Any], manner: options.Manner) -> list[Path]:
+    """What the executable has of this kind."""
+    executable = options.executable(model, build, manner)
+    if kind == "relay":
+        executable.save(output)
+        return [Path(output)]
+    if kind == "o":
+        return executable.export(Path(output).parent, options.stem_of(output))
+    from relay.runtime.files import replace_file
+
+    if kind == "spv":
+        if executable.graph.get("device", {}).get("kind") != "opencl":
+            raise InvalidArgument("--emit spv", "is the code of kernels for OpenCL", "add --target opencl")
+        data = executable.library.code
+    else:
+        data = executable.get_source(TEXTS[kind]).encode()
+    replace_file(output, data)
+    return [Path(output)]

@@ -1,0 +1,115 @@
+"""A model's inputs from files: .npz, .npy, images; or random ones, zeros, ones."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from relay.errors import InvalidArgument, Malformed
+from relay.runtime import TensorSpec
+from relay.runtime.memory import Array
+from relay.runtime.specification import random_array
+
+FILLS = {"zeros": np.zeros, "ones": np.ones}
+CHANNELS = {1: "L", 3: "RGB", 4: "RGBA"}
+"""Pillow's modes by number of channels."""
+
+
+def gather(
+    specs: Sequence[TensorSpec], inputs: str | None, given: Sequence[str], fill: str, seed: int, pixels: str | None
+) -> dict[str, Array]:
+    """Every input by name, but for states that no file gives: those start anew.
+
+    `inputs` is an .npz, `given` are texts `NAME=FILE`; what they leave out is filled. Raises RelayError, OSError.
+    """
+    known = {spec.name: spec for spec in specs}
+    found: dict[str, Array] = {}
+    if inputs is not None:
+        arrays = arrays_of(inputs)
+        if not set(arrays) & set(known) and len(arrays) <= len(specs):  # numpy.savez(file, a, b)
+            arrays = {spec.name: array for spec, array in zip(specs, arrays.values(), strict=False)}
+        found.update(arrays)
+    for text in given:
+        name, equals, file = text.rpartition("=")
+        name = name if equals else specs[0].name if specs else ""
+        if name not in known:
+            raise InvalidArgument("--input", f"the model has no input {name!r}", f"it has {', '.join(known)}")
+        found[name] = array_of(file, known[name], pixels)
+    if unknown := [name for name in found if name not in known]:
+        raise InvalidArgument(str(inputs), f"names no input with {unknown[0]!r}", f"the inputs are {', '.join(known)}")
+    random = np.random.default_rng(seed)
+    for spec in specs:
+        if spec.name not in found and spec.kind == "input":
+            made = (
+                FILLS[fill](spec.shape, spec.dtype) if fill in FILLS else random_array(spec.shape, spec.dtype, random)
+            )
+            found[spec.name] = made
+    return found
+
+
+def arrays_of(file: str) -> Mapping[str, Array]:
+    """The arrays of an .npz file by name. Raises Malformed for what is none."""
+    try:
+        with np.load(file, allow_pickle=False) as data:
+            return {name: np.array(data[name]) for name in data.files}
+    except (ValueError, EOFError, AttributeError, TypeError, zipfile.BadZipFile):
+        raise Malformed(file, "is no .npz file", "numpy.savez(FILE, **inputs) writes one") from None
+
+
+def array_of(file: str, spec: TensorSpec, pixels: str | None) -> Array:
+    """The array of a file for one input: .npy as it is, the only array of an .npz, or an image's pixels."""
+    if file.endswith(".npz"):
+        arrays = arrays_of(file)
+        if len(arrays) != 1:
+            raise InvalidArgument(file, f"has {len(arrays)} arrays", "give it by --inputs")
+        return next(iter(arrays.values()))
+    if file.endswith(".npy"):
+        try:
+            return np.load(file, allow_pickle=False)
+        except (ValueError, EOFError):
+            raise Malformed(file, "is no .npy file", "numpy.save(FILE, array) writes one") from None
+    return image_of(file, spec, pixels)
+
+
+def image_of(file: str, spec: TensorSpec, pixels: str | None) -> Array:
+    """An image's pixels, resized (bilinear) to the input; its channels come last, or first behind the batch.
+
+    Black and white are the ends of the codes' range, or 0 and 1 of floats, unless `pixels` tells others as LOW..HIGH.
+    """
+    try:
+        pillow: Any = import_module("PIL.Image")
+    except ModuleNotFoundError:
+        raise InvalidArgument(file, "needs the package Pillow to be read as an image", "pip install pillow") from None
+    dims = list(spec.shape)[-3:] if len(spec.shape) > 2 else [*spec.shape, 1]
+    first = dims[0] in CHANNELS and dims[-1] not in CHANNELS
+    rows, columns, channels = [*dims[1:], dims[0]] if first else dims
+    if len(dims) != 3 or channels not in CHANNELS or int(np.prod(spec.shape[:-3])) > 1:
+        raise InvalidArgument(f"input '{spec.name}'", f"of shape {list(spec.shape)} is no image", "give an .npy file")
+    try:
+        image = pillow.open(file).convert(CHANNELS[channels]).resize((columns, rows), pillow.Resampling.BILINEAR)
+    except pillow.UnidentifiedImageError:
+        raise Malformed(file, "is neither .npy, .npz nor an image that Pillow reads") from None
+    numbers = np.asarray(image, np.float64).reshape(rows, columns, channels) / 255
+    low, high = ends(pixels, spec)
+    scaled = low + numbers * (high - low)
+    if spec.dtype.kind in "iu":
+        scaled = np.rint(scaled)
+    return (scaled.transpose(2, 0, 1) if first else scaled).reshape(spec.shape).astype(spec.dtype)
+
+
+def ends(pixels: str | None, spec: TensorSpec) -> tuple[float, float]:
+    """What black and white are."""
+    if pixels is None:
+        codes = spec.dtype.kind in "iu" and spec.dtype.itemsize == 1
+        return (float(np.iinfo(spec.dtype).min), float(np.iinfo(spec.dtype).max)) if codes else (0.0, 1.0)
+    low, dots, high = pixels.partition("..")
+    try:
+        if dots:
+            return float(low), float(high)
+    except ValueError:
+        pass
+    raise InvalidArgument("--pixels", f"{pixels!r} is no range", "write --pixels -1..1")

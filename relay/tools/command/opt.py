@@ -1,0 +1,5 @@
+"""`relay opt`."""
+
+from relay.tools.command.forwarded import forwarded
+
+command = forwarded("opt", "relay.tools.relay_opt", "Read a module, run passes on it, and print it: relay-opt.")

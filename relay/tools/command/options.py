@@ -1,0 +1,194 @@
+"""What several subcommands take: the model and how it is compiled, its inputs, how results are printed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import rich_click as click
+from click.shell_completion import CompletionItem
+
+from relay.errors import InvalidArgument
+from relay.tools.shapes import shape_of
+
+F = TypeVar("F", bound=Callable[..., Any])
+Names = Callable[[], "list[str]"]
+
+
+@dataclass(frozen=True)
+class Manner:
+    """What the options before the subcommand say."""
+
+    quiet: bool = False
+    progress: bool | None = None
+
+    def note(self, text: str) -> None:
+        """Say on standard error what is no result."""
+        if not self.quiet:
+            click.echo(text, err=True)
+
+
+def targets() -> list[str]:
+    """The targets that are known by a name."""
+    from relay.target import names
+
+    return names()
+
+
+def profiles() -> list[str]:
+    """Whose integers importers can compute."""
+    from relay.frontend.tflite.profiles import PROFILES
+
+    return list(PROFILES)
+
+
+def compilers() -> list[str]:
+    """The external compilers that are known here."""
+    from relay.byoc import registry
+
+    return registry.names()
+
+
+def formats() -> list[str]:
+    """The formats that can be imported."""
+    from relay.frontend.importing.formats import FORMATS
+
+    return [name for name, each in FORMATS.items() if not each.hint]
+
+
+def completing(names: Names) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
+    """Completion from names that are looked up when they are asked for."""
+
+    def complete(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return [CompletionItem(name) for name in names() if name.startswith(incomplete)]
+
+    return complete
+
+
+class ModelCommand(click.RichCommand):
+    """A command that takes a model; its help ends with what is known here, as the registries have it."""
+
+    def format_help(self, ctx: click.Context, formatter: Any) -> None:
+        lists = {"Formats": formats, "Targets": targets, "--numerics": profiles, "--external": compilers}
+        self.epilog = "\n\n".join(f"{title}: {', '.join(names())}" for title, names in lists.items())
+        super().format_help(ctx, formatter)
+
+
+MODEL = click.Path(exists=True, dir_okay=False)
+MODEL_OPTIONS = (
+    click.option("--target", default="llvm", metavar="TARGET", shell_complete=completing(targets),
+                 help="the machine to compile for (default: llvm, this one)"),
+    click.option("--batch", type=click.IntRange(1), metavar="N", help="how many images a run takes"),
+    click.option("--shape", multiple=True, metavar="NAME=1x224x224x3", help="the shape of an input"),
+    click.option("--numerics", metavar="NAME", shell_complete=completing(profiles),
+                 help="integer arithmetic to reproduce (default: litert)"),
+    click.option("--outputs-of", "tensors", metavar="A,B", help="compile only what these tensors need"),
+    click.option("--external", metavar="A,B", shell_complete=completing(compilers),
+                 help="external compilers that get what they take first"),
+    click.option("-O", "opt_level", type=click.IntRange(0, 4), help="which passes run (default: 2)"),
+    click.option("--num-threads", type=click.IntRange(1), default=1, help="threads that a run may use (default: 1)"),
+)  # fmt: skip
+INPUT_OPTIONS = (
+    click.option("--inputs", type=MODEL, metavar="FILE.npz", help="inputs by name, or in order"),
+    click.option("--input", "given", multiple=True, metavar="NAME=FILE", help="an input: .npy, .npz or an image"),
+    click.option("--fill", type=click.Choice(["random", "zeros", "ones"]), default="random",
+                 help="inputs that are not given (default: random)"),
+    click.option("--seed", type=int, default=0, help="of random inputs (default: 0)"),
+    click.option("--pixels", metavar="LOW..HIGH",
+                 help="what black and white of an image are (default: the codes' range; 0..1 for floats)"),
+)  # fmt: skip
+JSON = click.option("--json", "as_json", is_flag=True, help="print the result as JSON")
+
+
+def model_options(function: F) -> F:
+    """Give a command the options by which a model is compiled."""
+    for option in reversed(MODEL_OPTIONS):
+        function = option(function)
+    return function
+
+
+def input_options(function: F) -> F:
+    """Give a command the options that tell a model's inputs."""
+    for option in reversed(INPUT_OPTIONS):
+        function = option(function)
+    return function
+
+
+def arguments_of(chosen: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Of a command's options those of `relay.build`, with the importer's; and the rest."""
+    build: dict[str, Any] = {}
+    for key in ("target", "batch", "opt_level", "num_threads"):
+        if (value := chosen.pop(key, None)) is not None and (key, value) != ("target", "llvm"):
+            build[key] = value
+    if external := chosen.pop("external", None):
+        build["external"] = external.split(",")
+    frontend: dict[str, Any] = {}
+    if numerics := chosen.pop("numerics", None):
+        frontend["numerics"] = numerics
+    if shapes := chosen.pop("shape", ()):
+        frontend["shapes"] = dict(map(shape_of, shapes))
+    if tensors := chosen.pop("tensors", None):
+        frontend["outputs"] = [int(name) if name.isdecimal() else name for name in tensors.split(",")]
+    if frontend:
+        build["frontend"] = frontend
+    return build, chosen
+
+
+def module(file: str, build: dict[str, Any]) -> Any:
+    """The module of a model's file, by its importer's options among `relay.build`'s. Raises RelayError."""
+    from relay.frontend import import_model
+    from relay.frontend.importing.formats import importable
+
+    frontend, batch = dict(build.get("frontend", {})), build.get("batch")
+    if batch is not None and importable(file, file) == "mlir":
+        from relay.transforms.batch import with_batch
+
+        return with_batch(import_model(file, frontend), batch)
+    return import_model(file, frontend if batch is None else {**frontend, "batch": batch})
+
+
+def is_saved(file: str) -> bool:
+    """Whether a file is a saved executable."""
+    from relay.runtime.container import MAGIC
+
+    with open(file, "rb") as stream:
+        return stream.read(len(MAGIC)) == MAGIC
+
+
+def executable(file: str, build: dict[str, Any], manner: Manner) -> Any:
+    """The executable of a saved one's file, or of a model, compiled. Raises RelayError."""
+    from relay import runtime
+
+    if not is_saved(file):
+        import relay
+
+        return relay.build(file, **build, progress=manner.progress)
+    threads = build.get("num_threads", 1)
+    if more := sorted(set(build) - {"num_threads"}):
+        raise InvalidArgument(file, "is compiled already", f"leave out {', '.join(more)}")
+    return runtime.load(file, num_threads=threads)
+
+
+def rows(lines: list[list[str]], right: frozenset[int] = frozenset()) -> str:
+    """Aligned text; columns whose numbers are in `right` end at one place."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+
+    def cells(line: list[str]) -> Iterator[str]:
+        for number, (cell, width) in enumerate(zip(line, widths, strict=True)):
+            yield cell.rjust(width) if number in right else cell.ljust(width)
+
+    return "\n".join("  ".join(cells(line)).rstrip() for line in lines)
+
+
+def show(value: Any, text: str, as_json: bool) -> None:
+    """Print a result."""
+    click.echo(json.dumps(value, indent=1) if as_json else text)
+
+
+def stem_of(file: str) -> str:
+    """The name of a file as an identifier of C."""
+    stem = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in Path(file).stem)
+    return stem if stem[:1].isalpha() or stem[:1] == "_" else f"model_{stem}"

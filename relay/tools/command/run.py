@@ -1,0 +1,69 @@
+"""`relay run`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import rich_click as click
+
+from relay.tools.command import options
+
+
+@click.command("run", cls=options.ModelCommand)
+@click.argument("file", type=options.MODEL, metavar="FILE|MODEL")
+@options.input_options
+@click.option("--outputs", metavar="FILE.npz", help="write the outputs here, by name")
+@click.option("--dequantize", is_flag=True, help="real numbers instead of codes")
+@click.option("--top", type=click.IntRange(1), metavar="N", help="show the N largest of each output only")
+@click.option("--labels", type=options.MODEL, metavar="FILE", help="--top: a name for each place, one a line")
+@options.model_options
+@options.JSON
+@click.pass_obj
+def command(manner: options.Manner, file: str, as_json: bool, **chosen: Any) -> None:
+    """Run a saved executable, or a model, once, and show its outputs."""
+    import numpy as np
+
+    from relay.tools.command import inputs as reading
+
+    build, rest = options.arguments_of(chosen)
+    executable = options.executable(file, build, manner)
+    given = [rest[name] for name in ("inputs", "given", "fill", "seed", "pixels")]
+    results: Any = executable.run(**reading.gather(executable.inputs, *given))
+    named = {
+        spec.name: spec.dequantize(array) if rest["dequantize"] else array
+        for spec, array in zip(executable.outputs, results if len(executable.outputs) > 1 else [results], strict=True)
+    }
+    if rest["outputs"]:
+        from io import BytesIO
+
+        from relay.runtime.files import replace_file
+
+        buffer = BytesIO()
+        np.savez(buffer, **named)
+        replace_file(rest["outputs"], buffer.getvalue())
+    labels = open(rest["labels"]).read().splitlines() if rest["labels"] else []
+    rows = {name: best(array, rest["top"], labels) for name, array in named.items()} if rest["top"] else {}
+    if as_json:
+        told = {name: {"dtype": str(a.dtype), "shape": list(a.shape)} for name, a in named.items()}
+        for name, array in named.items():
+            told[name] |= {"top": rows[name]} if rows else {} if rest["outputs"] else {"values": array.tolist()}
+        options.show(told, "", True)
+        return
+    for name, array in named.items():
+        click.echo(f"{name} {array.dtype}{list(array.shape)}")
+        if rows:
+            click.echo(options.rows([[str(row["place"]), row["label"], str(row["value"])] for row in rows[name]]))
+        elif not rest["outputs"]:
+            click.echo(str(array))
+
+
+def best(array: Any, count: int, labels: list[str]) -> list[dict[str, Any]]:
+    """The places of the largest numbers, the first of equal ones first."""
+    import numpy as np
+
+    flat = array.reshape(-1)
+    places = [int(place) for place in np.argsort(-flat.astype(np.float64), kind="stable")[:count]]
+    return [
+        {"place": place, "label": labels[place] if place < len(labels) else "", "value": flat[place].item()}
+        for place in places
+    ]

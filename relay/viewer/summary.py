@@ -1,0 +1,112 @@
+"""`summary`: what a module takes, gives and has to compute, by operator of its source."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+
+from relay import signature
+from relay.byoc.partitioning.records import counts, source_of
+from relay.byoc.partitioning.work import multiplications
+from relay.dialects.relay import ConstantOp
+from relay.module import IRModule
+from relay.passes.info import as_module
+
+NUMBERED = re.compile(r"\w+ \d+ (\S+)")
+"""How importers name an operator: `operator 3 ADD 'x'`."""
+
+
+@dataclass(frozen=True)
+class Operator:
+    """Operators of one kind."""
+
+    kind: str
+    count: int
+    macs: int
+    """Multiply-accumulates."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A model at a glance; `print` it."""
+
+    inputs: tuple[dict[str, Any], ...]
+    outputs: tuple[dict[str, Any], ...]
+    operators: tuple[Operator, ...]
+    """Those with most work first."""
+    weights: int
+    weight_bytes: int
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates of a run."""
+        return sum(row.macs for row in self.operators)
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as numbers, texts and lists."""
+        return asdict(self) | {"macs": self.macs}
+
+    def __str__(self) -> str:
+        lines = [f"{what:7} {described(row)}" for what, rows in self._ends() for row in rows]
+        lines += [f"weights {self.weights} tensors, {self.weight_bytes} bytes", ""]
+        table = [("operator", "count", "multiply-accumulates")]
+        table += [(row.kind, str(row.count), str(row.macs)) for row in self.operators]
+        table.append(("all", str(sum(row.count for row in self.operators)), str(self.macs)))
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        lines += [f"{a:{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}" for a, b, c in table]
+        return "\n".join(lines)
+
+    def _ends(self) -> tuple[tuple[str, tuple[dict[str, Any], ...]], ...]:
+        return ("input", self.inputs), ("output", self.outputs)
+
+
+def described(row: dict[str, Any]) -> str:
+    """An input or an output in words."""
+    size = "x".join("?" if size < 0 else str(size) for size in row["shape"]) or "scalar"
+    scale = "" if row["scale"] is None else f", real = {row['scale']:.9g} * (code - {row['zero_point']})"
+    return f"{row['name']!r} {row['dtype']} {size}{scale}{', a state' if row['kind'] == 'state' else ''}"
+
+
+def tensor_row(info: signature.TensorInfo) -> dict[str, Any]:
+    """An input or an output as JSON has it."""
+    return {
+        "name": info.name, "shape": list(info.shape), "dtype": str(info.dtype), "kind": info.kind,
+        "scale": info.scale, "zero_point": info.zero_point,
+    }  # fmt: skip
+
+
+def kind_of(op: Operation) -> str:
+    """What the source calls the operator that an op comes from; the op's name where it is not known."""
+    found = NUMBERED.match(source_of(op))
+    return found[1] if found else op.name
+
+
+def summary(mod: IRModule | ModuleOp) -> Summary:
+    """What the module takes and gives; its operators by kind, their multiply-accumulates; its weights."""
+    module = as_module(mod)
+    inputs, outputs = signature.read(module["main"])
+    seen = set[str]()
+    number, macs = Counter[str](), Counter[str]()
+    for function in module.functions.values():
+        for op in function.walk():
+            if isinstance(op, ConstantOp) or not counts(op):
+                continue
+            kind, source = kind_of(op), source_of(op)
+            if kind == op.name or source not in seen:
+                number[kind] += 1
+            seen.add(source)
+            macs[kind] += multiplications(op)
+    rows = [Operator(kind, count, macs[kind]) for kind, count in number.items()]
+    weights = module.weights
+    return Summary(
+        tuple(map(tensor_row, inputs)),
+        tuple(map(tensor_row, outputs)),
+        tuple(sorted(rows, key=lambda row: (-row.macs, -row.count, row.kind))),
+        len(weights),
+        sum(array.nbytes for array in weights.values()),
+    )

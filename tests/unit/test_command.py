@@ -1,0 +1,250 @@
+"""`relay`: each subcommand in this process; exit codes, lines of errors, JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import relay
+from relay.runtime import processor
+from relay.target import names, resolve
+
+pytest.importorskip("rich_click", reason="needs the extra cli")
+
+from relay.__main__ import main  # noqa: E402
+from relay.tools.command import options  # noqa: E402
+from relay.tools.command.main import COMMANDS  # noqa: E402
+
+Capture = pytest.CaptureFixture[str]
+ROOT = Path(__file__).parents[2]
+DIGITS = str(ROOT / "examples" / "digits" / "digits_int8.tflite")
+OUTPUT = "StatefulPartitionedCall_1:0"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_cache(tmp_path_factory: pytest.TempPathFactory) -> Generator[None]:
+    """Each model is compiled once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RELAY_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The digits, compiled to a file."""
+    path = str(tmp_path_factory.mktemp("command") / "digits.relay")
+    assert main(["compile", DIGITS, "-o", path]) == 0
+    return path
+
+
+def told(capsys: Capture, *args: str) -> Any:
+    """The JSON of a command that succeeds."""
+    assert main([*args, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_every_command_has_help_that_starts_without_the_compiler(capsys: Capture):
+    assert main(["--help"]) == 0
+    out = capsys.readouterr().out
+    assert all(name in out for name in COMMANDS)
+    program = "import sys; from relay.__main__ import main; main(['--help']); print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert not {"xdsl", "numpy", "llvmlite"} & set(done.stderr.split())
+
+
+def test_help_names_what_the_registries_know(capsys: Capture):
+    assert main(["compile", "--help"]) == 0
+    shown = capsys.readouterr().out
+    for known in (options.targets, options.profiles, options.compilers, options.formats):
+        assert all(name in shown for name in known())
+
+
+def test_without_the_extra_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch, capsys: Capture):
+    monkeypatch.setitem(sys.modules, "rich_click", None)
+    assert main(["inspect", DIGITS]) == 1
+    line = "relay: the package rich_click is not installed; pip install 'relay-mlir[cli]'\n"
+    assert capsys.readouterr().err == line
+
+
+def test_inspect(capsys: Capture, saved: str):
+    row = told(capsys, "inspect", DIGITS)
+    assert row["macs"] == 46592 and row["operators"][0] == {"kind": "CONV_2D", "count": 3, "macs": 33792}
+    assert row["inputs"][0]["shape"] == [1, 8, 8, 1] and row["weights"] == 12
+    assert main(["inspect", DIGITS, "--batch", "4"]) == 0
+    assert "int8 4x8x8x1" in capsys.readouterr().out
+    row = told(capsys, "inspect", saved)
+    assert row["outputs"][0]["name"] == OUTPUT
+
+
+def test_run_gives_what_python_gives(capsys: Capture, saved: str, tmp_path: Path):
+    images = np.load(ROOT / "examples" / "digits" / "digits_test.npz")["int8_images"]
+    np.savez(tmp_path / "in.npz", images[:1])
+    np.save(tmp_path / "in.npy", images[:1])
+    (tmp_path / "labels.txt").write_text("\n".join("abcdefghij"))
+    outputs = tmp_path / "out.npz"
+    expected = relay.build(DIGITS).run(images[:1])
+    assert isinstance(expected, np.ndarray)
+    for given in (["--inputs", f"{tmp_path}/in.npz"], ["--input", f"serving_default_image:0={tmp_path}/in.npy"]):
+        for file in (DIGITS, saved):
+            assert main(["run", file, *given, "--outputs", str(outputs)]) == 0
+            np.testing.assert_array_equal(np.load(outputs)[OUTPUT], expected)
+            outputs.unlink()
+    capsys.readouterr()
+    arguments = [saved, "--inputs", f"{tmp_path}/in.npz", "--top", "1", "--labels", f"{tmp_path}/labels.txt"]
+    row = told(capsys, "run", *arguments, "--dequantize")
+    place = int(expected.argmax())
+    best = {"place": place, "label": "abcdefghij"[place], "value": (int(expected.max()) + 128) / 256}
+    assert row == {OUTPUT: {"dtype": "float32", "shape": [1, 10], "top": [best]}}
+
+
+def test_inputs_that_are_filled(capsys: Capture, saved: str):
+    rows = [told(capsys, "run", saved, "--fill", fill) for fill in ("zeros", "ones", "random")]
+    expected = relay.runtime.load(saved).run(np.zeros((1, 8, 8, 1), np.int8))
+    assert isinstance(expected, np.ndarray)
+    assert rows[0][OUTPUT]["values"] == expected.tolist()
+    assert rows[2] == told(capsys, "run", saved, "--seed", "0") != told(capsys, "run", saved, "--seed", "1")
+
+
+def test_images(capsys: Capture, saved: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    image = str(tmp_path / "x.png")
+    with monkeypatch.context() as without:
+        without.setitem(sys.modules, "PIL.Image", None)
+        assert main(["run", saved, "--input", image]) == 1
+    assert capsys.readouterr().err == f"{image}: needs the package Pillow to be read as an image; pip install pillow\n"
+    pillow = pytest.importorskip("PIL.Image", reason="needs Pillow")
+    grey = np.arange(64, dtype=np.uint8).reshape(8, 8)
+    pillow.fromarray(grey).save(image)
+    expected = relay.runtime.load(saved).run((grey.astype(np.int16) - 128).astype(np.int8)[None, :, :, None])
+    assert isinstance(expected, np.ndarray)
+    assert told(capsys, "run", saved, "--input", image) == {
+        OUTPUT: {"dtype": "int8", "shape": [1, 10], "values": expected.tolist()}
+    }
+
+
+@pytest.mark.parametrize("suffix", ["o", "c", "mlir", "ll", "s"])
+def test_what_compile_writes(suffix: str, capsys: Capture, tmp_path: Path):
+    row = told(capsys, "compile", DIGITS, "-o", f"{tmp_path}/digits.{suffix}")
+    for file in row["files"]:
+        assert Path(file["file"]).stat().st_size == file["bytes"] > 0
+    assert (tmp_path / f"digits.{suffix}").is_file()
+
+
+def test_compile_for_other_machines(capsys: Capture, tmp_path: Path):
+    assert main(["compile", DIGITS, "-o", f"{tmp_path}/d.ptx", "--target", "cuda"]) == 0
+    assert ".visible .entry" in (tmp_path / "d.ptx").read_text()
+    assert main(["compile", DIGITS, "-o", f"{tmp_path}/d.relay", "--target", "rpi4"]) == 0
+    assert main(["run", f"{tmp_path}/d.relay"]) == 1
+    assert "is code for aarch64-unknown-linux-gnu" in capsys.readouterr().err
+
+
+def test_bench(capsys: Capture, saved: str):
+    row = told(capsys, "bench", saved, "--repeat", "5", "--threads", "1,2")
+    assert row["peak_rss_bytes"] > 0
+    assert [(each["threads"], each["runs"]) for each in row["rows"]] == [(1, 5), (2, 5)]
+    row = told(capsys, "bench", DIGITS, "--repeat", "3")
+    assert row["rows"][0]["macs_per_s"] == pytest.approx(46592 / row["rows"][0]["median"])
+
+
+def test_cache(capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("RELAY_CACHE_DIR", str(tmp_path))
+    (tmp_path / "mine.txt").write_text("stays")
+    relay.build(DIGITS)
+    row = told(capsys, "cache", "info")
+    assert row["folder"] == str(tmp_path) and row["entries"] > 0 < row["bytes"]
+    assert told(capsys, "cache", "clear") == {name: row[name] for name in ("folder", "entries", "bytes")}
+    assert os.listdir(tmp_path) == ["mine.txt"]
+    monkeypatch.setenv("RELAY_CACHE_DIR", "off")
+    assert main(["cache", "clear"]) == 1
+
+
+ERRORS = [
+    (["nothing"], 2, "relay: No such command 'nothing'; see relay --help"),
+    (["run", "nofile"], 2, "relay run: Invalid value for 'FILE|MODEL': File 'nofile' does not exist; see relay run"),
+    (["compile", DIGITS], 2, "relay compile: Missing option '-o' / '--output'; see relay compile --help"),
+    (["compile", DIGITS, "-o", "x.exe"], 1, "x.exe: has no suffix that says what to write; known are .relay, "),
+    (["compile", DIGITS, "-o", "x.o", "--target", "armv7l-linux-gnueabihf"], 1,
+     "target 'armv7l-linux-gnueabihf': is not known; write \"arm-linux-gnueabihf\" or armv7l; known are"),
+    (["compile", DIGITS, "-o", "x.c", "--target", "rpi4"], 1, "--emit c: is C for any machine; leave out target"),
+    (["compile", DIGITS, "-o", "x.spv"], 1, "--emit spv: is the code of kernels for OpenCL; add --target opencl"),
+    (["inspect", str(ROOT / "pyproject.toml")], 1, f"{ROOT / 'pyproject.toml'}:"),
+    (["inspect", sys.executable], 1, f"{sys.executable}: is an ELF object"),
+    (["run", DIGITS, "--input", "y=x.npy"], 1, "--input: the model has no input 'y'; it has serving_default_image:0"),
+    (["run", DIGITS, "--input", "x.npy"], 1, "x.npy: No such file or directory"),
+    (["run", DIGITS, "--shape", "x=1y2"], 1, "--shape: 'x=1y2' names no input and sizes; write --shape NAME=1x1280"),
+    (["run", DIGITS, "--numerics", "no"], 1, "from_tflite: "),
+    (["bench", DIGITS, "--threads", "1,x"], 1, "--threads: '1,x' are no numbers of threads; write --threads 1,2"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("args", "code", "start"), ERRORS)
+def test_errors_are_one_line(args: list[str], code: int, start: str, capsys: Capture):
+    assert main(args) == code
+    shown = capsys.readouterr()
+    assert shown.out == "" and shown.err.startswith(start) and shown.err.count("\n") == 1
+
+
+def test_a_compiled_file_takes_no_options_of_a_build(capsys: Capture, saved: str):
+    assert main(["run", saved, "--batch", "2"]) == 1
+    assert capsys.readouterr().err == f"{saved}: is compiled already; leave out batch\n"
+    assert main(["run", saved, "--num-threads", "2"]) == 0
+
+
+def test_commands_that_stand_alone_are_reached(capsys: Capture):
+    assert main(["opt", "--list-passes"]) == 0
+    assert "fuse-ops" in capsys.readouterr().out
+    assert main(["opt", "nofile.mlir"]) == 1
+    assert capsys.readouterr().err.startswith("nofile.mlir: No such file")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts(shell: str, capsys: Capture):
+    assert main(["completion", shell]) == 0
+    script = capsys.readouterr().out
+    assert "_RELAY_COMPLETE" in script and "relay-opt --completion" in script
+
+
+TYPED = [
+    ("relay ins", "inspect"),
+    ("relay compile --target rp", "rpi4"),
+    ("relay run --numerics tf", "tflm"),
+    ("relay compile --external xn", "xnnpack"),
+    ("relay opt --show-pi", "--show-pipeline"),
+    ("relay cache cl", "clear"),
+]
+
+
+@pytest.mark.parametrize(("line", "offered"), TYPED)
+def test_what_is_completed(line: str, offered: str, monkeypatch: pytest.MonkeyPatch, capsys: Capture):
+    monkeypatch.setenv("_RELAY_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", line)
+    monkeypatch.setenv("COMP_CWORD", str(len(line.split()) - 1))
+    assert main([]) == 0
+    assert offered in [row.partition(",")[2] for row in capsys.readouterr().out.splitlines()]
+
+
+def test_the_page_runs_and_names_every_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    page = (ROOT / "docs" / "command.md").read_text()
+    assert set(re.findall(r"`relay (\w+)", page.split("```")[0])) == {*COMMANDS}
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+    for line in page.split("```")[1].splitlines()[1:]:
+        assert main(shlex.split(line)[1:]) == 0, line
+    assert {file.name for file in tmp_path.iterdir()} == {"examples", "digits.relay", "digits.o", "digits.h"}
+
+
+def test_targets_with_a_name_resolve_to_machines_that_exist():
+    for name in names():
+        assert resolve(name)
+    board = "fp asimd evtstrm crc32 cpuid".split()  # /proc/cpuinfo of a Raspberry Pi 4
+    needed = {processor.SPELLINGS.get(feature, feature) for feature in resolve("rpi4").features - processor.UNUSED}
+    assert needed <= {*board}
