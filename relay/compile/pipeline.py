@@ -76,8 +76,8 @@ def lowering_passes(target: Target) -> list[ModulePass]:
 
         return gpu_passes(target)
     return [
-        RelayToLinalg(tables_apart=bool(target.tables), transposes_apart=True),
-        ExpandApplyScale(literal=not target.fuses),
+        RelayToLinalg(),
+        ExpandApplyScale(),
         Bufferize(),
         Schedule(),
         SelectTargetOps(),

@@ -23,6 +23,7 @@ from relay.lowering.rescale.quotients import find_quotient, rewrite_quotient
 from relay.lowering.rescale.sums import find_sum, rewrite_sum
 from relay.lowering.rescale.values import scalars
 from relay.passes.target_pass import TargetPass
+from relay.target import ATTRIBUTE
 from relay.target.record import NVVM_TOWARD_ZERO
 
 FORMS = ("f32", "f32x2", "f64", "literal")
@@ -37,7 +38,8 @@ class ExpandApplyScale(TargetPass):
     (`f32x2`), or one in float64 (`f64`); see `relay.lowering.rescale.proof`. A sum of two rescaled codes that is
     rescaled once more becomes two multiply-adds, tried on all pairs of codes. So does a float that is divided by a
     constant, rounded and clipped to integers, where the target has such an instruction. The module's attribute
-    `relay.rescale` counts the channels of each form, that of a function its own. With `literal` no float form is used.
+    `relay.rescale` counts the channels of each form, that of a function its own. With `literal` no float form is used,
+    nor where the module's target has no multiply-adds; without a target, it is taken to have them.
     Where the module's target has multiply-adds that round towards zero (AVX-512, NVIDIA's GPUs), nearly all can be in
     float32; on these GPUs, what is small becomes an integer by additions, too.
 
@@ -59,37 +61,39 @@ class ExpandApplyScale(TargetPass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         calls = CallGraph(op.walk())
         target = self.target(op)
+        literal = self.literal or (ATTRIBUTE in op.attributes and not target.fuses)
         total: Counter[str] = Counter()
         for function in [f for f in op.walk() if isinstance(f, FuncOp)]:
-            if not self.literal and target.divides_by_products:
+            if not literal and target.divides_by_products:
                 multiply_by_inverses(function)
             if any(isinstance(inner, ApplyScaleOp) for inner in function.walk()):
-                counts = self.expand_function(function, calls, target.toward_zero)
+                counts = expand_function(function, calls, target.toward_zero, literal)
                 function.attributes["relay.rescale"] = counted(counts)
                 total += counts
                 drop_unused(function, calls.of(function))
         if total:
             op.attributes["relay.rescale"] = counted(total)
 
-    def expand_function(self, function: FuncOp, calls: CallGraph, toward_zero: str | None) -> Counter[str]:
-        """Every `tosa.apply_scale` of the function; returns how many channels took which form."""
-        entry = function.body.blocks[0]
-        constants = Emitter(entry, function.location, before=entry.first_op)
-        counts: Counter[str] = Counter()
-        if not self.literal:
-            for scale in [s for s in function.walk() if isinstance(s, ApplyScaleOp)]:
-                if (sum := find_sum(scale, calls)) is not None:
-                    counts["f32"] += 1 + len(sum.inner)
-                    rewrite_sum(scale, sum, constants, toward_zero == NVVM_TOWARD_ZERO)
+
+def expand_function(function: FuncOp, calls: CallGraph, toward_zero: str | None, literal: bool) -> Counter[str]:
+    """Every `tosa.apply_scale` of the function; returns how many channels took which form."""
+    entry = function.body.blocks[0]
+    constants = Emitter(entry, function.location, before=entry.first_op)
+    counts: Counter[str] = Counter()
+    if not literal:
         for scale in [s for s in function.walk() if isinstance(s, ApplyScaleOp)]:
-            found = None if self.literal else find(scale, calls, toward_zero is not None)
-            if found is None:
-                counts["literal"] += channels(scale, calls)
-                expand(scale, constants)
-            else:
-                counts[found.name] += found.channels
-                rewrite(scale, found, constants, calls, toward_zero)
-        return counts
+            if (sum := find_sum(scale, calls)) is not None:
+                counts["f32"] += 1 + len(sum.inner)
+                rewrite_sum(scale, sum, constants, toward_zero == NVVM_TOWARD_ZERO)
+    for scale in [s for s in function.walk() if isinstance(s, ApplyScaleOp)]:
+        found = None if literal else find(scale, calls, toward_zero is not None)
+        if found is None:
+            counts["literal"] += channels(scale, calls)
+            expand(scale, constants)
+        else:
+            counts[found.name] += found.channels
+            rewrite(scale, found, constants, calls, toward_zero)
+    return counts
 
 
 def multiply_by_inverses(function: FuncOp) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 
 from xdsl.context import Context
@@ -21,6 +22,7 @@ from relay.lowering.linalg.elementwise import Group, emit, groups
 from relay.lowering.linalg.emitter import Emitter, signless
 from relay.lowering.linalg.narrow import refusal
 from relay.passes import Pass
+from relay.target import target_of
 from relay.transforms.inlining import inline_calls
 from relay.transforms.location import place
 from relay.transforms.one_table import kernel_as_table
@@ -35,9 +37,9 @@ class RelayToLinalg(Pass):
 
     Elementwise ops of one shape that depend on each other become one `linalg.generic`. Rescaling stays whole, as
     `tosa.apply_scale` in its body. `scf.if` and `scf.while` stay, their blocks are lowered. Shapes must be static.
-    Raises Unsupported for an op that has no lowering. With `tables_apart` a lookup of 8-bit codes in a table of such
-    stays a nest of its own, and a kernel that multiplies one code by numbers to give another becomes one; with
-    `transposes_apart` a transpose that turns rows into columns stays alone: processors do vectors of these at a time.
+    Raises Unsupported for an op that has no lowering. Where the module's target looks many bytes up at once, a lookup
+    of 8-bit codes in a table of such stays a nest of its own, and a kernel that multiplies one code by numbers to give
+    another becomes one; where it shuffles vectors, a transpose that turns rows into columns stays alone.
     """
 
     name = "relay-to-linalg"
@@ -45,8 +47,14 @@ class RelayToLinalg(Pass):
     establishes = ("linalg",)
     invalidates = ("folded", "kernels", "expanded")
     why = "turns kernels into loop nests"
-    tables_apart: bool = False
-    transposes_apart: bool = False
+    tables_apart: bool | None = field(default=None, metadata={"deprecated": True})
+    transposes_apart: bool | None = field(default=None, metadata={"deprecated": True})
+
+    def __post_init__(self) -> None:
+        for name in ("tables_apart", "transposes_apart"):
+            if getattr(self, name) is not None:
+                what = f"{self.name}{{{name}=...}} is deprecated: the module's target says it; put attach-target before"
+                warnings.warn(what, DeprecationWarning, stacklevel=3)
 
     @classmethod
     def holds(cls, op: ModuleOp) -> bool:
@@ -56,10 +64,13 @@ class RelayToLinalg(Pass):
         for function in [f for f in op.walk() if isinstance(f, func.FuncOp)]:
             check_arguments(function)
         inline_calls(op)
+        target = target_of(op)
+        tables = bool(target.tables) if self.tables_apart is None else self.tables_apart
+        transposes = target.shuffle_bytes > 0 if self.transposes_apart is None else self.transposes_apart
         for function in [f for f in op.walk() if isinstance(f, func.FuncOp)]:
-            if self.tables_apart and function.body.blocks:
+            if tables and function.body.blocks:
                 kernel_as_table(function)
-            FunctionLowering(function, self.tables_apart, self.transposes_apart).run()
+            FunctionLowering(function, tables, transposes).run()
 
 
 class FunctionLowering:

@@ -132,6 +132,11 @@ class Processor(ABC):
         return tuple(name for name, needed in TABLES.items() if needed <= self.features)
 
     @property
+    @abstractmethod
+    def shuffle_bytes(self) -> int:
+        """Bytes of a register whose elements of 8 bits are shuffled at once; 0 where there is no such instruction."""
+
+    @property
     def is_x86(self) -> bool:
         """Whether it has vector instructions of x86."""
         return any(feature.startswith(("sse", "avx")) for feature in self.features)
@@ -179,7 +184,6 @@ class CpuTarget(Processor):
 
     @property
     def shuffle_bytes(self) -> int:
-        """Bytes of a register whose elements of 8 bits are shuffled at once."""
         return 64 if "avx512bw" in self.features else 32 if "avx2" in self.features else 16
 
     @property
@@ -238,6 +242,10 @@ class GpuTarget(Processor):
     @property
     def divides_by_products(self) -> bool:
         return False
+
+    @property
+    def shuffle_bytes(self) -> int:
+        return 0
 
     @property
     def processors(self) -> int:

@@ -16,6 +16,7 @@ import relay
 from relay.dialects.context import make_context
 from relay.errors import InvalidArgument
 from relay.frontend import from_tflite
+from relay.lowering.relay_to_linalg import RelayToLinalg
 from relay.passes import PassContext, Pipeline
 from relay.passes.target_pass import TargetPass
 from relay.target import CpuTarget, GpuTarget, attach, cpu_of, gpu_of, host, resolve, resolve_gpu, spelled, target_of
@@ -270,6 +271,23 @@ def test_the_option_features_says_what_to_write_and_is_obeyed():
     assert step.target(module) == CpuTarget("riscv64-unknown-linux-gnu", "generic-rv64", frozenset({"avx2"}))
     with pytest.warns(DeprecationWarning, match="legalize"):
         assert str(Legalize(features="avx2")) == 'legalize{features="avx2"}'
+
+
+TURNED = """func.func @main(%x: tensor<8x16xf32>) -> tensor<16x8xf32> {
+  %0 = relay.transpose %x {axes = array<i64: 1, 0>} : (tensor<8x16xf32>) -> tensor<16x8xf32>
+  %1 = relay.negative %0 : (tensor<16x8xf32>) -> tensor<16x8xf32>
+  func.return %1 : tensor<16x8xf32>
+}"""
+
+
+@pytest.mark.parametrize(("target", "nests"), [("aarch64", 2), ("cuda", 1), ("opencl", 1)])
+def test_nests_are_those_that_the_target_is_good_at(target: str, nests: int):
+    module = Parser(make_context(), TURNED).parse_module()
+    attach(module, resolve(target))
+    assert str(RelayToLinalg()(module)).count("linalg.generic") == nests
+    with pytest.warns(DeprecationWarning, match=r"relay-to-linalg\{transposes_apart=...\} is deprecated: the module's"):
+        step = RelayToLinalg(transposes_apart=nests == 1)
+    assert str(step(module)).count("linalg.generic") == 3 - nests
 
 
 def test_passes_of_a_build_read_the_target_of_the_build():

@@ -1,6 +1,7 @@
 // RUN: relay-opt %s -p expand-apply-scale | filecheck %s --check-prefixes=CHECK,PLAIN
 // RUN: relay-opt %s -p 'attach-target{target="x86_64 -mattr=+avx512f"},expand-apply-scale' | filecheck %s --check-prefixes=CHECK,AVX512
 // RUN: relay-opt %s -p 'expand-apply-scale{literal=true}' | filecheck %s --check-prefix=LITERAL
+// RUN: relay-opt %s -p 'attach-target{target="x86_64"},expand-apply-scale' | filecheck %s --check-prefix=LITERAL
 
 // Numbers that every caller gives as constants: the float form that is proved for all channels takes their place.
 // The conversion to integers truncates; results on both sides of zero take the sign of x.
