@@ -81,6 +81,12 @@ def quantize_multiplier(real: float) -> tuple[int, int]:
     return (0, 0) if shift < -31 else (multiplier, shift)
 
 
+def quantize_multipliers(reals: Array) -> tuple[Array, Array]:
+    """`quantize_multiplier` of each number, as i32 vectors."""
+    pairs = [quantize_multiplier(float(real)) for real in reals]
+    return np.array([m for m, _ in pairs], np.int32), np.array([s for _, s in pairs], np.int32)
+
+
 def rounding_doubling_high_multiply(a: npt.ArrayLike, b: npt.ArrayLike, bits: int = 32) -> Int64:
     """`(a * b + 2^(bits-2)) >> (bits-1)`: halves up; lowest * lowest saturates. gemmlowp's SRDHM."""
     product = int64(a) * int64(b)

@@ -18,8 +18,7 @@ from relay.dialects import qnn, relay
 from relay.dialects.attributes import Array, elements, scalar_attr, to_numpy
 from relay.dialects.op import TensorOp, rank, shape, tensor
 from relay.frontend.importing.builder import multiplier_attrs, multiplier_vectors, number, real, scale_attr
-from relay.frontend.tflite.scales import quantize_multipliers
-from relay.interpreters.arithmetic import quantize_multiplier, round_away
+from relay.interpreters.arithmetic import quantize_multiplier, quantize_multipliers, round_away
 from relay.quantize.layers import channel_axis, clamp_bounds, is_float
 from relay.quantize.parameters import FIXED, Parameters, dtype_of_element
 from relay.quantize.rules import BINARY, mean_of, same_scale

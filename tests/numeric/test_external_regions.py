@@ -8,8 +8,8 @@ import pytest
 from relay import IRModule
 from relay.byoc import find
 from relay.errors import Malformed, Unsupported
-from relay.frontend.tflite.scales import quantize_multiplier
 from relay.interpreters import run
+from relay.interpreters.arithmetic import quantize_multiplier
 from relay.runtime import loaders
 from tests.numeric.external_sessions import COMPILERS, Session, compare, installed, whole
 

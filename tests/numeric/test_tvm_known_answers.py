@@ -17,8 +17,8 @@ from relay.compile.entry import build
 from relay.compile.pipeline import optimize
 from relay.dialects import qnn, relay
 from relay.dialects.attributes import Array, element_type, elements, ints
-from relay.frontend.tflite.scales import quantize_multipliers
 from relay.interpreters import run
+from relay.interpreters.arithmetic import quantize_multipliers
 from relay.module import IRModule
 from tests.numeric.compiled_modules import Net
 

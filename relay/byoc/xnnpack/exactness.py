@@ -17,7 +17,7 @@ from relay.byoc.xnnpack.writer import dtype
 from relay.dialects import qnn, relay
 from relay.dialects.attributes import Array, to_numpy
 from relay.dialects.op import shape
-from relay.frontend.tflite.scales import quantize_multiplier, quantize_multipliers
+from relay.interpreters.arithmetic import quantize_multiplier, quantize_multipliers
 
 Pair = tuple[int, int]
 

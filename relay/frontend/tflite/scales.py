@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from relay.dialects.attributes import Array
-from relay.interpreters.arithmetic import quantize_multiplier, round_away
+from relay.interpreters.arithmetic import round_away
 
 FLOAT_LIMIT = float(np.finfo(np.float32).max)
 _ACTIVATIONS: dict[str, tuple[float | None, float | None]] = {
@@ -31,12 +30,6 @@ class Codes(NamedTuple):
     zero_point: int
     low: int
     high: int
-
-
-def quantize_multipliers(reals: Array) -> tuple[Array, Array]:
-    """`quantize_multiplier` of each number, as i32 vectors."""
-    pairs = [quantize_multiplier(float(real)) for real in reals]
-    return np.array([m for m, _ in pairs], np.int32), np.array([s for _, s in pairs], np.int32)
 
 
 def is_clamp(activation: str) -> bool:

@@ -10,8 +10,9 @@ from relay.dialects.relay import AddOp, BinaryOp, DivideOp, FloorDivideOp, Maxim
 from relay.frontend.importing.builder import multiplier_attrs, number, real
 from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.node import ALL_CODES, INDICES, Node
-from relay.frontend.tflite.scales import Codes, quantize_multiplier
+from relay.frontend.tflite.scales import Codes
 from relay.frontend.tflite.table import EVERYWHERE, operator
+from relay.interpreters.arithmetic import quantize_multiplier
 
 NUMBERS = ("FLOAT32", *INDICES)
 PLAIN = (*NUMBERS, "INT8", "INT16")

@@ -17,8 +17,9 @@ from relay.frontend.tflite.model import Tensor
 from relay.frontend.tflite.node import INDICES, Node
 from relay.frontend.tflite.operators.hybrid import quantised_lines, scale_sums
 from relay.frontend.tflite.profile import rescaling
-from relay.frontend.tflite.scales import Codes, quantize_multipliers, window_padding
+from relay.frontend.tflite.scales import Codes, window_padding
 from relay.frontend.tflite.table import operator
+from relay.interpreters.arithmetic import quantize_multipliers
 
 
 class Window(NamedTuple):

@@ -1,1 +1,0 @@
-"""Operators on codes: quantised ones of the standard domain and those of ONNX Runtime (`com.microsoft`)."""

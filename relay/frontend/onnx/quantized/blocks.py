@@ -1,0 +1,74 @@
+"""Weights of few bits in blocks: floats when they are imported."""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from relay.dialects import relay
+from relay.dialects.attributes import Array
+from relay.frontend.onnx.builder import Importer
+from relay.frontend.onnx.node import Node
+from relay.frontend.onnx.quantized.linear import dequantized
+from relay.frontend.onnx.table import MICROSOFT, op
+
+
+def unpacked(packed: Array, bits: int, count: int) -> Array:
+    """The numbers of `bits` bits of each row of bytes, lowest first; `count` a row."""
+    shifts = np.arange(0, 8, bits, dtype=np.uint8)
+    numbers = (packed[..., None] >> shifts) & np.uint8((1 << bits) - 1)
+    return numbers.reshape(*packed.shape[:-1], -1)[..., :count]
+
+
+def _bits(node: Node) -> int:
+    bits = node.integer("bits", 4)
+    if bits not in (2, 4, 8):
+        raise node.unsupported(f"weights of {bits} bits", "they may have 2, 4 or 8")
+    return bits
+
+
+@op("MatMulNBits", domain=MICROSOFT)
+def product(importer: Importer, node: Node) -> SSAValue:
+    """`a @ w.T` in floats, `w[n, k] = (code - zero_point) * scale` of blocks along k."""
+    bits, inner, columns, block = _bits(node), node.integer("K"), node.integer("N"), node.integer("block_size")
+    if node.optional(4) is not None:
+        raise node.unsupported("has an order of groups (g_idx)")
+    count = -(-inner // block)
+    packed, scales = node.array(1), node.array(2)
+    if packed.size != columns * count * block * bits // 8 or scales.size != columns * count:
+        raise node.malformed(f"has {packed.size} bytes of weights and {scales.size} scales")
+    codes = unpacked(packed.reshape(columns, -1).view(np.uint8), bits, inner)
+    zeros: Array | int = 1 << (bits - 1)
+    if node.optional(3) is not None:
+        given = node.array(3)
+        zeros = given.reshape(columns, -1)
+        if given.dtype == np.uint8:
+            zeros = unpacked(zeros, bits, count)
+        zeros = zeros.astype(np.float32)
+    weights = dequantized(codes, scales.reshape(columns, count), zeros, 1, block)
+    element = importer.element(node.input(0))
+    kernel = importer.constant(weights.astype(importer.dtype(node.input(0))), node.proto.input[1])
+    result = importer.call(relay.DenseOp, node.input(0), kernel, out_dtype=element)
+    return result if node.optional(5) is None else importer.call(relay.AddOp, result, node.input(5))
+
+
+@op("GatherBlockQuantized", domain=MICROSOFT)
+def gather(importer: Importer, node: Node) -> SSAValue:
+    """Rows of a table of codes in blocks."""
+    data, scales, block = node.array(0), node.array(2), node.integer("block_size", 128)
+    zeros: Array | int = 0
+    bits = _bits(node)
+    axis = node.axis(node.integer("quantize_axis", 1), data.ndim)
+    if data.dtype == np.uint8 and bits < 8:
+        data, zeros = unpacked(data, bits, data.shape[-1] * 8 // bits), 1 << (bits - 1)
+    elif data.dtype == np.uint8:
+        zeros = 128
+    if node.optional(3) is not None:
+        zeros = node.array(3)
+        if zeros.dtype == np.uint8 and bits < 8:
+            zeros = unpacked(zeros, bits, scales.shape[-1])
+        zeros = zeros.astype(np.float32)
+    table = dequantized(data, scales, zeros, axis, block).astype(scales.dtype)
+    table_value = importer.constant(table, node.proto.input[0])
+    axis = node.axis(node.integer("gather_axis", 0), data.ndim)
+    return importer.call(relay.TakeOp, table_value, node.input(1), axis=axis)

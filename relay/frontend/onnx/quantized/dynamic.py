@@ -1,0 +1,40 @@
+"""Products of floats whose codes are found at run time."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import f32
+from xdsl.ir import SSAValue
+
+from relay.dialects import qnn, relay
+from relay.frontend.onnx.builder import Importer
+from relay.frontend.onnx.node import Node
+from relay.frontend.onnx.quantized.products import UNSCALED, product_sums
+from relay.frontend.onnx.table import MICROSOFT, op
+
+
+@op("DynamicQuantizeLinear", since=11)
+def dynamic_quantize(importer: Importer, node: Node) -> list[SSAValue]:
+    return list(importer.several(qnn.DynamicQuantizeLinearOp, node.input(0)))
+
+
+def scaled(importer: Importer, sums: SSAValue, scales: tuple[SSAValue, SSAValue], bias: SSAValue | None) -> SSAValue:
+    """`f32(sums) * (scale * scale) + bias`, each rounded to float32."""
+    factor = importer.call(relay.MultiplyOp, *scales)
+    if importer.shape(factor) == (1,):
+        factor = importer.reshape(factor, [])
+    result = importer.call(relay.MultiplyOp, importer.cast(sums, f32), factor)
+    return result if bias is None else importer.call(relay.AddOp, result, bias)
+
+
+@op("MatMulIntegerToFloat", domain=MICROSOFT)
+def product_to_float(importer: Importer, node: Node) -> SSAValue:
+    zeros = node.optional(4), node.optional(5)
+    sums = product_sums(importer, (node.input(0), node.input(1)), zeros, node.proto.input[1], UNSCALED)
+    return scaled(importer, sums, (node.input(2), node.input(3)), node.optional(6))
+
+
+@op("DynamicQuantizeMatMul", domain=MICROSOFT)
+def dynamic_product(importer: Importer, node: Node) -> SSAValue:
+    codes, scale, zero = importer.several(qnn.DynamicQuantizeLinearOp, node.input(0))
+    sums = product_sums(importer, (codes, node.input(1)), (zero, node.optional(3)), node.proto.input[1], UNSCALED)
+    return scaled(importer, sums, (scale, node.input(2)), node.optional(4))

@@ -1,0 +1,134 @@
+"""ONNX Runtime's operators from codes to codes without products: sums, tables, pools, softmax, concatenation."""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.dialects.builtin import IntegerType, Signedness, StringAttr, i32
+from xdsl.ir import SSAValue
+
+from relay.dialects import qnn, relay
+from relay.dialects.attributes import element_type
+from relay.dialects.op import DYNAMIC
+from relay.frontend.importing import fused
+from relay.frontend.importing.builder import number, real
+from relay.frontend.importing.fused import Codes, Function
+from relay.frontend.onnx.builder import Importer
+from relay.frontend.onnx.node import Node
+from relay.frontend.onnx.quantized.parameters import codes_of, nearest, plain, result_codes
+from relay.frontend.onnx.table import MICROSOFT, op
+from relay.interpreters.arithmetic import code_range
+from relay.interpreters.elementwise import sigmoid
+
+UI8 = IntegerType(8, Signedness.UNSIGNED)
+
+
+@op("QLinearAdd", "QLinearMul", domain=MICROSOFT)
+def binary(importer: Importer, node: Node) -> SSAValue:
+    a, b = codes_of(importer, node, 0, 1, 2), codes_of(importer, node, 3, 4, 5)
+    target = result_codes(importer, node, 6)
+    operands = [node.input(0), node.input(3)]
+    if node.kind == "QLinearAdd":
+        return importer.emit(qnn.AddOp, operands, fused.add(a, b, target)).result
+    return importer.emit(qnn.MulOp, operands, fused.multiply(a, b, target)).result
+
+
+def looked_up(importer: Importer, value: SSAValue, source: Codes, target: Codes, function: Function) -> SSAValue:
+    """A function of reals by a table of the codes; nothing where it would leave each as it is."""
+    table = target.table(function, source)
+    if source.dtype == target.dtype and np.array_equal(table, source.every()):
+        return value
+    return importer.call(relay.LookupOp, value, importer.unnamed(table))
+
+
+@op("QLinearSigmoid", "QLinearLeakyRelu", domain=MICROSOFT)
+def curve(importer: Importer, node: Node) -> SSAValue:
+    source, target = codes_of(importer, node, 0, 1, 2), result_codes(importer, node, 3)
+    slope = np.float32(node.real("alpha", 0.01))
+    leaky: Function = lambda x: np.where(x >= 0, x, x * slope)  # noqa: E731
+    function = sigmoid if node.kind == "QLinearSigmoid" else leaky
+    return looked_up(importer, node.input(0), source, target, function)
+
+
+@op("QLinearConcat", domain=MICROSOFT)
+def concatenate(importer: Importer, node: Node) -> SSAValue:
+    target = codes_of(importer, node, 1, 0, 1)
+    values = [
+        looked_up(importer, node.input(i), codes_of(importer, node, i, i + 1, i + 2), target, np.asarray)
+        for i in range(2, len(node.values), 3)
+    ]
+    axis = node.axis(node.integer("axis"), importer.rank(values[0]))
+    return importer.concatenate(values, axis)
+
+
+@op("QLinearWhere", domain=MICROSOFT)
+def where(importer: Importer, node: Node) -> SSAValue:
+    target = codes_of(importer, node, 8, 7, 8)
+    chosen = [
+        looked_up(importer, node.input(i), codes_of(importer, node, i, i + 1, i + 2), target, np.asarray)
+        for i in (1, 4)
+    ]
+    return importer.call(relay.WhereOp, node.input(0), *chosen)
+
+
+@op("QLinearGlobalAveragePool", domain=MICROSOFT)
+def global_pool(importer: Importer, node: Node) -> SSAValue:
+    """The sum in i32, rescaled by `input scale / (output scale * count)`."""
+    source, target = codes_of(importer, node, 0, 1, 2), result_codes(importer, node, 3)
+    dims = node.shape(0)
+    axes = range(1, len(dims) - 1) if node.flag("channels_last") else range(2, len(dims))
+    if DYNAMIC in dims[axes.start : axes.stop]:
+        raise node.unsupported("the size of its images is not known", "give its shapes")
+    count = int(np.prod([dims[axis] for axis in axes]))
+    total = importer.call(relay.SumOp, importer.cast(node.input(0), i32), axis=tuple(axes), keepdims=True)
+    factor = np.float32(source.scale / (target.scale * np.float32(count)))
+    properties = fused.requantize(np.asarray(source.scale), target, factor=np.asarray(factor))
+    properties |= {"input_zero_point": number(count * source.zero_point)}
+    return importer.emit(qnn.RequantizeOp, [total], properties).result
+
+
+def dequantized(importer: Importer, value: SSAValue, codes: Codes) -> SSAValue:
+    properties = {"scale": real(codes.scale), "zero_point": number(codes.zero_point), "product": StringAttr("f32")}
+    return importer.emit(qnn.DequantizeOp, [value], properties).result
+
+
+def quantized(importer: Importer, value: SSAValue, codes: Codes, rounding: str) -> SSAValue:
+    type = element_type(codes.dtype)
+    properties = {"scale": real(codes.scale), "zero_point": number(codes.zero_point), "out_dtype": type}
+    return importer.emit(qnn.QuantizeOp, [value], properties | {"rounding": StringAttr(rounding)}).result
+
+
+@op("QLinearAveragePool", "QLinearReduceMean", domain=MICROSOFT)
+def pool(importer: Importer, node: Node) -> SSAValue:
+    """The mean of reals; that of a pool is rounded together with the zero point."""
+    source, target = codes_of(importer, node, 0, 1, 2), result_codes(importer, node, 3)
+    if node.kind == "QLinearAveragePool" and node.flag("channels_last"):
+        raise node.unsupported("is channels last", "import the file before ONNX Runtime optimised it")
+    mean = node.kind == "QLinearReduceMean"
+    kind, rounding = ("ReduceMean", "even") if mean else ("AveragePool", "even_sum")
+    result = plain(importer, node, kind, [dequantized(importer, node.input(0), source)])
+    return quantized(importer, result, target, rounding)
+
+
+@op("QLinearSoftmax", domain=MICROSOFT)
+def softmax(importer: Importer, node: Node) -> SSAValue:
+    """`rint(e * floor(1 / scale) / sum of e) + zero_point`, e by a table of the differences from the largest code."""
+    source, target = codes_of(importer, node, 0, 1, 2), result_codes(importer, node, 3)
+    value, dims, old = node.input(0), node.static(0), node.integer("opset") < 13
+    axis = node.axis(node.integer("axis", 1 if old else -1), len(dims))
+    order = list(range(len(dims)))
+    if old:
+        value = importer.reshape(value, [int(np.prod(dims[:axis])), int(np.prod(dims[axis:]))])
+    else:
+        order[axis], order[-1] = order[-1], order[axis]
+        value = importer.transpose(value, order)
+    largest = importer.call(relay.MaxOp, value, axis=(-1,), keepdims=True)
+    below = importer.cast(importer.call(relay.SubtractOp, largest, value), UI8)
+    powers = fused.softmax_powers(source.scale, importer.shape(value)[-1])
+    power = importer.call(relay.LookupOp, below, importer.unnamed(powers[::-1]))
+    total = importer.call(relay.SumOp, power, axis=(-1,), keepdims=True)
+    scaled = importer.call(relay.MultiplyOp, power, importer.like(float(np.floor(np.float32(1) / target.scale)), power))
+    steps = nearest(importer, importer.call(relay.DivideOp, scaled, total))
+    steps = importer.cast(steps, i32)
+    steps = importer.call(relay.AddOp, steps, importer.like(target.zero_point, steps))
+    result = importer.cast(importer.clip(steps, *code_range(source.dtype)), importer.element(value))
+    return importer.reshape(result, dims) if old else importer.transpose(result, order)

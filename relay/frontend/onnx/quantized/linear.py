@@ -1,0 +1,120 @@
+"""QuantizeLinear and DequantizeLinear: as ops of qnn where scale and zero point are constants, else by arithmetic."""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, UnitAttr, f32, i32, i64
+from xdsl.ir import Attribute, SSAValue
+
+from relay.dialects import qnn, relay
+from relay.dialects.attributes import Array, dtype_of, elements, scalar_attr
+from relay.dialects.element_types import bits_of
+from relay.dialects.op import is_code, is_integer
+from relay.frontend.importing.builder import real
+from relay.frontend.onnx.builder import Importer
+from relay.frontend.onnx.node import Node
+from relay.frontend.onnx.quantized.parameters import nearest
+from relay.frontend.onnx.table import MICROSOFT, op
+from relay.interpreters.arithmetic import code_range
+
+
+def _axis(importer: Importer, node: Node) -> int:
+    rank = importer.rank(node.input(0))
+    return node.axis(node.integer("axis", 1), rank) if importer.rank(node.input(1)) and rank else 0
+
+
+def _constants(importer: Importer, node: Node) -> dict[str, Attribute] | None:
+    """Scale, zero point and axis as properties; None where they are not constant, or not one or one per index."""
+    scale = importer.known(node.input(1))
+    given = node.optional(2)
+    zero = np.zeros((), np.int32) if given is None else importer.known(given)
+    if scale is None or zero is None or scale.dtype != np.float32 or node.integer("block_size", 0):
+        return None
+    if not bool(np.isfinite(scale).all() and (scale > 0).all()) or zero.dtype.kind not in "iu" or scale.ndim > 1:
+        return None
+    zero = zero.astype(np.int32)
+    if scale.size == 1 and zero.size == 1:
+        return {"scale": real(scale.item()), "zero_point": IntegerAttr(int(zero.item()), i32)}
+    if zero.size == 1 or bool((zero == zero.reshape(-1)[0]).all()):
+        zero = zero.reshape(-1)[0]
+    point = scalar_attr(int(zero), i32) if zero.ndim == 0 else elements(zero, np.int32, label="zero_point")
+    axis = IntegerAttr(_axis(importer, node), i64)
+    return {"scale": elements(scale, np.float32, label="scale"), "zero_point": point, "axis": axis}
+
+
+def _spread(importer: Importer, node: Node, value: SSAValue) -> SSAValue:
+    """A scale or zero point, one number, one per index of the axis or per block along it, for each element."""
+    dims, own = importer.shape(node.input(0)), importer.shape(value)
+    block = node.integer("block_size", 0)
+    if not own or own == (1,):
+        return importer.reshape(value, [])
+    axis = _axis(importer, node)
+    if not block:
+        return importer.reshape(value, [-1 if i == axis else 1 for i in range(len(dims))]) if len(own) == 1 else value
+    if len(own) != len(dims):
+        raise node.malformed(f"the scale of blocks has rank {len(own)}, not {len(dims)}")
+    value = importer.reshape(value, [*own[: axis + 1], 1, *own[axis + 1 :]])
+    value = importer.broadcast(value, [*own[: axis + 1], block, *own[axis + 1 :]])
+    value = importer.reshape(value, [*own[:axis], own[axis] * block, *own[axis + 1 :]])
+    return importer.slice(value, {axis: (0, dims[axis])})
+
+
+def _code_type(importer: Importer, node: Node) -> Attribute:
+    """The element type of the result of QuantizeLinear."""
+    if (given := node.optional(2)) is not None:
+        return importer.element(given)
+    number = node.integer("output_dtype", 0)
+    return importer.element_of(number or 2, node)
+
+
+@op("QuantizeLinear")
+@op("QuantizeLinear", domain=MICROSOFT)
+def quantize(importer: Importer, node: Node) -> SSAValue:
+    """`clamp(rint(x / scale) + zero_point)`; to floats of few bits `cast(x / scale)`."""
+    data, type = node.input(0), _code_type(importer, node)
+    constants = _constants(importer, node)
+    if constants is not None and importer.element(data) == f32 and is_code(type, 4, 8, 16):
+        properties = constants | {"rounding": StringAttr("even"), "out_dtype": type}
+        return importer.emit(qnn.QuantizeOp, [data], properties).result
+    scale = node.input(1)
+    if precision := node.integer("precision", 0):
+        scale = importer.cast_to(scale, precision, node)
+    if not importer.is_float(scale):
+        raise node.unsupported(f"its scale is {importer.element(scale)}")
+    steps = importer.call(relay.DivideOp, importer.cast(data, importer.element(scale)), _spread(importer, node, scale))
+    if not is_integer(type):
+        saturates = UnitAttr() if bits_of(type) <= 8 and node.integer("saturate", 1) else None
+        return importer.call(relay.CastOp, steps, dtype=type, saturate=saturates)
+    steps = nearest(importer, importer.cast(steps, f32))
+    if (zero := node.optional(2)) is not None:
+        zero = importer.cast(importer.cast(_spread(importer, node, zero), i32), f32)
+        steps = importer.call(relay.AddOp, steps, zero)
+    steps = importer.clip(steps, *code_range(dtype_of(type)))
+    return importer.cast(importer.cast(steps, i32), type)
+
+
+@op("DequantizeLinear")
+@op("DequantizeLinear", domain=MICROSOFT)
+def dequantize(importer: Importer, node: Node) -> SSAValue:
+    """`(x - zero_point) * scale` in the type of the scale."""
+    data, scale = node.input(0), node.input(1)
+    type, constants = importer.element(data), _constants(importer, node)
+    wanted = node.integer("output_dtype", 0)
+    if constants is not None and is_integer(type) and wanted in (0, 1):
+        return importer.emit(qnn.DequantizeOp, [data], constants | {"product": StringAttr("f32")}).result
+    steps, zero = data, node.optional(2)
+    if is_integer(type):
+        steps = importer.cast(data, i32)
+        if zero is not None:
+            steps = importer.call(relay.SubtractOp, steps, importer.cast(_spread(importer, node, zero), i32))
+    steps, spread = importer.cast(steps, importer.element(scale)), _spread(importer, node, scale)
+    result = importer.call(relay.MultiplyOp, steps, spread)
+    return importer.cast_to(result, wanted, node) if wanted else result
+
+
+def dequantized(array: Array, scales: Array, zeros: Array | int, axis: int, block: int) -> Array:
+    """The float32 numbers of constant codes of blocks along an axis."""
+    spread = [np.repeat(each, block, axis) if np.ndim(each) else each for each in (scales.astype(np.float32), zeros)]
+    cut = tuple(slice(0, size) for size in array.shape)
+    scale, zero = (each[cut] if isinstance(each, np.ndarray) else each for each in spread)
+    return (array.astype(np.float32) - zero) * scale

@@ -1,0 +1,70 @@
+"""Scales and zero points of nodes, and other operators' rows on other values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import onnx
+from xdsl.ir import SSAValue
+
+from relay.dialects import relay
+from relay.dialects.attributes import Array
+from relay.frontend.importing.fused import Codes
+from relay.frontend.onnx.builder import Importer
+from relay.frontend.onnx.node import Node
+from relay.frontend.onnx.table import row
+
+TO_EVEN = float(np.float32(1.5 * 2**23))
+"""Added to a float32 below 2^22 and subtracted again it leaves the nearest integer, halves to even."""
+
+
+def scales_of(node: Node, number: int) -> Array:
+    """A constant scale as a vector of float32."""
+    found = node.array(number).astype(np.float32).reshape(-1)
+    if not found.size or not bool(np.isfinite(found).all() and (found > 0).all()):
+        raise node.unsupported(f"the scale of input {number} is not positive")
+    return found
+
+
+def zeros_of(node: Node, number: int) -> Array:
+    """Constant zero points as a vector; 0 where they are left out."""
+    if node.optional(number) is None:
+        return np.zeros(1, np.int64)
+    return node.array(number).astype(np.int64).reshape(-1)
+
+
+def codes_of(importer: Importer, node: Node, data: int, scale: int, zero_point: int) -> Codes:
+    """How the codes of input `data` stand for reals; `data` may be the zero point itself."""
+    scales, zeros = scales_of(node, scale), zeros_of(node, zero_point)
+    if scales.size != 1 or zeros.size != 1:
+        raise node.unsupported(f"input {scale} has {scales.size} scales", "give one")
+    dtype = importer.dtype(node.input(data))
+    if dtype.kind not in "iu":
+        raise node.malformed(f"input {data} is of {dtype}, which is no type of codes")
+    return Codes(np.float32(scales[0]), int(zeros[0]), dtype)
+
+
+def result_codes(importer: Importer, node: Node, scale: int, like: int = 0) -> Codes:
+    """The same of the result, whose zero point follows its scale; without one codes are like those of an input."""
+    given = node.optional(scale + 1) is not None
+    return codes_of(importer, node, scale + 1 if given else like, scale, scale + 1)
+
+
+def plain(importer: Importer, node: Node, kind: str, values: Sequence[SSAValue | None]) -> SSAValue:
+    """The result of the standard operator of this name on other values, with the node's attributes."""
+    version = importer.frame.opsets.get("", 21)
+    convert = row("", kind, version)
+    if convert is None:
+        raise node.unsupported(f"{kind} is not supported")
+    proto = onnx.NodeProto(op_type=kind, name=node.proto.name, output=node.proto.output[:1])
+    found = convert(importer, replace(node, proto=proto, domain="", version=version, values=tuple(values)))
+    return found if isinstance(found, SSAValue) else found[0]
+
+
+def nearest(importer: Importer, value: SSAValue) -> SSAValue:
+    """rint of float32, halves to even, clipped to +-2^21."""
+    value = importer.clip(value, -(2.0**21), 2.0**21)
+    value = importer.call(relay.AddOp, value, importer.like(TO_EVEN, value))
+    return importer.call(relay.SubtractOp, value, importer.like(TO_EVEN, value))

@@ -1,0 +1,241 @@
+"""Convolutions and products of codes: sums in i32, and what becomes of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.dialects.builtin import IntegerAttr, f32, i16, i32
+from xdsl.ir import Attribute, SSAValue
+
+from relay.dialects import qnn, relay
+from relay.dialects.attributes import Array, ints
+from relay.dialects.op import DYNAMIC
+from relay.frontend.importing.builder import number, real, scale_attr
+from relay.frontend.importing.fused import requantize
+from relay.frontend.onnx.builder import Importer
+from relay.frontend.onnx.node import Node
+from relay.frontend.onnx.quantized.parameters import codes_of, result_codes, scales_of, zeros_of
+from relay.frontend.onnx.table import MICROSOFT, op
+
+
+@dataclass(frozen=True, slots=True)
+class Scales:
+    """What the ops of qnn say of their operands' scales."""
+
+    data: np.float32
+    kernel: Array
+
+    def properties(self, data: int, kernel: int) -> dict[str, Attribute]:
+        return {
+            "input_scale": real(self.data),
+            "input_zero_point": number(data),
+            "kernel_scale": scale_attr(self.kernel),
+            "kernel_zero_point": number(kernel),
+            "out_dtype": i32,
+        }
+
+
+UNSCALED = Scales(np.float32(1), np.ones(1, np.float32))
+"""Of products of integers, whose scales are of no concern."""
+
+
+def _window(node: Node, dims: tuple[int, ...], kernel: tuple[int, ...]) -> dict[str, Attribute]:
+    """Strides, dilation and padding over two axes; of one axis those of the second."""
+    spatial = len(kernel)
+    strides = node.integers("strides") or (1,) * spatial
+    dilation = node.integers("dilations") or (1,) * spatial
+    pads = node.integers("pads") or (0,) * (2 * spatial)
+    if not len(strides) == len(dilation) == len(pads) // 2 == spatial:
+        raise node.malformed("strides, dilations or pads have not one number per axis")
+    kind = node.word("auto_pad", "NOTSET")
+    if kind.startswith("SAME"):
+        if DYNAMIC in dims:
+            raise node.unsupported("its padding follows from unknown sizes", "give its shapes")
+        totals = [
+            max((-(-size // step) - 1) * step + (taps - 1) * apart + 1 - size, 0)
+            for size, step, taps, apart in zip(dims, strides, kernel, dilation, strict=True)
+        ]
+        less = [total // 2 for total in totals]
+        more = [total - half for total, half in zip(totals, less, strict=True)]
+        pads = (*less, *more) if kind == "SAME_UPPER" else (*more, *less)
+    elif kind == "VALID":
+        pads = (0,) * (2 * spatial)
+    one = (1,) * (2 - spatial)
+    none = (0,) * (2 - spatial)
+    padding = (*none, *pads[:spatial], *none, *pads[spatial:])
+    return {"strides": ints([*one, *strides]), "dilation": ints([*one, *dilation]), "padding": ints(padding)}
+
+
+def convolution_sums(
+    importer: Importer, node: Node, data: int, kernel: int, zero: SSAValue | int, kernel_zeros: Array, scales: Scales
+) -> SSAValue:
+    """Sums of one or two spatial axes, channels first, positions outside adding nothing; a zero point of the data that
+    is known only at run time times the sums of the kernel is subtracted."""
+    x, dims = node.input(data), node.shape(data)
+    weights = node.array(kernel)
+    if weights.ndim != len(dims) or len(dims) not in (3, 4):
+        raise node.unsupported(f"data of rank {len(dims)} and a kernel of rank {weights.ndim}", "it may be 3 or 4")
+    window, groups = _window(node, dims[2:], weights.shape[2:]), node.integer("group", 1)
+    if len(dims) == 3:
+        x, weights = importer.reshape(x, [*dims[:2], 1, dims[2]]), weights[:, :, None]
+    if kernel_zeros.size > 1 and np.ptp(kernel_zeros):
+        weights = (weights.astype(np.int64) - kernel_zeros.reshape(-1, 1, 1, 1)).astype(np.int16)
+        kernel_zeros = np.zeros(1, np.int64)
+    out, per_group, height, width = weights.shape
+    if groups < 1 or out % groups or dims[1] not in (per_group * groups, DYNAMIC):
+        raise node.malformed(f"{dims[1]} channels and a kernel of shape {list(weights.shape)} in {groups} groups")
+    if per_group == 1 and groups > 1:
+        layout, packed = "HWOI", weights.reshape(groups, out // groups, height, width).transpose(2, 3, 0, 1)
+    else:
+        layout, packed = "OHWI", weights.transpose(0, 2, 3, 1)
+    name = node.proto.input[kernel]
+    filters = importer.constant(np.ascontiguousarray(packed), name)
+    runtime = isinstance(zero, SSAValue)
+    properties = window | scales.properties(0 if isinstance(zero, SSAValue) else zero, int(kernel_zeros[0]))
+    properties |= {"groups": IntegerAttr(groups, 64)}
+
+    def sums(value: SSAValue) -> SSAValue:
+        words = {"data_layout": "NCHW", "kernel_layout": layout}
+        return importer.call(qnn.Conv2dOp, value, filters, **properties, **words)
+
+    result = sums(x)
+    if runtime:
+        assert isinstance(zero, SSAValue)
+        correction = importer.call(relay.MultiplyOp, sums(_ones(importer, x)), importer.cast(zero, i32))
+        result = importer.call(relay.SubtractOp, result, correction)
+    if len(dims) == 3:
+        sizes = importer.shape(result)
+        result = importer.reshape(result, [*sizes[:2], sizes[3]])
+    return result
+
+
+def _ones(importer: Importer, value: SSAValue) -> SSAValue:
+    """Ones of one image of the value's type."""
+    dims = importer.shape(value)
+    if DYNAMIC in dims:
+        return importer.call(relay.OnesLikeOp, value)
+    return importer.unnamed(np.ones((1, *dims[1:]), importer.dtype(value)))
+
+
+def _single(importer: Importer, zero: SSAValue | None) -> SSAValue | int:
+    """A zero point as a number where it is a constant."""
+    if zero is None:
+        return 0
+    found = importer.known(zero)
+    if found is None or found.size != 1:
+        return zero
+    return int(found.reshape(-1)[0])
+
+
+@op("QLinearConv", since=10)
+@op("QLinearConv", domain=MICROSOFT)
+def convolution(importer: Importer, node: Node) -> SSAValue:
+    if node.integer("channels_last", 0):
+        raise node.unsupported("is channels last", "import the file before ONNX Runtime optimised it")
+    source, scales = codes_of(importer, node, 0, 1, 2), scales_of(node, 4)
+    sums = convolution_sums(importer, node, 0, 3, source.zero_point, zeros_of(node, 5), Scales(source.scale, scales))
+    if (bias := node.optional(8)) is not None:
+        sums = importer.call(relay.BiasAddOp, sums, bias, axis=1)
+    properties = requantize(source.scale * scales, result_codes(importer, node, 6), axis=1)
+    return importer.emit(qnn.RequantizeOp, [sums], properties).result
+
+
+@op("ConvInteger", since=10)
+def convolution_integer(importer: Importer, node: Node) -> SSAValue:
+    return convolution_sums(importer, node, 0, 1, _single(importer, node.optional(2)), zeros_of(node, 3), UNSCALED)
+
+
+def product_sums(
+    importer: Importer,
+    operands: tuple[SSAValue, SSAValue],
+    zeros: tuple[SSAValue | None, SSAValue | None],
+    name: str,
+    scales: Scales,
+) -> SSAValue:
+    """`(a - zero) @ (b - zero)` of codes in i32, as numpy's matmul: zero points of b are one number or one per column;
+    a constant matrix b is packed here."""
+    a, b = operands
+    matrix, columns = importer.known(b), np.zeros(1, np.int64)
+    if zeros[1] is not None:
+        found = importer.known(zeros[1])
+        matrix, columns = (None, columns) if found is None else (matrix, found.astype(np.int64).reshape(-1))
+    zero = _single(importer, zeros[0])
+    row_zeros = isinstance(zero, SSAValue) and importer.shape(zero) not in ((), (1,))
+    if matrix is None or matrix.ndim != 2 or row_zeros:
+        return _any_product(importer, a, b, zeros)
+    kernel = np.ascontiguousarray(matrix.T)
+    if columns.size > 1 and np.ptp(columns):
+        kernel, columns = (kernel.astype(np.int64) - columns[:, None]).astype(np.int16), np.zeros(1, np.int64)
+    known = 0 if isinstance(zero, SSAValue) else zero
+    properties = scales.properties(known, int(columns[0]))
+    result = importer.call(qnn.DenseOp, a, importer.constant(kernel, name), **properties)
+    if isinstance(zero, SSAValue):
+        totals = importer.unnamed((kernel.astype(np.int64) - columns[0]).sum(axis=1).astype(np.int32))
+        correction = importer.call(relay.MultiplyOp, importer.reshape(importer.cast(zero, i32), []), totals)
+        result = importer.call(relay.SubtractOp, result, correction)
+    return result
+
+
+def _any_product(
+    importer: Importer, a: SSAValue, b: SSAValue, zeros: tuple[SSAValue | None, SSAValue | None]
+) -> SSAValue:
+    """The same of operands and zero points of which nothing is known: differences in 16 bits."""
+    single = importer.rank(a) == 1, importer.rank(b) == 1
+    if single[0]:
+        a = importer.reshape(a, [1, *importer.shape(a)])
+    if single[1]:
+        b = importer.reshape(b, [*importer.shape(b), 1])
+    numbers = [_single(importer, zero) for zero in zeros]
+    properties: dict[str, Attribute] = {}
+    sides: list[SSAValue] = []
+    for side, zero, prefix in ((a, numbers[0], "input"), (b, numbers[1], "kernel")):
+        if isinstance(zero, SSAValue):
+            per_row = prefix == "input" and importer.rank(zero) == 1 and importer.shape(zero) != (1,)
+            zero = importer.reshape(zero, [-1, 1]) if per_row else zero
+            side = importer.call(relay.SubtractOp, importer.cast(side, i16), importer.cast(zero, i16))
+        elif zero:
+            properties[f"{prefix}_zero_point"] = number(zero)
+        sides.append(side)
+    result = importer.call(relay.BatchMatmulOp, *sides, out_dtype=i32, transpose_b=False, **properties)
+    dims = list(importer.shape(result))
+    dims = dims[:-2] + [size for size, left in zip(dims[-2:], single, strict=True) if not left]
+    return importer.reshape(result, dims)
+
+
+@op("MatMulInteger", since=10)
+def product_integer(importer: Importer, node: Node) -> SSAValue:
+    zeros = node.optional(2), node.optional(3)
+    return product_sums(importer, (node.input(0), node.input(1)), zeros, node.proto.input[1], UNSCALED)
+
+
+@op("QLinearMatMul", since=10)
+@op("QLinearMatMul", domain=MICROSOFT)
+def product(importer: Importer, node: Node) -> SSAValue:
+    rows, scales = scales_of(node, 1), scales_of(node, 4)
+    if rows.size != 1:
+        raise node.unsupported("it has a scale per row")
+    name = node.proto.input[3]
+    zeros = node.optional(2), node.optional(5)
+    sums = product_sums(importer, (node.input(0), node.input(3)), zeros, name, Scales(np.float32(rows[0]), scales))
+    properties = requantize(np.float32(rows[0]) * scales, result_codes(importer, node, 6))
+    return importer.emit(qnn.RequantizeOp, [sums], properties).result
+
+
+@op("QGemm", domain=MICROSOFT)
+def gemm(importer: Importer, node: Node) -> SSAValue:
+    """`alpha * a @ b + c`, c in i32; floats where there is no scale of the result."""
+    a, b = (
+        importer.transpose(node.input(number), (1, 0)) if node.flag(flag) else node.input(number)
+        for number, flag in ((0, "transA"), (3, "transB"))
+    )
+    left, scales = codes_of(importer, node, 0, 1, 2), scales_of(node, 4)
+    name = node.proto.input[3]
+    sums = product_sums(importer, (a, b), (node.optional(2), node.optional(5)), name, Scales(left.scale, scales))
+    if (bias := node.optional(6)) is not None:
+        sums = importer.call(relay.AddOp, sums, bias)
+    factor = np.float32(node.real("alpha", 1.0)) * left.scale * scales
+    if node.optional(7) is None:
+        return importer.call(relay.MultiplyOp, importer.cast(sums, f32), importer.unnamed(factor))
+    target = result_codes(importer, node, 7)
+    return importer.emit(qnn.RequantizeOp, [sums], requantize(factor, target)).result

@@ -1,0 +1,64 @@
+"""Quantised operators of ONNX and of ONNX Runtime against ONNX Runtime: equal in every bit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+import relay
+from relay.interpreters import run
+
+pytest.importorskip("onnx", reason="needs the package onnx")
+onnxruntime = pytest.importorskip("onnxruntime", reason="needs onnxruntime")
+
+from tests.numeric.onnx_quantised import CASES, Array, Graph, many  # noqa: E402
+
+ROUNDS = {"QLinearConv": 2, "QGemm": 5, "QLinearMatMul": 4, "MatMulInteger": 9, "MatMulIntegerToFloat": 6}
+"""How many hundred nodes give 20,000 values, where one hundred are not enough."""
+
+
+def reference(graph: Graph) -> list[Array]:
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level, options.intra_op_num_threads = 4, 1
+    model = graph.model().SerializeToString()
+    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    return session.run(None, graph.inputs)
+
+
+def differing(found: Sequence[Array], wanted: Sequence[Array]) -> int:
+    assert [each.shape for each in found] == [each.shape for each in wanted]
+    return sum(int((a != b).sum()) for a, b in zip(found, wanted, strict=True))
+
+
+def compiled(graph: Graph, module: relay.IRModule) -> list[Array]:
+    found = relay.build(module)(*graph.inputs.values())
+    return [np.asarray(each) for each in (found if isinstance(found, tuple | list) else [found])]
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_kind_interpreted(kind: str) -> None:
+    graph = many([kind], 6, 1)
+    wanted = reference(graph)
+    assert len(np.unique(np.concatenate([each.reshape(-1) for each in wanted]))) >= 50
+    assert differing(run(relay.frontend.from_onnx(graph.model()), graph.inputs), wanted) == 0
+
+
+def test_all_kinds_compiled() -> None:
+    graph = many([*CASES], 1, 2)
+    assert differing(compiled(graph, relay.frontend.from_onnx(graph.model())), reference(graph)) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", CASES)
+def test_kind_in_many_sets(kind: str) -> None:
+    """At least 20,000 values of at least 100 sets of parameters."""
+    values = 0
+    for seed in range(20 * ROUNDS.get(kind, 1)):
+        graph = many([kind], 5, 100 + seed)
+        module, wanted = relay.frontend.from_onnx(graph.model()), reference(graph)
+        values += sum(each.size for each in wanted)
+        assert differing(run(module, graph.inputs), wanted) == 0
+        assert differing(compiled(graph, module), wanted) == 0
+    assert values >= 20_000
