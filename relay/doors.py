@@ -32,7 +32,8 @@ def former_door(package: str, home: Mapping[str, str]) -> tuple[Callable[[str], 
         found = find(name)
         import warnings  # here: `import relay` imports this module
 
-        now = f"{home[name]}.{name}"
+        module, _, other = home[name].partition(":")
+        now = f"{module}.{other or name}"
         warnings.warn(f"{package}.{name} is deprecated: write {now}", DeprecationWarning, stacklevel=2)
         return found
 

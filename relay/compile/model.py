@@ -91,7 +91,8 @@ def resolved(request: Request) -> Recipe:
     machine = resolve(request.target)
     context = PassContext.current().at_level(request.opt_level)
     given, numerics = request.model, request.numerics
-    if isinstance(given, IRModule | ModuleOp) and request.frontend:
+    frontend = {} if request.frontend is None else mapping(request.frontend, "frontend", "{'batch': 1}")
+    if isinstance(given, IRModule | ModuleOp) and frontend:
         raise InvalidArgument("frontend", "options are for model files; a module is imported already")
     if request.external is None and numerics is not None:
         from relay.frontend.tflite.profiles import PROFILES
@@ -107,7 +108,6 @@ def resolved(request: Request) -> Recipe:
     else:
         model = given if isinstance(given, bytes) else path_of(given)
     weights = arrays({} if request.params is None else request.params)
-    frontend = mapping(request.frontend or {}, "frontend", "{'batch': 1}")
     with activated(context):
         pipeline = chosen_pipeline(request.pipeline, machine)
     return Recipe(model, machine, weights, pipeline, context, frontend, request.external, numerics)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 from relay.arguments import shown, text
 from relay.doors import door
 from relay.errors import InvalidArgument, Malformed
-from relay.frontend.importing.formats import FORMATS, importable, refused
+from relay.frontend.importing.formats import FORMATS, KNOWN, importable, refused
 from relay.module import IRModule, read_module
 
 if TYPE_CHECKING:
@@ -47,18 +47,31 @@ def import_model(model: str | PathLike[str] | bytes, options: Mapping[str, Any])
     file = model if isinstance(model, bytes) else path_of(model)
     try:
         format = importable(file, "<bytes>" if isinstance(file, bytes) else file)
-    except (OSError, ValueError):
-        format = "tflite"  # whose importer says why the file cannot be read
+    except (OSError, ValueError) as error:
+        said = error.strerror if isinstance(error, OSError) else error
+        raise InvalidArgument(str(file), f"cannot be read: {said}", "give the path or the bytes of a model") from None
     if format == "mlir":
+        if isinstance(file, bytes):
+            what = "is text and no model" if file else "is empty"
+            raise Malformed("<bytes>", what, "IRModule.parse reads MLIR text")
+        module = _text(file)
         if options:
             raise InvalidArgument("frontend", "options are for model files; MLIR text is imported already")
-        if isinstance(file, bytes):
-            raise Malformed("<bytes>", "is text and no model", "IRModule.parse reads MLIR text")
-        return read_module(file)
+        return module
     from relay.frontend.importing.options import check_known
 
     importer: Callable[..., IRModule] = getattr(import_module(__name__), FORMATS[format].importer)
     return importer(file, **check_known(options, importer))
+
+
+def _text(file: str) -> IRModule:
+    """The module of a file of text. Raises Malformed, which asks whether the file is meant unless it is named `.mlir`."""
+    try:
+        return read_module(file)
+    except Malformed as error:
+        if file.endswith(".mlir"):
+            raise
+        raise Malformed(error.where, error.what, error.hint or f"is this the right file? {KNOWN}") from None
 
 
 def path_of(model: object) -> str:

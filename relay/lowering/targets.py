@@ -1,4 +1,4 @@
-"""The old home of `relay.target`; goes after 0.2."""
+"""Names that stood here up to 0.1, each with a warning that names its new place. Goes with 0.3."""
 
 from relay import target
 from relay.doors import former_door

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 import relay
-from relay import driver, signature
+from relay import signature
 from relay.compile.entry import build
 from relay.compile.pipeline import optimize
 from relay.dialects.attributes import Array
@@ -257,8 +258,23 @@ def test_names_the_options_of_the_importer():
         build(DIGITS, frontend={"bach": 1})
 
 
-def test_the_old_place_of_build_names_the_new_one():
-    for name, known in (("default_pipeline", "relay"), ("import_model", "relay.frontend")):
-        with pytest.warns(DeprecationWarning, match=rf"relay.driver.{name} is deprecated: write {known}.{name}"):
-            assert callable(getattr(driver, name))
-    assert not hasattr(driver, "nonsense")
+@pytest.mark.parametrize(
+    "old, new",
+    {
+        "driver.default_pipeline": "relay.default_pipeline",
+        "driver.import_model": "relay.frontend.import_model",
+        "building.build": "relay.build",
+        "building.uncollected": "relay.compile.entry.gc_paused",
+        "build_cache.keeps": "relay.compile.cache.keeps",
+        "progress.bar": "relay.compile.progress.bar",
+    }.items(),
+)
+def test_old_places_name_the_new_ones(old: str, new: str):
+    module, name = old.split(".")
+    former = import_module(f"relay.{module}")
+    with pytest.warns(DeprecationWarning, match=rf"relay.{old} is deprecated: write {new}$"):
+        assert callable(getattr(former, name))
+    assert not hasattr(former, "nonsense")
+    for each in dir(former):
+        with pytest.warns(DeprecationWarning):
+            getattr(former, each)

@@ -190,6 +190,7 @@ CASES: dict[str, tuple[Do, type[RelayError], str]] = {
         InvalidArgument,
         r"^frontend: \[1\] is no mapping; write frontend={{'batch': 1}}",
     ),
+    "frontend=[]": (options([]), InvalidArgument, r"^frontend: \[\] is no mapping; write frontend={{'batch': 1}}"),
     **{
         f"batch={batch!r}": (given(batch=batch), InvalidArgument, f"^{{name}}: batch is {batch!r}; it must be a number")
         for batch in (0, -1, True, "8", 2.0)
@@ -241,6 +242,11 @@ CASES: dict[str, tuple[Do, type[RelayError], str]] = {
         given(custom_ops="x"),
         InvalidArgument,
         "^custom_ops: 'x' is no mapping; write custom_ops={{",
+    ),
+    "custom_ops={'':}": (
+        given(custom_ops={"": lambda importer, node: []}),
+        InvalidArgument,
+        r"^custom_ops\[''\]: names no operator; give the code of a custom operator",
     ),
     "custom_ops={5:}": (given(custom_ops={5: len}), InvalidArgument, "^custom_ops, key: 5 is no text"),
     "custom None": (custom(None), InvalidArgument, r"^custom_ops\['X'\]: None is no function; give a function of an"),
@@ -380,6 +386,7 @@ def test_every_front_door_says_the_same(
         (b"a" * 5000 + b"\0", Unsupported, "is binary and not a format known here"),
         (b"a" * 5000 + b"\xff", Malformed, "byte 5000 is not UTF-8; MLIR text is UTF-8"),
         (TEXT.encode(), Malformed, "is text and no model; IRModule.parse reads MLIR text"),
+        (b"", Malformed, "is empty; IRModule.parse reads MLIR text"),
     ],
 )
 def test_what_is_no_model(data: bytes, error: type[RelayError], said: str) -> None:
@@ -396,11 +403,26 @@ def test_text_is_imported_by_content(tmp_path: Path) -> None:
 
 
 def test_text_that_is_not_mlir_is_told_where(tmp_path: Path):
-    for text in ("# hello", "hello world"):
-        (tmp_path / "x.txt").write_text(text)
-        with pytest.raises(Malformed, match=r"x\.txt:1:[17]: ") as error:
-            import_model(tmp_path / "x.txt", {})
-        assert "{first_char}" not in str(error.value)
+    """And that it may be the wrong file, unless it is named as MLIR is; options are not what is wrong with it."""
+    for text in ("# hello", "hello world", ""):
+        for name, hint in (("x.txt", "; is this the right file\\? the formats known are MLIR"), ("x.mlir", "$")):
+            (tmp_path / name).write_text(text)
+            with pytest.raises(Malformed, match=rf"{name}:1:[17]: [^;]*{hint}") as error:
+                import_model(tmp_path / name, {"batch": 1})
+            assert "{first_char}" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "name, said",
+    {"missing.tflite": "No such file or directory", "": "Is a directory", "a\0b": "embedded null byte"}.items(),
+)
+def test_a_file_that_cannot_be_read_is_told_by_its_name(name: str, said: str, tmp_path: Path):
+    """Not by that of an importer that nobody called."""
+    for call in (lambda: import_model(f"{tmp_path}/{name}", {}), lambda: build(f"{tmp_path}/{name}")):
+        with pytest.raises(InvalidArgument) as error:
+            call()
+        wanted = f"{tmp_path}/{name}: cannot be read: {said}; give the path or the bytes of a model"
+        assert str(error.value) == wanted
 
 
 def test_the_importers_are_listed():

@@ -73,7 +73,7 @@ def one_per_output(importer: Importer, node: Node) -> list[SSAValue]:
 
 CASES: dict[str, tuple[Callable[[], object], str]] = {
     "build(None)": (lambda: relay.build(any_of(None)), "model: None is no module and no file; import a model with rel"),
-    "build(nul)": (lambda: relay.build("a\0b"), r"from_tflite: cannot read .*: embedded null byte"),
+    "build(nul)": (lambda: relay.build("a\0b"), "a\0b: cannot be read: embedded null byte; give the path or"),
     "build([])": (lambda: relay.build(any_of([])), r"model: \[\] is no module and no file"),
     "params=[1]": (
         lambda: relay.build(small(), params=any_of([1])),
@@ -87,6 +87,10 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
     "params of objects": (
         lambda: relay.build(weighted(), params={"w": any_of(["a"])}),
         r"params\['w'\]: is an array of <U1; give numbers",
+    ),
+    "frontend=[]": (
+        lambda: relay.build(small(), frontend=any_of([])),
+        r"frontend: \[\] is no mapping; write frontend={'batch': 1}",
     ),
     "frontend=[1]": (
         lambda: relay.build("x.tflite", frontend=any_of([1])),

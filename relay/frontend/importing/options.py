@@ -115,6 +115,8 @@ def custom_functions(
     found: dict[str, Callable[[Builder, P], Sequence[SSAValue]]] = {}
     for code, function in mapping(custom_ops, "custom_ops", "{'Code': function}").items():
         where = f"custom_ops[{shown(code)}]"
+        if not code:
+            raise InvalidArgument(where, "names no operator", "give the code of a custom operator")
         if not callable(function):
             hint = "give a function of an Importer and a Node that returns a list of values"
             raise InvalidArgument(where, f"{shown(function)} is no function", hint)
