@@ -135,9 +135,9 @@ def attach_unless(chosen: Pipeline, module: IRModule, machine: Target) -> None:
 
 def check_attached(module: IRModule, machine: Target) -> None:
     """Raise InvalidArgument if the module was lowered for what code for `machine` cannot be made of: another triple, or
-    features that it does not have. Other costs, and features that are left unused, are a choice."""
+    features that it does not have. Other costs, features that are left unused, and no target are a choice."""
     found = target_of(module.op)
-    if found.triple != machine.triple or not found.features <= machine.features:
+    if found.triple not in ("", machine.triple) or not found.features <= machine.features:
         what = f"the module is for {spelled(found)!r}, and the build is for {spelled(machine)!r}"
         raise InvalidArgument("attach-target", what, "give relay.build the target")
 

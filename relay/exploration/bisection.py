@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from math import inf
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
@@ -19,7 +20,7 @@ from relay.compile.manifest import Signature
 from relay.compile.pipeline import CODE_GENERATION, default_pipeline
 from relay.compile.workers import Compilation
 from relay.dialects.attributes import Array
-from relay.errors import RelayError
+from relay.errors import InvalidArgument, RelayError
 from relay.exploration.intermediates import Pair, Point, matched, observed, opened
 from relay.interpreters import run as interpret
 from relay.lowering.bufferize import Bufferize
@@ -143,6 +144,8 @@ def find_culprit(
     module = as_module(mod)
     chosen = Pipeline.of(pipeline)
     every(inputs, "inputs", "give a list of arrays")
+    if not 0 <= tolerance < inf:
+        raise InvalidArgument("tolerance", f"is {tolerance}", "give a number of at least 0")
     wanted = run(module, inputs)
     snapshots = Snapshots()
     ctx = PassContext.current()

@@ -65,7 +65,7 @@ def import_model(model: str | PathLike[str] | bytes, options: Mapping[str, Any])
 
 
 def _text(file: str) -> IRModule:
-    """The module of a file of text. Raises Malformed, which asks whether the file is meant unless it is named `.mlir`."""
+    """The module of a file of text. Raises Malformed; it asks whether the file is meant unless it is named `.mlir`."""
     try:
         return read_module(file)
     except Malformed as error:

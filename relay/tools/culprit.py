@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import zipfile
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from math import inf
 from pathlib import Path
 
 import numpy as np
@@ -17,26 +18,38 @@ from relay.passes import Pipeline
 
 def add_arguments(parser: ArgumentParser) -> None:
     """The search and what it runs the module on."""
-    help = "run the module after each pass, and print the pass and operator that change its numbers (exit code 1)"
+    help = (
+        "run the module after each pass, and print the pass and operator that change its numbers (exit code 1), or from"
+        " which pass on the module cannot be run here, as below the relay ops for a GPU (exit code 2)"
+    )
     parser.add_argument("--find-culprit", action="store_true", help=help)
     parser.add_argument("--inputs", metavar="FILE", help="--find-culprit: .npz of the inputs by name (default: random)")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="--find-culprit: seed of random inputs (0)")
     parser.add_argument(
         "--tolerance",
-        type=float,
+        type=tolerance,
         default=1e-4,
         metavar="X",
         help="--find-culprit: how far floats may be, relative to the largest of a tensor (1e-4); integers are equal",
     )
 
 
-def search(op: ModuleOp, pipeline: Pipeline, args: Namespace) -> tuple[bool, str]:
-    """Whether all is equal, and the report. Raises RelayError where the inputs or the module cannot be run."""
+def tolerance(text: str) -> float:
+    """A number that is not negative."""
+    number = float(text)
+    if not 0 <= number < inf:
+        raise ArgumentTypeError(f"{text} is not a number of at least 0")
+    return number
+
+
+def search(op: ModuleOp, pipeline: Pipeline, args: Namespace) -> tuple[int, str]:
+    """The exit code, and the report: 0 if all is equal, 1 where numbers change, 2 where not all could be compared.
+    Raises RelayError where the inputs or the module cannot be run."""
     from relay.exploration.bisection import find_culprit
 
     module = IRModule(op)
     finding = find_culprit(module, pipeline, inputs_of(module, args.inputs, args.seed), tolerance=args.tolerance)
-    return finding.equal, f"{finding}\n"
+    return 0 if finding.equal else 2 if finding.culprit is None else 1, f"{finding}\n"
 
 
 def inputs_of(module: IRModule, file: str | None, seed: int) -> list[Array]:

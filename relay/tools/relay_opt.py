@@ -226,8 +226,8 @@ class RelayOptMain(xDSLOptMain):
             self.check(prog)
             with ctx:
                 if self.args.find_culprit:
-                    equal, self.report = culprit.search(prog, self.chosen, self.args)
-                    self.exit_code |= not equal
+                    code, self.report = culprit.search(prog, self.chosen, self.args)
+                    self.exit_code = 1 if 1 in (code, self.exit_code) else max(code, self.exit_code)
                     return
                 self.chosen.apply(prog, self.ctx)
             if self.args.partition_report:
@@ -303,7 +303,7 @@ def deprecations_told() -> Generator[None]:
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run the tool. Returns the exit code: 0, or 1 after one line about the error on standard error, or about a culprit
-    on standard output."""
+    on standard output; 2 if whether there is one could not be seen."""
     tool = None
     try:
         with deprecations_told():

@@ -63,9 +63,7 @@ def calls(folder: Path) -> Iterator[Callable[[], None]]:
     """The tests that count, with each of their cases."""
     yield lambda: sharing.test_text_is_imported_by_content(folder)
     yield lambda: sharing.test_text_that_is_not_mlir_is_told_where(folder)
-    yield lambda: sharing.test_a_file_that_cannot_be_read_is_told_by_its_name(
-        "missing", "No such file or directory", folder
-    )
+    yield lambda: sharing.test_a_file_that_cannot_be_read_is_told_by_its_name("", "Is a directory", folder)
     yield from (lambda format=format: sharing.test_formats_are_told_by_content(format, folder) for format in FORMATS)
     for case in cases_of(sharing.test_what_is_no_model):
         yield lambda case=case: sharing.test_what_is_no_model(*case)

@@ -14,6 +14,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.rewriter import Rewriter
 
 from relay.dialects import relay
+from relay.errors import InvalidArgument
+from relay.exploration.bisection import find_culprit
 from relay.module import IRModule
 from relay.passes import Pass, PassContext, Pipeline, registry
 from relay.target import resolve
@@ -202,6 +204,21 @@ def test_find_culprit(file: Path, tmp_path: Path, capsys: Capture):
     found = f"pass 2, flip, changes the numbers; first {file}:5:3, relay.abs: "
     differs = "differs in 4 of 4 elements, first [0]: -3.0 instead of 3.0; at most by 6"
     assert capsys.readouterr().out == f"{found}{differs}\n"
+
+
+def test_find_culprit_says_what_was_not_checked(file: Path, capsys: Capture):
+    passes = "fuse-ops,relay-to-linalg,bufferize,schedule-gpu,convert-parallel-loops-to-gpu"
+    assert main([str(file), "--find-culprit", "-p", passes]) == 2
+    out = capsys.readouterr().out
+    assert out.startswith("the numbers stay equal after fuse-ops, ") and "; not checked: convert-parallel" in out
+
+
+@pytest.mark.parametrize("given", ["-1", "nan", "inf", "x"])
+def test_find_culprit_takes_tolerances_of_at_least_0(given: str, file: Path, capsys: Capture):
+    assert "argument --tolerance: " in fails(capsys, file, "--find-culprit", "--tolerance", given)
+    if given != "x":
+        with pytest.raises(InvalidArgument, match="^tolerance: is .*; give a number of at least 0"):
+            find_culprit(IRModule.parse(SMALL), "cse", [np.zeros(4, np.float32)], tolerance=float(given))
 
 
 def test_find_culprit_says_what_is_wrong_with_inputs(file: Path, tmp_path: Path, capsys: Capture):
