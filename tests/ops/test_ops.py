@@ -13,12 +13,13 @@ import pytest
 from xdsl.dialects.builtin import TensorType, i32
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.hints import isa
 
 from relay.compile.entry import build
 from relay.dialects.attributes import Array, dtype_of
-from relay.dialects.byoc import Byoc, CompilerBeginOp, CompilerEndOp
+from relay.dialects.byoc import Byoc, CompilerBeginOp, CompilerEndOp, YieldOp
 from relay.dialects.context import make_context
 from relay.dialects.qnn import Qnn
 from relay.dialects.relay import Relay
@@ -104,6 +105,22 @@ def test_errors_say_what_is_wrong(path: Path) -> None:
         with pytest.raises((ParseError, VerifyException)) as caught:
             LocatingParser(make_context(), text, path.name).parse_module().verify()
         assert message in str(caught.value), f"{path.name}: {message}"
+
+
+@pytest.mark.parametrize("op", [op for op in (*OPS, *Byoc.operations) if op is not YieldOp], ids=name_of)
+def test_op_refuses_a_result_of_another_type_by_its_name(op: type[Operation]) -> None:
+    """Whatever else it checks: ops that share all their messages with others have this one of their own."""
+    function = examples()[op.name][0].clone()
+    found = next(each for each in function.body.walk() if each.name == op.name)
+    for number in range(len(found.results)):
+        assert isa(type := found.results[number].type, TensorType[Attribute])
+        Rewriter.replace_value_with_new_type(
+            found.results[number], TensorType(type.element_type, [7, 7, 7, 7, 7, 7, 7])
+        )
+        with pytest.raises(VerifyException) as caught:
+            found.verify(verify_nested_ops=False)
+        assert str(caught.value).splitlines()[-1].strip().startswith(op.name)
+        Rewriter.replace_value_with_new_type(found.results[number], type)
 
 
 def one_main(found: Sequence[FuncOp]) -> tuple[IRModule, list[str]]:

@@ -13,6 +13,8 @@ from relay.frontend import from_tflite
 from relay.frontend.tflite import schema
 from relay.frontend.tflite.model import read_model
 from relay.interpreters import run
+from tests.numeric.litert_shape_cases import CASES
+from tests.numeric.written_models import written
 
 
 def add_file() -> bytes:
@@ -42,6 +44,13 @@ def test_file_computes_what_was_written() -> None:
     x = np.array([[-9, 0, 1], [2, 3, 0.5]], np.float32)
     (result,) = run(from_tflite(add_file()), [x])
     assert result.tolist() == [[-3, -1, 3], [7, 9, 8]]
+
+
+@pytest.mark.parametrize("kind", sorted({*CASES}))
+def test_a_written_case_is_imported_as_litert_writes_it(kind: str) -> None:
+    pytest.importorskip("ai_edge_litert", reason="LiteRT's schema, which writes the models, is not installed")
+    case = CASES[kind](np.random.default_rng(1), kind)
+    assert from_tflite(written(case)).to_text(weights=True) == from_tflite(case.model()).to_text(weights=True)
 
 
 def test_weights_are_aligned() -> None:
