@@ -7,7 +7,7 @@ functions that a model brings along.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from typing import Protocol, cast
 
@@ -20,6 +20,7 @@ from xdsl.ir import Block, SSAValue
 
 from relay.dialects.attributes import dtype_of
 from relay.dialects.op import DYNAMIC, is_tensor
+from relay.errors import Unsupported
 from relay.frontend.importing.options import MAX_ELEMENTS
 from relay.frontend.importing.problems import Problems
 from relay.frontend.onnx.builder import Frame, Importer
@@ -59,6 +60,8 @@ class Conversion:
     custom: Mapping[str, Convert]
     depth: int = 0
     count: int = 0
+    unknown: set[SSAValue] = field(default_factory=set[SSAValue])
+    """Stand for the results of nodes that cannot be imported, and of those that depend on them."""
 
     def nodes(self, protos: Iterable[onnx.NodeProto], index: int | None = None) -> None:
         """Convert nodes in their order; `index` is that of the node around them."""
@@ -83,30 +86,38 @@ class Conversion:
         importer.enter(node)
         custom = proto.op_type in self.custom
         results = self.problems.tried(node, lambda: self.results(node), by_caller=custom)
+        if results is None:
+            results = [Block(arg_types=[TensorType(f32, [])]).args[0] for _ in node.outputs]
+            self.unknown.update(results)
         importer.enter(node)
-        for name, value in zip(proto.output, results or self.placeholders(node), strict=False):
-            if name:
+        for name, value in zip(proto.output, results, strict=False):
+            if name and value is not None:
                 importer.define(name, value)
 
-    def placeholders(self, node: Node) -> list[SSAValue]:
-        """Stand for the results of a node that cannot be imported, so that later ones can be looked at."""
-        return [Block(arg_types=[TensorType(f32, [])]).args[0] for _ in node.outputs]
-
-    def results(self, node: Node) -> Sequence[SSAValue]:
-        """The values of a node's outputs."""
-        with np.errstate(all="ignore"):
-            found = self.converted(node)
+    def results(self, node: Node) -> Sequence[SSAValue | None] | None:
+        """The values of a node's outputs; None behind a problem, where only the operator is looked at."""
+        if not self.unknown.isdisjoint(node.values):
+            self.known_operator(node)
+            return None
+        try:
+            with np.errstate(all="ignore"):
+                found = self.converted(node)
+        except (ArithmeticError, IndexError, KeyError, TypeError, ValueError) as error:
+            if node.kind in self.custom:
+                raise
+            what = f"cannot be read: {type(error).__name__}: {error}"
+            raise node.malformed(what) from error
         values = [found] if isinstance(found, SSAValue) else list(found)
         wanted = max((number + 1 for number, name in enumerate(node.outputs) if name), default=0)
         if len(values) < wanted:
             raise node.unsupported(f"output {len(values)} is not supported")
         for value in values:
-            dims = value.type.get_shape() if is_tensor(value.type) else ()
+            dims = value.type.get_shape() if value is not None and is_tensor(value.type) else ()
             if len(dims) > MAX_RANK or prod(dims) > MAX_ELEMENTS:
-                raise node.malformed(f"a result would be {value.type}")
+                raise node.malformed(f"a result would have the shape {list(dims)}")
         return values
 
-    def converted(self, node: Node) -> SSAValue | Sequence[SSAValue]:
+    def converted(self, node: Node) -> SSAValue | Sequence[SSAValue | None]:
         """What the table's function, a custom one or the body of a function builds."""
         if (custom := self.custom.get(node.kind)) is not None and row(node.domain, node.kind, node.version) is None:
             return custom(self.importer, node)
@@ -120,9 +131,22 @@ class Conversion:
                 raise node.unsupported(REFUSED[key])
             function = self.body(node)
         if function is None:
-            hint = "pass it in custom_ops, or cut it off with outputs" if node.domain else ""
-            raise node.unsupported("the operator is not supported", hint)
+            raise self.not_supported(node)
         return self.expanded(node, function)
+
+    def known_operator(self, node: Node) -> None:
+        """Raise Unsupported for an operator that there is no way to import."""
+        schema, key = node.schema, (node.domain, node.kind)
+        bodies = schema is not None and (
+            cast(_Bodies, schema).has_function or cast(_Bodies, schema).has_context_dependent_function
+        )
+        model = (*key, node.proto.overload) in self.model.functions
+        if not (model or bodies or node.kind in self.custom or row(*key, node.version)):
+            raise self.not_supported(node)
+
+    def not_supported(self, node: Node) -> Unsupported:
+        hint = "pass it in custom_ops, or cut it off with outputs" if node.domain else ""
+        return node.unsupported("the operator is not supported", hint)
 
     def check(self, node: Node) -> None:
         """Hold the numbers of inputs and outputs against what ONNX says."""
@@ -171,7 +195,7 @@ class Conversion:
             return None
         return function if function.node else None
 
-    def expanded(self, node: Node, function: onnx.FunctionProto) -> list[SSAValue]:
+    def expanded(self, node: Node, function: onnx.FunctionProto) -> list[SSAValue | None]:
         """The outputs of a function's body on the node's inputs."""
         frame = Frame(self.importer.block, within=node.title)
         frame.opsets = {"" if each.domain in STANDARD else each.domain: each.version for each in function.opset_import}
@@ -186,7 +210,8 @@ class Conversion:
         for name, value in zip(function.input, node.values, strict=False):
             if value is not None:
                 frame.values[name] = value
-        return self.inside(node, frame, function.node, function.output, missing=function.input[len(node.values) :])
+        wanted = [name if node.wants(number) else "" for number, name in enumerate(function.output)]
+        return self.inside(node, frame, function.node, wanted, missing=function.input[len(node.values) :])
 
     def subgraph(self, node: Node, graph: onnx.GraphProto, block: Block, given: Sequence[SSAValue]) -> list[SSAValue]:
         """Build a subgraph of a node at the end of a block, for these values of its inputs; its outputs."""
@@ -197,17 +222,18 @@ class Conversion:
             raise node.malformed(f"gives its subgraph {len(given)} inputs, and it takes {len(graph.input)}")
         for proto, value in zip(graph.input, given, strict=True):
             frame.values[proto.name] = value
-        return self.inside(node, frame, graph.node, [each.name for each in graph.output])
+        found = self.inside(node, frame, graph.node, [each.name for each in graph.output])
+        return [value for value in found if value is not None]
 
     def inside(
         self,
         node: Node,
         frame: Frame,
         nodes: Iterable[onnx.NodeProto],
-        outputs: Iterable[str],
+        outputs: Sequence[str],
         missing: Iterable[str] = (),
-    ) -> list[SSAValue]:
-        """The values of these names after these nodes, in a frame of their own."""
+    ) -> list[SSAValue | None]:
+        """The values of these names after these nodes, in a frame of their own; None of an empty name."""
         importer, outer, block = self.importer, self.importer.frame, self.importer.block
         if self.depth >= DEEPEST:
             raise node.unsupported(f"functions and subgraphs are more than {DEEPEST} deep in each other")
@@ -218,17 +244,15 @@ class Conversion:
             for proto in nodes:
                 proto = _without(proto, left_out)
                 self.node(proto, node.index)
-            found = [importer.find(name) for name in outputs]
+            found = [importer.find(name) if name else None for name in outputs]
         finally:
             importer.frame, importer.block = outer, block
             self.depth -= 1
         importer.enter(node)
-        values: list[SSAValue] = []
         for name, value in zip(outputs, found, strict=True):
-            if value is None:
+            if value is None and name:
                 raise node.malformed(f"its body does not give {name!r}")
-            values.append(value)
-        return values
+        return found
 
 
 def _resolved(proto: onnx.NodeProto, around: Mapping[str, onnx.AttributeProto]) -> dict[str, onnx.AttributeProto]:

@@ -59,6 +59,7 @@ def imported(
     problems = Problems(file)
     fixed = _arrays(constants, graph, file)
     inputs = list(_inputs(model, {*fixed}, problems))
+    problems.raise_all()
     sizes = sizes_of(shapes, [(each.name, each.dims) for each in inputs], batch, "from_onnx", file)
     inputs = [_sized(each, sizes, images) for each in inputs]
     importer = Importer(model, _names(graph), numerics)
@@ -90,7 +91,7 @@ def imported(
         for name, value in zip(wanted, results, strict=True)
     ]
     module = finished(importer.block, results, infos, [], given_out)
-    erase_dead(module["main"].body.block.ops)
+    erase_dead(module["main"].walk())
     if named := list(_symbols(inputs)):
         symbols.write(module["main"], named)
     if images is not None:

@@ -90,7 +90,11 @@ class Node(Place):
         return value
 
     def inputs(self) -> list[SSAValue]:
-        return [self.input(number) for number in range(len(self.values))]
+        return self.inputs_from(0)
+
+    def inputs_from(self, first: int) -> list[SSAValue]:
+        """The inputs from that one on, none of which may be left out."""
+        return [self.input(number) for number in range(first, len(self.values))]
 
     def type(self, number: int) -> Type:
         """The type of an input."""

@@ -50,7 +50,7 @@ def _dense(importer: Importer, node: Node, sparse: onnx.SparseTensorProto) -> Ar
     return dense
 
 
-@op("Identity", "Dropout", "OptionalGetElement")
+@op("Identity", "Dropout")
 def identity(importer: Importer, node: Node) -> list[SSAValue]:
     """Dropout as it is when not training, with a mask of all."""
     if node.kind == "Dropout" and node.optional(2) is not None and node.scalar(2):

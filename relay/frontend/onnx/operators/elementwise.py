@@ -1,10 +1,16 @@
-"""Elementwise operators: functions, arithmetic, comparisons, logic, bits, casts."""
+"""Elementwise operators: functions, arithmetic, comparisons, logic, bits, activations."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from functools import reduce
+
+import numpy as np
 from xdsl.ir import SSAValue
 
 from relay.dialects import relay
+from relay.dialects.attributes import element_type
 from relay.dialects.op import TensorOp
 from relay.frontend.onnx.builder import Importer
 from relay.frontend.onnx.node import Node
@@ -24,6 +30,9 @@ _BINARY: dict[str, type[TensorOp]] = {
     "GreaterOrEqual": relay.GreaterEqualOp, "Less": relay.LessOp, "LessOrEqual": relay.LessEqualOp,
     "Mul": relay.MultiplyOp, "Or": relay.LogicalOrOp, "Sub": relay.SubtractOp, "Xor": relay.LogicalXorOp,
 }  # fmt: skip
+_CHAINS: dict[str, type[TensorOp]] = {
+    "Max": relay.MaximumOp, "Mean": relay.AddOp, "Min": relay.MinimumOp, "Sum": relay.AddOp,
+}  # fmt: skip
 
 
 @op(*_UNARY)
@@ -31,6 +40,240 @@ def unary(importer: Importer, node: Node) -> SSAValue:
     return importer.call(_UNARY[node.kind], node.input(0))
 
 
-@op(*_BINARY)
+@op("Add", "And", "Div", "Equal", "Greater", "Less", "Mul", "Or", "Sub", "Xor")
+def broadcast_binary(importer: Importer, node: Node) -> SSAValue:
+    """Until version 6: `broadcast` aligns the second operand's axes with those of the first from `axis` on."""
+    first, second = node.input(0), node.input(1)
+    if node.has("axis") and node.flag("broadcast"):
+        axis, rank = node.axis(node.integer("axis"), node.rank(0)), node.rank(0)
+        dims = node.shape(1)
+        second = importer.reshape(second, [*dims, *[1] * (rank - axis - len(dims))])
+    return importer.call(_BINARY[node.kind], first, second)
+
+
+@op(*_BINARY, since=7)
 def binary(importer: Importer, node: Node) -> SSAValue:
     return importer.call(_BINARY[node.kind], node.input(0), node.input(1))
+
+
+@op(*_CHAINS)
+def chain(importer: Importer, node: Node) -> SSAValue:
+    """One operand after the other; Mean divides by their number."""
+    found = reduce(lambda a, b: importer.call(_CHAINS[node.kind], a, b), node.inputs())
+    if node.kind != "Mean":
+        return found
+    return importer.call(relay.DivideOp, found, importer.like(len(node.values), found))
+
+
+@op("Pow")
+def power(importer: Importer, node: Node) -> SSAValue:
+    """In the base's type; integers to float exponents in that of the exponent."""
+    base, exponent = node.input(0), node.input(1)
+    element = importer.element(base)
+    if not importer.is_float(base) and importer.is_float(exponent):
+        base = importer.cast(base, importer.element(exponent))
+    known = importer.known(exponent)
+    if known is not None and importer.is_float(base) and known.size == 1 and known.ndim <= importer.rank(base):
+        if known.reshape(-1)[0] == 2:
+            return importer.cast(importer.call(relay.MultiplyOp, base, base), element)
+        if known.reshape(-1)[0] == 0.5:
+            return importer.cast(importer.call(relay.SqrtOp, base), element)
+    exponent = importer.cast(exponent, importer.element(base))
+    return importer.cast(importer.call(relay.PowerOp, base, exponent), element)
+
+
+@op("Mod")
+def modulo(importer: Importer, node: Node) -> SSAValue:
+    """The sign of the divisor, or with `fmod` of the dividend."""
+    kind = relay.ModOp if node.flag("fmod") else relay.FloorModOp
+    return importer.call(kind, node.input(0), node.input(1))
+
+
+@op("Round")
+def round_(importer: Importer, node: Node) -> SSAValue:
+    """Halves to even: those are `2 * round(x / 2)`."""
+    x = node.input(0)
+    half, two = importer.like(0.5, x), importer.like(2, x)
+    rest = importer.call(relay.SubtractOp, x, importer.call(relay.FloorOp, x))
+    halved = importer.call(relay.RoundOp, importer.call(relay.MultiplyOp, x, half))
+    even = importer.call(relay.MultiplyOp, halved, two)
+    tie = importer.call(relay.EqualOp, rest, half)
+    return importer.call(relay.WhereOp, tie, even, importer.call(relay.RoundOp, x))
+
+
+@op("Where")
+def where(importer: Importer, node: Node) -> SSAValue:
+    return importer.call(relay.WhereOp, *node.inputs())
+
+
+@op("Reciprocal")
+def reciprocal(importer: Importer, node: Node) -> SSAValue:
+    x = node.input(0)
+    return importer.call(relay.DivideOp, importer.like(1, x), x)
+
+
+@op("IsInf")
+def is_infinite(importer: Importer, node: Node) -> SSAValue:
+    x = node.input(0)
+    found = importer.call(relay.IsinfOp, x)
+    for name, kind in (("detect_negative", relay.GreaterOp), ("detect_positive", relay.LessOp)):
+        if not node.integer(name, 1):
+            found = importer.call(relay.LogicalAndOp, found, importer.call(kind, x, importer.like(0, x)))
+    return found
+
+
+@op("BitShift")
+def bit_shift(importer: Importer, node: Node) -> SSAValue:
+    """Zeros, or the sign, where the shift is not less than the number of bits."""
+    kind = relay.LeftShiftOp if node.one_of("direction", ("LEFT", "RIGHT")) == "LEFT" else relay.RightShiftOp
+    value, amount = node.input(0), node.input(1)
+    bits = 8 * importer.dtype(value).itemsize
+    inside = importer.call(relay.LessOp, amount, importer.like(bits, amount))
+    shifted = importer.call(kind, value, importer.call(relay.MinimumOp, amount, importer.like(bits - 1, amount)))
+    if kind is relay.RightShiftOp and importer.dtype(value).kind == "i":
+        return shifted
+    return importer.call(relay.WhereOp, inside, shifted, importer.like(0, value))
+
+
+@op("BitCast")
+def bit_cast(importer: Importer, node: Node) -> SSAValue:
+    return importer.call(relay.ReinterpretOp, node.input(0), dtype=importer.element_of(node.integer("to"), node))
+
+
+@op("Clip")
+def clip_by_attributes(importer: Importer, node: Node) -> SSAValue:
+    least = float(np.finfo(np.float32).max)
+    return importer.clip(node.input(0), node.real("min", -least), node.real("max", least))
+
+
+@op("Clip", since=11)
+def clip(importer: Importer, node: Node) -> SSAValue:
+    """Bounds that are known are properties."""
+    x, low, high = node.input(0), node.optional(1), node.optional(2)
+    numbers = [None if each is None else importer.known(each) for each in (low, high)]
+    if all(each is not None and each.size == 1 for each in numbers) and importer.dtype(x).isbuiltin == 1:
+        a, b = (each.reshape(-1)[0].item() for each in numbers if each is not None)
+        if a <= b:
+            return importer.clip(x, a, b)
+    for kind, bound in ((relay.MaximumOp, low), (relay.MinimumOp, high)):
+        if bound is not None:
+            x = importer.call(kind, x, bound)
+    return x
+
+
+@op("LeakyRelu")
+def leaky_relu(importer: Importer, node: Node) -> SSAValue:
+    return importer.call(relay.LeakyReluOp, node.input(0), alpha=node.real("alpha"))
+
+
+@op("PRelu")
+def prelu(importer: Importer, node: Node) -> SSAValue:
+    """A slope per channel is one op; any other is written out."""
+    x, slope = node.input(0), node.input(1)
+    dims = importer.shape(slope)
+    rank = node.rank(0)
+    padded = (1,) * (rank - len(dims)) + dims
+    channels = [axis for axis, size in enumerate(padded) if size != 1]
+    if node.version < 7 and len(dims) == 1:  # along the channels, whatever the rank
+        padded, channels = (1, *dims, *[1] * (rank - 2)), [1]
+        slope = importer.reshape(slope, padded)
+    if len(channels) == 1 and importer.is_float(x) and padded[channels[0]] == node.shape(0)[channels[0]]:
+        return importer.call(relay.PreluOp, x, importer.reshape(slope, [padded[channels[0]]]), axis=channels[0])
+    positive = importer.call(relay.GreaterOp, x, importer.like(0, x))
+    return importer.call(relay.WhereOp, positive, x, importer.call(relay.MultiplyOp, x, slope))
+
+
+class Scalar:
+    """A value in a formula written with Python's operators; numbers are constants of its type."""
+
+    def __init__(self, importer: Importer, value: SSAValue) -> None:
+        self.importer, self.value = importer, value
+
+    def of(self, kind: type[TensorOp], *others: Scalar | float) -> Scalar:
+        values = [e.value if isinstance(e, Scalar) else self.importer.like(e, self.value) for e in others]
+        return Scalar(self.importer, self.importer.call(kind, self.value, *values))
+
+    def number(self, value: float) -> Scalar:
+        return Scalar(self.importer, self.importer.like(value, self.value))
+
+    def __add__(self, other: Scalar | float) -> Scalar:
+        return self.of(relay.AddOp, other)
+
+    def __sub__(self, other: Scalar | float) -> Scalar:
+        return self.of(relay.SubtractOp, other)
+
+    def __mul__(self, other: Scalar | float) -> Scalar:
+        return self.of(relay.MultiplyOp, other)
+
+    def __truediv__(self, other: Scalar | float) -> Scalar:
+        return self.of(relay.DivideOp, other)
+
+    def __gt__(self, other: Scalar | float) -> Scalar:
+        return self.of(relay.GreaterOp, other)
+
+    def __lt__(self, other: Scalar | float) -> Scalar:
+        return self.of(relay.LessOp, other)
+
+    def __neg__(self) -> Scalar:
+        return self.of(relay.NegativeOp)
+
+    def exp(self) -> Scalar:
+        return self.of(relay.ExpOp)
+
+    def between(self, low: float, high: float) -> Scalar:
+        return Scalar(self.importer, self.importer.clip(self.value, low, high))
+
+    def choose(self, first: Scalar | float, second: Scalar | float, like: Scalar) -> Scalar:
+        """The first where this holds, else the second."""
+        given = (e if isinstance(e, Scalar) else like.number(e) for e in (first, second))
+        return Scalar(self.importer, self.importer.call(relay.WhereOp, self.value, *(each.value for each in given)))
+
+
+def _elu(x: Scalar, alpha: float, gamma: float = 1.0) -> Scalar:
+    """`x` where it is positive, else `alpha * (exp(x) - 1)`; all of it times gamma."""
+    low = (x.of(relay.MinimumOp, 0.0).exp() - 1.0) * alpha
+    found = (x > 0.0).choose(x, low, x)
+    return found if gamma == 1.0 else found * gamma
+
+
+def _softplus(x: Scalar) -> Scalar:
+    """`max(x, 0) + log(1 + exp(-|x|))`, which does not overflow."""
+    return x.of(relay.MaximumOp, 0.0) + ((-x.of(relay.AbsOp)).exp() + 1.0).of(relay.LogOp)
+
+
+def _gelu(x: Scalar, tanh: bool) -> Scalar:
+    if tanh:
+        curve = ((x + x * x * x * 0.044715) * math.sqrt(2 / math.pi)).of(relay.TanhOp)
+    else:
+        curve = (x * math.sqrt(0.5)).of(relay.ErfOp)
+    return x * 0.5 * (curve + 1.0)
+
+
+_FORMULAS: dict[str, Callable[[Scalar, Node], Scalar]] = {
+    "Celu": lambda x, n: (x > 0.0).choose(
+        x, ((x.of(relay.MinimumOp, 0.0) / n.real("alpha")).exp() - 1.0) * n.real("alpha"), x
+    ),
+    "Elu": lambda x, n: _elu(x, n.real("alpha")),
+    "Gelu": lambda x, n: _gelu(x, n.word("approximate") == "tanh"),
+    "HardSigmoid": lambda x, n: (x * n.real("alpha") + n.real("beta")).between(0.0, 1.0),
+    "HardSwish": lambda x, n: x * (x * (1 / 6) + 0.5).between(0.0, 1.0),
+    "Mish": lambda x, n: x * _softplus(x).of(relay.TanhOp),
+    "Selu": lambda x, n: _elu(x, n.real("alpha"), n.real("gamma")),
+    "Shrink": lambda x, n: (x < -n.real("lambd")).choose(
+        x + n.real("bias"), (x > n.real("lambd")).choose(x - n.real("bias"), 0.0, x), x
+    ),
+    "Softplus": lambda x, n: _softplus(x),
+    "Softsign": lambda x, n: x / (x.of(relay.AbsOp) + 1.0),
+    "Swish": lambda x, n: x * (x * n.real("alpha")).of(relay.SigmoidOp),
+    "ThresholdedRelu": lambda x, n: (x > n.real("alpha")).choose(x, 0.0, x),
+}
+
+
+@op(*_FORMULAS)
+def formula(importer: Importer, node: Node) -> SSAValue:
+    """Halves and narrower floats are computed in float32."""
+    x = node.input(0)
+    element = importer.element(x)
+    narrow = importer.is_float(x) and importer.dtype(x).itemsize < 4
+    wide = importer.cast(x, element_type(np.float32)) if narrow else x
+    return importer.cast(_FORMULAS[node.kind](Scalar(importer, wide), node).value, element)

@@ -1,0 +1,166 @@
+"""If, Loop and Scan, whose subgraphs are put in their places or become the blocks of `scf.if` and `scf.while`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from xdsl.dialects import arith, scf, tensor
+from xdsl.dialects.builtin import IndexType, IntegerAttr, TensorType, i1, i64
+from xdsl.ir import Block, SSAValue
+
+from relay.dialects import relay
+from relay.dialects.op import is_tensor
+from relay.frontend.onnx.builder import Importer
+from relay.frontend.onnx.node import Node
+from relay.frontend.onnx.table import op
+
+MOST_TURNS = 4096
+"""Turns of a loop that are written one after the other."""
+
+
+def truth(importer: Importer, node: Node, value: SSAValue, block: Block) -> SSAValue:
+    """The one boolean of a tensor, read at the end of a block."""
+    dims = value.type.get_shape() if is_tensor(value.type) else (2,)
+    if value.type != TensorType(i1, dims) or any(size != 1 for size in dims):
+        raise node.malformed(f"its condition is {value.type}, not one boolean")
+    outer, importer.block = importer.block, block
+    zero = [arith.ConstantOp(IntegerAttr(0, IndexType()))] if dims else []
+    places = [importer.append(each)[0] for each in zero] * len(dims)
+    (result,) = importer.append(tensor.ExtractOp(value, places, i1))
+    importer.block = outer
+    return result
+
+
+def known_truth(importer: Importer, value: SSAValue) -> bool | None:
+    """A condition that is computed from constants and shapes; None for any other."""
+    found = importer.known(value)
+    return None if found is None or found.size != 1 else bool(found.reshape(-1)[0])
+
+
+@op("If")
+def conditional(importer: Importer, node: Node) -> list[SSAValue]:
+    """The branch that a known condition names, else both, which must give the same types."""
+    known = known_truth(importer, node.input(0))
+    if known is not None:
+        graph = node.graph("then_branch" if known else "else_branch")
+        return importer.subgraph(node, graph, importer.block, [])
+    go = truth(importer, node, node.input(0), importer.block)
+    blocks, results = [Block(), Block()], list[list[SSAValue]]()
+    for name, block in zip(("then_branch", "else_branch"), blocks, strict=True):
+        results.append(importer.subgraph(node, node.graph(name), block, []))
+        block.add_op(scf.YieldOp(*results[-1]))
+    types = [[value.type for value in values] for values in results]
+    if types[0] != types[1]:
+        both = " and ".join(", ".join(map(str, each)) for each in types)
+        raise node.unsupported(f"its branches give {both}", "they must give the same types")
+    return list(importer.append(scf.IfOp(go, types[0], [blocks[0]], [blocks[1]])))
+
+
+@op("Loop")
+def loop(importer: Importer, node: Node) -> list[SSAValue]:
+    """Turn after turn where their number is known, and nothing but it ends the loop; else `scf.while`."""
+    count, start = (None if node.optional(n) is None else importer.known(node.input(n)) for n in (0, 1))
+    go = True if node.optional(1) is None else None if start is None else bool(start.reshape(-1)[0])
+    limited = node.optional(0) is not None
+    graph, states = node.graph("body"), node.inputs_from(2)
+    if go is not None and (count is not None or not limited):
+        most = MOST_TURNS if count is None else int(count.reshape(-1)[0])
+        found = _unrolled(importer, node, go, min(most, MOST_TURNS + 1), states)
+        if found is not None:
+            return found
+    if len(graph.output) > 1 + len(states):
+        raise node.unsupported("collects a result per turn, of turns that depend on values")
+    return _while(importer, node, states)
+
+
+def _unrolled(importer: Importer, node: Node, go: bool, most: int, states: Sequence[SSAValue]) -> list[SSAValue] | None:
+    """The turns one after the other; None where a value decides whether there is a next one."""
+    graph, values = node.graph("body"), list(states)
+    rows: list[list[SSAValue]] = [[] for _ in graph.output[1 + len(states) :]]
+    turn = 0
+    while go and turn < most:
+        if turn >= MOST_TURNS:
+            raise node.unsupported(f"has more than {MOST_TURNS} turns that collect results")
+        given = [importer.unnamed(np.asarray(turn, np.int64)), importer.unnamed(np.asarray(True)), *values]
+        condition, *found = importer.subgraph(node, graph, importer.block, given)
+        values = found[: len(states)]
+        for row, value in zip(rows, found[len(states) :], strict=True):
+            row.append(value)
+        turn += 1
+        known = known_truth(importer, condition)
+        same_types = [v.type for v in values] == [v.type for v in states]
+        if known is None and turn < most or not rows and turn == 1 and same_types and most > 16:
+            return None  # what was built is dead, and swept with all that is
+        go = bool(known)
+    if not turn and rows:
+        raise node.unsupported("takes no turn and collects results, whose sizes are not known")
+    return [*values, *(_stacked(importer, row, 0) for row in rows)]
+
+
+def _stacked(importer: Importer, rows: Sequence[SSAValue], axis: int) -> SSAValue:
+    """Values of one shape along a new axis."""
+    expanded = [importer.call(relay.ExpandDimsOp, row, axis=axis) for row in rows]
+    return importer.concatenate(expanded, axis)
+
+
+def _while(importer: Importer, node: Node, states: Sequence[SSAValue]) -> list[SSAValue]:
+    """The number of the turn, the condition and the states are carried."""
+    yes = importer.unnamed(np.asarray(True))
+    go = yes if node.optional(1) is None else importer.reshape(node.input(1), ())
+    carried = [importer.unnamed(np.asarray(0, np.int64)), go, *states]
+    types = [value.type for value in carried]
+    before, after = Block(arg_types=types), Block(arg_types=types)
+    outer, importer.block = importer.block, before
+    test = before.args[1]
+    if node.optional(0) is not None:
+        limit = importer.cast(importer.reshape(node.input(0), ()), i64)
+        test = importer.call(relay.LogicalAndOp, importer.call(relay.LessOp, before.args[0], limit), test)
+    importer.block = outer
+    before.add_op(scf.ConditionOp(truth(importer, node, test, before), *before.args))
+    turn, _, *inner = after.args
+    condition, *found = importer.subgraph(node, node.graph("body"), after, [turn, after.args[1], *inner])
+    outer, importer.block = importer.block, after
+    following = importer.call(relay.AddOp, turn, importer.like(1, turn))
+    condition = importer.reshape(condition, ())
+    importer.block = outer
+    if [value.type for value in found] != types[2:]:
+        raise node.unsupported("its states change their types from turn to turn")
+    after.add_op(scf.YieldOp(following, condition, *found))
+    return list(importer.append(scf.WhileOp(carried, types, [before], [after])))[2:]
+
+
+@op("Scan", since=9)
+def scan(importer: Importer, node: Node) -> list[SSAValue]:
+    """The body once for each position along the scanned axes."""
+    graph, count = node.graph("body"), node.integer("num_scan_inputs")
+    states, scanned = node.inputs()[:-count], node.inputs()[-count:]
+    results = len(graph.output) - len(states)
+
+    def each(name: str, length: int) -> tuple[int, ...]:
+        return node.integers(name) or (0,) * length
+
+    axes = [node.axis(a, importer.rank(v)) for a, v in zip(each("scan_input_axes", count), scanned, strict=True)]
+    sizes = {importer.shape(value)[axis] for value, axis in zip(scanned, axes, strict=True)}
+    turns = sizes.pop() if len(sizes) == 1 else -1
+    if not 0 < turns <= MOST_TURNS:
+        raise node.unsupported(f"scans {turns} positions", f"1 to {MOST_TURNS} are supported")
+    backwards = each("scan_input_directions", count)
+    rows: list[list[SSAValue]] = [[] for _ in range(results)]
+    for turn in range(turns):
+        given: list[SSAValue] = []
+        for value, axis, back in zip(scanned, axes, backwards, strict=True):
+            at = turns - 1 - turn if back else turn
+            row = importer.slice(value, {axis: (at, at + 1)})
+            given.append(importer.call(relay.SqueezeOp, row, axis=[axis]))
+        found = importer.subgraph(node, graph, importer.block, [*states, *given])
+        states = found[: len(states)]
+        for row, value in zip(rows, found[len(states) :], strict=True):
+            row.append(value)
+    collected: list[SSAValue] = []
+    for row, axis, back in zip(
+        rows, each("scan_output_axes", results), each("scan_output_directions", results), strict=True
+    ):
+        at = node.axis(axis, importer.rank(row[0]) + 1)
+        collected.append(_stacked(importer, row[::-1] if back else row, at))
+    return [*states, *collected]

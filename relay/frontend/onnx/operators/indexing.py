@@ -1,0 +1,106 @@
+"""Operators that read or write at indices."""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.dialects.builtin import i64
+from xdsl.ir import SSAValue
+
+from relay.dialects import relay
+from relay.frontend.onnx.builder import Importer
+from relay.frontend.onnx.node import Node
+from relay.frontend.onnx.table import op
+
+
+def _from_start(importer: Importer, indices: SSAValue, size: SSAValue | int) -> SSAValue:
+    """Indices of which negative ones count from the end, as numbers from 0."""
+    known = importer.known(indices)
+    if known is not None and not (known < 0).any():
+        return indices
+    limit = importer.like(size, indices) if isinstance(size, int) else importer.cast(size, importer.element(indices))
+    below = importer.call(relay.LessOp, indices, importer.like(0, indices))
+    return importer.call(relay.WhereOp, below, importer.call(relay.AddOp, indices, limit), indices)
+
+
+@op("Gather")
+def gather(importer: Importer, node: Node) -> SSAValue:
+    axis = node.axis(node.integer("axis", 0), node.rank(0))
+    indices = importer.known(node.input(1))
+    mode = "clip" if indices is not None and not (indices < 0).any() else "wrap"
+    return importer.call(relay.TakeOp, node.input(0), node.input(1), axis=axis, mode=mode)
+
+
+@op("GatherElements")
+def gather_elements(importer: Importer, node: Node) -> SSAValue:
+    """Indices may cover less than the data along the other axes."""
+    axis = node.axis(node.integer("axis", 0), node.rank(0))
+    dims, wanted = node.static(0), node.shape(1, node.rank(0))
+    indices = _from_start(importer, node.input(1), dims[axis])
+    data = importer.slice(node.input(0), {a: (0, size) for a, size in enumerate(wanted) if a != axis})
+    return importer.call(relay.GatherOp, data, indices, axis=axis)
+
+
+@op("GatherND")
+def gather_nd(importer: Importer, node: Node) -> SSAValue:
+    """`batch_dims` leading axes are those of both: their places become coordinates."""
+    batch, dims, index = node.integer("batch_dims", 0), node.static(0), node.static(1)
+    count = index[-1]
+    limits = importer.unnamed(np.asarray(dims[batch : batch + count], np.int64))
+    indices = _from_start(importer, importer.cast(node.input(1), i64), limits)
+    if batch:
+        grid = np.moveaxis(np.indices(index[:batch]), 0, -1).reshape(
+            *index[:batch], *[1] * (len(index) - 1 - batch), batch
+        )
+        outer = importer.unnamed(np.broadcast_to(grid, (*index[:-1], batch)).astype(np.int64))
+        indices = importer.concatenate([outer, indices], len(index) - 1)
+    return importer.call(relay.GatherNdOp, node.input(0), indices)
+
+
+_MODES = {"none": "update", "add": "add", "mul": "mul", "min": "min", "max": "max"}
+
+
+@op("ScatterElements", "Scatter")
+def scatter_elements(importer: Importer, node: Node) -> SSAValue:
+    """Indices that cover the other axes are one op; else each update gets all its coordinates."""
+    mode = (
+        _MODES[node.one_of("reduction", [*_MODES])]
+        if node.kind == "ScatterElements" and node.version >= 16
+        else "update"
+    )
+    dims, index, rank = node.static(0), node.static(1), node.rank(0)
+    axis = node.axis(node.integer("axis", 0), rank)
+    whole = all(a == axis or index[a] == dims[a] for a in range(rank))
+    if whole and mode in ("update", "add"):
+        kind = relay.ScatterOp if mode == "update" else relay.ScatterAddOp
+        return importer.call(kind, node.input(0), node.input(1), node.input(2), axis=axis)
+    indices = importer.cast(_from_start(importer, node.input(1), dims[axis]), i64)
+    grid = np.indices(index).astype(np.int64)
+    columns = [indices if a == axis else importer.unnamed(grid[a]) for a in range(rank)]
+    expanded = [importer.reshape(each, [*index, 1]) for each in columns]
+    return importer.call(
+        relay.ScatterNdOp, node.input(0), importer.concatenate(expanded, rank), node.input(2), mode=mode
+    )
+
+
+@op("ScatterND")
+def scatter_nd(importer: Importer, node: Node) -> SSAValue:
+    mode = _MODES[node.one_of("reduction", [*_MODES])] if node.version >= 16 else "update"
+    limits = importer.unnamed(np.asarray(node.static(0)[: node.static(1)[-1]], np.int64))
+    indices = _from_start(importer, importer.cast(node.input(1), i64), limits)
+    return importer.call(relay.ScatterNdOp, node.input(0), indices, node.input(2), mode=mode)
+
+
+@op("TensorScatter")
+def tensor_scatter(importer: Importer, node: Node) -> SSAValue:
+    """A cache with the update written from each image's position on, circular or linear."""
+    cache, update = node.static(0), node.static(1)
+    axis = node.axis(node.integer("axis", -2), len(cache))
+    count, size = update[axis], cache[axis]
+    starts = importer.unnamed(np.zeros(cache[0], np.int64)) if node.optional(2) is None else node.input(2)
+    starts = importer.reshape(importer.cast(starts, i64), [cache[0], *[1] * (len(cache) - 1)])
+    steps = importer.unnamed(np.arange(count).reshape([count if a == axis else 1 for a in range(len(cache))]))
+    places = importer.call(relay.AddOp, starts, steps)
+    if node.one_of("mode", ("linear", "circular")) == "circular":
+        places = importer.call(relay.FloorModOp, places, importer.like(size, places))
+    indices = importer.broadcast(places, update)
+    return importer.call(relay.ScatterOp, node.input(0), indices, node.input(1), axis=axis)

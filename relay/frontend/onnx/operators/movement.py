@@ -1,0 +1,277 @@
+"""Operators that move elements: shapes, slices, joins, paddings, masks, ranges."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from math import ceil, prod
+from typing import Literal
+
+import numpy as np
+from xdsl.dialects.builtin import i64
+from xdsl.ir import SSAValue
+
+from relay.dialects import relay
+from relay.dialects.attributes import Array, dtype_of, scalar_attr
+from relay.dialects.op import DYNAMIC
+from relay.frontend.onnx.builder import Importer
+from relay.frontend.onnx.node import Kind, Node
+from relay.frontend.onnx.table import op
+
+
+@op("Reshape")
+def reshape(importer: Importer, node: Node) -> SSAValue:
+    """0 keeps the size, unless `allowzero`; -1 is what is left."""
+    wanted = list(node.numbers(1) if node.version >= 5 else node.integers("shape") or ())
+    dims = node.shape(0)
+    if not node.flag("allowzero"):
+        for axis, size in enumerate(wanted):
+            if size == 0 and axis >= len(dims):
+                raise node.malformed(f"keeps axis {axis} of a tensor of rank {len(dims)}")
+            wanted[axis] = dims[axis] if size == 0 else size
+    if wanted.count(-1) == 1 and DYNAMIC not in dims:
+        rest = prod(size for size in wanted if size != -1)
+        wanted[wanted.index(-1)] = prod(dims) // rest if rest else 0
+    return importer.reshape(node.input(0), wanted)
+
+
+@op("Flatten")
+def flatten(importer: Importer, node: Node) -> SSAValue:
+    dims = node.static(0)
+    axis = node.integer("axis")
+    if not -len(dims) <= axis <= len(dims):
+        raise node.malformed(f"axis {axis} is outside a tensor of rank {len(dims)}")
+    axis = axis + len(dims) if axis < 0 else axis
+    return importer.reshape(node.input(0), [prod(dims[:axis]), prod(dims[axis:])])
+
+
+@op("Transpose")
+def transpose(importer: Importer, node: Node) -> SSAValue:
+    axes = node.integers("perm")
+    return importer.transpose(node.input(0), range(node.rank(0))[::-1] if axes is None else axes)
+
+
+@op("Squeeze")
+def squeeze(importer: Importer, node: Node) -> SSAValue:
+    dims, given = node.shape(0), node.listed("axes", 1)
+    axes = [a for a, d in enumerate(dims) if d == 1] if given is None else [*node.axes(given, len(dims))]
+    return importer.call(relay.SqueezeOp, node.input(0), axis=axes) if axes else node.input(0)
+
+
+@op("Unsqueeze")
+def unsqueeze(importer: Importer, node: Node) -> SSAValue:
+    given = node.listed("axes", 1)
+    if given is None:
+        raise node.malformed("has no axes")
+    value = node.input(0)
+    for axis in sorted(node.axes(given, node.rank(0) + len(given))):
+        value = importer.call(relay.ExpandDimsOp, value, axis=axis)
+    return value
+
+
+@op("Concat")
+def concat(importer: Importer, node: Node) -> SSAValue:
+    """Empty vectors may stand beside tensors of any rank."""
+    values = node.inputs()
+    return importer.concatenate(values, node.axis(node.integer("axis", 1), node.rank(0)))
+
+
+@op("Split")
+def split(importer: Importer, node: Node) -> list[SSAValue]:
+    """Parts of the sizes given, or as many as there are outputs, the last one less."""
+    axis = node.axis(node.integer("axis", 0), node.rank(0))
+    sizes = node.listed("split", 1)
+    size = node.shape(0)[axis]
+    if sizes is None:
+        count = node.integer("num_outputs", len(node.outputs))
+        part = -(-size // count)
+        sizes = [min(part, max(size - i * part, 0)) for i in range(count)]
+    if sum(sizes) != size or min(sizes, default=0) < 0:
+        raise node.malformed(f"splits {size} elements in parts of {list(sizes)}")
+    bounds = [0, *accumulate(sizes)]
+    return [importer.slice(node.input(0), {axis: (begin, end)}) for begin, end in zip(bounds, bounds[1:], strict=False)]
+
+
+@op("Slice")
+def slice_by_attributes(importer: Importer, node: Node) -> SSAValue:
+    starts, ends = node.integers("starts") or (), node.integers("ends") or ()
+    return _sliced(importer, node, starts, ends, node.integers("axes"), None)
+
+
+@op("Slice", since=10)
+def slice_(importer: Importer, node: Node) -> SSAValue:
+    axes, steps = (None if node.optional(number) is None else node.numbers(number) for number in (3, 4))
+    return _sliced(importer, node, node.numbers(1), node.numbers(2), axes, steps)
+
+
+def _sliced(
+    importer: Importer,
+    node: Node,
+    starts: tuple[int, ...],
+    ends: tuple[int, ...],
+    axes: tuple[int, ...] | None,
+    steps: tuple[int, ...] | None,
+) -> SSAValue:
+    dims = node.shape(0)
+    axes = node.axes(range(len(starts)) if axes is None else axes, len(dims))
+    steps = (1,) * len(starts) if steps is None else steps
+    if not len(starts) == len(ends) == len(axes) == len(steps) or 0 in steps:
+        raise node.malformed(f"has starts {starts}, ends {ends}, axes {axes}, steps {steps}")
+    bounds: dict[int, tuple[int, int, int]] = {}
+    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
+        size = dims[axis]
+        if size == DYNAMIC and (start, step) == (0, 1) and end > 1 << 31:
+            continue
+        if size == DYNAMIC:
+            raise node.unsupported(f"slices axis {axis}, of unknown size", "give its shapes")
+        begin, stop, step = slice(start, end if end >= -size or step > 0 else None, step).indices(size)
+        bounds[axis] = (begin, stop, step) if len(range(begin, stop, step)) else (0, 0, 1)
+    return importer.slice(node.input(0), bounds)
+
+
+@op("Expand")
+def expand(importer: Importer, node: Node) -> SSAValue:
+    """Both ways: axes of 1 of either side become those of the other."""
+    dims, wanted = node.static(0), node.numbers(1)
+    try:
+        return importer.broadcast(node.input(0), np.broadcast_shapes(dims, wanted))
+    except ValueError:
+        raise node.malformed(f"expands {list(dims)} to {list(wanted)}") from None
+
+
+@op("Tile")
+def tile(importer: Importer, node: Node) -> SSAValue:
+    return importer.call(relay.TileOp, node.input(0), reps=node.numbers(1))
+
+
+@op("Pad")
+def pad_by_attributes(importer: Importer, node: Node) -> SSAValue:
+    widths = node.integers("pads" if node.version >= 2 else "paddings") or ()
+    return padded(importer, node, widths, range(node.rank(0)), node.real("value", 0.0))
+
+
+@op("Pad", since=11)
+def pad(importer: Importer, node: Node) -> SSAValue:
+    rank = node.rank(0)
+    axes = range(rank) if node.optional(3) is None else node.axes(node.numbers(3), rank)
+    fill = 0 if node.optional(2) is None else node.scalar(2)
+    return padded(importer, node, node.numbers(1), axes, fill)
+
+
+_PADDINGS: dict[str, Literal["reflect", "edge", "wrap"]] = {"reflect": "reflect", "edge": "edge", "wrap": "wrap"}
+
+
+def padded(
+    importer: Importer, node: Node, widths: tuple[int, ...], axes: range | tuple[int, ...], fill: float
+) -> SSAValue:
+    """Negative widths cut; all modes but `constant` take elements of the data along each axis."""
+    mode = node.one_of("mode", ("constant", *_PADDINGS))
+    value, count = node.input(0), len(axes)
+    if len(widths) != 2 * count:
+        raise node.malformed(f"has {len(widths)} pads for {count} axes")
+    before, after = dict(zip(axes, widths[:count], strict=True)), dict(zip(axes, widths[count:], strict=True))
+    cut = {a: (max(-before[a], 0), node.static(0)[a] - max(-after[a], 0)) for a in axes if min(before[a], after[a]) < 0}
+    value = importer.slice(value, cut)
+    wide = {a: (max(before[a], 0), max(after[a], 0)) for a in axes if max(before[a], after[a]) > 0}
+    if mode == "constant":
+        flat = [each for a in range(importer.rank(value)) for each in wide.get(a, (0, 0))]
+        return importer.call(relay.PadOp, value, pad_width=flat, pad_value=scalar_attr(fill, importer.element(value)))
+    for axis, widths in wide.items():
+        places = np.pad(np.arange(importer.shape(value)[axis]), widths, _PADDINGS[mode])
+        value = importer.call(relay.TakeOp, value, importer.unnamed(places), axis=axis)
+    return value
+
+
+@op("DepthToSpace", "SpaceToDepth")
+def subpixels(importer: Importer, node: Node) -> SSAValue:
+    block = node.integer("blocksize")
+    node.shape(0, 4)
+    mode = node.one_of("mode", ("DCR", "CRD")) if node.attribute("mode", Kind.STRING) is not None else "DCR"
+    if node.kind == "SpaceToDepth" and mode == "DCR":
+        return importer.call(relay.SpaceToDepthOp, node.input(0), block_size=block, layout="NCHW")
+    if node.kind == "SpaceToDepth":
+        n, c, h, w = node.static(0)
+        parts = importer.reshape(node.input(0), [n, c, h // block, block, w // block, block])
+        turned = importer.transpose(parts, (0, 1, 3, 5, 2, 4))
+        return importer.reshape(turned, [n, c * block**2, h // block, w // block])
+    return importer.call(relay.DepthToSpaceOp, node.input(0), block_size=block, layout="NCHW", mode=mode)
+
+
+@op("Trilu")
+def triangle(importer: Importer, node: Node) -> SSAValue:
+    rows, columns = node.static(0)[-2:]
+    k = 0 if node.optional(1) is None else int(node.scalar(1))
+    x, ones = node.input(0), np.ones((rows, columns), np.bool_)
+    mask = np.triu(ones, k) if node.integer("upper", 1) else np.tril(ones, k)
+    return importer.call(relay.WhereOp, importer.unnamed(mask), x, importer.like(0, x))
+
+
+@op("EyeLike")
+def eye(importer: Importer, node: Node) -> SSAValue:
+    dims = node.static(0)
+    node.shape(0, 2)
+    element = importer.element_of(node.integer("dtype"), node) if node.has("dtype") else importer.element(node.input(0))
+    return importer.unnamed(np.eye(*dims, k=node.integer("k", 0)).astype(dtype_of(element)))
+
+
+@op("ConstantOfShape")
+def constant_of_shape(importer: Importer, node: Node) -> SSAValue:
+    value: Array = np.zeros(1, np.float32)
+    if "value" in node.attributes:
+        value = importer.model.array(node.attributes["value"].t)
+    if value.size != 1:
+        raise node.malformed(f"its value has {value.size} numbers, not one")
+    return importer.call(relay.FullOp, importer.unnamed(value.reshape(())), shape=node.numbers(0))
+
+
+@op("Range")
+def range_(importer: Importer, node: Node) -> SSAValue:
+    start, limit, step = (node.array(number).reshape(-1) for number in range(3))
+    if not start.size == limit.size == step.size == 1 or not step[0]:
+        raise node.malformed("start, limit and step are no numbers, or the step is 0")
+    a, b, c = (
+        each[0].astype(np.float64) if start.dtype.kind not in "iu" else int(each[0]) for each in (start, limit, step)
+    )
+    count = max(ceil((b - a) / c), 0)
+    return importer.unnamed((a + np.arange(count) * c).astype(start.dtype))
+
+
+@op("OneHot")
+def one_hot(importer: Importer, node: Node) -> SSAValue:
+    """Negative indices count from the end; others outside give only `off`."""
+    depth, values = int(node.scalar(1)), node.input(2)
+    indices = importer.cast(node.input(0), i64)
+    below = importer.call(relay.LessOp, indices, importer.like(0, indices))
+    turned = importer.call(relay.AddOp, indices, importer.like(depth, indices))
+    indices = importer.call(relay.WhereOp, below, turned, indices)
+    off, on = (importer.reshape(importer.slice(values, {0: (i, i + 1)}), ()) for i in range(2))
+    axis = node.axis(node.integer("axis", -1), node.rank(0) + 1)
+    return importer.call(relay.OneHotOp, indices, on, off, depth=depth, axis=axis)
+
+
+@op("Compress")
+def compress(importer: Importer, node: Node) -> SSAValue:
+    """The condition decides the size: it must be known."""
+    places = np.flatnonzero(node.array(1))
+    axis, value = node.integer("axis") if node.has("axis") else None, node.input(0)
+    if axis is None:
+        value = importer.reshape(value, [prod(node.static(0))])
+    places = places[places < importer.shape(value)[axis or 0]]
+    return importer.call(relay.TakeOp, value, importer.unnamed(places), axis=axis or 0)
+
+
+@op("NonZero")
+def non_zero(importer: Importer, node: Node) -> SSAValue:
+    """The size of the result depends on the values: they must be known."""
+    array = node.array(0)
+    return importer.unnamed(np.stack(np.nonzero(np.atleast_1d(array))).astype(np.int64))
+
+
+@op("ReverseSequence")
+def reverse_sequence(importer: Importer, node: Node) -> SSAValue:
+    return importer.call(
+        relay.ReverseSequenceOp,
+        node.input(0),
+        node.input(1),
+        seq_axis=node.integer("time_axis", 0),
+        batch_axis=node.integer("batch_axis", 1),
+    )

@@ -1,0 +1,410 @@
+"""Operators of networks: convolutions, pools, norms, softmax, products."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+from xdsl.dialects.builtin import FloatAttr, f32
+from xdsl.ir import SSAValue
+
+from relay.dialects import relay
+from relay.dialects.op import DYNAMIC, TensorOp
+from relay.frontend.onnx.builder import Importer
+from relay.frontend.onnx.node import Node
+from relay.frontend.onnx.table import op
+
+SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
+_CONV: dict[int, type[TensorOp]] = {1: relay.Conv1dOp, 2: relay.Conv2dOp, 3: relay.Conv3dOp}
+_TRANSPOSED: dict[int, type[TensorOp]] = {
+    1: relay.Conv1dTransposeOp, 2: relay.Conv2dTransposeOp, 3: relay.Conv3dTransposeOp,
+}  # fmt: skip
+_POOLS: dict[str, dict[int, type[TensorOp]]] = {
+    "AveragePool": {1: relay.AvgPool1dOp, 2: relay.AvgPool2dOp, 3: relay.AvgPool3dOp},
+    "MaxPool": {1: relay.MaxPool1dOp, 2: relay.MaxPool2dOp, 3: relay.MaxPool3dOp},
+}
+
+
+def spatial(node: Node, number: int = 0) -> int:
+    """The number of spatial axes of an input, 1 to 3."""
+    count = node.rank(number) - 2
+    if count not in SPATIAL:
+        raise node.unsupported(f"has {count} spatial axes", "1 to 3 are supported")
+    return count
+
+
+def each(node: Node, name: str, count: int, default: int) -> tuple[int, ...]:
+    """A number for each spatial axis."""
+    found = node.integers(name) or (default,) * count
+    if len(found) != count or min(found) < 1:
+        raise node.malformed(f"the attribute {name} is {list(found)} for {count} spatial axes")
+    return found
+
+
+def pads(
+    node: Node, sizes: Sequence[int], kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int]
+) -> list[tuple[int, int]]:
+    """(before, after) of each spatial axis, as `pads` or `auto_pad` says."""
+    count = len(kernel)
+    mode = node.word("auto_pad", "NOTSET")
+    if mode in ("SAME_UPPER", "SAME_LOWER"):
+        found: list[tuple[int, int]] = []
+        for size, cells, stride, dilation in zip(sizes, kernel, strides, dilations, strict=True):
+            if size == DYNAMIC:
+                raise node.unsupported("pads an axis of unknown size to the same size", "give its shapes")
+            whole = max((-(-size // stride) - 1) * stride + (cells - 1) * dilation + 1 - size, 0)
+            less = whole // 2
+            found.append((less, whole - less) if mode == "SAME_UPPER" else (whole - less, less))
+        return found
+    flat = (node.integers("pads") if mode != "VALID" else None) or (0,) * (2 * count)
+    if mode not in ("NOTSET", "VALID", "") or len(flat) != 2 * count:
+        raise node.malformed(f"has auto_pad {mode!r} and pads {list(flat)} for {count} spatial axes")
+    return list(zip(flat[:count], flat[count:], strict=True))
+
+
+def outside(
+    importer: Importer, value: SSAValue, widths: Sequence[tuple[int, int]]
+) -> tuple[SSAValue, list[tuple[int, int]]]:
+    """Negative pads cut the spatial axes; what is left of the pads."""
+    sizes = importer.shape(value)[2:]
+    cut = {
+        axis + 2: (max(-before, 0), size - max(-after, 0))
+        for axis, (size, (before, after)) in enumerate(zip(sizes, widths, strict=True))
+        if min(before, after) < 0
+    }
+    return importer.slice(value, cut), [(max(before, 0), max(after, 0)) for before, after in widths]
+
+
+def flat_padding(widths: Sequence[tuple[int, int]]) -> list[int]:
+    """All before, then all after."""
+    return [before for before, _ in widths] + [after for _, after in widths]
+
+
+@op("Conv")
+def convolution(importer: Importer, node: Node) -> SSAValue:
+    count = spatial(node)
+    kernel = node.static(1)[2:]
+    strides, dilations = each(node, "strides", count, 1), each(node, "dilations", count, 1)
+    data, padding = outside(importer, node.input(0), pads(node, node.shape(0)[2:], kernel, strides, dilations))
+    found = importer.call(
+        _CONV[count],
+        data,
+        node.input(1),
+        strides=strides,
+        dilation=dilations,
+        padding=flat_padding(padding),
+        groups=node.integer("group", 1),
+        data_layout=f"NC{SPATIAL[count]}",
+        kernel_layout=f"OI{SPATIAL[count]}",
+        out_dtype=importer.element(data),
+    )
+    return biased(importer, node, found)
+
+
+def biased(importer: Importer, node: Node, value: SSAValue, number: int = 2) -> SSAValue:
+    """With the vector of an optional input added along the channels."""
+    bias = node.optional(number)
+    return value if bias is None else importer.call(relay.BiasAddOp, value, bias, axis=1)
+
+
+@op("ConvTranspose")
+def transposed_convolution(importer: Importer, node: Node) -> SSAValue:
+    count = spatial(node)
+    sizes, kernel = node.static(0)[2:], node.static(1)[2:]
+    strides, dilations = each(node, "strides", count, 1), each(node, "dilations", count, 1)
+    extra = list(node.integers("output_padding") or (0,) * count)
+    spans = [(cells - 1) * dilation + 1 for cells, dilation in zip(kernel, dilations, strict=True)]
+    whole = [(size - 1) * stride + span for size, stride, span in zip(sizes, strides, spans, strict=True)]
+    wanted, mode = node.integers("output_shape"), node.word("auto_pad", "NOTSET")
+    if wanted is None and mode in ("SAME_UPPER", "SAME_LOWER"):
+        wanted = tuple(size * stride for size, stride in zip(sizes, strides, strict=True))
+    if wanted is not None:
+        padding: list[tuple[int, int]] = []
+        for axis, size in enumerate(wanted[-count:]):
+            total = whole[axis] + extra[axis] - size
+            if total < 0:
+                extra[axis], total = extra[axis] - total, 0
+            less = total // 2
+            padding.append((less, total - less) if mode == "SAME_UPPER" else (total - less, less))
+    else:
+        padding = pads(node, sizes, kernel, strides, dilations)
+    # what is cut off before may be more than the kernel reaches: cut it from the whole
+    found = importer.call(
+        _TRANSPOSED[count],
+        node.input(0),
+        node.input(1),
+        strides=strides,
+        dilation=dilations,
+        output_padding=extra,
+        groups=node.integer("group", 1),
+        padding=flat_padding([(0, 0)] * count if _wide(padding, spans) else padding),
+        data_layout=f"NC{SPATIAL[count]}",
+        kernel_layout=f"IO{SPATIAL[count]}",
+        out_dtype=importer.element(node.input(0)),
+    )
+    if _wide(padding, spans):
+        dims = importer.shape(found)
+        bounds = {axis + 2: (b, dims[axis + 2] - a) for axis, (b, a) in enumerate(padding)}
+        found = importer.slice(found, bounds)
+    return biased(importer, node, found)
+
+
+def _wide(padding: Sequence[tuple[int, int]], spans: Sequence[int]) -> bool:
+    return any(before >= span for (before, _), span in zip(padding, spans, strict=True))
+
+
+@op("AveragePool", "MaxPool", "LpPool")
+def pool(importer: Importer, node: Node) -> list[SSAValue]:
+    """Mean, largest element or norm of each window."""
+    if node.wants(1):
+        raise node.unsupported("gives indices")
+    count, value = spatial(node), node.input(0)
+    kernel, strides, dilations = (each(node, name, count, 1) for name in ("kernel_shape", "strides", "dilations"))
+    widths = pads(node, node.shape(0)[2:], kernel, strides, dilations)
+    padding, ceil = flat_padding(widths), bool(node.flag("ceil_mode"))
+    layout = f"NC{SPATIAL[count]}"
+    kind = "AveragePool" if node.kind == "LpPool" else node.kind
+    power = node.integer("p", 2) if node.kind == "LpPool" else 0
+    if power:
+        value = _powers(importer, value, power)
+    counted = {"count_include_pad": bool(power) or node.flag("count_include_pad")} if kind == "AveragePool" else {}
+    found = importer.call(
+        _POOLS[kind][count],
+        value,
+        pool_size=kernel,
+        strides=strides,
+        dilation=dilations,
+        padding=padding,
+        ceil_mode=ceil,
+        layout=layout,
+        **counted,
+    )
+    if power:
+        found = importer.call(relay.MultiplyOp, found, importer.like(prod(kernel), found))
+        found = _root(importer, found, power)
+    return [found]
+
+
+def _powers(importer: Importer, value: SSAValue, power: int) -> SSAValue:
+    """`|x| ** power`."""
+    if power == 2:
+        return importer.call(relay.MultiplyOp, value, value)
+    size = importer.call(relay.AbsOp, value)
+    return size if power == 1 else importer.call(relay.PowerOp, size, importer.like(power, size))
+
+
+def _root(importer: Importer, value: SSAValue, power: int) -> SSAValue:
+    if power == 2:
+        return importer.call(relay.SqrtOp, value)
+    return value if power == 1 else importer.call(relay.PowerOp, value, importer.like(1 / power, value))
+
+
+@op("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")
+def global_pool(importer: Importer, node: Node) -> SSAValue:
+    value, rank = node.input(0), node.rank(0)
+    if rank == 4 and node.kind != "GlobalLpPool":
+        kind = relay.GlobalAvgPool2dOp if node.kind == "GlobalAveragePool" else relay.GlobalMaxPool2dOp
+        return importer.call(kind, value, layout="NCHW")
+    axes = range(2, rank)
+    if node.kind == "GlobalLpPool":
+        power = node.integer("p", 2)
+        found = importer.call(relay.SumOp, _powers(importer, value, power), axis=axes, keepdims=True)
+        return _root(importer, found, power)
+    kind = relay.MeanOp if node.kind == "GlobalAveragePool" else relay.MaxOp
+    return importer.call(kind, value, axis=axes, keepdims=True)
+
+
+@op("BatchNormalization")
+def batch_norm(importer: Importer, node: Node) -> SSAValue:
+    if node.integer("training_mode", 0) if node.version >= 14 else False:
+        return _trained(importer, node)
+    data = node.input(0)
+    vectors = [importer.cast(node.input(number), importer.element(data)) for number in range(1, 5)]
+    return importer.call(relay.BatchNormOp, data, *vectors, axis=1, epsilon=node.real("epsilon"))
+
+
+def _trained(importer: Importer, node: Node) -> SSAValue:
+    raise node.unsupported("is in training mode", "export the model for inference")
+
+
+@op("InstanceNormalization")
+def instance_norm(importer: Importer, node: Node) -> SSAValue:
+    return importer.call(relay.InstanceNormOp, *node.inputs(), axis=1, epsilon=node.real("epsilon"))
+
+
+@op("LRN")
+def local_response(importer: Importer, node: Node) -> SSAValue:
+    return importer.call(
+        relay.LrnOp, node.input(0), axis=1, size=node.integer("size"), bias=node.real("bias"), alpha=node.real("alpha"),
+        beta=node.real("beta"),
+    )  # fmt: skip
+
+
+@op("LpNormalization")
+def lp_normalization(importer: Importer, node: Node) -> SSAValue:
+    x, power = node.input(0), node.integer("p", 2)
+    axis = node.axis(node.integer("axis", -1), node.rank(0))
+    sums = importer.call(relay.SumOp, _powers(importer, x, power), axis=[axis], keepdims=True)
+    norm = _root(importer, sums, power)
+    none = importer.call(relay.EqualOp, norm, importer.like(0, norm))
+    found = importer.call(relay.DivideOp, x, importer.call(relay.WhereOp, none, importer.like(1, norm), norm))
+    return found
+
+
+@op("Softmax", "LogSoftmax", "Hardmax")
+def flat_softmax(importer: Importer, node: Node) -> SSAValue:
+    """Until version 12: all axes from `axis` on are one."""
+    dims = node.static(0)
+    axis = node.axis(node.integer("axis", 1), len(dims)) if dims else 0
+    flat = importer.reshape(node.input(0), [prod(dims[:axis]), prod(dims[axis:])])
+    return importer.reshape(_softmax(importer, node, flat, 1), dims)
+
+
+@op("Softmax", "LogSoftmax", "Hardmax", since=13)
+def softmax(importer: Importer, node: Node) -> SSAValue:
+    return _softmax(importer, node, node.input(0), node.axis(node.integer("axis", -1), node.rank(0)))
+
+
+def _softmax(importer: Importer, node: Node, value: SSAValue, axis: int) -> SSAValue:
+    if node.kind == "Softmax":
+        return importer.call(relay.SoftmaxOp, value, beta=FloatAttr(1.0, f32), axis=axis)
+    if node.kind == "LogSoftmax":
+        return importer.call(relay.LogSoftmaxOp, value, axis=axis)
+    index = importer.call(relay.ArgmaxOp, value, axis=[axis])
+    on, off = importer.like(1, value), importer.like(0, value)
+    return importer.call(relay.OneHotOp, index, on, off, depth=importer.shape(value)[axis], axis=axis)
+
+
+def product(importer: Importer, a: SSAValue, b: SSAValue) -> SSAValue:
+    """`a @ b` as numpy's matmul. Rows of one matrix are one product; integers of 32 bits and more are multiplied and
+    summed."""
+    if importer.rank(a) == 1:
+        found = product(importer, importer.reshape(a, [1, *importer.shape(a)]), b)
+        return importer.call(relay.SqueezeOp, found, axis=[importer.rank(found) - (2 if importer.rank(b) > 1 else 1)])
+    if importer.rank(b) == 1:
+        found = product(importer, a, importer.reshape(b, [*importer.shape(b), 1]))
+        return importer.call(relay.SqueezeOp, found, axis=[importer.rank(found) - 1])
+    element = importer.element(a)
+    if not importer.is_float(a):
+        left = importer.call(relay.ExpandDimsOp, a, axis=importer.rank(a))
+        right = importer.call(relay.ExpandDimsOp, b, axis=importer.rank(b) - 2)
+        found = importer.call(relay.MultiplyOp, left, right)
+        return importer.call(relay.SumOp, found, axis=[importer.rank(found) - 2])
+    dims = importer.shape(a)
+    if importer.rank(b) == 2:
+        if len(dims) == 2:
+            return importer.call(relay.MatmulOp, a, b, out_dtype=element)
+        if DYNAMIC not in dims:
+            rows = importer.reshape(a, [prod(dims[:-1]), dims[-1]])
+            found = importer.call(relay.MatmulOp, rows, b, out_dtype=element)
+            return importer.reshape(found, [*dims[:-1], importer.shape(b)[1]])
+    return importer.call(relay.BatchMatmulOp, a, b, transpose_b=False, out_dtype=element)
+
+
+@op("MatMul")
+def matmul(importer: Importer, node: Node) -> SSAValue:
+    return product(importer, node.input(0), node.input(1))
+
+
+@op("Gemm")
+def gemm(importer: Importer, node: Node) -> SSAValue:
+    """`alpha * a @ b + beta * c`."""
+    a, b, c = node.input(0), node.input(1), node.optional(2)
+    turned = {f"transpose_{letter}": node.flag(f"trans{letter.upper()}") for letter in "ab"}
+    if importer.is_float(a):
+        found = importer.call(relay.MatmulOp, a, b, out_dtype=importer.element(a), **turned)
+    else:
+        left, right = (
+            importer.transpose(value, (1, 0)) if turned[f"transpose_{letter}"] else value
+            for letter, value in (("a", a), ("b", b))
+        )
+        found = product(importer, left, right)
+    found = scaled(importer, found, node.real("alpha", 1.0))
+    return found if c is None else importer.call(relay.AddOp, found, scaled(importer, c, node.real("beta", 1.0)))
+
+
+def scaled(importer: Importer, value: SSAValue, factor: float) -> SSAValue:
+    return value if factor == 1.0 else importer.call(relay.MultiplyOp, value, importer.like(factor, value))
+
+
+@op("Einsum")
+def einsum(importer: Importer, node: Node) -> SSAValue:
+    """Operands side by side, on all axes of the equation, multiplied, and summed over those that the result lacks; two
+    operands as a batch of products of matrices."""
+    given, _, wanted = node.word("equation").replace(" ", "").partition("->")
+    terms = given.split(",")
+    values = node.inputs()
+    if len(terms) != len(values):
+        raise node.malformed(f"the equation {node.word('equation')!r} has {len(terms)} operands, not {len(values)}")
+    free = iter("ABCDEFGHIJKLMNOPQRSTUVWXYZ".translate(str.maketrans("", "", given + wanted)))
+    hidden = max(importer.rank(v) - len(t.replace("...", "")) for t, v in zip(terms, values, strict=True))
+    dots = "".join(next(free) for _ in range(hidden)) if "..." in given else ""
+    letters: list[str] = []
+    for term, value in zip(terms, values, strict=True):
+        own = importer.rank(value) - len(term.replace("...", ""))
+        letters.append(term.replace("...", dots[len(dots) - own :]))
+        if len(letters[-1]) != importer.rank(value):
+            raise node.malformed(f"the operand {term!r} is of rank {importer.rank(value)}")
+    if "->" not in node.word("equation"):
+        once = [each for each in sorted({*"".join(letters)} - {*dots}) if "".join(letters).count(each) == 1]
+        wanted = dots + "".join(once)
+    wanted = wanted.replace("...", dots)
+    diagonal = [_diagonal(importer, value, term) for value, term in zip(values, letters, strict=True)]
+    value, term = diagonal[0]
+    for number, (other, its) in enumerate(diagonal[1:], 2):
+        later = {*wanted, *"".join(each for _, each in diagonal[number:])}
+        value, term = _contracted(importer, value, term, other, its, later)
+    gone = [axis for axis, each in enumerate(term) if each not in wanted]
+    if gone:
+        value = importer.call(relay.SumOp, value, axis=gone)
+        term = "".join(each for each in term if each in wanted)
+    return importer.transpose(value, [term.index(each) for each in wanted])
+
+
+def _diagonal(importer: Importer, value: SSAValue, term: str) -> tuple[SSAValue, str]:
+    """The operand where a letter stands twice: its diagonal along those axes."""
+    for letter in dict.fromkeys(term):
+        while term.count(letter) > 1:
+            first, second = term.index(letter), term.rindex(letter)
+            order = [axis for axis in range(len(term)) if axis not in (first, second)] + [first, second]
+            value = importer.transpose(value, order)
+            dims = importer.shape(value)
+            size = dims[-1]
+            value = importer.reshape(value, [*dims[:-2], size * size])
+            places = importer.unnamed(np.arange(size, dtype=np.int64) * (size + 1))
+            value = importer.call(relay.TakeOp, value, places, axis=len(dims) - 2)
+            term = "".join(term[axis] for axis in order[:-1])
+    return value, term
+
+
+def _contracted(
+    importer: Importer, a: SSAValue, left: str, b: SSAValue, right: str, later: set[str]
+) -> tuple[SSAValue, str]:
+    """The product of two operands, summed over the letters that nothing needs later."""
+    shared = [each for each in left if each in right]
+    batch = [each for each in shared if each in later]
+    inner = [each for each in shared if each not in later]
+    rows = [each for each in left if each not in right]
+    columns = [each for each in right if each not in left]
+    sizes = dict(zip(left, importer.shape(a), strict=True))
+    for letter, size in zip(right, importer.shape(b), strict=True):
+        sizes[letter] = max(size, sizes.get(letter, 1))
+    a = _arranged(importer, a, left, [*batch, *rows, *inner], sizes)
+    b = _arranged(importer, b, right, [*batch, *inner, *columns], sizes)
+
+    def count(letters: list[str]) -> int:
+        return prod(sizes[letter] for letter in letters)
+
+    outer = [sizes[letter] for letter in batch]
+    a = importer.reshape(a, [*outer, count(rows), count(inner)])
+    b = importer.reshape(b, [*outer, count(inner), count(columns)])
+    found = product(importer, a, b)
+    names = [*batch, *rows, *columns]
+    return importer.reshape(found, [sizes[letter] for letter in names]), "".join(names)
+
+
+def _arranged(importer: Importer, value: SSAValue, term: str, letters: list[str], sizes: dict[str, int]) -> SSAValue:
+    """The operand with its axes in this order, those of 1 repeated."""
+    value = importer.transpose(value, [term.index(letter) for letter in letters])
+    return importer.broadcast(value, [sizes[letter] for letter in letters])

@@ -1,0 +1,131 @@
+"""Reductions, and operators along one axis: extremes, sums so far, the largest elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from xdsl.dialects.builtin import i1, i64
+from xdsl.ir import SSAValue
+
+from relay.dialects import relay
+from relay.dialects.attributes import Array, element_type
+from relay.dialects.op import TensorOp
+from relay.frontend.onnx.builder import Importer
+from relay.frontend.onnx.node import Node
+from relay.frontend.onnx.table import op
+
+_PLAIN: dict[str, type[TensorOp]] = {
+    "ReduceMax": relay.MaxOp, "ReduceMean": relay.MeanOp, "ReduceMin": relay.MinOp, "ReduceProd": relay.ProdOp,
+    "ReduceSum": relay.SumOp,
+}  # fmt: skip
+_OF_NOTHING: dict[str, Callable[[Array], Array]] = {
+    "ReduceLogSum": np.log, "ReduceLogSumExp": np.log, "ReduceProd": np.exp,
+}  # fmt: skip
+"""What reductions of no elements give: 0 under these, or the type's bounds."""
+
+
+@op(*_PLAIN, "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare")
+def reduce(importer: Importer, node: Node) -> SSAValue:
+    value, rank = node.input(0), node.rank(0)
+    given = node.listed("axes", 1)
+    if not given and given is not None or given is None:
+        if node.integer("noop_with_empty_axes", 0) if "noop_with_empty_axes" in node.attributes else 0:
+            return _before(importer, node.kind, value) if node.kind not in _PLAIN else value
+        given = range(rank)
+    axes, keep = node.axes(given, rank), bool(node.integer("keepdims", 1))
+    if not axes:
+        return value
+    if 0 in [node.shape(0)[axis] for axis in axes]:
+        return _of_nothing(importer, node, axes, keep)
+    return _reduced(importer, node.kind, value, axes, keep)
+
+
+def _before(importer: Importer, kind: str, value: SSAValue) -> SSAValue:
+    """What a reduction of one element each gives."""
+    if kind in ("ReduceL1", "ReduceL2"):
+        return importer.call(relay.AbsOp, value)
+    if kind == "ReduceLogSum":
+        return importer.call(relay.LogOp, value)
+    return importer.call(relay.MultiplyOp, value, value) if kind == "ReduceSumSquare" else value
+
+
+def _reduced(importer: Importer, kind: str, value: SSAValue, axes: tuple[int, ...], keep: bool) -> SSAValue:
+    def sums(of: SSAValue, keepdims: bool = keep) -> SSAValue:
+        return importer.call(relay.SumOp, of, axis=axes, keepdims=keepdims)
+
+    if kind in _PLAIN:
+        if importer.element(value) == i1:
+            return importer.call(relay.AnyOp if kind == "ReduceMax" else relay.AllOp, value, axis=axes, keepdims=keep)
+        return importer.call(_PLAIN[kind], value, axis=axes, keepdims=keep)
+    if kind == "ReduceLogSumExp":
+        largest = importer.call(relay.MaxOp, value, axis=axes, keepdims=True)
+        # an infinite maximum is the result by itself: the difference to it would be NaN
+        finite = importer.call(relay.IsfiniteOp, largest)
+        base = importer.call(relay.WhereOp, finite, largest, importer.like(0, largest))
+        parts = importer.call(relay.ExpOp, importer.call(relay.SubtractOp, value, base))
+        found = importer.call(relay.AddOp, importer.call(relay.LogOp, sums(parts, True)), base)
+        return found if keep else importer.call(relay.SqueezeOp, found, axis=axes)
+    if kind == "ReduceL1":
+        return sums(importer.call(relay.AbsOp, value))
+    if kind == "ReduceLogSum":
+        return importer.call(relay.LogOp, sums(value))
+    squares = sums(importer.call(relay.MultiplyOp, value, value))
+    if kind != "ReduceL2":
+        return squares
+    if importer.is_float(squares):
+        return importer.call(relay.SqrtOp, squares)
+    real = importer.cast(squares, element_type(np.float64))
+    return importer.cast(importer.call(relay.SqrtOp, real), importer.element(value))
+
+
+def _of_nothing(importer: Importer, node: Node, axes: tuple[int, ...], keep: bool) -> SSAValue:
+    """The neutral element, everywhere."""
+    dtype = importer.dtype(node.input(0))
+    dims = [1 if axis in axes else size for axis, size in enumerate(node.static(0)) if keep or axis not in axes]
+    if node.kind in ("ReduceMax", "ReduceMin"):
+        sign = -1 if node.kind == "ReduceMax" else 1
+        if dtype == np.bool_:
+            number: float = sign > 0
+        elif dtype.kind in "iu":
+            info = np.iinfo(np.dtype(dtype.name))
+            number = int(info.min) if sign < 0 else int(info.max)
+        else:
+            number = sign * np.inf
+    elif node.kind == "ReduceMean":
+        number = float("nan")
+    else:
+        number = float(_OF_NOTHING.get(node.kind, np.asarray)(np.zeros(())))
+    return importer.call(relay.FullOp, importer.unnamed(np.asarray(number).astype(dtype)), shape=dims)
+
+
+@op("ArgMax", "ArgMin")
+def extreme(importer: Importer, node: Node) -> SSAValue:
+    """The first, or the last of equal ones."""
+    value, size = node.input(0), node.static(0)
+    axis = node.axis(node.integer("axis", 0), len(size))
+    last = bool(node.integer("select_last_index", 0)) if node.version >= 12 else False
+    kind = relay.ArgmaxOp if node.kind == "ArgMax" else relay.ArgminOp
+    if last:
+        value = importer.call(relay.ReverseOp, value, axis=[axis])
+    found = importer.call(kind, value, axis=[axis], keepdims=bool(node.integer("keepdims", 1)), dtype=i64)
+    return importer.call(relay.SubtractOp, importer.like(size[axis] - 1, found), found) if last else found
+
+
+@op("CumSum", "CumProd")
+def cumulative(importer: Importer, node: Node) -> SSAValue:
+    value = node.input(0)
+    axis = node.axis(int(node.scalar(1)), node.rank(0))
+    kind = relay.CumsumOp if node.kind == "CumSum" else relay.CumprodOp
+    turned = node.flag("reverse")
+    value = importer.call(relay.ReverseOp, value, axis=[axis]) if turned else value
+    value = importer.call(kind, value, axis=axis, exclusive=node.flag("exclusive"))
+    return importer.call(relay.ReverseOp, value, axis=[axis]) if turned else value
+
+
+@op("TopK")
+def top(importer: Importer, node: Node) -> list[SSAValue]:
+    count = node.integer("k") if node.version < 10 else int(node.scalar(1))
+    axis = node.axis(node.integer("axis", -1), node.rank(0))
+    smallest = node.version >= 11 and not node.integer("largest", 1)
+    return [*importer.several(relay.TopkOp, node.input(0), k=count, axis=axis, is_ascend=smallest, dtype=i64)]
