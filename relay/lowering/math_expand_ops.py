@@ -17,6 +17,7 @@ from relay.lowering.llvm.types import lanes
 from relay.lowering.math import angles, functions, wide
 from relay.lowering.math.arithmetic import Arithmetic
 from relay.lowering.shaped import is_vector, scalar_of
+from relay.lowering.walking import walked
 from relay.passes.target_pass import TargetPass
 from relay.target import Target
 from relay.target.record import UNKNOWN
@@ -89,7 +90,7 @@ class MathExpandOps(TargetPass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = self.target(op)
-        for inner in list(op.walk()):
+        for inner in walked(op):
             if (expand := expansion(inner, target)) is not None:
                 inner.results[0].replace_all_uses_with(expand())
                 inner.detach()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import permutations
+from itertools import chain, permutations
 
 from xdsl.context import Context
 from xdsl.dialects import arith, func, scf
@@ -17,6 +17,7 @@ from relay.lowering.call_graph import CallGraph
 from relay.lowering.scheduling import sharing
 from relay.lowering.scheduling.record import SharedLoop, place_of, threads_of, write_threads
 from relay.lowering.scheduling.work import Costs, turns
+from relay.lowering.walking import walked
 from relay.passes import Pass
 from relay.target import CpuCosts, cpu_of
 
@@ -48,12 +49,13 @@ class Parallelize(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         functions = [f for f in op.body.block.ops if isinstance(f, func.FuncOp) and f.body.blocks]
-        ops = list(op.walk())
-        calls = CallGraph(ops).by_callee
-        marked = [inner for inner in ops if INDEPENDENT in inner.attributes]
+        inside = {function: walked(function) for function in functions}
+        calls = CallGraph(chain.from_iterable(inside.values())).by_callee
+        marked = {function: [op for op in ops if INDEPENDENT in op.attributes] for function, ops in inside.items()}
+        loops_of = {function: [op for op in ops if isinstance(op, scf.ForOp)] for function, ops in marked.items()}
         target = cpu_of(op, self.name).costs
         costs = Costs(target)
-        asked = {function.sym_name.data: asked_of(function, target) for function in functions}
+        asked = {function.sym_name.data: asked_of(function, loops_of[function], target) for function in functions}
         chosen: dict[str, tuple[float, list[Shared]]] = {}
         for function in functions:
             loops = asked[function.sym_name.data]
@@ -67,12 +69,12 @@ class Parallelize(Pass):
             name = function.sym_name.data
             loops = chosen[name][1] if pays or asked[name] is not None else []
             if loops:
-                numbers = {each: number for number, each in enumerate(marked_in(function))}
+                numbers = {each: number for number, each in enumerate(loops_of[function])}
                 shared = [SharedLoop(numbers[one.loop], numbers[one.around], turns(one.loop)) for one in loops]
                 write_threads(function, shared)
             for each in loops:
                 share(each)
-        for inner in marked:
+        for inner in chain.from_iterable(marked.values()):
             inner.attributes.pop(INDEPENDENT, None)
 
     def choose(self, block: Block, costs: Costs) -> tuple[float, list[Shared]]:
@@ -112,17 +114,13 @@ class Shared:
     loop: scf.ForOp
 
 
-def marked_in(function: func.FuncOp) -> list[scf.ForOp]:
-    """The loops of a function that are marked as independent, in the order of the text."""
-    return [op for op in function.walk() if isinstance(op, scf.ForOp) and INDEPENDENT in op.attributes]
-
-
-def asked_of(function: func.FuncOp, costs: CpuCosts) -> list[Shared] | None:
-    """The loops that the function's attribute has threads share; None if it says nothing. Raises InvalidArgument."""
+def asked_of(function: func.FuncOp, loops: Sequence[scf.ForOp], costs: CpuCosts) -> list[Shared] | None:
+    """The ones of its independent loops that the function's attribute has threads share; None if it says nothing.
+    Raises InvalidArgument."""
     threads = threads_of(function)
     if threads is None:
         return None
-    loops, found = marked_in(function), list[Shared]()
+    found = list[Shared]()
     for each in threads:
         if not (0 <= each.loop < len(loops) and 0 <= each.around < len(loops)):
             have = f"loops 0 to {len(loops) - 1} are independent" if loops else "no loop is independent"

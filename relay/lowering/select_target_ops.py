@@ -14,6 +14,7 @@ from relay.dialects.arith import ExtSIOp, ExtUIOp
 from relay.dialects.machine import DotProductOp
 from relay.lowering.builder import Before, LoopBuilder
 from relay.lowering.shaped import is_vector, vector_of
+from relay.lowering.walking import walked
 from relay.passes.target_pass import TargetPass
 from relay.target import Target
 from relay.target.dots import Dot
@@ -39,7 +40,7 @@ class SelectTargetOps(TargetPass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = self.target(op)
         x86 = target.is_x86
-        for inner in list(op.walk()):
+        for inner in walked(op):
             if isinstance(inner, DotProductOp):
                 select(inner, target)
             elif x86 and isinstance(inner, arith.MaximumfOp | arith.MinimumfOp) and is_vector(inner.result.type):

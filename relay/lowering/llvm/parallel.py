@@ -23,6 +23,7 @@ from relay.lowering.call_graph import CallGraph
 from relay.lowering.llvm.function import TEAM, FunctionWriter
 from relay.lowering.llvm.types import type_name
 from relay.lowering.shaped import is_buffer
+from relay.lowering.walking import inside, walked
 from relay.transforms.location import function_of
 
 VIEWS = memref.ViewOp | memref.CollapseShapeOp | memref.ExpandShapeOp | memref.SubviewOp | memref.CastOp
@@ -36,7 +37,7 @@ def names(ops: Iterable[Operation]) -> set[str]:
 
 def threaded(module: ModuleOp) -> frozenset[str]:
     """The functions that have parallel loops, and those that call them."""
-    ops = list(module.walk())
+    ops = walked(module)
     calls = CallGraph(ops).by_callee
     found: set[str] = set()
     new = names(op for op in ops if op.name == ParallelOp.name)
@@ -133,11 +134,11 @@ class Captured:
 
 def captures(op: ParallelOp | ForOp) -> Captured:
     """What the loop reads of the function around it."""
-    inside = list(op.body.walk())
-    blocks = [*op.body.blocks, *(block for inner in inside for region in inner.regions for block in region.blocks)]
-    made = {result for inner in inside for result in inner.results} | {arg for block in blocks for arg in block.args}
+    inner_ops = inside(op.body.blocks)
+    blocks = [*op.body.blocks, *(block for inner in inner_ops for region in inner.regions for block in region.blocks)]
+    made = {result for inner in inner_ops for result in inner.results} | {arg for block in blocks for arg in block.args}
     found = Captured()
-    for value in (*op.operands, *(operand for inner in inside for operand in inner.operands)):
+    for value in (*op.operands, *(operand for inner in inner_ops for operand in inner.operands)):
         if value not in made:
             found.add(value)
     return found

@@ -133,7 +133,7 @@ def decide_tiles(
     clips = corrected and bool(kernels) and all(outliers.fits(conv, kernel) for kernel in kernels)
     sums = pick("sums_of_data", ((False, True) if clips else (True,)) if corrected else (False,), corrected and not fit)
     problem = problem_of(conv, target, group, flat=flat, per_pixel=in_loop + int(sums))
-    least = choose(problem, target.costs)
+    least = choose(problem, target.costs) if sums else tiles
     best = least.pixels[-1], least.vectors * LANES
     pixels, channels = pick("tile", TILES, best)
     vectors, pixels = min(channels // LANES, -(-conv.outputs // LANES)), min(pixels, problem.width)
