@@ -163,6 +163,12 @@ class FixedPoint:
         half = 1 << (self.bits - 1)
         return ((int64(x) + half) & ((1 << self.bits) - 1)) - half
 
+    def rounding_right_shift(self, x: npt.ArrayLike, amount: int) -> Int64:
+        """gemmlowp's RoundingDivideByPOT, `0 <= amount <= 31`: a shift by the width or more, whose mask is then all
+        ones, gives 1, or -1 of negative numbers."""
+        x, mask = int64(x), self.wrap((1 << amount) - 1)
+        return (x >> amount) + ((x & mask) > (mask >> 1) + (x < 0))
+
     def saturating_left_shift(self, x: npt.ArrayLike, amount: int) -> Int64:
         return np.clip(int64(x) << amount, self.low, self.high)
 

@@ -69,7 +69,8 @@ def quantize(op: qnn.QuantizeOp, x: Array) -> Array:
             steps = np.rint(x / scale)
         case _:
             steps = round_away(x / scale)
-    return to_codes(to_int32(steps), zero_point, dtype_of(op.out_dtype))
+    numbers = np.where(np.isnan(steps), -np.inf, steps)
+    return to_codes(to_int32(numbers), zero_point, dtype_of(op.out_dtype))
 
 
 def dequantize(op: qnn.DequantizeOp, codes: Array) -> Array:

@@ -186,10 +186,10 @@ def hard_swish(op: qnn.HardSwishOp, x: Array) -> Array:
     if shift > 0:
         ramp = FIXED16.saturating_left_shift(ramp, shift - 1)
     ramp = FIXED16.multiply(ramp, number(op.relu_multiplier))
-    ramp = FIXED16.saturating_left_shift(ramp, 1) if shift > 0 else rounding_right_shift(ramp, -shift)
+    ramp = FIXED16.saturating_left_shift(ramp, 1) if shift > 0 else FIXED16.rounding_right_shift(ramp, -shift)
     ramp = (ramp + (1 << 15)) >> 1
     product = truncating_divide(ramp * scaled, 1 << 15)
-    result = rounding_right_shift(product, -number(op.output_shift))
+    result = FIXED16.rounding_right_shift(product, -number(op.output_shift))
     return to_codes(result, number(op.output_zero_point), x.dtype)
 
 

@@ -136,7 +136,8 @@ class HardSwishOp(QnnFunctionOp):
     `r = SRDHM16(r << (relu_shift - 1), relu_multiplier) << 1` where relu_shift > 0, else
     `RDBPOT(SRDHM16(r, relu_multiplier), -relu_shift)`; `r = (r + 2^15) >> 1` in Q0.15, in [0, 1];
     `clamp(RDBPOT(trunc(r p / 2^15), -output_shift) + output_zero_point)`. The 16-bit multipliers are those of
-    `input_scale / 128 / output_scale`, whose shift is not positive, and of `input_scale / 128 / (3 / 2^15)`.
+    `input_scale / 128 / output_scale`, whose shift is not positive, and of `input_scale / 128 / (3 / 2^15)`. RDBPOT by
+    16 and more gives 1, or -1 of negative numbers: its mask has 16 bits.
     """
 
     name = "qnn.hard_swish"

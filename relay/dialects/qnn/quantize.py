@@ -49,7 +49,8 @@ UI8 = IntegerType(8, Signedness.UNSIGNED)
 class QuantizeOp(TensorOp):
     """`clamp(round(input / scale) + zero_point)` in float32, halves away from zero; other `rounding`s: `even`, to even
     (ONNX QuantizeLinear); `even_inverse`, `rint(input * (1 / scale)) + zero_point` (PyTorch); `even_sum`,
-    `rint(input / scale + zero_point)` (ONNX Runtime QLinearAveragePool). Codes have 4, 8 or 16 bits."""
+    `rint(input / scale + zero_point)` (ONNX Runtime QLinearAveragePool). NaN gives the lowest code. Codes have 4,
+    8 or 16 bits."""
 
     name = "qnn.quantize"
     ELEMENTWISE: ClassVar[bool] = True

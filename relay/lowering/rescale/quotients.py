@@ -36,15 +36,14 @@ UNITS = (0, *(sign * units for units in range(1, 9) for sign in (1, -1)))
 """Units in the last place by which the inverse of a scale is changed; the rest makes up for it."""
 NUDGES = tuple(count * 2.0**-29 for count in (0, 1, -1, 2, -2))
 OFFSETS = tuple(0.5 - count * 2.0**-25 for count in range(4))
-
-STEPS = ("math.round", "arith.maximumf", "arith.minimumf", "arith.fptosi")
-"""What follows the division."""
+OGT = 2
+"""The predicate of `arith.cmpf` that one number is greater than another, and both are numbers."""
 
 
 @dataclass(frozen=True)
 class Quotient:
-    """`fptosi(min(max(round(x / scale), low), high)) : i32`, and what is found of it: the floats nearest to zero that
-    give the lowest and the highest result, and the form."""
+    """`fptosi(min(r > low ? r : low, high)) : i32` of `r = round(x / scale)`, and what is found of it: the floats
+    nearest to zero that give the lowest and the highest result, and the form."""
 
     x: SSAValue
     ops: list[Operation]
@@ -57,12 +56,12 @@ class Quotient:
 
 def find_quotient(op: arith.DivfOp) -> Quotient | None:
     """The form of a division that is rounded and clipped to integers, if it is one and a form is found."""
-    scale, ops = number(op.rhs), followers(op, STEPS)
+    scale, ops = number(op.rhs), steps(op)
     if op.result.type != Float32Type() or scale is None or not SCALES[0] <= scale <= SCALES[1]:
         return None
     if ops is None or ops[-1].results[0].type != i32:
         return None
-    low, high = (number(clip.operands[1]) for clip in ops[1:3])
+    low, high = (number(clip.operands[1]) for clip in (ops[1], ops[3]))
     if low is None or high is None or low % 1 or high % 1 or not (low <= 0 <= high and 0 < high - low < LEVELS):
         return None
     low, high = int(low), int(high)
@@ -72,6 +71,23 @@ def find_quotient(op: arith.DivfOp) -> Quotient | None:
         return None
     floats = [0.0, *around[np.arange(len(around)), reached.argmax(axis=1)].tolist()]
     return Quotient(op.lhs, [op, *ops], low, high, -floats[-low] if low else 0.0, floats[high], form)
+
+
+def steps(op: arith.DivfOp) -> list[Operation] | None:
+    """What follows the division: round, compare with the lower bound, choose, minimum, conversion."""
+    rounded = followers(op, ["math.round"])
+    if rounded is None:
+        return None
+    uses = [use.operation for use in rounded[0].results[0].uses]
+    compared = next((use for use in uses if isinstance(use, arith.CmpfOp)), None)
+    chosen = next((use for use in uses if isinstance(use, arith.SelectOp)), None)
+    if len(uses) != 2 or compared is None or chosen is None or not compared.result.has_one_use():
+        return None
+    ordered = compared.predicate.value.data == OGT and compared.lhs == rounded[0].results[0]
+    if not ordered or tuple(chosen.operands) != (compared.result, compared.lhs, compared.rhs):
+        return None
+    rest = followers(chosen, ["arith.minimumf", "arith.fptosi"])
+    return None if rest is None else [*rounded, compared, chosen, *rest]
 
 
 def followers(op: Operation, names: Sequence[str]) -> list[Operation] | None:
@@ -136,8 +152,8 @@ def reaches(x: Array, large: float, rest: float, offset: float) -> Array:
 
 
 def rewrite_quotient(found: Quotient, constants: Emitter) -> None:
-    """fptosi(min(max(round(%x / s), low), high))  =>  fptosi(fma(f, scale, fma(f, rest, copysign(offset, f)))),
-    f = min(max(%x, least), most)
+    """fptosi(min(r > low ? r : low, high)), r = round(%x / s)  =>  fptosi(fma(f, scale, fma(f, rest, copysign(offset,
+    f)))), f = min(%x > least ? %x : least, most)
 
     The integer, with what is added to it, is clamped as well: that says which codes come out, and narrows them.
     """
@@ -145,7 +161,8 @@ def rewrite_quotient(found: Quotient, constants: Emitter) -> None:
     block = end.parent_block()
     assert block is not None
     e = Emitter(block, end.location, constants, end)
-    raised = e(arith.MaximumfOp(found.x, constants.constant(found.least, f32)))
+    least = constants.constant(found.least, f32)
+    raised = e(arith.SelectOp(e(arith.CmpfOp(found.x, least, "ogt")), found.x, least))
     value = e(arith.MinimumfOp(raised, constants.constant(found.most, f32)))
     numbers = [constants.constant(float(column[0]), f32) for column in found.form.columns]
     result = e(arith.FPToSIOp(line(e, value, numbers, found.form, None), i32))

@@ -132,11 +132,18 @@ def to_even(new: Expansion, x: SSAValue) -> SSAValue:
     return new.subtract(new.plus(x, TO_EVEN), TO_EVEN)
 
 
+def clip_numbers(new: Expansion, x: SSAValue, low: float, high: float) -> SSAValue:
+    """The floats within bounds; what is no number becomes the lower one, as in the reference compiled for x86."""
+    least = new.constant_like(low, x)
+    raised = new.value(relay.WhereOp, new.value(relay.GreaterOp, x, least), x, least)
+    return new.value(relay.MinimumOp, raised, new.constant_like(high, x))
+
+
 class Quantize(Legalization):
     """qnn.quantize %x  =>  cast(i32(clip(round(%x / scale))) + zero point); `even_inverse` multiplies, `even_sum` adds
     the zero point before it rounds
 
-    The clip is before the cast, so that floats beyond the integers' range give the nearest code.
+    The clip is before the cast, so that floats beyond the integers' range give the nearest code, and NaN the lowest.
     """
 
     @op_type_rewrite_pattern
@@ -153,9 +160,9 @@ class Quantize(Legalization):
             zero_point = np.zeros((), np.int64)
         bounds = least - int(zero_point.max()), most - int(zero_point.min())
         if op.rounding.data == "away":
-            x = new.clip(new.value(relay.RoundOp, x), *bounds)
+            x = clip_numbers(new, new.value(relay.RoundOp, x), *bounds)
         else:
-            x = to_even(new, new.clip(x, *bounds))
+            x = to_even(new, clip_numbers(new, x, *bounds))
         x = new.plus(new.cast(x, i32), along(zero_point, axis, x))
         if zero_point.size > 1:
             x = new.clip(x, least, most)

@@ -34,7 +34,7 @@ func.func @positive_exponent(%x: tensor<4xi32>) -> tensor<4xi8> {
 // CHECK-NEXT:    [[K:%.+]] = relay.clip [[F]] {a_min = 0 : i32, a_max = 127 : i32}
 // CHECK-NEXT:    relay.cast [[K]] {dtype = i8}
 
-// Floats beyond the codes' range are clipped before they are cast.
+// Floats beyond the codes' range are clipped before they are cast; NaN is not greater than the lower bound, so it becomes that.
 func.func @quantize(%x: tensor<4xf32>) -> tensor<4xui8> {
   %0 = qnn.quantize %x {scale = 0.5 : f32, zero_point = 10 : i32, out_dtype = ui8} : (tensor<4xf32>) -> tensor<4xui8>
   func.return %0 : tensor<4xui8>
@@ -42,7 +42,11 @@ func.func @quantize(%x: tensor<4xf32>) -> tensor<4xui8> {
 // CHECK-LABEL: func.func @quantize
 // CHECK:         [[D:%.+]] = relay.divide %x
 // CHECK-NEXT:    [[R:%.+]] = relay.round [[D]]
-// CHECK-NEXT:    [[K:%.+]] = relay.clip [[R]] {a_min = -1.000000e+01 : f32, a_max = 2.450000e+02 : f32}
+// CHECK-NEXT:    [[L:%.+]] = relay.constant dense<-1.000000e+01> : tensor<f32>
+// CHECK-NEXT:    [[G:%.+]] = relay.greater [[R]], [[L]]
+// CHECK-NEXT:    [[W:%.+]] = relay.where [[G]], [[R]], [[L]]
+// CHECK-NEXT:    [[H:%.+]] = relay.constant dense<2.450000e+02> : tensor<f32>
+// CHECK-NEXT:    [[K:%.+]] = relay.minimum [[W]], [[H]]
 // CHECK-NEXT:    [[I:%.+]] = relay.cast [[K]] {dtype = i32}
 // CHECK:         [[A:%.+]] = relay.add [[I]]
 // CHECK-NEXT:    relay.cast [[A]] {dtype = ui8}

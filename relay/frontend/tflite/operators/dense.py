@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import prod
+
 import numpy as np
 from xdsl.dialects.builtin import f32
 from xdsl.ir import Attribute, SSAValue
@@ -19,13 +22,14 @@ from relay.frontend.tflite.table import operator
 
 @operator("FULLY_CONNECTED", versions=(1, 14), inputs=(2, 3), known={"tflm": "INT8", "tvm": "INT8 UINT8"})
 def fully_connected(importer: Importer, node: Node) -> list[SSAValue]:
-    """`input [n, k] times weights [units, k]`; an input of another rank is seen as [n, k]."""
+    """`input [n, k] times weights [units, k]`; an input of another shape is seen as [n, k]."""
     data, kernel, bias, out = node.input(0), node.input(1), node.optional(2), node.output()
     inputs = node.shape(kernel, 2)[1]
     if node.word("weights_format") not in ("DEFAULT", "0"):
         raise node.unsupported(f"the weights are {node.word('weights_format')}")
     value = importer.value(data)
-    if not node.flag("keep_num_dims") and len(data.shape) != 2:
+    dims = importer.shape(value)
+    if not node.flag("keep_num_dims") and (len(dims) != 2 or _is_flattened(dims, inputs)):
         if inputs < 1:
             raise node.malformed("the weights have no columns")
         value = importer.reshape(value, [-1, inputs])
@@ -41,6 +45,11 @@ def fully_connected(importer: Importer, node: Node) -> list[SSAValue]:
         case _:
             raise node.refuse_types(data, kernel, bias, out)
     return [importer.clip_reals(add_bias(importer, result, bias), node.activation())]
+
+
+def _is_flattened(dims: Sequence[int], inputs: int) -> bool:
+    """Whether a matrix of other columns has the elements of whole rows of as many as the weights."""
+    return dims[-1] != inputs and inputs > 0 and prod(dims) % inputs == 0
 
 
 def _hybrid(importer: Importer, node: Node, value: SSAValue) -> SSAValue:
