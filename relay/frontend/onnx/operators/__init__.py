@@ -1,10 +1,20 @@
 """The rows of the table of operators, each in the file of its kind."""
 
 from relay.frontend.onnx import quantized
-from relay.frontend.onnx.operators import constants, control, elementwise, indexing, movement, nn, reduce
+from relay.frontend.onnx.operators import (
+    constants,
+    control,
+    elementwise,
+    indexing,
+    movement,
+    nn,
+    recurrent,
+    reduce,
+    resizing,
+)
 from relay.frontend.onnx.table import REFUSED, TABLE, row
 
 __all__ = [
-    "REFUSED", "TABLE", "constants", "control", "elementwise", "indexing", "movement", "nn", "quantized", "reduce",
-    "row",
+    "REFUSED", "TABLE", "constants", "control", "elementwise", "indexing", "movement", "nn", "quantized", "recurrent",
+    "reduce", "resizing", "row",
 ]  # fmt: skip
