@@ -47,6 +47,11 @@ class Parallelize(Pass):
     fork: int | None = None
     least: int | None = None
 
+    def __post_init__(self) -> None:
+        for option, cycles in (("fork", self.fork), ("least", self.least)):
+            if cycles is not None and cycles < 0:
+                raise InvalidArgument(f"option {option}", f"is {cycles}", "give a number of cycles")
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         functions = [f for f in op.body.block.ops if isinstance(f, func.FuncOp) and f.body.blocks]
         inside = {function: walked(function) for function in functions}
@@ -124,7 +129,10 @@ def asked_of(function: func.FuncOp, loops: Sequence[scf.ForOp], costs: CpuCosts)
     for each in threads:
         if not (0 <= each.loop < len(loops) and 0 <= each.around < len(loops)):
             have = f"loops 0 to {len(loops) - 1} are independent" if loops else "no loop is independent"
-            raise InvalidArgument(place_of(function), f"threads cannot share loop {each.loop}", have)
+            what = f"threads cannot share loop {each.loop}"
+            if 0 <= each.loop < len(loops):
+                what += f" for all turns of loop {each.around}"
+            raise InvalidArgument(place_of(function), what, have)
         shared = Shared(loops[each.around], loops[each.loop])
         if all(shared.loop is not inner for inner in independent(shared.around, costs)):
             what = f"threads cannot share loop {each.loop} for all turns of loop {each.around}"

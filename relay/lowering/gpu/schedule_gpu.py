@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from xdsl.context import Context
 from xdsl.dialects import func, memref, scf
@@ -23,7 +24,7 @@ from relay.lowering.scheduling.given_constants import GivenConstants
 from relay.lowering.scheduling.record import Entry, entries_of, place_of, write
 from relay.lowering.shaped import is_buffer
 from relay.passes.target_pass import TargetPass
-from relay.target import ATTRIBUTE, GpuTarget
+from relay.target import GpuTarget
 from relay.transforms.dead_ops import erase_dead
 from relay.transforms.location import place
 
@@ -41,8 +42,8 @@ class ScheduleGpu(TargetPass):
     sums of products of codes are four products at a time; with `shuffle`, threads share long sums and the like; with
     `mma` and `async-copy`, matrix units multiply what is large enough, and has constant weights: those are packed
     now; with `wgmma`, by groups of four warps where that should be faster. Where there are fewer blocks than the
-    device's `processors`, each may sum a part of the depth; another launch adds the parts. With `matmul`, which is
-    `tf32`, `f16` or `bf16`, factors of products of floats are rounded to that, and matrix units multiply them.
+    device has processors, each may sum a part of the depth; another launch adds the parts. With `matmul` in the target,
+    factors of products of floats are rounded to that, and matrix units multiply them.
 
     Of the strategies that apply to an operation, the cheapest is chosen. A function's attribute `relay.schedule` says
     which, all that was decided, and why (`print-choices` prints a table); where a function has the attribute before,
@@ -54,13 +55,17 @@ class ScheduleGpu(TargetPass):
     establishes = ("loops",)
     invalidates = ("functions",)
     why = "gives each thread of a GPU its elements"
-    processors: int = 108
-    matmul: str = ""
+    processors: int | None = field(default=None, metadata={"deprecated": True})
+    matmul: str = field(default="", metadata={"deprecated": True})
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.matmul and self.matmul not in FLOATS:
             raise InvalidArgument(self.name, f"has matmul={self.matmul!r}", f"there are {', '.join(FLOATS)}")
+        for option, new in (("processors", "-costs=processors=108"), ("matmul", "-matmul=tf32")):
+            if getattr(self, option):
+                text = f'{self.name}{{{option}=...}} is deprecated: put attach-target{{target="cuda {new}"}} before'
+                warnings.warn(text, DeprecationWarning, stacklevel=3)
 
     @classmethod
     def holds(cls, op: ModuleOp) -> bool:
@@ -73,11 +78,11 @@ class ScheduleGpu(TargetPass):
                 FunctionScheduler(function, calls.of(function), target).run()
 
     def device(self, op: ModuleOp) -> GpuTarget:
-        """The module's target; if it has none, one with what the options say."""
+        """The module's target, with what the options say."""
         found = self.gpu(op)
-        if ATTRIBUTE in op.attributes:
-            return found
-        return replace(found, matmul=self.matmul).with_costs({"processors": self.processors})
+        if self.processors is not None:
+            found = found.with_costs({"processors": self.processors})
+        return replace(found, matmul=self.matmul) if self.matmul else found
 
 
 class FunctionScheduler:

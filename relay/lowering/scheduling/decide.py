@@ -151,7 +151,8 @@ class Decider:
             named = [option for option in options if option.name == entry.strategy]
             if not named:
                 hint = f"possible: {', '.join(option.name for option in options)}"
-                raise InvalidArgument(where, f"strategy {entry.strategy} does not apply", hint)
+                what = "names no strategy" if entry.strategy is None else f"strategy {entry.strategy} does not apply"
+                raise InvalidArgument(where, what, hint)
             options, given = named, entry.given
         decided: list[Unit] = []
         for option in options:
@@ -179,7 +180,7 @@ class Decider:
 
     def unused(self, entry: Entry) -> InvalidArgument:
         """The error of an entry that is for no operation."""
-        what = f"strategy {entry.strategy} applies to no operation"
+        what = "names no strategy" if entry.strategy is None else f"strategy {entry.strategy} applies to no operation"
         if entry.op is not None:
             what = f"op {entry.op} is not scheduled by itself"
         have = ", ".join(f"op {each.op} {each.strategy}" for each in self.found.schedules)

@@ -65,7 +65,7 @@ class Picks:
         if name not in self.given:
             return best
         wanted = self.given[name]
-        if wanted not in possible or isinstance(wanted, bool) != isinstance(best, bool):
+        if wanted not in possible or has_truth(wanted) != has_truth(best):
             raise InvalidArgument(
                 self.where, f"{name} = {shown(wanted)} is not possible", f"possible: {listed(possible)}"
             )
@@ -93,6 +93,11 @@ class Picks:
         for name in self.given:
             if name not in self.names:
                 raise InvalidArgument(self.where, f"{name} is not decided here", f"decisions: {', '.join(self.names)}")
+
+
+def has_truth(value: Value) -> bool:
+    """Whether a decision is, or holds, true or false: Python takes these for numbers."""
+    return any(isinstance(part, bool) for part in (value if isinstance(value, tuple) else (value,)))
 
 
 def listed(values: Sequence[Value]) -> str:

@@ -105,10 +105,24 @@ def dictionaries(attr: DictionaryAttr, where: str) -> list[DictionaryAttr]:
         if "strategy" not in attr.data and set(attr.data) - {"threads"}:
             raise InvalidArgument(where, "names no strategy", 'write {strategy = "nest", ...}, or ops = [{...}, ...]')
         return [attr] if "strategy" in attr.data else []
-    found = [each for each in ops.data if isinstance(each, DictionaryAttr)] if isa(ops, ArrayAttr[Attribute]) else []
-    if not found:
+    if others := sorted(set(attr.data) - {"ops", "threads"}):
+        raise InvalidArgument(where, f"has {others[0]} beside ops", "write it in an entry of ops")
+    every = ops.data if isa(ops, ArrayAttr[Attribute]) else ()
+    found = [each for each in every if isinstance(each, DictionaryAttr)]
+    if not found or len(found) < len(every):
         raise InvalidArgument(where, "ops is not an array of dictionaries", "write ops = [{strategy = ...}, ...]")
     return found
+
+
+def schedules_in(function: FuncOp, kinds: Mapping[str, type[OpSchedule]]) -> list[OpSchedule]:
+    """The records of what the function's attribute says of each operation, all decisions of which must be there.
+    Raises InvalidArgument."""
+    attr, where = function.attributes.get(ATTRIBUTE), place_of(function)
+    found = dictionaries(attr, where) if isinstance(attr, DictionaryAttr) else []
+    try:
+        return [typed(decode_dictionary(each, where), kinds) for each in found]
+    except (KeyError, TypeError) as error:
+        raise InvalidArgument(where, "a strategy or a decision is missing", "run `schedule` to have all") from error
 
 
 def place_of(function: FuncOp) -> str:
@@ -123,14 +137,17 @@ def threads_of(function: FuncOp) -> list[SharedLoop] | None:
     if threads is None:
         return None
     found: list[SharedLoop] = []
+    where, hint = place_of(function), "write threads = [{loop = 0}, ...], or [] for none"
     for each in threads.data if isa(threads, ArrayAttr[Attribute]) else [threads]:
-        given = decode_dictionary(each, place_of(function)) if isinstance(each, DictionaryAttr) else {}
-        loop, turns = given.get("loop"), given.get("turns", 0)
-        around = given.get("around", loop)
-        if not (isinstance(loop, int) and isinstance(around, int) and isinstance(turns, int)):
-            hint = "write threads = [{loop = 0}, ...], or [] for none"
-            raise InvalidArgument(place_of(function), "threads is not an array of loops", hint)
-        found.append(SharedLoop(loop, around, turns))
+        given = decode_dictionary(each, where) if isinstance(each, DictionaryAttr) else {}
+        numbers = {name: value for name, value in given.items() if type(value) is int}
+        if "loop" not in numbers or len(numbers) < len(given):
+            raise InvalidArgument(where, "threads is not an array of loops", hint)
+        if unknown := sorted(numbers.keys() - {"loop", "around", "turns"}):
+            raise InvalidArgument(where, f"threads says {unknown[0]} of a loop", "it may say loop, around and turns")
+        if (turns := numbers.get("turns", 0)) < 0:
+            raise InvalidArgument(where, f"threads share a loop of {turns} turns", "leave turns out: it is not read")
+        found.append(SharedLoop(numbers["loop"], numbers.get("around", numbers["loop"]), turns))
     return found
 
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from xdsl.dialects.builtin import DictionaryAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from relay.errors import InvalidArgument
 from relay.lowering.scheduling.contractions import Contraction
 from relay.lowering.scheduling.depthwise import Depthwise
 from relay.lowering.scheduling.depthwise_dot import DepthwiseDot
@@ -22,7 +20,7 @@ from relay.lowering.scheduling.parts import Parts
 from relay.lowering.scheduling.plain import Copy, Fill, Nest
 from relay.lowering.scheduling.plan import TileSchedule
 from relay.lowering.scheduling.product import PackedProduct
-from relay.lowering.scheduling.record import ATTRIBUTE, OpSchedule, decode_dictionary, dictionaries, place_of, typed
+from relay.lowering.scheduling.record import OpSchedule, schedules_in
 from relay.lowering.scheduling.reduction import ReductionRows
 from relay.lowering.scheduling.staged import Staged
 from relay.lowering.scheduling.strategy import Kernel, Strategy
@@ -62,12 +60,7 @@ RECORDS: Mapping[str, type[OpSchedule]] = {kind.record.strategy: kind.record for
 def schedules_of(function: FuncOp) -> list[OpSchedule]:
     """What the function's attribute `relay.schedule` says of each operation, all decisions of which must be there.
     Raises InvalidArgument."""
-    attr, where = function.attributes.get(ATTRIBUTE), place_of(function)
-    found = dictionaries(attr, where) if isinstance(attr, DictionaryAttr) else []
-    try:
-        return [typed(decode_dictionary(each, where), RECORDS) for each in found]
-    except (KeyError, TypeError) as error:
-        raise InvalidArgument(where, "a strategy or a decision is missing", "run `schedule` to have all") from error
+    return schedules_in(function, RECORDS)
 
 
 def strategies_for(op: Operation, kernel: Kernel) -> list[Strategy[Any]]:

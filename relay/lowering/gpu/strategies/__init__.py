@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from xdsl.dialects.builtin import DictionaryAttr
 from xdsl.dialects.func import FuncOp
 
 from relay.errors import InvalidArgument
@@ -18,15 +17,7 @@ from relay.lowering.gpu.strategies.strategy import Decision, Kernel, Scheduled, 
 from relay.lowering.gpu.strategies.wgmma import Wgmma
 from relay.lowering.gpu.strategies.wgmma_tma import WgmmaTma
 from relay.lowering.scheduling.picks import Picks
-from relay.lowering.scheduling.record import (
-    ATTRIBUTE,
-    Entry,
-    OpSchedule,
-    decode_dictionary,
-    dictionaries,
-    place_of,
-    typed,
-)
+from relay.lowering.scheduling.record import Entry, OpSchedule, schedules_in
 
 STRATEGIES: Sequence[type[Strategy[Any]]] = (Mma, WgmmaTma, Wgmma, Reduction, Elementwise, Pad, Fill, Copy, Single)
 """Of equal costs, the first one's is chosen."""
@@ -73,8 +64,4 @@ def decide(strategy: Strategy[Any], kernel: Kernel, pick: Picks) -> Decision[Any
 
 def schedules_of(function: FuncOp) -> list[OpSchedule]:
     """The typed view of a kernel's attribute `relay.schedule`, as `schedule-gpu` writes it."""
-    attr, where = function.attributes.get(ATTRIBUTE), place_of(function)
-    if not isinstance(attr, DictionaryAttr):
-        return []
-    records = {kind.record.strategy: kind.record for kind in STRATEGIES}
-    return [typed(decode_dictionary(each, where), records) for each in dictionaries(attr, where)]
+    return schedules_in(function, {kind.record.strategy: kind.record for kind in STRATEGIES})
