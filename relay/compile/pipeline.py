@@ -14,6 +14,7 @@ from xdsl.transforms.dead_code_elimination import DeadCodeElimination
 from relay.byoc.partitioning.compile_external import CompileExternal
 from relay.errors import InvalidArgument
 from relay.lowering.bufferize import Bufferize
+from relay.lowering.codegen import wait_in_fork
 from relay.lowering.expand_apply_scale import ExpandApplyScale
 from relay.lowering.math_expand_ops import MathExpandOps
 from relay.lowering.parallelize import Parallelize
@@ -45,6 +46,7 @@ DEVICE_CODE_GENERATION = ("device-calls", "functions", "planned")
 TARGET_OPTION = "attach-target.target"
 PASSES_LOCK = threading.RLock()
 """One build at a time runs passes: xDSL builds some operations through a hook that the whole process shares."""
+wait_in_fork(PASSES_LOCK.acquire, PASSES_LOCK.release)
 
 
 def graph_passes(target: Target) -> list[ModulePass]:

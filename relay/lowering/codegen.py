@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,7 +20,8 @@ LINKED = ("x86_64", "aarch64")
 """Machines of which shared objects are made."""
 Job = tuple[str, Target, int]
 """Text of a module, target, level of optimization."""
-_LOCK = threading.Lock()
+LLVM_LOCK = threading.RLock()
+"""One thread at a time calls LLVM, and `fork` waits for it: a child has neither the thread nor what it had begun."""
 _READY: list[bool] = []
 
 
@@ -40,7 +43,8 @@ class NativeCode:
     @cached_property
     def ir(self) -> str:
         """The optimised text of the whole, made anew."""
-        return str(_optimised(self.text, self.target, self.level))
+        with LLVM_LOCK:
+            return str(_optimised(self.text, self.target, self.level))
 
     def shared_object(self) -> bytes:
         """The code as Linux's loader takes it; functions called `relay_...` can be looked up. No bytes for a machine
@@ -50,7 +54,8 @@ class NativeCode:
 
     def assembly(self) -> str:
         """The assembly of the whole, made from the optimised text."""
-        return _machine(self.target, self.level).emit_assembly(llvm.parse_assembly(self.ir))
+        with LLVM_LOCK:
+            return _machine(self.target, self.level).emit_assembly(llvm.parse_assembly(self.ir))
 
 
 def compile_text(text: str, target: Target, level: int = 3) -> NativeCode:
@@ -77,7 +82,8 @@ def key_of_job(job: Job) -> str:
 def emit(job: Job) -> bytes:
     """Object code of a text for a target, with LLVM's effort of a level."""
     text, target, level = job
-    return _machine(target, level).emit_object(_optimised(text, target, level))
+    with LLVM_LOCK:
+        return _machine(target, level).emit_object(_optimised(text, target, level))
 
 
 def _optimised(text: str, target: Target, level: int) -> llvm.ModuleRef:
@@ -99,7 +105,7 @@ def _optimised(text: str, target: Target, level: int) -> llvm.ModuleRef:
 
 
 def _start() -> None:
-    with _LOCK:
+    with LLVM_LOCK:
         if not _READY:
             llvm.initialize_native_target()
             llvm.initialize_native_asmprinter()
@@ -119,3 +125,12 @@ def _machine(target: Target, level: int) -> llvm.TargetMachine:
         codemodel="default",
         abiname=target.abi,
     )
+
+
+def wait_in_fork(acquire: Callable[[], object], release: Callable[[], object]) -> None:
+    """Let `fork` wait until no other thread holds a lock; parent and child give it back."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=acquire, after_in_parent=release, after_in_child=release)
+
+
+wait_in_fork(LLVM_LOCK.acquire, LLVM_LOCK.release)

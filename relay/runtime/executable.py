@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from math import inf
 from os import PathLike
 from typing import TYPE_CHECKING, Any, cast
+from weakref import WeakSet
 
 import numpy as np
 from numpy import ndarray
@@ -40,6 +42,10 @@ its address."""
 
 MOST_BYTES = 1 << 47
 """What a process can address."""
+
+
+_EXECUTABLES: WeakSet[Executable] = WeakSet()
+"""Whose locks a child of `fork` makes anew."""
 
 
 class Executable:
@@ -92,11 +98,16 @@ class Executable:
             self._native = self._externals.bound(self._native, self._takes, self._gives)
         self._alone, self._num_threads = self._native, 1
         self._frames: list[Frame] = []
-        self._lock = threading.Lock()
-        self._acquire, self._release = self._lock.acquire, self._lock.release
+        self.unlock()
+        _EXECUTABLES.add(self)
         self._bound: Frame | None = None
         self._missing = set(range(len(self.inputs))) - set(self._initial)
         self._pointer = 0  # the table of the bound frame, once every input is bound
+
+    def unlock(self) -> None:
+        """Make the lock of the bound run anew: in a child of `fork`, who held it is not there to give it back."""
+        self._lock = threading.Lock()
+        self._acquire, self._release = self._lock.acquire, self._lock.release
 
     def _assemble(self) -> Array:
         """The constants, each where the plan put it."""
@@ -454,3 +465,12 @@ def _executable(saved: archive.Saved, num_threads: int) -> Executable:
 def _unpickled(data: bytes, num_threads: int) -> Executable:
     """The executable of saved bytes; one for another machine says so when it is run."""
     return _executable(archive.unpack(archive.aligned(data), "<pickle>", here=False), num_threads)
+
+
+def _unlock_all() -> None:
+    for executable in [*_EXECUTABLES]:
+        executable.unlock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_unlock_all)
