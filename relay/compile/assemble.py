@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from functools import partial
 
+from relay.compile.claims import Claims, place_tensors
 from relay.compile.manifest import Signature, describe
 from relay.compile.workers import Compilation
 from relay.lowering import externals
@@ -20,10 +21,11 @@ def assemble(
     module: IRModule,
     compilation: Compilation,
     described: Signature,
+    claims: Claims,
     progress: Callable[[int, int], object] | None = None,
 ) -> Executable:
-    """The executable of a module that has what `CODE_GENERATION` names. `progress` is told how much of the code is
-    compiled."""
+    """The executable of a module that has what `CODE_GENERATION` names; `claims` are its formulas. `progress` is told
+    how much of the code is compiled."""
     machine, effort = compilation.target, compilation.level
     if isinstance(machine, GpuTarget):
         from relay.compile.gpu import assemble_for_device  # builds for a CPU import nothing for GPUs
@@ -36,4 +38,4 @@ def assemble(
     sources = {"mlir": module.to_text, "ll": lambda: code.ir, "asm": code.assembly, **externals.sources(module.op)}
     files = partial(export, module, graph, params, machine, effort)
     library = Library(code.shared_object(), sources, externals.artifacts(module.op), files)
-    return Executable(json.dumps(graph), library, params)
+    return Executable(json.dumps(graph), library, params, claims=place_tensors(claims, module).pack())

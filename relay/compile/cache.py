@@ -172,7 +172,7 @@ def _loaded(kept: Store, key: str, rebuilt: Callable[[], Library]) -> Executable
         if device["kind"] == "cuda":
             sources["ptx"] = partial(bytes.decode, saved.code)  # is the code itself
         library = DeviceLibrary(saved.code, saved.graph, sources)
-    return Executable(saved.graph, library, saved.params, saved.constants)
+    return Executable(saved.graph, library, saved.params, saved.constants, saved.claims)
 
 
 def _text(rebuilt: Callable[[], Library], kind: str) -> str:

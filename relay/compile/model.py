@@ -11,6 +11,7 @@ from relay import signature
 from relay.arguments import mapping, shown
 from relay.compile import cache
 from relay.compile.assemble import assemble
+from relay.compile.claims import Claims, read_formulas
 from relay.compile.manifest import Signature
 from relay.compile.pipeline import (
     CODE_GENERATION,
@@ -52,6 +53,7 @@ class Building(Runner):
         super().__init__(module.op, **defaults_of(code.target))
         self.code, self.described = code, described
         self.progress, self.done = progress, 1
+        self.claims = Claims()
         self.type = module["main"].function_type
 
     def apply(self, step: ModulePass, info: PassInfo) -> None:
@@ -64,6 +66,7 @@ class Building(Runner):
             elif signature.INPUTS in function.attributes:
                 self.described = signature.read(function)
             if not isinstance(self.code.target, GpuTarget):
+                self.claims = read_formulas(self.mod.op)
                 self.code.pool.start_workers(len(self.mod.op.body.block.ops) // KERNELS_PER_WORKER)
         super().apply(step, info)
         self.done += 1
@@ -147,4 +150,7 @@ def _compile(recipe: Recipe, progress: Update = unseen) -> Executable:
             runner.reach("code generation", needed)
         refuse_pending(module.op, [step.name for step in chosen])
         done, rest = runner.done, len(chosen)
-        return assemble(module, code, runner.described, lambda n, total: progress(done + rest * n / total, "code"))
+        claims = runner.claims
+        return assemble(
+            module, code, runner.described, claims, lambda n, total: progress(done + rest * n / total, "code")
+        )

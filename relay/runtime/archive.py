@@ -28,6 +28,8 @@ class Saved(NamedTuple):
     params: dict[str, Array]
     constants: Array
     artifacts: dict[str, bytes]
+    claims: bytes = b""
+    """What `relay.validation` checks; empty where nothing is claimed."""
 
 
 def pack(saved: Saved) -> bytes:
@@ -41,6 +43,8 @@ def pack(saved: Saved) -> bytes:
     if saved.artifacts:
         parts["artifacts.json"] = json.dumps(list(saved.artifacts)).encode()
         parts.update({f"artifacts/{number}": data for number, data in enumerate(saved.artifacts.values())})
+    if saved.claims:
+        parts["claims"] = saved.claims
     return container.pack(parts)
 
 
@@ -103,7 +107,7 @@ def unpack(data: Array, where: str, here: bool = True) -> Saved:
             raise ValueError("constants are missing")
         symbols = json_of(parts["artifacts.json"], list[str]) if graph.get("externals") else []
         artifacts = {symbol: bytes(parts[f"artifacts/{i}"]) for i, symbol in enumerate(symbols)}
-        found = Saved(graph, bytes(parts["code.so"]), params, constants, artifacts)
+        found = Saved(graph, bytes(parts["code.so"]), params, constants, artifacts, bytes(parts.get("claims", b"")))
     except container.WRONG as error:
         raise Malformed(where, f"is no saved executable: {error}") from None
     if here:

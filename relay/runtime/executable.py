@@ -15,6 +15,7 @@ from weakref import WeakSet
 import numpy as np
 from numpy import ndarray
 
+from relay.doors import door
 from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
 from relay.runtime import archive
 from relay.runtime.container import WRONG
@@ -58,10 +59,12 @@ class Executable:
         library: Library,
         params: Mapping[str, Array],
         constants: Array | None = None,
+        claims: bytes = b"",
     ):
-        """`constants`: those of `params` that native code reads, where the graph says, if they lie so already."""
+        """`constants`: those of `params` that native code reads, where the graph says, if they lie so already.
+        `claims`: what `relay.validation` checks."""
         self._params = dict(params)
-        self.library = library
+        self.library, self.claims = library, claims
         try:
             self._graph = cast(dict[str, Any], json.loads(graph)) if isinstance(graph, str) else dict(graph)
             self.inputs = [TensorSpec.from_json(entry) for entry in self._graph["inputs"]]
@@ -426,13 +429,20 @@ class Executable:
             raise Unsupported("export", "what was loaded from a file cannot be exported", "build it again")
         return write_folder(target, self.library.export(name))
 
+    def certify(self, bits: int = 64) -> Any:
+        """Check the machine code against the formulas that the compiler claims for it. Returns a
+        `relay.validation.Report`: what is proved, tested (a wrong coefficient of a sum is missed with a probability
+        below 2^-bits) and not checked. See docs/certificates.md."""
+        check, _ = door("relay.runtime", {"certify": "relay.validation"})
+        return cast("Callable[[bytes, int], Any]", check("certify"))(archive.pack(self.parts()), bits)
+
     def parts(self) -> archive.Saved:
         """What `save` writes. Raises Unsupported for a machine whose shared objects are not made here."""
         library = self.library
         if not library.code:
             hint = "export(folder) writes its object code"
             raise Unsupported("save", f"no shared object for {self._graph['target']['triple']} is made", hint)
-        return archive.Saved(self._graph, library.code, self._params, self._constants, library.artifacts)
+        return archive.Saved(self._graph, library.code, self._params, self._constants, library.artifacts, self.claims)
 
 
 def create(graph: str | Mapping[str, Any], lib: Library, params: Mapping[str, Array]) -> Executable:
@@ -457,7 +467,7 @@ def _executable(saved: archive.Saved, num_threads: int) -> Executable:
         library: Library = DeviceLibrary(saved.code, saved.graph, artifacts=saved.artifacts)
     else:
         library = Library(saved.code, artifacts=saved.artifacts)
-    executable = Executable(saved.graph, library, saved.params, saved.constants)
+    executable = Executable(saved.graph, library, saved.params, saved.constants, saved.claims)
     executable.num_threads = num_threads
     return executable
 

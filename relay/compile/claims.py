@@ -1,0 +1,266 @@
+"""What an artifact claims of its machine code: for each call of a kernel the formula, read off the fused functions
+before they are lowered, and where its tensors lie, read off the planned module. `relay.validation` checks it.
+
+The claim is JSON. `programs` has a fused function's operations by its name: `arguments`, and `rows` with the name of a
+formula, its parameters, operands and results (numbers of values). `calls` has the calls of `@main` in order: function,
+places of operands, results and scratch memory, constants of the artifact that the code reads and which of them sums
+start with, schedule and forms of rescaling. Constants of programs are in `arrays`; of the weights of a product of
+integers there are only a digest for each output channel and the range of its sums, as the checker reads the weights
+themselves back from the code: the file does not grow by a second copy of them, and what is checked is what is used.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from base64 import b64encode
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+from xdsl.dialects import memref
+from xdsl.dialects.arith import ConstantOp
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseArrayBase,
+    DictionaryAttr,
+    FloatAttr,
+    IntegerAttr,
+    IntegerType,
+    ModuleOp,
+    StringAttr,
+)
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+from xdsl.utils.hints import isa
+
+from relay.dialects import relay
+from relay.dialects.attributes import Array, dtype_of, to_numpy
+from relay.dialects.element_types import is_float
+from relay.dialects.op import is_tensor, shape, tensor
+from relay.lowering.plan_memory import root
+from relay.lowering.shaped import buffer_of, is_buffer
+from relay.module import IRModule
+
+VERSION = 1
+LARGEST = 1 << 18
+"""Bytes of the largest constant that a claim holds."""
+Json = dict[str, Any]
+
+
+@dataclass
+class Claims:
+    """Programs by the name of their function, calls in order, and constants by digest."""
+
+    programs: dict[str, Json] = field(default_factory=dict[str, Json])
+    calls: list[Json] = field(default_factory=list[Json])
+    arrays: dict[str, Json] = field(default_factory=dict[str, Json])
+
+    def array(self, value: Array) -> str:
+        """The name under which `arrays` has the constant; empty where it is too large or of a dtype of few bits."""
+        if value.nbytes > LARGEST or value.dtype.kind not in "biuf":
+            return ""
+        data = np.ascontiguousarray(value)
+        name = sha256(f"{data.dtype}{data.shape}".encode() + data.tobytes()).hexdigest()[:16]
+        text = b64encode(data.tobytes()).decode()
+        self.arrays.setdefault(name, {"dtype": str(data.dtype), "shape": list(data.shape), "data": text})
+        return name
+
+    def pack(self) -> bytes:
+        """The bytes that the artifact keeps; none for a module without calls."""
+        if not self.calls:
+            return b""
+        found = {"version": VERSION, "programs": self.programs, "calls": self.calls, "arrays": self.arrays}
+        return zlib.compress(json.dumps(found, separators=(",", ":")).encode())
+
+
+def read_formulas(module: ModuleOp) -> Claims:
+    """The formulas of the calls of `@main`: of a module whose kernels are fused and not lowered yet."""
+    claims, functions = Claims(), {f.sym_name.data: f for f in module.body.block.ops if isinstance(f, FuncOp)}
+    main = functions.get("main")
+    if main is None or len(main.body.blocks) != 1:
+        return claims
+    for op in main.body.block.ops:
+        if isinstance(op, CallOp) and (function := functions[op.callee.string_value()]).body.blocks:
+            name = function.sym_name.data
+            if name not in claims.programs:
+                claims.programs[name] = program(claims, function)
+            claims.calls.append(call_of(claims, op, function))
+        elif not isinstance(op, relay.ConstantOp | relay.ReshapeOp | ReturnOp):
+            return Claims()
+    return claims
+
+
+def program(claims: Claims, function: FuncOp) -> Json:
+    """The operations of a fused function."""
+    numbers: dict[SSAValue, int] = {value: number for number, value in enumerate(function.body.block.args)}
+    rows: list[Json] = []
+    results: list[int] = []
+    for op in function.body.block.ops:
+        if isinstance(op, ReturnOp):
+            results = [numbers[value] for value in op.operands]
+            continue
+        for value in op.results:
+            numbers[value] = len(numbers)
+        rows.append(
+            {
+                "formula": op.name.removeprefix("relay."),
+                "operands": [numbers[value] for value in op.operands],
+                "results": [{"number": numbers[value], **described(value)} for value in op.results],
+                "parameters": parameters(claims, op),
+            }
+        )
+    arguments = [described(value) for value in function.body.block.args]
+    return {"arguments": arguments, "rows": rows, "results": results}
+
+
+def described(value: SSAValue) -> Json:
+    """Dtype and shape; empty for what is no tensor."""
+    if not is_tensor(value.type):
+        return {}
+    return {"dtype": str(dtype_of(tensor(value).element_type)), "shape": list(shape(value))}
+
+
+def parameters(claims: Claims, op: Operation) -> Json:
+    """The properties of an operation, as JSON."""
+    if isinstance(op, relay.ConstantOp):
+        return {"value": claims.array(to_numpy(op.value))}
+    return {name: number for name, attr in op.properties.items() if (number := plain(attr)) is not None}
+
+
+def plain(attr: Attribute) -> object:
+    """An attribute as JSON; None if it has no such form."""
+    match attr:
+        case IntegerAttr() | FloatAttr():
+            return attr.value.data
+        case StringAttr():
+            return attr.data
+        case DenseArrayBase():
+            return [number.item() for number in to_numpy(attr)]
+        case ArrayAttr():
+            return [plain(each) for each in attr.data]
+        case IntegerType():
+            return str(dtype_of(attr))
+        case _:
+            return str(dtype_of(attr)) if is_float(attr) else None
+
+
+def call_of(claims: Claims, op: CallOp, function: FuncOp) -> Json:
+    """A call: constants it gives, by the number of the argument, and what is known of its weights."""
+    given = {n: value.owner for n, value in enumerate(op.arguments) if isinstance(value.owner, relay.ConstantOp)}
+    row: Json = {"kernel": function.sym_name.data, "constants": {}, "weights": {}}
+    for number, constant in given.items():
+        argument = function.body.block.args[number]
+        users = [use.operation for use in argument.uses]
+        array = to_numpy(constant.value)
+        if len(users) == 1 and isinstance(product := users[0], relay.Conv2dOp | relay.DenseOp):
+            if argument is product.kernel:
+                codes = array.dtype.kind in "iu" and array.dtype.itemsize == 1
+                row["weights"][str(number)] = weights(claims, product, array) if codes else {}
+                continue
+        row["constants"][str(number)] = claims.array(array)
+    return row
+
+
+def weights(claims: Claims, product: relay.Conv2dOp | relay.DenseOp, kernel: Array) -> Json:
+    """Of each output channel: 64 bits of the sha256 of its coefficients (16-bit, kernel zero point subtracted, those
+    that only ever meet padding 0), in rows of the kernel, then columns, then channels; and the range of its sums."""
+    zero_point = product.kernel_zero_point
+    coefficients = kernel.astype(np.int16) - np.int16(0 if zero_point is None else zero_point.value.data)
+    if isinstance(product, relay.Conv2dOp):
+        layout = product.kernel_layout.data
+        if layout == "HWOI":
+            coefficients = coefficients.reshape(*kernel.shape[:2], -1, 1).transpose(2, 0, 1, 3)
+        else:
+            coefficients = coefficients.transpose([layout.index(axis) for axis in "OHWI"])
+        coefficients = coefficients * reached(product, coefficients.shape[1:3])[None, :, :, None]
+    rows = np.ascontiguousarray(coefficients, "<i2").reshape(coefficients.shape[0], -1)
+    info = np.iinfo(dtype_of(tensor(product.data).element_type))
+    offset = 0 if product.input_zero_point is None else product.input_zero_point.value.data
+    least, most = info.min - offset, info.max - offset
+    wide = rows.astype(np.int64)
+    positive, negative = np.maximum(wide, 0).sum(axis=1), np.minimum(wide, 0).sum(axis=1)
+    low, high = positive * least + negative * most, positive * most + negative * least
+    digests = np.frombuffer(b"".join(sha256(row.tobytes()).digest()[:8] for row in rows), "<u8")
+    return {"digests": claims.array(digests), "low": claims.array(low), "high": claims.array(high)}
+
+
+def reached(conv: relay.Conv2dOp, extent: tuple[int, ...]) -> Array:
+    """Which cells of the kernel lie inside of the image at some position."""
+    if conv.data_layout.data != "NHWC" or conv.result_layout.data != "NHWC":
+        return np.ones(extent, np.int16)
+    flat = [to_numpy(attr) for attr in (conv.strides, conv.dilation, conv.padding)]
+    axes: list[Array] = []
+    for axis in range(2):
+        stride, dilation, before = (int(each[axis]) for each in flat)
+        at = np.arange(shape(conv.result)[1 + axis])[None, :] * stride - before
+        place = at + np.arange(extent[axis])[:, None] * dilation
+        inside = (place >= 0) & (place < shape(conv.data)[1 + axis])
+        axes.append(np.asarray(inside.any(axis=1)))
+    return np.outer(*axes).astype(np.int16)
+
+
+def place_tensors(claims: Claims, module: IRModule) -> Claims:
+    """The same claims with places: of a module whose memory is planned. No claims if its calls are not those."""
+    main = module["main"]
+    calls = [op for op in main.walk() if isinstance(op, CallOp)]
+    if [op.callee.string_value() for op in calls] != [row["kernel"] for row in claims.calls]:
+        return Claims()
+    if any(op.parent is not main.body.block for op in calls):
+        return Claims()
+    names = constant_names(module.op)
+    for op, row in zip(calls, claims.calls, strict=True):
+        found = [place(main, value, names) for value in op.arguments]
+        row["reads"] = [name for where in found if (name := where.get("constant"))]
+        row["starts"] = [name for name in row["reads"] if START.search(name)]
+        tensors = [where for where in found if "constant" not in where]
+        known = claims.programs[row["kernel"]]
+        fixed = {int(number) for number in (*row["constants"], *row["weights"])}
+        inputs = [number for number in range(len(known["arguments"])) if number not in fixed]
+        counts = len(inputs), len(known["results"])
+        if sum(counts) <= len(tensors) <= sum(counts) + 1:
+            row["operands"] = {str(number): where for number, where in zip(inputs, tensors, strict=False)}
+            row["results"], row["scratch"] = tensors[counts[0] : sum(counts)], tensors[sum(counts) :]
+        function = module[row["kernel"]]
+        row["shown"] = {name: str(function.attributes[key]) for name, key in SHOWN if key in function.attributes}
+    return claims
+
+
+START = re.compile(r"\.start(#\d+)?$")
+"""How `schedule` names the constants that accumulators start with."""
+SHOWN = (("schedule", "relay.schedule"), ("rescale", "relay.rescale"))
+"""How the compiler got from formula to code, and which forms of rescaling it proved equal (`expand-apply-scale`)."""
+
+
+def constant_names(module: ModuleOp) -> Mapping[int, str]:
+    """The names of the constants, by their offset."""
+    rows = module.attributes["relay.constants"]
+    assert isa(rows, ArrayAttr[DictionaryAttr])
+    return {int(found["offset"]): str(found["name"]) for row in rows.data if (found := plain_row(row))}
+
+
+def plain_row(row: DictionaryAttr) -> Json:
+    """Name and offset of a constant."""
+    return {key: plain(value) for key, value in row.data.items() if key in ("name", "offset")}
+
+
+def place(main: FuncOp, value: SSAValue, names: Mapping[int, str]) -> Json:
+    """Where a tensor lies (argument of `@main`, offset in the arena, or name of a constant), and its bytes."""
+    type = buffer_of(value)
+    size = int(np.prod(type.get_shape(), dtype=np.int64)) * dtype_of(type.element_type).itemsize
+    base = root(value)
+    offset = 0
+    while isinstance(view := base.owner, memref.ViewOp):
+        at = view.byte_shift.owner
+        assert isinstance(at, ConstantOp) and isinstance(at.value, IntegerAttr)
+        offset, base = offset + at.value.value.data, root(view.source)
+    assert isinstance(base, BlockArgument) and is_buffer(base.type)
+    count = len(main.body.block.args)
+    if base.index == count - 2:
+        return {"constant": names[offset], "bytes": size}
+    if base.index == count - 1:
+        return {"arena": offset, "bytes": size}
+    return {"argument": base.index, "bytes": size}

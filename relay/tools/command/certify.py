@@ -1,0 +1,30 @@
+"""`relay certify`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import rich_click as click
+
+from relay.tools.command import options
+
+
+@click.command("certify")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False), metavar="FILE")
+@click.option(
+    "--bits", type=click.IntRange(1, 256), default=64, show_default=True, help="bound of random tests, 2^-bits"
+)
+@click.option("--first", is_flag=True, help="stop at the first kernel that is wrong")
+@click.option("--html", type=click.Path(dir_okay=False), metavar="FILE", help="write the report as a page")
+@options.JSON
+def command(file: str, bits: int, first: bool, html: str | None, as_json: bool) -> int:
+    """Check the machine code of a saved executable against the formulas that it claims; exit code 1 if one is wrong,
+    2 if nothing could be checked."""
+    from relay.validation import certify
+
+    report = certify(file, bits=bits, first=first)
+    if html is not None:
+        Path(html).write_text(report.to_html())
+    options.show(json.loads(report.to_json()), str(report), as_json)
+    return report.exit_status

@@ -1,0 +1,242 @@
+"""All checks of an artifact. They run in a process of their own, which broken code may end: that is a finding."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from os import PathLike
+from typing import Any, cast
+
+import numpy as np
+
+from relay.errors import InvalidArgument
+from relay.runtime import archive
+from relay.runtime.container import WRONG
+from relay.runtime.memory import Array, aligned_bytes
+from relay.validation import claims, contraction, plan, pointwise, randomly
+from relay.validation.claims import ARENA, Call, Claims, Place
+from relay.validation.contraction import Differs
+from relay.validation.machine_code import Kernel, Machine, Unknown
+from relay.validation.report import Part, Report
+from relay.validation.tail import NoTail
+
+SEED = 20
+SECONDS = 900
+"""What a check of a whole artifact may take before it counts as hanging."""
+
+
+def certify(
+    model: str | PathLike[str] | bytes, bits: int = contraction.BITS, seconds: int = SECONDS, first: bool = False
+) -> Report:
+    """Check the machine code of a saved executable, by its path or bytes, against the formulas that it claims.
+
+    `bits`: random tests of sums go on until a wrong coefficient is missed with a probability below 2^-bits. `seconds`:
+    code that takes longer counts as wrong. `first`: stop at the first kernel that is wrong. Raises Malformed or
+    InvalidArgument for what is no saved executable.
+    """
+    data = model if isinstance(model, bytes) else read_bytes(model)
+    where = "bytes" if isinstance(model, bytes) else archive.path_of(model)
+    saved = unpacked(data, where)
+    report = Report(where, str(saved.graph.get("target", {}).get("triple", "another machine")))
+    foreign = "it is code of a GPU" if "device" in saved.graph else archive.foreign(saved.graph, where)
+    if foreign is not None or not saved.claims:
+        part = Part("all", "the artifact")
+        part.say("not checked", f"its code {foreign}" if foreign else "the file claims no formulas")
+        report.parts.append(part)
+        return report
+    isolated(data, bits, seconds, first, report)
+    return report
+
+
+def read_bytes(path: str | PathLike[str]) -> bytes:
+    """A file's bytes."""
+    try:
+        with open(archive.path_of(path), "rb") as file:
+            return file.read()
+    except OSError as error:
+        raise InvalidArgument(str(path), f"cannot be read: {error.strerror}") from None
+
+
+def unpacked(data: bytes, where: str) -> archive.Saved:
+    """The parts of a file, for any machine."""
+    memory = aligned_bytes(len(data))
+    memory[:] = np.frombuffer(data, np.uint8)
+    return archive.unpack(memory, where, here=False)
+
+
+def isolated(data: bytes, bits: int, seconds: int, first: bool, report: Report) -> None:
+    """Check in another process, which tells each part when it begins and when it is done."""
+    path = os.pathsep.join(each or os.getcwd() for each in sys.path)
+    environment = {**os.environ, "PYTHONPATH": path, "PYTHONSAFEPATH": "1", "OPENBLAS_NUM_THREADS": "1"}
+    with tempfile.NamedTemporaryFile(suffix=".relay") as file:
+        file.write(data)
+        file.flush()
+        command = [sys.executable, "-m", "relay.validation", "--inside", file.name, "--bits", str(bits)]
+        command += ["--first"] if first else []
+        try:
+            done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=seconds)
+            text, ended, said = done.stdout, done.returncode, done.stderr
+        except subprocess.TimeoutExpired as error:
+            output = cast("bytes | str | None", error.stdout) or ""
+            text, ended, said = output if isinstance(output, str) else output.decode(), None, ""
+    begun = "all"
+    for line in text.splitlines():
+        try:
+            row: dict[str, Any] = json.loads(line)
+        except ValueError:
+            continue
+        if "begin" in row:
+            begun = str(row["begin"])
+        else:
+            report.parts.append(Report.part_of(row))
+    if ended != 0:
+        part = Part(begun, "as claimed")
+        if ended is None:
+            part.say("wrong", f"its code did not end within {seconds} s")
+        elif ended < 0:
+            part.say("wrong", f"its code crashed: {signal.Signals(-ended).name}")
+        else:
+            part.say("wrong", f"its check failed: {(said.strip().splitlines() or ['no message'])[-1]}")
+        report.parts.append(part)
+
+
+def inside(path: str, bits: int, first: bool, tell: Callable[[dict[str, Any]], None]) -> None:
+    """All checks in this process; each part is told."""
+    from dataclasses import asdict
+
+    saved = unpacked(read_bytes(path), path)
+    whole = Part("all", "every kernel, one after the other")
+    tell({"begin": whole.name})
+    started = time.process_time()
+    try:
+        claimed = claims.read(saved.claims)
+        machine = Machine(saved, claimed)
+    except WRONG as error:
+        whole.say("wrong", f"the claims cannot be read: {error}")
+        return tell(asdict(whole))
+    except Unknown as error:
+        whole.say("not checked", str(error))
+        return tell(asdict(whole))
+    weights: dict[int, dict[int, Array]] = {}
+    parts: list[Part] = []
+    for call in claimed.calls:
+        part = Part(f"{call.number} {call.kernel}", formula_of(call))
+        tell({"begin": part.name})
+        begun = time.process_time()
+        weights[call.number] = check_call(machine, claimed, call, part, bits)
+        part.seconds = round(time.process_time() - begun, 3)
+        parts.append(part)
+        if first and "wrong" in part.kinds:
+            return tell(asdict(part))
+    tell({"begin": whole.name})
+    check_whole(machine, claimed, weights, whole)
+    whole.seconds = round(time.process_time() - started - sum(part.seconds for part in parts), 3)
+    for part in [whole, *parts]:
+        tell(asdict(part))
+
+
+def formula_of(call: Call) -> str:
+    """The program in one line, and how the compiler got to its code."""
+    return " ".join(row.formula.removeprefix("nn.") for row in call.program.rows)
+
+
+def check_call(machine: Machine, claimed: Claims, call: Call, part: Part, bits: int) -> dict[int, Array]:
+    """The checks of one kernel. Returns the weights of its product, as read from the code."""
+    if call.why:
+        part.say("not checked", call.why)
+        return {}
+    rng = np.random.default_rng([SEED, call.number])
+    kernel = Kernel(machine, call)
+    weights: dict[int, Array] = {}
+    try:
+        try:
+            if call.weights:
+                weights = contraction.Product(kernel, part, rng, bits).check()
+            else:
+                pointwise.check(kernel, part)
+        except NoTail as error:
+            if call.weights:
+                part.say("not checked", f"its sums, as it {error}")
+        if call.weights.keys() <= weights.keys():
+            randomly.check(kernel, part, claimed.calls, weights, rng, bits)
+            check_writes(machine, kernel, part, rng)
+    except NoTail as error:
+        part.say("not checked", f"with random numbers, as it {error}")
+    except Differs as error:
+        part.say("wrong", str(error))
+    finally:
+        machine.restore()
+        part.runs = kernel.runs
+    return weights
+
+
+def check_writes(machine: Machine, kernel: Kernel, part: Part, rng: np.random.Generator) -> None:
+    """In a run on what it read last: it writes its results and scratch memory only, and what scratch memory held does
+    not matter."""
+    results = [result.copy() for result in kernel.results]
+    own = [*kernel.call.results, *kernel.call.scratch]
+    memory = {ARENA: machine.arena, **dict(enumerate(machine.arguments))}
+    for place in kernel.scratch:
+        place[:] = rng.integers(0, 256, place.size)
+    kept = {argument: base.copy() for argument, base in memory.items()}
+    constants = machine.constants.copy()
+    kernel.run()
+    for result, before in zip(kernel.results, results, strict=True):
+        if not np.array_equal(result.reshape(-1).view(np.uint8), before.reshape(-1).view(np.uint8)):
+            raise Differs("results depend on what scratch memory held")
+    for argument, base in memory.items():
+        changed = base != kept[argument]
+        for place in own:
+            if place.argument == argument:
+                changed[place.offset : place.offset + place.bytes] = False
+        if changed.any():
+            raise Differs(f"it writes where it shall not, at byte {int(np.flatnonzero(changed)[0])}")
+    if not np.array_equal(constants, machine.constants):
+        raise Differs("it writes to the constants")
+    part.say("tested", "it writes its results and scratch memory only (one run)")
+
+
+def check_whole(machine: Machine, claimed: Claims, weights: Mapping[int, Mapping[int, Array]], part: Part) -> None:
+    """The memory plan, and all kernels together."""
+    calls = claimed.calls
+    if any(len(call.results) != len(call.program.results) for call in calls):
+        part.say("not checked", "the memory plan: the claim does not say where all tensors lie")
+        return
+    places = [Place(number, 0, array.size) for number, array in enumerate(machine.arguments)]
+    found = plan.contradictions(calls, places[: machine.inputs], places[machine.inputs :])
+    for each in found:
+        part.say("wrong", each)
+    if not found:
+        part.say("proved", "the memory plan: each kernel reads what an earlier one wrote, and nothing wrote over it")
+    if any(call.why or call.weights.keys() - weights[call.number].keys() for call in calls):
+        part.say("not checked", "all kernels together: some formulas are not known")
+        return
+    rng = np.random.default_rng(SEED)
+    for array in machine.arguments[: machine.inputs]:
+        array[:] = rng.integers(0, 256, array.size)
+    memory = {ARENA: machine.arena.copy(), **{n: array.copy() for n, array in enumerate(machine.arguments)}}
+    for call in calls:
+        given = {n: numbers(memory, place, call, n) for n, place in call.operands.items()}
+        values = call.program.evaluate({**call.constants, **weights[call.number], **given})
+        for place, number in zip(call.results, call.program.results, strict=True):
+            data = np.ascontiguousarray(values[number]).reshape(-1).view(np.uint8)
+            memory[place.argument][place.offset : place.offset + place.bytes] = data
+    machine.function(None)()
+    for number in range(machine.inputs, len(machine.arguments)):
+        if not np.array_equal(machine.arguments[number], memory[number]):
+            part.say("wrong", f"output {number - machine.inputs} of a run is not that of all formulas together")
+            return
+    part.say("tested", "a run of all kernels on random codes gives what all formulas give together")
+
+
+def numbers(memory: Mapping[int, Array], place: Place, call: Call, number: int) -> Array:
+    """A tensor's numbers."""
+    form = call.program.arguments[number]
+    data = memory[place.argument][place.offset : place.offset + place.bytes]
+    return data.copy().view(form.dtype).reshape(form.shape)

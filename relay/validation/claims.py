@@ -1,0 +1,213 @@
+"""What an artifact claims: programs of named formulas, and calls of kernels with the places of their tensors."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from base64 import b64decode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from relay.runtime.memory import Array
+from relay.validation.formulas import FORMULAS, call
+
+VERSION = 1
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Form:
+    """Dtype and shape of a value."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
+
+
+@dataclass(frozen=True)
+class Row:
+    """One formula: numbers of the values it takes and gives."""
+
+    formula: str
+    operands: tuple[int, ...]
+    results: tuple[int, ...]
+    parameters: Json
+
+
+@dataclass(frozen=True)
+class Program:
+    """A kernel as formulas: values are numbered, arguments first."""
+
+    arguments: tuple[Form, ...]
+    rows: tuple[Row, ...]
+    results: tuple[int, ...]
+    forms: Mapping[int, Form]
+    values: Mapping[int, Array]
+    """Of rows that are constants."""
+
+    @property
+    def unknown(self) -> list[str]:
+        """Names of formulas that are not in the list, or whose parameters this checker does not know."""
+        return sorted({row.formula for row in self.rows if row.formula not in FORMULAS or not is_plain(row)})
+
+    def evaluate(self, given: Mapping[int, Array], rows: Sequence[Row] | None = None) -> dict[int, Array]:
+        """All values, from those of the arguments (and of other rows, which are not computed again)."""
+        values = {**self.values, **given}
+        for row in self.rows if rows is None else rows:
+            if all(number in values for number in row.results):
+                continue
+            found = call(row.formula, row.parameters, [values[number] for number in row.operands])
+            for number, value in zip(row.results, found, strict=True):
+                values[number] = value.astype(self.forms[number].dtype)
+        return values
+
+
+def is_plain(row: Row) -> bool:
+    """Whether a formula's parameters are those that `formulas` is written for."""
+    p = row.parameters
+    layouts = {p.get(name) for name in ("layout", "data_layout", "out_layout") if p.get(name)}
+    cuts = [*p.get("begin", ()), *p.get("end", ()), *(stride - 1 for stride in p.get("strides", ()))]
+    grouped = row.formula == "nn.conv2d" and int(p.get("groups", 1)) > 1 and p.get("kernel_layout") != "HWOI"
+    pooled = bool(p.get("ceil_mode") or p.get("count_include_pad")) or set(p.get("dilation") or [1]) != {1}
+    gaps = row.formula.endswith("_pool2d") and pooled
+    return layouts <= {"NHWC"} and min(cuts, default=0) >= 0 and not grouped and not gaps
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a tensor lies: in an argument of the entry point (inputs, then outputs), or in the arena."""
+
+    argument: int
+    offset: int
+    bytes: int
+
+    def overlaps(self, other: Place) -> bool:
+        """Whether both share a byte."""
+        together = self.offset < other.offset + other.bytes and other.offset < self.offset + self.bytes
+        return self.argument == other.argument and together
+
+
+ARENA = -1
+"""`Place.argument` of the arena."""
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Of the kernel of a product of integers: a digest and the range of sums of each output channel."""
+
+    digests: Array
+    low: Array
+    high: Array
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of a kernel; `why` says why its tensors have no places, and so cannot be checked."""
+
+    number: int
+    kernel: str
+    program: Program
+    constants: Mapping[int, Array]
+    weights: Mapping[int, Weights]
+    operands: Mapping[int, Place]
+    results: tuple[Place, ...]
+    scratch: tuple[Place, ...]
+    reads: tuple[str, ...]
+    starts: tuple[str, ...]
+    """Of the constants that it reads, those that sums start with, where the claim says so."""
+    shown: Mapping[str, str]
+    why: str
+
+
+@dataclass(frozen=True)
+class Claims:
+    """All calls of an artifact, in order."""
+
+    calls: tuple[Call, ...]
+
+
+def read(data: bytes) -> Claims:
+    """The claims of a file. Raises ValueError, LookupError or TypeError where they are none."""
+    text = cast(Json, json.loads(zlib.decompress(data)))
+    if text["version"] != VERSION:
+        raise ValueError(f"claims of version {text['version']}; this checker knows {VERSION}")
+    arrays = {name: array_of(row) for name, row in text["arrays"].items()}
+    programs = {name: program_of(row, arrays) for name, row in text["programs"].items()}
+    return Claims(tuple(call_of(n, row, programs, arrays) for n, row in enumerate(text["calls"])))
+
+
+def array_of(row: Json) -> Array:
+    return np.frombuffer(b64decode(row["data"]), np.dtype(row["dtype"])).reshape(row["shape"])
+
+
+def program_of(row: Json, arrays: Mapping[str, Array]) -> Program:
+    arguments = tuple(form_of(each) for each in row["arguments"])
+    forms, rows, values = dict(enumerate(arguments)), list[Row](), dict[int, Array]()
+    for each in row["rows"]:
+        results = tuple(int(result["number"]) for result in each["results"])
+        forms |= {number: form_of(result) for number, result in zip(results, each["results"], strict=True)}
+        parameters = cast(Json, each["parameters"])
+        if each["formula"] == "constant" and parameters["value"] in arrays:
+            values[results[0]] = arrays[parameters["value"]]
+            continue
+        if parameters.get("kernel_layout") == "HWOI":
+            parameters = {**parameters, "depthwise": True}
+        rows.append(Row(str(each["formula"]), tuple(each["operands"]), results, parameters))
+    return Program(arguments, tuple(rows), tuple(row["results"]), forms, values)
+
+
+def form_of(row: Json) -> Form:
+    try:
+        return Form(np.dtype(row["dtype"]), tuple(row["shape"]))
+    except (KeyError, TypeError):  # a dtype that numpy does not have
+        return Form(np.dtype(np.void), ())
+
+
+def call_of(number: int, row: Json, programs: Mapping[str, Program], arrays: Mapping[str, Array]) -> Call:
+    program = programs[row["kernel"]]
+    missing = [n for n, name in row["constants"].items() if name not in arrays]
+    missing += [n for n, names in row["weights"].items() if not names]
+    weights = {
+        int(n): Weights(*(arrays[names[part]] for part in ("digests", "low", "high")))
+        for n, names in row["weights"].items()
+        if names
+    }
+    operands = {int(n): place_of(where) for n, where in row.get("operands", {}).items()}
+    results = tuple(place_of(where) for where in row.get("results", ()))
+    pairs = [(program.arguments[n], place) for n, place in operands.items()]
+    pairs += zip((program.forms[n] for n in program.results), results, strict=False)
+    why = ""
+    if program.unknown:
+        why = f"no formula in the list for {', '.join(program.unknown)}"
+    elif missing:
+        floats = any(program.arguments[int(n)].dtype.kind == "f" for n in missing)
+        why = "a product of floats" if floats else "the claim does not hold a constant that it needs"
+    elif len(results) != len(program.results) or any(form.size != place.bytes for form, place in pairs):
+        why = "the claim does not say where its tensors lie"
+    return Call(
+        number,
+        str(row["kernel"]),
+        program,
+        {int(n): arrays[name] for n, name in row["constants"].items() if name in arrays},
+        weights,
+        operands,
+        results,
+        tuple(place_of(where) for where in row.get("scratch", ())),
+        tuple(row.get("reads", ())),
+        tuple(row.get("starts", ())),
+        dict(row.get("shown", {})),
+        why,
+    )
+
+
+def place_of(row: Json) -> Place:
+    if "arena" in row:
+        return Place(ARENA, int(row["arena"]), int(row["bytes"]))
+    return Place(int(row["argument"]), 0, int(row["bytes"]))

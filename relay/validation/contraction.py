@@ -1,0 +1,445 @@
+"""Products of codes with weights, then rescaled: weights are read back from the code, every step of the rescale is
+tried, and the sums are tested with random linear tests.
+
+Assumptions on the code, which the findings name: (L) a sum is an affine function of the data's codes, in 32 bits; (S) a
+32-bit constant is added to it before anything else is done, which is seen to hold wherever it was changed; (M) codes do
+not fall as sums rise. A difference in a coefficient is then a difference D of sums, and is seen when a step of the
+rescale lies between the sum and the sum with D.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+
+import numpy as np
+
+from relay.runtime.memory import Array
+from relay.validation.claims import Weights
+from relay.validation.geometry import geometry
+from relay.validation.machine_code import Kernel
+from relay.validation.report import Part
+from relay.validation.tail import NoTail, Tail
+
+BITS = 64
+DITHERS = 3
+"""Shifts of the sums that are tried with the same data."""
+MOST_TRIALS = 20000
+EXTENT = 128
+"""|D| is at least this in half of the trials, however small the difference in a coefficient is: codes are at the ends
+of their range, 255 apart."""
+
+
+class Differs(Exception):
+    """The code's result is not the claim's."""
+
+
+class Product:
+    """The checks of one kernel."""
+
+    def __init__(self, kernel: Kernel, part: Part, rng: np.random.Generator, bits: int = BITS):
+        self.kernel, self.part, self.rng, self.bits = kernel, part, rng, bits
+        self.tail = tail = Tail(kernel.call)
+        head = tail.head
+        if head.formula not in ("nn.conv2d", "nn.dense"):
+            raise NoTail(f"begins with {head.formula}")
+        self.number, self.kernel_number = head.operands[:2]
+        if self.number not in kernel.operands or self.kernel_number not in kernel.call.weights:
+            raise NoTail("is no product of codes with constant weights")
+        self.data = kernel.operands[self.number]
+        self.weights: Weights = kernel.call.weights[self.kernel_number]
+        if self.data.dtype.itemsize != 1:
+            raise NoTail("has data of more than 8 bits")
+        self.zero = int(head.parameters.get("input_zero_point") or 0)
+        info = np.iinfo(self.data.dtype)
+        self.least, self.most = int(info.min), int(info.max)
+        if not self.least <= self.zero <= self.most:
+            raise NoTail("has a zero point that is no code")
+        shape = tail.program.arguments[self.kernel_number].shape
+        self.geometry = geometry(tail, self.data, shape)
+        self.channels = tail.channels
+        self.low, self.high = self.weights.low.astype(np.int64), self.weights.high.astype(np.int64)
+        self.steps = tail.steps(self.low, self.high)
+        """By code: the least sum that becomes it."""
+        self.flat = self.data.reshape(-1, self.geometry.inputs)
+        self.out = kernel.results[0].reshape(-1, self.channels)
+        self.other = None if tail.other is None else kernel.operands[tail.other].reshape(-1, self.channels)
+        self.see()
+
+    # What is seen of a sum
+
+    def see(self) -> None:
+        """`seen` [256]: the result of each code with the other tensor at one code, chosen so that most codes differ;
+        `edges` [codes that differ, channels]: the sums where the result changes."""
+        table = self.tail.table
+        if table is None:
+            self.seen, self.other_code = self.tail.codes, 0
+        else:
+            ranks = [len(np.unique(table[:, code])) for code in range(table.shape[1])]
+            best = int(np.argmax(ranks))
+            lowest = 0 if self.other is None else int(np.iinfo(self.other.dtype).min)
+            self.seen, self.other_code = table[:, best].astype(np.int64), best + lowest
+            if (np.diff(self.seen) < 0).any():
+                raise NoTail("has results that fall as sums rise")
+        self.changes = 1 + np.flatnonzero(np.diff(self.seen))
+        if not self.changes.size:
+            raise NoTail("has one result only")
+        self.edges = self.steps[self.changes]
+
+    def shown(self, sums: Array) -> Array:
+        """The results of sums, the other tensor at its one code."""
+        return self.seen[self.tail.first(sums) - self.tail.lowest]
+
+    def quiet(self) -> None:
+        """Data at the zero point, the other tensor at its one code."""
+        self.flat[:] = self.zero
+        if self.other is not None:
+            self.other[:] = self.other_code
+
+    # The constant that is added
+
+    def find_start(self) -> None:
+        """The constant that is added to sums, `start`, and the channel of each of its elements. Raises NoTail where
+        none is found."""
+        machine = self.kernel.machine
+        self.quiet()
+        zero = np.zeros((1, self.channels), np.int64)
+        self.expect(np.broadcast_to(self.shown(zero), self.out.shape), "where the data are at their zero point")
+        lives = self.live
+        starts = self.kernel.call.starts
+        for name in starts or self.kernel.call.reads:
+            array = machine.constant(name)
+            if array.dtype != np.int32 or not array.size or np.shares_memory(array, self.data):
+                continue
+            used = self.used(array)
+            if used is None:
+                continue
+            channel = np.full(array.size, -1)
+            place = np.broadcast_to(np.arange(self.channels), self.out.shape)
+            known = used >= 0
+            channel[used[known]] = place[known]
+            if (known | ~lives).all() and (channel[used[known]] == place[known]).all():
+                self.start, self.base, self.channel = array, array.copy(), channel
+                if self.adds():
+                    return
+        if starts:
+            raise Differs("what is added to the constants that sums start with is not added to the sums")
+        raise NoTail("has no constant that is seen to be added to its sums")
+
+    @property
+    def live(self) -> Array:
+        """Channels with more than one result."""
+        inside: Array = (self.edges > self.low) & (self.edges <= self.high)
+        return np.asarray(inside.any(axis=0))
+
+    def used(self, array: Array) -> Array | None:
+        """Of each result the element of the constant that it depends on, -1 where none; None where all are -1. Found
+        with elements that are changed by the bits of their number."""
+        span = int(min(max((self.high - self.low).max(), 1), 1 << 28))
+        before, found = array.copy(), np.zeros(self.out.shape, np.int64)
+        self.kernel.run()
+        quiet = self.out.copy()
+        moved = np.zeros(self.out.shape, bool)
+        index = np.arange(array.size)
+        try:
+            for bit in [-1, *range(max(int(array.size - 1).bit_length(), 0))]:
+                chosen = np.ones(array.size, bool) if bit < 0 else (index >> bit & 1).astype(bool)
+                changed = np.zeros(self.out.shape, bool)
+                for sign in (1, -1):
+                    wide = before.astype(np.int64) + sign * span * chosen
+                    array[:] = wide.astype(np.int32)
+                    self.kernel.run()
+                    changed |= self.out != quiet
+                if bit < 0:
+                    moved = changed
+                    if not moved.any():
+                        return None
+                else:
+                    found |= changed.astype(np.int64) << bit
+        finally:
+            array[:] = before
+        found[~moved] = -1
+        return np.where(found < array.size, found, -1)
+
+    def shift(self, amount: Array) -> None:
+        """Add an amount to the sums of each channel."""
+        wide = self.base.astype(np.int64) + np.where(self.channel >= 0, amount[self.channel], 0)
+        self.start[:] = wide.astype(np.int32)
+
+    def adds(self) -> bool:
+        """Whether a few amounts have the results that they have when they are added."""
+        try:
+            for _ in range(4):
+                amount = self.rng.integers(self.low, self.high + 1)
+                self.shift(amount)
+                self.kernel.run()
+                if not np.array_equal(self.out, np.broadcast_to(self.shown(amount[None]), self.out.shape)):
+                    return False
+        finally:
+            self.start[:] = self.base
+        return True
+
+    def expect(self, expected: Array, when: str) -> None:
+        """Run, and raise Differs where the results are others."""
+        self.kernel.run()
+        if not np.array_equal(self.out, expected):
+            wrong = np.argwhere(self.out != expected)
+            pixel, channel = (int(n) for n in wrong[0])
+            got, want = int(self.out[pixel, channel]), int(expected[pixel, channel])
+            many = f"{len(wrong)} of {self.out.size} results"
+            raise Differs(f"{many} differ {when}; the first at pixel {pixel}, channel {channel}: {got}, not {want}")
+
+    # Rescale
+
+    def try_steps(self) -> int:
+        """Every step of every channel and the sum before it, and the ends of the range; codes of the other tensor go
+        round over the results. Returns how many pairs of sum and channel were tried."""
+        self.quiet()
+        table = self.tail.table
+        place = np.arange(self.out.size).reshape(self.out.shape)
+        columns = [
+            np.unique(column[(column > low) & (column <= high)])
+            for column, low, high in zip(self.steps.T, self.low, self.high, strict=True)
+        ]
+        rows = max(len(column) for column in columns)
+        padded = np.broadcast_to(self.low, (rows, self.channels)).copy()
+        for channel, column in enumerate(columns):
+            padded[: len(column), channel] = column
+        tried = 2 * sum(len(column) for column in columns) + 3 * self.channels
+        sums = [*padded, *(padded - 1), self.low, self.high, np.zeros_like(self.low)]
+        turns = 1 if self.other is None else -(-256 // max(min(self.out.size, 256), 1))
+        for number, each in enumerate(sums):
+            amount = np.clip(each, self.low, self.high)
+            self.shift(amount)
+            codes = self.tail.first(amount[None])[0] - self.tail.lowest
+            for turn in range(turns):
+                if table is None:
+                    expected: Array = np.broadcast_to(self.seen[codes], self.out.shape)
+                elif self.other is None:
+                    expected = np.broadcast_to(table[codes, 0], self.out.shape)
+                else:
+                    others = (place + number * 7 + turn * self.out.size) & 255
+                    self.other[:] = (others + int(np.iinfo(self.other.dtype).min)).astype(self.other.dtype)
+                    expected = table[codes[None, :], others]
+                self.expect(expected, "at a step of the rescale")
+        self.start[:] = self.base
+        return tried
+
+    # Weights
+
+    def read_weights(self) -> None:
+        """The coefficients [channel, cell, input] as the code uses them, each at one pixel; `sure` where a channel's
+        are those of the source. Coefficients of cells that only meet padding are 0."""
+        g = self.geometry
+        inputs = 1 if g.depthwise else g.inputs
+        self.matrix = np.zeros((self.channels, g.cells, inputs), np.int64)
+        self.quiet()
+        extreme = self.most if self.most - self.zero >= self.zero - self.least else self.least
+        amount = extreme - self.zero
+        widest = np.minimum(255, (self.high - self.low) // 255)
+        middle = self.middles()
+        for pixels, cells, channels in g.batches(inputs, self.rng):
+            self.flat[:] = self.zero
+            rows = g.sources[pixels, cells]
+            if g.depthwise:
+                self.flat[rows] = extreme
+            else:
+                self.flat[rows, channels] = extreme
+            least = np.broadcast_to(-widest, (len(pixels), self.channels)).copy()
+            most = np.broadcast_to(widest, least.shape).copy()
+            for turn in range(1024):
+                width = most - least
+                if not (width[:, self.live] > 0).any():
+                    break
+                which = (
+                    np.argmax(width, axis=0)
+                    if turn % 2 == 0
+                    else np.argmax(self.rng.random(width.shape) * (width > 0), axis=0)
+                )
+                column = np.arange(self.channels)
+                guess = (least[which, column] + most[which, column] + (amount > 0)) >> 1
+                shift = np.clip(middle - amount * guess, self.low - (self.high - self.low), 2 * self.high - self.low)
+                self.shift(shift)
+                self.kernel.run()
+                first, last = self.bounds(self.out[pixels])
+                first, last = first - shift, last - shift
+                if amount > 0:
+                    lower, upper = -(-first // amount), last // amount
+                else:
+                    lower, upper = -(-last // amount), first // amount
+                least, most = np.maximum(least, lower), np.minimum(most, upper)
+                if (least > most)[:, self.live].any():
+                    raise Differs(
+                        "the coefficients that the code uses are no 8-bit weights: results contradict each other"
+                    )
+            self.matrix[:, cells, channels] = np.where(least == most, least, 0).T
+        self.start[:] = self.base
+        rows = np.ascontiguousarray(self.matrix.reshape(self.channels, -1), "<i2")
+        digests = np.frombuffer(b"".join(sha256(row.tobytes()).digest()[:8] for row in rows), "<u8")
+        self.sure = digests == self.weights.digests
+        wide = rows.astype(np.int64)
+        positive, negative = np.maximum(wide, 0).sum(axis=1), np.minimum(wide, 0).sum(axis=1)
+        least, most = self.least - self.zero, self.most - self.zero
+        low, high = positive * least + negative * most, positive * most + negative * least
+        self.ranged = (low == self.low) & (high == self.high)
+
+    def middles(self) -> Array:
+        """Of each channel a sum where the result changes, from the middle of those in its range."""
+        found = np.zeros(self.channels, np.int64)
+        for channel in np.flatnonzero(self.live):
+            column = self.edges[:, channel]
+            inside = np.unique(column[(column > self.low[channel]) & (column <= self.high[channel])])
+            found[channel] = inside[len(inside) // 2]
+        return found
+
+    def bounds(self, results: Array) -> tuple[Array, Array]:
+        """The least and the largest sum with these results [pixels, channels]."""
+        values = self.seen[np.append(self.changes - 1, 255)]
+        rank = np.searchsorted(values, results.astype(np.int64))
+        ends = np.searchsorted(values, self.shown(np.stack([self.low, self.high])))
+        rank = np.clip(rank, ends[0], ends[1])
+        far = np.int64(1) << 40
+        edges = np.concatenate([np.full((1, self.channels), -far), self.edges, np.full((1, self.channels), far)])
+        edges = np.where(edges > self.high, far, np.where(edges <= self.low, -far, edges))
+        column = np.arange(self.channels)
+        return edges[rank, column], edges[rank + 1, column] - 1
+
+    # Sums
+
+    def try_sums(self) -> tuple[int, float]:
+        """Random linear tests until a difference in any coefficient of any result is missed with a probability below
+        2^-bits, or there were too many. Returns the number of runs and the bits reached."""
+        g, rng = self.geometry, self.rng
+        missed = np.zeros(self.channels)
+        wanted = self.bits + np.log2(max(self.out.size, 1))
+        rows = self.edges
+        inside = (rows > self.low) & (rows <= self.high)
+        gaps = np.diff(rows, axis=0)
+        gaps = np.where((gaps > 0) & inside[:-1] & inside[1:], gaps, 1 << 40).min(axis=0, initial=1 << 40)
+        reach = np.minimum(EXTENT, gaps)
+        distinct = np.where(np.diff(rows, axis=0, prepend=-(np.int64(1) << 40)) > 0, inside, False)
+        tested = self.live & self.sure
+        self.quiet()
+        trials, start = 0, self.kernel.runs
+        powers = 3 ** np.arange(min(g.cells, 39), dtype=np.int64)
+        while trials < MOST_TRIALS and tested.any() and missed[tested].min() < wanted:
+            trials += 1
+            colors = np.append(rng.integers(0, 2, self.flat.shape[0]), 2)
+            values = np.where(rng.integers(0, 2, (3, g.inputs)) > 0, self.most, self.least)
+            values[2] = self.zero
+            np.take(values.astype(self.flat.dtype), colors[:-1], axis=0, out=self.flat)
+            states = colors[g.sources]
+            if g.cells <= 39:
+                _, at, codes = np.unique(states @ powers, return_index=True, return_inverse=True)
+                states = states[at]
+            else:
+                codes = np.arange(g.pixels)
+            sums = self.sums(states, values - self.zero)
+            least, most = sums.min(axis=0), sums.max(axis=0)
+            first = np.maximum(self.edges[0] - most - EXTENT, self.low - least)
+            last = np.minimum(self.edges[-1] - least + EXTENT, self.high - most)
+            size = np.maximum(last - first + 1, 1)
+            last = first + size - 1
+            met = distinct & (rows >= most + first + EXTENT) & (rows <= least + last - EXTENT)
+            chance = np.minimum(met.sum(axis=0) * reach / size, 1.0)
+            fits = (first >= self.low - least) & (last <= self.high - most)
+            missed += np.where(fits, -np.log2(1 - 0.25 * (1 - (1 - chance) ** DITHERS)), 0)
+            for _ in range(DITHERS):
+                amount = first + np.floor(rng.random(self.channels) * size).astype(np.int64)
+                self.shift(amount)
+                results = self.shown(sums + amount).astype(self.out.dtype)
+                self.expect_at(results, codes, tested)
+        self.start[:] = self.base
+        return self.kernel.runs - start, float((missed[tested] - np.log2(max(self.out.size, 1))).min(initial=np.inf))
+
+    def sums(self, states: Array, values: Array) -> Array:
+        """Sums [windows, channels] of windows whose cells are in these states."""
+        g, rows = self.geometry, self.matrix
+        total = np.zeros((states.shape[0], self.channels), np.int64)
+        values = values.astype(np.float64)
+        for cell in range(g.cells):
+            if g.depthwise:
+                repeated = np.repeat(values, self.channels // g.inputs, axis=1)
+                part = repeated * rows[:, cell, 0]
+            else:
+                part = values @ rows[:, cell].T.astype(np.float64)
+            total += part.astype(np.int64)[states[:, cell]]
+        return total
+
+    def expect_at(self, results: Array, codes: Array, tested: Array) -> None:
+        """Run, and raise Differs where results are not those of their windows."""
+        self.kernel.run()
+        expected = results[codes]
+        if not np.array_equal(self.out, expected):
+            wrong = np.argwhere((self.out != expected) & tested)
+            if len(wrong):
+                pixel, channel = (int(n) for n in wrong[0])
+                got, want = int(self.out[pixel, channel]), int(expected[pixel, channel])
+                raise Differs(
+                    f"{len(wrong)} of {self.out.size} results differ for random codes; the first at pixel {pixel}, "
+                    f"channel {channel}: {got}, not {want}"
+                )
+
+    # All
+
+    def check(self) -> dict[int, Array]:
+        """Every check, told to the part; the weights as the claim's programs take them."""
+        self.find_start()
+        steps = self.try_steps()
+        pairs = "" if self.other is None else ", the codes of the other tensor in turn"
+        self.part.say(
+            "proved",
+            f"rescale of {self.channels} channels at {steps} sums: every step, the sum before it, the ends of the "
+            f"range{pairs} (assumes that codes do not fall as sums rise)",
+        )
+        self.read_weights()
+        self.tell_weights()
+        low, high = self.range_of_sums()
+        self.part.say("proved", f"no sum of these weights leaves 32 bits: sums with bias lie in [{low}, {high}]")
+        runs, bits = self.try_sums()
+        bound = f"sums: {runs} runs with random codes; the bound reached is 2^-{max(bits, 0):.0f}"
+        if bits >= self.bits:
+            bound = (
+                f"sums: {runs} runs with random codes; a wrong coefficient of any result, border and padding too, is "
+                f"missed with a probability below 2^-{self.bits} (assumes that sums are affine in the codes, and that "
+                "the constant found is added to them)"
+            )
+        self.part.say("tested", bound)
+        return {self.kernel_number: self.coefficients()}
+
+    def tell_weights(self) -> None:
+        """Compare the weights with the digests. Raises Differs."""
+        live, channels = self.live, self.channels
+        if (wrong := np.flatnonzero(live & ~self.sure)).size:
+            some = ", ".join(str(channel) for channel in wrong[:8])
+            raise Differs(f"weights of {wrong.size} channels are not those of the source: channels {some}")
+        if (live & ~self.ranged).any():
+            raise Differs("the claimed range of sums is not that of the weights")
+        self.part.say(
+            "proved",
+            f"weights of {int(live.sum())} channels, read back from the code at one pixel, are those of the source (64 "
+            "bits of sha256 for each channel)",
+        )
+        if live.all():
+            return
+        far = 1 << 30
+        same = self.tail.first(np.stack([np.full(channels, -far), np.full(channels, far)]))
+        constant = bool((same[0] == same[1])[~live].all())
+        text = f"weights of {int((~live).sum())} channels do not matter: their result is one code for every sum"
+        self.part.say("proved" if constant else "not checked", text + ("" if constant else " in the claimed range"))
+
+    def range_of_sums(self) -> tuple[int, int]:
+        """The least and largest sum, with and without bias. Raises Differs where it needs more than 32 bits."""
+        low, high = self.low.copy(), self.high.copy()
+        for row in self.tail.first_rows:
+            if row.formula == "nn.bias_add" and row.operands[0] == self.tail.sum:
+                bias = self.kernel.call.constants[row.operands[1]].astype(np.int64)
+                low, high = np.minimum(low, low + bias), np.maximum(high, high + bias)
+        if low.min() < -(1 << 31) or high.max() >= 1 << 31:
+            raise Differs("sums leave 32 bits")
+        return int(low.min()), int(high.max())
+
+    def coefficients(self) -> Array:
+        """The weights in the order that `formulas` takes."""
+        if self.tail.head.formula == "nn.dense":
+            return self.matrix.reshape(self.channels, -1)
+        return self.matrix.reshape(self.channels, *self.geometry.extent, -1)

@@ -1,0 +1,263 @@
+"""The closed list of formulas, each written from its definition in numpy; a claim that names another is not checked.
+
+A formula takes arrays and the parameters of its row, and returns arrays. Integers wrap in their dtype unless the
+definition says otherwise. Sources: gemmlowp's fixed-point definitions, TFLite's 8-bit quantization specification, and
+the definitions in docs/operators.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from relay.runtime.memory import Array
+
+Parameters = Mapping[str, Any]
+Formula: TypeAlias = "Callable[..., Array | tuple[Array, ...]]"
+HIGHEST = (1 << 31) - 1
+
+
+def wrapped(value: Array) -> Array:
+    """int64 modulo 2^32, as int32."""
+    return value.astype(np.int64).astype(np.int32)
+
+
+def doubling_high(a: Array, b: Array) -> Array:
+    """floor((2 a b + 2^31) / 2^32), at most 2^31 - 1."""
+    return np.minimum((a.astype(np.int64) * b.astype(np.int64) + (1 << 30)) >> 31, HIGHEST)
+
+
+def divided_by_power(x: Array, exponent: Array) -> Array:
+    """x / 2^exponent to the nearest integer, halves away from zero."""
+    x, exponent = x.astype(np.int64), np.asarray(exponent, np.int64)
+    half = (np.int64(1) << exponent) >> 1
+    magnitude = (np.abs(x) + half) >> exponent
+    return np.where(x < 0, -magnitude, magnitude)
+
+
+def fixed_point_multiply(p: Parameters, x: Array, multiplier: Array, shift: Array) -> Array:
+    multiplier, shift = along(multiplier, p, x.ndim).astype(np.int64), along(shift, p, x.ndim).astype(np.int64)
+    wide, rounding = x.astype(np.int64), p["rounding"]
+    if rounding == "tflite":
+        shifted = wrapped(wide << np.maximum(shift, 0))
+        return wrapped(divided_by_power(doubling_high(shifted, multiplier), np.maximum(-shift, 0)))
+    product, right = wide * multiplier, 31 - shift
+    half = np.int64(1) << (right - 1)
+    if rounding in ("tflite_single", "upward"):
+        return wrapped((product + half) >> right)
+    magnitude = (np.abs(product) + half) >> right
+    return wrapped(np.where(product < 0, -magnitude, magnitude))
+
+
+def along(vector: Array, p: Parameters, rank: int) -> Array:
+    """A vector along the axis of the parameters, so that it broadcasts."""
+    if vector.ndim != 1:
+        return vector
+    axis = int(p["axis"]) % rank
+    return vector.reshape([-1 if each == axis else 1 for each in range(rank)])
+
+
+def reciprocal(p: Parameters, x: Array) -> tuple[Array, Array]:
+    """Mantissa and headroom of 1 / x: gemmlowp's three Newton-Raphson steps from 48/17 - 32/17 d."""
+    wide = x.astype(np.int64)
+    bits = np.frexp(wide.astype(np.float64))[1].astype(np.int64)
+    headroom = 32 - bits
+    fraction = (wide << headroom) - (1 << 31)
+    half = (fraction + HIGHEST + 1) >> 1  # (fraction + one + 1) / 2: both are not negative
+    estimate = 1515870810 + doubling_high(half, np.asarray(-1010580540))
+    for _ in range(3):
+        error = (1 << 29) - doubling_high(half, estimate)
+        estimate = estimate + np.clip(doubling_high(estimate, error) << 2, -HIGHEST - 1, HIGHEST)
+    return wrapped(np.clip(estimate << 1, -HIGHEST - 1, HIGHEST)), wrapped(headroom)
+
+
+def cast(p: Parameters, x: Array) -> Array:
+    """Integers wrap; floats to integers are cut towards zero and saturate, not-a-number is 0."""
+    to = np.dtype(p["dtype"])
+    if x.dtype.kind == "f" and to.kind in "iu":
+        info = np.iinfo(to)
+        cut = np.trunc(np.where(np.isnan(x), 0, x).astype(np.float64))
+        inside = np.clip(cut, float(info.min), float(info.max))
+        return np.where(cut >= float(info.max), info.max, inside.astype(np.int64)).astype(to)
+    return x.astype(to)
+
+
+def rounded(p: Parameters, x: Array) -> Array:
+    """To the nearest integer, halves away from zero."""
+    whole = np.trunc(x)
+    return whole + np.where(np.abs(x - whole) >= 0.5, np.sign(x), np.zeros_like(x))
+
+
+def clip(p: Parameters, x: Array) -> Array:
+    return np.clip(x, np.asarray(p["a_min"], x.dtype), np.asarray(p["a_max"], x.dtype))
+
+
+def lookup(p: Parameters, codes: Array, table: Array) -> Array:
+    """table[code - lowest code]."""
+    return table[codes.astype(np.int64) - int(np.iinfo(codes.dtype).min)]
+
+
+def convolution(p: Parameters, data: Array, kernel: Array) -> Array:
+    """Sum of products; NHWC, kernel [output, row, column, input] of coefficients; `depthwise`: each channel alone."""
+    (top, left, bottom, right), (sy, sx), (dy, dx) = p["padding"], p["strides"], p["dilation"]
+    centred = data.astype(np.int64) - int(p.get("input_zero_point") or 0)
+    centred = np.pad(centred, ((0, 0), (top, bottom), (left, right), (0, 0)))
+    _, kh, kw, _ = kernel.shape
+    rows = (centred.shape[1] - (kh - 1) * dy - 1) // sy + 1
+    columns = (centred.shape[2] - (kw - 1) * dx - 1) // sx + 1
+    exact = exact_dtype(kernel, int(np.abs(centred).max(initial=0)))
+    centred, kernel = centred.astype(exact), kernel.astype(exact)
+    total = np.zeros((data.shape[0], rows, columns, kernel.shape[0]), exact)
+    for i in range(kh):
+        for j in range(kw):
+            cell = centred[:, i * dy : i * dy + (rows - 1) * sy + 1 : sy, j * dx : j * dx + (columns - 1) * sx + 1 : sx]
+            if p.get("depthwise"):
+                repeated = np.repeat(cell, kernel.shape[0] // cell.shape[3], axis=3)
+                total += repeated * kernel[:, i, j, 0]
+            else:
+                total += cell @ kernel[:, i, j, :].T
+    return total.astype(np.int64)
+
+
+def exact_dtype(kernel: Array, largest: int) -> np.dtype[Any]:
+    """A float dtype that holds every partial sum of products with numbers up to `largest` exactly."""
+    bound = largest * int(np.abs(kernel.astype(np.int64)).reshape(kernel.shape[0], -1).sum(axis=1).max(initial=1))
+    return np.dtype(np.float32 if bound < 1 << 24 else np.float64 if bound < 1 << 53 else np.int64)
+
+
+def dense(p: Parameters, data: Array, kernel: Array) -> Array:
+    """data @ transposed kernel [output, input] of coefficients."""
+    centred = data.astype(np.int64) - int(p.get("input_zero_point") or 0)
+    exact = exact_dtype(kernel, int(np.abs(centred).max(initial=0)))
+    return (centred.astype(exact) @ kernel.reshape(kernel.shape[0], -1).astype(exact).T).astype(np.int64)
+
+
+def windows(p: Parameters, data: Array, outside: int) -> tuple[list[Array], Array]:
+    """Of pooling, NHWC: what lies under each cell of the window, and how many cells are inside, at each position."""
+    (kh, kw), (sy, sx) = p["pool_size"], p.get("strides") or (1, 1)
+    top, left, bottom, right = p.get("padding") or (0, 0, 0, 0)
+    around = ((0, 0), (top, bottom), (left, right), (0, 0))
+    padded = np.pad(data.astype(np.int64), around, constant_values=outside)
+    inside = np.pad(np.ones((1, *data.shape[1:3], 1), np.int64), around)
+    rows, columns = (padded.shape[1] - kh) // sy + 1, (padded.shape[2] - kw) // sx + 1
+    cells: list[Array] = []
+    count = np.zeros((1, rows, columns, 1), np.int64)
+    for i in range(kh):
+        for j in range(kw):
+            y, x = slice(i, i + (rows - 1) * sy + 1, sy), slice(j, j + (columns - 1) * sx + 1, sx)
+            cells.append(padded[:, y, x])
+            count += inside[:, y, x]
+    return cells, count
+
+
+def avg_pool(p: Parameters, data: Array) -> Array:
+    """The mean of the window, to the nearest integer, halves away from zero."""
+    cells, count = windows(p, data, 0)
+    total, count = sum(cells, np.zeros_like(cells[0])), np.maximum(count, 1)
+    magnitude = (np.abs(total) + count // 2) // count
+    return np.where(total < 0, -magnitude, magnitude)
+
+
+def max_pool(p: Parameters, data: Array) -> Array:
+    return np.maximum.reduce(windows(p, data, int(np.iinfo(data.dtype).min))[0])
+
+
+def reduced(combine: np.ufunc) -> Formula:
+    """A reduction along axes."""
+
+    def formula(p: Parameters, x: Array) -> Array:
+        named = {axis % x.ndim for axis in p.get("axis") or range(x.ndim)}
+        axes = tuple(axis for axis in range(x.ndim) if (axis in named) != bool(p.get("exclude") and p.get("axis")))
+        return combine.reduce(x, axis=axes, keepdims=bool(p.get("keepdims")), dtype=x.dtype)
+
+    return formula
+
+
+def strided_slice(p: Parameters, x: Array) -> Array:
+    strides = list(p.get("strides") or [1] * len(p["begin"]))
+    axes = list(p.get("axes") or range(len(p["begin"])))
+    cuts = [slice(None)] * x.ndim
+    for axis, begin, end, stride in zip(axes, p["begin"], p["end"], strides, strict=True):
+        cuts[axis] = slice(begin, end, stride)
+    return x[tuple(cuts)]
+
+
+def transpose(p: Parameters, x: Array) -> Array:
+    return x.transpose(p["axes"]) if p.get("axes") else x.transpose()
+
+
+def right_shift(p: Parameters, x: Array, amount: Array) -> Array:
+    return x >> amount
+
+
+def binary(operation: Callable[[Array, Array], Array]) -> Formula:
+    """An operation on two arrays that broadcast, in their dtype."""
+
+    def formula(p: Parameters, a: Array, b: Array) -> Array:
+        return operation(a, b)
+
+    return formula
+
+
+def bias_add(p: Parameters, x: Array, bias: Array) -> Array:
+    return x + along(bias, p, x.ndim)
+
+
+def reshape(p: Parameters, x: Array) -> Array:
+    return x.reshape(p["newshape"])
+
+
+def concatenate(p: Parameters, *parts: Array) -> Array:
+    return np.concatenate(parts, axis=int(p["axis"]))
+
+
+FORMULAS: Mapping[str, Formula] = {
+    "nn.conv2d": convolution,
+    "nn.dense": dense,
+    "nn.bias_add": bias_add,
+    "nn.avg_pool2d": avg_pool,
+    "nn.max_pool2d": max_pool,
+    "fixed_point_multiply": fixed_point_multiply,
+    "rounding_doubling_high_multiply": binary(doubling_high),
+    "rounding_right_shift": binary(divided_by_power),
+    "fixed_point_reciprocal": reciprocal,
+    "lookup": lookup,
+    "clip": clip,
+    "cast": cast,
+    "round": rounded,
+    "add": binary(np.add),
+    "subtract": binary(np.subtract),
+    "multiply": binary(np.multiply),
+    "left_shift": binary(np.left_shift),
+    "right_shift": right_shift,
+    "maximum": binary(np.maximum),
+    "minimum": binary(np.minimum),
+    "sum": reduced(np.add),
+    "max": reduced(np.maximum),
+    "min": reduced(np.minimum),
+    "reshape": reshape,
+    "transpose": transpose,
+    "strided_slice": strided_slice,
+    "concatenate": concatenate,
+}
+"""By the name that claims use."""
+
+POINTWISE = frozenset(
+    {
+        "nn.bias_add", "fixed_point_multiply", "rounding_doubling_high_multiply", "rounding_right_shift",
+        "fixed_point_reciprocal", "lookup", "clip", "cast", "round", "add", "subtract", "multiply", "left_shift",
+        "right_shift", "maximum", "minimum",
+    }
+)  # fmt: skip
+"""Formulas that compute each element from the elements at its place."""
+MOVES = frozenset({"reshape", "transpose", "strided_slice", "concatenate"})
+"""Formulas that only move elements."""
+
+
+def call(formula: str, parameters: Parameters, operands: Sequence[Array]) -> tuple[Array, ...]:
+    """The results of a formula."""
+    with np.errstate(all="ignore"):
+        found = FORMULAS[formula](parameters, *operands)
+    return found if isinstance(found, tuple) else (found,)

@@ -1,0 +1,79 @@
+"""Which pixels and cells of a product meet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from relay.runtime.memory import Array
+from relay.validation.tail import Tail
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """`sources` [pixels of the result, cells of the kernel]: the data's pixel that they meet, or `padding`, the number
+    of the data's pixels; `inputs`: channels of the data; `extent`: rows and columns of the kernel."""
+
+    inputs: int
+    padding: int
+    extent: tuple[int, int]
+    sources: Array
+    depthwise: bool
+
+    @property
+    def pixels(self) -> int:
+        """Of the result."""
+        return self.sources.shape[0]
+
+    @property
+    def cells(self) -> int:
+        """Of the kernel."""
+        return self.sources.shape[1]
+
+    def batches(self, inputs: int, rng: np.random.Generator) -> Iterator[tuple[Array, Array, Array]]:
+        """Pixels of the result with the cell and the channel that each reads, such that no two of a batch see each
+        other's data; together every cell that is ever inside of the data, with each of so many channels."""
+        for cell in range(self.cells):
+            inside = np.flatnonzero(self.sources[:, cell] < self.padding)
+            if not inside.size:
+                continue
+            home = int(inside[inside.size // 2])
+            free = rng.permutation(self.pixels) if self.cells == 1 else self.apart(home, cell, rng)
+            for first in range(0, inputs, len(free)):
+                channels = np.arange(first, min(first + len(free), inputs))
+                yield free[: len(channels)], np.full(len(channels), cell), channels
+
+    def apart(self, home: int, cell: int, rng: np.random.Generator) -> Array:
+        """Pixels of the result, `home` among them, whose data for a cell no other of them sees."""
+        chosen, taken = [home], set(self.sources[home].tolist()) - {self.padding}
+        for pixel in rng.permutation(self.pixels)[:200]:
+            mine = set(self.sources[pixel].tolist()) - {self.padding}
+            if self.sources[pixel, cell] < self.padding and not mine & taken:
+                chosen.append(int(pixel))
+                taken |= mine
+        return np.array(chosen)
+
+
+def geometry(tail: Tail, data: Array, kernel: tuple[int, ...]) -> Geometry:
+    """Of a convolution or product whose data and kernel have these shapes."""
+    head, shape = tail.head, tail.program.forms[tail.sum].shape
+    if head.formula == "nn.dense":
+        rows = int(np.prod(shape[:-1], dtype=np.int64))
+        return Geometry(data.shape[-1], rows, (1, 1), np.arange(rows)[:, None], False)
+    p = head.parameters
+    images, height, width, inputs = data.shape
+    layout = str(p["kernel_layout"])
+    kh, kw = (kernel[0], kernel[1]) if layout == "HWOI" else (kernel[layout.index("H")], kernel[layout.index("W")])
+    (top, left, _, _), (sy, sx), (dy, dx) = p["padding"], p["strides"], p["dilation"]
+    y: Array = np.arange(shape[1])[:, None] * sy - top + np.arange(kh)[None, :] * dy
+    x: Array = np.arange(shape[2])[:, None] * sx - left + np.arange(kw)[None, :] * dx
+    inside = ((y >= 0) & (y < height))[:, None, :, None] & ((x >= 0) & (x < width))[None, :, None, :]
+    at: Array = y[:, None, :, None] * width + x[None, :, None, :]
+    padding = images * height * width
+    sources = np.full((images, *inside.shape), padding)
+    for image in range(images):
+        sources[image, inside] = at[inside] + image * height * width
+    flat = sources.reshape(images * shape[1] * shape[2], kh * kw)
+    return Geometry(inputs, padding, (kh, kw), flat, layout == "HWOI")

@@ -1,0 +1,45 @@
+"""The memory plan: every tensor that a kernel reads is what an earlier one wrote there, and nothing wrote over it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from relay.validation.claims import Call, Place
+
+
+def contradictions(calls: Sequence[Call], inputs: Sequence[Place], outputs: Sequence[Place]) -> list[str]:
+    """What is wrong with the places of a program's tensors; nothing, if each call reads only tensors that are whole,
+    and writes only where nothing lies that it or a later call reads."""
+    alive = list(inputs)
+    found: list[str] = []
+
+    def read(who: str, place: Place) -> None:
+        if not any(holds(each, place) for each in alive):
+            found.append(f"{who} reads {named(place)}, which no kernel wrote, or another wrote over")
+
+    for call in calls:
+        written = [*call.results, *call.scratch]
+        for place in call.operands.values():
+            read(call.kernel, place)
+            if any(place.overlaps(other) for other in written):
+                found.append(f"{call.kernel} writes where it reads, at {named(place)}")
+        for number, place in enumerate(written):
+            if any(place.overlaps(other) for other in written[:number]):
+                found.append(f"{call.kernel} writes two tensors to {named(place)}")
+        alive = [each for each in alive if not any(each.overlaps(place) for place in written)]
+        alive += call.results
+    for place in outputs:
+        read("the caller", place)
+    return found
+
+
+def holds(whole: Place, part: Place) -> bool:
+    """Whether a tensor has all bytes of another place."""
+    first, last = whole.offset, whole.offset + whole.bytes
+    return whole.argument == part.argument and first <= part.offset and part.offset + part.bytes <= last
+
+
+def named(place: Place) -> str:
+    """A place in words."""
+    where = "the arena" if place.argument < 0 else f"argument {place.argument}"
+    return f"{place.bytes} bytes at {place.offset} of {where}"

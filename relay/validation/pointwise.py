@@ -1,0 +1,112 @@
+"""Kernels that compute each element from the elements at its place: every code, or every pair of codes, is tried."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from relay.runtime.memory import Array
+from relay.validation.contraction import Differs
+from relay.validation.formulas import POINTWISE
+from relay.validation.machine_code import Kernel
+from relay.validation.report import Part
+from relay.validation.tail import NoTail
+
+MOST_ELEMENTS = 1 << 25
+"""Results of all runs on pairs together."""
+
+
+def check(kernel: Kernel, part: Part) -> None:
+    """Every code at every element, or every pair of codes. Raises NoTail for other kernels, Differs."""
+    call, program = kernel.call, kernel.call.program
+    if not program.rows or any(row.formula not in POINTWISE for row in program.rows):
+        raise NoTail("is not pointwise")
+    shapes = {each.shape for each in [*kernel.operands.values(), *kernel.results]}
+    if len(shapes) != 1 or any(each.dtype.kind not in "iu" for each in kernel.operands.values()):
+        raise NoTail("has tensors of several shapes, or of floats")
+    (shape,) = shapes
+    widths = sorted(each.dtype.itemsize for each in kernel.operands.values())
+    if widths not in ([1], [2], [1, 1]):
+        raise NoTail("has operands of too many bits to try them all")
+    axes = {row.parameters["axis"] % max(len(shape), 1) for row in program.rows if "axis" in row.parameters}
+    constants = [*call.constants.values(), *program.values.values()]
+    per_channel = any(each.size > 1 and row_vector(each, shape) for each in constants)
+    if axes - {len(shape) - 1} and per_channel:
+        raise NoTail("has parameters along another axis than the last")
+    channels = shape[-1] if shape and per_channel else 1
+    place = np.arange(int(np.prod(shape, dtype=np.int64)))
+    channel = (place % channels).reshape(shape)
+    if len(widths) == 1:
+        table, (number,) = unary(kernel, channels), kernel.operands
+        operand, count = kernel.operands[number], 256 ** widths[0]
+        runs = (
+            count
+            if place.size <= MOST_ELEMENTS // count
+            else max(-(-count * 4 // place.size), MOST_ELEMENTS // place.size)
+        )
+        for run in range(runs):
+            codes = ((place + run) if runs == count else (place + run * place.size)) % count
+            operand.reshape(-1)[:] = codes.astype(np.int64) + int(np.iinfo(operand.dtype).min)
+            expect(kernel, [each[codes.reshape(shape), channel] for each in table], "for a code")
+        if runs == count:
+            text = f"all {count} codes at each of {place.size} elements"
+        else:
+            text = f"all {count} codes, each at {runs * place.size // count} elements or more"
+        part.say("proved", f"{text} (assumes that an element depends on those at its place only)")
+        return
+    if channels > 1:
+        raise NoTail("is a function of two codes for each channel")
+    first, second = kernel.operands
+    codes = np.arange(256)
+    lowest = [int(np.iinfo(kernel.operands[number].dtype).min) for number in (first, second)]
+    pair = {
+        first: (codes + lowest[0]).astype(kernel.operands[first].dtype)[:, None],
+        second: (codes + lowest[1]).astype(kernel.operands[second].dtype)[None, :],
+    }
+    values = program.evaluate({**call.constants, **pair})
+    tables = [np.broadcast_to(values[number], (256, 256)) for number in program.results]
+    rounds = -(-65536 // place.size)
+    times = max(1, min(16, MOST_ELEMENTS // (rounds * place.size)))
+    for run in range(rounds * times):
+        at = (place + run * place.size + run // rounds * 257) & 65535
+        left, right = (at >> 8).reshape(shape), (at & 255).reshape(shape)
+        kernel.operands[first][...] = left + lowest[0]
+        kernel.operands[second][...] = right + lowest[1]
+        expect(kernel, [table[left, right] for table in tables], "for a pair of codes")
+    part.say(
+        "proved",
+        f"all 65536 pairs of codes, {times} times at other elements (assumes that an element depends on those at its "
+        "place only, and that elements are computed alike)",
+    )
+
+
+def row_vector(each: Array, shape: tuple[int, ...]) -> bool:
+    """Whether it is a vector along the last axis (and no table)."""
+    return bool(shape) and each.ndim == 1 and each.shape[0] == shape[-1]
+
+
+def unary(kernel: Kernel, channels: int) -> list[Array]:
+    """Each result by code and channel."""
+    program, (number,) = kernel.call.program, kernel.operands
+    dtype = kernel.operands[number].dtype
+    count = 256**dtype.itemsize
+    lowest = int(np.iinfo(dtype).min)
+    codes = np.arange(lowest, lowest + count, dtype=dtype)
+    column = np.ascontiguousarray(np.broadcast_to(codes[:, None], (count, channels)))
+    try:
+        values = program.evaluate({**kernel.call.constants, number: column})
+    except ValueError:
+        raise NoTail("has parameters of other shapes") from None
+    return [np.broadcast_to(values[result], (count, channels)) for result in program.results]
+
+
+def expect(kernel: Kernel, expected: list[Array], when: str) -> None:
+    """Run, and raise Differs where results are others."""
+    kernel.run()
+    for result, wanted in zip(kernel.results, expected, strict=True):
+        same = (result == wanted) | ((result != result) & (wanted != wanted))
+        if not same.all():
+            at = tuple(int(n) for n in np.argwhere(~same)[0])
+            raise Differs(
+                f"{int((~same).sum())} of {result.size} results differ {when}; the first at {list(at)}: "
+                f"{result[at]}, not {wanted[at]}"
+            )

@@ -1,0 +1,171 @@
+"""Kernels under random codes, against the whole formula; windows and reductions with a bound for one element."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import ceil, log2, prod
+
+import numpy as np
+
+from relay.runtime.memory import Array
+from relay.validation.claims import Call, Place
+from relay.validation.machine_code import Kernel
+from relay.validation.pointwise import expect
+from relay.validation.report import Part
+from relay.validation.tail import NoTail
+
+RUNS_PER_BIT = 45
+"""(1 - 1/64)^45 < 1/2: what differs for a 64th of all inputs is missed with a probability below 2^-bits."""
+MOST_WORK = 1 << 27
+"""Elements, times rows, of all runs of a kernel together."""
+
+
+class Sampler:
+    """Random values of the tensors that a call reads. Codes are drawn; what a kernel without weights computes from
+    them (the largest code, a sum) is computed by its formula, so that tensors of one run belong together."""
+
+    def __init__(self, calls: Sequence[Call], rng: np.random.Generator):
+        self.calls, self.rng = calls, rng
+
+    def operands(self, call: Call, draw: Callable[[np.dtype, tuple[int, ...]], Array]) -> dict[int, Array]:
+        """Values by the number of the argument."""
+        return self._of(call, {}, draw)
+
+    def _of(self, call: Call, known: dict[Place, Array], draw: Callable[..., Array]) -> dict[int, Array]:
+        found: dict[int, Array] = {}
+        for number, place in call.operands.items():
+            form = call.program.arguments[number]
+            if place not in known:
+                known[place] = self._value(call, place, known, draw) if wide(call) else draw(form.dtype, form.shape)
+            found[number] = known[place].reshape(form.shape)
+        return found
+
+    def _value(self, call: Call, place: Place, known: dict[Place, Array], draw: Callable[..., Array]) -> Array:
+        form = next(call.program.arguments[n] for n, where in call.operands.items() if where == place)
+        writer = next((each for each in reversed(self.calls[: call.number]) if place in each.results), None)
+        if writer is None or writer.why or writer.weights or not small(writer):
+            if form.dtype.itemsize > 1:
+                raise NoTail("reads numbers whose range is not known")
+            return draw(form.dtype, form.shape)
+        values = writer.program.evaluate({**writer.constants, **self._of(writer, known, draw)})
+        for where, number in zip(writer.results, writer.program.results, strict=True):
+            known[where] = values[number]
+        return known[place]
+
+
+def small(call: Call) -> bool:
+    """Whether a formula makes tensors smaller, or gives numbers of more than 8 bits, of which not all occur."""
+    most = max((call.program.arguments[n].size for n in call.operands), default=0)
+    forms = [call.program.forms[number] for number in call.program.results]
+    return all(form.size < most or form.dtype.itemsize > 1 for form in forms)
+
+
+def wide(call: Call) -> bool:
+    """Whether some tensors that a call reads depend on others."""
+    forms = [call.program.arguments[n] for n in call.operands]
+    return len({form.shape for form in forms}) > 1 or any(form.dtype.itemsize > 1 for form in forms)
+
+
+def check(
+    kernel: Kernel, part: Part, calls: Sequence[Call], weights: Mapping[int, Array], rng: np.random.Generator, bits: int
+) -> None:
+    """Random codes; `weights` are those of products. Raises NoTail where numbers cannot be drawn, Differs."""
+    call, program = kernel.call, kernel.call.program
+    if any(each.dtype.kind not in "iu" for each in kernel.operands.values()):
+        raise NoTail("reads floats")
+    sampler = Sampler(calls, rng)
+
+    def evenly(dtype: np.dtype, shape: tuple[int, ...]) -> Array:
+        if dtype.itemsize > 2:
+            raise NoTail("reads numbers whose range is not known")
+        info = np.iinfo(dtype)
+        return rng.integers(int(info.min), int(info.max) + 1, shape).astype(dtype)
+
+    def narrowly(dtype: np.dtype, shape: tuple[int, ...]) -> Array:
+        if dtype.itemsize > 2:
+            raise NoTail("reads numbers whose range is not known")
+        info = np.iinfo(dtype)
+        low, high = np.sort(rng.integers(int(info.min), int(info.max) + 1, 2))
+        return rng.integers(low, high + 1, shape).astype(dtype)
+
+    work = sum(int(np.prod(program.forms[n].shape, dtype=np.int64)) for row in program.rows for n in row.results)
+    work += sum(int(matrix.size) * kernel.results[0].size // max(matrix.shape[0], 1) for matrix in weights.values())
+    runs = int(max(2, min(RUNS_PER_BIT * bits, MOST_WORK // max(work * 8, 1))))
+
+    def run(draw: Callable[[np.dtype, tuple[int, ...]], Array]) -> None:
+        given = sampler.operands(call, draw)
+        for number, value in given.items():
+            kernel.operands[number][...] = value
+        values = program.evaluate({**call.constants, **weights, **given})
+        expect(kernel, [values[number] for number in program.results], "for random codes")
+
+    for _ in range(runs):
+        run(evenly)
+    for _ in range(max(runs // 4, 1)):
+        run(narrowly)
+    share = 1 - 2.0 ** (-bits / runs)
+    if not weights:
+        part.say(
+            "tested",
+            f"{runs} runs with random codes; a difference for {share:.2%} of all inputs or more is missed with a "
+            f"probability below 2^-{bits}",
+        )
+    if len(program.rows) == 1 and program.rows[0].formula in ("max", "nn.max_pool2d"):
+        largest(kernel, part, rng, bits)
+    elif program.rows[0].formula == "nn.avg_pool2d" and len(program.rows) == 1:
+        averages(kernel, part, runs)
+
+
+def largest(kernel: Kernel, part: Part, rng: np.random.Generator, bits: int) -> None:
+    """Few elements above the lowest code: one that is left out, or too many, is soon the largest."""
+    program, (number,) = kernel.call.program, kernel.operands
+    data, row, out = kernel.operands[number], program.rows[0], kernel.results[0]
+    window: list[int] = row.parameters.get("pool_size") or [data.size // max(out.size, 1)]
+    cells = max(prod(window), 2)
+    chance = (1 - 1 / cells) ** cells / cells * 255 / 256
+    pairs = log2(max(data.size * out.size, 1))
+    runs = min(ceil((bits + pairs) / -log2(1 - chance)), 20000, max(64, MOST_WORK // max(data.size * 8, 1)))
+    info = np.iinfo(data.dtype)
+    for _ in range(runs):
+        codes = rng.integers(int(info.min) + 1, int(info.max) + 1, data.shape)
+        data[...] = np.where(rng.random(data.shape) * cells < 1, codes, int(info.min))
+        expect(kernel, [program.evaluate({number: data})[program.results[0]]], "for few codes that are not the lowest")
+    reached = max(runs * -log2(1 - chance) - pairs, 0)
+    part.say(
+        "tested",
+        f"{runs} runs with few codes above the lowest; an element that is left out or added is missed with a "
+        f"probability below 2^-{reached:.0f} (assumes that a result is the largest of some elements)",
+    )
+
+
+def averages(kernel: Kernel, part: Part, runs: int) -> None:
+    """Every sum of a window, where windows do not overlap; the bound of the random runs."""
+    program, (number,) = kernel.call.program, kernel.operands
+    data, p, out = kernel.operands[number], program.rows[0].parameters, kernel.results[0]
+    window: list[int] = p["pool_size"]
+    strides: list[int] = p.get("strides") or [1, 1]
+    cells = prod(window)
+    if cells < 64:
+        bits = max(runs * log2(256 / (2 * cells - 1)) - log2(max(out.size * data.size, 1)), 0)
+        part.say(
+            "tested",
+            f"a wrong coefficient of a mean of {cells} codes is missed in these runs with a probability below "
+            f"2^-{bits:.0f} (assumes that sums are affine in the codes)",
+        )
+    single = out.shape[1] == out.shape[2] == 1
+    apart = single or (strides[0] >= window[0] and strides[1] >= window[1])
+    if not apart or any(p.get("padding") or ()):
+        return
+    sums, lowest = cells * 255 + 1, int(np.iinfo(data.dtype).min)
+    place = np.arange(out.size).reshape(out.shape)
+    for run in range(-(-sums // out.size)):
+        total = (place + run * out.size) % sums
+        each, more = total // cells, total % cells
+        data[...] = lowest
+        for cell in range(cells):
+            i, j = divmod(cell, window[1])
+            y = slice(i, i + (out.shape[1] - 1) * strides[0] + 1, strides[0])
+            x = slice(j, j + (out.shape[2] - 1) * strides[1] + 1, strides[1])
+            data[:, y, x] = lowest + each + np.greater(more, cell)
+        expect(kernel, [program.evaluate({number: data})[program.results[0]]], "for a sum of a window")
+    part.say("proved", f"all {sums} sums of a window are divided as claimed (assumes that windows are computed alike)")

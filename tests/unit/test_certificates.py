@@ -1,0 +1,120 @@
+"""Certificates: the digits' machine code is checked, planted defects are found, what cannot be checked is said."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import relay
+from relay.interpreters import arithmetic
+from relay.validation import certify, formulas
+from relay.validation.claims import ARENA, Call, Place, Program
+from relay.validation.plan import contradictions
+
+ROOT = Path(__file__).parents[2]
+DIGITS = ROOT / "examples" / "digits" / "digits_int8.tflite"
+MODELS = ROOT.parent / "shared" / "models"
+X86 = pytest.mark.skipif(os.uname().machine != "x86_64", reason="kernels are called by themselves on x86-64 only")
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("certificates") / "digits.relay"
+    relay.build(DIGITS).save(path)
+    return path
+
+
+@X86
+def test_the_page_certifies_the_digits():
+    page = (ROOT / "docs" / "certificates.md").read_text()
+    (block,) = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    done = subprocess.run([sys.executable, "-c", block], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "every kernel checked (10 kernels" in done.stdout
+    assert "not checked:" not in done.stdout and "wrong:" not in done.stdout
+    for kind in ("rescale of 32 channels", "weights of 32 channels", "the memory plan", "below 2^-8"):
+        assert kind in done.stdout
+
+
+@X86
+def test_planted_defects_are_found(saved: Path):
+    command = [sys.executable, "-m", "benchmarks.planted_defects", str(saved), "--count", "3", "--seed", "5"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "found 3 of 3" in done.stdout
+
+
+@X86
+@pytest.mark.slow
+def test_two_hundred_planted_defects_are_found(saved: Path):
+    command = [sys.executable, "-m", "benchmarks.planted_defects", str(saved), "--count", "200"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert "found 200 of 200" in done.stdout, done.stdout
+
+
+@X86
+@pytest.mark.slow
+@pytest.mark.parametrize("path", sorted(MODELS.glob("*.tflite")), ids=lambda path: path.stem)
+def test_models_are_certified(path: Path):
+    report = relay.build(path).certify()
+    assert not report.wrong, str(report)
+    checked = [part for part in report.parts[1:] if part.kinds - {"not checked"}]
+    floats = re.search("fp32|f32|float", path.stem)
+    assert floats or len(checked) > len(report.parts) // 2, str(report)
+
+
+def test_what_is_for_another_machine_is_not_checked(tmp_path: Path):
+    relay.build(DIGITS, "aarch64-unknown-linux-gnu").save(tmp_path / "other.relay")
+    report = certify(tmp_path / "other.relay")
+    assert report.exit_status == 2 and not report.ok and not report.wrong
+    assert "not checked: its code is code for aarch64-unknown-linux-gnu" in str(report)
+
+
+def test_a_file_without_claims_loads_and_is_not_checked(tmp_path: Path):
+    graph, library, params = relay.build(DIGITS)
+    relay.runtime.create(graph, library, params).save(tmp_path / "old.relay")
+    loaded = relay.runtime.load(tmp_path / "old.relay")
+    assert "the file claims no formulas" in str(loaded.certify())
+
+
+def test_the_report_is_json_and_a_page(tmp_path: Path):
+    relay.build(DIGITS, "aarch64-unknown-linux-gnu").save(tmp_path / "other.relay")
+    report = certify((tmp_path / "other.relay").read_bytes())
+    assert json.loads(report.to_json())["parts"][0]["findings"][0]["kind"] == "not checked"
+    assert "<title>Certificate of bytes" in report.to_html()
+
+
+def test_formulas_agree_with_the_interpreter():
+    rng = np.random.default_rng(3)
+    x = rng.integers(-(1 << 31), 1 << 31, 100000)
+    multiplier = rng.integers(1 << 30, 1 << 31, x.size)
+    shift = rng.integers(-31, 31, x.size)
+    for rounding in ("tflite", "tflite_single", "upward", "tonearest"):
+        values = x[None], multiplier[None], shift[None]
+        found = formulas.call("fixed_point_multiply", {"rounding": rounding, "axis": -1}, values)[0]
+        wanted = arithmetic.multiply_by_quantized_multiplier(*values, rounding).astype(np.int32)
+        np.testing.assert_array_equal(found, wanted)
+    sums = rng.integers(1, 1 << 31, 100000)
+    for found, wanted in zip(
+        formulas.call("fixed_point_reciprocal", {}, [sums]), arithmetic.reciprocal(sums), strict=True
+    ):
+        np.testing.assert_array_equal(found, wanted.astype(np.int32))
+
+
+def test_plans_that_contradict_themselves_are_seen():
+    def reads(number: int, read: Place, write: Place) -> Call:
+        return Call(number, f"k{number}", Program((), (), (), {}, {}), {}, {}, {0: read}, (write,), (), (), (), {}, "")
+
+    given, first, second = Place(0, 0, 64), Place(ARENA, 0, 64), Place(ARENA, 32, 64)
+    sound = [reads(0, given, first), reads(1, first, Place(ARENA, 128, 64))]
+    assert contradictions(sound, [given], []) == []
+    over = [reads(0, given, first), reads(1, given, second), reads(2, first, Place(1, 0, 64))]
+    assert "k2 reads 64 bytes at 0 of the arena" in contradictions(over, [given], [])[0]
+    assert "k1 writes where it reads" in contradictions([sound[0], reads(1, first, second)], [given], [])[0]
