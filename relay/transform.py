@@ -57,7 +57,8 @@ if TYPE_CHECKING:
     from relay.passes.timing import OpStatistics, PassTimingInstrument
     from relay.quantize.equalize_layers import EqualizeLayers
     from relay.quantize.equalize_layers import EqualizeLayers as CrossLayerEqualization
-    from relay.quantize.fold_qdq import FoldQdq
+    from relay.quantize.qdq_to_integer import QdqToInteger
+    from relay.quantize.qdq_to_integer import QdqToInteger as FoldQdq
     from relay.quantize.quantize import Quantize
     from relay.quantize.quantize import Quantize as PostTrainingQuantize
     from relay.quantize.quantize_annotate import QuantizeAnnotate
@@ -132,7 +133,7 @@ __getattr__, __dir__ = door(
         "FastMath": "relay.transforms.fast_math",
         "FoldConstant": "relay.transforms.fold_constant",
         "FoldExplicitPadding": "relay.transforms.fold_explicit_padding",
-        "FoldQdq": "relay.quantize.fold_qdq",
+        "FoldQdq": "relay.quantize.qdq_to_integer:QdqToInteger",
         "FoldScaleAxis": "relay.transforms.fold_scale_axis",
         "FuseOps": "relay.transforms.fuse_ops",
         "GpuKernelOutlining": "relay.lowering.gpu.gpu_kernel_outlining",
@@ -165,6 +166,7 @@ __getattr__, __dir__ = door(
         "PrintChoices": "relay.transforms.print_choices",
         "PrintIR": "relay.transforms.print_ir",
         "PruneRegions": "relay.byoc.partitioning.prune_regions",
+        "QdqToInteger": "relay.quantize.qdq_to_integer",
         "QnnLegalize": "relay.transforms.qnn_legalize",
         "Quantize": "relay.quantize.quantize",
         "QuantizeAnnotate": "relay.quantize.quantize_annotate",
@@ -205,8 +207,8 @@ __all__ = [
     "MergeCompilerRegions", "MergeComposite", "NvvmAttachTarget", "OpStatistics", "Parallelize", "PartitionGraph",
     "Pass", "PassContext", "PassInfo", "PassInstrument", "PassPrintingInstrument", "PassTimingInstrument", "Pipeline",
     "PlanMemory", "PostTrainingQuantize", "PrintAfterAll", "PrintBeforeAll", "PrintChanged", "PrintChoices", "PrintIR",
-    "PruneRegions", "QnnLegalize", "Quantize", "QuantizeAnnotate", "QuantizeCalibrate", "QuantizeRealize",
-    "RelayToLinalg", "RemoveUnusedFunctions", "Schedule", "ScheduleGpu", "SelectTargetOps", "Sequential", "Simplify",
-    "SimplifyExpr", "SimplifyInference", "ToMixedPrecision", "UnsignedCodes", "VerifyEach", "explore", "find_culprit",
-    "function_pass", "liveness", "module_pass", "pass_instrument", "shapes", "use_counts",
+    "PruneRegions", "QdqToInteger", "QnnLegalize", "Quantize", "QuantizeAnnotate", "QuantizeCalibrate",
+    "QuantizeRealize", "RelayToLinalg", "RemoveUnusedFunctions", "Schedule", "ScheduleGpu", "SelectTargetOps",
+    "Sequential", "Simplify", "SimplifyExpr", "SimplifyInference", "ToMixedPrecision", "UnsignedCodes", "VerifyEach",
+    "explore", "find_culprit", "function_pass", "liveness", "module_pass", "pass_instrument", "shapes", "use_counts",
 ]  # fmt: skip

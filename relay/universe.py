@@ -28,13 +28,15 @@ def _named(path: str) -> Any:
     return getattr(import_module(module), name)
 
 
+RENAMED = {"fold-qdq": "qdq-to-integer"}
+"""Passes that had another name, which warns until 0.3."""
 PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "quantize": _pass("relay.quantize.quantize:Quantize"),
     "equalize-layers": _pass("relay.quantize.equalize_layers:EqualizeLayers"),
     "quantize-annotate": _pass("relay.quantize.quantize_annotate:QuantizeAnnotate"),
     "quantize-calibrate": _pass("relay.quantize.quantize_calibrate:QuantizeCalibrate"),
     "quantize-realize": _pass("relay.quantize.quantize_realize:QuantizeRealize"),
-    "fold-qdq": _pass("relay.quantize.fold_qdq:FoldQdq"),
+    "qdq-to-integer": _pass("relay.quantize.qdq_to_integer:QdqToInteger"),
     "merge-composite": _pass("relay.byoc.partitioning.merge_composite:MergeComposite"),
     "annotate-target": _pass("relay.byoc.partitioning.annotate_target:AnnotateTarget"),
     "merge-compiler-regions": _pass("relay.byoc.partitioning.merge_compiler_regions:MergeCompilerRegions"),

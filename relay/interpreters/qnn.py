@@ -138,27 +138,27 @@ def rescaled_result(op: qnn.QnnBinaryOp, raw: Int64, dtype: Dtype) -> Array:
     return to_codes(scaled, number(op.output_zero_point), dtype, op.min, op.max)
 
 
-def single(attr: Attribute) -> np.float32:
+def single(attr: Attribute) -> Array:
     """A scale or a zero point in float32."""
-    return np.float32(to_numpy(attr))
+    return to_numpy(attr).astype(np.float32)
 
 
-def fused_sum(op: qnn.AddOp) -> tuple[np.float32, np.float32, np.float32]:
+def fused_sum(op: qnn.AddOp) -> tuple[Array, Array, Array]:
     """The numbers a, b, c of the rounding `ort`."""
     a, b = (single(scale) / single(op.output_scale) for scale in (op.lhs_scale, op.rhs_scale))
     zero = fused_multiply_add(single(op.lhs_zero_point), a, single(op.rhs_zero_point) * b)
-    return a, b, np.float32(single(op.output_zero_point) - zero)
+    return a, b, single(op.output_zero_point) - zero
 
 
-def fused_product(op: qnn.MulOp) -> np.float32:
+def fused_product(op: qnn.MulOp) -> Array:
     """The factor of the rounding `ort`."""
-    return np.float32(single(op.lhs_scale) * single(op.rhs_scale) / single(op.output_scale))
+    return single(op.lhs_scale) * single(op.rhs_scale) / single(op.output_scale)
 
 
 def add(op: qnn.AddOp, lhs: Array, rhs: Array) -> Array:
     if op.rounding.data == "ort":
         a, b, c = fused_sum(op)
-        total = fused_multiply_add(np.float32(lhs), a, fused_multiply_add(np.float32(rhs), b, c))
+        total = fused_multiply_add(lhs, a, fused_multiply_add(rhs, b, c))
         return to_codes(to_int32(np.rint(total)), 0, lhs.dtype, op.min, op.max)
     a, b = common_scale(op, lhs, rhs)
     return rescaled_result(op, a + b, lhs.dtype)
@@ -209,6 +209,22 @@ def softmax(op: qnn.SoftmaxOp, x: Array) -> Array:
     return to_codes(result, code_range(x.dtype)[0], x.dtype)
 
 
+def softmax_powers(scale: np.float32, length: int) -> Array:
+    """`exp` of the scaled differences -255..0 from the largest code, all times one factor that keeps sums of `length`
+    within float32, of `qnn.table_softmax`."""
+    room = float(np.log(np.finfo(np.float32).max / np.float32(length)))
+    shift = max(0.0, room - 5) / float(scale)
+    return np.exp((np.arange(-255, 1) + shift) * float(scale)).astype(np.float32)
+
+
+def table_softmax(op: qnn.TableSoftmaxOp, x: Array) -> Array:
+    difference = x.astype(np.int64) - x.max(axis=-1, keepdims=True)
+    power = softmax_powers(np.float32(single(op.input_scale)), max(x.shape[-1], 1))[difference + 255]
+    scaled = power * np.floor(np.float32(1) / single(op.output_scale))
+    steps = np.rint(scaled / np.add.reduce(power, axis=-1, keepdims=True))
+    return to_codes(to_int32(steps), number(op.output_zero_point), x.dtype)
+
+
 FUNCTIONS: dict[type[qnn.QnnUnaryOp], Callable[[Array], Array]] = {
     qnn.SigmoidOp: elementwise.sigmoid,
     qnn.TanhOp: elementwise.tanh,
@@ -257,7 +273,7 @@ def dynamic_quantize(op: qnn.DynamicQuantizeOp, x: Array) -> tuple[Array, Array]
 
 def dynamic_quantize_linear(op: qnn.DynamicQuantizeLinearOp, x: Array) -> tuple[Array, Array, Array]:
     low, high = np.minimum(x.min(initial=0), np.float32(0)), np.maximum(x.max(initial=0), np.float32(0))
-    scale = (high - low) / np.float32(255) if high > low else np.float32(1)
+    scale = np.asarray((high - low) / np.float32(255) if high > low else 1, np.float32)
     zero_point = to_codes(to_int32(np.rint(-low / scale)), 0, np.dtype(np.uint8))
     return to_codes(to_int32(np.rint(x / scale)), zero_point, np.dtype(np.uint8)), scale, zero_point
 
@@ -274,6 +290,7 @@ MEANINGS: Meanings = {
     qnn.MeanOp: mean,
     qnn.SumOp: mean,
     qnn.SoftmaxOp: softmax,
+    qnn.TableSoftmaxOp: table_softmax,
     qnn.SigmoidOp: unary,
     qnn.TanhOp: unary,
     qnn.ConcatenateOp: concatenate,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
 from functools import cache
@@ -16,7 +17,7 @@ from xdsl.utils.exceptions import ArgSpecParseError
 from relay.arguments import text as checked_text
 from relay.errors import InvalidArgument, Unsupported
 from relay.passes.info import FOREIGN, DescribedPass, names_of
-from relay.universe import PROVIDERS
+from relay.universe import PROVIDERS, RENAMED
 
 Factory = Callable[[], type[ModulePass]]
 
@@ -74,6 +75,9 @@ def ours() -> Iterator[type[DescribedPass]]:
 def find(name: str, where: str = "pipeline", first: Mapping[str, Factory] | None = None) -> type[ModulePass]:
     """The pass of this name or alias, of the table `first` if it is there. Raises InvalidArgument with the nearest."""
     checked_text(name, where, "passes are told by their names")
+    if (now := RENAMED.get(kebab(name))) is not None:
+        warnings.warn(f"the pass {name} is deprecated: write {now}", DeprecationWarning, stacklevel=3)
+        name = now
     if first is not None and name in first:
         return load(name, first[name])
     if name in MADE:

@@ -1,24 +1,28 @@
 """Post-training quantization: `mod = relay.quantize.Quantize(calibration=samples)(mod)`."""
 
+from relay.doors import former_door
 from relay.quantize.calibration import Calibration, calibrate
 from relay.quantize.equalize_layers import EqualizeLayers
-from relay.quantize.fold_qdq import FoldQdq, stayed
+from relay.quantize.qdq_to_integer import QdqToInteger, stayed
 from relay.quantize.quantize import Quantize
 from relay.quantize.quantize_annotate import QuantizeAnnotate
 from relay.quantize.quantize_calibrate import QuantizeCalibrate
 from relay.quantize.quantize_realize import QuantizeRealize
-from relay.quantize.report import Report, report
+from relay.quantize.report import Report, integer_share, report
+
+__getattr__ = former_door(__name__, {"FoldQdq": "relay.quantize:QdqToInteger"})[0]
 
 __all__ = [
     "Calibration",
     "EqualizeLayers",
-    "FoldQdq",
+    "QdqToInteger",
     "Quantize",
     "QuantizeAnnotate",
     "QuantizeCalibrate",
     "QuantizeRealize",
     "Report",
     "calibrate",
+    "integer_share",
     "report",
     "stayed",
 ]

@@ -12,9 +12,9 @@ from relay.errors import InvalidArgument
 from relay.passes import Pass
 from relay.quantize import marks
 from relay.quantize.edges import codes_at_edges
-from relay.quantize.fold_qdq import FoldQdq
 from relay.quantize.insert_qdq import Insertion
 from relay.quantize.observing import observed
+from relay.quantize.qdq_to_integer import QdqToInteger
 from relay.transforms.dead_ops import erase_dead
 
 IO = ("float", "codes")
@@ -25,9 +25,9 @@ class QuantizeRealize(Pass):
     """Compute on codes what `quantize-annotate` has marked, with the scales that `quantize-calibrate` has chosen.
 
     First every marked op gets `qnn.quantize` and `qnn.dequantize` around it (with `simulate` it stays at that: a float
-    module with fake quantization), then `fold-qdq` makes integer ops of them: those that pre-quantised models import
-    to. `io=codes` lets arguments and results of @main that are codes at once be codes outside too; how they stand
-    for reals is then told by the module's signature.
+    module with fake quantization), then `qdq-to-integer` makes integer ops of them: those that pre-quantised models
+    import to. `io=codes` lets arguments and results of @main that are codes at once be codes outside too; how they
+    stand for reals is then told by the module's signature.
     """
 
     name: ClassVar[str] = "quantize-realize"
@@ -51,7 +51,7 @@ class QuantizeRealize(Pass):
         marks.clear(function)
         erase_dead(function.body.walk())
         if not self.simulate:
-            FoldQdq().apply(ctx, op)
+            QdqToInteger().apply(ctx, op)
             if self.io == "codes":
                 codes_at_edges(function)
 

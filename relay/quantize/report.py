@@ -16,7 +16,7 @@ from xdsl.ir import BlockArgument, Operation
 from relay import signature
 from relay.compile.entry import build
 from relay.dialects.op import shape
-from relay.dialects.relay import Conv2dBase, DenseBase
+from relay.dialects.relay import Conv2dBase, DenseBase, MatmulBase
 from relay.errors import InvalidArgument
 from relay.module import IRModule
 from relay.passes.context import PassContext
@@ -160,7 +160,9 @@ def integer_share(function: FuncOp) -> float:
     """The share of a function's multiply-accumulates that are of integers; 1 if there are none."""
     counts = {True: 0, False: 0}
     for op in function.body.walk():
-        if isinstance(op, Conv2dBase | DenseBase):
+        if isinstance(op, MatmulBase):
+            counts[op.name.startswith("qnn.")] += op.matrices()[0][1] * int(np.prod(shape(op.result)))
+        elif isinstance(op, Conv2dBase | DenseBase):
             kernel = shape(op.kernel)
             taps = kernel[0] * kernel[1] if isinstance(op, Conv2dBase) and op.depthwise else int(np.prod(kernel[1:]))
             counts[op.name.startswith("qnn.")] += taps * int(np.prod(shape(op.result)))

@@ -30,7 +30,7 @@ SAME_LEVEL = (
     "infer-types", "legalize", "qnn-legalize", "convert-layout", "alter-op-layout", "simplify-inference",
     "fold-explicit-padding", "fold-scale-axis", "combine-parallel-conv2d", "combine-parallel-dense",
     "canonicalize-cast", "dynamic-to-static", "remove-unused-functions", "inline", "simplify", "fold-constant",
-    "dead-pixels", "unsigned-codes", "fold-qdq", "merge-composite", "annotate-target", "merge-compiler-regions",
+    "dead-pixels", "unsigned-codes", "qdq-to-integer", "merge-composite", "annotate-target", "merge-compiler-regions",
     "prune-regions", "partition-graph", "inline-partitions", "compile-external",
 )  # fmt: skip
 """Passes from relay to relay that keep every integer; floats up to rounding."""

@@ -1,4 +1,4 @@
-"""A bias, or multipliers, along another axis than the channels: external compilers and `fold-qdq` leave them alone."""
+"""A bias, or multipliers, along another axis than the channels: external compilers and passes leave them alone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 import relay
 from relay.interpreters import run
-from relay.transform import FoldQdq
+from relay.transform import QdqToInteger
 
 VECTORS = (
     "multiplier = dense<[1073741824, 1473741824]> : tensor<2xi32>, shift = dense<[-4, -3]> : tensor<2xi32>",
@@ -48,7 +48,7 @@ def test_external_compilers(external: str | None, bias_axis: int, axis: int | No
 
 
 @pytest.mark.parametrize("axis", [0, 1])
-def test_fold_qdq(axis: int):
+def test_qdq_to_integer(axis: int):
     mod = relay.IRModule.parse(f"""
 func.func @main(%x: tensor<2x3xi8>) -> tensor<2x2xi8> {{
   %k = relay.constant dense<[[1, 2, 3], [-4, 5, 9]]> : tensor<2x3xi8>
@@ -61,7 +61,7 @@ func.func @main(%x: tensor<2x3xi8>) -> tensor<2x2xi8> {{
   %5 = qnn.quantize %4 {{scale = 4.0 : f32, zero_point = 1 : i32, out_dtype = i8}} : (tensor<2x2xf32>) -> tensor<2x2xi8>
   func.return %5 : tensor<2x2xi8>
 }}""")
-    folded = FoldQdq()(mod)
+    folded = QdqToInteger()(mod)
     assert ("qnn.dense" in str(folded)) == (axis == 1)
     x = np.array([[1, -7, 100], [-128, 127, 5]], np.int8)
     np.testing.assert_array_equal(run(folded, [x])[0], run(mod, [x])[0])

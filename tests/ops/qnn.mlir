@@ -54,6 +54,7 @@ func.func @mean(%x: tensor<1x4x4x8xui8>) {
 
 func.func @functions(%x: tensor<1x10xi8>) {
   %softmax = qnn.softmax %x {beta = 1.000000e+00 : f32, input_scale = 1.250000e-01 : f32, multiplier = 1073741824 : i32, shift = 24 : i32} : (tensor<1x10xi8>) -> tensor<1x10xi8>
+  %table = qnn.table_softmax %x {input_scale = 1.250000e-01 : f32, output_scale = 3.906250e-03 : f32, output_zero_point = -128 : i32} : (tensor<1x10xi8>) -> tensor<1x10xi8>
   %sigmoid = qnn.sigmoid %x {input_scale = 1.250000e-01 : f32, input_zero_point = 0 : i32, output_scale = 3.906250e-03 : f32, output_zero_point = -128 : i32} : (tensor<1x10xi8>) -> tensor<1x10xi8>
   %tanh = qnn.tanh %x {input_scale = 1.250000e-01 : f32, input_zero_point = 0 : i32, output_scale = 7.812500e-03 : f32, output_zero_point = 0 : i32} : (tensor<1x10xi8>) -> tensor<1x10xi8>
   func.return
@@ -145,6 +146,20 @@ func.func @requantize(%x: tensor<4xi32>) {
 // error: qnn.softmax: takes 8- or 16-bit codes, not i32
 func.func @softmax(%x: tensor<4xi32>) {
   %r = qnn.softmax %x {beta = 1.0 : f32, input_scale = 1.0 : f32, multiplier = 1073741824 : i32, shift = 24 : i32} : (tensor<4xi32>) -> tensor<4xi32>
+  func.return
+}
+
+// -----
+// error: qnn.table_softmax: takes 8-bit codes, not i16
+func.func @softmax(%x: tensor<4xi16>) {
+  %r = qnn.table_softmax %x {input_scale = 1.0 : f32, output_scale = 1.0 : f32, output_zero_point = 0 : i32} : (tensor<4xi16>) -> tensor<4xi16>
+  func.return
+}
+
+// -----
+// error: qnn.table_softmax: takes rank 1 or more
+func.func @softmax(%x: tensor<i8>) {
+  %r = qnn.table_softmax %x {input_scale = 1.0 : f32, output_scale = 1.0 : f32, output_zero_point = 0 : i32} : (tensor<i8>) -> tensor<i8>
   func.return
 }
 

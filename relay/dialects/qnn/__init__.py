@@ -45,7 +45,16 @@ from relay.dialects.qnn.functions import (
     SqrtOp,
     TableOp,
 )
-from relay.dialects.qnn.nn import ConcatenateOp, Conv2dOp, DenseOp, MeanOp, QnnReduceOp, SoftmaxOp, SumOp
+from relay.dialects.qnn.nn import (
+    ConcatenateOp,
+    Conv2dOp,
+    DenseOp,
+    MeanOp,
+    QnnReduceOp,
+    SoftmaxOp,
+    SumOp,
+    TableSoftmaxOp,
+)
 from relay.dialects.qnn.products import BatchMatmulOp, Conv2dTransposeOp
 from relay.dialects.qnn.quantize import (
     DequantizeOp,
@@ -61,8 +70,9 @@ from relay.dialects.qnn.recurrent import LstmOp, SvdfOp
 Qnn = Dialect("qnn", [
     DivideOp, SquaredDifferenceOp, PreluOp, EqualOp, NotEqualOp, LessOp, LessEqualOp, GreaterOp, GreaterEqualOp, AddOp,
     SubtractOp, MulOp, SigmoidOp, TanhOp, GeluOp, EluOp, ExpOp, LogOp, RsqrtOp, SqrtOp, AbsOp, LeakyReluOp,
-    HardSwishOp, L2NormalizeOp, Conv2dOp, DenseOp, MeanOp, SumOp, SoftmaxOp, ConcatenateOp, Conv2dTransposeOp,
-    BatchMatmulOp, QuantizeOp, DequantizeOp, RequantizeOp, DynamicQuantizeOp, DynamicQuantizeLinearOp, LstmOp, SvdfOp,
+    HardSwishOp, L2NormalizeOp, Conv2dOp, DenseOp, MeanOp, SumOp, SoftmaxOp, TableSoftmaxOp, ConcatenateOp,
+    Conv2dTransposeOp, BatchMatmulOp, QuantizeOp, DequantizeOp, RequantizeOp, DynamicQuantizeOp,
+    DynamicQuantizeLinearOp, LstmOp, SvdfOp,
 ])  # fmt: skip
 
 __all__ = [
@@ -71,5 +81,5 @@ __all__ = [
     "GreaterEqualOp", "GreaterOp", "HardSwishOp", "L2NormalizeOp", "LeakyReluOp", "LessEqualOp", "LessOp", "LogOp",
     "LstmOp", "MeanOp", "MulOp", "NotEqualOp", "PreluOp", "Qnn", "QnnAddBase", "QnnBinaryOp", "QnnCompareOp",
     "QnnFunctionOp", "QnnReduceOp", "QnnUnaryOp", "QuantizeOp", "RequantizeOp", "RsqrtOp", "SigmoidOp", "SoftmaxOp",
-    "SqrtOp", "SquaredDifferenceOp", "SubtractOp", "SumOp", "SvdfOp", "TableOp", "TanhOp",
+    "SqrtOp", "SquaredDifferenceOp", "SubtractOp", "SumOp", "SvdfOp", "TableOp", "TableSoftmaxOp", "TanhOp",
 ]  # fmt: skip

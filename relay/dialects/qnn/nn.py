@@ -28,7 +28,7 @@ from xdsl.irdl import (
 
 from relay.dialects.attributes import int_values, to_numpy
 from relay.dialects.op import TensorOp, Type, axis_of, is_code, rank, require, shape, tensor
-from relay.dialects.qnn.parameters import TFLITE, FloatParameter, IntParameter, code
+from relay.dialects.qnn.parameters import TFLITE, FloatParameter, IntParameter, code, parameter
 from relay.dialects.relay.nn import Conv2dBase, DenseBase
 
 
@@ -136,6 +136,36 @@ class SoftmaxOp(TensorOp):
             f"{self.name}: takes 8- or 16-bit codes, not {type.element_type}",
         )
         require(rank(self.input) >= 1, f"{self.name}: takes rank 1 or more")
+        return [type]
+
+    def independent_along(self, axis: int) -> bool:
+        return axis < rank(self.input) - 1
+
+
+@irdl_op_definition
+class TableSoftmaxOp(TensorOp):
+    """Softmax of 8-bit codes along the last axis in float32, the exponential by a table:
+    `clamp(rint(e * floor(1 / output_scale) / sum of e) + output_zero_point)`.
+
+    `e = f32(exp((x - max + s) * input_scale))` in float64, one of 256 numbers; with n codes in a row
+    `s = max(0, log(largest float / n) - 5) / input_scale` keeps the sum within float32. Source: ONNX Runtime
+    QLinearSoftmax; `relay.interpreters.qnn.softmax_powers` gives e.
+    """
+
+    name = "qnn.table_softmax"
+    input = operand_def(TensorType[Attribute])
+    input_scale = prop_def(FloatAttr)
+    output_scale = prop_def(FloatAttr)
+    output_zero_point = prop_def(IntegerAttr)
+    result = result_def(TensorType[Attribute])
+    assembly_format = "$input attr-dict `:` functional-type(operands, results)"
+
+    def infer(self) -> Sequence[Type]:
+        type = tensor(self.input)
+        require(is_code(type.element_type, 8), f"{self.name}: takes 8-bit codes, not {type.element_type}")
+        require(rank(self.input) >= 1, f"{self.name}: takes rank 1 or more")
+        for what in ("input_scale", "output_scale"):
+            parameter(self, self.properties[what], self.input, 0, what)
         return [type]
 
     def independent_along(self, axis: int) -> bool:

@@ -42,7 +42,8 @@ class Codes:
 
     def codes(self, reals: Array) -> Array:
         """What QuantizeLinear gives."""
-        steps = np.rint(reals.astype(np.float32) / self.scale).astype(np.float64) + self.zero_point
+        with np.errstate(all="ignore"):
+            steps = np.rint(reals.astype(np.float32) / self.scale).astype(np.float64) + self.zero_point
         return np.clip(steps, *code_range(self.dtype)).astype(self.dtype)
 
     def table(self, function: Function, source: Codes) -> Array:
@@ -97,9 +98,42 @@ def multiply(a: Codes, b: Codes, out: Codes) -> Properties:
     return binary(a, b, out) | multiplier_attrs(quantize_multiplier(ratio))
 
 
-def softmax_powers(scale: np.float32, length: int) -> Array:
-    """`exp` of the scaled differences -255..0 from the largest code, all times one factor that keeps sums of `length`
-    within float32 (ONNX Runtime's QLinearSoftmax)."""
-    room = float(np.log(np.finfo(np.float32).max / np.float32(length)))
-    shift = max(0.0, room - 5) / float(scale)
-    return np.exp((np.arange(-255, 1) + shift) * float(scale)).astype(np.float32)
+def mean(source: Codes, out: Codes, count: int) -> Properties:
+    """Of a `qnn.requantize` that makes the mean of the sum of `count` codes."""
+    factor = source.scale / (out.scale * np.float32(count))
+    properties = requantize(np.asarray(source.scale), out, factor=np.asarray(factor))
+    return properties | {"input_zero_point": number(count * source.zero_point)}
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """Constant weights: codes, and scales and zero points of all or along an axis."""
+
+    codes: Array
+    scales: Array
+    zeros: Array
+    axis: int | None
+
+    def of_output_channels(self) -> Kernel:
+        """With one zero point: those that differ along the first axis are subtracted in 16 bits."""
+        if not np.ptp(self.zeros):
+            return Kernel(self.codes, self.scales, self.zeros[:1], self.axis)
+        zeros = self.zeros.reshape(-1, *[1] * (self.codes.ndim - 1))
+        return Kernel((self.codes.astype(np.int64) - zeros).astype(np.int16), self.scales, np.zeros(1, np.int64), 0)
+
+
+def packed_kernel(weights: Array, groups: int) -> tuple[str, Array]:
+    """Weights [out, in / groups, h, w] in the layout that kernels of codes read: its name, and the weights."""
+    out, per_group, height, width = weights.shape
+    if per_group == 1 and groups > 1:
+        return "HWOI", weights.reshape(groups, out // groups, height, width).transpose(2, 3, 0, 1).copy()
+    return "OHWI", weights.transpose(0, 2, 3, 1).copy()
+
+
+def softmax(source: Codes, out: Codes) -> Properties:
+    """Of a `qnn.table_softmax`."""
+    return {
+        "input_scale": real(source.scale),
+        "output_scale": real(out.scale),
+        "output_zero_point": number(out.zero_point),
+    }

@@ -12,6 +12,7 @@ from xdsl.ir import SSAValue
 
 from relay import symbols
 from relay.arguments import mapping
+from relay.dialects import qnn
 from relay.dialects.attributes import Array, dtype_of, element_type
 from relay.dialects.op import DYNAMIC, Type, is_tensor
 from relay.dialects.op import tensor as type_of
@@ -96,6 +97,8 @@ def imported(
         symbols.write(module["main"], named)
     if images is not None:
         rebatch(module, images, file)
+    if numerics == "ort" and any(isinstance(op, qnn.QuantizeOp) for op in module.op.walk()):
+        module.request_pass("qdq-to-integer")
     return module
 
 

@@ -41,13 +41,16 @@ def _rewritten(data: memoryview, start: int, end: int, message: str, depth: int)
         raise ValueError("messages are nested too deeply")
     nested = _NESTED[message]
     parts: list[bytes | memoryview] = []
+    last_fields: list[bytes | memoryview] = []
+    """Of fields that are written twice the last one counts."""
     copied = start
     """Where the next part that stays as it is begins."""
     for number, at, first, last in _fields(data, start, end):
         if last - first < LARGE:
             continue
         if message == "Tensor" and number == _RAW_DATA:
-            parts += [data[copied:at], _reference(first, last - first)]
+            parts.append(data[copied:at])
+            last_fields.append(_reference(first, last - first))
         elif number in nested:
             inner = _rewritten(data, first, last, nested[number], depth + 1)
             if len(inner) == 1:
@@ -57,7 +60,7 @@ def _rewritten(data: memoryview, start: int, end: int, message: str, depth: int)
         else:
             continue
         copied = last
-    return [*parts, data[copied:end]]
+    return [*parts, data[copied:end], *last_fields]
 
 
 def _fields(data: memoryview, start: int, end: int) -> Iterator[tuple[int, int, int, int]]:

@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, op_type_rewrite_pattern
 
 from relay.dialects import qnn, relay
-from relay.dialects.attributes import dtype_of, ints
+from relay.dialects.attributes import Array, dtype_of, ints
 from relay.dialects.op import DYNAMIC, TensorOp, rank, shape, tensor
 from relay.errors import Unsupported
 from relay.interpreters import qnn as interpreter
@@ -68,7 +68,7 @@ def fused_sum(new: Expansion, op: qnn.AddOp) -> SSAValue:
     """`rint(fma(%a, a, fma(%b, b, c)))` by sums in f64, each rounded to f32, where all 65,536 pairs of codes give the
     same so; else by a table of the pairs."""
     a, b, c = interpreter.fused_sum(op)
-    codes = every_code(tensor(op.result).element_type)
+    codes: Array = every_code(tensor(op.result).element_type)
     first, second = codes[:, None], codes[None, :]
     wanted = interpreter.add(op, first, second)
     inner = (second * np.float64(b) + np.float64(c)).astype(np.float32)

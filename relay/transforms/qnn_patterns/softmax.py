@@ -8,13 +8,16 @@ from xdsl.ir import SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, op_type_rewrite_pattern
 
 from relay.dialects import qnn, relay
-from relay.dialects.attributes import ints
-from relay.dialects.op import shape, tensor
+from relay.dialects.attributes import ints, to_numpy
+from relay.dialects.op import DYNAMIC, shape, tensor
+from relay.errors import Unsupported
 from relay.interpreters.arithmetic import rounding_right_shift
-from relay.interpreters.qnn import softmax_exp_table
+from relay.interpreters.qnn import softmax_exp_table, softmax_powers
 from relay.interpreters.softmax16 import exp_table, reciprocal_table
 from relay.transforms.expansion import Expansion, limits
 from relay.transforms.legalization import Legalization
+from relay.transforms.location import place
+from relay.transforms.qnn_patterns.rescale import to_even
 
 ACCUMULATOR_BITS = 12
 """Integer bits of the sum: terms are Q12.19."""
@@ -70,4 +73,25 @@ def softmax16(new: Expansion, op: qnn.SoftmaxOp) -> SSAValue:
     return new.cast(new.clip(new.value(relay.RightShiftOp, product, amount), 0, (1 << 15) - 1), i16)
 
 
-PATTERNS: list[type[Legalization]] = [Softmax]
+class TableSoftmax(Legalization):
+    """qnn.table_softmax %x  =>  e = table[ui8(max - %x)]; cast(clip(rint(e * floor(1 / scale) / sum of e) + zero
+    point))"""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: qnn.TableSoftmaxOp, rewriter: PatternRewriter) -> None:
+        new, type, length = Expansion(op), tensor(op.result).element_type, shape(op.input)[-1]
+        if length == DYNAMIC:
+            raise Unsupported(place(op), "the length of its rows is not known", "give the model fixed shapes")
+        scale, target = (to_numpy(attr).astype(np.float32) for attr in (op.input_scale, op.output_scale))
+        largest = new.value(relay.MaxOp, op.input, properties=KEEP)
+        code = new.cast(new.value(relay.SubtractOp, largest, op.input), IntegerType(8, Signedness.UNSIGNED))
+        power = new.lookup(code, softmax_powers(np.float32(scale), max(length, 1))[::-1], np.float32)
+        total = new.value(relay.SumOp, power, properties=KEEP)
+        x = new.value(relay.DivideOp, new.times(power, np.floor(np.float32(1) / target)), total)
+        least, most = limits(type)
+        zero_point = op.output_zero_point.value.data
+        x = new.cast(to_even(new, new.clip(x, least - zero_point, most - zero_point)), i32)
+        new.replace(rewriter, new.cast(new.plus(x, zero_point), type))
+
+
+PATTERNS: list[type[Legalization]] = [Softmax, TableSoftmax]

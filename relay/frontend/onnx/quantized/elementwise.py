@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from xdsl.dialects.builtin import IntegerType, Signedness, StringAttr, i32
+from xdsl.dialects.builtin import StringAttr, i32
 from xdsl.ir import SSAValue
 
 from relay.dialects import qnn, relay
@@ -14,12 +14,9 @@ from relay.frontend.importing.builder import number, real
 from relay.frontend.importing.fused import Codes, Function
 from relay.frontend.onnx.builder import Importer
 from relay.frontend.onnx.node import Node
-from relay.frontend.onnx.quantized.parameters import codes_of, nearest, plain, result_codes
+from relay.frontend.onnx.quantized.parameters import codes_of, plain, result_codes
 from relay.frontend.onnx.table import MICROSOFT, op
-from relay.interpreters.arithmetic import code_range
 from relay.interpreters.elementwise import sigmoid
-
-UI8 = IntegerType(8, Signedness.UNSIGNED)
 
 
 @op("QLinearAdd", "QLinearMul", domain=MICROSOFT)
@@ -80,9 +77,7 @@ def global_pool(importer: Importer, node: Node) -> SSAValue:
         raise node.unsupported("the size of its images is not known", "give its shapes")
     count = int(np.prod([dims[axis] for axis in axes]))
     total = importer.call(relay.SumOp, importer.cast(node.input(0), i32), axis=tuple(axes), keepdims=True)
-    factor = np.float32(source.scale / (target.scale * np.float32(count)))
-    properties = fused.requantize(np.asarray(source.scale), target, factor=np.asarray(factor))
-    properties |= {"input_zero_point": number(count * source.zero_point)}
+    properties = fused.mean(source, target, count)
     return importer.emit(qnn.RequantizeOp, [total], properties).result
 
 
@@ -111,7 +106,7 @@ def pool(importer: Importer, node: Node) -> SSAValue:
 
 @op("QLinearSoftmax", domain=MICROSOFT)
 def softmax(importer: Importer, node: Node) -> SSAValue:
-    """`rint(e * floor(1 / scale) / sum of e) + zero_point`, e by a table of the differences from the largest code."""
+    """Along one axis; before version 13 over all from it on."""
     source, target = codes_of(importer, node, 0, 1, 2), result_codes(importer, node, 3)
     value, dims, old = node.input(0), node.static(0), node.integer("opset") < 13
     axis = node.axis(node.integer("axis", 1 if old else -1), len(dims))
@@ -121,14 +116,5 @@ def softmax(importer: Importer, node: Node) -> SSAValue:
     else:
         order[axis], order[-1] = order[-1], order[axis]
         value = importer.transpose(value, order)
-    largest = importer.call(relay.MaxOp, value, axis=(-1,), keepdims=True)
-    below = importer.cast(importer.call(relay.SubtractOp, largest, value), UI8)
-    powers = fused.softmax_powers(source.scale, importer.shape(value)[-1])
-    power = importer.call(relay.LookupOp, below, importer.unnamed(powers[::-1]))
-    total = importer.call(relay.SumOp, power, axis=(-1,), keepdims=True)
-    scaled = importer.call(relay.MultiplyOp, power, importer.like(float(np.floor(np.float32(1) / target.scale)), power))
-    steps = nearest(importer, importer.call(relay.DivideOp, scaled, total))
-    steps = importer.cast(steps, i32)
-    steps = importer.call(relay.AddOp, steps, importer.like(target.zero_point, steps))
-    result = importer.cast(importer.clip(steps, *code_range(source.dtype)), importer.element(value))
+    result = importer.emit(qnn.TableSoftmaxOp, [value], fused.softmax(source, target)).result
     return importer.reshape(result, dims) if old else importer.transpose(result, order)

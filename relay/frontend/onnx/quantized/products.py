@@ -12,7 +12,7 @@ from relay.dialects import qnn, relay
 from relay.dialects.attributes import Array, ints
 from relay.dialects.op import DYNAMIC
 from relay.frontend.importing.builder import number, real, scale_attr
-from relay.frontend.importing.fused import requantize
+from relay.frontend.importing.fused import Kernel, packed_kernel, requantize
 from relay.frontend.onnx.builder import Importer
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.quantized.parameters import codes_of, result_codes, scales_of, zeros_of
@@ -79,20 +79,13 @@ def convolution_sums(
     window, groups = _window(node, dims[2:], weights.shape[2:]), node.integer("group", 1)
     if len(dims) == 3:
         x, weights = importer.reshape(x, [*dims[:2], 1, dims[2]]), weights[:, :, None]
-    if kernel_zeros.size > 1 and np.ptp(kernel_zeros):
-        weights = (weights.astype(np.int64) - kernel_zeros.reshape(-1, 1, 1, 1)).astype(np.int16)
-        kernel_zeros = np.zeros(1, np.int64)
-    out, per_group, height, width = weights.shape
+    packing = Kernel(weights, scales.kernel, kernel_zeros, 0).of_output_channels()
+    out, per_group = weights.shape[:2]
     if groups < 1 or out % groups or dims[1] not in (per_group * groups, DYNAMIC):
         raise node.malformed(f"{dims[1]} channels and a kernel of shape {list(weights.shape)} in {groups} groups")
-    if per_group == 1 and groups > 1:
-        layout, packed = "HWOI", weights.reshape(groups, out // groups, height, width).transpose(2, 3, 0, 1)
-    else:
-        layout, packed = "OHWI", weights.transpose(0, 2, 3, 1)
-    name = node.proto.input[kernel]
-    filters = importer.constant(np.ascontiguousarray(packed), name)
-    runtime = isinstance(zero, SSAValue)
-    properties = window | scales.properties(0 if isinstance(zero, SSAValue) else zero, int(kernel_zeros[0]))
+    layout, packed = packed_kernel(packing.codes, groups)
+    filters = importer.constant(packed, node.proto.input[kernel])
+    properties = window | scales.properties(0 if isinstance(zero, SSAValue) else zero, int(packing.zeros[0]))
     properties |= {"groups": IntegerAttr(groups, 64)}
 
     def sums(value: SSAValue) -> SSAValue:
@@ -100,8 +93,7 @@ def convolution_sums(
         return importer.call(qnn.Conv2dOp, value, filters, **properties, **words)
 
     result = sums(x)
-    if runtime:
-        assert isinstance(zero, SSAValue)
+    if isinstance(zero, SSAValue):
         correction = importer.call(relay.MultiplyOp, sums(_ones(importer, x)), importer.cast(zero, i32))
         result = importer.call(relay.SubtractOp, result, correction)
     if len(dims) == 3:
@@ -164,9 +156,8 @@ def product_sums(
     row_zeros = isinstance(zero, SSAValue) and importer.shape(zero) not in ((), (1,))
     if matrix is None or matrix.ndim != 2 or row_zeros:
         return _any_product(importer, a, b, zeros)
-    kernel = np.ascontiguousarray(matrix.T)
-    if columns.size > 1 and np.ptp(columns):
-        kernel, columns = (kernel.astype(np.int64) - columns[:, None]).astype(np.int16), np.zeros(1, np.int64)
+    packing = Kernel(np.ascontiguousarray(matrix.T), scales.kernel, columns, 0).of_output_channels()
+    kernel, columns = packing.codes, packing.zeros
     known = 0 if isinstance(zero, SSAValue) else zero
     properties = scales.properties(known, int(columns[0]))
     result = importer.call(qnn.DenseOp, a, importer.constant(kernel, name), **properties)

@@ -1,4 +1,4 @@
-"""The pass `fold-qdq`."""
+"""The pass `qdq-to-integer`."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from relay.module import IRModule
 from relay.passes import Pass
 from relay.quantize import marks
 from relay.quantize.folds import Refused, fold, fold_index
+from relay.quantize.fused_folds import Fold, Stays, dequantize_later
 from relay.transforms.dead_ops import erase_dead
 from relay.transforms.legalization import own
 from relay.transforms.location import place
@@ -27,17 +28,23 @@ STAYED = "relay.qdq"
 
 
 @dataclass(frozen=True)
-class FoldQdq(Pass):
-    """Turn `qnn.dequantize` -> float op -> `qnn.quantize` into integer ops, where codes that stand for reals give the
-    same op by definition: those that pre-quantised models import to.
+class QdqToInteger(Pass):
+    """Make integer ops of float ops between `qnn.dequantize` and `qnn.quantize`.
 
-    Convolution and product (with bias and clamp), sums, differences, products, means, clamps, softmax, sigmoid, tanh
-    of fixed scales; ops that only move or compare codes where all scales agree; from codes to codes; the index of an
-    extreme code. Whatever else has a dequantised operand stays, and the module's attribute `relay.qdq` says why:
-    `relay.quantize.stayed(mod)`.
+    What is rounded with halves away from zero gets TFLite's kernels, those that pre-quantised models import to. What is
+    rounded to even (`rounding = "even"`, as ONNX's models are) gets the formulas of ONNX Runtime's integer kernels,
+    whatever the signedness of the codes: convolutions and products, biases of floats included, sums, products, means,
+    tables of all that is a function of one code, and what moves or compares codes.
+
+    Of TFLite: convolution and product (with bias and clamp), sums, differences, products, means, clamps, softmax,
+    sigmoid, tanh of fixed scales; ops that only move or compare codes where all scales agree; from codes to codes; the
+    index of an extreme code. Whatever else has a dequantised operand stays, and the module's attribute `relay.qdq` says
+    why: `relay.quantize.stayed(mod)`; `relay.quantize.integer_share(mod["main"])` is the share of multiply-accumulates
+    of integers.
     """
 
-    name: ClassVar[str] = "fold-qdq"
+    name: ClassVar[str] = "qdq-to-integer"
+    aliases = ("FoldQdq",)
     invalidates = ("folded",)
     why = "makes integer ops of float ops between codes"
 
@@ -45,7 +52,13 @@ class FoldQdq(Pass):
         reasons: dict[Operation, str] = {}
         for inner in list(own(op)):
             if isinstance(inner, qnn.QuantizeOp):
-                self.offer(inner, reasons)
+                if inner.rounding.data == "away":
+                    self.offer(inner, reasons)
+                elif inner.rounding.data == "even":
+                    self.fuse(inner, reasons)
+            elif isinstance(inner, TensorOp) and (later := dequantize_later(inner)) is not None and evenly(inner):
+                Rewriter.insert_op(later, InsertPoint.before(inner))
+                Rewriter.replace_op(inner, [], later[-1].results)
             elif isinstance(inner, relay.ArgOp) and isinstance(source := inner.input.owner, qnn.DequantizeOp):
                 if (new := fold_index(inner, source)) is not None:
                     Rewriter.insert_op(new, InsertPoint.before(inner))
@@ -54,6 +67,19 @@ class FoldQdq(Pass):
             if isinstance(function, FuncOp) and function.body.blocks and "compiler" not in function.attributes:
                 erase_dead(function.body.walk())
         tell(op, reasons)
+
+    def fuse(self, quantize: qnn.QuantizeOp, reasons: dict[Operation, str]) -> None:
+        """The same by the formulas of ONNX Runtime's kernels."""
+        try:
+            fold = Fold(quantize)
+            result = fold.run()
+        except Stays as stays:
+            reasons[stays.op] = stays.why
+            return
+        if result.name_hint is None:
+            result.name_hint = quantize.result.name_hint
+        Rewriter.insert_op(fold.new.ops, InsertPoint.before(quantize))
+        Rewriter.replace_op(quantize, [], [result])
 
     def offer(self, quantize: qnn.QuantizeOp, reasons: dict[Operation, str]) -> None:
         """Fold what ends in this op, or remember why not."""
@@ -68,6 +94,11 @@ class FoldQdq(Pass):
             result.ops[-1].attributes[marks.VALUE] = quantize.attributes[marks.VALUE]
         Rewriter.insert_op(result.ops, InsertPoint.before(quantize))
         Rewriter.replace_op(quantize, [], [new])
+
+
+def evenly(op: TensorOp) -> bool:
+    """Whether codes that the op reads are those of a model that rounds to even."""
+    return any(isinstance(v.owner, qnn.DequantizeOp) and v.owner.product.data == "f32" for v in op.operands)
 
 
 def tell(module: ModuleOp, reasons: dict[Operation, str]) -> None:
@@ -86,7 +117,7 @@ def tell(module: ModuleOp, reasons: dict[Operation, str]) -> None:
 
 
 def stayed(mod: IRModule | ModuleOp) -> list[tuple[str, str]]:
-    """What the last `fold-qdq` has left in float though it reads codes: where each op is, and why."""
+    """What the last `qdq-to-integer` has left in float though it reads codes: where each op is, and why."""
     rows = (mod.op if isinstance(mod, IRModule) else mod).attributes.get(STAYED)
     if not isa(rows, ArrayAttr[DictionaryAttr]):
         return []

@@ -1,0 +1,389 @@
+"""Integer ops for float ops between codes that are rounded to even: one function per kind, the formulas those of ONNX
+Runtime's kernels (`relay.frontend.importing.fused`), whatever the signedness of the codes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+from xdsl.dialects.builtin import BoolAttr, IntegerAttr, StringAttr, i32, i64
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from relay.byoc.regions import constant_of
+from relay.dialects import qnn, relay
+from relay.dialects.attributes import Array, dtype_of, int_values, ints, scalar_attr, to_numpy
+from relay.dialects.op import DYNAMIC, Origin, TensorOp, is_code, rank, shape, tensor
+from relay.frontend.importing import fused
+from relay.frontend.importing.builder import number, real, scale_attr
+from relay.frontend.importing.fused import Codes, Kernel, Properties
+from relay.interpreters import evaluate
+from relay.interpreters.arithmetic import code_range
+from relay.quantize.layers import clamp_bounds
+from relay.transforms.expansion import Expansion
+
+DEEPEST = 32
+"""Elementwise ops in a row that become one table."""
+
+
+class Stays(Exception):
+    """Why an op stays in float."""
+
+    def __init__(self, op: Operation, why: str):
+        super().__init__(why)
+        self.op, self.why = op, why
+
+
+def codes_of(op: qnn.QuantizeOp | qnn.DequantizeOp, codes: SSAValue) -> Codes | None:
+    """How codes of one scale stand for reals; None of others."""
+    scale, zero_point = to_numpy(op.scale), to_numpy(op.zero_point)
+    element = tensor(codes).element_type
+    if scale.size != 1 or zero_point.size != 1 or not is_code(element, 4, 8, 16):
+        return None
+    return Codes(np.float32(scale.reshape(())), int(zero_point.reshape(())), dtype_of(element))
+
+
+def source(value: SSAValue) -> tuple[SSAValue, Codes] | None:
+    """The codes that a float stands for, and how."""
+    if isinstance(op := value.owner, qnn.DequantizeOp) and (found := codes_of(op, op.input)) is not None:
+        return op.input, found
+    return None
+
+
+def dequantize_later(op: TensorOp) -> list[Operation] | None:
+    """op (dequantize %x)  =>  dequantize (op %x), of ops that move elements or choose among them; None of others."""
+    data = op.data_operands()
+    if op.origin not in (Origin.MOVED, Origin.SELECTED) or len(op.results) != 1 or not data:
+        return None
+    if clamp_bounds(op) is not None or isinstance(op, relay.ReluOp):
+        return None
+    found = [source(value) for value in data]
+    first = found[0]
+    if first is None or any(each is None or each[1] != first[1] for each in found):
+        return None
+    properties: dict[str, Attribute] = dict(op.properties)
+    for name in op.FILLS:
+        if float(to_numpy(op.properties[name])) != 0.0:
+            return None
+        properties[name] = scalar_attr(first[1].zero_point, tensor(first[0]).element_type)
+    codes = {value: each[0] for value, each in zip(data, found, strict=True) if each is not None}
+    moved = type(op).make([codes.get(value, value) for value in op.operands], properties, like=op)
+    moved.results[0].name_hint = op.results[0].name_hint
+    old = data[0].owner
+    assert isinstance(old, qnn.DequantizeOp)
+    return [moved, qnn.DequantizeOp.make([moved.results[0]], dict(old.properties), like=op)]
+
+
+class Fold:
+    """What computes the codes of one `qnn.quantize`: ops in `new`, or Stays."""
+
+    def __init__(self, quantize: qnn.QuantizeOp):
+        self.quantize, self.new = quantize, Expansion(quantize)
+        target = codes_of(quantize, quantize.result)
+        if target is None:
+            raise Stays(quantize, "its result has a scale per index of an axis")
+        self.target = target
+        self.low, self.high = code_range(target.dtype)
+
+    def run(self) -> SSAValue:
+        return self.codes(self.quantize.input)
+
+    def codes(self, value: SSAValue) -> SSAValue:
+        """The codes of a float value."""
+        op = value.owner
+        if not isinstance(op, TensorOp):
+            raise Stays(self.quantize, "it quantizes what is not computed here")
+        for attempt in (self.binary, self.table, self.layer, self.concatenation, self.mean, self.pool, self.softmax):
+            if (found := attempt(op)) is not None:
+                return found
+        if (bounds := clamp_bounds(op)) is not None or isinstance(op, relay.ReluOp):
+            self.clamp(*((0.0, np.inf) if bounds is None else bounds))
+            return self.codes(self.alone(op, op.operands[0]))
+        if op.origin is Origin.MOVED and not op.FILLS and len(op.data_operands()) == 1:
+            inner = op.data_operands()[0]
+            moved = self.codes(self.alone(op, inner))
+            operands = [moved if each is inner else each for each in op.operands]
+            return self.new.value(type(op), *operands, properties=dict(op.properties))
+        raise Stays(op, f"{op.name} has no form on codes")
+
+    def alone(self, op: Operation, value: SSAValue) -> SSAValue:
+        """The value, if nothing else reads it."""
+        if not value.has_one_use() and isinstance(value.owner, Operation):
+            raise Stays(value.owner, f"its result is used without {op.name}, too")
+        return value
+
+    def clamp(self, low: float, high: float) -> None:
+        """Let only these reals through: rounding to codes keeps their order."""
+        bottom, top = (int(code) for code in self.target.codes(np.asarray([low, high])))
+        self.low, self.high = min(max(self.low, bottom), top), max(min(self.high, top), bottom)
+
+    def clamped(self) -> Properties:
+        if (self.low, self.high) == code_range(self.target.dtype):
+            return {}
+        return {"min": number(self.low), "max": number(self.high)}
+
+    def read(self, op: Operation, value: SSAValue) -> tuple[SSAValue, Codes]:
+        """The 8-bit codes of an operand."""
+        found = source(value)
+        if found is None:
+            raise Stays(op, "an operand is no dequantised code of one scale")
+        if not found[1].dtype.itemsize == self.target.dtype.itemsize == 1:
+            raise Stays(op, "ONNX Runtime has integer kernels of 8-bit codes only")
+        return found
+
+    def binary(self, op: TensorOp) -> SSAValue | None:
+        """quantize (add (dequantize %a), (dequantize %b))  =>  qnn.add %a, %b; products likewise"""
+        if not isinstance(op, relay.AddOp | relay.MultiplyOp):
+            return None
+        if not all(isinstance(value.owner, qnn.DequantizeOp) for value in (op.lhs, op.rhs)):
+            return None
+        (lhs, a), (rhs, b) = self.read(op, op.lhs), self.read(op, op.rhs)
+        if not a.dtype == b.dtype == self.target.dtype:
+            raise Stays(op, f"its codes are {a.dtype}, {b.dtype} and {self.target.dtype}")
+        if isinstance(op, relay.AddOp):
+            properties = fused.add(a, b, self.target) | self.clamped()
+            return self.new.value(qnn.AddOp, lhs, rhs, properties=properties)
+        properties = fused.multiply(a, b, self.target) | self.clamped()
+        return self.new.value(qnn.MulOp, lhs, rhs, properties=properties)
+
+    def table(self, op: TensorOp) -> SSAValue | None:
+        """quantize (elementwise ops with numbers (dequantize %x))  =>  relay.lookup %x"""
+        chain = chain_of(op)
+        if chain is None:
+            return None
+        dequantize, ops = chain
+        found = codes_of(dequantize, dequantize.input)
+        if found is None or found.dtype.itemsize > 2 or found.dtype.isbuiltin == 2:
+            return None
+        every = found.every().astype(found.dtype)
+        known: dict[SSAValue, Array] = {dequantize.result: evaluate(dequantize, [every])[0]}
+        for each in ops:
+            given = [known[value] if value in known else _number(value) for value in each.operands]
+            known[each.results[0]] = evaluate(each, given)[0]
+        result = ops[-1].results[0] if ops else dequantize.result
+        table = np.clip(self.target.codes(known[result]), self.low, self.high)
+        if found.dtype == self.target.dtype and np.array_equal(table, every):
+            return dequantize.input
+        return self.new.lookup(dequantize.input, table, table.dtype)
+
+    def concatenation(self, op: TensorOp) -> SSAValue | None:
+        """quantize (concatenate (dequantize %a), ...)  =>  concatenate (relay.lookup %a), ..."""
+        if not isinstance(op, relay.ConcatenateOp):
+            return None
+        parts = [self.table(each) if isinstance(each := v.owner, qnn.DequantizeOp) else None for v in op.inputs]
+        codes = [part for part in parts if part is not None]
+        if len(codes) != len(parts):
+            raise Stays(op, "an operand is no dequantised code of one scale")
+        return self.new.value(relay.ConcatenateOp, *codes, properties=dict(op.properties))
+
+    def mean(self, op: TensorOp) -> SSAValue | None:
+        """quantize (global_avg_pool2d (dequantize %x))  =>  qnn.requantize (sum %x)"""
+        if not isinstance(op, relay.GlobalAvgPool2dOp):
+            return None
+        codes, found = self.read(op, op.data)
+        axes = [axis for axis, letter in enumerate(op.layout.data) if letter in "HW"]
+        dims = [shape(op.data)[axis] for axis in axes]
+        if DYNAMIC in dims:
+            raise Stays(op, "the size of its images is not known")
+        keep: Properties = {"axis": ints(axes), "keepdims": BoolAttr.from_bool(True)}
+        total = self.new.value(relay.SumOp, self.new.cast(codes, i32), properties=keep)
+        properties = fused.mean(found, self.target, prod(dims)) | self.clamped()
+        return self.new.value(qnn.RequantizeOp, total, properties=properties)
+
+    def pool(self, op: TensorOp) -> SSAValue | None:
+        """quantize (avg_pool2d (dequantize %x))  =>  the same, its zero point added before it is rounded"""
+        if not isinstance(op, relay.AvgPool2dOp) or self.clamped():
+            return None
+        self.read(op, op.data)
+        properties = dict(self.quantize.properties) | {"rounding": StringAttr("even_sum")}
+        return self.new.value(qnn.QuantizeOp, op.result, properties=properties)
+
+    def softmax(self, op: TensorOp) -> SSAValue | None:
+        """quantize (softmax (dequantize %x))  =>  qnn.table_softmax %x, along the last axis"""
+        if not isinstance(op, relay.SoftmaxOp) or self.clamped():
+            return None
+        codes, found = self.read(op, op.data)
+        if float(to_numpy(op.beta)) != 1.0 or found.dtype != self.target.dtype:
+            raise Stays(op, f"it takes {found.dtype} and gives {self.target.dtype}, or has a factor")
+        order = list(range(rank(codes)))
+        axis = op.axis.value.data % len(order)
+        order[axis], order[-1] = order[-1], order[axis]
+        turned: Properties = {"axes": ints(order)}
+        if axis != len(order) - 1:
+            codes = self.new.value(relay.TransposeOp, codes, properties=turned)
+        result = self.new.value(qnn.TableSoftmaxOp, codes, properties=fused.softmax(found, self.target))
+        return result if axis == len(order) - 1 else self.new.value(relay.TransposeOp, result, properties=turned)
+
+    def layer(self, op: TensorOp) -> SSAValue | None:
+        """quantize (add? (conv2d or product (dequantize %x), (dequantize %w)), bias)  =>  qnn.requantize (bias_add?
+        (qnn.conv2d or qnn.dense %x, %w), %b)"""
+        anchor, bias = op, None
+        if isinstance(op, relay.BiasAddOp):
+            anchor, bias = op.data.owner, op.bias
+        elif isinstance(op, relay.AddOp):
+            sides = (op.lhs, op.rhs) if isinstance(op.lhs.owner, relay.MatmulOp) else (op.rhs, op.lhs)
+            anchor, bias = sides[0].owner, sides[1]
+        if not isinstance(anchor, relay.Conv2dOp | relay.MatmulOp | relay.BatchMatmulOp | relay.DenseOp):
+            return None
+        if bias is not None:
+            self.alone(op, anchor.results[0])
+        left, right = anchor.operands
+        codes, found = self.read(anchor, left)
+        if isinstance(anchor, relay.BatchMatmulOp) and constant_codes(right) is None:
+            return self.activations(anchor, codes, found) if bias is None else None
+        kernel = constant_codes(right)
+        if kernel is None and isinstance(anchor, relay.MatmulOp):
+            return self.activations(anchor, codes, found) if bias is None else None
+        if kernel is None:
+            raise Stays(anchor, "its kernel is no constant of codes")
+        if isinstance(anchor, relay.Conv2dOp):
+            sums, axis, scales = self.convolution(anchor, codes, found, kernel)
+        else:
+            sums, axis, scales = self.dense(anchor, codes, found, kernel)
+        scale = found.scale * scales
+        if bias is not None:
+            vector = bias_codes(bias, scale, shape(sums)[axis])
+            if vector is None:
+                raise Stays(op, "its bias is no constant vector along the channels")
+            position: Properties = {"axis": IntegerAttr(axis, i64)}
+            sums = self.new.value(relay.BiasAddOp, sums, self.new.constant(vector, np.int32), properties=position)
+        properties = fused.requantize(scale, self.target, axis) | self.clamped()
+        return self.new.value(qnn.RequantizeOp, sums, properties=properties)
+
+    def convolution(
+        self, anchor: relay.Conv2dOp, codes: SSAValue, found: Codes, kernel: Kernel
+    ) -> tuple[SSAValue, int, Array]:
+        layout, data = anchor.kernel_layout.data, anchor.data_layout.data
+        if layout != "OIHW" or anchor.result_layout.data != data or kernel.axis not in (None, 0):
+            raise Stays(anchor, f"its kernel is {layout}, or its scales do not lie along the output channels")
+        kernel = kernel.of_output_channels()
+        packed_layout, packed = fused.packed_kernel(kernel.codes, anchor.groups.value.data)
+        properties: Properties = {name: value for name, value in anchor.properties.items() if name in WINDOW}
+        properties |= _scales(found, kernel) | {"kernel_layout": StringAttr(packed_layout)}
+        sums = self.new.value(qnn.Conv2dOp, codes, self.new.constant(packed, packed.dtype), properties=properties)
+        return sums, data.index("C"), kernel.scales
+
+    def dense(
+        self,
+        anchor: relay.MatmulOp | relay.BatchMatmulOp | relay.DenseOp,
+        codes: SSAValue,
+        found: Codes,
+        kernel: Kernel,
+    ) -> tuple[SSAValue, int, Array]:
+        turned = isinstance(anchor, relay.DenseOp) or bool(anchor.transpose_b.value.data)
+        if kernel.codes.ndim != 2 or (not isinstance(anchor, relay.DenseOp) and anchor.transpose_a.value.data):
+            raise Stays(anchor, "its kernel is no matrix, or its data are transposed")
+        if kernel.axis not in (None, 0 if turned else 1):
+            raise Stays(anchor, "its scales do not lie along the columns")
+        if not turned:
+            kernel = Kernel(np.ascontiguousarray(kernel.codes.T), kernel.scales, kernel.zeros, 0)
+        kernel = kernel.of_output_channels()
+        weights = self.new.constant(kernel.codes, kernel.codes.dtype)
+        sums = self.new.value(qnn.DenseOp, codes, weights, properties=_scales(found, kernel))
+        return sums, rank(sums) - 1, kernel.scales
+
+    def activations(self, anchor: relay.MatmulOp | relay.BatchMatmulOp, codes: SSAValue, found: Codes) -> SSAValue:
+        """quantize (matmul (dequantize %a), (dequantize %b))  =>  qnn.requantize (qnn.batch_matmul %a, %b)"""
+        other, codes_of_other = self.read(anchor, anchor.operands[1])
+        turned = {name: anchor.properties[name] for name in ("transpose_a", "transpose_b") if name in anchor.properties}
+        scales: Properties = {
+            "input_scale": real(found.scale),
+            "input_zero_point": number(found.zero_point),
+            "kernel_scale": real(codes_of_other.scale),
+            "kernel_zero_point": number(codes_of_other.zero_point),
+            "out_dtype": i32,
+        }
+        sums = self.new.value(qnn.BatchMatmulOp, codes, other, properties=turned | scales)
+        properties = fused.requantize(np.asarray(found.scale * codes_of_other.scale), self.target) | self.clamped()
+        return self.new.value(qnn.RequantizeOp, sums, properties=properties)
+
+
+WINDOW = ("strides", "padding", "dilation", "groups", "data_layout", "out_layout")
+"""Properties that a convolution of codes has as one of floats."""
+
+
+def _scales(data: Codes, kernel: Kernel) -> Properties:
+    return {
+        "input_scale": real(data.scale),
+        "input_zero_point": number(data.zero_point),
+        "kernel_scale": scale_attr(kernel.scales),
+        "kernel_zero_point": number(int(kernel.zeros[0])),
+        "out_dtype": i32,
+    }
+
+
+def constant_codes(value: SSAValue) -> Kernel | None:
+    """The codes of a kernel that is a dequantised constant, perhaps transposed."""
+    op = value.owner
+    if isinstance(op, relay.TransposeOp) and (inner := constant_codes(op.input)) is not None:
+        order = int_values(op.axes)
+        axis = None if inner.axis is None else order.index(inner.axis)
+        return Kernel(inner.codes.transpose(order), inner.scales, inner.zeros, axis)
+    if not isinstance(op, qnn.DequantizeOp) or (codes := constant_of(op.input)) is None:
+        return None
+    if codes.dtype.itemsize != 1:
+        return None
+    if codes.dtype.isbuiltin == 2:
+        codes = codes.astype(np.int8)
+    scales, zeros = (np.atleast_1d(to_numpy(attr)) for attr in (op.scale, op.zero_point))
+    if scales.ndim > 1 or zeros.ndim > 1:
+        return None
+    axis = op.axis.value.data % max(codes.ndim, 1) if max(scales.size, zeros.size) > 1 else None
+    return Kernel(codes, scales.astype(np.float32), zeros.astype(np.int64), axis)
+
+
+def bias_codes(value: SSAValue, scale: Array, channels: int) -> Array | None:
+    """The codes of a constant bias, which has the scale of the sums: those of the file, or floats rounded to even."""
+    op = value.owner
+    if isinstance(op, qnn.DequantizeOp) and not np.any(to_numpy(op.zero_point)):
+        codes = constant_of(op.input)
+        if codes is None or codes.dtype != np.int32:
+            return None
+    elif (reals := constant_of(value)) is not None:
+        steps = np.rint(reals.reshape(-1).astype(np.float32) / scale).astype(np.float64)
+        codes = np.clip(steps, *code_range(np.dtype(np.int32))).astype(np.int32)
+    else:
+        return None
+    if codes.size not in (1, channels) or (codes.ndim > 1 and codes.shape[-1] != codes.size):
+        return None
+    return np.ascontiguousarray(np.broadcast_to(codes.reshape(-1), [channels]))
+
+
+def chain_of(op: TensorOp) -> tuple[qnn.DequantizeOp, Sequence[TensorOp]] | None:
+    """Elementwise ops that compute the op's result of one dequantised value and numbers, in order."""
+    found: dict[Operation, None] = {}
+    roots: set[qnn.DequantizeOp] = set()
+
+    def visit(each: Operation | object) -> bool:
+        if isinstance(each, qnn.DequantizeOp):
+            roots.add(each)
+            return len(roots) == 1
+        if not isinstance(each, TensorOp) or not each.ELEMENTWISE or len(each.results) != 1 or len(found) > DEEPEST:
+            return False
+        if each in found:
+            return True
+        for value in each.operands:
+            if _is_number(value):
+                continue
+            if not visit(value.owner):
+                return False
+        found[each] = None
+        return True
+
+    if not visit(op) or not roots:
+        return None
+    (root,) = roots
+    ops = [each for each in found if isinstance(each, TensorOp)]
+    if any(shape(each.results[0]) != shape(root.result) for each in ops):
+        return None
+    return root, ops
+
+
+def _is_number(value: SSAValue) -> bool:
+    return isinstance(value.owner, relay.ConstantOp) and prod(shape(value)) == 1
+
+
+def _number(value: SSAValue) -> Array:
+    found = constant_of(value)
+    assert found is not None
+    return found.reshape(())
