@@ -19,7 +19,6 @@ from relay.lowering.scheduling.bias import Bias, add_bias, find_bias
 from relay.lowering.scheduling.contraction import Convolution, Groups, recognise, recognise_groups
 from relay.lowering.scheduling.epilogue import Epilogue, accesses_of, by_points, epilogue_of, pick_masks
 from relay.lowering.scheduling.matmul import MatmulEmitter
-from relay.lowering.scheduling.one_column import as_row, kernel_of_row
 from relay.lowering.scheduling.packed import Packed, pack_constants
 from relay.lowering.scheduling.padding import Padding, border_runs, emit_codes, skipping_pays
 from relay.lowering.scheduling.picks import Picks
@@ -150,6 +149,37 @@ def given_bias(
         return None, none
     arrays = [to_numpy(constant.value) for constant in given.constants_of(argument)]
     return (None, none) if any(array.size != conv.outputs for array in arrays) else (bias, [*arrays])
+
+
+# Images of one column: signals, in many models
+
+
+def as_row(conv: Convolution) -> Convolution | None:
+    """The same sums by rows of one row, if the result has one column: with windows as wide as the image, each row of it
+    lies in memory as one pixel of more channels, and tiles of pixels are neighbours in a row. Depthwise convolutions of
+    codes stay: they take the rows of a column together."""
+    if conv.out_columns != 1 or conv.out_rows == 1 or conv.others or conv.columns != conv.kernel_columns:
+        return None
+    if conv.columns > 1 and (conv.dilation[1] != 1 or conv.depthwise) or conv.depthwise and not conv.is_float:
+        return None
+    return replace(
+        conv,
+        rows=1,
+        columns=conv.rows,
+        channels=conv.columns * conv.channels,
+        out_rows=1,
+        out_columns=conv.out_rows,
+        kernel_rows=1,
+        kernel_columns=conv.kernel_rows,
+        strides=(1, conv.strides[0]),
+        dilation=(1, conv.dilation[0]),
+    )
+
+
+def kernel_of_row(kernel: Array) -> Array:
+    """Kernel [o, i, j, c] as [o, 1, i, j * c]; [i, 1, c] as [1, i, c]."""
+    *outputs, rows, columns, channels = kernel.shape
+    return kernel.reshape(*outputs, 1, rows, columns * channels)
 
 
 # Data

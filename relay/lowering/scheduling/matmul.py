@@ -140,7 +140,8 @@ class MatmulEmitter:
         body: Callable[[Sequence[Index], Index, int], None],
         apart: DictionaryAttr,
     ) -> None:
-        """Tiles of a row, the last of which may be smaller. Threads share them if it is the only row."""
+        """Tiles of a row, the last of which may be smaller. Threads share them if it is the only row: what is left is
+        a turn of the same loop, not code behind it as in `rows`."""
         b, pixels = self.b, min(pixels, width)
         whole, rest = divmod(width, pixels)
         only = self.schedule.flat or self.conv.images * self.conv.out_rows == 1

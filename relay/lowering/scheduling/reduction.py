@@ -210,7 +210,8 @@ class ReductionRows(Strategy[ReductionSchedule]):
 
 
 class Row:
-    """One reduction: `size` neighbours from `start` on into the element `at`."""
+    """One reduction: `size` neighbours from `start` on into the element `at`. Its loops are not those of `rows`: each
+    vector is joined with partial results, which the loops carry, and the last one counts some of its elements as 0."""
 
     def __init__(
         self,

@@ -13,12 +13,13 @@ from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.ir import Operation, SSAValue
 
 from relay.dialects.arith import ExtUIOp
-from relay.lowering.builder import INDEX, LoopBuilder, contiguous
+from relay.lowering.builder import INDEX, Index, LoopBuilder, contiguous
 from relay.lowering.scheduling.affine import is_identity
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import OpSchedule
+from relay.lowering.scheduling.rows import in_vectors
 from relay.lowering.scheduling.saturate import constant_of
-from relay.lowering.scheduling.shuffles import PIECE, TABLES, tables_of
+from relay.lowering.scheduling.shuffles import PIECE, TABLES, Table, tables_of
 from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, estimate
 from relay.lowering.shaped import buffer_of, shape_of
 
@@ -96,19 +97,22 @@ class LookupVectors(Strategy[LookupSchedule]):
     def emit(self, emission: Emission, schedule: LookupSchedule) -> None:
         b, found = emission.builder, self.found
         codes, result = b.flatten(found.codes), b.flatten(found.result)
-        size, start = shape_of(result)[0], 0
-        for kind in TABLES:
-            if kind.__name__.lower() not in schedule.tables:
-                continue
-            end = size // kind.lanes * kind.lanes
-            if start < end:
-                table = kind(b, found.table, found.signed)
-                with b.loop(start, end, kind.lanes, independent=True) as (k, _):
-                    b.vector_store(table.read(b.vector_load(codes, [k], kind.lanes)), result, [k])
-                start = end
-        with b.loop(start, size) as (k, _):
-            if start < size:
+        kinds = [kind for kind in TABLES if kind.__name__.lower() in schedule.tables]
+        tables: dict[int, Table] = {}
+
+        def keep(lanes: int) -> None:
+            if lanes > 1:
+                kind = next(kind for kind in kinds if kind.lanes == lanes)
+                tables[lanes] = kind(b, found.table, found.signed)
+
+        def look_up(k: Index, lanes: int) -> None:
+            if lanes == 1:
                 b.store(scalar(b, found, b.load(codes, [k])), result, [k])
+            else:
+                b.vector_store(tables[lanes].read(b.vector_load(codes, [k], lanes)), result, [k])
+
+        widths = [*(kind.lanes for kind in kinds), 1]
+        in_vectors(b, shape_of(result)[0], widths, look_up, independent=True, before=keep)
 
 
 def scalar(b: LoopBuilder, lookup: Lookup, code: SSAValue) -> SSAValue:
