@@ -52,6 +52,8 @@ class TensorOp(IRDLOperation, ABC):
     """Properties that hold an element of the result: what pads, and bounds."""
     PARAMETERS: ClassVar[tuple[str, ...]] = ()
     """Operands that are not data: indices, conditions, tables, vectors along an axis. All others are data."""
+    ALONG_AXIS: ClassVar[tuple[str, ...]] = ()
+    """Properties and operands with a number for each index of the op's `axis`, or one for all."""
     SAME_AXES: ClassVar[bool] = False
     """Whether axis i of the results stands for what axis i of the data operands of that rank does, perhaps with
     another size; said of ops that are not elementwise, as those that are have this anyway."""

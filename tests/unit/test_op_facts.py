@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import TensorType, f32, i8, i32
+from xdsl.dialects.builtin import IntegerAttr, TensorType, f32, i8, i32
 from xdsl.ir import Block, SSAValue
 
-from relay.dialects.attributes import Array, dtype_of, scalar_attr
+from relay.dialects.attributes import Array, dtype_of, elements, scalar_attr, to_numpy
 from relay.dialects.op import DYNAMIC, Origin, TensorOp, is_tensor, rank, shape, tensor
 from relay.dialects.relay import DynamicOp
 from relay.interpreters import evaluate
@@ -176,6 +176,32 @@ def test_elementwise_ops_read_one_place(op: TensorOp):
                 for found in differing(op, old, position, place):
                     found[place] = False
                     assert not found.any()
+
+
+WITH_AXIS = [op for op in OPS if op.ALONG_AXIS or (op.ELEMENTWISE and "axis" in op.properties)]
+
+
+@pytest.mark.parametrize("op", WITH_AXIS, ids=named)
+def test_numbers_along_an_axis_move_with_it(op: TensorOp):
+    """What an elementwise op has an axis for stands in `ALONG_AXIS`: if it turns with the data, so do the results."""
+    assert isinstance(axis := op.properties["axis"], IntegerAttr) and op.ALONG_AXIS
+    names = [name for name, _ in op.get_irdl_definition().operands]
+    old = random_operands(op, np.random.default_rng(6))
+    along, properties = range(rank(op.results[0]))[axis.value.data], dict(op.properties)
+
+    def turned(array: Array) -> Array:
+        return np.roll(array, 1, along if array.ndim == rank(op.results[0]) else 0) if array.ndim else array
+
+    for name in op.ALONG_AXIS:
+        if name not in names and (numbers := properties.get(name)) is not None and (array := to_numpy(numbers)).ndim:
+            properties[name] = elements(turned(array))
+    new = [
+        turned(array) if position in data_positions(op) or names[position] in op.ALONG_AXIS else array
+        for position, array in enumerate(old)
+    ]
+    other = op.__class__.make(op.operands, properties)
+    for wanted, got in zip(evaluate(op, old), evaluate(other, new), strict=True):
+        np.testing.assert_array_equal(got, turned(wanted))
 
 
 def independent(op: TensorOp) -> list[int]:

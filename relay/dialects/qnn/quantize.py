@@ -54,6 +54,7 @@ class QuantizeOp(TensorOp):
 
     name = "qnn.quantize"
     ELEMENTWISE: ClassVar[bool] = True
+    ALONG_AXIS: ClassVar[tuple[str, ...]] = ("scale", "zero_point")
     input = operand_def(TensorType[Attribute])
     scale = prop_def(FloatParameter)
     zero_point = prop_def(IntParameter)
@@ -78,6 +79,7 @@ class DequantizeOp(TensorOp):
 
     name = "qnn.dequantize"
     ELEMENTWISE: ClassVar[bool] = True
+    ALONG_AXIS: ClassVar[tuple[str, ...]] = ("scale", "zero_point")
     input = operand_def(TensorType[Attribute])
     scale = prop_def(FloatParameter)
     zero_point = prop_def(IntParameter)
@@ -107,6 +109,7 @@ class RequantizeOp(TensorOp):
 
     name = "qnn.requantize"
     ELEMENTWISE: ClassVar[bool] = True
+    ALONG_AXIS: ClassVar[tuple[str, ...]] = ("input_scale", "multiplier", "shift", "real_multiplier")
     input = operand_def(TensorType[Attribute])
     input_scale = prop_def(FloatParameter)
     input_zero_point = prop_def(IntegerAttr, default_value=IntegerAttr(0, i32))

@@ -35,6 +35,7 @@ class FixedPointMultiplyOp(TensorOp):
     name = "relay.fixed_point_multiply"
     ELEMENTWISE: ClassVar[bool] = True
     PARAMETERS: ClassVar[tuple[str, ...]] = ("multiplier", "shift")
+    ALONG_AXIS: ClassVar[tuple[str, ...]] = PARAMETERS
     input = operand_def(TensorType[Attribute])
     multiplier = operand_def(TensorType[Attribute])
     shift = operand_def(TensorType[Attribute])

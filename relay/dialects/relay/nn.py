@@ -185,6 +185,7 @@ class BiasAddOp(TensorOp):
     name = "relay.nn.bias_add"
     ELEMENTWISE: ClassVar[bool] = True
     PARAMETERS: ClassVar[tuple[str, ...]] = ("bias",)
+    ALONG_AXIS: ClassVar[tuple[str, ...]] = PARAMETERS
     data = operand_def(TensorType[Attribute])
     bias = operand_def(TensorType[Attribute])
     axis = prop_def(IntegerAttr, default_value=IntegerAttr(-1, i64))

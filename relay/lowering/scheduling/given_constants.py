@@ -11,8 +11,9 @@ from relay.dialects.attributes import Array, elements
 from relay.lowering.bufferize import buffer_type
 from relay.lowering.scheduling.arguments import constant_of, packed_constant
 
-KINDS = ("packed", "start", "third", "fourth", "fifth")
-"""How packed constants are named, one after the other."""
+SUFFIXES = ("packed", "start", "third", "fourth", "fifth")
+"""What the names of packed constants end in, in the order of a strategy's columns; the second are usually what sums
+start from. Files have these names."""
 
 
 class GivenConstants:
@@ -47,7 +48,10 @@ class GivenConstants:
             type = buffer_type(elements(array).type)
             new.append(self.block.insert_arg(type, argument.index + 1 + number))
         for call, weight, row in zip(self.calls, weights, packed, strict=True):
-            buffers = [packed_constant(call, weight, array, kind) for array, kind in zip(row, KINDS, strict=False)]
+            buffers = [
+                packed_constant(call, weight, array, kind)
+                for array, kind in zip(row, SUFFIXES[: len(row)], strict=True)
+            ]
             arguments = list(call.arguments)
             call.operands = [*arguments[:position], *buffers, *arguments[position + 1 :]]
         self.retired.append(argument)

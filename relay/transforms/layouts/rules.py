@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from xdsl.dialects.builtin import AnyFloat, IntegerAttr, StringAttr, i64
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -26,12 +26,6 @@ from relay.transforms.layouts.moving import Mover, attribute, spread
 
 Get = Callable[[SSAValue, Layout], SSAValue]
 """A value in a layout."""
-PARAMETERS: dict[type[Operation], tuple[str, ...]] = {
-    qnn.QuantizeOp: ("scale", "zero_point"),
-    qnn.DequantizeOp: ("scale", "zero_point"),
-    qnn.RequantizeOp: ("input_scale", "multiplier", "shift", "real_multiplier"),
-}
-"""Attributes with a number for each index of the op's `axis`."""
 
 
 class Rules:
@@ -106,15 +100,9 @@ class Rules:
                 same = all(value in self.axes.of and self.target(value) == target for value in op.inputs)
                 letter = known.axes[axis_of(op.axis.value.data, len(known.axes), op.name)]
                 return same and letter.isupper()
-            case _ if type(op) in PARAMETERS:
-                numbers = (op.properties.get(name) for name in PARAMETERS[type(op)])
+            case _ if op.ALONG_AXIS:
                 axis = axis_of(axis_property(op), len(known.axes), op.name)
-                return all(fits(to_numpy(attr).shape, axis, known) for attr in numbers if attr is not None)
-            case relay.BiasAddOp():
-                return fits(shape(op.bias), axis_of(op.axis.value.data, len(known.axes), op.name), known)
-            case relay.FixedPointMultiplyOp():
-                axis = axis_of(op.axis.value.data, len(known.axes), op.name)
-                return all(fits(shape(value), axis, known) for value in (op.multiplier, op.shift))
+                return all(fits(dims_of(numbers), axis, known) for _, numbers in along_axis(op))
             case _:
                 if not op.ELEMENTWISE:  # `keep` would have to know how the op names its axes
                     return False
@@ -177,20 +165,8 @@ class Rules:
             case relay.ConcatenateOp() | qnn.ConcatenateOp():
                 letter = known.axes[axis_of(op.axis.value.data, len(known.axes), op.name)]
                 properties["axis"] = IntegerAttr(target.index(letter), i64)
-            case _ if type(op) in PARAMETERS:
+            case _ if op.ALONG_AXIS:
                 return self.with_parameters(op, properties, known, target, get, mover)
-            case relay.BiasAddOp():
-                axis = axis_of(op.axis.value.data, len(known.axes), op.name)
-                bias, where = mover.parameter(op.bias, axis, known, target, op)
-                data = get(op.data, target)
-                if where < 0:
-                    return mover.add(relay.AddOp, [data, bias], {}, op).results
-                return mover.add(relay.BiasAddOp, [data, bias], {"axis": IntegerAttr(where, i64)}, op).results
-            case relay.FixedPointMultiplyOp():
-                axis = axis_of(op.axis.value.data, len(known.axes), op.name)
-                pair = [mover.parameter(value, axis, known, target, op) for value in (op.multiplier, op.shift)]
-                properties["axis"] = IntegerAttr(max(where for _, where in pair), i64)
-                return mover.add(type(op), [get(op.input, target), *(v for v, _ in pair)], properties, op).results
             case _:
                 pass
         data = set(aligned(op))
@@ -210,20 +186,36 @@ class Rules:
         get: Get,
         mover: Mover,
     ) -> Sequence[SSAValue]:
-        """Attributes with a number per index of an axis move with it."""
-        axis, where = axis_of(axis_property(op), len(known.axes), op.name), -1
-        for name in PARAMETERS[type(op)]:
-            if (attr := op.properties.get(name)) is None:
-                continue
-            old = to_numpy(attr)
-            array, place = attribute(old, axis, known, target)
-            where = max(where, place)
-            if old.ndim:
-                element = element_type(array.dtype)
+        """What has a number per index of an axis moves with it."""
+        axis, where, operands = axis_of(axis_property(op), len(known.axes), op.name), -1, list[SSAValue]()
+        for name, numbers in along_axis(op):
+            if isinstance(numbers, SSAValue):
+                value, place = mover.parameter(numbers, axis, known, target, op)
+                operands.append(value)
+            else:
+                old = to_numpy(numbers)
+                array, place = attribute(old, axis, known, target)
                 if array is not old:
-                    properties[name] = elements(array) if array.ndim else scalar_attr(array.item(), element)
+                    properties[name] = (
+                        elements(array) if array.ndim else scalar_attr(array.item(), element_type(array.dtype))
+                    )
+            where = max(where, place)
         properties["axis"] = IntegerAttr(where, i64)
-        return mover.add(type(op), [get(op.operands[0], target)], properties, op).results
+        values = [get(op.operands[0], target), *operands]
+        if isinstance(op, relay.BiasAddOp) and where < 0:  # its bias is a vector
+            return mover.add(relay.AddOp, values, {}, op).results
+        return mover.add(type(op), values, properties, op).results
+
+
+def along_axis(op: TensorOp) -> Iterator[tuple[str, SSAValue | Attribute]]:
+    """The operands and properties with a number per index of the op's axis, by name."""
+    for name in op.ALONG_AXIS:
+        if (numbers := op.properties.get(name) or getattr(op, name)) is not None:
+            yield name, numbers
+
+
+def dims_of(numbers: SSAValue | Attribute) -> tuple[int, ...]:
+    return shape(numbers) if isinstance(numbers, SSAValue) else to_numpy(numbers).shape
 
 
 def fits(dims: Sequence[int], axis: int, known: Layout) -> bool:
