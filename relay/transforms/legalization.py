@@ -24,7 +24,7 @@ from relay.dialects import byoc
 from relay.errors import RelayError, Unsupported
 from relay.passes.context import PassContext
 from relay.plug_ins import installed
-from relay.target import Target
+from relay.target import Target, target_of
 from relay.target.record import UNKNOWN
 from relay.transforms.location import place
 
@@ -52,6 +52,10 @@ class Legalization(RewritePattern, ABC):
     def choice(self) -> str:
         """What the pattern chooses on its target, in words; nothing if it makes the same for all."""
         return ""
+
+    def replaces(self, op: Operation) -> bool:
+        """Whether the pattern still has to replace this op, of a dialect in `LEGAL`."""
+        return type(op) in self.REPLACES
 
 
 Patterns = Sequence[type[Legalization]]
@@ -112,12 +116,16 @@ def legalize(ctx: Context, module: ModuleOp, target: Target = UNKNOWN, dialects:
 
 def legal(module: ModuleOp, dialects: Sequence[str] | None = None) -> bool:
     """Whether no op is left of the dialects (default: every registered one) that have patterns, nor one of level 1's
-    that is made up of others."""
+    that a pattern still replaces on the module's target."""
     points = registered()
     targets = {point.name for point in points} - set(LEGAL) if dialects is None else set(dialects)
+    every = [*own(module)]
+    if any(op.name.split(".")[0] in targets for op in every):
+        return False
     relays = [point for point in points if point.name in LEGAL and dialects is None]
-    replaced = {op for point in relays for pattern in cast(Patterns, point.load()) for op in pattern.REPLACES}
-    return not any(op.name.split(".")[0] in targets or type(op) in replaced for op in own(module))
+    target = target_of(module)
+    patterns = [pattern(target) for point in relays for pattern in cast(Patterns, point.load())]
+    return not any(pattern.replaces(op) for op in every for pattern in patterns)
 
 
 def settle(module: ModuleOp, patterns: Sequence[RewritePattern]) -> bool:

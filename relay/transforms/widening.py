@@ -21,13 +21,16 @@ class Widen(Legalization):
     """op %x : bf16  =>  cast (op (cast %x : f32)) : bf16; integers of 2 and 4 bits by way of 8 bits"""
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        if isinstance(op, TensorOp) and op.name.startswith("relay.") and not lowers(op):
+        if self.replaces(op) and isinstance(op, TensorOp):
             new = Expansion(op)
             operands = [new.cast(value, wide(tensor(value).element_type)) for value in op.operands]
             properties = {name: widened(attr) for name, attr in op.properties.items()}
             results = new.add(type(op), operands, properties).results
             types = [tensor(result).element_type for result in op.results]
             new.replace(rewriter, *(new.cast(value, type) for value, type in zip(results, types, strict=True)))
+
+    def replaces(self, op: Operation) -> bool:
+        return isinstance(op, TensorOp) and op.name.startswith("relay.") and not lowers(op)
 
 
 def lowers(op: TensorOp) -> bool:

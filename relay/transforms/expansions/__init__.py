@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -64,13 +65,24 @@ class Expand(Legalization):
         return f"the second matrix of relay.nn.batch_matmul of codes, [n, m, k], {made}"
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        row = self.ROWS.get(type(op))
-        if row is None or not (type(op) in norm.EXPANSIONS or is_static(op)):
+        if type(op) not in self.ROWS:
             return
         new = Expansion(op, self.target)
-        found = row(new, op)
-        if found is not None:
+        if (found := self.expanded(new, op)) is not None:
             new.replace(rewriter, *([found] if isinstance(found, SSAValue) else found))
+
+    def replaces(self, op: Operation) -> bool:
+        if type(op) not in KEPT:
+            return super().replaces(op)
+        new = Expansion(op, self.target)
+        found = self.expanded(new, op)
+        for each in reversed(new.ops):
+            each.drop_all_references()
+        return found is not None
+
+    def expanded(self, new: Expansion, op: Operation) -> SSAValue | Sequence[SSAValue] | None:
+        """What its row makes of an op; None if the op stays as it is."""
+        return self.ROWS[type(op)](new, op) if type(op) in norm.EXPANSIONS or is_static(op) else None
 
 
 def is_static(op: Operation) -> bool:

@@ -1,4 +1,4 @@
-"""Functions of one code: by table, or in i32 where that is a few operations."""
+"""Functions of one code, in i32 where that is a few operations."""
 
 from __future__ import annotations
 
@@ -11,25 +11,12 @@ from relay.dialects import qnn, relay
 from relay.dialects.attributes import dtype_of, ints, to_numpy
 from relay.dialects.op import tensor
 from relay.dialects.qnn.parameters import TFLITE
-from relay.interpreters import evaluate
 from relay.interpreters.arithmetic import INT32_MAX
 from relay.interpreters.qnn_functions import HALF_SQRT_2
 from relay.transforms.expansion import Expansion, limits
 from relay.transforms.legalization import Legalization
 from relay.transforms.qnn_patterns.rescale import codes_to_i32, finish, rescale
-from relay.transforms.qnn_patterns.tables import every_code
-
-TABLES = qnn.GeluOp | qnn.EluOp | qnn.ExpOp | qnn.LogOp | qnn.RsqrtOp | qnn.SqrtOp | qnn.HardSwishOp
-
-
-class Table(Legalization):
-    """qnn.gelu, elu, exp, log, rsqrt, sqrt, hard_swish %x  =>  relay.lookup %x, table"""
-
-    @op_type_rewrite_pattern
-    def match_and_rewrite(self, op: TABLES, rewriter: PatternRewriter) -> None:
-        new = Expansion(op)
-        (table,) = evaluate(op, [every_code(tensor(op.input).element_type)])
-        new.replace(rewriter, new.lookup(op.input, table, table.dtype))
+from relay.transforms.qnn_patterns.tables import by_table
 
 
 def end(new: Expansion, op: qnn.QnnFunctionOp | qnn.PreluOp, x: SSAValue) -> SSAValue:
@@ -57,8 +44,7 @@ class LeakyRelu(Legalization):
     def match_and_rewrite(self, op: qnn.LeakyReluOp, rewriter: PatternRewriter) -> None:
         new = Expansion(op)
         if dtype_of(tensor(op.input).element_type).itemsize == 1:
-            (table,) = evaluate(op, [every_code(tensor(op.input).element_type)])
-            new.replace(rewriter, new.lookup(op.input, table, table.dtype))
+            by_table(new, op, rewriter)
             return
         x = codes_to_i32(new, op.input, op.input_zero_point)
         sloped = rescale(new, x, op.alpha_multiplier.value.data, op.alpha_shift.value.data, TFLITE)
@@ -150,4 +136,4 @@ def inverse_square_root(new: Expansion, x: SSAValue) -> tuple[SSAValue, SSAValue
     )
 
 
-PATTERNS: list[type[Legalization]] = [Table, Abs, LeakyRelu, Prelu, L2Normalize]
+PATTERNS: list[type[Legalization]] = [Abs, LeakyRelu, Prelu, L2Normalize]

@@ -22,15 +22,32 @@ def every_code(type: Attribute) -> npt.NDArray[np.generic]:
     return np.arange(least, most + 1).astype(dtype_of(type))
 
 
+UNARY = (
+    qnn.SigmoidOp
+    | qnn.TanhOp
+    | qnn.GeluOp
+    | qnn.EluOp
+    | qnn.ExpOp
+    | qnn.LogOp
+    | qnn.RsqrtOp
+    | qnn.SqrtOp
+    | qnn.HardSwishOp
+)
+"""Functions of one code, of any width."""
+
+
 class Unary(Legalization):
-    """qnn.sigmoid, qnn.tanh %x  =>  relay.lookup %x, table"""
+    """qnn.sigmoid, tanh, gelu, elu, exp, log, rsqrt, sqrt, hard_swish %x  =>  relay.lookup %x, table"""
 
     @op_type_rewrite_pattern
-    def match_and_rewrite(self, op: qnn.SigmoidOp | qnn.TanhOp, rewriter: PatternRewriter) -> None:
-        new = Expansion(op)
-        type = tensor(op.input).element_type
-        (table,) = evaluate(op, [every_code(type)])
-        new.replace(rewriter, new.lookup(op.input, table, table.dtype))
+    def match_and_rewrite(self, op: UNARY, rewriter: PatternRewriter) -> None:
+        by_table(Expansion(op), op, rewriter)
+
+
+def by_table(new: Expansion, op: UNARY | qnn.LeakyReluOp, rewriter: PatternRewriter) -> None:
+    """Replace a function of one code by a lookup of what its interpreter makes of every code."""
+    (table,) = evaluate(op, [every_code(tensor(op.input).element_type)])
+    new.replace(rewriter, new.lookup(op.input, table, table.dtype))
 
 
 class Concatenate(Legalization):
