@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from relay.compile.entry import build
     from relay.compile.pipeline import default_pipeline, optimize
     from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
+    from relay.exploration.comparing import compare
     from relay.module import IRModule
     from relay.passes.build_config import BuildConfig
 
@@ -32,6 +33,7 @@ __getattr__, __dir__ = door(
         "build": "relay.compile.entry",
         "build_external_compiler": "relay.byoc.composition",
         "byoc": "relay.byoc:",
+        "compare": "relay.exploration.comparing",
         "default_pipeline": "relay.compile.pipeline",
         "errors": "relay.errors:",
         "frontend": "relay.frontend:",
@@ -46,6 +48,6 @@ __getattr__, __dir__ = door(
 
 __all__ = [
     "BuildConfig", "IRModule", "InvalidArgument", "Malformed", "RelayError", "Unsupported", "__version__", "build",
-    "build_external_compiler", "byoc", "default_pipeline", "errors", "frontend", "interpreters", "optimize", "qnn",
-    "quantize", "runtime", "transform",
+    "build_external_compiler", "byoc", "compare", "default_pipeline", "errors", "frontend", "interpreters", "optimize",
+    "qnn", "quantize", "runtime", "transform",
 ]  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import FileLineColLoc, NameLoc, TensorType
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.hints import isa
@@ -30,34 +30,47 @@ class Point:
     """The operators of the source model that the op or kernel computes: `operator 3 ADD 'x' (model.tflite:3:0)`."""
     output: int
     """Which result of the observed `@main` it is."""
+    node: int = -1
+    """The number of the operator in the source model; -1 if it is not known."""
 
     def __str__(self) -> str:
         source = " with ".join(self.operators)
         return f"{source} ({self.op})" if source else f"{self.op}{f' %{self.name}' if self.name else ''}"
 
 
-def observed(mod: IRModule) -> tuple[IRModule, list[Point]]:
+def observed(mod: IRModule, whole: bool = False) -> tuple[IRModule, list[Point]]:
     """A clone whose `@main` returns, after its results, the tensor that each of its ops computes; and those values in
-    the order of execution. Values inside control flow are not among them."""
+    the order of execution. Values inside control flow are not among them. If `whole`, only what an operator of the
+    source model leaves to others: not what its ops give to each other."""
     clone = mod.clone()
-    return clone, _observe(clone)
+    return clone, _observe(clone, whole)
 
 
-def _observe(mod: IRModule) -> list[Point]:
+def _observe(mod: IRModule, whole: bool = False) -> list[Point]:
     function = mod["main"]
     assert isinstance(end := function.body.block.last_op, ReturnOp)
     inputs, outputs = signature.read(function)
     returned, points = list(end.arguments), list[Point]()
     for value, op, type in values_of(function):
+        if whole and all(node_of(use.operation) == node_of(op) for use in value.uses):
+            continue
         if value not in returned:
             returned.append(value)
             outputs.append(described(f"intermediate {len(points)}", type, "output"))
         what = f"@{op.callee.string_value()}" if isinstance(op, CallOp) else op.name
-        points.append(Point(value.name_hint or "", type, what, operators_of(mod, op), returned.index(value)))
+        points.append(
+            Point(value.name_hint or "", type, what, operators_of(mod, op), returned.index(value), node_of(op))
+        )
     end.operands = returned
     function.update_function_type()
     signature.write(function, inputs, outputs)
     return points
+
+
+def node_of(op: Operation) -> int:
+    """The number of the operator in its model, or the line in its text; -1 if not known."""
+    location = op.location.location if isinstance(op.location, NameLoc) else op.location
+    return location.line.data if isinstance(location, FileLineColLoc) else -1
 
 
 def values_of(function: FuncOp) -> Iterator[tuple[SSAValue, Operation, TensorType[Attribute]]]:

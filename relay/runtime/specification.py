@@ -51,6 +51,13 @@ class TensorSpec(NamedTuple):
             return codes
         return (codes.astype(np.float32) - np.float32(self.zero_point)) * np.float32(self.scale)
 
+    def quantize(self, real: Array) -> Array:
+        """The codes of real numbers, halves to even, saturated; the numbers in its type where it has no codes."""
+        if self.scale is None:
+            return real.astype(self.dtype)
+        limits = np.iinfo(self.dtype)
+        return np.clip(np.rint(real / self.scale) + self.zero_point, limits.min, limits.max).astype(self.dtype)
+
     def take(self, value: Given) -> Array:
         """The value as an array that native code can read; strides are made so. Raises InvalidArgument if its dtype
         or shape is another, or it does not lie on the host."""

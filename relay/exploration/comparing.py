@@ -1,0 +1,260 @@
+"""`compare`: a model as we compile it beside another runtime, output by output and tensor by tensor."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from os import PathLike, fspath
+from typing import Any, cast
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+
+from relay.arguments import shown
+from relay.compile.entry import build
+from relay.dialects.attributes import Array
+from relay.errors import InvalidArgument
+from relay.exploration.intermediates import Point, observed
+from relay.exploration.measuring import Inputs, inputs_of, results_of
+from relay.exploration.references import Built, Interpreted, LiteRt, OnnxRuntime, Reference, outputs_of
+from relay.frontend import import_model
+from relay.frontend.importing.formats import detect
+from relay.module import IRModule
+from relay.passes.info import as_module
+from relay.runtime import Executable, load
+from relay.runtime.container import MAGIC
+from relay.transforms.equality import mismatch
+
+NAMES = ("litert", "onnxruntime", "interpreter")
+"""Whom `compare` knows by a name."""
+TOLERANCE = 1e-5
+"""How far floats may be apart, relative to the largest of a tensor."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One tensor of the source model, on both sides."""
+
+    name: str
+    kind: str
+    """"output", or "tensor" for one between operators."""
+    operator: str
+    """The operator of the source model that computes it; empty for outputs of a model that does not say."""
+    equal: bool
+    """Whether all integers are equal; all floats within the tolerance."""
+    largest: float
+    """The largest difference: of codes, or of floats."""
+    count: int
+    """Elements that differ."""
+    size: int
+    snr: float | None
+    """Signal to noise in decibels, the reference being the signal; None where nothing differs at all."""
+    first: str = ""
+    """The index of the first element that differs, and what stands there."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What `compare` found; `print` it. Outputs come first, then tensors in the order of execution."""
+
+    reference: str
+    how: str
+    """How tensors between operators were made visible."""
+    rows: tuple[Row, ...]
+
+    @property
+    def equal(self) -> bool:
+        """Whether every tensor is."""
+        return all(row.equal for row in self.rows)
+
+    @property
+    def first(self) -> Row | None:
+        """The first tensor, in the order of execution, that differs; None if none does. An output, if only they do."""
+        return next((row for row in (*self.tensors, *self.outputs) if not row.equal), None)
+
+    @property
+    def outputs(self) -> list[Row]:
+        """The model's outputs."""
+        return [row for row in self.rows if row.kind == "output"]
+
+    @property
+    def tensors(self) -> list[Row]:
+        """Those between operators."""
+        return [row for row in self.rows if row.kind == "tensor"]
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as numbers, texts and lists."""
+        first = None if self.first is None else asdict(self.first)
+        rows = [asdict(row) for row in self.rows]
+        return {"reference": self.reference, "how": self.how, "equal": self.equal, "first": first, "tensors": rows}
+
+    def __str__(self) -> str:
+        table = [("", "differ", "of", "largest", "SNR dB", "tensor")]
+        table += [cells(row) for row in self.rows]
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        lines = [
+            "  ".join([row[0].ljust(widths[0]), *(row[n].rjust(widths[n]) for n in range(1, 5)), row[5]]).rstrip()
+            for row in table
+        ]
+        head = [f"compared with {self.reference}", *([self.how] if self.how else [])]
+        return "\n".join([*head, "", *lines, "", self.verdict])
+
+    @property
+    def verdict(self) -> str:
+        """One line: equal, or where they part."""
+        if self.first is None:
+            tensors = f" and {len(self.tensors)} tensors" if self.tensors else ""
+            return f"equal: {len(self.outputs)} outputs{tensors}"
+        row = self.first
+        what = f"{row.count} of {row.size} elements differ, by {row.largest:.6g} at most; {row.first}"
+        later = "" if any(not row.equal for row in self.outputs) else "; the outputs are equal all the same"
+        only = "; no tensor before it differs" if row.kind == "output" and self.tensors else ""
+        return f"first difference: {row.operator or row.name}: {what}{only}{later}"
+
+
+def cells(row: Row) -> tuple[str, ...]:
+    """A tensor as a line of the table."""
+    snr = "" if row.snr is None else f"{row.snr:.1f}"
+    sign = "equal" if row.equal else "DIFFERS"
+    return sign, str(row.count), str(row.size), f"{row.largest:.6g}", snr, row.operator or row.name
+
+
+def compare(
+    model: IRModule | ModuleOp | Executable | str | PathLike[str],
+    reference: str | PathLike[str] | Executable | IRModule | ModuleOp | Reference = "litert",
+    inputs: Inputs | Callable[[Executable], Inputs] | None = None,
+    *,
+    layers: bool = False,
+    tolerance: float = TOLERANCE,
+    frontend: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> Comparison:
+    """Run a model and a reference on the same inputs (random ones, always the same, if none are given; those
+    that a function gives for the executable), and compare.
+
+    `reference` is "litert", "onnxruntime" or "interpreter"; a file: a saved executable or another model, which is
+    compiled (a float one beside a quantised one: real numbers are compared); or an object of
+    `relay.exploration.references`. With `layers`, every tensor between operators of the source model is compared too.
+    `frontend` and `options` are those of `relay.build`. Integers must be equal, floats within `tolerance` times the
+    largest of a tensor. Raises RelayError.
+    """
+    if not 0.0 <= tolerance < math.inf:
+        raise InvalidArgument("tolerance", f"is {shown(tolerance)}", "give a number, relative to a tensor's largest")
+    path = None if isinstance(model, IRModule | ModuleOp | Executable) else _path(model)
+    module: IRModule | None = None
+    if isinstance(model, Executable):
+        executable = model
+    elif path is not None and _is_saved(path):
+        executable = load(path)
+    else:
+        module = import_model(path, frontend or {}) if path is not None else as_module(cast(IRModule, model))
+        executable = build(module, **options)
+    other = _reference(reference, path, module, frontend or {}, options)
+    given = inputs_of(executable, inputs(executable) if callable(inputs) else inputs)
+    if layers and module is None:
+        raise InvalidArgument("layers", "a compiled model does not have them", "give the model's file")
+    wanted = other.run(other.translated(executable, given) if isinstance(other, Built) else given, layers)
+    found = outputs_of(executable, results_of(executable, given))
+    if len(found) != len(wanted.outputs):
+        raise InvalidArgument(other.title, f"has {len(wanted.outputs)} outputs; the model has {len(found)}")
+    specs = [spec for spec in executable.outputs if spec.kind == "output"]
+    others = [spec for spec in other.executable.outputs if spec.kind == "output"] if isinstance(other, Built) else specs
+    rows: list[Row] = []
+    for spec, second, a, b in zip(specs, others, found, wanted.outputs, strict=True):
+        if a.dtype != b.dtype:
+            a, b = spec.dequantize(a), second.dequantize(b)
+        rows.append(row_of(spec.name, "output", "", a, b, tolerance))
+    how = ""
+    if layers and module is not None:
+        opened, points = observed(module, whole=True)
+        results = results_of(build(opened, **options), given)
+        rows += tensor_rows(points, results, wanted.tensors, tolerance)
+        how = (
+            f"{len(points)} tensors were added to the outputs of a second build, whose kernels end there; "
+            "the outputs are those of the plain build"
+        )
+    return Comparison(other.title, how, tuple(rows))
+
+
+def tensor_rows(
+    points: Sequence[Point],
+    results: Sequence[Array],
+    wanted: Mapping[int, Sequence[tuple[str, Array]]],
+    tolerance: float,
+) -> Iterator[Row]:
+    """A row for each tensor of an operator that both sides have, by type, shape and order."""
+    ours: dict[int, list[Point]] = {}
+    for point in points:
+        ours.setdefault(point.node, []).append(point)
+    for node, mine in ours.items():
+        theirs = list(wanted.get(node, ()))
+        for point in mine:
+            array = results[point.output]
+            form = array.dtype, array.shape
+            match = next((n for n, (_, other) in enumerate(theirs) if (other.dtype, other.shape) == form), None)
+            if match is None:
+                continue
+            name, other = theirs.pop(match)
+            operator = point.operators[0] if point.operators else point.op
+            yield row_of(name or point.name, "tensor", operator, array, other, tolerance)
+
+
+def row_of(name: str, kind: str, operator: str, found: Array, wanted: Array, tolerance: float) -> Row:
+    """How a tensor differs from the reference's."""
+    if (found.dtype, found.shape) != (wanted.dtype, wanted.shape):
+        what = f"is {found.dtype}{list(found.shape)}; the reference has {wanted.dtype}{list(wanted.shape)}"
+        raise InvalidArgument(f"tensor '{name}'", what)
+    wrong = mismatch(found, wanted, tolerance)
+    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+        apart = np.abs(found.astype(np.float64) - wanted.astype(np.float64))
+        noise, signal = float((apart**2).sum()), float((wanted.astype(np.float64) ** 2).sum())
+        snr = None if noise == 0 else 10 * math.log10(signal / noise) if signal > 0 else -math.inf
+    largest = float(apart.max(initial=0.0))
+    if wrong is None:
+        return Row(name, kind, operator, True, largest, 0, found.size, snr)
+    first = f"[{wrong.first}] {wrong.found} instead of {wrong.wanted}"
+    return Row(name, kind, operator, False, largest, wrong.count, wrong.size, snr, first)
+
+
+def _path(model: object) -> str:
+    if not isinstance(model, str | PathLike):
+        raise InvalidArgument("model", f"{shown(model)} is no model", "give a path, a module or an executable")
+    return str(fspath(cast("str | PathLike[str]", model)))
+
+
+def _is_saved(path: str) -> bool:
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(MAGIC)) == MAGIC
+    except OSError:
+        return False
+
+
+def _reference(
+    reference: str | PathLike[str] | Executable | IRModule | ModuleOp | Reference,
+    path: str | None,
+    module: IRModule | None,
+    frontend: Mapping[str, Any],
+    options: Mapping[str, Any],
+) -> Reference:
+    if isinstance(reference, Executable):
+        return Built(reference, "the other executable")
+    if isinstance(reference, IRModule | ModuleOp):
+        return Built(build(reference, **options), "the other module")
+    if not isinstance(reference, str | PathLike):
+        return reference
+    text = _path(reference)
+    name, _, file = text.partition(":")
+    if text == "interpreter":
+        if module is None:
+            raise InvalidArgument("interpreter", "runs no compiled model", "give the model's file")
+        return Interpreted(module)
+    if name in NAMES:
+        source, kind = file or path, "tflite" if name == "litert" else "onnx"
+        if source is None or (module is None and not file):
+            raise InvalidArgument(name, "needs the model's file", f"write {name}:FILE")
+        if (found := detect(source, source)) != kind:
+            raise InvalidArgument(f"{name}: {source}", f"is {found} and not {kind}", f"write {name}:FILE")
+        return LiteRt(source, str(frontend.get("numerics", "litert"))) if name == "litert" else OnnxRuntime(source)
+    return Built(load(text) if _is_saved(text) else build(text, **options), text)

@@ -1,0 +1,69 @@
+"""`relay compare`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import rich_click as click
+
+from relay.tools.command import options
+
+
+@click.command("compare", cls=options.ModelCommand)
+@click.argument("model", type=options.MODEL)
+@click.option(
+    "--with",
+    "reference",
+    default="litert",
+    metavar="litert|onnxruntime|interpreter|FILE",
+    help="whom to compare with: litert:FILE runs another file than MODEL (default: litert)",
+)
+@click.option("--layers", is_flag=True, help="every tensor between operators of the model, too")
+@click.option(
+    "--tolerance",
+    type=click.FloatRange(0),
+    default=1e-5,
+    help="how far floats may be, relative to a tensor's largest (default: 1e-5); integers must be equal",
+)
+@click.option("--html", metavar="FILE", help="write a page here")
+@options.input_options
+@options.model_options
+@options.JSON
+@click.pass_obj
+def command(
+    manner: options.Manner,
+    model: str,
+    reference: str,
+    layers: bool,
+    tolerance: float,
+    html: str | None,
+    as_json: bool,
+    **chosen: Any,
+) -> int:
+    """Run a model and another runtime on the same inputs; exit code 1 and the first operator where they differ."""
+    import relay
+    from relay.tools.command import inputs as reading
+
+    build, rest = options.arguments_of(chosen)
+    frontend = build.pop("frontend", {})
+    if "batch" in build:
+        frontend["batch"] = build.pop("batch")
+    given = [rest[name] for name in ("inputs", "given", "fill", "seed", "pixels")]
+    found = relay.compare(
+        model,
+        reference,
+        lambda executable: reading.gather(executable.inputs, *given),
+        layers=layers,
+        tolerance=tolerance,
+        frontend=frontend,
+        **build,
+        progress=manner.progress,
+    )
+    if html is not None:
+        from relay.runtime.files import replace_file
+        from relay.viewer.comparison import page
+
+        replace_file(html, page(found, Path(model).name).encode())
+    options.show({"model": model, **found.to_json()}, str(found), as_json)
+    return 0 if found.equal else 1

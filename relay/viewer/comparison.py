@@ -1,0 +1,47 @@
+"""A comparison as one HTML file: the verdict, a picture, a table."""
+
+from __future__ import annotations
+
+from html import escape
+
+from relay.exploration.comparing import Comparison, Row, cells
+
+STYLE = """
+:root { color-scheme: light dark; font: 14px system-ui, sans-serif }
+body { margin: 2em auto; max-width: 70em; padding: 0 1em }
+table { border-collapse: collapse } td, th { padding: .2em .7em; text-align: right; white-space: nowrap }
+td:last-child, th:last-child { text-align: left; white-space: normal; overflow-wrap: anywhere }
+tr.differs { background: #d6498a33 } svg { width: 100%; height: 90px } .verdict { font-size: 1.2em }
+"""
+EQUAL, DIFFERS = "#1f9a86", "#d6498a"
+
+
+def page(comparison: Comparison, model: str) -> str:
+    """The page; it loads nothing from elsewhere, and what names contain is shown as text."""
+    head = ("", "differ", "of", "largest", "SNR dB", "tensor")
+    rows = ["".join(f"<th>{escape(cell)}</th>" for cell in head)]
+    for row in comparison.rows:
+        rows.append("".join(f"<td>{escape(cell)}</td>" for cell in cells(row)))
+    kinds = ["", *("" if row.equal else ' class="differs"' for row in comparison.rows)]
+    table = "".join(f"<tr{kind}>{row}</tr>" for kind, row in zip(kinds, rows, strict=True))
+    title = f"{model} compared with {comparison.reference}"
+    return (
+        '<!doctype html><html lang="en"><meta charset="utf-8">'
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
+        f"<title>{escape(title)}</title><style>{STYLE}</style><h1>{escape(title)}</h1>"
+        f'<p class="verdict">{escape(comparison.verdict)}</p>{picture([*comparison.tensors, *comparison.outputs])}'
+        f"<p>{escape(comparison.how)}</p><table>{table}</table></html>"
+    )
+
+
+def picture(rows: list[Row]) -> str:
+    """A bar for each tensor in the order of execution: how much of it differs. Equal ones are low and green."""
+    bars: list[str] = []
+    for number, row in enumerate(rows):
+        share = row.count / max(row.size, 1)
+        height = 4 if row.equal else 12 + 68 * share**0.5  # one element of many is seen, too
+        what = escape(f"{row.operator or row.name}: {row.count} of {row.size} differ")
+        colour = EQUAL if row.equal else DIFFERS
+        box = f'x="{number + 0.1:g}" y="{86 - height:g}" width="0.8" height="{height:g}"'
+        bars.append(f'<rect {box} fill="{colour}"><title>{what}</title></rect>')
+    return f'<svg viewBox="0 0 {max(len(rows), 1)} 90" preserveAspectRatio="none" role="img">{"".join(bars)}</svg>'
