@@ -19,10 +19,11 @@ from typing import Any
 import numpy as np
 
 import relay
-from benchmarks import kernels, macs, peak, report
+from benchmarks import kernels, macs, report
 from benchmarks.peers import PEERS, Array, installed
 from benchmarks.rounds import Runner, interleave, start
 from relay import signature
+from relay.compile import peak
 
 
 def inputs_of(model: Path) -> list[Array]:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from relay.compile.claims import Claims, place_tensors
 from relay.compile.manifest import Signature, describe
+from relay.compile.work import Work
 from relay.compile.workers import Compilation
 from relay.lowering import externals
 from relay.lowering.c_interface import export
 from relay.lowering.llvm_ir import program
 from relay.module import IRModule
 from relay.runtime import Executable, Library
-from relay.target import GpuTarget
+from relay.target import CpuTarget, GpuTarget
 
 
 def assemble(
@@ -23,7 +25,10 @@ def assemble(
     described: Signature,
     claims: Claims,
     progress: Callable[[int, int], object] | None = None,
+    work: Work | None = None,
 ) -> Executable:
+    """The executable of a module that has what `CODE_GENERATION` names. `progress` is told how much of the code is
+    compiled; `work` is that of the source's operators, for profiles."""
     """The executable of a module that has what `CODE_GENERATION` names; `claims` are its formulas. `progress` is told
     how much of the code is compiled."""
     machine, effort = compilation.target, compilation.level
@@ -37,5 +42,14 @@ def assemble(
     graph, params = describe(module, machine, *described)
     sources = {"mlir": module.to_text, "ll": lambda: code.ir, "asm": code.assembly, **externals.sources(module.op)}
     files = partial(export, module, graph, params, machine, effort)
+    counts = partial(_profiled, module, machine, effort, work or {})
+    library = Library(code.shared_object(), sources, externals.artifacts(module.op), files, counts)
+    return Executable(json.dumps(graph), library, params)
+
+
+def _profiled(module: IRModule, machine: CpuTarget, effort: int, work: Work) -> dict[str, Any]:
+    from relay.compile.profiling import profiled  # here: few builds are profiled
+
+    return profiled(module, machine, effort, work)
     library = Library(code.shared_object(), sources, externals.artifacts(module.op), files)
     return Executable(json.dumps(graph), library, params, claims=place_tensors(claims, module).pack())

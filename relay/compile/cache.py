@@ -17,7 +17,7 @@ from functools import cache, cached_property, partial
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -167,7 +167,7 @@ def _loaded(kept: Store, key: str, rebuilt: Callable[[], Library]) -> Executable
     kinds = SOURCES if device is None else SOURCES_OF_DEVICES[device["kind"]]
     sources = {kind: partial(_text, rebuilt, kind) for kind in kinds}
     if device is None:
-        library = Library(saved.code, sources, export=partial(_files, rebuilt))
+        library = Library(saved.code, sources, export=partial(_files, rebuilt), profiled=partial(_profiled, rebuilt))
     else:
         if device["kind"] == "cuda":
             sources["ptx"] = partial(bytes.decode, saved.code)  # is the code itself
@@ -183,6 +183,12 @@ def _files(rebuilt: Callable[[], Library], name: str) -> Mapping[str, bytes]:
     library = rebuilt()
     assert library.export is not None
     return library.export(name)
+
+
+def _profiled(rebuilt: Callable[[], Library]) -> Mapping[str, Any]:
+    library = rebuilt()
+    assert library.profiled is not None
+    return library.profiled()
 
 
 def keep(key: str, executable: Executable) -> None:

@@ -24,6 +24,7 @@ from relay.compile.pipeline import (
 )
 from relay.compile.progress import Update, bar, unseen
 from relay.compile.request import Recipe, Request
+from relay.compile.work import work_of
 from relay.compile.workers import Compilation
 from relay.errors import InvalidArgument
 from relay.frontend import import_model, path_of
@@ -132,7 +133,7 @@ def _compile(recipe: Recipe, progress: Update = unseen) -> Executable:
     else:
         module = import_model(model, recipe.frontend)
     module.replace_weights(recipe.params)
-    described = signature.read(module["main"])
+    described, work = signature.read(module["main"]), work_of(module)
     if not module["main"].body.blocks:
         raise InvalidArgument("function main", "is only declared", "give it a body")
     if recipe.external is not None:
@@ -150,6 +151,8 @@ def _compile(recipe: Recipe, progress: Update = unseen) -> Executable:
             runner.reach("code generation", needed)
         refuse_pending(module.op, [step.name for step in chosen])
         done, rest = runner.done, len(chosen)
+        return assemble(
+            module, code, runner.described, lambda n, total: progress(done + rest * n / total, "code"), work
         claims = runner.claims
         return assemble(
             module, code, runner.described, claims, lambda n, total: progress(done + rest * n / total, "code")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import FileLineColLoc, NameLoc, TensorType
+from xdsl.dialects.builtin import TensorType
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.hints import isa
@@ -15,6 +15,7 @@ from relay.dialects.attributes import dtype_of
 from relay.dialects.source import words
 from relay.module import IRModule
 from relay.signature import TensorInfo
+from relay.transforms.location import node_of
 
 
 @dataclass(frozen=True)
@@ -65,12 +66,6 @@ def _observe(mod: IRModule, whole: bool = False) -> list[Point]:
     function.update_function_type()
     signature.write(function, inputs, outputs)
     return points
-
-
-def node_of(op: Operation) -> int:
-    """The number of the operator in its model, or the line in its text; -1 if not known."""
-    location = op.location.location if isinstance(op.location, NameLoc) else op.location
-    return location.line.data if isinstance(location, FileLineColLoc) else -1
 
 
 def values_of(function: FuncOp) -> Iterator[tuple[SSAValue, Operation, TensorType[Attribute]]]:

@@ -18,6 +18,7 @@ from xdsl.utils.target import Target
 from relay.errors import Unsupported
 from relay.lowering import externals
 from relay.lowering.llvm.control import CONTROL
+from relay.lowering.llvm.counters import DECLARATION, counted
 from relay.lowering.llvm.function import FunctionWriter, Writer
 from relay.lowering.llvm.memory import MEMORY
 from relay.lowering.llvm.parallel import threaded
@@ -48,11 +49,13 @@ def program(
     triple: str = "",
     entry: Callable[[int], str] | None = None,
     ready: Callable[[str], object] | None = None,
+    counters: str = "",
 ) -> Program:
     """LLVM IR of the module; `attributes` are added to every function's. If there are parallel loops and a `triple` is
     given, the functions of a team of threads come with it. `entry` writes what others see instead of `relay_NAME`, told
     how many arguments `@main` takes. `ready` is told modules that are compiled apart (see `Units`), while others are
-    written.
+    written. With `counters`, the triple of a machine, `@main` counts the ticks of each call (`llvm.counters`) in
+    numbers whose address ends its table.
 
     Raises Unsupported for an operation that is none of level 3.
     """
@@ -69,13 +72,17 @@ def program(
             raise Unsupported(f"llvm-ir: {op.name}", "is no function")
         if op.body.blocks:
             function = FunctionWriter(op, WRITERS, declarations, numbers, forking).write()
+            counts = bool(counters) and function.name == "main"
+            if counts:
+                function = counted(function, names, counters)
+                declarations["llvm.readcyclecounter"] = DECLARATION
             functions[function.name] = function
             if units is not None:
                 units.add(function)
             if op.sym_visibility is None:
                 more = bool(numbers) + (op.sym_name.data in forking)
                 if entry is None:
-                    entries.append(by_table(op, more, op.sym_name.data in forking))
+                    entries.append(by_table(op, more, op.sym_name.data in forking, counts))
                 elif op.sym_name.data == "main":
                     entries.append(entry(len(op.body.block.args) + more))
     if forking and triple:
@@ -92,15 +99,17 @@ def translate(
     return program(module, attributes, triple, entry).text
 
 
-def by_table(function: FuncOp, more: int, forking: bool) -> str:
+def by_table(function: FuncOp, more: int, forking: bool, counts: bool = False) -> str:
     """`@relay_NAME`: the function behind one argument, the table of the memrefs' addresses; behind them that of the
-    table of external functions, if there are any, and that of the team of threads, if there are parallel loops."""
-    name, count = function.sym_name.data, len(function.body.block.args) + more
+    table of external functions, if there are any, that of the team of threads, if there are parallel loops, and that of
+    the ticks of each call, if it `counts` them."""
+    name, team = function.sym_name.data, len(function.body.block.args) + more - 1
+    count = team + 1 + counts
     lines = [f"define void @relay_{name}(ptr %table) #0 {{"]
     for i in range(count):
         lines.append(f"  %a{i} = getelementptr ptr, ptr %table, i64 {i}")
         lines.append(f"  %p{i} = load ptr, ptr %a{i}, align 8")
     if forking:
-        lines += begin_text(f"%p{count - 1}")
+        lines += begin_text(f"%p{team}")
     arguments = ", ".join(f"ptr %p{i}" for i in range(count))
     return "\n".join([*lines, f"  call void @{name}({arguments})", "  ret void", "}"])

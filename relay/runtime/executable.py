@@ -21,7 +21,7 @@ from relay.runtime import archive
 from relay.runtime.container import WRONG
 from relay.runtime.library import Library
 from relay.runtime.memory import Array, Frame, address, aligned_bytes
-from relay.runtime.specification import TensorSpec
+from relay.runtime.specification import TensorSpec, random_array
 from relay.runtime.team import check, team_for
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from relay.runtime.device import Devices
     from relay.runtime.dlpack import Given
     from relay.runtime.external import External, Externals
+    from relay.runtime.profile import Profile
     from relay.runtime.session import HostSession, Session
 
 STAGED_BYTES = 16 << 10
@@ -94,6 +95,7 @@ class Executable:
             table = 0 if self._externals is None else address(self._externals.table)
             self._devices = Devices(library.code, self._graph, address(self._constants), table)
         self._session: Session | None = None
+        self._notes: list[Array] = []
         self._native: Callable[[int], None] = (
             self._refuse if self._foreign else self._devices or library.function(entry_point)
         )
@@ -262,7 +264,7 @@ class Executable:
     def _more(self) -> list[Array | None]:
         """What the table has behind the arena: external functions, and room for a team of threads."""
         more: list[Array | None] = [] if self._externals is None else [self._externals.table]
-        return more if self._team_functions is None else [*more, None]
+        return [*more, *([] if self._team_functions is None else [None]), *self._notes]
 
     def _arrange(self, inputs: tuple[Given, ...], named: Mapping[str, Given]) -> list[Given]:
         """The inputs in the model's order, states that are not given from their start."""
@@ -334,6 +336,30 @@ class Executable:
         from relay.runtime.benchmark import measure
 
         return measure(partial(self.run, *inputs, **named), warmup, repeat, seconds)
+
+    def profile(self, *inputs: Given, seconds: float = 1.0, **named: Given) -> Profile:
+        """Where the time of a run on these inputs (random ones if none are given) goes, by kernel and by operator of
+        the source model, measured for so many seconds on one thread.
+
+        The same kernels run behind a program that counts; this executable's code has no counters. Raises Unsupported
+        for what was loaded from a file or is for a GPU.
+        """
+        from relay.runtime.profile import profile
+
+        if not inputs and not named:
+            random = np.random.default_rng(0)
+            given = [s for s in self.inputs if s.kind == "input"]
+            named = {spec.name: random_array(spec.shape, spec.dtype, random) for spec in given}
+        values = self._arrange(inputs, named)
+
+        def twin(library: Library, notes: Array | None) -> Callable[[], object]:
+            other = Executable(self._graph, library, self._params, self._constants)
+            other._notes = [] if notes is None else [notes]
+            for number, value in enumerate(values):
+                other.set_input(number, value)
+            return other.run
+
+        return profile(self.library, twin, seconds)
 
     # What it is made of
 

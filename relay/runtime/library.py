@@ -7,7 +7,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Mapping
-from typing import cast
+from typing import Any, cast
 
 from relay.errors import Malformed, Unsupported
 
@@ -19,7 +19,7 @@ _LOCKS = [threading.Lock()]
 class Library:
     """A shared object (no bytes for a machine that has none), the artifacts of external compilers by symbol, and the
     texts the code was made from: each is written when it is asked for. So is what `export` gives for a name: the files
-    of an object for C, by their names.
+    of an object for C, by their names; and what `profiled` gives: the same program with counters.
 
     Native code: trust it like a program.
     """
@@ -30,9 +30,11 @@ class Library:
         sources: Mapping[str, Callable[[], str]] | None = None,
         artifacts: Mapping[str, bytes] | None = None,
         export: Callable[[str], Mapping[str, bytes]] | None = None,
+        profiled: Callable[[], Mapping[str, Any]] | None = None,
     ):
         self.code = code
         self.export = export
+        self.profiled = profiled
         self.artifacts = dict(artifacts or {})
         self.sources = dict(sources or {})
         self._loaded: ctypes.CDLL | None = None

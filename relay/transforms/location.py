@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from xdsl.dialects.builtin import FileLineColLoc, NameLoc
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from relay.dialects.source import words
 
-__all__ = ["function_of", "place", "words"]
+__all__ = ["function_of", "node_of", "place", "words"]
 
 
 def function_of(op: Operation) -> FuncOp | None:
@@ -24,3 +25,9 @@ def place(op: Operation) -> str:
     inside = f"{op.name} in @{function.sym_name.data}" if function is not None else op.name
     source = words(op.location)
     return f"{source}: {inside}" if source else inside
+
+
+def node_of(op: Operation) -> int:
+    """The number of the operator in its model, or the line in its text; -1 if not known."""
+    location = op.location.location if isinstance(op.location, NameLoc) else op.location
+    return location.line.data if isinstance(location, FileLineColLoc) else -1

@@ -9,10 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import compare, kernels, macs, peak, report, same_code
+from benchmarks import compare, kernels, macs, report, same_code
 from benchmarks.cases import CASES, module_of
 from benchmarks.instructions import EXPECTED, Counts, count, counted, innermost, worse
 from benchmarks.peers import PEERS, adapter
+from relay.compile import peak
 from relay.compile.pipeline import optimize
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"

@@ -19,10 +19,10 @@ from relay.dialects import qnn
 from relay.dialects.attributes import Array, elements, to_numpy
 from relay.errors import InvalidArgument, Unsupported
 from relay.exploration.comparing import Comparison, row_of
-from relay.exploration.intermediates import node_of
 from relay.exploration.references import LiteRt
 from relay.module import IRModule
 from relay.runtime.specification import random_array
+from relay.transforms.location import node_of
 from relay.viewer.comparison import page
 
 pytest.importorskip("ai_edge_litert", reason="needs the extra litert")

@@ -13,7 +13,6 @@ from dataclasses import replace
 from xdsl.dialects.builtin import (
     ArrayAttr,
     DictionaryAttr,
-    FileLineColLoc,
     IntegerAttr,
     ModuleOp,
     NameLoc,
@@ -31,7 +30,7 @@ from relay.byoc.partitioning.work import multiplications
 from relay.dialects import byoc
 from relay.dialects.context import EXTENDED, UPSTREAM
 from relay.partition_report import Row
-from relay.transforms.location import words
+from relay.transforms.location import node_of, words
 
 REFUSALS = "byoc.refusals"
 OPERATORS = "byoc.operators"
@@ -40,12 +39,6 @@ OPERATORS = "byoc.operators"
 def source_of(op: Operation) -> str:
     """The operator of the model that the op comes from, else its place in the text; empty if not known."""
     return op.location.desc.data if isinstance(op.location, NameLoc) else words(op.location)
-
-
-def line_of(op: Operation) -> int:
-    """The number of the operator in its model or the line in the text; -1 if not known."""
-    location = op.location.location if isinstance(op.location, NameLoc) else op.location
-    return location.line.data if isinstance(location, FileLineColLoc) else -1
 
 
 def counts(op: Operation) -> bool:
@@ -71,7 +64,7 @@ def rows_of(op: Operation, function: str, targets: Sequence[str], compiler: str 
         other = "" if compiler else presumed(leaf)
         refused = {name: told.get(name, other) for name in targets if name != compiler}
         refused = {name: why for name, why in refused.items() if why}
-        macs, line = multiplications(leaf), line_of(leaf)
+        macs, line = multiplications(leaf), node_of(leaf)
         found.append(Row(leaf.name, source_of(leaf), function, compiler, place, macs, line, refused))
     return found
 

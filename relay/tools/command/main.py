@@ -14,7 +14,19 @@ from relay import __version__
 from relay.errors import RelayError
 from relay.tools.command import options
 
-COMMANDS = ("inspect", "compile", "run", "bench", "compare", "certify", "explore", "opt", "cache", "completion")
+COMMANDS = (
+    "inspect",
+    "compile",
+    "run",
+    "bench",
+    "profile",
+    "compare",
+    "certify",
+    "explore",
+    "opt",
+    "cache",
+    "completion",
+)
 """In the order of the help; each is a module beside this one with a command `command`."""
 
 

@@ -1,0 +1,59 @@
+"""What `Executable.profile` runs: the same kernels, compiled as they were, behind a `@main` that counts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from math import prod
+from typing import Any
+
+from xdsl.dialects.func import CallOp
+from xdsl.ir import Operation
+
+from relay.compile.peak import measure
+from relay.compile.work import Work
+from relay.lowering.codegen import compile_text
+from relay.lowering.llvm_ir import program
+from relay.lowering.shaped import buffer_of, is_buffer
+from relay.module import IRModule
+from relay.target import CpuTarget
+from relay.transforms.location import words
+
+
+def profiled(module: IRModule, target: CpuTarget, level: int, work: Work) -> dict[str, Any]:
+    """Of a module whose memory is planned: the `code` of a program that counts; a row for each call (kernel, bytes,
+    and the operators of the source model with their multiply-accumulates); what one core does at most (`peak`)."""
+    threads = target.triple if "linux" in target.triple else ""
+    text = program(module.op, target.function_attributes, threads, counters=target.triple).text
+    functions = module.functions
+    calls = [op for op in module["main"].walk() if isinstance(op, CallOp)]
+    number = Counter(op.callee.string_value() for op in calls)
+    rows: list[dict[str, Any]] = []
+    for op in calls:
+        name = op.callee.string_value()
+        kernel = functions.get(name)
+        alone = kernel is not None and number[name] == 1  # of several calls, a kernel remembers one
+        inner = list(kernel.walk()) if kernel is not None and alone else []
+        rows.append({"kernel": name, "bytes": bytes_of(op), **sources(op, inner, work)})
+    return {"code": compile_text(text, target, level).shared_object(), "calls": rows, "peak": dict(measure())}
+
+
+def bytes_of(call: CallOp) -> int:
+    """The size of all that a kernel is given: an upper bound of what it reads and writes of memory once."""
+    types = [buffer_of(operand) for operand in call.operands if is_buffer(operand.type)]
+    return sum(prod(type.get_shape()) * size_of(type.element_type) for type in types)
+
+
+def size_of(element: Any) -> int:
+    """Bytes of an element."""
+    return max(element.bitwidth // 8, 1)
+
+
+def sources(call: CallOp, inner: list[Operation], work: Work) -> dict[str, Any]:
+    """The operators of a call: where its kernel's ops come from. Their work is that of the kernel's."""
+    names = dict.fromkeys(filter(None, (words(call.location), *(words(op.location) for op in inner))))
+    found = [work[name] for name in names if name in work]
+    return {
+        "operators": list(names),
+        "macs": sum(macs for macs, _ in found),
+        "kind": found[0][1] if found else "",
+    }

@@ -1,0 +1,26 @@
+"""How much the operators of a source model multiply: found as it is imported, told by profiles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from xdsl.dialects.builtin import AnyFloat
+
+from relay.byoc.partitioning.work import multiplications
+from relay.dialects.op import tensor
+from relay.module import IRModule
+from relay.transforms.location import words
+
+Work = Mapping[str, tuple[int, str]]
+"""Multiply-accumulates of an operator of the source model, by its location, and of what: `int8` or `float32`."""
+
+
+def work_of(module: IRModule) -> Work:
+    """The operators that multiply, as the module is imported."""
+    found: dict[str, tuple[int, str]] = {}
+    for op in module.op.walk():
+        if macs := multiplications(op):
+            kind = "float32" if isinstance(tensor(op.operands[1]).element_type, AnyFloat) else "int8"
+            source = words(op.location)
+            found[source] = (found.get(source, (0, kind))[0] + macs, kind)
+    return found

@@ -1,0 +1,180 @@
+"""`Executable.profile`: where the time of a run goes, by kernel and by operator of the source model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from relay.errors import InvalidArgument, Unsupported
+from relay.runtime.files import replace_file
+from relay.runtime.library import Library
+from relay.runtime.memory import Array
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+Twin = Callable[[Library, "Array | None"], Callable[[], object]]
+
+LEAST = 9
+"""Rounds at least; the median of them is told."""
+ROUND_SECONDS = 2e-3
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of a kernel in a run."""
+
+    kernel: str
+    operators: tuple[str, ...]
+    """The operators of the source model that the kernel computes."""
+    seconds: float
+    share: float
+    """Of all calls."""
+    macs: int
+    """Multiply-accumulates."""
+    macs_per_s: float
+    peak_share: float | None
+    """Of what one core of this machine was measured to do at most; None where it does not multiply."""
+    bytes: int
+    """The size of what it is given, weights included: what it reads and writes of memory, each counted once."""
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What `profile` found; `print` it."""
+
+    calls: tuple[Call, ...]
+    """In the order of the run."""
+    run_seconds: float
+    """A run without counters, median."""
+    counters_seconds: float
+    """How much longer the shortest run with counters is than the shortest without."""
+    peak: Mapping[str, float]
+    """Multiply-accumulates per second that one core was measured to do, of `int8` and `float32`."""
+
+    @property
+    def seconds(self) -> float:
+        """All calls."""
+        return sum(call.seconds for call in self.calls)
+
+    @property
+    def operators(self) -> dict[str, float]:
+        """Seconds by operator of the source model, the longest first; those that one kernel computes together are
+        joined by ` + `."""
+        found: dict[str, float] = {}
+        for call in self.calls:
+            name = " + ".join(call.operators) or call.kernel
+            found[name] = found.get(name, 0.0) + call.seconds
+        return dict(sorted(found.items(), key=lambda row: -row[1]))
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as numbers, texts and lists."""
+        return {
+            "calls": [asdict(call) for call in self.calls],
+            "operators": self.operators,
+            "run_s": self.run_seconds,
+            "counters_s": self.counters_seconds,
+            "peak_macs_per_s": dict(self.peak),
+        }
+
+    def trace(self) -> dict[str, Any]:
+        """One run as events that chrome://tracing and ui.perfetto.dev show: calls one after the other."""
+        events: list[dict[str, Any]] = []
+        start = 0.0
+        for call in self.calls:
+            told = {"operators": list(call.operators), "macs": call.macs, "bytes": call.bytes}
+            row = {"name": call.kernel, "ph": "X", "pid": 1, "tid": 1, "ts": start * 1e6, "dur": call.seconds * 1e6}
+            events.append(row | {"args": told})
+            start += call.seconds
+        return {"traceEvents": events, "displayTimeUnit": "ns"}
+
+    def save_trace(self, path: str | PathLike[str]) -> None:
+        """Write `trace()` as JSON. Raises InvalidArgument where it cannot be written."""
+        replace_file(str(path), json.dumps(self.trace()).encode())
+
+    def __str__(self) -> str:
+        table = [("us", "%", "GMAC/s", "peak", "kB", "kernel", "operators")]
+        for call in sorted(self.calls, key=lambda call: -call.seconds):
+            rate = f"{call.macs_per_s / 1e9:.1f}" if call.macs else ""
+            peak = "" if call.peak_share is None else f"{call.peak_share:.0%}"
+            size, names = f"{call.bytes / 1000:.1f}", " + ".join(map(short, call.operators))
+            table.append((f"{call.seconds * 1e6:.2f}", f"{call.share:.1%}", rate, peak, size, call.kernel, names))
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        lines = [
+            "  ".join(cell.rjust(width) if n < 5 else cell.ljust(width) for n, (cell, width) in enumerate(row)).rstrip()
+            for row in ([*zip(row, widths, strict=True)] for row in table)
+        ]
+        peaks = ", ".join(f"{rate / 1e9:.0f} GMAC/s of {kind}" for kind, rate in self.peak.items())
+        cost = self.counters_seconds / max(len(self.calls), 1) * 1e9
+        lines.append(f"kernels {self.seconds * 1e6:.2f} us of a run of {self.run_seconds * 1e6:.2f} us (one thread)")
+        lines.append(f"counters take {cost:.0f} ns a kernel; one core was measured to do at most {peaks}")
+        return "\n".join(lines)
+
+
+def short(operator: str) -> str:
+    """An operator without its place in the file, and the middle of a long name."""
+    text = operator.rpartition(" (")[0] or operator
+    return text if len(text) <= 60 else f"{text[:40]}...{text[-17:]}"
+
+
+def profile(library: Library, twin: Twin, seconds: float) -> Profile:
+    """Run with and without counters, in turn, for so many seconds. Raises Unsupported, InvalidArgument.
+
+    `twin` gives what runs the model by a library, which notes ticks in an array if one is given.
+    """
+    if library.profiled is None:
+        what = "neither a GPU's kernels nor what was loaded from a file can be profiled"
+        raise Unsupported("profile", what, "build the model for a CPU, here")
+    if not 0 <= seconds < float("inf"):
+        raise InvalidArgument("profile", f"seconds are {seconds}")
+    told = library.profiled()
+    rows: Sequence[Mapping[str, Any]] = told["calls"]
+    notes = np.zeros(len(rows) + 1, np.int64)
+    counted = twin(Library(told["code"], artifacts=library.artifacts), notes)
+    times, every = measured(twin(library, None), counted, notes, seconds)
+    medians: Array = np.median(np.array(every), axis=0)
+    total = float(medians.sum()) or 1.0
+    calls = tuple(
+        call_of(row, float(time), float(time) / total, told["peak"]) for row, time in zip(rows, medians, strict=True)
+    )
+    plain, counting = (np.array(column) for column in zip(*times, strict=True))
+    return Profile(calls, float(np.median(plain)), float(counting.min() - plain.min()), told["peak"])
+
+
+def call_of(row: Mapping[str, Any], seconds: float, share: float, peak: Mapping[str, float]) -> Call:
+    """A call with its rates."""
+    rate = row["macs"] / seconds if seconds else 0.0
+    most = peak.get(row["kind"]) if row["macs"] else None
+    operators = tuple(row["operators"])
+    return Call(row["kernel"], operators, seconds, share, row["macs"], rate, most and rate / most, row["bytes"])
+
+
+def measured(
+    plain: Callable[[], object], counted: Callable[[], object], notes: Array, seconds: float
+) -> tuple[list[tuple[float, float]], list[Array]]:
+    """Rounds of runs, by turns without and with counters: seconds of a run of each, and of each call of a kernel."""
+    plain()
+    counted()
+    begun, first = perf_counter(), int(notes[-1])
+    counted()
+    runs = max(1, min(1000, int(ROUND_SECONDS / max(perf_counter() - begun, 1e-7))))
+    times: list[tuple[float, float]] = []
+    ticks: list[Array] = []
+    end = begun + seconds
+    while perf_counter() < end or len(times) < LEAST:
+        notes[:-1] = 0
+        found: list[float] = []
+        for run in (plain, counted):
+            start = perf_counter()
+            for _ in range(runs):
+                run()
+            found.append((perf_counter() - start) / runs)
+        times.append((found[0], found[1]))
+        ticks.append(notes[:-1] / runs)
+    rate = (int(notes[-1]) - first) / (perf_counter() - begun)
+    return times, [row / rate for row in ticks]

@@ -1,0 +1,30 @@
+"""`relay profile`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import rich_click as click
+
+from relay.tools.command import options
+
+
+@click.command("profile", cls=options.ModelCommand)
+@click.argument("model", type=options.MODEL)
+@options.input_options
+@click.option("--seconds", type=click.FloatRange(0), default=1.0, help="how long runs are timed (default: 1)")
+@click.option("--trace", metavar="FILE", help="write one run for chrome://tracing or ui.perfetto.dev")
+@options.model_options
+@options.JSON
+@click.pass_obj
+def command(manner: options.Manner, model: str, as_json: bool, **chosen: Any) -> None:
+    """Show where the time of a run goes: by kernel, with the operators of the model that each computes."""
+    from relay.tools.command import inputs as reading
+
+    build, rest = options.arguments_of(chosen)
+    executable = options.executable(model, build, manner)
+    given = [rest[name] for name in ("inputs", "given", "fill", "seed", "pixels")]
+    found = executable.profile(seconds=rest["seconds"], **reading.gather(executable.inputs, *given))
+    if rest["trace"]:
+        found.save_trace(rest["trace"])
+    options.show({"model": model, **found.to_json()}, str(found), as_json)

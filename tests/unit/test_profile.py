@@ -1,0 +1,104 @@
+"""`Executable.profile`: kernels and operators, rates, a trace; the code that is profiled is the code that runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import relay
+from relay.errors import InvalidArgument, Unsupported
+from relay.lowering.llvm.counters import counted
+from relay.lowering.llvm_ir import program
+from relay.runtime import Executable
+from relay.runtime.profile import Profile
+
+ROOT = Path(__file__).parents[2]
+DIGITS = ROOT / "examples" / "digits" / "digits_int8.tflite"
+IMAGE = np.load(ROOT / "examples" / "digits" / "digits_test.npz")["int8_images"][:1]
+
+
+@pytest.fixture(scope="module")
+def executable() -> Executable:
+    return relay.build(DIGITS)
+
+
+@pytest.fixture(scope="module")
+def profile(executable: Executable) -> Profile:
+    return executable.profile(IMAGE, seconds=0)
+
+
+def test_every_kernel_names_its_operators(executable: Executable, profile: Profile):
+    assert [call.kernel for call in profile.calls] == executable.graph["kernels"]
+    fused = profile.calls[2].operators
+    assert [name.split()[:3] for name in fused] == [["operator", "2", "CONV_2D"], ["operator", "3", "ADD"]]
+    assert all(call.operators and call.bytes > 0 and call.seconds > 0 for call in profile.calls)
+    assert sum(call.share for call in profile.calls) == pytest.approx(1)
+    assert sum(profile.operators.values()) == pytest.approx(profile.seconds)
+    assert next(iter(profile.operators.values())) == max(profile.operators.values())
+
+
+def test_work_is_that_of_the_model(profile: Profile):
+    assert sum(call.macs for call in profile.calls) == 46592
+    first = profile.calls[0]
+    assert (first.macs, first.macs_per_s) == (9216, 9216 / first.seconds)
+    assert first.peak_share is None or 0 < first.peak_share < 1
+    assert profile.peak["float32"] > 0
+    assert profile.calls[-1].peak_share is None
+
+
+def test_the_trace_has_one_run(profile: Profile, tmp_path: Path):
+    profile.save_trace(tmp_path / "t.json")
+    events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+    assert [event["name"] for event in events] == [call.kernel for call in profile.calls]
+    ends = [event["ts"] + event["dur"] for event in events]
+    assert [event["ts"] for event in events[1:]] == pytest.approx(ends[:-1])
+    assert {event["ph"] for event in events} == {"X"}
+    json.dumps(profile.to_json())
+    assert "counters take" in str(profile) and "conv2d_2" in str(profile)
+
+
+def test_what_runs_has_no_counters_and_the_kernels_are_the_same(executable: Executable):
+    module = relay.default_pipeline()(relay.frontend.from_tflite(DIGITS))
+    plain, counting = (program(module.op, counters=triple) for triple in ("", "x86_64-unknown-linux-gnu"))
+    assert "readcyclecounter" not in plain.text and "readcyclecounter" not in executable.get_source("ll")
+    for name, function in plain.functions.items():
+        assert (function == counting.functions[name]) == (name != "main")
+    before = executable.library.code
+    executable.profile(IMAGE, seconds=0)
+    assert executable.library.code == before == relay.build(DIGITS).library.code
+
+
+def test_the_counting_run_gives_the_same_numbers(executable: Executable):
+    expected = np.asarray(executable.run(IMAGE))
+    seen: list[np.ndarray[tuple[int, ...], np.dtype[np.int8]]] = []
+    profiled = executable.library.profiled
+    assert profiled is not None
+    rows = profiled()["calls"]
+    twin = Executable(executable.graph, relay.runtime.Library(profiled()["code"]), executable.params)
+    vars(twin)["_notes"] = [np.zeros(len(rows) + 1, np.int64)]
+    seen.append(np.asarray(twin.run(IMAGE)))
+    np.testing.assert_array_equal(seen[0], expected)
+    assert (vars(twin)["_notes"][0] > 0).all()
+
+
+def test_a_build_from_the_cache_is_profiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("RELAY_CACHE_DIR", str(tmp_path))
+    relay.build(DIGITS)
+    found = relay.build(DIGITS).profile(seconds=0)
+    assert found.calls[2].operators[1].startswith("operator 3 ADD")
+
+
+def test_refusals(executable: Executable, tmp_path: Path):
+    executable.save(tmp_path / "x.relay")
+    said = "profile: neither a GPU's kernels nor what was loaded from a file can be profiled; build the model for a CPU"
+    for other in (relay.runtime.load(tmp_path / "x.relay"), relay.build(DIGITS, "cuda")):
+        with pytest.raises(Unsupported, match=said):
+            other.profile(IMAGE)
+    with pytest.raises(InvalidArgument, match="profile: seconds are -1"):
+        executable.profile(IMAGE, seconds=-1)
+    module = relay.default_pipeline()(relay.frontend.from_tflite(DIGITS))
+    with pytest.raises(Unsupported, match="profile: no counter of riscv64 is known"):
+        counted(program(module.op).functions["main"], (), "riscv64-unknown-linux-gnu")
