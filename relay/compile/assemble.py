@@ -27,10 +27,8 @@ def assemble(
     progress: Callable[[int, int], object] | None = None,
     work: Work | None = None,
 ) -> Executable:
-    """The executable of a module that has what `CODE_GENERATION` names. `progress` is told how much of the code is
-    compiled; `work` is that of the source's operators, for profiles."""
     """The executable of a module that has what `CODE_GENERATION` names; `claims` are its formulas. `progress` is told
-    how much of the code is compiled."""
+    how much of the code is compiled; `work` is that of the source's operators, for profiles."""
     machine, effort = compilation.target, compilation.level
     if isinstance(machine, GpuTarget):
         from relay.compile.gpu import assemble_for_device  # builds for a CPU import nothing for GPUs
@@ -44,12 +42,10 @@ def assemble(
     files = partial(export, module, graph, params, machine, effort)
     counts = partial(_profiled, module, machine, effort, work or {})
     library = Library(code.shared_object(), sources, externals.artifacts(module.op), files, counts)
-    return Executable(json.dumps(graph), library, params)
+    return Executable(json.dumps(graph), library, params, claims=place_tensors(claims, module).pack())
 
 
 def _profiled(module: IRModule, machine: CpuTarget, effort: int, work: Work) -> dict[str, Any]:
     from relay.compile.profiling import profiled  # here: few builds are profiled
 
     return profiled(module, machine, effort, work)
-    library = Library(code.shared_object(), sources, externals.artifacts(module.op), files)
-    return Executable(json.dumps(graph), library, params, claims=place_tensors(claims, module).pack())

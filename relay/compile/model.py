@@ -152,8 +152,10 @@ def _compile(recipe: Recipe, progress: Update = unseen) -> Executable:
         refuse_pending(module.op, [step.name for step in chosen])
         done, rest = runner.done, len(chosen)
         return assemble(
-            module, code, runner.described, lambda n, total: progress(done + rest * n / total, "code"), work
-        claims = runner.claims
-        return assemble(
-            module, code, runner.described, claims, lambda n, total: progress(done + rest * n / total, "code")
+            module,
+            code,
+            runner.described,
+            runner.claims,
+            lambda n, total: progress(done + rest * n / total, "code"),
+            work,
         )

@@ -16,6 +16,7 @@ from xdsl.passes import ModulePass
 from relay import signature
 from relay.arguments import every
 from relay.compile.assemble import assemble
+from relay.compile.claims import Claims
 from relay.compile.manifest import Signature
 from relay.compile.pipeline import CODE_GENERATION, default_pipeline
 from relay.compile.workers import Compilation
@@ -364,6 +365,6 @@ class Lowered:
         with activated(PassContext(0)):
             Runner(module.op, providers=providers_of(PLAIN)).reach("code generation", CODE_GENERATION)
         with Compilation(machine, 1) as code:
-            executable = assemble(module, code, self.described)
+            executable = assemble(module, code, self.described, Claims())
         results = executable.run(*self.inputs)
         return [] if results is None else [*results] if isinstance(results, tuple) else [results]
