@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -115,7 +115,7 @@ def dynamic(g: Graph) -> None:
     g.node("DynamicQuantizeLinear", [g.input(x)], np.uint8, count=3)
 
 
-def _weights(g: Graph, kind: Any, *shape: int, channels: int = 1) -> list[str]:
+def weights(g: Graph, kind: Any, *shape: int, channels: int = 1) -> list[str]:
     """Codes of weights; per channel, of zero point 0 (128 unsigned), where there are channels."""
     scale = g.scale(-9, -4) if channels == 1 else np.asarray([g.scale(-9, -4) for _ in range(channels)], np.float32)
     middle = 128 if kind == np.uint8 else 0
@@ -132,22 +132,22 @@ def convolution(g: Graph) -> None:
     size, pad, stride = (int(g.random.integers(low, high)) for low, high in ((1, 4), (0, 2), (1, 3)))
     shape = (out, channels // groups, size, size)
     data = g.coded(x, 1, channels, 9, 8, scale=g.scale(-6, -2))
-    weights = _weights(g, w, *shape, channels=g.signed(1, out))
+    filters = weights(g, w, *shape, channels=g.signed(1, out))
     bias = [g.bias(out)] if g.random.random() < 0.7 else []
-    given = [*data, *weights, *g.target(x, -2, 3), *bias]
+    given = [*data, *filters, *g.target(x, -2, 3), *bias]
     g.node("QLinearConv", given, x, pads=[pad] * 4, strides=[stride, stride], group=groups)
 
 
 def convolution_1d(g: Graph) -> None:
-    data, weights = g.coded(np.uint8, 2, 3, 11, scale=g.scale(-6, -2)), _weights(g, np.int8, 4, 3, 3)
-    g.node("QLinearConv", [*data, *weights, *g.target(np.uint8, -2, 3)], np.uint8, pads=[1, 1])
+    data, filters = g.coded(np.uint8, 2, 3, 11, scale=g.scale(-6, -2)), weights(g, np.int8, 4, 3, 3)
+    g.node("QLinearConv", [*data, *filters, *g.target(np.uint8, -2, 3)], np.uint8, pads=[1, 1])
 
 
 def product(g: Graph) -> None:
     a, b = g.signed((np.uint8, np.uint8), (np.uint8, np.int8), (np.int8, np.int8))
     inner = int(g.random.integers(1, 50))
     left = g.coded(a, 5, inner, scale=g.scale(-6, -2))
-    right = _weights(g, b, inner, 9)
+    right = weights(g, b, inner, 9)
     if g.random.random() < 0.3:
         left[0] = g.input(g.codes(a, 2, 5, inner))
         right[0] = g.input(g.codes(b, 2, inner, 9))
@@ -158,7 +158,7 @@ def gemm(g: Graph) -> None:
     a, b = g.signed((np.uint8, np.uint8), (np.uint8, np.int8), (np.int8, np.int8))
     inner, flip = int(g.random.integers(1, 50)), bool(g.random.random() < 0.5)
     left = g.coded(a, 5, inner, scale=g.scale(-6, -2))
-    right = _weights(g, b, *((9, inner) if flip else (inner, 9)))
+    right = weights(g, b, *((9, inner) if flip else (inner, 9)))
     bias = g.bias(9)
     g.node("QGemm", [*left, *right, bias, *g.target(a, -2, 3)], a, MICROSOFT, transB=int(flip))
 
@@ -195,6 +195,12 @@ def global_pool(g: Graph) -> None:
     dtype = g.signed(np.uint8, np.int8)
     data = g.coded(dtype, 2, 24, 5, 7)
     g.node("QLinearGlobalAveragePool", [*data, *g.target(dtype, -6, 0)], dtype, MICROSOFT, channels_last=0)
+
+
+def pool(g: Graph) -> None:
+    dtype = g.signed(np.uint8, np.int8)
+    given = [*g.coded(dtype, 1, 6, 9, 9), *g.target(dtype, -6, 0)]
+    g.node("QLinearAveragePool", given, dtype, MICROSOFT, kernel_shape=[3, 3], strides=[2, 2])
 
 
 def concatenate(g: Graph) -> None:
@@ -259,6 +265,7 @@ CASES: dict[str, Callable[[Graph], None]] = {
     "QLinearAdd": add,
     "QLinearMul": multiply,
     "QLinearGlobalAveragePool": global_pool,
+    "QLinearAveragePool": pool,
     "QLinearConcat": concatenate,
     "QLinearLeakyRelu": leaky,
     "QLinearSigmoid": sigmoid,
@@ -270,10 +277,10 @@ CASES: dict[str, Callable[[Graph], None]] = {
 """What adds a node of each kind to a graph."""
 
 
-def many(kinds: Sequence[str], count: int, seed: int) -> Graph:
+def many(cases: Mapping[str, Callable[[Graph], None]], kinds: Sequence[str], count: int, seed: int) -> Graph:
     """A graph of `count` nodes of each of these kinds."""
     graph = Graph(np.random.default_rng(seed))
     for kind in kinds:
         for _ in range(count):
-            CASES[kind](graph)
+            cases[kind](graph)
     return graph

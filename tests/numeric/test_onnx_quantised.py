@@ -13,6 +13,8 @@ from relay.interpreters import run
 pytest.importorskip("onnx", reason="needs the package onnx")
 onnxruntime = pytest.importorskip("onnxruntime", reason="needs onnxruntime")
 
+from relay.quantize import QdqToInteger, stayed  # noqa: E402
+from tests.numeric.onnx_qdq import GROUPS  # noqa: E402
 from tests.numeric.onnx_quantised import CASES, Array, Graph, many  # noqa: E402
 
 ROUNDS = {"QLinearConv": 2, "QGemm": 5, "QLinearMatMul": 4, "MatMulInteger": 9, "MatMulIntegerToFloat": 6}
@@ -20,7 +22,9 @@ ROUNDS = {"QLinearConv": 2, "QGemm": 5, "QLinearMatMul": 4, "MatMulInteger": 9, 
 
 
 def reference(graph: Graph) -> list[Array]:
+    """With all optimisations, those of signed codes included."""
     options = onnxruntime.SessionOptions()
+    options.add_session_config_entry("session.qdqisint8allowed", "1")
     options.log_severity_level, options.intra_op_num_threads = 4, 1
     model = graph.model().SerializeToString()
     session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
@@ -39,25 +43,42 @@ def compiled(graph: Graph, module: relay.IRModule) -> list[Array]:
 
 @pytest.mark.parametrize("kind", CASES)
 def test_kind_interpreted(kind: str) -> None:
-    graph = many([kind], 6, 1)
+    graph = many(CASES, [kind], 6, 1)
     wanted = reference(graph)
     assert len(np.unique(np.concatenate([each.reshape(-1) for each in wanted]))) >= 50
     assert differing(run(relay.frontend.from_onnx(graph.model()), graph.inputs), wanted) == 0
 
 
 def test_all_kinds_compiled() -> None:
-    graph = many([*CASES], 1, 2)
+    graph = many(CASES, [*CASES], 1, 2)
+    assert differing(compiled(graph, relay.frontend.from_onnx(graph.model())), reference(graph)) == 0
+
+
+@pytest.mark.parametrize("kind", GROUPS)
+def test_group_interpreted(kind: str) -> None:
+    """DequantizeLinear, operator, QuantizeLinear: the integers of ONNX Runtime's fused kernels."""
+    graph = many(GROUPS, [kind], 6, 1)
+    module = QdqToInteger()(relay.frontend.from_onnx(graph.model()))
+    wanted = reference(graph)
+    assert len(np.unique(np.concatenate([each.reshape(-1) for each in wanted]))) >= 50
+    assert differing(run(module, graph.inputs), wanted) == 0
+    assert stayed(module) == [] or kind == "AveragePool"
+
+
+def test_all_groups_compiled() -> None:
+    """The importer asks for the pass itself."""
+    graph = many(GROUPS, [*GROUPS], 1, 2)
     assert differing(compiled(graph, relay.frontend.from_onnx(graph.model())), reference(graph)) == 0
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", CASES)
+@pytest.mark.parametrize("kind", [*CASES, *GROUPS])
 def test_kind_in_many_sets(kind: str) -> None:
     """At least 20,000 values of at least 100 sets of parameters."""
     values = 0
     for seed in range(20 * ROUNDS.get(kind, 1)):
-        graph = many([kind], 5, 100 + seed)
-        module, wanted = relay.frontend.from_onnx(graph.model()), reference(graph)
+        graph = many(CASES | GROUPS, [kind], 5, 100 + seed)
+        module, wanted = QdqToInteger()(relay.frontend.from_onnx(graph.model())), reference(graph)
         values += sum(each.size for each in wanted)
         assert differing(run(module, graph.inputs), wanted) == 0
         assert differing(compiled(graph, module), wanted) == 0

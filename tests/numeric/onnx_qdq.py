@@ -1,0 +1,119 @@
+"""Groups DequantizeLinear, operator, QuantizeLinear, each with parameters of its own, that make ties likely."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tests.numeric.onnx_quantised import Array, Graph, weights
+
+PAIRS = ((np.uint8, np.uint8), (np.uint8, np.int8), (np.int8, np.int8))
+
+
+def real(g: Graph, dtype: Any, *shape: int, scale: Array | None = None) -> str:
+    """An input of codes, dequantised."""
+    return g.inner("DequantizeLinear", g.coded(dtype, *shape, scale=scale))
+
+
+def kernel(g: Graph, dtype: Any, *shape: int, channels: int = 1, axis: int = 0) -> tuple[str, Array]:
+    """Constant weights, dequantised, and their scale."""
+    given = weights(g, dtype, *shape, channels=channels)
+    return g.inner("DequantizeLinear", given, axis=axis), g.constants[given[1]]
+
+
+def bias(g: Graph, scale: Array, size: int) -> str:
+    """A constant bias, of floats or dequantised."""
+    if g.random.random() < 0.4:
+        return g.constant(np.asarray(g.random.integers(-999, 999, size) * scale, np.float32))
+    zero = g.constant(np.zeros(scale.shape, np.int32))
+    return g.inner("DequantizeLinear", [g.bias(size), g.constant(np.asarray(scale, np.float32)), zero], axis=0)
+
+
+def coded(g: Graph, value: str, dtype: Any, low: int = -6, high: int = 0) -> None:
+    g.node("QuantizeLinear", [value, *g.target(dtype, low, high)], dtype)
+
+
+def convolution(g: Graph) -> None:
+    x, w = g.signed(*PAIRS)
+    groups = g.signed(1, 1, 2, 4)
+    channels, out = groups * int(g.random.integers(1, 4)), groups * int(g.random.integers(1, 3))
+    data = g.coded(x, 1, channels, 9, 8, scale=g.scale(-6, -2))
+    filters, scale = kernel(g, w, out, channels // groups, 3, 3, channels=g.signed(1, out))
+    given = [g.inner("DequantizeLinear", data), filters, bias(g, g.constants[data[1]] * scale, out)]
+    result = g.inner("Conv", given, pads=[1] * 4, group=groups)
+    coded(g, g.inner("Relu", [result]) if g.random.random() < 0.5 else result, x, -2, 3)
+
+
+def product(g: Graph) -> None:
+    x, w = g.signed(*PAIRS)
+    filters, _ = kernel(g, w, 30, 9)
+    coded(g, g.inner("MatMul", [real(g, x, 2, 5, 30, scale=g.scale(-6, -2)), filters]), x, -2, 3)
+
+
+def activations(g: Graph) -> None:
+    x = g.signed(np.uint8, np.int8)
+    sides = [real(g, x, 2, 5, 30, scale=g.scale(-6, -2)), real(g, x, 2, 30, 7, scale=g.scale(-6, -2))]
+    coded(g, g.inner("MatMul", sides), x, -2, 3)
+
+
+def gemm(g: Graph) -> None:
+    x, w = g.signed(*PAIRS)
+    data = g.coded(x, 5, 30, scale=g.scale(-6, -2))
+    filters, scale = kernel(g, w, 9, 30)
+    given = [g.inner("DequantizeLinear", data), filters, bias(g, g.constants[data[1]] * scale, 9)]
+    coded(g, g.inner("Gemm", given, transB=1), x, -2, 3)
+
+
+def binary(kind: str, low: int, high: int) -> Callable[[Graph], None]:
+    def case(g: Graph) -> None:
+        x = g.signed(np.uint8, np.int8)
+        coded(g, g.inner(kind, [real(g, x, 8, 25), real(g, x, 8, 25)]), x, low, high)
+
+    return case
+
+
+def unary(kind: str, *shape: int, scale: tuple[int, int] = (-6, 0), **attributes: Any) -> Callable[[Graph], None]:
+    def case(g: Graph) -> None:
+        x = g.signed(np.uint8, np.int8)
+        coded(g, g.inner(kind, [real(g, x, *shape, scale=g.scale(*scale))], **attributes), x)
+
+    return case
+
+
+def share(kind: str, **attributes: Any) -> Callable[[Graph], None]:
+    """Results in [0, 1]."""
+
+    def case(g: Graph) -> None:
+        x = g.signed(np.uint8, np.int8)
+        result = g.inner(kind, [real(g, x, 6, 35, scale=g.scale(-6, -3))], **attributes)
+        lowest = g.constant(np.asarray(np.iinfo(x).min, x))
+        g.node("QuantizeLinear", [result, g.constant(np.asarray(1 / 256, np.float32)), lowest], x)
+
+    return case
+
+
+def concatenate(g: Graph) -> None:
+    x = g.signed(np.uint8, np.int8)
+    coded(g, g.inner("Concat", [real(g, x, 4, 13), real(g, x, 4, 21)], axis=1), x)
+
+
+GROUPS: dict[str, Callable[[Graph], None]] = {
+    "Conv": convolution,
+    "MatMul": product,
+    "MatMul of activations": activations,
+    "Gemm": gemm,
+    "Add": binary("Add", -4, 3),
+    "Mul": binary("Mul", 0, 6),
+    "Concat": concatenate,
+    "GlobalAveragePool": unary("GlobalAveragePool", 2, 24, 5, 7),
+    "AveragePool": unary("AveragePool", 1, 6, 9, 9, kernel_shape=[3, 3], strides=[2, 2]),
+    "MaxPool": unary("MaxPool", 1, 6, 9, 9, kernel_shape=[2, 2], strides=[2, 2]),
+    "Transpose": unary("Transpose", 8, 25, perm=[1, 0]),
+    "LeakyRelu": unary("LeakyRelu", 8, 25, alpha=0.1),
+    "Relu": unary("Relu", 8, 25),
+    "Sigmoid": share("Sigmoid"),
+    "Softmax": share("Softmax", axis=-1),
+}
+"""What adds a group of each kind to a graph."""

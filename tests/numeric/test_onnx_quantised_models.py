@@ -1,0 +1,109 @@
+"""Quantised ONNX models against what ONNX Runtime 1.31.1 gave: `out` without its optimisations, `opt` with all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import relay
+from relay.interpreters import run
+from relay.quantize import QdqToInteger, integer_share, stayed
+
+onnx = pytest.importorskip("onnx", reason="needs the package onnx")
+from tests.numeric.onnx_quantised import Array  # noqa: E402
+
+FOLDER = Path(__file__).parents[3] / "shared" / "models" / "onnx"
+EXACT = {
+    "ultraface_slim_qoperator_u8u8": ("out", "opt"),
+    "shufflenet_randomw_qoperator": ("out", "opt"),
+    "ultraface_slim_qdq_u8s8": ("opt",),
+    "bert_tiny_qdq": ("out", "opt"),
+}
+"""Models of codes, and the results that theirs are equal to."""
+NEAR = {"bert_tiny_dynamic_int8": 1e-4, "bert_tiny_nbits4": 1e-5}
+"""Models whose products are of floats at last, and how far off they may be, of the largest result."""
+RUNS = ("r0", "r1", "r2")
+pytestmark = pytest.mark.skipif(not FOLDER.exists(), reason="the models are not there")
+
+
+def goldens(name: str) -> dict[str, Array]:
+    with np.load(FOLDER / "golden" / f"{name}.npz") as found:
+        return dict(found)
+
+
+def given(golden: dict[str, Array], what: str) -> list[Array]:
+    """`r0_in` and the like, in order."""
+    return [golden[f"{what}{i}"] for i in range(len(golden)) if f"{what}{i}" in golden]
+
+
+def imported(name: str, inputs: list[Array]) -> relay.IRModule:
+    path = FOLDER / f"{name}.onnx"
+    graph = onnx.load(path).graph
+    names = [each.name for each in graph.input if each.name not in {each.name for each in graph.initializer}]
+    shapes = {each: array.shape for each, array in zip(names, inputs, strict=True)}
+    module = relay.frontend.from_onnx(path, shapes=shapes)
+    return QdqToInteger()(module)
+
+
+def telling(golden: dict[str, Array], what: str) -> Iterator[str]:
+    """The results of a run that take many values or differ from those of another input: others show nothing."""
+    other = what.replace("r0", "r1") if what.startswith("r0") else f"r0{what[2:]}"
+    for i, array in enumerate(given(golden, what)):
+        before = golden[f"{other}{i}"]
+        if np.unique(array).size >= 50 or (array.shape == before.shape and (array != before).any()):
+            yield f"{what}{i}"
+
+
+def compare(name: str, found: list[Array], golden: dict[str, Array], which: str) -> None:
+    for kind in EXACT.get(name, ("out", "opt")):
+        names = [*telling(golden, f"{which}_{kind}")]
+        assert names
+        for key in names:
+            array, wanted = found[int(key.removeprefix(f"{which}_{kind}"))], golden[key]
+            if name in EXACT:
+                np.testing.assert_array_equal(array, wanted)
+            else:
+                off = np.abs(array.astype(np.float64) - wanted).max()
+                assert off <= NEAR[name] * np.abs(wanted).max()
+
+
+@pytest.mark.parametrize("name", [*EXACT, *NEAR])
+def test_model_interpreted(name: str) -> None:
+    golden = goldens(name)
+    inputs = given(golden, "r0_in")
+    compare(name, [*run(imported(name, inputs), inputs)], golden, "r0")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*EXACT, *NEAR])
+def test_model_compiled(name: str) -> None:
+    golden = goldens(name)
+    for which in RUNS:
+        inputs = given(golden, f"{which}_in")
+        module = imported(name, inputs)
+        for level, threads in ((0, 1), (2, 1), (4, 2)):
+            found = relay.build(module, opt_level=level, num_threads=threads)(*inputs)
+            arrays = [np.asarray(each) for each in (found if isinstance(found, tuple | list) else [found])]
+            compare(name, arrays, golden, which)
+
+
+def test_nothing_of_ultraface_stays_in_float() -> None:
+    name = "ultraface_slim_qdq_u8s8"
+    module = imported(name, given(goldens(name), "r0_in"))
+    assert stayed(module) == [] and integer_share(module["main"]) == 1.0
+
+
+def test_definition_in_floats() -> None:
+    """`numerics="qdq"`: no pass is asked for, and the results are those without optimisations, but for sums of floats
+    in another order."""
+    name = "ultraface_slim_qdq_u8s8"
+    golden = goldens(name)
+    (image,) = given(golden, "r0_in")
+    module = relay.frontend.from_onnx(FOLDER / f"{name}.onnx", numerics="qdq")
+    assert "relay.requests" not in module.op.attributes
+    found = run(module, [image])
+    for array, wanted in zip(found, given(golden, "r0_out"), strict=True):
+        assert (array != wanted).mean() < 0.2 and (np.abs(array - wanted) > 0.2).sum() == 0
