@@ -16,6 +16,7 @@ import relay
 from relay.interpreters import arithmetic
 from relay.validation import certify, formulas
 from relay.validation.claims import ARENA, Call, Place, Program
+from relay.validation.lookup import Lookup
 from relay.validation.plan import contradictions
 
 ROOT = Path(__file__).parents[2]
@@ -106,6 +107,17 @@ def test_formulas_agree_with_the_interpreter():
         formulas.call("fixed_point_reciprocal", {}, [sums]), arithmetic.reciprocal(sums), strict=True
     ):
         np.testing.assert_array_equal(found, wanted.astype(np.int32))
+
+
+def test_results_are_looked_up_by_the_steps_of_each_channel():
+    low, high = np.array([-1000, 5, -7]), np.array([90000, 5000, 7])
+    edges = np.array([[-2000, 6, 100], [-900, 6, 100], [40, 2000, 100], [77000, 2001, 100]])
+    found = Lookup(edges, np.array([-128, -3, 0, 5, 127]), low, high, np.dtype(np.int8))
+    sums = np.random.default_rng(4).integers(low, high + 1, (5000, 3))
+    near = np.clip(np.concatenate([edges, edges - 1, [low, high]]), low, high)
+    for each in (sums, near):
+        passed = (edges[:, None] <= each[None]).sum(axis=0)
+        np.testing.assert_array_equal(found(each), np.array([-128, -3, 0, 5, 127])[passed])
 
 
 def test_plans_that_contradict_themselves_are_seen():

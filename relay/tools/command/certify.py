@@ -12,9 +12,7 @@ from relay.tools.command import options
 
 @click.command("certify")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False), metavar="FILE")
-@click.option(
-    "--bits", type=click.IntRange(1, 256), default=64, show_default=True, help="bound of random tests, 2^-bits"
-)
+@click.option("--bits", type=click.IntRange(1, 256), default=64, help="bound of random tests (default: 64, for 2^-64)")
 @click.option("--first", is_flag=True, help="stop at the first kernel that is wrong")
 @click.option("--html", type=click.Path(dir_okay=False), metavar="FILE", help="write the report as a page")
 @options.JSON

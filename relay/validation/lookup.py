@@ -1,0 +1,53 @@
+"""The results of many sums: a table of buckets for each channel, of which none has more than one step."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from relay.runtime.memory import Array
+
+MOST_BUCKETS = 1 << 22
+"""Of all channels together."""
+NEVER = np.int64(1) << 60
+
+
+class Lookup:
+    """`edges` [changes, channels]: the least sum of each change in (low, high], elsewhere what is never reached or
+    always is; `values` [changes + 1]: the result before the first change, between changes, and after the last."""
+
+    def __init__(self, edges: Array, values: Array, low: Array, high: Array, dtype: np.dtype[np.generic]):
+        self.first, self.bits = low.astype(np.int64), np.zeros(low.size, np.int64)
+        columns: list[tuple[Array, Array, Array]] = []
+        for channel in range(low.size):
+            column = np.ascontiguousarray(edges[:, channel])
+            inside = np.unique(column[(column > low[channel]) & (column <= high[channel])])
+            if inside.size:
+                self.first[channel] = inside[0]
+            if inside.size > 1:
+                self.bits[channel] = int(np.diff(inside).min()).bit_length() - 1
+            last = int(inside[-1]) if inside.size else int(low[channel])
+            count = ((last - int(self.first[channel])) >> int(self.bits[channel])) + 1
+            starts: Array = int(self.first[channel]) + np.left_shift(np.arange(count + 1), int(self.bits[channel]))
+            starts[-1] = high[channel] + 1
+            places = np.concatenate([low[channel : channel + 1], starts])
+            passed = np.searchsorted(column, places, "right")
+            before = passed[:-1]
+            after = np.append(before[0], np.searchsorted(column, starts[1:] - 1, "right"))
+            padded = np.append(column, NEVER)
+            step = np.where(after > before, padded[before], NEVER)
+            columns.append((step, values[before].astype(dtype), values[after].astype(dtype)))
+        self.width = max(len(step) for step, _, _ in columns)
+        self.fits = self.width * low.size <= MOST_BUCKETS
+        if self.fits:
+            wide = [[np.pad(part, (0, self.width - len(part)), "edge") for part in column] for column in columns]
+            self.steps, self.before, self.after = (np.concatenate([column[n] for column in wide]) for n in range(3))
+            self.start = np.arange(low.size) * self.width
+            self.most = np.array([len(step) - 1 for step, _, _ in columns])
+
+    def __call__(self, sums: Array) -> Array:
+        """The results of sums [..., channels] in the range."""
+        at = ((sums - self.first) >> self.bits) + 1
+        np.maximum(at, 0, out=at)
+        np.minimum(at, self.most, out=at)
+        at += self.start
+        return np.where(sums >= self.steps[at], self.after[at], self.before[at])
