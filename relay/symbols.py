@@ -12,7 +12,6 @@ Places are `array<i64: argument, axis>`, numbers are `i64`. `IRModule.verify` re
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -31,32 +30,12 @@ from xdsl.utils.hints import isa
 
 from relay.dialects.attributes import int_values, ints
 from relay.dialects.op import DYNAMIC
-from relay.errors import InvalidArgument, Malformed
+from relay.errors import Malformed
+from relay.sizes import Symbol as Symbol
 
 SYMBOLS = "relay.symbols"
 NUMBERS = {"minimum": 1, "maximum": None, "multiple": 1}
 """Entries that may be absent, and what they are then."""
-
-
-@dataclass(frozen=True, slots=True)
-class Symbol:
-    """One size, wherever it stands."""
-
-    name: str
-    places: tuple[tuple[int, int], ...]
-    """Argument and axis, in order."""
-    minimum: int = 1
-    maximum: int | None = None
-    multiple: int = 1
-
-    def check(self, size: int) -> int:
-        """The size. Raises InvalidArgument if it is not one that the symbol may be."""
-        most = size if self.maximum is None else self.maximum
-        if not self.minimum <= size <= most or size % self.multiple:
-            upto = "" if self.maximum is None else f" to {self.maximum}"
-            steps = "" if self.multiple == 1 else f", a multiple of {self.multiple}"
-            raise InvalidArgument(f"size {self.name}", f"is {size}", f"it is from {self.minimum}{upto}{steps}")
-        return size
 
 
 def write(function: FuncOp, symbols: Sequence[Symbol]) -> None:
@@ -97,6 +76,18 @@ def read(function: FuncOp) -> list[Symbol]:
                 raise Malformed(f"{where}: {symbol.name}", what)
             taken.add((argument, axis))
     return found
+
+
+def completed(function: FuncOp, inputs: Sequence[str]) -> list[Symbol]:
+    """The symbols of a function, in the order in which their sizes first stand, and one, named by input and axis, for
+    each `?` of an argument that has none."""
+    found = read(function)
+    taken = {place for symbol in found for place in symbol.places}
+    for index, type in enumerate(function.function_type.inputs):
+        dims = type.get_shape() if isinstance(type, ShapedType) else ()
+        open = [axis for axis, size in enumerate(dims) if size == DYNAMIC and (index, axis) not in taken]
+        found += [Symbol(f"{inputs[index]}.{axis}", ((index, axis),)) for axis in open]
+    return sorted(found, key=lambda symbol: min(symbol.places))
 
 
 def verify(module: ModuleOp) -> None:

@@ -31,11 +31,15 @@ def build(
     *,
     pipeline: Pipeline | Sequence[ModulePass] | str | None = None,
     opt_level: int | None = None,
-    batch: SupportsIndex | None = None,
+    batch: SupportsIndex | str | None = None,
+    shapes: Mapping[str, Sequence[SupportsIndex | str] | SupportsIndex] | None = None,
+    outputs: Sequence[str | SupportsIndex] | None = None,
+    custom_ops: Mapping[str, Any] | None = None,
     frontend: Mapping[str, Any] | None = None,
     external: Targets | None = None,
     numerics: str | None = None,
     num_threads: int = 1,
+    max_variants: int | None = None,
     progress: bool | None = None,
 ) -> Executable:
     """Compile a module, or the model in a file (or its bytes), for a target. A file `x.mlir` holds a module's text, and
@@ -45,8 +49,12 @@ def build(
     what code generation needs and it leaves out, runs after it. `opt_level` (0-4; default: the `PassContext`'s, 2)
     says which passes run, and LLVM's effort: 0 at level 0, 1 at 1, 3 from 2 on; the integers never depend on it.
     Passes that were requested on the module run where they were asked for. `batch` is how many images a run takes:
-    of a file the leading axis of every input, of a module those of `tensor<?x...>`. `frontend` holds other options of
-    the importer, such as `outputs`, `numerics` and `custom_ops` (docs/numerics.md).
+    of a file the leading axis of every input, of a module those of `tensor<?x...>`. `shapes` are those of inputs by
+    name, of a module also sizes by the names that they have; a name in place of a size (or of a batch) leaves it open.
+    `outputs` and `custom_ops` are the importer's, and `frontend` holds its other options, such as `numerics`
+    (docs/numerics.md).
+    Where sizes stay open the executable builds for each tuple of them when it sees it first, and keeps those of the
+    `max_variants` (default: 8) last used (docs/sizes.md).
     `external` names external compilers that get what they take first, and `numerics="strict"` lets them take only what
     gives the same integers: `relay.build_external_compiler` with its defaults. A run uses up to `num_threads` threads;
     `Executable.num_threads` can be set later, too. `progress` shows a bar: by default on a terminal, if rich is
@@ -58,14 +66,16 @@ def build(
         from relay.module import read_module
 
         mod = read_module(mod)
-    if batch is not None and not isinstance(mod, str | bytes | PathLike):
-        from relay.passes.info import as_module
-        from relay.transforms.batch import with_batch
+    given = {"batch": whole(batch), "shapes": shapes, "outputs": outputs, "custom_ops": custom_ops}
+    asked = {name: value for name, value in given.items() if value is not None}
+    if not isinstance(mod, str | bytes | PathLike):
+        if asked:
+            from relay.compile.dynamic import with_sizes
 
-        mod = with_batch(as_module(mod), batch)
-    elif batch is not None:
-        frontend = _with_batch(frontend, batch)
-    request = Request(mod, target, params, pipeline, opt_level, frontend, external, numerics, progress)
+            mod = with_sizes(mod, **cast(Any, asked))
+    elif asked:
+        frontend = _with_options(frontend, asked)
+    request = Request(mod, target, params, pipeline, opt_level, frontend, external, numerics, progress, max_variants)
     keyed = cache.keyed(request)
     executable = None if keyed is None else cache.lookup_by_request(keyed, rebuild)
     if executable is None:
@@ -97,19 +107,17 @@ def gc_paused() -> Generator[None]:
         gc.enable()
 
 
-def _with_batch(frontend: object, batch: SupportsIndex) -> Any:
-    """The importer's options with the batch, which they must not name too; what is no mapping stays as it is."""
-    number = whole(batch)
-    if frontend is None:
-        return {"batch": number}
-    if not isinstance(frontend, Mapping):
+def _with_options(frontend: object, asked: Mapping[str, object]) -> Any:
+    """The importer's options with those asked for, which they must not name too; what is no mapping stays as it is."""
+    if frontend is not None and not isinstance(frontend, Mapping):
         return frontend
-    options = {**cast("Mapping[str, object]", frontend)}
-    if "batch" in options:
-        from relay.errors import InvalidArgument
+    options: dict[str, object] = {**cast("Mapping[str, object]", frontend or {})}
+    for name in asked:
+        if name in options:
+            from relay.errors import InvalidArgument
 
-        raise InvalidArgument("batch", "is given twice", "leave it out of frontend")
-    return options | {"batch": number}
+            raise InvalidArgument(name, "is given twice", "leave it out of frontend")
+    return {**options, **asked}
 
 
 def rebuild(request: Request) -> Executable:

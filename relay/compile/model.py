@@ -12,6 +12,7 @@ from relay.arguments import mapping, shown
 from relay.compile import cache
 from relay.compile.assemble import assemble
 from relay.compile.claims import Claims, read_formulas
+from relay.compile.dynamic import is_open, named_sizes, opened, reimported
 from relay.compile.manifest import Signature
 from relay.compile.pipeline import (
     CODE_GENERATION,
@@ -75,7 +76,10 @@ class Building(Runner):
 
 def compile_model(request: Request) -> tuple[Executable, str | None]:
     """What `relay.build` does for a request, and the key that the executable is kept under, if it is."""
-    recipe = resolved(request)
+    return _found_or_compiled(resolved(request), request.progress)
+
+
+def _found_or_compiled(recipe: Recipe, progress: bool | None) -> tuple[Executable, str | None]:
     with activated(recipe.context):
         content = None if recipe.external is not None else cache.content_of(recipe.model)
         key = None if content is None else cache.key(content, recipe)
@@ -83,8 +87,8 @@ def compile_model(request: Request) -> tuple[Executable, str | None]:
         if key is not None and content is not None:
             executable = cache.find(key, content, lambda kept: _rebuilt(replace(recipe, model=kept)))
         if executable is None:
-            with bar(request.progress, "building", 2 * len(recipe.pipeline) + 1, after=SILENT_SECONDS) as update:
-                executable = _compile(recipe, update)
+            with bar(progress, "building", 2 * len(recipe.pipeline) + 1, after=SILENT_SECONDS) as update:
+                executable = _compile(recipe, update, progress)
             if key is not None:
                 cache.keep(key, executable)
     return executable, key if key is not None and cache.keeps(executable) else None
@@ -114,7 +118,9 @@ def resolved(request: Request) -> Recipe:
     weights = arrays({} if request.params is None else request.params)
     with activated(context):
         pipeline = chosen_pipeline(request.pipeline, machine)
-    return Recipe(model, machine, weights, pipeline, context, frontend, request.external, numerics)
+    return Recipe(
+        model, machine, weights, pipeline, context, frontend, request.external, numerics, request.max_variants
+    )
 
 
 def _rebuilt(recipe: Recipe) -> Executable:
@@ -122,11 +128,18 @@ def _rebuilt(recipe: Recipe) -> Executable:
         return _compile(recipe)
 
 
-def _compile(recipe: Recipe, progress: Update = unseen) -> Executable:
-    """The executable of a recipe; under its context."""
+def _compile(recipe: Recipe, progress: Update = unseen, shown: bool | None = False) -> Executable:
+    """The executable of a recipe; under its context. `shown`: whether builds for sizes that it sees show their
+    progress."""
     machine, chosen = recipe.target, recipe.pipeline
     progress(0, "import")
     model = recipe.model
+
+    def compile(static: Recipe) -> Executable:
+        return _found_or_compiled(static, shown)[0]
+
+    if named_sizes(recipe.frontend):
+        return reimported(recipe, compile)
     if isinstance(model, IRModule):
         verify(model, "build")
         module = model.clone()
@@ -136,6 +149,8 @@ def _compile(recipe: Recipe, progress: Update = unseen) -> Executable:
     described, work = signature.read(module["main"]), work_of(module)
     if not module["main"].body.blocks:
         raise InvalidArgument("function main", "is only declared", "give it a body")
+    if is_open(module, recipe):
+        return opened(module, recipe, compile)
     if recipe.external is not None:
         from relay.byoc.composition import build_external_compiler
 

@@ -31,6 +31,7 @@ class Request:
     external: Targets | None = None
     numerics: str | None = None
     progress: bool | None = None
+    max_variants: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,3 +47,5 @@ class Recipe:
     frontend: Mapping[str, Any]
     external: Targets | None = None
     numerics: str | None = None
+    max_variants: int | None = None
+    """Of an executable of sizes that are not known."""

@@ -192,7 +192,7 @@ class FunctionLowering:
         return new.results
 
 
-DYNAMIC = "give the inputs a static shape, or relay.build a batch=N for tensor<?x...>"
+DYNAMIC = "give the inputs a static shape, or relay.build a batch=N for tensor<?x...>, or names: shapes={'x': ('n', 4)}"
 MOST = 1 << 40
 """Elements of a tensor: fewer are addressed without overflow, whatever their type."""
 

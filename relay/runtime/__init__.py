@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from relay.doors import door
-from relay.runtime.executable import Executable, create, load
+from relay.runtime.executable import Executable, create
 from relay.runtime.library import Library
+from relay.runtime.loading import load
 from relay.runtime.specification import TensorSpec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from relay.runtime.dynamic import DynamicExecutable
     from relay.runtime.external import External
     from relay.runtime.loaders import Native, accepts, register_loader
 
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = door(
     __name__,
     {
+        "DynamicExecutable": "relay.runtime.dynamic",
         "External": "relay.runtime.external",
         "Native": "relay.runtime.loaders",
         "accepts": "relay.runtime.loaders",
@@ -25,5 +28,6 @@ __getattr__, __dir__ = door(
 )
 
 __all__ = [
-    "Executable", "External", "Library", "Native", "TensorSpec", "accepts", "create", "load", "register_loader",
+    "DynamicExecutable", "Executable", "External", "Library", "Native", "TensorSpec", "accepts", "create", "load",
+    "register_loader",
 ]  # fmt: skip

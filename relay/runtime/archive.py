@@ -21,12 +21,12 @@ Part = TypeVar("Part")
 
 class Saved(NamedTuple):
     """The parts of an executable; `constants` are those of `params` that native code reads, each where the graph says,
-    and are views of the same bytes as they are."""
+    and are views of the same bytes as they are; None if they are elsewhere."""
 
     graph: dict[str, Any]
     code: bytes
     params: dict[str, Array]
-    constants: Array
+    constants: Array | None
     artifacts: dict[str, bytes]
     claims: bytes = b""
     """What `relay.validation` checks; empty where nothing is claimed."""
@@ -69,19 +69,18 @@ def aligned(data: bytes | bytearray | memoryview) -> Array:
     return memory
 
 
-def read(source: Source) -> Saved:
-    """The parts of a saved executable, for a machine like this one.
+def read(source: Source) -> tuple[dict[str, memoryview], str]:
+    """The parts of a saved executable, as views of its bytes, and what errors call it.
 
-    Raises Malformed if the file is none of ours or damaged, InvalidArgument if it cannot be read, or this CPU lacks a
-    feature that it needs.
+    Raises Malformed if the file is none of ours or damaged, InvalidArgument if it cannot be read.
     """
     if isinstance(source, bytes | bytearray | memoryview):
-        return unpack(aligned(source), "<bytes>")
+        return container.unpack(aligned(source).data, "<bytes>"), "<bytes>"
     if not isinstance(source, str | PathLike) and hasattr(source, "read"):
         data = cast(object, source.read())
         if not isinstance(data, bytes):
             raise InvalidArgument("load", f"{source!r} gives no bytes", "open it with 'rb'")
-        return unpack(aligned(data), "<bytes>")
+        return container.unpack(aligned(data).data, "<bytes>"), "<bytes>"
     path = path_of(source)
     try:
         with open(path, "rb") as file:
@@ -93,13 +92,19 @@ def read(source: Source) -> Saved:
             size = file.readinto(memory.data)
     except OSError as error:
         raise InvalidArgument(path, f"cannot be read: {error.strerror}") from None
-    return unpack(memory[:size], path)
+    return container.unpack(memory[:size].data, path), path
 
 
 def unpack(data: Array, where: str, here: bool = True) -> Saved:
-    """The parts of a file's bytes, which must start at a multiple of 64; see `read`. The code may be for any machine
-    if it is not to run `here`."""
-    parts = container.unpack(data.data, where)
+    """The parts of a file's bytes, which must start at a multiple of 64; see `saved`."""
+    return saved(container.unpack(data.data, where), where, here)
+
+
+def saved(parts: Mapping[str, memoryview], where: str, here: bool = True) -> Saved:
+    """The executable of a file's parts. The code may be for any machine if it is not to run `here`.
+
+    Raises Malformed if they are not what `pack` writes, InvalidArgument if this CPU lacks a feature that it needs.
+    """
     try:
         graph = json_of(parts["graph.json"], dict[str, Any])
         params, constants = tensors.unpack(np.frombuffer(parts["constants.safetensors"], np.uint8), where)

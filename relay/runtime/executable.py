@@ -7,6 +7,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from hashlib import sha256
 from math import inf
 from os import PathLike
 from typing import TYPE_CHECKING, Any, cast
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
     from _typeshed import SupportsWrite
 
-    from relay.runtime.archive import Source
     from relay.runtime.benchmark import BenchmarkResult
     from relay.runtime.device import Devices
     from relay.runtime.dlpack import Given
@@ -46,7 +46,7 @@ MOST_BYTES = 1 << 47
 """What a process can address."""
 
 
-_EXECUTABLES: WeakSet[Executable] = WeakSet()
+EXECUTABLES: WeakSet[Executable] = WeakSet()
 """Whose locks a child of `fork` makes anew."""
 
 
@@ -104,7 +104,7 @@ class Executable:
         self._alone, self._num_threads = self._native, 1
         self._frames: list[Frame] = []
         self.unlock()
-        _EXECUTABLES.add(self)
+        EXECUTABLES.add(self)
         self._bound: Frame | None = None
         self._missing = set(range(len(self.inputs))) - set(self._initial)
         self._pointer = 0  # the table of the bound frame, once every input is bound
@@ -126,6 +126,19 @@ class Executable:
             flat = array.reshape(-1).view(np.uint8)
             blob[offset : offset + flat.size] = flat
         return blob
+
+    def constants_digest(self) -> bytes:
+        """SHA-256 of the constants that native code reads, and where they lie."""
+        digest = sha256(json.dumps(self._graph["constants"]).encode())
+        digest.update(self._constants.data)
+        return digest.digest()
+
+    def share_constants(self, other: Executable) -> None:
+        """Read the constants of another executable, which are the same, before the first run."""
+        if self._devices is None:
+            self._constants = other._constants
+            shared = {row["name"] for row in self._graph["constants"]}
+            self._params |= {name: array for name, array in other._params.items() if name in shared}
 
     def _load_externals(self) -> Externals:
         from relay.runtime.external import Externals  # here: most executables have none
@@ -401,7 +414,7 @@ class Executable:
 
     def __reduce__(self) -> tuple[Callable[..., Executable], tuple[bytes, int]]:
         """Pickles as the bytes that `save` writes; without the texts it was made from."""
-        return _unpickled, (archive.pack(self.parts()), self._num_threads)
+        return _unpickled, (self.to_bytes(), self.num_threads)
 
     @property
     def externals(self) -> dict[str, External]:
@@ -428,7 +441,7 @@ class Executable:
     def save(self, file: str | PathLike[str] | SupportsWrite[bytes]) -> None:
         """Write one file that `relay.runtime.load` reads: graph, code, constants, what external compilers made;
         for this kind of CPU. `file` is a path, or open for bytes. Raises InvalidArgument where it cannot be written."""
-        data = archive.pack(self.parts())
+        data = self.to_bytes()
         if not isinstance(file, str | PathLike) and callable(write := getattr(file, "write", None)):
             try:
                 write(data)
@@ -460,10 +473,14 @@ class Executable:
         `relay.validation.Report`: what is proved, tested (a wrong coefficient of a sum is missed with a probability
         below 2^-bits) and not checked. See docs/certificates.md."""
         check, _ = door("relay.runtime", {"certify": "relay.validation"})
-        return cast("Callable[[bytes, int], Any]", check("certify"))(archive.pack(self.parts()), bits)
+        return cast("Callable[[bytes, int], Any]", check("certify"))(self.to_bytes(), bits)
+
+    def to_bytes(self) -> bytes:
+        """What `save` writes, which `relay.runtime.load` reads."""
+        return archive.pack(self.parts())
 
     def parts(self) -> archive.Saved:
-        """What `save` writes. Raises Unsupported for a machine whose shared objects are not made here."""
+        """The parts of what `save` writes. Raises Unsupported for a machine whose shared objects are not made here."""
         library = self.library
         if not library.code:
             hint = "export(folder) writes its object code"
@@ -476,35 +493,26 @@ def create(graph: str | Mapping[str, Any], lib: Library, params: Mapping[str, Ar
     return Executable(graph, lib, params)
 
 
-def load(file: Source, num_threads: int = 1) -> Executable:
-    """Read what `Executable.save` wrote, to be run by so many threads: a path, bytes, or what is open for bytes.
-    Native code: trust it like a program.
-
-    Raises Malformed if the file is none of ours or damaged, InvalidArgument if this CPU lacks a feature it needs,
-    Unsupported if the loader of an external compiler is not installed or does not take what it made.
-    """
-    return _executable(archive.read(file), num_threads)
-
-
-def _executable(saved: archive.Saved, num_threads: int) -> Executable:
+def executable_of(saved: archive.Saved) -> Executable:
+    """The executable of its parts."""
     if "device" in saved.graph:
         from relay.runtime.device import DeviceLibrary
 
         library: Library = DeviceLibrary(saved.code, saved.graph, artifacts=saved.artifacts)
     else:
         library = Library(saved.code, artifacts=saved.artifacts)
-    executable = Executable(saved.graph, library, saved.params, saved.constants, saved.claims)
-    executable.num_threads = num_threads
-    return executable
+    return Executable(saved.graph, library, saved.params, saved.constants, saved.claims)
 
 
 def _unpickled(data: bytes, num_threads: int) -> Executable:
     """The executable of saved bytes; one for another machine says so when it is run."""
-    return _executable(archive.unpack(archive.aligned(data), "<pickle>", here=False), num_threads)
+    executable = executable_of(archive.unpack(archive.aligned(data), "<pickle>", here=False))
+    executable.num_threads = num_threads
+    return executable
 
 
 def _unlock_all() -> None:
-    for executable in [*_EXECUTABLES]:
+    for executable in [*EXECUTABLES]:
         executable.unlock()
 
 

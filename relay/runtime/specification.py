@@ -14,6 +14,20 @@ if TYPE_CHECKING:
     from relay.runtime.dlpack import Given
 
 
+class Size(int):
+    """A size that is not known: -1, shown by its name."""
+
+    name: str
+
+    def __new__(cls, name: str) -> Size:
+        size = super().__new__(cls, -1)
+        size.name = name
+        return size
+
+    def __repr__(self) -> str:
+        return self.name
+
+
 class TensorSpec(NamedTuple):
     """An input or output: real = scale * (code - zero_point) where a scale is given. `kind`: input, output or state."""
 
@@ -29,7 +43,7 @@ class TensorSpec(NamedTuple):
         """Read an entry of the graph's `inputs` or `outputs`."""
         return TensorSpec(
             str(entry["name"]),
-            tuple(int(d) for d in entry["shape"]),
+            tuple(Size(d) if isinstance(d, str) else int(d) for d in entry["shape"]),
             dtype_named(entry["dtype"]),
             None if entry.get("scale") is None else float(entry["scale"]),
             int(entry.get("zero_point") or 0),
@@ -38,12 +52,16 @@ class TensorSpec(NamedTuple):
 
     def __str__(self) -> str:
         scale = "" if self.scale is None else f", real = {self.scale:.9g} * (code - {self.zero_point})"
-        return f"{self.name!r} {self.dtype} {'x'.join(map(str, self.shape)) or 'scalar'}{scale}"
+        return f"{self.name!r} {self.dtype} {self._shown()}{scale}"
 
     def cells(self) -> tuple[str, ...]:
         """Its row of a table: kind, name, type, shape, scale, zero point."""
         scale = ("", "") if self.scale is None else (f"{self.scale:.9g}", str(self.zero_point))
-        return self.kind, self.name, str(self.dtype), "x".join(map(str, self.shape)) or "scalar", *scale
+        return self.kind, self.name, str(self.dtype), self._shown(), *scale
+
+    def _shown(self) -> str:
+        open = any(isinstance(size, Size) for size in self.shape)
+        return (" x " if open else "x").join(map(str, self.shape)) or "scalar"
 
     def dequantize(self, codes: Array) -> Array:
         """The real numbers of codes, in float32; numbers that are no codes as they are."""
@@ -57,6 +75,11 @@ class TensorSpec(NamedTuple):
             return real.astype(self.dtype)
         limits = np.iinfo(self.dtype)
         return np.clip(np.rint(real / self.scale) + self.zero_point, limits.min, limits.max).astype(self.dtype)
+
+    def to_json(self) -> dict[str, Any]:
+        """What `from_json` reads."""
+        shape = [size.name if isinstance(size, Size) else size for size in self.shape]
+        return self._asdict() | {"shape": shape, "dtype": str(self.dtype)}
 
     def take(self, value: Given) -> Array:
         """The value as an array that native code can read; strides are made so. Raises InvalidArgument if its dtype
@@ -81,8 +104,13 @@ class TensorSpec(NamedTuple):
         where = f"input '{self.name}'"
         if dtype != self.dtype:
             raise InvalidArgument(where, f"has dtype {dtype}; {self.dtype} is needed", self._conversion(dtype))
-        if shape != self.shape:
+        if shape != self.shape and not self._is_open_for(shape):
             raise InvalidArgument(where, f"has shape {list(shape)}; {list(self.shape)} is needed")
+
+    def _is_open_for(self, shape: tuple[int, ...]) -> bool:
+        """Whether the shape differs only where a size is not known."""
+        same = len(shape) == len(self.shape)
+        return same and all(a == b or isinstance(b, Size) for a, b in zip(shape, self.shape, strict=True))
 
     def _conversion(self, dtype: np.dtype[Any]) -> str:
         if self.scale is not None and dtype.kind == "f":

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import FunctionType, ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.rewriter import Rewriter
 
 from relay.arguments import is_list, positive, shown
-from relay.dialects.op import DYNAMIC, is_tensor
+from relay.dialects.op import DYNAMIC, is_tensor, tensor
 from relay.dialects.relay import DynamicOp
 from relay.errors import InvalidArgument
 from relay.passes import Pass
@@ -61,19 +62,23 @@ class DynamicToStatic(Pass):
                 sizes[key] = named[place].check(size) if place in named else size
         for function in functions:
             function.attributes.pop(SYMBOLS, None)
-            for argument in tuple(function.body.block.args):
-                if is_tensor(argument.type) and unknown(argument):
-                    dims = list(argument.type.get_shape())
-                    for axis in unknown(argument):
-                        dims[axis] = sizes[keys[function, argument.index, axis]]
-                    type: Attribute = TensorType(argument.type.element_type, dims)
-                    Rewriter.replace_value_with_new_type(argument, type)
-        for function in op.body.block.ops:
-            if isinstance(function, FuncOp) and function.body.blocks:
-                types = [argument.type for argument in function.body.block.args]
-                outputs = function.function_type.outputs.data
-                function.properties["function_type"] = FunctionType.from_lists(types, outputs)
-        settle(op)
+        resize(op, {place: sizes[key] for place, key in keys.items()})
+
+
+def resize(module: ModuleOp, sizes: Mapping[tuple[FuncOp, int, int], int]) -> None:
+    """Give axes of arguments, by function, argument and axis, these sizes, and all that follows from them."""
+    dims: dict[SSAValue, list[int]] = {}
+    for (function, index, axis), size in sizes.items():
+        argument = function.body.block.args[index]
+        dims.setdefault(argument, list(tensor(argument).get_shape()))[axis] = size
+    for argument, given in dims.items():
+        Rewriter.replace_value_with_new_type(argument, TensorType(tensor(argument).element_type, given))
+    for function in module.body.block.ops:
+        if isinstance(function, FuncOp) and function.body.blocks:
+            types = [argument.type for argument in function.body.block.args]
+            outputs = function.function_type.outputs.data
+            function.properties["function_type"] = FunctionType.from_lists(types, outputs)
+    settle(module)
 
 
 def public(function: FuncOp) -> bool:

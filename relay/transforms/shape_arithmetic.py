@@ -17,7 +17,6 @@ from relay.dialects import relay
 from relay.dialects.attributes import Array, dtype_of, elements, to_numpy
 from relay.dialects.op import DYNAMIC, TensorOp, shape
 from relay.errors import Malformed
-from relay.interpreters import evaluate
 from relay.module import is_constant
 from relay.transforms.dead_ops import erase_dead
 from relay.transforms.infer_types import infer_function
@@ -111,6 +110,8 @@ def _folded(op: TensorOp) -> relay.ConstantOp | None:
         sources = [value.owner for value in op.operands if is_constant(value.owner)]
         if len(sources) != len(op.operands):
             return None
+        from relay.interpreters import evaluate  # here: relay-opt starts without it
+
         (numbers,) = evaluate(op, [to_numpy(source.value) for source in sources])
     return relay.ConstantOp.make([], {"value": elements(numbers)}, like=op)
 

@@ -164,10 +164,10 @@ class DynReshapeOp(DynamicOp):
         return [n if n else dims[axis] for axis, n in enumerate(numbers)]
 
     def properties_of(self, **given: Array) -> dict[str, Attribute]:
-        return {"newshape": ints(self._copied(given["newshape"].tolist()))}
+        return {"newshape": ints(self._copied(given["newshape"].reshape(-1).tolist()))}
 
     def sizes(self) -> Sequence[int]:
-        return self._copied(self.numbers("newshape"))
+        return [DYNAMIC if number == -1 else number for number in self._copied(self.numbers("newshape"))]
 
 
 @irdl_op_definition

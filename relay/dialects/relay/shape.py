@@ -99,7 +99,8 @@ class ReshapeOp(TensorOp):
                 require(known > 0 and size % known == 0, f"relay.reshape: {list(given)} does not fill {wanted}")
                 wanted[wanted.index(-1)] = size // known
             require(prod(wanted) == size, f"relay.reshape: {list(given)} has not the elements of {wanted}")
-        return [TensorType(tensor(self.input).element_type, wanted)]
+        dims = [DYNAMIC if size == -1 else size for size in wanted]
+        return [TensorType(tensor(self.input).element_type, dims)]
 
     def independent_along(self, axis: int) -> bool:
         upto = axis + 1

@@ -1,0 +1,252 @@
+"""Executables of models whose sizes are not known: what is built when sizes are seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from math import lcm, prod
+from typing import SupportsIndex, cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+
+from relay import signature, symbols
+from relay.arguments import every, is_list, is_mapping, mapping, positive, shown
+from relay.compile.request import Recipe
+from relay.dialects.attributes import Array
+from relay.dialects.op import DYNAMIC
+from relay.dialects.relay import DynamicOp
+from relay.errors import InvalidArgument, Unsupported
+from relay.frontend import import_model
+from relay.module import REQUESTS, IRModule
+from relay.passes.info import as_module
+from relay.runtime import Executable, TensorSpec
+from relay.runtime.dynamic import MAX_VARIANTS, DynamicExecutable, Interface
+from relay.runtime.specification import Size
+from relay.signature import TensorInfo
+from relay.sizes import Symbol
+from relay.transforms.batch import with_batch
+from relay.transforms.dynamic_to_static import DynamicToStatic, resize
+from relay.transforms.location import place
+from relay.transforms.shape_arithmetic import deciding_arguments, give_values
+
+MOST_NUMBERS = 64
+"""Elements of an input that decides shapes: it is part of what a variant is found by."""
+Compile = Callable[[Recipe], Executable]
+
+
+def is_open(module: IRModule, recipe: Recipe) -> bool:
+    """Whether the sizes of `@main` are to be known when it runs: they are symbols, or the numbers of an input decide
+    them, and no pass makes them known."""
+    main = module["main"]
+    if any(isinstance(step, DynamicToStatic) for step in recipe.pipeline):
+        return False
+    if DynamicToStatic.name in str(module.op.attributes.get(REQUESTS, "")):
+        return False
+    return bool(main.attributes.get(symbols.SYMBOLS)) or bool(deciding_arguments(main))
+
+
+def opened(module: IRModule, recipe: Recipe, compile: Compile) -> DynamicExecutable:
+    """An executable that specialises the module by `compile`. Raises Unsupported for an input whose numbers decide
+    shapes and that is too large."""
+    main = module["main"]
+    named = symbols.completed(main, [info.name for info in signature.read(main)[0]])
+    symbols.write(main, named)
+    interface = interface_of(main, named)
+    for index in interface.deciding:
+        spec = interface.inputs[index]
+        if any(isinstance(d, Size) for d in spec.shape) or prod(spec.shape) > MOST_NUMBERS:
+            what = f"decides shapes, and is of shape {list(spec.shape)}"
+            raise Unsupported(f"input '{spec.name}'", what, f"at most {MOST_NUMBERS} numbers can")
+
+    def specialise(sizes: Mapping[str, int], values: Mapping[str, Array]) -> Executable:
+        copy = module.clone()
+        numbers = {index: values[interface.inputs[index].name] for index in interface.deciding}
+        give_values(copy["main"], numbers)
+        DynamicToStatic(sizes=tuple(sizes[symbol.name] for symbol in named)).apply(Context(), copy.op)
+        refuse_open(copy.op)
+        return compile(replace(recipe, model=copy, params={}, frontend={}))
+
+    return DynamicExecutable(interface, specialise, _most(recipe))
+
+
+def named_sizes(frontend: Mapping[str, object]) -> dict[str, object]:
+    """The importer's options `batch` and `shapes`, if they name a size instead of giving it."""
+    found: dict[str, object] = {}
+    if isinstance(frontend.get("batch"), str):
+        found["batch"] = frontend["batch"]
+    shapes = frontend.get("shapes")
+    if is_mapping(shapes) and any(isinstance(size, str) for row in shapes.values() if is_list(row) for size in row):
+        found["shapes"] = shapes
+    return found
+
+
+def reimported(recipe: Recipe, compile: Compile) -> DynamicExecutable:
+    """An executable that imports the model's file anew for each tuple of the sizes that its options name."""
+    asked = named_sizes(recipe.frontend)
+    plain = {name: value for name, value in recipe.frontend.items() if name not in asked}
+    assert not isinstance(recipe.model, IRModule)
+    module = import_model(recipe.model, plain)
+    main = module["main"]
+    inputs, outputs = signature.read(main)
+    if any(DYNAMIC in info.shape for info in inputs):
+        module.replace_weights(recipe.params)
+        return opened(with_sizes(module, **asked), replace(recipe, frontend=plain), compile)
+    places: dict[str, list[tuple[int, int]]] = {}
+    if "batch" in asked:
+        places[str(asked["batch"])] = [(index, 0) for index, info in enumerate(inputs) if info.kind == "input"]
+    shapes = mapping(asked.get("shapes", {}), "shapes", "{'input': (1, 16000)}")
+    for index, info in enumerate(inputs):
+        row = every(shapes[info.name], f"shapes[{info.name!r}]") if info.name in shapes else []
+        for axis, size in enumerate(row):
+            if isinstance(size, str):
+                places.setdefault(size, []).append((index, axis))
+    if wrong := [name for name in shapes if name not in [info.name for info in inputs]]:
+        names = ", ".join(info.name for info in inputs)
+        raise InvalidArgument(f"shapes[{shown(wrong[0])}]", "names no input", f"there are {names}")
+    named = [Symbol(name, tuple(at)) for name, at in places.items()]
+
+    def specialise(sizes: Mapping[str, int], values: Mapping[str, Array]) -> Executable:
+        options = dict(plain)
+        if "batch" in asked:
+            options["batch"] = sizes[str(asked["batch"])]
+        else:
+            rows = {name: every(row, name) for name, row in shapes.items()}
+            options["shapes"] = {n: [sizes[d] if isinstance(d, str) else d for d in row] for n, row in rows.items()}
+        return compile(replace(recipe, frontend=options))
+
+    names = {place: symbol.name for symbol in named for place in symbol.places}
+    opened_inputs = [_spec(_reopened(info, index, names), index, names) for index, info in enumerate(inputs)]
+    unknown = [_spec(replace(info, shape=(DYNAMIC,) * len(info.shape)), -1, names) for info in outputs]
+    return DynamicExecutable(Interface(opened_inputs, unknown, named, []), specialise, _most(recipe))
+
+
+def _reopened(info: TensorInfo, index: int, names: Mapping[tuple[int, int], str]) -> TensorInfo:
+    dims = tuple(DYNAMIC if (index, axis) in names else size for axis, size in enumerate(info.shape))
+    return replace(info, shape=dims, initial=None)
+
+
+def _most(recipe: Recipe) -> int:
+    return MAX_VARIANTS if recipe.max_variants is None else recipe.max_variants
+
+
+def with_sizes(mod: IRModule | ModuleOp, *, batch: object = None, shapes: object = None, **others: object) -> IRModule:
+    """A copy of a module whose arguments have these sizes, and all that follows from them: of `batch` images, or of the
+    `shapes` by name of an argument (a name for a size leaves it open), or sizes by their names.
+
+    Raises InvalidArgument for options of importers, and shapes that arguments cannot have.
+    """
+    module = as_module(mod)
+    if others:
+        hint = "a module is imported already; its importer takes them"
+        raise InvalidArgument(next(iter(others)), "is for model files", hint)
+    if batch is not None:
+        if shapes is not None:
+            raise InvalidArgument("relay.build", "both batch and shapes are given", "shapes say the batch too")
+        if not isinstance(batch, str):
+            return with_batch(module, cast(SupportsIndex, batch))
+        infos = signature.read(module["main"])[0]
+        named = symbols.completed(module["main"], [info.name for info in infos])
+        names = {place: symbol.name for symbol in named for place in symbol.places}
+        shapes = {
+            info.name: [batch, *(names.get((index, axis), size) for axis, size in enumerate(info.shape) if axis)]
+            for index, info in enumerate(infos)
+            if info.shape[:1] == (DYNAMIC,)
+        }
+        if not shapes:
+            raise InvalidArgument("batch", "no argument has a leading axis of unknown size", "give a number")
+    copy = module.clone()
+    main: FuncOp = copy["main"]
+    infos = {info.name: (index, info) for index, info in enumerate(signature.read(main)[0])}
+    named = symbols.completed(main, list(infos))
+    places = {place: symbol for symbol in named for place in symbol.places}
+    by_name = {symbol.name: symbol for symbol in named}
+    sizes: dict[str, int | str] = {}
+    for wanted, given in mapping(shapes, "shapes", "{'input': (1, 16000)}").items():
+        where = f"shapes[{shown(wanted)}]"
+        if wanted in infos:
+            index, info = infos[wanted]
+            asked = every(given, where, "give a list of sizes")
+            fits = len(asked) == len(info.shape)
+            fits = fits and all(d == DYNAMIC or d == positive(size) for d, size in zip(info.shape, asked, strict=True))
+            if not fits:
+                what = f"{shown(given)} is no shape for {['?' if d == DYNAMIC else d for d in info.shape]}"
+                raise InvalidArgument(where, what, "give as many sizes, of at least 1")
+            for axis, size in enumerate(asked):
+                if (index, axis) in places:
+                    _give(sizes, places[index, axis], size, where)
+        elif wanted in by_name:
+            _give(sizes, by_name[wanted], given, where)
+        else:
+            what = "names no input and no size"
+            raise InvalidArgument(where, what, f"there are {', '.join([*infos, *by_name])}")
+    known = {symbol.name: size for symbol in named if isinstance(size := sizes.get(symbol.name), int)}
+    at: dict[tuple[FuncOp, int, int], int] = {
+        (main, *place): known[symbol.name] for place, symbol in places.items() if symbol.name in known
+    }
+    main.attributes.pop(symbols.SYMBOLS, None)
+    if at:
+        resize(copy.op, at)
+    left = [replace(each, name=str(sizes.get(each.name, each.name))) for each in named if each.name not in known]
+    if left:
+        symbols.write(main, _joined(left))
+    return copy
+
+
+def _give(sizes: dict[str, int | str], symbol: Symbol, value: object, where: str) -> None:
+    """Note a size, or another name, of a symbol."""
+    size = value if isinstance(value, str) and value else positive(value)
+    if not size:
+        raise InvalidArgument(where, f"{shown(value)} is no size", "give numbers of at least 1, or names")
+    if isinstance(size, int):
+        symbol.check(size)
+    if sizes.setdefault(symbol.name, size) != size:
+        what = f"size {symbol.name} is {sizes[symbol.name]} and {size}"
+        raise InvalidArgument(where, what, "inputs that share a size must agree")
+
+
+def _joined(named: Sequence[Symbol]) -> list[Symbol]:
+    """Symbols of one name as one, of what all of them may be."""
+    found: dict[str, Symbol] = {}
+    for symbol in named:
+        other = found.get(symbol.name)
+        if other is not None:
+            most = [each.maximum for each in (symbol, other) if each.maximum is not None]
+            symbol = Symbol(
+                symbol.name,
+                (*other.places, *symbol.places),
+                max(symbol.minimum, other.minimum),
+                min(most, default=None),
+                lcm(symbol.multiple, other.multiple),
+            )
+        found[symbol.name] = symbol
+    return list(found.values())
+
+
+def interface_of(main: FuncOp, named: Sequence[Symbol]) -> Interface:
+    """What the executable is known to take and give."""
+    inputs, outputs = signature.read(main)
+    names = {place: symbol.name for symbol in named for place in symbol.places}
+    return Interface(
+        [_spec(info, index, names) for index, info in enumerate(inputs)],
+        [_spec(info, -1, names) for info in outputs],
+        list(named),
+        deciding_arguments(main),
+    )
+
+
+def _spec(info: TensorInfo, index: int, names: Mapping[tuple[int, int], str]) -> TensorSpec:
+    shape = enumerate(info.shape)
+    dims = tuple(Size(names.get((index, axis), "?")) if size == DYNAMIC else size for axis, size in shape)
+    return TensorSpec(info.name, dims, info.dtype, info.scale, int(info.zero_point), info.kind)
+
+
+def refuse_open(module: ModuleOp) -> None:
+    """Raise Unsupported for ops whose shape is still not known: it follows from elements that are computed."""
+    left = [op for op in module.walk() if isinstance(op, DynamicOp) and op.static() is None]
+    if left:
+        names = ", ".join(left[0].given())
+        what = f"its {names} must be known when the sizes of the inputs are"
+        more = f", and {len(left) - 1} more" if len(left) > 1 else ""
+        raise Unsupported(place(left[0]), what + more, "they follow from elements that are computed")

@@ -1,0 +1,338 @@
+"""`DynamicExecutable`: a model of sizes that are not known; for each that it sees, an executable of its own."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import product
+from os import PathLike
+from typing import TYPE_CHECKING, Any, NoReturn, cast
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from relay.errors import InvalidArgument, Unsupported
+from relay.runtime import archive, container, variants
+from relay.runtime.executable import EXECUTABLES, Executable
+from relay.runtime.interface import Interface, Key, positive
+from relay.runtime.library import Library
+from relay.runtime.memory import Array
+from relay.runtime.team import check
+from relay.sizes import Symbol
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from relay.runtime.dlpack import Given
+    from relay.runtime.profile import Profile
+    from relay.runtime.session import HostSession, Session
+
+MAX_VARIANTS = 8
+
+
+Specialise = Callable[[Mapping[str, int], Mapping[str, Array]], Executable]
+"""Builds the executable for sizes by symbol and numbers by input."""
+
+
+class DynamicExecutable(Executable):
+    """A compiled model whose inputs have sizes that are not known: an executable for each tuple of sizes that it sees.
+
+    It is built when it is first seen, or by `prepare`; those of the `max_variants` last used are kept, and those that
+    were prepared. Where there is no compiler (after `relay.runtime.load`) sizes that were not saved are an error.
+    """
+
+    def __init__(
+        self,
+        interface: Interface,
+        specialise: Specialise | None,
+        max_variants: int = MAX_VARIANTS,
+        saved: Mapping[Key, Callable[[], Executable]] | None = None,
+    ):
+        """`saved`: how those are made that were saved."""
+        self.interface, self._specialise = interface, specialise
+        self.inputs, self.outputs = interface.inputs, interface.outputs
+        self.library = Library(b"")
+        self.max_variants = positive(max_variants, "max_variants")
+        self._saved = dict(saved or {})
+        self._prepared: dict[Key, Executable] = {}
+        self._recent: OrderedDict[Key, Executable] = OrderedDict()
+        self._blocks: WeakValueDictionary[bytes, Executable] = WeakValueDictionary()
+        self._names = {spec.name: index for index, spec in enumerate(self.inputs)}
+        self._threads = 1
+        self.unlock()
+        EXECUTABLES.add(self)
+        self._given: dict[int, Array] = {}
+        self._results: tuple[Array, ...] | None = None
+
+    def unlock(self) -> None:
+        """Make all locks anew: in a child of `fork`, who held one is not there to give it back."""
+        self._lock = threading.Lock()
+        self._building: dict[Key, threading.Lock] = {}
+
+    # Variants
+
+    @property
+    def sizes(self) -> list[Symbol]:
+        """The sizes that are not known: their names and ranges."""
+        return list(self.interface.symbols)
+
+    @property
+    def variants(self) -> list[dict[str, Any]]:
+        """The sizes (and numbers that decide shapes) that run without a build: those prepared and those last used."""
+        return [{**self.interface.sizes(key), **self.interface.values(key)} for key in self._all()]
+
+    def variant(self, **sizes: int | Array) -> Executable:
+        """The executable for these sizes; it is built if it is not there."""
+        return self._variant(self._keys({name: [value] for name, value in sizes.items()})[0])
+
+    def prepare(self, **sizes: Iterable[int | Sequence[int] | Array]) -> DynamicExecutable:
+        """Build for every combination of these sizes, by name, such as `prepare(batch=[1, 8], seq=[16, 128])`; an input
+        whose numbers decide shapes is named with a list of its arrays. They are kept until the executable goes, and
+        saved. Returns the executable itself."""
+        for key in self._keys(sizes):
+            executable = self._variant(key)
+            with self._lock:
+                self._prepared[key] = executable
+                self._recent.pop(key, None)
+        return self
+
+    def _keys(self, sizes: Mapping[str, Iterable[object]]) -> list[Key]:
+        deciding = {self.inputs[index].name: self.inputs[index] for index in self.interface.deciding}
+        names = [*(symbol.name for symbol in self.interface.symbols), *deciding]
+        wrong = [name for name in sizes if name not in names] or [name for name in names if name not in sizes]
+        if wrong:
+            what = "is not given" if wrong[0] in names else "is unknown"
+            raise InvalidArgument(f"size {wrong[0]}", what, f"the sizes are {', '.join(names)}")
+        rows: list[list[Any]] = []
+        for name in names:
+            each = sizes[name]
+            row: list[object] = [each] if isinstance(each, int) else list(each)
+            if name in deciding:
+                spec = deciding[name]
+                rows.append([spec.take(np.asarray(value, spec.dtype)).tobytes() for value in row])
+            else:
+                rows.append([positive(value, f"size {name}") for value in row])
+        count = len(self.interface.symbols)
+        return [self.interface.checked(Key(row[:count], row[count:])) for row in product(*rows)]
+
+    def _variant(self, key: Key) -> Executable:
+        """The executable for a key; while one caller builds it, others wait."""
+        found = self._live(key)
+        if found is not None:
+            return found
+        self.interface.checked(key)
+        with self._lock:
+            turn = self._building.setdefault(key, threading.Lock())
+        with turn:
+            found = self._live(key)
+            if found is not None:
+                return found
+            try:
+                found = self._made(key)
+                with self._lock:
+                    self._recent[key] = found
+                    while len(self._recent) > self.max_variants:
+                        self._recent.popitem(last=False)
+            finally:
+                with self._lock:
+                    self._building.pop(key, None)
+        return found
+
+    def _live(self, key: Key) -> Executable | None:
+        with self._lock:
+            if (found := self._prepared.get(key)) is not None:
+                return found
+            if (found := self._recent.get(key)) is not None:
+                self._recent.move_to_end(key)
+            return found
+
+    def _made(self, key: Key) -> Executable:
+        made = self._saved.get(key)
+        if made is not None:
+            executable = made()
+        elif self._specialise is not None:
+            executable = self._specialise(self.interface.sizes(key), self.interface.values(key))
+        else:
+            known = "; ".join(map(self.interface.shown, self._saved)) or "none"
+            hint = f"prepared are {known}; others are built by relay.build, before save"
+            raise InvalidArgument(f"sizes {self.interface.shown(key)}", "are not prepared", hint)
+        executable.num_threads = self._threads
+        with self._lock:
+            other = self._blocks.setdefault(executable.constants_digest(), executable)
+        if other is not executable:
+            executable.share_constants(other)
+        return executable
+
+    # Running
+
+    @property
+    def num_threads(self) -> int:
+        """How many threads a run may use (default: 1), whatever its sizes; see `Executable.num_threads`."""
+        return self._threads
+
+    @num_threads.setter
+    def num_threads(self, value: int) -> None:
+        self._threads = check(value)
+        with self._lock:
+            live = [*self._prepared.values(), *self._recent.values()]
+        for executable in live:
+            executable.num_threads = value
+
+    def run(self, /, *inputs: Given, **named: Given) -> Array | tuple[Array, ...] | None:
+        """Run the model for the sizes that the inputs have; see `Executable.run`.
+
+        Raises InvalidArgument too where inputs that share a size disagree, and for a size that may not be.
+        """
+        if not inputs and not named and self.inputs:
+            return self._run_bound()
+        return self._for(self._by_number(inputs, named)).run(*inputs, **named)
+
+    __call__ = run
+
+    def profile(self, *inputs: Given, seconds: float = 1.0, **named: Given) -> Profile:
+        """Where the time of a run on these inputs goes; see `Executable.profile`."""
+        return self._for(self._by_number(inputs, named)).profile(*inputs, seconds=seconds, **named)
+
+    def _by_number(self, inputs: tuple[Given, ...], named: Mapping[str, Given]) -> dict[int, object]:
+        """The inputs that are given."""
+        if len(inputs) > len(self.inputs):
+            raise InvalidArgument("run", f"got {len(inputs)} inputs; the model has {len(self.inputs)}")
+        given: dict[int, object] = dict(enumerate(inputs))
+        for name, value in named.items():
+            index = self._index(name)
+            if index in given:
+                raise InvalidArgument(f"input '{name}'", "is given twice")
+            given[index] = value
+        return given
+
+    def _for(self, given: Mapping[int, object]) -> Executable:
+        """The executable for these inputs, which are checked before one is built."""
+        key = self.interface.key(given)
+        found = self._live(key)
+        if found is not None:
+            return found
+        for index, spec in enumerate(self.inputs):
+            if index in given:
+                spec.take(cast("Given", given[index]))
+            elif spec.kind == "input":
+                raise self.interface.missing(index)
+        return self._variant(key)
+
+    def on(self, device: int = 0, stream: object = None) -> Session | HostSession:
+        """Runs on a device, for a CPU; on a GPU each size has sessions of its own: `variant(...).on()`."""
+        from relay.runtime.session import HostSession
+
+        if device or stream is not None:
+            self._refuse_open("on")
+        return HostSession(self.run)
+
+    # Bound inputs
+
+    def set_input(self, key: str | int, value: Given) -> None:
+        """Bind a copy of the value to an input, by name or number, for `run()` without arguments."""
+        index = self._index(key)
+        array = self.inputs[index].take(value).copy()
+        with self._lock:
+            self._given[index] = array
+
+    def _run_bound(self) -> None:
+        with self._lock:
+            given = dict(self._given)
+        missing = [s.name for i, s in enumerate(self.inputs) if i not in given and s.kind == "input"]
+        if missing:
+            what = f"inputs {', '.join(missing)} are not bound"
+            raise InvalidArgument("run", what, "give them to run() or set_input()")
+        found = self._for(given).run(**{self.inputs[index].name: array for index, array in given.items()})
+        assert found is not None
+        with self._lock:
+            self._results = found if isinstance(found, tuple) else (found,)
+
+    def get_output(self, key: int | str = 0) -> Array:
+        """A copy of an output of the last `run()` without arguments."""
+        names = [spec.name for spec in self.outputs]
+        index = names.index(key) if isinstance(key, str) and key in names else key
+        if not isinstance(index, int) or not 0 <= index < len(names):
+            raise InvalidArgument(f"output {key!r}", "is unknown", f"the outputs are {', '.join(names)}")
+        with self._lock:
+            if self._results is None:
+                raise InvalidArgument("get_output", "nothing was run", "run() comes first")
+            return self._results[index].copy()
+
+    # What it is made of
+
+    def to_json(self) -> dict[str, Any]:
+        """What it takes and gives, its sizes, and for which of them it is built."""
+        return {**self.interface.to_json(), "variants": [self.interface.sizes(key) for key in self._all()]}
+
+    def _head(self) -> str:
+        names = ", ".join(symbol.name for symbol in self.interface.symbols)
+        return f"Executable for any sizes {names}; {len(self._all())} are built"
+
+    def __reduce__(self) -> tuple[Callable[..., Executable], tuple[bytes, int]]:
+        """Pickles as the bytes that `save` writes: other sizes than those built are unknown then."""
+        return _unpickled, (self.to_bytes(), self._threads)
+
+    def __iter__(self) -> Iterator[Any]:
+        self._refuse_open("graph")
+
+    @property
+    def graph(self) -> dict[str, Any]:
+        """What is known of all sizes; see `to_json`."""
+        return self.to_json()
+
+    def _all(self) -> list[Key]:
+        with self._lock:
+            return list(dict.fromkeys([*self._saved, *self._prepared, *self._recent]))
+
+    @property
+    def externals(self) -> NoReturn:
+        """Each size has its own: `variant(...).externals`."""
+        self._refuse_open("externals")
+
+    @property
+    def params(self) -> NoReturn:
+        """Each size has its own: `variant(...).params`."""
+        self._refuse_open("params")
+
+    def get_source(self, kind: str = "ll") -> str:
+        """Each size has its own: `variant(...).get_source(kind)`."""
+        self._refuse_open("get_source()")
+
+    def export(self, folder: str | PathLike[str], name: str = "relay_model") -> list[Path]:
+        """Each size has its own: `variant(...).export(folder)`."""
+        self._refuse_open("export(folder)")
+
+    def certify(self, bits: int = 64) -> NoReturn:
+        """Each size has its own: `variant(...).certify()`."""
+        self._refuse_open("certify()")
+
+    def parts(self) -> archive.Saved:
+        """Each size has its own: `variant(...).parts()`."""
+        self._refuse_open("parts()")
+
+    def _refuse_open(self, what: str) -> NoReturn:
+        names = ", ".join(f"{symbol.name}=..." for symbol in self.interface.symbols)
+        raise Unsupported(what, "each size has its own", f"variant({names}).{what}")
+
+    def to_bytes(self) -> bytes:
+        """What `save` writes: the variants that are prepared or were last used, over one block of constants. Raises
+        InvalidArgument where nothing is built."""
+        keys = self._all()
+        if not keys:
+            hint = f"prepare({', '.join(f'{symbol.name}=[...]' for symbol in self.interface.symbols)}) comes first"
+            raise InvalidArgument("save", "nothing is built yet", hint)
+        return variants.pack(self.interface, {key: self._variant(key).parts() for key in keys})
+
+
+def loaded(parts: Mapping[str, memoryview], where: str) -> DynamicExecutable:
+    """The executable of a file's parts, without a compiler. Raises Malformed, InvalidArgument."""
+    interface, made = variants.unpack(parts, where)
+    return DynamicExecutable(interface, None, saved=made)
+
+
+def _unpickled(data: bytes, num_threads: int) -> DynamicExecutable:
+    """The executable of saved bytes."""
+    executable = loaded(container.unpack(archive.aligned(data).data, "<pickle>"), "<pickle>")
+    executable.num_threads = num_threads
+    return executable

@@ -1,0 +1,120 @@
+"""What is known of a compiled model before the sizes of its inputs are, and what inputs tell of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import numpy as np
+
+from relay.errors import InvalidArgument
+from relay.runtime.memory import Array
+from relay.runtime.specification import TensorSpec
+from relay.sizes import Symbol
+
+if TYPE_CHECKING:
+    from relay.runtime.dlpack import Given
+
+
+class Key(NamedTuple):
+    """What a variant is for: the size of each symbol, and the bytes of each input whose numbers decide shapes."""
+
+    sizes: tuple[int, ...]
+    values: tuple[bytes, ...] = ()
+
+
+class Interface(NamedTuple):
+    """What is known of the model before its sizes are."""
+
+    inputs: list[TensorSpec]
+    outputs: list[TensorSpec]
+    symbols: list[Symbol]
+    deciding: list[int]
+    """The inputs whose numbers decide shapes."""
+
+    def to_json(self) -> dict[str, Any]:
+        """What `from_json` reads."""
+        return {
+            "inputs": [spec.to_json() for spec in self.inputs],
+            "outputs": [spec.to_json() for spec in self.outputs],
+            "symbols": [[s.name, s.places, s.minimum, s.maximum, s.multiple] for s in self.symbols],
+            "deciding": self.deciding,
+        }
+
+    @staticmethod
+    def from_json(table: Mapping[str, Any]) -> Interface:
+        """Read what `to_json` gave."""
+        symbols = [
+            Symbol(str(name), tuple((int(a), int(b)) for a, b in places), int(low), high and int(high), int(step))
+            for name, places, low, high, step in table["symbols"]
+        ]
+        inputs, outputs = ([TensorSpec.from_json(row) for row in table[key]] for key in ("inputs", "outputs"))
+        return Interface(inputs, outputs, symbols, [int(index) for index in table["deciding"]])
+
+    def key(self, given: Mapping[int, object]) -> Key:
+        """What the inputs, by number, are for. Raises InvalidArgument where those that share a size disagree, or one
+        that is needed is not given."""
+        sizes = [self._size(symbol, given) for symbol in self.symbols]
+        return Key(tuple(sizes), tuple([self._value(index, given) for index in self.deciding]))
+
+    def _size(self, symbol: Symbol, given: Mapping[int, object]) -> int:
+        first: tuple[int, str, int] | None = None
+        for index, axis in symbol.places:
+            if index not in given:
+                continue
+            dims, name = _shape(given[index]), self.inputs[index].name
+            if axis >= len(dims):
+                wanted = list(self.inputs[index].shape)
+                raise InvalidArgument(f"input '{name}'", f"has shape {list(dims)}; {wanted} is needed")
+            if first is None:
+                first = dims[axis], name, axis
+            elif dims[axis] != first[0]:
+                what = f"is {first[0]} in '{first[1]}' (axis {first[2]}) and {dims[axis]} in '{name}' (axis {axis})"
+                raise InvalidArgument(f"size {symbol.name}", what, "inputs that share a size must agree")
+        if first is None:
+            raise self.missing(symbol.places[0][0])
+        return first[0]
+
+    def _value(self, index: int, given: Mapping[int, object]) -> bytes:
+        if index not in given:
+            raise self.missing(index)
+        return self.inputs[index].take(cast("Given", given[index])).tobytes()
+
+    def missing(self, index: int) -> InvalidArgument:
+        """The error for an input that is not given."""
+        names = ", ".join(spec.name for spec in self.inputs)
+        return InvalidArgument(f"input '{self.inputs[index].name}'", "is not given", f"the inputs are {names}")
+
+    def checked(self, key: Key) -> Key:
+        """The key. Raises InvalidArgument for a size that its symbol may not be."""
+        for symbol, size in zip(self.symbols, key.sizes, strict=True):
+            symbol.check(size)
+        return key
+
+    def sizes(self, key: Key) -> dict[str, int]:
+        """The sizes by name."""
+        return {symbol.name: size for symbol, size in zip(self.symbols, key.sizes, strict=True)}
+
+    def values(self, key: Key) -> dict[str, Array]:
+        """The numbers that decide shapes, by input."""
+        specs = [self.inputs[index] for index in self.deciding]
+        rows = zip(specs, key.values, strict=True)
+        return {spec.name: np.frombuffer(data, spec.dtype).reshape(spec.shape) for spec, data in rows}
+
+    def shown(self, key: Key) -> str:
+        """The key as it is written for `prepare`."""
+        found = {**self.sizes(key), **{name: array.tolist() for name, array in self.values(key).items()}}
+        return ", ".join(f"{name}={value}" for name, value in found.items())
+
+
+def positive(value: object, where: str) -> int:
+    """The value, a number of at least 1. Raises InvalidArgument for anything else."""
+    known = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    number = int(cast(int, value)) if known else 0
+    if number < 1:
+        raise InvalidArgument(where, f"is {value!r}", "it must be a number of at least 1")
+    return number
+
+
+def _shape(value: object) -> tuple[int, ...]:
+    return tuple(getattr(value, "shape", None) or np.shape(cast(Any, value)))

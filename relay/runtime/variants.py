@@ -1,0 +1,84 @@
+"""The file of an executable of sizes that are not known: variants over one block of constants, each of which is there
+once, by the hash of its bytes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from functools import partial
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+
+from relay.errors import Malformed, RelayError
+from relay.runtime import archive, container, tensors
+from relay.runtime.executable import Executable, executable_of
+from relay.runtime.interface import Interface, Key
+from relay.runtime.memory import Array
+
+TABLE = "dynamic.json"
+
+
+def pack(interface: Interface, saved: Mapping[Key, archive.Saved]) -> bytes:
+    """The bytes of the file."""
+    block: dict[str, Array] = {}
+    rows: list[dict[str, Any]] = []
+    codes: dict[str, bytes] = {}
+    for number, (key, parts) in enumerate(saved.items()):
+        names: dict[str, str] = {}
+        for name, array in parts.params.items():
+            names[name] = hash_of(array)
+            block[names[name]] = array
+        values = [data.hex() for data in key.values]
+        rows.append({"sizes": key.sizes, "values": values, "graph": parts.graph, "params": names})
+        rows[-1]["artifacts"] = list(parts.artifacts)
+        codes |= {f"code/{number}": parts.code, f"claims/{number}": parts.claims}
+        codes |= {f"artifacts/{number}/{i}": data for i, data in enumerate(parts.artifacts.values())}
+    table = {**interface.to_json(), "variants": rows}
+    shared = {TABLE: json.dumps(table).encode(), "constants.safetensors": tensors.pack(block, {}, 0)}
+    return container.pack(shared | codes)
+
+
+def hash_of(array: Array) -> str:
+    """What a constant is kept under."""
+    data = np.ascontiguousarray(array)
+    digest = sha256(f"{data.dtype} {array.shape} ".encode())
+    digest.update(data.reshape(-1).view(np.uint8).data)
+    return digest.hexdigest()
+
+
+def unpack(parts: Mapping[str, memoryview], where: str) -> tuple[Interface, dict[Key, Callable[[], Executable]]]:
+    """What a file's parts hold, and how its variants are made. Raises Malformed, or InvalidArgument if this machine
+    lacks a feature."""
+    try:
+        table = archive.json_of(parts[TABLE], dict[str, Any])
+        interface = Interface.from_json(table)
+        block, _ = tensors.unpack(np.frombuffer(parts["constants.safetensors"], np.uint8), where)
+        made: dict[Key, Callable[[], Executable]] = {}
+        for number, row in enumerate(table["variants"]):
+            archive.check_host(row["graph"], where)
+            params = {str(name): block[digest] for name, digest in row["params"].items()}
+            artifacts = {str(name): f"artifacts/{number}/{i}" for i, name in enumerate(row["artifacts"])}
+            key = Key(tuple(map(int, row["sizes"])), tuple(map(bytes.fromhex, row["values"])))
+            made[key] = partial(_made, parts, row["graph"], number, params, artifacts)
+            if not {f"code/{number}", f"claims/{number}", *artifacts.values()} <= parts.keys():
+                raise ValueError("code is missing")
+            interface.checked(key)
+    except RelayError:
+        raise
+    except container.WRONG as error:
+        raise Malformed(where, f"is no saved executable: {error}") from None
+    return interface, made
+
+
+def _made(
+    parts: Mapping[str, memoryview],
+    graph: dict[str, Any],
+    number: int,
+    params: dict[str, Array],
+    artifacts: Mapping[str, str],
+) -> Executable:
+    found = {name: bytes(parts[part]) for name, part in artifacts.items()}
+    code, claims = (bytes(parts[f"{kind}/{number}"]) for kind in ("code", "claims"))
+    return executable_of(archive.Saved(graph, code, params, None, found, claims))

@@ -1,0 +1,31 @@
+"""The blocks of docs/sizes.md run."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PRINTED = """Executable for any sizes images; 0 are built
+1 (1, 10)
+5 (5, 10)
+1 (1, 10)
+True
+[{'images': 1}, {'images': 8}, {'images': 5}]
+sizes images=3: are not prepared; prepared are images=1; images=8; images=5; others are built by \
+relay.build, before save
+(3, 4, 2, 4)
+(1, 16, 8)
+"""
+
+
+def test_the_examples_run_in_order(tmp_path: Path):
+    page = (ROOT / "docs" / "sizes.md").read_text()
+    blocks = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    program = "\n".join(blocks).replace('"digits.relay"', repr(str(tmp_path / "d")))
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    printed = "".join(line for line in done.stdout.splitlines(True) if not line.startswith("  "))  # inputs, outputs
+    assert printed == PRINTED
