@@ -15,7 +15,7 @@ from relay import signature, symbols
 from relay.arguments import every, is_list, is_mapping, mapping, positive, shown
 from relay.compile.request import Recipe
 from relay.dialects.attributes import Array
-from relay.dialects.op import DYNAMIC
+from relay.dialects.op import DYNAMIC, is_tensor
 from relay.dialects.relay import DynamicOp
 from relay.errors import InvalidArgument, Unsupported
 from relay.frontend import import_model
@@ -29,7 +29,7 @@ from relay.sizes import Symbol
 from relay.transforms.batch import with_batch
 from relay.transforms.dynamic_to_static import DynamicToStatic, resize
 from relay.transforms.location import place
-from relay.transforms.shape_arithmetic import deciding_arguments, give_values
+from relay.transforms.shape_arithmetic import deciding_arguments, give_values, settle
 
 MOST_NUMBERS = 64
 """Elements of an input that decides shapes: it is part of what a variant is found by."""
@@ -37,14 +37,26 @@ Compile = Callable[[Recipe], Executable]
 
 
 def is_open(module: IRModule, recipe: Recipe) -> bool:
-    """Whether the sizes of `@main` are to be known when it runs: they are symbols, or the numbers of an input decide
-    them, and no pass makes them known."""
+    """Whether the sizes of `@main` are to be known when it runs: they are symbols, or a file's, or the numbers of an
+    input decide them, and no pass makes them known."""
     main = module["main"]
     if any(isinstance(step, DynamicToStatic) for step in recipe.pipeline):
         return False
     if DynamicToStatic.name in str(module.op.attributes.get(REQUESTS, "")):
         return False
-    return bool(main.attributes.get(symbols.SYMBOLS)) or bool(deciding_arguments(main))
+    unnamed = not isinstance(recipe.model, IRModule) and _unknown(main)
+    return unnamed or bool(main.attributes.get(symbols.SYMBOLS)) or bool(deciding_arguments(main))
+
+
+def make_static(module: IRModule) -> None:
+    """Fold what shapes are computed with, in a module whose sizes are known. Raises Unsupported; see `refuse_open`."""
+    if not _unknown(module["main"]) and any(isinstance(op, DynamicOp) for op in module.op.walk()):
+        settle(module.op)
+        refuse_open(module.op)
+
+
+def _unknown(main: FuncOp) -> bool:
+    return any(DYNAMIC in type.get_shape() for type in main.function_type.inputs if is_tensor(type))
 
 
 def opened(module: IRModule, recipe: Recipe, compile: Compile) -> DynamicExecutable:

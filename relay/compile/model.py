@@ -12,7 +12,7 @@ from relay.arguments import mapping, shown
 from relay.compile import cache
 from relay.compile.assemble import assemble
 from relay.compile.claims import Claims, read_formulas
-from relay.compile.dynamic import is_open, named_sizes, opened, reimported
+from relay.compile.dynamic import is_open, make_static, named_sizes, opened, reimported
 from relay.compile.manifest import Signature
 from relay.compile.pipeline import (
     CODE_GENERATION,
@@ -151,6 +151,7 @@ def _compile(recipe: Recipe, progress: Update = unseen, shown: bool | None = Fal
         raise InvalidArgument("function main", "is only declared", "give it a body")
     if is_open(module, recipe):
         return opened(module, recipe, compile)
+    make_static(module)
     if recipe.external is not None:
         from relay.byoc.composition import build_external_compiler
 

@@ -142,7 +142,14 @@ def test_what_each_size_has_of_its_own(name: str, tmp_path: Path):
     exe = executable()
     with pytest.raises(Unsupported, match=rf"{name}: each size has its own; variant\(batch=..., seq=...\).{name}"):
         getattr(exe, name)
-    for call in (exe.get_source, exe.parts, lambda: exe.export(tmp_path), lambda: list(exe), lambda: exe.on(1)):
+    for call in (
+        exe.get_source,
+        exe.parts,
+        exe.certify,
+        lambda: exe.export(tmp_path),
+        lambda: list(exe),
+        lambda: exe.on(1),
+    ):
         with pytest.raises(Unsupported, match="each size has its own"):
             call()
     x, y = inputs(2, 4)
