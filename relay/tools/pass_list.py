@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from relay.passes.documentation import Documented, documented
 from relay.passes.info import FOREIGN
 from relay.passes.registry import Factory
-from relay.target import resolve
-from relay.transforms.legalization import patterns_of
 
 GROUPS = {
     "relay.transforms": "models",
@@ -44,6 +42,9 @@ def list_passes(passes: Mapping[str, Factory]) -> None:
 
 def list_patterns(target: str) -> None:
     """Print the patterns of `legalize`: what each makes of what, and what it chooses for a target."""
+    from relay.target import resolve  # here: other uses of relay-opt start without them
+    from relay.transforms.legalization import patterns_of
+
     rows = patterns_of(resolve(target))
     width = max(len(f"{row.dialect} {row.name}") for row in rows)
     for row in rows:

@@ -13,7 +13,6 @@ from relay.passes.checking import BisectLimit, CrashReproducer
 from relay.passes.printing import DumpIR, PrintAfterAll, PrintChanged
 from relay.passes.registry import Factory
 from relay.passes.timing import OpStatistics, PassTimingInstrument
-from relay.transforms.attach_target import AttachTarget
 
 EDITS = ("insert_before", "insert_after", "remove")
 
@@ -58,6 +57,8 @@ def pipeline_of(args: Namespace, target: str, known: Mapping[str, Factory]) -> P
     else:
         pipeline = Pipeline()
     if args.attach_target is not None:
+        from relay.transforms.attach_target import AttachTarget
+
         steps = [step for step in pipeline if not isinstance(step, AttachTarget)]
         pipeline = Pipeline([AttachTarget(args.attach_target), *steps])
     for option, insert in (("insert_before", pipeline.insert_before), ("insert_after", pipeline.insert_after)):

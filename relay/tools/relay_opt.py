@@ -36,7 +36,6 @@ from relay.tools.pass_list import list_passes, list_patterns, names_of_passes
 from relay.tools.pipeline_options import Watchers, add_arguments, context_of, parse_pipeline, pipeline_of, show
 from relay.tools.plug_ins import everything, load
 from relay.tools.shapes import shape_of
-from relay.transforms.batch import with_batch
 
 
 class HeldText(StringIO):
@@ -188,6 +187,8 @@ class RelayOptMain(xDSLOptMain):
             IRModule(self.module).bind(load_weights(self.args.weights))
         if self.module is not None and self.args.batch is not None and not self.imported:
             self.check(self.module)
+            from relay.transforms.batch import with_batch  # here: it loads the interpreter
+
             self.module = with_batch(IRModule(self.module), self.args.batch).op
         return self.module
 

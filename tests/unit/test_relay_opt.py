@@ -369,3 +369,11 @@ def test_irdl_goes_to_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert main(["--emit-irdl", "-o", str(tmp_path / "relay.irdl")]) == 0
     assert capsys.readouterr().out == ""
     assert "irdl.dialect @relay" in (tmp_path / "relay.irdl").read_text()
+
+
+def test_relay_opt_starts_without_what_most_runs_do_not_need():
+    """The interpreter, targets and lowering are loaded by the passes and options that use them."""
+    code = "import sys, relay.tools.relay_opt; print(*(name for name in sys.modules if name.startswith('relay.')))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    rooms = {name.split(".")[1] for name in loaded}
+    assert rooms.isdisjoint({"interpreters", "target", "lowering", "compile", "runtime", "byoc"})
