@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from relay.frontend import from_tflite
 from relay.interpreters import run
 from tests.numeric.litert_models import Array, Case, Reference, T
 
+SUPPORT = (Path(__file__).parents[2] / "docs/support.md").read_text()
 EVERY = {
     "int8": np.arange(-128, 128).astype(np.int8),
     "uint8": np.arange(256).astype(np.uint8),
@@ -48,3 +51,106 @@ def test_fully_connected_flattens_matrices(dims: list[int]) -> None:
     data, kernel = T(dims, "int8", 0.1, 3), T(weights, "int8", 0.02)
     out = T([x.size // 28, 5], "int8", 0.7, -4)
     equal(Case("FULLY_CONNECTED", [data, kernel, None], [out], "FullyConnectedOptions", {}, 4), [x])
+
+
+def function16(kind: str, scale: float) -> tuple[Case, list[Array]]:
+    case = Case(kind, [T([1 << 16], "int16", scale)], [T([1 << 16], "int16", 1 / 32768)], version=3)
+    return case, [EVERY["int16"]]
+
+
+def subtraction(dtype: str, ratio: float) -> tuple[Case, list[Array]]:
+    rng, scales = np.random.default_rng(1), (1.0, 0.5, ratio)
+    zero = 128 if dtype == "uint8" else 0
+    lhs, rhs, out = (T([4096], dtype, scale, zero) for scale in scales)
+    values = {"fusedActivationFunction": 0, "potScaleInt16": False}
+    info = np.iinfo(dtype)
+    feeds = [rng.integers(info.min, info.max + 1, 4096).astype(dtype) for _ in range(2)]
+    return Case("SUB", [lhs, rhs], [out], "SubOptions", values, 2), feeds
+
+
+def gelu(dtype: str, scale: float) -> tuple[Case, list[Array]]:
+    tensors = [T([256], dtype, 0.05), T([256], dtype, scale)]
+    return Case("GELU", tensors[:1], tensors[1:], "GeluOptions", {"approximate": False}), [EVERY[dtype]]
+
+
+UNDEFINED = [
+    ("LOGISTIC, TANH", "int16", function16("LOGISTIC", 5.33), function16("LOGISTIC", 5.34)),
+    ("LOGISTIC, TANH", "int16", function16("TANH", 5.33), function16("TANH", 5.34)),
+    ("SUB", "int8, uint8", subtraction("int8", 2.0**-18.9), subtraction("int8", 2.0**-19.1)),
+    ("SUB", "int8, uint8", subtraction("uint8", 2.0**-18.9), subtraction("uint8", 2.0**-19.1)),
+    ("SUB", "int16", subtraction("int16", 2.0**-13.9), subtraction("int16", 2.0**-14.1)),
+    ("GELU", "int8, uint8", gelu("uint8", 1e-8), gelu("uint8", 1e-20)),
+]
+"""Rows of docs/support.md: a model this side of the bound, and one beyond it."""
+
+
+@pytest.mark.parametrize(("operators", "types", "inside", "beyond"), UNDEFINED)
+def test_where_litert_leaves_numbers_undefined(
+    operators: str, types: str, inside: tuple[Case, list[Array]], beyond: tuple[Case, list[Array]]
+) -> None:
+    equal(*inside, built=False)
+    case, feeds = beyond
+    wanted, result = Reference(case.model()).run(feeds)[0], run(from_tflite(case.model()), feeds)[0]
+    assert not np.array_equal(result, wanted), "LiteRT is defined here: take the row out"
+    assert f"| {operators} | {types} | " in SUPPORT
+
+
+EDGES = np.array([0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 3.4e38, -3.4e38, 1e-40, 88.8, -88.8, 2.5], np.float32)
+LEFT, RIGHT = np.repeat(EDGES, EDGES.size), np.tile(EDGES, EDGES.size)
+LARGEST = np.finfo(np.float32).max
+
+
+def infinity(result: Array, wanted: Array) -> Array:
+    return np.isinf(result) & (np.abs(wanted) == LARGEST)
+
+
+def nan(result: Array, wanted: Array) -> Array:
+    return np.isnan(result)
+
+
+def denormal(result: Array, wanted: Array) -> Array:
+    return (result == 0) & (wanted < np.finfo(np.float32).tiny)
+
+
+def binary(kind: str) -> tuple[Case, list[Array]]:
+    options = "MaximumMinimumOptions" if kind in ("MAXIMUM", "MINIMUM") else f"{kind.title()}Options"
+    size = T([LEFT.size], "float32")
+    return Case(kind, [size, size], [size], options), [LEFT, RIGHT]
+
+
+def reduction(kind: str) -> tuple[Case, list[Array]]:
+    inputs = [T([LEFT.size, 2], "float32"), T(np.array([1], np.int32), "int32")]
+    return Case(kind, inputs, [T([LEFT.size], "float32")], "ReducerOptions"), [np.stack([LEFT, RIGHT], 1)]
+
+
+def pool(kind: str) -> tuple[Case, list[Array]]:
+    values = {"padding": 1, "strideW": 1, "strideH": 1, "filterWidth": 2, "filterHeight": 1}
+    shapes = [T([1, LEFT.size, 2, 1], "float32"), T([1, LEFT.size, 1, 1], "float32")]
+    return Case(kind, shapes[:1], shapes[1:], "Pool2DOptions", values), [np.stack([LEFT, RIGHT], 1)[None, :, :, None]]
+
+
+def unary(kind: str) -> tuple[Case, list[Array]]:
+    return Case(kind, [T([EDGES.size], "float32")], [T([EDGES.size], "float32")]), [EDGES]
+
+
+AT_EDGES = {
+    "ADD": (binary, infinity), "SUB": (binary, infinity), "MUL": (binary, infinity), "DIV": (binary, infinity),
+    "MAXIMUM": (binary, nan), "MINIMUM": (binary, nan), "REDUCE_MAX": (reduction, nan, infinity),
+    "REDUCE_MIN": (reduction, nan, infinity), "MAX_POOL_2D": (pool, nan, infinity),
+    "AVERAGE_POOL_2D": (pool, infinity), "LOGISTIC": (unary, denormal),
+    "SUM": (reduction,), "MEAN": (reduction,), "TANH": (unary,), "RELU": (unary,), "LOG": (unary,), "SQRT": (unary,),
+}  # fmt: skip
+"""Models of floats at the edges, and which differences docs/support.md names."""
+
+
+@pytest.mark.parametrize("kind", AT_EDGES)
+def test_floats_at_the_edges(kind: str) -> None:
+    make, *named = AT_EDGES[kind]
+    case, feeds = make(kind)
+    wanted, result = Reference(case.model()).run(feeds)[0], run(from_tflite(case.model()), feeds)[0]
+    same = (result == wanted) | (np.isnan(result) & np.isnan(wanted)) | np.isclose(result, wanted, rtol=1e-6, atol=0)
+    for allowed in named:
+        assert (allowed(result, wanted) & ~same).any() or len(named) > 1, "no difference: take the row out"
+        same |= allowed(result, wanted)
+    assert same.all()
+    assert kind in SUPPORT

@@ -25,6 +25,8 @@ REFUSED = {
 }
 """What LiteRT takes and we refuse."""
 WRONG = {
+    ("DIV", "int8"): "shifts by more than 31",
+    ("DIV", "int16"): "shifts by more than 31",
     ("DIV", "uint8"): "shifts by more than 31",
     ("MATRIX_DIAG", "bool"): "reads past the end",
     ("MATRIX_SET_DIAG", "bool"): "reads past the end",
