@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 
 import numpy as np
 
@@ -128,9 +128,7 @@ def imported(model: Any, given: Sequence[Any]) -> tuple[IRModule, list[Array]]:
     """The module for inputs like these, and those of them that it takes."""
     names = [each.name for each in model.graph.input]
     arrays = dict(zip(names, given, strict=True))
-    numeric: dict[str, Array] = {
-        name: array for name, array in arrays.items() if isinstance(array, np.ndarray) and array.dtype.kind not in "OUS"
-    }
+    numeric: dict[str, Array] = {name: array for name, array in arrays.items() if _is_numeric(array)}
     open_ = {
         each.name
         for each in model.graph.input
@@ -147,6 +145,11 @@ def imported(model: Any, given: Sequence[Any]) -> tuple[IRModule, list[Array]]:
             raise
         module = from_onnx(model, shapes=shapes, constants=fixed)
     return module, [array for name, array in arrays.items() if name not in fixed]
+
+
+def _is_numeric(value: object) -> TypeGuard[Array]:
+    """Whether the value is an array of numbers, not of texts."""
+    return isinstance(value, np.ndarray) and cast(Array, value).dtype.kind not in "OUS"
 
 
 def same(found: Array, wanted: Any, rtol: float, atol: float) -> bool:

@@ -114,7 +114,7 @@ class Builder:
 
     def __init__(self, names: Iterable[str]) -> None:
         """`names`: those of the file's tensors, which are unique."""
-        self.block = Block()
+        self.block: Block = Block()
         self._taken = set(names)
         self._labels: set[str] = set()
         self._location: LocationAttr = UNKNOWN_LOC

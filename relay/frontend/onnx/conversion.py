@@ -24,7 +24,7 @@ from relay.errors import Unsupported
 from relay.frontend.importing.options import MAX_ELEMENTS
 from relay.frontend.importing.problems import Problems
 from relay.frontend.onnx.builder import Frame, Importer
-from relay.frontend.onnx.model import STANDARD, Model, number_of_dtype
+from relay.frontend.onnx.model import STANDARD, Model, check_texts, number_of_dtype
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators import REFUSED, row
 from relay.frontend.onnx.table import Convert
@@ -71,6 +71,8 @@ class Conversion:
     def node(self, proto: onnx.NodeProto, index: int) -> None:
         """Build one node; where that cannot be, remember why and go on as if it had been."""
         importer, frame = self.importer, self.importer.frame
+        check_texts((*proto.input, *proto.output, proto.name, proto.op_type, proto.domain), self.model.file)
+        check_texts((each.name for each in proto.attribute), self.model.file)
         domain = "" if proto.domain in STANDARD else proto.domain
         attributes = _resolved(proto, frame.attributes)
         values = tuple(importer.find(name) if name else None for name in proto.input)
@@ -216,6 +218,7 @@ class Conversion:
     def subgraph(self, node: Node, graph: onnx.GraphProto, block: Block, given: Sequence[SSAValue]) -> list[SSAValue]:
         """Build a subgraph of a node at the end of a block, for these values of its inputs; its outputs."""
         outer = self.importer.frame
+        check_texts((each.name for each in (*graph.input, *graph.output, *graph.initializer)), self.model.file)
         frame = Frame(block, outer, attributes=outer.attributes, opsets=outer.opsets, within=node.title)
         frame.tensors = {each.name: each for each in graph.initializer}
         if len(graph.input) != len(given):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from math import prod
 from os import PathLike, fspath
@@ -146,3 +146,12 @@ def _check(proto: onnx.ModelProto, file: str) -> None:
         if version not in OPSETS:
             known = f"{OPSETS.start} to {OPSETS.stop - 1} are"
             raise Unsupported(file, f"version {version} of the operators is not supported", known)
+    graph = proto.graph
+    check_texts((each.name for each in (*graph.input, *graph.output, *graph.initializer)), file)
+
+
+def check_texts(texts: Iterable[object], where: str) -> None:
+    """Raise Malformed for what protobuf gives as bytes: a text that is not UTF-8."""
+    for text in texts:
+        if not isinstance(text, str):
+            raise Malformed(where, f"{text!r} is not UTF-8")
