@@ -83,3 +83,21 @@ def test_kind_in_many_sets(kind: str) -> None:
         assert differing(run(module, graph.inputs), wanted) == 0
         assert differing(compiled(graph, module), wanted) == 0
     assert values >= 20_000
+
+
+@pytest.mark.parametrize("directions", [1, 2])
+def test_lstm_of_codes(directions: int) -> None:
+    """The products are exact, the functions of gates are not. On one thread ONNX Runtime has one scale for all rows."""
+    graph = Graph(np.random.default_rng(directions))
+    size, hidden = 5, 6
+    kernels = [graph.codes(np.int8, directions, inner, 4 * hidden) for inner in (size, hidden)]
+    scales = [np.asarray(graph.random.random((directions, 4 * hidden)) * 0.02, np.float32) for _ in kernels]
+    zero = np.zeros((directions, 4 * hidden), np.int8)
+    bias = np.asarray(graph.random.standard_normal((directions, 8 * hidden)), np.float32)
+    x = graph.input(np.asarray(graph.random.standard_normal((4, 3, size)), np.float32))
+    given = [x, *map(graph.constant, (*kernels, bias)), "", "", "", ""]
+    given += map(graph.constant, (scales[0], zero, scales[1], zero))
+    direction = "forward" if directions == 1 else "bidirectional"
+    graph.node("DynamicQuantizeLSTM", given, np.float32, "com.microsoft", hidden_size=hidden, direction=direction)
+    (found,), (wanted,) = run(relay.frontend.from_onnx(graph.model()), graph.inputs), reference(graph)
+    np.testing.assert_allclose(found, wanted, atol=1e-6)

@@ -1,6 +1,5 @@
 """The rows of the table of operators, each in the file of its kind."""
 
-from relay.frontend.onnx import quantized
 from relay.frontend.onnx.operators import (
     constants,
     control,
@@ -8,6 +7,7 @@ from relay.frontend.onnx.operators import (
     indexing,
     movement,
     nn,
+    quantized,
     recurrent,
     reduce,
     resizing,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import ClassVar
 
 import numpy as np
 from xdsl.dialects.builtin import i64
@@ -32,12 +33,15 @@ _ACTIVATIONS: dict[str, Callable[[Scalar, float, float], Scalar]] = {
 }
 
 
-class _Direction:
+class Direction:
     """One direction of a node: its weights, and what a step does."""
 
+    HIDDEN: ClassVar[int] = 2
+    """The axis of the recurrent weights that holds the hidden state."""
+
     def __init__(self, importer: Importer, node: Node, number: int) -> None:
-        self.importer, self.node, self.kind = importer, node, node.kind
-        self.hidden = node.shape(2, 3)[2]
+        self.importer, self.node, self.number, self.kind = importer, node, number, node.kind
+        self.hidden = node.shape(2, 3)[self.HIDDEN]
         names = node.words("activations") or DEFAULTS[node.kind] * node.shape(1, 3)[0]
         count = len(DEFAULTS[node.kind])
         alphas, betas = node.reals("activation_alpha") or (), node.reals("activation_beta") or ()
@@ -72,6 +76,7 @@ class _Direction:
         return Scalar(self.importer, self.importer.slice(value, bounds))
 
     def product(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        """`a @ b.T` for a kernel b."""
         return self.importer.call(relay.MatmulOp, a, b, transpose_b=True, out_dtype=self.importer.element(a))
 
     def inputs(self, x: SSAValue) -> SSAValue:
@@ -145,6 +150,10 @@ class _Direction:
 
 @op(*GATES)
 def recurrent(importer: Importer, node: Node) -> list[SSAValue]:
+    return in_directions(importer, node, Direction)
+
+
+def in_directions(importer: Importer, node: Node, kind: type[Direction]) -> list[SSAValue]:
     """All hidden states, the last ones, and the last cells of LSTM; both directions side by side."""
     batch_first = bool(node.integer("layout", 0)) if node.version >= 14 else False
     x = node.input(0)
@@ -158,7 +167,7 @@ def recurrent(importer: Importer, node: Node) -> list[SSAValue]:
     lengths = None if node.optional(4) is None else importer.cast(node.input(4), i64)
     if lengths is not None and (known := importer.known(lengths)) is not None and (known == importer.shape(x)[0]).all():
         lengths = None
-    ways = [_way(importer, node, x, number, back, lengths, batch_first) for number, back in enumerate(directions)]
+    ways = [_way(kind, importer, node, x, number, back, lengths, batch_first) for number, back in enumerate(directions)]
     outputs, lasts = [way[0] for way in ways], [way[1:] for way in ways]
     whole = importer.concatenate([importer.call(relay.ExpandDimsOp, y, axis=1) for y in outputs], 1)
     found = [importer.transpose(whole, (2, 0, 1, 3)) if batch_first else whole]
@@ -169,10 +178,17 @@ def recurrent(importer: Importer, node: Node) -> list[SSAValue]:
 
 
 def _way(
-    importer: Importer, node: Node, x: SSAValue, number: int, back: bool, lengths: SSAValue | None, batch_first: bool
+    kind: type[Direction],
+    importer: Importer,
+    node: Node,
+    x: SSAValue,
+    number: int,
+    back: bool,
+    lengths: SSAValue | None,
+    batch_first: bool,
 ) -> list[SSAValue]:
     """One direction: its outputs [steps, batch, hidden] and last states."""
-    way = _Direction(importer, node, number)
+    way = kind(importer, node, number)
     steps, batch, _ = importer.shape(x)
     if back:
         x = _turned(importer, x, lengths)

@@ -14,7 +14,7 @@ from relay.frontend.importing.builder import number, real
 from relay.frontend.importing.fused import Codes, Function
 from relay.frontend.onnx.builder import Importer
 from relay.frontend.onnx.node import Node
-from relay.frontend.onnx.quantized.parameters import codes_of, plain, result_codes
+from relay.frontend.onnx.operators.quantized.parameters import codes_of, plain, result_codes
 from relay.frontend.onnx.table import MICROSOFT, op
 from relay.interpreters.elementwise import sigmoid
 

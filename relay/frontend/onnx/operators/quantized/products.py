@@ -15,7 +15,7 @@ from relay.frontend.importing.builder import number, real, scale_attr
 from relay.frontend.importing.fused import Kernel, packed_kernel, requantize
 from relay.frontend.onnx.builder import Importer
 from relay.frontend.onnx.node import Node
-from relay.frontend.onnx.quantized.parameters import codes_of, result_codes, scales_of, zeros_of
+from relay.frontend.onnx.operators.quantized.parameters import codes_of, result_codes, scales_of, zeros_of
 from relay.frontend.onnx.table import MICROSOFT, op
 
 

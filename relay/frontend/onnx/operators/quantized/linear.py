@@ -13,7 +13,7 @@ from relay.dialects.op import is_code, is_integer
 from relay.frontend.importing.builder import real
 from relay.frontend.onnx.builder import Importer
 from relay.frontend.onnx.node import Node
-from relay.frontend.onnx.quantized.parameters import nearest
+from relay.frontend.onnx.operators.quantized.parameters import nearest
 from relay.frontend.onnx.table import MICROSOFT, op
 from relay.interpreters.arithmetic import code_range
 

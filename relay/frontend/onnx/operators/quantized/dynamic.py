@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import ClassVar
+
+import onnx
 from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
 from relay.dialects import qnn, relay
 from relay.frontend.onnx.builder import Importer
 from relay.frontend.onnx.node import Node
-from relay.frontend.onnx.quantized.products import UNSCALED, product_sums
+from relay.frontend.onnx.operators.quantized.products import UNSCALED, product_sums
+from relay.frontend.onnx.operators.recurrent import Direction, in_directions
 from relay.frontend.onnx.table import MICROSOFT, op
 
 
@@ -31,6 +36,26 @@ def product_to_float(importer: Importer, node: Node) -> SSAValue:
     zeros = node.optional(4), node.optional(5)
     sums = product_sums(importer, (node.input(0), node.input(1)), zeros, node.proto.input[1], UNSCALED)
     return scaled(importer, sums, (node.input(2), node.input(3)), node.optional(6))
+
+
+class _QuantizedDirection(Direction):
+    """Kernels of codes [inner, gates * hidden]: both sides of a product are codes, those of the data found for each."""
+
+    HIDDEN: ClassVar[int] = 1
+
+    def product(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        importer, node = self.importer, self.node
+        slot = 8 if b is self.weight else 10
+        codes, scale, zero = importer.several(qnn.DynamicQuantizeLinearOp, a)
+        other, point = (self.of(node.input(number), self.number) for number in (slot, slot + 1))
+        sums = product_sums(importer, (codes, b), (zero, point), node.proto.input[slot // 5], UNSCALED)
+        return scaled(importer, sums, (scale, other), None)
+
+
+@op("DynamicQuantizeLSTM", domain=MICROSOFT)
+def dynamic_lstm(importer: Importer, node: Node) -> list[SSAValue]:
+    proto = onnx.NodeProto(op_type="LSTM", name=node.proto.name, input=node.proto.input, output=node.proto.output)
+    return in_directions(importer, replace(node, proto=proto, domain="", version=14), _QuantizedDirection)
 
 
 @op("DynamicQuantizeMatMul", domain=MICROSOFT)

@@ -9,7 +9,7 @@ from relay.dialects import relay
 from relay.dialects.attributes import Array
 from relay.frontend.onnx.builder import Importer
 from relay.frontend.onnx.node import Node
-from relay.frontend.onnx.quantized.linear import dequantized
+from relay.frontend.onnx.operators.quantized.linear import dequantized
 from relay.frontend.onnx.table import MICROSOFT, op
 
 
