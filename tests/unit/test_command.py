@@ -167,6 +167,18 @@ def test_cache(capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert main(["cache", "clear"]) == 1
 
 
+def test_quantize(capsys: Capture, tmp_path: Path):
+    images = np.load(ROOT / "examples" / "digits" / "digits_test.npz")["images"][:8]
+    np.savez(tmp_path / "samples.npz", images)
+    floats = str(ROOT / "examples" / "digits" / "digits_float.tflite")
+    arguments = ["quantize", floats, "--calibration", f"{tmp_path}/samples.npz", "-o", f"{tmp_path}/q.relay"]
+    row = told(capsys, *arguments, "--report", f"{tmp_path}/r.json")
+    assert row["samples"] == 8 and row["integer_macs"] == 1 and row["output_snr_db"][0] > 15
+    assert json.loads((tmp_path / "r.json").read_text()) and main(["inspect", f"{tmp_path}/q.relay"]) == 0
+    assert main(["quantize", floats, "--calibration", str(tmp_path / "samples.npz"), "-o", "x.tflite"]) == 1
+    assert "x.tflite: is neither .mlir nor .relay; its suffix says what to write" in capsys.readouterr().err
+
+
 ERRORS = [
     (["nothing"], 2, "relay: No such command 'nothing'; see relay --help"),
     (["run", "nofile"], 2, "relay run: Invalid value for 'FILE|MODEL': File 'nofile' does not exist; see relay run"),

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 from collections.abc import Generator
+from operator import methodcaller
 from pathlib import Path
 
 import pytest
@@ -230,3 +231,20 @@ def test_a_server_that_has_ended_is_said(page: Page):
         opened(page, client.port)
     page.click("#run")
     expect(page.locator("#message")).to_contain_text("relay-explore does not answer")
+
+
+def test_a_notebook_shows_the_record_in_a_sandboxed_frame(page: Page):
+    shown_there = methodcaller("_repr_html_")(record(adds(), "dce"))
+    assert "sandbox" in shown_there
+    page.set_content(f"<!doctype html><body>{shown_there}</body>")
+    frame = page.frame_locator("iframe")
+    expect(frame.locator("#view:not([aria-busy])")).to_contain_text("The module as it came")
+    frame.locator("[data-tab=graph]").click()
+    expect(frame.locator("#view svg").first).to_be_visible()
+
+
+def test_a_report_on_disk_shows_the_record(page: Page, tmp_path: Path):
+    (tmp_path / "report.html").write_text(report(record(adds(), "dce")), encoding="utf-8")
+    page.goto((tmp_path / "report.html").as_uri())
+    settled(page)
+    expect(page.locator("#view")).to_contain_text("The module as it came")

@@ -59,7 +59,9 @@ class App {
       tab.tabIndex = tab.dataset.tab === this.tab ? 0 : -1;
     }
     if (!this.source) return empty(this.view, "The pipeline runs", "What each pass does is shown when it has ended.");
-    history.replaceState(null, "", `${location.pathname}${location.search}#${this.picked}/${this.tab}`);
+    if (self.origin !== "null" || location.protocol === "file:") { // a notebook's sandboxed frame has no address
+      history.replaceState(null, "", `${location.pathname}${location.search}#${this.picked}/${this.tab}`);
+    }
     const view = this.view;
     try {
       await VIEWS[this.tab](view, tools, this);

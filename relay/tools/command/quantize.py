@@ -1,0 +1,82 @@
+"""`relay quantize`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import rich_click as click
+
+from relay.errors import InvalidArgument
+from relay.tools.command import options
+
+if TYPE_CHECKING:
+    from relay.module import IRModule
+
+
+@click.command("quantize", cls=options.ModelCommand)
+@click.argument("model", type=options.MODEL)
+@click.option(
+    "--calibration",
+    required=True,
+    type=click.Path(exists=True),
+    metavar="DIR|FILE.npz",
+    help="samples: a folder of .npz files, or one whose arrays have a sample per row",
+)
+@click.option("-o", "--output", required=True, metavar="FILE", help=".mlir (weights beside it), or .relay")
+@click.option("--method", default="min-max", help="how ranges are chosen (docs/quantization.md; default: min-max)")
+@click.option("--report", metavar="FILE.svg|.json", help="how far each layer is from the float model")
+@options.model_options
+@options.JSON
+@click.pass_obj
+def command(manner: options.Manner, model: str, output: str, as_json: bool, **chosen: Any) -> None:
+    """Make a model of 8-bit integers of a float model, calibrated with samples."""
+    import relay
+    from relay.quantize import Quantize
+
+    build, rest = options.arguments_of(chosen)
+    if Path(output).suffix not in (".mlir", ".relay"):
+        raise InvalidArgument(output, "is neither .mlir nor .relay", "its suffix says what to write")
+    module: IRModule = options.module(model, build)
+    samples = samples_of(rest["calibration"], module)
+    quantised = Quantize(calibration=samples, method=rest["method"])(module)
+    found = relay.quantize.report(module, quantised, samples)
+    if output.endswith(".mlir"):
+        quantised.save_weights(Path(output).with_suffix(".safetensors"))
+        Path(output).write_text(str(quantised))
+    else:
+        given = {name: value for name, value in build.items() if name not in ("frontend", "batch")}
+        relay.build(quantised, **given, progress=manner.progress).save(output)
+    if rest["report"]:
+        if rest["report"].endswith(".json"):
+            Path(rest["report"]).write_text(found.to_json())
+        else:
+            found.plot(rest["report"])
+    row = {"file": output, "samples": found.samples, "output_snr_db": list(found.output_snr), "top1": found.top1,
+           "integer_macs": found.integer_macs}  # fmt: skip
+    options.show(row, f"{found}\n\n{output} written", as_json)
+
+
+def samples_of(place: str, module: Any) -> list[Any]:
+    """A sample for each file of a folder; of one file, for each row of its arrays."""
+    from relay import signature
+    from relay.tools.command.inputs import arrays_of
+
+    infos = [info for info in signature.read(module["main"])[0] if info.kind == "input"]
+    names = {info.name for info in infos}
+
+    def named(arrays: dict[str, Any]) -> dict[str, Any]:
+        return arrays if set(arrays) <= names else dict(zip((i.name for i in infos), arrays.values(), strict=False))
+
+    if Path(place).is_dir():
+        files = sorted(Path(place).glob("*.npz"))
+        if not files:
+            raise InvalidArgument(place, "has no .npz files", "numpy.savez(FILE, **inputs) writes one")
+        return [named(dict(arrays_of(str(file)))) for file in files]
+    arrays = named(dict(arrays_of(place)))
+    rows = min((len(array) for array in arrays.values()), default=0)
+    batch = {info.name: info.shape[0] if info.shape else 1 for info in infos}
+    return [
+        {name: array[row : row + batch[name]] for name, array in arrays.items()}
+        for row in range(0, rows - max(batch.values(), default=1) + 1, max(batch.values(), default=1))
+    ]
