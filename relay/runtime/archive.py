@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import stat
 from collections.abc import Mapping
 from os import PathLike
 from typing import IO, Any, NamedTuple, TypeVar, cast, get_origin
@@ -81,8 +82,10 @@ def read(source: Source) -> tuple[dict[str, memoryview], str]:
         if not isinstance(data, bytes):
             raise InvalidArgument("load", f"{source!r} gives no bytes", "open it with 'rb'")
         return container.unpack(aligned(data).data, "<bytes>"), "<bytes>"
-    path = path_of(source)
+    path, size = path_of(source), 0
     try:
+        if stat.S_ISFIFO(os.stat(path).st_mode):  # which may never be written to
+            raise InvalidArgument(path, "is a pipe", "give what is open for bytes, or a file")
         with open(path, "rb") as file:
             if file.read(len(container.MAGIC)) != container.MAGIC:  # of any size
                 raise Malformed(path, "is no saved executable")
@@ -92,6 +95,8 @@ def read(source: Source) -> tuple[dict[str, memoryview], str]:
             size = file.readinto(memory.data)
     except OSError as error:
         raise InvalidArgument(path, f"cannot be read: {error.strerror}") from None
+    except MemoryError:
+        raise InvalidArgument(path, f"has {size} bytes, which do not fit into memory") from None
     return container.unpack(memory[:size].data, path), path
 
 

@@ -120,6 +120,24 @@ def test_a_large_file_of_another_kind_is_not_read(tmp_path: Path):
         load(path)
 
 
+def test_files_without_end_and_pipes_are_refused(tmp_path: Path):
+    """A pipe that nobody writes to, and a file of 1 TB that takes no room on the disk."""
+    pipe, sparse = tmp_path / "pipe", tmp_path / "sparse.bin"
+    os.mkfifo(pipe)
+    with pytest.raises(InvalidArgument, match="pipe: is a pipe; give what is open for bytes, or a file"):
+        load(pipe)
+    with sparse.open("wb") as file:
+        file.write(container.MAGIC)
+        file.truncate(1 << 40)
+    limits = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (1 << 38, limits[1]))  # also where memory is promised without end
+    try:
+        with pytest.raises(InvalidArgument, match=r"sparse.bin: has \d+ bytes, which do not fit into memory"):
+            load(sparse)
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, limits)
+
+
 def test_a_pipe_is_not_replaced(executable: Executable, tmp_path: Path):
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(InvalidArgument, match="cannot be written: it is there, and no file"):
