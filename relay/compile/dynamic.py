@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from math import lcm, prod
 from typing import SupportsIndex, cast
@@ -17,7 +18,7 @@ from relay.compile.request import Recipe
 from relay.dialects.attributes import Array
 from relay.dialects.op import DYNAMIC, is_tensor
 from relay.dialects.relay import DynamicOp
-from relay.errors import InvalidArgument, Unsupported
+from relay.errors import InvalidArgument, RelayError, Unsupported
 from relay.frontend import import_model
 from relay.module import REQUESTS, IRModule
 from relay.passes.info import as_module
@@ -33,6 +34,8 @@ from relay.transforms.shape_arithmetic import deciding_arguments, give_values, s
 
 MOST_NUMBERS = 64
 """Elements of an input that decides shapes: it is part of what a variant is found by."""
+SAMPLES = (1, 16, 128, 512)
+"""Sizes with which a model is imported to see what it takes, where its importer must know some."""
 Compile = Callable[[Recipe], Executable]
 
 
@@ -99,7 +102,10 @@ def reimported(recipe: Recipe, compile: Compile) -> DynamicExecutable:
     asked = named_sizes(recipe.frontend)
     plain = {name: value for name, value in recipe.frontend.items() if name not in asked}
     assert not isinstance(recipe.model, IRModule)
-    module = import_model(recipe.model, plain)
+    try:
+        module = import_model(recipe.model, plain)
+    except InvalidArgument:  # the importer must know sizes
+        module = _sample(recipe.model, asked, plain)
     main = module["main"]
     inputs, outputs = signature.read(main)
     if any(DYNAMIC in info.shape for info in inputs):
@@ -120,18 +126,39 @@ def reimported(recipe: Recipe, compile: Compile) -> DynamicExecutable:
     named = [Symbol(name, tuple(at)) for name, at in places.items()]
 
     def specialise(sizes: Mapping[str, int], values: Mapping[str, Array]) -> Executable:
-        options = dict(plain)
-        if "batch" in asked:
-            options["batch"] = sizes[str(asked["batch"])]
-        else:
-            rows = {name: every(row, name) for name, row in shapes.items()}
-            options["shapes"] = {n: [sizes[d] if isinstance(d, str) else d for d in row] for n, row in rows.items()}
-        return compile(replace(recipe, frontend=options))
+        return compile(replace(recipe, frontend={**plain, **_given(asked, sizes)}))
 
     names = {place: symbol.name for symbol in named for place in symbol.places}
     opened_inputs = [_spec(_reopened(info, index, names), index, names) for index, info in enumerate(inputs)]
     unknown = [_spec(replace(info, shape=(DYNAMIC,) * len(info.shape)), -1, names) for info in outputs]
     return DynamicExecutable(Interface(opened_inputs, unknown, named, []), specialise, _most(recipe))
+
+
+def _given(asked: Mapping[str, object], sizes: Mapping[str, int]) -> dict[str, object]:
+    """The options with numbers for names."""
+    if "batch" in asked:
+        return {"batch": sizes[str(asked["batch"])]}
+    rows = {name: every(row, f"shapes[{name!r}]") for name, row in mapping(asked["shapes"], "shapes", "").items()}
+    return {"shapes": {n: [sizes[d] if isinstance(d, str) else d for d in row] for n, row in rows.items()}}
+
+
+def _sample(model: str | bytes, asked: Mapping[str, object], plain: Mapping[str, object]) -> IRModule:
+    """The module for the first sizes, all alike, that the model takes: what it takes and gives is that of any sizes."""
+    for size in SAMPLES[:-1]:
+        with suppress(RelayError):
+            return import_model(model, {**plain, **_given(asked, _Alike(size))})
+    return import_model(model, {**plain, **_given(asked, _Alike(SAMPLES[-1]))})
+
+
+class _Alike(dict[str, int]):
+    """One size for every name."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.size = size
+
+    def __missing__(self, name: str) -> int:
+        return self.size
 
 
 def _reopened(info: TensorInfo, index: int, names: Mapping[tuple[int, int], str]) -> TensorInfo:
