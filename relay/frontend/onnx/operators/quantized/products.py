@@ -15,8 +15,9 @@ from relay.frontend.importing.builder import number, real, scale_attr
 from relay.frontend.importing.fused import Kernel, packed_kernel, requantize
 from relay.frontend.onnx.builder import Importer
 from relay.frontend.onnx.node import Node
-from relay.frontend.onnx.operators.quantized.parameters import codes_of, result_codes, scales_of, zeros_of
+from relay.frontend.onnx.operators.quantized.parameters import codes_of, nearest, result_codes, scales_of, zeros_of
 from relay.frontend.onnx.table import MICROSOFT, op
+from relay.interpreters.arithmetic import code_range
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,14 +204,27 @@ def product_integer(importer: Importer, node: Node) -> SSAValue:
 @op("QLinearMatMul", since=10)
 @op("QLinearMatMul", domain=MICROSOFT)
 def product(importer: Importer, node: Node) -> SSAValue:
+    name, zeros = node.proto.input[3], (node.optional(2), node.optional(5))
+    if any(importer.known(node.input(number)) is None for number in (1, 4, 6, 7)):
+        return rescaled(importer, node, product_sums(importer, (node.input(0), node.input(3)), zeros, name, UNSCALED))
     rows, scales = scales_of(node, 1), scales_of(node, 4)
     if rows.size != 1:
         raise node.unsupported("it has a scale per row")
-    name = node.proto.input[3]
-    zeros = node.optional(2), node.optional(5)
     sums = product_sums(importer, (node.input(0), node.input(3)), zeros, name, Scales(np.float32(rows[0]), scales))
     properties = requantize(np.float32(rows[0]) * scales, result_codes(importer, node, 6))
     return importer.emit(qnn.RequantizeOp, [sums], properties).result
+
+
+def rescaled(importer: Importer, node: Node, sums: SSAValue) -> SSAValue:
+    """`clamp(rint(f32(sums) * (a * b / y)) + zero_point)`, the scales known only at run time."""
+    a, b, y = (importer.cast(node.input(number), f32) for number in (1, 4, 6))
+    if importer.shape(a) not in ((), (1,)):
+        a = importer.reshape(a, [*importer.shape(a), 1])
+    factor = importer.call(relay.DivideOp, importer.call(relay.MultiplyOp, a, b), y)
+    steps = nearest(importer, importer.call(relay.MultiplyOp, importer.cast(sums, f32), factor))
+    zero = node.input(7)
+    steps = importer.call(relay.AddOp, importer.cast(steps, i32), importer.cast(zero, i32))
+    return importer.cast(importer.clip(steps, *code_range(importer.dtype(zero))), importer.element(zero))
 
 
 @op("QGemm", domain=MICROSOFT)
