@@ -1,12 +1,13 @@
 // RUN: relay-opt %s -p 'attach-target{target="x86_64 -mattr=+fma"},expand-apply-scale' | filecheck %s
 // RUN: relay-opt %s -p expand-apply-scale | filecheck %s --check-prefix=PLAIN
 
-// A float that is divided by a constant and becomes a clipped integer: two multiply-adds give the same integers.
+// A float that is divided by a constant and becomes a clipped integer, NaN the lowest: two multiply-adds give the same integers.
 
 // PLAIN:         arith.divf
 // CHECK-LABEL: func.func @codes
 // CHECK:         ^bb0([[X:%.+]]: f32, {{%.+}}: i8):
-// CHECK-NEXT:      [[A:%.+]] = arith.maximumf [[X]], {{%.+}} : f32
+// CHECK-NEXT:      [[G:%.+]] = arith.cmpf ogt, [[X]], [[LEAST:%.+]] : f32
+// CHECK-NEXT:      [[A:%.+]] = arith.select [[G]], [[X]], [[LEAST]] : f32
 // CHECK-NEXT:      [[F:%.+]] = arith.minimumf [[A]], {{%.+}} : f32
 // CHECK-NEXT:      [[O:%.+]] = math.copysign {{%.+}}, [[F]] : f32
 // CHECK-NEXT:      [[R:%.+]] = math.fma [[F]], {{%.+}}, [[O]] : f32
@@ -25,7 +26,8 @@ func.func @codes(%x: tensor<8xf32>) -> tensor<8xi8> {
   ^bb0(%a: f32, %b: i8):
     %0 = arith.divf %a, %scale : f32
     %1 = math.round %0 : f32
-    %2 = arith.maximumf %1, %low : f32
+    %greater = arith.cmpf ogt, %1, %low : f32
+    %2 = arith.select %greater, %1, %low : f32
     %3 = arith.minimumf %2, %high : f32
     %4 = arith.fptosi %3 : f32 to i32
     %5 = arith.addi %4, %zero : i32
@@ -45,7 +47,8 @@ func.func @quotient(%x: f32) -> (f32, i32) {
   %high = arith.constant 1.270000e+02 : f32
   %0 = arith.divf %x, %scale : f32
   %1 = math.round %0 : f32
-  %2 = arith.maximumf %1, %low : f32
+  %greater = arith.cmpf ogt, %1, %low : f32
+  %2 = arith.select %greater, %1, %low : f32
   %3 = arith.minimumf %2, %high : f32
   %4 = arith.fptosi %3 : f32 to i32
   func.return %0, %4 : f32, i32
