@@ -16,7 +16,7 @@ from itertools import product
 
 import numpy as np
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import Float32Type, i32
+from xdsl.dialects.builtin import Float32Type, IntegerAttr, i32, i64
 from xdsl.ir import Operation, SSAValue
 
 from relay.dialects.attributes import Array
@@ -36,7 +36,7 @@ UNITS = (0, *(sign * units for units in range(1, 9) for sign in (1, -1)))
 """Units in the last place by which the inverse of a scale is changed; the rest makes up for it."""
 NUDGES = tuple(count * 2.0**-29 for count in (0, 1, -1, 2, -2))
 OFFSETS = tuple(0.5 - count * 2.0**-25 for count in range(4))
-OGT = 2
+OGT = IntegerAttr(2, i64)
 """The predicate of `arith.cmpf` that one number is greater than another, and both are numbers."""
 
 
@@ -79,12 +79,12 @@ def steps(op: arith.DivfOp) -> list[Operation] | None:
     if rounded is None:
         return None
     uses = [use.operation for use in rounded[0].results[0].uses]
-    compared = next((use for use in uses if isinstance(use, arith.CmpfOp)), None)
-    chosen = next((use for use in uses if isinstance(use, arith.SelectOp)), None)
-    if len(uses) != 2 or compared is None or chosen is None or not compared.result.has_one_use():
+    compared = next((use for use in uses if use.name == "arith.cmpf"), None)
+    chosen = next((use for use in uses if use.name == "arith.select"), None)
+    if len(uses) != 2 or compared is None or chosen is None or not compared.results[0].has_one_use():
         return None
-    ordered = compared.predicate.value.data == OGT and compared.lhs == rounded[0].results[0]
-    if not ordered or tuple(chosen.operands) != (compared.result, compared.lhs, compared.rhs):
+    ordered = compared.properties["predicate"] == OGT and compared.operands[0] == rounded[0].results[0]
+    if not ordered or tuple(chosen.operands) != (compared.results[0], *compared.operands):
         return None
     rest = followers(chosen, ["arith.minimumf", "arith.fptosi"])
     return None if rest is None else [*rounded, compared, chosen, *rest]
