@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from relay.errors import RelayError
-from relay.validation.certificate import certify, inside
+from relay.validation.certificate import SECONDS, certify, inside
 from relay.validation.contraction import BITS
 
 
@@ -23,6 +23,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--json", metavar="FILE", help="write the report as JSON")
     parser.add_argument("--html", metavar="FILE", help="write the report as a page")
+    parser.add_argument("--seconds", type=int, default=SECONDS, help="of one run of a kernel (default: %(default)s)")
     parser.add_argument("--first", action="store_true", help="stop at the first kernel that is wrong")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
@@ -32,10 +33,10 @@ def main(arguments: list[str] | None = None) -> int:
         def tell(row: dict[str, Any]) -> None:
             print(json.dumps(row), file=output, flush=True)
 
-        inside(given.file, given.bits, given.first, tell)
+        inside(given.file, given.bits, given.seconds, given.first, tell)
         return 0
     try:
-        report = certify(given.file, given.bits, first=given.first)
+        report = certify(given.file, given.bits, given.seconds, given.first)
     except RelayError as error:
         print(error, file=sys.stderr)
         return 1

@@ -25,6 +25,8 @@ BITS = 64
 DITHERS = 3
 """Shifts of the sums that are tried with the same data."""
 MOST_TRIALS = 20000
+MOST_RESULTS = 1 << 30
+"""Of all random tests of sums of a kernel: large images end them before the bound is reached, which is then told."""
 EXTENT = 128
 """|D| is at least this in half of the trials, however small the difference in a coefficient is: codes are at the ends
 of their range, 255 apart."""
@@ -324,7 +326,8 @@ class Product:
         self.quiet()
         trials, start = 0, self.kernel.runs
         powers = 3 ** np.arange(min(g.cells, 39), dtype=np.int64)
-        while trials < MOST_TRIALS and tested.any() and missed[tested].min() < wanted:
+        limit = min(MOST_TRIALS, MOST_RESULTS // (DITHERS * max(self.out.size, 1)))
+        while trials < limit and tested.any() and missed[tested].min() < wanted:
             trials += 1
             colors = np.append(rng.integers(0, 2, self.flat.shape[0]), 2)
             values = np.where(rng.integers(0, 2, (3, g.inputs)) > 0, self.most, self.least)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from ctypes import addressof, c_uint64
+from signal import ITIMER_REAL, setitimer
 from typing import Any
 
 import numpy as np
@@ -82,8 +83,8 @@ def calls_in(code: bytes, names: Sequence[str], callers: Sequence[str]) -> list[
 class Machine:
     """The memory of an artifact (inputs, outputs, constants, arena), and its kernels."""
 
-    def __init__(self, saved: Saved, claims: Claims):
-        self.saved, self.claims = saved, claims
+    def __init__(self, saved: Saved, claims: Claims, seconds: int):
+        self.saved, self.claims, self.seconds = saved, claims, seconds
         graph: Mapping[str, Any] = saved.graph
         if graph.get("externals"):
             raise Unknown("parts of it were made by external compilers")
@@ -132,7 +133,13 @@ class Machine:
         library = Library(bytes(code))
         self.libraries.append(library)
         native, pointer = library.function(self.entry), addressof(self.table)
-        return lambda: native(pointer)
+
+        def run() -> None:
+            setitimer(ITIMER_REAL, self.seconds)  # its signal ends the process, whatever the code does
+            native(pointer)
+            setitimer(ITIMER_REAL, 0)
+
+        return run
 
 
 class Kernel:
