@@ -64,6 +64,7 @@ class Planter:
         if not names:
             return None
         name = str(self.rng.choice(names))
+        assert self.saved.constants is not None
         row, constants = self.rows[name], self.saved.constants.copy()
         array = self.saved.params[name]
         part = constants[int(row["offset"]) : int(row["offset"]) + array.nbytes].view(array.dtype)

@@ -108,6 +108,7 @@ class Machine:
 
     def restore(self) -> None:
         """The constants as the file has them."""
+        assert self.saved.constants is not None  # files of one size have them
         self.constants[:] = self.saved.constants[: self.constants.size]
 
     def at(self, place: Place) -> Array:
