@@ -56,7 +56,7 @@ class QdqToInteger(Pass):
                     self.offer(inner, reasons)
                 elif inner.rounding.data == "even":
                     self.fuse(inner, reasons)
-            elif isinstance(inner, TensorOp) and (later := dequantize_later(inner)) is not None and evenly(inner):
+            elif isinstance(inner, TensorOp) and evenly(inner) and (later := dequantize_later(inner)) is not None:
                 Rewriter.insert_op(later, InsertPoint.before(inner))
                 Rewriter.replace_op(inner, [], later[-1].results)
             elif isinstance(inner, relay.ArgOp) and isinstance(source := inner.input.owner, qnn.DequantizeOp):

@@ -15,7 +15,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from relay.dialects import relay
 from relay.dialects.attributes import Array, dtype_of, elements, to_numpy
-from relay.dialects.op import DYNAMIC, TensorOp, shape
+from relay.dialects.op import DYNAMIC, TensorOp, is_tensor, shape
 from relay.errors import Malformed
 from relay.module import is_constant
 from relay.transforms.dead_ops import erase_dead
@@ -83,7 +83,7 @@ def give_values(function: FuncOp, values: dict[int, Array]) -> None:
 def _decisions(op: Operation) -> Iterator[SSAValue]:
     if isinstance(op, relay.DynamicOp):
         yield from op.given().values()
-    elif isinstance(op, scf.IfOp):
+    elif isinstance(op, scf.IfOp) and any(is_tensor(type) and DYNAMIC in type.get_shape() for type in op.result_types):
         yield op.cond
 
 

@@ -60,7 +60,7 @@ func.func @main(%a: tensor<1x2x4x4xui8>) -> tensor<1x12xui8> {
 // CHECK:         [[S:%.+]] = qnn.conv2d %a, {{.*}}data_layout = "NCHW"
 // CHECK-NEXT:    [[B:%.+]] = relay.constant dense<[4, 3, -4]> : tensor<3xi32>
 // CHECK-NEXT:    [[T:%.+]] = relay.nn.bias_add [[S]], [[B]] {axis = 1 : i64}
-// CHECK-NEXT:    [[R:%.+]] = qnn.requantize [[T]] {{.*}}rounding = "f32_even", min = 10 : i32, max = 255 : i32
+// CHECK-NEXT:    [[R:%.+]] = qnn.requantize [[T]] {{.*}}rounding = "f32_even"{{.*}}, min = 10 : i32, max = 255 : i32
 // CHECK-NEXT:    [[M:%.+]] = relay.nn.max_pool2d [[R]]
 // CHECK-NEXT:    [[F:%.+]] = relay.reshape [[M]]
 // CHECK-NEXT:    relay.constant
