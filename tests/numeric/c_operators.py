@@ -74,6 +74,11 @@ class Cases(Net):
         info = np.iinfo(dtype)
         return 0 if dtype == "int16" else self.between(int(info.min), int(info.max))
 
+    def near_middle(self, dtype: str, most: int) -> int:
+        """A zero point that lies at most so far from the middle of the type's range."""
+        middle = 1 << 8 * np.dtype(dtype).itemsize - 1 if np.dtype(dtype).kind == "u" else 0
+        return middle + self.between(-most, most)
+
     def rescaling(self, axis_size: int | None = None, low: int = -12, high: int = 1) -> Properties:
         """Multiplier and shift, scalar or a vector."""
         shape = () if axis_size is None else (axis_size,)
@@ -87,7 +92,7 @@ class Cases(Net):
         """The properties of a requantisation to this type, per tensor or with `size` numbers."""
         properties: Properties = {
             "input_scale": real(0.01), "output_scale": real(0.5), "out_dtype": element_type(target),
-            "output_zero_point": integer(self.between(-20, 20)), "rounding": StringAttr(rounding),
+            "output_zero_point": integer(self.near_middle(target, 20)), "rounding": StringAttr(rounding),
             **self.rescaling(size, low, low + 6),
         }  # fmt: skip
         if self.between(0, 1):
@@ -240,7 +245,7 @@ def quantisation(net: Cases) -> None:
     for dtype in (*CODES, "int32"):
         for per_axis in (False, True):
             scale = net.rng.uniform(0.01, 0.1, channels).astype(np.float32)
-            zero_points = net.rng.integers(-5, 6, channels).astype(np.int32)
+            zero_points = np.array([net.near_middle(dtype, 5) for _ in range(channels)], np.int32)
             properties: Properties = {
                 "scale": elements(scale) if per_axis else real(float(scale[0])),
                 "zero_point": elements(zero_points) if per_axis else integer(int(zero_points[0])),
@@ -293,7 +298,7 @@ def requantised(net: Cases) -> None:
                 properties = net.requantisation(target, rounding, None if along is None else 2 + along)
                 if along is not None:
                     properties["axis"] = axis(along)
-                properties["input_zero_point"] = integer(net.between(-9, 9))
+                properties["input_zero_point"] = integer(net.near_middle(source, 9))
                 net.case(qnn.RequantizeOp, [data], properties, f"{source}->{target} {rounding} {along}")
 
 
