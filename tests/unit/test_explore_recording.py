@@ -185,11 +185,17 @@ def test_an_error_of_a_pass_is_recorded(error: Exception, words: str, monkeypatc
 
 def test_an_invalid_module_is_recorded():
     spoiled = Pipeline([Spoil(), *Pipeline.parse("dce")])
-    assert record(adds(), Pipeline([Spoil()])).error == ""
-    found = record(adds(), spoiled, verify=True)
-    assert says(found) == [("spoil", "failed", 0), ("dce", "skipped", 1)]
-    assert found.error.startswith("after pass spoil: the module is not valid: ")
-    assert "func.return" not in found.snapshots[found.steps[0].after].text
+    for each in (False, True):
+        found = record(adds(), spoiled, verify=each)
+        assert says(found) == [("spoil", "failed", 0), ("dce", "skipped", 1)]
+        assert found.error.startswith("after pass spoil: the module is not valid: ")
+        assert "func.return" not in found.snapshots[found.steps[0].after].text
+
+
+def test_an_invalid_module_is_noticed_before_the_first_pass():
+    mod = adds()
+    Spoil().apply(Context(), mod.op)
+    assert record(mod, "dce", verify=True).error.startswith("before the first pass: the module is not valid: ")
 
 
 def test_passes_inside_a_pass_are_part_of_it():
