@@ -262,13 +262,18 @@ def test_damaged_files(executable: Executable, tmp_path: Path):
         with pytest.raises(Malformed, match="broken: "):
             load(broken)
     parts = list(container.unpack(memoryview(whole), "file"))
-    assert parts == ["graph.json", "code.so", "constants.safetensors"]
-    for part in parts:
+    assert parts == ["graph.json", "code.so", "constants.safetensors", "claims"]
+    for part in parts[:-1]:
         with pytest.raises(Malformed):
             load(damaged(path, part, None))
         for content in (b"", b"\x00\xff" * 20, b"[]", b"{}", b"null"):
             with pytest.raises(RelayError):
                 load(damaged(path, part, content))
+    # A run needs no claims; `certify` says what is wrong with them.
+    for content in (None, b"", b"\x00\xff" * 20, b"[]"):
+        unclaimed = load(damaged(path, "claims", content))
+        expect(unclaimed.run(X, Y), INITIAL + Y)
+        assert unclaimed.certify().exit_status == (1 if content else 2)
 
 
 def test_flipped_bytes_are_noticed(executable: Executable, tmp_path: Path):
