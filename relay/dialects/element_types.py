@@ -26,6 +26,7 @@ from xdsl.dialects.builtin import (
     Signedness,
 )
 from xdsl.ir import Attribute
+from xdsl.utils.hints import isa
 
 from relay.errors import InvalidArgument
 
@@ -126,7 +127,7 @@ def is_float(type: Attribute) -> bool:
 
 def is_narrow(type: Attribute) -> bool:
     """Whether only memory has numbers of the type: bf16, floats of 8 bits and less, integers of 2 and 4 bits."""
-    if isinstance(type, IntegerType):
+    if isa(type, IntegerType):
         return type.width.data in (2, 4)
     return isinstance(type, BFloat16Type | ReducedPrecisionFloatType)
 
