@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import numpy.typing as npt
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import ArrayAttr, DenseResourceAttr, DictionaryAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
@@ -100,7 +101,10 @@ class IRModule:
             for table in (op.properties, op.attributes):
                 for key, attr in table.items():
                     if isinstance(attr, DenseResourceAttr | DictionaryAttr):
-                        table[key] = _bound(attr, weights)
+                        bound = _bound(attr, weights)
+                        if isinstance(op, arith.ConstantOp) and isinstance(bound, WeightAttr):
+                            bound = bound.resource()
+                        table[key] = bound
 
     @property
     def functions(self) -> dict[str, FuncOp]:
@@ -179,8 +183,7 @@ class IRModule:
         found: dict[str, Array] = {}
         for op in self.op.walk():
             for attr in (*op.properties.values(), *op.attributes.values()):
-                for weight in _weights(attr):
-                    found[weight.handle] = weight.array
+                found.update(_weights(attr))
         return found
 
     def save_weights(self, path: str | PathLike[str]) -> None:
@@ -281,10 +284,12 @@ def arrays(params: object) -> dict[str, Array]:
     return found
 
 
-def _weights(attr: Attribute) -> Iterator[WeightAttr]:
-    """The weights that an attribute is or holds."""
+def _weights(attr: Attribute) -> Iterator[tuple[str, Array]]:
+    """The handles and numbers of the weights that an attribute is or holds, and of those of upstream's ops."""
     if isinstance(attr, WeightAttr):
-        yield attr
+        yield attr.handle, attr.array
+    elif isinstance(attr, DenseResourceAttr) and hasattr(attr, "array"):
+        yield attr.resource_handle.data, to_numpy(attr)
     elif isinstance(attr, DictionaryAttr):
         for value in attr.data.values():
             yield from _weights(value)

@@ -377,3 +377,22 @@ def test_relay_opt_starts_without_what_most_runs_do_not_need():
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     rooms = {name.split(".")[1] for name in loaded}
     assert rooms.isdisjoint({"interpreters", "target", "lowering", "compile", "runtime", "byoc"})
+
+
+def test_weights_of_linalg_by_side_car(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    pytest.importorskip("safetensors")
+    weights = np.arange(2048, dtype=np.float32).tobytes().hex().upper()
+    model, brief, car = tmp_path / "m.mlir", tmp_path / "brief.mlir", tmp_path / "w.safetensors"
+    model.write_text(f"""func.func @main(%x: tensor<4x64xf32>) -> tensor<4x32xf32> {{
+      %w = relay.constant {{label = "big"}} dense<"0x{weights}"> : tensor<32x64xf32>
+      %r = relay.nn.dense %x, %w {{out_dtype = f32}} : (tensor<4x64xf32>, tensor<32x64xf32>) -> tensor<4x32xf32>
+      func.return %r : tensor<4x32xf32>
+    }}""")
+    down = "legalize,fuse-ops,relay-to-linalg,bufferize"
+    assert main([str(model), "-p", down, "--save-weights", str(car)]) == 0
+    brief.write_text(capsys.readouterr().out)
+    assert "arith.constant dense_resource<w_big_" in brief.read_text()
+    assert main([str(brief), "--weights", str(car), "-p", "schedule"]) == 0
+    read_back = capsys.readouterr().out
+    assert main([str(model), "-p", f"{down},schedule"]) == 0
+    assert read_back == capsys.readouterr().out
