@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,10 +19,10 @@ import numpy as np
 
 import relay
 from benchmarks import kernels, macs, report
-from benchmarks.peers import PEERS, Array, installed
-from benchmarks.rounds import Runner, interleave, start
 from relay import signature
 from relay.compile import peak
+from relay.tools.peers import PEERS, Array, installed
+from relay.tools.peers.rounds import interleave, started
 
 
 def inputs_of(model: Path) -> list[Array]:
@@ -52,23 +51,13 @@ def compare(
     """Rows of one model, and by number of threads how much more as many processors did than one: the median."""
     processors, scalings = sorted(os.sched_getaffinity(0)), {count: list[float]() for count in threads if count > 1}
     work = macs.total(relay.optimize(relay.frontend.from_tflite(str(model))))
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        np.savez(folder / "inputs.npz", *inputs_of(model))
-        runners: list[Runner] = []
-        for peer in names:
-            for count in threads:
-                runner = start(peer, model, count, folder / "inputs.npz", folder)
-                runner.load()  # one at a time: what it takes is measured
-                runners.append(runner)
+    with started([(peer, model) for peer in names], threads, inputs_of(model)) as runners:
         running = [runner for runner in runners if not runner.note]
         for _ in interleave(running, rounds, seconds):
             for count, found in scalings.items():
                 found.append(peak.scaling(processors[:count]))
         ours = {runner.threads: runner for runner in running if runner.peer == "ours"}
         rows = [report.row_of(runner, work, peaks, ours.get(runner.threads)) for runner in runners]
-        for runner in runners:
-            runner.close()
     return rows, {count: float(np.median(found)) for count, found in scalings.items()}
 
 

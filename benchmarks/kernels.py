@@ -19,7 +19,6 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from benchmarks.macs import Work, kernels_of
 from benchmarks.native import Memory
-from benchmarks.peers import Array
 from relay import signature
 from relay.compile.manifest import describe
 from relay.compile.pipeline import default_pipeline, lowering_passes, optimize
@@ -30,6 +29,7 @@ from relay.module import IRModule
 from relay.passes import Pipeline
 from relay.runtime import Executable, Library
 from relay.target import host
+from relay.tools.peers import Array
 from relay.transforms.print_choices import schedule_lines
 
 COUNTER = "llvm.readcyclecounter"

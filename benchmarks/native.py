@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from benchmarks.peers import Array
 from relay.runtime import Executable
 from relay.runtime.memory import address, aligned_bytes
+from relay.tools.peers import Array
 
 
 class Memory:

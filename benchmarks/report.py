@@ -10,23 +10,7 @@ import numpy as np
 
 from benchmarks.kernels import Timed
 from benchmarks.macs import Work
-from benchmarks.peers import Array
-from benchmarks.rounds import Runner
-
-
-def difference(ours: Sequence[Array], theirs: Sequence[Array]) -> str:
-    """How far the outputs are apart: the largest difference, and how many numbers differ, of integers."""
-    if [a.size for a in ours] != [a.size for a in theirs]:
-        return "other shapes"
-    if not all(a.dtype == b.dtype for a, b in zip(ours, theirs, strict=True)):
-        return "other types"
-    pairs = [
-        (a.reshape(-1).astype(np.float64), b.reshape(-1).astype(np.float64)) for a, b in zip(ours, theirs, strict=True)
-    ]
-    apart = np.concatenate([np.abs(a - b) for a, b in pairs])
-    if all(a.dtype.kind in "iu" for a in ours):
-        return f"max {int(apart.max())}, {np.count_nonzero(apart)} of {apart.size}"
-    return f"max {apart.max():.1e}"
+from relay.tools.peers.rounds import Runner, difference
 
 
 def row_of(runner: Runner, work: Work, peak: Mapping[str, float], ours: Runner | None) -> dict[str, Any]:

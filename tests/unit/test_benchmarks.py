@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import compare, kernels, macs, report, same_code
+from benchmarks import compare, kernels, macs, same_code
 from benchmarks.cases import CASES, module_of
 from benchmarks.instructions import EXPECTED, Counts, count, counted, innermost, worse
-from benchmarks.peers import PEERS, adapter
 from relay.compile import peak
 from relay.compile.pipeline import optimize
+from relay.tools.peers import PEERS, adapter, rounds
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
 
@@ -80,10 +80,10 @@ def test_multiply_adds(case: str, wanted: macs.Work):
 
 def test_differences_of_outputs():
     a, b = np.array([1, 2, 250], np.uint8), np.array([1, 5, 240], np.uint8)
-    assert report.difference([a], [a]) == "max 0, 0 of 3"
-    assert report.difference([a], [b]) == "max 10, 2 of 3"
-    assert report.difference([a.astype(np.float32)], [b.astype(np.float32)]) == "max 1.0e+01"
-    assert report.difference([a], [b[:2]]) == "other shapes"
+    assert rounds.difference([a], [a]) == "max 0, 0 of 3"
+    assert rounds.difference([a], [b]) == "max 10, 2 of 3"
+    assert rounds.difference([a.astype(np.float32)], [b.astype(np.float32)]) == "max 1.0e+01"
+    assert rounds.difference([a], [b[:2]]) == "other shapes"
 
 
 def test_every_peer_has_an_adapter():

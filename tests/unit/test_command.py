@@ -155,6 +155,15 @@ def test_bench(capsys: Capture, saved: str):
     assert row["rows"][0]["macs_per_s"] == pytest.approx(46592 / row["rows"][0]["median"])
 
 
+def test_bench_against_other_runtimes(capsys: Capture, tmp_path: Path):
+    pytest.importorskip("ai_edge_litert", reason="needs the extra litert")
+    arguments = ["bench", DIGITS, "--against", "litert,tvm", "--seconds", "0.02", "--numerics", "xnnpack"]
+    ours, litert, tvm = told(capsys, *arguments)["rows"]
+    assert litert["over_ours"] == pytest.approx(litert["median"] / ours["median"]) and litert["min"] > 0
+    assert litert["difference"] == "max 0, 0 of 10"
+    assert tvm["peer"] == "tvm" and tvm["note"]
+
+
 def test_cache(capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("RELAY_CACHE_DIR", str(tmp_path))
     (tmp_path / "mine.txt").write_text("stays")
@@ -194,6 +203,7 @@ ERRORS = [
     (["run", DIGITS, "--input", "x.npy"], 1, "x.npy: No such file or directory"),
     (["run", DIGITS, "--shape", "x=1y2"], 1, "--shape: 'x=1y2' names no input and sizes; write --shape NAME=1x1280"),
     (["run", DIGITS, "--numerics", "no"], 1, "from_tflite: "),
+    (["bench", DIGITS, "--against", "x"], 1, "--against: 'x' is not known; known are litert, openvino, onnxruntime"),
     (["bench", DIGITS, "--threads", "1,x"], 1, "--threads: '1,x' are no numbers of threads; write --threads 1,2"),
 ]  # fmt: skip
 
@@ -209,6 +219,8 @@ def test_a_compiled_file_takes_no_options_of_a_build(capsys: Capture, saved: str
     assert main(["run", saved, "--batch", "2"]) == 1
     assert capsys.readouterr().err == f"{saved}: is compiled already; leave out batch\n"
     assert main(["run", saved, "--num-threads", "2"]) == 0
+    assert main(["bench", saved, "--against", "litert"]) == 1
+    assert capsys.readouterr().err.endswith("is compiled already; give the model, which the others read\n")
 
 
 def test_commands_that_stand_alone_are_reached(capsys: Capture):

@@ -11,6 +11,9 @@ import rich_click as click
 from relay.errors import InvalidArgument
 from relay.tools.command import options
 
+ROUNDS = 9
+"""Of `--against`: in how many turns the time of each runtime is measured."""
+
 
 @click.command("bench", cls=options.ModelCommand)
 @click.argument("file", type=options.MODEL, metavar="FILE|MODEL")
@@ -19,6 +22,12 @@ from relay.tools.command import options
 @click.option("--repeat", type=click.IntRange(1), help="runs that are timed (default: as many as fit)")
 @click.option("--seconds", type=click.FloatRange(0), default=1.0, help="how long runs are timed (default: 1)")
 @click.option("--threads", default="1", metavar="1,2", help="numbers of threads, one row each (default: 1)")
+@click.option(
+    "--against",
+    metavar="A,B",
+    shell_complete=options.completing(options.peers),
+    help="time other runtimes beside it, in rounds by turns, each in a process of its own",
+)
 @options.model_options
 @options.JSON
 @click.pass_obj
@@ -34,6 +43,10 @@ def command(manner: options.Manner, file: str, as_json: bool, **chosen: Any) -> 
     executable = options.executable(file, build, manner)
     loaded = perf_counter() - start
     values = reading.gather(executable.inputs, *(rest[name] for name in ("inputs", "given", "fill", "seed", "pixels")))
+    if rest["against"]:
+        rows = beside(file, executable, list(values.values()), rest["against"], counts, rest["seconds"])
+        options.show({"file": file, "rows": rows}, table_of(rows), as_json)
+        return
     for name, value in values.items():
         executable.set_input(name, value)
     macs = 0
@@ -56,3 +69,49 @@ def command(manner: options.Manner, file: str, as_json: bool, **chosen: Any) -> 
     text = options.rows(table, frozenset(range(len(table[0]))))
     text += f"\nloaded in {loaded:.3g} s; at most {memory / 2**20:.0f} MiB of memory"
     options.show({"file": file, "load_s": loaded, "peak_rss_bytes": memory, "rows": rows}, text, as_json)
+
+
+def beside(
+    file: str, executable: Any, inputs: list[Any], against: str, threads: list[int], seconds: float
+) -> list[dict[str, Any]]:
+    """A row for ours and for each other runtime, on each number of threads. Raises InvalidArgument."""
+    import tempfile
+    from pathlib import Path
+
+    from relay.tools.peers import installed
+    from relay.tools.peers.rounds import difference, interleave, started
+
+    names = against.split(",")
+    if unknown := [name for name in names if name not in options.peers()]:
+        raise InvalidArgument("--against", f"{unknown[0]!r} is not known", f"known are {', '.join(options.peers())}")
+    if options.is_saved(file):
+        raise InvalidArgument("--against", f"{file} is compiled already", "give the model, which the others read")
+    absent = [name for name in names if installed(name) is None]
+    with tempfile.TemporaryDirectory() as folder:
+        executable.save(saved := Path(folder) / "ours.relay")
+        models = [("ours", saved), *((name, Path(file)) for name in names if name not in absent)]
+        with started(models, threads, inputs) as runners:
+            for _ in interleave([one for one in runners if not one.note], ROUNDS, seconds / ROUNDS):
+                pass
+            ours = {one.threads: one for one in runners if one.peer == "ours" and not one.note}
+            rows: list[dict[str, Any]] = []
+            for one in runners:
+                row: dict[str, Any] = {"peer": one.peer, "threads": one.threads, "note": one.note}
+                if not one.note:
+                    row |= {"median": one.median, "min": one.minimum, "version": installed(one.peer)}
+                    if one.peer != "ours" and (first := ours.get(one.threads)):
+                        row |= {"over_ours": one.median / first.median}
+                        row |= {"difference": difference(first.results(), one.results())}
+                rows.append(row)
+    return [*rows, *({"peer": name, "threads": n, "note": "is not installed"} for name in absent for n in threads)]
+
+
+def table_of(rows: list[dict[str, Any]]) -> str:
+    """What `--against` prints."""
+    table = [["", "threads", "median us", "min us", "times ours", "outputs against ours"]]
+    for row in rows:
+        name = f"{row['peer']} {row.get('version') or ''}".rstrip()
+        numbers = [f"{row[key] * 1e6:.4g}" if key in row else "" for key in ("median", "min")]
+        ratio = f"{row['over_ours']:.2f}" if "over_ours" in row else ""
+        table.append([name, str(row["threads"]), *numbers, ratio, row["note"] or row.get("difference", "")])
+    return options.rows(table, frozenset({1, 2, 3, 4}))

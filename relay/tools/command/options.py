@@ -59,6 +59,13 @@ def formats() -> list[str]:
     return [name for name, each in FORMATS.items() if not each.hint]
 
 
+def peers() -> list[str]:
+    """The other runtimes that can be timed beside ours."""
+    from relay.tools.peers import PEERS
+
+    return [name for name in PEERS if name != "ours"]
+
+
 def completing(names: Names) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
     """Completion from names that are looked up when they are asked for."""
 

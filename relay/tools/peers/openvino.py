@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.peers import Array, Session
+from relay.tools.peers import Array, Session
 
 PACKAGE = "openvino"
 

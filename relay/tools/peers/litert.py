@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
-from benchmarks.peers import Array, Session, Skipped
+from relay.tools.peers import Array, Session, Skipped
 
 PACKAGE = "ai-edge-litert"
 
@@ -16,8 +16,11 @@ def load(model: Path, threads: int, inputs: Sequence[Array]) -> Session:
     if model.suffix != ".tflite":
         raise Skipped("reads .tflite only")
     interpreter = import_module("ai_edge_litert.interpreter").Interpreter(str(model), num_threads=threads)
-    interpreter.allocate_tensors()
     details = interpreter.get_input_details()
+    for detail, array in zip(details, inputs, strict=True):
+        if list(detail["shape"]) != list(array.shape):
+            interpreter.resize_tensor_input(detail["index"], list(array.shape))
+    interpreter.allocate_tensors()
     for detail, array in zip(details, inputs, strict=True):
         interpreter.set_tensor(detail["index"], array)
     numbers = [detail["index"] for detail in interpreter.get_output_details()]

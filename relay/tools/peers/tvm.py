@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
-from benchmarks.peers import Array, Session, Skipped
+from relay.tools.peers import Array, Session, Skipped
 
 PACKAGE = "apache-tvm"
 

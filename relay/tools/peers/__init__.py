@@ -43,7 +43,7 @@ class Peer(Protocol):
 
 def adapter(name: str) -> Peer:
     """The adapter of this name."""
-    return cast(Peer, import_module(f"benchmarks.peers.{name}"))
+    return cast(Peer, import_module(f"relay.tools.peers.{name}"))
 
 
 def installed(name: str) -> str | None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.peers import Array, Session, Skipped
+from relay.tools.peers import Array, Session, Skipped
 
 PACKAGE = "iree-base-compiler"
 OPTIONS = ("--iree-llvmcpu-target-cpu=host", "--iree-opt-data-tiling", "--iree-opt-level=O3")

@@ -1,7 +1,8 @@
-"""One peer with one model in a process of its own: `python -m benchmarks.worker PEER MODEL THREADS INPUTS OUTPUTS`.
+"""One peer with one model in a process of its own.
 
-Talks JSON lines: what loading took and the memory it needed, then, for each line `SECONDS` it is sent, the median and
-the minimum of the calls that fit into as many seconds. `INPUTS` is a `.npz`, and so is `OUTPUTS`, which is written.
+`python -m relay.tools.peers.worker PEER MODEL THREADS INPUTS OUTPUTS` talks JSON lines: what loading took and the
+memory it needed, then, for each line `SECONDS` it is sent, the median and the minimum of the calls that fit into
+it. `INPUTS` is a `.npz`, and so is `OUTPUTS`, which is written.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from time import perf_counter
 
 import numpy as np
 
-from benchmarks.peers import Skipped, adapter
+from relay.tools.peers import Skipped, adapter
 
 MINIMUM = 3
 """Calls a round has at least."""

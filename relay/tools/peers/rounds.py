@@ -6,14 +6,16 @@ import json
 import random
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+import tempfile
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
-from benchmarks.peers import Array
+from relay.tools.peers import Array
 
 
 @dataclass
@@ -71,12 +73,32 @@ class Runner:
 def start(peer: str, model: Path, threads: int, inputs: Path, folder: Path) -> Runner:
     """Start a peer's process; it loads the model at once."""
     outputs = folder / f"{peer}-{threads}.npz"
-    command = [sys.executable, "-m", "benchmarks.worker", peer, model, str(threads), inputs, outputs]
+    command = [sys.executable, "-m", "relay.tools.peers.worker", peer, model, str(threads), inputs, outputs]
     errors = (folder / f"{peer}-{threads}.log").open("w")
     process = subprocess.Popen(
         [str(part) for part in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True
     )
     return Runner(peer, threads, process, outputs)
+
+
+@contextmanager
+def started(
+    models: Sequence[tuple[str, Path]], threads: Sequence[int], inputs: Sequence[Array]
+) -> Generator[list[Runner]]:
+    """A process for each peer with its file, and number of threads, all loaded; those that cannot run have a note."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        np.savez(folder / "inputs.npz", *inputs)
+        runners: list[Runner] = []
+        try:
+            for peer, model in models:
+                for count in threads:
+                    runners.append(start(peer, model, count, folder / "inputs.npz", folder))
+                    runners[-1].load()  # one at a time: what it takes is measured
+            yield runners
+        finally:
+            for runner in runners:
+                runner.close()
 
 
 def interleave(runners: Sequence[Runner], rounds: int, seconds: float) -> Iterator[None]:
@@ -88,3 +110,18 @@ def interleave(runners: Sequence[Runner], rounds: int, seconds: float) -> Iterat
         for runner in order:
             runner.round(seconds)
         yield
+
+
+def difference(ours: Sequence[Array], theirs: Sequence[Array]) -> str:
+    """How far the outputs are apart: the largest difference, and how many numbers differ, of integers."""
+    if [a.size for a in ours] != [a.size for a in theirs]:
+        return "other shapes"
+    if not all(a.dtype == b.dtype for a, b in zip(ours, theirs, strict=True)):
+        return "other types"
+    pairs = [
+        (a.reshape(-1).astype(np.float64), b.reshape(-1).astype(np.float64)) for a, b in zip(ours, theirs, strict=True)
+    ]
+    apart = np.concatenate([np.abs(a - b) for a, b in pairs])
+    if all(a.dtype.kind in "iu" for a in ours):
+        return f"max {int(apart.max())}, {np.count_nonzero(apart)} of {apart.size}"
+    return f"max {apart.max():.1e}"

@@ -7,16 +7,17 @@ from functools import partial
 from pathlib import Path
 
 import relay
-from benchmarks.peers import Array, Session, Skipped
+from relay.tools.peers import Array, Session
 
 PACKAGE = "relay-mlir"
 
 
 def load(model: Path, threads: int, inputs: Sequence[Array]) -> Session:
-    """`relay.build`, inputs bound once, `run()` timed."""
-    if model.suffix != ".tflite":
-        raise Skipped("reads .tflite only")
-    executable = relay.build(model, num_threads=threads)
+    """`relay.build`, or a saved executable; inputs bound once, `run()` timed."""
+    if model.suffix == ".relay":
+        executable = relay.runtime.load(model, num_threads=threads)
+    else:
+        executable = relay.build(model, num_threads=threads)
     specs = [spec for spec in executable.inputs if spec.kind == "input"]
     for spec, array in zip(specs, inputs, strict=True):
         executable.set_input(spec.name, array)
