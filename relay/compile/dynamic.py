@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from math import lcm, prod
 from typing import SupportsIndex, cast
@@ -13,13 +12,12 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from relay import signature, symbols
-from relay.arguments import every, is_list, is_mapping, mapping, positive, shown
+from relay.arguments import every, mapping, positive, shown
 from relay.compile.request import Recipe
 from relay.dialects.attributes import Array
 from relay.dialects.op import DYNAMIC, is_tensor
 from relay.dialects.relay import DynamicOp
-from relay.errors import InvalidArgument, RelayError, Unsupported
-from relay.frontend import import_model
+from relay.errors import InvalidArgument, Unsupported
 from relay.module import REQUESTS, IRModule
 from relay.passes.info import as_module
 from relay.runtime import Executable, TensorSpec
@@ -34,8 +32,6 @@ from relay.transforms.shape_arithmetic import deciding_arguments, give_values, s
 
 MOST_NUMBERS = 64
 """Elements of an input that decides shapes: it is part of what a variant is found by."""
-SAMPLES = (1, 16, 128, 512)
-"""Sizes with which a model is imported to see what it takes, where its importer must know some."""
 Compile = Callable[[Recipe], Executable]
 
 
@@ -83,90 +79,11 @@ def opened(module: IRModule, recipe: Recipe, compile: Compile) -> DynamicExecuta
         refuse_open(copy.op)
         return compile(replace(recipe, model=copy, params={}, frontend={}))
 
-    return DynamicExecutable(interface, specialise, _most(recipe))
+    return DynamicExecutable(interface, specialise, most_variants(recipe))
 
 
-def named_sizes(frontend: Mapping[str, object]) -> dict[str, object]:
-    """The importer's options `batch` and `shapes`, if they name a size instead of giving it."""
-    found: dict[str, object] = {}
-    if isinstance(frontend.get("batch"), str):
-        found["batch"] = frontend["batch"]
-    shapes = frontend.get("shapes")
-    if is_mapping(shapes) and any(isinstance(size, str) for row in shapes.values() if is_list(row) for size in row):
-        found["shapes"] = shapes
-    return found
-
-
-def reimported(recipe: Recipe, compile: Compile) -> DynamicExecutable:
-    """An executable that imports the model's file anew for each tuple of the sizes that its options name."""
-    asked = named_sizes(recipe.frontend)
-    plain = {name: value for name, value in recipe.frontend.items() if name not in asked}
-    assert not isinstance(recipe.model, IRModule)
-    try:
-        module = import_model(recipe.model, plain)
-    except InvalidArgument:  # the importer must know sizes
-        module = _sample(recipe.model, asked, plain)
-    main = module["main"]
-    inputs, outputs = signature.read(main)
-    if any(DYNAMIC in info.shape for info in inputs):
-        module.replace_weights(recipe.params)
-        return opened(with_sizes(module, **asked), replace(recipe, frontend=plain), compile)
-    places: dict[str, list[tuple[int, int]]] = {}
-    if "batch" in asked:
-        places[str(asked["batch"])] = [(index, 0) for index, info in enumerate(inputs) if info.kind == "input"]
-    shapes = mapping(asked.get("shapes", {}), "shapes", "{'input': (1, 16000)}")
-    for index, info in enumerate(inputs):
-        row = every(shapes[info.name], f"shapes[{info.name!r}]") if info.name in shapes else []
-        for axis, size in enumerate(row):
-            if isinstance(size, str):
-                places.setdefault(size, []).append((index, axis))
-    if wrong := [name for name in shapes if name not in [info.name for info in inputs]]:
-        names = ", ".join(info.name for info in inputs)
-        raise InvalidArgument(f"shapes[{shown(wrong[0])}]", "names no input", f"there are {names}")
-    named = [Symbol(name, tuple(at)) for name, at in places.items()]
-
-    def specialise(sizes: Mapping[str, int], values: Mapping[str, Array]) -> Executable:
-        return compile(replace(recipe, frontend={**plain, **_given(asked, sizes)}))
-
-    names = {place: symbol.name for symbol in named for place in symbol.places}
-    opened_inputs = [_spec(_reopened(info, index, names), index, names) for index, info in enumerate(inputs)]
-    unknown = [_spec(replace(info, shape=(DYNAMIC,) * len(info.shape)), -1, names) for info in outputs]
-    return DynamicExecutable(Interface(opened_inputs, unknown, named, []), specialise, _most(recipe))
-
-
-def _given(asked: Mapping[str, object], sizes: Mapping[str, int]) -> dict[str, object]:
-    """The options with numbers for names."""
-    if "batch" in asked:
-        return {"batch": sizes[str(asked["batch"])]}
-    rows = {name: every(row, f"shapes[{name!r}]") for name, row in mapping(asked["shapes"], "shapes", "").items()}
-    return {"shapes": {n: [sizes[d] if isinstance(d, str) else d for d in row] for n, row in rows.items()}}
-
-
-def _sample(model: str | bytes, asked: Mapping[str, object], plain: Mapping[str, object]) -> IRModule:
-    """The module for the first sizes, all alike, that the model takes: what it takes and gives is that of any sizes."""
-    for size in SAMPLES[:-1]:
-        with suppress(RelayError):
-            return import_model(model, {**plain, **_given(asked, _Alike(size))})
-    return import_model(model, {**plain, **_given(asked, _Alike(SAMPLES[-1]))})
-
-
-class _Alike(dict[str, int]):
-    """One size for every name."""
-
-    def __init__(self, size: int) -> None:
-        super().__init__()
-        self.size = size
-
-    def __missing__(self, name: str) -> int:
-        return self.size
-
-
-def _reopened(info: TensorInfo, index: int, names: Mapping[tuple[int, int], str]) -> TensorInfo:
-    dims = tuple(DYNAMIC if (index, axis) in names else size for axis, size in enumerate(info.shape))
-    return replace(info, shape=dims, initial=None)
-
-
-def _most(recipe: Recipe) -> int:
+def most_variants(recipe: Recipe) -> int:
+    """How many variants are kept."""
     return MAX_VARIANTS if recipe.max_variants is None else recipe.max_variants
 
 
@@ -268,14 +185,15 @@ def interface_of(main: FuncOp, named: Sequence[Symbol]) -> Interface:
     inputs, outputs = signature.read(main)
     names = {place: symbol.name for symbol in named for place in symbol.places}
     return Interface(
-        [_spec(info, index, names) for index, info in enumerate(inputs)],
-        [_spec(info, -1, names) for info in outputs],
+        [spec_of(info, index, names) for index, info in enumerate(inputs)],
+        [spec_of(info, -1, names) for info in outputs],
         list(named),
         deciding_arguments(main),
     )
 
 
-def _spec(info: TensorInfo, index: int, names: Mapping[tuple[int, int], str]) -> TensorSpec:
+def spec_of(info: TensorInfo, index: int, names: Mapping[tuple[int, int], str]) -> TensorSpec:
+    """What callers see of a tensor; `names` are those of open sizes, by argument (-1 for results) and axis."""
     shape = enumerate(info.shape)
     dims = tuple(Size(names.get((index, axis), "?")) if size == DYNAMIC else size for axis, size in shape)
     return TensorSpec(info.name, dims, info.dtype, info.scale, int(info.zero_point), info.kind)

@@ -12,7 +12,7 @@ from relay.arguments import mapping, shown
 from relay.compile import cache
 from relay.compile.assemble import assemble
 from relay.compile.claims import Claims, read_formulas
-from relay.compile.dynamic import is_open, make_static, named_sizes, opened, reimported
+from relay.compile.dynamic import is_open, make_static, opened
 from relay.compile.manifest import Signature
 from relay.compile.pipeline import (
     CODE_GENERATION,
@@ -24,11 +24,13 @@ from relay.compile.pipeline import (
     defaults_of,
 )
 from relay.compile.progress import Update, bar, unseen
+from relay.compile.reimported import named_sizes, reimported
 from relay.compile.request import Recipe, Request
 from relay.compile.work import work_of
 from relay.compile.workers import Compilation
 from relay.errors import InvalidArgument
 from relay.frontend import import_model, path_of
+from relay.frontend.importing.options import UnknownSizes
 from relay.module import IRModule, arrays
 from relay.passes import PassContext
 from relay.passes.checking import ENTRY_OF_LOWERING, verify
@@ -144,7 +146,12 @@ def _compile(recipe: Recipe, progress: Update = unseen, shown: bool | None = Fal
         verify(model, "build")
         module = model.clone()
     else:
-        module = import_model(model, recipe.frontend)
+        try:
+            module = import_model(model, recipe.frontend)
+        except UnknownSizes as error:
+            if not error.shapes:
+                raise
+            return reimported(recipe, compile, error)
     module.replace_weights(recipe.params)
     described, work = signature.read(module["main"]), work_of(module)
     if not module["main"].body.blocks:

@@ -18,6 +18,7 @@ from relay.arguments import every, is_sequence, mapping, positive, shown, whole
 from relay.dialects.op import Type, compatible
 from relay.errors import InvalidArgument
 from relay.frontend.importing.builder import Builder, Place
+from relay.signature import TensorInfo
 
 MAX_ELEMENTS = 1 << 40
 """Of a tensor."""
@@ -77,11 +78,22 @@ def sizes_of(
     return found
 
 
-def unknown_size(name: str, free: Sequence[int], file: str) -> InvalidArgument:
+class UnknownSizes(InvalidArgument):
+    """A model can be imported only for sizes that its file leaves open: `build` imports it again for each."""
+
+    shapes: Mapping[str, Sequence[int | str]]
+    """Of the inputs that have such sizes, with a name for each of them."""
+    small: Mapping[int, TensorInfo]
+    """Integer inputs whose numbers may decide what is imported, by position."""
+
+
+def unknown_size(name: str, free: Sequence[int], file: str, reason: str = "") -> UnknownSizes:
     """The error for an input of which only a caller can tell the sizes."""
     text = "x".join("N" if size < 0 else str(size) for size in free)
     hint = f"give it: shapes={{{name!r}: (...)}}, or --shape {name}={text} with numbers"
-    return InvalidArgument(f"{file}: input {name!r}", f"is of unknown size {list(free)}", hint)
+    error = UnknownSizes(f"{file}: input {name!r}", f"is of unknown size {list(free)}{reason}", hint)
+    error.shapes, error.small = {}, {}
+    return error
 
 
 def chosen(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 import onnx
@@ -18,7 +19,15 @@ from relay.dialects.op import DYNAMIC, Type, is_tensor
 from relay.dialects.op import tensor as type_of
 from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
 from relay.frontend.importing.function import finished
-from relay.frontend.importing.options import Source, batch_of, chosen, custom_functions, sizes_of, unknown_size
+from relay.frontend.importing.options import (
+    Source,
+    UnknownSizes,
+    batch_of,
+    chosen,
+    custom_functions,
+    sizes_of,
+    unknown_size,
+)
 from relay.frontend.importing.problems import Problems
 from relay.frontend.onnx.builder import Importer
 from relay.frontend.onnx.conversion import Conversion
@@ -30,6 +39,9 @@ from relay.signature import TensorInfo
 from relay.symbols import Symbol
 from relay.transforms.batch import rebatch
 from relay.transforms.dead_ops import erase_dead
+
+MOST_DECIDING = 8
+"""Elements of an integer input whose numbers may decide which nodes there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +94,7 @@ def imported(
         problems.raise_all()
     except (Malformed, Unsupported) as error:
         if open_inputs and _is_open(importer, error):
-            raise _unknown(open_inputs[0], file, error) from None
+            raise _unknown(inputs, file, error) from None
         raise
     importer.leave()
     results = [_output(importer, name, file) for name in wanted]
@@ -109,9 +121,24 @@ def _is_open(importer: Importer, error: RelayError) -> bool:
     ) and "the operator is not supported" not in str(error)
 
 
-def _unknown(each: Input, file: str, error: RelayError) -> InvalidArgument:
-    found = unknown_size(each.name, each.dims, file)
-    return InvalidArgument(found.where, f"{found.what}, which must be known ({error.where}: {error.what})", found.hint)
+def _unknown(inputs: Sequence[Input], file: str, error: RelayError) -> UnknownSizes:
+    """What stands in the way of a node, and what would be known of the inputs."""
+    open_inputs = [each for each in inputs if -1 in each.dims]
+    reason = f", which must be known ({error.where}: {error.what})"
+    found = unknown_size(open_inputs[0].name, open_inputs[0].dims, file, reason)
+    found.shapes = {
+        each.name: [
+            (name or f"{each.name}.{axis}") if size < 0 else size
+            for axis, (size, name) in enumerate(zip(each.dims, each.names, strict=True))
+        ]
+        for each in open_inputs
+    }
+    found.small = {
+        number: TensorInfo(each.name, each.dims, each.dtype)
+        for number, each in enumerate(inputs)
+        if each.dtype.kind in "iub" and -1 not in each.dims and prod(each.dims) <= MOST_DECIDING
+    }
+    return found
 
 
 def _arrays(constants: object, graph: onnx.GraphProto, file: str) -> dict[str, Array]:

@@ -1,0 +1,173 @@
+"""Executables of model files whose importer must know sizes: the file is imported anew for each tuple of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+import numpy as np
+from xdsl.dialects.builtin import FunctionType, TensorType
+
+from relay import signature
+from relay.arguments import every, is_list, is_mapping, mapping, shown
+from relay.compile.dynamic import Compile, most_variants, opened, spec_of, with_sizes
+from relay.compile.request import Recipe
+from relay.dialects.attributes import Array, element_type
+from relay.dialects.op import DYNAMIC
+from relay.errors import InvalidArgument, RelayError
+from relay.frontend import import_model
+from relay.frontend.importing.options import UnknownSizes
+from relay.module import IRModule
+from relay.runtime import Executable
+from relay.runtime.dynamic import DynamicExecutable, Interface
+from relay.signature import TensorInfo
+from relay.sizes import Symbol
+
+SAMPLES = (1, 16, 128, 512)
+"""Sizes with which a model is imported to see what it takes."""
+_SHAPES = "{'input': (1, 16000)}"
+
+
+def named_sizes(frontend: Mapping[str, object]) -> dict[str, object]:
+    """The importer's options `batch` and `shapes`, if they name a size instead of giving it."""
+    found: dict[str, object] = {}
+    if isinstance(frontend.get("batch"), str):
+        found["batch"] = frontend["batch"]
+    shapes = frontend.get("shapes")
+    if is_mapping(shapes) and any(isinstance(size, str) for row in shapes.values() if is_list(row) for size in row):
+        found["shapes"] = shapes
+    return found
+
+
+def reimported(recipe: Recipe, compile: Compile, left: UnknownSizes | None = None) -> DynamicExecutable:
+    """An executable for any of the sizes that the options name, or that the file leaves open (`left`: what its importer
+    said of them). Where the importer needs no sizes, the file is imported once."""
+    asked = named_sizes(recipe.frontend)
+    plain = {name: value for name, value in recipe.frontend.items() if name not in asked}
+    assert not isinstance(recipe.model, IRModule)
+    module: IRModule | None = None
+    if left is None:
+        try:
+            module = import_model(recipe.model, plain)
+        except UnknownSizes as error:
+            left = error
+        except InvalidArgument:
+            pass
+    if module is not None and any(DYNAMIC in info.shape for info in signature.read(module["main"])[0]):
+        module.replace_weights(recipe.params)
+        return opened(with_sizes(module, **asked), replace(recipe, frontend=plain), compile)
+    if left is not None and left.shapes:
+        given = mapping(plain.pop("shapes", None) or {}, "shapes", _SHAPES)
+        plain.pop("batch", None)
+        asked = {"shapes": {**given, **_completed(asked, left.shapes)}}
+    deciding: Mapping[int, TensorInfo] = {}
+    if module is None:
+        module, deciding = _sample(recipe.model, asked, plain, {} if left is None else left.small)
+    inputs, outputs = signature.read(module["main"])
+    for index, info in deciding.items():
+        inputs.insert(index, info)
+    named = _symbols(asked, inputs)
+    names = {place: symbol.name for symbol in named for place in symbol.places}
+
+    def specialise(sizes: Mapping[str, int], values: Mapping[str, Array]) -> Executable:
+        frontend = {**plain, **_given(asked, sizes)}
+        if not deciding:
+            return compile(replace(recipe, frontend=frontend))
+        assert not isinstance(recipe.model, IRModule)
+        found = import_model(recipe.model, _with_constants(frontend, values))
+        _insert_arguments(found, deciding)
+        return compile(replace(recipe, model=found, frontend={}))
+
+    open_inputs = [spec_of(_reopened(info, index, names), index, names) for index, info in enumerate(inputs)]
+    unknown = [spec_of(replace(info, shape=(DYNAMIC,) * len(info.shape)), -1, names) for info in outputs]
+    interface = Interface(open_inputs, unknown, named, list(deciding))
+    return DynamicExecutable(interface, specialise, most_variants(recipe))
+
+
+def _symbols(asked: Mapping[str, object], inputs: Sequence[TensorInfo]) -> list[Symbol]:
+    """The sizes that the options name, and where they stand."""
+    places: dict[str, list[tuple[int, int]]] = {}
+    if "batch" in asked:
+        places[str(asked["batch"])] = [(index, 0) for index, info in enumerate(inputs) if info.kind == "input"]
+    shapes = mapping(asked.get("shapes", {}), "shapes", _SHAPES)
+    for index, info in enumerate(inputs):
+        row = every(shapes[info.name], f"shapes[{info.name!r}]") if info.name in shapes else []
+        for axis, size in enumerate(row):
+            if isinstance(size, str):
+                places.setdefault(size, []).append((index, axis))
+    if wrong := [name for name in shapes if name not in [info.name for info in inputs]]:
+        names = ", ".join(info.name for info in inputs)
+        raise InvalidArgument(f"shapes[{shown(wrong[0])}]", "names no input", f"there are {names}")
+    return [Symbol(name, tuple(at)) for name, at in places.items()]
+
+
+def _completed(asked: Mapping[str, object], open: Mapping[str, Sequence[int | str]]) -> dict[str, Sequence[object]]:
+    """The shapes that are asked for, and those that the file leaves open where none is. A size of the file that gets a
+    number or another name in one input gets it in all."""
+    rows: Mapping[str, object] = mapping(asked.get("shapes", {}), "shapes", _SHAPES)
+    if "batch" in asked:
+        rows = {name: [asked["batch"], *row[1:]] for name, row in open.items() if isinstance(row[0], str)}
+    given = {name: every(row, f"shapes[{name!r}]") for name, row in rows.items()}
+    pairs = [zip(row, given[name], strict=False) for name, row in open.items() if name in given]
+    new = {old: size for pair in pairs for old, size in pair if isinstance(old, str)}
+    return {**{name: [new.get(str(size), size) for size in row] for name, row in open.items()}, **given}
+
+
+def _given(asked: Mapping[str, object], sizes: Mapping[str, int]) -> dict[str, object]:
+    """The options with numbers for names."""
+    if "batch" in asked:
+        return {"batch": sizes[str(asked["batch"])]}
+    rows = {name: every(row, f"shapes[{name!r}]") for name, row in mapping(asked["shapes"], "shapes", "").items()}
+    return {"shapes": {n: [sizes[d] if isinstance(d, str) else d for d in row] for n, row in rows.items()}}
+
+
+def _sample(
+    model: str | bytes, asked: Mapping[str, object], plain: Mapping[str, object], small: Mapping[int, TensorInfo]
+) -> tuple[IRModule, Mapping[int, TensorInfo]]:
+    """The module for the first sizes, all alike, that the model takes: what it takes and gives is that of any sizes.
+    The inputs of `small` are constants of it, and are given back, where it can be imported only so."""
+    numbers = {info.name: np.zeros(info.shape, info.dtype) for info in small.values()}
+    ways: list[tuple[dict[str, object], Mapping[int, TensorInfo]]] = [({**plain}, {})]
+    if small:
+        ways.append((_with_constants(plain, numbers), small))
+    for options, deciding in ways:
+        for size in SAMPLES:
+            with suppress(RelayError):
+                return import_model(model, {**options, **_given(asked, _Alike(size))}), deciding
+    return import_model(model, {**plain, **_given(asked, _Alike(SAMPLES[-1]))}), {}
+
+
+def _with_constants(options: Mapping[str, object], values: Mapping[str, Array]) -> dict[str, object]:
+    """The importer's options with these inputs as constants, too."""
+    if not values:
+        return {**options}
+    return {**options, "constants": {**mapping(options.get("constants") or {}, "constants", "{}"), **values}}
+
+
+class _Alike(dict[str, int]):
+    """One size for every name."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.size = size
+
+    def __missing__(self, name: str) -> int:
+        return self.size
+
+
+def _insert_arguments(module: IRModule, infos: Mapping[int, TensorInfo]) -> None:
+    """Give `@main` arguments that nothing uses, at these positions."""
+    main = module["main"]
+    inputs, outputs = signature.read(main)
+    for index, info in infos.items():
+        main.body.block.insert_arg(TensorType(element_type(info.dtype), info.shape), index)
+        inputs.insert(index, info)
+    types = [argument.type for argument in main.body.block.args]
+    main.properties["function_type"] = FunctionType.from_lists(types, main.function_type.outputs.data)
+    signature.write(main, inputs, outputs)
+
+
+def _reopened(info: TensorInfo, index: int, names: Mapping[tuple[int, int], str]) -> TensorInfo:
+    dims = tuple(DYNAMIC if (index, axis) in names else size for axis, size in enumerate(info.shape))
+    return replace(info, shape=dims, initial=None)
