@@ -2,8 +2,10 @@
 
 Peers run in processes of their own, pinned to the first one or two processors, in interleaved rounds: what disturbs
 the machine meets all of them. Between the rounds it is measured how much more several processors do than one.
-`onnxruntime` reads the `.onnx` file beside the model. Times are a call of each runtime's Python interface with inputs
-bound; memory is the process's, the build included.
+`onnxruntime` reads the `.onnx` file beside a `.tflite`; an ONNX model with open sizes is measured at its inputs' sizes.
+Times are a call of each runtime's Python interface with inputs bound, on the clock and of the processor: on a busy
+machine calls of milliseconds, which other programs interrupt, are compared by the latter. Memory is the process's, the
+build included.
 """
 
 from __future__ import annotations
@@ -21,18 +23,19 @@ import relay
 from benchmarks import kernels, macs, report
 from relay import signature
 from relay.compile import peak
-from relay.tools.peers import PEERS, Array, installed
+from relay.frontend import import_model
+from relay.tools.peers import PEERS, Array, importer_options, installed
 from relay.tools.peers.rounds import interleave, started
 
 
 def inputs_of(model: Path) -> list[Array]:
     """The first stored inputs (`golden/NAME.npz`) if there are any, else random ones."""
-    specs = [s for s in signature.read(relay.frontend.from_tflite(str(model))["main"])[0] if s.kind == "input"]
     golden = model.parent / "golden" / f"{model.stem}.npz"
     if golden.exists():
         with np.load(golden) as arrays:
             tag = next(name for name in arrays.files if name.endswith("_in0")).removesuffix("_in0")
-            return [arrays[f"{tag}_in{n}"] for n in range(len(specs))]
+            return [arrays[f"{tag}_in{n}"] for n in range(sum(name.startswith(f"{tag}_in") for name in arrays.files))]
+    specs = [s for s in signature.read(import_model(str(model), {})["main"])[0] if s.kind == "input"]
     random = np.random.default_rng(0)
     return [made_up(random, spec) for spec in specs]
 
@@ -50,8 +53,9 @@ def compare(
 ) -> tuple[list[dict[str, Any]], dict[int, float]]:
     """Rows of one model, and by number of threads how much more as many processors did than one: the median."""
     processors, scalings = sorted(os.sched_getaffinity(0)), {count: list[float]() for count in threads if count > 1}
-    work = macs.total(relay.optimize(relay.frontend.from_tflite(str(model))))
-    with started([(peer, model) for peer in names], threads, inputs_of(model)) as runners:
+    inputs = inputs_of(model)
+    work = macs.total(relay.optimize(import_model(str(model), importer_options(model, inputs))))
+    with started([(peer, model) for peer in names], threads, inputs) as runners:
         running = [runner for runner in runners if not runner.note]
         for _ in interleave(running, rounds, seconds):
             for count, found in scalings.items():
@@ -119,6 +123,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if options.json:  # after every model: nothing is lost if a later one fails
             found = {"peak": peaks, "versions": versions, "models": results, "processors": scalings}
             options.json.write_text(json.dumps(found, indent=1) + "\n")
+    for count in [] if options.kernels else threads:
+        print(f"\n{report.summary(results, count)}")
     if options.plot and not options.kernels:
         report.plot(results, str(options.plot))
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import ctypes
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
@@ -29,7 +30,7 @@ from relay.module import IRModule
 from relay.passes import Pipeline
 from relay.runtime import Executable, Library
 from relay.target import host
-from relay.tools.peers import Array
+from relay.tools.peers import Array, importer_options
 from relay.transforms.print_choices import schedule_lines
 
 COUNTER = "llvm.readcyclecounter"
@@ -91,21 +92,21 @@ def schedule_of(function: FuncOp) -> str:
     return "; ".join(schedule_lines(function.attributes.get("relay.schedule"))) or "loops"
 
 
-def lowered(model: Path) -> tuple[IRModule, dict[str, Work]]:
+def lowered(model: Path, options: Mapping[str, Any]) -> tuple[IRModule, dict[str, Work]]:
     """The model's module with planned memory, and its kernels' multiply-adds."""
     target = host()
-    module = optimize(import_model(str(model), {}), target)
+    module = optimize(import_model(str(model), options), target)
     work = kernels_of(module)
     names = {step.name for step in lowering_passes(target)}
     Pipeline([step for step in default_pipeline(target) if step.name in names]).apply(module)
     return module, work
 
 
-def compiled(model: Path) -> tuple[Executable, list[Timed]]:
+def compiled(model: Path, options: Mapping[str, Any]) -> tuple[Executable, list[Timed]]:
     """The model with `relay_profile` beside its entry point, and its calls, not timed yet."""
     target = host()
-    inputs, outputs = signature.read(import_model(str(model), {})["main"])
-    module, work = lowered(model)
+    inputs, outputs = signature.read(import_model(str(model), options)["main"])
+    module, work = lowered(model, options)
     graph, params = describe(module, target, inputs, outputs)
     calls = slices(module)
     text = translate(module.op, target.function_attributes, target.triple)
@@ -117,9 +118,11 @@ def compiled(model: Path) -> tuple[Executable, list[Timed]]:
     return Executable(json.dumps(graph), Library(code.shared_object()), params), rows
 
 
-def time_kernels(model: Path, inputs: Sequence[Array] | None = None, seconds: float = 1.0) -> list[Timed]:
+def time_kernels(model: Path, inputs: Sequence[Array], seconds: float = 1.0) -> list[Timed]:
     """Every call of the model in order, each with the median of its times."""
-    executable, rows = compiled(model)
+    options = importer_options(model, inputs)
+    executable, rows = compiled(model, options)
+    inputs = [array for array in inputs if array.ndim or not options]
     memory = Memory(executable, inputs)
     executable.library.function(executable.graph["entry"])
     return run_profile(executable.library, memory, rows, seconds)

@@ -22,6 +22,7 @@ def row_of(runner: Runner, work: Work, peak: Mapping[str, float], ours: Runner |
     row |= {
         "median_s": runner.median,
         "minimum_s": runner.minimum,
+        "processor_s": runner.processor,
         "macs_per_s": rate,
         "peak_share": rate / peak[work.kind] / runner.threads if work.kind in peak else None,
         "build_s": runner.loaded["build_s"],
@@ -29,11 +30,25 @@ def row_of(runner: Runner, work: Work, peak: Mapping[str, float], ours: Runner |
     }
     if ours is not None and not ours.note:
         row["ours_over_it"] = ours.median / runner.median
+        row["processor_ratio"] = ours.processor / runner.processor
         row["difference"] = difference(ours.results(), runner.results())
     return row
 
 
-HEAD = ("peer", "threads", "median ms", "min ms", "ours/it", "GMAC/s", "peak", "build s", "MiB", "outputs against ours")
+HEAD = (
+    "peer",
+    "threads",
+    "median ms",
+    "min ms",
+    "CPU ms",
+    "ours/it",
+    "of CPU",
+    "GMAC/s",
+    "peak",
+    "build s",
+    "MiB",
+    "outputs against ours",
+)
 
 
 def cells(row: Mapping[str, Any]) -> list[str]:
@@ -47,13 +62,40 @@ def cells(row: Mapping[str, Any]) -> list[str]:
         *start,
         f"{row['median_s'] * 1e3:.4g}",
         f"{row['minimum_s'] * 1e3:.4g}",
+        f"{row['processor_s'] * 1e3:.4g}",
         ratio,
+        f"{row['processor_ratio']:.2f}" if ratio else "",
         f"{row['macs_per_s'] / 1e9:.1f}",
         share,
         f"{row['build_s']:.1f}",
         f"{row['memory_mib']:.0f}",
         str(row.get("difference", "")),
     ]
+
+
+def best_ratios(rows: Sequence[Mapping[str, Any]], threads: int) -> dict[str, float]:
+    """Ours against the fastest of the others on as many threads: of the median times, the least, and processor time.
+    Empty where none of them ran."""
+    ran = [row for row in rows if row["threads"] == threads and not row["note"]]
+    ours = next((row for row in ran if row["peer"] == "ours"), None)
+    others = [row for row in ran if row["peer"] != "ours"]
+    if ours is None or not others:
+        return {}
+    return {key: ours[key] / min(row[key] for row in others) for key in ("median_s", "minimum_s", "processor_s")}
+
+
+def summary(results: Mapping[str, Sequence[Mapping[str, Any]]], threads: int) -> str:
+    """A table of ours against the best peer, by model, and the geometric means."""
+    ratios = {model: found for model, rows in results.items() if (found := best_ratios(rows, threads))}
+    if not ratios:
+        return ""
+    keys = list(next(iter(ratios.values())))
+    means = {key: float(np.exp(np.mean([np.log(found[key]) for found in ratios.values()]))) for key in keys}
+    lines = [
+        [model, *(f"{found[key]:.2f}" for key in keys)] for model, found in [*ratios.items(), ("geometric mean", means)]
+    ]
+    head = (f"ours / the best peer, threads: {threads}", "of medians", "of least times", "of CPU times")
+    return table(head, lines)
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

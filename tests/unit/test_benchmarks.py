@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import compare, kernels, macs, same_code
+from benchmarks import compare, kernels, macs, report, same_code
 from benchmarks.cases import CASES, module_of
 from benchmarks.instructions import EXPECTED, Counts, count, counted, innermost, worse
 from relay.compile import peak
 from relay.compile.pipeline import optimize
-from relay.tools.peers import PEERS, adapter, rounds
+from relay.tools.peers import PEERS, adapter, importer_options, rounds
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
 
@@ -84,6 +84,36 @@ def test_differences_of_outputs():
     assert rounds.difference([a], [b]) == "max 10, 2 of 3"
     assert rounds.difference([a.astype(np.float32)], [b.astype(np.float32)]) == "max 1.0e+01"
     assert rounds.difference([a], [b[:2]]) == "other shapes"
+
+
+def test_ours_against_the_best_peer_and_the_geometric_mean():
+    def row(peer: str, seconds: float, note: str = "") -> dict[str, object]:
+        times = {key: seconds for key in ("median_s", "minimum_s", "processor_s")}
+        return {"peer": peer, "threads": 1, "note": note, **times}
+
+    fast, slow, alone = [row("ours", 1), row("b", 4), row("c", 9)], [row("ours", 1), row("b", 1)], [row("ours", 1)]
+    assert report.best_ratios(fast, 1) == {"median_s": 0.25, "minimum_s": 0.25, "processor_s": 0.25}
+    assert report.best_ratios([*alone, row("b", 0, "not installed")], 1) == {}
+    lines = report.summary({"fast": fast, "slow": slow, "alone": alone}, 1).splitlines()
+    assert [line.split()[1:-1:2] for line in lines[2:4]] == [
+        ["fast", "0.25", "0.25", "0.25"],
+        ["slow", "1.00", "1.00", "1.00"],
+    ]
+    assert lines[4].startswith("| geometric mean") and lines[4].count("0.50") == 3 and len(lines) == 5
+
+
+def test_an_onnx_model_is_imported_for_the_sizes_of_its_inputs(tmp_path: Path):
+    onnx = pytest.importorskip("onnx", reason="the importer needs it")
+    kinds = [
+        onnx.helper.make_tensor_value_info(name, 1, shape) for name, shape in (("x", ["n", 3]), ("s", []), ("y", None))
+    ]
+    graph = onnx.helper.make_graph([onnx.helper.make_node("Mul", ["x", "s"], ["y"])], "g", kinds[:2], kinds[2:])
+    onnx.save(onnx.helper.make_model(graph), tmp_path / "m.onnx")
+    inputs = [np.ones((5, 3), np.float32), np.array(2.0, np.float32)]
+    options = importer_options(tmp_path / "m.onnx", inputs)
+    assert options == {"shapes": {"x": (5, 3)}, "constants": {"s": inputs[1]}}
+    (timed,) = kernels.time_kernels(tmp_path / "m.onnx", inputs, 0.01)
+    assert timed.seconds > 0 and importer_options(DIGITS, []) == {}
 
 
 def test_every_peer_has_an_adapter():

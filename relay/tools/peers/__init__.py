@@ -41,6 +41,19 @@ class Peer(Protocol):
         ...
 
 
+def importer_options(model: Path, inputs: Sequence[Array]) -> dict[str, Any]:
+    """What our importer is told of these inputs: their shapes, and of an ONNX model those of rank 0 as constants, since
+    branches may depend on them."""
+    if model.suffix != ".onnx":
+        return {}
+    graph = import_module("onnx").load(str(model), load_external_data=False).graph
+    held = {tensor.name for tensor in graph.initializer}
+    names = [port.name for port in graph.input if port.name not in held]
+    given = dict(zip(names, inputs, strict=True))
+    shapes = {name: array.shape for name, array in given.items() if array.ndim}
+    return {"shapes": shapes, "constants": {name: array for name, array in given.items() if not array.ndim}}
+
+
 def adapter(name: str) -> Peer:
     """The adapter of this name."""
     return cast(Peer, import_module(f"relay.tools.peers.{name}"))

@@ -23,7 +23,11 @@ def load(model: Path, threads: int, inputs: Sequence[Array]) -> Session:
         "ENABLE_CPU_PINNING": False,
     }
     openvino = import_module("openvino")
-    compiled = openvino.Core().compile_model(str(model), "CPU", options)
+    core = openvino.Core()
+    read = core.read_model(str(model))
+    if read.is_dynamic():
+        read.reshape({number: list(array.shape) for number, array in enumerate(inputs)})
+    compiled = core.compile_model(read, "CPU", options)
     request = compiled.create_infer_request()
     for number, array in enumerate(inputs):
         request.set_input_tensor(number, openvino.Tensor(np.ascontiguousarray(array)))

@@ -7,19 +7,21 @@ from functools import partial
 from pathlib import Path
 
 import relay
-from relay.tools.peers import Array, Session
+from relay.tools.peers import Array, Session, importer_options
 
 PACKAGE = "relay-mlir"
 
 
 def load(model: Path, threads: int, inputs: Sequence[Array]) -> Session:
     """`relay.build`, or a saved executable; inputs bound once, `run()` timed."""
+    options = importer_options(model, inputs)
     if model.suffix == ".relay":
         executable = relay.runtime.load(model, num_threads=threads)
     else:
-        executable = relay.build(model, num_threads=threads)
+        executable = relay.build(model, num_threads=threads, frontend=options)
     specs = [spec for spec in executable.inputs if spec.kind == "input"]
-    for spec, array in zip(specs, inputs, strict=True):
+    given = [array for array in inputs if array.ndim or not options]
+    for spec, array in zip(specs, given, strict=True):
         executable.set_input(spec.name, array)
     visible = [number for number, spec in enumerate(executable.outputs) if spec.kind == "output"]
     return Session(partial(executable.run), lambda: [executable.get_output(number) for number in visible])
