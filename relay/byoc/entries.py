@@ -15,7 +15,7 @@ from relay.byoc.quantized import PRODUCTS
 from relay.dialects import qnn, relay
 
 FOLLOWING = (relay.BiasAddOp, qnn.RequantizeOp, relay.ClipOp)
-"""What may follow the anchor of a product."""
+"""What `products` has behind an anchor; another op with operands of codes is no part of these patterns."""
 
 OpsCheck = Callable[[Sequence[Operation]], str | None]
 

@@ -14,26 +14,22 @@ from xdsl.ir import Operation
 from relay.byoc import entries
 from relay.byoc.compiler import Compiler, Refusal
 from relay.byoc.quantized import image_refusal
-from relay.dialects import qnn, relay
+from relay.dialects import relay
 from relay.dialects.attributes import Array, dtype_of
-from relay.dialects.op import Origin, TensorOp, is_tensor
+from relay.dialects.op import Origin, TensorOp, is_code, is_tensor, tensor
 from relay.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from relay.byoc.patterns import Entry
 
-ROUNDING = (
-    qnn.RequantizeOp,
-    qnn.QuantizeOp,
-    qnn.QnnBinaryOp,
-    qnn.QnnUnaryOp,
-    qnn.MeanOp,
-    qnn.SoftmaxOp,
-    qnn.ConcatenateOp,
-    relay.AvgPool2dOp,
-    relay.Resize2dOp,
-)
-"""Ops whose codes are rounded: a library that rounds reals in another way gives a code beside theirs."""
+
+def rounds(op: Operation) -> bool:
+    """Whether the op rounds reals to codes: a library that rounds in another way gives a code beside its."""
+    if not isinstance(op, TensorOp) or op.origin in (Origin.MOVED, Origin.SELECTED):
+        return False
+    return op.origin is Origin.AVERAGED or (
+        op.dialect_name() == "qnn" and any(is_code(tensor(result).element_type) for result in op.results)
+    )
 
 
 def computes_nothing(op: Operation) -> bool:
@@ -86,7 +82,7 @@ class LibraryCompiler(Compiler, ABC):
         return entries.supported(self.check, op)
 
     def off_by(self, ops: Sequence[Operation]) -> int | None:
-        return 1 if not self.exact and any(isinstance(op, ROUNDING) for op in ops) else 0
+        return 1 if not self.exact and any(map(rounds, ops)) else 0
 
     def cost(self, ops: Sequence[Operation]) -> float | None:
         return inf if all(map(computes_nothing, ops)) else None

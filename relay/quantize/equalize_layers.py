@@ -13,13 +13,11 @@ from xdsl.ir import SSAValue
 
 from relay.dialects import relay
 from relay.dialects.attributes import Array, to_numpy
+from relay.dialects.op import Origin, TensorOp, rank
 from relay.passes import Pass
 from relay.quantize import marks
 from relay.quantize.layers import Layer, clamp_bounds, layers_of, only_user
 from relay.quantize.shifting import set_bias, set_weights
-
-THROUGH = (relay.MaxPool2dOp, relay.AvgPool2dOp, relay.PadOp)
-"""Ops that a positive factor of each channel passes through."""
 
 
 @dataclass(frozen=True)
@@ -57,11 +55,23 @@ def pairs(layers: list[Layer]) -> Iterator[tuple[Layer, Layer]]:
             continue
         value: SSAValue = layer.result
         user = only_user(value)
-        while isinstance(user, THROUGH) and (not isinstance(user, relay.PadOp) or to_numpy(user.pad_value) == 0):
+        while isinstance(user, TensorOp) and passes_factors(user, value):
             value = user.results[0]
             user = only_user(value)
         if isinstance(user, relay.Conv2dOp | relay.DenseOp) and user in anchors and user.data is value:
             yield layer, anchors[user]
+
+
+def passes_factors(op: TensorOp, data: SSAValue) -> bool:
+    """Whether the op's result has the positive factors of the channels, the last axis, of its only data."""
+    last = rank(data) - 1
+    return (
+        op.origin is not Origin.COMPUTED
+        and op.data_operands() == (data,)
+        and [rank(result) - 1 for result in op.results] == [last]
+        and op.independent_along(last)
+        and all(to_numpy(op.properties[name]) == 0 for name in op.FILLS)
+    )
 
 
 def outgoing(layer: Layer) -> Array:

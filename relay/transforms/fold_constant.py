@@ -8,27 +8,25 @@ from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from relay.dialects import qnn, relay
+from relay.dialects import relay
 from relay.dialects.attributes import dtype_of, elements, to_numpy
-from relay.dialects.op import DYNAMIC, TensorOp, tensor
+from relay.dialects.op import DYNAMIC, TensorOp, shape, tensor
 from relay.interpreters import evaluate
 from relay.module import is_constant
 from relay.passes import Pass
 from relay.transforms.legalization import own
-
-CONVERSIONS = (relay.CastOp, relay.ReshapeOp, relay.TransposeOp, qnn.DequantizeOp)
-"""Their results have as many numbers as their operands."""
 
 
 @dataclass(frozen=True)
 class FoldConstant(Pass):
     """Replace every op whose operands are all `relay.constant`s by constants, computed by the op's interpreter.
 
-    An op with a result over `max_bytes` stays, as does one whose operands' numbers are not at hand. Weights that are
-    stored in other types are folded whatever their size: else every run would convert them. A constant that is only
+    An op with a result over `max_bytes` stays, as does one whose operands' numbers are not at hand. A result with no
+    more elements than the operands is folded whatever its size, as of weights that are stored in other types: else
+    every run would convert them. A constant that is only
     reshaped keeps its label, and shares its memory.
     """
 
@@ -49,12 +47,15 @@ class FoldConstant(Pass):
         """Whether the operands are known, and the results known not to be too large."""
         if not all(is_constant(value.owner) for value in op.operands):
             return False
-        for result in op.results:
-            dims = tensor(result).get_shape()
-            size = prod(dims) * dtype_of(tensor(result).element_type).itemsize
-            if DYNAMIC in dims or (size > self.max_bytes and not isinstance(op, CONVERSIONS)):
-                return False
-        return True
+        count = sum(prod(shape(value)) for value in op.operands)
+        return all(
+            DYNAMIC not in shape(result) and (prod(shape(result)) <= count or bytes_of(result) <= self.max_bytes)
+            for result in op.results
+        )
+
+
+def bytes_of(value: SSAValue) -> int:
+    return prod(shape(value)) * dtype_of(tensor(value).element_type).itemsize
 
 
 def fold(op: TensorOp) -> None:

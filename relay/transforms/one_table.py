@@ -12,27 +12,14 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewri
 
 from relay.dialects import relay
 from relay.dialects.attributes import Array, dtype_of, to_numpy
-from relay.dialects.op import is_tensor, shape, tensor
+from relay.dialects.op import TensorOp, is_tensor, shape, tensor
 from relay.interpreters import evaluate
 from relay.module import is_constant
 from relay.transforms.dead_ops import erase_dead
 from relay.transforms.expansion import Expansion
 
-POINTWISE = (
-    relay.LookupOp,
-    relay.CastOp,
-    relay.ClipOp,
-    relay.AddOp,
-    relay.SubtractOp,
-    relay.MultiplyOp,
-    relay.MaximumOp,
-    relay.MinimumOp,
-    relay.FixedPointMultiplyOp,
-    relay.LeftShiftOp,
-    relay.RoundOp,
-)
 COSTLY = (relay.LookupOp, relay.MultiplyOp, relay.FixedPointMultiplyOp)
-"""Of these, what a kernel needs one of to be slower than a table."""
+"""A kernel without one of these is as fast as a table. Floats' functions are not tabulated here: vectors compute them."""
 MOST = 32
 """Operations that are looked through."""
 ENTRIES = 256
@@ -94,7 +81,7 @@ def cone_of(op: relay.CastOp) -> tuple[SSAValue, list[Operation]] | None:
         if inner in ops:
             return True
         entered.add(inner)
-        if not isinstance(inner, POINTWISE) or shape(inner.results[0]) != dims or len(entered) > MOST:
+        if not is_pointwise(inner) or shape(inner.results[0]) != dims or len(entered) > MOST:
             return False
         if isinstance(inner, relay.LookupOp) and number_of(inner.table, inner) is None:
             return False
@@ -113,6 +100,14 @@ def cone_of(op: relay.CastOp) -> tuple[SSAValue, list[Operation]] | None:
         return None
     (code,) = codes
     return (code, list(ops)) if shape(code) == dims else None
+
+
+def is_pointwise(op: Operation) -> bool:
+    """Whether each element of the op's result is one function of the operands' elements, the same at every place."""
+    if not isinstance(op, TensorOp) or not op.ELEMENTWISE or len(op.results) != 1:
+        return False
+    along = [op.properties[name] for name in op.ALONG_AXIS if name in op.properties]
+    return all(to_numpy(numbers).ndim == 0 for numbers in along)
 
 
 def is_code(value: SSAValue) -> bool:

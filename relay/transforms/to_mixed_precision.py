@@ -29,7 +29,7 @@ HIGHEST = 65504.0
 """The largest number of half precision."""
 ALWAYS = (relay.Conv2dOp, relay.DenseOp)
 ARITHMETIC = (relay.AddOp, relay.SubtractOp, relay.MultiplyOp, relay.NegativeOp, relay.AbsOp, relay.BiasAddOp)
-"""Rounded once in half precision. Others (roots, exponentials, sums over axes) lose more than that."""
+"""This pass's choice: rounded once in half precision. Others (roots, exponentials, sums over axes) lose more."""
 
 
 class CastOfCast(RewritePattern):

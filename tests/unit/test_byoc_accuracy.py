@@ -13,7 +13,7 @@ from xdsl.ir import Operation
 import relay
 from relay.byoc import Artifact, Compiler, differences, register
 from relay.byoc.accuracy import declared, stated
-from relay.byoc.library import ROUNDING
+from relay.byoc.library import rounds
 from relay.byoc.partitioning.compile_external import CompileExternal
 from relay.byoc.registry import COMPILERS
 from relay.dialects.attributes import Array
@@ -36,7 +36,7 @@ class Rounder(Compiler):
         return True
 
     def off_by(self, ops: Sequence[Operation]) -> int | None:
-        return int(any(isinstance(op, ROUNDING) for op in ops))
+        return int(any(map(rounds, ops)))
 
     def compile(self, function: FuncOp) -> Artifact:
         return Artifact(b"")

@@ -15,6 +15,7 @@ from relay.dialects.attributes import Array, dtype_of, elements, scalar_attr, to
 from relay.dialects.op import DYNAMIC, Origin, TensorOp, is_tensor, rank, shape, tensor
 from relay.dialects.relay import DynamicOp
 from relay.interpreters import evaluate
+from relay.transforms.one_table import is_pointwise
 from tests.ops.examples import FILES, functions
 
 
@@ -176,6 +177,15 @@ def test_elementwise_ops_read_one_place(op: TensorOp):
                 for found in differing(op, old, position, place):
                     found[place] = False
                     assert not found.any()
+
+
+@pytest.mark.parametrize("op", [op for op in OPS if is_pointwise(op)], ids=named)
+def test_elementwise_ops_take_tensors_of_any_rank(op: TensorOp):
+    """Tables of their results are computed so (`relay.transforms.one_table`)."""
+    old = random_operands(op, np.random.default_rng(7))
+    if {array.shape for array in old} == {shape(op.results[0])}:
+        (wanted,), (got,) = evaluate(op, old), evaluate(op, [array.reshape(-1) for array in old])
+        np.testing.assert_array_equal(got, wanted.reshape(-1))
 
 
 WITH_AXIS = [op for op in OPS if op.ALONG_AXIS or (op.ELEMENTWISE and "axis" in op.properties)]

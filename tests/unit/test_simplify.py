@@ -114,6 +114,29 @@ def test_a_table_of_one_code_and_the_code_become_one_table(code: str) -> None:
     np.testing.assert_array_equal(run(after, [x, x])[0], run(mod, [x, x])[0])
 
 
+def requantized(scale: str) -> str:
+    properties = "output_scale = 0.5 : f32, output_zero_point = 3 : i32, out_dtype = i32"
+    rest = "multiplier = 1073741824 : i32, shift = 1 : i32"
+    return f"qnn.requantize %0 {{input_scale = {scale}, {properties}, {rest}}} : (tensor<256xi32>)"
+
+
+@pytest.mark.parametrize(
+    "op, becomes_one",
+    [
+        ("relay.abs %0 : (tensor<256xi32>)", True),
+        ("relay.rounding_right_shift %0, %three : (tensor<256xi32>, tensor<1xi32>)", True),
+        (requantized("0.5 : f32"), True),
+        (requantized("dense<0.5> : tensor<256xf32>"), False),  # a number for each index of an axis
+    ],
+)
+def test_elementwise_ops_are_in_a_table(op: str, becomes_one: bool) -> None:
+    text = str(gated()).replace("relay.subtract %0, %three : (tensor<256xi32>, tensor<1xi32>)", op)
+    mod, x = IRModule.parse(text), np.arange(-128, 128).astype(np.int8)
+    after = Simplify()(mod)
+    assert (operations(after) == ["constant", "lookup"]) == becomes_one
+    np.testing.assert_array_equal(run(after, [x, x])[0], run(mod, [x, x])[0])
+
+
 @pytest.mark.parametrize("which", [{"other": "%y"}, {"read": "%x"}, {"read": "%y"}, {"given": "%y"}])
 def test_tables_of_more_than_one_code_stay(which: dict[str, str]) -> None:
     assert "multiply" in operations(Simplify()(gated(**which)))

@@ -41,7 +41,6 @@ class Numerics(NamedTuple):
         return self.all_kinds or kind.startswith("CUSTOM:") or type in self.types_of(kind)
 
 
-_TVM = Profile("tvm", products="upward", dense="upward", bounds_to_even=True)
 PROFILES = {
     numerics.profile.name: numerics
     for numerics in (

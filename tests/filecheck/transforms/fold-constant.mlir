@@ -28,3 +28,15 @@ func.func @main(%x: tensor<2x2xi32>) -> tensor<2x2xi32> {
 // SMALL-NEXT:    relay.constant {label = "weight"} dense<{{.+}}1, 2], [3, 4]]> : tensor<2x2xi32>
 // SMALL-NEXT:    relay.constant dense<-6> : tensor<i32>
 // SMALL:         relay.broadcast_to
+
+// So is whatever has no more elements than what it is made of.
+func.func @halved() -> tensor<2xi32> {
+  %a = relay.constant dense<[1, 2, 3, 4]> : tensor<4xi32>
+  %0 = relay.negative %a : (tensor<4xi32>) -> tensor<4xi32>
+  %1 = relay.strided_slice %0 {begin = array<i64: 0>, end = array<i64: 4>, strides = array<i64: 2>}
+    : (tensor<4xi32>) -> tensor<2xi32>
+  func.return %1 : tensor<2xi32>
+}
+// SMALL-LABEL: func.func @halved
+// SMALL-NEXT:    relay.constant dense<[-1, -3]> : tensor<2xi32>
+// SMALL-NEXT:    func.return

@@ -23,6 +23,7 @@ from relay.frontend.tflite.table import operator
 LONGEST = 4096
 """Samples of a transform: its cosines are a quarter as many squared."""
 MOVES = ("SQUEEZE", "RESHAPE", "EXPAND_DIMS", "TRANSPOSE")
+"""What exporters write between RFFT2D and the cast: it does with real parts what it does with complex numbers."""
 
 
 def real_parts(graph: Subgraph) -> Subgraph:
