@@ -19,7 +19,7 @@ from relay.transforms.dead_ops import erase_dead
 from relay.transforms.expansion import Expansion
 
 COSTLY = (relay.LookupOp, relay.MultiplyOp, relay.FixedPointMultiplyOp)
-"""A kernel without one of these is as fast as a table. Floats' functions are not tabulated here: vectors compute them."""
+"""A kernel without one of these is as fast as a table; functions of floats are too, as vectors compute them."""
 MOST = 32
 """Operations that are looked through."""
 ENTRIES = 256

@@ -26,7 +26,7 @@ from relay.frontend.importing.problems import Problems
 from relay.frontend.onnx.builder import Frame, Importer
 from relay.frontend.onnx.model import STANDARD, Model, check_texts, number_of_dtype
 from relay.frontend.onnx.node import Node
-from relay.frontend.onnx.operators import REFUSED, row
+from relay.frontend.onnx.operators import row
 from relay.frontend.onnx.table import Convert
 
 MAX_RANK = 32
@@ -129,8 +129,6 @@ class Conversion:
             self.check(node)
             if (convert := row(*key, node.version)) is not None:
                 return convert(self.importer, node)
-            if key in REFUSED:
-                raise node.unsupported(REFUSED[key])
             function = self.body(node)
         if function is None:
             raise self.not_supported(node)

@@ -15,8 +15,6 @@ Unsupported for what it has no formula for."""
 MICROSOFT = "com.microsoft"
 TABLE: dict[tuple[str, str], dict[int, Convert]] = {}
 """By domain and operator: the functions by the first version of the domain's operators that they are for."""
-REFUSED: dict[tuple[str, str], str] = {}
-"""Operators that are known and not imported, and why."""
 
 
 def op(*kinds: str, since: int = 1, domain: str = "") -> Callable[[Convert], Convert]:

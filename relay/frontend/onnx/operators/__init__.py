@@ -12,9 +12,9 @@ from relay.frontend.onnx.operators import (
     reduce,
     resizing,
 )
-from relay.frontend.onnx.table import REFUSED, TABLE, row
+from relay.frontend.onnx.table import TABLE, row
 
 __all__ = [
-    "REFUSED", "TABLE", "constants", "control", "elementwise", "indexing", "movement", "nn", "quantized", "recurrent",
+    "TABLE", "constants", "control", "elementwise", "indexing", "movement", "nn", "quantized", "recurrent",
     "reduce", "resizing", "row",
 ]  # fmt: skip
