@@ -136,6 +136,13 @@ def passes() -> dict[str, Home]:
     return found
 
 
+def former_passes() -> list[str]:
+    """The names of classes that passes of `relay.universe.RENAMED` had."""
+    (renamed,) = (node for node in body(PACKAGE / "universe.py") if ast.unparse(node).startswith("RENAMED = "))
+    assert isinstance(renamed, ast.Assign)
+    return ["".join(map(str.capitalize, old.split("-"))) for old in ast.literal_eval(renamed.value)]
+
+
 def aliases(module: str, name: str) -> list[str]:
     """What the class of a pass says in `aliases`, without names of another module (`qnn.Legalize`)."""
     path = ROOT / f"{module.replace('.', '/')}.py"
@@ -177,6 +184,7 @@ def door_module(path: Path) -> str:
         known = passes()
         modules = {module for module, _ in known.values()}
         homes = {name: home for name, home in homes.items() if home[0] not in modules} | known
+    former = f", former={former_passes()}" if path == TRANSFORM else ""
     first = "".join(f"{ast.unparse(node)}\n" for node in eager if ast.unparse(node) != IMPORT)
     rows = "".join(f'    "{name}": "{place(name, home)}",\n' for name, home in sorted(homes.items()))
     return "\n".join(
@@ -188,7 +196,7 @@ def door_module(path: Path) -> str:
             "".join(statement(name, home) for name, home in homes.items()),
             version,
             f"{WRITTEN} what follows: it is made of the imports above.",
-            f"__getattr__, __dir__ = door(__name__, {{\n{rows}}})\n",
+            f"__getattr__, __dir__ = door(__name__, {{\n{rows}}}{former})\n",
             listed([*homes, *imports_of(eager), *(["__version__"] if version else [])]),
         ]
     )

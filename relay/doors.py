@@ -6,12 +6,15 @@ from importlib import import_module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Container, Mapping
 
 
-def door(package: str, home: Mapping[str, str]) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+def door(
+    package: str, home: Mapping[str, str], former: Container[str] = ()
+) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """`__getattr__` and `__dir__` of a module, whose names are `home`'s keys. A value is the module where the name
-    stands; `module:other` if it has another name there, and `module:` if the module itself is meant."""
+    stands; `module:other` if it has another name there, and `module:` if the module itself is meant. Names of `former`
+    are to go: they come with a warning that says what to write."""
 
     def get(name: str) -> object:
         if name not in home:
@@ -19,22 +22,16 @@ def door(package: str, home: Mapping[str, str]) -> tuple[Callable[[str], object]
         module, colon, other = home[name].partition(":")
         found = import_module(module)
         attribute = other if colon else name
+        if name in former:
+            import warnings  # here: `import relay` imports this module
+
+            now = f"{module}.{attribute}"
+            warnings.warn(f"{package}.{name} is deprecated: write {now}", DeprecationWarning, stacklevel=2)
         return getattr(found, attribute) if attribute else found
 
     return get, lambda: sorted(home)
 
 
 def former_door(package: str, home: Mapping[str, str]) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """The same of a module that is to go: each name comes with a warning that says where it stands now."""
-    find, names = door(package, home)
-
-    def get(name: str) -> object:
-        found = find(name)
-        import warnings  # here: `import relay` imports this module
-
-        module, _, other = home[name].partition(":")
-        now = f"{module}.{other or name}"
-        warnings.warn(f"{package}.{name} is deprecated: write {now}", DeprecationWarning, stacklevel=2)
-        return found
-
-    return get, names
+    """The same of a module that is to go, with all its names."""
+    return door(package, home, home)

@@ -193,6 +193,7 @@ __getattr__, __dir__ = door(
         "shapes": "relay.passes.analyses",
         "use_counts": "relay.passes.analyses",
     },
+    former=["FoldQdq"],
 )
 
 __all__ = [

@@ -194,18 +194,6 @@ class DynamicExecutable(Executable):
         """Where the time of a run on these inputs goes; see `Executable.profile`."""
         return self._for(self._by_number(inputs, named)).profile(*inputs, seconds=seconds, **named)
 
-    def _by_number(self, inputs: tuple[Given, ...], named: Mapping[str, Given]) -> dict[int, object]:
-        """The inputs that are given."""
-        if len(inputs) > len(self.inputs):
-            raise InvalidArgument("run", f"got {len(inputs)} inputs; the model has {len(self.inputs)}")
-        given: dict[int, object] = dict(enumerate(inputs))
-        for name, value in named.items():
-            index = self._index(name)
-            if index in given:
-                raise InvalidArgument(f"input '{name}'", "is given twice")
-            given[index] = value
-        return given
-
     def _for(self, given: Mapping[int, object]) -> Executable:
         """The executable for these inputs, which are checked before one is built."""
         key = self.interface.key(given)

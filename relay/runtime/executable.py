@@ -279,8 +279,8 @@ class Executable:
         more: list[Array | None] = [] if self._externals is None else [self._externals.table]
         return [*more, *([] if self._team_functions is None else [None]), *self._notes]
 
-    def _arrange(self, inputs: tuple[Given, ...], named: Mapping[str, Given]) -> list[Given]:
-        """The inputs in the model's order, states that are not given from their start."""
+    def _by_number(self, inputs: tuple[Given, ...], named: Mapping[str, Given]) -> dict[int, Given]:
+        """The inputs that are given."""
         if len(inputs) > len(self.inputs):
             raise InvalidArgument("run", f"got {len(inputs)} inputs; the model has {len(self.inputs)}")
         values: dict[int, Given] = dict(enumerate(inputs))
@@ -289,7 +289,11 @@ class Executable:
             if index in values:
                 raise InvalidArgument(f"input '{name}'", "is given twice")
             values[index] = value
-        values = {**self._initial, **values}
+        return values
+
+    def _arrange(self, inputs: tuple[Given, ...], named: Mapping[str, Given]) -> list[Given]:
+        """The inputs in the model's order, states that are not given from their start."""
+        values = {**self._initial, **self._by_number(inputs, named)}
         for index, spec in enumerate(self.inputs):
             if index not in values:
                 raise InvalidArgument(

@@ -140,7 +140,9 @@ def convolution(g: Graph) -> None:
 
 def convolution_1d(g: Graph) -> None:
     data, filters = g.coded(np.uint8, 2, 3, 11, scale=g.scale(-6, -2)), weights(g, np.int8, 4, 3, 3)
-    g.node("QLinearConv", [*data, *filters, *g.target(np.uint8, -2, 3)], np.uint8, pads=[1, 1])
+    same: dict[str, object] = {"auto_pad": "SAME_UPPER", "strides": [2]}
+    given = [*data, *filters, *g.target(np.uint8, -2, 3)]
+    g.node("QLinearConv", given, np.uint8, **g.signed({"pads": [1, 1]}, same, same | {"auto_pad": "SAME_LOWER"}))
 
 
 def product(g: Graph) -> None:

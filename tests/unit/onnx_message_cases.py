@@ -274,8 +274,6 @@ MODELS: dict[str, onnx.ModelProto | bytes] = {
         "QuantizeLinear", f(2, 4), const([1, 1]), block_size=2, output_dtype=BYTES, opset=21
     ),
     "its scale is i32": model("QuantizeLinear", f(2), Given((), INT), opset=21),
-    "strides, dilations or pads have not one number per axis": conv(1, 1, 4, 4, strides=[1]),
-    "its padding follows from unknown sizes": conv(1, 1, "h", 4, auto_pad="SAME_UPPER"),
     "data of rank 2 and a kernel of rank 4": conv(1, 1),
     "2 channels and a kernel of shape [1, 1, 2, 2] in 1 groups": conv(1, 2, 4, 4),
     "QLinearConv 'y': is channels last": conv(1, 4, 4, 1, domain=MS, channels_last=1),

@@ -26,6 +26,7 @@ def test_the_module_is_up_to_date(path: Path):
     assert path.read_text() == MODULES[path], f"{path.relative_to(ROOT)} is stale: run python docs/generate.py"
 
 
+@pytest.mark.filterwarnings("ignore:.* is deprecated")
 @pytest.mark.parametrize("path", MODULES, ids=named)
 def test_every_name_is_there(path: Path):
     module = import_module(named(path))
@@ -46,6 +47,14 @@ def test_a_name_that_is_not_there():
     assert get("a") is import_module("os.path") and get("join") is import_module("os.path").join
     with pytest.raises(AttributeError, match="module 'package' has no attribute 'c'"):
         get("c")
+
+
+def test_a_former_name_of_a_pass_says_what_to_write():
+    import relay.transform
+
+    with pytest.warns(DeprecationWarning, match=r"transform\.FoldQdq is deprecated: write .*\.QdqToInteger") as found:
+        assert relay.transform.FoldQdq is relay.transform.QdqToInteger
+    assert [warning.filename for warning in found] == [__file__]
 
 
 @pytest.mark.parametrize("package", ["relay", "relay.byoc", "relay.transform", "relay.viewer"])

@@ -42,7 +42,7 @@ def command(manner: options.Manner, file: str, as_json: bool, **chosen: Any) -> 
     start = perf_counter()
     executable = options.executable(file, build, manner)
     loaded = perf_counter() - start
-    values = reading.gather(executable.inputs, *(rest[name] for name in ("inputs", "given", "fill", "seed", "pixels")))
+    values = reading.gather(executable.inputs, rest)
     if rest["against"]:
         rows = beside(file, executable, list(values.values()), rest["against"], counts, rest["seconds"])
         options.show({"file": file, "rows": rows}, table_of(rows), as_json)

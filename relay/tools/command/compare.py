@@ -49,11 +49,10 @@ def command(
     frontend = build.pop("frontend", {})
     if "batch" in build:
         frontend["batch"] = build.pop("batch")
-    given = [rest[name] for name in ("inputs", "given", "fill", "seed", "pixels")]
     found = relay.compare(
         model,
         reference,
-        lambda executable: reading.gather(executable.inputs, *given),
+        lambda executable: reading.gather(executable.inputs, rest),
         layers=layers,
         tolerance=tolerance,
         frontend=frontend,

@@ -19,13 +19,12 @@ CHANNELS = {1: "L", 3: "RGB", 4: "RGBA"}
 """Pillow's modes by number of channels."""
 
 
-def gather(
-    specs: Sequence[TensorSpec], inputs: str | None, given: Sequence[str], fill: str, seed: int, pixels: str | None
-) -> dict[str, Array]:
-    """Every input by name, but for states that no file gives: those start anew.
+def gather(specs: Sequence[TensorSpec], chosen: Mapping[str, Any]) -> dict[str, Array]:
+    """Every input by name, but for states that no file gives: those start anew. `chosen`: a command's `input_options`.
 
     `inputs` is an .npz, `given` are texts `NAME=FILE`; what they leave out is filled. Raises RelayError, OSError.
     """
+    inputs, pixels, fill = chosen["inputs"], chosen["pixels"], chosen["fill"]
     known = {spec.name: spec for spec in specs}
     found: dict[str, Array] = {}
     if inputs is not None:
@@ -33,7 +32,7 @@ def gather(
         if not set(arrays) & set(known) and len(arrays) <= len(specs):  # numpy.savez(file, a, b)
             arrays = {spec.name: array for spec, array in zip(specs, arrays.values(), strict=False)}
         found.update(arrays)
-    for text in given:
+    for text in chosen["given"]:
         name, equals, file = text.rpartition("=")
         name = name if equals else specs[0].name if specs else ""
         if name not in known:
@@ -41,7 +40,7 @@ def gather(
         found[name] = array_of(file, known[name], pixels)
     if unknown := [name for name in found if name not in known]:
         raise InvalidArgument(str(inputs), f"names no input with {unknown[0]!r}", f"the inputs are {', '.join(known)}")
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(chosen["seed"])
     for spec in specs:
         if spec.name not in found and spec.kind == "input":
             made = (

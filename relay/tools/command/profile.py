@@ -23,8 +23,7 @@ def command(manner: options.Manner, model: str, as_json: bool, **chosen: Any) ->
 
     build, rest = options.arguments_of(chosen)
     executable = options.executable(model, build, manner)
-    given = [rest[name] for name in ("inputs", "given", "fill", "seed", "pixels")]
-    found = executable.profile(seconds=rest["seconds"], **reading.gather(executable.inputs, *given))
+    found = executable.profile(seconds=rest["seconds"], **reading.gather(executable.inputs, rest))
     if rest["trace"]:
         found.save_trace(rest["trace"])
     options.show({"model": model, **found.to_json()}, str(found), as_json)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import rich_click as click
@@ -27,8 +28,7 @@ def command(manner: options.Manner, file: str, as_json: bool, **chosen: Any) -> 
 
     build, rest = options.arguments_of(chosen)
     executable = options.executable(file, build, manner)
-    given = [rest[name] for name in ("inputs", "given", "fill", "seed", "pixels")]
-    results: Any = executable.run(**reading.gather(executable.inputs, *given))
+    results: Any = executable.run(**reading.gather(executable.inputs, rest))
     named = {
         spec.name: spec.dequantize(array) if rest["dequantize"] else array
         for spec, array in zip(executable.outputs, results if len(executable.outputs) > 1 else [results], strict=True)
@@ -41,7 +41,7 @@ def command(manner: options.Manner, file: str, as_json: bool, **chosen: Any) -> 
         buffer = BytesIO()
         np.savez(buffer, **named)
         replace_file(rest["outputs"], buffer.getvalue())
-    labels = open(rest["labels"]).read().splitlines() if rest["labels"] else []
+    labels = Path(rest["labels"]).read_text().splitlines() if rest["labels"] else []
     rows = {name: best(array, rest["top"], labels) for name, array in named.items()} if rest["top"] else {}
     if as_json:
         told = {name: {"dtype": str(a.dtype), "shape": list(a.shape)} for name, a in named.items()}

@@ -5,16 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from xdsl.dialects.builtin import IntegerAttr, f32, i16, i32
+from xdsl.dialects.builtin import f32, i16, i32
 from xdsl.ir import Attribute, SSAValue
 
 from relay.dialects import qnn, relay
-from relay.dialects.attributes import Array, ints
+from relay.dialects.attributes import Array
 from relay.dialects.op import DYNAMIC
 from relay.frontend.importing.builder import number, real, scale_attr
 from relay.frontend.importing.fused import Kernel, packed_kernel, requantize
 from relay.frontend.onnx.builder import Importer
 from relay.frontend.onnx.node import Node
+from relay.frontend.onnx.operators import nn
 from relay.frontend.onnx.operators.quantized.parameters import codes_of, nearest, result_codes, scales_of, zeros_of
 from relay.frontend.onnx.table import MICROSOFT, op
 from relay.interpreters.arithmetic import code_range
@@ -41,63 +42,40 @@ UNSCALED = Scales(np.float32(1), np.ones(1, np.float32))
 """Of products of integers, whose scales are of no concern."""
 
 
-def _window(node: Node, dims: tuple[int, ...], kernel: tuple[int, ...]) -> dict[str, Attribute]:
-    """Strides, dilation and padding over two axes; of one axis those of the second."""
-    spatial = len(kernel)
-    strides = node.integers("strides") or (1,) * spatial
-    dilation = node.integers("dilations") or (1,) * spatial
-    pads = node.integers("pads") or (0,) * (2 * spatial)
-    if not len(strides) == len(dilation) == len(pads) // 2 == spatial:
-        raise node.malformed("strides, dilations or pads have not one number per axis")
-    kind = node.word("auto_pad", "NOTSET")
-    if kind.startswith("SAME"):
-        if DYNAMIC in dims:
-            raise node.unsupported("its padding follows from unknown sizes", "give its shapes")
-        totals = [
-            max((-(-size // step) - 1) * step + (taps - 1) * apart + 1 - size, 0)
-            for size, step, taps, apart in zip(dims, strides, kernel, dilation, strict=True)
-        ]
-        less = [total // 2 for total in totals]
-        more = [total - half for total, half in zip(totals, less, strict=True)]
-        pads = (*less, *more) if kind == "SAME_UPPER" else (*more, *less)
-    elif kind == "VALID":
-        pads = (0,) * (2 * spatial)
-    one = (1,) * (2 - spatial)
-    none = (0,) * (2 - spatial)
-    padding = (*none, *pads[:spatial], *none, *pads[spatial:])
-    return {"strides": ints([*one, *strides]), "dilation": ints([*one, *dilation]), "padding": ints(padding)}
-
-
 def convolution_sums(
     importer: Importer, node: Node, data: int, kernel: int, zero: SSAValue | int, kernel_zeros: Array, scales: Scales
 ) -> SSAValue:
     """Sums of one or two spatial axes, channels first, positions outside adding nothing; a zero point of the data that
     is known only at run time times the sums of the kernel is subtracted."""
-    x, dims = node.input(data), node.shape(data)
-    weights = node.array(kernel)
+    dims, weights = node.shape(data), node.array(kernel)
     if weights.ndim != len(dims) or len(dims) not in (3, 4):
         raise node.unsupported(f"data of rank {len(dims)} and a kernel of rank {weights.ndim}", "it may be 3 or 4")
-    window, groups = _window(node, dims[2:], weights.shape[2:]), node.integer("group", 1)
-    if len(dims) == 3:
-        x, weights = importer.reshape(x, [*dims[:2], 1, dims[2]]), weights[:, :, None]
+    count, groups = len(dims) - 2, node.integer("group", 1)
+    strides, dilations = nn.each(node, "strides", count, 1), nn.each(node, "dilations", count, 1)
+    widths = nn.pads(node, dims[2:], weights.shape[2:], strides, dilations)
+    x, widths = nn.outside(importer, node.input(data), widths)
+    if count == 1:
+        sizes = importer.shape(x)
+        x, weights = importer.reshape(x, [*sizes[:2], 1, sizes[2]]), weights[:, :, None]
+        strides, dilations, widths = (1, *strides), (1, *dilations), [(0, 0), *widths]
     packing = Kernel(weights, scales.kernel, kernel_zeros, 0).of_output_channels()
     out, per_group = weights.shape[:2]
     if groups < 1 or out % groups or dims[1] not in (per_group * groups, DYNAMIC):
         raise node.malformed(f"{dims[1]} channels and a kernel of shape {list(weights.shape)} in {groups} groups")
     layout, packed = packed_kernel(packing.codes, groups)
     filters = importer.constant(packed, node.proto.input[kernel])
-    properties = window | scales.properties(0 if isinstance(zero, SSAValue) else zero, int(packing.zeros[0]))
-    properties |= {"groups": IntegerAttr(groups, 64)}
+    properties = scales.properties(0 if isinstance(zero, SSAValue) else zero, int(packing.zeros[0]))
+    window = {"strides": strides, "dilation": dilations, "padding": nn.flat_padding(widths), "groups": groups}
 
     def sums(value: SSAValue) -> SSAValue:
         words = {"data_layout": "NCHW", "kernel_layout": layout}
-        return importer.call(qnn.Conv2dOp, value, filters, **properties, **words)
+        return importer.call(qnn.Conv2dOp, value, filters, **properties, **window, **words)
 
     result = sums(x)
     if isinstance(zero, SSAValue):
         correction = importer.call(relay.MultiplyOp, sums(_ones(importer, x)), importer.cast(zero, i32))
         result = importer.call(relay.SubtractOp, result, correction)
-    if len(dims) == 3:
+    if count == 1:
         sizes = importer.shape(result)
         result = importer.reshape(result, [*sizes[:2], sizes[3]])
     return result
