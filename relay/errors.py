@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+LONGEST_NAME = 100
+"""Characters of a name that may be a misspelt one."""
+
 
 class RelayError(Exception):
     """`where: what; hint`. The hint is left out when there is none.
@@ -34,3 +39,11 @@ class Unsupported(RelayError):
 
 class InvalidArgument(RelayError, ValueError):
     """A function of the public interface was called wrongly."""
+
+
+def near(name: str, known: Iterable[str], cutoff: float = 0.6) -> list[str]:
+    """The known names most like this one, best first, at most three; none for what is too long to be a misspelt name.
+    `cutoff` is how much alike they are at least, from 0 to 1."""
+    from difflib import get_close_matches  # here: only errors need it
+
+    return get_close_matches(name, list(known), cutoff=cutoff) if len(name) <= LONGEST_NAME else []

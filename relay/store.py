@@ -1,5 +1,8 @@
 """A folder of compiled code by key, for builds to come: safe under several writers, bounded, never needed.
 
+What is read is run. So a file is taken only if it, and the folder, belong to this user and nobody else may write to them,
+and if it was written under the key that it is looked up by: its first 32 bytes are the SHA-256 of the key and the data.
+
 `RELAY_CACHE_DIR` names the folder; `off` means that there is none. By default it is `relay` in `XDG_CACHE_HOME`, or in
 `~/.cache`. `RELAY_CACHE_BYTES` bounds it (default: 1 GiB): what was not used for longest goes first.
 """
@@ -8,6 +11,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import threading
 from contextlib import suppress
 from dataclasses import dataclass
@@ -40,18 +44,32 @@ class Store:
 
     def get(self, key: str) -> bytes | None:
         """What was put under the key; None if nothing was, or it is damaged or cannot be read."""
-        path = self.folder / key
         try:
-            found = path.read_bytes()
-        except OSError:
+            found = self._read(key)
+        except (OSError, MemoryError):
             return None
+        path = self.folder / key
         with suppress(OSError):  # a file system that is read only
             os.utime(path)
-        if sha256(memoryview(found)[SUM_BYTES:]).digest() != found[:SUM_BYTES]:
+        if _sum(key, memoryview(found)[SUM_BYTES:]) != found[:SUM_BYTES]:
             with suppress(OSError):
                 path.unlink()
             return None
         return found[SUM_BYTES:]
+
+    def _read(self, key: str) -> bytes:
+        """The file of the key. Raises OSError, also if somebody else owns it or the folder, or may write to them."""
+        folder = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            check = os.fstat(folder)
+            descriptor = os.open(key, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+        finally:
+            os.close(folder)
+        with open(descriptor, "rb") as file:
+            status = os.fstat(descriptor)
+            if not (_only_ours(check) and _only_ours(status) and stat.S_ISREG(status.st_mode)):
+                raise PermissionError(f"{self.folder / key} is not only this user's")
+            return file.read()
 
     def put(self, key: str, data: bytes) -> None:
         """Keep the bytes, if that can be done: nobody sees half of them, and a full disk is no error."""
@@ -59,7 +77,7 @@ class Store:
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             with open(scratch, "wb", opener=_private) as file:
-                file.write(sha256(data).digest() + data)
+                file.write(_sum(key, data) + data)
             scratch.replace(self.folder / key)
         except OSError:
             with suppress(OSError):
@@ -100,6 +118,18 @@ class Store:
         return count, deleted
 
 
+def _sum(key: str, data: bytes | memoryview) -> bytes:
+    """What a file begins with."""
+    digest = sha256(key.encode() + b"\0")
+    digest.update(data)
+    return digest.digest()
+
+
+def _only_ours(status: os.stat_result) -> bool:
+    """Whether this user owns it and nobody else may write to it."""
+    return status.st_uid == os.geteuid() and not status.st_mode & 0o022
+
+
 def _private(path: str, flags: int) -> int:
     """Open a file that only this user can write to, whatever the process's mask says."""
     return os.open(path, flags, 0o600)
@@ -118,12 +148,11 @@ def store() -> Store | None:
     except RuntimeError:  # nobody's home
         return None
     try:
-        status = folder.stat()
+        safe = _only_ours(folder.stat())
     except FileNotFoundError:
-        return Store(folder, _limit())
+        safe = True  # it will be made
     except OSError:
         return None
-    safe = status.st_uid == os.geteuid() and not status.st_mode & 0o022
     return Store(folder, _limit()) if safe else None
 
 

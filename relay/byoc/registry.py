@@ -5,10 +5,9 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, TypeGuard, TypeVar
 
-from relay.errors import InvalidArgument, RelayError, Unsupported
+from relay.errors import InvalidArgument, RelayError, Unsupported, near
 from relay.plug_ins import PlugIns, installed
 
 if TYPE_CHECKING:
@@ -86,8 +85,8 @@ def find(name: str, options: Mapping[str, object] | None = None, where: str = "e
     known = [field.name for field in dataclasses.fields(cls) if field.init] if dataclasses.is_dataclass(cls) else []
     for option in options or {}:
         if option not in known:
-            near = get_close_matches(option, known)
-            hint = f"did you mean {' or '.join(near)}?" if near else f"it has {', '.join(known) or 'none'}"
+            alike = near(option, known)
+            hint = f"did you mean {' or '.join(alike)}?" if alike else f"it has {', '.join(known) or 'none'}"
             raise InvalidArgument(f"compiler {name}", f"has no option '{option}'", hint)
     check_version(cls)
     try:
@@ -111,8 +110,8 @@ def load(name: str, where: str = "external compiler") -> type[Compiler]:
     if point := COMPILERS.chosen(name):
         return _loaded(point, ours=name in OURS)
     known = names()
-    near = get_close_matches(name, known)
-    hint = f"did you mean {' or '.join(near)}" if near else f"there are {', '.join(known) or 'none'}"
+    alike = near(name, known)
+    hint = f"did you mean {' or '.join(alike)}" if alike else f"there are {', '.join(known) or 'none'}"
     raise InvalidArgument(where, f"there is no compiler '{name}'", f"{hint}, or install the package that has it")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from difflib import get_close_matches
 from functools import lru_cache
 from typing import cast, get_type_hints
 
@@ -12,7 +11,7 @@ from xdsl.passes import ModulePass
 from xdsl.utils.hints import isa, type_repr
 
 from relay.arguments import is_mapping, shown
-from relay.errors import InvalidArgument
+from relay.errors import InvalidArgument, near
 from relay.passes import registry
 from relay.passes.info import DescribedPass
 
@@ -115,8 +114,8 @@ def _key(name: str) -> Key:
     if option in keys:
         return keys[option]
     known = [key.name for key in keys.values()] or list(all_keys())
-    near = get_close_matches(name.removeprefix("relay."), known, cutoff=0.5) or [k.name for k in keys.values()]
-    hint = f"did you mean {' or '.join(near)}?" if near else "see PassContext.list_configs()"
+    alike = near(name.removeprefix("relay."), known, cutoff=0.5) or [k.name for k in keys.values()]
+    hint = f"did you mean {' or '.join(alike)}?" if alike else "see PassContext.list_configs()"
     raise InvalidArgument(f"config['{name}']", "is not a known key", hint)
 
 

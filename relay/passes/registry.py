@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from difflib import get_close_matches
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 
@@ -15,7 +14,7 @@ from xdsl.utils.arg_spec import ArgSpec, PipelineLexer, SpecTokenKind, parse_pip
 from xdsl.utils.exceptions import ArgSpecParseError
 
 from relay.arguments import text as checked_text
-from relay.errors import InvalidArgument, Unsupported
+from relay.errors import InvalidArgument, Unsupported, near
 from relay.passes.info import FOREIGN, DescribedPass, names_of
 from relay.universe import PROVIDERS, RENAMED
 
@@ -96,8 +95,8 @@ def find(name: str, where: str = "pipeline", first: Mapping[str, Factory] | None
     if name in by_alias:
         return by_alias[name]
     named = {**{name: name for name in known}, **{alias: cls.name for alias, cls in by_alias.items()}}
-    near = dict.fromkeys(named[each] for each in get_close_matches(name, named))
-    hint = f"did you mean {' or '.join(near)}?" if near else "see relay-opt --list-passes"
+    alike = dict.fromkeys(named[each] for each in near(name, named))
+    hint = f"did you mean {' or '.join(alike)}?" if alike else "see relay-opt --list-passes"
     raise InvalidArgument(where, f"there is no pass '{name}'", hint)
 
 

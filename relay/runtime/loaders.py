@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from relay.errors import Malformed, RelayError, Unsupported
+from relay.errors import Malformed, RelayError, Unsupported, near
 from relay.plug_ins import PlugIns
 from relay.runtime.memory import Array, Form
 
@@ -88,8 +87,8 @@ def find(name: str, where: str, requirement: str = "") -> Loader:
         return LOADERS.registered[name]
     if point := LOADERS.chosen(name):
         return _loaded(point, where, hint)
-    if near := get_close_matches(name, LOADERS.names()):
-        hint += f"; there is {' and '.join(near)}"
+    if found := near(name, LOADERS.names()):
+        hint += f"; there is {' and '.join(found)}"
     raise Unsupported(where, f"was compiled by '{name}', whose loader is not installed", hint)
 
 

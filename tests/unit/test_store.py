@@ -124,6 +124,37 @@ def test_nobody_else_can_write_to_what_is_kept(tmp_path: Path):
     assert [path.stat().st_mode & 0o777 for path in (tmp_path / "new", tmp_path / "new" / "key")] == [0o700, 0o600]
 
 
+def foreign(path: Path, how: str) -> None:
+    """Make the file of a key what another user could have put there."""
+    if how == "mode":
+        path.chmod(0o666)
+    elif how == "key":
+        path.rename(path.with_name("asked"))
+    elif how == "link":
+        path.rename(path.with_name("elsewhere"))
+        path.symlink_to("elsewhere")
+    elif how == "pipe":
+        path.unlink()
+        os.mkfifo(path)
+    elif how == "owner":
+        if os.geteuid() != 0:
+            pytest.skip("only root can give files away")
+        os.chown(path, 12345, -1)
+    elif how == "folder":
+        path.parent.chmod(0o777)
+
+
+@pytest.mark.parametrize("how", ["mode", "key", "link", "pipe", "owner", "folder"])
+def test_files_of_others_are_not_taken(how: str, tmp_path: Path):
+    kept = Store(tmp_path / "cache")
+    kept.put("key", b"data")
+    foreign(tmp_path / "cache" / "key", how)
+    assert kept.get("asked" if how == "key" else "key") is None
+    if how not in ("key", "folder"):
+        kept.put("key", b"ours")
+        assert kept.get("key") == b"ours"
+
+
 def test_keys_tell_their_parts_apart():
     assert key_of("a", "bc", "d") != key_of("a", "b", "cd") != key_of("a", "bcd")
     assert key_of("a", "b") == key_of("a", b"b") != key_of("c", "b")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from functools import cache
 
-from relay.errors import InvalidArgument
+from relay.errors import InvalidArgument, near
 
 COMMUTATIVE = frozenset(
     {
@@ -44,8 +43,8 @@ def resolve(name: str) -> str:
     ours = {full.partition(".")[0] for full in spoken}
     if "." in name and name.partition(".")[0] not in ours:
         return name
-    near = list(dict.fromkeys(short(spoken[each]) for each in get_close_matches(name, spoken)))
-    hint = f"did you mean {' or '.join(near)}?" if near else "see the dialects relay and qnn"
+    alike = list(dict.fromkeys(short(spoken[each]) for each in near(name, spoken)))
+    hint = f"did you mean {' or '.join(alike)}?" if alike else "see the dialects relay and qnn"
     raise InvalidArgument("pattern", f"there is no op '{name}'", hint)
 
 
