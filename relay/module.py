@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from io import StringIO
-from pathlib import Path
 from types import MethodType
 from typing import TYPE_CHECKING, cast
 
@@ -40,6 +39,7 @@ from relay.dialects.relay import ConstantOp
 from relay.dialects.relay.shape import is_constant as is_constant
 from relay.dialects.source import LocatingParser, invalid, said_last, words
 from relay.errors import InvalidArgument, Malformed
+from relay.files import read_file
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -239,7 +239,7 @@ def read_module(path: str | PathLike[str]) -> IRModule:
     there. Raises InvalidArgument, Malformed."""
     file = checked_path(path, "module")
     try:
-        text = file.read_bytes().decode("utf-8-sig")
+        text = read_file(file).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise Malformed(str(file), f"byte {error.start} is not UTF-8", "MLIR text is UTF-8") from None
     except (OSError, ValueError) as error:
@@ -256,7 +256,7 @@ def load_weights(path: str) -> dict[str, Array]:
         hint = "pip install relay-mlir[weights]"
         raise InvalidArgument(path, "the package safetensors is not installed", hint) from None
     try:
-        rows = deserialize(Path(path).read_bytes())
+        rows = deserialize(read_file(path))
         return {
             name: np.frombuffer(row["data"], dtype_named(SAFETENSORS[row["dtype"]])).reshape(row["shape"])
             for name, row in rows

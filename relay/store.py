@@ -1,6 +1,6 @@
 """A folder of compiled code by key, for builds to come: safe under several writers, bounded, never needed.
 
-What is read is run. So a file is taken only if it, and the folder, belong to this user and nobody else may write to them,
+What is read is run. So a file is taken only if it and the folder belong to this user, if nobody else may write to them,
 and if it was written under the key that it is looked up by: its first 32 bytes are the SHA-256 of the key and the data.
 
 `RELAY_CACHE_DIR` names the folder; `off` means that there is none. By default it is `relay` in `XDG_CACHE_HOME`, or in

@@ -24,6 +24,7 @@ import numpy as np
 from relay.arguments import is_list, is_mapping
 from relay.compile.request import Recipe, Request
 from relay.errors import RelayError
+from relay.files import read_file
 from relay.plug_ins import installed
 from relay.runtime import Executable, Library, archive, processor
 from relay.runtime.device import DeviceLibrary
@@ -47,7 +48,7 @@ def content_of(model: IRModule | str | bytes) -> IRModule | bytes | None:
     if not isinstance(model, str):
         return model
     try:
-        return Path(model).read_bytes()
+        return read_file(model)
     except (OSError, ValueError):
         return None
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import stat
 from collections.abc import Mapping
 from os import PathLike
 from typing import IO, Any, NamedTuple, TypeVar, cast, get_origin
@@ -14,6 +13,7 @@ from typing import IO, Any, NamedTuple, TypeVar, cast, get_origin
 import numpy as np
 
 from relay.errors import InvalidArgument, Malformed
+from relay.files import open_file
 from relay.runtime import container, processor, tensors
 from relay.runtime.memory import Array, aligned_bytes
 
@@ -84,9 +84,7 @@ def read(source: Source) -> tuple[dict[str, memoryview], str]:
         return container.unpack(aligned(data).data, "<bytes>"), "<bytes>"
     path, size = path_of(source), 0
     try:
-        if stat.S_ISFIFO(os.stat(path).st_mode):  # which may never be written to
-            raise InvalidArgument(path, "is a pipe", "give what is open for bytes, or a file")
-        with open(path, "rb") as file:
+        with open_file(path) as file:
             if file.read(len(container.MAGIC)) != container.MAGIC:  # of any size
                 raise Malformed(path, "is no saved executable")
             file.seek(0)

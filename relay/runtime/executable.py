@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from hashlib import sha256
-from math import inf
+from math import inf, prod
 from os import PathLike
 from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakSet
@@ -229,7 +229,7 @@ class Executable:
             self._native(frame.pointer)
             results = [array.copy() for array in outputs]
         else:
-            results = [np.empty(shape, dtype) for shape, dtype in self._gives]
+            results = self._room()
             for number, array in enumerate(results, slot):
                 table[number] = address(array)
             self._native(frame.pointer)
@@ -273,6 +273,13 @@ class Executable:
             return Frame(self._takes, self._gives, self._constants, self._arena_bytes, limit, self._more())
         except MemoryError:
             raise Unsupported("run", f"there is no memory for an arena of {self._arena_bytes} bytes") from None
+
+    def _room(self) -> list[Array]:
+        try:
+            return [np.empty(shape, dtype) for shape, dtype in self._gives]
+        except MemoryError:
+            size = sum(prod(shape) * dtype.itemsize for shape, dtype in self._gives)
+            raise Unsupported("run", f"there is no memory for outputs of {size} bytes") from None
 
     def _more(self) -> list[Array | None]:
         """What the table has behind the arena: external functions, and room for a team of threads."""
@@ -452,7 +459,7 @@ class Executable:
             except TypeError:
                 raise InvalidArgument("save", f"{file!r} takes no bytes", "open it with 'wb'") from None
             return
-        from relay.runtime.files import replace_file  # here: loading and running write none
+        from relay.files import replace_file  # here: loading and running write none
 
         replace_file(archive.path_of(file), data)
 
@@ -463,7 +470,7 @@ class Executable:
         Unsupported if external compilers made a part of it, it is for a GPU, or it was loaded from a file;
         InvalidArgument if the name is no identifier of C or the files cannot be written.
         """
-        from relay.runtime.files import folder_of, write_folder
+        from relay.files import folder_of, write_folder
 
         target = folder_of(folder)
         if "device" in self._graph:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from relay.errors import InvalidArgument, Unsupported
-from relay.runtime.files import replace_file
+from relay.files import replace_file
 from relay.runtime.library import Library
 from relay.runtime.memory import Array
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import secrets
+import shutil
 import sys
+import tempfile
 import threading
 import traceback
 import webbrowser
@@ -19,6 +22,7 @@ from relay import __version__
 from relay.dialects.context import make_context
 from relay.dialects.source import LocatingParser
 from relay.errors import InvalidArgument, Malformed, Unsupported
+from relay.files import read_file
 from relay.frontend import import_model
 from relay.frontend.importing.formats import importable
 from relay.module import IRModule
@@ -61,7 +65,7 @@ def arguments(args: Sequence[str] | None) -> Namespace:
 
 def load(path: str, weights: str | None) -> IRModule:
     """The module of a file: MLIR text, whose ops remember their lines, or a model. Raises RelayError."""
-    data = Path(path).read_bytes()
+    data = read_file(path, pipe=True)
     if importable(data, path) != "mlir":
         return import_model(path, {})
     mod = IRModule(LocatingParser(make_context(), data.decode(), path).parse_module())
@@ -118,9 +122,20 @@ def serve(args: Namespace) -> int:
         address = f"http://127.0.0.1:{port}/?token={token}"
         print(f"relay-explore shows {name} at {address}\nCtrl-C ends it", flush=True)
         if not args.no_browser:
-            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+            threading.Thread(target=open_browser, args=(address,), daemon=True).start()
         server.make_server(server.application(session, token, port)).run(sockets=[socket])
     return 0
+
+
+def open_browser(address: str) -> None:
+    """Open the address in the browser by way of a file that only this user can read: other users of the machine see a
+    program's arguments, and who has the token can start programs."""
+    folder = tempfile.mkdtemp(prefix="relay-explore-")  # of mode 0700
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    page = Path(folder, "open.html")
+    page.touch(0o600)
+    page.write_text(f'<meta charset="utf-8"><meta http-equiv="refresh" content="0; url={address}"><title>relay</title>')
+    webbrowser.open(page.as_uri())
 
 
 def main(args: Sequence[str] | None = None) -> int:

@@ -23,6 +23,7 @@ from relay.dialects.context import make_context
 from relay.dialects.irdl import dialects, to_irdl
 from relay.dialects.source import LocatingParser, invalid
 from relay.errors import InvalidArgument, RelayError
+from relay.files import read_file
 from relay.frontend.importing.formats import FORMATS, importable
 from relay.module import IRModule, load_weights
 from relay.passes import PassContext, PassInfo, PassInstrument, Reporter
@@ -172,7 +173,7 @@ class RelayOptMain(xDSLOptMain):
             data = sys.stdin.buffer.read()
         else:
             try:
-                data = Path(self.args.input_file).read_bytes()
+                data = read_file(self.args.input_file, pipe=True)
             except ValueError as error:
                 raise InvalidArgument(f"file {self.args.input_file!r}", str(error)) from None
         format = importable(data, self.get_input_name())

@@ -28,6 +28,8 @@ from relay.viewer.session import Busy, Session
 
 LARGEST_REQUEST = 1 << 16
 """Bytes that a request may have."""
+LONGEST_NUMBER = 10
+"""Digits of a number in an address, and one more."""
 HEADERS = {
     "Cache-Control": "no-store",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -107,17 +109,18 @@ def application(session: Session, token: str, port: int) -> ASGIApp:
         return {}
 
     def default(request: Request) -> object:
-        level = request.query_params.get("level", "")
-        return {"pipeline": default_text(session.target, int(level) if level.isdecimal() else None)}
+        return {"pipeline": default_text(session.target, number(request.query_params.get("level", "")))}
 
     def of_record(make: Callable[[Record, list[int]], object]) -> Callable[[Request], Awaitable[Response]]:
         """An endpoint about the last record, `run`; the numbers in the path say which part of it."""
 
         def part(request: Request) -> object:
-            run = request.query_params.get("run", "")
-            record = session.record(int(run) if run.isdecimal() else 0)
+            record = session.record(number(request.query_params.get("run", "")) or 0)
+            at = [index for text in request.path_params.values() if (index := number(text)) is not None]
             try:
-                return make(record, [int(number) for number in request.path_params.values()])
+                if len(at) < len(request.path_params):
+                    raise IndexError
+                return make(record, at)
             except IndexError:
                 raise InvalidArgument(request.url.path, "is no part of the record") from None
 
@@ -131,9 +134,9 @@ def application(session: Session, token: str, port: int) -> ASGIApp:
         Route("/api/run", run, methods=["POST"]),
         Route("/api/stop", answer(stop), methods=["POST"]),
         Route("/api/overview", of_record(lambda record, _: data.overview(record))),
-        Route("/api/snapshot/{number:int}", of_record(lambda record, at: data.snapshot(record, *at))),
-        Route("/api/changes/{number:int}", of_record(lambda record, at: data.changes(record, *at))),
-        Route("/api/graph/{number:int}/{part:int}", of_record(lambda record, at: data.graph(record, *at))),
+        Route("/api/snapshot/{number}", of_record(lambda record, at: data.snapshot(record, *at))),
+        Route("/api/changes/{number}", of_record(lambda record, at: data.changes(record, *at))),
+        Route("/api/graph/{number}/{part}", of_record(lambda record, at: data.graph(record, *at))),
     ]
     hosts = (f"127.0.0.1:{port}", f"localhost:{port}")
     return Guard(Starlette(routes=routes), token, hosts)
@@ -149,7 +152,7 @@ def start(session: Session, body: bytes) -> dict[str, object]:
     """Begin the run that a request asks for. Raises RelayError for a bad one."""
     try:
         asked: object = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         asked = None
     if not isa(asked, dict[str, object]):
         raise Malformed("run", "is no JSON object")
@@ -160,8 +163,15 @@ def start(session: Session, body: bytes) -> dict[str, object]:
         or not (level is None or type(level) is int)
     ):
         raise Malformed("run", "has a pipeline, a level or a verify of another type")
+    if pipeline is not None and any("\ud800" <= character <= "\udfff" for character in pipeline):
+        raise Malformed("run", "has a pipeline that is no Unicode text")
     session.start(pipeline, level, verify)
     return {}
+
+
+def number(text: str) -> int | None:
+    """The number in an address; None if it is none."""
+    return int(text) if text.isdecimal() and len(text) < LONGEST_NUMBER else None
 
 
 def listen(port: int) -> socket.socket:

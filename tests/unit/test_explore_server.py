@@ -93,7 +93,8 @@ def test_the_parts_of_a_record(client: Client):
 @pytest.mark.parametrize(
     "path",
     ["/api/snapshot/7?run=1", "/api/changes/7?run=1", "/api/graph/0/7?run=1", "/api/snapshot/0", "/api/overview?run=2",
-     "/api/overview?run=x", "/api/overview?run=%C2%B2"],
+     "/api/overview?run=x", "/api/overview?run=%C2%B2", "/api/overview?run=" + "1" * 5000, "/api/snapshot/-1?run=1",
+     "/api/snapshot/" + "1" * 5000 + "?run=1"],
 )  # fmt: skip
 def test_what_is_not_there_is_an_error(client: Client, path: str):
     status, answer = client.ask(path)
@@ -112,6 +113,7 @@ def test_passes_and_default(client: Client):
     assert ",cse," in str(client.ask("/api/default?level=2")[1]["pipeline"])
     assert ",cse," not in str(client.ask("/api/default?level=0")[1]["pipeline"])
     assert client.ask("/api/default?level=9")[0] == 400
+    assert client.ask("/api/default?level=" + "2" * 5000)[0] == 200
 
 
 @pytest.mark.parametrize(
@@ -125,6 +127,9 @@ def test_passes_and_default(client: Client):
         ([], "no JSON object"),
         (b"{", "no JSON object"),
         (b"\xff", "no JSON object"),
+        (b"[" * 60_000, "no JSON object"),
+        ({"pipeline": "\ud800"}, "no Unicode text"),
+        ({"pipeline": "n" * 50_000}, "there is no pass"),
     ],
 )
 def test_a_bad_run_is_refused(client: Client, body: object, words: str):

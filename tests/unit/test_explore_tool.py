@@ -17,6 +17,7 @@ from xdsl.utils.hints import isa
 
 from relay import __version__
 from relay.passes import registry
+from relay.tools import relay_explore
 from relay.tools.relay_explore import main
 from relay.viewer.page import SCRIPTS, asset
 from tests.unit.explore_modules import ADDS, Json, rows, unpacked
@@ -29,6 +30,7 @@ class Absent:
         if name.partition(".")[0] in ("starlette", "uvicorn"):
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 sys.meta_path.insert(0, Absent())
+from relay.tools import relay_explore
 from relay.tools.relay_explore import main
 print(main([sys.argv[1], "--html", sys.argv[2]]), main([sys.argv[1], "--no-browser"]))
 """
@@ -153,6 +155,7 @@ def sleep(mod, ctx):
     time.sleep(600)
     return mod
 
+from relay.tools import relay_explore
 from relay.tools.relay_explore import main
 sys.exit(main(sys.argv[1:]))
 """
@@ -177,6 +180,17 @@ def test_serves_until_ctrl_c_also_while_a_pass_runs(file: Path):
     finally:
         running.kill()
         running.communicate()
+
+
+def test_no_program_is_given_the_token(monkeypatch: pytest.MonkeyPatch):
+    """Other users see what a browser is started with; the file that it is given is read by this one only."""
+    opened: list[str] = []
+    monkeypatch.setattr(relay_explore.webbrowser, "open", opened.append)
+    relay_explore.open_browser("http://127.0.0.1:1/?token=secret")
+    (address,) = opened
+    page = Path(address.removeprefix("file://"))
+    assert "secret" not in address and "url=http://127.0.0.1:1/?token=secret" in page.read_text()
+    assert [path.stat().st_mode & 0o777 for path in (page.parent, page)] == [0o700, 0o600]
 
 
 def test_a_port_that_is_taken(file: Path, capsys: pytest.CaptureFixture[str]):

@@ -14,6 +14,7 @@ import pytest
 
 from relay.compile.entry import build
 from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
+from relay.module import IRModule
 from relay.runtime import Executable, Library, archive, container, create, load
 from relay.runtime.memory import aligned_bytes
 from tests.unit.test_runtime import X, Y, stateful
@@ -124,8 +125,11 @@ def test_files_without_end_and_pipes_are_refused(tmp_path: Path):
     """A pipe that nobody writes to, and a file of 1 TB that takes no room on the disk."""
     pipe, sparse = tmp_path / "pipe", tmp_path / "sparse.bin"
     os.mkfifo(pipe)
-    with pytest.raises(InvalidArgument, match="pipe: is a pipe; give what is open for bytes, or a file"):
+    with pytest.raises(InvalidArgument, match="pipe: cannot be read: it is a pipe"):
         load(pipe)
+    for path in (str(pipe), "/dev/zero"):
+        with pytest.raises(RelayError, match="it is a (pipe|device)"):
+            build(path)
     with sparse.open("wb") as file:
         file.write(container.MAGIC)
         file.truncate(1 << 40)
@@ -134,6 +138,12 @@ def test_files_without_end_and_pipes_are_refused(tmp_path: Path):
     try:
         with pytest.raises(InvalidArgument, match=r"sparse.bin: has \d+ bytes, which do not fit into memory"):
             load(sparse)
+        for name, head in (("model.tflite", b"\x1c\0\0\0TFL3"), ("model.mlir", b"// text\n" * 100)):
+            sparse = tmp_path / name
+            sparse.write_bytes(head)
+            os.truncate(sparse, 1 << 40)
+            with pytest.raises(RelayError, match=f"its {1 << 40} bytes do not fit into memory"):
+                build(str(sparse))
     finally:
         resource.setrlimit(resource.RLIMIT_AS, limits)
 
@@ -156,3 +166,37 @@ def test_no_more_files_can_be_open(executable: Executable):
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert library.function("relay_main")
+
+
+def test_a_disk_that_is_full(executable: Executable, tmp_path: Path):
+    """Nothing is left of an export or a file that could not be written whole, and what was there stays."""
+    exported, saved = tmp_path / "exported", tmp_path / "model.relay"
+    saved.write_bytes(b"before")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+    try:
+        with pytest.raises(InvalidArgument, match="cannot be written: File too large"):
+            executable.export(exported)
+        with pytest.raises(InvalidArgument, match="cannot be written: File too large"):
+            executable.save(saved)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert saved.read_bytes() == b"before" and sorted(tmp_path.iterdir()) == [saved]
+
+
+def test_outputs_larger_than_memory():
+    """Of 1 TB, which the code never gets to write."""
+    exe = build(
+        IRModule.parse("""
+func.func @main(%x: tensor<1x1xf32>) -> tensor<1048576x262144xf32> {
+  %0 = relay.broadcast_to %x {shape = array<i64: 1048576, 262144>} : (tensor<1x1xf32>) -> tensor<1048576x262144xf32>
+  return %0 : tensor<1048576x262144xf32>
+}""")
+    )
+    limits = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (1 << 38, limits[1]))
+    try:
+        with pytest.raises(Unsupported, match=f"run: there is no memory for outputs of {1 << 40} bytes"):
+            exe.run(np.zeros((1, 1), np.float32))
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, limits)

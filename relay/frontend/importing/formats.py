@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from io import BytesIO
-from os import PathLike, fspath
+from os import PathLike
 from pathlib import Path
 from typing import NamedTuple
 from zipfile import BadZipFile, ZipFile
 
 from relay.errors import Malformed, Unsupported
+from relay.files import open_file, read_rest
 
 
 class Format(NamedTuple):
@@ -63,7 +64,7 @@ def detect(model: bytes | str | PathLike[str], name: str) -> str:
     and MLIR bytecode say more inside; MLIR text is UTF-8 without control characters. Raises Unsupported for anything
     else, naming the known formats, Malformed for text that is not UTF-8, and OSError.
     """
-    with BytesIO(model) if isinstance(model, bytes) else open(fspath(model), "rb") as stream:
+    with BytesIO(model) if isinstance(model, bytes) else open_file(model) as stream:
         head = stream.read(_HEAD)
         if head[4:8] == b"TFL3":
             return "tflite"
@@ -74,7 +75,7 @@ def detect(model: bytes | str | PathLike[str], name: str) -> str:
         for start, (what, hint) in _OTHERS.items():
             if head.startswith(start):
                 raise Unsupported(name, f"is {what}, which is not a format known here", hint)
-        rest = head + stream.read() if _is_text(head) else b"\0"
+        rest = head + read_rest(stream) if _is_text(head) else b"\0"
     if not _is_text(rest):
         if name.endswith(".onnx") or b"onnx" in head[:256] or _is_onnx(head):
             return "onnx"

@@ -17,6 +17,7 @@ from xdsl.ir import OpResult, SSAValue
 from relay.arguments import every, is_sequence, mapping, positive, shown, whole
 from relay.dialects.op import Type, compatible
 from relay.errors import InvalidArgument
+from relay.files import read_file
 from relay.frontend.importing.builder import Builder, Place
 from relay.signature import TensorInfo
 
@@ -32,7 +33,7 @@ def source(model: Source, importer: str) -> tuple[bytes | memoryview, str]:
         return memoryview(model) if isinstance(model, bytearray) else model, "<bytes>"
     try:
         path = Path(fspath(model))
-        return path.read_bytes(), path.name
+        return read_file(path), path.name
     except (OSError, TypeError, ValueError) as error:
         raise InvalidArgument(importer, f"cannot read {model!r}: {error}", "pass bytes or a path") from error
 

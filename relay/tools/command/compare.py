@@ -60,7 +60,7 @@ def command(
         progress=manner.progress,
     )
     if html is not None:
-        from relay.runtime.files import replace_file
+        from relay.files import replace_file
         from relay.viewer.comparison import page
 
         replace_file(html, page(found, Path(model).name).encode())

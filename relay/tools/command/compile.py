@@ -65,7 +65,7 @@ def write(kind: str, model: str, output: str, build: dict[str, Any], manner: opt
         return [Path(output)]
     if kind == "o":
         return executable.export(Path(output).parent, options.stem_of(output))
-    from relay.runtime.files import replace_file
+    from relay.files import replace_file
 
     if kind == "spv":
         if executable.graph.get("device", {}).get("kind") != "opencl":

@@ -36,7 +36,7 @@ def command(manner: options.Manner, file: str, as_json: bool, **chosen: Any) -> 
     if rest["outputs"]:
         from io import BytesIO
 
-        from relay.runtime.files import replace_file
+        from relay.files import replace_file
 
         buffer = BytesIO()
         np.savez(buffer, **named)

@@ -1,0 +1,94 @@
+"""Files are read, unless they may have no end, and written: all of one or nothing."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Mapping
+from contextlib import suppress
+from io import BufferedReader, BytesIO
+from pathlib import Path
+from threading import get_ident
+from typing import cast
+
+from relay.errors import InvalidArgument
+
+
+def open_file(path: str | os.PathLike[str], pipe: bool = False) -> BufferedReader:
+    """The file, open for reading; a pipe only if it may be one: nobody may ever write to it. Raises OSError, also for
+    what may have no end."""
+    file = os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC | (0 if pipe else os.O_NONBLOCK)), "rb")
+    mode = os.fstat(file.fileno()).st_mode
+    if not stat.S_ISREG(mode) and not (pipe and stat.S_ISFIFO(mode)):
+        file.close()
+        what = "it is a pipe" if stat.S_ISFIFO(mode) else "it is a device"
+        raise OSError(errno.EINVAL, what, os.fspath(path))
+    return file
+
+
+def read_file(path: str | os.PathLike[str], pipe: bool = False) -> bytes:
+    """All bytes of the file. Raises OSError, also for what may have no end, or is larger than memory."""
+    with open_file(path, pipe) as file:
+        return read_rest(file)
+
+
+def read_rest(file: BufferedReader | BytesIO) -> bytes:
+    """All bytes from where the file is read. Raises OSError, also if they are more than memory holds."""
+    try:
+        return file.read()
+    except MemoryError:
+        size = file.seek(0, os.SEEK_END)
+        raise OSError(errno.ENOMEM, f"its {size} bytes do not fit into memory") from None
+
+
+def folder_of(path: object) -> Path:
+    """The path of a folder. Raises InvalidArgument for what is none."""
+    if not isinstance(path, str | os.PathLike):
+        raise InvalidArgument("export", f"{path!r} is no folder", "give its path")
+    return Path(cast("str | os.PathLike[str]", path))
+
+
+def write_folder(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
+    """Write the files into the folder, which is made; their paths. Raises InvalidArgument where it cannot be."""
+    made = not folder.exists()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidArgument(str(folder), f"cannot be made: {error.strerror or error}") from None
+    try:
+        replace_files({folder / name: content for name, content in files.items()})
+    except InvalidArgument:
+        if made:
+            with suppress(OSError):
+                folder.rmdir()
+        raise
+    return [folder / name for name in files]
+
+
+def replace_file(path: str | Path, data: bytes) -> None:
+    """`replace_files` of one file."""
+    replace_files({Path(path): data})
+
+
+def replace_files(files: Mapping[Path, bytes]) -> None:
+    """Put files in place once all are written, so that nobody sees half of one; never one in place of a device or a
+    pipe. Raises InvalidArgument where it cannot be."""
+    written: list[Path] = []
+    path = Path()
+    try:
+        for path, data in files.items():
+            if path.exists() and not path.is_file():
+                raise InvalidArgument(str(path), "cannot be written: it is there, and no file")
+            scratch = path.with_name(f".{path.name}.{os.getpid()}.{get_ident()}")
+            with open(scratch, "xb") as file:
+                written.append(scratch)
+                file.write(data)
+        for path, scratch in zip(files, written, strict=True):
+            os.replace(scratch, path)
+    except OSError as error:
+        raise InvalidArgument(str(path), f"cannot be written: {error.strerror or error}") from None
+    finally:
+        for scratch in written:  # those that are in place are there no more
+            with suppress(OSError):
+                scratch.unlink()
