@@ -1,22 +1,66 @@
-"""The executable of a module whose memory is planned."""
+"""What compiles for a kind of target: a row for each, whose passes and executables no other kind's build imports."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
-from functools import partial
-from typing import Any
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import Any, ClassVar, Generic, TypeVar
 
-from relay.compile.claims import Claims, place_tensors
-from relay.compile.manifest import Signature, describe
+from xdsl.passes import ModulePass
+
+from relay.compile.claims import Claims
+from relay.compile.manifest import Signature
 from relay.compile.work import Work
 from relay.compile.workers import Compilation
-from relay.lowering import externals
-from relay.lowering.c_interface import export
-from relay.lowering.llvm_ir import program
 from relay.module import IRModule
-from relay.runtime import Executable, Library
-from relay.target import CpuTarget, GpuTarget
+from relay.runtime import Executable
+from relay.target import CpuTarget, GpuTarget, Target
+
+T = TypeVar("T", CpuTarget, GpuTarget)
+Progress = Callable[[int, int], object]
+
+
+class Backend(ABC, Generic[T]):
+    """The passes and the executables of a kind of target."""
+
+    needed: ClassVar[Sequence[str]]
+    """Properties that a module must have for code to be made of it."""
+
+    @abstractmethod
+    def passes(self, target: T) -> list[ModulePass]:
+        """Kernels to what code is made of, with planned memory."""
+
+    def prepare(self, module: IRModule, code: Compilation) -> Claims:
+        """The formulas of a module that is about to be lowered, for certificates; starts what will compile it."""
+        return Claims()
+
+    @abstractmethod
+    def assemble(
+        self,
+        module: IRModule,
+        target: T,
+        code: Compilation,
+        described: Signature,
+        claims: Claims,
+        progress: Progress | None,
+        work: Work,
+    ) -> Executable:
+        """The executable of a module that has what is `needed`."""
+
+
+BACKENDS: Mapping[str, str] = {
+    "cpu": "relay.compile.native:Native",
+    "cuda": "relay.compile.gpu:Device",
+    "opencl": "relay.compile.gpu:Device",
+}
+"""Modules and classes by the kind of the target."""
+
+
+def backend_of(target: Target) -> Backend[Any]:
+    """What compiles for the target."""
+    module, _, name = BACKENDS[target.kind].partition(":")
+    return getattr(import_module(module), name)()
 
 
 def assemble(
@@ -24,28 +68,10 @@ def assemble(
     compilation: Compilation,
     described: Signature,
     claims: Claims,
-    progress: Callable[[int, int], object] | None = None,
+    progress: Progress | None = None,
     work: Work | None = None,
 ) -> Executable:
-    """The executable of a module that has what `CODE_GENERATION` names; `claims` are its formulas. `progress` is told
-    how much of the code is compiled; `work` is that of the source's operators, for profiles."""
-    machine, effort = compilation.target, compilation.level
-    if isinstance(machine, GpuTarget):
-        from relay.compile.gpu import assemble_for_device  # builds for a CPU import nothing for GPUs
-
-        return assemble_for_device(module, machine, described, effort)
-    threads = machine.triple if "linux" in machine.triple else ""
-    whole = program(module.op, machine.function_attributes, threads, ready=compilation.add).text
-    code = compilation.finish(whole, progress)
-    graph, params = describe(module, machine, *described)
-    sources = {"mlir": module.to_text, "ll": lambda: code.ir, "asm": code.assembly, **externals.sources(module.op)}
-    files = partial(export, module, graph, params, machine, effort)
-    counts = partial(_profiled, module, machine, effort, work or {})
-    library = Library(code.shared_object(), sources, externals.artifacts(module.op), files, counts)
-    return Executable(json.dumps(graph), library, params, claims=place_tensors(claims, module).pack())
-
-
-def _profiled(module: IRModule, machine: CpuTarget, effort: int, work: Work) -> dict[str, Any]:
-    from relay.compile.profiling import profiled  # here: few builds are profiled
-
-    return profiled(module, machine, effort, work)
+    """The executable of a module that has what its backend needs; `claims` are its formulas. `progress` is told how
+    much of the code is compiled; `work` is that of the source's operators, for profiles."""
+    target = compilation.target
+    return backend_of(target).assemble(module, target, compilation, described, claims, progress, work or {})

@@ -7,7 +7,11 @@ from typing import Any
 
 from xdsl.passes import ModulePass
 
+from relay.compile.assemble import Backend, Progress
+from relay.compile.claims import Claims
 from relay.compile.manifest import Signature, describe
+from relay.compile.work import Work
+from relay.compile.workers import Compilation
 from relay.dialects.attributes import Array
 from relay.dialects.gpu import ModuleOp as GpuModuleOp
 from relay.lowering import externals
@@ -73,12 +77,28 @@ def describe_device(
     return graph, params
 
 
-def assemble_for_device(module: IRModule, machine: GpuTarget, described: Signature, effort: int) -> Executable:
-    """The executable of a module whose kernels run on a GPU."""
-    graph, params = describe_device(module, machine, described)
-    code = kernels_of(module, machine, effort)
-    sources = {"mlir": module.to_text, "ll": lambda: code.text, **externals.sources(module.op)}
-    if machine.kind == "cuda":
-        sources["ptx"] = lambda: code.assembly
-    library = DeviceLibrary(code.code, graph, sources, externals.artifacts(module.op))
-    return Executable(json.dumps(graph), library, params)
+class Device(Backend[GpuTarget]):
+    """Kernels that the host launches on a GPU."""
+
+    needed = ("device-calls", "functions", "planned")
+
+    def passes(self, target: GpuTarget) -> list[ModulePass]:
+        return gpu_passes(target)
+
+    def assemble(
+        self,
+        module: IRModule,
+        target: GpuTarget,
+        code: Compilation,
+        described: Signature,
+        claims: Claims,
+        progress: Progress | None,
+        work: Work,
+    ) -> Executable:
+        graph, params = describe_device(module, target, described)
+        kernels = kernels_of(module, target, code.level)
+        sources = {"mlir": module.to_text, "ll": lambda: kernels.text, **externals.sources(module.op)}
+        if target.kind == "cuda":
+            sources["ptx"] = lambda: kernels.assembly
+        library = DeviceLibrary(kernels.code, graph, sources, externals.artifacts(module.op))
+        return Executable(json.dumps(graph), library, params)

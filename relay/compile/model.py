@@ -10,13 +10,11 @@ from xdsl.passes import ModulePass
 from relay import signature
 from relay.arguments import mapping, shown
 from relay.compile import cache
-from relay.compile.assemble import assemble
-from relay.compile.claims import Claims, read_formulas
+from relay.compile.assemble import assemble, backend_of
+from relay.compile.claims import Claims
 from relay.compile.dynamic import is_open, make_static, opened
 from relay.compile.manifest import Signature
 from relay.compile.pipeline import (
-    CODE_GENERATION,
-    DEVICE_CODE_GENERATION,
     PASSES_LOCK,
     attach_unless,
     check_attached,
@@ -39,12 +37,10 @@ from relay.passes.info import PassInfo, as_module
 from relay.passes.requests import refuse_pending
 from relay.passes.runner import Runner
 from relay.runtime import Executable
-from relay.target import GpuTarget, resolve
+from relay.target import resolve
 
 LLVM_EFFORT = (0, 1, 3, 3, 3)
 """LLVM's optimization level by `opt_level`."""
-KERNELS_PER_WORKER = 12
-"""Kernels for which one more process is worth its start: LLVM takes about half a second for as many."""
 SILENT_SECONDS = 1.0
 """A build that is over by then shows no bar."""
 
@@ -69,9 +65,7 @@ class Building(Runner):
                 self.described = signature.read(function)
             elif signature.INPUTS in function.attributes:
                 self.described = signature.read(function)
-            if not isinstance(self.code.target, GpuTarget):
-                self.claims = read_formulas(self.mod.op)
-                self.code.pool.start_workers(len(self.mod.op.body.block.ops) // KERNELS_PER_WORKER)
+            self.claims = backend_of(self.code.target).prepare(self.mod, self.code)
         super().apply(step, info)
         self.done += 1
 
@@ -170,8 +164,7 @@ def _compile(recipe: Recipe, progress: Update = unseen, shown: bool | None = Fal
             attach_unless(chosen, module, machine)
             runner.run(chosen)
             check_attached(module, machine)
-            needed = DEVICE_CODE_GENERATION if isinstance(machine, GpuTarget) else CODE_GENERATION
-            runner.reach("code generation", needed)
+            runner.reach("code generation", backend_of(machine).needed)
         refuse_pending(module.op, [step.name for step in chosen])
         done, rest = runner.done, len(chosen)
         return assemble(

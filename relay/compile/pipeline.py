@@ -12,16 +12,9 @@ from xdsl.transforms.common_subexpression_elimination import CommonSubexpression
 from xdsl.transforms.dead_code_elimination import DeadCodeElimination
 
 from relay.byoc.partitioning.compile_external import CompileExternal
+from relay.compile.assemble import backend_of
 from relay.errors import InvalidArgument
-from relay.lowering.bufferize import Bufferize
 from relay.lowering.codegen import wait_in_fork
-from relay.lowering.expand_apply_scale import ExpandApplyScale
-from relay.lowering.math_expand_ops import MathExpandOps
-from relay.lowering.parallelize import Parallelize
-from relay.lowering.plan_memory import PlanMemory
-from relay.lowering.relay_to_linalg import RelayToLinalg
-from relay.lowering.schedule import Schedule
-from relay.lowering.select_target_ops import SelectTargetOps
 from relay.module import IRModule
 from relay.passes import PassContext, Pipeline
 from relay.passes.build_config import BuildConfig
@@ -29,7 +22,7 @@ from relay.passes.context import activated
 from relay.passes.info import as_module, info_of
 from relay.passes.requirements import Providers, providers_of
 from relay.passes.runner import Runner
-from relay.target import GpuTarget, Target, attach, resolve, spelled, target_of
+from relay.target import Target, attach, resolve, spelled, target_of
 from relay.transforms.attach_target import AttachTarget
 from relay.transforms.dead_pixels import DeadPixels
 from relay.transforms.fold_constant import FoldConstant
@@ -39,10 +32,6 @@ from relay.transforms.legalize import Legalize
 from relay.transforms.simplify import Simplify
 from relay.transforms.unsigned_codes import UnsignedCodes
 
-CODE_GENERATION = ("loops", "target-ops", "functions", "planned")
-"""Properties that a module must have for LLVM IR."""
-DEVICE_CODE_GENERATION = ("device-calls", "functions", "planned")
-"""Properties that a module must have for the code of a GPU's kernels."""
 TARGET_OPTION = "attach-target.target"
 PASSES_LOCK = threading.RLock()
 """One build at a time runs passes: xDSL builds some operations through a hook that the whole process shares."""
@@ -73,20 +62,7 @@ def configured() -> str:
 
 def lowering_passes(target: Target) -> list[ModulePass]:
     """Kernels to loops with planned memory; for a GPU, to launches."""
-    if isinstance(target, GpuTarget):
-        from relay.compile.gpu import gpu_passes  # builds for a CPU import nothing for GPUs
-
-        return gpu_passes(target)
-    return [
-        RelayToLinalg(),
-        ExpandApplyScale(),
-        Bufferize(),
-        Schedule(),
-        SelectTargetOps(),
-        MathExpandOps(),
-        Parallelize(),
-        PlanMemory(),
-    ]
+    return backend_of(target).passes(target)
 
 
 def default_pipeline(target: str | Target = "llvm", opt_level: int | None = None) -> Pipeline:

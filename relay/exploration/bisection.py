@@ -15,10 +15,10 @@ from xdsl.passes import ModulePass
 
 from relay import signature
 from relay.arguments import every
-from relay.compile.assemble import assemble
+from relay.compile.assemble import assemble, backend_of
 from relay.compile.claims import Claims
 from relay.compile.manifest import Signature
-from relay.compile.pipeline import CODE_GENERATION, default_pipeline
+from relay.compile.pipeline import default_pipeline
 from relay.compile.workers import Compilation
 from relay.dialects.attributes import Array
 from relay.errors import InvalidArgument, RelayError
@@ -363,7 +363,7 @@ class Lowered:
         machine, module = resolve("llvm"), self.modules[number].clone()
         module.op.attributes.pop(ATTRIBUTE, None)
         with activated(PassContext(0)):
-            Runner(module.op, providers=providers_of(PLAIN)).reach("code generation", CODE_GENERATION)
+            Runner(module.op, providers=providers_of(PLAIN)).reach("code generation", backend_of(machine).needed)
         with Compilation(machine, 1) as code:
             executable = assemble(module, code, self.described, Claims())
         results = executable.run(*self.inputs)

@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from xdsl.dialects.builtin import DictionaryAttr, FloatAttr, IntegerAttr, ModuleOp, StringAttr, f64, i64
 from xdsl.ir import Attribute
 
+from relay.arguments import instance
 from relay.errors import InvalidArgument
 from relay.target.chips import CHIPS
 from relay.target.gpu import CUDA_TRIPLE, DEFAULT_CHIP, OPENCL_TRIPLE, check_gpu
-from relay.target.record import UNKNOWN, CpuTarget, GpuTarget, Target
+from relay.target.record import UNKNOWN, CpuTarget, GpuTarget, Processor, Target
 from relay.target.resolve import check_cpu
 
 ATTRIBUTE = "relay.target"
@@ -28,7 +29,7 @@ def to_attributes(target: Target) -> DictionaryAttr:
     """`{kind = "cpu", triple = "...", cpu = "...", features = "+a,+b"}`; with `matmul` and with the measured numbers,
     as a dictionary `costs`, where there are any."""
     found: dict[str, Attribute] = {
-        "kind": StringAttr(target.kind if isinstance(target, GpuTarget) else "cpu"),
+        "kind": StringAttr(target.kind),
         "triple": StringAttr(target.triple),
         "cpu": StringAttr(target.cpu),
         "features": StringAttr(",".join(f"+{name}" for name in sorted(target.features))),
@@ -61,8 +62,11 @@ def _read(attribute: Attribute) -> Target:
     given = attribute.data
     texts = {key: value.data for key, value in given.items() if key in KEYS and isinstance(value, StringAttr)}
     costs = given.get("costs", DictionaryAttr({}))
+    if not given:
+        raise InvalidArgument(ATTRIBUTE, "is empty", 'write {triple = "...", ...}, or leave it out for any CPU')
     if unknown := sorted(given.keys() - texts.keys() - {"costs"}):
-        raise InvalidArgument(ATTRIBUTE, f"has {unknown[0]} = {given[unknown[0]]}", f"texts are {', '.join(KEYS)}")
+        hint = f"texts are {', '.join(KEYS)}; costs is a dictionary of numbers"
+        raise InvalidArgument(ATTRIBUTE, f"has {unknown[0]} = {given[unknown[0]]}", hint)
     triple, cpu, features = texts.get("triple", ""), texts.get("cpu", ""), _features(texts.get("features", ""))
     kind, matmul = texts.get("kind", "cpu"), texts.get("matmul", "")
     if kind == "cpu":
@@ -82,9 +86,12 @@ def _read(attribute: Attribute) -> Target:
 
 def _features(text: str) -> frozenset[str]:
     """Those of `+a,+b`; a dictionary names what is there, so that `-a` is an error."""
-    for name in text.split(",") if text else ():
-        if not re.fullmatch(r"\+?[a-z0-9][a-z0-9._-]*", name.strip()):
+    names = text.split(",") if text else []
+    for number, name in enumerate(names):
+        if not re.fullmatch(r"\+[a-z0-9][a-z0-9._-]*", name.strip()):
             raise InvalidArgument(ATTRIBUTE, f"has the feature {name!r}", 'write what is there: features = "+a,+b"')
+        if name in names[:number]:
+            raise InvalidArgument(ATTRIBUTE, f"has the feature {name!r} twice", "name each once")
     return features_in(text)
 
 
@@ -103,13 +110,17 @@ def _numbers(costs: Attribute) -> Mapping[str, float]:
 
 
 def attach(module: ModuleOp, target: Target) -> None:
-    """Set the module's target."""
+    """Set the module's target. Raises InvalidArgument for what is no module, or no target."""
+    module = instance(module, ModuleOp, "attach", "give the module, of an IRModule its op: mod.op")
+    instance(target, Processor, "attach", 'write attach(module, resolve("llvm"))')
     attribute = module.attributes[ATTRIBUTE] = to_attributes(target)
     KNOWN[attribute] = target
 
 
 def target_of(module: ModuleOp) -> Target:
-    """The module's target; `UNKNOWN` if it has none. Raises InvalidArgument for an attribute that names none."""
+    """The module's target; `UNKNOWN` if it has none. Raises InvalidArgument for an attribute that names none, and for
+    what is no module."""
+    module = instance(module, ModuleOp, "target_of", "give the module, of an IRModule its op: mod.op")
     attribute = module.attributes.get(ATTRIBUTE)
     return UNKNOWN if attribute is None else from_attributes(attribute)
 
@@ -125,7 +136,8 @@ def cpu_of(module: ModuleOp, needed_by: str) -> CpuTarget:
 def gpu_of(module: ModuleOp, needed_by: str) -> GpuTarget:
     """The module's target, for what compiles for GPUs only; `UNKNOWN_GPU` if it has none. Raises InvalidArgument if it
     is a CPU."""
-    target = target_of(module) if ATTRIBUTE in module.attributes else UNKNOWN_GPU
+    target = target_of(module)
+    target = UNKNOWN_GPU if ATTRIBUTE not in module.attributes else target
     if isinstance(target, GpuTarget):
         return target
     raise InvalidArgument(needed_by, f"is for GPUs, and the module's target is {target.cpu}", "attach another target")

@@ -5,10 +5,11 @@ The numbers are estimates that only have to rank choices. `target.with_costs({..
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from math import inf
+from numbers import Real
 from typing import TypeVar
 
 from relay.arguments import shown
@@ -138,22 +139,22 @@ DIVISORS = frozenset(
 """Costs that others are divided by."""
 
 
-def checked(costs: CpuCosts | GpuCosts, given: Iterable[tuple[str, object]]) -> Measured:
+def checked(costs: CpuCosts | GpuCosts, given: Mapping[str, object]) -> Measured:
     """The numbers by field name, sorted, without those that the record has anyway. Raises InvalidArgument for a name
     that the record does not have, and for what is not a number of the field's kind, is negative or not finite, or is 0
     and divides others."""
     known: dict[str, float] = {field.name: getattr(costs, field.name) for field in fields(costs)}
     found: dict[str, float] = {}
-    for name, value in given:
+    for name, value in given.items():
         if name not in known:
             raise InvalidArgument("costs", f"there is no cost '{name}'", f"there are {', '.join(known)}")
         kind = type(known[name])
-        if isinstance(value, bool) or not isinstance(value, int | float) or (kind is int and value % 1 != 0):
+        if isinstance(value, bool) or not isinstance(value, Real) or (kind is int and value % 1 != 0):
             raise InvalidArgument(f"costs['{name}']", f"{shown(value)} is not of type {kind.__name__}")
-        if not 0 <= value < inf:
-            raise InvalidArgument(f"costs['{name}']", f"is {value}", "give a number that is not negative")
-        if value == 0 and name in DIVISORS:
+        if not 0 <= (number := kind(value)) < inf:
+            raise InvalidArgument(f"costs['{name}']", f"is {number}", "give a number that is not negative")
+        if number == 0 and name in DIVISORS:
             raise InvalidArgument(f"costs['{name}']", "is 0", "give a number that is positive")
-        if kind(value) != known[name]:
-            found[name] = kind(value)
+        if number != known[name]:
+            found[name] = number
     return tuple(sorted(found.items()))

@@ -5,10 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from xdsl.ir import Attribute
 
+from relay.arguments import mapping
 from relay.errors import InvalidArgument
 from relay.target.chips import CHIPS, Chip
 from relay.target.costs import CpuCosts, GpuCosts, Measured, checked, replaced
@@ -54,10 +55,10 @@ class Processor(ABC):
         """What instructions and memories cost: the estimates, and what was measured in their place."""
 
     def with_costs(self, measured: Mapping[str, float]) -> Self:
-        """The target with these numbers, by the names of `costs`' fields. Raises InvalidArgument for a name that the
-        record does not have, and for a value that is not a number of the field's kind, or is negative."""
-        estimates = replace(self, measured=()).costs
-        return replace(self, measured=checked(estimates, (dict(self.measured) | dict(measured)).items()))
+        """The target with these numbers, by the names of `costs`' fields. Raises InvalidArgument for no mapping, for a
+        name that the record does not have, and for a value that is not a number of the field's kind, or is negative."""
+        given, estimates = mapping(measured, "costs", "{'fork': 3000}"), replace(self, measured=()).costs
+        return replace(self, measured=checked(estimates, dict(self.measured) | given))
 
     @property
     @abstractmethod
@@ -145,6 +146,8 @@ class Processor(ABC):
 @dataclass(frozen=True)
 class CpuTarget(Processor):
     """A CPU."""
+
+    kind: ClassVar[Literal["cpu"]] = "cpu"
 
     @property
     def micro_architecture(self) -> MicroArchitecture:

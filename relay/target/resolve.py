@@ -62,7 +62,7 @@ HARD_FLOAT = frozenset({"vfp4d16sp"})
 """What an Arm triple ending in `eabihf` has at least."""
 
 
-COSTS = "-costs="
+COSTS, CHANGES = "-costs=", "-mattr="
 SPELLED: dict[str, Target] = {}
 """Targets that `spelled` has made a text of: what reads that text in the same process need not ask LLVM again."""
 
@@ -81,8 +81,19 @@ def resolve(target: str | Target) -> Target:
         return known
     words = target.split()
     costs = [word for word in words if word.startswith(COSTS)]
-    machine = _machine(target, [word for word in words if word not in costs])
-    return machine.with_costs(dict(_cost(part) for word in costs for part in word.removeprefix(COSTS).split(",")))
+    given = [_cost(part) for word in costs for part in word.removeprefix(COSTS).split(",")]
+    once([name for name, _ in given], "cost", target)
+    changes = [part for word in words if word.startswith(CHANGES) for part in word.removeprefix(CHANGES).split(",")]
+    once([change[1:] for change in changes if change], "feature", target)
+    options = [word.partition("=")[0] for word in words[1:] if not word.startswith((COSTS, CHANGES))]
+    once(options, "option", target)
+    return _machine(target, [word for word in words if word not in costs]).with_costs(dict(given))
+
+
+def once(names: Sequence[str], kind: str, target: str) -> None:
+    """Raise InvalidArgument if a name is there twice."""
+    if twice := [name for number, name in enumerate(names) if name in names[:number]]:
+        raise InvalidArgument(f"target {target!r}", f"has the {kind} {twice[0]} twice", "name each once")
 
 
 def _cost(written: str) -> tuple[str, float]:

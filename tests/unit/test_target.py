@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,7 +19,9 @@ import relay
 from relay.dialects.context import make_context
 from relay.errors import InvalidArgument
 from relay.frontend import from_tflite
+from relay.lowering.gpu import strategies
 from relay.lowering.relay_to_linalg import RelayToLinalg
+from relay.lowering.scheduling import registry
 from relay.passes import PassContext, Pipeline
 from relay.passes.target_pass import TargetPass
 from relay.target import CpuTarget, GpuTarget, attach, cpu_of, gpu_of, host, resolve, resolve_gpu, spelled, target_of
@@ -72,7 +77,12 @@ FEATURES = {
     "thumbv7em-none-eabihf": ("vfp4d16sp",),
 }
 CPUS = {"x86_64": ("", "cascadelake"), "aarch64-unknown-linux-gnu": ("", "neoverse-n1")}
-COSTS = ["", " -costs=fork=17", " -costs=issue_width=0.1,fork=2000", " -costs=fork=5 -costs=fork=6,tile_start=1e-7"]
+COSTS = [
+    "",
+    " -costs=fork=17",
+    " -costs=issue_width=0.1,fork=2000",
+    " -costs=fork=5 -costs=idle_load=6,tile_start=1e-7",
+]
 
 
 @st.composite
@@ -84,7 +94,7 @@ def texts(draw: st.DrawFn) -> str:
         costs = draw(st.sampled_from(["", " -costs=step=3", " -costs=finished_sum=0.3,processors=7"]))
         return draw(st.sampled_from(["opencl", " ".join(["cuda", *draw(st.permutations(options))])])) + costs
     machine = draw(st.sampled_from(sorted(FEATURES)))
-    names = draw(st.lists(st.sampled_from(FEATURES[machine]), max_size=3))
+    names = draw(st.lists(st.sampled_from(FEATURES[machine]), max_size=3, unique=True))
     cpu = draw(st.sampled_from(CPUS.get(machine, ("",))))
     options = [f"-mcpu={cpu}"] if cpu else []
     if changes := [f"{draw(st.sampled_from('+-'))}{name}" for name in names]:
@@ -120,6 +130,22 @@ def test_a_target_that_no_text_names_has_none(target: GpuTarget):
 @pytest.mark.parametrize("text", ["llvm -costs=", "cuda -costs=step=3,"])
 def test_costs_that_name_nothing(text: str):
     with pytest.raises(InvalidArgument, match="target: names no cost behind -costs= or a comma; write -costs=fork=30"):
+        resolve(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("riscv64 -costs=fork=5 -costs=fork=6", "cost fork"),
+        ("riscv64 -mattr=+f,-f", "feature f"),
+        ("riscv64 -mattr=+f -mattr=+f", "feature f"),
+        ("rpi4 -mcpu=cortex-a53 -mcpu=cortex-a72", "option -mcpu"),
+        ("cuda -mattr=-mma,-mma", "feature mma"),
+        ("cuda -arch=sm_80 -arch=sm_90", "option -arch"),
+    ],
+)
+def test_a_name_is_there_once(text: str, what: str):
+    with pytest.raises(InvalidArgument, match=f"target '{text.replace('+', r'.')}': has the {what} twice; name each"):
         resolve(text)
 
 
@@ -165,7 +191,10 @@ def test_what_is_for_cpus_refuses_a_gpu_and_the_other_way_round():
         ('{features = "-avx2"}', "has the feature '-avx2'; write what is there: features = \"+a,+b\""),
         ('{features = "+avx2,,"}', "has the feature ''; write"),
         ('{matmul = "tf32"}', 'has matmul = "tf32"; CPUs do not round products'),
-        ("{cpu = 7 : i32}", "relay.target: has cpu = 7 : i32"),
+        ("{cpu = 7 : i32}", "relay.target: has cpu = 7 : i32; texts are kind, triple, cpu, features, matmul; costs is"),
+        ("{}", 'relay.target: is empty; write {triple = "...", ...}, or leave it out'),
+        ('{features = "avx2"}', "has the feature 'avx2'; write what is there: features = \"+a,+b\""),
+        ('{features = "+avx2,+avx2"}', "has the feature '+avx2' twice; name each once"),
         ("{costs = 7 : i32}", "relay.target: has costs = 7 : i32"),
         ('{costs = {fork = "much"}}', 'relay.target: has the cost fork = "much"'),
         ("{costs = {forks = 7 : i64}}", "costs: there is no cost 'forks'"),
@@ -197,8 +226,33 @@ def test_a_block_has_the_shared_memory_of_its_chip(text: str, kib: int):
         target.with_costs({"shared_bytes": (kib << 10) + 1})
 
 
-@pytest.mark.parametrize("value", [-1, 2.5, True, float("nan")])
-def test_a_cost_is_a_number_of_its_kind(value: float):
+@pytest.mark.parametrize("number", [np.int64(3000), np.float32(3000), np.uint16(3000), 3000.0])
+def test_numbers_of_numpy_are_numbers(number: float):
+    target = host().with_costs({"fork": number, "issue_width": number})
+    assert target.measured == (("fork", 3000), ("issue_width", 3000.0))
+    assert [type(value) for _, value in target.measured] == [int, float]
+
+
+WRONG: list[tuple[Callable[[Any], object], str]] = [
+    (lambda given: host().with_costs(given), r"costs: \[1\] is no mapping; write costs={'fork': 3000}"),
+    (target_of, r"target_of: \[1\] is no ModuleOp; give the module, of an IRModule its op: mod.op"),
+    (lambda given: attach(given, host()), r"attach: \[1\] is no ModuleOp"),
+    (lambda given: attach(ModuleOp([]), given), r"attach: \[1\] is no Processor; write attach\(module, resolve"),
+    (lambda given: cpu_of(given, "a pass"), r"target_of: \[1\] is no ModuleOp"),
+    (lambda given: gpu_of(given, "a pass"), r"target_of: \[1\] is no ModuleOp"),
+    (registry.schedules_of, r"schedules_of: \[1\] is no FuncOp; give a function: module\['conv2d_0'\]"),
+    (strategies.schedules_of, r"schedules_of: \[1\] is no FuncOp; give a function: module\['conv2d_0'\]"),
+]
+
+
+@pytest.mark.parametrize(("call", "message"), WRONG)
+def test_what_is_no_module_function_or_mapping(call: Callable[[Any], object], message: str):
+    with pytest.raises(InvalidArgument, match=message):
+        call([1])
+
+
+@pytest.mark.parametrize("value", [-1, 2.5, True, np.bool_(True), float("nan"), "3", None])
+def test_a_cost_is_a_number_of_its_kind(value: Any):
     with pytest.raises(InvalidArgument, match=r"costs\['fork'\]"):
         host().with_costs({"fork": value})
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import relay
-from relay.compile import model, workers
+from relay.compile import native, workers
 from relay.compile.workers import Compilation, LlvmPool
 from relay.errors import Unsupported
 from relay.lowering import program
@@ -45,7 +45,7 @@ def test_units_are_linked_to_what_the_whole_is(monkeypatch: pytest.MonkeyPatch):
 
     monkeypatch.setattr(Compilation, "add", counted)
     monkeypatch.setattr(program, "UNIT_SIZE", 500)
-    monkeypatch.setattr(model, "KERNELS_PER_WORKER", 1)
+    monkeypatch.setattr(native, "KERNELS_PER_WORKER", 1)
     monkeypatch.setattr(workers, "processors", lambda: 3)
     assert answers() == whole
     assert len(found) > 4

@@ -26,6 +26,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 from xdsl.utils.hints import isa
 
+from relay.arguments import instance
 from relay.errors import InvalidArgument
 
 ATTRIBUTE = "relay.schedule"
@@ -117,6 +118,7 @@ def dictionaries(attr: DictionaryAttr, where: str) -> list[DictionaryAttr]:
 def schedules_in(function: FuncOp, kinds: Mapping[str, type[OpSchedule]]) -> list[OpSchedule]:
     """The records of what the function's attribute says of each operation, all decisions of which must be there.
     Raises InvalidArgument."""
+    function = instance(function, FuncOp, "schedules_of", "give a function: module['conv2d_0']")
     attr, where = function.attributes.get(ATTRIBUTE), place_of(function)
     found = dictionaries(attr, where) if isinstance(attr, DictionaryAttr) else []
     try:

@@ -1,0 +1,86 @@
+"""Builds for a CPU: the passes below level 1, and the executable of a module whose memory is planned."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import Any
+
+from xdsl.passes import ModulePass
+
+from relay.compile.assemble import Backend, Progress
+from relay.compile.claims import Claims, place_tensors, read_formulas
+from relay.compile.manifest import Signature, describe
+from relay.compile.work import Work
+from relay.compile.workers import Compilation
+from relay.lowering import externals
+from relay.lowering.bufferize import Bufferize
+from relay.lowering.c_interface import export
+from relay.lowering.expand_apply_scale import ExpandApplyScale
+from relay.lowering.llvm_ir import program
+from relay.lowering.math_expand_ops import MathExpandOps
+from relay.lowering.parallelize import Parallelize
+from relay.lowering.plan_memory import PlanMemory
+from relay.lowering.relay_to_linalg import RelayToLinalg
+from relay.lowering.schedule import Schedule
+from relay.lowering.select_target_ops import SelectTargetOps
+from relay.module import IRModule
+from relay.runtime import Executable, Library
+from relay.target import CpuTarget
+
+KERNELS_PER_WORKER = 12
+"""Kernels for which one more process is worth its start: LLVM takes about half a second for as many."""
+
+
+class Native(Backend[CpuTarget]):
+    """Loops, compiled by LLVM for the processor that runs the graph."""
+
+    needed = ("loops", "target-ops", "functions", "planned")
+
+    def passes(self, target: CpuTarget) -> list[ModulePass]:
+        return [
+            RelayToLinalg(),
+            ExpandApplyScale(),
+            Bufferize(),
+            Schedule(),
+            SelectTargetOps(),
+            MathExpandOps(),
+            Parallelize(),
+            PlanMemory(),
+        ]
+
+    def prepare(self, module: IRModule, code: Compilation) -> Claims:
+        claims = read_formulas(module.op)
+        code.pool.start_workers(len(module.op.body.block.ops) // KERNELS_PER_WORKER)
+        return claims
+
+    def assemble(
+        self,
+        module: IRModule,
+        target: CpuTarget,
+        code: Compilation,
+        described: Signature,
+        claims: Claims,
+        progress: Progress | None,
+        work: Work,
+    ) -> Executable:
+        threads = target.triple if "linux" in target.triple else ""
+        whole = program(module.op, target.function_attributes, threads, ready=code.add).text
+        found = code.finish(whole, progress)
+        graph, params = describe(module, target, *described)
+        sources = {
+            "mlir": module.to_text,
+            "ll": lambda: found.ir,
+            "asm": found.assembly,
+            **externals.sources(module.op),
+        }
+        files = partial(export, module, graph, params, target, code.level)
+        counts = partial(_profiled, module, target, code.level, work)
+        library = Library(found.shared_object(), sources, externals.artifacts(module.op), files, counts)
+        return Executable(json.dumps(graph), library, params, claims=place_tensors(claims, module).pack())
+
+
+def _profiled(module: IRModule, machine: CpuTarget, effort: int, work: Work) -> dict[str, Any]:
+    from relay.compile.profiling import profiled  # here: few builds are profiled
+
+    return profiled(module, machine, effort, work)
