@@ -184,7 +184,7 @@ def door_module(path: Path) -> str:
         known = passes()
         modules = {module for module, _ in known.values()}
         homes = {name: home for name, home in homes.items() if home[0] not in modules} | known
-    former = f", former={former_passes()}" if path == TRANSFORM else ""
+    more = f', former={former_passes()}, elsewhere="relay.universe:TVM_PASSES"' if path == TRANSFORM else ""
     first = "".join(f"{ast.unparse(node)}\n" for node in eager if ast.unparse(node) != IMPORT)
     rows = "".join(f'    "{name}": "{place(name, home)}",\n' for name, home in sorted(homes.items()))
     return "\n".join(
@@ -196,7 +196,7 @@ def door_module(path: Path) -> str:
             "".join(statement(name, home) for name, home in homes.items()),
             version,
             f"{WRITTEN} what follows: it is made of the imports above.",
-            f"__getattr__, __dir__ = door(__name__, {{\n{rows}}}{former})\n",
+            f"__getattr__, __dir__ = door(__name__, {{\n{rows}}}{more})\n",
             listed([*homes, *imports_of(eager), *(["__version__"] if version else [])]),
         ]
     )

@@ -12,7 +12,9 @@ def main(args: Sequence[str] | None = None) -> int:
     try:
         import rich_click as _  # noqa: F401  (what the subcommands are written with)
     except ModuleNotFoundError as error:
-        print(f"relay: the package {error.name} is not installed; pip install 'relay-mlir[cli]'", file=sys.stderr)
+        from relay.plug_ins import installation
+
+        print(f"relay: the package {error.name} is not installed; {installation('cli')}", file=sys.stderr)
         return 1
     from relay.tools.command.main import run
 

@@ -10,15 +10,18 @@ if TYPE_CHECKING:
 
 
 def door(
-    package: str, home: Mapping[str, str], former: Container[str] = ()
+    package: str, home: Mapping[str, str], former: Container[str] = (), elsewhere: str = ""
 ) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """`__getattr__` and `__dir__` of a module, whose names are `home`'s keys. A value is the module where the name
     stands; `module:other` if it has another name there, and `module:` if the module itself is meant. Names of `former`
-    are to go: they come with a warning that says what to write."""
+    are to go: they come with a warning that says what to write. `elsewhere` is where the table stands (`module:name`)
+    of what to write instead of names that others have and the module lacks."""
 
     def get(name: str) -> object:
         if name not in home:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            module, _, table = elsewhere.partition(":")
+            instead = getattr(import_module(module), table).get(name, "") if module and name[0] != "_" else ""
+            raise AttributeError(f"module {package!r} has no attribute {name!r}{instead and '; '}{instead}")
         module, colon, other = home[name].partition(":")
         found = import_module(module)
         attribute = other if colon else name

@@ -40,6 +40,7 @@ from relay.dialects.relay.shape import is_constant as is_constant
 from relay.dialects.source import LocatingParser, invalid, said_last, words
 from relay.errors import InvalidArgument, Malformed
 from relay.files import read_file
+from relay.plug_ins import installation
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -192,8 +193,8 @@ class IRModule:
         try:
             from safetensors.numpy import save
         except ImportError:
-            hint = "pip install safetensors"
-            raise InvalidArgument("save_weights", "the package safetensors is not installed", hint) from None
+            missing = "the package safetensors is not installed"
+            raise InvalidArgument("save_weights", missing, installation("weights")) from None
         weights = self.side_car()
         stored = {name: as_stored(array) for name, array in weights.items()}
         notes = {name: str(tensor_type(array)) for name, array in weights.items() if stored[name].dtype != array.dtype}
@@ -212,6 +213,10 @@ class IRModule:
 
     def __str__(self) -> str:
         return self.to_text()
+
+    def astext(self, show_meta_data: bool = True) -> str:
+        """TVM's name of `to_text`; weights in full if `show_meta_data`."""
+        return self.to_text(weights=show_meta_data)
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
@@ -253,8 +258,7 @@ def load_weights(path: str) -> dict[str, Array]:
     try:
         from safetensors import SafetensorError, deserialize
     except ImportError:
-        hint = "pip install relay-mlir[weights]"
-        raise InvalidArgument(path, "the package safetensors is not installed", hint) from None
+        raise InvalidArgument(path, "the package safetensors is not installed", installation("weights")) from None
     try:
         rows = deserialize(read_file(path))
         return {

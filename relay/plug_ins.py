@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 T = TypeVar("T")
+DISTRIBUTION = "relay-mlir"
 
 
 def installed(group: str) -> tuple[EntryPoint, ...]:
@@ -35,6 +36,22 @@ def _installed(group: str, path: tuple[tuple[str, int], ...]) -> tuple[EntryPoin
     from importlib.metadata import entry_points  # here: most executables need no plug-in
 
     return tuple(sorted(entry_points(group=group), key=lambda point: (point.name, point.value)))
+
+
+def installation(extra: str) -> str:
+    """The command that installs an extra of this distribution, published or not: pip keeps what is installed; a
+    checkout that is not installed is named by its folder. Empty for no extra."""
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    if not extra:
+        return ""
+    try:
+        distribution(DISTRIBUTION)
+    except PackageNotFoundError:
+        folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+        if os.path.exists(os.path.join(folder, "pyproject.toml")):
+            return f"pip install -e '{folder}[{extra}]'"
+    return f"pip install '{DISTRIBUTION}[{extra}]'"
 
 
 @dataclass

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from relay.quantize.equalize_layers import EqualizeLayers
     from relay.quantize.equalize_layers import EqualizeLayers as CrossLayerEqualization
     from relay.quantize.qdq_to_integer import QdqToInteger
+    from relay.quantize.qdq_to_integer import QdqToInteger as FakeQuantizationToInteger
     from relay.quantize.qdq_to_integer import QdqToInteger as FoldQdq
     from relay.quantize.quantize import Quantize
     from relay.quantize.quantize import Quantize as PostTrainingQuantize
@@ -130,6 +131,7 @@ __getattr__, __dir__ = door(
         "EqualizeLayers": "relay.quantize.equalize_layers",
         "ExpandApplyScale": "relay.lowering.expand_apply_scale",
         "Exploration": "relay.exploration",
+        "FakeQuantizationToInteger": "relay.quantize.qdq_to_integer:QdqToInteger",
         "FastMath": "relay.transforms.fast_math",
         "FoldConstant": "relay.transforms.fold_constant",
         "FoldExplicitPadding": "relay.transforms.fold_explicit_padding",
@@ -194,6 +196,7 @@ __getattr__, __dir__ = door(
         "use_counts": "relay.passes.analyses",
     },
     former=["FoldQdq"],
+    elsewhere="relay.universe:TVM_PASSES",
 )
 
 __all__ = [
@@ -202,14 +205,15 @@ __all__ = [
     "CombineParallelDense", "CommonSubexpressionElimination", "CompileExternal", "ConstFolding", "ConstantFolding",
     "ConvertGpuToLlvmSpv", "ConvertGpuToNvvm", "ConvertLayout", "ConvertParallelLoopsToGpu", "CrashReproducer",
     "CrossLayerEqualization", "DeadCodeElimination", "DeadPixels", "DumpIR", "DynamicToStatic",
-    "EliminateCommonSubexpr", "EqualizeLayers", "ExpandApplyScale", "Exploration", "FastMath", "FoldConstant",
-    "FoldExplicitPadding", "FoldQdq", "FoldScaleAxis", "FuseOps", "GpuKernelOutlining", "GpuModuleToBinary",
-    "InferType", "InferTypes", "Inline", "InlineGlobals", "InlinePartitions", "Legalize", "MathExpandOps",
-    "MergeCompilerRegions", "MergeComposite", "NvvmAttachTarget", "OpStatistics", "Parallelize", "PartitionGraph",
-    "Pass", "PassContext", "PassInfo", "PassInstrument", "PassPrintingInstrument", "PassTimingInstrument", "Pipeline",
-    "PlanMemory", "PostTrainingQuantize", "PrintAfterAll", "PrintBeforeAll", "PrintChanged", "PrintChoices", "PrintIR",
-    "PruneRegions", "QdqToInteger", "QnnLegalize", "Quantize", "QuantizeAnnotate", "QuantizeCalibrate",
-    "QuantizeRealize", "RelayToLinalg", "RemoveUnusedFunctions", "Schedule", "ScheduleGpu", "SelectTargetOps",
-    "Sequential", "Simplify", "SimplifyExpr", "SimplifyInference", "ToMixedPrecision", "UnsignedCodes", "VerifyEach",
-    "explore", "find_culprit", "function_pass", "liveness", "module_pass", "pass_instrument", "shapes", "use_counts",
+    "EliminateCommonSubexpr", "EqualizeLayers", "ExpandApplyScale", "Exploration", "FakeQuantizationToInteger",
+    "FastMath", "FoldConstant", "FoldExplicitPadding", "FoldQdq", "FoldScaleAxis", "FuseOps", "GpuKernelOutlining",
+    "GpuModuleToBinary", "InferType", "InferTypes", "Inline", "InlineGlobals", "InlinePartitions", "Legalize",
+    "MathExpandOps", "MergeCompilerRegions", "MergeComposite", "NvvmAttachTarget", "OpStatistics", "Parallelize",
+    "PartitionGraph", "Pass", "PassContext", "PassInfo", "PassInstrument", "PassPrintingInstrument",
+    "PassTimingInstrument", "Pipeline", "PlanMemory", "PostTrainingQuantize", "PrintAfterAll", "PrintBeforeAll",
+    "PrintChanged", "PrintChoices", "PrintIR", "PruneRegions", "QdqToInteger", "QnnLegalize", "Quantize",
+    "QuantizeAnnotate", "QuantizeCalibrate", "QuantizeRealize", "RelayToLinalg", "RemoveUnusedFunctions", "Schedule",
+    "ScheduleGpu", "SelectTargetOps", "Sequential", "Simplify", "SimplifyExpr", "SimplifyInference",
+    "ToMixedPrecision", "UnsignedCodes", "VerifyEach", "explore", "find_culprit", "function_pass", "liveness",
+    "module_pass", "pass_instrument", "shapes", "use_counts",
 ]  # fmt: skip

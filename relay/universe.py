@@ -151,3 +151,36 @@ def partition_report(module: object) -> Any:
 def all_passes() -> dict[str, Callable[[], type[ModulePass]]]:
     """xDSL's passes and ours."""
     return get_all_passes() | PASSES
+
+
+TVM_PASSES = {
+    **dict.fromkeys(
+        ("ForwardFoldScaleAxis", "BackwardFoldScaleAxis"), "FoldScaleAxis() takes factors of both directions"
+    ),
+    **dict.fromkeys(
+        ("ToANormalForm", "ToBasicBlockNormalForm", "ToGraphNormalForm", "ToCPS", "EtaExpand", "LambdaLift",
+         "Defunctionalization", "PartialEvaluate", "FirstOrderGradient", "LazyGradientInit"),
+        "modules are in SSA form, without closures: leave it out",
+    ),
+    **dict.fromkeys(
+        ("AnnotateSpans", "CanonicalizeOps", "CapturePostDfsIndexInSpans", "DefuseOps", "LabelOps",
+         "RemoveStandaloneReshapes", "SimplifyFCTranspose", "ToTraced"),
+        "no other pass needs it: leave it out",
+    ),
+    **dict.fromkeys(
+        ("ManifestAlloc", "ManifestLifetimes", "OptimizeVirtualMachine", "PlanDevices"),
+        "PlanMemory(), which relay.build runs, plans all memory: leave it out",
+    ),
+    **dict.fromkeys(("Conv2dToSparse", "Conv2dToSparse2", "DenseToSparse"), "there are no sparse kernels"),
+    "BatchingOps": "write CombineParallelConv2D() and CombineParallelDense()",
+    "CombineParallelBatchMatmul": "write CombineParallelDense() for products with constants",
+    "CollagePartition": "write AnnotateTarget(names, choose='cost')",
+    "DivToMul": "a product with the inverse differs from the quotient, and no pass makes it: leave it out",
+    "FlattenAtrousConv": "space_to_batch and batch_to_space are compiled as they are: leave it out",
+    "FlexibleShapeDispatch": 'relay.build("model.tflite", batch="n") builds for the sizes that it sees',
+    "InferTypeLocal": "write InferType()",
+    "MarkCompilerFunctionsAsExtern": "PartitionGraph() does so",
+    "OutlineCompilerFunctionsWithExistingGlobalSymbols": "PartitionGraph() does so",
+    "SplitArgs": "kernels take any number of arguments: leave it out",
+}  # fmt: skip
+"""What to write instead of passes of TVM that are not here."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeGuard, TypeVar
 
 from relay.errors import InvalidArgument, RelayError, Unsupported, near
-from relay.plug_ins import PlugIns, installed
+from relay.plug_ins import PlugIns, installation, installed
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -146,8 +146,3 @@ def requirement(name: str) -> str:
         if point.name == name and point.dist is not None:
             return point.dist.name
     return ""
-
-
-def installation(extra: str) -> str:
-    """How to install an extra of this distribution; nothing for what has none."""
-    return f"pip install 'relay-mlir[{extra}]'" if extra else ""

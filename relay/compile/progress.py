@@ -8,6 +8,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 from relay.errors import InvalidArgument
+from relay.plug_ins import installation
 
 Update = Callable[[float, str], object]
 """Told how much is done, and what is done next."""
@@ -30,7 +31,7 @@ def bar(wanted: bool | None, title: str, total: float | None, done: float = 0, a
         if wanted is None:
             yield unseen
             return
-        raise InvalidArgument("progress", "the package rich is not installed", "pip install rich") from None
+        raise InvalidArgument("progress", "the package rich is not installed", installation("progress")) from None
     columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
     shown = Progress(TextColumn(title), *columns, console=Console(stderr=True), transient=after > 0)
     task = shown.add_task("", total=total, completed=int(done))

@@ -18,6 +18,7 @@ from relay.exploration.intermediates import Point, observed
 from relay.exploration.measuring import results_of
 from relay.interpreters import run as interpret
 from relay.module import IRModule
+from relay.plug_ins import installation
 from relay.runtime import Executable
 
 
@@ -48,8 +49,7 @@ def installed(module: str, package: str, extra: str) -> ModuleType:
     try:
         return import_module(module)
     except ImportError:
-        hint = f"pip install 'relay-mlir[{extra}]'"
-        raise Unsupported("compare", f"the package {package} is not installed", hint) from None
+        raise Unsupported("compare", f"the package {package} is not installed", installation(extra)) from None
 
 
 @dataclass(frozen=True)

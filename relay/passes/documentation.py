@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -12,10 +13,12 @@ from relay.passes.base import Pass
 from relay.passes.config import options
 from relay.passes.registry import Factory
 
+SENTENCE = re.compile(r".*?(?:\.(?= )|$)")
+
 
 @dataclass(frozen=True)
 class Documented:
-    """A pass by name, the first line of its documentation, and the options of ours."""
+    """A pass by name, the first sentence of its documentation, and the options of ours."""
 
     name: str
     summary: str
@@ -40,9 +43,10 @@ def documented(passes: Mapping[str, Factory]) -> list[Documented]:
 
 
 def summary(cls: type[ModulePass]) -> str:
-    """The first line of a pass's documentation; nothing if it was generated."""
+    """The first sentence of a pass's documentation; nothing if it was generated."""
     written = (cls.__doc__ or "").strip()
-    return "" if written.startswith(f"{cls.__name__}(") else written.partition("\n")[0]
+    sentence = SENTENCE.match(" ".join(written.partition("\n\n")[0].split()))
+    return "" if sentence is None or written.startswith(f"{cls.__name__}(") else sentence[0]
 
 
 def option_lines(cls: type[ModulePass]) -> list[str]:

@@ -44,7 +44,7 @@ class QdqToInteger(Pass):
     """
 
     name: ClassVar[str] = "qdq-to-integer"
-    aliases = ("FoldQdq",)
+    aliases = ("FoldQdq", "FakeQuantizationToInteger")
     invalidates = ("folded",)
     why = "makes integer ops of float ops between codes"
 

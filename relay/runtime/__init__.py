@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from relay.runtime.dynamic import DynamicExecutable
     from relay.runtime.external import External
     from relay.runtime.loaders import Native, accepts, register_loader
+    from relay.runtime.loading import load as load_module
 
 
 # Written by `python docs/generate.py`; do not edit what follows: it is made of the imports above.
@@ -23,11 +24,12 @@ __getattr__, __dir__ = door(
         "External": "relay.runtime.external",
         "Native": "relay.runtime.loaders",
         "accepts": "relay.runtime.loaders",
+        "load_module": "relay.runtime.loading:load",
         "register_loader": "relay.runtime.loaders",
     },
 )
 
 __all__ = [
     "DynamicExecutable", "Executable", "External", "Library", "Native", "TensorSpec", "accepts", "create", "load",
-    "register_loader",
+    "load_module", "register_loader",
 ]  # fmt: skip

@@ -405,6 +405,12 @@ class Executable:
             },
         }
 
+    def __getitem__(self, name: str) -> Callable[..., Executable]:
+        """TVM's `lib["default"](device)`, which is the executable itself."""
+        if name != "default":
+            raise InvalidArgument(f"executable[{name!r}]", 'is not there: one function is, "default"', "call run()")
+        return lambda *device: self
+
     def __repr__(self) -> str:
         lines = [f"  {spec.kind:6} {spec}" for spec in (*self.inputs, *self.outputs)]
         return "\n".join([self._head(), *lines])
@@ -462,6 +468,9 @@ class Executable:
         from relay.files import replace_file  # here: loading and running write none
 
         replace_file(archive.path_of(file), data)
+
+    export_library = save
+    """TVM's name."""
 
     def export(self, folder: str | PathLike[str], name: str = "relay_model") -> list[Path]:
         """Write `NAME.o`, object code for the target with the weights inside, and `NAME.h`, how C calls it; the paths.

@@ -30,12 +30,14 @@ def grouped(passes: Mapping[str, Factory]) -> dict[str, list[Documented]]:
 
 
 def list_passes(passes: Mapping[str, Factory]) -> None:
-    """Print each pass, the first line of its documentation, and the options of ours."""
+    """Print each pass, the first sentence of its documentation, and the options of ours."""
     width = max(map(len, passes))
     for title, rows in grouped(passes).items():
         print(f"{title}:")
         for row in rows:
-            print(f"  {row.name:{width}}  {row.summary}".rstrip())
+            text = textwrap.wrap(row.summary, 100, break_on_hyphens=False) or [""]
+            for name, line in zip((row.name, *(len(text) - 1) * [""]), text, strict=True):
+                print(f"  {name:{width}}  {line}".rstrip())
             for line in row.options:
                 print(f"  {'':{width}}    {line}")
 

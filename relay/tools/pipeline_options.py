@@ -10,6 +10,7 @@ import relay
 from relay.errors import InvalidArgument
 from relay.passes import PassContext, PassInstrument, Pipeline, registry
 from relay.passes.checking import BisectLimit, CrashReproducer
+from relay.passes.info import LEVELS
 from relay.passes.printing import DumpIR, PrintAfterAll, PrintChanged
 from relay.passes.registry import Factory
 from relay.passes.timing import OpStatistics, PassTimingInstrument
@@ -21,7 +22,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     """What `-p` and xDSL's options do not say."""
     parser.add_argument("--show-pipeline", action="store_true", help="print what would run, and why; read no file")
     parser.add_argument("--attach-target", metavar="TARGET", help="compile for this machine: 'aarch64 -mattr=+dotprod'")
-    parser.add_argument("-O", dest="opt_level", type=int, metavar="LEVEL", help="run passes up to this level (0-4)")
+    parser.add_argument(
+        "-O", dest="opt_level", type=int, choices=LEVELS, metavar="LEVEL", help="run passes up to this level (0-4)"
+    )
     for flag, metavar, help in (
         ("--insert-before", "NAME=PASS", "run PASS before the pass NAME"),
         ("--insert-after", "NAME=PASS", "run PASS after the pass NAME"),

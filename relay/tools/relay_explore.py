@@ -26,11 +26,11 @@ from relay.files import read_file
 from relay.frontend import import_model
 from relay.frontend.importing.formats import importable
 from relay.module import IRModule
+from relay.passes.info import LEVELS
+from relay.plug_ins import installation
 from relay.tools import plug_ins
 from relay.tools.failure import TRACEBACK, line_of
 from relay.viewer.recording import Explain, Recording
-
-EXTRA = "pip install 'relay-mlir[explore]'"
 
 
 def arguments(args: Sequence[str] | None) -> Namespace:
@@ -45,7 +45,9 @@ def arguments(args: Sequence[str] | None) -> Namespace:
     parser = Parser("relay-explore", description="Show what each pass of a pipeline does to a module, in the browser.")
     parser.add_argument("file", help="a .tflite model, or MLIR text")
     parser.add_argument("-p", "--passes", metavar="PIPELINE", help="run these instead of what build runs; '' for none")
-    parser.add_argument("-O", dest="opt_level", type=int, metavar="LEVEL", help="run passes up to this level (0-4)")
+    parser.add_argument(
+        "-O", dest="opt_level", type=int, choices=LEVELS, metavar="LEVEL", help="run passes up to this level (0-4)"
+    )
     parser.add_argument("--target", default="llvm", help="what code is made for (default: llvm, this machine)")
     parser.add_argument("--verify-each", action="store_true", help="verify after each pass")
     parser.add_argument("--weights", metavar="FILE", help="safetensors file of the weights that the text names")
@@ -111,7 +113,9 @@ def serve(args: Namespace) -> int:
     try:
         from relay.viewer import server
     except ModuleNotFoundError as error:
-        raise Unsupported("relay-explore", f"the package {error.name} is not installed", EXTRA) from None
+        raise Unsupported(
+            "relay-explore", f"the package {error.name} is not installed", installation("explore")
+        ) from None
     from relay.viewer.session import Session
 
     name = Path(args.file).name

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Generator
 from operator import methodcaller
 from pathlib import Path
@@ -248,3 +251,56 @@ def test_a_report_on_disk_shows_the_record(page: Page, tmp_path: Path):
     page.goto((tmp_path / "report.html").as_uri())
     settled(page)
     expect(page.locator("#view")).to_contain_text("The module as it came")
+
+
+def test_what_nobody_moved_fits_again_when_the_page_gets_narrow(page: Page, tmp_path: Path):
+    out = tmp_path / "report.html"
+    out.write_text(report(record(IRModule.parse(BYOC), "fold-constant{max_bytes=123456789012345678901234567890},dce")))
+    page.goto(f"file://{out}")
+    shown(page, "graph")
+    inside = """() => {
+      const stage = document.querySelector(".stage svg").getBoundingClientRect();
+      const nodes = [...document.querySelectorAll("g.node")].map((node) => node.getBoundingClientRect());
+      return nodes.every((node) => node.left >= stage.left && node.right <= stage.right);
+    }"""
+    page.wait_for_function(inside)
+    for width in (600, 1280, 600):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_function(inside)
+    style = page.locator(".step .time").first.evaluate("each => getComputedStyle(each).whiteSpace")
+    assert style == "nowrap", "a number and its unit stay on one line beside long options"
+    page.mouse.move(300, 700)
+    page.mouse.wheel(0, 30)
+    before = page.locator(".stage svg > g").get_attribute("transform")
+    page.set_viewport_size({"width": 600, "height": 800})
+    page.wait_for_timeout(100)
+    assert page.locator(".stage svg > g").get_attribute("transform") == before
+
+
+CELL = """
+import relay
+from relay import viewer
+mod = relay.IRModule.parse("func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> { func.return %x : tensor<4xf32> }")
+viewer.record(mod, "dce")
+"""
+
+
+@pytest.mark.slow
+def test_a_notebook_as_nbconvert_writes_it(page: Page, tmp_path: Path):
+    pytest.importorskip("nbconvert", reason="needs nbconvert and ipykernel")
+    pytest.importorskip("ipykernel", reason="needs nbconvert and ipykernel")
+    cell = {"cell_type": "code", "source": CELL, "execution_count": None, "id": "a"}
+    book = json.dumps({"cells": [cell], "nbformat": 4, "nbformat_minor": 5})
+    book = book.replace('"id"', '"metadata": {}, "outputs": [], "id"').replace(
+        '"nbformat"', '"metadata": {}, "nbformat"'
+    )
+    (tmp_path / "n.ipynb").write_text(book)
+    command = [sys.executable, "-m", "nbconvert", "--to", "html", "--execute", "n.ipynb"]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True)
+    (tmp_path / "n.html").write_text(re.sub(r"<script[^>]*src=.*?</script>", "", (tmp_path / "n.html").read_text()))
+    page.goto((tmp_path / "n.html").as_uri())
+    frame = page.frame_locator("iframe")
+    expect(frame.locator("#view:not([aria-busy])")).to_contain_text("The module as it came")
+    frame.locator("[data-tab=graph]").click()
+    expect(frame.locator("#view svg").first).to_be_visible()

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tarfile
 import tomllib
 import venv
 import zipfile
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 import relay
+from relay.plug_ins import installation
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -91,3 +95,27 @@ def test_sdist_and_wheel_install(tmp_path: Path, clone: Path):
     assert version.startswith(f"relay-opt {relay.__version__} ")
     help_text = run(tmp_path / "venv" / "bin" / "xdsl-opt", "--help", cwd=tmp_path)
     assert "infer-types" in "".join(help_text.split())
+
+
+def test_what_is_printed_to_install_an_extra(monkeypatch: pytest.MonkeyPatch):
+    """An installed relay keeps itself; a checkout on the path of imports is named by its folder."""
+    extras = PROJECT["project"]["optional-dependencies"]
+
+    def absent(name: str) -> NoReturn:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr("importlib.metadata.distribution", absent)
+    assert all(installation(extra) == f"pip install -e '{ROOT}[{extra}]'" for extra in extras)
+    assert installation("") == ""
+    monkeypatch.setattr("importlib.metadata.distribution", str)
+    assert [installation(extra) for extra in extras] == [f"pip install 'relay-mlir[{extra}]'" for extra in extras]
+
+
+def test_printed_extras_exist():
+    """Every extra that a message or a page names is one of the project's, and no page needs a published package."""
+    extras = set(PROJECT["project"]["optional-dependencies"])
+    code = "".join(path.read_text() for path in (ROOT / "relay").rglob("*.py"))
+    pages = "".join(path.read_text() for path in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+    assert set(re.findall(r"installation\(['\"](\w+)['\"]\)", code)) <= extras
+    assert set(re.findall(r"pip install (?:-e )?'?(?:relay-mlir|\.)\[(\w+)\]", code + pages)) <= extras
+    assert "pip install relay-mlir" not in code + pages

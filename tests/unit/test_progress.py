@@ -68,7 +68,9 @@ def test_without_rich(monkeypatch: pytest.MonkeyPatch):
         update(1, "more")
     assert err.getvalue() == ""
     with (
-        pytest.raises(InvalidArgument, match="progress: the package rich is not installed; pip install rich"),
+        pytest.raises(
+            InvalidArgument, match="progress: the package rich is not installed; pip install 'relay-mlir\\[progress\\]'"
+        ),
         bar(True, "work", 2),
     ):
         pass

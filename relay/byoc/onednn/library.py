@@ -15,10 +15,10 @@ from functools import cache
 from pathlib import Path
 
 from relay.errors import Unsupported
+from relay.plug_ins import installation
 
 VARIABLE = "RELAY_ONEDNN"
 """The environment variable that names the library's file, where it is not found by itself."""
-INSTALLATION = f"pip install 'relay-mlir[onednn]', or name the library's file in {VARIABLE}"
 NAMES = ("libdnnl.so.3", "libdnnl.3.dylib", "dnnl.dll")
 MAJOR = 3
 
@@ -91,7 +91,8 @@ def open_library() -> ctypes.CDLL:
             found.dnnl_primitive_desc_query_md.restype = c_void_p
             found.dnnl_memory_desc_get_size.restype = c_size_t
             return found
-    raise Unsupported("oneDNN", f"no library of version {MAJOR} is found", INSTALLATION)
+    hint = f"{installation('onednn')}, or name the library's file in {VARIABLE}"
+    raise Unsupported("oneDNN", f"no library of version {MAJOR} is found", hint)
 
 
 class Library:

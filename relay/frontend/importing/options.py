@@ -24,6 +24,7 @@ from relay.signature import TensorInfo
 MAX_ELEMENTS = 1 << 40
 """Of a tensor."""
 P = TypeVar("P", bound=Place)
+T = TypeVar("T")
 Source = bytes | bytearray | memoryview | str | PathLike[str]
 
 
@@ -36,6 +37,13 @@ def source(model: Source, importer: str) -> tuple[bytes | memoryview, str]:
         return read_file(path), path.name
     except (OSError, TypeError, ValueError) as error:
         raise InvalidArgument(importer, f"cannot read {model!r}: {error}", "pass bytes or a path") from error
+
+
+def one_of(shapes: T | None, shape_dict: T | None) -> T | None:
+    """The shapes of inputs, under our name or TVM's. Raises InvalidArgument for both."""
+    if shapes is not None and shape_dict is not None:
+        raise InvalidArgument("shape_dict", "is given, and so is shapes, which is the same", "leave one of them out")
+    return shape_dict if shapes is None else shapes
 
 
 def check_known(options: object, importer: Callable[..., object]) -> dict[str, object]:

@@ -1,1 +1,1 @@
-"""The importer of ONNX models. Needs the package `onnx` (`pip install relay-mlir[onnx]`)."""
+"""The importer of ONNX models. Needs the package `onnx` (the extra `onnx`)."""

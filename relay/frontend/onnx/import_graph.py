@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, SupportsIndex
 import numpy.typing as npt
 
 from relay.errors import InvalidArgument
-from relay.frontend.importing.options import Source
+from relay.frontend.importing.options import Source, one_of
 from relay.module import IRModule
+from relay.plug_ins import installation
 
 if TYPE_CHECKING:
     import onnx
@@ -28,6 +29,7 @@ def from_onnx(
     custom_ops: Mapping[str, Convert] | None = None,
     outputs: Sequence[str | SupportsIndex] | None = None,
     constants: Mapping[str, npt.ArrayLike] | None = None,
+    shape_dict: Mapping[str, Sequence[SupportsIndex]] | None = None,
 ) -> IRModule:
     """Read an ONNX model, given by path, as bytes or as a ModelProto: `@main`, one argument per graph input that is no
     initializer, channels first, dtypes as stored. Operators of versions 7 to 28, functions of the model, and those
@@ -39,7 +41,7 @@ def from_onnx(
     definition in floats gives. `custom_ops` maps operators of other domains to functions like those of the table: they
     take an `Importer` and a `Node`, and return a value per output. `outputs` are the tensors to compute instead of the
     graph's outputs; nodes that they do not need are dropped. `constants` are inputs that always have these values; they
-    are no arguments, and may decide shapes.
+    are no arguments, and may decide shapes. `shape_dict` is TVM's name of `shapes`.
 
     Raises Malformed (the file), Unsupported (every node that cannot be imported) or InvalidArgument.
     Source: https://onnx.ai/onnx/operators.
@@ -52,6 +54,5 @@ def from_onnx(
     except ImportError as error:
         if (error.name or "").partition(".")[0] not in ("onnx", "google"):
             raise
-        hint = "pip install relay-mlir[onnx]"
-        raise InvalidArgument("from_onnx", "the package onnx is not installed", hint) from None
-    return imported(model, batch, shapes, numerics, custom_ops, outputs, constants)
+        raise InvalidArgument("from_onnx", "the package onnx is not installed", installation("onnx")) from None
+    return imported(model, batch, one_of(shapes, shape_dict), numerics, custom_ops, outputs, constants)

@@ -31,7 +31,7 @@ from relay.dialects.op import DYNAMIC, Type
 from relay.errors import InvalidArgument, Unsupported
 from relay.frontend.importing.builder import free_name
 from relay.frontend.importing.function import finished
-from relay.frontend.importing.options import MAX_ELEMENTS, Source, batch_of, chosen, custom_functions, source
+from relay.frontend.importing.options import MAX_ELEMENTS, Source, batch_of, chosen, custom_functions, one_of, source
 from relay.frontend.importing.problems import Problems
 from relay.frontend.tflite.builder import Importer, numpy_type, tensor_type
 from relay.frontend.tflite.known import MOST, known_numbers
@@ -66,16 +66,17 @@ def from_tflite(
     numerics: str = "litert",
     custom_ops: Mapping[str, Convert] | None = None,
     outputs: Sequence[str | SupportsIndex] | None = None,
+    shape_dict: Mapping[str, Sequence[SupportsIndex]] | None = None,
 ) -> IRModule:
     """Read a .tflite file, given as bytes or by path: `@main`, one argument per graph input, NHWC, dtypes as stored.
 
     `batch` replaces the leading axis of every input, and what follows from it; every row of a result is what a batch of
-    1 gives. `shapes` are other shapes of inputs, by name, as those of LiteRT's `resize_tensor_input` (in TVM:
-    `shape_dict`). `numerics` says which runtime's integers are wanted: "litert" LiteRT's reference kernels (2.3), or
-    "litert-1.2", "tflm", "xnnpack", "ort", "tvm" (docs/numerics.md). `custom_ops` maps names of custom operators to
-    functions like those of the table: they take an `Importer` and a `Node`, and return a value per output. `outputs`
-    are the tensors to compute instead of the graph's outputs, by name or number; operators that they do not need are
-    dropped. Shapes of results are those that follow from the inputs, whatever the file says.
+    1 gives. `shapes` (TVM's name: `shape_dict`) are other shapes of inputs, by name, as those of LiteRT's
+    `resize_tensor_input`. `numerics` says which runtime's integers are wanted: "litert" LiteRT's reference kernels
+    (2.3), or "litert-1.2", "tflm", "xnnpack", "ort", "tvm" (docs/numerics.md). `custom_ops` maps names of custom
+    operators to functions like those of the table: they take an `Importer` and a `Node`, and return a value per output.
+    `outputs` are the tensors to compute instead of the graph's outputs, by name or number; operators that they do not
+    need are dropped. Shapes of results are those that follow from the inputs, whatever the file says.
 
     Raises Malformed (the bytes), Unsupported (every operator that cannot be imported) or InvalidArgument.
     Source: TFLite schema.fbs, version 3.
@@ -84,7 +85,7 @@ def from_tflite(
     data, name = source(model, "from_tflite")
     graphs = [real_parts(widened(each, name)) for each in called(read_model(data, name), name)]
     graphs[0] = with_variables(graphs, name)
-    graph = graphs[0] = with_shapes(graphs[0], shapes, batch, name)
+    graph = graphs[0] = with_shapes(graphs[0], one_of(shapes, shape_dict), batch, name)
     if images is not None and any(operator.kind in CALLS for operator in graph.operators):
         raise Unsupported(name, "has control flow, whose subgraphs keep their batch", "leave batch out")
     table = TABLE if custom_ops is None else TABLE | _custom_rows(custom_ops)

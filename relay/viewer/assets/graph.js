@@ -23,6 +23,7 @@ class Stage {
     this.svg = s("svg", { tabindex: 0, role: "group", "aria-label": label }, this.content);
     this.x = this.y = 0;
     this.scale = 1;
+    this.touched = false; // whether a person moved it: what is not touched is fitted again when the page's size changes
     this.pointers = new Map();
     this.svg.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
     this.svg.addEventListener("pointerdown", (event) => this.down(event));
@@ -35,6 +36,7 @@ class Stage {
   }
 
   zoom(factor, x = this.svg.clientWidth / 2, y = this.svg.clientHeight / 2) {
+    this.touched = true;
     const scale = Math.min(3, Math.max(0.02, this.scale * factor));
     this.x = x - (x - this.x) * (scale / this.scale);
     this.y = y - (y - this.y) * (scale / this.scale);
@@ -44,6 +46,7 @@ class Stage {
 
   wheel(event) {
     event.preventDefault();
+    this.touched = true;
     const box = this.svg.getBoundingClientRect();
     if (event.ctrlKey || event.metaKey) {
       this.zoom(Math.exp(-event.deltaY * 0.0035), event.clientX - box.x, event.clientY - box.y);
@@ -65,6 +68,7 @@ class Stage {
     if (!last) return;
     this.moved += Math.abs(event.clientX - last.clientX) + Math.abs(event.clientY - last.clientY);
     if (this.moved > 4 && !this.svg.hasPointerCapture(event.pointerId)) {
+      this.touched = true;
       this.svg.setPointerCapture(event.pointerId);
       this.svg.classList.add("panning");
     }
@@ -153,7 +157,18 @@ async function graphView(view, tools, app) {
   const detail = h("aside.detail", { hidden: true, "aria-label": "Selected op" });
   const box = h("div.stage", {}, stage.svg, detail);
 
-  const fit = (all) => stage.fit(graph.size, graph.nodes[0].box, all);
+  let whole = false, wide = 0;
+  const fit = (all) => {
+    [whole, stage.touched] = [all, false];
+    stage.fit(graph.size, graph.nodes[0].box, all);
+  };
+  new ResizeObserver(() => {
+    const before = wide;
+    wide = box.clientWidth;
+    if (!stage.touched) return fit(whole);
+    stage.x += (wide - (before || wide)) / 2;
+    stage.apply();
+  }).observe(box);
 
   let picked = -1;
   const pick = (n) => {
@@ -166,6 +181,7 @@ async function graphView(view, tools, app) {
     stage.x += (stage.svg.clientWidth - before) / 2;
     stage.apply();
     if (n < 0) return;
+    stage.touched = true;
     drawn[n].classList.add("picked");
     detail.replaceChildren(...details(graph.nodes[n], text, contents, app));
     drawn[n].focus({ preventScroll: true });
