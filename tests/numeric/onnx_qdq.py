@@ -46,24 +46,37 @@ def convolution(g: Graph) -> None:
     coded(g, g.inner("Relu", [result]) if g.random.random() < 0.5 else result, x, -2, 3)
 
 
+def convolution_of(*sizes: int) -> Callable[[Graph], None]:
+    """Of images of these sizes."""
+
+    def case(g: Graph) -> None:
+        data = g.coded(np.uint8, 1, 2, *sizes, scale=g.scale(-6, -2))
+        filters, scale = kernel(g, np.int8, 4, 2, *[3] * len(sizes), channels=4)
+        given = [g.inner("DequantizeLinear", data), filters, bias(g, g.constants[data[1]] * scale, 4)]
+        coded(g, g.inner("Conv", given, pads=[1] * 2 * len(sizes)), np.uint8, -2, 3)
+
+    return case
+
+
 def product(g: Graph) -> None:
     x, w = g.signed(*PAIRS)
     filters, _ = kernel(g, w, 30, 9)
-    coded(g, g.inner("MatMul", [real(g, x, 2, 5, 30, scale=g.scale(-6, -2)), filters]), x, -2, 3)
+    coded(g, g.inner("MatMul", [real(g, x, 2, g.rows(), 30, scale=g.scale(-6, -2)), filters]), x, -2, 3)
 
 
 def activations(g: Graph) -> None:
     x = g.signed(np.uint8, np.int8)
-    sides = [real(g, x, 2, 5, 30, scale=g.scale(-6, -2)), real(g, x, 2, 30, 7, scale=g.scale(-6, -2))]
+    sides = [real(g, x, 2, g.rows(), 30, scale=g.scale(-6, -2)), real(g, x, 2, 30, 7, scale=g.scale(-6, -2))]
     coded(g, g.inner("MatMul", sides), x, -2, 3)
 
 
 def gemm(g: Graph) -> None:
     x, w = g.signed(*PAIRS)
-    data = g.coded(x, 5, 30, scale=g.scale(-6, -2))
+    rows, turned = g.rows(), int(g.random.random() < 0.3)
+    data = g.coded(x, *((30, rows) if turned else (rows, 30)), scale=g.scale(-6, -2))
     filters, scale = kernel(g, w, 9, 30)
     given = [g.inner("DequantizeLinear", data), filters, bias(g, g.constants[data[1]] * scale, 9)]
-    coded(g, g.inner("Gemm", given, transB=1), x, -2, 3)
+    coded(g, g.inner("Gemm", given, transA=turned, transB=1), x, -2, 3)
 
 
 def binary(kind: str, low: int, high: int) -> Callable[[Graph], None]:
@@ -96,20 +109,22 @@ def share(kind: str, **attributes: Any) -> Callable[[Graph], None]:
 
 def concatenate(g: Graph) -> None:
     x = g.signed(np.uint8, np.int8)
-    coded(g, g.inner("Concat", [real(g, x, 4, 13), real(g, x, 4, 21)], axis=1), x)
+    coded(g, g.inner("Concat", [real(g, x, 7, 13), real(g, x, 7, 21)], axis=1), x)
 
 
 GROUPS: dict[str, Callable[[Graph], None]] = {
     "Conv": convolution,
+    "Conv of one axis": convolution_of(51),
+    "Conv of three axes": convolution_of(3, 5, 6),
     "MatMul": product,
     "MatMul of activations": activations,
     "Gemm": gemm,
     "Add": binary("Add", -4, 3),
     "Mul": binary("Mul", 0, 6),
     "Concat": concatenate,
-    "GlobalAveragePool": unary("GlobalAveragePool", 2, 24, 5, 7),
-    "AveragePool": unary("AveragePool", 1, 6, 9, 9, kernel_shape=[3, 3], strides=[2, 2]),
-    "MaxPool": unary("MaxPool", 1, 6, 9, 9, kernel_shape=[2, 2], strides=[2, 2]),
+    "GlobalAveragePool": unary("GlobalAveragePool", 2, 101, 5, 7),
+    "AveragePool": unary("AveragePool", 1, 13, 9, 9, kernel_shape=[3, 3], strides=[2, 2]),
+    "MaxPool": unary("MaxPool", 1, 13, 9, 9, kernel_shape=[2, 2], strides=[2, 2]),
     "Transpose": unary("Transpose", 8, 25, perm=[1, 0]),
     "LeakyRelu": unary("LeakyRelu", 8, 25, alpha=0.1),
     "Relu": unary("Relu", 8, 25),

@@ -76,11 +76,19 @@ class Graph:
             return np.asarray(self.random.integers(1, 8) * 2.0 ** self.random.integers(low, high), np.float32)
         return np.asarray(2.0 ** self.random.uniform(low, high + 2), np.float32)
 
+    def open(self, *names: str) -> list[str]:
+        """Constants as inputs of the same numbers: what is known only at run time."""
+        return [self.input(self.constants[name]) if name in self.constants else name for name in names]
+
     def bias(self, size: int) -> str:
         return self.constant(np.asarray(self.random.integers(-9999, 9999, size), np.int32))
 
     def signed(self, *types: Any) -> Any:
         return types[int(self.random.integers(len(types)))]
+
+    def rows(self) -> int:
+        """Of a product: as many as one image or token has, and such that kernels of tiles have remainders."""
+        return self.signed(1, 5, 33, 70)
 
     def coded(self, dtype: Any, *shape: int, scale: Array | None = None) -> list[str]:
         """An input of codes, with scale and zero point."""
@@ -112,16 +120,24 @@ def dequantize(g: Graph) -> None:
 def dynamic(g: Graph) -> None:
     wide, shift = 2.0 ** g.random.uniform(-8, 8), g.random.standard_normal() * 3
     x = np.asarray(g.random.standard_normal((5, 41)) * wide + shift, np.float32)
+    if g.random.random() < 0.5:  # a scale that is a power of two, and halves of it
+        low = -int(g.random.integers(0, 256))
+        steps = g.random.integers(2 * low, 2 * low + 511, (5, 41)) / 2
+        steps[0, :2] = low, low + 255
+        x = np.asarray(steps * 2.0 ** g.random.integers(-8, 8), np.float32)
     g.node("DynamicQuantizeLinear", [g.input(x)], np.uint8, count=3)
 
 
-def weights(g: Graph, kind: Any, *shape: int, channels: int = 1) -> list[str]:
-    """Codes of weights; per channel, of zero point 0 (128 unsigned), where there are channels."""
+def weights(g: Graph, kind: Any, *shape: int, channels: int = 1, columns: bool = False) -> list[str]:
+    """Codes of weights; per channel, where there are channels: of zero point 0 (128 unsigned), or of any as a matrix
+    may have for its columns."""
     scale = g.scale(-9, -4) if channels == 1 else np.asarray([g.scale(-9, -4) for _ in range(channels)], np.float32)
     middle = 128 if kind == np.uint8 else 0
     zero = np.full(np.shape(scale), middle, kind)
     if channels == 1 and kind == np.uint8:
         zero = g.zero(kind)
+    elif columns and channels > 1 and g.random.random() < 0.5:
+        zero = g.codes(kind, channels)
     return [g.constant(g.codes(kind, *shape)), g.constant(scale), g.constant(zero)]
 
 
@@ -131,7 +147,7 @@ def convolution(g: Graph) -> None:
     channels, out = groups * int(g.random.integers(1, 4)), groups * int(g.random.integers(1, 3))
     size, pad, stride = (int(g.random.integers(low, high)) for low, high in ((1, 4), (0, 2), (1, 3)))
     shape = (out, channels // groups, size, size)
-    data = g.coded(x, 1, channels, 9, 8, scale=g.scale(-6, -2))
+    data = g.coded(x, 1, channels, 11, 10, scale=g.scale(-6, -2))
     filters = weights(g, w, *shape, channels=g.signed(1, out))
     bias = [g.bias(out)] if g.random.random() < 0.7 else []
     given = [*data, *filters, *g.target(x, -2, 3), *bias]
@@ -139,28 +155,49 @@ def convolution(g: Graph) -> None:
 
 
 def convolution_1d(g: Graph) -> None:
-    data, filters = g.coded(np.uint8, 2, 3, 11, scale=g.scale(-6, -2)), weights(g, np.int8, 4, 3, 3)
+    data, filters = g.coded(np.uint8, 2, 3, 41, scale=g.scale(-6, -2)), weights(g, np.int8, 4, 3, 3)
     same: dict[str, object] = {"auto_pad": "SAME_UPPER", "strides": [2]}
     given = [*data, *filters, *g.target(np.uint8, -2, 3)]
     g.node("QLinearConv", given, np.uint8, **g.signed({"pads": [1, 1]}, same, same | {"auto_pad": "SAME_LOWER"}))
 
 
+def convolution_3d(g: Graph) -> None:
+    data, filters = g.coded(np.uint8, 1, 2, 3, 5, 6, scale=g.scale(-6, -2)), weights(g, np.int8, 3, 2, 3, 3, 3)
+    g.node("QLinearConv", [*data, *filters, *g.target(np.uint8, -2, 3), g.bias(3)], np.uint8, pads=[1] * 6)
+
+
+def open_convolution(g: Graph) -> None:
+    x, w = g.signed((np.uint8, np.uint8), (np.uint8, np.int8), (np.int8, np.int8))
+    filters = weights(g, w, 4, 3, 3, 3, channels=g.signed(1, 4))
+    given = [*g.coded(x, 1, 3, 9, 8, scale=g.scale(-6, -2)), *filters, *g.target(x, -2, 3), g.bias(4)]
+    g.node("QLinearConv", [*g.open(*given[:-1]), given[-1]], x, pads=[1] * 4)
+
+
 def product(g: Graph) -> None:
     a, b = g.signed((np.uint8, np.uint8), (np.uint8, np.int8), (np.int8, np.int8))
     inner = int(g.random.integers(1, 50))
-    left = g.coded(a, 5, inner, scale=g.scale(-6, -2))
-    right = weights(g, b, inner, 9)
-    if g.random.random() < 0.3:
-        left[0] = g.input(g.codes(a, 2, 5, inner))
+    rows = g.rows()
+    left = g.coded(a, rows, inner, scale=g.scale(-6, -2))
+    many = g.random.random() < 0.3
+    right = weights(g, b, inner, 9, channels=1 if many else g.signed(1, 9), columns=True)
+    if many:
+        left[0] = g.input(g.codes(a, 2, rows, inner))
         right[0] = g.input(g.codes(b, 2, inner, 9))
     g.node("QLinearMatMul", [*left, *right, *g.target(a, -2, 3)], a)
+
+
+def open_product(g: Graph) -> None:
+    a, b = g.signed((np.uint8, np.uint8), (np.uint8, np.int8), (np.int8, np.int8))
+    right = weights(g, b, 17, 9, channels=g.signed(1, 9), columns=True)
+    given = [*g.coded(a, g.rows(), 17, scale=g.scale(-6, -2)), *right, *g.target(a, -2, 3)]
+    g.node("QLinearMatMul", g.open(*given), a)
 
 
 def gemm(g: Graph) -> None:
     a, b = g.signed((np.uint8, np.uint8), (np.uint8, np.int8), (np.int8, np.int8))
     inner, flip = int(g.random.integers(1, 50)), bool(g.random.random() < 0.5)
-    left = g.coded(a, 5, inner, scale=g.scale(-6, -2))
-    right = weights(g, b, *((9, inner) if flip else (inner, 9)))
+    left = g.coded(a, g.rows(), inner, scale=g.scale(-6, -2))
+    right = weights(g, b, *((9, inner) if flip else (inner, 9)), channels=g.signed(1, 9), columns=True)
     bias = g.bias(9)
     g.node("QGemm", [*left, *right, bias, *g.target(a, -2, 3)], a, MICROSOFT, transB=int(flip))
 
@@ -172,12 +209,17 @@ def convolution_integer(g: Graph) -> None:
     g.node("ConvInteger", given, np.int32, pads=[1] * 4)
 
 
+def open_convolution_integer(g: Graph) -> None:
+    given = [g.codes(np.uint8, 1, 3, 9, 8), g.codes(np.uint8, 4, 3, 3, 3), g.zero(np.uint8), g.zero(np.uint8)]
+    g.node("ConvInteger", [g.input(each) for each in given], np.int32, pads=[1] * 4)
+
+
 def product_integer(g: Graph) -> None:
     a, b = g.signed(np.uint8, np.int8), g.signed(np.uint8, np.int8)
     zero = g.input(g.zero(a)) if g.random.random() < 0.5 else g.constant(g.zero(a))
-    columns = g.constant(g.codes(b, 8) if g.random.random() < 0.5 else g.zero(b))
-    right = g.codes(b, 50, 8)
-    given = [g.input(g.codes(a, 3, 50)), g.constant(right) if g.random.random() < 0.7 else g.input(right)]
+    columns = g.constant(g.codes(b, 11) if g.random.random() < 0.5 else g.zero(b))
+    right = g.codes(b, 50, 11)
+    given = [g.input(g.codes(a, g.rows(), 50)), g.constant(right) if g.random.random() < 0.7 else g.input(right)]
     g.node("MatMulInteger", [*given, zero, columns], np.int32)
 
 
@@ -195,19 +237,20 @@ def multiply(g: Graph) -> None:
 
 def global_pool(g: Graph) -> None:
     dtype = g.signed(np.uint8, np.int8)
-    data = g.coded(dtype, 2, 24, 5, 7)
+    data = g.coded(dtype, 2, 101, 5, 7)
     g.node("QLinearGlobalAveragePool", [*data, *g.target(dtype, -6, 0)], dtype, MICROSOFT, channels_last=0)
 
 
 def pool(g: Graph) -> None:
     dtype = g.signed(np.uint8, np.int8)
-    given = [*g.coded(dtype, 1, 6, 9, 9), *g.target(dtype, -6, 0)]
-    g.node("QLinearAveragePool", given, dtype, MICROSOFT, kernel_shape=[3, 3], strides=[2, 2])
+    given = [*g.coded(dtype, 1, 13, 9, 9), *g.target(dtype, -6, 0)]
+    more = g.signed({}, {"pads": [1] * 4}, {"pads": [1] * 4, "count_include_pad": 1}, {"ceil_mode": 1})
+    g.node("QLinearAveragePool", given, dtype, MICROSOFT, kernel_shape=[3, 3], strides=[2, 2], **more)
 
 
 def concatenate(g: Graph) -> None:
     dtype = g.signed(np.uint8, np.int8)
-    given = [*g.target(dtype), *g.coded(dtype, 4, 13), *g.coded(dtype, 4, 21)]
+    given = [*g.target(dtype), *g.coded(dtype, 7, 13), *g.coded(dtype, 7, 21)]
     g.node("QLinearConcat", given, dtype, MICROSOFT, axis=1)
 
 
@@ -239,18 +282,18 @@ def where(g: Graph) -> None:
 
 def to_float(g: Graph) -> None:
     a, b = g.signed((np.uint8, np.uint8), (np.uint8, np.int8), (np.int8, np.int8))
-    scales = np.asarray([g.scale() for _ in range(7)], np.float32)
-    given = [g.input(g.codes(a, 5, 33)), g.constant(g.codes(b, 33, 7)), g.input(g.scale()), g.constant(scales)]
-    given += [g.input(g.zero(a)), g.constant(g.codes(b, 7))]
+    scales = np.asarray([g.scale() for _ in range(9)], np.float32)
+    given = [g.input(g.codes(a, g.rows(), 33)), g.constant(g.codes(b, 33, 9)), g.input(g.scale()), g.constant(scales)]
+    given += [g.input(g.zero(a)), g.constant(g.codes(b, 9))]
     if g.random.random() < 0.5:
-        given.append(g.constant(g.random.standard_normal(7).astype(np.float32)))
+        given.append(g.constant(g.random.standard_normal(9).astype(np.float32)))
     g.node("MatMulIntegerToFloat", given, np.float32, MICROSOFT)
 
 
 def dynamic_product(g: Graph) -> None:
-    x = (g.random.standard_normal((5, 33)) * 3).astype(np.float32)
-    bias = g.constant(g.random.standard_normal(7).astype(np.float32))
-    given = [g.input(x), g.constant(g.codes(np.int8, 33, 7)), g.constant(g.scale()), "", bias]
+    x = (g.random.standard_normal((g.rows(), 33)) * 3).astype(np.float32)
+    bias = g.constant(g.random.standard_normal(9).astype(np.float32))
+    given = [g.input(x), g.constant(g.codes(np.int8, 33, 9)), g.constant(g.scale()), "", bias]
     g.node("DynamicQuantizeMatMul", given, np.float32, MICROSOFT)
 
 
@@ -260,9 +303,13 @@ CASES: dict[str, Callable[[Graph], None]] = {
     "DynamicQuantizeLinear": dynamic,
     "QLinearConv": convolution,
     "QLinearConv of one axis": convolution_1d,
+    "QLinearConv of three axes": convolution_3d,
+    "QLinearConv of run-time weights and scales": open_convolution,
     "QLinearMatMul": product,
+    "QLinearMatMul of run-time scales": open_product,
     "QGemm": gemm,
     "ConvInteger": convolution_integer,
+    "ConvInteger of run-time weights": open_convolution_integer,
     "MatMulInteger": product_integer,
     "QLinearAdd": add,
     "QLinearMul": multiply,

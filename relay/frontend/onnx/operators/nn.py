@@ -16,7 +16,7 @@ from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.table import op
 
 SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
-_CONV: dict[int, type[TensorOp]] = {1: relay.Conv1dOp, 2: relay.Conv2dOp, 3: relay.Conv3dOp}
+CONVOLUTIONS: dict[int, type[TensorOp]] = {1: relay.Conv1dOp, 2: relay.Conv2dOp, 3: relay.Conv3dOp}
 _TRANSPOSED: dict[int, type[TensorOp]] = {
     1: relay.Conv1dTransposeOp, 2: relay.Conv2dTransposeOp, 3: relay.Conv3dTransposeOp,
 }  # fmt: skip
@@ -88,7 +88,7 @@ def convolution(importer: Importer, node: Node) -> SSAValue:
     strides, dilations = each(node, "strides", count, 1), each(node, "dilations", count, 1)
     data, padding = outside(importer, node.input(0), pads(node, node.shape(0)[2:], kernel, strides, dilations))
     found = importer.call(
-        _CONV[count],
+        CONVOLUTIONS[count],
         data,
         node.input(1),
         strides=strides,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +17,7 @@ from relay.frontend.importing.fused import Kernel, packed_kernel, requantize
 from relay.frontend.onnx.builder import Importer
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators import nn
-from relay.frontend.onnx.operators.quantized.parameters import codes_of, nearest, result_codes, scales_of, zeros_of
+from relay.frontend.onnx.operators.quantized.parameters import codes_of, nearest, result_codes, scales_of
 from relay.frontend.onnx.table import MICROSOFT, op
 from relay.interpreters.arithmetic import code_range
 
@@ -38,34 +39,44 @@ class Scales:
         }
 
 
+Zeros = tuple[SSAValue | None, SSAValue | None]
+"""The zero points of data and kernel, None where they are left out."""
 UNSCALED = Scales(np.float32(1), np.ones(1, np.float32))
 """Of products of integers, whose scales are of no concern."""
 
 
-def convolution_sums(
-    importer: Importer, node: Node, data: int, kernel: int, zero: SSAValue | int, kernel_zeros: Array, scales: Scales
-) -> SSAValue:
-    """Sums of one or two spatial axes, channels first, positions outside adding nothing; a zero point of the data that
-    is known only at run time times the sums of the kernel is subtracted."""
-    dims, weights = node.shape(data), node.array(kernel)
-    if weights.ndim != len(dims) or len(dims) not in (3, 4):
-        raise node.unsupported(f"data of rank {len(dims)} and a kernel of rank {weights.ndim}", "it may be 3 or 4")
-    count, groups = len(dims) - 2, node.integer("group", 1)
-    strides, dilations = nn.each(node, "strides", count, 1), nn.each(node, "dilations", count, 1)
-    widths = nn.pads(node, dims[2:], weights.shape[2:], strides, dilations)
-    x, widths = nn.outside(importer, node.input(data), widths)
-    if count == 1:
+def _window(importer: Importer, node: Node, number: int, kernel: Sequence[int]) -> tuple[SSAValue, list[Sequence[int]]]:
+    """The data without what negative pads cut off, strides, dilations and padding."""
+    strides, dilations = (nn.each(node, name, len(kernel), 1) for name in ("strides", "dilations"))
+    widths = nn.pads(node, node.shape(number)[2:], kernel, strides, dilations)
+    x, widths = nn.outside(importer, node.input(number), widths)
+    return x, [strides, dilations, nn.flat_padding(widths)]
+
+
+def convolution_sums(importer: Importer, node: Node, data: int, kernel: int, zeros: Zeros, scales: Scales) -> SSAValue:
+    """Sums of one to three spatial axes, channels first, positions outside adding nothing; a zero point of the data
+    that is known only at run time times the sums of the kernel is subtracted."""
+    dims = node.shape(data)
+    weights = importer.known(node.input(kernel))
+    kernel_zeros = np.zeros(1, np.int64) if zeros[1] is None else importer.known(zeros[1])
+    if node.rank(kernel) != len(dims) or len(dims) not in (3, 4, 5):
+        raise node.unsupported(f"data of rank {len(dims)} and a kernel of rank {node.rank(kernel)}", "3 to 5 both")
+    if weights is None or kernel_zeros is None or len(dims) == 5:
+        return _any_convolution(importer, node, (data, kernel), zeros)
+    x, (strides, dilation, padding) = _window(importer, node, data, weights.shape[2:])
+    if len(dims) == 3:
         sizes = importer.shape(x)
         x, weights = importer.reshape(x, [*sizes[:2], 1, sizes[2]]), weights[:, :, None]
-        strides, dilations, widths = (1, *strides), (1, *dilations), [(0, 0), *widths]
-    packing = Kernel(weights, scales.kernel, kernel_zeros, 0).of_output_channels()
+        strides, dilation, padding = [1, *strides], [1, *dilation], [0, padding[0], 0, padding[1]]
+    groups, zero = node.integer("group", 1), _single(importer, zeros[0])
+    packing = Kernel(weights, scales.kernel, kernel_zeros.astype(np.int64).reshape(-1), 0).of_output_channels()
     out, per_group = weights.shape[:2]
     if groups < 1 or out % groups or dims[1] not in (per_group * groups, DYNAMIC):
         raise node.malformed(f"{dims[1]} channels and a kernel of shape {list(weights.shape)} in {groups} groups")
     layout, packed = packed_kernel(packing.codes, groups)
     filters = importer.constant(packed, node.proto.input[kernel])
     properties = scales.properties(0 if isinstance(zero, SSAValue) else zero, int(packing.zeros[0]))
-    window = {"strides": strides, "dilation": dilations, "padding": nn.flat_padding(widths), "groups": groups}
+    window = {"strides": strides, "dilation": dilation, "padding": padding, "groups": groups}
 
     def sums(value: SSAValue) -> SSAValue:
         words = {"data_layout": "NCHW", "kernel_layout": layout}
@@ -75,10 +86,48 @@ def convolution_sums(
     if isinstance(zero, SSAValue):
         correction = importer.call(relay.MultiplyOp, sums(_ones(importer, x)), importer.cast(zero, i32))
         result = importer.call(relay.SubtractOp, result, correction)
-    if count == 1:
+    if len(dims) == 3:
         sizes = importer.shape(result)
         result = importer.reshape(result, [*sizes[:2], sizes[3]])
     return result
+
+
+def _any_convolution(importer: Importer, node: Node, operands: tuple[int, int], zeros: Zeros) -> SSAValue:
+    """The same of kernels and zero points of which nothing is known, and of three axes."""
+    x, (strides, dilation, padding) = _window(importer, node, operands[0], node.static(operands[1])[2:])
+    sides, properties = _differences(importer, (x, node.input(operands[1])), zeros, channels=True)
+    letters = nn.SPATIAL[len(strides)]
+    return importer.call(
+        nn.CONVOLUTIONS[len(strides)],
+        *sides,
+        strides=strides,
+        dilation=dilation,
+        padding=padding,
+        groups=node.integer("group", 1),
+        data_layout=f"NC{letters}",
+        kernel_layout=f"OI{letters}",
+        out_dtype=i32,
+        **properties,
+    )
+
+
+def _differences(
+    importer: Importer, operands: Sequence[SSAValue], zeros: Zeros, channels: bool = False
+) -> tuple[list[SSAValue], dict[str, Attribute]]:
+    """Operands less their zero points in 16 bits; those that are one known number are properties instead. A vector
+    lies along the rows of the first and along the columns of the second operand, or along the kernel's `channels`."""
+    properties: dict[str, Attribute] = {}
+    sides: list[SSAValue] = []
+    for side, given, prefix in zip(operands, zeros, ("input", "kernel"), strict=True):
+        zero = _single(importer, given)
+        if isinstance(zero, SSAValue):
+            if importer.shape(zero) not in ((), (1,)) and (channels or prefix == "input") and importer.rank(zero) == 1:
+                zero = importer.reshape(zero, [-1, *[1] * (importer.rank(side) - 1 if channels else 1)])
+            side = importer.call(relay.SubtractOp, importer.cast(side, i16), importer.cast(zero, i16))
+        elif zero:
+            properties[f"{prefix}_zero_point"] = number(zero)
+        sides.append(side)
+    return sides, properties
 
 
 def _ones(importer: Importer, value: SSAValue) -> SSAValue:
@@ -104,23 +153,25 @@ def _single(importer: Importer, zero: SSAValue | None) -> SSAValue | int:
 def convolution(importer: Importer, node: Node) -> SSAValue:
     if node.integer("channels_last", 0):
         raise node.unsupported("is channels last", "import the file before ONNX Runtime optimised it")
+    zeros = node.optional(2), node.optional(5)
+    if any(importer.known(node.input(number)) is None for number in (1, 2, 4, 6, 7)):
+        sums = nn.biased(importer, node, convolution_sums(importer, node, 0, 3, zeros, UNSCALED), 8)
+        return rescaled(importer, node, sums, importer.rank(sums) - 2)
     source, scales = codes_of(importer, node, 0, 1, 2), scales_of(node, 4)
-    sums = convolution_sums(importer, node, 0, 3, source.zero_point, zeros_of(node, 5), Scales(source.scale, scales))
-    if (bias := node.optional(8)) is not None:
-        sums = importer.call(relay.BiasAddOp, sums, bias, axis=1)
+    sums = nn.biased(importer, node, convolution_sums(importer, node, 0, 3, zeros, Scales(source.scale, scales)), 8)
     properties = requantize(source.scale * scales, result_codes(importer, node, 6), axis=1)
     return importer.emit(qnn.RequantizeOp, [sums], properties).result
 
 
 @op("ConvInteger", since=10)
 def convolution_integer(importer: Importer, node: Node) -> SSAValue:
-    return convolution_sums(importer, node, 0, 1, _single(importer, node.optional(2)), zeros_of(node, 3), UNSCALED)
+    return convolution_sums(importer, node, 0, 1, (node.optional(2), node.optional(3)), UNSCALED)
 
 
 def product_sums(
     importer: Importer,
     operands: tuple[SSAValue, SSAValue],
-    zeros: tuple[SSAValue | None, SSAValue | None],
+    zeros: Zeros,
     name: str,
     scales: Scales,
 ) -> SSAValue:
@@ -147,26 +198,14 @@ def product_sums(
     return result
 
 
-def _any_product(
-    importer: Importer, a: SSAValue, b: SSAValue, zeros: tuple[SSAValue | None, SSAValue | None]
-) -> SSAValue:
-    """The same of operands and zero points of which nothing is known: differences in 16 bits."""
+def _any_product(importer: Importer, a: SSAValue, b: SSAValue, zeros: Zeros) -> SSAValue:
+    """The same of operands and zero points of which nothing is known."""
     single = importer.rank(a) == 1, importer.rank(b) == 1
     if single[0]:
         a = importer.reshape(a, [1, *importer.shape(a)])
     if single[1]:
         b = importer.reshape(b, [*importer.shape(b), 1])
-    numbers = [_single(importer, zero) for zero in zeros]
-    properties: dict[str, Attribute] = {}
-    sides: list[SSAValue] = []
-    for side, zero, prefix in ((a, numbers[0], "input"), (b, numbers[1], "kernel")):
-        if isinstance(zero, SSAValue):
-            per_row = prefix == "input" and importer.rank(zero) == 1 and importer.shape(zero) != (1,)
-            zero = importer.reshape(zero, [-1, 1]) if per_row else zero
-            side = importer.call(relay.SubtractOp, importer.cast(side, i16), importer.cast(zero, i16))
-        elif zero:
-            properties[f"{prefix}_zero_point"] = number(zero)
-        sides.append(side)
+    sides, properties = _differences(importer, (a, b), zeros)
     result = importer.call(relay.BatchMatmulOp, *sides, out_dtype=i32, transpose_b=False, **properties)
     dims = list(importer.shape(result))
     dims = dims[:-2] + [size for size, left in zip(dims[-2:], single, strict=True) if not left]
@@ -193,11 +232,14 @@ def product(importer: Importer, node: Node) -> SSAValue:
     return importer.emit(qnn.RequantizeOp, [sums], properties).result
 
 
-def rescaled(importer: Importer, node: Node, sums: SSAValue) -> SSAValue:
-    """`clamp(rint(f32(sums) * (a * b / y)) + zero_point)`, the scales known only at run time."""
+def rescaled(importer: Importer, node: Node, sums: SSAValue, after: int = 0) -> SSAValue:
+    """`clamp(rint(f32(sums) * (a * b / y)) + zero_point)`, the scales known only at run time; a vector b lies along the
+    axis before the last `after`."""
     a, b, y = (importer.cast(node.input(number), f32) for number in (1, 4, 6))
     if importer.shape(a) not in ((), (1,)):
         a = importer.reshape(a, [*importer.shape(a), 1])
+    if after:
+        b = importer.reshape(b, [-1, *[1] * after])
     factor = importer.call(relay.DivideOp, importer.call(relay.MultiplyOp, a, b), y)
     steps = nearest(importer, importer.call(relay.MultiplyOp, importer.cast(sums, f32), factor))
     zero = node.input(7)
