@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects import func, memref, scf
+from xdsl.dialects import func, memref, scf, vector
 from xdsl.dialects.builtin import FunctionType, ModuleOp
 from xdsl.ir import Operation
 
@@ -14,11 +14,14 @@ from relay.lowering.builder import LoopBuilder
 from relay.lowering.call_graph import CallGraph
 from relay.lowering.scheduling.decide import decide
 from relay.lowering.scheduling.given_constants import GivenConstants
-from relay.lowering.scheduling.record import write
+from relay.lowering.scheduling.record import entries_of, not_scheduled, write
 from relay.lowering.scheduling.strategy import Emission, Scheduled
 from relay.passes.target_pass import TargetPass
 from relay.target import CpuTarget
 from relay.transforms.dead_ops import erase_dead
+
+EMITTED = scf.ForOp | memref.StoreOp | vector.StoreOp
+"""What a function has that was scheduled before."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,8 @@ class FunctionScheduler:
 
     def run(self) -> None:
         if not any(isinstance(op, Scheduled) for op in self.old.walk()):
+            if entries_of(self.function) and not any(isinstance(op, EMITTED) for op in self.old.walk()):
+                raise not_scheduled(self.function)
             return
         self.found = found = decide(self.function, self.given, self.target, self.tile)
         write(self.function, found.schedules)

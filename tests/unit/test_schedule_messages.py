@@ -45,6 +45,35 @@ def test_what_a_schedule_cannot_say(attribute: str):
         Pipeline.parse("schedule,parallelize")(module)
 
 
+CALLS = """func.func private @kernel(%x: memref<8xi32>)
+func.func @main(%x: memref<8xi32>) attributes {relay.schedule = {strategy = "nest"}} {
+  func.call @kernel(%x) : (memref<8xi32>) -> ()
+  func.return
+}"""
+
+
+@pytest.mark.parametrize(("passes", "target"), [("schedule", "riscv64"), ("schedule-gpu", "cuda")])
+def test_a_schedule_of_a_function_without_a_kernel(passes: str, target: str):
+    module = IRModule.parse(CALLS)
+    attach(module.op, resolve(target))
+    with pytest.raises(InvalidArgument, match="^@main: relay.schedule: the function has nothing to schedule; write"):
+        Pipeline.parse(passes)(module)
+
+
+def test_a_scheduled_function_is_left_alone():
+    module = Pipeline.parse("schedule")(IRModule.parse(ROWS.replace("ATTRIBUTE", "{}")))
+    assert str(Pipeline.parse("schedule")(module)) == str(module)
+
+
+def test_threads_are_not_for_gpus():
+    module = IRModule.parse(ROWS.replace("ATTRIBUTE", "{threads = [{loop = 0}]}"))
+    attach(module.op, resolve("cuda"))
+    with pytest.raises(
+        InvalidArgument, match="^@rows: relay.schedule: has threads, which are a CPU's; block is how many"
+    ):
+        Pipeline.parse("schedule-gpu")(module)
+
+
 @pytest.mark.parametrize("option", ["fork", "least"])
 def test_cycles_are_not_negative(option: str):
     with pytest.raises(InvalidArgument, match=f"option {option}: is -1; give a number of cycles"):

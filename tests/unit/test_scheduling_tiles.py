@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import MemRefType, i8, i32
 from xdsl.ir import Block
 
 from relay.dialects.attributes import Array
+from relay.errors import InvalidArgument
 from relay.lowering.scheduling.bias import add_bias
 from relay.lowering.scheduling.contraction import Convolution, Operand
 from relay.lowering.scheduling.outliers import centred, extra_steps, few, most_steps, offsets
@@ -120,6 +121,21 @@ def test_each_step_is_found_where_its_run_is():
 def decided(conv: Convolution, *kernels: Array, target: CpuTarget = VNNI) -> TileSchedule:
     """The schedule for these weights, of pixels in one row."""
     return decide_tiles(Picks(), conv, kernels, target, Around(flat=(True,)))
+
+
+@pytest.mark.parametrize("tile", [(8, 448), (28, 16), (0, 16), (1, 24)])
+def test_a_tile_that_the_operation_does_not_have_is_refused(tile: tuple[int, int]):
+    conv = convolution((20, 1, 1, 8), size=3)
+    with pytest.raises(
+        InvalidArgument, match=r"^@k: tile = \[.*\] is not possible; possible: \[1 to 9, 16 to 32 by 16\]$"
+    ):
+        decide_tiles(Picks("@k", {"tile": tile}), conv, [weights((20, 1, 1, 8), 0)], VNNI, Around(flat=(True,)))
+
+
+def test_a_tile_for_all_operations_is_cut_to_each():
+    conv, pick = convolution((20, 1, 1, 8), size=3), Picks()
+    pick.at_most = (28, 448)
+    assert decide_tiles(pick, conv, [weights((20, 1, 1, 8), 0)], VNNI, Around(flat=(True,))).tile == (9, 32)
 
 
 def test_many_outlying_weights_are_corrected_by_sums():

@@ -21,7 +21,7 @@ from relay.lowering.gpu.producers import Padded, computed, framed, padded, start
 from relay.lowering.gpu.strategies import Chosen, choose
 from relay.lowering.gpu.strategies.strategy import Emission, Fused, Kernel, Scheduled
 from relay.lowering.scheduling.given_constants import GivenConstants
-from relay.lowering.scheduling.record import Entry, entries_of, place_of, write
+from relay.lowering.scheduling.record import Entry, entries_of, not_scheduled, place_of, threads_of, write
 from relay.lowering.shaped import is_buffer
 from relay.passes.target_pass import TargetPass
 from relay.target import GpuTarget
@@ -150,8 +150,12 @@ class FunctionScheduler:
     def decide(self) -> dict[Operation, Chosen]:
         """A strategy and its schedule for each operation that is not fused. What the function's attribute says of one
         is obeyed. Raises InvalidArgument for what it cannot say."""
-        numbers, where = self.numbered, place_of(self.function)
-        asked = entries_by_number(entries_of(self.function), list(numbers), where)
+        numbers, where, entries = self.numbered, place_of(self.function), entries_of(self.function)
+        if threads_of(self.function) is not None:
+            raise InvalidArgument(where, "has threads, which are a CPU's", "block is how many a launch's block has")
+        if entries and not numbers:
+            raise not_scheduled(self.function)
+        asked = entries_by_number(entries, list(numbers), where)
         found: dict[Operation, Chosen] = {}
         for number, op in numbers.items():
             at = f"{where}: op {number}" if len(numbers) > 1 else where

@@ -158,11 +158,11 @@ class Decider:
         for option in options:
             pick = self.chooser.picks(f"{where}: {option.name}", given)
             if entry is None and option.name in TILED:
-                pick.given.update(self.asked)
+                pick.at_most = self.asked
             schedule = option.decide(self.kernel, pick)
             if entry is not None:
                 pick.finish()
-            why = f"asked for: {schedule.why}" if entry is not None or pick.given else schedule.why
+            why = f"asked for: {schedule.why}" if entry is not None or pick.at_most else schedule.why
             decided.append(Unit(option, replace(schedule, op=number, why=why)))
         best = self.chooser.unit(decided)
         self.found.schedules.append(best.schedule)

@@ -118,8 +118,9 @@ class FloatDepthwise(Strategy[FloatDepthwiseSchedule]):
         ways = [way for way in ((True, False) if row else (False,)) if self.possible(way)]
         one_row = pick("one_row", ways, ways[0])
         padded = pick("padded", self.possible(one_row), self.possible(one_row)[0])
-        best = ACCUMULATORS.get(kernel.target.vector_registers, 1)
-        pixels = pick("pixels", range(1, MOST_PIXELS + 1), best)
+        most = min(MOST_PIXELS, (conv if not one_row or row is None else row).out_columns)
+        best = min(ACCUMULATORS.get(kernel.target.vector_registers, 1), most)
+        pixels = pick("pixels", range(1, most + 1), best)
         cycles = depthwise_cycles(conv, 4 * LANES)
         why = "rows of pixels, 16 channels at a time"
         masks = pick_masks(pick, kernel.target, conv.outputs)

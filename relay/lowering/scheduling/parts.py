@@ -113,8 +113,6 @@ class Parts(Strategy[PartsSchedule]):
         around = replace(found.around(conv, kernel.target, padding), flat=(False,))
         chosen: list[TileSchedule] = []
         for part, inner in zip(self.parts, pick.inner("parts", len(self.parts)), strict=True):
-            if "tile" in pick.given:
-                inner.given.setdefault("tile", pick.given["tile"])
             if chosen:  # one copy of the data is for all
                 for name in ("codes_per_step", "sign_flip", "widen"):
                     inner.given.setdefault(name, getattr(chosen[0], name))

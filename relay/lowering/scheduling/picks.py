@@ -49,11 +49,16 @@ class Tuples(Sequence[tuple[int, ...]]):
 
 def shown_range(numbers: range) -> str:
     """`16 to 448 by 16`."""
+    if len(numbers) == 1:
+        return str(numbers[0])
     return f"{numbers[0]} to {numbers[-1]}{f' by {numbers.step}' if numbers.step != 1 else ''}"
 
 
 class Picks:
-    """Answers decisions about one operation: what is `given`, checked, else what is best."""
+    """Answers decisions about one operation: what is `given`, checked, else what is best. `at_most`: a register tile
+    for all operations, of which each takes what it has."""
+
+    at_most: tuple[int, int] | None = None
 
     def __init__(self, where: str = "", given: Given | None = None):
         self.where, self.given = where, dict(given or {})
@@ -82,7 +87,10 @@ class Picks:
             raise InvalidArgument(self.where, f"{name} is no array of {count} dictionaries")
         general = ("strategy", "cycles", "why")
         kept = [{name: value for name, value in each.items() if name not in general} for each in parts]
-        return [self.part(f"{self.where}: {name}[{number}]", each) for number, each in enumerate(kept)]
+        found = [self.part(f"{self.where}: {name}[{number}]", each) for number, each in enumerate(kept)]
+        for part in found:
+            part.at_most = self.at_most
+        return found
 
     def part(self, where: str, given: Given) -> Picks:
         """The same for a part of the operation."""

@@ -16,7 +16,7 @@ from relay.lowering.scheduling import outliers, prefetch
 from relay.lowering.scheduling.contraction import Convolution
 from relay.lowering.scheduling.packing import run_length
 from relay.lowering.scheduling.picks import Picks, Tuples
-from relay.lowering.scheduling.record import Given, OpSchedule
+from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.scheduling.tiles import Problem, choose, cycles_of
 from relay.target import LANES, CpuTarget
 from relay.target.dots import Dot
@@ -44,15 +44,15 @@ def parse_tile(text: str, where: str) -> tuple[int, int]:
     return tile
 
 
-def asked_tile(function: FuncOp, default: str) -> Given:
-    """What a kernel's attribute `relay.tile`, else the default, asks for. Raises InvalidArgument."""
+def asked_tile(function: FuncOp, default: str) -> tuple[int, int] | None:
+    """The tile that a kernel's attribute `relay.tile`, else the default, asks for. Raises InvalidArgument."""
     attr, text = function.attributes.get("relay.tile"), default
     if isinstance(attr, StringAttr):
         new = 'relay.schedule = {strategy = "contraction", tile = [8, 48]}'
         name = function.sym_name.data
         warnings.warn(f"@{name}: relay.tile is deprecated: write {new}", DeprecationWarning, stacklevel=2)
         text = attr.data
-    return {"tile": parse_tile(text, f"@{function.sym_name.data}")} if text else {}
+    return parse_tile(text, f"@{function.sym_name.data}") if text else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,23 +122,26 @@ def decide_tiles(
     can_widen = group == 2 and conv.data.element == i8
     widen = pick("widen", (True, False) if can_widen else (False,), can_widen and many)
     flat = pick("flat", around.flat, around.flat[0])
-    asked = pick.given.get("tile")
     in_loop = int(sign_flip == "loop")
     corrected = group == 4 and needs_sums(conv)
     tiles = choose(problem_of(conv, target, group, flat=flat, per_pixel=in_loop), target.costs)
-    vectors = tiles.vectors
-    if isinstance(asked, tuple) and asked in TILES and isinstance(channels := asked[1], int):
-        vectors = min(channels // LANES, -(-conv.outputs // LANES))
+    vectors, widest = tiles.vectors, min(LARGEST, problem_of(conv, target, group, flat=flat).width)
+    possible = Tuples(range(1, widest + 1), range(LANES, min(LARGEST, -(-conv.outputs // LANES)) * LANES + 1, LANES))
+    if pick.at_most is not None:
+        pick.given["tile"] = min(pick.at_most[0], widest), min(pick.at_most[1], possible.ranges[1][-1])
+    asked = pick.given.get("tile")
+    if isinstance(asked, tuple) and asked in possible and isinstance(channels := asked[1], int):
+        vectors = channels // LANES
     fit = corrected and bool(kernels) and all(outliers.few(conv, kernel, vectors) for kernel in kernels)
     clips = corrected and bool(kernels) and all(outliers.fits(conv, kernel) for kernel in kernels)
     sums = pick("sums_of_data", ((False, True) if clips else (True,)) if corrected else (False,), corrected and not fit)
     problem = problem_of(conv, target, group, flat=flat, per_pixel=in_loop + int(sums))
     least = choose(problem, target.costs) if sums else tiles
     best = least.pixels[-1], least.vectors * LANES
-    pixels, channels = pick("tile", TILES, best)
-    vectors, pixels = min(channels // LANES, -(-conv.outputs // LANES)), min(pixels, problem.width)
+    pixels, channels = pick("tile", possible, best)
+    vectors = channels // LANES
     narrow = least.pixels[1:-1] if (pixels, vectors * LANES) == best else (pixels,) * (vectors - 1)
-    narrow = pick("narrow", Tuples(*[range(1, LARGEST + 1)] * (vectors - 1)), narrow)
+    narrow = pick("narrow", Tuples(*[range(1, widest + 1)] * (vectors - 1)), narrow)
     count = problem.width * problem.rows
     steps, size = problem.steps, problem.bytes
     more = conv.outputs > vectors * LANES

@@ -132,6 +132,12 @@ def place_of(function: FuncOp) -> str:
     return f"@{function.sym_name.data}: {ATTRIBUTE}"
 
 
+def not_scheduled(function: FuncOp) -> InvalidArgument:
+    """The error of an attribute on a function that has nothing to schedule."""
+    what = "the function has nothing to schedule"
+    return InvalidArgument(place_of(function), what, "write the attribute on a kernel that it calls")
+
+
 def threads_of(function: FuncOp) -> list[SharedLoop] | None:
     """The loops that the attribute has threads share; None if it says nothing of them. Raises InvalidArgument."""
     attr = function.attributes.get(ATTRIBUTE)

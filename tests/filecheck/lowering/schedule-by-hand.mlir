@@ -7,7 +7,7 @@
 #data = affine_map<(d0, d1, d2) -> (d0, d2)>
 #kernel = affine_map<(d0, d1, d2) -> (d1, d2)>
 #sums = affine_map<(d0, d1, d2) -> (d0, d1)>
-func.func private @tile(%x: memref<4x8xi8>, %w: memref<3x8xi8>, %r: memref<4x3xi32>) attributes {relay.schedule = {strategy = "contraction", tile = [1, 32]}} {
+func.func private @tile(%x: memref<4x8xi8>, %w: memref<3x8xi8>, %r: memref<4x3xi32>) attributes {relay.schedule = {strategy = "contraction", tile = [1, 16]}} {
   %zero = arith.constant 0 : i32
   linalg.fill ins(%zero : i32) outs(%r : memref<4x3xi32>)
   linalg.generic {indexing_maps = [#data, #kernel, #sums], iterator_types = ["parallel", "parallel", "reduction"]} ins(%x, %w : memref<4x8xi8>, memref<3x8xi8>) outs(%r : memref<4x3xi32>) {
