@@ -84,6 +84,8 @@ def replace_files(files: Mapping[Path, bytes]) -> None:
             with open(scratch, "xb") as file:
                 written.append(scratch)
                 file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
         for path, scratch in zip(files, written, strict=True):
             os.replace(scratch, path)
     except OSError as error:

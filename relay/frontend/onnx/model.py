@@ -17,6 +17,7 @@ from onnx import helper, numpy_helper
 from relay.dialects.attributes import Array
 from relay.dialects.element_types import FEW_BITS
 from relay.errors import InvalidArgument, Malformed, Unsupported
+from relay.files import open_file
 from relay.frontend.importing.options import MAX_ELEMENTS, Source, source
 from relay.frontend.onnx.wire import detached
 
@@ -104,7 +105,7 @@ class Model:
             raise Malformed(where, f"its numbers are in {location!r}, which is outside the model's folder")
         if location not in self._maps:
             try:
-                self._maps[location] = np.memmap(path, np.uint8, "r")
+                self._maps[location] = np.memmap(open_file(path), np.uint8, "r")
             except (OSError, ValueError) as error:
                 raise InvalidArgument(where, f"its numbers cannot be read from {location!r}: {error}") from None
         return self._maps[location]
