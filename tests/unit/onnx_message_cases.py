@@ -126,6 +126,12 @@ def recursive() -> onnx.ModelProto:
     return found
 
 
+def heads(mask: Value = "", past: Value = "", **attributes: Any) -> onnx.ModelProto:
+    """ONNX Runtime's attention."""
+    values = f(1, 2, 4), f(4, 12), f(12), mask, past
+    return model("Attention", *values, domain=MS, num_heads=2, **attributes)
+
+
 def old() -> onnx.ModelProto:
     """A function in version 0 of the standard operators."""
     codes = const(1), const(0, "uint8")
@@ -265,10 +271,6 @@ MODELS: dict[str, onnx.ModelProto | bytes] = {
     "the scale of input 1 is not positive": mean(u8(1, 1, 2, 2), -1),
     "input 1 has 2 scales": mean(u8(1, 1, 2, 2), [1, 1]),
     "input 0 is of float32, which is no type of codes": mean(f(1, 1, 2, 2), 1),
-    "QLinearAveragePool 'y': is channels last": model(
-        "QLinearAveragePool", u8(1, 2, 2, 1), *[const(1), const(0, "uint8")] * 2,
-        domain=MS, channels_last=1, kernel_shape=[1, 1],
-    ),
     "AveragePool is not supported": old(),
     "the scale of blocks has rank 1, not 2": model(
         "QuantizeLinear", f(2, 4), const([1, 1]), block_size=2, output_dtype=BYTES, opset=21
@@ -276,7 +278,17 @@ MODELS: dict[str, onnx.ModelProto | bytes] = {
     "its scale is i32": model("QuantizeLinear", f(2), Given((), INT), opset=21),
     "data of rank 2 and a kernel of rank 4": conv(1, 1),
     "2 channels and a kernel of shape [1, 1, 2, 2] in 1 groups": conv(1, 2, 4, 4),
-    "QLinearConv 'y': is channels last": conv(1, 4, 4, 1, domain=MS, channels_last=1),
+    "is that of the machine on which ONNX Runtime optimised": model("Conv", f(1, 1), domain="com.microsoft.nchwc"),
+    "normalizes more than the last axis": model("SimplifiedLayerNormalization", f(2, 2), f(2), axis=0),
+    "which only training needs": model(
+        "SkipLayerNormalization", f(2, 2), f(2, 2), f(2), domain=MS, outputs=("y", "mean")
+    ),
+    "Attention 'y': input 4 is not supported": heads(past=f(2)),
+    "its mask has the shape [4]": heads(const(np.zeros(4), "int32")),
+    "turns queries and keys by their position": heads(do_rotary=1),
+    "packs queries, keys and values in one tensor": model(
+        "MultiHeadAttention", f(1, 2, 1, 3, 4), f(1, 2, 4), f(1, 2, 4), domain=MS, num_heads=1
+    ),
     "it has a scale per row": model(
         "QLinearMatMul", u8(2, 2), const([1, 1]), const([0, 0], "uint8"),
         const(np.zeros((2, 2)), "uint8"), *[const(1), const(0, "uint8")] * 2,

@@ -27,7 +27,7 @@ from relay.frontend.onnx.builder import Frame, Importer
 from relay.frontend.onnx.model import STANDARD, Model, check_texts, number_of_dtype
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators import row
-from relay.frontend.onnx.table import Convert
+from relay.frontend.onnx.table import REFUSED, Convert
 
 MAX_RANK = 32
 MOST_NODES = 100_000
@@ -146,7 +146,7 @@ class Conversion:
 
     def not_supported(self, node: Node) -> Unsupported:
         hint = "pass it in custom_ops, or cut it off with outputs" if node.domain else ""
-        return node.unsupported("the operator is not supported", hint)
+        return node.unsupported(*REFUSED.get(node.domain, ("the operator is not supported", hint)))
 
     def check(self, node: Node) -> None:
         """Hold the numbers of inputs and outputs against what ONNX says."""

@@ -23,11 +23,16 @@ MOST_NUMBERS = 1 << 16
 """Of a constant such as axes or a shape."""
 
 
+EARLY = {"LayerNormalization": 17}
+"""Operators that ONNX Runtime writes into models of versions before ONNX had them: the version that says what they
+are."""
+
+
 @cache
 def schema_of(op_type: str, version: int, domain: str) -> OpSchema | None:
     """What ONNX says of the operator, None where it does not know it."""
     try:
-        return get_schema(op_type, version, domain)
+        return get_schema(op_type, version if domain else max(version, EARLY.get(op_type, 0)), domain)
     except (SchemaError, RuntimeError):
         return None
 

@@ -15,6 +15,8 @@ Unsupported for what it has no formula for."""
 MICROSOFT = "com.microsoft"
 TABLE: dict[tuple[str, str], dict[int, Convert]] = {}
 """By domain and operator: the functions by the first version of the domain's operators that they are for."""
+REFUSED: dict[str, tuple[str, str]] = {}
+"""Domains whose operators are known and not imported: why, and what to do instead."""
 
 
 def op(*kinds: str, since: int = 1, domain: str = "") -> Callable[[Convert], Convert]:

@@ -7,6 +7,7 @@ from relay.frontend.onnx.operators import (
     indexing,
     movement,
     nn,
+    optimized,
     quantized,
     recurrent,
     reduce,
@@ -15,6 +16,6 @@ from relay.frontend.onnx.operators import (
 from relay.frontend.onnx.table import TABLE, row
 
 __all__ = [
-    "TABLE", "constants", "control", "elementwise", "indexing", "movement", "nn", "quantized", "recurrent",
-    "reduce", "resizing", "row",
+    "TABLE", "constants", "control", "elementwise", "indexing", "movement", "nn", "optimized", "quantized",
+    "recurrent", "reduce", "resizing", "row",
 ]  # fmt: skip

@@ -14,7 +14,7 @@ from relay.frontend.importing.builder import number, real
 from relay.frontend.importing.fused import Codes, Function
 from relay.frontend.onnx.builder import Importer
 from relay.frontend.onnx.node import Node
-from relay.frontend.onnx.operators.quantized.parameters import codes_of, plain, result_codes
+from relay.frontend.onnx.operators.quantized.parameters import codes_of, either_layout, plain, result_codes
 from relay.frontend.onnx.table import MICROSOFT, op
 from relay.interpreters.elementwise import sigmoid
 
@@ -68,11 +68,12 @@ def where(importer: Importer, node: Node) -> SSAValue:
 
 
 @op("QLinearGlobalAveragePool", domain=MICROSOFT)
+@either_layout
 def global_pool(importer: Importer, node: Node) -> SSAValue:
     """The sum in i32, rescaled by `input scale / (output scale * count)`."""
     source, target = codes_of(importer, node, 0, 1, 2), result_codes(importer, node, 3)
     dims = node.shape(0)
-    axes = range(1, len(dims) - 1) if node.flag("channels_last") else range(2, len(dims))
+    axes = range(2, len(dims))
     if DYNAMIC in dims[axes.start : axes.stop]:
         raise node.unsupported("the size of its images is not known", "give its shapes")
     count = int(np.prod([dims[axis] for axis in axes]))
@@ -93,11 +94,10 @@ def quantized(importer: Importer, value: SSAValue, codes: Codes, rounding: str) 
 
 
 @op("QLinearAveragePool", "QLinearReduceMean", domain=MICROSOFT)
+@either_layout
 def pool(importer: Importer, node: Node) -> SSAValue:
     """The mean of reals; that of a pool is rounded together with the zero point."""
     source, target = codes_of(importer, node, 0, 1, 2), result_codes(importer, node, 3)
-    if node.kind == "QLinearAveragePool" and node.flag("channels_last"):
-        raise node.unsupported("is channels last", "import the file before ONNX Runtime optimised it")
     mean = node.kind == "QLinearReduceMean"
     kind, rounding = ("ReduceMean", "even") if mean else ("AveragePool", "even_sum")
     result = plain(importer, node, kind, [dequantized(importer, node.input(0), source)])

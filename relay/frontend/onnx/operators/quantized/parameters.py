@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 import onnx
+from onnx import helper
 from xdsl.ir import SSAValue
 
 from relay.dialects import relay
@@ -14,7 +15,7 @@ from relay.dialects.attributes import Array
 from relay.frontend.importing.fused import Codes
 from relay.frontend.onnx.builder import Importer
 from relay.frontend.onnx.node import Node
-from relay.frontend.onnx.table import row
+from relay.frontend.onnx.table import Convert, row
 
 TO_EVEN = float(np.float32(1.5 * 2**23))
 """Added to a float32 below 2^22 and subtracted again it leaves the nearest integer, halves to even."""
@@ -52,14 +53,48 @@ def result_codes(importer: Importer, node: Node, scale: int, like: int = 0) -> C
     return codes_of(importer, node, scale + 1 if given else like, scale, scale + 1)
 
 
-def plain(importer: Importer, node: Node, kind: str, values: Sequence[SSAValue | None]) -> SSAValue:
-    """The result of the standard operator of this name on other values, with the node's attributes."""
+def channels_first(importer: Importer, value: SSAValue) -> SSAValue:
+    """Images whose channels are their last axis with that as their second."""
+    rank = importer.rank(value)
+    return importer.transpose(value, (0, rank - 1, *range(1, rank - 1)))
+
+
+def channels_last(importer: Importer, value: SSAValue) -> SSAValue:
+    """The same back."""
+    return importer.transpose(value, (0, *range(2, importer.rank(value)), 1))
+
+
+def either_layout(convert: Convert) -> Convert:
+    """A row for data whose channels are the second axis as one for data that says where they are."""
+
+    def converted(importer: Importer, node: Node) -> SSAValue | Sequence[SSAValue]:
+        if not node.integer("channels_last", 0):
+            return convert(importer, node)
+        first = channels_first(importer, node.input(0))
+        attributes = {name: each for name, each in node.attributes.items() if name != "channels_last"}
+        found = convert(importer, replace(node, attributes=attributes, values=(first, *node.values[1:])))
+        return channels_last(importer, found if isinstance(found, SSAValue) else found[0])
+
+    return converted
+
+
+def plain(
+    importer: Importer,
+    node: Node,
+    kind: str,
+    values: Sequence[SSAValue | None],
+    attributes: Mapping[str, object] | None = None,
+) -> SSAValue:
+    """The result of the standard operator of this name on other values, with the node's attributes or these."""
     version = importer.frame.opsets.get("", 21)
     convert = row("", kind, version)
     if convert is None:
         raise node.unsupported(f"{kind} is not supported")
     proto = onnx.NodeProto(op_type=kind, name=node.proto.name, output=node.proto.output[:1])
-    found = convert(importer, replace(node, proto=proto, domain="", version=version, values=tuple(values)))
+    node = replace(node, proto=proto, domain="", version=version, values=tuple(values))
+    if attributes is not None:
+        node = replace(node, attributes={name: helper.make_attribute(name, each) for name, each in attributes.items()})
+    found = convert(importer, node)
     return found if isinstance(found, SSAValue) else found[0]
 
 

@@ -17,7 +17,13 @@ from relay.frontend.importing.fused import Kernel, packed_kernel, requantize
 from relay.frontend.onnx.builder import Importer
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators import nn
-from relay.frontend.onnx.operators.quantized.parameters import codes_of, nearest, result_codes, scales_of
+from relay.frontend.onnx.operators.quantized.parameters import (
+    codes_of,
+    either_layout,
+    nearest,
+    result_codes,
+    scales_of,
+)
 from relay.frontend.onnx.table import MICROSOFT, op
 from relay.interpreters.arithmetic import code_range
 
@@ -150,9 +156,8 @@ def _single(importer: Importer, zero: SSAValue | None) -> SSAValue | int:
 
 @op("QLinearConv", since=10)
 @op("QLinearConv", domain=MICROSOFT)
+@either_layout
 def convolution(importer: Importer, node: Node) -> SSAValue:
-    if node.integer("channels_last", 0):
-        raise node.unsupported("is channels last", "import the file before ONNX Runtime optimised it")
     zeros = node.optional(2), node.optional(5)
     if any(importer.known(node.input(number)) is None for number in (1, 2, 4, 6, 7)):
         sums = nn.biased(importer, node, convolution_sums(importer, node, 0, 3, zeros, UNSCALED), 8)

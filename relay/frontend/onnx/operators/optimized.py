@@ -1,0 +1,210 @@
+"""Operators that ONNX Runtime writes into the files that it has optimised, as compositions of simpler ones."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from xdsl.dialects.builtin import i32
+from xdsl.ir import SSAValue
+
+from relay.dialects import relay
+from relay.frontend.onnx.builder import Importer
+from relay.frontend.onnx.node import Node
+from relay.frontend.onnx.operators.elementwise import Scalar
+from relay.frontend.onnx.operators.nn import product, scaled
+from relay.frontend.onnx.operators.quantized.parameters import channels_first, channels_last, plain
+from relay.frontend.onnx.table import MICROSOFT, REFUSED, op
+
+REFUSED["com.microsoft.nchwc"] = REFUSED["com.ms.internal.nhwc"] = (
+    "its layout is that of the machine on which ONNX Runtime optimised the file",
+    'optimise it at level "extended" at most, or import the file from before',
+)
+_ACTIVATIONS: dict[str, tuple[str, ...]] = {
+    "": (), "Elu": ("alpha",), "HardSigmoid": ("alpha", "beta"), "LeakyRelu": ("alpha",), "Relu": (),
+    "Selu": ("alpha", "gamma"), "Sigmoid": (), "Softplus": (), "Softsign": (), "Tanh": (),
+    "ThresholdedRelu": ("alpha",),
+}  # fmt: skip
+"""What may follow a convolution or product in one node, and the attributes that its parameters are."""
+
+
+def _activated(importer: Importer, node: Node, value: SSAValue) -> SSAValue:
+    """With the function applied that the attribute `activation` names."""
+    kind, given = node.word("activation"), node.reals("activation_params") or ()
+    if kind == "Clip" and len(given) == 2:
+        return importer.clip(value, *given)
+    names = _ACTIVATIONS[node.one_of("activation", [*_ACTIVATIONS])]
+    parameters = dict(zip(names, given, strict=False))
+    parameters |= {name: node.real(f"activation_{name}") for name in names if node.has(f"activation_{name}")}
+    return plain(importer, node, kind, [value], parameters) if kind else value
+
+
+@op("FusedConv", domain=MICROSOFT)
+def convolution(importer: Importer, node: Node) -> SSAValue:
+    """`activation(conv(x, w) + bias + z)`."""
+    found = plain(importer, node, "Conv", node.values[:3])
+    if (summand := node.optional(3)) is not None:
+        found = importer.call(relay.AddOp, found, summand)
+    return _activated(importer, node, found)
+
+
+@op("FusedGemm", domain=MICROSOFT)
+def fused_gemm(importer: Importer, node: Node) -> SSAValue:
+    return _activated(importer, node, plain(importer, node, "Gemm", node.values))
+
+
+@op("FusedMatMul", "TransposeMatMul", domain=MICROSOFT)
+def matmul(importer: Importer, node: Node) -> SSAValue:
+    """`alpha * a @ b`; transBatch moves the first axis before the last, trans exchanges the last two."""
+    sides: list[SSAValue] = []
+    for number, letter in enumerate("AB"):
+        value, rank = node.input(number), node.rank(number)
+        axes = list(range(rank))
+        if rank > 2 and node.integer(f"transBatch{letter}", 0):
+            axes = [*axes[1:-1], 0, axes[-1]]
+        if rank > 1 and node.integer(f"trans{letter}", 0):
+            axes[-2:] = reversed(axes[-2:])
+        sides.append(importer.transpose(value, axes))
+    return scaled(importer, product(importer, *sides), node.real("alpha", 1.0))
+
+
+@op("Gelu", "BiasGelu", "FastGelu", "QuickGelu", domain=MICROSOFT)
+def gelu(importer: Importer, node: Node) -> SSAValue:
+    """Of the sum with a vector where there is one: by erf, FastGelu by tanh, QuickGelu `x * sigmoid(alpha * x)`."""
+    x = node.input(0)
+    if node.optional(1) is not None:
+        x = importer.call(relay.AddOp, x, node.input(1))
+    if node.kind == "QuickGelu":
+        return plain(importer, node, "Swish", [x], {"alpha": node.real("alpha", 1.702)})
+    return plain(importer, node, "Gelu", [x], {"approximate": "tanh" if node.kind == "FastGelu" else "none"})
+
+
+def _normalized(
+    importer: Importer, node: Node, x: SSAValue, gamma: SSAValue, beta: SSAValue | None, epsilon: float
+) -> SSAValue:
+    """Each row by its mean and variance; in the simplified ones by its mean square."""
+    if "Simplified" in node.kind:
+        axes = [importer.rank(x) - 1]
+        square = importer.call(relay.MeanOp, importer.call(relay.MultiplyOp, x, x), axis=axes, keepdims=True)
+        root = (Scalar(importer, square) + node.real("epsilon", epsilon)).of(relay.SqrtOp)
+        return importer.call(relay.MultiplyOp, importer.call(relay.DivideOp, x, root.value), gamma)
+    if beta is None:
+        beta = importer.unnamed(np.zeros(importer.shape(gamma), importer.dtype(gamma)))
+    return importer.call(relay.LayerNormOp, x, gamma, beta, epsilon=node.real("epsilon", epsilon))
+
+
+@op("SimplifiedLayerNormalization")
+def simplified_norm(importer: Importer, node: Node) -> SSAValue:
+    if node.axis(node.integer("axis", -1), node.rank(0)) != node.rank(0) - 1:
+        raise node.unsupported("normalizes more than the last axis")
+    return _normalized(importer, node, node.input(0), node.input(1), None, 1e-5)
+
+
+@op("SkipLayerNormalization", "SkipSimplifiedLayerNormalization", domain=MICROSOFT)
+def skip_norm(importer: Importer, node: Node) -> list[SSAValue]:
+    """Of the sum of input, skip and bias, which is the fourth output; nothing reads the two between."""
+    if node.wants(1) or node.wants(2):
+        raise node.unsupported("gives mean and deviation, which only training needs")
+    total = importer.call(relay.AddOp, node.input(0), node.input(1))
+    beta, bias = (None, node.optional(3)) if "Simplified" in node.kind else (node.optional(3), node.optional(4))
+    if bias is not None:
+        total = importer.call(relay.AddOp, total, bias)
+    return [_normalized(importer, node, total, node.input(2), beta, 1e-5), total, total, total]
+
+
+@op("EmbedLayerNormalization", domain=MICROSOFT)
+def embedding(importer: Importer, node: Node) -> list[SSAValue]:
+    """The sum of a word's, its position's and its segment's vectors, normalized; lengths by the mask; the sum."""
+    words, mask = node.static(0), node.optional(7)
+    positions = node.optional(8)
+    if positions is None:
+        positions = importer.unnamed(np.arange(words[1], dtype=np.int32)[None])
+    total = plain(importer, node, "Gather", [node.input(2), node.input(0)])
+    total = importer.call(relay.AddOp, total, plain(importer, node, "Gather", [node.input(3), positions]))
+    if node.optional(4) is not None:
+        total = importer.call(relay.AddOp, total, plain(importer, node, "Gather", [node.input(4), node.input(1)]))
+    if mask is None:
+        lengths = importer.unnamed(np.zeros(words[0], np.int32))
+    else:
+        lengths = importer.call(relay.SumOp, importer.cast(mask, i32), axis=[1])
+    return [_normalized(importer, node, total, node.input(5), node.input(6), 1e-12), lengths, total]
+
+
+def _absent(node: Node, *numbers: int) -> None:
+    for number in numbers:
+        if node.optional(number) is not None:
+            raise node.unsupported(f"input {number} is not supported", "import the file before ONNX Runtime fused it")
+
+
+def _heads(importer: Importer, value: SSAValue, count: int) -> SSAValue:
+    """[batch, rows, count * size] as [batch, count, rows, size]."""
+    batch, rows, width = importer.shape(value)
+    return importer.transpose(importer.reshape(value, [batch, rows, count, width // count]), (0, 2, 1, 3))
+
+
+def _attended(importer: Importer, node: Node, q: SSAValue, k: SSAValue, v: SSAValue, mask: int, bias: int) -> SSAValue:
+    """`softmax(q @ k.T * scale + mask) @ v` of heads, side by side; the inputs `mask`, of keys that count or of pairs,
+    and `bias` may be left out."""
+    batch, count, rows, size = importer.shape(q)
+    factor = node.real("scale", 0.0) or 1 / math.sqrt(size)
+    scores = scaled(importer, product(importer, q, importer.transpose(k, (0, 1, 3, 2))), factor)
+    low = node.real("mask_filter_value", -10000.0)
+    if (given := node.optional(mask)) is not None:
+        dims = node.static(mask)
+        if len(dims) not in (2, 3) or dims[0] != batch:
+            raise node.unsupported(f"its mask has the shape {list(dims)}", "it may have one number per key or pair")
+        left_out = Scalar(importer, importer.cast(given, importer.element(scores))) * -low + low
+        dims = (batch, 1, *((1, dims[1]) if len(dims) == 2 else dims[1:]))
+        scores = importer.call(relay.AddOp, scores, importer.reshape(left_out.value, dims))
+    if node.integer("unidirectional", 0):
+        later = np.triu(np.full((rows, importer.shape(k)[2]), np.finfo(np.float32).min, np.float32), 1)
+        scores = importer.call(relay.AddOp, scores, importer.cast(importer.unnamed(later), importer.element(scores)))
+    if node.optional(bias) is not None:
+        scores = importer.call(relay.AddOp, scores, node.input(bias))
+    found = product(importer, plain(importer, node, "Softmax", [scores], {"axis": -1}), v)
+    width = count * importer.shape(v)[3]
+    return importer.reshape(importer.transpose(found, (0, 2, 1, 3)), [batch, rows, width])
+
+
+@op("Attention", domain=MICROSOFT)
+def attention(importer: Importer, node: Node) -> SSAValue:
+    """Queries, keys and values are a product of the input with one matrix."""
+    _absent(node, 4, 6)
+    if node.integer("do_rotary", 0):
+        raise node.unsupported("turns queries and keys by their position")
+    count, width = node.integer("num_heads"), node.static(1)[1]
+    node.static(0)
+    joined = product(importer, node.input(0), node.input(1))
+    if node.optional(2) is not None:
+        joined = importer.call(relay.AddOp, joined, node.input(2))
+    sizes = node.integers("qkv_hidden_sizes") or (width // 3,) * 3
+    ends = np.cumsum([0, *sizes]).tolist()
+    q, k, v = (importer.slice(joined, {2: (ends[i], ends[i + 1])}) for i in range(3))
+    return _attended(importer, node, *(_heads(importer, each, count) for each in (q, k, v)), mask=3, bias=5)
+
+
+@op("MultiHeadAttention", domain=MICROSOFT)
+def heads_attention(importer: Importer, node: Node) -> SSAValue:
+    """Of queries, keys and values, with a vector added to all three; keys and values may come as heads."""
+    _absent(node, 6, 7, 8, 9)
+    count, sides = node.integer("num_heads"), [node.input(number) for number in range(3)]
+    for number in range(3):
+        node.static(number)
+    if node.rank(0) != 3 or {node.rank(1), node.rank(2)} - {3, 4}:
+        raise node.unsupported("packs queries, keys and values in one tensor")
+    heads: list[SSAValue] = []
+    start = 0
+    for side in sides:
+        if importer.rank(side) == 3 and node.optional(3) is not None:
+            end = start + importer.shape(side)[2]
+            side = importer.call(relay.AddOp, side, importer.slice(node.input(3), {0: (start, end)}))
+            start = end
+        heads.append(_heads(importer, side, count) if importer.rank(side) == 3 else side)
+    return _attended(importer, node, heads[0], heads[1], heads[2], mask=4, bias=5)
+
+
+@op("NhwcMaxPool", domain=MICROSOFT)
+def pool(importer: Importer, node: Node) -> SSAValue:
+    """Channels last."""
+    first = channels_first(importer, node.input(0))
+    return channels_last(importer, plain(importer, node, "MaxPool", [first]))
