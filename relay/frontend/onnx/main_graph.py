@@ -169,7 +169,7 @@ def _inputs(model: Model, fixed: set[str], problems: Problems) -> Iterator[Input
             problems.add(where, "has no shape, not even a rank")
             continue
         dims = tuple(d.dim_value if d.HasField("dim_value") and d.dim_value >= 0 else -1 for d in type.shape.dim)
-        names = tuple(d.dim_param if d.HasField("dim_param") else "" for d in type.shape.dim)
+        names = tuple(d.dim_param.strip("?") for d in type.shape.dim)  # Paddle names all open sizes "?"
         yield Input(proto.name, dtype, dims, names)
 
 

@@ -12,6 +12,7 @@ from functools import cache
 
 import onnx
 from onnx.defs import OpSchema, SchemaError, get_schema
+from xdsl.dialects.builtin import i32, i64
 from xdsl.ir import SSAValue
 
 from relay.dialects.attributes import Array
@@ -139,6 +140,17 @@ class Node(Place):
         if found.dtype.kind not in "iu" or found.size > MOST_NUMBERS:
             raise self.malformed(f"input {number} is {found.dtype} of shape {list(found.shape)}, no list of integers")
         return tuple(int(each) for each in found.reshape(-1))
+
+    def computed(self, *numbers: int) -> bool:
+        """Whether one of these inputs, or a size of the first, is not known while importing."""
+        given = [value for number in numbers if (value := self.optional(number)) is not None]
+        return DYNAMIC in self.shape(0) or any(self.known(value) is None for value in given)
+
+    def vector(self, number: int) -> SSAValue:
+        """An input whose numbers may be computed at run time."""
+        if self.type(number).element_type not in (i32, i64):
+            raise self.malformed(f"input {number} is {self.type(number)}, no list of integers")
+        return self.input(number)
 
     def scalar(self, number: int) -> float | int | bool:
         """The one number of a constant input."""

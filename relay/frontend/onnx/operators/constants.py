@@ -67,8 +67,7 @@ def shape(importer: Importer, node: Node) -> SSAValue:
     start, end = (_bound(node, name, default, len(dims)) for name, default in (("start", 0), ("end", len(dims))))
     if DYNAMIC not in dims[start:end]:
         return importer.unnamed(np.asarray(dims[start:end], np.int64))
-    found = importer.call(relay.ShapeOfOp, node.input(0), dtype=i64)
-    return importer.slice(found, {0: (start, max(start, end))})
+    return importer.slice(importer.sizes(node.input(0)), {0: (start, max(start, end))})
 
 
 def _bound(node: Node, name: str, default: int, rank: int) -> int:

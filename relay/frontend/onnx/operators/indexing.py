@@ -43,9 +43,9 @@ def gather_elements(importer: Importer, node: Node) -> SSAValue:
 @op("GatherND")
 def gather_nd(importer: Importer, node: Node) -> SSAValue:
     """`batch_dims` leading axes are those of both: their places become coordinates."""
-    batch, dims, index = node.integer("batch_dims", 0), node.static(0), node.static(1)
+    batch, index = node.integer("batch_dims", 0), node.static(1) if node.integer("batch_dims", 0) else node.shape(1)
     count = index[-1]
-    limits = importer.unnamed(np.asarray(dims[batch : batch + count], np.int64))
+    limits = importer.slice(importer.sizes(node.input(0)), {0: (batch, batch + count)})
     indices = _from_start(importer, importer.cast(node.input(1), i64), limits)
     if batch:
         grid = np.moveaxis(np.indices(index[:batch]), 0, -1).reshape(

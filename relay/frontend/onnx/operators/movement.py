@@ -7,7 +7,7 @@ from math import ceil, prod
 from typing import Literal
 
 import numpy as np
-from xdsl.dialects.builtin import i64
+from xdsl.dialects.builtin import BoolAttr, i64
 from xdsl.ir import SSAValue
 
 from relay.dialects import relay
@@ -21,8 +21,11 @@ from relay.frontend.onnx.table import op
 @op("Reshape")
 def reshape(importer: Importer, node: Node) -> SSAValue:
     """0 keeps the size, unless `allowzero`; -1 is what is left."""
-    wanted = list(node.numbers(1) if node.version >= 5 else node.integers("shape") or ())
     dims = node.shape(0)
+    if node.version >= 5 and node.computed(1):
+        zero = BoolAttr.from_bool(node.flag("allowzero"))
+        return importer.call(relay.DynReshapeOp, node.input(0), node.vector(1), allowzero=zero)
+    wanted = list(node.numbers(1) if node.version >= 5 else node.integers("shape") or ())
     if not node.flag("allowzero"):
         for axis, size in enumerate(wanted):
             if size == 0 and axis >= len(dims):
@@ -36,12 +39,14 @@ def reshape(importer: Importer, node: Node) -> SSAValue:
 
 @op("Flatten")
 def flatten(importer: Importer, node: Node) -> SSAValue:
-    dims = node.static(0)
+    dims = node.shape(0)
     axis = node.integer("axis")
     if not -len(dims) <= axis <= len(dims):
         raise node.malformed(f"axis {axis} is outside a tensor of rank {len(dims)}")
     axis = axis + len(dims) if axis < 0 else axis
-    return importer.reshape(node.input(0), [prod(dims[:axis]), prod(dims[axis:])])
+    return importer.reshape(
+        node.input(0), [DYNAMIC if DYNAMIC in part else prod(part) for part in (dims[:axis], dims[axis:])]
+    )
 
 
 @op("Transpose")
@@ -81,6 +86,8 @@ def split(importer: Importer, node: Node) -> list[SSAValue]:
     axis = node.axis(node.integer("axis", 0), node.rank(0))
     sizes = node.listed("split", 1)
     size = node.shape(0)[axis]
+    if size == DYNAMIC:
+        raise node.unsupported(f"splits an axis of unknown size, of {node.type(0)}", "give its shapes")
     if sizes is None:
         count = node.integer("num_outputs", len(node.outputs))
         part = -(-size // count)
@@ -94,11 +101,18 @@ def split(importer: Importer, node: Node) -> list[SSAValue]:
 @op("Slice")
 def slice_by_attributes(importer: Importer, node: Node) -> SSAValue:
     starts, ends = node.integers("starts") or (), node.integers("ends") or ()
+    if node.computed():
+        axes = node.integers("axes") or range(len(starts))
+        rows = (starts, ends, (1,) * len(starts), axes)
+        numbers = (importer.unnamed(np.asarray(each, np.int64)) for each in rows)
+        return importer.call(relay.DynStridedSliceOp, node.input(0), *numbers)
     return _sliced(importer, node, starts, ends, node.integers("axes"), None)
 
 
 @op("Slice", since=10)
 def slice_(importer: Importer, node: Node) -> SSAValue:
+    if node.computed(1, 2, 3, 4):
+        return _sliced_by_values(importer, node)
     axes, steps = (None if node.optional(number) is None else node.numbers(number) for number in (3, 4))
     return _sliced(importer, node, node.numbers(1), node.numbers(2), axes, steps)
 
@@ -119,18 +133,25 @@ def _sliced(
     bounds: dict[int, tuple[int, int, int]] = {}
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
         size = dims[axis]
-        if size == DYNAMIC and (start, step) == (0, 1) and end > 1 << 31:
-            continue
-        if size == DYNAMIC:
-            raise node.unsupported(f"slices axis {axis}, of unknown size", "give its shapes")
         begin, stop, step = slice(start, end if end >= -size or step > 0 else None, step).indices(size)
         bounds[axis] = (begin, stop, step) if len(range(begin, stop, step)) else (0, 0, 1)
     return importer.slice(node.input(0), bounds)
 
 
+def _sliced_by_values(importer: Importer, node: Node) -> SSAValue:
+    """Numbers as Python's slices, which ONNX's are: those outside are clamped."""
+    begin, end = (node.vector(number) for number in (1, 2))
+    (count,) = node.shape(1, 1)
+    steps = importer.unnamed(np.ones(count, np.int64)) if node.optional(4) is None else node.vector(4)
+    axes = importer.unnamed(np.arange(count)) if node.optional(3) is None else node.vector(3)
+    return importer.call(relay.DynStridedSliceOp, node.input(0), begin, end, steps, axes)
+
+
 @op("Expand")
 def expand(importer: Importer, node: Node) -> SSAValue:
     """Both ways: axes of 1 of either side become those of the other."""
+    if node.computed(1):
+        return importer.call(relay.DynBroadcastToOp, node.input(0), node.vector(1))
     dims, wanted = node.static(0), node.numbers(1)
     try:
         return importer.broadcast(node.input(0), np.broadcast_shapes(dims, wanted))
@@ -140,6 +161,8 @@ def expand(importer: Importer, node: Node) -> SSAValue:
 
 @op("Tile")
 def tile(importer: Importer, node: Node) -> SSAValue:
+    if node.computed(1):
+        return importer.call(relay.DynTileOp, node.input(0), node.vector(1))
     return importer.call(relay.TileOp, node.input(0), reps=node.numbers(1))
 
 
@@ -175,6 +198,8 @@ def padded(
     if mode == "constant":
         flat = [each for a in range(importer.rank(value)) for each in wide.get(a, (0, 0))]
         return importer.call(relay.PadOp, value, pad_width=flat, pad_value=scalar_attr(fill, importer.element(value)))
+    if any(importer.shape(value)[axis] == DYNAMIC for axis in wide):
+        raise node.unsupported(f"mirrors an axis of unknown size, of {node.type(0)}", "give its shapes")
     for axis, widths in wide.items():
         places = np.pad(np.arange(importer.shape(value)[axis]), widths, _PADDINGS[mode])
         value = importer.call(relay.TakeOp, value, importer.unnamed(places), axis=axis)
@@ -220,11 +245,16 @@ def constant_of_shape(importer: Importer, node: Node) -> SSAValue:
         value = importer.model.array(node.attributes["value"].t)
     if value.size != 1:
         raise node.malformed(f"its value has {value.size} numbers, not one")
-    return importer.call(relay.FullOp, importer.unnamed(value.reshape(())), shape=node.numbers(0))
+    number = importer.unnamed(value.reshape(()))
+    if node.known(node.input(0)) is None:
+        return importer.call(relay.DynFullOp, number, node.vector(0))
+    return importer.call(relay.FullOp, number, shape=node.numbers(0))
 
 
 @op("Range")
 def range_(importer: Importer, node: Node) -> SSAValue:
+    if any(node.known(value) is None for value in node.inputs()):
+        return importer.call(relay.DynArangeOp, *(importer.reshape(value, ()) for value in node.inputs()))
     start, limit, step = (node.array(number).reshape(-1) for number in range(3))
     if not start.size == limit.size == step.size == 1 or not step[0]:
         raise node.malformed("start, limit and step are no numbers, or the step is 0")

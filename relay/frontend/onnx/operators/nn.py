@@ -271,6 +271,7 @@ def _softmax(importer: Importer, node: Node, value: SSAValue, axis: int) -> SSAV
         return importer.call(relay.SoftmaxOp, value, beta=FloatAttr(1.0, f32), axis=axis)
     if node.kind == "LogSoftmax":
         return importer.call(relay.LogSoftmaxOp, value, axis=axis)
+    node.static(0)
     index = importer.call(relay.ArgmaxOp, value, axis=[axis])
     on, off = importer.like(1, value), importer.like(0, value)
     return importer.call(relay.OneHotOp, index, on, off, depth=importer.shape(value)[axis], axis=axis)
@@ -335,6 +336,8 @@ def einsum(importer: Importer, node: Node) -> SSAValue:
     given, _, wanted = node.word("equation").replace(" ", "").partition("->")
     terms = given.split(",")
     values = node.inputs()
+    for number in range(len(values)):
+        node.static(number)
     if len(terms) != len(values):
         raise node.malformed(f"the equation {node.word('equation')!r} has {len(terms)} operands, not {len(values)}")
     free = iter("ABCDEFGHIJKLMNOPQRSTUVWXYZ".translate(str.maketrans("", "", given + wanted)))
