@@ -97,10 +97,12 @@ def near_codes(type: str) -> Array:
     with np.errstate(over="ignore"):
         points = np.concatenate([finite, middles.astype(np.float32), finite[-1:] * 1.5, finite[:1] * 4])
     beside = [np.nextafter(points, np.float32(direction)) for direction in (-np.inf, np.inf)]
-    return np.concatenate([points, *beside, np.array([0.0, -0.0, np.inf, -np.inf, 1e38, -1e-44], np.float32)])
+    return np.concatenate(
+        [points, *beside, np.array([0.0, -0.0, np.inf, -np.inf, 1e38, -1e-44, np.nan, -np.nan], np.float32)]
+    )
 
 
-@pytest.mark.parametrize("type", [*FLOATS, *FEWER, *INTEGERS])
+@pytest.mark.parametrize("type", [*FLOATS, *FEWER, "f8E8M0FNU", *INTEGERS])
 def test_every_code_is_read_as_it_is_meant(type: str):
     codes = every_code(type)
     same(cast(type, "f32", codes.size), [codes])
@@ -175,9 +177,7 @@ def test_a_saved_executable_keeps_the_types_of_its_arguments(tmp_path: Path):
     assert isinstance(found, np.ndarray) and found.tobytes() == np.full((4, 16), 2, x.dtype).tobytes()
 
 
-@pytest.mark.parametrize(
-    ("source", "target"), [("f32", "f8E8M0FNU"), ("f8E8M0FNU", "f32"), ("i64", "bf16"), ("ui64", "f8E5M2")]
-)
+@pytest.mark.parametrize(("source", "target"), [("f32", "f8E8M0FNU"), ("i64", "bf16"), ("ui64", "f8E5M2")])
 def test_a_cast_without_lowering_is_one_clear_error(source: str, target: str):
     with pytest.raises(Unsupported, match=f"relay.cast in @.*: has no lowering from {source} to {target}; "):
         build(cast(source, target, 4))

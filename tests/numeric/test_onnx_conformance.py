@@ -36,6 +36,8 @@ def test_few_node_tests_by_the_interpreter(module: str) -> None:
     [
         ("gather", "Gather", "test_gather_negative_indices"),
         ("rotaryembedding", "RotaryEmbedding", "test_rotary_embedding"),  # joins a tensor with one of no elements
+        ("bitcast", "BitCast", "test_bitcast_bool_to_uint8"),
+        ("bitshift", "BitShift", "test_bitshift_left_int32_negative_shift"),
     ],
 )
 def test_few_node_tests_compiled(module: str, operator: str, name: str) -> None:

@@ -290,8 +290,9 @@ class CastOp(TensorOp):
 
     To i1: `x != 0`. To a float: each number is rounded once, halves to even. What rounds beyond the largest finite
     number becomes infinity; NaN where the type has no infinity (`f8E4M3FN`, the FNUZ ones); the largest number where
-    it has neither (`f6`, `f4`). This is upstream's `arith.truncf`. With `saturate`, which only floats of 8 bits and
-    less have, it is the largest finite number of its sign, also of an infinity: ONNX's `Cast` unless `saturate=0`.
+    it has neither (`f6`, `f4`), and there NaN becomes a zero of the other sign. This is upstream's `arith.truncf`, and
+    for NaN `ml_dtypes`. With `saturate`, which only floats of 8 bits and less have, it is the largest finite number of
+    its sign, also of an infinity: ONNX's `Cast` unless `saturate=0`.
     """
 
     name = "relay.cast"

@@ -37,11 +37,10 @@ def semantics(type: Attribute) -> FloatSemantics:
 
 
 def refusal(op: relay.CastOp) -> tuple[str, str] | None:
-    """Why a cast has no lowering, and what to do: from or to a float without sign, and where 64 bits are rounded."""
+    """Why a cast has no lowering, and what to do: to a float without sign, and where 64 bits are rounded."""
     source, target = tensor(op.input).element_type, op.dtype
-    for type in (source, target):
-        if isinstance(type, ReducedPrecisionFloatType) and not type.SEMANTICS.has_sign:
-            return f"has no lowering from {source} to {target}", "casts of constants are folded"
+    if isinstance(target, ReducedPrecisionFloatType) and not target.SEMANTICS.has_sign:
+        return f"has no lowering from {source} to {target}", "casts of constants are folded"
     if (
         is_narrow(target)
         and not isinstance(target, IntegerType)
@@ -70,6 +69,8 @@ def widen(e: Emitter, code: SSAValue, type: Attribute) -> tuple[SSAValue, Attrib
     bits = e(arith.ExtUIOp(code, i32))
     if form is BF16:
         return e(arith.BitcastOp(e(arith.ShLIOp(bits, e.constant(16, i32))), f32)), f32
+    if not form.has_sign:
+        return exponent(e, bits), f32
     magnitude = e(arith.AndIOp(bits, e.constant((1 << form.sign_shift) - 1, i32)))
     raised = e(arith.ShLIOp(magnitude, e.constant(23 - form.mantissa_bits, i32)))
     scale = e.constant(2.0 ** (127 - form.exponent_bias), f32)
@@ -83,6 +84,15 @@ def widen(e: Emitter, code: SSAValue, type: Attribute) -> tuple[SSAValue, Attrib
         found = e(arith.SelectOp(is_nan, e.constant(INFINITY | 1 << 22, i32), found))
     sign = e(arith.ShLIOp(e(arith.XOrIOp(bits, magnitude)), e.constant(31 - form.sign_shift, i32)))
     return e(arith.BitcastOp(e(arith.OrIOp(found, sign)), f32)), f32
+
+
+def exponent(e: Emitter, bits: SSAValue) -> SSAValue:
+    """`2^(bits - 127)` in f32, of which the least is subnormal; 255 is NaN."""
+    found = e(arith.ShLIOp(bits, e.constant(23, i32)))
+    for code, number in ((0, 1 << 22), (255, INFINITY | 1 << 22)):
+        is_code = e(arith.CmpiOp(bits, e.constant(code, i32), "eq"))
+        found = e(arith.SelectOp(is_code, e.constant(number, i32), found))
+    return e(arith.BitcastOp(found, f32))
 
 
 def negative_zero(form: FloatSemantics) -> bool:
@@ -125,7 +135,8 @@ def narrow_float(e: Emitter, value: SSAValue, type: Attribute, saturate: bool) -
     if negative_zero(form):
         is_zero = e(arith.CmpiOp(code, e.constant(0, i32), "eq"))
         sign = e(arith.SelectOp(is_zero, e.constant(0, i32), sign))
-    return e(arith.TruncIOp(e(arith.OrIOp(code, sign)), storage_type(type)))
+    join = arith.XOrIOp if form.nonfinite is FloatNonfiniteBehavior.FINITE_ONLY else arith.OrIOp
+    return e(arith.TruncIOp(e(join(code, sign)), storage_type(type)))
 
 
 def beyond(form: FloatSemantics, saturate: bool) -> int:
@@ -136,12 +147,11 @@ def beyond(form: FloatSemantics, saturate: bool) -> int:
 
 
 def nan_of(form: FloatSemantics) -> int:
-    """The bits of a NaN, but for the sign where it has one; of the largest number where there is no NaN."""
+    """The bits of a NaN, but for the sign where it has one; of a zero's other sign where there is no NaN."""
     if form.nonfinite is FloatNonfiniteBehavior.IEEE:
         return form.max_exponent << form.mantissa_bits | 1 << (form.mantissa_bits - 1)
-    if form.nonfinite is FloatNonfiniteBehavior.FINITE_ONLY:
-        return most(form)
-    return 1 << form.sign_shift if negative_zero(form) else most(form) + 1
+    finite = form.nonfinite is FloatNonfiniteBehavior.FINITE_ONLY
+    return 1 << form.sign_shift if finite or negative_zero(form) else most(form) + 1
 
 
 def rounded_to_odd(e: Emitter, value: SSAValue) -> SSAValue:

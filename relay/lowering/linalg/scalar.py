@@ -194,7 +194,9 @@ def unchanged(e: Emitter, op: Operation, xs: Sequence[SSAValue]) -> Sequence[SSA
 
 
 def reinterpret(e: Emitter, op: relay.ReinterpretOp, xs: Sequence[SSAValue]) -> Sequence[SSAValue]:
-    to = signless(op.dtype)
+    to, source = signless(op.dtype), tensor(op.input).element_type
+    if IntegerType(1) in (source, op.dtype):  # memory has a byte for it
+        return [convert(e, xs[0], source, op.dtype)]
     return [xs[0] if xs[0].type == to else e(arith.BitcastOp(xs[0], to))]
 
 

@@ -124,12 +124,14 @@ def is_infinite(importer: Importer, node: Node) -> SSAValue:
 
 @op("BitShift")
 def bit_shift(importer: Importer, node: Node) -> SSAValue:
-    """Zeros, or the sign, where the shift is not less than the number of bits."""
+    """Zeros, or the sign, where the shift, as a number without sign, is not less than the number of bits."""
     kind = relay.LeftShiftOp if node.one_of("direction", ("LEFT", "RIGHT")) == "LEFT" else relay.RightShiftOp
     value, amount = node.input(0), node.input(1)
     bits = 8 * importer.dtype(value).itemsize
+    amount = importer.cast(amount, element_type(np.dtype(f"uint{bits}")))
     inside = importer.call(relay.LessOp, amount, importer.like(bits, amount))
-    shifted = importer.call(kind, value, importer.call(relay.MinimumOp, amount, importer.like(bits - 1, amount)))
+    least = importer.call(relay.MinimumOp, amount, importer.like(bits - 1, amount))
+    shifted = importer.call(kind, value, importer.cast(least, importer.element(value)))
     if kind is relay.RightShiftOp and importer.dtype(value).kind == "i":
         return shifted
     return importer.call(relay.WhereOp, inside, shifted, importer.like(0, value))
