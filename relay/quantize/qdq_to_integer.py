@@ -113,7 +113,8 @@ def tell(module: ModuleOp, reasons: dict[Operation, str]) -> None:
                 isinstance(each, qnn.QuantizeOp) and each.rounding.data == "even_sum" for each in readers
             ):
                 continue  # a mean of reals is ONNX Runtime's integer kernel
-            found = (reasons[each] for each in (op, *readers) if each in reasons)
+            around = [op, *readers, *(value.owner for value in op.operands)]
+            found = (reasons[each] for each in around if isinstance(each, Operation) and each in reasons)
             why = next(found, "its result is not quantised")
             rows.append(DictionaryAttr({"op": StringAttr(place(op)), "why": StringAttr(why)}))
     if rows:

@@ -14,9 +14,9 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import BlockArgument, Operation
 
 from relay import signature
+from relay.byoc.partitioning.work import multiplications
 from relay.compile.entry import build
-from relay.dialects.op import shape
-from relay.dialects.relay import Conv2dBase, DenseBase, MatmulBase
+from relay.dialects.op import is_integer, tensor
 from relay.errors import InvalidArgument
 from relay.module import IRModule
 from relay.passes.context import PassContext
@@ -157,14 +157,10 @@ def _kind(op: object) -> str:
 
 
 def integer_share(function: FuncOp) -> float:
-    """The share of a function's multiply-accumulates that are of integers; 1 if there are none."""
+    """The share of a function's multiply-accumulates whose sums are integers; 1 if there are none."""
     counts = {True: 0, False: 0}
     for op in function.body.walk():
-        if isinstance(op, MatmulBase):
-            counts[op.name.startswith("qnn.")] += op.matrices()[0][1] * int(np.prod(shape(op.result)))
-        elif isinstance(op, Conv2dBase | DenseBase):
-            kernel = shape(op.kernel)
-            taps = kernel[0] * kernel[1] if isinstance(op, Conv2dBase) and op.depthwise else int(np.prod(kernel[1:]))
-            counts[op.name.startswith("qnn.")] += taps * int(np.prod(shape(op.result)))
+        if macs := multiplications(op):
+            counts[is_integer(tensor(op.results[0]).element_type)] += macs
     total = counts[True] + counts[False]
     return counts[True] / total if total else 1.0

@@ -199,6 +199,32 @@ def test_ort_is_onnx_runtime(groups: int, per_channel: bool) -> None:
     assert np.array_equal(ours, theirs.transpose(0, 2, 3, 1))
 
 
+@pytest.mark.parametrize("kind", ["ADD", "MUL"])
+def test_ort_adds_and_multiplies_as_onnx_runtime(kind: str) -> None:
+    """QLinearAdd and QLinearMul on the same numbers."""
+    pytest.importorskip("onnx", reason="onnx is not installed")
+    onnxruntime: Any = pytest.importorskip("onnxruntime", reason="ONNX Runtime is not installed")
+    from tests.numeric.onnx_quantised import MICROSOFT, Graph
+
+    graph, found, differing = Graph(np.random.default_rng(4)), list[Array](), 0
+    for number in range(24):
+        dtype, factor = ("int8", "uint8")[number % 2], graph.scale()
+        scales = graph.scale(), factor, graph.scale(-4, 1) * (factor if kind == "MUL" else 1)
+        codes = [(np.float32(scale), graph.zero(np.dtype(dtype).type)) for scale in scales]
+        specs = [T([3, 70], dtype, float(scale), int(zero)) for scale, zero in codes]
+        case = Case(kind, specs[:2], specs[2:], f"{kind.title()}Options", {}, 2)
+        feeds = [graph.codes(dtype, 3, 70) for _ in range(2)]
+        found += run(from_tflite(case.model(), numerics="ort"), feeds)
+        differing += bool((run(from_tflite(case.model()), feeds)[0] != found[-1]).any())
+        names = [[graph.constant(scale), graph.constant(zero)] for scale, zero in codes]
+        inputs = [graph.input(feeds[0]), *names[0], graph.input(feeds[1]), *names[1], *names[2]]
+        graph.node(f"QLinear{kind.title()}", inputs, dtype, MICROSOFT)
+    session = onnxruntime.InferenceSession(graph.model().SerializeToString(), providers=["CPUExecutionProvider"])
+    for ours, theirs in zip(found, session.run(None, graph.inputs), strict=True):
+        assert np.array_equal(ours, theirs)
+    assert differing, "the profile changes nothing"
+
+
 def old_case(seed: int) -> tuple[Case, Array]:
     """A FULLY_CONNECTED of int8 where integer and float64 multipliers often differ."""
     rng = np.random.default_rng(seed)

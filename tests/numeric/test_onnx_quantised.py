@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -67,6 +68,34 @@ def test_groups_compiled() -> None:
     """The importer asks for the pass itself."""
     graph = many(GROUPS, ["Conv", "Add"], 1, 2)
     assert differing(compiled(graph, relay.frontend.from_onnx(graph.model())), reference(graph)) == 0
+
+
+def of_definition(kind: str, count: int) -> tuple[Graph, relay.IRModule, list[Array]]:
+    """Groups, imported to be computed as ONNX defines them, and what `onnx.reference` gives."""
+    from onnx.reference import ReferenceEvaluator
+
+    graph = many(GROUPS, [kind], count, 3)
+    module = relay.frontend.from_onnx(graph.model(), numerics="qdq")
+    assert "relay.requests" not in module.op.attributes
+    evaluator: Any = ReferenceEvaluator(graph.model())
+    with np.errstate(all="ignore"):
+        return graph, module, evaluator.run(None, graph.inputs)
+
+
+@pytest.mark.parametrize("kind", GROUPS)
+def test_group_by_definition(kind: str) -> None:
+    graph, module, wanted = of_definition(kind, 6)
+    assert differing(run(module, graph.inputs), wanted) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", GROUPS)
+def test_group_by_definition_compiled(kind: str) -> None:
+    """Sums of floats have another order: one code in a thousand may be the next."""
+    graph, module, wanted = of_definition(kind, 25)
+    found = compiled(graph, module)
+    assert differing(found, wanted) <= sum(each.size for each in wanted) / 1000
+    assert max(np.abs(a.astype(int) - b).max() for a, b in zip(found, wanted, strict=True)) <= 1
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 import relay
+from relay.byoc.partitioning.work import multiplications
 from relay.interpreters import run
 from relay.quantize import QdqToInteger, integer_share, stayed
 
@@ -90,10 +92,46 @@ def test_model_compiled(name: str) -> None:
             compare(name, arrays, golden, which)
 
 
-def test_nothing_of_ultraface_stays_in_float() -> None:
-    name = "ultraface_slim_qdq_u8s8"
-    module = imported(name, given(goldens(name), "r0_in"))
-    assert stayed(module) == [] and integer_share(module["main"]) == 1.0
+def products(name: str, inputs: list[Array]) -> int:
+    """Multiply-accumulates of the file's convolutions and products, by its own shapes."""
+    model = onnx.load(FOLDER / f"{name}.onnx")
+    for given, array in zip(model.graph.input, inputs, strict=False):  # initializers may follow
+        for dim, size in zip(given.type.tensor_type.shape.dim, array.shape, strict=True):
+            dim.dim_value = size
+    graph = onnx.shape_inference.infer_shapes(model, data_prop=True).graph
+    dims = {each.name: [d.dim_value for d in each.type.tensor_type.shape.dim] for each in graph.value_info}
+    dims |= {each.name: [*each.dims] for each in graph.initializer}
+    found = 0
+    for node in graph.node:
+        if node.op_type in ("Conv", "MatMul", "Gemm"):
+            kernel = dims[node.input[1]]
+            turned = any(each.name == "transB" and each.i for each in node.attribute)
+            inner = int(np.prod(kernel[1:])) if turned or node.op_type == "Conv" else kernel[0]
+            found += int(np.prod(dims[node.output[0]])) * inner
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "share", "reasons"),
+    [
+        ("ultraface_slim_qdq_u8s8", 1.0, {}),
+        (
+            "ppocr_cls_qdq_a16w8",
+            0.0,
+            {
+                "ONNX Runtime has integer kernels of 8-bit codes only": 171,
+                "relay.nn.max_pool2d has no form on codes": 1,
+            },
+        ),
+    ],
+)
+def test_report(name: str, share: float, reasons: dict[str, int]) -> None:
+    """What stays in float, why, and the share of multiply-accumulates."""
+    inputs = given(goldens(name), "r0_in")
+    module = imported(name, inputs)
+    assert dict(Counter(why for _, why in stayed(module))) == reasons
+    assert integer_share(module["main"]) == share
+    assert sum(multiplications(op) for op in module["main"].walk()) == products(name, inputs) > 1_000_000
 
 
 def test_definition_in_floats() -> None:

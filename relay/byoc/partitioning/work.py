@@ -20,12 +20,21 @@ def computes(op: Operation) -> bool:
 
 def multiplications(op: Operation) -> int:
     """Multiply-accumulates of a convolution or product; 0 of anything else, unknown sizes counted as 1."""
-    if isinstance(op, relay.Conv2dBase):
-        channels = max(shape(op.result)[3], 1)
-        return size(op.result) * size(op.kernel) // channels
-    if isinstance(op, relay.DenseBase):
-        return size(op.result) * max(shape(op.kernel)[1], 1)
-    return 0
+    match op:
+        case relay.Conv2dBase():
+            letters = dict(zip(op.kernel_layout.data, shape(op.kernel), strict=True))
+            outputs = letters["O"] * letters["I"] if op.depthwise else letters["O"]
+            return size(op.result) * size(op.kernel) // max(outputs, 1)
+        case relay.ConvBase():
+            return size(op.result) * size(op.kernel) // max(op.sizes()[1]["O"], 1)
+        case relay.ConvTransposeBase():
+            return size(op.data) * size(op.kernel) // max(op.sizes()[1]["I"], 1)
+        case relay.DenseBase():
+            return size(op.result) * max(shape(op.kernel)[1], 1)
+        case relay.MatmulBase():
+            return size(op.result) * max(op.matrices()[0][1], 1)
+        case _:
+            return 0
 
 
 def size(value: SSAValue) -> int:

@@ -22,6 +22,8 @@ class Profile:
     """`rounding` of the sums of FULLY_CONNECTED."""
     curves: str = "litert"
     """`numerics` of `qnn.sigmoid`, `qnn.tanh` and of the gates of `qnn.lstm`: `litert` or `tflm`."""
+    pairs: str = ""
+    """`rounding` of ADD and MUL of 8-bit codes, where it is not TFLite's."""
     bounds_to_even: bool = False
     """Whether the bounds of activations are rounded with halves to even."""
     factors: type[np.float32] | type[np.float64] = np.float32
@@ -30,6 +32,10 @@ class Profile:
     def of_sums(self, type: str) -> Profile:
         """Whose rounding products of this type take: libraries of 8-bit kernels leave 16-bit codes to LiteRT."""
         return LITERT if type == "INT16" and self.products == "f32_even" else self
+
+    def of_pairs(self, type: str) -> dict[str, Attribute]:
+        """The property that says how ADD and MUL of this type round."""
+        return {"rounding": StringAttr(self.pairs)} if self.pairs and type != "INT16" else {}
 
 
 LITERT = Profile("litert")

@@ -48,7 +48,7 @@ PROFILES = {
         Numerics(Profile("litert-1.2", dense="tflite")),
         Numerics(Profile("tflm", dense="tflite", curves="tflm", factors=np.float64), tflm.ROWS, all_kinds=False),
         Numerics(Profile("xnnpack", products="f32_even", dense="f32_even"), xnnpack.ROWS),
-        Numerics(Profile("ort", products="f32_even", dense="f32_even")),
+        Numerics(Profile("ort", products="f32_even", dense="f32_even", pairs="ort")),
         Numerics(
             Profile("tvm", products="upward", dense="upward", bounds_to_even=True),
             tvm.ROWS,

@@ -54,6 +54,8 @@ def _sum(
         **{f"rhs_{name}": attr for name, attr in multiplier_attrs(right).items()},
         **multiplier_attrs(last),
     }
+    if quantised is qnn.AddOp:
+        properties |= importer.numerics.of_pairs(node.output().type)
     return [importer.emit(quantised, _operands(importer, node), properties).result]
 
 
@@ -95,6 +97,7 @@ def multiply(importer: Importer, node: Node) -> list[SSAValue]:
     real_type = importer.numerics.factors
     multiplier = quantize_multiplier(float(real_type(lhs.scale) * real_type(rhs.scale) / real_type(out.scale)))
     properties = _properties(node, lhs, rhs, out) | multiplier_attrs(multiplier)
+    properties |= importer.numerics.of_pairs(node.output().type)
     return [importer.emit(qnn.MulOp, _operands(importer, node), properties).result]
 
 
