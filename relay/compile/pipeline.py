@@ -23,6 +23,7 @@ from relay.passes.info import as_module, info_of
 from relay.passes.requirements import Providers, providers_of
 from relay.passes.runner import Runner
 from relay.target import Target, attach, resolve, spelled, target_of
+from relay.transforms.alter_op_layout import AlterOpLayout
 from relay.transforms.attach_target import AttachTarget
 from relay.transforms.dead_pixels import DeadPixels
 from relay.transforms.fold_constant import FoldConstant
@@ -44,6 +45,7 @@ def graph_passes(target: Target) -> list[ModulePass]:
         AttachTarget(configured() or spelled(target)),
         CompileExternal(),
         Legalize(),
+        AlterOpLayout(),
         FoldConstant(),
         FoldExplicitPadding(),
         Simplify(),

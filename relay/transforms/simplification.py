@@ -14,6 +14,7 @@ from relay.interpreters import evaluate
 from relay.module import is_constant
 from relay.transforms.algebra import Algebra
 from relay.transforms.expansion import Expansion, limits
+from relay.transforms.joined_transposes import JoinedTransposes
 from relay.transforms.large_windows import LargeWindow
 from relay.transforms.one_table import OneTable
 
@@ -49,6 +50,8 @@ class ReshapeOfReshape(RewritePattern):
             return
         new = Expansion(op)
         new.replace(rewriter, new.value(relay.ReshapeOp, inner.input, properties={"newshape": op.newshape}))
+        if not inner.result.uses:
+            rewriter.erase(inner)
 
 
 class Transpose(RewritePattern):
@@ -160,6 +163,7 @@ PATTERNS: list[type[RewritePattern]] = [
     WholeSlice,
     ReshapeOfReshape,
     Transpose,
+    JoinedTransposes,
     Clip,
     Neutral,
     LookupOfLookup,

@@ -175,6 +175,26 @@ def test_a_compiler_is_offered_the_layouts_that_it_reads(monkeypatch: pytest.Mon
     assert "its layout is NHWC, not NCHW" in str(parted.partition_report())
 
 
+SHUFFLED = """func.func @main(%x: tensor<1x4x8x8xi8>, %k: tensor<4x4x1x1xi8>) -> tensor<1x4x8x8xi32> {
+  %0 = relay.nn.conv2d %x, %k {data_layout = "NCHW", kernel_layout = "OIHW"} : (tensor<1x4x8x8xi8>, tensor<4x4x1x1xi8>) -> tensor<1x4x8x8xi32>
+  %1 = relay.reshape %0 {newshape = array<i64: 1, 2, 2, 8, 8>} : (tensor<1x4x8x8xi32>) -> tensor<1x2x2x8x8xi32>
+  %2 = relay.transpose %1 {axes = array<i64: 0, 2, 1, 3, 4>} : (tensor<1x2x2x8x8xi32>) -> tensor<1x2x2x8x8xi32>
+  %3 = relay.reshape %2 {newshape = array<i64: 1, 4, 8, 8>} : (tensor<1x2x2x8x8xi32>) -> tensor<1x4x8x8xi32>
+  %4 = relay.cast %3 {dtype = i8} : (tensor<1x4x8x8xi32>) -> tensor<1x4x8x8xi8>
+  %5 = relay.nn.conv2d %4, %k {data_layout = "NCHW", kernel_layout = "OIHW"} : (tensor<1x4x8x8xi8>, tensor<4x4x1x1xi8>) -> tensor<1x4x8x8xi32>
+  func.return %5 : tensor<1x4x8x8xi32>
+}"""  # noqa: E501
+
+
+def test_a_channels_first_shuffle_is_one_transpose_in_a_build():
+    mod, rng = IRModule.parse(SHUFFLED), np.random.default_rng(0)
+    arrays = [rng.integers(-128, 128, dims).astype(np.int8) for dims in ((1, 4, 8, 8), (4, 4, 1, 1))]
+    optimized = relay.optimize(mod, "llvm -mcpu=haswell")
+    transposes = sum(op.name == "relay.transpose" for op in optimized.op.walk())
+    assert transposes == 3, "of the argument, the shuffle, of the result"
+    np.testing.assert_array_equal(run(optimized, arrays)[0], run(mod, arrays)[0])
+
+
 @given(st.sampled_from(LAYOUTS), st.sampled_from(LAYOUTS))
 def test_every_layout_round_trip_is_the_identity(first: str, second: str):
     nhwc, a, b = (Layout.parse(text) for text in ("NHWC", first, second))

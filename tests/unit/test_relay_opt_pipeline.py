@@ -138,8 +138,8 @@ def test_show_what_is_required_and_what_does_not_run(capsys: Capture):
 def test_edits(capsys: Capture):
     edits = ["--insert-before", "FuseOps=mark{letter=x},cse", "--insert-after", "legalize=mark", "--remove", "simplify"]
     out, _ = ok(capsys, "--show-pipeline", *edits)
-    names = ["legalize", "mark", "fold-constant", "fold-explicit-padding", "cse", "dce", "dead-pixels"]
-    assert shown(out)[2:12] == [*names, "unsigned-codes", "mark", "cse"]
+    names = ["legalize", "mark", "alter-op-layout", "fold-constant", "fold-explicit-padding"]
+    assert shown(out)[2:13] == [*names, "cse", "dce", "dead-pixels", "unsigned-codes", "mark", "cse"]
     out, _ = ok(capsys, DIGITS, "-p", "legalize,simplify", "--remove", "legalize")
     assert "qnn.conv2d" in out
 

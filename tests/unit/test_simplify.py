@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+from math import prod
+
 import numpy as np
 import pytest
 from xdsl.passes import ModulePass
@@ -70,6 +73,35 @@ def test_numbers_stay(seed: int, which: type[ModulePass]) -> None:
 def test_constants_fold_to_the_end_and_steps_that_change_nothing_go() -> None:
     assert operations(Sequential([FoldConstant(), Simplify()])(random_chain(4))) == ["constant"]
     assert len(operations(Simplify()(random_chain(5)))) < 20
+
+
+def merged(rng: np.random.Generator, sizes: list[int]) -> list[int]:
+    """Neighbours merged at random."""
+    ends = sorted({0, len(sizes), *map(int, rng.integers(0, len(sizes), 2))})
+    return [prod(sizes[start:end]) for start, end in pairwise(ends)]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_transposes_around_a_reshape_become_one(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    sizes = [int(size) for size in rng.integers(1, 5, rng.integers(2, 6))]
+    given, between = merged(rng, sizes), merged(rng, sizes) + [1] * (seed % 2)
+    first, last = ([int(axis) for axis in rng.permutation(len(dims))] for dims in (given, between))
+    x = np.arange(prod(sizes), dtype=np.int32).reshape([given[first.index(axis)] for axis in range(len(given))])
+    wanted = x.transpose(first).reshape(between).transpose(last)
+    types = [f"tensor<{'x'.join(map(str, dims))}xi32>" for dims in (x.shape, given, between, wanted.shape)]
+    mod = IRModule.parse(
+        f"""func.func @main(%x: {types[0]}) -> {types[3]} {{
+          %0 = relay.transpose %x {{axes = array<i64: {str(first)[1:-1]}>}} : ({types[0]}) -> {types[1]}
+          %1 = relay.reshape %0 {{newshape = array<i64: {str(between)[1:-1]}>}} : ({types[1]}) -> {types[2]}
+          %2 = relay.transpose %1 {{axes = array<i64: {str(last)[1:-1]}>}} : ({types[2]}) -> {types[3]}
+          func.return %2 : {types[3]}
+        }}"""
+    )
+    after = Simplify()(mod)
+    np.testing.assert_array_equal(run(after, [x])[0], wanted)
+    mixed = any(b % a for a, b in pairwise(sorted({*map(int, np.cumprod(given)), *map(int, np.cumprod(between))})))
+    assert operations(after).count("transpose") <= 1 or mixed
 
 
 def test_two_tables_become_one() -> None:

@@ -32,6 +32,22 @@ func.func @pairs(%x: tensor<2x3x4xi32>) -> (tensor<24xi32>, tensor<3x4x2xi32>, t
 // CHECK-NEXT:    [[C:%.+]] = relay.clip %x {a_min = 0 : i32, a_max = 9 : i32}
 // CHECK-NEXT:    func.return [[R]], [[T]], [[C]]
 
+// Transposes around reshapes that split and merge axes are one: channels of 2 groups, shuffled channels-first between
+// channels-last neighbours, are one transpose of two axes.
+func.func @shuffle(%x: tensor<1x5x7x6xi8>) -> tensor<1x5x7x6xi8> {
+  %0 = relay.transpose %x {axes = array<i64: 0, 3, 1, 2>} : (tensor<1x5x7x6xi8>) -> tensor<1x6x5x7xi8>
+  %1 = relay.reshape %0 {newshape = array<i64: 1, 2, 3, 5, 7>} : (tensor<1x6x5x7xi8>) -> tensor<1x2x3x5x7xi8>
+  %2 = relay.transpose %1 {axes = array<i64: 0, 2, 1, 3, 4>} : (tensor<1x2x3x5x7xi8>) -> tensor<1x3x2x5x7xi8>
+  %3 = relay.reshape %2 {newshape = array<i64: 1, 6, 5, 7>} : (tensor<1x3x2x5x7xi8>) -> tensor<1x6x5x7xi8>
+  %4 = relay.transpose %3 {axes = array<i64: 0, 2, 3, 1>} : (tensor<1x6x5x7xi8>) -> tensor<1x5x7x6xi8>
+  func.return %4 : tensor<1x5x7x6xi8>
+}
+// CHECK-LABEL: func.func @shuffle
+// CHECK-NEXT:    [[S:%.+]] = relay.reshape %x {newshape = array<i64: 35, 2, 3>}
+// CHECK-NEXT:    [[T:%.+]] = relay.transpose [[S]] {axes = array<i64: 0, 2, 1>}
+// CHECK-NEXT:    [[R:%.+]] = relay.reshape [[T]] {newshape = array<i64: 1, 5, 7, 6>}
+// CHECK-NEXT:    func.return [[R]]
+
 // What does change something stays: a float's sign of zero, a narrower clip, a broadcast.
 func.func @stays(%x: tensor<3xf32>, %y: tensor<3xi8>) -> (tensor<3xf32>, tensor<3xi8>, tensor<2x3xi8>) {
   %zero = relay.constant dense<0.0> : tensor<f32>
