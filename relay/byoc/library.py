@@ -72,7 +72,8 @@ class LibraryCompiler(Compiler, ABC):
     def check(self, ops: Sequence[Operation]) -> str | None:
         """The same, with `only`."""
         if self.only and not any(op.name in self.only for op in ops):
-            return f"{self.name} is asked for {', '.join(name.removeprefix('relay.') for name in self.only)} only"
+            names = ", ".join(name.removeprefix("relay.") for name in self.only)
+            return f"{self.name} takes {names} only, as its option says"
         return unknown_type(ops) or next(filter(None, map(image_refusal, ops)), None) or self.reason(ops)
 
     def patterns(self) -> Sequence[Entry]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
 import subprocess
 import sys
 import threading
@@ -17,6 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, cast
 
+from relay.errors import Unsupported
 from relay.lowering.codegen import Job, NativeCode, emit, key_of_job
 from relay.store import store
 from relay.target import Target
@@ -27,14 +29,16 @@ Progress = Callable[[int, int], object]
 
 MOST = 8
 """Processes at most: no build is large enough to use more."""
+MACHINE_CODE = re.compile(r"@llvm\.(?:aarch64|amdgcn|arm|nvvm|riscv|spv|wasm|x86)\.|\basm\b")
+"""What a text has for some machines only."""
 
 
 class Compilation:
     """The code of a program, told in modules: each is found again by its text, or compiled by a pool. A context."""
 
-    def __init__(self, target: Target, level: int = 3):
+    def __init__(self, target: Target, level: int = 3, compile: Compile = emit):
         self.target, self.level = target, level
-        self.pool = LlvmPool(emit)
+        self.pool = LlvmPool(compile)
         self.keys: list[str] = []
         self.missing: list[str] = []
         self.codes: dict[str, bytes] = {}
@@ -152,16 +156,8 @@ class Helper(threading.Thread):
         self.start()
 
     def run(self) -> None:
-        paths = os.pathsep.join(path or os.getcwd() for path in sys.path)
-        command = [sys.executable, "-m", "relay.compile.workers"]
         try:
-            with subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                env={**os.environ, "PYTHONPATH": paths, "PYTHONSAFEPATH": "1"},
-            ) as self.process:
+            with started(subprocess.DEVNULL) as self.process:
                 tasks, answers = self.process.stdin, self.process.stdout
                 assert tasks is not None and answers is not None
                 while (number := self.pool.next()) is not None:
@@ -172,6 +168,32 @@ class Helper(threading.Thread):
                 self.process.kill()  # it may be starting still, and has nothing to do
         except Exception:  # it did not start, died, or is something else: what it did not do is done here
             return
+
+
+def started(errors: int) -> subprocess.Popen[bytes]:
+    """A process that does jobs; `errors` is where what LLVM says goes."""
+    paths = os.pathsep.join(path or os.getcwd() for path in sys.path)
+    return subprocess.Popen(
+        [sys.executable, "-m", "relay.compile.workers"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=errors,
+        env={**os.environ, "PYTHONPATH": paths, "PYTHONSAFEPATH": "1"},
+    )
+
+
+def emit_apart(job: Job) -> bytes:
+    """`emit`, in another process if the text has instructions of one machine: LLVM ends the process if the job's target
+    lacks them. Raises Unsupported."""
+    if MACHINE_CODE.search(job[0]) is None:
+        return emit(job)
+    with started(subprocess.PIPE) as process:
+        answer, said = process.communicate(pickle.dumps(job, pickle.HIGHEST_PROTOCOL))
+    if process.returncode < 0:
+        lines = said.decode(errors="replace").strip().splitlines() or ["it says nothing"]
+        raise Unsupported("llvm", f"has no instruction of {job[1].triple} for the generated code: {lines[-1]}")
+    code: object = pickle.loads(answer) if answer else None
+    return code if isinstance(code, bytes) else emit(job)
 
 
 def main(tasks: IO[bytes], answers: IO[bytes]) -> None:

@@ -19,7 +19,7 @@ from relay.compile.assemble import assemble, backend_of
 from relay.compile.claims import Claims
 from relay.compile.manifest import Signature
 from relay.compile.pipeline import default_pipeline
-from relay.compile.workers import Compilation
+from relay.compile.workers import Compilation, emit_apart
 from relay.dialects.attributes import Array
 from relay.errors import InvalidArgument, RelayError
 from relay.exploration.intermediates import Pair, Point, matched, observed, opened
@@ -364,7 +364,7 @@ class Lowered:
         module.op.attributes.pop(ATTRIBUTE, None)
         with activated(PassContext(0)):
             Runner(module.op, providers=providers_of(PLAIN)).reach("code generation", backend_of(machine).needed)
-        with Compilation(machine, 1) as code:
+        with Compilation(machine, 1, emit_apart) as code:
             executable = assemble(module, code, self.described, Claims())
         results = executable.run(*self.inputs)
         return [] if results is None else [*results] if isinstance(results, tuple) else [results]

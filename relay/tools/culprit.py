@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import zipfile
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Callable
 from math import inf
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
@@ -24,14 +26,20 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--find-culprit", action="store_true", help=help)
     parser.add_argument("--inputs", metavar="FILE", help="--find-culprit: .npz of the inputs by name (default: random)")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="--find-culprit: seed of random inputs (0)")
+    parser.add_argument("--seed", type=seed, metavar="N", help="--find-culprit: seed of random inputs (0)")
     parser.add_argument(
         "--tolerance",
         type=tolerance,
-        default=1e-4,
         metavar="X",
         help="--find-culprit: how far floats may be, relative to the largest of a tensor (1e-4); integers are equal",
     )
+
+
+def seed(text: str) -> int:
+    """A number that random numbers may start from."""
+    if not text.isdecimal():
+        raise ArgumentTypeError(f"'{text}' is not a whole number of at least 0")
+    return int(text)
 
 
 def tolerance(text: str) -> float:
@@ -42,13 +50,29 @@ def tolerance(text: str) -> float:
     return number
 
 
+def check(args: Namespace, error: Callable[[str], NoReturn]) -> None:
+    """Call `error` where options contradict each other, of the search and what it does not do."""
+    if not args.find_culprit:
+        for name in ("inputs", "seed", "tolerance"):
+            if getattr(args, name) is not None:
+                error(f"--{name} is an option of --find-culprit, which is not given")
+        return
+    if args.show_pipeline:
+        error("--find-culprit runs the passes that --show-pipeline only prints: give one of them")
+    if args.target != "mlir":
+        error(f"--find-culprit prints a report, and no module as -t {args.target} does: give one of them")
+    if args.passes is not None and not args.passes.strip():
+        error("--find-culprit -p '' has no pass to search: name passes, or leave -p out for those that build runs")
+
+
 def search(op: ModuleOp, pipeline: Pipeline, args: Namespace) -> tuple[int, str]:
     """The exit code, and the report: 0 if all is equal, 1 where numbers change, 2 where not all could be compared.
     Raises RelayError where the inputs or the module cannot be run."""
     from relay.exploration.bisection import find_culprit
 
     module = IRModule(op)
-    finding = find_culprit(module, pipeline, inputs_of(module, args.inputs, args.seed), tolerance=args.tolerance)
+    inputs = inputs_of(module, args.inputs, args.seed or 0)
+    finding = find_culprit(module, pipeline, inputs, tolerance=1e-4 if args.tolerance is None else args.tolerance)
     return 0 if finding.equal else 2 if finding.culprit is None else 1, f"{finding}\n"
 
 
@@ -65,6 +89,10 @@ def inputs_of(module: IRModule, file: str | None, seed: int) -> list[Array]:
             inputs.append(given.pop(info.name))
         elif info.initial is not None:
             inputs.append(np.array(info.initial))
+        elif file is None and min(info.shape, default=0) < 0:
+            sizes = "x".join("?" if size < 0 else str(size) for size in info.shape)
+            what = f"is of unknown size {sizes}: there are no random numbers for it"
+            raise InvalidArgument(f"--find-culprit: input {info.name}", what, "give --batch N, or --inputs FILE")
         elif file is None:
             inputs.append(random_array(info.shape, info.dtype, random))
         else:

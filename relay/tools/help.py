@@ -5,6 +5,8 @@ from __future__ import annotations
 from argparse import Action, ArgumentParser
 from typing import Any
 
+from relay.frontend.importing.formats import MODELS
+
 GROUPS: dict[str, tuple[str, ...]] = {
     "input": ("--frontend", "--batch", "--shape", "--numerics", "--outputs", "--weights", "--load",
               "--split-input-file", "--allow-unregistered-dialect", "--no-implicit-module"),
@@ -19,13 +21,18 @@ GROUPS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """Options by group; others stay where they are."""
 
-TEXTS: dict[str, dict[str, str]] = {
-    "--frontend": {"help": "format of the input: mlir or tflite (default: by its content)"},
-    "--passes": {"help": "passes to run, as in 'legalize,fuse-ops' or 'parallelize{fork=4000}'", "metavar": "PIPELINE"},
+INPUT = f"MLIR text, or a model: {', '.join(f'.{name}' for name in MODELS)}"
+TEXTS: dict[str, dict[str, Any]] = {
+    "--frontend": {"help": "format of the input (default: told by its content)"},
+    "--passes": {
+        "help": "passes to run, as in 'legalize,fuse-ops' or 'parallelize{fork=4000}'",
+        "metavar": "PIPELINE",
+        "default": None,
+    },
     "--target": {"help": "what to write: mlir (default), llvm-ir, c, irdl, or a target of xDSL's", "metavar": "TARGET"},
     "--output-file": {"help": "write to a file", "metavar": "FILE"},
     "--disable-verify": {"help": "do not verify the module"},
-    "input_file": {"help": "MLIR text or a .tflite model (default: standard input)", "metavar": "FILE"},
+    "input_file": {"help": f"{INPUT} (default: standard input)", "metavar": "FILE"},
 }
 
 

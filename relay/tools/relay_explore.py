@@ -30,6 +30,7 @@ from relay.passes.info import LEVELS
 from relay.plug_ins import installation
 from relay.tools import plug_ins
 from relay.tools.failure import TRACEBACK, line_of
+from relay.tools.help import INPUT
 from relay.viewer.recording import Explain, Recording
 
 
@@ -43,7 +44,7 @@ def arguments(args: Sequence[str] | None) -> Namespace:
             raise InvalidArgument("relay-explore", message, "see relay-explore --help")
 
     parser = Parser("relay-explore", description="Show what each pass of a pipeline does to a module, in the browser.")
-    parser.add_argument("file", help="a .tflite model, or MLIR text")
+    parser.add_argument("file", help=INPUT)
     parser.add_argument("-p", "--passes", metavar="PIPELINE", help="run these instead of what build runs; '' for none")
     parser.add_argument(
         "-O", dest="opt_level", type=int, choices=LEVELS, metavar="LEVEL", help="run passes up to this level (0-4)"

@@ -24,7 +24,7 @@ from relay.dialects.irdl import dialects, to_irdl
 from relay.dialects.source import LocatingParser, invalid
 from relay.errors import InvalidArgument, RelayError
 from relay.files import read_file
-from relay.frontend.importing.formats import FORMATS, importable
+from relay.frontend.importing.formats import MODELS, importable
 from relay.module import IRModule, load_weights
 from relay.passes import PassContext, PassInfo, PassInstrument, Reporter
 from relay.passes.checking import pipeline_of as reproduced_pipeline
@@ -78,9 +78,8 @@ class RelayOptMain(xDSLOptMain):
 
     def register_all_frontends(self) -> None:
         self.available_frontends["mlir"] = self.read_mlir
-        for name, format in FORMATS.items():
-            if format.importer and not format.hint:
-                self.available_frontends[name] = partial(self.read_model, format.importer)
+        for name, format in MODELS.items():
+            self.available_frontends[name] = partial(self.read_model, format.importer)
 
     def register_all_arguments(self, arg_parser: ArgumentParser) -> None:
         def error(message: str) -> NoReturn:
@@ -128,6 +127,9 @@ class RelayOptMain(xDSLOptMain):
     def setup_pipeline(self) -> None:
         for path in self.args.load:
             load(path)
+        culprit.check(self.args, self.parser.error)
+        if self.args.attach_target is not None and not self.args.attach_target.strip():
+            self.parser.error("--attach-target names no target: write one, such as --attach-target llvm")
         if self.args.target == "llvm":
             self.args.target = "llvm-ir"
         named = self.args.show_pipeline and self.args.target not in ("mlir", "llvm-ir")
@@ -197,7 +199,7 @@ class RelayOptMain(xDSLOptMain):
         """The module of MLIR text."""
         for option in ("numerics", "outputs", "shape"):
             if getattr(self.args, option) not in (None, []):
-                raise InvalidArgument(f"--{option}", "is for .tflite files", "MLIR text is imported already")
+                raise InvalidArgument(f"--{option}", "is for files of models", "MLIR text is imported already")
         text = stream.read().decode("utf-8-sig")
         reproduced = reproduced_pipeline(text)
         if reproduced is not None and not self.args.passes:

@@ -46,7 +46,7 @@ class ConvertLayout(Pass):
 
     name: ClassVar[str] = "convert-layout"
     invalidates = ("folded", "layouts")
-    why = "gives images the layout that is asked for"
+    why = "gives images the layouts of its options"
     source: str = "NHWC"
     target: str = "NCHW"
     operators: tuple[str, ...] | str = ("conv2d",)

@@ -110,7 +110,7 @@ def test_the_tool_takes_a_batch_of_text(tmp_path: Path, capsys: pytest.CaptureFi
     assert "batch: the module's arguments have the shapes 2x4" in refused(capsys, file, "--batch", 3)
     for option in ("--numerics=tflm", "--outputs=a"):
         error = refused(capsys, file, option)
-        assert f"{option.partition('=')[0]}: is for .tflite files; MLIR text is imported already" in error
+        assert f"{option.partition('=')[0]}: is for files of models; MLIR text is imported already" in error
 
 
 def test_the_tool_has_the_importers_options(capsys: pytest.CaptureFixture[str]):

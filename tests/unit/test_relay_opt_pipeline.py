@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -229,6 +230,44 @@ def test_find_culprit_says_what_is_wrong_with_inputs(file: Path, tmp_path: Path,
     assert "names no input with y" in fails(capsys, file, "--find-culprit", "--inputs", inputs)
     assert "is no .npz file; numpy.savez" in fails(capsys, file, "--find-culprit", "--inputs", file)
     assert "No such file" in fails(capsys, file, "--find-culprit", "--inputs", tmp_path / "none")
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        ("--seed 1", "--seed is an option of --find-culprit, which is not given"),
+        ("--inputs x.npz", "--inputs is an option of --find-culprit"),
+        ("--tolerance 0", "--tolerance is an option of --find-culprit"),
+        ("--find-culprit --seed -1", "argument --seed: '-1' is not a whole number of at least 0"),
+        ("--find-culprit --show-pipeline", "--show-pipeline only prints"),
+        ("--find-culprit -t llvm-ir", "no module as -t llvm-ir does"),
+        ("--find-culprit -p ''", "has no pass to search"),
+        ("--attach-target ''", "--attach-target names no target"),
+    ],
+)
+def test_options_that_would_be_ignored_are_told(options: str, words: str, file: Path, capsys: Capture):
+    error = fails(capsys, file, *shlex.split(options))
+    assert words in error and error.count("\n") == 1 and "see relay-opt --help" in error
+
+
+SUM = """func.func @main(%x: tensor<64xi32>) -> tensor<i32> {
+  %0 = relay.sum %x {axis = array<i64: 0>} : (tensor<64xi32>) -> tensor<i32>
+  func.return %0 : tensor<i32>
+}"""
+
+
+def test_find_culprit_needs_sizes(file: Path, capsys: Capture):
+    file.write_text(SUM.replace("<64x", "<?x"))
+    assert "input x: is of unknown size ?: there are no random" in fails(capsys, file, "--find-culprit", "-p", "cse")
+
+
+def test_find_culprit_survives_code_that_this_machine_cannot_run(file: Path, capsys: Capture):
+    """LLVM ends the process that compiles an instruction that the machine lacks."""
+    file.write_text(SUM)
+    passes = "attach-target{target=cuda},fuse-ops,relay-to-linalg,bufferize,schedule-gpu"
+    assert main([str(file), "--find-culprit", "-p", passes]) == 2
+    out = capsys.readouterr().out
+    assert "not checked: schedule-gpu (llvm: has no instruction of " in out and "nvvm.shfl" in out
 
 
 def test_verify_each(file: Path, capsys: Capture):

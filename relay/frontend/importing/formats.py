@@ -44,6 +44,7 @@ FORMATS = {
     "stablehlo": Format("a StableHLO artifact", "", "StableHLO artifacts", _CONVERT),
 }
 """By name. Those with a hint cannot be imported."""
+MODELS = {name: each for name, each in FORMATS.items() if each.importer and not each.hint}
 KNOWN = f"the formats known are {' and '.join(each.title for each in FORMATS.values() if not each.hint)}"
 _OTHERS = {
     b"ML\xefR": ("MLIR bytecode", "turn it into text with mlir-opt"),

@@ -103,7 +103,7 @@ INPUT_OPTIONS = (
     click.option("--input", "given", multiple=True, metavar="NAME=FILE", help="an input: .npy, .npz or an image"),
     click.option("--fill", type=click.Choice(["random", "zeros", "ones"]), default="random",
                  help="inputs that are not given (default: random)"),
-    click.option("--seed", type=int, default=0, help="of random inputs (default: 0)"),
+    click.option("--seed", type=click.IntRange(0), default=0, help="of random inputs (default: 0)"),
     click.option("--pixels", metavar="LOW..HIGH",
                  help="what black and white of an image are (default: the codes' range; 0..1 for floats)"),
 )  # fmt: skip
