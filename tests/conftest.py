@@ -1,5 +1,5 @@
 """Every test builds anew, unless it asks for a cache of its own; random cases are the same ones every time, but where
-they are looked for with `-m fuzz`, for as long as `--seconds` says."""
+they are looked for with `-m fuzz`, for as long as `--seconds` says and from `--first` on."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ Cases = Callable[[int], Iterator[int]]
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--seconds", type=float, default=0.0, help="with -m fuzz: how long each fuzzer looks for failures")
+    parser.addoption("--first", type=int, default=0, help="with -m fuzz: the number of the first random case")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -36,13 +37,13 @@ def seconds_of(item: pytest.Item) -> float:
 
 @pytest.fixture
 def cases(request: pytest.FixtureRequest) -> Cases:
-    """`for number in cases(count)`: so many numbers from 0 on, or as many as `--seconds` allows."""
-    seconds = seconds_of(request.node)
+    """`for number in cases(count)`: so many numbers from `--first` on, or as many as `--seconds` allows."""
+    seconds, first = seconds_of(request.node), int(request.config.getoption("--first") or 0)
 
     def numbers(count: int) -> Iterator[int]:
         end = time.monotonic() + seconds
-        for number in itertools.count():
-            if time.monotonic() >= end if seconds else number >= count:
+        for number in itertools.count(first):
+            if time.monotonic() >= end if seconds else number - first >= count:
                 return
             yield number
 
