@@ -16,7 +16,7 @@ import numpy as np
 from relay.lowering.codegen import compile_text
 from relay.runtime import Library
 from relay.runtime.memory import address, aligned_bytes
-from relay.target import host
+from relay.target import CpuTarget, host
 
 ACCUMULATORS, TURNS, ROUNDS = 12, 1 << 19, 9
 DOT = "declare <16 x i32> @llvm.x86.avx512.vpdpbusd.512(<16 x i32>, <64 x i8>, <64 x i8>)"
@@ -33,9 +33,9 @@ class Instruction:
     declaration: str
 
 
-def instructions(features: frozenset[str]) -> dict[str, Instruction]:
-    """What this machine has: `int8` where there is a dot product of codes, `float32` always."""
-    lanes = 16 if "avx512f" in features else 8 if "avx" in features else 4
+def instructions(target: CpuTarget) -> dict[str, Instruction]:
+    """What a machine has: `int8` where there is a dot product of codes, `float32` always."""
+    lanes = target.register_bytes // 4
     vector = f"<{lanes} x float>"
     fma = f"@llvm.fma.v{lanes}f32"
     found = {
@@ -44,7 +44,7 @@ def instructions(features: frozenset[str]) -> dict[str, Instruction]:
             f"declare {vector} {fma}({vector}, {vector}, {vector})",
         )
     }  # fmt: skip
-    if {"avx512f", "avx512vnni"} <= features:
+    if target.whole_dots:
         name = "@llvm.x86.avx512.vpdpbusd.512"
         call = f"call <16 x i32> {name}(<16 x i32> {{0}}, <64 x i8> %a, <64 x i8> %b)"
         found["int8"] = Instruction("<16 x i32>", "<64 x i8>", call, 64, DOT)
@@ -80,7 +80,7 @@ def loop(instruction: Instruction) -> str:
 def library(kind: str) -> Library:
     """The loop of one kind, compiled."""
     target = host()
-    return Library(compile_text(loop(instructions(target.features)[kind]), target).shared_object())
+    return Library(compile_text(loop(instructions(target)[kind]), target).shared_object())
 
 
 def scaling(processors: Sequence[int]) -> float:
@@ -115,7 +115,7 @@ def measure() -> Mapping[str, float]:
     """Multiply-adds per second of each kind, the best of some rounds."""
     data = aligned_bytes(128 + 64 * ACCUMULATORS)
     found: dict[str, float] = {}
-    for kind, instruction in instructions(host().features).items():
+    for kind, instruction in instructions(host()).items():
         run = library(kind).function("relay_peak")
         times: list[float] = []
         for _ in range(ROUNDS):

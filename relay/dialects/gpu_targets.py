@@ -71,7 +71,8 @@ class TargetAttr(ParametrizedAttribute):
 
 @irdl_attr_definition
 class NvvmTargetAttr(TargetAttr):
-    """`#nvvm.target<O = 3, chip = "sm_80", features = "+ptx70">`: an NVIDIA processor."""
+    """`#nvvm.target<O = 3, chip = "sm_80", features = "+ptx70">`: an NVIDIA processor. The defaults are upstream's
+    syntax: what its text leaves out."""
 
     name = "nvvm.target"
     FIELDS: ClassVar[Mapping[str, str | int]] = {

@@ -63,6 +63,29 @@ class CpuCosts:
     """Weights of a block that are prefetched at most: two blocks and the data share the second-level cache."""
     prefetch_steps: int = 16
     """Steps of a loop per prefetched cache line, at most: weights that are used more often need no prefetch."""
+    staged_row: int = 1024
+    """Entries of tables that are read before any is used: as many numbers of 32 bits stay in the first-level cache."""
+
+    streamed_vectors: int = 4
+    """Vectors of a register tile with the only pixel, at most: it waits for weights, and threads share more blocks."""
+    few_pixels: int = 4
+    """Pixels at most whose codes get the form that a dot product takes in every loop; those of more get it once."""
+    unrolled_taps: int = 32
+    """Taps of a depthwise convolution that are written out, at most."""
+    unrolled_operations: int = 16
+    """Operations of an epilogue that are written out for every vector of a tile, at most."""
+    rows_per_skipped: int = 10
+    """Of so many rows of a kernel, over all rows of results, one outside of the image pays for loops of its own."""
+    kept_products: float = 0.8
+    """The part of all products at most that blocks of channels with windows of their own have to leave to pay."""
+    packed_rows: int = 8
+    """Rows of a product's first matrix at least for which the second one is packed at run time."""
+    packed_columns: int = 2
+    """Columns of the second matrix at least for which it is."""
+    packed_turned_columns: int = 8
+    """The same where its columns lie one after the other: sums along both matrices' rows take less than idle lanes."""
+    least_strips: int = 8
+    """Strips of an image at least, where it has as many rows: threads share them."""
 
     loop_issue_width: float = 2.0
     """Instructions per cycle of any other loop."""
@@ -111,14 +134,32 @@ class GpuCosts:
     """Registers of 32 bits of a processor."""
     most_sums: int = 64
     """Sums of a thread that leave too few registers for the addresses of gathered data."""
+    thread_sums: int = 128
+    """Sums of a thread at most, of the 255 registers that it can name."""
+    thread_registers: int = 60
+    """Registers of a thread of matrix units besides those of its sums: addresses, and what is multiplied."""
     shared_bytes: int = 32 << 10
     """Shared memory that a block can have: what the chip gives, or every device that takes OpenCL."""
+    plain_shared_bytes: int = 48 << 10
+    """Shared memory that a block of `mma` takes by itself: what it can have without being launched differently."""
+    largest_block: int = 1024
+    """Threads that a block can have (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability")."""
+    usual_warps: int = 4
+    """Warps of a block of which only the tile is given: as many as a processor has schedulers."""
     block_threads: int = 256
     """Threads of a block, where there are more than a few blocks."""
     busy_threads: int = 1 << 16
     """Threads that fill a device: no more are made by dividing a sum."""
     least_threads: int = 1 << 15
     """Threads at least before one thread takes several elements."""
+    shared_turns: int = 16
+    """Turns of a sum at least that threads share: shorter ones a thread does alone."""
+    warps_turns: int = 8
+    """Turns of a thread at least where several warps share a sum: they join through memory."""
+    team_threads: int = 256
+    """Threads that share a sum, at most."""
+    packed_rows: int = 8
+    """Rows of a product's first matrix at least for which the second one stays as it lies."""
 
 
 Costs = TypeVar("Costs", CpuCosts, GpuCosts)
@@ -133,8 +174,9 @@ def replaced(costs: Costs, measured: Measured) -> Costs:
 
 
 DIVISORS = frozenset(
-    "cache_line issue_width loads_per_cycle loop_issue_width multiplies_per_cycle processors second_level_bandwidth"
-    " stream_bandwidth third_level_bandwidth vectorized_turns".split()
+    "cache_line copy_bandwidth issue_width least_strips loads_per_cycle loop_issue_width matrix_speed"
+    " multiplies_per_cycle processors remote_bandwidth second_level_bandwidth small_remote_bandwidth stream_bandwidth"
+    " third_level_bandwidth vectorized_turns warpgroup_speed".split()
 )
 """Costs that others are divided by."""
 

@@ -14,7 +14,7 @@ from relay.errors import InvalidArgument
 from relay.target.chips import CHIPS, Chip
 from relay.target.costs import CpuCosts, GpuCosts, Measured, checked, replaced
 from relay.target.dots import DOTS, Dot, best_dot
-from relay.target.llvm_features import absent
+from relay.target.llvm_features import BASELINE, absent
 from relay.target.microarchitectures import MicroArchitecture, micro_architecture
 
 LANES = 16
@@ -28,6 +28,8 @@ HALF_FLOATS = ("avx512fp16", "fullfp16")
 NVVM_TOWARD_ZERO = "llvm.nvvm.fma.rz.f"
 TOWARD_ZERO = {"avx512f": "llvm.x86.avx512.vfmadd.f32", "fma-rz": NVVM_TOWARD_ZERO}
 """LLVM's intrinsic of a multiply-add of f32 that rounds towards zero, by the feature it needs."""
+REGISTERS = {"avx512f": 64, "avx": 32, "sse2": 16, "neon": 16}
+"""Bytes of a register that arithmetic of numbers of 32 bits takes at once, by the feature that it needs."""
 TABLES = {
     "bytes": frozenset({"avx512f", "avx512vbmi"}),
     "words": frozenset({"avx512f", "avx512bw"}),
@@ -184,6 +186,12 @@ class CpuTarget(Processor):
         if self.whole_vectors:
             return 32
         return 8 if self.features & {"avx", "neon"} else 4
+
+    @property
+    def register_bytes(self) -> int:
+        """Bytes that arithmetic takes at once: those of a number of 32 bits where there are no vectors."""
+        _, always = BASELINE.get(self.triple.partition("-")[0], ("", frozenset[str]()))
+        return next((size for feature, size in REGISTERS.items() if feature in self.features | always), 4)
 
     @property
     def shuffle_bytes(self) -> int:

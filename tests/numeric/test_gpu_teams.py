@@ -9,8 +9,8 @@ from xdsl.dialects.builtin import BoolAttr
 from relay.dialects import relay
 from relay.dialects.attributes import ints
 from relay.dialects.op import TensorOp
-from relay.lowering.gpu import teams
 from relay.lowering.gpu.teams import WARP
+from relay.target import GpuCosts
 from tests.numeric.compiled_modules import Net
 from tests.numeric.gpu_models import Emulated, check
 
@@ -55,4 +55,4 @@ def test_a_short_sum_is_a_threads_own(size: int):
     net.result("sum", net.add(relay.SumOp, [x], {"axis": ints([1]), "keepdims": BoolAttr.from_bool(False)}))
     model = Emulated(net.module())
     assert np.array_equal(model.run(net.inputs)[0], net.inputs[0].sum(axis=1, dtype=np.int32))
-    assert ("shfl" in model.executable.get_source("ptx")) == (size >= teams.FEWEST_TURNS)
+    assert ("shfl" in model.executable.get_source("ptx")) == (size >= GpuCosts().shared_turns)

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import f32, i8
 from relay.dialects import relay
 from relay.dialects.attributes import Array, ints
 from relay.lowering.scheduling.parts import parts_of, products
+from relay.target import CpuCosts
 from tests.numeric.compiled_modules import Net, offsets
 from tests.numeric.test_schedules_compiled import choices
 from tests.unit.test_scheduling import convolution
@@ -73,7 +74,7 @@ def test_parts_cover_all_weights():
     net = Net(52)
     conv = convolution((16 * len(WINDOWS), 3, 3, 8), element=f32)
     kernel = with_windows(net, "float32", 16, 8)
-    parts = parts_of(conv, [kernel])
+    parts = parts_of(conv, [kernel], CpuCosts())
     assert [products(part.conv) for part in parts] == [4, 2, 6, 1, 1]
     rebuilt = np.zeros_like(kernel)
     for part in parts:
@@ -85,9 +86,9 @@ def test_parts_cover_all_weights():
 def test_few_zeros_are_no_parts():
     conv = convolution((32, 3, 3, 8), element=i8)
     kernel = np.ones((32, 3, 3, 8), np.int8)
-    assert parts_of(conv, [kernel]) == []
+    assert parts_of(conv, [kernel], CpuCosts()) == []
     kernel[:16, 0] = 0
-    assert parts_of(conv, [kernel]) == []  # 15 of 18 are left
+    assert parts_of(conv, [kernel], CpuCosts()) == []  # 15 of 18 are left
     kernel[:16, 1] = 0
-    assert len(parts_of(conv, [kernel])) == 2
-    assert parts_of(conv, [kernel, np.ones_like(kernel)]) == []
+    assert len(parts_of(conv, [kernel], CpuCosts())) == 2
+    assert parts_of(conv, [kernel, np.ones_like(kernel)], CpuCosts()) == []

@@ -10,6 +10,8 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp
 from relay.dialects.gpu import ModuleOp as GpuModuleOp
 from relay.dialects.gpu_targets import NvvmTargetAttr
 from relay.passes import Pass
+from relay.target.chips import CHIPS
+from relay.target.gpu import DEFAULT_CHIP
 
 
 @dataclass(frozen=True)
@@ -21,8 +23,8 @@ class NvvmAttachTarget(Pass):
     requires = ("outlined",)
     invalidates = ()
     why = "says which GPU it is"
-    chip: str = "sm_80"
-    features: str = "+ptx70"
+    chip: str = DEFAULT_CHIP
+    features: str = CHIPS[DEFAULT_CHIP].ptx
     O: int = 3  # noqa: E741
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

@@ -23,12 +23,7 @@ from relay.lowering.shaped import is_buffer, is_vector, scalar_of
 from relay.target.costs import GpuCosts
 
 WARP = 32
-FEWEST_TURNS = 16
-"""Shorter ones a thread does alone."""
-MANY = 8
-"""Turns of a thread at least, where several warps share a point: they join through memory."""
-LARGEST = 256
-"""Threads of a block that has one point."""
+"""Threads of a warp: how numbers lie in registers, and shuffles, are written for as many, which all chips have."""
 EVERYONE = -1
 """The lanes of a warp that take part."""
 WORD = 4
@@ -76,18 +71,20 @@ def is_shareable(nest: Nest, producers: Mapping[SSAValue, Nest | Padded]) -> boo
     return all(inner is not None and join_of(inner.op) is not None for inner in reductions(nest, producers))
 
 
-def largest_team(narrow: bool) -> int:
+def largest_team(narrow: bool, costs: GpuCosts) -> int:
     """Threads that share a result, at most: `narrow` where they must be of one warp."""
-    return WARP if narrow else LARGEST
+    return WARP if narrow else costs.team_threads
 
 
 def team_size(inner: Sequence[Nest], points: int, codes: int, narrow: bool, costs: GpuCosts) -> int:
     """How many threads a point of so many gets: enough to keep the device busy, each with some turns of what is summed,
     of which products take `codes` at once."""
     turns = min(prod(each.sizes[dim] for dim in each.reduction) for each in inner) // codes
-    size, most = 1, largest_team(narrow)
-    if points and turns >= FEWEST_TURNS:
-        while size < most and 2 * size * (1 if size < WARP else MANY) <= turns and points * size < costs.busy_threads:
+    size, most = 1, largest_team(narrow, costs)
+    if points and turns >= costs.shared_turns:
+        while size < most and points * size < costs.busy_threads:
+            if 2 * size * (1 if size < WARP else costs.warps_turns) > turns:
+                break
             size *= 2
     return size
 

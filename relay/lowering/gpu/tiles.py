@@ -12,17 +12,9 @@ from typing import ClassVar, NamedTuple
 from relay.target.costs import GpuCosts
 
 CHUNK = 16
-"""Bytes of one copy, at most."""
+"""Bytes of one copy, at most: the longest that `cp.async` has."""
 SPLITS = (1, 2, 3, 4, 6, 8, 12, 16)
-"""Parts of the depth that have blocks of their own."""
-ADDRESSES = 60
-"""Registers of a thread besides those of its sums."""
-MOST_SUMS = 128
-"""Sums of a thread, of the 255 registers that it can name."""
-MOST_THREADS = 1024
-"""Threads of a block, on any of NVIDIA's devices."""
-USUAL_WARPS = 4
-"""Of a block, where only its tile is given."""
+"""Parts of the depth that are tried."""
 LONGEST = 256
 """Rows or columns of a tile, which a device's own copies count in 8 bits."""
 
@@ -83,7 +75,7 @@ class Tile:
             return False
         even = not (self.rows % (16 * self.down) or self.columns % (8 * self.run * self.across))
         copied = not (self.rows % together or self.columns % (fold * together))
-        return even and copied and self.sums <= MOST_SUMS and self.threads <= MOST_THREADS
+        return even and copied and self.sums <= costs.thread_sums and self.threads <= costs.largest_block
 
     def speed(self, costs: GpuCosts) -> int:
         """Products of codes, or bytes of floats, of a processor in a clock."""
@@ -91,7 +83,7 @@ class Tile:
 
     def resident(self, costs: GpuCosts) -> int:
         """Blocks that a processor has at once, by their registers."""
-        return costs.registers // (ADDRESSES * self.threads + self.rows * self.columns)
+        return costs.registers // (costs.thread_registers * self.threads + self.rows * self.columns)
 
     def cost(self, rows: int, columns: int, depth: int, splits: int, costs: GpuCosts) -> float:
         """Clocks that a product takes, about: of the busiest processor, whose blocks multiply and copy at once, and of
@@ -174,6 +166,6 @@ def layouts(
     return tuple(tile.warps for tile in tiles if tile.legal(fold, room, costs))
 
 
-def usual(possible: Sequence[tuple[int, int]]) -> tuple[int, int]:
+def usual(possible: Sequence[tuple[int, int]], costs: GpuCosts) -> tuple[int, int]:
     """Those of possible warps that are nearest to the usual number of warps."""
-    return min(possible, key=lambda warps: abs(prod(warps) - USUAL_WARPS))
+    return min(possible, key=lambda warps: abs(prod(warps) - costs.usual_warps))

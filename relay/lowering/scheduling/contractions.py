@@ -244,7 +244,7 @@ class Contraction(Strategy[ContractionSchedule]):
         padding = kernel.waiting.get(conv.data.value)
         around = found.around(conv, kernel.target, padding)
         if not one_row and (runs := border_runs(conv, padding)):
-            pays = skipping_pays(conv, runs)
+            pays = skipping_pays(conv, runs, kernel.target.costs)
             around = replace(around, border_rows=(pays, not pays))
         chosen = decide_tiles(pick, conv, kernels, kernel.target, around)
         pads = pick_padding(pick, conv, chosen, padding)

@@ -28,11 +28,10 @@ from relay.lowering.scheduling.packed import Packed
 from relay.lowering.scheduling.packing import initial_accumulator, padded
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import OpSchedule
-from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy
+from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, estimate
 from relay.lowering.shaped import vector_of
 from relay.target import LANES, CpuTarget
 
-UNROLLED_TAPS = 32
 HALF = LANES // 2
 
 
@@ -68,9 +67,9 @@ class Depthwise(Strategy[DepthwiseSchedule]):
         conv = self.found.conv
         can = takes_pairs(conv, kernel.target)
         pairs = pick("pairs", (True, False) if can else (False,), can)
-        taps = conv.kernel_rows * conv.kernel_columns
-        unrolled = pick("unrolled_taps", (True,) if pairs else (True, False), pairs or taps <= UNROLLED_TAPS)
-        cycles = depthwise_cycles(conv, 2 * LANES if pairs else LANES)
+        few = conv.kernel_rows * conv.kernel_columns <= kernel.target.costs.unrolled_taps
+        unrolled = pick("unrolled_taps", (True,) if pairs else (True, False), pairs or few)
+        cycles = depthwise_cycles(kernel, self.op, conv, 2 if pairs else 1)
         why = f"16 channels{' of two taps' if pairs else ''} at a time"
         masks = pick_masks(pick, kernel.target, conv.outputs)
         return DepthwiseSchedule(pairs=pairs, unrolled_taps=unrolled, masks=masks, cycles=cycles, why=why)
@@ -84,10 +83,10 @@ class Depthwise(Strategy[DepthwiseSchedule]):
         DepthwiseEmitter(emission.builder, conv, arguments, epilogue, schedule).emit()
 
 
-def depthwise_cycles(conv: Convolution, products: int) -> int:
-    """Cycles of a convolution that takes so many products at a time, beside loading them."""
+def depthwise_cycles(kernel: Kernel, op: linalg.GenericOp, conv: Convolution, group: int) -> int:
+    """Cycles of a convolution of whole vectors of channels that adds up the products of so many taps at once."""
     points = conv.images * conv.out_rows * conv.out_columns * -(-conv.outputs // LANES) * LANES
-    return points * conv.kernel_rows * conv.kernel_columns * 2 // products
+    return estimate(kernel, op, points * conv.kernel_rows * conv.kernel_columns, group * LANES, 4 // group)
 
 
 def takes_pairs(conv: Convolution, target: CpuTarget) -> bool:

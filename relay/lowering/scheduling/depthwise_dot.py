@@ -94,7 +94,7 @@ class DepthwiseDot(Strategy[DepthwiseDotSchedule]):
         image = image_of(conv, None if padded else self.padding)
         strip = pick("strip", range(1, conv.out_rows + 1), best_strip(conv, image, kernel.target.costs))
         why = "dot products of up to 4 rows of a column, 64 lanes at a time"
-        cycles = depthwise_cycles(conv, 4 * LANES)
+        cycles = depthwise_cycles(kernel, self.op, conv, 4)
         return DepthwiseDotSchedule(strip=strip, padded=padded, cycles=cycles, why=why)
 
     def pads(self, schedule: DepthwiseDotSchedule) -> Sequence[SSAValue]:

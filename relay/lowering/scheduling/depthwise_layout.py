@@ -25,8 +25,6 @@ from relay.target import LANES, CpuCosts, CpuTarget
 GROUP = 4
 WIDTH = 64
 PARTS = 4
-SHARES = 8
-"""Strips that there are at least, of images with as many rows: threads share them."""
 
 
 @dataclass(frozen=True)
@@ -163,7 +161,7 @@ def fits(conv: Convolution, image: Image, target: CpuTarget) -> bool:
 def best_strip(conv: Convolution, image: Image, costs: CpuCosts) -> int:
     """Rows of a strip that stay near, with which the fewest rows are computed twice."""
     row = (image.columns * conv.strides[0] + conv.out_columns) * conv.channels
-    most = max(min(conv.out_rows // SHARES, costs.strip_bytes // row), 1)
+    most = max(min(conv.out_rows // costs.least_strips, costs.strip_bytes // row), 1)
     return min(range(most, 0, -1), key=lambda strip: rows_done(conv, costs, strip))
 
 

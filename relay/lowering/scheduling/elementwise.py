@@ -29,7 +29,7 @@ from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.scheduling.rows import in_vectors
 from relay.lowering.scheduling.saturate import WIDTH, in_order, match_clamp, saturate
-from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, estimate
+from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, at_once, estimate
 from relay.lowering.shaped import is_buffer, shape_of
 from relay.target import LANES, CpuTarget
 
@@ -79,7 +79,8 @@ class ElementwiseRows(Strategy[ElementwiseSchedule]):
         size = prod(sizes) if flat else sizes[-1]
         lanes, saturate = pick_lanes(op.body.block, size, kernel.target, pick)
         overlap = pick("overlap", (True, False) if apart(op) else (False,), apart(op))
-        cycles = estimate(kernel, op, prod(sizes) // size * vectors_of(size, lanes), 1) if size else 0
+        vectors = vectors_of(size, lanes, at_once(kernel.target, max(lanes)))
+        cycles = estimate(kernel, op, prod(sizes) // size * vectors, 1) if size else 0
         why = f"{lanes[0]} elements at a time{', all in one row' if flat else ''}"
         return ElementwiseSchedule(flat=flat, lanes=lanes, overlap=overlap, saturate=saturate, cycles=cycles, why=why)
 
@@ -115,11 +116,11 @@ def pick_lanes(
     return pick("lanes", possible, tuple(dict.fromkeys(best))), saturate
 
 
-def vectors_of(size: int, lanes: Sequence[int]) -> int:
-    """How many vectors of these widths a row is."""
+def vectors_of(size: int, lanes: Sequence[int], most: int) -> int:
+    """How many registers, of `most` elements, the vectors of these widths of a row are."""
     count = 0
     for width in lanes:
-        count, size = count + size // width, size % width
+        count, size = count + size // width * -(-width // most), size % width
     return count
 
 

@@ -121,7 +121,7 @@ class FloatDepthwise(Strategy[FloatDepthwiseSchedule]):
         most = min(MOST_PIXELS, (conv if not one_row or row is None else row).out_columns)
         best = min(ACCUMULATORS.get(kernel.target.vector_registers, 1), most)
         pixels = pick("pixels", range(1, most + 1), best)
-        cycles = depthwise_cycles(conv, 4 * LANES)
+        cycles = depthwise_cycles(kernel, self.op, conv, 1)
         why = "rows of pixels, 16 channels at a time"
         masks = pick_masks(pick, kernel.target, conv.outputs)
         return FloatDepthwiseSchedule(

@@ -17,6 +17,7 @@ from relay.lowering.scheduling.body import vector_constant
 from relay.lowering.scheduling.contraction import Convolution
 from relay.lowering.scheduling.rows import in_vectors
 from relay.lowering.shaped import shape_of, vector_of
+from relay.target import CpuCosts
 
 Extend = type[ExtSIOp] | type[ExtUIOp]
 """How codes become 16 bits."""
@@ -175,10 +176,6 @@ def spans(size: int, window: int, stride: int, dilation: int, before: int, outpu
     return result
 
 
-MIN_SKIPPED = 10
-"""One in so many rows of the kernel, over all rows of results, has to be outside for code of its own to pay."""
-
-
 def border_runs(conv: Convolution, padding: Padding | None) -> list[Span]:
     """The runs of rows of a convolution in zeros around its image, or zero points, if they are few."""
     if padding is None or not padding.of_image or not isinstance(padding.value.owner, arith.ConstantOp):
@@ -192,8 +189,8 @@ def border_runs(conv: Convolution, padding: Padding | None) -> list[Span]:
     return runs if few else []
 
 
-def skipping_pays(conv: Convolution, runs: Sequence[Span]) -> bool:
+def skipping_pays(conv: Convolution, runs: Sequence[Span], costs: CpuCosts) -> bool:
     """Whether enough of a convolution's kernel is outside of the image in these runs."""
     inside = sum((end - first) * (stop - start) for first, end, start, stop in runs)
     every = conv.out_rows * conv.kernel_rows
-    return bool(runs) and (every - inside) * MIN_SKIPPED >= every
+    return bool(runs) and (every - inside) * costs.rows_per_skipped >= every

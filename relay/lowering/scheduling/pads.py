@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import Self
 
 from xdsl.dialects import memref
@@ -15,8 +14,7 @@ from relay.lowering.scheduling.loops import emit_copy, emit_fill
 from relay.lowering.scheduling.padding import Padding, emit_padding
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import OpSchedule
-from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy
-from relay.lowering.shaped import shape_of
+from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, moved
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,9 +45,10 @@ class Pad(Strategy[PadSchedule]):
     def decide(self, kernel: Kernel, pick: Picks) -> PadSchedule:
         image = self.padding.of_image
         by_rows = pick("by_rows", (True, False) if image else (False,), image)
-        count = prod(shape_of(self.padding.buffer))
+        source, target = self.padding.source, self.padding.buffer
+        again = () if by_rows else (source,)
         why = "read as it is by what follows"
-        return PadSchedule(by_rows=by_rows, cycles=count // 8 if by_rows else count // 4, why=why)
+        return PadSchedule(by_rows=by_rows, cycles=moved(kernel, source, target, *again), why=why)
 
     def emit(self, emission: Emission, schedule: PadSchedule) -> None:
         if schedule.by_rows:

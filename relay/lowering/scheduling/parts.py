@@ -27,14 +27,12 @@ from relay.lowering.scheduling.plan import TileSchedule, decide_tiles, needs_sum
 from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy
 from relay.lowering.scheduling.tiles import choose
-from relay.target import LANES
+from relay.target import LANES, CpuCosts
 
 STEP = 4
 """Codes that a step takes, at most."""
 MOST = 16
-"""Blocks of channels that code is written for."""
-MOST_LEFT = 0.8
-"""Of all products, how many may be left."""
+"""Blocks of channels that code is written for: a bound of its size."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +54,7 @@ class Part:
         return kernel[self.channels, rows, self.column : self.column + self.conv.kernel_columns]
 
 
-def parts_of(conv: Convolution, kernels: Sequence[Array]) -> list[Part]:
+def parts_of(conv: Convolution, kernels: Sequence[Array], costs: CpuCosts) -> list[Part]:
     """The blocks of channels and their windows, for the kernels of all calls; none where that saves too little, where
     weights take more than one number each, or where a step may reach behind its window."""
     if conv.kernel_rows * conv.kernel_columns == 1 or needs_sums(conv) or not conv.is_float and conv.channels % STEP:
@@ -70,7 +68,7 @@ def parts_of(conv: Convolution, kernels: Sequence[Array]) -> list[Part]:
         found.append(Part(part, channels[0], first, left))
         if len(found) > MOST:
             return []
-    return found if sum(products(part.conv) for part in found) <= MOST_LEFT * products(conv) else []
+    return found if sum(products(part.conv) for part in found) <= costs.kept_products * products(conv) else []
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +97,7 @@ class Parts(Strategy[PartsSchedule]):
         found = weighted_of(op, kernel)
         if found is None or found.groups or found.conv.depthwise:
             return None
-        parts = parts_of(*found.form(True))
+        parts = parts_of(*found.form(True), kernel.target.costs)
         return cls(found.op, found, parts) if parts else None
 
     @property

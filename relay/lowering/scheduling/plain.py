@@ -22,8 +22,8 @@ from relay.lowering.scheduling.elementwise import extents
 from relay.lowering.scheduling.loops import emit_copy, emit_fill
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import OpSchedule
-from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, estimate
-from relay.lowering.shaped import is_buffer, shape_of
+from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, estimate, moved
+from relay.lowering.shaped import is_buffer
 
 ORDERED = 4
 """Loops of which every order may be asked for: of more, the best and the plain one."""
@@ -51,7 +51,7 @@ class Fill(Strategy[FillSchedule]):
     def decide(self, kernel: Kernel, pick: Picks) -> FillSchedule:
         target = self.op.outputs[0]
         flat = pick("flat", (True, False) if contiguous(target.type) else (False,), contiguous(target.type))
-        return FillSchedule(flat=flat, cycles=prod(shape_of(target)) // 16, why="in one row" if flat else "row by row")
+        return FillSchedule(flat=flat, cycles=moved(kernel, target), why="in one row" if flat else "row by row")
 
     def emit(self, emission: Emission, schedule: FillSchedule) -> None:
         emit_fill(emission.builder, self.op, flat=schedule.flat)
@@ -79,8 +79,8 @@ class Copy(Strategy[CopySchedule]):
     def decide(self, kernel: Kernel, pick: Picks) -> CopySchedule:
         both = contiguous(self.op.source.type) and contiguous(self.op.destination.type)
         flat = pick("flat", (True, False) if both else (False,), both)
-        count = prod(shape_of(self.op.destination))
-        return CopySchedule(flat=flat, cycles=count // 16, why="in one row" if flat else "row by row")
+        cycles = moved(kernel, self.op.source, self.op.destination)
+        return CopySchedule(flat=flat, cycles=cycles, why="in one row" if flat else "row by row")
 
     def emit(self, emission: Emission, schedule: CopySchedule) -> None:
         emit_copy(emission.builder, self.op, flat=schedule.flat)

@@ -21,15 +21,11 @@ from relay.lowering.scheduling.tiles import Problem, choose, cycles_of
 from relay.target import LANES, CpuTarget
 from relay.target.dots import Dot
 
-FEW_PIXELS = 4
-"""Codes of more pixels get the form that the dot product takes once, not in every loop."""
 LARGEST = 28
 """Pixels, or vectors, of a tile that may be asked for."""
 TILES = Tuples(range(1, LARGEST + 1), range(LANES, LARGEST * LANES + 1, LANES))
 STRIDES = (32, 64, 128, 256)
 """Bytes from one prefetch to the next that may be asked for."""
-STRAIGHT = 16
-"""Operations that an epilogue may have to be written out for every vector of a tile."""
 
 
 def parse_tile(text: str, where: str) -> tuple[int, int]:
@@ -115,7 +111,7 @@ def decide_tiles(
     groups = (1,) if dot is None else (dot.group, 1) if kernels else (dot.group,)
     group = pick("codes_per_step", groups, groups[0])
     flips = dot is not None and group == 4 and dot.unsigned != conv.data.unsigned
-    many = conv.images * conv.out_rows * conv.out_columns > FEW_PIXELS
+    many = conv.images * conv.out_rows * conv.out_columns > target.costs.few_pixels
     copied = "copy" if not kernels or around.padded or many else "loop"
     ways = ("none",) if not flips else ("copy", "loop") if kernels else ("copy",)
     sign_flip = pick("sign_flip", ways, copied if flips else "none")
@@ -157,7 +153,7 @@ def decide_tiles(
     extra = pick("outlier_steps", (extra,), extra)
     borders = (False,) if extra else around.border_rows
     skip = pick("skip_border_rows", borders, borders[0])
-    unrolled = pick("unrolled_epilogue", (True, False), around.epilogue <= STRAIGHT)
+    unrolled = pick("unrolled_epilogue", (True, False), around.epilogue <= target.costs.unrolled_operations)
     packs = around.packs and group > 1 and unrolled
     packed = pick("packed_store", (True, False) if packs else (False,), packs)
     cycles = round(cycles_of(problem, target.costs, (0, *narrow, pixels)))

@@ -34,14 +34,9 @@ from relay.lowering.scheduling.plan import (
     slack,
     takes_unsigned,
 )
-from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, started_by
+from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, moved, started_by
 from relay.lowering.shaped import buffer_of, is_vector, shape_of
 from relay.target import LANES, CpuTarget
-
-LEAST_ROWS = 8
-"""Fewer rows are not worth packing for."""
-LEAST_COLUMNS, LEAST_TURNED = 2, 8
-"""Nor are fewer columns; of [n, k], sums along both matrices' rows take less than lanes without a column."""
 
 
 @dataclass(frozen=True)
@@ -76,8 +71,8 @@ def recognise_product(op: linalg.GenericOp, target: CpuTarget) -> Product | None
     conv = Convolution(a, b, out, *size, 1, 1, (1, 1), (1, 1), False, accumulator)
     dot = dot_of(conv, target)
     runs = conv.is_float or (dot is not None and dot.group == 4)
-    least = LEAST_TURNED if turned else LEAST_COLUMNS
-    return Product(conv, batch, turned) if runs and rows >= LEAST_ROWS and columns >= least else None
+    least = target.costs.packed_turned_columns if turned else target.costs.packed_columns
+    return Product(conv, batch, turned) if runs and rows >= target.costs.packed_rows and columns >= least else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,8 +110,8 @@ class PackedProduct(Strategy[ProductSchedule]):
         product = self.product
         length = 0 if product.epilogue is None else len(product.epilogue.body.block.ops)
         chosen = decide_tiles(pick, product.conv, [], kernel.target, Around(flat=(True,), epilogue=length))
-        moved = product.batch * product.conv.channels * product.conv.outputs // LANES
-        every = replace(chosen, cycles=chosen.cycles * product.batch + moved)
+        packing = 2 * moved(kernel, product.conv.kernel.value)
+        every = replace(chosen, cycles=chosen.cycles * product.batch + packing)
         why = f"{chosen.why}, the second matrix packed at run time"
         masks = pick_masks(pick, kernel.target, product.conv.outputs)
         return ProductSchedule(**vars(replace(every, why=why)), masks=masks)

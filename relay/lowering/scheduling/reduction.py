@@ -189,7 +189,7 @@ class ReductionRows(Strategy[ReductionSchedule]):
         exact = self.body is None and (found.join in IDEMPOTENT or element == i32)
         best = kernel.target.costs.partial_results if self.body is None else 1
         partial = pick("partial", (1, 2, 4, 8) if exact else (best,), best)
-        cycles = estimate(kernel, self.op, prod(found.outer) * found.size, LANES * codes)
+        cycles = estimate(kernel, self.op, prod(found.outer) * found.size, LANES * codes, 4 // codes)
         why = f"{LANES * codes} elements at a time, {partial} vectors of partial results"
         return ReductionSchedule(partial=partial, codes_per_step=codes, unsigned=unsigned, cycles=cycles, why=why)
 

@@ -57,4 +57,9 @@ def of_reading(costs: CpuCosts, values: Sequence[SSAValue]) -> int:
 
 def size_of(buffer: SSAValue) -> int:
     """Bytes."""
-    return prod(shape_of(buffer)) * dtype_of(buffer_of(buffer).element_type).itemsize
+    return prod(shape_of(buffer)) * itemsize(buffer)
+
+
+def itemsize(buffer: SSAValue) -> int:
+    """Bytes of an element."""
+    return dtype_of(buffer_of(buffer).element_type).itemsize

@@ -28,10 +28,7 @@ from relay.lowering.scheduling.elementwise import (
 )
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.rows import in_vectors
-from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, estimate
-
-ROW = 1024
-"""Entries that are read before any is used, at most."""
+from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, at_once, turn
 
 LEAST = 4
 """Operations on an entry that are worth storing it first."""
@@ -119,8 +116,10 @@ class Staged(Strategy[StagedSchedule]):
         size = prod(sizes) if flat else sizes[-1]
         entries = [load.res for load in self.early if isinstance(load, memref.LoadOp)]
         lanes, saturate = pick_lanes(block, size, kernel.target, pick, entries)
-        row = pick("row", (256, 512, ROW, 2048), ROW)
-        cycles = estimate(kernel, op, prod(sizes), len(block.ops) / (len(self.early) + len(self.late) / lanes[0]))
+        best, late = kernel.target.costs.staged_row, len(self.late) / at_once(kernel.target, lanes[0])
+        row = pick("row", tuple(dict.fromkeys((256, 512, 1024, 2048, best))), best)
+        part = (len(self.early) + late) / (len(self.early) + len(self.late))
+        cycles = round(prod(sizes) * part * turn(kernel, op))
         why = f"entries of tables first, {lanes[0]} used at a time"
         return StagedSchedule(
             flat=flat, lanes=lanes, overlap=pick("overlap", (False,), False), saturate=saturate, row=row,

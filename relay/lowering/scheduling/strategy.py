@@ -20,6 +20,8 @@ from relay.lowering.scheduling.given_constants import GivenConstants
 from relay.lowering.scheduling.padding import Padding
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import OpSchedule
+from relay.lowering.scheduling.sharing import size_of
+from relay.lowering.scheduling.work import Costs
 from relay.target import CpuTarget
 
 S = TypeVar("S", bound=OpSchedule)
@@ -107,10 +109,27 @@ class Strategy(ABC, Generic[S]):
         """Emit loops for what this covers: as the schedule says."""
 
 
-def estimate(kernel: Kernel, op: linalg.GenericOp, elements: int, lanes: float) -> int:
-    """Cycles of a generic over so many elements, so many at a time: it only has to rank strategies."""
-    instructions = len(op.body.block.ops) - 1 + len(op.operands)
-    return round(elements * instructions / kernel.target.costs.loop_issue_width / lanes)
+def estimate(kernel: Kernel, op: linalg.GenericOp, elements: int, lanes: int, bytes: int = 4) -> int:
+    """Cycles of a generic over so many elements of so many bytes, `lanes` at a time as far as a register holds them:
+    what its body computes, and its operands, which are loaded or stored."""
+    return round(-(-elements // at_once(kernel.target, lanes, bytes)) * turn(kernel, op))
+
+
+def turn(kernel: Kernel, op: linalg.GenericOp) -> float:
+    """Cycles of a generic for the elements of one register."""
+    costs = kernel.target.costs
+    return Costs(costs).block(op.body.block) + len(op.operands) / costs.loads_per_cycle
+
+
+def at_once(target: CpuTarget, lanes: int, bytes: int = 4) -> int:
+    """Elements that an instruction takes of a vector of `lanes`."""
+    return min(lanes, max(target.register_bytes // bytes, 1))
+
+
+def moved(kernel: Kernel, *buffers: SSAValue) -> int:
+    """Cycles in which buffers are read or written, element after element."""
+    costs, register = kernel.target.costs, kernel.target.register_bytes
+    return round(sum(map(size_of, buffers)) / min(costs.stream_bandwidth, costs.loads_per_cycle * register))
 
 
 def started_by(fill: linalg.FillOp) -> tuple[linalg.GenericOp, float | int] | None:

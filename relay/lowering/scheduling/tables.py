@@ -91,8 +91,9 @@ class LookupVectors(Strategy[LookupSchedule]):
         every = tuple(kind.__name__.lower() for kind in tables_of(kernel.target))
         size = prod(shape_of(self.found.result))
         tables = pick("tables", [every[first:] for first in range(len(every))], every)
-        why = f"the table in registers, {tables_of(kernel.target)[0].lanes} codes at a time"
-        return LookupSchedule(tables=tables, cycles=estimate(kernel, self.op, size, PIECE), why=why)
+        lanes = tables_of(kernel.target)[0].lanes
+        why = f"the table in registers, {lanes} codes at a time"
+        return LookupSchedule(tables=tables, cycles=estimate(kernel, self.op, size, lanes, 1), why=why)
 
     def emit(self, emission: Emission, schedule: LookupSchedule) -> None:
         b, found = emission.builder, self.found

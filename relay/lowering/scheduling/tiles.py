@@ -12,11 +12,8 @@ from dataclasses import dataclass
 
 from relay.target import LANES, CpuCosts
 
-WIDEST = 8
-ALONE = 4
-"""Vectors of a tile, at most, where it has the only pixel: what bounds it is reading weights, and narrow blocks are
-more for threads to share."""
-MOST_PIXELS = 28
+WIDEST, MOST_PIXELS = 8, 28
+"""Vectors and pixels of a tile that are tried: more of them have fewer of the others, and no target's registers."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +43,7 @@ def choose(problem: Problem, costs: CpuCosts) -> Tiles:
     """The cheapest tiles that fit the registers."""
     every = -(-problem.outputs // LANES)
     best: Tiles | None = None
-    widest = ALONE if problem.rows * problem.width == 1 else WIDEST
+    widest = costs.streamed_vectors if problem.rows * problem.width == 1 else WIDEST
     for vectors in range(1, min(widest, every) + 1):
         if vectors + 2 > problem.registers and vectors > 1:
             break

@@ -25,6 +25,7 @@ from relay.lowering.scheduling.elementwise import extents
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.scheduling.rows import in_vectors
+from relay.lowering.scheduling.sharing import itemsize
 from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, estimate
 from relay.lowering.shaped import buffer_of, shape_of
 from relay.target import CpuTarget
@@ -120,7 +121,7 @@ class Squares(Strategy[TransposeSchedule]):
             if count <= width and count <= found.rows.size and width <= found.columns.size
         ]
         rows, columns = square = pick("square", list(dict.fromkeys([best, *possible])), best)
-        cycles = estimate(kernel, self.op, prod(extents(self.op)), rows)
+        cycles = estimate(kernel, self.op, prod(extents(self.op)), rows, itemsize(found.source))
         return TransposeSchedule(square=square, cycles=cycles, why=f"squares of {rows} rows x {columns} columns")
 
     def emit(self, emission: Emission, schedule: TransposeSchedule) -> None:

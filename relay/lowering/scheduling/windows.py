@@ -27,6 +27,7 @@ from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.scheduling.reduction import EXTENDS, IDEMPOTENT, before_widening, recognise_reduction, widening
 from relay.lowering.scheduling.rows import in_vectors
+from relay.lowering.scheduling.sharing import itemsize
 from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, estimate, started_by
 from relay.lowering.shaped import buffer_of, is_buffer, shape_of, vector_of
 from relay.target import LANES
@@ -208,9 +209,8 @@ class WindowsInRegisters(Strategy[WindowsSchedule]):
         lanes = pick("lanes", [n for n in (64, 32, 16) if n <= most], most)
         elements = prod(found.results) * prod(found.window)
         why = f"{channels} channels at a time, each window read once"
-        return WindowsSchedule(
-            channels=channels, lanes=lanes, cycles=estimate(kernel, self.op, elements, lanes), why=why
-        )
+        cycles = estimate(kernel, self.op, elements, lanes, itemsize(found.op.outputs[0]))
+        return WindowsSchedule(channels=channels, lanes=lanes, cycles=cycles, why=why)
 
     def pads(self, schedule: WindowsSchedule) -> Sequence[SSAValue]:
         return (self.found.data,)

@@ -13,7 +13,7 @@ from relay.lowering.shaped import is_vector
 from relay.target import CpuCosts
 
 FAST_MATH = ("math.fma", "math.absf", "math.copysign", "math.floor", "math.ceil", "math.roundeven", "math.trunc")
-FREE = frozenset({"arith.constant", "scf.yield", "scf.reduce", "memref.alloca", "vector.bitcast"})
+FREE = frozenset({"arith.constant", "scf.yield", "linalg.yield", "scf.reduce", "memref.alloca", "vector.bitcast"})
 
 
 def turns(loop: scf.ForOp) -> int:

@@ -10,12 +10,9 @@ from xdsl.ir import SSAValue
 from relay.dialects import relay
 from relay.dialects.attributes import ints
 from relay.dialects.op import is_code, rank, shape, tensor
-from relay.target import Target
+from relay.target import LANES, Target
 from relay.transforms.expansion import Expansion
 from relay.transforms.expansions.steps import Expansions, transpose
-
-LEAST_ROWS, LANES = 8, 16
-"""Fewer rows or columns are not packed."""
 
 
 def swapped(new: Expansion, x: SSAValue, wanted: bool) -> SSAValue:
@@ -54,7 +51,7 @@ def leading(new: Expansion, op: relay.MatmulOp | relay.BatchMatmulOp) -> SSAValu
 def packs(op: relay.MatmulOp | relay.BatchMatmulOp, target: Target) -> bool:
     """Whether `schedule` packs the second matrix for its micro-kernel."""
     (rows, inner), (_, columns) = op.matrices()
-    if rows < LEAST_ROWS or columns < LANES:
+    if rows < target.costs.packed_rows or columns < LANES:
         return False
     types = [tensor(side).element_type for side in (op.tensor_a, op.tensor_b)]
     codes = all(is_code(type, 8) for type in types) and inner % 4 == 0

@@ -31,7 +31,7 @@ from relay.lowering.gpu.strategies.strategy import (
     powers,
 )
 from relay.lowering.gpu.teams import WARP
-from relay.lowering.gpu.tiles import MOST_THREADS, Tile, cheapest, choices, layouts, shapes, usual
+from relay.lowering.gpu.tiles import Tile, cheapest, choices, layouts, shapes, usual
 from relay.lowering.indices import binary, unravelled
 from relay.lowering.scheduling.arguments import argument_of
 from relay.lowering.scheduling.given_constants import GivenConstants
@@ -40,8 +40,6 @@ from relay.lowering.scheduling.record import OpSchedule
 
 PARTS_LANES = 4
 """Neighbouring sums whose parts a thread adds at once."""
-PLAIN_BYTES = 48 << 10
-"""Shared memory of a block that need not be asked for, and that all of NVIDIA's devices have."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,13 +103,14 @@ class Products(Strategy[ProductSchedule]):
 
     def decide(self, kernel: Kernel, pick: Picks) -> Decision[ProductSchedule]:
         m, costs, fold = self.product, kernel.target.costs, self.product.format.fold
-        room, usual_room = costs.shared_bytes, costs.shared_bytes if kernel.target.warpgroups else PLAIN_BYTES
+        room = costs.shared_bytes
+        usual_room = room if kernel.target.warpgroups else costs.plain_shared_bytes
         found = choices(self.tiles(m, kernel), m.rows, m.columns, m.depth * m.format.data, costs)
         best = cheapest([choice for choice in found if choice.agrees(pick.given)] or found)
         shape, warps, asked = best.tile.shape, best.tile.warps, {"tile", "warps"} & pick.given.keys()
         shape = pick("tile", shapes(self.kind, fold, room, costs) if asked else (shape,), shape)
         possible = layouts(self.kind, shape, fold, room, costs) if asked else (warps,)
-        warps = pick("warps", possible, warps if warps in possible else usual(possible))
+        warps = pick("warps", possible, warps if warps in possible else usual(possible, costs))
         most = -(-m.depth * m.format.data // self.kind.depth)
         splits = pick("splits", range(1, most + 1), best.splits)
         steps, fewest = -(-most // splits), self.kind.fewest_stages
@@ -124,7 +123,7 @@ class Products(Strategy[ProductSchedule]):
         part_lanes = pick("part_lanes", powers(min(widest, PARTS_LANES)), min(widest, PARTS_LANES))
         launches = [count(m.gathered.shape[:3])] if m.gathered is not None else []
         launches += [count([m.rows, m.columns], part_lanes)] if splits > 1 else []
-        blocks = Tuples(*[range(WARP, MOST_THREADS + 1, WARP)] * len(launches))
+        blocks = Tuples(*[range(WARP, costs.largest_block + 1, WARP)] * len(launches))
         other = pick("other_blocks", blocks, tuple(block_of(kernel, total) for total in launches))
         block = pick("block", (tile.threads,), tile.threads)
         bytes = self.matrix(tile, splits, lanes, part_lanes).shared_bytes

@@ -81,7 +81,7 @@ class Reduction(Strategy[ReductionSchedule]):
         if shared:
             codes = max((min(dot, found.lanes) for each in inner if (found := dot_of(each, producers))), default=0)
             size = team_size(inner, count(nest.shape, lanes), max(codes, 1), strided or lanes > 1, costs)
-        team = pick("team", powers(largest_team(strided or lanes > 1) if shared else 1), size)
+        team = pick("team", powers(largest_team(strided or lanes > 1, costs) if shared else 1), size)
         strided = pick("strided", (False, True) if 1 < team <= WARP else (False,), strided and team > 1)
         block = pick_block(kernel, pick, count(nest.shape, lanes), team)
         what = [f"{team} threads share a result" if team > 1 else "a thread for each result"]

@@ -20,7 +20,6 @@ from relay.lowering.gpu.matrix import Product
 from relay.lowering.gpu.points import Producer
 from relay.lowering.gpu.producers import Nest, Padded, nest_of
 from relay.lowering.gpu.teams import WARP
-from relay.lowering.gpu.tiles import MOST_THREADS
 from relay.lowering.plan_memory import size_of
 from relay.lowering.scheduling.given_constants import GivenConstants
 from relay.lowering.scheduling.picks import Picks
@@ -101,7 +100,7 @@ def pick_block(kernel: Kernel, pick: Picks, points: int, team: int = 1) -> int:
     """Threads of a block, where each point of so many has a team of them."""
     if team > WARP:
         return pick("block", (team,), team)
-    return pick("block", range(WARP, MOST_THREADS + 1, WARP), block_of(kernel, points * team))
+    return pick("block", range(WARP, kernel.target.costs.largest_block + 1, WARP), block_of(kernel, points * team))
 
 
 def block_of(kernel: Kernel, total: int) -> int:
