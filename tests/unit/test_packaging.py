@@ -63,6 +63,11 @@ def test_two_checkouts_do_not_mix(tmp_path: Path):
     assert done.returncode == 0, done.stderr
 
 
+def readme_programs() -> list[str]:
+    """The Python blocks of the README."""
+    return re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+
+
 def run(*command: str | Path, cwd: Path) -> str:
     """The output of a command that must succeed, run without this environment's paths."""
     environment = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")}
@@ -95,6 +100,19 @@ def test_sdist_and_wheel_install(tmp_path: Path, clone: Path):
     assert version.startswith(f"relay-opt {relay.__version__} ")
     help_text = run(tmp_path / "venv" / "bin" / "xdsl-opt", "--help", cwd=tmp_path)
     assert "infer-types" in "".join(help_text.split())
+    (tmp_path / "examples").symlink_to(clone / "examples")
+    example = next(block for block in readme_programs() if "exe.save" in block)
+    assert "the digit is a" in run(python, "-I", "-c", example, cwd=tmp_path)
+    runtime = tmp_path / "runtime"
+    venv.create(runtime, with_pip=True)
+    run(runtime / "bin" / "python", "-m", "pip", "install", "-q", clone / "packaging" / "runtime", cwd=tmp_path)
+    listed = run(runtime / "bin" / "python", "-m", "pip", "list", "--format=freeze", cwd=tmp_path)
+    assert {line.partition("==")[0] for line in listed.split()} - {"pip", "setuptools"} == {
+        "numpy",
+        "relay-mlir-runtime",
+    }
+    program = "import relay_mlir_runtime as r; print(r.load('digits.relay').outputs[0].shape)"
+    assert run(runtime / "bin" / "python", "-I", "-c", program, cwd=tmp_path) == "(1, 10)\n"
 
 
 def test_what_is_printed_to_install_an_extra(monkeypatch: pytest.MonkeyPatch):
