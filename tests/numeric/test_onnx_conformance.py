@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from unittest import TestResult
+
+import numpy as np
 import pytest
 
 pytest.importorskip("onnx", reason="the node tests are onnx's")
 
+from relay.compile.onnx_backend import OnnxBackend
+from relay.errors import InvalidArgument
 from tests.numeric import onnx_node_tests
 from tests.numeric.onnx_node_tests import MARKS, SUPPORT, cases, cases_of, expected, reason_of, run_case, table
 
@@ -72,3 +77,26 @@ def test_a_case_that_differs_is_told() -> None:
     (inputs, (wanted,)) = case.data_sets[0]
     wrong = onnx_node_tests.differing(case.model, inputs, [wanted + 1], case)
     assert wrong == "output 0 differs"
+
+
+@pytest.mark.slow
+def test_the_backend_runs_in_the_runner_of_onnx() -> None:
+    """What its node tests of an operator find is what ours find."""
+    from onnx.backend.test import BackendTest
+
+    suite = BackendTest(OnnxBackend, __name__).include("test_gather_1_cpu").test_suite
+    result = TestResult()
+    suite.run(result)
+    assert result.testsRun and result.wasSuccessful() and len(result.skipped) < result.testsRun
+
+
+def test_the_backend_takes_inputs_by_place_and_by_name() -> None:
+    (case,) = (each for each in cases_of("slice", "Slice") if each.name == "test_slice")
+    prepared = OnnxBackend.prepare(case.model)
+    inputs, (wanted,) = case.data_sets[0]
+    for given in (inputs, dict(zip(prepared.names, inputs, strict=True))):
+        assert np.array_equal(prepared.run(given)[0], wanted)
+    with pytest.raises(InvalidArgument, match="inputs: are not 5 arrays of numbers; give x, starts, ends, axes, steps"):
+        prepared.run(inputs[:2])
+    with pytest.raises(InvalidArgument, match="device: 'CUDA' is none of this backend; give 'CPU'"):
+        OnnxBackend.prepare(case.model, "CUDA")
