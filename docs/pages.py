@@ -29,6 +29,7 @@ from relay.compile.pipeline import default_pipeline
 from relay.dialects.irdl import dialects
 from relay.dialects.op import TensorOp
 from relay.frontend import supported_operators
+from relay.frontend.onnx.operators import TABLE
 from relay.frontend.tflite.profiles import PROFILES
 from relay.passes.base import Pass
 from relay.passes.config import options
@@ -236,10 +237,25 @@ def kinds_table() -> str:
     return "\n".join(lines) + "\n"
 
 
+ONNX_MARKS = ("<!-- operators of ONNX: written by python docs/generate.py -->\n", "<!-- end of operators -->\n")
+
+
+def onnx_table() -> str:
+    """The operators of ONNX that have a rule of their own, by domain."""
+    lines = ["| Domain | Operators |", "|---|---|"]
+    for domain in sorted({domain for domain, _ in TABLE}):
+        kinds = ", ".join(sorted(kind for of, kind in TABLE if of == domain))
+        lines.append(f"| {domain or 'ai.onnx'} | {kinds} |")
+    return "\n".join(lines) + "\n"
+
+
 def support_page() -> str:
-    """The page of what is supported, with the table anew."""
-    head, rest = SUPPORT.read_text().split(MARKS[0])
-    return head + MARKS[0] + kinds_table() + MARKS[1] + rest.split(MARKS[1])[1]
+    """The page of what is supported, with the tables anew."""
+    text = SUPPORT.read_text()
+    for (begin, end), table in ((MARKS, kinds_table), (ONNX_MARKS, onnx_table)):
+        head, rest = text.split(begin)
+        text = head + begin + table() + end + rest.split(end)[1]
+    return text
 
 
 if __name__ == "__main__":

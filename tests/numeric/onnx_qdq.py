@@ -132,3 +132,74 @@ GROUPS: dict[str, Callable[[Graph], None]] = {
     "Softmax": share("Softmax", axis=-1),
 }
 """What adds a group of each kind to a graph."""
+
+
+def transposed(g: Graph) -> None:
+    filters, _ = kernel(g, np.int8, 3, 4, 3, 3)
+    result = g.inner("ConvTranspose", [real(g, np.uint8, 1, 3, 5, 6, scale=g.scale(-6, -2)), filters], strides=[2, 2])
+    coded(g, result, np.uint8, -2, 3)
+
+
+def of_16_bits(g: Graph) -> None:
+    x = g.signed(np.uint16, np.int16)
+    filters, _ = kernel(g, np.int8, 5, 3, 3, 3, channels=5)
+    coded(g, g.inner("Conv", [real(g, x, 1, 3, 9, 8, scale=g.scale(-12, -8)), filters]), x, -8, -4)
+
+
+def sum_of_16_bits(g: Graph) -> None:
+    x = g.signed(np.uint16, np.int16)
+    coded(g, g.inner("Add", [real(g, x, 8, 25, scale=g.scale(-12, -8)) for _ in range(2)]), x, -12, -8)
+
+
+def foreign_bias(g: Graph) -> None:
+    data = g.coded(np.uint8, 1, 3, 9, 8, scale=g.scale(-6, -2))
+    filters, scale = kernel(g, np.int8, 5, 3, 3, 3)
+    added = [g.bias(5), g.constant(np.float32(1.5) * g.constants[data[1]] * scale), g.constant(np.int32(0))]
+    given = [g.inner("DequantizeLinear", data), filters, g.inner("DequantizeLinear", added)]
+    coded(g, g.inner("Conv", given), np.uint8, -2, 3)
+
+
+def scaled_product(g: Graph) -> None:
+    filters, _ = kernel(g, np.int8, 30, 9)
+    coded(g, g.inner("Gemm", [real(g, np.uint8, 7, 30, scale=g.scale(-6, -2)), filters], alpha=0.5), np.uint8, -2, 3)
+
+
+def by_floats(g: Graph) -> None:
+    factor = g.constant(np.asarray(g.random.random(25), np.float32))
+    coded(g, g.inner("Mul", [real(g, np.uint8, 8, 25), factor]), np.uint8)
+
+
+def choice(g: Graph) -> None:
+    sides = [g.input(g.random.random((8, 25)) < 0.5), real(g, np.uint8, 8, 25), real(g, np.uint8, 8, 25)]
+    coded(g, g.inner("Where", sides), np.uint8)
+
+
+def resize(g: Graph) -> None:
+    sizes = ["", g.constant(np.asarray([1, 1, 2, 2], np.float32))]
+    coded(g, g.inner("Resize", [real(g, np.uint8, 1, 3, 5, 6), *sizes], mode="linear"), np.uint8)
+
+
+def mean(g: Graph) -> None:
+    coded(g, g.inner("ReduceMean", [real(g, np.uint8, 2, 6, 5, 7), g.constant(np.asarray([2, 3]))]), np.uint8)
+
+
+BITS = "ONNX Runtime has integer kernels of 8-bit codes only"
+STAYS: dict[str, tuple[Callable[[Graph], None], str]] = {
+    "Conv of 16-bit codes": (of_16_bits, BITS),
+    "Add of 16-bit codes": (sum_of_16_bits, BITS),
+    "Conv, its bias of another scale": (
+        foreign_bias,
+        "its bias is no constant vector along the channels, or of another scale than the sums",
+    ),
+    "ConvTranspose": (transposed, "relay.nn.conv2d_transpose has no form on codes"),
+    "Gemm with a factor": (scaled_product, "relay.multiply has no form on codes"),
+    "Mul by floats": (by_floats, "relay.multiply has no form on codes"),
+    "Sub": (binary("Sub", -4, 3), "relay.subtract has no form on codes"),
+    "Div": (binary("Div", -4, 3), "relay.divide has no form on codes"),
+    "Max": (binary("Max", -4, 3), "relay.maximum has no form on codes"),
+    "Min": (binary("Min", -4, 3), "relay.minimum has no form on codes"),
+    "Where of two scales": (choice, "relay.where has no form on codes"),
+    "ReduceMean": (mean, "relay.mean has no form on codes"),
+    "Resize": (resize, "relay.image.resize2d has no form on codes"),
+}
+"""Groups that stay in floats, as they do in ONNX Runtime, and why."""

@@ -297,6 +297,45 @@ def dynamic_product(g: Graph) -> None:
     g.node("DynamicQuantizeMatMul", given, np.float32, MICROSOFT)
 
 
+def few_bits(bits: int, zeros: bool) -> Callable[[Graph], None]:
+    """MatMulNBits."""
+
+    def case(g: Graph) -> None:
+        inner, columns, block = 50, 9, 16
+        count = -(-inner // block)
+        scales = g.constant(np.asarray(g.random.random((columns, count)) * 0.1, np.float32))
+        x = g.input(np.asarray(g.random.standard_normal((5, inner)), np.float32))
+        given = [x, g.constant(g.codes(np.uint8, columns, count, block * bits // 8)), scales]
+        given += [g.constant(g.codes(np.uint8, columns, -(-count * bits // 8)))] if zeros else []
+        sizes = {"K": inner, "N": columns, "bits": bits, "block_size": block}
+        g.node("MatMulNBits", given, np.float32, MICROSOFT, **sizes)
+
+    return case
+
+
+def rows_of_blocks(g: Graph) -> None:
+    scales = g.constant(np.asarray(g.random.random((10, 4)) * 0.1, np.float32))
+    given = [g.constant(g.codes(np.uint8, 10, 32)), g.input(np.asarray([1, 3, 5])), scales]
+    g.node("GatherBlockQuantized", given, np.float32, MICROSOFT, bits=4, block_size=16, quantize_axis=1)
+
+
+def blocks_of_4_bits(g: Graph) -> None:
+    """DequantizeLinear of weights of 4 bits in blocks, and MatMul."""
+    codes = g.constant(g.random.integers(-8, 8, (32, 9)).astype(helper.tensor_dtype_to_np_dtype(22)))
+    scales = g.constant(np.asarray(g.random.random((2, 9)) * 0.1, np.float32))
+    weights = g.inner("DequantizeLinear", [codes, scales], axis=0, block_size=16)
+    g.node("MatMul", [g.input(np.asarray(g.random.standard_normal((5, 32)), np.float32)), weights], np.float32)
+
+
+NEAR: dict[str, Callable[[Graph], None]] = {
+    "MatMulNBits of 2 bits": few_bits(2, False),
+    "MatMulNBits of 4 bits": few_bits(4, False),
+    "MatMulNBits of 4 bits with zero points": few_bits(4, True),
+    "MatMulNBits of 8 bits": few_bits(8, False),
+    "GatherBlockQuantized": rows_of_blocks,
+    "MatMul of 4-bit weights in blocks": blocks_of_4_bits,
+}
+"""Kinds whose sums are of floats."""
 CASES: dict[str, Callable[[Graph], None]] = {
     "QuantizeLinear": quantize,
     "DequantizeLinear": dequantize,
