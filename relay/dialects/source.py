@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from math import prod
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from xdsl.context import Context
@@ -38,6 +38,7 @@ from xdsl.utils.hints import isa
 from xdsl.utils.lexer import Input
 from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind, StringLiteral
 
+T = TypeVar("T")
 WIDTH = 240
 """Characters that are kept of a line: weights that are written in full are not held a second time."""
 
@@ -93,6 +94,15 @@ class LocatingParser(Parser):
         for op, number in early(module, set(), set()):
             self.raise_error(f"operand #{number} of {op.name} is computed after it is used", self.written.get(op, 0))
         return module
+
+    def parse_comma_separated_list(
+        self, delimiter: Parser.Delimiter, parse: Callable[[], T], context_msg: str = ""
+    ) -> list[T]:
+        """Types of results may stand in parentheses: xDSL prints those of `linalg.generic` so, and reads a function's
+        type there."""
+        if delimiter is self.Delimiter.NONE and parse == self.parse_attribute and self._current_token.text == "(":
+            delimiter = self.Delimiter.PAREN
+        return super().parse_comma_separated_list(delimiter, parse, context_msg)
 
     def parse_optional_str_literal(self) -> str | None:
         """A text, also one beyond ASCII that is printed with escapes, which xDSL takes for bytes."""
