@@ -28,7 +28,7 @@ from relay.compile.work import work_of
 from relay.compile.workers import Compilation
 from relay.errors import InvalidArgument
 from relay.frontend import import_model, path_of
-from relay.frontend.importing.options import UnknownSizes
+from relay.frontend.importing.sizes import UnknownSizes
 from relay.module import IRModule, arrays
 from relay.passes import PassContext
 from relay.passes.checking import ENTRY_OF_LOWERING, verify

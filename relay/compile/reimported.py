@@ -17,7 +17,7 @@ from relay.dialects.attributes import Array, element_type
 from relay.dialects.op import DYNAMIC
 from relay.errors import InvalidArgument, RelayError
 from relay.frontend import import_model
-from relay.frontend.importing.options import UnknownSizes
+from relay.frontend.importing.sizes import UnknownSizes
 from relay.module import IRModule
 from relay.runtime import Executable
 from relay.runtime.dynamic import DynamicExecutable, Interface

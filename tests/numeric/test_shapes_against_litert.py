@@ -13,6 +13,7 @@ from relay.compile.entry import build
 from relay.errors import InvalidArgument, Malformed, RelayError
 from relay.frontend import from_tflite
 from relay.interpreters import run
+from relay.runtime import DynamicExecutable
 from relay.tools.relay_opt import main
 from tests.numeric.litert_models import Array, Case, Reference, T, pack, schema
 from tests.numeric.litert_shape_cases import CASES
@@ -74,6 +75,18 @@ def test_a_build_with_another_shape() -> None:
     found = build(listener(), frontend={"shapes": {"t0": [1, 12]}}).run(given)
     assert isinstance(found, tuple) and found[0] is not None
     np.testing.assert_allclose(found[0], resized(listener(), given)[0], rtol=1e-5, atol=1e-5)
+
+
+def test_sizes_that_the_file_leaves_open_are_those_of_the_run() -> None:
+    executable = build(listener())
+    assert isinstance(executable, DynamicExecutable)
+    assert [symbol.name for symbol in executable.sizes] == ["t0.0", "t0.1"]
+    for samples in (6, 13):
+        given = np.random.default_rng(samples).standard_normal((1, samples)).astype(np.float32)
+        found = executable.run(given)
+        assert isinstance(found, tuple)
+        for got, wanted in zip(found, resized(listener(), given), strict=True):
+            np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-5)
 
 
 def test_the_tool_takes_shapes(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
 from os import PathLike, fspath
@@ -19,7 +18,6 @@ from relay.dialects.op import Type, compatible
 from relay.errors import InvalidArgument
 from relay.files import read_file
 from relay.frontend.importing.builder import Builder, Place
-from relay.signature import TensorInfo
 
 MAX_ELEMENTS = 1 << 40
 """Of a tensor."""
@@ -63,46 +61,6 @@ def batch_of(batch: object, importer: str) -> int:
     if not number:
         raise InvalidArgument(importer, f"batch is {shown(batch)}", "it must be a number of at least 1")
     return number
-
-
-def sizes_of(
-    shapes: object, inputs: Sequence[tuple[str, Sequence[int]]], batch: object, importer: str, file: str
-) -> dict[str, list[int]]:
-    """The shapes that are asked for, by name of an input; `inputs` are names and shapes, -1 for sizes left open."""
-    given = {} if shapes is None else mapping(shapes, "shapes", "{'input': (1, 16000)}")
-    if given and batch is not None:
-        raise InvalidArgument(importer, "both batch and shapes are given", "shapes say the batch too")
-    found: dict[str, list[int]] = {}
-    for wanted, dims in given.items():
-        matches = [free for name, free in inputs if name == wanted]
-        where = f"shapes[{shown(wanted)}]"
-        if len(matches) != 1:
-            known = ", ".join(f"{name!r} {list(free)}" for name, free in inputs)
-            raise InvalidArgument(where, f"names no input of {file}", f"it has {known}")
-        sizes = [positive(size) for size in every(dims, where, "give a list of sizes")]
-        if len(sizes) != len(matches[0]) or 0 in sizes or math.prod(sizes) > MAX_ELEMENTS:
-            what = f"{shown(dims)} is no shape for {list(matches[0])}"
-            raise InvalidArgument(where, what, "give as many sizes, of at least 1")
-        found[wanted] = sizes
-    return found
-
-
-class UnknownSizes(InvalidArgument):
-    """A model can be imported only for sizes that its file leaves open: `build` imports it again for each."""
-
-    shapes: Mapping[str, Sequence[int | str]]
-    """Of the inputs that have such sizes, with a name for each of them."""
-    small: Mapping[int, TensorInfo]
-    """Integer inputs whose numbers may decide what is imported, by position."""
-
-
-def unknown_size(name: str, free: Sequence[int], file: str, reason: str = "") -> UnknownSizes:
-    """The error for an input of which only a caller can tell the sizes."""
-    text = "x".join("N" if size < 0 else str(size) for size in free)
-    hint = f"give it: shapes={{{name!r}: (...)}}, or --shape {name}={text} with numbers"
-    error = UnknownSizes(f"{file}: input {name!r}", f"is of unknown size {list(free)}{reason}", hint)
-    error.shapes, error.small = {}, {}
-    return error
 
 
 def chosen(

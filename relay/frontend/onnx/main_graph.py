@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -19,16 +18,9 @@ from relay.dialects.op import DYNAMIC, Type, is_tensor
 from relay.dialects.op import tensor as type_of
 from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
 from relay.frontend.importing.function import finished
-from relay.frontend.importing.options import (
-    Source,
-    UnknownSizes,
-    batch_of,
-    chosen,
-    custom_functions,
-    sizes_of,
-    unknown_size,
-)
+from relay.frontend.importing.options import Source, batch_of, chosen, custom_functions
 from relay.frontend.importing.problems import Problems
+from relay.frontend.importing.sizes import Sizes, given_sizes, sized, symbols_of, unknown_sizes
 from relay.frontend.onnx.builder import Importer
 from relay.frontend.onnx.conversion import Conversion
 from relay.frontend.onnx.model import Model, dtype_of_number, read_model, type_names
@@ -36,24 +28,11 @@ from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.table import Convert
 from relay.module import IRModule
 from relay.signature import TensorInfo
-from relay.symbols import Symbol
 from relay.transforms.batch import rebatch
 from relay.transforms.dead_ops import erase_dead
 
 MOST_DECIDING = 8
 """Elements of an integer input whose numbers may decide which nodes there are."""
-
-
-@dataclass(frozen=True, slots=True)
-class Input:
-    """An argument of the function."""
-
-    name: str
-    dtype: np.dtype[np.generic]
-    dims: tuple[int, ...]
-    """-1 where the size is open."""
-    names: tuple[str, ...]
-    """Those of open sizes, empty for one that has none."""
 
 
 def imported(
@@ -71,22 +50,22 @@ def imported(
     graph, file = model.proto.graph, model.file
     problems = Problems(file)
     fixed = _arrays(constants, graph, file)
-    inputs = list(_inputs(model, {*fixed}, problems))
+    dtypes, inputs = _inputs(model, {*fixed}, problems)
     problems.raise_all()
-    sizes = sizes_of(shapes, [(each.name, each.dims) for each in inputs], batch, "from_onnx", file)
-    inputs = [_sized(each, sizes, images) for each in inputs]
+    inputs = sized(inputs, given_sizes(inputs, shapes, batch, "from_onnx", file), images)
+    infos = [TensorInfo(each.input, each.dims, dtype) for each, dtype in zip(inputs, dtypes, strict=True)]
     importer = Importer(model, _names(graph), numerics)
     results_of = _results(model)
     custom: Mapping[str, Convert] = {} if custom_ops is None else custom_functions(custom_ops, results_of)
     conversion = Conversion(model, importer, problems, custom)
     importer.subgraph = conversion.subgraph
     importer.frame.tensors = {each.name: each for each in graph.initializer}
-    for each in inputs:
-        dims = [DYNAMIC if size < 0 else size for size in each.dims]
+    for each in infos:
+        dims = [DYNAMIC if size < 0 else size for size in each.shape]
         argument = importer.block.insert_arg(TensorType(element_type(each.dtype), dims), len(importer.block.args))
         importer.define(each.name, argument)
     wanted = _wanted(graph, outputs, file)
-    open_inputs = [each for each in inputs if -1 in each.dims]
+    open_inputs = [each for each in inputs if each.is_open]
     for name, array in fixed.items():
         importer.frame.values[name] = importer.constant(array, name)
     try:
@@ -94,18 +73,18 @@ def imported(
         problems.raise_all()
     except (Malformed, Unsupported) as error:
         if open_inputs and _is_open(importer, error):
-            raise _unknown(inputs, file, error) from None
+            reason = f", which must be known ({error.where}: {error.what})"
+            raise unknown_sizes(open_inputs[0], inputs, file, reason, _deciding(infos)) from None
         raise
     importer.leave()
     results = [_output(importer, name, file) for name in wanted]
-    infos = [TensorInfo(each.name, each.dims, each.dtype) for each in inputs]
     given_out = [
         TensorInfo(name, importer.shape(value), importer.dtype(value), "output")
         for name, value in zip(wanted, results, strict=True)
     ]
     module = finished(importer.block, results, infos, [], given_out)
     erase_dead(module["main"].walk())
-    if named := list(_symbols(inputs)):
+    if named := symbols_of(inputs):
         symbols.write(module["main"], named)
     if images is not None:
         rebatch(module, images, file)
@@ -121,24 +100,13 @@ def _is_open(importer: Importer, error: RelayError) -> bool:
     ) and "the operator is not supported" not in str(error)
 
 
-def _unknown(inputs: Sequence[Input], file: str, error: RelayError) -> UnknownSizes:
-    """What stands in the way of a node, and what would be known of the inputs."""
-    open_inputs = [each for each in inputs if -1 in each.dims]
-    reason = f", which must be known ({error.where}: {error.what})"
-    found = unknown_size(open_inputs[0].name, open_inputs[0].dims, file, reason)
-    found.shapes = {
-        each.name: [
-            (name or f"{each.name}.{axis}") if size < 0 else size
-            for axis, (size, name) in enumerate(zip(each.dims, each.names, strict=True))
-        ]
-        for each in open_inputs
+def _deciding(infos: Sequence[TensorInfo]) -> dict[int, TensorInfo]:
+    """The inputs whose numbers may decide which nodes there are, by position."""
+    return {
+        number: info
+        for number, info in enumerate(infos)
+        if info.dtype.kind in "iub" and -1 not in info.shape and prod(info.shape) <= MOST_DECIDING
     }
-    found.small = {
-        number: TensorInfo(each.name, each.dims, each.dtype)
-        for number, each in enumerate(inputs)
-        if each.dtype.kind in "iub" and -1 not in each.dims and prod(each.dims) <= MOST_DECIDING
-    }
-    return found
 
 
 def _arrays(constants: object, graph: onnx.GraphProto, file: str) -> dict[str, Array]:
@@ -151,8 +119,9 @@ def _arrays(constants: object, graph: onnx.GraphProto, file: str) -> dict[str, A
     return found
 
 
-def _inputs(model: Model, fixed: set[str], problems: Problems) -> Iterator[Input]:
-    """The inputs of the graph that are no initializers."""
+def _inputs(model: Model, fixed: set[str], problems: Problems) -> tuple[list[np.dtype[np.generic]], list[Sizes]]:
+    """The inputs of the graph that are no initializers: types and sizes."""
+    dtypes, sizes = list[np.dtype[np.generic]](), list[Sizes]()
     known = {each.name for each in model.proto.graph.initializer} | fixed
     for proto in model.proto.graph.input:
         if proto.name in known:
@@ -170,26 +139,9 @@ def _inputs(model: Model, fixed: set[str], problems: Problems) -> Iterator[Input
             continue
         dims = tuple(d.dim_value if d.HasField("dim_value") and d.dim_value >= 0 else -1 for d in type.shape.dim)
         names = tuple(d.dim_param.strip("?") for d in type.shape.dim)  # Paddle names all open sizes "?"
-        yield Input(proto.name, dtype, dims, names)
-
-
-def _sized(each: Input, sizes: Mapping[str, list[int]], images: int | None) -> Input:
-    """The input with the sizes that are asked for."""
-    dims = tuple(sizes.get(each.name, each.dims))
-    if images is not None and dims[:1] == (-1,):
-        dims = (images, *dims[1:])
-    return Input(each.name, each.dtype, dims, each.names)
-
-
-def _symbols(inputs: Iterable[Input]) -> Iterator[Symbol]:
-    """The names of open sizes, and where they stand."""
-    places: dict[str, list[tuple[int, int]]] = {}
-    for argument, each in enumerate(inputs):
-        for axis, (size, name) in enumerate(zip(each.dims, each.names, strict=True)):
-            if size < 0 and name:
-                places.setdefault(name, []).append((argument, axis))
-    for name, at in places.items():
-        yield Symbol(name, tuple(at))
+        dtypes.append(dtype)
+        sizes.append(Sizes(proto.name, dims, names))
+    return dtypes, sizes
 
 
 def _names(graph: onnx.GraphProto) -> set[str]:

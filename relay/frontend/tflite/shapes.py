@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from relay.frontend.importing.options import sizes_of, unknown_size
+from relay.frontend.importing.sizes import Sizes, given_sizes, unknown_sizes
 from relay.frontend.tflite.model import Subgraph, Tensor
 
 
@@ -20,13 +20,13 @@ def with_shapes(graph: Subgraph, shapes: object, batch: object, name: str) -> Su
 
     Raises InvalidArgument for shapes that inputs cannot have, and for inputs of unknown size without one.
     """
-    inputs = [graph.tensors[index] for index in graph.inputs]
-    given = sizes_of(shapes, [(tensor.name, tensor.shape_signature) for tensor in inputs], batch, "from_tflite", name)
     tensors = list(graph.tensors)
-    for tensor in inputs:
-        sizes = zip(tensor.shape[1:], tensor.shape_signature[1:], strict=True)
-        if tensor.name in given:
-            tensors[tensor.index] = with_shape(tensor, given[tensor.name])
-        elif any(stored <= 1 and free < 0 for stored, free in sizes):
-            raise unknown_size(tensor.name, tensor.shape_signature, name)
+    sizes = [Sizes(tensors[index].name, tensors[index].shape_signature) for index in graph.inputs]
+    given = given_sizes(sizes, shapes, batch, "from_tflite", name)
+    for index, each in zip(graph.inputs, sizes, strict=True):
+        pairs = zip(tensors[index].shape[1:], each.dims[1:], strict=True)
+        if each.input in given:
+            tensors[index] = with_shape(tensors[index], given[each.input])
+        elif any(stored <= 1 and free < 0 for stored, free in pairs):
+            raise unknown_sizes(each, sizes, name)
     return replace(graph, tensors=tuple(tensors))

@@ -1,0 +1,96 @@
+"""Sizes of inputs: those of the file, those that callers give, and names for those that stay open."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from relay.arguments import every, mapping, positive, shown
+from relay.errors import InvalidArgument
+from relay.frontend.importing.options import MAX_ELEMENTS
+from relay.signature import TensorInfo
+from relay.symbols import Symbol
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """The sizes of an input of a file."""
+
+    input: str
+    dims: tuple[int, ...]
+    """-1 where the size is open."""
+    names: tuple[str, ...] = ()
+    """Those of open sizes, empty for one that has none; no names: none has one."""
+
+    @property
+    def is_open(self) -> bool:
+        return -1 in self.dims
+
+    @property
+    def named(self) -> list[int | str]:
+        """The sizes, and a name for each open one: by input and axis, where the file has none."""
+        names = self.names or ("",) * len(self.dims)
+        pairs = enumerate(zip(self.dims, names, strict=True))
+        return [(name or f"{self.input}.{axis}") if size < 0 else size for axis, (size, name) in pairs]
+
+
+class UnknownSizes(InvalidArgument):
+    """A model can be imported only for sizes that its file leaves open: `build` imports it again for each."""
+
+    shapes: Mapping[str, Sequence[int | str]]
+    """Of the inputs that have such sizes, with a name for each of them."""
+    small: Mapping[int, TensorInfo]
+    """Integer inputs whose numbers may decide what is imported, by position."""
+
+
+def given_sizes(
+    inputs: Sequence[Sizes], shapes: object, batch: object, importer: str, file: str
+) -> dict[str, tuple[int, ...]]:
+    """The shapes that a caller gives, by name of an input. Raises InvalidArgument."""
+    given = {} if shapes is None else mapping(shapes, "shapes", "{'input': (1, 16000)}")
+    if given and batch is not None:
+        raise InvalidArgument(importer, "both batch and shapes are given", "shapes say the batch too")
+    found: dict[str, tuple[int, ...]] = {}
+    for wanted, dims in given.items():
+        matches = [each.dims for each in inputs if each.input == wanted]
+        where = f"shapes[{shown(wanted)}]"
+        if len(matches) != 1:
+            known = ", ".join(f"{each.input!r} {list(each.dims)}" for each in inputs)
+            raise InvalidArgument(where, f"names no input of {file}", f"it has {known}")
+        sizes = [positive(size) for size in every(dims, where, "give a list of sizes")]
+        if len(sizes) != len(matches[0]) or 0 in sizes or math.prod(sizes) > MAX_ELEMENTS:
+            what = f"{shown(dims)} is no shape for {list(matches[0])}"
+            raise InvalidArgument(where, what, "give as many sizes, of at least 1")
+        found[wanted] = tuple(sizes)
+    return found
+
+
+def sized(inputs: Sequence[Sizes], given: Mapping[str, tuple[int, ...]], images: int | None) -> list[Sizes]:
+    """The inputs with the sizes given, and this number of images for each leading size that is open."""
+    found = [replace(each, dims=given.get(each.input, each.dims)) for each in inputs]
+    return [
+        replace(each, dims=(images, *each.dims[1:])) if images is not None and each.dims[:1] == (-1,) else each
+        for each in found
+    ]
+
+
+def symbols_of(inputs: Sequence[Sizes]) -> list[Symbol]:
+    """The names that the file has for open sizes, and where they stand."""
+    places: dict[str, list[tuple[int, int]]] = {}
+    for argument, each in enumerate(inputs):
+        for axis, (size, name) in enumerate(zip(each.dims, each.names, strict=False)):
+            if size < 0 and name:
+                places.setdefault(name, []).append((argument, axis))
+    return [Symbol(name, tuple(at)) for name, at in places.items()]
+
+
+def unknown_sizes(
+    first: Sizes, inputs: Sequence[Sizes], file: str, reason: str = "", small: Mapping[int, TensorInfo] = {}
+) -> UnknownSizes:
+    """The error for inputs of which only a caller can tell the sizes; it speaks of the first."""
+    text = "x".join("N" if size < 0 else str(size) for size in first.dims)
+    hint = f"give it: shapes={{{first.input!r}: (...)}}, or --shape {first.input}={text} with numbers"
+    error = UnknownSizes(f"{file}: input {first.input!r}", f"is of unknown size {list(first.dims)}{reason}", hint)
+    error.shapes, error.small = {each.input: each.named for each in inputs if each.is_open}, small
+    return error
