@@ -9,6 +9,7 @@ rescale lies between the sum and the sum with D.
 
 from __future__ import annotations
 
+from functools import cached_property
 from hashlib import sha256
 
 import numpy as np
@@ -17,19 +18,12 @@ from relay.runtime.memory import Array
 from relay.validation.claims import Weights
 from relay.validation.geometry import geometry
 from relay.validation.lookup import Lookup
-from relay.validation.machine_code import Kernel
+from relay.validation.machine_code import Kernel, same
 from relay.validation.report import Part
+from relay.validation.sums import Columns, Sums
 from relay.validation.tail import NoTail, Tail
 
 BITS = 64
-DITHERS = 3
-"""Shifts of the sums that are tried with the same data."""
-MOST_TRIALS = 20000
-MOST_RESULTS = 1 << 30
-"""Of all random tests of sums of a kernel: large images end them before the bound is reached, which is then told."""
-EXTENT = 128
-"""|D| is at least this in half of the trials, however small the difference in a coefficient is: codes are at the ends
-of their range, 255 apart."""
 
 
 class Differs(Exception):
@@ -65,6 +59,8 @@ class Product:
         """By code: the least sum that becomes it."""
         self.flat = self.data.reshape(-1, self.geometry.inputs)
         self.out = kernel.results[0].reshape(-1, self.channels)
+        self.buffer = np.empty_like(self.out)
+        """Where results that are expected are put together."""
         self.other = None if tail.other is None else kernel.operands[tail.other].reshape(-1, self.channels)
         self.see()
 
@@ -130,7 +126,7 @@ class Product:
             raise Differs("what is added to the constants that sums start with is not added to the sums")
         raise NoTail("has no constant that is seen to be added to its sums")
 
-    @property
+    @cached_property
     def live(self) -> Array:
         """Channels with more than one result."""
         inside: Array = (self.edges > self.low) & (self.edges <= self.high)
@@ -185,13 +181,10 @@ class Product:
 
     def expect(self, expected: Array, when: str) -> None:
         """Run, and raise Differs where the results are others."""
+        np.copyto(self.buffer, expected, casting="unsafe")
         self.kernel.run()
-        if not np.array_equal(self.out, expected):
-            wrong = np.argwhere(self.out != expected)
-            pixel, channel = (int(n) for n in wrong[0])
-            got, want = int(self.out[pixel, channel]), int(expected[pixel, channel])
-            many = f"{len(wrong)} of {self.out.size} results"
-            raise Differs(f"{many} differ {when}; the first at pixel {pixel}, channel {channel}: {got}, not {want}")
+        if not same(self.out, self.buffer):
+            self.differs(self.out, expected, when, np.ones((1, 1), bool))
 
     # Rescale
 
@@ -200,7 +193,8 @@ class Product:
         round over the results. Returns how many pairs of sum and channel were tried."""
         self.quiet()
         table = self.tail.table
-        place = np.arange(self.out.size).reshape(self.out.shape)
+        flat_table = np.zeros(0) if table is None else np.broadcast_to(table, (256, 256)).reshape(-1)
+        place = np.arange(self.out.size if self.other is not None else 0).reshape(-1, self.channels)
         columns = [
             np.unique(column[(column > low) & (column <= high)])
             for column, low, high in zip(self.steps.T, self.low, self.high, strict=True)
@@ -212,10 +206,11 @@ class Product:
         tried = 2 * sum(len(column) for column in columns) + 3 * self.channels
         sums = [*padded, *(padded - 1), self.low, self.high, np.zeros_like(self.low)]
         turns = 1 if self.other is None else -(-256 // max(min(self.out.size, 256), 1))
-        for number, each in enumerate(sums):
-            amount = np.clip(each, self.low, self.high)
+        amounts = np.clip(np.stack(sums), self.low, self.high)
+        for number, (amount, codes) in enumerate(
+            zip(amounts, self.tail.first(amounts) - self.tail.lowest, strict=True)
+        ):
             self.shift(amount)
-            codes = self.tail.first(amount[None])[0] - self.tail.lowest
             for turn in range(turns):
                 if table is None:
                     expected: Array = np.broadcast_to(self.seen[codes], self.out.shape)
@@ -224,7 +219,7 @@ class Product:
                 else:
                     others = (place + number * 7 + turn * self.out.size) & 255
                     self.other[:] = (others + int(np.iinfo(self.other.dtype).min)).astype(self.other.dtype)
-                    expected = table[codes[None, :], others]
+                    expected = flat_table[(codes << 8) + others]
                 self.expect(expected, "at a step of the rescale")
         self.start[:] = self.base
         return tried
@@ -296,100 +291,38 @@ class Product:
             found[channel] = inside[len(inside) // 2]
         return found
 
-    def bounds(self, results: Array) -> tuple[Array, Array]:
-        """The least and the largest sum with these results [pixels, channels]."""
+    @cached_property
+    def limits(self) -> tuple[Array, Array, Array]:
+        """Results in rising order; of each channel the ranks of those at the ends of its range, and, by rank, the least
+        sum with this result or a larger one."""
         values = self.seen[np.append(self.changes - 1, 255)]
-        rank = np.searchsorted(values, results.astype(np.int64))
         ends = np.searchsorted(values, self.shown(np.stack([self.low, self.high])))
-        rank = np.clip(rank, ends[0], ends[1])
         far = np.int64(1) << 40
         edges = np.concatenate([np.full((1, self.channels), -far), self.edges, np.full((1, self.channels), far)])
-        edges = np.where(edges > self.high, far, np.where(edges <= self.low, -far, edges))
+        return values, ends, np.where(edges > self.high, far, np.where(edges <= self.low, -far, edges))
+
+    def bounds(self, results: Array) -> tuple[Array, Array]:
+        """The least and the largest sum with these results [pixels, channels]."""
+        values, ends, edges = self.limits
+        rank = np.clip(np.searchsorted(values, results.astype(np.int64)), ends[0], ends[1])
         column = np.arange(self.channels)
         return edges[rank, column], edges[rank + 1, column] - 1
 
-    # Sums
+    # Results of random runs
 
-    def try_sums(self) -> tuple[int, float]:
-        """Random linear tests until a difference in any coefficient of any result is missed with a probability below
-        2^-bits, or there were too many. Returns the number of runs and the bits reached."""
-        g, rng = self.geometry, self.rng
-        missed = np.zeros(self.channels)
-        wanted = self.bits + np.log2(max(self.out.size, 1))
-        rows = self.edges
-        inside = (rows > self.low) & (rows <= self.high)
-        gaps = np.diff(rows, axis=0)
-        gaps = np.where((gaps > 0) & inside[:-1] & inside[1:], gaps, 1 << 40).min(axis=0, initial=1 << 40)
-        reach = np.minimum(EXTENT, gaps)
-        distinct = np.where(np.diff(rows, axis=0, prepend=-(np.int64(1) << 40)) > 0, inside, False)
-        tested = self.live & self.sure
-        self.quiet()
-        trials, start = 0, self.kernel.runs
-        powers = 3 ** np.arange(min(g.cells, 39), dtype=np.int64)
-        limit = min(MOST_TRIALS, MOST_RESULTS // (DITHERS * max(self.out.size, 1)))
-        while trials < limit and tested.any() and missed[tested].min() < wanted:
-            trials += 1
-            colors = np.append(rng.integers(0, 2, self.flat.shape[0]), 2)
-            values = np.where(rng.integers(0, 2, (3, g.inputs)) > 0, self.most, self.least)
-            values[2] = self.zero
-            np.take(values.astype(self.flat.dtype), colors[:-1], axis=0, out=self.flat)
-            states = colors[g.sources]
-            if g.cells <= 39:
-                _, at, codes = np.unique(states @ powers, return_index=True, return_inverse=True)
-                states = states[at]
-            else:
-                codes = np.arange(g.pixels)
-            sums = self.sums(states, values - self.zero)
-            least, most = sums.min(axis=0), sums.max(axis=0)
-            first = np.maximum(self.edges[0] - most - EXTENT, self.low - least)
-            last = np.minimum(self.edges[-1] - least + EXTENT, self.high - most)
-            size = np.maximum(last - first + 1, 1)
-            last = first + size - 1
-            met = distinct & (rows >= most + first + EXTENT) & (rows <= least + last - EXTENT)
-            chance = np.minimum(met.sum(axis=0) * reach / size, 1.0)
-            fits = (first >= self.low - least) & (last <= self.high - most)
-            missed += np.where(fits, -np.log2(1 - 0.25 * (1 - (1 - chance) ** DITHERS)), 0)
-            amounts = first + np.floor(rng.random((DITHERS, 1, self.channels)) * size).astype(np.int64)
-            results = self.results(sums[None] + amounts)
-            for amount, expected in zip(amounts, results, strict=True):
-                self.shift(amount[0])
-                self.expect_at(expected, codes, tested)
-        self.start[:] = self.base
-        return self.kernel.runs - start, float((missed[tested] - np.log2(max(self.out.size, 1))).min(initial=np.inf))
+    def results(self, sums: Array, columns: Columns) -> Array:
+        """The results of sums of some channels, the other tensor at its one code; of all channels without a lookup."""
+        return self.lookup(sums, columns) if self.lookup.fits else self.shown(sums).astype(self.out.dtype)
 
-    def results(self, sums: Array) -> Array:
-        """The results of sums, the other tensor at its one code."""
-        if self.lookup.fits:
-            return self.lookup(sums)
-        return np.stack([self.shown(each) for each in sums]).astype(self.out.dtype)
-
-    def sums(self, states: Array, values: Array) -> Array:
-        """Sums [windows, channels] of windows whose cells are in these states."""
-        g, rows = self.geometry, self.matrix
-        total = np.zeros((states.shape[0], self.channels), np.int64)
-        values = values.astype(np.float64)
-        for cell in range(g.cells):
-            if g.depthwise:
-                repeated = np.repeat(values, self.channels // g.inputs, axis=1)
-                part = repeated * rows[:, cell, 0]
-            else:
-                part = values @ rows[:, cell].T.astype(np.float64)
-            total += part.astype(np.int64)[states[:, cell]]
-        return total
-
-    def expect_at(self, results: Array, codes: Array, tested: Array) -> None:
-        """Run, and raise Differs where results are not those of their windows."""
-        self.kernel.run()
-        expected = results[codes]
-        if not np.array_equal(self.out, expected):
-            wrong = np.argwhere((self.out != expected) & tested)
-            if len(wrong):
-                pixel, channel = (int(n) for n in wrong[0])
-                got, want = int(self.out[pixel, channel]), int(expected[pixel, channel])
-                raise Differs(
-                    f"{len(wrong)} of {self.out.size} results differ for random codes; the first at pixel {pixel}, "
-                    f"channel {channel}: {got}, not {want}"
-                )
+    def differs(self, found: Array, expected: Array, when: str, allowed: Array, columns: Columns = slice(None)) -> None:
+        """Raise Differs where a result that is looked at is another."""
+        wrong = np.argwhere((found != expected) & allowed)
+        if len(wrong):
+            pixel, column = (int(n) for n in wrong[0])
+            got, want = int(found[pixel, column]), int(expected[pixel, column])
+            channel = int(np.arange(self.channels)[columns][column])
+            many = f"{len(wrong)} of {self.out.size} results"
+            raise Differs(f"{many} differ {when}; the first at pixel {pixel}, channel {channel}: {got}, not {want}")
 
     # All
 
@@ -407,7 +340,7 @@ class Product:
         self.tell_weights()
         low, high = self.range_of_sums()
         self.part.say("proved", f"no sum of these weights leaves 32 bits: sums with bias lie in [{low}, {high}]")
-        runs, bits = self.try_sums()
+        runs, bits = Sums(self).check()
         bound = f"sums: {runs} runs with random codes; the bound reached is 2^-{max(bits, 0):.0f}"
         if bits >= self.bits:
             bound = (

@@ -44,10 +44,10 @@ class Lookup:
             self.start = np.arange(low.size) * self.width
             self.most = np.array([len(step) - 1 for step, _, _ in columns])
 
-    def __call__(self, sums: Array) -> Array:
-        """The results of sums [..., channels] in the range."""
-        at = ((sums - self.first) >> self.bits) + 1
+    def __call__(self, sums: Array, columns: slice | Array = slice(None)) -> Array:
+        """The results of sums [..., columns] in the range, of all channels or some."""
+        at = ((sums - self.first[columns]) >> self.bits[columns]) + 1
         np.maximum(at, 0, out=at)
-        np.minimum(at, self.most, out=at)
-        at += self.start
+        np.minimum(at, self.most[columns], out=at)
+        at += self.start[columns]
         return np.where(sums >= self.steps[at], self.after[at], self.before[at])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from ctypes import addressof, c_uint64
+from ctypes import CDLL, addressof, c_size_t, c_uint64, c_void_p
 from signal import ITIMER_REAL, setitimer
 from typing import Any
 
@@ -27,6 +27,10 @@ NO_CALL, RETURN = b"\x0f\x1f\x44\x00\x00", b"\xc3\x90\x90\x90\x90"
 SECTION = struct.Struct("<IIQQQQIIQQ")
 SYMBOL = struct.Struct("<IBBHQQ")
 SYMBOLS, PROGRAM, FUNCTION = 2, 1, 2
+
+
+memcmp = CDLL(None).memcmp
+memcmp.argtypes = (c_void_p, c_void_p, c_size_t)
 
 
 class Unknown(Exception):
@@ -78,6 +82,11 @@ def calls_in(code: bytes, names: Sequence[str], callers: Sequence[str]) -> list[
                 if at + 5 + distance in targets:
                     found.append((at + shift, targets[at + 5 + distance]))
     return found
+
+
+def same(first: Array, second: Array) -> bool:
+    """Whether two arrays of one size, which have no gaps, have the same bytes."""
+    return not memcmp(address(first), address(second), first.nbytes)
 
 
 class Machine:

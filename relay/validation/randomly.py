@@ -16,6 +16,8 @@ from relay.validation.tail import NoTail
 
 RUNS_PER_BIT = 45
 """(1 - 1/64)^45 < 1/2: what differs for a 64th of all inputs is missed with a probability below 2^-bits."""
+PRODUCT_RUNS = 8
+"""Of products, whose sums are tested otherwise."""
 MOST_WORK = 1 << 27
 """Elements, times rows, of all runs of a kernel together."""
 
@@ -90,7 +92,8 @@ def check(
 
     work = sum(int(np.prod(program.forms[n].shape, dtype=np.int64)) for row in program.rows for n in row.results)
     work += sum(int(matrix.size) * kernel.results[0].size // max(matrix.shape[0], 1) for matrix in weights.values())
-    runs = int(max(2, min(RUNS_PER_BIT * bits, MOST_WORK // max(work * 8, 1))))
+    most = PRODUCT_RUNS if weights else RUNS_PER_BIT * bits
+    runs = int(max(2, min(most, MOST_WORK // max(work * 8, 1))))
 
     def run(draw: Callable[[np.dtype, tuple[int, ...]], Array]) -> None:
         given = sampler.operands(call, draw)

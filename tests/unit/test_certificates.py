@@ -14,10 +14,15 @@ import pytest
 
 import relay
 from relay.interpreters import arithmetic
-from relay.validation import certify, formulas
-from relay.validation.claims import ARENA, Call, Place, Program
+from relay.runtime import archive
+from relay.runtime.memory import aligned_bytes
+from relay.validation import Part, certify, formulas
+from relay.validation.claims import ARENA, Call, Place, Program, read
+from relay.validation.contraction import Product
 from relay.validation.lookup import Lookup
+from relay.validation.machine_code import Kernel, Machine
 from relay.validation.plan import contradictions
+from relay.validation.sums import Sums
 
 ROOT = Path(__file__).parents[2]
 DIGITS = ROOT / "examples" / "digits" / "digits_int8.tflite"
@@ -118,6 +123,41 @@ def test_results_are_looked_up_by_the_steps_of_each_channel():
     for each in (sums, near):
         passed = (edges[:, None] <= each[None]).sum(axis=0)
         np.testing.assert_array_equal(found(each), np.array([-128, -3, 0, 5, 127])[passed])
+
+
+@X86
+def test_random_amounts_show_differences_with_the_probability_that_is_claimed(saved: Path):
+    data = archive.unpack(aligned_copy(saved.read_bytes()), "digits")
+    claimed = read(data.claims)
+    call = next(each for each in claimed.calls if each.program.rows[0].parameters.get("depthwise"))
+    kernel = Kernel(Machine(data, claimed, 60), call)
+    product = Product(kernel, Part("kernel", ""), np.random.default_rng(5))
+    product.find_start()
+    product.read_weights()
+    sums = Sums(product)
+    sums.region = sums.regions()
+    rng = np.random.default_rng(6)
+    spread = sums.region.spread
+    values = sums.centred(sums.two_colors(spread))
+    extent = (spread + 1) >> 1
+    first, size, seen = sums.amounts(values, spread, extent)
+    states = np.append(rng.integers(0, 2, product.flat.shape[0]), 2)
+    windows = sums.sums(sums.patterns(states)[0], values)
+    assert (seen[sums.tested] > 0).all()
+    for channel in np.flatnonzero(sums.tested):
+        amounts = first[channel] + np.arange(size[channel])
+        steps = sums.steps[: sums.count[channel], channel]
+        for each in np.unique(windows[:, channel])[:20]:
+            for low in (0, -int(extent[channel])):  # steps in (sum, sum + D], of both signs of D
+                reached = np.searchsorted(steps, each + amounts + low + extent[channel], "right")
+                shown = reached > np.searchsorted(steps, each + amounts + low, "right")
+                assert shown.mean() >= seen[channel] - 1e-12
+
+
+def aligned_copy(data: bytes) -> np.ndarray:
+    memory = aligned_bytes(len(data))
+    memory[:] = np.frombuffer(data, np.uint8)
+    return memory
 
 
 def test_plans_that_contradict_themselves_are_seen():
