@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import product
 from os import PathLike
 from typing import TYPE_CHECKING, Any, NoReturn, cast
@@ -14,7 +15,7 @@ import numpy as np
 
 from relay.errors import InvalidArgument, Unsupported
 from relay.runtime import archive, container, variants
-from relay.runtime.executable import EXECUTABLES, Executable
+from relay.runtime.executable import EXECUTABLES, Executable, certify, executable_of
 from relay.runtime.interface import Interface, Key, positive
 from relay.runtime.library import Library
 from relay.runtime.memory import Array
@@ -291,9 +292,9 @@ class DynamicExecutable(Executable):
         """Each size has its own: `variant(...).export(folder)`."""
         self._refuse_open("export(folder)")
 
-    def certify(self, bits: int = 64) -> NoReturn:
-        """Each size has its own: `variant(...).certify()`."""
-        self._refuse_open("certify()")
+    def certify(self, bits: int = 64) -> Any:
+        """`Executable.certify` of each size that is built; parts of the report are named by sizes."""
+        return certify(self.to_bytes(), bits)
 
     def parts(self) -> archive.Saved:
         """Each size has its own: `variant(...).parts()`."""
@@ -315,8 +316,13 @@ class DynamicExecutable(Executable):
 
 def loaded(parts: Mapping[str, memoryview], where: str) -> DynamicExecutable:
     """The executable of a file's parts, without a compiler. Raises Malformed, InvalidArgument."""
-    interface, made = variants.unpack(parts, where)
+    interface, saved = variants.unpack(parts, where)
+    made = {key: partial(_executable_of, parts_of) for key, parts_of in saved.items()}
     return DynamicExecutable(interface, None, saved=made)
+
+
+def _executable_of(parts_of: Callable[[], archive.Saved]) -> Executable:
+    return executable_of(parts_of())
 
 
 def _unpickled(data: bytes, num_threads: int) -> DynamicExecutable:

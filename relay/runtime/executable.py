@@ -492,8 +492,7 @@ class Executable:
         """Check the machine code against the formulas that the compiler claims for it. Returns a
         `relay.validation.Report`: what is proved, tested (a wrong coefficient of a sum is missed with a probability
         below 2^-bits) and not checked. See docs/certificates.md."""
-        check, _ = door("relay.runtime", {"certify": "relay.validation"})
-        return cast("Callable[[bytes, int], Any]", check("certify"))(self.to_bytes(), bits)
+        return certify(self.to_bytes(), bits)
 
     def to_bytes(self) -> bytes:
         """What `save` writes, which `relay.runtime.load` reads."""
@@ -522,6 +521,12 @@ def executable_of(saved: archive.Saved) -> Executable:
     else:
         library = Library(saved.code, artifacts=saved.artifacts)
     return Executable(saved.graph, library, saved.params, saved.constants, saved.claims)
+
+
+def certify(data: bytes, bits: int) -> Any:
+    """The report of `relay.validation` on a saved executable."""
+    check, _ = door("relay.runtime", {"certify": "relay.validation"})
+    return cast("Callable[[bytes, int], Any]", check("certify"))(data, bits)
 
 
 def _unpickled(data: bytes, num_threads: int) -> Executable:

@@ -13,7 +13,6 @@ import numpy as np
 
 from relay.errors import Malformed, RelayError
 from relay.runtime import archive, container, tensors
-from relay.runtime.executable import Executable, executable_of
 from relay.runtime.interface import Interface, Key
 from relay.runtime.memory import Array
 
@@ -48,20 +47,23 @@ def hash_of(array: Array) -> str:
     return digest.hexdigest()
 
 
-def unpack(parts: Mapping[str, memoryview], where: str) -> tuple[Interface, dict[Key, Callable[[], Executable]]]:
-    """What a file's parts hold, and how its variants are made. Raises Malformed, or InvalidArgument if this machine
-    lacks a feature."""
+def unpack(
+    parts: Mapping[str, memoryview], where: str, here: bool = True
+) -> tuple[Interface, dict[Key, Callable[[], archive.Saved]]]:
+    """What a file's parts hold, and the parts of its variants. Raises Malformed, or InvalidArgument if this machine
+    lacks a feature; the code may be for any machine if it is not to run `here`."""
     try:
         table = archive.json_of(parts[TABLE], dict[str, Any])
         interface = Interface.from_json(table)
         block, _ = tensors.unpack(np.frombuffer(parts["constants.safetensors"], np.uint8), where)
-        made: dict[Key, Callable[[], Executable]] = {}
+        made: dict[Key, Callable[[], archive.Saved]] = {}
         for number, row in enumerate(table["variants"]):
-            archive.check_host(row["graph"], where)
+            if here:
+                archive.check_host(row["graph"], where)
             params = {str(name): block[digest] for name, digest in row["params"].items()}
             artifacts = {str(name): f"artifacts/{number}/{i}" for i, name in enumerate(row["artifacts"])}
             key = Key(tuple(map(int, row["sizes"])), tuple(map(bytes.fromhex, row["values"])))
-            made[key] = partial(_made, parts, row["graph"], number, params, artifacts)
+            made[key] = partial(_saved, parts, row["graph"], number, params, artifacts)
             if not {f"code/{number}", f"claims/{number}", *artifacts.values()} <= parts.keys():
                 raise ValueError("code is missing")
             interface.checked(key)
@@ -72,13 +74,13 @@ def unpack(parts: Mapping[str, memoryview], where: str) -> tuple[Interface, dict
     return interface, made
 
 
-def _made(
+def _saved(
     parts: Mapping[str, memoryview],
     graph: dict[str, Any],
     number: int,
     params: dict[str, Array],
     artifacts: Mapping[str, str],
-) -> Executable:
+) -> archive.Saved:
     found = {name: bytes(parts[part]) for name, part in artifacts.items()}
     code, claims = (bytes(parts[f"{kind}/{number}"]) for kind in ("code", "claims"))
-    return executable_of(archive.Saved(graph, code, params, None, found, claims))
+    return archive.Saved(graph, code, params, None, found, claims)

@@ -15,15 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from relay.errors import InvalidArgument
-from relay.runtime import archive
+from relay.runtime import archive, variants
 from relay.runtime.container import WRONG
-from relay.runtime.memory import Array, aligned_bytes
+from relay.runtime.memory import Array
 from relay.validation import claims, contraction, plan, pointwise, randomly
 from relay.validation.claims import ARENA, Call, Claims, Place
 from relay.validation.contraction import Differs
 from relay.validation.machine_code import Kernel, Machine, Unknown
 from relay.validation.report import Part, Report
+from relay.validation.sums import Sums
 from relay.validation.tail import NoTail
 
 SEED = 20
@@ -40,34 +40,31 @@ def certify(
     a kernel that runs longer counts as wrong. `first`: stop at the first kernel that is wrong. Raises Malformed or
     InvalidArgument for what is no saved executable.
     """
-    data = model if isinstance(model, bytes) else read_bytes(model)
-    where = "bytes" if isinstance(model, bytes) else archive.path_of(model)
-    saved = unpacked(data, where)
-    report = Report(where, str(saved.graph.get("target", {}).get("triple", "another machine")))
-    foreign = "it is code of a GPU" if "device" in saved.graph else archive.foreign(saved.graph, where)
-    if foreign is not None or not saved.claims:
-        part = Part("all", "the artifact")
-        part.say("not checked", f"its code {foreign}" if foreign else "the file claims no formulas")
-        report.parts.append(part)
-        return report
-    isolated(data, bits, seconds, first, report)
+    parts, where = archive.read(model)
+    if variants.TABLE not in parts:
+        return certificate_of(archive.saved(parts, where, here=False), where, bits, seconds, first)
+    report = Report(where, "another machine")
+    interface, saved = variants.unpack(parts, where, here=False)
+    for key, make in saved.items():
+        each = certificate_of(make(), where, bits, seconds, first)
+        sizes = ", ".join(f"{s.name}={size}" for s, size in zip(interface.symbols, key.sizes, strict=True))
+        for part in each.parts:
+            part.name = f"{sizes}: {part.name}"
+        report.target, report.parts = each.target, [*report.parts, *each.parts]
     return report
 
 
-def read_bytes(path: str | PathLike[str]) -> bytes:
-    """A file's bytes."""
-    try:
-        with open(archive.path_of(path), "rb") as file:
-            return file.read()
-    except OSError as error:
-        raise InvalidArgument(str(path), f"cannot be read: {error.strerror}") from None
-
-
-def unpacked(data: bytes, where: str) -> archive.Saved:
-    """The parts of a file, for any machine."""
-    memory = aligned_bytes(len(data))
-    memory[:] = np.frombuffer(data, np.uint8)
-    return archive.unpack(memory, where, here=False)
+def certificate_of(saved: archive.Saved, where: str, bits: int, seconds: int, first: bool) -> Report:
+    """The report on an executable of one size."""
+    report = Report(where, str(saved.graph.get("target", {}).get("triple", "another machine")))
+    foreign = "is code of a GPU" if "device" in saved.graph else archive.foreign(saved.graph, where)
+    if foreign is not None or not saved.claims:
+        part = Part("all", "the artifact", whole=True)
+        part.say("not checked", f"it {foreign}" if foreign else "the file claims no formulas")
+        report.parts.append(part)
+        return report
+    isolated(archive.pack(saved), bits, seconds, first, report)
+    return report
 
 
 def isolated(data: bytes, bits: int, seconds: int, first: bool, report: Report) -> None:
@@ -116,8 +113,8 @@ def inside(path: str, bits: int, seconds: int, first: bool, tell: Callable[[dict
     """All checks in this process; each part is told."""
     from dataclasses import asdict
 
-    saved = unpacked(read_bytes(path), path)
-    whole = Part("all", "every kernel, one after the other")
+    saved = archive.saved(archive.read(path)[0], path, here=False)
+    whole = Part("all", "every kernel, one after the other", whole=True)
     tell({"begin": whole.name})
     started = time.process_time()
     try:
@@ -135,21 +132,26 @@ def inside(path: str, bits: int, seconds: int, first: bool, tell: Callable[[dict
         part = Part(f"{call.number} {call.kernel}", formula_of(call))
         tell({"begin": part.name})
         begun = time.process_time()
-        weights[call.number] = check_call(machine, claimed, call, part, bits)
+        try:
+            weights[call.number] = check_call(machine, claimed, call, part, bits)
+        except (*WRONG, Unknown) as error:
+            part.say("wrong", f"the claim contradicts itself: {error}")
         part.seconds = round(time.process_time() - begun, 3)
         parts.append(part)
         if first and "wrong" in part.kinds:
             return tell(asdict(part))
     tell({"begin": whole.name})
-    check_whole(machine, claimed, weights, whole)
+    if all("wrong" not in part.kinds for part in parts):
+        check_whole(machine, claimed, weights, whole)
     whole.seconds = round(time.process_time() - started - sum(part.seconds for part in parts), 3)
     for part in [whole, *parts]:
         tell(asdict(part))
 
 
 def formula_of(call: Call) -> str:
-    """The program in one line, and how the compiler got to its code."""
-    return " ".join(row.formula.removeprefix("nn.") for row in call.program.rows)
+    """The program in one line, with names of roundings."""
+    rows = ((row.formula.removeprefix("nn."), row.parameters.get("rounding")) for row in call.program.rows)
+    return " ".join(f"{name}({rounding})" if rounding else name for name, rounding in rows)
 
 
 def check_call(machine: Machine, claimed: Claims, call: Call, part: Part, bits: int) -> dict[int, Array]:
@@ -163,7 +165,9 @@ def check_call(machine: Machine, claimed: Claims, call: Call, part: Part, bits: 
     try:
         try:
             if call.weights:
-                weights = contraction.Product(kernel, part, rng, bits).check()
+                product = contraction.Product(kernel, part, rng, bits)
+                weights = product.check()
+                Sums(product).check()
             else:
                 pointwise.check(kernel, part)
         except NoTail as error:

@@ -30,6 +30,8 @@ class Part:
     findings: list[Finding] = field(default_factory=list[Finding])
     runs: int = 0
     seconds: float = 0.0
+    whole: bool = False
+    """Not one kernel, but all of them."""
 
     def say(self, kind: str, text: str) -> None:
         """Add a finding."""
@@ -69,7 +71,7 @@ class Report:
     @property
     def summary(self) -> str:
         """One line."""
-        kernels = self.parts[1:]
+        kernels = [part for part in self.parts if not part.whole]
         unchecked = sum(part.kinds <= {"not checked"} for part in kernels)
         counts = Counter(finding.kind for part in self.parts for finding in part.findings)
         verdict = "WRONG" if self.wrong else "every kernel checked" if self.ok else f"{unchecked} kernels not checked"
@@ -92,21 +94,69 @@ class Report:
     def part_of(row: dict[str, Any]) -> Part:
         """A part, from JSON."""
         findings = [Finding(**each) for each in row["findings"]]
-        return Part(row["name"], row["formula"], findings, row["runs"], row["seconds"])
+        return Part(row["name"], row["formula"], findings, row["runs"], row["seconds"], row["whole"])
 
     def to_html(self) -> str:
-        """The report as a page."""
-        rows = "".join(
-            f"<tr><td>{escape(part.name)}<td>{escape(part.formula)}<td><ul>"
-            + "".join(f'<li class="{f.kind.split()[0]}"><b>{f.kind}</b> {escape(f.text)}</li>' for f in part.findings)
-            + "</ul>"
-            for part in self.parts
+        """The report as a page that needs no other file."""
+        head = f"<title>Certificate of {escape(self.where)}</title>"
+        verdict, kind = (
+            ("Something is wrong", "wrong")
+            if self.wrong
+            else ("Every kernel was checked", "proved")
+            if self.ok
+            else ("Nothing was found wrong; not everything was checked", "not")
         )
-        cell = "td{vertical-align:top;padding:4px 12px;border-top:1px solid #ccc}"
-        style = f"body{{font-family:sans-serif}}{cell}.wrong{{color:#b00}}"
+        counts = Counter(finding.kind for part in self.parts for finding in part.findings)
+        tiles = "".join(f'<li class="{kind.split()[0]}"><b>{counts[kind]}</b> {kind}' for kind in KINDS)
+        meanings = "".join(f"<dt>{kind}<dd>{escape(text)}" for kind, text in MEANINGS.items())
+        seconds, runs = sum(part.seconds for part in self.parts), sum(part.runs for part in self.parts)
         return (
-            f'<!doctype html><meta charset="utf-8"><title>Certificate of {escape(self.where)}</title>'
-            f"<style>{style}</style><h1>Certificate</h1>"
-            f"<p>{escape(self.summary)}</p><p>Code for {escape(self.target)}</p>"
-            f"<table><tr><th>Kernel<th>Formula<th>What was found</tr>{rows}</table>"
+            f'<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+            f"{head}<style>{STYLE}</style><h1>Certificate</h1>"
+            f"<p>{escape(self.where)}, code for {escape(self.target)}</p>"
+            f'<p class="verdict {kind}">{verdict}</p><ul class="tiles">{tiles}</ul>'
+            f"<p>{sum(not part.whole for part in self.parts)} kernels, {runs} runs of their code, {seconds:.1f} s</p>"
+            f"<table><thead><tr><th>Kernel<th>Formula<th>What was found<th>Runs<th>Time</thead><tbody>"
+            f"{''.join(row_of(part) for part in self.parts)}</tbody></table><h2>What the words mean</h2>"
+            f"<dl>{meanings}</dl><p>{escape(LIMITS)}</p></html>"
         )
+
+
+def row_of(part: Part) -> str:
+    """A row of the page: a part whose findings are short first, their kinds as marks."""
+    rank = {kind: number for number, kind in enumerate(KINDS)}
+    found = "".join(
+        f'<li><span class="mark {f.kind.split()[0]}">{f.kind}</span> {escape(f.text)}'
+        for f in sorted(part.findings, key=lambda finding: rank[finding.kind])
+    )
+    formula = " \u2192 ".join(escape(word) for word in part.formula.split())
+    formula = escape(part.formula) if part.whole else formula
+    return f"<tr><th>{escape(part.name)}<td>{formula}<td><ul>{found}</ul><td>{part.runs or ''}<td>{part.seconds:.1f} s"
+
+
+MEANINGS = {
+    "wrong": "The code's results are not those of the formula, it crashed, or it did not end.",
+    "not checked": "No statement is made, for the reason that the line gives.",
+    "proved": "Every case was tried on the machine code, or it follows from numbers that were read from it.",
+    "tested": "Random cases were tried; the line gives the probability that a difference was missed.",
+    "compared": "Floats, whose roundings may differ: results were compared with bounds.",
+}
+LIMITS = (
+    "A certificate says that the machine code computes the formulas. It does not say that the formulas are those of "
+    "the model: importers and passes before the lowering are tested otherwise. It is no protection from hostile code."
+)
+STYLE = (
+    "body{font:15px/1.45 system-ui,sans-serif;margin:2em auto;max-width:75em;padding:0 1em;color:#1b1f24}"
+    "h1{margin-bottom:0}.verdict{font-size:1.3em;font-weight:600;padding:.5em .8em;border-radius:6px}"
+    ".tiles{display:flex;gap:.6em;padding:0;list-style:none;flex-wrap:wrap}"
+    ".tiles li{padding:.4em .9em;border-radius:6px}"
+    ".tiles b{font-size:1.3em}.mark{border-radius:4px;padding:0 .4em;font-size:.85em;white-space:nowrap}"
+    ".wrong{background:#ffd7d5;color:#82071e}.not{background:#fff1c2;color:#5c4300}"
+    ".proved{background:#d3f5dc;color:#10461f}"
+    ".tested{background:#d9ebff;color:#0a3069}.compared{background:#eae2fb;color:#3b1f78}"
+    "table{border-collapse:collapse;width:100%}thead th{position:sticky;top:0;background:#fff;text-align:left}"
+    "td,th{vertical-align:top;padding:.45em .6em;border-top:1px solid #d0d7de;text-align:left;font-weight:400}"
+    "tbody th{white-space:nowrap;font-weight:600}td ul{margin:0;padding:0;list-style:none}"
+    "td:nth-child(2){max-width:16em}"
+    "td:nth-child(n+4){text-align:right;white-space:nowrap}dt{font-weight:600}dd{margin:0 0 .4em}"
+)

@@ -20,25 +20,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from relay.runtime.memory import Array
+from relay.validation.contraction import Columns, Product
 from relay.validation.machine_code import same
-
-if TYPE_CHECKING:
-    from relay.validation.contraction import Product
 
 MOST_RESULTS = 1 << 31
 """Of all random tests of sums of a kernel: where images are larger the bound is not reached, which is then told."""
-MOST_RUNS = 60000
+MOST_RUNS = 20000
 MOST_TURNS = 16
 """Amounts that are added to the sums of the same data."""
 MANY_WINDOWS = 4096
 """From so many on, products are computed at once."""
-Columns: TypeAlias = "slice | Array"
-"""Of channels: all, or some."""
 WIDEST = 255
 """Codes that two colours are apart at most."""
 FAR = np.int64(1) << 40
@@ -46,17 +41,14 @@ FAR = np.int64(1) << 40
 
 @dataclass
 class Region:
-    """Of each channel a range of sums from a step to another, [first, last), and the gaps of steps in it; `spread` of
-    the codes with which the sums of all windows fit into it. `across`: how many steps amounts take each sum across, if
-    it is not one of them; `reach`: by how much a sum may be off on both sides of them."""
+    """Of each channel a range of sums from a step to another, [first, last), and the widest and narrowest gap of steps
+    in it; `spread` of the codes of the colours with which it needs the fewest trials."""
 
     first: Array
     last: Array
     widest: Array
     narrowest: Array
     spread: Array
-    across: Array
-    reach: Array
 
 
 class Sums:
@@ -77,39 +69,61 @@ class Sums:
         self.inside = distinct & (edges > low) & (edges <= high)
         self.count = self.inside.sum(axis=0)
         self.steps = np.sort(np.where(self.inside, edges, FAR), axis=0)
+        self.ends_of_steps = np.where(
+            self.count > 0, [self.steps[0], np.where(self.inside, edges, -FAR).max(axis=0)], 0
+        )
+        self.gaps = np.where(self.steps[1:] < FAR, self.steps[1:] - self.steps[:-1], 0)
+        self.reach = np.minimum(self.ends_of_steps[0] - low, high + 1 - self.ends_of_steps[1])
+        """By how much a sum may be off on both sides of all steps and is in range."""
         self.missed = np.zeros(self.channels)
+        self.worst = 0
         self.columns: Columns = slice(None)
         """Channels that are compared."""
+        self.share = 0.5 if self.geometry.depthwise or self.geometry.inputs == 1 else 0.25
+        """The probability that D is as large as it may be."""
 
-    def check(self) -> tuple[int, float]:
-        """Trials until the bound is reached, or there were too many. Returns runs and bits reached."""
-        product, start = self.product, self.kernel.runs
-        if not self.tested.any():
-            return 0, float("inf")
-        product.quiet()
-        g = self.geometry
-        alone = g.cells == 1 and not (g.sources == g.padding).any()
-        if alone:
-            self.until(self.aimed, start)
-        else:
+    def check(self) -> None:
+        """Trials until the bound is reached, or there were too many; told to the part."""
+        product, start, g = self.product, self.kernel.runs, self.geometry
+        if self.tested.any():
+            product.quiet()
+            alone = g.cells == 1 and not (g.sources == g.padding).any()
             self.region = self.regions()
-            self.until(self.dithered, start)
-        if g.depthwise and g.inputs > 1 and not alone:
-            bits, self.missed = self.missed, np.zeros(self.channels)
-            self.until(self.apart, self.kernel.runs)
-            self.missed = np.minimum(self.missed, bits)
-        product.start[:] = product.base
-        product.quiet()
-        return self.kernel.runs - start, float(self.missed[self.tested].min() - self.union)
+            self.until(self.aimed if alone else self.dithered, self.kernel.runs)
+            if g.depthwise and g.inputs > 1 and not alone:
+                bits, self.missed = self.missed, np.zeros(self.channels)
+                self.until(self.apart, self.kernel.runs)
+                self.missed = np.minimum(self.missed, bits)
+            product.start[:] = product.base
+            product.quiet()
+        self.tell(self.kernel.runs - start)
+
+    def tell(self, runs: int) -> None:
+        """What was reached."""
+        weak = self.tested & (self.missed < self.wanted)
+        text = (
+            f"sums: {runs} runs with random codes; a wrong coefficient of any result, border and padding too, is "
+            f"missed with a probability below 2^-{self.product.bits} (assumes that sums are affine in the codes, and "
+            "that the constant found is added to them)"
+        )
+        if weak.any():
+            least = max(float((self.missed - self.union)[weak].min()), 0.0)
+            text += f"; for {int(weak.sum())} channels whose results change at few sums the bound is 2^-{least:.0f}"
+        self.product.part.say("tested", text)
 
     def until(self, trial: Callable[[], None], start: int) -> None:
-        """Trials of a kind until each channel has the bits that are wanted; those that have them are not compared."""
+        """Trials of a kind until each channel has the bits that are wanted; those that have them are not compared. A
+        channel that would need too many runs does not ask for more."""
+        share = self.chance if trial == self.dithered else np.ones(self.channels)
+        possible = self.tested & (self.wanted <= -np.log2(1 - self.share * share) * self.limit)
         while self.kernel.runs - start < self.limit:
-            open = np.flatnonzero(self.tested & (self.missed < self.wanted))
-            if not open.size:
+            open = possible & (self.missed < self.wanted)
+            if not open.any():
                 return
-            many = 2 * open.size > self.channels or not self.product.lookup.fits
-            self.columns = slice(None) if many else open
+            self.worst = int(np.argmin(np.where(open, self.missed, np.inf)))
+            compared = np.flatnonzero(self.tested & (self.missed < self.wanted))
+            many = 2 * compared.size > self.channels or not self.product.lookup.fits
+            self.columns = slice(None) if many else compared
             trial()
 
     # Kinds of trials
@@ -149,7 +163,7 @@ class Sums:
 
     def dithered(self) -> None:
         g, region, product = self.geometry, self.region, self.product
-        worst = int(np.argmin(np.where(self.tested, self.missed, np.inf)))
+        worst = self.worst
         spread = region.spread if g.depthwise else np.full(self.channels, region.spread[worst])
         per_input = spread.reshape(g.inputs, -1).min(axis=1) if g.depthwise else np.full(g.inputs, spread[0])
         values = self.two_colors(per_input)
@@ -160,13 +174,10 @@ class Sums:
         sums = self.sums(patterns, centred)
         extent = ((np.repeat(per_input, self.channels // g.inputs) if g.depthwise else spread) + 1) >> 1
         first, size, seen = self.amounts(centred, per_input, extent)
-        if not seen[worst]:
-            region.spread[worst] = max(int(region.spread[worst] * 0.9), 1)
         turns = int(np.clip(0.5 / max(seen[worst], 0.01), 1, MOST_TURNS))
         for _ in range(turns):
             self.run(sums, first + self.rng.integers(0, size), pattern)
-        share = 0.5 if g.depthwise or g.inputs == 1 else 0.25
-        self.missed += -np.log2(1 - share * (1 - (1 - seen) ** turns))
+        self.missed += -np.log2(1 - self.share * (1 - (1 - seen) ** turns))
 
     def two_colors(self, spread: Array) -> Array:
         """Codes of two colours, so far apart for each input, with the zero point between them; and the zero point."""
@@ -181,20 +192,20 @@ class Sums:
 
     def amounts(self, values: Array, spread: Array, extent: Array) -> tuple[Array, Array, Array]:
         """Of each channel the first amount and how many there are; the probability that a sum that is off by `extent`
-        or more shows, 0 where that is not known of these colours, whose places in a window do not matter."""
+        or more shows. It is that of all colours that could have been drawn with these for the other channels."""
         region = self.region
         low, high, slack = self.ends(values, spread)
         room = region.last - region.first - region.widest - (high - low)
-        fits = (region.across == 0) & (room >= slack) & (region.widest > 0)
+        fits = (room >= slack) & (region.widest > 0)
         place = region.first - low + self.rng.integers(0, np.maximum(room, 0) + 1)
-        within = np.minimum(extent, region.narrowest) / np.maximum(region.widest, 1)
-        crosses = region.across > 0
-        reach = np.minimum(extent, region.reach)
-        size = region.last - region.first + 2 * reach + (high - low)
-        passed = region.across * np.minimum(reach, np.maximum(region.narrowest, 1)) / np.maximum(size + slack, 1)
-        first = np.where(crosses, region.first - reach - high, place)
-        count = np.where(crosses, size, region.widest)
-        return first, np.maximum(count, 1), np.where(fits, within, np.where(crosses, passed, 0.0))
+        within = np.where(fits, np.minimum(extent, region.narrowest) / np.maximum(region.widest, 1), 0.0)
+        reach = np.minimum(extent, self.reach)
+        size = self.ends_of_steps[1] - self.ends_of_steps[0] + 2 * reach + (high - low)
+        across = (reach + np.minimum(self.gaps, reach).sum(axis=0)) / np.maximum(size + slack, 1)
+        better = within >= across
+        first = np.where(better, place, self.ends_of_steps[0] - reach - high)
+        count = np.where(better, region.widest, size)
+        return first, np.maximum(count, 1), np.minimum(np.maximum(within, across), 1.0)
 
     # Parts of trials
 
@@ -264,29 +275,32 @@ class Sums:
         low, high = parts.min(axis=1).sum(axis=0).astype(np.int64), parts.max(axis=1).sum(axis=0).astype(np.int64)
         if g.depthwise or g.inputs == 1:
             return low, high, np.zeros_like(low)
-        most = np.abs(rows).sum(axis=1).max(axis=1) * int(spread[0])
-        return low, high, 2 * most
+        widths = np.abs(rows).sum(axis=1)
+        most = widths.sum(axis=1) * int(spread[0]) - (high - low)  # of any colours that are so far apart
+        return low, high, np.minimum(2 * widths.max(axis=1) * int(spread[0]), most)
 
     def regions(self) -> Region:
-        """The region of each channel, so that few trials are needed."""
+        """The region of each channel, so that few trials are needed; `chance` that a difference shows then, about."""
         found = [self.region_of(channel) for channel in range(self.channels)]
-        return Region(*(np.array(column, np.int64) for column in zip(*found, strict=True)))
+        self.chance = np.minimum([chance for chance, _ in found], 1.0)
+        return Region(*(np.array(column, np.int64) for column in zip(*(row for _, row in found), strict=True)))
 
-    def region_of(self, channel: int) -> tuple[int, ...]:
-        """The numbers of `Region`, the best of some."""
+    def region_of(self, channel: int) -> tuple[float, tuple[int, ...]]:
+        """The chance, and the numbers of `Region`; the best of some."""
         steps = self.steps[: int(self.count[channel]), channel]
         if not steps.size:
-            return 0, 0, 0, 0, 1, 0, 0
+            return 0.0, (0, 0, 0, 0, 1)
         weights = np.abs(self.product.matrix[channel]).astype(np.float64)
         alone = self.geometry.depthwise or self.geometry.inputs == 1
-        unit = float(weights.sum() if alone else 1.1 * np.sqrt((weights**2).sum(axis=1)).sum())
-        slack = 0.0 if alone else 2 * float(weights.sum(axis=0).max())
-        gaps, first, last = np.diff(steps), int(steps[0]), int(steps[-1])
-        narrowest = int(gaps.min(initial=1 << 30))
-        reach = int(min(first - self.product.low[channel], self.product.high[channel] + 1 - last))
-        once = min(reach, narrowest, (WIDEST + 1) // 2)
-        best = steps.size * once / (WIDEST * (unit + slack) + last - first + 2 * reach)
-        chosen = first, last, 0, narrowest, WIDEST, steps.size, reach
+        several = np.sqrt((weights**2).sum(axis=1)).sum() + 2 * weights.sum(axis=0).max()
+        unit = float(weights.sum() if alone else min(several, weights.sum()))
+        gaps, length = np.diff(steps), int(steps[-1] - steps[0])
+        best, chosen = -1.0, (0, 0, 0, 0, 1)
+        for spread in (16, 64, WIDEST):
+            reach = min(int(self.reach[channel]), (spread + 1) // 2)
+            chance = float(reach + np.minimum(gaps, reach).sum()) / (spread * unit + length + 2 * reach)
+            if chance > best:
+                best, chosen = chance, (0, 0, 0, 0, spread)
         for widest in np.unique(np.quantile(gaps, [0.5, 0.75, 0.9, 1.0], method="higher")) if gaps.size else ():
             ends = np.flatnonzero(np.concatenate([[True], gaps > widest, [True]]))
             longest = int(np.argmax(np.diff(ends)))
@@ -294,9 +308,9 @@ class Sums:
             if end <= begin:
                 continue
             first, last = int(steps[begin]), int(steps[end])
-            spread = int(np.clip((last - first - widest) / max(unit + slack, 1.0), 1, WIDEST))
+            spread = int(min((last - first - widest) / max(unit, 1.0), WIDEST))
             narrowest = int(gaps[begin:end].min())
-            score = min((spread + 1) // 2, narrowest) / float(widest)
-            if score > best and last - first > widest:
-                best, chosen = score, (first, last, int(widest), narrowest, spread, 0, 0)
-        return chosen
+            chance = min((spread + 1) // 2, narrowest) / float(widest)
+            if chance > best and spread > 0:
+                best, chosen = chance, (first, last, int(widest), narrowest, spread)
+        return best, chosen

@@ -7,15 +7,18 @@ import os
 import re
 import subprocess
 import sys
+import zlib
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import relay
+from relay.errors import InvalidArgument, Malformed
 from relay.interpreters import arithmetic
 from relay.runtime import archive
-from relay.runtime.memory import aligned_bytes
 from relay.validation import Part, certify, formulas
 from relay.validation.claims import ARENA, Call, Place, Program, read
 from relay.validation.contraction import Product
@@ -90,6 +93,50 @@ def test_a_file_without_claims_loads_and_is_not_checked(tmp_path: Path):
     assert "the file claims no formulas" in str(loaded.certify())
 
 
+def forged(saved: Path, change: Callable[[dict[str, Any]], object]) -> bytes:
+    """The file with other claims."""
+    parts = archive.saved(archive.read(saved)[0], "digits")
+    text = json.loads(zlib.decompress(parts.claims))
+    change(text)
+    return archive.pack(parts._replace(claims=zlib.compress(json.dumps(text).encode())))
+
+
+FORGERIES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
+    "another version": (lambda text: text.update(version=9), "claims of version 9; this checker knows 1"),
+    "no programs": (lambda text: text["programs"].clear(), "the claims cannot be read"),
+    "a call too few": (lambda text: text["calls"].pop(), "which no kernel wrote"),
+    "kernels change places": (lambda text: text["calls"].reverse(), "the calls in the code are not those"),
+    "memory of nobody": (lambda text: text["calls"][0]["results"][0].update(arena=1 << 40), "wrong"),
+    "memory before the arena": (lambda text: text["calls"][0]["results"][0].update(arena=-64), "wrong"),
+    "another formula": (lambda text: text["programs"]["conv2d_0"]["rows"][0].update(formula="magic"), "magic"),
+    "values of nobody": (lambda text: text["programs"]["conv2d_0"]["rows"][1].update(operands=[77, 78]), "not checked"),
+    "another bias": (
+        lambda text: [array.update(data="AAAA" + array["data"][4:]) for array in text["arrays"].values()],
+        "wrong",
+    ),
+    "fewer rows": (lambda text: text["programs"]["conv2d_0"]["rows"].pop(), "wrong"),
+}
+
+
+@X86
+@pytest.mark.parametrize("name", FORGERIES)
+def test_forged_claims_are_refused(saved: Path, name: str):
+    change, message = FORGERIES[name]
+    report = certify(forged(saved, change), bits=1, first=True)
+    assert not report.ok and message in str(report)
+    assert "Traceback" not in str(report)
+
+
+def test_damaged_files_end_in_one_error(saved: Path):
+    data = bytearray(saved.read_bytes())
+    data[len(data) // 2] ^= 1
+    for broken in (bytes(data), bytes(data[:-9]), b"", b"no executable"):
+        with pytest.raises(Malformed):
+            certify(broken)
+    with pytest.raises(InvalidArgument):
+        certify(saved.parent / "no file")
+
+
 def test_the_report_is_json_and_a_page(tmp_path: Path):
     relay.build(DIGITS, "aarch64-unknown-linux-gnu").save(tmp_path / "other.relay")
     report = certify((tmp_path / "other.relay").read_bytes())
@@ -127,7 +174,7 @@ def test_results_are_looked_up_by_the_steps_of_each_channel():
 
 @X86
 def test_random_amounts_show_differences_with_the_probability_that_is_claimed(saved: Path):
-    data = archive.unpack(aligned_copy(saved.read_bytes()), "digits")
+    data = archive.unpack(archive.aligned(saved.read_bytes()), "digits")
     claimed = read(data.claims)
     call = next(each for each in claimed.calls if each.program.rows[0].parameters.get("depthwise"))
     kernel = Kernel(Machine(data, claimed, 60), call)
@@ -152,12 +199,6 @@ def test_random_amounts_show_differences_with_the_probability_that_is_claimed(sa
                 reached = np.searchsorted(steps, each + amounts + low + extent[channel], "right")
                 shown = reached > np.searchsorted(steps, each + amounts + low, "right")
                 assert shown.mean() >= seen[channel] - 1e-12
-
-
-def aligned_copy(data: bytes) -> np.ndarray:
-    memory = aligned_bytes(len(data))
-    memory[:] = np.frombuffer(data, np.uint8)
-    return memory
 
 
 def test_plans_that_contradict_themselves_are_seen():

@@ -145,7 +145,6 @@ def test_what_each_size_has_of_its_own(name: str, tmp_path: Path):
     for call in (
         exe.get_source,
         exe.parts,
-        exe.certify,
         lambda: exe.export(tmp_path),
         lambda: list(exe),
         lambda: exe.on(1),
