@@ -19,6 +19,7 @@ import relay
 from relay.errors import InvalidArgument, Malformed
 from relay.interpreters import arithmetic
 from relay.runtime import archive
+from relay.runtime.memory import Array
 from relay.validation import Part, certify, formulas
 from relay.validation.claims import ARENA, Call, Place, Program, read
 from relay.validation.contraction import Product
@@ -192,12 +193,13 @@ def test_random_amounts_show_differences_with_the_probability_that_is_claimed(sa
     windows = sums.sums(sums.patterns(states)[0], values)
     assert (seen[sums.tested] > 0).all()
     for channel in np.flatnonzero(sums.tested):
-        amounts = first[channel] + np.arange(size[channel])
+        amounts: Array = first[channel] + np.arange(size[channel])
         steps = sums.steps[: sums.count[channel], channel]
         for each in np.unique(windows[:, channel])[:20]:
+            sums_of: Array = each + amounts
             for low in (0, -int(extent[channel])):  # steps in (sum, sum + D], of both signs of D
-                reached = np.searchsorted(steps, each + amounts + low + extent[channel], "right")
-                shown = reached > np.searchsorted(steps, each + amounts + low, "right")
+                reached = np.searchsorted(steps, sums_of + low + extent[channel], "right")
+                shown = reached > np.searchsorted(steps, sums_of + low, "right")
                 assert shown.mean() >= seen[channel] - 1e-12
 
 
