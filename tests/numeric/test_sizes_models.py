@@ -46,7 +46,8 @@ CASES = {
     "silero_vad_if": [sound(1, 576), sound(2, 576), sound(1, 288, 8_000), sound(3, 576), sound(2, 288, 8_000)],
 }
 QUANTISED = ("ppocr_cls_qdq_a16w8",)
-"""ONNX Runtime has no fused kernels for most of its groups, and gives other codes with optimisations than without."""
+"""ONNX Runtime has no fused kernels for most of its groups, and gives other codes with optimisations than without: ours
+are at most one off the latter, of 16 bits."""
 
 
 def arrays(results: Array | tuple[Array, ...] | None) -> list[Array]:
@@ -77,8 +78,7 @@ def test_a_model_at_several_sizes(name: str):
         largest = max(float(np.abs(each).max()) for each in wanted)
         for dynamic, own, array, without in zip(*rows, wanted, other, strict=True):
             assert dynamic.shape == array.shape and dynamic.tobytes() == own.tobytes()
-            spread = float(np.abs(array - without).max()) if name in QUANTISED else 0.0
-            off = min(float(np.abs(dynamic - each).max()) for each in (array, without))
-            assert off <= max(1e-5 * largest, 3 * spread)
+            nearest, most = (without, 1.001 / 65536) if name in QUANTISED else (array, 1e-5 * largest)
+            assert float(np.abs(dynamic - nearest).max()) <= most
         seen.append(np.concatenate([array.reshape(-1) for array in wanted]))
     assert all(a.size != b.size or (a != b).any() for a, b in zip(seen, seen[1:], strict=False))

@@ -1,0 +1,85 @@
+"""What importing ONNX models costs: weights are not copied, those of other files are mapped, 2 GiB are no limit."""
+
+from __future__ import annotations
+
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("onnx", reason="reads ONNX")
+
+import onnx
+from onnx import helper
+
+from relay.frontend import from_onnx
+from relay.interpreters import run
+from relay.module import IRModule
+
+WIDTH = 1024
+FLOAT, LONG = onnx.TensorProto.FLOAT, onnx.TensorProto.INT64
+
+
+def rows_of(weight: onnx.TensorProto) -> onnx.ModelProto:
+    """Rows of a weight."""
+    inputs = [helper.make_tensor_value_info("i", LONG, [2])]
+    outputs = [helper.make_tensor_value_info("y", FLOAT, [2, WIDTH])]
+    graph = helper.make_graph([helper.make_node("Gather", ["w", "i"], ["y"])], "g", inputs, outputs, [weight])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def lead(number: int, size: int) -> bytes:
+    """The beginning of a field of protobuf: its tag, and its length in seven bits a byte."""
+    groups = [size >> shift & 127 for shift in range(0, max(size.bit_length(), 1), 7)]
+    return bytes([number << 3 | 2, *(each | 128 for each in groups[:-1]), groups[-1]])
+
+
+def imported(model: Path | bytes) -> tuple[IRModule, int]:
+    """The module, and the most memory that importing it took."""
+    tracemalloc.start()
+    try:
+        return from_onnx(model), tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_weights_are_not_copied():
+    weight = np.arange(2048 * WIDTH, dtype=np.float32).reshape(2048, WIDTH)
+    model = rows_of(onnx.numpy_helper.from_array(weight, "w")).SerializeToString()
+    module, memory = imported(model)
+    assert len(model) > 8 << 20 > 2 * memory
+    (found,) = run(module, [np.array([0, -1])])
+    assert np.array_equal(found, weight[[0, -1]])
+
+
+def sparse(path: Path, before: bytes, size: int) -> None:
+    """A file of some bytes and zeros behind them, which take no space, the last row but one of ones."""
+    with path.open("wb") as file:
+        file.write(before)
+        file.seek(len(before) + size - 8 * WIDTH)
+        file.write(np.ones(WIDTH, np.float32).tobytes())
+        file.truncate(len(before) + size)
+
+
+@pytest.mark.slow
+def test_models_of_more_than_2_gib(tmp_path: Path):
+    rows = (9 << 28) // (4 * WIDTH)
+    size = rows * 4 * WIDTH
+    tensor = onnx.TensorProto(name="w", data_type=FLOAT, dims=[rows, WIDTH])
+    model = rows_of(tensor)
+    del model.graph.initializer[:]
+    graph = model.graph.SerializeToString()
+    model.ClearField("graph")
+    held = tensor.SerializeToString() + lead(9, size)
+    graph += lead(5, len(held) + size) + held
+    sparse(tmp_path / "own.onnx", model.SerializeToString() + lead(7, len(graph) + size) + graph, size)
+    tensor.data_location = onnx.TensorProto.EXTERNAL
+    tensor.external_data.add(key="location", value="w.bin")
+    sparse(tmp_path / "w.bin", b"", size)
+    (tmp_path / "other.onnx").write_bytes(rows_of(tensor).SerializeToString())
+    for name, most in (("own", size + (8 << 20)), ("other", 8 << 20)):
+        module, memory = imported(tmp_path / f"{name}.onnx")
+        assert memory < most
+        (found,) = run(module, [np.array([-2, -1])])
+        assert np.array_equal(found, np.repeat([[1], [0]], WIDTH, 1))
