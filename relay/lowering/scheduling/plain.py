@@ -1,4 +1,5 @@
-"""The plain strategies: loops over a fill, a copy, and over every operation for which nothing better applies."""
+"""The plain strategies: loops over a fill, a copy, padded copies that something reads, and every operation for which
+nothing better applies."""
 
 from __future__ import annotations
 
@@ -20,6 +21,7 @@ from relay.lowering.scheduling.affine import dims_of, uses
 from relay.lowering.scheduling.body import clone_scalar
 from relay.lowering.scheduling.elementwise import extents
 from relay.lowering.scheduling.loops import emit_copy, emit_fill
+from relay.lowering.scheduling.padding import Padding, emit_padding
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, estimate, moved
@@ -84,6 +86,51 @@ class Copy(Strategy[CopySchedule]):
 
     def emit(self, emission: Emission, schedule: CopySchedule) -> None:
         emit_copy(emission.builder, self.op, flat=schedule.flat)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PadSchedule(OpSchedule):
+    """`by_rows`: each row is written once, with its edges; else all is filled and the image copied into it."""
+
+    strategy = "pad"
+    by_rows: bool
+
+
+@dataclass(frozen=True)
+class Pad(Strategy[PadSchedule]):
+    """A padded copy that an operation reads as it is."""
+
+    record = PadSchedule
+    op: linalg.FillOp
+    padding: Padding
+
+    @classmethod
+    def match(cls, op: Operation, kernel: Kernel) -> Self | None:
+        padding = kernel.waiting.get(op.outputs[0]) if isinstance(op, linalg.FillOp) else None
+        return None if padding is None or not isinstance(op, linalg.FillOp) else cls(op, padding)
+
+    @property
+    def covers(self) -> Sequence[Operation]:
+        return self.padding.ops
+
+    def decide(self, kernel: Kernel, pick: Picks) -> PadSchedule:
+        image = self.padding.of_image
+        by_rows = pick("by_rows", (True, False) if image else (False,), image)
+        source, target = self.padding.source, self.padding.buffer
+        again = () if by_rows else (source,)
+        why = "read as it is by what follows"
+        return PadSchedule(by_rows=by_rows, cycles=moved(kernel, source, target, *again), why=why)
+
+    def emit(self, emission: Emission, schedule: PadSchedule) -> None:
+        if schedule.by_rows:
+            emit_padding(emission.builder, self.padding)
+            return
+        fill, view, copy = self.padding.ops
+        assert isinstance(fill, linalg.FillOp) and isinstance(copy, memref.CopyOp)
+        emit_fill(emission.builder, fill)
+        emission.done.discard(view)
+        emission.builder.block.add_op(view)
+        emit_copy(emission.builder, copy)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,9 +15,8 @@ from relay.lowering.scheduling.elementwise import ElementwiseRows
 from relay.lowering.scheduling.float_depthwise import FloatDepthwise
 from relay.lowering.scheduling.gathered import GatheredRows
 from relay.lowering.scheduling.groups import GroupsInTurn
-from relay.lowering.scheduling.pads import Pad
 from relay.lowering.scheduling.parts import Parts
-from relay.lowering.scheduling.plain import Copy, Fill, Nest
+from relay.lowering.scheduling.plain import Copy, Fill, Nest, Pad
 from relay.lowering.scheduling.plan import TileSchedule
 from relay.lowering.scheduling.product import PackedProduct
 from relay.lowering.scheduling.record import OpSchedule, schedules_in
