@@ -24,7 +24,7 @@ from relay.lowering.scheduling.padding import Padding, border_runs, emit_codes, 
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.plan import Around, TileSchedule, decide_tiles, extension_of, slack
 from relay.lowering.scheduling.saturate import match_clamp
-from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, started_by
+from relay.lowering.scheduling.strategy import Emission, Kernel, S, Strategy, started_by
 from relay.lowering.shaped import buffer_of, shape_of
 from relay.target import CpuTarget
 
@@ -209,6 +209,18 @@ def emit_data(emission: Emission, conv: Convolution, schedule: TileSchedule, *, 
     return emit_codes(b, data, padding, flip, extension_of(conv) if schedule.widen else None)
 
 
+@dataclass(frozen=True)
+class OfWeights(Strategy[S]):
+    """A way to run a contraction whose weights are constants."""
+
+    op: linalg.GenericOp
+    found: Weighted
+
+    @property
+    def covers(self) -> Sequence[Operation]:
+        return self.found.covers
+
+
 @dataclass(frozen=True, kw_only=True)
 class ContractionSchedule(TileSchedule):
     """A micro-kernel, and how its data gets its form. `one_row`: images of one column are images of one row;
@@ -221,21 +233,15 @@ class ContractionSchedule(TileSchedule):
 
 
 @dataclass(frozen=True)
-class Contraction(Strategy[ContractionSchedule]):
+class Contraction(OfWeights[ContractionSchedule]):
     """A convolution or product that mixes all channels: one micro-kernel."""
 
     record = ContractionSchedule
-    op: linalg.GenericOp
-    found: Weighted
 
     @classmethod
     def match(cls, op: Operation, kernel: Kernel) -> Self | None:
         found = weighted_of(op, kernel)
         return cls(found.op, found) if found and not found.groups and not found.conv.depthwise else None
-
-    @property
-    def covers(self) -> Sequence[Operation]:
-        return self.found.covers
 
     def decide(self, kernel: Kernel, pick: Picks) -> ContractionSchedule:
         found, row = self.found, self.found.row

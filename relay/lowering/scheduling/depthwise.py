@@ -22,13 +22,13 @@ from relay.dialects.attributes import Array
 from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.scheduling import sharing
 from relay.lowering.scheduling.contraction import Convolution
-from relay.lowering.scheduling.contractions import Weighted, weighted_of
+from relay.lowering.scheduling.contractions import OfWeights, weighted_of
 from relay.lowering.scheduling.epilogue import Epilogue, pick_masks
 from relay.lowering.scheduling.packed import Packed
 from relay.lowering.scheduling.packing import initial_accumulator, padded
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import OpSchedule
-from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, estimate
+from relay.lowering.scheduling.strategy import Emission, Kernel, estimate
 from relay.lowering.shaped import vector_of
 from relay.target import LANES, CpuTarget
 
@@ -47,21 +47,15 @@ class DepthwiseSchedule(OpSchedule):
 
 
 @dataclass(frozen=True)
-class Depthwise(Strategy[DepthwiseSchedule]):
+class Depthwise(OfWeights[DepthwiseSchedule]):
     """A convolution of each channel by itself: 16 channels at a time, of the padded image."""
 
     record = DepthwiseSchedule
-    op: linalg.GenericOp
-    found: Weighted
 
     @classmethod
     def match(cls, op: Operation, kernel: Kernel) -> Self | None:
         found = weighted_of(op, kernel)
         return cls(found.op, found) if found and found.conv.depthwise else None
-
-    @property
-    def covers(self) -> Sequence[Operation]:
-        return self.found.covers
 
     def decide(self, kernel: Kernel, pick: Picks) -> DepthwiseSchedule:
         conv = self.found.conv

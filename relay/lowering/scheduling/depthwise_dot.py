@@ -14,13 +14,12 @@ from typing import Self
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import i8, i16, i32
-from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Operation, SSAValue
 
 from relay.lowering.builder import INDEX, Index, LoopBuilder
 from relay.lowering.scheduling.arguments import is_border
 from relay.lowering.scheduling.body import vector_constant
-from relay.lowering.scheduling.contractions import Weighted, weighted_of
+from relay.lowering.scheduling.contractions import OfWeights, weighted_of
 from relay.lowering.scheduling.depthwise import depthwise_cycles
 from relay.lowering.scheduling.depthwise_layout import (
     GROUP,
@@ -39,7 +38,7 @@ from relay.lowering.scheduling.epilogue import Epilogue
 from relay.lowering.scheduling.padding import Padding
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import OpSchedule
-from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy
+from relay.lowering.scheduling.strategy import Emission, Kernel
 from relay.lowering.shaped import is_vector
 from relay.target import LANES
 
@@ -61,13 +60,11 @@ class DepthwiseDotSchedule(OpSchedule):
 
 
 @dataclass(frozen=True)
-class DepthwiseDot(Strategy[DepthwiseDotSchedule]):
+class DepthwiseDot(OfWeights[DepthwiseDotSchedule]):
     """A convolution of codes, each channel by itself: up to 4 rows of a column, 64 lanes at a time, with masks where
     there are fewer. `possible`: whether the padded copy is read, the best first."""
 
     record = DepthwiseDotSchedule
-    op: linalg.GenericOp
-    found: Weighted
     padding: Padding | None
     possible: Sequence[bool]
 
@@ -83,10 +80,6 @@ class DepthwiseDot(Strategy[DepthwiseDotSchedule]):
             return None
         written = fits(conv, image_of(conv, None), kernel.target)
         return cls(found.op, found, padding, (False, True) if written else (False,))
-
-    @property
-    def covers(self) -> Sequence[Operation]:
-        return self.found.covers
 
     def decide(self, kernel: Kernel, pick: Picks) -> DepthwiseDotSchedule:
         conv, possible = self.found.conv, self.possible

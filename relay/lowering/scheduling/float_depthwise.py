@@ -12,20 +12,19 @@ from dataclasses import dataclass
 from typing import Self
 
 from xdsl.dialects import arith, vector
-from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Operation, SSAValue
 
 from relay.dialects.attributes import to_numpy
 from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.scheduling.contraction import Convolution
-from relay.lowering.scheduling.contractions import Weighted, weighted_of
+from relay.lowering.scheduling.contractions import OfWeights, weighted_of
 from relay.lowering.scheduling.depthwise import depthwise_cycles, pack_depthwise
 from relay.lowering.scheduling.depthwise_layout import Image, image_of
 from relay.lowering.scheduling.epilogue import Epilogue, pick_masks
 from relay.lowering.scheduling.padding import Padding, Span, spans
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import OpSchedule
-from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy
+from relay.lowering.scheduling.strategy import Emission, Kernel
 from relay.target import LANES
 
 KINDS = 5
@@ -77,12 +76,10 @@ class FloatDepthwiseSchedule(OpSchedule):
 
 
 @dataclass(frozen=True)
-class FloatDepthwise(Strategy[FloatDepthwiseSchedule]):
+class FloatDepthwise(OfWeights[FloatDepthwiseSchedule]):
     """A convolution of floats, each channel by itself: rows of pixels, 16 channels at a time."""
 
     record = FloatDepthwiseSchedule
-    op: linalg.GenericOp
-    found: Weighted
     padding: Padding | None
 
     @classmethod
@@ -92,10 +89,6 @@ class FloatDepthwise(Strategy[FloatDepthwiseSchedule]):
             return None
         one = cls(found.op, found, kernel.waiting.get(found.conv.data.value))
         return one if one.possible(one.found.row is not None) else None
-
-    @property
-    def covers(self) -> Sequence[Operation]:
-        return self.found.covers
 
     def borders(self, one_row: bool, padded: bool) -> Borders:
         """How the convolution, maybe of images of one row, meets its image or the padded copy."""

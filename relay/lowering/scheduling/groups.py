@@ -11,21 +11,20 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
-from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Operation, SSAValue
 
 from relay.dialects.attributes import Array
 from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.scheduling.bias import add_bias
 from relay.lowering.scheduling.contraction import Groups
-from relay.lowering.scheduling.contractions import Weighted, emit_data, pick_padding, weighted_of
+from relay.lowering.scheduling.contractions import OfWeights, emit_data, pick_padding, weighted_of
 from relay.lowering.scheduling.epilogue import pick_masks
 from relay.lowering.scheduling.matmul import MatmulEmitter, Place
 from relay.lowering.scheduling.packed import Packed, pack_constants
 from relay.lowering.scheduling.packing import blocks_of
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.plan import TileSchedule, decide_tiles, dot_of, problem_of, steps_of
-from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy
+from relay.lowering.scheduling.strategy import Emission, Kernel
 from relay.lowering.scheduling.tiles import choose
 from relay.target import LANES, CpuTarget
 
@@ -42,22 +41,16 @@ class GroupsSchedule(TileSchedule):
 
 
 @dataclass(frozen=True)
-class GroupsInTurn(Strategy[GroupsSchedule]):
+class GroupsInTurn(OfWeights[GroupsSchedule]):
     """A convolution whose groups of channels do not mix: one group after the other."""
 
     record = GroupsSchedule
-    op: linalg.GenericOp
-    found: Weighted
     split: Groups
 
     @classmethod
     def match(cls, op: Operation, kernel: Kernel) -> Self | None:
         found = weighted_of(op, kernel)
         return cls(found.op, found, found.groups) if found and found.groups else None
-
-    @property
-    def covers(self) -> Sequence[Operation]:
-        return self.found.covers
 
     @property
     def reads(self) -> Sequence[SSAValue]:

@@ -12,20 +12,19 @@ from itertools import groupby
 from typing import Self
 
 import numpy as np
-from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Operation, SSAValue
 
 from relay.dialects.attributes import Array
 from relay.lowering.scheduling.bias import add_bias
 from relay.lowering.scheduling.contraction import Convolution
-from relay.lowering.scheduling.contractions import Weighted, emit_data, pick_padding, weighted_of
+from relay.lowering.scheduling.contractions import OfWeights, emit_data, pick_padding, weighted_of
 from relay.lowering.scheduling.epilogue import pick_masks
 from relay.lowering.scheduling.matmul import MatmulEmitter, Place
 from relay.lowering.scheduling.packed import Packed, pack_constants
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.plan import TileSchedule, decide_tiles, needs_sums, problem_of
 from relay.lowering.scheduling.record import OpSchedule
-from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy
+from relay.lowering.scheduling.strategy import Emission, Kernel
 from relay.lowering.scheduling.tiles import choose
 from relay.target import LANES, CpuCosts
 
@@ -84,12 +83,10 @@ class PartsSchedule(OpSchedule):
 
 
 @dataclass(frozen=True)
-class Parts(Strategy[PartsSchedule]):
+class Parts(OfWeights[PartsSchedule]):
     """A convolution by blocks of channels with windows of their own."""
 
     record = PartsSchedule
-    op: linalg.GenericOp
-    found: Weighted
     parts: Sequence[Part]
 
     @classmethod
@@ -99,10 +96,6 @@ class Parts(Strategy[PartsSchedule]):
             return None
         parts = parts_of(*found.form(True), kernel.target.costs)
         return cls(found.op, found, parts) if parts else None
-
-    @property
-    def covers(self) -> Sequence[Operation]:
-        return self.found.covers
 
     def decide(self, kernel: Kernel, pick: Picks) -> PartsSchedule:
         found, padding = self.found, kernel.waiting.get(self.found.conv.data.value)
