@@ -171,8 +171,9 @@ class Rules:
                 pass
         data = set(aligned(op))
         table = op.table if isinstance(op, relay.LookupOp) else None
+        others = {v: get(v, self.axes.of[v]) if v in self.axes.of else v for v in op.operands if v not in data}
         operands = [
-            get(v, target) if v in data else v if v is table else mover.operand(v, known, target, op)
+            get(v, target) if v in data else v if v is table else mover.operand(others[v], known, target, op)
             for v in op.operands
         ]
         return mover.add(type(op), operands, properties, op).results
@@ -190,6 +191,7 @@ class Rules:
         axis, where, operands = axis_of(axis_property(op), len(known.axes), op.name), -1, list[SSAValue]()
         for name, numbers in along_axis(op):
             if isinstance(numbers, SSAValue):
+                numbers = get(numbers, self.axes.of[numbers]) if numbers in self.axes.of else numbers
                 value, place = mover.parameter(numbers, axis, known, target, op)
                 operands.append(value)
             else:

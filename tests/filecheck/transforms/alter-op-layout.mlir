@@ -24,3 +24,16 @@ func.func @already(%x: tensor<1x4x8x8xf32>) -> tensor<1x7x7x4xf32> {
 // CHECK-LABEL: func.func @already
 // CHECK-NEXT:    relay.transpose %x
 // CHECK-NEXT:    relay.nn.max_pool2d
+
+func.func @by_its_largest(%x: tensor<1x4x8x8xf32>) -> tensor<1x4x6x6xf32> {
+  %0 = relay.nn.max_pool2d %x {pool_size = array<i64: 3, 3>, layout = "NCHW"} : (tensor<1x4x8x8xf32>) -> tensor<1x4x6x6xf32>
+  %1 = relay.max %0 {axis = array<i64: 0, 1, 2, 3>} : (tensor<1x4x6x6xf32>) -> tensor<f32>
+  %2 = relay.nn.avg_pool2d %0 {pool_size = array<i64: 1, 1>, layout = "NCHW"} : (tensor<1x4x6x6xf32>) -> tensor<1x4x6x6xf32>
+  %3 = relay.multiply %2, %1 : (tensor<1x4x6x6xf32>, tensor<f32>) -> tensor<1x4x6x6xf32>
+  func.return %3 : tensor<1x4x6x6xf32>
+}
+// CHECK-LABEL: func.func @by_its_largest
+// CHECK:         [[P:%.+]] = relay.nn.max_pool2d
+// CHECK-NEXT:    [[M:%.+]] = relay.max [[P]] {axis = array<i64: 0, 1, 2, 3>} : (tensor<1x6x6x4xf32>) -> tensor<f32>
+// CHECK-NEXT:    [[A:%.+]] = relay.nn.avg_pool2d [[P]]
+// CHECK-NEXT:    relay.multiply [[A]], [[M]] : (tensor<1x6x6x4xf32>, tensor<f32>) -> tensor<1x6x6x4xf32>
