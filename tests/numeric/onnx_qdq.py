@@ -60,7 +60,7 @@ def convolution_of(*sizes: int) -> Callable[[Graph], None]:
 
 def product(g: Graph) -> None:
     x, w = g.signed(*PAIRS)
-    filters, _ = kernel(g, w, 30, 9)
+    filters, _ = kernel(g, w, 30, 9, channels=g.signed(1, 9), axis=1)
     coded(g, g.inner("MatMul", [real(g, x, 2, g.rows(), 30, scale=g.scale(-6, -2)), filters]), x, -2, 3)
 
 
@@ -74,7 +74,7 @@ def gemm(g: Graph) -> None:
     x, w = g.signed(*PAIRS)
     rows, turned = g.rows(), int(g.random.random() < 0.3)
     data = g.coded(x, *((30, rows) if turned else (rows, 30)), scale=g.scale(-6, -2))
-    filters, scale = kernel(g, w, 9, 30)
+    filters, scale = kernel(g, w, 9, 30, channels=g.signed(1, 9))
     given = [g.inner("DequantizeLinear", data), filters, bias(g, g.constants[data[1]] * scale, 9)]
     coded(g, g.inner("Gemm", given, transA=turned, transB=1), x, -2, 3)
 
@@ -112,6 +112,14 @@ def concatenate(g: Graph) -> None:
     coded(g, g.inner("Concat", [real(g, x, 7, 13), real(g, x, 7, 21)], axis=1), x)
 
 
+def nearest(g: Graph) -> None:
+    """Of one scale."""
+    data = g.coded(np.uint8, 1, 3, 5, 6)
+    sizes = ["", g.constant(np.asarray([1, 1, 2, 1.5], np.float32))]
+    result = g.inner("Resize", [g.inner("DequantizeLinear", data), *sizes], mode="nearest")
+    g.node("QuantizeLinear", [result, *data[1:]], np.uint8)
+
+
 GROUPS: dict[str, Callable[[Graph], None]] = {
     "Conv": convolution,
     "Conv of one axis": convolution_of(51),
@@ -125,9 +133,11 @@ GROUPS: dict[str, Callable[[Graph], None]] = {
     "GlobalAveragePool": unary("GlobalAveragePool", 2, 101, 5, 7),
     "AveragePool": unary("AveragePool", 1, 13, 9, 9, kernel_shape=[3, 3], strides=[2, 2]),
     "MaxPool": unary("MaxPool", 1, 13, 9, 9, kernel_shape=[2, 2], strides=[2, 2]),
+    "Resize to the nearest": nearest,
     "Transpose": unary("Transpose", 8, 25, perm=[1, 0]),
     "LeakyRelu": unary("LeakyRelu", 8, 25, alpha=0.1),
     "Relu": unary("Relu", 8, 25),
+    "Sqrt, NaN for half of the codes": unary("Sqrt", 8, 25),
     "Sigmoid": share("Sigmoid"),
     "Softmax": share("Softmax", axis=-1),
 }
@@ -200,6 +210,6 @@ STAYS: dict[str, tuple[Callable[[Graph], None], str]] = {
     "Min": (binary("Min", -4, 3), "relay.minimum has no form on codes"),
     "Where of two scales": (choice, "relay.where has no form on codes"),
     "ReduceMean": (mean, "relay.mean has no form on codes"),
-    "Resize": (resize, "relay.image.resize2d has no form on codes"),
+    "Resize, linear": (resize, "relay.image.resize2d has no form on codes"),
 }
 """Groups that stay in floats, as they do in ONNX Runtime, and why."""

@@ -58,6 +58,13 @@ def check_region(
         require(fill.is_integer() and low <= fill < high, f"{what}: {type} has no extrapolation_value {fill}")
 
 
+def resized_from(mode: str, method: str) -> Origin:
+    """Where elements of a resized image come from: what lies outside a region is no element of the data."""
+    if mode == CROP:
+        return Origin.COMPUTED
+    return Origin.MOVED if method == "nearest_neighbor" else Origin.AVERAGED
+
+
 @irdl_op_definition
 class Resize2dOp(TensorOp):
     """Resize height and width to `size`; `method` is `linear` or `nearest_neighbor`.
@@ -106,8 +113,8 @@ class Resize2dOp(TensorOp):
 
     @property
     def origin(self) -> Origin:
-        """What lies outside a region is no element of the data."""
-        return Origin.COMPUTED if self.coordinate_transformation_mode == StringAttr(CROP) else self.ORIGIN
+        mode = self.coordinate_transformation_mode
+        return resized_from("" if mode is None else mode.data, self.method.data)
 
     def independent_along(self, axis: int) -> bool:
         return image_layout(self.name, self.layout, self.data).axes[axis].upper() in "NC"

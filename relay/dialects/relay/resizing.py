@@ -22,7 +22,7 @@ from xdsl.irdl import irdl_op_definition, prop_def
 
 from relay.dialects.attributes import int_values
 from relay.dialects.op import DYNAMIC, Origin, Type, require, tensor
-from relay.dialects.relay.image import CROP, NOTHING, NOWHERE, check_region, check_rule
+from relay.dialects.relay.image import CROP, NOTHING, NOWHERE, check_region, check_rule, resized_from
 from relay.dialects.relay.pooling import SpatialOp
 
 FALSE = IntegerAttr.from_bool(False)
@@ -65,8 +65,7 @@ class ResizeOp(SpatialOp, ABC):
 
     @property
     def origin(self) -> Origin:
-        """What lies outside a region is no element of the data."""
-        return Origin.COMPUTED if self.coordinate_transformation_mode.data == CROP else self.ORIGIN
+        return resized_from(self.coordinate_transformation_mode.data, self.method.data)
 
 
 @irdl_op_definition

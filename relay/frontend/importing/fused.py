@@ -41,10 +41,11 @@ class Codes:
         return (codes.astype(np.int64) - self.zero_point).astype(np.float32) * self.scale
 
     def codes(self, reals: Array) -> Array:
-        """What QuantizeLinear gives."""
+        """What QuantizeLinear gives: the lowest code for NaN."""
+        low, high = code_range(self.dtype)
         with np.errstate(all="ignore"):
             steps = np.rint(reals.astype(np.float32) / self.scale).astype(np.float64) + self.zero_point
-        return np.clip(steps, *code_range(self.dtype)).astype(self.dtype)
+        return np.clip(np.where(np.isnan(steps), low, steps), low, high).astype(self.dtype)
 
     def table(self, function: Function, source: Codes) -> Array:
         """The codes of a function of reals for each code of `source`."""
