@@ -1,8 +1,10 @@
-"""What importing ONNX models costs: weights are not copied, those of other files are mapped, 2 GiB are no limit."""
+"""ONNX models of every version of the operators, and what importing costs: weights are not copied, those of other files
+are mapped, 2 GiB are no limit."""
 
 from __future__ import annotations
 
 import tracemalloc
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -11,12 +13,13 @@ import pytest
 pytest.importorskip("onnx", reason="reads ONNX")
 
 import onnx
-from onnx import helper
+from onnx import helper, numpy_helper, version_converter
 
 from relay.frontend import from_onnx
 from relay.interpreters import run
 from relay.module import IRModule
 
+VERSIONS = range(7, 29)
 WIDTH = 1024
 FLOAT, LONG = onnx.TensorProto.FLOAT, onnx.TensorProto.INT64
 
@@ -83,3 +86,46 @@ def test_models_of_more_than_2_gib(tmp_path: Path):
         assert memory < most
         (found,) = run(module, [np.array([-2, -1])])
         assert np.array_equal(found, np.repeat([[1], [0]], WIDTH, 1))
+
+
+@cache
+def old_model() -> onnx.ModelProto:
+    """A model of version 7: nodes say by attributes what are inputs later; initializers are among the inputs."""
+    random, node = np.random.default_rng(0), helper.make_node
+    dims = {"k": (4, 3, 3, 3), "scale": (4,), "shift": (4,), "mean": (4,), "var": (4,), "m": (8, 6), "c": (6,)}
+    weights = [numpy_helper.from_array(random.uniform(0.1, 1, d).astype(np.float32), name) for name, d in dims.items()]
+    nodes = [
+        node("Conv", ["x", "k"], ["conv"], pads=[1, 1, 1, 1]),
+        node("BatchNormalization", ["conv", "scale", "shift", "mean", "var"], ["norm"]),
+        node("Clip", ["norm"], ["clip"], min=-1.5, max=1.5),
+        node("Slice", ["clip"], ["cut"], starts=[0, 1], ends=[9, 3], axes=[2, 3]),
+        node("Pad", ["cut"], ["pad"], pads=[0, 0, 0, 1, 0, 0, 0, 1], value=0.25),
+        node("MaxPool", ["pad"], ["pool"], kernel_shape=[2, 2], strides=[2, 2]),
+        node("ReduceMean", ["pool"], ["mean_"], axes=[3], keepdims=0),
+        node("Flatten", ["mean_"], ["flat"], axis=1),
+        node("Gemm", ["flat", "m", "c"], ["gemm"]),
+        node("Dropout", ["gemm"], ["drop"]),
+        node("Unsqueeze", ["drop"], ["wide"], axes=[1]),
+        node("Softmax", ["wide"], ["soft"], axis=2),
+        node("Squeeze", ["soft"], ["thin"], axes=[1]),
+        node("Split", ["thin"], ["left", "right"], axis=1, split=[2, 4]),
+        node("ReduceSum", ["right"], ["sum"], axes=[1], keepdims=1),
+        node("Concat", ["left", "sum"], ["y"], axis=1),
+    ]
+    given = {"x": (2, 3, 4, 4), **dims}
+    inputs = [helper.make_tensor_value_info(name, FLOAT, each) for name, each in given.items()]
+    outputs = [helper.make_tensor_value_info("y", FLOAT, [2, 3])]
+    graph = helper.make_graph(nodes, "g", inputs, outputs, weights)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 7)], ir_version=3)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_each_version_of_the_operators(version: int):
+    """ONNX's own converter writes the model in each version; ONNX Runtime knows the results of the first."""
+    runtime = pytest.importorskip("onnxruntime", reason="compares with ONNX Runtime")
+    x = np.random.default_rng(1).standard_normal((2, 3, 4, 4)).astype(np.float32)
+    (wanted,) = runtime.InferenceSession(old_model().SerializeToString()).run(None, {"x": x})
+    model = version_converter.convert_version(old_model(), version)
+    assert [each.version for each in model.opset_import] == [version]
+    (found,) = run(from_onnx(model), [x])
+    np.testing.assert_allclose(found, wanted, atol=1e-6)

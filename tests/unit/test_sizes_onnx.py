@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from relay.dialects.attributes import Array
 from relay.errors import InvalidArgument
 from relay.frontend import from_onnx
 from relay.interpreters import run
-from relay.runtime import DynamicExecutable
+from relay.runtime import DynamicExecutable, load
 
 FLOAT, LONG = onnx.TensorProto.FLOAT, onnx.TensorProto.INT64
 node = onnx.helper.make_node
@@ -73,7 +74,7 @@ def recurrent() -> bytes:
     return made(nodes, inputs, weights)
 
 
-def test_an_importer_that_must_know_sizes_is_asked_again_for_each():
+def test_an_importer_that_must_know_sizes_is_asked_again_for_each(tmp_path: Path):
     model = recurrent()
     with pytest.raises(InvalidArgument, match=r"input 'x': is of unknown size \[-1, -1, 3\], which must be known"):
         from_onnx(model)
@@ -81,6 +82,14 @@ def test_an_importer_that_must_know_sizes_is_asked_again_for_each():
     assert isinstance(exe, DynamicExecutable) and [each.name for each in exe.sizes] == ["steps", "n"]
     agrees(model, exe, normal(1, 1, 3), np.array(5))
     assert [(row["steps"], row["k"].item()) for row in exe.variants] == [(1, 5)]
+    exe.save(tmp_path / "a.relay")
+    loaded = load(tmp_path / "a.relay")
+    assert isinstance(loaded, DynamicExecutable)
+    agrees(model, loaded, normal(1, 1, 3), np.array(5))
+    with pytest.raises(
+        InvalidArgument, match="sizes steps=1, n=1, k=4: are not prepared; prepared are steps=1, n=1, k=5"
+    ):
+        loaded.run(normal(1, 1, 3), np.array(4))
     named = build(model, opt_level=0, shapes={"x": ("t", 2, 3)})
     assert isinstance(named, DynamicExecutable) and [each.name for each in named.sizes] == ["t"]
     with pytest.raises(InvalidArgument, match="input 'x'.*shape"):
