@@ -19,6 +19,7 @@ from relay.lowering.linalg.emitter import Emitter, number
 from relay.lowering.linalg.fixed_point import rounding_right_shift
 from relay.lowering.rescale.find import find
 from relay.lowering.rescale.forms import drop_unused, erase_arithmetic, rewrite
+from relay.lowering.rescale.products import fuse_products
 from relay.lowering.rescale.quotients import find_quotient, rewrite_quotient
 from relay.lowering.rescale.sums import find_sum, rewrite_sum
 from relay.lowering.rescale.values import scalars
@@ -37,9 +38,10 @@ class ExpandApplyScale(TargetPass):
     are proved, channel by channel, to give the same integers for every value that matters: one in float32 (`f32`), two
     (`f32x2`), or one in float64 (`f64`); see `relay.lowering.rescale.proof`. A sum of two rescaled codes that is
     rescaled once more becomes two multiply-adds, tried on all pairs of codes. So does a float that is divided by a
-    constant, rounded and clipped to integers, where the target has such an instruction. The module's attribute
-    `relay.rescale` counts the channels of each form, that of a function its own. With `literal` no float form is used,
-    nor where the module's target has no multiply-adds; without a target, it is taken to have them.
+    constant, rounded and clipped to integers, where the target has such an instruction, and what is added to a code
+    times a scale in float64 and rounded to float32, where that sum is exact. The module's attribute `relay.rescale`
+    counts the channels of each form, that of a function its own. With `literal` no float form is used, nor where the
+    module's target has no multiply-adds; without a target, it is taken to have them.
     Where the module's target has multiply-adds that round towards zero (AVX-512, NVIDIA's GPUs), nearly all can be in
     float32; on these GPUs, what is small becomes an integer by additions, too.
 
@@ -66,6 +68,8 @@ class ExpandApplyScale(TargetPass):
         for function in [f for f in op.walk() if isinstance(f, FuncOp)]:
             if not literal and target.divides_by_products:
                 multiply_by_inverses(function)
+            if not literal:
+                fuse_products(function)
             if any(isinstance(inner, ApplyScaleOp) for inner in function.walk()):
                 counts = expand_function(function, calls, target.toward_zero, literal)
                 function.attributes["relay.rescale"] = counted(counts)

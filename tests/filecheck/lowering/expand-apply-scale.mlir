@@ -80,3 +80,33 @@ func.func @body(%x: tensor<4xi32>, %init: tensor<4xi32>) -> tensor<4xi32> {
   } -> tensor<4xi32>
   func.return %r : tensor<4xi32>
 }
+
+// A code times a scale and another number, added in float64 and rounded to float32, is one multiply-add where float64 rounds nothing.
+
+// CHECK-LABEL: func.func @products
+// CHECK:         [[A:%.+]] = arith.uitofp %a : i8 to f32
+// CHECK-NEXT:    [[Y:%.+]] = math.fma [[A]], {{%.+}}, {{%.+}} : f32
+// CHECK-NEXT:    [[B:%.+]] = arith.uitofp %b : i8 to f32
+// CHECK-NEXT:    [[X:%.+]] = math.fma [[B]], {{%.+}}, [[Y]] : f32
+// CHECK-NEXT:    arith.uitofp %a : i8 to f64
+// CHECK:         [[F:%.+]] = arith.truncf
+// CHECK-NEXT:    func.return [[X]], [[F]]
+func.func @products(%a: i8, %b: i8) -> (f32, f32) {
+  %half = arith.constant 0.5 : f64
+  %three = arith.constant 3.0 : f64
+  %small = arith.constant 1.0e-30 : f64
+  %0 = arith.uitofp %a : i8 to f64
+  %1 = arith.mulf %0, %half : f64
+  %2 = arith.addf %1, %three : f64
+  %3 = arith.truncf %2 : f64 to f32
+  %4 = arith.extf %3 : f32 to f64
+  %5 = arith.uitofp %b : i8 to f64
+  %6 = arith.mulf %5, %three : f64
+  %7 = arith.addf %4, %6 : f64
+  %8 = arith.truncf %7 : f64 to f32
+  %9 = arith.uitofp %a : i8 to f64
+  %10 = arith.mulf %9, %small : f64
+  %11 = arith.addf %10, %three : f64
+  %12 = arith.truncf %11 : f64 to f32
+  func.return %8, %12 : f32, f32
+}

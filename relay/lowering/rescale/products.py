@@ -1,0 +1,101 @@
+"""Products in float64 that are added to something and rounded to float32: one multiply-add in float32 is the same.
+
+`f32(f64(x) * s + f64(y))` rounds twice, `fma(x, s, y)` once. They agree where the sum in float64 is exact, which the
+numbers' grids tell: x is an integer code, s and y are floats, so that the product and y are multiples of the least bits
+of s and y; a sum that is less than 2^53 of the finer ones is exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import frexp
+
+import numpy as np
+from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import FixedBitwidthType, Float32Type, Float64Type
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation, SSAValue
+
+from relay.dialects.arith import SIToFPOp, UIToFPOp
+from relay.lowering.linalg.emitter import Emitter, number
+from relay.transforms.dead_ops import erase_dead
+
+CONVERSIONS = {"arith.sitofp": arith.SIToFPOp, "arith.uitofp": arith.UIToFPOp}
+PARTS = arith.AddfOp | arith.MulfOp | arith.ExtFOp | arith.SIToFPOp | arith.UIToFPOp | SIToFPOp | UIToFPOp
+DIGITS = 53
+"""Bits of a float64."""
+LEAST = -140
+"""The exponent of a grid, at least: multiples of it are floats of all digits, or exact."""
+
+
+@dataclass(frozen=True)
+class Extent:
+    """A float is a multiple of `2^grid`, and smaller than `bound`."""
+
+    grid: int
+    bound: float
+
+
+def fuse_products(function: FuncOp) -> None:
+    """Every sum of a product in float64 that is rounded to float32, where one multiply-add is the same."""
+    known = dict[SSAValue, Extent]()
+    if found := [op for op in function.walk() if isinstance(op, arith.TruncFOp)]:
+        entry = function.body.blocks[0]
+        constants = Emitter(entry, function.location, before=entry.first_op)
+        for op in found:
+            fuse(op, known, constants)
+
+
+def fuse(op: arith.TruncFOp, known: dict[SSAValue, Extent], constants: Emitter) -> None:
+    """truncf(addf(mulf(sitofp %x, s), extf %y)) : f32  =>  fma(sitofp %x, s, %y); uitofp as well, and constants as y"""
+    total, f32 = op.input.owner, Float32Type()
+    if not isinstance(total, arith.AddfOp) or op.result.type != f32 or op.input.type != Float64Type():
+        return
+    for product, other in ((total.lhs, total.rhs), (total.rhs, total.lhs)):
+        if not isinstance(times := product.owner, arith.MulfOp) or (scale := number(times.rhs)) is None:
+            continue
+        converted, added = times.lhs.owner, extent_of_addend(other, known)
+        if not isinstance(converted, Operation) or converted.name not in CONVERSIONS:
+            continue
+        x = converted.operands[0]
+        if not isinstance(code := x.type, FixedBitwidthType):
+            continue
+        if (extent := extent_of_sum(code.bitwidth, scale, added)) is None:
+            continue
+        block = op.parent_block()
+        assert block is not None
+        e = Emitter(block, op.location, constants, op)
+        y = other.owner.input if isinstance(other.owner, arith.ExtFOp) else e.constant(number(other) or 0.0, f32)
+        result = e(math.FmaOp(e(CONVERSIONS[converted.name](x, f32)), e.constant(scale, f32), y))
+        known[result] = extent
+        op.result.replace_all_uses_with(result)
+        op.detach()
+        op.erase()
+        erase_dead([total], PARTS)
+        return
+
+
+def extent_of_sum(bits: int, scale: float, added: Extent | None) -> Extent | None:
+    """That of a code of so many bits times a scale, and what is added; None where float64 might round the sum."""
+    factor = extent_of_number(scale)
+    if factor is None or added is None or bits > 16:
+        return None
+    grid, bound = min(factor.grid, added.grid), factor.bound * 2**bits + added.bound
+    return Extent(grid, 2 * bound) if grid >= LEAST and bound < min(2.0 ** (grid + DIGITS), 2.0**126) else None
+
+
+def extent_of_addend(value: SSAValue, known: dict[SSAValue, Extent]) -> Extent | None:
+    """That of a constant, or of a float of which it is known."""
+    if (given := number(value)) is not None:
+        return extent_of_number(given)
+    return known.get(value.owner.input) if isinstance(value.owner, arith.ExtFOp) else None
+
+
+def extent_of_number(value: float) -> Extent | None:
+    """That of a number of float32; None for another one."""
+    if not np.isfinite(value) or float(np.float32(value)) != value:
+        return None
+    mantissa, exponent = frexp(abs(value))
+    digits = int(mantissa * 2**24)
+    trailing = (digits & -digits).bit_length() - 1 if digits else 24
+    return Extent(exponent - 24 + trailing, 2.0**exponent)
