@@ -48,6 +48,15 @@ def test_models(tmp_path: Path) -> None:
     assert re.search(r"the digit is a (\d) and should be a \1", out) and "relay_model.h" in out
 
 
+@pytest.mark.slow
+def test_onnx(tmp_path: Path) -> None:
+    """Each block of text after the first is what was printed."""
+    pytest.importorskip("onnxruntime")
+    out = run("tutorial_onnx.md", tmp_path)
+    for printed in [text for language, text in blocks("tutorial_onnx.md") if language == "text"][1:]:
+        assert printed in out, out
+
+
 def test_accelerators(tmp_path: Path) -> None:
     out = run("tutorial_accelerators.md", tmp_path)
     assert "systolic" in out and "matrix" in out
