@@ -124,6 +124,8 @@ INSTRUMENTS = {"relay.check_numbers": "relay.transforms.check_numbers:CheckNumbe
 """Classes of instruments, by the keys of `PassContext.config` that ask for one."""
 
 NOTEBOOK = {
+    "Comparison": "relay.viewer.comparison:content",
+    "Exploration": "relay.viewer.notebook:of_exploration",
     "IRModule": "relay.viewer.notebook:of_module",
     "PassTimingInstrument": "relay.viewer.notebook:of_timing",
     "Pipeline": "relay.viewer.notebook:of_pipeline",

@@ -23,6 +23,7 @@ from relay.passes.info import as_module
 from relay.runtime import Executable
 from relay.target import Target
 from relay.transforms.equality import difference
+from relay.universe import shown_in_notebook
 
 __all__ = ["Choice", "Choices", "Edit", "Exploration", "Latency", "Trial", "Written", "explore"]
 
@@ -52,6 +53,9 @@ class Exploration(Mapping[str, Trial]):
     def build(self, name: str | None = None) -> Executable:
         """The executable of an alternative, the best by default, built anew under the current context's instruments."""
         return self.choices[self.best.name if name is None else name].build(self.module)
+
+    def _repr_html_(self) -> str:
+        return shown_in_notebook(self)
 
     def __str__(self) -> str:
         """A line for each: value, how much more than the best, seconds it took, name or error; the best is marked."""

@@ -25,6 +25,7 @@ from relay.passes.info import as_module
 from relay.runtime import Executable, load
 from relay.runtime.container import MAGIC
 from relay.transforms.equality import mismatch
+from relay.universe import shown_in_notebook
 
 NAMES = ("litert", "onnxruntime", "interpreter")
 """Whom `compare` knows by a name."""
@@ -88,6 +89,9 @@ class Comparison:
         first = None if self.first is None else asdict(self.first)
         rows = [asdict(row) for row in self.rows]
         return {"reference": self.reference, "how": self.how, "equal": self.equal, "first": first, "tensors": rows}
+
+    def _repr_html_(self) -> str:
+        return shown_in_notebook(self)
 
     def __str__(self) -> str:
         table = [("", "differ", "of", "largest", "SNR dB", "tensor")]

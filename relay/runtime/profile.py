@@ -72,6 +72,16 @@ class Profile:
             found[name] = found.get(name, 0.0) + call.seconds
         return dict(sorted(found.items(), key=lambda row: -row[1]))
 
+    @property
+    def heat(self) -> dict[str, float]:
+        """Shares of all calls by kernel (`@name`) and by operator of the source model, without its place in the file;
+        an operator has the whole share of every kernel that it is in."""
+        found = {f"@{call.kernel}": 0.0 for call in self.calls}
+        for call in self.calls:
+            for name in (f"@{call.kernel}", *map(placeless, call.operators)):
+                found[name] = found.get(name, 0.0) + call.share
+        return found
+
     def to_json(self) -> dict[str, Any]:
         """All of it as numbers, texts and lists."""
         return {
@@ -97,6 +107,27 @@ class Profile:
         """Write `trace()` as JSON. Raises InvalidArgument where it cannot be written."""
         replace_file(str(path), json.dumps(self.trace()).encode())
 
+    def to_html(self) -> str:
+        """The table, each share as a bar."""
+        from html import escape  # here: for pages only
+
+        rows: list[str] = []
+        wrapped = '<td style="overflow-wrap:anywhere">{}</td>'
+        for call in sorted(self.calls, key=lambda call: -call.seconds):
+            rate = f"{call.macs_per_s / 1e9:.1f}" if call.macs else ""
+            peak = "" if call.peak_share is None else f"{call.peak_share:.0%}"
+            bar = f'<meter max="1" value="{call.share:.4f}"></meter> {call.share:.1%}'
+            cells = (f"{call.seconds * 1e6:.2f}", bar, rate, peak, f"{call.bytes / 1000:.1f}", escape(call.kernel))
+            names = escape(" + ".join(map(placeless, call.operators)))
+            rows.append(
+                "".join(f'<td style="white-space:nowrap">{cell}</td>' for cell in cells) + wrapped.format(names)
+            )
+        head = "".join(f"<th>{name}</th>" for name in ("us", "share", "GMAC/s", "peak", "kB", "kernel", "operators"))
+        said = "<br>".join(map(escape, str(self).splitlines()[-2:]))
+        return f"<table><tr>{head}</tr><tr>{'</tr><tr>'.join(rows)}</tr></table><p>{said}</p>"
+
+    _repr_html_ = to_html
+
     def __str__(self) -> str:
         table = [("us", "%", "GMAC/s", "peak", "kB", "kernel", "operators")]
         for call in sorted(self.calls, key=lambda call: -call.seconds):
@@ -116,9 +147,14 @@ class Profile:
         return "\n".join(lines)
 
 
+def placeless(operator: str) -> str:
+    """An operator without its place in the file."""
+    return operator.rpartition(" (")[0] or operator
+
+
 def short(operator: str) -> str:
     """An operator without its place in the file, and the middle of a long name."""
-    text = operator.rpartition(" (")[0] or operator
+    text = placeless(operator)
     return text if len(text) <= 60 else f"{text[:40]}...{text[-17:]}"
 
 

@@ -12,7 +12,7 @@ import threading
 import traceback
 import webbrowser
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -60,6 +60,7 @@ def arguments(args: Sequence[str] | None) -> Namespace:
         help="run a Python file that registers passes or compilers",
     )
     parser.add_argument("--html", metavar="FILE", help="write the page with all in it to this file, and serve nothing")
+    parser.add_argument("--profile", action="store_true", help="build and run it, and colour the graph by its time")
     parser.add_argument("--port", type=int, default=0, help="the port on 127.0.0.1 (default: any free one)")
     parser.add_argument("--no-browser", action="store_true", help="only print the address")
     parser.add_argument("--version", action="version", version=f"relay-explore {__version__}")
@@ -89,6 +90,15 @@ def explainer(file: str) -> Explain:
     return lambda error, doing: line_of(error, file, doing)
 
 
+def heat_of(args: Namespace) -> Mapping[str, float]:
+    """Where the time of a run goes, if it was asked for."""
+    if not args.profile:
+        return {}
+    import relay
+
+    return relay.build(args.file, args.target, opt_level=args.opt_level).profile().heat
+
+
 def write_report(args: Namespace) -> int:
     """Run the pipeline and write the page with what it did; 1 if a pass failed, which the page shows."""
     from relay.viewer.page import report
@@ -101,6 +111,7 @@ def write_report(args: Namespace) -> int:
         verify=args.verify_each,
         name=Path(args.file).name,
         explain=explainer(args.file),
+        heat=heat_of(args),
     )
     record = recording.run()
     Path(args.html).write_text(report(record), encoding="utf-8")
@@ -120,7 +131,7 @@ def serve(args: Namespace) -> int:
     from relay.viewer.session import Session
 
     name = Path(args.file).name
-    session = Session(load(args.file, args.weights), name, args.target, explainer(args.file))
+    session = Session(load(args.file, args.weights), name, args.target, explainer(args.file), heat_of(args))
     session.start(args.passes, args.opt_level, args.verify_each)
     with server.listen(args.port) as socket:
         port, token = socket.getsockname()[1], secrets.token_urlsafe(24)

@@ -11,26 +11,33 @@ STYLE = """
 body { margin: 2em auto; max-width: 70em; padding: 0 1em }
 table { border-collapse: collapse } td, th { padding: .2em .7em; text-align: right; white-space: nowrap }
 td:last-child, th:last-child { text-align: left; white-space: normal; overflow-wrap: anywhere }
-tr.differs { background: #d6498a33 } svg { width: 100%; height: 90px } .verdict { font-size: 1.2em }
+tr.differs { background: #d6498a33 } svg { width: 100%; height: 90px }
+.verdict { font-size: 1.2em; overflow-wrap: anywhere }
 """
 EQUAL, DIFFERS = "#1f9a86", "#d6498a"
 
 
 def page(comparison: Comparison, model: str) -> str:
     """The page; it loads nothing from elsewhere, and what names contain is shown as text."""
+    title = f"{model} compared with {comparison.reference}"
+    return (
+        '<!doctype html><html lang="en"><meta charset="utf-8">'
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
+        f"<title>{escape(title)}</title><style>{STYLE}</style><h1>{escape(title)}</h1>{content(comparison)}</html>"
+    )
+
+
+def content(comparison: Comparison) -> str:
+    """The verdict, the picture and the table, for a page or a notebook."""
     head = ("", "differ", "of", "largest", "SNR dB", "tensor")
     rows = ["".join(f"<th>{escape(cell)}</th>" for cell in head)]
     for row in comparison.rows:
         rows.append("".join(f"<td>{escape(cell)}</td>" for cell in cells(row)))
     kinds = ["", *("" if row.equal else ' class="differs"' for row in comparison.rows)]
     table = "".join(f"<tr{kind}>{row}</tr>" for kind, row in zip(kinds, rows, strict=True))
-    title = f"{model} compared with {comparison.reference}"
     return (
-        '<!doctype html><html lang="en"><meta charset="utf-8">'
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
-        f"<title>{escape(title)}</title><style>{STYLE}</style><h1>{escape(title)}</h1>"
         f'<p class="verdict">{escape(comparison.verdict)}</p>{picture([*comparison.tensors, *comparison.outputs])}'
-        f"<p>{escape(comparison.how)}</p><table>{table}</table></html>"
+        f"<p>{escape(comparison.how)}</p><table>{table}</table>"
     )
 
 
@@ -44,4 +51,5 @@ def picture(rows: list[Row]) -> str:
         colour = EQUAL if row.equal else DIFFERS
         box = f'x="{number + 0.1:g}" y="{86 - height:g}" width="0.8" height="{height:g}"'
         bars.append(f'<rect {box} fill="{colour}"><title>{what}</title></rect>')
-    return f'<svg viewBox="0 0 {max(len(rows), 1)} 90" preserveAspectRatio="none" role="img">{"".join(bars)}</svg>'
+    how = 'height="90" width="100%" preserveAspectRatio="none" role="img"'
+    return f'<svg viewBox="0 0 {max(len(rows), 1)} 90" {how}>{"".join(bars)}</svg>'

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from relay import __version__
+from relay.viewer.dataflow import Node
 from relay.viewer.diff import diff
 from relay.viewer.layout import lay_out, name_shown, note_shown
 from relay.viewer.recording import Record, Step
@@ -79,6 +80,7 @@ def graph(record: Record, number: int, part: int) -> Json:
             "shown": [name_shown(node), note_shown(node)],
             "note": node.note,
             "place": node.place,
+            "heat": heat(record, number, node),
             "lines": node.lines,
             "details": node.details,
             "box": box,
@@ -87,6 +89,15 @@ def graph(record: Record, number: int, part: int) -> Json:
     ]
     edges = [[e.source, e.target, e.label, path] for e, path in zip(found.edges, layout.paths, strict=True)]
     return {"size": [layout.width, layout.height], "nodes": nodes, "edges": edges}
+
+
+def heat(record: Record, number: int, node: Node) -> float | None:
+    """The share of a run's time that the kernel called, or the operator of the source model, takes; None if unknown."""
+    if node.name in record.heat:
+        return record.heat[node.name]
+    found = record.snapshots[number]
+    place = found.source_of[node.lines[0]] if node.kind == "op" else -1
+    return record.heat.get(found.sources[place].rpartition(" (")[0]) if place >= 0 else None
 
 
 def parts(record: Record) -> Iterator[tuple[str, Json]]:

@@ -1,4 +1,4 @@
-"""What a notebook shows of a module, a pipeline, a timing and a record: HTML without script, all of it escaped."""
+"""What a notebook shows of a module, a pipeline, an exploration and the like: HTML without script, all escaped."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from html import escape
 
 from relay.dialects.attributes import to_numpy
+from relay.exploration import Exploration
 from relay.module import IRModule, is_constant
 from relay.passes import Pipeline
 from relay.passes.documentation import summary
@@ -63,6 +64,18 @@ def of_timing(timing: PassTimingInstrument) -> str:
         return [row, *(line for inner in entry.inner for line in rows(inner, depth + 1))]
 
     return f"<div>{_table(['pass', 'ms', 'share', 'ops'], rows(timing.root, 0))}</div>"
+
+
+def of_exploration(exploration: Exploration) -> str:
+    """Every alternative with its value beside the best's as a bar; what failed says why."""
+    best = exploration.best.value or 1.0
+    rows: list[list[str]] = []
+    for trial in exploration.values():
+        value = "failed" if trial.value is None else f"{trial.value:.6g}"
+        more = "" if trial.value is None else f"{trial.value / best - 1:+.1%}"
+        mark = "best" if trial is exploration.best else ""
+        rows.append([mark, trial.name, value, more, f"{trial.seconds:.2f}", trial.error or ""])
+    return f"<div>{_table(['', 'choice', 'value', 'over the best', 'seconds', ''], rows)}</div>"
 
 
 def of_record(record: Record) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -58,6 +58,8 @@ class Record:
     steps: list[Step] = field(default_factory=list[Step])
     snapshots: list[Snapshot] = field(default_factory=list[Snapshot])
     """The module before the first pass, then after each that changed it."""
+    heat: Mapping[str, float] = field(default_factory=dict[str, float])
+    """Shares of a run's time, as `Profile.heat` names them."""
     error: str = ""
     """Why the run ended early; nothing if it did not."""
 
@@ -193,12 +195,13 @@ class Recording:
         verify: bool = False,
         name: str = "module",
         explain: Explain = explained,
+        heat: Mapping[str, float] | None = None,
     ):
         self.mod, self.explain = mod, explain
         spell = Speller(target)
         chosen = default_pipeline(target, opt_level) if pipeline is None else pipeline
         self.pipeline = Pipeline.parse(chosen) if isinstance(chosen, str) else chosen
-        self.record = Record(name, ",".join(map(spell, self.pipeline)), target, opt_level, verify)
+        self.record = Record(name, ",".join(map(spell, self.pipeline)), target, opt_level, verify, heat=heat or {})
         self.recorder = Recorder(self.record, self.pipeline.passes, spell)
         checks = [VerifyEach()] if verify else []
         instruments = [self.recorder, *checks, self.recorder.timing]
@@ -249,9 +252,14 @@ def record(
     opt_level: int | None = None,
     verify: bool = False,
     name: str = "module",
+    heat: Mapping[str, float] | None = None,
 ) -> Record:
-    """Run a pipeline on a copy of a module and keep what every pass did; see `Recording`. A notebook shows it.
+    """Run a pipeline on a copy of a module and keep what every pass did; see `Recording`. A notebook shows it. `heat`,
+    which is `executable.profile().heat`, colours the graph by where a run's time goes.
 
     Raises RelayError for a bad pipeline; an error of a pass is in the record.
     """
-    return Recording(as_module(mod), pipeline, target=target, opt_level=opt_level, verify=verify, name=name).run()
+    recording = Recording(
+        as_module(mod), pipeline, target=target, opt_level=opt_level, verify=verify, name=name, heat=heat
+    )
+    return recording.run()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -33,8 +34,10 @@ class State:
 class Session:
     """Runs pipelines on one module, one at a time, each in a thread of its own. Its methods may be called from any."""
 
-    def __init__(self, mod: IRModule, name: str, target: str, explain: Explain):
-        self.mod, self.name, self.target, self.explain = mod, name, target, explain
+    def __init__(
+        self, mod: IRModule, name: str, target: str, explain: Explain, heat: Mapping[str, float] | None = None
+    ):
+        self.mod, self.name, self.target, self.explain, self.heat = mod, name, target, explain, heat
         self._lock = threading.Lock()
         self._recording: Recording | None = None
         self._started = 0.0
@@ -53,6 +56,7 @@ class Session:
             verify=verify,
             name=self.name,
             explain=self.explain,
+            heat=self.heat,
         )
         with self._lock:
             self._refuse_second()

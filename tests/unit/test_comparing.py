@@ -24,6 +24,7 @@ from relay.module import IRModule
 from relay.runtime.specification import random_array
 from relay.transforms.location import node_of
 from relay.viewer.comparison import page
+from tests.unit.explore_modules import in_a_notebook
 
 pytest.importorskip("ai_edge_litert", reason="needs the extra litert")
 
@@ -176,6 +177,7 @@ def test_the_page_shows_names_as_text():
     rows = (row_of("<b>x", "output", "", np.array([1], np.int8), np.array([2], np.int8), 0.0),)
     text = page(Comparison("LiteRT", "", rows), "<i>m")
     assert "&lt;b&gt;x" in text and "<b>x" not in text and "<i>m" not in text
+    assert in_a_notebook(Comparison("LiteRT", "", rows)).count("<rect") == 1
     assert text.count("<rect") == 1 and 'class="differs"' in text
 
 

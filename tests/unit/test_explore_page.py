@@ -11,6 +11,7 @@ import pytest
 from xdsl.utils.hints import isa
 
 import relay
+from relay.exploration import Exploration, Trial
 from relay.module import IRModule
 from relay.passes.timing import PassTimingInstrument
 from relay.viewer import record, report
@@ -109,6 +110,16 @@ def test_a_notebook_shows_a_large_module_in_part():
     mod = IRModule.parse(f"func.func @main(%x: tensor<2xf32>) {{\n{ops}\nfunc.return }}")
     shown = in_a_notebook(mod)
     assert "<svg" not in shown and "more lines" in shown and len(shown) < 100_000
+
+
+def test_a_notebook_shows_an_exploration():
+    trials = {
+        "<b>": Trial("<b>", {}, (2.0,), 0.5),
+        "slow": Trial("slow", {}, (3.0,), 0.5),
+        "no": Trial("no", {}, (), 0.1, "<i>failed"),
+    }
+    shown = in_a_notebook(Exploration(trials, trials["<b>"], IRModule(), {}))
+    assert "&lt;b&gt;" in shown and "<b>" not in shown and "+50.0%" in shown and "&lt;i&gt;failed" in shown
 
 
 def test_a_notebook_shows_pipelines_times_and_records():

@@ -14,6 +14,9 @@ from relay.lowering.llvm.counters import counted
 from relay.lowering.llvm_ir import program
 from relay.runtime import Executable
 from relay.runtime.profile import Profile
+from relay.tools.relay_explore import main
+from relay.viewer import data
+from relay.viewer import record as recorded
 
 ROOT = Path(__file__).parents[2]
 DIGITS = ROOT / "examples" / "digits" / "digits_int8.tflite"
@@ -58,6 +61,21 @@ def test_the_trace_has_one_run(profile: Profile, tmp_path: Path):
     assert {event["ph"] for event in events} == {"X"}
     json.dumps(profile.to_json())
     assert "counters take" in str(profile) and "conv2d_2" in str(profile)
+
+
+def test_the_page_and_the_heat_of_the_graph(profile: Profile, tmp_path: Path):
+    assert profile.to_html().count("<meter") == len(profile.calls) and "CONV_2D" in profile.to_html()
+    shares = {call.kernel: call.share for call in profile.calls}
+    record = recorded(relay.frontend.from_tflite(DIGITS), heat=profile.heat)
+    first, last = (
+        [node for part in record.snapshots[n].parts for node in part.graph.nodes if part.name == "main"]
+        for n in (0, -1)
+    )
+    of_operators = [data.heat(record, 0, node) for node in first if node.kind == "op"]
+    assert len([share for share in of_operators if share is not None]) > 20
+    of_kernels = {node.name: data.heat(record, len(record.snapshots) - 1, node) for node in last if node.kind == "call"}
+    assert of_kernels == {f"@{name}": share for name, share in shares.items()}
+    assert main([str(DIGITS), "--html", f"{tmp_path}/e.html", "--profile"]) == 0
 
 
 def test_what_runs_has_no_counters_and_the_kernels_are_the_same(executable: Executable):

@@ -14,6 +14,7 @@ from relay.tools.command import options
 @options.input_options
 @click.option("--seconds", type=click.FloatRange(0), default=1.0, help="how long runs are timed (default: 1)")
 @click.option("--trace", metavar="FILE", help="write one run for chrome://tracing or ui.perfetto.dev")
+@click.option("--html", metavar="FILE", help="write the table as a page")
 @options.model_options
 @options.JSON
 @click.pass_obj
@@ -26,4 +27,14 @@ def command(manner: options.Manner, model: str, as_json: bool, **chosen: Any) ->
     found = executable.profile(seconds=rest["seconds"], **reading.gather(executable.inputs, rest))
     if rest["trace"]:
         found.save_trace(rest["trace"])
+    if rest["html"]:
+        from html import escape
+        from pathlib import Path
+
+        from relay.files import replace_file
+
+        title = f"Profile of {escape(Path(model).name)}"
+        style = "body{font:14px system-ui,sans-serif;margin:2em}td,th{padding:2px 12px;text-align:left}"
+        page = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title><style>{style}</style>'
+        replace_file(rest["html"], f"{page}<h1>{title}</h1>{found.to_html()}</html>".encode())
     options.show({"model": model, **found.to_json()}, str(found), as_json)

@@ -121,6 +121,8 @@ async function addedLines(app) {
   return added;
 }
 
+const share = (part) => `${(100 * part).toFixed(1)} %`;
+
 function drawNode(node, compilers, fresh) {
   const [left, top, width] = node.box, [name, note] = node.shown;
   const dot = node.kind === "op" ? name.lastIndexOf(".", name.indexOf(" ") > 0 ? name.indexOf(" ") : name.length) : -1;
@@ -128,6 +130,8 @@ function drawNode(node, compilers, fresh) {
   return s(`g.node.${node.kind}${placeClass(node.place, compilers)}`,
     { transform: `translate(${left} ${top})`, tabindex: -1, role: "button", "aria-label": `${node.name}, ${node.note}${where}` },
     s("rect", { width, height: HEIGHT, rx: node.kind === "op" || node.kind === "call" ? 7 : 20 }),
+    node.heat == null ? null : s("rect.heat", { width, height: HEIGHT, rx: 7, "fill-opacity": Math.sqrt(node.heat) * 0.7 }),
+    node.heat == null ? null : s("text.share", { x: width - 4, y: HEIGHT + 10 }, share(node.heat)),
     s("text", { x: width / 2, y: note ? 17 : 24 }, ...(dot > 0 ? [s("tspan.dialect", {}, name.slice(0, dot + 1)), name.slice(dot + 1)] : [name])),
     note ? s("text.types", { x: width / 2, y: 31 }, note) : null,
     fresh ? s("circle.fresh", { cx: width, cy: 0, r: 4.5 }) : null);
@@ -259,6 +263,7 @@ function details(node, text, contents, app) {
     h("dl", {},
       h("dt", {}, "source"), h("dd", { id: "node-source" }, place >= 0 ? text.sources[place] : "no source location"),
       h("dt", {}, "runs on"), h("dd", {}, node.place || "host"),
+      ...(node.heat == null ? [] : [h("dt", {}, "time"), h("dd", {}, `${share(node.heat)} of a run's kernels`)]),
       ...(node.note ? [h("dt", {}, node.lines[1] - node.lines[0] > 1 ? "holds" : "type"), h("dd", {}, node.note)] : [])),
     buttons,
     node.kind === "argument" ? rows(node.lines[0], node.lines[0] + 1) : rows(...node.lines),
