@@ -78,6 +78,14 @@ class CpuCosts:
     """Of so many rows of a kernel, over all rows of results, one outside of the image pays for loops of its own."""
     kept_products: float = 0.8
     """The part of all products at most that blocks of channels with windows of their own have to leave to pay."""
+    most_outlier_steps: int = 8
+    """Extra steps at most of a block of channels for weights that do not fit: where there are more, data is summed."""
+    steps_per_outlier: int = 16
+    """Steps for each of which a block may have an extra one."""
+    depthwise_pixels: int = 8
+    """Pixels at most of a tile of a depthwise convolution of floats, whose sums hide the latency of adding to them."""
+    staged_operations: int = 4
+    """Operations on an entry of a table at least for which entries are read, and stored, first."""
     packed_rows: int = 8
     """Rows of a product's first matrix at least for which the second one is packed at run time."""
     packed_columns: int = 2
@@ -136,6 +144,10 @@ class GpuCosts:
     """Sums of a thread that leave too few registers for the addresses of gathered data."""
     thread_sums: int = 128
     """Sums of a thread at most, of the 255 registers that it can name."""
+    matrix_rows: int = 8
+    """Rows of a product's result at least for which matrix units compute it: most of a tile would be empty."""
+    matrix_columns: int = 8
+    """The same of its columns."""
     thread_registers: int = 60
     """Registers of a thread of matrix units besides those of its sums: addresses, and what is multiplied."""
     shared_bytes: int = 32 << 10
@@ -175,8 +187,8 @@ def replaced(costs: Costs, measured: Measured) -> Costs:
 
 DIVISORS = frozenset(
     "cache_line copy_bandwidth issue_width least_strips loads_per_cycle loop_issue_width matrix_speed"
-    " multiplies_per_cycle processors remote_bandwidth second_level_bandwidth small_remote_bandwidth stream_bandwidth"
-    " third_level_bandwidth vectorized_turns warpgroup_speed".split()
+    " multiplies_per_cycle processors remote_bandwidth second_level_bandwidth small_remote_bandwidth steps_per_outlier"
+    " stream_bandwidth third_level_bandwidth vectorized_turns warpgroup_speed".split()
 )
 """Costs that others are divided by."""
 

@@ -123,6 +123,28 @@ def decided(conv: Convolution, *kernels: Array, target: CpuTarget = VNNI) -> Til
     return decide_tiles(Picks(), conv, kernels, target, Around(flat=(True,)))
 
 
+NEON = CpuTarget("", "", frozenset({"neon", "dotprod"}))
+
+
+@pytest.mark.parametrize(
+    ("target", "size", "costs", "decision"),
+    [
+        (VNNI, 9, {"most_outlier_steps": 0}, ("sums_of_data", False, True)),
+        (VNNI, 9, {"unrolled_operations": 4}, ("unrolled_epilogue", True, False)),
+        (VNNI, 9, {"inner_weight_bytes": 0}, ("channels_inside", True, False)),
+        (VNNI, 1, {"streamed_vectors": 2}, ("tile", (1, 64), (1, 32))),
+        (NEON, 9, {"few_pixels": 81}, ("sign_flip", "copy", "loop")),
+    ],
+)
+def test_a_cost_of_the_target_decides(
+    target: CpuTarget, size: int, costs: dict[str, float], decision: tuple[str, object, object]
+):
+    conv, codes = convolution((128, 1, 1, 64), size=size), weights((128, 1, 1, 64), 3)
+    machines = (target, target.with_costs(costs))
+    found = [decide_tiles(Picks(), conv, [codes], each, Around(flat=(True,), epilogue=5)) for each in machines]
+    assert [getattr(schedule, decision[0]) for schedule in found] == [*decision[1:]]
+
+
 @pytest.mark.parametrize("tile", [(8, 448), (28, 16), (0, 16), (1, 24)])
 def test_a_tile_that_the_operation_does_not_have_is_refused(tile: tuple[int, int]):
     conv = convolution((20, 1, 1, 8), size=3)
@@ -148,7 +170,7 @@ def test_many_outlying_weights_are_corrected_by_sums():
 def test_a_weight_too_far_off_is_not_split():
     conv, codes = convolution((8, 1, 1, 8), zero_point=0), weights((8, 1, 1, 8), 0)
     codes[0, 0, 0, 0] = 255
-    assert not few(conv, codes, 1)
+    assert not few(conv, codes, 1, COSTS)
 
 
 def test_no_outlying_weight_needs_nothing():

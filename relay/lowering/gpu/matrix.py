@@ -22,6 +22,7 @@ from relay.lowering.scheduling.body import can_lift
 from relay.lowering.scheduling.contraction import Convolution, recognise
 from relay.lowering.scheduling.packing import wrap_i32
 from relay.lowering.shaped import buffer_of, is_buffer, shape_of
+from relay.target.costs import GpuCosts
 
 TAP = 32
 """Bytes of a row that one product takes."""
@@ -29,8 +30,6 @@ SMALLEST = 4
 """Bytes of one copy, at least."""
 PIXEL = 4
 """Channels of a pixel of few channels, once it is copied."""
-FEWEST_ROWS, FEWEST_COLUMNS = 8, 8
-"""Smaller products stay sums of dot products: most of a tile would be empty."""
 BARRIER_BYTES = 8
 """Of a barrier in shared memory, that copies of a stage are counted by."""
 
@@ -191,7 +190,9 @@ class Matrix(Product):
         return [np.ascontiguousarray(rows).reshape(-1).view(np.int8)]
 
 
-def product_of(nest: Nest, producers: Mapping[SSAValue, Producer], floats: Format | None) -> Product | None:
+def product_of(
+    nest: Nest, producers: Mapping[SSAValue, Producer], floats: Format | None, costs: GpuCosts
+) -> Product | None:
     """The nest as what follows a product of codes, or of floats if there is a format for them, if it is that and matrix
     units can compute it."""
     found = list(contractions(nest, producers))
@@ -214,7 +215,7 @@ def product_of(nest: Nest, producers: Mapping[SSAValue, Producer], floats: Forma
         gathered = Gathered(conv, format)
         conv, padding = gathered.product(), None
     rows = conv.images * conv.out_rows * conv.out_columns
-    if rows < FEWEST_ROWS or conv.outputs < FEWEST_COLUMNS:
+    if rows < costs.matrix_rows or conv.outputs < costs.matrix_columns:
         return None
     return Product(nest, conv, gathered, sums, padding, widest_of(nest, sums, producers, conv.outputs), format)
 

@@ -15,7 +15,7 @@ from relay.lowering.indices import below, binary, quotient, remainder
 from relay.lowering.shaped import buffer_of
 
 BANKS = 128
-"""Bytes of shared memory that are read at once."""
+"""Bytes of shared memory that are read at once: how rows are laid out in it is written for as many."""
 
 
 class MatrixThread:

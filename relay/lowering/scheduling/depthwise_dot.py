@@ -43,7 +43,7 @@ from relay.lowering.shaped import is_vector
 from relay.target import LANES
 
 CARRIED = 8
-"""Vectors of a column that a loop keeps in registers, at most."""
+"""Vectors of a column that a loop keeps in registers, at most: of the 32 that every target with such products has."""
 
 Column = list[SSAValue]
 """A column of the image, interleaved: four vectors for each group of rows."""

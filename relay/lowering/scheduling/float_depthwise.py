@@ -33,8 +33,6 @@ MOST_TAPS = 128
 """Taps that code is written for: all of them, of each kind of row and column."""
 MOST_PIXELS = 16
 """Pixels of a tile that may be asked for."""
-ACCUMULATORS = {32: 8, 8: 3}
-"""Pixels of a tile, by how many vectors of 16 the registers hold; 1 elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +110,8 @@ class FloatDepthwise(OfWeights[FloatDepthwiseSchedule]):
         one_row = pick("one_row", ways, ways[0])
         padded = pick("padded", self.possible(one_row), self.possible(one_row)[0])
         most = min(MOST_PIXELS, (conv if not one_row or row is None else row).out_columns)
-        best = min(ACCUMULATORS.get(kernel.target.vector_registers, 1), most)
+        held = (kernel.target.vector_registers - 1) // 2  # a vector of weights; of data and of sums for each pixel
+        best = max(min(held, kernel.target.costs.depthwise_pixels, most), 1)
         pixels = pick("pixels", range(1, most + 1), best)
         cycles = depthwise_cycles(kernel, self.op, conv, 1)
         why = "rows of pixels, 16 channels at a time"

@@ -15,10 +15,7 @@ import numpy as np
 from relay.dialects.attributes import Array
 from relay.lowering.scheduling.contraction import Convolution
 from relay.lowering.scheduling.packing import blocks_of, pack, run_length, runs
-from relay.target import LANES
-
-FEW = 8
-"""Extra steps that a block may have."""
+from relay.target import LANES, CpuCosts
 
 
 @dataclass(frozen=True)
@@ -44,13 +41,14 @@ def fits(conv: Convolution, kernel: Array) -> bool:
     return bool(centred(conv, kernel)[1].max(initial=0) <= 127)
 
 
-def few(conv: Convolution, kernel: Array, vectors: int) -> bool:
+def few(conv: Convolution, kernel: Array, vectors: int, costs: CpuCosts) -> bool:
     """Whether extra steps can hold all weights that do not fit."""
     if not fits(conv, kernel):
         return False
     rest = centred(conv, kernel)[1]
     steps = groups_of(conv, rest, vectors)
-    return max((len(found) for found in steps), default=0) <= min(FEW, rest.size // max(rest.shape[0], 1) // 16 + 1)
+    share = rest.size // max(rest.shape[0], 1) // costs.steps_per_outlier + 1
+    return max((len(found) for found in steps), default=0) <= min(costs.most_outlier_steps, share)
 
 
 def groups_of(conv: Convolution, rest: Array, vectors: int) -> list[Array]:

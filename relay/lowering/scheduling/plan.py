@@ -128,7 +128,7 @@ def decide_tiles(
     asked = pick.given.get("tile")
     if isinstance(asked, tuple) and asked in possible and isinstance(channels := asked[1], int):
         vectors = channels // LANES
-    fit = corrected and bool(kernels) and all(outliers.few(conv, kernel, vectors) for kernel in kernels)
+    fit = corrected and bool(kernels) and all(outliers.few(conv, kernel, vectors, target.costs) for kernel in kernels)
     clips = corrected and bool(kernels) and all(outliers.fits(conv, kernel) for kernel in kernels)
     sums = pick("sums_of_data", ((False, True) if clips else (True,)) if corrected else (False,), corrected and not fit)
     problem = problem_of(conv, target, group, flat=flat, per_pixel=in_loop + int(sums))

@@ -32,7 +32,8 @@ GROUP = 4
 """Codes that a dot product adds to a sum."""
 
 MAPPED = 256
-"""Elements that are written out, 16 at a time, where something is computed from each before it is joined."""
+"""Elements that are written out, 16 at a time, where something is computed from each before it is joined: a bound of
+the code's size."""
 
 IDEMPOTENT = (arith.MaximumfOp, arith.MinimumfOp, arith.MaxSIOp, arith.MinSIOp, arith.MaxUIOp, arith.MinUIOp)
 """Joining a result twice changes nothing: partial results may all start with what is there."""

@@ -30,9 +30,6 @@ from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.rows import in_vectors
 from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, at_once, turn
 
-LEAST = 4
-"""Operations on an entry that are worth storing it first."""
-
 
 @dataclass(frozen=True)
 class Stages:
@@ -42,14 +39,14 @@ class Stages:
     use: Block
 
 
-def stages_of(block: Block) -> tuple[list[Operation], list[Operation]] | None:
+def stages_of(block: Block, least: int) -> tuple[list[Operation], list[Operation]] | None:
     """The loads of tables with what they need, and what is done with the entries; None where the body reads no table,
-    does little with the entries, or cannot be split."""
+    does less than so many operations with the entries, or cannot be split."""
     end = block.last_op
     loads = [op for op in block.ops if isinstance(op, memref.LoadOp)]
     early = needed(loads)
     late = [op for op in block.ops if op not in early and op is not end]
-    if not loads or end is None or len(late) < LEAST:
+    if not loads or end is None or len(late) < least:
         return None
     if not all(op in loads or op.name.startswith(LIFTED_DIALECTS) for op in block.ops if op is not end):
         return None
@@ -108,7 +105,8 @@ class Staged(Strategy[StagedSchedule]):
 
     @classmethod
     def match(cls, op: Operation, kernel: Kernel) -> Self | None:
-        stages = stages_of(op.body.block) if isinstance(op, linalg.GenericOp) and in_rows(op) else None
+        least, rows = kernel.target.costs.staged_operations, isinstance(op, linalg.GenericOp) and in_rows(op)
+        stages = stages_of(op.body.block, least) if isinstance(op, linalg.GenericOp) and rows else None
         return None if stages is None or not isinstance(op, linalg.GenericOp) else cls(op, *stages)
 
     def decide(self, kernel: Kernel, pick: Picks) -> StagedSchedule:

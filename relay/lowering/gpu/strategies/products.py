@@ -169,7 +169,8 @@ class Products(Strategy[ProductSchedule]):
 
 def multiplied(op: linalg.GenericOp, kernel: Kernel) -> Product | None:
     """The product that an operation computes, if its weights are constants that matrix units can take."""
-    found = product_of(kernel.fused.nest(op), kernel.fused.producers, FLOATS.get(kernel.target.matmul))
+    target, nest = kernel.target, kernel.fused.nest(op)
+    found = product_of(nest, kernel.fused.producers, FLOATS.get(target.matmul), target.costs)
     if found is None:
         return None
     argument, given = argument_of(found.conv.kernel.value), kernel.given
