@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import numpy.typing as npt
-from xdsl.dialects import arith
 from xdsl.dialects.builtin import ArrayAttr, DenseResourceAttr, DictionaryAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
@@ -103,7 +102,7 @@ class IRModule:
                 for key, attr in table.items():
                     if isinstance(attr, DenseResourceAttr | DictionaryAttr):
                         bound = _bound(attr, weights)
-                        if isinstance(op, arith.ConstantOp) and isinstance(bound, WeightAttr):
+                        if op.name == "arith.constant" and isinstance(bound, WeightAttr):
                             bound = bound.resource()
                         table[key] = bound
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import zipfile
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable
 from math import inf
-from pathlib import Path
 from typing import NoReturn
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from relay.dialects.attributes import Array
-from relay.errors import InvalidArgument, Malformed
+from relay.errors import InvalidArgument
 from relay.module import IRModule
 from relay.passes import Pipeline
 
@@ -80,8 +78,9 @@ def inputs_of(module: IRModule, file: str | None, seed: int) -> list[Array]:
     """The arguments of `@main`: by name from a file, else random; states that the file leaves out are initial ones."""
     from relay.interpreters import argument_infos
     from relay.runtime.specification import random_array
+    from relay.tools.arrays import arrays_of
 
-    given = {} if file is None else arrays_of(file)
+    given = {} if file is None else dict(arrays_of(file))
     random = np.random.default_rng(seed)
     inputs: list[Array] = []
     for info in argument_infos(module["main"]):
@@ -100,12 +99,3 @@ def inputs_of(module: IRModule, file: str | None, seed: int) -> list[Array]:
     if given:
         raise InvalidArgument(str(file), f"names no input with {next(iter(given))}")
     return inputs
-
-
-def arrays_of(file: str) -> dict[str, Array]:
-    """The arrays of an .npz file by name. Raises Malformed for what is none; OSError."""
-    try:
-        with np.load(Path(file), allow_pickle=False) as data:
-            return {name: np.array(data[name]) for name in data.files}
-    except (ValueError, EOFError, AttributeError, zipfile.BadZipFile):
-        raise Malformed(file, "is no .npz file", "numpy.savez(FILE, **inputs) writes one") from None

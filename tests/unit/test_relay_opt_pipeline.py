@@ -161,7 +161,7 @@ def test_a_level_runs_the_default_pipeline(file: Path, capsys: Capture):
         (["--insert-after", "fuse-opps=cse"], "pipeline: there is no pass 'fuse-opps'; did you mean fuse-ops"),
         (["--remove", "infer-types"], "pipeline: has no pass 'infer-types'; it has attach-target, compile-external"),
         (["-p", "cse,dce,cse", "--remove", "cse"], "pipeline: 'cse' matches the passes at positions 0, 2"),
-        (["-O9"], "opt_level=9: is not one of 0, 1, 2, 3, 4"),
+        (["-O9"], "relay-opt: argument -O: invalid choice: 9 (choose from 0, 1, 2, 3, 4)"),
     ],
 )
 def test_bad_edits(args: list[str], line: str, file: Path, capsys: Capture):

@@ -9,9 +9,10 @@ import numpy as np
 from xdsl.ir import Operation, SSAValue
 
 from relay.byoc import rescaling
+from relay.byoc.kernels import Row
 from relay.byoc.onednn.products import LARGEST
 from relay.byoc.onednn.program import Scaling, Step, Tensor
-from relay.byoc.onednn.writer import CODES, FLOAT, Row, Writer, dtype, scaling, type_refusal
+from relay.byoc.onednn.writer import CODES, FLOAT, Writer, dtype, scaling, type_refusal
 from relay.byoc.quantized import CODE_TYPES, Bounds, Codes, clip_bounds, code_bounds, codes
 from relay.byoc.regions import constant_of
 from relay.dialects import qnn, relay
@@ -40,7 +41,7 @@ def pair(lhs: Tensor, rhs: Tensor, result: Tensor) -> tuple[Tensor, Tensor, bool
     return lhs.expanded(width), rhs.expanded(width), False
 
 
-def binary(algorithm: str) -> Row:
+def binary(algorithm: str) -> Row[Writer]:
     """A difference whose sides are exchanged is negated."""
 
     def write(writer: Writer, op: relay.BinaryOp) -> None:
@@ -68,7 +69,7 @@ def eltwise(writer: Writer, algorithm: str, source: Tensor, result: Tensor, alph
     writer.emit(Step("eltwise", (source,), result, algorithm, options={"alpha": alpha, "beta": beta}))
 
 
-def curve(algorithm: str, alpha: float = 0.0) -> Row:
+def curve(algorithm: str, alpha: float = 0.0) -> Row[Writer]:
     return Row(
         lambda op: type_refusal(op, FLOAT),
         lambda writer, op: eltwise(writer, algorithm, writer.read(op.input), writer.define(op.result), alpha),
@@ -165,7 +166,7 @@ def write_requantize(writer: Writer, op: qnn.RequantizeOp) -> None:
     writer.coded(clamped, op.result, target)
 
 
-def code_curve(algorithm: str) -> Row:
+def code_curve(algorithm: str) -> Row[Writer]:
     def write(writer: Writer, op: qnn.QnnUnaryOp) -> None:
         real = writer.real(op.input, codes(op.input_scale, op.input_zero_point))
         result = writer.temporary(shape(op.input), FLOAT)
@@ -215,7 +216,7 @@ def reduce(writer: Writer, algorithm: str, source: Tensor, axes: Sequence[int], 
         writer.emit(Step("reduction", (source,), view, algorithm))
 
 
-def reduction(algorithm: str) -> Row:
+def reduction(algorithm: str) -> Row[Writer]:
     def write(writer: Writer, op: relay.ReduceOp) -> None:
         reduce(writer, algorithm, writer.read(op.input), op.axes(), writer.define(op.result))
 
@@ -254,7 +255,7 @@ def maximum_refusal(op: relay.BinaryOp) -> str | None:
     return type_refusal(op, FLOAT, *CODES) or broadcast_refusal(op.lhs, op.rhs, op.result)
 
 
-ROWS: dict[type[Operation], Row] = {
+ROWS: dict[type[Operation], Row[Writer]] = {
     relay.AddOp: binary("add"),
     relay.SubtractOp: binary("sub"),
     relay.MultiplyOp: binary("mul"),

@@ -11,7 +11,7 @@ from xdsl.ir import Operation
 
 from relay.byoc.compiler import Artifact
 from relay.byoc.library import ThreadedCompiler
-from relay.byoc.onednn.kernels import program, refusal
+from relay.byoc.onednn.kernels import KERNELS, program
 from relay.byoc.onednn.library import VARIABLE, open_library
 from relay.byoc.regions import Region
 from relay.errors import Unsupported
@@ -34,7 +34,7 @@ class OneDnnCompiler(ThreadedCompiler):
         return None
 
     def reason(self, ops: Sequence[Operation]) -> str | None:
-        return refusal(ops)
+        return KERNELS.refusal(ops)
 
     def compile(self, function: FuncOp) -> Artifact:
         made = program(Region(function))

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from xdsl.ir import Operation
 
+from relay.byoc.kernels import Row
 from relay.byoc.onednn.program import Step, Tensor
-from relay.byoc.onednn.writer import CODES, FLOAT, Row, Writer, scaling, type_refusal
+from relay.byoc.onednn.writer import CODES, FLOAT, Writer, scaling, type_refusal
 from relay.byoc.quantized import Codes, codes, pool_window
 from relay.dialects import qnn, relay
 from relay.dialects.attributes import int_values, to_numpy
@@ -15,7 +16,7 @@ from relay.dialects.op import rank, shape
 MOVED = (FLOAT, "int32", *CODES)
 
 
-def pool(algorithm: str) -> Row:
+def pool(algorithm: str) -> Row[Writer]:
     def write(writer: Writer, op: relay.Pool2dOp) -> None:
         window = pool_window(op)
         top, left, bottom, right = window.padding
@@ -99,7 +100,7 @@ def write_rescaled_concatenation(writer: Writer, op: qnn.ConcatenateOp) -> None:
     join(writer, op, parts)
 
 
-ROWS: dict[type[Operation], Row] = {
+ROWS: dict[type[Operation], Row[Writer]] = {
     relay.MaxPool2dOp: pool("pool_max"),
     relay.AvgPool2dOp: pool("pool_avg"),
     relay.Resize2dOp: Row(resize_refusal, write_resize),

@@ -5,25 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from xdsl.ir import Operation
 
 from relay.byoc import rescaling
-from relay.byoc.compiler import Refusal
 from relay.byoc.onednn.program import Array, Scaling, Step, Tensor
 from relay.byoc.onednn.writer import CODES, FLOAT, Writer, dtype, scaling
-from relay.byoc.quantized import Product, Window, read_product
+from relay.byoc.quantized import Product, Window
 from relay.dialects.attributes import Array as Numbers
 from relay.dialects.op import rank
-from relay.errors import Unsupported
 
 LARGEST = float(np.finfo(np.float32).max)
 
 
-def refusal(ops: Sequence[Operation]) -> str | None:
+def refusal(product: Product) -> str | None:
     """Why a product is not written, None if it is."""
-    product = read_product(ops)
-    if isinstance(product, Refusal):
-        return product.reason
     if product.window is None and rank(product.data) < 2:
         return "its input is a vector"
     if dtype(product.result).name not in (FLOAT, *CODES):
@@ -35,10 +29,7 @@ def refusal(ops: Sequence[Operation]) -> str | None:
     return rescaling.product_refusal(product.quantization)
 
 
-def write(writer: Writer, ops: Sequence[Operation]) -> None:
-    product = read_product(ops)
-    if isinstance(product, Refusal):
-        raise Unsupported(writer.region.name, product.reason)
+def write(writer: Writer, product: Product) -> None:
     if product.window is None:
         _dense(writer, product)
     else:

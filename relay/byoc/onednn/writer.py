@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,14 +20,6 @@ TO_FIRST = (0, 3, 1, 2)
 """oneDNN's images have their channels first in the order of axes; in memory they stay last."""
 MOST_AXES = 6
 """Of elementwise primitives; reorders take more."""
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """How ops of one kind are written, and why some are not (None if one is)."""
-
-    refusal: Callable[[Any], str | None]
-    write: Callable[[Writer, Any], None]
 
 
 def dtype(value: SSAValue) -> np.dtype[Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from onnx import helper
 from xdsl.ir import Operation, SSAValue
 
 from relay.byoc import rescaling
+from relay.byoc.kernels import Row
 from relay.byoc.onnxruntime.graph import CONTRIB, INT8, Graph, dtype
 from relay.byoc.onnxruntime.products import clamped
 from relay.byoc.quantized import CODE_TYPES, Bounds, Codes, clip_bounds, code_bounds, codes
@@ -23,14 +23,6 @@ from relay.dialects.op import rank, shape
 FLOAT = "float32"
 CODES = ("int8", "uint8")
 NUMBERS = (FLOAT, "int32", "int64")
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """How ops of one kind are written, and why some are not (None if one is)."""
-
-    refusal: Callable[[Any], str | None]
-    write: Callable[[Graph, Any], None]
 
 
 def type_refusal(op: Operation, *allowed: str) -> str | None:
@@ -49,7 +41,7 @@ def layout_refusal(op: Operation) -> str | None:
 
 def each(
     kind: str | Callable[[Graph, list[str]], str], *types: str, check: Callable[[Any], str | None] | None = None
-) -> Row:
+) -> Row[Graph]:
     """A node, or what the function makes of the operands' names, on each element of tensors of these types."""
 
     def refusal(op: Operation) -> str | None:
@@ -64,7 +56,7 @@ def each(
     return Row(refusal, write)
 
 
-def compared(kind: str) -> Row:
+def compared(kind: str) -> Row[Graph]:
     row = each(kind, *NUMBERS, "bool")
     return Row(lambda op: type_refusal(op, *NUMBERS, "bool") or layout_refusal(op), row.write)
 
@@ -119,7 +111,7 @@ def operands(op: qnn.QnnBinaryOp) -> tuple[tuple[SSAValue, Codes], tuple[SSAValu
     return (op.lhs, left), (op.rhs, right), codes(op.output_scale, op.output_zero_point)
 
 
-def binary(kind: str) -> Row:
+def binary(kind: str) -> Row[Graph]:
     """QLinearAdd and QLinearMul."""
 
     def write(graph: Graph, op: qnn.QnnBinaryOp) -> None:
@@ -246,14 +238,14 @@ def write_float_mean(graph: Graph, ops: Sequence[Operation]) -> None:
     graph.define(quotient.results[0], name)
 
 
-def reduction(kind: str, *types: str) -> Row:
+def reduction(kind: str, *types: str) -> Row[Graph]:
     def write(graph: Graph, op: relay.ReduceOp) -> None:
         graph.define(op.result, reduced(graph, kind, op, graph.read(op.input)))
 
     return Row(lambda op: type_refusal(op, *types), write)
 
 
-def position(kind: str) -> Row:
+def position(kind: str) -> Row[Graph]:
     """ArgMax and ArgMin, which count in int64."""
 
     def write(graph: Graph, op: relay.ArgOp) -> None:
@@ -304,7 +296,7 @@ def floor_quotient(graph: Graph, names: list[str]) -> str:
     return graph.node("Floor", [graph.node("Div", names)])
 
 
-def never(reason: str) -> Row:
+def never(reason: str) -> Row[Graph]:
     """An op that is not written."""
 
     def write(graph: Graph, op: Operation) -> None:
@@ -313,7 +305,7 @@ def never(reason: str) -> Row:
     return Row(lambda op: reason, write)
 
 
-ROWS: dict[type[Operation], Row] = {
+ROWS: dict[type[Operation], Row[Graph]] = {
     relay.AddOp: each("Add", *NUMBERS),
     relay.SubtractOp: each("Sub", *NUMBERS),
     relay.MultiplyOp: each("Mul", *NUMBERS),

@@ -40,7 +40,7 @@ class OnnxRuntimeCompiler(ThreadedCompiler):
     def reason(self, ops: Sequence[Operation]) -> str | None:
         from relay.byoc.onnxruntime import kernels  # here: without onnx the compiler can still say what is missing
 
-        return kernels.refusal(ops)
+        return kernels.KERNELS.refusal(ops)
 
     def compile(self, function: FuncOp) -> Artifact:
         from relay.byoc.onnxruntime.kernels import model

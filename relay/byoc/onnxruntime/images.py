@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from xdsl.ir import Operation
 
-from relay.byoc.onnxruntime.arithmetic import CODES, FLOAT, Row, cast, type_refusal
+from relay.byoc.kernels import Row
+from relay.byoc.onnxruntime.arithmetic import CODES, FLOAT, cast, type_refusal
 from relay.byoc.onnxruntime.graph import CONTRIB, INT8, Graph, dtype
 from relay.byoc.quantized import CODE_TYPES, pool_window
 from relay.byoc.scales import UNKNOWN
@@ -91,7 +92,7 @@ def float_resized(graph: Graph, data: str, op: relay.Resize2dOp) -> str:
     return graph.node("Resize", [data, "", "", sizes], mode="linear", coordinate_transformation_mode=mode)
 
 
-ROWS: dict[type[Operation], Row] = {
+ROWS: dict[type[Operation], Row[Graph]] = {
     relay.MaxPool2dOp: Row(lambda op: type_refusal(op, FLOAT, *CODES), write_max_pool),
     relay.AvgPool2dOp: Row(lambda op: type_refusal(op, FLOAT, *CODES), write_average_pool),
     relay.Resize2dOp: Row(lambda op: type_refusal(op, FLOAT, *CODES), write_resize),

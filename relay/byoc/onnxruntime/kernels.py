@@ -1,33 +1,20 @@
-"""Every kind of kernel that is written: single ops by a table, composites by what they consist of."""
+"""Every kind of kernel that is written."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from xdsl.ir import Operation
-
 from relay.byoc import means
+from relay.byoc.kernels import Kernels, Row
 from relay.byoc.onnxruntime import arithmetic, images, products, shapes
-from relay.byoc.onnxruntime.arithmetic import Row
 from relay.byoc.onnxruntime.graph import Graph
-from relay.byoc.quantized import PRODUCTS
-from relay.byoc.regions import Kernel, Region, static_refusal
-from relay.errors import Unsupported
+from relay.byoc.regions import Region
 
-ROWS: dict[type[Operation], Row] = {**arithmetic.ROWS, **shapes.ROWS, **images.ROWS}
-
-
-def refusal(ops: Sequence[Operation]) -> str | None:
-    """Why these ops, without constants, are not written as one kernel; None if they are."""
-    for op in ops:
-        if (found := static_refusal(op)) is not None:
-            return found
-    if isinstance(ops[0], PRODUCTS):
-        return products.refusal(ops)
-    if len(ops) == 1:
-        row = ROWS.get(type(ops[0]))
-        return f"there is no ONNX operator for {ops[0].name}" if row is None else row.refusal(ops[0])
-    return means.refusal(ops)
+MEAN = Row(means.refusal, arithmetic.write_float_mean)
+KERNELS = Kernels(
+    "ONNX operator",
+    {**arithmetic.ROWS, **shapes.ROWS, **images.ROWS},
+    Row(products.refusal, products.write),
+    lambda ops: MEAN,
+)
 
 
 def model(region: Region, unsigned_weights: bool = False) -> tuple[bytes, str]:
@@ -37,17 +24,5 @@ def model(region: Region, unsigned_weights: bool = False) -> tuple[bytes, str]:
     """
     graph = Graph(region, unsigned_weights)
     for kernel in region.kernels:
-        write(graph, kernel)
+        KERNELS.write(graph, kernel)
     return graph.finish(), graph.listing
-
-
-def write(graph: Graph, kernel: Kernel) -> None:
-    ops = kernel.ops
-    if (found := refusal(ops)) is not None:
-        raise Unsupported(kernel.place, f"is not compiled: {found}", "leave it to the host")
-    if isinstance(ops[0], PRODUCTS):
-        products.write(graph, ops)
-    elif len(ops) == 1:
-        ROWS[type(ops[0])].write(graph, ops[0])
-    else:
-        arithmetic.write_float_mean(graph, ops)

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from xdsl.ir import Operation
 
 from relay.byoc import rescaling
-from relay.byoc.compiler import Refusal
 from relay.byoc.onnxruntime.graph import CONTRIB, SIGN, Graph, dtype
-from relay.byoc.quantized import Product, Quantization, Window, read_product
+from relay.byoc.quantized import Product, Quantization, Window
 from relay.dialects.attributes import Array
 from relay.dialects.op import rank, shape
-from relay.errors import Unsupported
 
 
-def refusal(ops: Sequence[Operation]) -> str | None:
+def refusal(product: Product) -> str | None:
     """Why a product is not written, None if it is."""
-    product = read_product(ops)
-    if isinstance(product, Refusal):
-        return product.reason
     if product.window is None and rank(product.data) < 2:
         return "its input is a vector"
     if product.quantization is None:
@@ -29,10 +22,7 @@ def refusal(ops: Sequence[Operation]) -> str | None:
     return rescaling.product_refusal(product.quantization)
 
 
-def write(graph: Graph, ops: Sequence[Operation]) -> None:
-    product = read_product(ops)
-    if isinstance(product, Refusal):
-        raise Unsupported(graph.region.name, product.reason)
+def write(graph: Graph, product: Product) -> None:
     if product.window is None:
         _dense(graph, product)
     else:

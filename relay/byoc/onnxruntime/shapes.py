@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from xdsl.ir import Operation
 
-from relay.byoc.onnxruntime.arithmetic import CODES, NUMBERS, Row, cast, coded, real, type_refusal
+from relay.byoc.kernels import Row
+from relay.byoc.onnxruntime.arithmetic import CODES, NUMBERS, cast, coded, real, type_refusal
 from relay.byoc.onnxruntime.graph import TO_FIRST, Graph, dtype
 from relay.byoc.quantized import Codes, codes
 from relay.byoc.regions import constant_of
@@ -105,7 +106,7 @@ def write_rescaled_concatenation(graph: Graph, op: qnn.ConcatenateOp) -> None:
     graph.define(op.result, graph.node("Concat", names, axis=concatenated_axis(op, first)), first)
 
 
-ROWS: dict[type[Operation], Row] = {
+ROWS: dict[type[Operation], Row[Graph]] = {
     relay.ReshapeOp: Row(lambda op: type_refusal(op, *MOVED, "bool"), write_reshape),
     relay.TransposeOp: Row(lambda op: type_refusal(op, *MOVED, "bool"), write_transpose),
     relay.BroadcastToOp: Row(type_check, write_broadcast),

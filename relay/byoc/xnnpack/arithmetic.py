@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
 from relay.byoc import rescaling
+from relay.byoc.kernels import Row
 from relay.byoc.quantized import CODE_TYPES, Codes, clip_bounds, code_bounds, codes
 from relay.byoc.regions import constant_of
 from relay.byoc.scales import declared
@@ -17,7 +18,6 @@ from relay.byoc.xnnpack.model import OptionValue
 from relay.byoc.xnnpack.writer import (
     CODES,
     FLOAT,
-    Row,
     Writer,
     activation_refusal,
     code_activation,
@@ -32,7 +32,7 @@ from relay.dialects.op import rank, shape
 NUMBERS = (FLOAT, "int32")
 
 
-def plain(kind: str, *types: str, activation: bool = False) -> Row:
+def plain(kind: str, *types: str, activation: bool = False) -> Row[Writer]:
     """One operator for one op, of these types."""
 
     def refusal(op: Operation) -> str | None:
@@ -45,7 +45,7 @@ def plain(kind: str, *types: str, activation: bool = False) -> Row:
     return Row(refusal, write)
 
 
-def divide(kind: str, activation: bool) -> Row:
+def divide(kind: str, activation: bool) -> Row[Writer]:
     """Integers only by constants that are not 0: TFLite stops at 0, relay gives 0."""
     row = plain(kind, *NUMBERS, activation=activation)
 
@@ -59,7 +59,7 @@ def divide(kind: str, activation: bool) -> Row:
     return Row(refusal, row.write)
 
 
-def compared(kind: str) -> Row:
+def compared(kind: str) -> Row[Writer]:
     def refusal(op: relay.CompareOp) -> str | None:
         return None if dtype(op.lhs).name in NUMBERS else f"it compares {dtype(op.lhs)}"
 
@@ -84,7 +84,7 @@ def binary_activation(op: qnn.QnnBinaryOp) -> str | None:
     return code_activation(code_bounds(op), codes(op.output_scale, op.output_zero_point), dtype(op.result))
 
 
-def binary(kind: str) -> Row:
+def binary(kind: str) -> Row[Writer]:
     """The sum of a value and itself has one scale: both sides are read under what the op says of them."""
 
     def write(writer: Writer, op: qnn.QnnBinaryOp) -> None:
@@ -96,7 +96,7 @@ def binary(kind: str) -> Row:
     return Row(binary_refusal, write)
 
 
-def curve(kind: str) -> Row:
+def curve(kind: str) -> Row[Writer]:
     return Row(
         lambda op: type_refusal(op, *CODES) or rescaling.curve_refusal(op),
         lambda writer, op: writer.emit(kind, [declared_input(writer, op, 0)], op.results[0]),
@@ -160,7 +160,7 @@ def write_float_softmax(writer: Writer, op: relay.SoftmaxOp) -> None:
     writer.emit("SOFTMAX", [op.data], op.result, {"beta": float(to_numpy(op.beta))})
 
 
-def reduction(kind: str, *types: str) -> Row:
+def reduction(kind: str, *types: str) -> Row[Writer]:
     def write(writer: Writer, op: relay.ReduceOp) -> None:
         options: dict[str, OptionValue] = {"keep_dims": bool(op.keepdims.value.data)}
         writer.emit(kind, [op.input, writer.integers(op.axes())], op.result, options)
@@ -168,7 +168,7 @@ def reduction(kind: str, *types: str) -> Row:
     return Row(lambda op: type_refusal(op, *types), write)
 
 
-def position(kind: str) -> Row:
+def position(kind: str) -> Row[Writer]:
     """ARG_MAX and ARG_MIN, whose result keeps no axis of size 1."""
 
     def refusal(op: relay.ArgOp) -> str | None:
@@ -227,14 +227,14 @@ def where_refusal(op: relay.WhereOp) -> str | None:
     return None if dtype(op.result).name in NUMBERS else f"it selects {dtype(op.result)}"
 
 
-def never(reason: str) -> Row:
+def never(reason: str) -> Row[Writer]:
     def write(writer: Writer, op: Operation) -> None:
         raise AssertionError(f"{op.name} is refused")
 
     return Row(lambda op: reason, write)
 
 
-ROWS: dict[type[Operation], Row] = {
+ROWS: dict[type[Operation], Row[Writer]] = {
     relay.AddOp: plain("ADD", *NUMBERS, activation=True),
     relay.SubtractOp: plain("SUB", *NUMBERS, activation=True),
     relay.MultiplyOp: plain("MUL", *NUMBERS, activation=True),

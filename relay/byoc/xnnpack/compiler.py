@@ -14,7 +14,8 @@ from relay.byoc import entries
 from relay.byoc.compiler import Artifact
 from relay.byoc.library import LibraryCompiler, ThreadedCompiler
 from relay.byoc.regions import Region
-from relay.byoc.xnnpack import exactness, kernels
+from relay.byoc.xnnpack import exactness
+from relay.byoc.xnnpack.kernels import KERNELS
 from relay.byoc.xnnpack.writer import Writer
 from relay.dialects.attributes import Array
 
@@ -33,7 +34,7 @@ class TFLite(LibraryCompiler):
         return None if find_spec("ai_edge_litert") else "ai-edge-litert is not installed"
 
     def reason(self, ops: Sequence[Operation]) -> str | None:
-        return kernels.refusal(ops)
+        return KERNELS.refusal(ops)
 
     def patterns(self) -> Sequence[Entry]:
         return [*super().patterns(), *entries.clamps(self.check, *CLAMPED)]
@@ -41,7 +42,7 @@ class TFLite(LibraryCompiler):
     def file(self, function: FuncOp, params: Mapping[str, Array]) -> Artifact:
         """The .tflite file of a partitioned function."""
         writer = Writer(Region(function), f"relay {self.name}")
-        return Artifact(writer.run(kernels.write), params, {"tflite": writer.model.listing})
+        return Artifact(writer.run(KERNELS.write), params, {"tflite": writer.model.listing})
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class LiteRTCompiler(TFLite):
     name: ClassVar[str] = "litert"
 
     def reason(self, ops: Sequence[Operation]) -> str | None:
-        return kernels.refusal(ops) or exactness.refusal(ops)
+        return KERNELS.refusal(ops) or exactness.refusal(ops)
 
     def compile(self, function: FuncOp) -> Artifact:
         return self.file(function, {})

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from xdsl.ir import Operation
 
+from relay.byoc.kernels import Row
 from relay.byoc.quantized import clip_bounds, pool_window
 from relay.byoc.xnnpack.arithmetic import write_clip
 from relay.byoc.xnnpack.model import OptionValue
 from relay.byoc.xnnpack.writer import (
     CODES,
     FLOAT,
-    Row,
     Writer,
     activation_refusal,
     code_activation,
@@ -111,7 +111,7 @@ def write_resize(writer: Writer, op: relay.Resize2dOp) -> None:
     writer.emit(kind, [data, writer.integers(int_values(op.size))], op.result, options)
 
 
-ROWS: dict[type[Operation], Row] = {
+ROWS: dict[type[Operation], Row[Writer]] = {
     relay.MaxPool2dOp: Row(pool_refusal, lambda writer, op: write_pool(writer, op, op, "NONE")),
     relay.AvgPool2dOp: Row(pool_refusal, lambda writer, op: write_pool(writer, op, op, "NONE")),
     relay.Resize2dOp: Row(lambda op: type_refusal(op, FLOAT, *CODES), write_resize),

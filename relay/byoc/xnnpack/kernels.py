@@ -1,4 +1,4 @@
-"""Every kind of kernel that is written: single ops by a table, composites by what they consist of."""
+"""Every kind of kernel that is written."""
 
 from __future__ import annotations
 
@@ -7,43 +7,24 @@ from collections.abc import Sequence
 from xdsl.ir import Operation
 
 from relay.byoc import means
-from relay.byoc.quantized import PRODUCTS
-from relay.byoc.regions import Kernel, static_refusal
+from relay.byoc.kernels import Kernels, Row
 from relay.byoc.xnnpack import arithmetic, images, products, shapes
-from relay.byoc.xnnpack.writer import Row, Writer
+from relay.byoc.xnnpack.writer import Writer
 from relay.dialects import relay
-from relay.errors import Unsupported
-
-ROWS: dict[type[Operation], Row] = {**arithmetic.ROWS, **shapes.ROWS, **images.ROWS}
 
 
-def refusal(ops: Sequence[Operation]) -> str | None:
-    """Why these ops, without constants, are not written as one kernel."""
-    for op in ops:
-        if (found := static_refusal(op)) is not None:
-            return found
-    if isinstance(ops[0], PRODUCTS):
-        return products.refusal(ops)
-    if len(ops) == 1:
-        row = ROWS.get(type(ops[0]))
-        return f"there is no TFLite operator for {ops[0].name}" if row is None else row.refusal(ops[0])
+def together(ops: Sequence[Operation]) -> Row[Writer]:
+    """A mean of floats, or an op and the clip behind it."""
     if len(ops) == 2 and isinstance(ops[0], relay.SumOp):
-        return means.refusal(ops)
+        return Row(means.refusal, images.write_mean)
     if len(ops) == 2:
-        return images.clipped_refusal(ops)
-    return "no TFLite operator computes these ops together"
+        return Row(images.clipped_refusal, images.write_clipped)
+    return Row(lambda ops: "no TFLite operator computes these ops together", images.write_clipped)
 
 
-def write(writer: Writer, kernel: Kernel) -> None:
-    """The kernel's operators. Raises Unsupported, naming the op's place, for what is refused."""
-    ops = kernel.ops
-    if (found := refusal(ops)) is not None:
-        raise Unsupported(kernel.place, f"is not compiled: {found}", "leave it to the host")
-    if isinstance(ops[0], PRODUCTS):
-        products.write(writer, ops)
-    elif len(ops) == 1:
-        ROWS[type(ops[0])].write(writer, ops[0])
-    elif isinstance(ops[0], relay.SumOp):
-        images.write_mean(writer, ops)
-    else:
-        images.write_clipped(writer, ops)
+KERNELS = Kernels(
+    "TFLite operator",
+    {**arithmetic.ROWS, **shapes.ROWS, **images.ROWS},
+    Row(products.refusal, products.write),
+    together,
+)

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
-from xdsl.ir import Operation
 
 from relay.byoc import rescaling
-from relay.byoc.compiler import Refusal
-from relay.byoc.quantized import Product, Window, read_product
+from relay.byoc.quantized import Product, Window
 from relay.byoc.xnnpack.model import OptionValue
 from relay.byoc.xnnpack.writer import Writer, activation_refusal, code_activation, dtype, float_activation
 from relay.dialects.op import rank, shape
-from relay.errors import Unsupported
 from relay.frontend.tflite.scales import window_padding
 
 
-def refusal(ops: Sequence[Operation]) -> str | None:
+def refusal(product: Product) -> str | None:
     """Why a product is not written."""
-    product = read_product(ops)
-    if isinstance(product, Refusal):
-        return product.reason
     if product.window is None and rank(product.data) < 2:
         return "its input is a vector"
     found = activation_refusal(_activation(product))
@@ -36,11 +28,8 @@ def refusal(ops: Sequence[Operation]) -> str | None:
     return rescaling.product_refusal(product.quantization)
 
 
-def write(writer: Writer, ops: Sequence[Operation]) -> None:
+def write(writer: Writer, product: Product) -> None:
     """One operator, before it a PAD where the padding is neither SAME nor VALID."""
-    product = read_product(ops)
-    if isinstance(product, Refusal):
-        raise Unsupported(writer.region.name, product.reason)
     activation: OptionValue = _activation(product) or "NONE"
     data = writer.read(product.data, None if product.quantization is None else product.quantization.input)
     if product.window is None:

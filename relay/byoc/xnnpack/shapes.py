@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 from xdsl.ir import Operation
 
+from relay.byoc.kernels import Row
 from relay.byoc.quantized import Codes
 from relay.byoc.regions import constant_of
 from relay.byoc.scales import declared
-from relay.byoc.xnnpack.writer import CODES, FLOAT, Row, Writer, dtype, type_refusal
+from relay.byoc.xnnpack.writer import CODES, FLOAT, Writer, dtype, type_refusal
 from relay.dialects import qnn, relay
 from relay.dialects.attributes import int_values, to_numpy
 from relay.dialects.op import rank, shape
@@ -115,7 +116,7 @@ def write_rescaled_concatenation(writer: Writer, op: qnn.ConcatenateOp) -> None:
     writer.emit("CONCATENATION", inputs, op.result, {"axis": op.axis.value.data % rank(op.result)})
 
 
-ROWS: dict[type[Operation], Row] = {
+ROWS: dict[type[Operation], Row[Writer]] = {
     relay.ReshapeOp: Row(lambda op: type_refusal(op, *NUMBERS, "bool"), write_reshape),
     relay.TransposeOp: Row(moved, write_transpose),
     relay.BroadcastToOp: Row(moved, write_broadcast),

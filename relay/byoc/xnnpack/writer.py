@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,14 +20,6 @@ from relay.interpreters.arithmetic import code_range
 FLOAT = "float32"
 CODES = ("int8", "uint8")
 ACTIVATIONS = ("NONE", "RELU", "RELU6", "RELU_N1_TO_1")
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """How ops of one kind are written, and why some are not."""
-
-    refusal: Callable[[Any], str | None]
-    write: Callable[[Writer, Any], None]
 
 
 class Writer:

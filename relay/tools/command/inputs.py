@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
@@ -13,6 +12,7 @@ from relay.errors import InvalidArgument, Malformed
 from relay.runtime import TensorSpec
 from relay.runtime.memory import Array
 from relay.runtime.specification import random_array
+from relay.tools.arrays import arrays_of
 
 FILLS = {"zeros": np.zeros, "ones": np.ones}
 CHANNELS = {1: "L", 3: "RGB", 4: "RGBA"}
@@ -48,15 +48,6 @@ def gather(specs: Sequence[TensorSpec], chosen: Mapping[str, Any]) -> dict[str, 
             )
             found[spec.name] = made
     return found
-
-
-def arrays_of(file: str) -> Mapping[str, Array]:
-    """The arrays of an .npz file by name. Raises Malformed for what is none."""
-    try:
-        with np.load(file, allow_pickle=False) as data:
-            return {name: np.array(data[name]) for name in data.files}
-    except (ValueError, EOFError, AttributeError, TypeError, zipfile.BadZipFile):
-        raise Malformed(file, "is no .npz file", "numpy.savez(FILE, **inputs) writes one") from None
 
 
 def array_of(file: str, spec: TensorSpec, pixels: str | None) -> Array:
