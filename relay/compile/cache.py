@@ -41,16 +41,19 @@ SOURCES = ("mlir", "ll", "asm")
 SOURCES_OF_DEVICES = {"cuda": ("mlir", "ll", "ptx"), "opencl": ("mlir", "ll")}
 """Texts of what was built for a GPU."""
 PLAIN = (str, int, float, bool, type(None))
+_ELSEWHERE = b"\n\x08location\x12"
+"""Stands in ONNX files whose weights are in other files: a key of `external_data`, and the tag of its value."""
 
 
 def content_of(model: IRModule | str | bytes) -> IRModule | bytes | None:
-    """The model, or the bytes of its file; None if they cannot be read."""
+    """The model, or the bytes of its file; None if they cannot be read, or other files hold its weights."""
     if not isinstance(model, str):
         return model
     try:
-        return read_file(model)
+        data = read_file(model)
     except (OSError, ValueError):
         return None
+    return None if _ELSEWHERE in data else data
 
 
 def key(content: IRModule | bytes, recipe: Recipe) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from os.path import abspath
 
 import numpy as np
 from xdsl.dialects.builtin import FunctionType, TensorType
@@ -43,13 +44,17 @@ def named_sizes(frontend: Mapping[str, object]) -> dict[str, object]:
 def reimported(recipe: Recipe, compile: Compile, left: UnknownSizes | None = None) -> DynamicExecutable:
     """An executable for any of the sizes that the options name, or that the file leaves open (`left`: what its importer
     said of them). Where the importer needs no sizes, the file is imported once."""
+    model = recipe.model
+    assert not isinstance(model, IRModule)
+    if isinstance(model, str):  # the current folder may be another one when a size is seen
+        model = abspath(model)
+        recipe = replace(recipe, model=model)
     asked = named_sizes(recipe.frontend)
     plain = {name: value for name, value in recipe.frontend.items() if name not in asked}
-    assert not isinstance(recipe.model, IRModule)
     module: IRModule | None = None
     if left is None:
         try:
-            module = import_model(recipe.model, plain)
+            module = import_model(model, plain)
         except UnknownSizes as error:
             left = error
         except InvalidArgument:
@@ -63,7 +68,7 @@ def reimported(recipe: Recipe, compile: Compile, left: UnknownSizes | None = Non
         asked = {"shapes": {**given, **_completed(asked, left.shapes)}}
     deciding: Mapping[int, TensorInfo] = {}
     if module is None:
-        module, deciding = _sample(recipe.model, asked, plain, {} if left is None else left.small)
+        module, deciding = _sample(model, asked, plain, {} if left is None else left.small)
     inputs, outputs = signature.read(module["main"])
     for index, info in deciding.items():
         inputs.insert(index, info)
@@ -74,8 +79,7 @@ def reimported(recipe: Recipe, compile: Compile, left: UnknownSizes | None = Non
         frontend = {**plain, **_given(asked, sizes)}
         if not deciding:
             return compile(replace(recipe, frontend=frontend))
-        assert not isinstance(recipe.model, IRModule)
-        found = import_model(recipe.model, _with_constants(frontend, values))
+        found = import_model(model, _with_constants(frontend, values))
         _insert_arguments(found, deciding)
         return compile(replace(recipe, model=found, frontend={}))
 

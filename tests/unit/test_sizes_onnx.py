@@ -168,3 +168,16 @@ def test_a_slice_whose_bounds_are_attributes():
     model = made([step], {"x": (FLOAT, ["n", 4])}, {}, version=9)
     (found,) = run(with_sizes(from_onnx(model), shapes={"n": 5}), [normal(5, 4)])
     assert np.array_equal(found, normal(5, 4)[1:, 1:])
+
+
+def test_weights_of_other_files_are_read_at_each_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("RELAY_CACHE_DIR", str(tmp_path / "cache"))
+    weight = onnx.TensorProto(name="w", data_type=FLOAT, dims=[2], data_location=onnx.TensorProto.EXTERNAL)
+    weight.external_data.add(key="location", value="w.bin")
+    model = onnx.ModelProto.FromString(made([node("Add", ["x", "w"], ["y"])], {"x": (FLOAT, [2])}, {}))
+    model.graph.initializer.append(weight)
+    (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
+    for number in (1, 2):
+        (tmp_path / "w.bin").write_bytes(np.full(2, number, np.float32).tobytes())
+        found = build(tmp_path / "m.onnx", opt_level=0).run(np.zeros(2, np.float32))
+        assert isinstance(found, np.ndarray) and found.tolist() == [number, number]
