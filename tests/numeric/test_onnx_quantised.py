@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,10 @@ pytest.importorskip("onnx", reason="needs the package onnx")
 onnxruntime = pytest.importorskip("onnxruntime", reason="needs onnxruntime")
 
 from relay.quantize import QdqToInteger, stayed  # noqa: E402
+from tests.conftest import Cases  # noqa: E402
 from tests.numeric.onnx_qdq import GROUPS, STAYS  # noqa: E402
-from tests.numeric.onnx_quantised import CASES, NEAR, Array, Graph, many  # noqa: E402
+from tests.numeric.onnx_qdq_graphs import random_graph  # noqa: E402
+from tests.numeric.onnx_quantised import CASES, MICROSOFT, NEAR, Array, Graph, many  # noqa: E402
 
 SUPPORT = Path(__file__).parents[2] / "docs/support.md"
 OPEN = [kind for kind in CASES if kind.startswith(("QG", "QL")) and not kind.startswith(("QLinearConv", "QLinearMat"))]
@@ -155,6 +157,54 @@ def test_kind_in_many_sets(kind: str) -> None:
         assert differing(run(module, graph.inputs), wanted) == 0
         assert differing(compiled(graph, module), wanted) == 0
     assert values >= 20_000
+
+
+def test_changes_of_scale_in_a_row() -> None:
+    """ONNX Runtime makes two one, unless it does not optimise; here each is made."""
+    graph = Graph(np.random.default_rng(1))
+    first, second = graph.target(np.uint8, -3, -1), graph.target(np.uint8, -3, -1)
+    value = graph.input(np.asarray(graph.random.standard_normal((40, 40)) * 9, np.float32))
+    for target in (first, second):
+        value = graph.inner("DequantizeLinear", [graph.inner("QuantizeLinear", [value, *target]), *target])
+    graph.node("Identity", [value], np.float32)
+    found = run(QdqToInteger()(relay.frontend.from_onnx(graph.model())), graph.inputs)
+    assert differing(found, reference(graph, optimised=False)) == 0
+    assert differing(found, reference(graph)) > 0, "a row of docs/support.md is of the past"
+
+
+@pytest.mark.parametrize("kind", ["Add", "Mul"])
+def test_activation_whose_bound_is_no_end_of_the_type(kind: str) -> None:
+    """ONNX Runtime computes such a group in floats; here it is the kernel for codes, clamped."""
+    random = np.random.default_rng(2)
+    ours, theirs = Graph(random), Graph(random)
+    for _ in range(20):
+        sides, target = [ours.coded(np.uint8, 8, 25) for _ in range(2)], ours.target(np.uint8, -2, 4)
+        result = ours.inner(kind, [ours.inner("DequantizeLinear", side) for side in sides])
+        ours.node("QuantizeLinear", [ours.inner("Relu", [result]), *target], np.uint8)
+        theirs.node(f"QLinear{kind}", [*sides[0], *sides[1], *target], np.uint8, MICROSOFT)
+    theirs.inputs, theirs.constants = ours.inputs, ours.constants
+    zeros = [int(ours.constants[node.input[2]]) for node in ours.nodes if node.op_type == "QuantizeLinear"]
+    found = run(QdqToInteger()(relay.frontend.from_onnx(ours.model())), ours.inputs)
+    wanted = [np.maximum(codes, zero) for codes, zero in zip(reference(theirs), zeros, strict=True)]
+    assert differing(found, wanted) == 0
+    assert differing(found, reference(ours)) < sum(each.size for each in found) / 20
+
+
+def compare_random(seed: int, run: Callable[[Graph, relay.IRModule], list[Array]]) -> None:
+    graph = random_graph(seed)
+    module = QdqToInteger()(relay.frontend.from_onnx(graph.model()))
+    assert differing(run(graph, module), reference(graph)) == 0, f"graph {seed}"
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_graphs(seed: int) -> None:
+    compare_random(seed, lambda graph, module: [*run(module, graph.inputs)])
+
+
+@pytest.mark.fuzz
+def test_many_random_graphs(cases: Cases) -> None:
+    for seed in cases(400):
+        compare_random(seed, compiled if seed % 8 == 0 else lambda graph, module: [*run(module, graph.inputs)])
 
 
 @pytest.mark.parametrize("directions", [1, 2])
