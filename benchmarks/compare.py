@@ -23,9 +23,10 @@ import relay
 from benchmarks import kernels, macs, report
 from relay import signature
 from relay.compile import peak
+from relay.exploration.references import LiteRt
 from relay.frontend import import_model
 from relay.tools.peers import PEERS, Array, importer_options, installed
-from relay.tools.peers.rounds import interleave, started
+from relay.tools.peers.rounds import difference, interleave, started
 
 
 def inputs_of(model: Path) -> list[Array]:
@@ -38,6 +39,12 @@ def inputs_of(model: Path) -> list[Array]:
     specs = [s for s in signature.read(import_model(str(model), {})["main"])[0] if s.kind == "input"]
     random = np.random.default_rng(0)
     return [made_up(random, spec) for spec in specs]
+
+
+def reference_of(model: Path) -> Sequence[Array]:
+    """The outputs of LiteRT's reference kernels."""
+    inputs = {str(number): array for number, array in enumerate(inputs_of(model))}
+    return LiteRt(model).run(inputs, layers=False).outputs
 
 
 def made_up(random: np.random.Generator, spec: signature.TensorInfo) -> Array:
@@ -62,6 +69,9 @@ def compare(
                 found.append(peak.scaling(processors[:count]))
         ours = {runner.threads: runner for runner in running if runner.peer == "ours"}
         rows = [report.row_of(runner, work, peaks, ours.get(runner.threads)) for runner in runners]
+        for row, runner in zip(rows, runners, strict=True):
+            if not runner.note and runner.threads == threads[0]:
+                row["from_reference"] = difference(reference_of(model), runner.results())
     return rows, {count: float(np.median(found)) for count, found in scalings.items()}
 
 
@@ -75,7 +85,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=0.15, help="of each round (default: %(default)s)")
     parser.add_argument("--kernels", action="store_true", help="our kernels one by one, instead of other runtimes")
     parser.add_argument("--json", type=Path, help="write the results here")
-    parser.add_argument("--plot", type=Path, help="draw the results here (needs matplotlib)")
+    parser.add_argument("--plot", type=Path, help="draw the results here, as SVG, and print what differs")
     options = parser.parse_args(arguments)
     if unknown := set(options.peers.split(",")) - set(PEERS):
         parser.error(f"unknown peers: {', '.join(sorted(unknown))}; the known ones are {', '.join(PEERS)}")
@@ -126,7 +136,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for count in [] if options.kernels else threads:
         print(f"\n{report.summary(results, count)}")
     if options.plot and not options.kernels:
-        report.plot(results, str(options.plot))
+        options.plot.write_text(report.plot(results))
+        print(f"\n{report.exactness(results)}")
 
 
 if __name__ == "__main__":

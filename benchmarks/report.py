@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib import import_module
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -137,21 +137,66 @@ def kernel_cells(row: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def plot(results: Mapping[str, Sequence[Mapping[str, Any]]], path: str) -> None:
-    """Bars of latency over ours, per model and peer, on one thread. Needs matplotlib."""
-    pyplot = import_module("matplotlib.pyplot")
-    peers = [name for name in dict.fromkeys(row["peer"] for rows in results.values() for row in rows)]
-    figure, axes = pyplot.subplots(figsize=(2 + 1.2 * len(results), 4), layout="constrained")
-    width = 0.8 / max(len(peers), 1)
+COLOURS = ("#2f62e8", "#e08a1e", "#1f9a86", "#9355d8", "#d6498a", "#7c9a1d")
+
+
+def plot(results: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
+    """An SVG: times of each peer over ours, a row for each model, on one thread and a logarithmic scale."""
+    rows = {model: ratios(found) for model, found in results.items()}
+    peers = [*dict.fromkeys(peer for found in rows.values() for peer in found)]
+    most = max((ratio for found in rows.values() for ratio in found.values()), default=2.0)
+    top, left, high = 44, 250, 9 * len(peers) + 12
+    ticks = [tick for tick in (0.5, 1, 2, 5, 10, 20, 50, 100) if tick <= most * 1.2]
+
+    def x(ratio: float) -> float:
+        return left + 480 * np.log(ratio / 0.45).item() / np.log(most * 1.2 / 0.45).item()
+
+    parts = [text(left, 14, "time of a run over ours, one thread, less is better (logarithmic)")]
     for number, peer in enumerate(peers):
-        heights: list[float] = []
-        for rows in results.values():
-            found = [r for r in rows if r["peer"] == peer and r["threads"] == 1 and not r["note"]]
-            heights.append(1 / found[0]["ours_over_it"] if found and "ours_over_it" in found[0] else 0.0)
-        axes.bar(np.arange(len(results)) + number * width, heights, width, label=peer)
-    axes.axhline(1, color="black", linewidth=0.8)
-    axes.set_xticks(np.arange(len(results)) + width * (len(peers) - 1) / 2, list(results), rotation=30, ha="right")
-    axes.set_ylabel("latency over ours (1 thread)")
-    axes.set_yscale("log")
-    axes.legend()
-    figure.savefig(path, dpi=120)
+        parts += [f'<rect x="{left + 110 * number}" y="22" width="10" height="10" fill="{COLOURS[number + 1]}"/>']
+        parts += [text(left + 14 + 110 * number, 31, peer)]
+    bottom = top + high * len(rows)
+    for tick in ticks:
+        stroke = "#2f62e8" if tick == 1 else "#8884"
+        parts += [
+            f'<path d="M{x(tick):.1f} {top}V{bottom}" stroke="{stroke}"/>',
+            text(x(tick) - 6, bottom + 14, f"{tick:g}"),
+        ]
+    for line, (model, found) in enumerate(rows.items()):
+        y = top + high * line + 4
+        parts += [text(0, y + high / 2, model)]
+        for number, peer in enumerate(peers):
+            if peer in found:
+                low, end = sorted((x(1), x(found[peer])))
+                box = f'x="{low:.1f}" y="{y + 9 * number}" width="{end - low:.1f}" height="8"'
+                parts += [
+                    f'<rect {box} fill="{COLOURS[number + 1]}"/>',
+                    text(end + 4, y + 9 * number + 8, f"{found[peer]:.1f}"),
+                ]
+    size = f'viewBox="0 0 800 {bottom + 20}" width="800" height="{bottom + 20}"'
+    style = 'font-family="system-ui, sans-serif" font-size="11" fill="#888"'
+    return f'<svg xmlns="http://www.w3.org/2000/svg" {size} {style}>{"".join(parts)}</svg>\n'
+
+
+def text(x: float, y: float, words: str) -> str:
+    """Words in an SVG."""
+    return f'<text x="{x:.0f}" y="{y:.0f}">{escape(words)}</text>'
+
+
+def ratios(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Times over ours on one thread, by peer."""
+    return {
+        row["peer"]: 1 / row["ours_over_it"]
+        for row in rows
+        if row["threads"] == 1 and row["peer"] != "ours" and "ours_over_it" in row
+    }
+
+
+def exactness(results: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
+    """A table: how many outputs are others than those of LiteRT's reference kernels."""
+    peers = [*dict.fromkeys(row["peer"] for rows in results.values() for row in rows if "from_reference" in row)]
+    lines: list[list[str]] = []
+    for model, rows in results.items():
+        found = {row["peer"]: row["from_reference"] for row in rows if "from_reference" in row}
+        lines.append([model, *(found.get(peer, "") for peer in peers)])
+    return table(["outputs that differ", *peers], lines)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -114,6 +115,21 @@ def test_an_onnx_model_is_imported_for_the_sizes_of_its_inputs(tmp_path: Path):
     assert options == {"shapes": {"x": (5, 3)}, "constants": {"s": inputs[1]}}
     (timed,) = kernels.time_kernels(tmp_path / "m.onnx", inputs, 0.01)
     assert timed.seconds > 0 and importer_options(DIGITS, []) == {}
+
+
+def test_the_plot_and_the_table_of_exactness():
+    ours = {"peer": "ours", "threads": 1, "ours_over_it": 1.0, "from_reference": "max 0, 0 of 10"}
+    other = {"peer": "litert", "threads": 1, "ours_over_it": 0.25, "from_reference": "max 1, 3 of 10"}
+    absent = {"peer": "tvm", "threads": 1, "note": "skipped"}
+    results = {"<model>": [ours, other, absent], "two": [ours]}
+    drawn = ElementTree.fromstring(report.plot(results))
+    words = [each.text for each in drawn.iter() if each.tag.endswith("text")]
+    assert {"<model>", "two", "litert", "4.0"} <= set(words) and "tvm" not in words
+    assert report.exactness(results).splitlines()[2].split("|")[1:4] == [
+        " <model>             ",
+        " max 0, 0 of 10 ",
+        " max 1, 3 of 10 ",
+    ]
 
 
 def test_every_peer_has_an_adapter():

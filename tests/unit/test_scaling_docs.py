@@ -1,0 +1,75 @@
+"""docs/scaling.md: workers without a compiler score; the server refuses what is too much, and answers right."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import relay
+
+ROOT = Path(__file__).parents[2]
+DIGITS = ROOT / "examples" / "digits" / "digits_int8.tflite"
+PAGE = (ROOT / "docs" / "scaling.md").read_text()
+PROGRAM = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)[0]
+WITHOUT = """
+def without_compiler():
+    import sys
+    assert "xdsl" not in sys.modules
+    sys.modules.update(dict.fromkeys(("xdsl", "llvmlite")))  # from now on they cannot be imported
+
+"""
+
+
+@pytest.mark.slow
+def test_dask_workers_need_no_compiler(tmp_path: Path):
+    pytest.importorskip("distributed", reason="needs the extra dask")
+    program = PROGRAM.replace("        everywhere =", "        client.run(without_compiler)\n        everywhere =")
+    (tmp_path / "score.py").write_text(program.replace("def score", f"{WITHOUT}\ndef score"))
+    done = subprocess.run([sys.executable, tmp_path / "score.py"], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout.split()[-1]) > 0.9
+
+
+@pytest.fixture
+def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The example, which serves the digits."""
+    pytest.importorskip("starlette", reason="needs the extra explore")
+    relay.build(DIGITS).save(tmp_path / "digits.relay")
+    monkeypatch.setenv("MODEL", str(tmp_path / "digits.relay"))
+    spec = importlib.util.spec_from_file_location("serving_app", ROOT / "examples" / "serving" / "app.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_what_the_server_answers(app: Any):
+    client = pytest.importorskip("starlette.testclient", reason="needs httpx").TestClient(app.app)
+    image = np.random.default_rng(0).integers(-128, 128, (1, 8, 8, 1)).astype(np.int8)
+    answer = client.post("/", content=image.tobytes())
+    assert answer.status_code == 200
+    assert answer.json() == [np.asarray(relay.build(DIGITS).run(image)).tolist()]
+    assert client.post("/", content=b"short").status_code == 400
+    room, app.room = app.room, 0
+    refused = client.post("/", content=image.tobytes())
+    assert refused.status_code == 503 and refused.headers["retry-after"] == "1"
+    app.room = room
+    assert client.post("/", content=image.tobytes()).status_code == 200
+    assert client.get("/health").json()["room"] == room
+
+
+@pytest.mark.slow
+def test_four_times_what_the_server_can_do():
+    pytest.importorskip("uvicorn", reason="needs the extra explore")
+    serving = pytest.importorskip("benchmarks.serving")
+    found = serving.measure(DIGITS, 1024, 3.0)
+    for each in found["rounds"]:
+        assert set(each["answers"]) == {"200", "503"}
+    assert found["memory_mib"][-1] - found["memory_mib"][0] < 4
