@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 from xdsl.dialects.builtin import (
@@ -35,6 +35,27 @@ from relay.dialects.relay import ConstantOp, ReshapeOp
 from relay.errors import InvalidArgument, Malformed, Unsupported
 
 T = TypeVar("T", bound=TensorOp)
+
+
+class Scaled(Protocol):
+    """What a tensor of codes stands for."""
+
+    @property
+    def scale(self) -> float | np.float32: ...
+    @property
+    def zero_point(self) -> int: ...
+
+
+def of_two(lhs: Scaled, rhs: Scaled, out: Scaled) -> dict[str, Attribute]:
+    """Scales and zero points of a sum or product."""
+    return {
+        "lhs_scale": real(lhs.scale),
+        "lhs_zero_point": number(lhs.zero_point),
+        "rhs_scale": real(rhs.scale),
+        "rhs_zero_point": number(rhs.zero_point),
+        "output_scale": real(out.scale),
+        "output_zero_point": number(out.zero_point),
+    }
 
 
 class Place(ABC):

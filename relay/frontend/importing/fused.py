@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
 from xdsl.ir import Attribute
 
 from relay.dialects.attributes import Array, element_type
-from relay.frontend.importing.builder import multiplier_attrs, multiplier_vectors, number, real, scale_attr
+from relay.frontend.importing.builder import multiplier_attrs, multiplier_vectors, number, of_two, real, scale_attr
 from relay.interpreters.arithmetic import code_range, quantize_multiplier, quantize_multipliers
 
 Properties = dict[str, Attribute]
@@ -71,15 +71,7 @@ def requantize(input_scale: Array, out: Codes, axis: int = -1, factor: Array | N
 
 def binary(a: Codes, b: Codes, out: Codes) -> Properties:
     """What sums and products share."""
-    return {
-        "lhs_scale": real(a.scale),
-        "lhs_zero_point": number(a.zero_point),
-        "rhs_scale": real(b.scale),
-        "rhs_zero_point": number(b.zero_point),
-        "output_scale": real(out.scale),
-        "output_zero_point": number(out.zero_point),
-        "rounding": ORT,
-    }
+    return {**of_two(a, b, out), "rounding": ORT}
 
 
 def add(a: Codes, b: Codes, out: Codes) -> Properties:

@@ -7,7 +7,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from relay.dialects import qnn
 from relay.dialects.relay import AddOp, BinaryOp, DivideOp, FloorDivideOp, MaximumOp, MinimumOp, MultiplyOp, SubtractOp
-from relay.frontend.importing.builder import multiplier_attrs, number, real
+from relay.frontend.importing.builder import multiplier_attrs, number, of_two
 from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.node import ALL_CODES, INDICES, Node
 from relay.frontend.tflite.scales import Codes
@@ -163,13 +163,4 @@ def _codes(node: Node) -> tuple[Codes, Codes, Codes]:
 
 def _properties(node: Node, lhs: Codes, rhs: Codes, out: Codes) -> dict[str, Attribute]:
     low, high = node.bounds(out)
-    return {
-        "lhs_scale": real(lhs.scale),
-        "lhs_zero_point": number(lhs.zero_point),
-        "rhs_scale": real(rhs.scale),
-        "rhs_zero_point": number(rhs.zero_point),
-        "output_scale": real(out.scale),
-        "output_zero_point": number(out.zero_point),
-        "min": number(low),
-        "max": number(high),
-    }
+    return {**of_two(lhs, rhs, out), "min": number(low), "max": number(high)}

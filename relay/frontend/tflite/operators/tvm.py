@@ -29,7 +29,7 @@ from relay.dialects.relay import (
     TanhOp,
     UnaryOp,
 )
-from relay.frontend.importing.builder import multiplier_attrs, number, real
+from relay.frontend.importing.builder import multiplier_attrs, number, of_two, real
 from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.node import CODES, Node
 from relay.frontend.tflite.scales import Codes, window_padding
@@ -99,17 +99,7 @@ def _operands(importer: Importer, node: Node) -> list[SSAValue]:
 def _binary(importer: Importer, node: Node) -> dict[str, Attribute]:
     lhs, rhs, out = (node.codes(t) for t in (node.input(0), node.input(1), node.output()))
     low, high = node.bounds(out, to_even=True)
-    return {
-        "lhs_scale": real(lhs.scale),
-        "lhs_zero_point": number(lhs.zero_point),
-        "rhs_scale": real(rhs.scale),
-        "rhs_zero_point": number(rhs.zero_point),
-        "output_scale": real(out.scale),
-        "output_zero_point": number(out.zero_point),
-        "min": number(low),
-        "max": number(high),
-        "rounding": UPWARD,
-    }
+    return {**of_two(lhs, rhs, out), "min": number(low), "max": number(high), "rounding": UPWARD}
 
 
 @of_codes("QUANTIZE")
