@@ -88,6 +88,7 @@ if TYPE_CHECKING:
     from relay.transforms.print_choices import PrintChoices
     from relay.transforms.print_ir import PrintIR
     from relay.transforms.qnn_legalize import QnnLegalize
+    from relay.transforms.raise_ops import RaiseOps
     from relay.transforms.remove_unused_functions import RemoveUnusedFunctions
     from relay.transforms.simplify import Simplify
     from relay.transforms.simplify import Simplify as SimplifyExpr
@@ -174,6 +175,7 @@ __getattr__, __dir__ = door(
         "QuantizeAnnotate": "relay.quantize.quantize_annotate",
         "QuantizeCalibrate": "relay.quantize.quantize_calibrate",
         "QuantizeRealize": "relay.quantize.quantize_realize",
+        "RaiseOps": "relay.transforms.raise_ops",
         "RelayToLinalg": "relay.lowering.relay_to_linalg",
         "RemoveUnusedFunctions": "relay.transforms.remove_unused_functions",
         "Schedule": "relay.lowering.schedule",
@@ -212,8 +214,8 @@ __all__ = [
     "PartitionGraph", "Pass", "PassContext", "PassInfo", "PassInstrument", "PassPrintingInstrument",
     "PassTimingInstrument", "Pipeline", "PlanMemory", "PostTrainingQuantize", "PrintAfterAll", "PrintBeforeAll",
     "PrintChanged", "PrintChoices", "PrintIR", "PruneRegions", "QdqToInteger", "QnnLegalize", "Quantize",
-    "QuantizeAnnotate", "QuantizeCalibrate", "QuantizeRealize", "RelayToLinalg", "RemoveUnusedFunctions", "Schedule",
-    "ScheduleGpu", "SelectTargetOps", "Sequential", "Simplify", "SimplifyExpr", "SimplifyInference",
+    "QuantizeAnnotate", "QuantizeCalibrate", "QuantizeRealize", "RaiseOps", "RelayToLinalg", "RemoveUnusedFunctions",
+    "Schedule", "ScheduleGpu", "SelectTargetOps", "Sequential", "Simplify", "SimplifyExpr", "SimplifyInference",
     "ToMixedPrecision", "UnsignedCodes", "VerifyEach", "explore", "find_culprit", "function_pass", "liveness",
     "module_pass", "pass_instrument", "shapes", "use_counts",
 ]  # fmt: skip

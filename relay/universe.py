@@ -54,6 +54,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "alter-op-layout": _pass("relay.transforms.alter_op_layout:AlterOpLayout"),
     "simplify-inference": _pass("relay.transforms.simplify_inference:SimplifyInference"),
     "fold-explicit-padding": _pass("relay.transforms.fold_explicit_padding:FoldExplicitPadding"),
+    "raise-ops": _pass("relay.transforms.raise_ops:RaiseOps"),
     "fold-scale-axis": _pass("relay.transforms.fold_scale_axis:FoldScaleAxis"),
     "combine-parallel-conv2d": _pass("relay.transforms.combine_parallel_conv2d:CombineParallelConv2D"),
     "combine-parallel-dense": _pass("relay.transforms.combine_parallel_dense:CombineParallelDense"),

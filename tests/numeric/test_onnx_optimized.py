@@ -19,6 +19,7 @@ from relay.compile.entry import build  # noqa: E402
 from relay.errors import Unsupported  # noqa: E402
 from relay.frontend import from_onnx  # noqa: E402
 from relay.interpreters import run  # noqa: E402
+from relay.transform import FoldConstant, FoldScaleAxis, SimplifyInference  # noqa: E402
 from tests.numeric.test_onnx_models import FLOATS, MODELS  # noqa: E402
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -260,3 +261,29 @@ def test_models_at_each_level(name: str, level: str, tmp_path: Path) -> None:
         names = [each.name for each in graph.input if each.name not in held]
         inputs = {each: golden[f"r0_in{number}"] for number, each in enumerate(names)}
     optimized(MODELS / f"{name}.onnx", inputs, level, tmp_path)
+
+
+def test_what_exports_write_out_are_whole_ops() -> None:
+    """A batch norm becomes part of the weights, hard swish has no division, and a softmax is one op."""
+    held = {"w": r(8, 3, 3, 3), "b": r(8), "g": r(8), "m": 2 * r(8), "v": np.abs(r(8)) + s(0.5)}
+    held |= {"three": s(3), "six": s(6), "zero": s(0), "ax": np.ones(1, np.int64)}
+    nodes = [
+        helper.make_node("Conv", ["x", "w", "b"], ["a"], pads=[1, 1, 1, 1]),
+        helper.make_node("BatchNormalization", ["a", "g", "b", "m", "v"], ["n"]),
+        helper.make_node("Add", ["n", "three"], ["p"]),
+        helper.make_node("Clip", ["p", "zero", "six"], ["q"]),
+        helper.make_node("Mul", ["n", "q"], ["r"]),
+        helper.make_node("Div", ["r", "six"], ["h"]),
+        helper.make_node("Exp", ["h"], ["e"]),
+        helper.make_node("ReduceSum", ["e", "ax"], ["t"], keepdims=1),
+        helper.make_node("Div", ["e", "t"], ["y"]),
+    ]
+    given, result = (helper.make_tensor_value_info(name, 1, dims) for name, dims in (("x", [1, 3, 9, 9]), ("y", None)))
+    initializers = [numpy_helper.from_array(np.asarray(each), name) for name, each in held.items()]
+    graph = helper.make_graph(nodes, "whole", [given], [result], initializers)
+    model = helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 14)])
+    inputs, module = {"x": r(1, 3, 9, 9)}, from_onnx(model)
+    agree(build(module).run(*inputs.values()), by_runtime(model, inputs))
+    folded = FoldScaleAxis()(SimplifyInference()(module))
+    names = {op.name for op in FoldConstant()(folded).op.walk()}
+    assert "relay.nn.softmax" in names and not names & {"relay.divide", "relay.exp", "relay.sqrt"}

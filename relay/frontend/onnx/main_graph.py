@@ -7,12 +7,13 @@ from math import prod
 
 import numpy as np
 import onnx
+from xdsl.context import Context
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import SSAValue
 
 from relay import symbols
 from relay.arguments import mapping
-from relay.dialects import qnn
+from relay.dialects import qnn, relay
 from relay.dialects.attributes import Array, dtype_of, element_type
 from relay.dialects.op import DYNAMIC, Type, is_tensor
 from relay.dialects.op import tensor as type_of
@@ -29,7 +30,7 @@ from relay.frontend.onnx.table import Convert
 from relay.module import IRModule
 from relay.signature import TensorInfo
 from relay.transforms.batch import rebatch
-from relay.transforms.dead_ops import erase_dead
+from relay.transforms.raise_ops import RaiseOps
 
 MOST_DECIDING = 8
 """Elements of an integer input whose numbers may decide which nodes there are."""
@@ -83,13 +84,16 @@ def imported(
         for name, value in zip(wanted, results, strict=True)
     ]
     module = finished(importer.block, results, infos, [], given_out)
-    erase_dead(module["main"].walk())
+    RaiseOps().apply(Context(), module.op)
     if named := symbols_of(inputs):
         symbols.write(module["main"], named)
     if images is not None:
         rebatch(module, images, file)
-    if numerics == "ort" and any(isinstance(op, qnn.QuantizeOp) for op in module.op.walk()):
+    kinds = {type(op) for op in module.op.walk()}
+    if numerics == "ort" and qnn.QuantizeOp in kinds:
         module.request_pass("qdq-to-integer")
+    elif relay.BatchNormOp in kinds and qnn.DequantizeOp not in kinds:
+        module.request_pass("fold-scale-axis")
     return module
 
 

@@ -1,0 +1,139 @@
+"""The pass `raise-ops`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, ModuleOp, f32, i64
+from xdsl.ir import Operation, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
+
+from relay.dialects import relay
+from relay.dialects.attributes import to_numpy
+from relay.dialects.op import tensor
+from relay.module import is_constant
+from relay.passes import Pass
+from relay.transforms.algebra import OPS, Rule
+from relay.transforms.dead_ops import erase_dead
+from relay.transforms.expansion import Expansion
+from relay.transforms.legalization import settle
+
+GATE = "clip(add(x, 3), 0, 6)"
+HARD_SWISH = f"multiply(x, multiply({GATE}, {np.float32(1 / 6)}))"
+RULES = [
+    Rule("divide(exp(subtract(x, max(x))), sum(exp(subtract(x, max(x)))))", "softmax(x)", "f"),
+    Rule("divide(exp(x), sum(exp(x)))", "softmax(x)", "f"),
+    Rule("divide(1, add(1, exp(negative(x))))", "sigmoid(x)", "f"),
+    Rule(f"multiply(x, divide({GATE}, 6))", HARD_SWISH, "f"),
+    Rule(f"divide(multiply(x, {GATE}), 6)", HARD_SWISH, "f"),
+]
+"""What exports write out, and what it is: elementwise ops, `sum` and `max` along one axis, which stays, `clip`."""
+REDUCTIONS: dict[str, type[relay.ReduceOp]] = {"max": relay.MaxOp, "sum": relay.SumOp}
+COMMUTE = (relay.AddOp, relay.MultiplyOp)
+BY_ROOT = {f"relay.{root}": [rule for rule in RULES if rule.root == root] for root in {rule.root for rule in RULES}}
+
+
+class Written:
+    """A value that may be a term: its variables, and the axis of its reductions."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, SSAValue] = {}
+        self.axes: set[int] = set()
+
+    def match(self, term: ast.expr, value: SSAValue) -> bool:
+        if isinstance(term, ast.Name):
+            return self.found.setdefault(term.id, value) is value
+        owner = value.owner
+        if isinstance(term, ast.Constant):
+            return isinstance(owner, relay.ConstantOp) and is_constant(owner) and _is(owner, _number(term))
+        assert isinstance(term, ast.Call) and isinstance(term.func, ast.Name)
+        if term.func.id == "clip":
+            data, low, high = term.args
+            return (
+                isinstance(owner, relay.ClipOp)
+                and (to_numpy(owner.a_min).item(), to_numpy(owner.a_max).item()) == (_number(low), _number(high))
+                and self.match(data, owner.input)
+            )
+        if (kind := REDUCTIONS.get(term.func.id)) is not None:
+            if not isinstance(owner, kind) or not owner.keepdims.value.data or len(owner.axes()) != 1:
+                return False
+            self.axes.update(owner.axes())
+            return len(self.axes) == 1 and self.match(term.args[0], owner.input)
+        return (
+            isinstance(owner, Operation)
+            and isinstance(owner, OPS[term.func.id])
+            and (
+                self.all(term.args, owner.operands)
+                or (isinstance(owner, COMMUTE) and self.all(term.args, owner.operands[::-1]))
+            )
+        )
+
+    def all(self, terms: Sequence[ast.expr], values: Sequence[SSAValue]) -> bool:
+        """Whether each is its term; nothing is noted if not."""
+        before = dict(self.found), set(self.axes)
+        if all(self.match(term, value) for term, value in zip(terms, values, strict=True)):
+            return True
+        self.found, self.axes = before
+        return False
+
+    def build(self, term: ast.expr, new: Expansion) -> SSAValue:
+        if isinstance(term, ast.Name):
+            return self.found[term.id]
+        if isinstance(term, ast.Constant):
+            return new.constant_like(_number(term), self.found["x"])
+        assert isinstance(term, ast.Call) and isinstance(term.func, ast.Name)
+        if term.func.id == "softmax":
+            (axis,) = self.axes
+            properties = {"beta": FloatAttr(1.0, f32), "axis": IntegerAttr(axis, i64)}
+            return new.value(relay.SoftmaxOp, self.found["x"], properties=properties)
+        if term.func.id == "clip":
+            data, low, high = term.args
+            return new.clip(self.build(data, new), _number(low), _number(high))
+        return new.value(OPS[term.func.id], *(self.build(each, new) for each in term.args))
+
+
+def _number(term: ast.expr) -> float:
+    return float(ast.literal_eval(term))
+
+
+def _is(constant: relay.ConstantOp, number: float) -> bool:
+    """Whether the constant is one number, this one."""
+    numbers = to_numpy(constant.value)
+    return numbers.size == 1 and numbers.item() == number
+
+
+class Raise(RewritePattern):
+    """The first of `RULES` that fits float32 numbers, where the type stays the same."""
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        for rule in BY_ROOT.get(op.name, ()):
+            written = Written()
+            if tensor(op.results[0]).element_type != f32 or not written.match(rule.terms[0], op.results[0]):
+                continue
+            new = Expansion(op)
+            result = written.build(rule.terms[1], new)
+            if result.type == op.results[0].type:
+                new.replace(rewriter, result)
+                return
+
+
+@dataclass(frozen=True)
+class RaiseOps(Pass):
+    """Make whole ops of what exports write out: softmax, sigmoid, and hard swish without its division.
+
+    Results differ by a few units in the last place. A softmax that was written without its maximum no longer
+    overflows. `from_onnx` has run it.
+    """
+
+    name: ClassVar[str] = "raise-ops"
+    invalidates = ()
+    why = "makes whole ops of what exports write out"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        settle(op, [Raise()])
+        erase_dead(op.walk())
