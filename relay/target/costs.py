@@ -185,18 +185,19 @@ def replaced(costs: Costs, measured: Measured) -> Costs:
     return replace(costs, **dict(measured))
 
 
-DIVISORS = frozenset(
+POSITIVE = frozenset(
     "cache_line copy_bandwidth issue_width least_strips loads_per_cycle loop_issue_width matrix_speed"
-    " multiplies_per_cycle processors remote_bandwidth second_level_bandwidth small_remote_bandwidth steps_per_outlier"
-    " stream_bandwidth third_level_bandwidth vectorized_turns warpgroup_speed".split()
+    " multiplies_per_cycle partial_results planned_threads processors remote_bandwidth second_level_bandwidth"
+    " small_remote_bandwidth staged_row steps_per_outlier stream_bandwidth streamed_vectors third_level_bandwidth"
+    " vectorized_turns warpgroup_speed".split()
 )
-"""Costs that others are divided by."""
+"""Costs that others are divided by, or without which nothing could be computed."""
 
 
 def checked(costs: CpuCosts | GpuCosts, given: Mapping[str, object]) -> Measured:
     """The numbers by field name, sorted, without those that the record has anyway. Raises InvalidArgument for a name
     that the record does not have, and for what is not a number of the field's kind, is negative or not finite, or is 0
-    and divides others."""
+    and must not be."""
     known: dict[str, float] = {field.name: getattr(costs, field.name) for field in fields(costs)}
     found: dict[str, float] = {}
     for name, value in given.items():
@@ -207,7 +208,7 @@ def checked(costs: CpuCosts | GpuCosts, given: Mapping[str, object]) -> Measured
             raise InvalidArgument(f"costs['{name}']", f"{shown(value)} is not of type {kind.__name__}")
         if not 0 <= (number := kind(value)) < inf:
             raise InvalidArgument(f"costs['{name}']", f"is {number}", "give a number that is not negative")
-        if number == 0 and name in DIVISORS:
+        if number == 0 and name in POSITIVE:
             raise InvalidArgument(f"costs['{name}']", "is 0", "give a number that is positive")
         if number != known[name]:
             found[name] = number

@@ -28,6 +28,8 @@ HALF_FLOATS = ("avx512fp16", "fullfp16")
 NVVM_TOWARD_ZERO = "llvm.nvvm.fma.rz.f"
 TOWARD_ZERO = {"avx512f": "llvm.x86.avx512.vfmadd.f32", "fma-rz": NVVM_TOWARD_ZERO}
 """LLVM's intrinsic of a multiply-add of f32 that rounds towards zero, by the feature it needs."""
+WARP = 32
+"""Threads of a GPU that run together: how numbers lie in registers, and shuffles, are written for as many."""
 REGISTERS = {"avx512f": 64, "avx": 32, "sse2": 16, "neon": 16}
 """Bytes of a register that arithmetic of numbers of 32 bits takes at once, by the feature that it needs."""
 TABLES = {
@@ -230,11 +232,12 @@ class GpuTarget(Processor):
 
     def with_costs(self, measured: Mapping[str, float]) -> Self:
         found = super().with_costs(measured)
-        most = replace(self, measured=()).costs.shared_bytes
-        if found.costs.shared_bytes > most:
-            raise InvalidArgument(
-                "costs['shared_bytes']", f"is {found.costs.shared_bytes}", f"a block has {most} at most"
-            )
+        for name, least in (("shared_bytes", 0), ("largest_block", WARP)):
+            most, given = getattr(replace(self, measured=()).costs, name), getattr(found.costs, name)
+            if given > most:
+                raise InvalidArgument(f"costs['{name}']", f"is {given}", f"a block has {most} at most")
+            if given < least:
+                raise InvalidArgument(f"costs['{name}']", f"is {given}", f"a block has {least} at least")
         return found
 
     @property

@@ -9,8 +9,8 @@ from xdsl.dialects.builtin import BoolAttr
 from relay.dialects import relay
 from relay.dialects.attributes import ints
 from relay.dialects.op import TensorOp
-from relay.lowering.gpu.teams import WARP
 from relay.target import GpuCosts
+from relay.target.record import WARP
 from tests.numeric.compiled_modules import Net
 from tests.numeric.gpu_models import Emulated, check
 

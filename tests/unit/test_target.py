@@ -20,13 +20,14 @@ from relay.dialects.context import make_context
 from relay.errors import InvalidArgument
 from relay.frontend import from_tflite
 from relay.lowering.gpu import strategies
+from relay.lowering.gpu.tiles import Tile
 from relay.lowering.relay_to_linalg import RelayToLinalg
 from relay.lowering.scheduling import registry
 from relay.passes import PassContext, Pipeline
 from relay.passes.target_pass import TargetPass
 from relay.target import CpuTarget, GpuTarget, attach, cpu_of, gpu_of, host, resolve, resolve_gpu, spelled, target_of
 from relay.target.chips import CHIPS
-from relay.target.costs import CpuCosts
+from relay.target.costs import CpuCosts, GpuCosts
 from relay.target.gpu import CUDA_TRIPLE, OPENCL_TRIPLE
 from relay.target.microarchitectures import GENERIC, ROWS, micro_architecture
 from relay.target.resolve import SPELLED
@@ -226,6 +227,16 @@ def test_a_block_has_the_shared_memory_of_its_chip(text: str, kib: int):
         target.with_costs({"shared_bytes": (kib << 10) + 1})
 
 
+@pytest.mark.parametrize(("threads", "limit"), [(2048, "1024 at most"), (31, "32 at least")])
+def test_a_block_has_no_other_threads_than_the_chip_gives(threads: int, limit: str):
+    with pytest.raises(InvalidArgument, match=rf"costs\['largest_block'\]: is {threads}; a block has {limit}"):
+        resolve_gpu("cuda").with_costs({"largest_block": threads})
+
+
+def test_a_tile_for_which_registers_do_not_do_has_a_cost():
+    assert Tile(128, 128, 2, 4, 3).cost(512, 512, 512, 1, GpuCosts(registers=1)) > 0
+
+
 @pytest.mark.parametrize("number", [np.int64(3000), np.float32(3000), np.uint16(3000), 3000.0])
 def test_numbers_of_numpy_are_numbers(number: float):
     target = host().with_costs({"fork": number, "issue_width": number})
@@ -257,7 +268,10 @@ def test_a_cost_is_a_number_of_its_kind(value: Any):
         host().with_costs({"fork": value})
 
 
-@pytest.mark.parametrize("name, value", [("issue_width", 0), ("cache_line", 0), ("tile_start", float("inf"))])
+@pytest.mark.parametrize(
+    "name, value",
+    [("issue_width", 0), ("staged_row", 0), ("partial_results", 0), ("cache_line", 0), ("tile_start", float("inf"))],
+)
 def test_a_divisor_is_not_0_and_no_cost_is_infinite(name: str, value: float):
     with pytest.raises(InvalidArgument, match=rf"costs\['{name}'\]: is (0|inf); give a number that is"):
         host().with_costs({name: value})

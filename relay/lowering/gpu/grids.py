@@ -13,8 +13,9 @@ from xdsl.ir import Block, Region, SSAValue
 from xdsl.ir.affine import AffineMap
 
 from relay.lowering.builder import INDEX, Index, LoopBuilder
-from relay.lowering.gpu.teams import WARP, Members, Team
+from relay.lowering.gpu.teams import Members, Team
 from relay.lowering.indices import below, binary, both, quotient, remainder, unravelled
+from relay.target.record import WARP
 
 MAPPED = "mapping"
 """The attribute of a parallel loop that says what runs its turns."""

@@ -9,10 +9,10 @@ from xdsl.ir import SSAValue
 from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.gpu.matrix import Matrix
 from relay.lowering.gpu.shared_memory import shared_memory
-from relay.lowering.gpu.teams import WARP
 from relay.lowering.gpu.tiles import CHUNK
 from relay.lowering.indices import below, binary, quotient, remainder
 from relay.lowering.shaped import buffer_of
+from relay.target.record import WARP
 
 BANKS = 128
 """Bytes of shared memory that are read at once: how rows are laid out in it is written for as many."""

@@ -21,9 +21,8 @@ from relay.lowering.scheduling.affine import coefficients
 from relay.lowering.scheduling.reduction import IDEMPOTENT
 from relay.lowering.shaped import is_buffer, is_vector, scalar_of
 from relay.target.costs import GpuCosts
+from relay.target.record import WARP
 
-WARP = 32
-"""Threads of a warp: how numbers lie in registers, and shuffles, are written for as many, which all chips have."""
 EVERYONE = -1
 """The lanes of a warp that take part."""
 WORD = 4
@@ -73,7 +72,7 @@ def is_shareable(nest: Nest, producers: Mapping[SSAValue, Nest | Padded]) -> boo
 
 def largest_team(narrow: bool, costs: GpuCosts) -> int:
     """Threads that share a result, at most: `narrow` where they must be of one warp."""
-    return WARP if narrow else costs.team_threads
+    return WARP if narrow else min(costs.team_threads, costs.largest_block)
 
 
 def team_size(inner: Sequence[Nest], points: int, codes: int, narrow: bool, costs: GpuCosts) -> int:
@@ -82,7 +81,7 @@ def team_size(inner: Sequence[Nest], points: int, codes: int, narrow: bool, cost
     turns = min(prod(each.sizes[dim] for dim in each.reduction) for each in inner) // codes
     size, most = 1, largest_team(narrow, costs)
     if points and turns >= costs.shared_turns:
-        while size < most and points * size < costs.busy_threads:
+        while 2 * size <= most and points * size < costs.busy_threads:
             if 2 * size * (1 if size < WARP else costs.warps_turns) > turns:
                 break
             size *= 2

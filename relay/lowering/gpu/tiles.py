@@ -90,7 +90,7 @@ class Tile:
         the kernel that adds the parts. `depth`: bytes of a row of the data."""
         blocks = -(-rows // self.rows) * -(-columns // self.columns) * splits
         each = -(-blocks // costs.processors)
-        together = min(each, self.resident(costs))
+        together = max(min(each, self.resident(costs)), 1)
         work = max(self.rows * self.columns * self.depth // self.speed(costs), self.stage_bytes // costs.copy_bandwidth)
         steps = -(-depth // (self.depth * splits))
         waves, time = -(-each // together), costs.block + steps * max(costs.step, together * work)

@@ -20,12 +20,12 @@ from relay.lowering.gpu.strategies.strategy import (
     pick_block,
     traffic,
 )
-from relay.lowering.gpu.teams import WARP
 from relay.lowering.scheduling import loops
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.plain import best_order, emit_nest
 from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.shaped import shape_of
+from relay.target.record import WARP
 from relay.transforms.location import place
 
 

@@ -30,13 +30,13 @@ from relay.lowering.gpu.strategies.strategy import (
     count,
     powers,
 )
-from relay.lowering.gpu.teams import WARP
 from relay.lowering.gpu.tiles import Tile, cheapest, choices, layouts, shapes, usual
 from relay.lowering.indices import binary, unravelled
 from relay.lowering.scheduling.arguments import argument_of
 from relay.lowering.scheduling.given_constants import GivenConstants
 from relay.lowering.scheduling.picks import Picks, Tuples
 from relay.lowering.scheduling.record import OpSchedule
+from relay.target.record import WARP
 
 PARTS_LANES = 4
 """Neighbouring sums whose parts a thread adds at once."""

@@ -25,11 +25,12 @@ from relay.lowering.gpu.strategies.strategy import (
     powers,
     traffic,
 )
-from relay.lowering.gpu.teams import WARP, Team, is_shareable, largest_team, neighbours, reductions, team_size
+from relay.lowering.gpu.teams import Team, is_shareable, largest_team, neighbours, reductions, team_size
 from relay.lowering.gpu.widths import lanes_of
 from relay.lowering.indices import when
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import OpSchedule
+from relay.target.record import WARP
 
 LEAST_DOT = 4
 """Codes of a dot product."""

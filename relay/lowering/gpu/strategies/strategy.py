@@ -19,13 +19,13 @@ from relay.lowering.builder import LoopBuilder
 from relay.lowering.gpu.matrix import Product
 from relay.lowering.gpu.points import Producer
 from relay.lowering.gpu.producers import Nest, Padded, nest_of
-from relay.lowering.gpu.teams import WARP
 from relay.lowering.plan_memory import size_of
 from relay.lowering.scheduling.given_constants import GivenConstants
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.shaped import is_buffer
 from relay.target import GpuTarget
+from relay.target.record import WARP
 
 S = TypeVar("S", bound=OpSchedule)
 Scheduled = linalg.GenericOp | linalg.FillOp | memref.CopyOp | scf.ForOp
