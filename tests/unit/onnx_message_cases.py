@@ -307,6 +307,10 @@ MODELS: dict[str, onnx.ModelProto | bytes] = {
     "is not an ONNX model: the field at byte": b"\x3a\x05\x00",
 }  # fmt: skip
 WITH: dict[str, tuple[onnx.ModelProto, Mapping[str, Any]]] = {
+    "shape_dict: is given, and so is shapes": (
+        model("Relu", f(2)),
+        {"shapes": {"i0": (2,)}, "shape_dict": {"i0": (2,)}},
+    ),
     "numerics 'odd' is unknown": (model("Relu", f(2)), {"numerics": "odd"}),
     "names no input of": (model("Relu", f(2)), {"constants": {"q": np.zeros(2)}}),
 }
