@@ -20,6 +20,7 @@ from xdsl.dialects.builtin import (
     LocationAttr,
     Signedness,
     TensorType,
+    i64,
 )
 from xdsl.dialects.linalg.attrs import IteratorTypeAttr
 from xdsl.dialects.linalg.ops import FillOp, GenericOp, IndexOp, YieldOp
@@ -32,6 +33,8 @@ from relay.dialects.element_types import converted, is_extended, is_narrow, stor
 from relay.lowering.linalg.reassociation import attribute, reassociation
 
 INDEX = IndexType()
+OGT = IntegerAttr(2, i64)
+"""The predicate of `arith.cmpf` that one number is greater than another, and both are numbers."""
 
 Kind = Literal["float", "signed", "unsigned"]
 

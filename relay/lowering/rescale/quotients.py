@@ -16,11 +16,11 @@ from itertools import product
 
 import numpy as np
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import Float32Type, IntegerAttr, i32, i64
+from xdsl.dialects.builtin import Float32Type, i32
 from xdsl.ir import Operation, SSAValue
 
 from relay.dialects.attributes import Array
-from relay.lowering.linalg.emitter import Emitter, number
+from relay.lowering.linalg.emitter import OGT, Emitter, number
 from relay.lowering.rescale.forms import line
 from relay.lowering.rescale.proof import Form
 
@@ -36,8 +36,6 @@ UNITS = (0, *(sign * units for units in range(1, 9) for sign in (1, -1)))
 """Units in the last place by which the inverse of a scale is changed; the rest makes up for it."""
 NUDGES = tuple(count * 2.0**-29 for count in (0, 1, -1, 2, -2))
 OFFSETS = tuple(0.5 - count * 2.0**-25 for count in range(4))
-OGT = IntegerAttr(2, i64)
-"""The predicate of `arith.cmpf` that one number is greater than another, and both are numbers."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Codes of 8 bits from four vectors of i32 at once: AVX-512's packs narrow and saturate in one instruction.
 
-A body that ends in `trunci(min(max(value + zero, low), high))` is applied up to `value`; two packs of pairs and one of
+A body that ends in `trunci(min(max(value + zero, low), high))`, or in a float that is clamped before it is rounded and
+converted, is applied up to `value`; two packs of pairs and one of
 the results then take the place of four additions, eight comparisons and four conversions. The additions are to i16,
 saturating: what is clamped there is clamped to 8 bits anyway. Each pack works inside of 128-bit parts, so four vectors
 s of 16 lanes become 64 codes with part p of vector s at 16 * p + 4 * s.
@@ -18,6 +19,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from relay.dialects.attributes import to_numpy
 from relay.lowering.builder import LoopBuilder
+from relay.lowering.linalg.emitter import OGT, number
 from relay.lowering.scheduling.body import vector_constant
 from relay.lowering.shaped import vector_of
 
@@ -25,6 +27,8 @@ PACK_WORDS = "llvm.x86.avx512.packssdw.512"
 PACK_SIGNED = "llvm.x86.avx512.packsswb.512"
 PACK_UNSIGNED = "llvm.x86.avx512.packuswb.512"
 ADD_SATURATING = "llvm.sadd.sat.v32i16"
+CONVERSIONS = ("arith.sitofp", "arith.uitofp")
+SUMS = ("arith.addf", "arith.subf", "math.fma")
 WIDTH = 64
 """Codes that are made at once."""
 WORDS = PARTS = 4
@@ -60,8 +64,60 @@ def match_clamp(block: Block) -> Clamp | None:
     low, high = bounds["arith.maxsi"], bounds["arith.minsi"]
     if isinstance(owner := value.owner, arith.AddiOp) and (number := constant_of(owner.rhs)) is not None:
         value, zero = owner.lhs, number
+    if (clamped := bounds_of_float(value)) is not None:
+        low, high = max(low, clamped[0] + zero), min(high, clamped[1] + zero)
     codes = 0 <= low <= high <= 255 or -128 <= low <= high <= 127
     return Clamp(value, zero, low, high) if codes and abs(zero) < 2**15 and value.owner is not block else None
+
+
+def bounds_of_float(value: SSAValue) -> tuple[int, int] | None:
+    """Those of `fptosi(round(min(max(x, low), high)))`, or with `x > low ? x : low` as the maximum; integers of i16.
+
+    With a maximum, x must be a number: packs do not narrow what an integer is made of NaN as `trunci` does."""
+    rounded = made_by(value, "arith.fptosi")
+    if rounded is None:
+        return None
+    x = rounded.operands[0]
+    if (back := made_by(x, "arith.subf")) is not None:  # rounded by a large number that is added and subtracted
+        there = made_by(back.operands[0], "arith.addf")
+        x = x if there is None or there.operands[1] is not back.operands[1] else there.operands[0]
+    elif (even := made_by(x, "math.roundeven")) is not None:
+        x = even.operands[0]
+    if (upper := made_by(x, "arith.minimumf")) is None:
+        return None
+    x = upper.operands[0]
+    if (lower := made_by(x, "arith.select")) is not None:
+        compared = made_by(lower.operands[0], "arith.cmpf")
+        if compared is None or compared.properties["predicate"] != OGT:
+            return None
+        if tuple(compared.operands) != tuple(lower.operands[1:]):
+            return None
+    elif (lower := made_by(x, "arith.maximumf")) is None or not is_number(lower.operands[0]):
+        return None
+    low, high = number(lower.operands[-1]), number(upper.operands[1])
+    if low is None or high is None or low % 1 or high % 1 or not -(2**15) < low <= high < 2**15:
+        return None
+    return int(low), int(high)
+
+
+def is_number(value: SSAValue) -> bool:
+    """Whether a float is made of integers and constants alone; a factor of such a one may be an argument: a scale."""
+    if number(value) is not None:
+        return True
+    if not isinstance(owner := value.owner, Operation) or owner.name not in (*CONVERSIONS, *SUMS, "arith.mulf"):
+        return False
+    if owner.name in CONVERSIONS:
+        return True
+    parts = list(owner.operands)
+    if owner.name not in ("arith.addf", "arith.subf"):
+        scale = next((n for n in (0, 1) if isinstance(parts[n].owner, Block) and number(parts[1 - n]) is None), None)
+        parts = [part for n, part in enumerate(parts) if n != scale]
+    return all(map(is_number, parts))
+
+
+def made_by(value: SSAValue, name: str) -> Operation | None:
+    """The operation that makes a value, if it has this name."""
+    return value.owner if isinstance(value.owner, Operation) and value.owner.name == name else None
 
 
 def constant_of(value: SSAValue) -> int | None:
