@@ -151,7 +151,7 @@ def plot(results: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
     def x(ratio: float) -> float:
         return left + 480 * np.log(ratio / 0.45).item() / np.log(most * 1.2 / 0.45).item()
 
-    parts = [text(left, 14, "time of a run over ours, one thread, less is better (logarithmic)")]
+    parts = [text(left, 14, "processor time of a run over that of ours, one thread (logarithmic): more is slower")]
     for number, peer in enumerate(peers):
         parts += [f'<rect x="{left + 110 * number}" y="22" width="10" height="10" fill="{COLOURS[number + 1]}"/>']
         parts += [text(left + 14 + 110 * number, 31, peer)]
@@ -184,11 +184,11 @@ def text(x: float, y: float, words: str) -> str:
 
 
 def ratios(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Times over ours on one thread, by peer."""
+    """Processor times over ours on one thread, by peer: others on the machine disturb them least."""
     return {
-        row["peer"]: 1 / row["ours_over_it"]
+        row["peer"]: 1 / row["processor_ratio"]
         for row in rows
-        if row["threads"] == 1 and row["peer"] != "ours" and "ours_over_it" in row
+        if row["threads"] == 1 and row["peer"] != "ours" and "processor_ratio" in row
     }
 
 

@@ -118,8 +118,8 @@ def test_an_onnx_model_is_imported_for_the_sizes_of_its_inputs(tmp_path: Path):
 
 
 def test_the_plot_and_the_table_of_exactness():
-    ours = {"peer": "ours", "threads": 1, "ours_over_it": 1.0, "from_reference": "max 0, 0 of 10"}
-    other = {"peer": "litert", "threads": 1, "ours_over_it": 0.25, "from_reference": "max 1, 3 of 10"}
+    ours = {"peer": "ours", "threads": 1, "processor_ratio": 1.0, "from_reference": "max 0, 0 of 10"}
+    other = {"peer": "litert", "threads": 1, "processor_ratio": 0.25, "from_reference": "max 1, 3 of 10"}
     absent = {"peer": "tvm", "threads": 1, "note": "skipped"}
     results = {"<model>": [ours, other, absent], "two": [ours]}
     drawn = ElementTree.fromstring(report.plot(results))

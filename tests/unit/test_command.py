@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import relay
+from relay.errors import InvalidArgument
 from relay.runtime import processor
 from relay.target import names, resolve
 
@@ -23,6 +24,7 @@ pytest.importorskip("rich_click", reason="needs the extra cli")
 
 from relay.__main__ import main  # noqa: E402
 from relay.tools.command import options  # noqa: E402
+from relay.tools.command.inputs import gather  # noqa: E402
 from relay.tools.command.main import COMMANDS  # noqa: E402
 
 Capture = pytest.CaptureFixture[str]
@@ -213,6 +215,12 @@ def test_errors_are_one_line(args: list[str], code: int, start: str, capsys: Cap
     assert main(args) == code
     shown = capsys.readouterr()
     assert shown.out == "" and shown.err.startswith(start) and shown.err.count("\n") == 1
+
+
+def test_sizes_that_are_not_known_must_be_given():
+    executable = relay.build(DIGITS, batch="n")
+    with pytest.raises(InvalidArgument, match="has sizes that are not known; give --batch 1, --shape '.*=.x8x8x1'"):
+        gather(executable.inputs, {"inputs": None, "given": [], "fill": "random", "seed": 0, "pixels": None})
 
 
 def test_a_compiled_file_takes_no_options_of_a_build(capsys: Capture, saved: str):

@@ -23,6 +23,13 @@ def test_every_block_is_of_a_kind_that_is_run():
     assert TEXT.count("```") == 2 * len(BLOCKS)
 
 
+def test_it_is_short_and_shows_what_was_measured():
+    assert len(TEXT.splitlines()) < 120
+    drawn = (ROOT / "docs" / "latency.svg").read_text()
+    models = re.findall(r"^\| (\w\S+) +\| max 0, 0 of \d+ ", TEXT, re.MULTILINE)
+    assert len(models) == 9 and all(f">{model}<" in drawn for model in models)
+
+
 @pytest.mark.parametrize("code", PYTHON)
 def test_python(code: str, tmp_path: Path):
     assert len([line for line in code.splitlines() if line.strip()]) <= 12

@@ -43,6 +43,10 @@ def gather(specs: Sequence[TensorSpec], chosen: Mapping[str, Any]) -> dict[str, 
     random = np.random.default_rng(chosen["seed"])
     for spec in specs:
         if spec.name not in found and spec.kind == "input":
+            if any(size < 0 for size in spec.shape):
+                sizes = "x".join("?" if size < 0 else str(size) for size in spec.shape)
+                hint = f"give --batch 1, --shape '{spec.name}={sizes}' with numbers, or the input"
+                raise InvalidArgument(f"input '{spec.name}'", "has sizes that are not known", hint)
             made = (
                 FILLS[fill](spec.shape, spec.dtype) if fill in FILLS else random_array(spec.shape, spec.dtype, random)
             )

@@ -1,0 +1,20 @@
+# Somebody with a notebook: it runs, and its page holds what a module, an executable and a record show.
+# needs: . nbconvert ipykernel
+cat > book.py <<'PYTHON'
+import json
+
+cells = [
+    "import relay\nfrom relay import viewer\nmod = relay.frontend.from_tflite('examples/digits/digits_int8.tflite')\nmod",
+    "exe = relay.build(mod)\nexe",
+    "exe.profile(seconds=0)",
+    "viewer.record(mod, 'legalize', heat=exe.profile(seconds=0).heat)",
+]
+rows = [
+    {"cell_type": "code", "source": c, "metadata": {}, "outputs": [], "execution_count": None, "id": f"c{n}"}
+    for n, c in enumerate(cells)
+]
+json.dump({"cells": rows, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, open("book.ipynb", "w"))
+PYTHON
+python book.py
+python -m nbconvert --to html --execute book.ipynb
+for shown in "IRModule" "Executable for" "counters take" "sandbox=\"allow-scripts\""; do grep -q "$shown" book.html; done
