@@ -18,14 +18,14 @@ MODELS = Path(__file__).parents[2] / "../shared/models"
 FAST = [
     "ad01_fp32",
     "ad01_int8",
-    "keras_lstm_mnist_ptq",
     "kws_fp32",
     "kws_int8",
-    "resnet8_fp32",
     "resnet8_int8",
-    "vww_96_int8",
 ]
 SLOW = [
+    "vww_96_int8",
+    "resnet8_fp32",
+    "keras_lstm_mnist_ptq",
     "mobilenet_v1_0.25_128_quant",
     "mobilenetv2_224_f32",
     "vww_96_float",
