@@ -263,6 +263,18 @@ def test_models_at_each_level(name: str, level: str, tmp_path: Path) -> None:
     optimized(MODELS / f"{name}.onnx", inputs, level, tmp_path)
 
 
+def test_a_layout_of_the_machine_is_told_where_sizes_are_open_too() -> None:
+    graph = helper.make_graph(
+        [helper.make_node("Conv", ["x", "w"], ["y"], domain=LAYOUTS_OF_THE_MACHINE[0])],
+        "open",
+        [helper.make_tensor_value_info("x", 1, ["n", 3, 8, 8])],
+        [helper.make_tensor_value_info("y", 1, None)],
+        [numpy_helper.from_array(r(8, 3, 3, 3), "w")],
+    )
+    with pytest.raises(Unsupported, match="is that of the machine on which ONNX Runtime optimised the file"):
+        from_onnx(helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 14)]))
+
+
 def test_what_exports_write_out_are_whole_ops() -> None:
     """A batch norm becomes part of the weights, hard swish has no division, and a softmax is one op."""
     held = {"w": r(8, 3, 3, 3), "b": r(8), "g": r(8), "m": 2 * r(8), "v": np.abs(r(8)) + s(0.5)}

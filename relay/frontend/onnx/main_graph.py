@@ -26,7 +26,7 @@ from relay.frontend.onnx.builder import Importer
 from relay.frontend.onnx.conversion import Conversion
 from relay.frontend.onnx.model import Model, dtype_of_number, read_model, type_names
 from relay.frontend.onnx.node import Node
-from relay.frontend.onnx.table import Convert
+from relay.frontend.onnx.table import REFUSED, Convert
 from relay.module import IRModule
 from relay.signature import TensorInfo
 from relay.transforms.batch import rebatch
@@ -98,10 +98,10 @@ def imported(
 
 
 def _is_open(importer: Importer, error: RelayError) -> bool:
-    """Whether a node may have failed because a size is not known."""
+    """Whether a node may have failed because a size is not known, and none because of its operator."""
     return any(
         is_tensor(value.type) and DYNAMIC in value.type.get_shape() for value in importer.frame.values.values()
-    ) and "the operator is not supported" not in str(error)
+    ) and not any(why in str(error) for why in ("the operator is not supported", *(why for why, _ in REFUSED.values())))
 
 
 def _deciding(infos: Sequence[TensorInfo]) -> dict[int, TensorInfo]:
