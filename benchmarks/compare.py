@@ -70,7 +70,7 @@ def compare(
         ours = {runner.threads: runner for runner in running if runner.peer == "ours"}
         rows = [report.row_of(runner, work, peaks, ours.get(runner.threads)) for runner in runners]
         for row, runner in zip(rows, runners, strict=True):
-            if not runner.note and runner.threads == threads[0]:
+            if not runner.note and runner.threads == threads[0] and model.suffix == ".tflite":
                 row["from_reference"] = difference(reference_of(model), runner.results())
     return rows, {count: float(np.median(found)) for count, found in scalings.items()}
 

@@ -117,6 +117,15 @@ def test_an_onnx_model_is_imported_for_the_sizes_of_its_inputs(tmp_path: Path):
     assert timed.seconds > 0 and importer_options(DIGITS, []) == {}
 
 
+def test_an_onnx_model_is_compared(tmp_path: Path):
+    onnx = pytest.importorskip("onnx", reason="the importer needs it")
+    kinds = [onnx.helper.make_tensor_value_info(name, 1, [3]) for name in "xy"]
+    graph = onnx.helper.make_graph([onnx.helper.make_node("Abs", ["x"], ["y"])], "g", kinds[:1], kinds[1:])
+    onnx.save(onnx.helper.make_model(graph), tmp_path / "m.onnx")
+    (row,), _ = compare.compare(tmp_path / "m.onnx", ["ours"], [1], 1, 0.001, {})
+    assert row["median_s"] > 0 and "from_reference" not in row
+
+
 def test_the_plot_and_the_table_of_exactness():
     ours = {"peer": "ours", "threads": 1, "processor_ratio": 1.0, "from_reference": "max 0, 0 of 10"}
     other = {"peer": "litert", "threads": 1, "processor_ratio": 0.25, "from_reference": "max 1, 3 of 10"}
