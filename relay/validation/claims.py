@@ -53,6 +53,11 @@ class Program:
     """Of rows that are constants."""
 
     @property
+    def floats(self) -> bool:
+        """Whether some values are floats, whose roundings may differ."""
+        return any(form.dtype.kind == "f" for form in (*self.arguments, *self.forms.values()))
+
+    @property
     def unknown(self) -> list[str]:
         """Names of formulas that are not in the list, or whose parameters this checker does not know."""
         return sorted({row.formula for row in self.rows if row.formula not in FORMULAS or not is_plain(row)})
@@ -77,7 +82,8 @@ def is_plain(row: Row) -> bool:
     grouped = row.formula == "nn.conv2d" and int(p.get("groups", 1)) > 1 and p.get("kernel_layout") != "HWOI"
     pooled = bool(p.get("ceil_mode") or p.get("count_include_pad")) or set(p.get("dilation") or [1]) != {1}
     gaps = row.formula.endswith("_pool2d") and pooled
-    return layouts <= {"NHWC"} and min(cuts, default=0) >= 0 and not grouped and not gaps
+    ruled = row.formula == "image.resize2d" and "coordinate_transformation_mode" in p
+    return layouts <= {"NHWC"} and not ruled and min(cuts, default=0) >= 0 and not grouped and not gaps
 
 
 @dataclass(frozen=True)

@@ -318,8 +318,9 @@ class Product:
 
     def differs(self, found: Array, expected: Array, when: str, allowed: Array, columns: Columns = slice(None)) -> None:
         """Raise Differs where a result that is looked at is another."""
-        wrong = np.argwhere((found != expected) & allowed)
-        if len(wrong):
+        different = (found != expected) & allowed
+        if different.any():
+            wrong = np.argwhere(different)
             pixel, column = (int(n) for n in wrong[0])
             got, want = int(found[pixel, column]), int(expected[pixel, column])
             channel = int(np.arange(self.channels)[columns][column])

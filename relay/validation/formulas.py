@@ -134,12 +134,13 @@ def dense(p: Parameters, data: Array, kernel: Array) -> Array:
     return (centred.astype(exact) @ kernel.reshape(kernel.shape[0], -1).astype(exact).T).astype(np.int64)
 
 
-def windows(p: Parameters, data: Array, outside: int) -> tuple[list[Array], Array]:
+def windows(p: Parameters, data: Array, outside: float) -> tuple[list[Array], Array]:
     """Of pooling, NHWC: what lies under each cell of the window, and how many cells are inside, at each position."""
     (kh, kw), (sy, sx) = p["pool_size"], p.get("strides") or (1, 1)
     top, left, bottom, right = p.get("padding") or (0, 0, 0, 0)
     around = ((0, 0), (top, bottom), (left, right), (0, 0))
-    padded = np.pad(data.astype(np.int64), around, constant_values=outside)
+    wide = np.float64 if data.dtype.kind == "f" else np.int64
+    padded = np.pad(data.astype(wide), around, constant_values=outside)
     inside = np.pad(np.ones((1, *data.shape[1:3], 1), np.int64), around)
     rows, columns = (padded.shape[1] - kh) // sy + 1, (padded.shape[2] - kw) // sx + 1
     cells: list[Array] = []
@@ -156,12 +157,15 @@ def avg_pool(p: Parameters, data: Array) -> Array:
     """The mean of the window, to the nearest integer, halves away from zero."""
     cells, count = windows(p, data, 0)
     total, count = sum(cells, np.zeros_like(cells[0])), np.maximum(count, 1)
+    if data.dtype.kind == "f":
+        return total / count
     magnitude = (np.abs(total) + count // 2) // count
     return np.where(total < 0, -magnitude, magnitude)
 
 
 def max_pool(p: Parameters, data: Array) -> Array:
-    return np.maximum.reduce(windows(p, data, int(np.iinfo(data.dtype).min))[0])
+    lowest = -np.inf if data.dtype.kind == "f" else int(np.iinfo(data.dtype).min)
+    return np.maximum.reduce(windows(p, data, lowest)[0])
 
 
 def reduced(combine: np.ufunc) -> Formula:
@@ -192,6 +196,96 @@ def right_shift(p: Parameters, x: Array, amount: Array) -> Array:
     return x >> amount
 
 
+def softmax(p: Parameters, x: Array) -> Array:
+    """exp(beta (x - max)) / sum, in float64."""
+    wide = x.astype(np.float64)
+    powers = np.exp(float(p["beta"]) * (wide - wide.max(axis=int(p["axis"]), keepdims=True)))
+    return powers / powers.sum(axis=int(p["axis"]), keepdims=True)
+
+
+def extreme(find: Callable[..., Array]) -> Formula:
+    """The index of the first extreme element along one axis."""
+
+    def formula(p: Parameters, x: Array) -> Array:
+        (axis,) = p["axis"]
+        return np.expand_dims(find(x, axis), axis) if p.get("keepdims") else find(x, axis)
+
+    return formula
+
+
+def take(p: Parameters, x: Array, indices: Array) -> Array:
+    """Elements along an axis, of all in a row without one; indices out of range are clamped, or wrap."""
+    rows = x.reshape(-1) if p.get("axis") is None else x
+    mode = "wrap" if p["mode"] == "wrap" else "clip"
+    return np.take(rows, indices.astype(np.int64), axis=int(p.get("axis") or 0), mode=mode)
+
+
+def resize(p: Parameters, x: Array) -> Array:
+    """NHWC; `linear` is TFLite's reference RESIZE_BILINEAR in float32 (codes: + 0.5, cut), `nearest_neighbor` its
+    RESIZE_NEAREST_NEIGHBOR."""
+    if p["method"] == "linear" and x.dtype.kind == "i":
+        return resize_codes(p, x)
+    one, half = np.float32(1), np.float32(0.5)
+
+    def place(size: int, out: int) -> tuple[Array, Array, Array]:
+        # of each position of the result: the elements below and above, and the share of that above
+        cornered = bool(p.get("align_corners")) and out > 1
+        scale = np.float32(size - 1) / np.float32(out - 1) if cornered else np.float32(size) / np.float32(out)
+        at = np.arange(out, dtype=np.float32)
+        at = (at + half) * scale - half if p.get("half_pixel_centers") else at * scale
+        if p["method"] != "linear":
+            centre = (np.arange(out, dtype=np.float32) + half) * scale if p.get("half_pixel_centers") else at
+            near = np.floor(centre + half) if p.get("align_corners") else np.floor(centre)
+            near = np.clip(near, 0, size - 1).astype(np.int64)
+            return near, near, np.zeros(out, np.float32)
+        low = np.maximum(np.floor(at).astype(np.int64), 0)
+        return low, np.minimum(np.ceil(at).astype(np.int64), size - 1), at - low.astype(np.float32)
+
+    (y0, y1, dy), (x0, x1, dx) = (place(n, out) for n, out in zip(x.shape[1:3], p["size"], strict=True))
+    if p["method"] != "linear":
+        return x[:, y0][:, :, x0]
+    wide, dy, dx = x.astype(np.float32), dy[:, None, None], dx[:, None]
+    total = wide[:, y0][:, :, x0] * (one - dy) * (one - dx) + wide[:, y1][:, :, x0] * dy * (one - dx)
+    total = total + wide[:, y0][:, :, x1] * (one - dy) * dx + wide[:, y1][:, :, x1] * dy * dx
+    return total if x.dtype.kind == "f" else np.trunc(total + half)
+
+
+def resize_codes(p: Parameters, x: Array) -> Array:
+    """`linear` of signed integers: TFLite's reference RESIZE_BILINEAR in 10-bit fixed point."""
+
+    def place(size: int, out: int) -> tuple[Array, Array, Array]:
+        cornered = bool(p.get("align_corners")) and out > 1
+        above, below = (size - 1, out - 1) if cornered else (size, out)
+        scale = (1024 * above + below // 2) // below
+        at = np.arange(out) * scale + (scale // 2 - 512 if p.get("half_pixel_centers") else 0)
+        low = np.maximum(np.trunc(at / 1024).astype(np.int64), 0)
+        return low, np.minimum(np.trunc((at + 1023) / 1024).astype(np.int64), size - 1), at - 1024 * low
+
+    (y0, y1, dy), (x0, x1, dx) = (place(n, out) for n, out in zip(x.shape[1:3], p["size"], strict=True))
+    wide, dy, dx = x.astype(np.int64), dy[:, None, None], dx[:, None]
+    upper = wide[:, y0][:, :, x0] * (1024 - dx) + wide[:, y0][:, :, x1] * dx
+    lower = wide[:, y1][:, :, x0] * (1024 - dx) + wide[:, y1][:, :, x1] * dx
+    total = upper * (1024 - dy) + lower * dy
+    magnitude = (np.abs(total) + (1 << 19)) >> 20
+    return np.where(total < 0, -magnitude, magnitude)
+
+
+def of_floats(operation: Callable[[Array], Array]) -> Formula:
+    """A function of one float, computed in float64."""
+
+    def formula(p: Parameters, x: Array) -> Array:
+        return operation(x.astype(np.float64))
+
+    return formula
+
+
+def divide(p: Parameters, a: Array, b: Array) -> Array:
+    """Integers are cut towards zero; by 0 they are 0."""
+    if a.dtype.kind == "f":
+        return a / b
+    return np.where(b == 0, 0, np.trunc(a.astype(np.float64) / np.where(b == 0, 1, b)))
+
+
 def binary(operation: Callable[[Array, Array], Array]) -> Formula:
     """An operation on two arrays that broadcast, in their dtype."""
 
@@ -199,6 +293,19 @@ def binary(operation: Callable[[Array, Array], Array]) -> Formula:
         return operation(a, b)
 
     return formula
+
+
+def unary(operation: Callable[[Array], Array]) -> Formula:
+    """An operation on one array, in its dtype."""
+
+    def formula(p: Parameters, x: Array) -> Array:
+        return operation(x)
+
+    return formula
+
+
+def where(p: Parameters, condition: Array, a: Array, b: Array) -> Array:
+    return np.where(condition, a, b)
 
 
 def bias_add(p: Parameters, x: Array, bias: Array) -> Array:
@@ -227,6 +334,26 @@ FORMULAS: Mapping[str, Formula] = {
     "clip": clip,
     "cast": cast,
     "round": rounded,
+    "nn.softmax": softmax,
+    "image.resize2d": resize,
+    "argmax": extreme(np.argmax),
+    "argmin": extreme(np.argmin),
+    "take": take,
+    "divide": divide,
+    "equal": binary(np.equal),
+    "greater": binary(np.greater),
+    "less": binary(np.less),
+    "where": where,
+    "negative": unary(np.negative),
+    "abs": unary(np.abs),
+    "floor": unary(np.floor),
+    "ceil": unary(np.ceil),
+    "sqrt": of_floats(np.sqrt),
+    "rsqrt": of_floats(lambda x: 1 / np.sqrt(x)),
+    "exp": of_floats(np.exp),
+    "log": of_floats(np.log),
+    "tanh": of_floats(np.tanh),
+    "sigmoid": of_floats(lambda x: 1 / (1 + np.exp(-x))),
     "add": binary(np.add),
     "subtract": binary(np.subtract),
     "multiply": binary(np.multiply),
@@ -248,11 +375,12 @@ POINTWISE = frozenset(
     {
         "nn.bias_add", "fixed_point_multiply", "rounding_doubling_high_multiply", "rounding_right_shift",
         "fixed_point_reciprocal", "lookup", "clip", "cast", "round", "add", "subtract", "multiply", "left_shift",
-        "right_shift", "maximum", "minimum",
+        "right_shift", "maximum", "minimum", "divide", "equal", "greater", "less", "where", "negative", "abs", "floor",
+        "ceil", "sqrt", "rsqrt", "exp", "log", "tanh", "sigmoid",
     }
 )  # fmt: skip
 """Formulas that compute each element from the elements at its place."""
-MOVES = frozenset({"reshape", "transpose", "strided_slice", "concatenate"})
+MOVES = frozenset({"reshape", "transpose", "strided_slice", "concatenate", "take"})
 """Formulas that only move elements."""
 
 

@@ -1,4 +1,5 @@
-"""The results of many sums: a table of buckets for each channel, of which none has more than one step."""
+"""The results of many sums: a table of the sums between the first and the last step of each channel; where that is too
+large, of buckets of which none has more than one step."""
 
 from __future__ import annotations
 
@@ -6,6 +7,8 @@ import numpy as np
 
 from relay.runtime.memory import Array
 
+MOST_SUMS = 1 << 25
+"""Between first and last steps, of all channels together."""
 MOST_BUCKETS = 1 << 22
 """Of all channels together."""
 NEVER = np.int64(1) << 60
@@ -17,6 +20,16 @@ class Lookup:
 
     def __init__(self, edges: Array, values: Array, low: Array, high: Array, dtype: np.dtype[np.generic]):
         self.first, self.bits = low.astype(np.int64), np.zeros(low.size, np.int64)
+        inside = (edges > low) & (edges <= high)
+        last, first = np.where(inside, edges, low).max(axis=0), np.where(inside, edges, NEVER).min(axis=0)
+        first = np.minimum(first, last)
+        self.direct = None
+        if int((last - first + 2).sum()) <= MOST_SUMS:
+            self.fits, self.first, self.most = True, first - 1, last - first + 1
+            self.start = np.concatenate([[0], np.cumsum(last - first + 2)[:-1]])
+            rows = zip(edges.T, first.tolist(), last.tolist(), strict=True)
+            self.direct = np.concatenate([direct(*row, values.astype(dtype)) for row in rows])
+            return
         columns: list[tuple[Array, Array, Array]] = []
         for channel in range(low.size):
             column = np.ascontiguousarray(edges[:, channel])
@@ -46,8 +59,20 @@ class Lookup:
 
     def __call__(self, sums: Array, columns: slice | Array = slice(None)) -> Array:
         """The results of sums [..., columns] in the range, of all channels or some."""
+        if self.direct is not None:
+            at = sums - self.first[columns]
+            np.maximum(at, 0, out=at)
+            np.minimum(at, self.most[columns], out=at)
+            at += self.start[columns]
+            return self.direct[at]
         at = ((sums - self.first[columns]) >> self.bits[columns]) + 1
         np.maximum(at, 0, out=at)
         np.minimum(at, self.most[columns], out=at)
         at += self.start[columns]
         return np.where(sums >= self.steps[at], self.after[at], self.before[at])
+
+
+def direct(column: Array, first: int, last: int, values: Array) -> Array:
+    """The results of the sums from the one before `first` to `last`, between which the steps of a channel lie."""
+    ends = np.unique(np.concatenate([[first - 1, last + 1], column[(column >= first) & (column <= last)]]))
+    return np.repeat(values[np.searchsorted(np.sort(column), ends[:-1], "right")], np.diff(ends))

@@ -170,6 +170,8 @@ class Kernel:
         self.scratch = [machine.at(place) for place in call.scratch]
         self.native = machine.function(call.number)
         self.runs = 0
+        self.off = 0.0
+        """By how much floats, and codes that were computed with floats, were off at most."""
         self.garbage = [result.reshape(-1).view(np.uint8) for result in self.results]
 
     def run(self) -> None:

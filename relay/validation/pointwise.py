@@ -11,6 +11,8 @@ from relay.validation.machine_code import Kernel
 from relay.validation.report import Part
 from relay.validation.tail import NoTail
 
+RELATIVE, SMALL = 2.0**-14, 2.0**-8
+"""By which floats may be off, relative to them or to this share of the largest."""
 MOST_ELEMENTS = 1 << 25
 """Results of all runs on pairs together."""
 
@@ -51,7 +53,8 @@ def check(kernel: Kernel, part: Part) -> None:
             text = f"all {count} codes at each of {place.size} elements"
         else:
             text = f"all {count} codes, each at {runs * place.size // count} elements or more"
-        part.say("proved", f"{text} (assumes that an element depends on those at its place only)")
+        text += " (assumes that an element depends on those at its place only)"
+        part.say(kind_of(kernel, "proved"), text + bound_of(kernel))
         return
     if channels > 1:
         raise NoTail("is a function of two codes for each channel")
@@ -73,9 +76,9 @@ def check(kernel: Kernel, part: Part) -> None:
         kernel.operands[second][...] = right + lowest[1]
         expect(kernel, [table[left, right] for table in tables], "for a pair of codes")
     part.say(
-        "proved",
+        kind_of(kernel, "proved"),
         f"all 65536 pairs of codes, {times} times at other elements (assumes that an element depends on those at its "
-        "place only, and that elements are computed alike)",
+        f"place only, and that elements are computed alike){bound_of(kernel)}",
     )
 
 
@@ -100,13 +103,33 @@ def unary(kernel: Kernel, channels: int) -> list[Array]:
 
 
 def expect(kernel: Kernel, expected: list[Array], when: str) -> None:
-    """Run, and raise Differs where results are others."""
+    """Run, and raise Differs where results are others: floats by more than `RELATIVE`, codes that were computed with
+    floats by more than one."""
     kernel.run()
     for result, wanted in zip(kernel.results, expected, strict=True):
         same = (result == wanted) | ((result != result) & (wanted != wanted))
+        if same.all():
+            continue
+        if kernel.call.program.floats:
+            off = np.abs(result.astype(np.float64) - wanted.astype(np.float64))
+            if result.dtype.kind == "f":
+                largest = np.max(np.abs(wanted), initial=0, where=np.isfinite(wanted))
+                off = off / np.maximum(np.abs(wanted.astype(np.float64)), largest * SMALL)
+            same |= off <= (RELATIVE if result.dtype.kind == "f" else 1)
+            kernel.off = max(kernel.off, float(np.max(off, initial=0, where=np.isfinite(off))))
         if not same.all():
             at = tuple(int(n) for n in np.argwhere(~same)[0])
             raise Differs(
                 f"{int((~same).sum())} of {result.size} results differ {when}; the first at {list(at)}: "
                 f"{result[at]}, not {wanted[at]}"
             )
+
+
+def kind_of(kernel: Kernel, kind: str) -> str:
+    """The kind of a finding: floats that are not the same bits are only compared."""
+    return "compared" if kernel.off else kind
+
+
+def bound_of(kernel: Kernel) -> str:
+    """In words, how far off results were."""
+    return f"; floats are off by {kernel.off:.1e} at most, relative or in codes" if kernel.off else ""

@@ -10,12 +10,13 @@ import numpy as np
 from relay.runtime.memory import Array
 from relay.validation.claims import Call, Place
 from relay.validation.machine_code import Kernel
-from relay.validation.pointwise import expect
+from relay.validation.pointwise import bound_of, expect, kind_of
 from relay.validation.report import Part
 from relay.validation.tail import NoTail
 
 RUNS_PER_BIT = 45
 """(1 - 1/64)^45 < 1/2: what differs for a 64th of all inputs is missed with a probability below 2^-bits."""
+FLOAT_RUNS = 64
 PRODUCT_RUNS = 8
 """Of products, whose sums are tested otherwise."""
 MOST_WORK = 1 << 27
@@ -46,8 +47,6 @@ class Sampler:
         form = next(call.program.arguments[n] for n, where in call.operands.items() if where == place)
         writer = next((each for each in reversed(self.calls[: call.number]) if place in each.results), None)
         if writer is None or writer.why or writer.weights or not small(writer):
-            if form.dtype.itemsize > 1:
-                raise NoTail("reads numbers whose range is not known")
             return draw(form.dtype, form.shape)
         values = writer.program.evaluate({**writer.constants, **self._of(writer, known, draw)})
         for where, number in zip(writer.results, writer.program.results, strict=True):
@@ -73,26 +72,26 @@ def check(
 ) -> None:
     """Random codes; `weights` are those of products. Raises NoTail where numbers cannot be drawn, Differs."""
     call, program = kernel.call, kernel.call.program
-    if any(each.dtype.kind not in "iu" for each in kernel.operands.values()):
-        raise NoTail("reads floats")
     sampler = Sampler(calls, rng)
 
     def evenly(dtype: np.dtype, shape: tuple[int, ...]) -> Array:
+        if dtype.kind == "f":
+            return (rng.standard_normal(shape) * 2.0 ** rng.integers(-4, 5)).astype(dtype)
         if dtype.itemsize > 2:
             raise NoTail("reads numbers whose range is not known")
         info = np.iinfo(dtype)
         return rng.integers(int(info.min), int(info.max) + 1, shape).astype(dtype)
 
     def narrowly(dtype: np.dtype, shape: tuple[int, ...]) -> Array:
-        if dtype.itemsize > 2:
-            raise NoTail("reads numbers whose range is not known")
+        if dtype.kind == "f" or dtype.itemsize > 2:
+            return evenly(dtype, shape)
         info = np.iinfo(dtype)
         low, high = np.sort(rng.integers(int(info.min), int(info.max) + 1, 2))
         return rng.integers(low, high + 1, shape).astype(dtype)
 
     work = sum(int(np.prod(program.forms[n].shape, dtype=np.int64)) for row in program.rows for n in row.results)
     work += sum(int(matrix.size) * kernel.results[0].size // max(matrix.shape[0], 1) for matrix in weights.values())
-    most = PRODUCT_RUNS if weights else RUNS_PER_BIT * bits
+    most = PRODUCT_RUNS if weights else FLOAT_RUNS if program.floats else RUNS_PER_BIT * bits
     runs = int(max(2, min(most, MOST_WORK // max(work * 8, 1))))
 
     def run(draw: Callable[[np.dtype, tuple[int, ...]], Array]) -> None:
@@ -107,12 +106,16 @@ def check(
     for _ in range(max(runs // 4, 1)):
         run(narrowly)
     share = 1 - 2.0 ** (-bits / runs)
-    if not weights:
+    if program.floats:
+        part.say(kind_of(kernel, "tested"), f"{runs} runs with random numbers{bound_of(kernel)}")
+    elif not weights:
         part.say(
             "tested",
             f"{runs} runs with random codes; a difference for {share:.2%} of all inputs or more is missed with a "
             f"probability below 2^-{bits}",
         )
+    if program.floats:
+        return
     if len(program.rows) == 1 and program.rows[0].formula in ("max", "nn.max_pool2d"):
         largest(kernel, part, rng, bits)
     elif program.rows[0].formula == "nn.avg_pool2d" and len(program.rows) == 1:

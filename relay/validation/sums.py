@@ -253,6 +253,7 @@ class Sums:
     def run(self, sums: Array, amount: Array, pattern: Array) -> None:
         """One run with an amount added to the sums; results of sums that are out of range are not looked at."""
         product, columns = self.product, self.columns
+        amount = np.where(self.tested, amount, 0)
         product.shift(amount)
         moved = sums + amount[columns]
         table = product.results(moved, columns)
