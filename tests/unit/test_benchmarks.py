@@ -117,6 +117,7 @@ def test_an_onnx_model_is_imported_for_the_sizes_of_its_inputs(tmp_path: Path):
     assert timed.seconds > 0 and importer_options(DIGITS, []) == {}
 
 
+@pytest.mark.slow
 def test_an_onnx_model_is_compared(tmp_path: Path):
     onnx = pytest.importorskip("onnx", reason="the importer needs it")
     kinds = [onnx.helper.make_tensor_value_info(name, 1, [3]) for name in "xy"]
