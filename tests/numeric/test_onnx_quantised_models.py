@@ -25,9 +25,9 @@ EXACT = {
     "bert_tiny_qdq": ("out", "opt"),
 }
 """Models of codes, and the results that theirs are equal to."""
-NEAR = {"bert_tiny_dynamic_int8": 1e-4, "bert_tiny_nbits4": 1e-5, "ppocr_cls_qdq_a16w8": 2**-14}
-"""Models whose products are of floats at last, and how far off they may be, of the largest result: the last by two
-steps of its 16-bit result, which are 2^-16 each (seen at level 0)."""
+NEAR = {"bert_tiny_dynamic_int8": 1e-4, "bert_tiny_nbits4": 1e-5, "ppocr_cls_qdq_a16w8": 1e-4}
+"""Models whose products are of floats at last, and how far off they may be, of the largest result: the last by three
+steps of its 16-bit result, which are 2^-16 each (seen at level 0; one or none at level 1)."""
 RUNS = ("r0", "r1", "r2")
 pytestmark = pytest.mark.skipif(not FOLDER.exists(), reason="the models are not there")
 
