@@ -18,9 +18,14 @@ from relay.errors import InvalidArgument
 def open_file(path: str | os.PathLike[str], pipe: bool = False) -> BufferedReader:
     """The file, open for reading; a pipe only if it may be one: nobody may ever write to it. Raises OSError, also for
     what may have no end."""
-    file = os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC | (0 if pipe else os.O_NONBLOCK)), "rb")
-    mode = os.fstat(file.fileno()).st_mode
-    if not stat.S_ISREG(mode) and not (pipe and stat.S_ISFIFO(mode)):
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | (0 if pipe else os.O_NONBLOCK))
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISDIR(mode):
+        os.close(descriptor)
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
+    file = os.fdopen(descriptor, "rb")
+    empty = stat.S_ISCHR(mode) and os.path.realpath(path) == os.devnull
+    if not (stat.S_ISREG(mode) or empty or (pipe and stat.S_ISFIFO(mode))):
         file.close()
         what = "it is a pipe" if stat.S_ISFIFO(mode) else "it is a device"
         raise OSError(errno.EINVAL, what, os.fspath(path))

@@ -24,10 +24,9 @@ from relay.transforms.legalization import own
 class FoldConstant(Pass):
     """Replace every op whose operands are all `relay.constant`s by constants, computed by the op's interpreter.
 
-    An op with a result over `max_bytes` stays, as does one whose operands' numbers are not at hand. A result with no
-    more elements than the operands is folded whatever its size, as of weights that are stored in other types: else
-    every run would convert them. A constant that is only
-    reshaped keeps its label, and shares its memory.
+    An op with a result over `max_bytes` stays, as does one whose operands' numbers are not at hand. What an op of one
+    operand makes of no more elements is folded whatever its size, as weights that are stored in other types are: else
+    every run would convert them. A constant that is only reshaped keeps its label, and shares its memory.
     """
 
     name: ClassVar[str] = "fold-constant"
@@ -47,7 +46,7 @@ class FoldConstant(Pass):
         """Whether the operands are known, and the results known not to be too large."""
         if not all(is_constant(value.owner) for value in op.operands):
             return False
-        count = sum(prod(shape(value)) for value in op.operands)
+        count = prod(shape(op.operands[0])) if len(op.operands) == 1 else 0
         return all(
             DYNAMIC not in shape(result) and (prod(shape(result)) <= count or bytes_of(result) <= self.max_bytes)
             for result in op.results

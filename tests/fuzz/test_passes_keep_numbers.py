@@ -31,7 +31,7 @@ SAME_LEVEL = (
     "fold-explicit-padding", "fold-scale-axis", "combine-parallel-conv2d", "combine-parallel-dense",
     "canonicalize-cast", "dynamic-to-static", "remove-unused-functions", "inline", "simplify", "fold-constant",
     "dead-pixels", "unsigned-codes", "qdq-to-integer", "merge-composite", "annotate-target", "merge-compiler-regions",
-    "prune-regions", "partition-graph", "inline-partitions", "compile-external",
+    "prune-regions", "partition-graph", "inline-partitions", "compile-external", "raise-ops",
 )  # fmt: skip
 """Passes from relay to relay that keep every integer; floats up to rounding."""
 CHANGES_NUMBERS = {

@@ -94,7 +94,7 @@ def test_errors_are_one_line(file: Path, tmp_path: Path, capsys: pytest.CaptureF
     out = ("--html", tmp_path / "out.html")
     assert fails(capsys, "/nowhere.tflite", *out) == "/nowhere.tflite: No such file or directory"
     assert "there is no pass 'nosuch'" in fails(capsys, file, "-p", "nosuch", *out)
-    assert "opt_level=9" in fails(capsys, file, "-O", "9", *out)
+    assert "argument -O: invalid choice: 9" in fails(capsys, file, "-O", "9", *out)
     assert "target 'abacus'" in fails(capsys, file, "--target", "abacus", *out)
     assert fails(capsys) == "relay-explore: the following arguments are required: file; see relay-explore --help"
     assert "--port" in fails(capsys, file, "--port", "many")

@@ -29,7 +29,7 @@ func.func @main(%x: tensor<2x2xi32>) -> tensor<2x2xi32> {
 // SMALL-NEXT:    relay.constant dense<-6> : tensor<i32>
 // SMALL:         relay.broadcast_to
 
-// So is whatever has no more elements than what it is made of.
+// So is what an op of one operand makes of no more elements.
 func.func @halved() -> tensor<2xi32> {
   %a = relay.constant dense<[1, 2, 3, 4]> : tensor<4xi32>
   %0 = relay.negative %a : (tensor<4xi32>) -> tensor<4xi32>
