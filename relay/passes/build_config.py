@@ -24,7 +24,8 @@ class BuildConfig(PassContext):
     Nothing is hidden: `relay.default_pipeline()` inside the block is the edited pipeline. `before` and `after` name a
     pass and what runs before or after it (a pass, a pipeline or a text); `remove` names passes to leave out.
     `quantize_model=True` runs the pass `quantize` first, with its options, each with the prefix `quantize_`
-    (`quantize_calibration=samples`); `quantize_start_layer` is its `from_layer`.
+    (`quantize_calibration=samples`); `quantize_start_layer` is its `from_layer`. So does any of its options, unless
+    `quantize_model=False`.
     """
 
     def __init__(
@@ -44,7 +45,7 @@ class BuildConfig(PassContext):
         for what, given in (("before", before), ("after", after)):
             mapping(given or {}, what, "{'fuse-ops': 'cse'}")
         self.before, self.after, self.remove = dict(before or {}), dict(after or {}), names(remove, "remove")
-        self.quantize_model = bool(quantize.get(MODEL, False))
+        self.quantize_model = bool(quantize.get(MODEL, quantize))
         self.quantize_options: dict[str, object] = {}
         known = set(options(registry.find("quantize"))) if quantize else set[str]()
         for name, value in quantize.items():

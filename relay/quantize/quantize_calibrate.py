@@ -100,7 +100,8 @@ class QuantizeCalibrate(Pass):
     def calibration(self, function: FuncOp) -> Calibration:
         """That of the options. Raises InvalidArgument if they name none."""
         if self.data is None and not self.statistics:
-            hint = "give calibration=samples, or statistics=path of a saved calibration"
+            hint = "write samples = [array, ...] with some tens of real inputs, then Quantize(calibration=samples); "
+            hint += "or give statistics=path of a saved calibration"
             raise InvalidArgument(self.name, "has nothing to calibrate with", hint)
         data: object = self.statistics if self.data is None else self.data
         if isinstance(data, Calibration):

@@ -231,6 +231,9 @@ def test_build_config_stands_for_the_pass():
     with pytest.raises(InvalidArgument, match="has nothing to calibrate with"):
         with relay.BuildConfig(quantize_model=True):
             relay.build(FLOAT)
+    with pytest.raises(InvalidArgument, match=r"then Quantize\(calibration=samples\)"):
+        with relay.BuildConfig(quantize_start_layer=1):
+            relay.build(FLOAT)
     with pytest.raises(InvalidArgument, match="has no option quantize_modle"):
         relay.BuildConfig(quantize_modle=True)
     with relay.BuildConfig(quantize_model=False, quantize_start_layer=1):

@@ -18,4 +18,4 @@ func.func @main(%x: tensor<1x2xf32>) -> tensor<2x1xf32> {
 // CHECK:         relay.nn.dense %2, %w {quantize = {integer, value = "v5", group = "v5", scale = 0.113725491 : f32
 // CHECK:         relay.reshape %3 {quantize = {integer, value = "v6", group = "v5", scale = 0.113725491 : f32
 
-// NONE: quantize-calibrate: has nothing to calibrate with; give calibration=samples, or statistics=path
+// NONE: quantize-calibrate: has nothing to calibrate with; write samples = [array, ...] with some tens of real inputs, then Quantize(calibration=samples)
