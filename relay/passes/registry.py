@@ -156,8 +156,8 @@ def check_options(text: str) -> None:
 
 
 DOTTED = re.compile(r'"(?:[^"\\]|\\.)*"|(?<![\w-])[A-Za-z_][\w-]*+(?:\.[A-Za-z_][\w-]*+)+')
-"""A quoted text, or a name with dots, which xDSL's syntax does not have: `qnn.Legalize`. Looked for where words begin: it
-would take a time that grows with the square of a long name."""
+"""A quoted text, or a name with dots, which xDSL's syntax does not have: `qnn.Legalize`. It is looked for where words
+begin: else the time would grow with the square of a long name."""
 
 
 def _without_dots(found: re.Match[str]) -> str:
