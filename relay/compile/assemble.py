@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -21,6 +22,21 @@ T = TypeVar("T", CpuTarget, GpuTarget)
 Progress = Callable[[int, int], object]
 
 
+@dataclass(frozen=True)
+class Planned:
+    """A module that has what its backend needs, and what its executable is made with."""
+
+    module: IRModule
+    code: Compilation
+    described: Signature
+    claims: Claims
+    """The formulas of its kernels, for certificates."""
+    progress: Progress | None = None
+    """Told how much of the code is compiled."""
+    work: Work = field(default_factory=dict[str, tuple[int, str]])
+    """That of the source's operators, for profiles."""
+
+
 class Backend(ABC, Generic[T]):
     """The passes and the executables of a kind of target."""
 
@@ -29,23 +45,14 @@ class Backend(ABC, Generic[T]):
 
     @abstractmethod
     def passes(self, target: T) -> list[ModulePass]:
-        """Kernels to what code is made of, with planned memory."""
+        """The passes from kernels to the form that code is generated from, with memory planned."""
 
     def prepare(self, module: IRModule, code: Compilation) -> Claims:
         """The formulas of a module that is about to be lowered, for certificates; starts what will compile it."""
         return Claims()
 
     @abstractmethod
-    def assemble(
-        self,
-        module: IRModule,
-        target: T,
-        code: Compilation,
-        described: Signature,
-        claims: Claims,
-        progress: Progress | None,
-        work: Work,
-    ) -> Executable:
+    def assemble(self, planned: Planned, target: T) -> Executable:
         """The executable of a module that has what is `needed`."""
 
 
@@ -63,15 +70,7 @@ def backend_of(target: Target) -> Backend[Any]:
     return getattr(import_module(module), name)()
 
 
-def assemble(
-    module: IRModule,
-    compilation: Compilation,
-    described: Signature,
-    claims: Claims,
-    progress: Progress | None = None,
-    work: Work | None = None,
-) -> Executable:
-    """The executable of a module that has what its backend needs; `claims` are its formulas. `progress` is told how
-    much of the code is compiled; `work` is that of the source's operators, for profiles."""
-    target = compilation.target
-    return backend_of(target).assemble(module, target, compilation, described, claims, progress, work or {})
+def assemble(planned: Planned) -> Executable:
+    """The executable of a module that has what its backend needs."""
+    target = planned.code.target
+    return backend_of(target).assemble(planned, target)

@@ -7,11 +7,8 @@ from typing import Any
 
 from xdsl.passes import ModulePass
 
-from relay.compile.assemble import Backend, Progress
-from relay.compile.claims import Claims
+from relay.compile.assemble import Backend, Planned
 from relay.compile.manifest import Signature, describe
-from relay.compile.work import Work
-from relay.compile.workers import Compilation
 from relay.dialects.attributes import Array
 from relay.dialects.gpu import ModuleOp as GpuModuleOp
 from relay.lowering import externals
@@ -85,18 +82,10 @@ class Device(Backend[GpuTarget]):
     def passes(self, target: GpuTarget) -> list[ModulePass]:
         return gpu_passes(target)
 
-    def assemble(
-        self,
-        module: IRModule,
-        target: GpuTarget,
-        code: Compilation,
-        described: Signature,
-        claims: Claims,
-        progress: Progress | None,
-        work: Work,
-    ) -> Executable:
-        graph, params = describe_device(module, target, described)
-        kernels = kernels_of(module, target, code.level)
+    def assemble(self, planned: Planned, target: GpuTarget) -> Executable:
+        module = planned.module
+        graph, params = describe_device(module, target, planned.described)
+        kernels = kernels_of(module, target, planned.code.level)
         sources = {"mlir": module.to_text, "ll": lambda: kernels.text, **externals.sources(module.op)}
         if target.kind == "cuda":
             sources["ptx"] = lambda: kernels.assembly

@@ -10,7 +10,7 @@ from xdsl.passes import ModulePass
 from relay import signature
 from relay.arguments import mapping, shown
 from relay.compile import cache
-from relay.compile.assemble import assemble, backend_of
+from relay.compile.assemble import Planned, assemble, backend_of
 from relay.compile.claims import Claims
 from relay.compile.dynamic import is_open, make_static, opened
 from relay.compile.manifest import Signature
@@ -167,7 +167,7 @@ def _compile(recipe: Recipe, progress: Update = unseen, shown: bool | None = Fal
             runner.reach("code generation", backend_of(machine).needed)
         refuse_pending(module.op, [step.name for step in chosen])
         done, rest = runner.done, len(chosen)
-        return assemble(
+        planned = Planned(
             module,
             code,
             runner.described,
@@ -175,3 +175,4 @@ def _compile(recipe: Recipe, progress: Update = unseen, shown: bool | None = Fal
             lambda n, total: progress(done + rest * n / total, "code"),
             work,
         )
+        return assemble(planned)

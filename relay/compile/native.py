@@ -8,9 +8,9 @@ from typing import Any
 
 from xdsl.passes import ModulePass
 
-from relay.compile.assemble import Backend, Progress
+from relay.compile.assemble import Backend, Planned
 from relay.compile.claims import Claims, place_tensors, read_formulas
-from relay.compile.manifest import Signature, describe
+from relay.compile.manifest import describe
 from relay.compile.work import Work
 from relay.compile.workers import Compilation
 from relay.lowering import externals
@@ -54,20 +54,12 @@ class Native(Backend[CpuTarget]):
         code.pool.start_workers(len(module.op.body.block.ops) // KERNELS_PER_WORKER)
         return claims
 
-    def assemble(
-        self,
-        module: IRModule,
-        target: CpuTarget,
-        code: Compilation,
-        described: Signature,
-        claims: Claims,
-        progress: Progress | None,
-        work: Work,
-    ) -> Executable:
+    def assemble(self, planned: Planned, target: CpuTarget) -> Executable:
+        module, code = planned.module, planned.code
         threads = target.triple if "linux" in target.triple else ""
         whole = program(module.op, target.function_attributes, threads, ready=code.add).text
-        found = code.finish(whole, progress)
-        graph, params = describe(module, target, *described)
+        found = code.finish(whole, planned.progress)
+        graph, params = describe(module, target, *planned.described)
         sources = {
             "mlir": module.to_text,
             "ll": lambda: found.ir,
@@ -75,9 +67,9 @@ class Native(Backend[CpuTarget]):
             **externals.sources(module.op),
         }
         files = partial(export, module, graph, params, target, code.level)
-        counts = partial(_profiled, module, target, code.level, work)
+        counts = partial(_profiled, module, target, code.level, planned.work)
         library = Library(found.shared_object(), sources, externals.artifacts(module.op), files, counts)
-        return Executable(json.dumps(graph), library, params, claims=place_tensors(claims, module).pack())
+        return Executable(json.dumps(graph), library, params, claims=place_tensors(planned.claims, module).pack())
 
 
 def _profiled(module: IRModule, machine: CpuTarget, effort: int, work: Work) -> dict[str, Any]:

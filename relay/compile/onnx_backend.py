@@ -65,8 +65,8 @@ class OnnxBackend(Backend):
 
     @classmethod
     def prepare(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> PreparedModel:
-        """The model, to be run; further arguments are those of `relay.build`. What cannot be imported is told by
-        `run`, for sizes may be open until then. Raises InvalidArgument."""
+        """The model, ready to run; further arguments are those of `relay.build`. It is imported by the first `run`,
+        which raises what its import raises: sizes may be open until then. Raises InvalidArgument for a device."""
         if not cls.supports_device(device):
             raise InvalidArgument("device", f"{device!r} is none of this backend", "give 'CPU'")
         return PreparedModel(model, kwargs)

@@ -26,7 +26,7 @@ from relay.signature import TensorInfo
 from relay.sizes import Symbol
 
 SAMPLES = (1, 16, 128, 512)
-"""Sizes with which a model is imported to see what it takes."""
+"""Sizes tried one after the other, where the importer must know sizes before it can say what the inputs are."""
 _SHAPES = "{'input': (1, 16000)}"
 
 

@@ -15,7 +15,7 @@ from xdsl.passes import ModulePass
 
 from relay import signature
 from relay.arguments import every
-from relay.compile.assemble import assemble, backend_of
+from relay.compile.assemble import Planned, assemble, backend_of
 from relay.compile.claims import Claims
 from relay.compile.manifest import Signature
 from relay.compile.pipeline import default_pipeline
@@ -365,6 +365,6 @@ class Lowered:
         with activated(PassContext(0)):
             Runner(module.op, providers=providers_of(PLAIN)).reach("code generation", backend_of(machine).needed)
         with Compilation(machine, 1, emit_apart) as code:
-            executable = assemble(module, code, self.described, Claims())
+            executable = assemble(Planned(module, code, self.described, Claims()))
         results = executable.run(*self.inputs)
         return [] if results is None else [*results] if isinstance(results, tuple) else [results]

@@ -18,6 +18,7 @@ from numpy import ndarray
 
 from relay.doors import door
 from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
+from relay.files import folder_of, replace_file, write_folder
 from relay.runtime import archive
 from relay.runtime.container import WRONG
 from relay.runtime.library import Library
@@ -465,8 +466,6 @@ class Executable:
             except TypeError:
                 raise InvalidArgument("save", f"{file!r} takes no bytes", "open it with 'wb'") from None
             return
-        from relay.files import replace_file  # here: loading and running write none
-
         replace_file(archive.path_of(file), data)
 
     export_library = save
@@ -479,8 +478,6 @@ class Executable:
         Unsupported if external compilers made a part of it, it is for a GPU, or it was loaded from a file;
         InvalidArgument if the name is no identifier of C or the files cannot be written.
         """
-        from relay.files import folder_of, write_folder
-
         target = folder_of(folder)
         if "device" in self._graph:
             raise Unsupported("export", "a GPU's code has no object files", "save(path) writes one file")
