@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     )
     from xdsl.transforms.dead_code_elimination import DeadCodeElimination
 
+    from relay.byoc.partitioning.annotate_external_compiler import AnnotateExternalCompiler
     from relay.byoc.partitioning.annotate_target import AnnotateTarget
-    from relay.byoc.partitioning.annotate_target import AnnotateTarget as AnnotateExternalCompiler
     from relay.byoc.partitioning.compile_external import CompileExternal
     from relay.byoc.partitioning.inline_partitions import InlinePartitions
     from relay.byoc.partitioning.merge_compiler_regions import MergeCompilerRegions
@@ -103,7 +103,7 @@ __getattr__, __dir__ = door(
     {
         "AlterOpLayout": "relay.transforms.alter_op_layout",
         "Analysis": "relay.passes.analyses",
-        "AnnotateExternalCompiler": "relay.byoc.partitioning.annotate_target:AnnotateTarget",
+        "AnnotateExternalCompiler": "relay.byoc.partitioning.annotate_external_compiler",
         "AnnotateTarget": "relay.byoc.partitioning.annotate_target",
         "AttachTarget": "relay.transforms.attach_target",
         "BisectLimit": "relay.passes.checking",

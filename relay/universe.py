@@ -38,6 +38,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "quantize-realize": _pass("relay.quantize.quantize_realize:QuantizeRealize"),
     "qdq-to-integer": _pass("relay.quantize.qdq_to_integer:QdqToInteger"),
     "merge-composite": _pass("relay.byoc.partitioning.merge_composite:MergeComposite"),
+    "annotate-external-compiler": _pass("relay.byoc.partitioning.annotate_external_compiler:AnnotateExternalCompiler"),
     "annotate-target": _pass("relay.byoc.partitioning.annotate_target:AnnotateTarget"),
     "merge-compiler-regions": _pass("relay.byoc.partitioning.merge_compiler_regions:MergeCompilerRegions"),
     "prune-regions": _pass("relay.byoc.partitioning.prune_regions:PruneRegions"),

@@ -10,11 +10,11 @@ from relay.doors import door
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from relay.byoc.calibrating import Edges, calibration
-    from relay.byoc.compiler import Artifact, Compiler, Refusal
+    from relay.byoc.compiler import Artifact, BuildInfo, Compiler, Refusal
     from relay.byoc.composition import build_external_compiler, external_pipeline
     from relay.byoc.measuring import Difference, differences
+    from relay.byoc.partitioning.annotate_external_compiler import AnnotateExternalCompiler
     from relay.byoc.partitioning.annotate_target import AnnotateTarget
-    from relay.byoc.partitioning.annotate_target import AnnotateTarget as AnnotateExternalCompiler
     from relay.byoc.partitioning.inline_partitions import InlinePartitions
     from relay.byoc.partitioning.merge_compiler_regions import MergeCompilerRegions
     from relay.byoc.partitioning.merge_composite import MergeComposite
@@ -41,9 +41,10 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = door(
     __name__,
     {
-        "AnnotateExternalCompiler": "relay.byoc.partitioning.annotate_target:AnnotateTarget",
+        "AnnotateExternalCompiler": "relay.byoc.partitioning.annotate_external_compiler",
         "AnnotateTarget": "relay.byoc.partitioning.annotate_target",
         "Artifact": "relay.byoc.compiler",
+        "BuildInfo": "relay.byoc.compiler",
         "Compiler": "relay.byoc.compiler",
         "Difference": "relay.byoc.measuring",
         "Edges": "relay.byoc.calibrating",
@@ -76,7 +77,7 @@ __getattr__, __dir__ = door(
 )
 
 __all__ = [
-    "AnnotateExternalCompiler", "AnnotateTarget", "Artifact", "Compiler", "Difference", "Edges", "Entry",
+    "AnnotateExternalCompiler", "AnnotateTarget", "Artifact", "BuildInfo", "Compiler", "Difference", "Edges", "Entry",
     "InlinePartitions", "Match", "MergeCompilerRegions", "MergeComposite", "PartitionGraph", "PartitionReport",
     "Pattern", "PruneRegions", "Refusal", "build_external_compiler", "calibration", "differences", "external_pipeline",
     "find", "is_constant", "is_elementwise", "is_expr", "is_op", "is_output", "is_var", "names", "partition_report",

@@ -29,6 +29,7 @@ from relay.partition_report import EXACT
 
 DIFFERENCE = "byoc.difference"
 """On a declaration: how far the function may be off, in words."""
+FLOATS = "integers are exact; floats may be rounded in another way"
 SLACK = 0.01
 """Codes: by how much less than a half the formulas' own rounding may be more."""
 
@@ -59,7 +60,7 @@ def stated(compiler: Compiler, function: FuncOp) -> str:
     """The same in words: "exact", or "an op is at most 1 code off, result 0 at most 7 codes"."""
     each, results = declared(compiler, function)
     if each == 0 and not any(results):
-        return EXACT
+        return EXACT if compiler.exact or None not in results else FLOATS
     if each is None:
         return compiler.difference or "how far its integers are off is not said"
     told = [f"result {k} {'by an unknown number' if n is None else most(n)}" for k, n in enumerate(results)]

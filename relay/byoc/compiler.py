@@ -19,6 +19,8 @@ from xdsl.passes import ModulePass
 from relay.byoc.patterns import Entry
 from relay.byoc.patterns.match import Refusal as Refusal  # beside Compiler
 from relay.dialects.attributes import Array
+from relay.target import Target
+from relay.target.record import UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,19 @@ class Artifact:
     data: bytes
     params: Mapping[str, Array] = field(default_factory=dict[str, Array])
     sources: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True)
+class BuildInfo:
+    """What a function is compiled for."""
+
+    target: Target = UNKNOWN
+    """The machine whose code calls the function; its `triple` is empty where that is not known."""
+    strict: bool = False
+    """Whether integers must be those of the ops' formulas, bit for bit (`numerics=strict`)."""
+    constants: str = "bind"
+    """What becomes of the constants in the function's body. "vendor": all are part of the artifact's bytes; "bind":
+    some may be left to the executable (`Artifact.params`)."""
 
 
 class Compiler(ABC):
@@ -85,6 +100,6 @@ class Compiler(ABC):
         return 0 if self.exact else None
 
     @abstractmethod
-    def compile(self, function: FuncOp) -> Artifact:
+    def compile(self, function: FuncOp, build: BuildInfo) -> Artifact:
         """Compile one partitioned function: one block of `relay`, `qnn` ops, `byoc.composite`s and constants, ended by
         `func.return`; static shapes. Raises RelayError, naming the op and its source, for what it cannot do."""

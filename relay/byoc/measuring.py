@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from ctypes import CFUNCTYPE, addressof, c_uint64, c_void_p
+from ctypes import addressof, c_uint64
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,14 +12,15 @@ from xdsl.dialects.func import FuncOp
 
 from relay.byoc.accuracy import declared
 from relay.byoc.calibrating import Edges, calibration
-from relay.byoc.partitioning.compile_external import compiled, prepared
+from relay.byoc.partitioning.compile_external import build_info, compiled, prepared
 from relay.byoc.partitioning.scope import partitioned
 from relay.byoc.settings import compiler_of
 from relay.dialects.attributes import Array, to_numpy
 from relay.errors import InvalidArgument
 from relay.module import IRModule
 from relay.runtime import loaders
-from relay.runtime.memory import Form, address, aligned_bytes, bytes_of
+from relay.runtime.external import SIGNATURE, External
+from relay.runtime.memory import address, aligned_bytes, bytes_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,20 +100,20 @@ def apart(got: Array, wanted: Array) -> Array:
 class Loaded:
     """A function by itself, called with arrays."""
 
-    def __init__(self, native: loaders.Native | loaders.Run, outputs: Sequence[Form]) -> None:
-        self.native = native
-        self.outputs = outputs
+    def __init__(self, external: External) -> None:
+        self.external = external
 
     def __call__(self, inputs: Sequence[Array]) -> list[Array]:
         given = [placed(array.shape, array.dtype) for array in inputs]
         for place, array in zip(given, inputs, strict=True):
             place[...] = array
-        results = [placed(*form) for form in self.outputs]
-        if isinstance(self.native, loaders.Native):
+        results = [placed(*form) for form in self.external.outputs]
+        if isinstance(native := self.external.loaded, loaders.Native):
             table = (c_uint64 * (len(given) + len(results)))(*map(address, (*given, *results)))
-            CFUNCTYPE(None, c_void_p, c_void_p)(self.native.address)(self.native.context, addressof(table))
+            if status := SIGNATURE(native.address)(native.context, addressof(table)):
+                raise self.external.failed(status)
         else:
-            self.native(given, results)
+            native(given, results)
         return results
 
 
@@ -126,9 +127,9 @@ def loaded(module: ModuleOp, function: FuncOp, edge: Edges, name: str) -> Loaded
     """The function, compiled and loaded."""
     compiler = compiler_of(module, name)
     (final,) = prepared(compiler, [function])
-    made = compiled(compiler, final)
+    made = compiled(compiler, final, build_info(module, function))
     inputs, outputs = ([(a.shape, a.dtype) for a in arrays] for arrays in (edge.inputs, edge.outputs))
     params = {key: to_numpy(attr) for key, attr in made.params.items()}
     data = made.data.tobytes()
     native = loaders.load(name, made.version, made.symbol, data, params, inputs, outputs, made.requirement)
-    return Loaded(native, outputs)
+    return Loaded(External(made.symbol, name, made.version, inputs, outputs, native))

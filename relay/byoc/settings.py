@@ -16,7 +16,7 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from relay.byoc import registry
-from relay.byoc.compiler import Artifact, Compiler, Refusal
+from relay.byoc.compiler import Artifact, BuildInfo, Compiler, Refusal
 from relay.dialects.plain import from_attribute, to_attribute
 from relay.errors import InvalidArgument, Malformed
 
@@ -105,8 +105,8 @@ class _Strict(Compiler):
     def off_by(self, ops: Sequence[Operation]) -> int | None:
         return 0
 
-    def compile(self, function: FuncOp) -> Artifact:
-        return self.compiler.compile(function)
+    def compile(self, function: FuncOp, build: BuildInfo) -> Artifact:
+        return self.compiler.compile(function, build)
 
 
 FACTS = ("name", "version", "exact", "difference", "extra", "layouts", "kernel_layouts", "hoists")

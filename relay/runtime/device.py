@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from relay.errors import InvalidArgument
-from relay.runtime.device_program import Driver, Model, Program
+from relay.runtime.device_program import Call, Driver, Model, Program
 from relay.runtime.dlpack import device_of
 from relay.runtime.library import Library
 
@@ -52,7 +52,7 @@ def open_device(graph: Mapping[str, Any], number: int) -> OpenDevice:
 class Devices:
     """An executable's models, by device; each is loaded when it is first needed."""
 
-    def __init__(self, code: bytes, graph: Mapping[str, Any], constants: int, externals: int = 0):
+    def __init__(self, code: bytes, graph: Mapping[str, Any], constants: int, externals: Call | None = None):
         """`constants` and `externals`: see `Model`."""
         self.code, self.graph, self.constants, self.externals = code, graph, constants, externals
         self.lock = threading.Lock()

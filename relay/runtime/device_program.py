@@ -6,7 +6,7 @@ from __future__ import annotations
 import ctypes
 import weakref
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from math import prod
@@ -16,6 +16,7 @@ import numpy as np
 
 from relay.errors import RelayError
 
+Call = Callable[[int, int], None]
 ALIGNMENT = 256
 MAP_BYTES = 256
 """From a map to the next: each starts at a multiple of 64."""
@@ -64,9 +65,11 @@ class Driver(AbstractContextManager[None], Protocol):
 class Model:
     """A model's kernels and constants on a device, for all programs there."""
 
-    def __init__(self, driver: Driver, code: bytes, graph: Mapping[str, Any], constants: int, externals: int = 0):
-        """`constants` and `externals` are addresses on the host: of the constants, and of the table of external
-        functions, two words each."""
+    def __init__(
+        self, driver: Driver, code: bytes, graph: Mapping[str, Any], constants: int, externals: Call | None = None
+    ):
+        """`constants` is their address on the host; `externals` calls an external function, by number, with the
+        address of its tensors' addresses."""
         self.driver, self.externals = driver, externals
         device = graph["device"]
         self.launches: list[Mapping[str, Any]] = [dict(row) for row in device["launches"]]
@@ -286,8 +289,8 @@ class Program:
             self.driver.download(address, places[slot] + offset, size, self.stream)
         self.driver.wait(self.stream)
         tensors = (ctypes.c_uint64 * len(addresses))(*addresses)
-        words = (ctypes.c_uint64 * 2).from_address(self.model.externals + 16 * int(step["external"]))
-        ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(words[0])(words[1], ctypes.addressof(tensors))
+        assert self.model.externals is not None
+        self.model.externals(int(step["external"]), ctypes.addressof(tensors))
         for address, (slot, offset, size) in here[len(step["inputs"]) :]:
             self.driver.upload(places[slot] + offset, address, size, self.stream)
 

@@ -93,8 +93,8 @@ class Executable:
         if "device" in self._graph:
             from relay.runtime.device import Devices  # here: most executables are for a CPU
 
-            table = 0 if self._externals is None else address(self._externals.table)
-            self._devices = Devices(library.code, self._graph, address(self._constants), table)
+            call = None if self._externals is None else self._externals.call
+            self._devices = Devices(library.code, self._graph, address(self._constants), call)
         self._session: Session | None = None
         self._notes: list[Array] = []
         self._native: Callable[[int], None] = (
@@ -260,8 +260,7 @@ class Executable:
 
         assert self._devices is not None
         driver, model = self._devices.model(device)
-        guarded = None if self._externals is None else self._externals.failures.guarded
-        return Session(driver, model, self.inputs, self.outputs, device, stream, self._arrange, guarded)
+        return Session(driver, model, self.inputs, self.outputs, device, stream, self._arrange)
 
     def _from_device(self, values: Sequence[Given]) -> Array | tuple[Array, ...]:
         """A run some of whose inputs lie on the first device."""
@@ -284,7 +283,7 @@ class Executable:
 
     def _more(self) -> list[Array | None]:
         """What the table has behind the arena: external functions, and room for a team of threads."""
-        more: list[Array | None] = [] if self._externals is None else [self._externals.table]
+        more: list[Array | None] = [] if self._externals is None else [self._externals.copied()]
         return [*more, *([] if self._team_functions is None else [None]), *self._notes]
 
     def _by_number(self, inputs: tuple[Given, ...], named: Mapping[str, Given]) -> dict[int, Given]:

@@ -1,14 +1,14 @@
 """External functions: what other compilers made, called by native code through a table of addresses.
 
 The table has two words for each, the C function and its context; native code finds it as the last entry of the table
-that the entry point takes.
+that the entry point takes. Behind them is a word for the function that failed: its number from 1, then its status.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from ctypes import CFUNCTYPE, c_char, c_uint64, c_void_p, cast, memmove
+from ctypes import CFUNCTYPE, c_char, c_int32, c_uint64, c_void_p, cast, memmove
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,60 +19,39 @@ from relay.runtime import loaders
 from relay.runtime.loaders import Native, Run
 from relay.runtime.memory import Array, Form, address, aligned_bytes, bytes_of
 
-SIGNATURE = CFUNCTYPE(None, c_void_p, c_void_p)
+SIGNATURE = CFUNCTYPE(c_int32, c_void_p, c_void_p)
+"""Of a C function: `int32_t f(void *context, void **tensors)`."""
 VIEWS = 32
 """How many sets of addresses a function in Python keeps its arrays for."""
-
-
-class Failures:
-    """Exceptions of functions in Python, by thread, until the run that they belong to is over."""
-
-    def __init__(self) -> None:
-        self.of: dict[int, BaseException] = {}
-
-    def guarded(self, native: Callable[[int], None]) -> Callable[[int], None]:
-        """The entry point, raising what was raised inside it."""
-
-        def call(table: int) -> None:
-            if self.of:  # of a run that was interrupted
-                self.of.pop(threading.get_ident(), None)
-            native(table)
-            if self.of and (error := self.of.pop(threading.get_ident(), None)) is not None:
-                raise error
-
-        return call
 
 
 class Wrapper:
     """A function in Python as a C function."""
 
-    def __init__(self, external: External, run: Run, failures: Failures):
-        self.where = f"external function {external.symbol}, compiled by '{external.compiler}'"
+    def __init__(self, external: External, run: Run):
+        self.where = external.where
         self.run = run
         self.forms = [*external.inputs, *external.outputs]
         self.count = len(external.inputs)
-        self.failures = failures
+        self.failures: dict[int, BaseException] = {}
         self.views: dict[tuple[int, ...], tuple[list[Array], list[Array]]] = {}
         self.words = c_uint64 * len(self.forms)
         self.function = SIGNATURE(self)
 
-    def __call__(self, context: int | None, tensors: int) -> None:
-        """Never raises: what the function raises, or that it gives something, is kept; its outputs are then zeros, and
-        so are those of the calls that follow in this run."""
+    def __call__(self, context: int | None, tensors: int) -> int:
+        """Never raises: what the function raises, or that it gives something, is kept until its thread asks."""
         addresses = tuple(self.words.from_address(tensors))
         inputs, outputs = self.views.get(addresses) or self.view(addresses)
-        if not self.failures.of or threading.get_ident() not in self.failures.of:
-            try:
-                given: object = self.run(inputs, outputs)
-                if given is None:
-                    return
-                hint = "it fills the arrays of its outputs, and returns None"
-                error: BaseException = RelayError(self.where, f"returned {type(given).__name__}", hint)
-            except BaseException as raised:
-                error = self.named(raised)
-            self.failures.of[threading.get_ident()] = error
-        for array in outputs:
-            array.fill(0)
+        try:
+            given: object = self.run(inputs, outputs)
+            if given is None:
+                return 0
+            hint = "it fills the arrays of its outputs, and returns None"
+            error: BaseException = RelayError(self.where, f"returned {type(given).__name__}", hint)
+        except BaseException as raised:
+            error = self.named(raised)
+        self.failures[threading.get_ident()] = error
+        return 1
 
     def named(self, error: BaseException) -> BaseException:
         """The error with the function's name: one of ours and what is no `Exception` as a note, else as its cause."""
@@ -140,6 +119,17 @@ class External:
     outputs: list[Form]
     loaded: Native | Run
 
+    @property
+    def where(self) -> str:
+        """What errors name."""
+        return f"external function {self.symbol}, compiled by '{self.compiler}'"
+
+    def failed(self, status: int) -> RelayError:
+        """The error of a C function that returned this."""
+        message = self.loaded.message if isinstance(self.loaded, Native) else None
+        text = message(status) if message else ""
+        return RelayError(self.where, f"failed with status {status}" + (f": {text}" if text else ""))
+
 
 def load(row: Mapping[str, Any], artifacts: Mapping[str, bytes], params: Mapping[str, Array]) -> External:
     """Load what a row of the graph's `externals` tells of. Raises RelayError."""
@@ -171,9 +161,8 @@ class Externals:
     def __init__(self, graph: Mapping[str, Any], artifacts: Mapping[str, bytes], params: Mapping[str, Array]):
         rows: list[Mapping[str, Any]] = list(graph.get("externals", ()))
         self.functions = [load(row, artifacts, params) for row in rows]
-        self.failures = Failures()
-        self.table = aligned_bytes(16 * len(rows)).view(np.uint64)
-        self.wrappers: list[Wrapper] = []
+        self.table = aligned_bytes(16 * len(rows) + 8).view(np.uint64)
+        self.wrappers: dict[int, Wrapper] = {}
         self.alignments: dict[int, int] = {}
         for number, (function, row) in enumerate(zip(self.functions, rows, strict=True)):
             native = function.loaded
@@ -182,17 +171,46 @@ class Externals:
                 for slot in map(int, row["arguments"]):
                     self.alignments[slot] = max(native.alignment, self.alignments.get(slot, 1))
             else:
-                self.wrappers.append(Wrapper(function, native, self.failures))
-                self.table[2 * number] = cast(self.wrappers[-1].function, c_void_p).value or 0
+                self.wrappers[number] = Wrapper(function, native)
+                self.table[2 * number] = cast(self.wrappers[number].function, c_void_p).value or 0
+
+    def copied(self) -> Array:
+        """A table for one run at a time."""
+        found = aligned_bytes(self.table.nbytes).view(np.uint64)
+        found[:] = self.table
+        return found
+
+    def call(self, number: int, tensors: int) -> None:
+        """Call a function with the address of its tensors' addresses. Raises what it raises, or RelayError."""
+        status = SIGNATURE(int(self.table[2 * number]))(int(self.table[2 * number + 1]), tensors)
+        if status:
+            raise self.failure(number, status)
+
+    def failure(self, number: int, status: int) -> BaseException:
+        """The error of the call that this thread made last."""
+        if number in self.wrappers:
+            return self.wrappers[number].failures.pop(threading.get_ident())
+        return self.functions[number].failed(status)
 
     def bound(
         self, native: Callable[[int], None], inputs: Sequence[Form], outputs: Sequence[Form]
     ) -> Callable[[int], None]:
-        """The entry point as one that aligns what an external function wants aligned, and raises what one raised."""
+        """The entry point, aligning tensors as external functions want them, and raising what one failed with."""
+        count = len(inputs) + len(outputs)
         slots = [
             (slot, alignment, bytes_of(form), slot >= len(inputs))
             for slot, form in enumerate((*inputs, *outputs))
             if (alignment := self.alignments.get(slot, 1)) > 1
         ]
-        call = Aligned(native, slots, len(inputs) + len(outputs)) if slots else native
-        return self.failures.guarded(call) if self.wrappers else call
+        aligned = Aligned(native, slots, count) if slots else native
+        place = 8 * (count + 2)  # behind the constants and the arena
+        last = 16 * len(self.functions)
+
+        def call(table: int) -> None:
+            state = c_uint64.from_address(c_uint64.from_address(table + place).value + last)
+            state.value = 0
+            aligned(table)
+            if failed := int(state.value):
+                raise self.failure((failed >> 32) - 1, c_int32(failed & 0xFFFFFFFF).value)
+
+        return call

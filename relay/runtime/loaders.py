@@ -30,7 +30,9 @@ OURS: dict[str, str] = {
 
 @dataclass(frozen=True)
 class Native:
-    """A C function `void f(void *context, void **tensors)`: the addresses of the inputs, then of the outputs.
+    """A C function `int32_t f(void *context, void **tensors)`: the addresses of the inputs, then of the outputs. It
+    returns 0, or the status with which it failed: the run then calls no more functions and raises a RelayError that
+    names this one and the status, with `message(status)` if that is given.
 
     It may be called by several threads at once, each with tensors of its own. Inputs must not be written, and no two
     of all the tensors overlap where one is written. A tensor starts at a multiple of `alignment` bytes: what lies in
@@ -41,6 +43,7 @@ class Native:
     context: int = 0
     keep: object = None
     alignment: int = 64
+    message: Callable[[int], str] | None = None
 
 
 Run = Callable[[Sequence[Array], Sequence[Array]], None]

@@ -62,7 +62,7 @@ class Frame:
     all together have no more. Of the others, a run puts the addresses into the table itself.
     """
 
-    __slots__ = ("arena", "inputs", "outputs", "pointer", "table")
+    __slots__ = ("arena", "inputs", "more", "outputs", "pointer", "table")
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class Frame:
         limit: float,
         more: Sequence[Array | None] = (),
     ):
-        self.arena = aligned_bytes(arena)
+        self.arena, self.more = aligned_bytes(arena), more
         self.inputs = [aligned_array(form) if bytes_of(form) <= limit else None for form in inputs]
         staged = sum(map(bytes_of, outputs)) <= limit
         self.outputs = [aligned_array(form) for form in outputs] if staged else []

@@ -40,11 +40,10 @@ class Session:
         device: int,
         stream: object,
         arrange: Callable[[tuple[Any, ...], Mapping[str, Any]], list[Any]],
-        guarded: Callable[[Callable[[int], None]], Callable[[int], None]] | None,
     ):
         self.driver, self.inputs, self.outputs, self.device = driver, inputs, outputs, device
         self.program = Program(model, None if stream is None else handle_of(stream))
-        self.arrange, self.guarded = arrange, guarded
+        self.arrange = arrange
         self.binding = Binding(())
         self.lock = threading.Lock()
         self.pool = Pool(driver, model.total - model.given)
@@ -87,7 +86,7 @@ class Session:
                     addresses.append(view.address)
             block = self.pool.take(self.stream)
             self.binding = Binding(tuple(addresses), block.address)
-            (self.guarded(self._start) if self.guarded else self._start)(0)
+            self.program.start(self.binding)
             if not all(views):
                 self.driver.record(self.staged, self.stream)
             if kept := [view for view in views if view is not None]:
@@ -100,9 +99,6 @@ class Session:
             DeviceArray(self, block, block.address + offset - given, spec.shape, spec.dtype)
             for spec, offset in zip(self.outputs, offsets[first:], strict=True)
         ]
-
-    def _start(self, _: int) -> None:
-        self.program.start(self.binding)
 
     def _view(self, spec: TensorSpec, value: object, place: tuple[int, int]) -> View | None:
         """The value where it lies, if that is the device; the stream waits for it."""

@@ -8,7 +8,7 @@ from typing import ClassVar
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from relay.byoc import Artifact, Compiler, Refusal, register
+from relay.byoc import Artifact, BuildInfo, Compiler, Refusal, register
 from relay.byoc.patterns import Entry, Match, is_constant, is_op, wildcard
 from relay.dialects.op import shape
 
@@ -24,7 +24,7 @@ class Compiled(Compiler):
     def cost(self, ops: Sequence[Operation]) -> float | None:
         return 1.0 + len(ops)
 
-    def compile(self, function: FuncOp) -> Artifact:
+    def compile(self, function: FuncOp, build: BuildInfo) -> Artifact:
         return Artifact(function.sym_name.data.encode())
 
 

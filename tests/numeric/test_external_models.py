@@ -7,13 +7,14 @@ import threading
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from xdsl.dialects.builtin import StringAttr
 
 import relay
-from relay.byoc import find
+from relay.byoc import BuildInfo, find
 from relay.runtime import Executable
 from tests.numeric.external_sessions import Array, compare, installed
 
@@ -134,7 +135,7 @@ def test_what_the_library_is_given_can_be_read(compiler: str, kind: str, line: s
     installed(compiler)
     parts = relay.build_external_compiler(module("kws_int8"), compiler)
     (function,) = (f for f in parts.functions.values() if "compiler" in f.attributes)
-    text = find(compiler).compile(function).sources[kind]
+    text = find(compiler).compile(function, BuildInfo()).sources[kind]
     assert len(re.findall(line, text, re.MULTILINE)) == 4, text
 
 
@@ -169,3 +170,22 @@ def test_threads_call_at_the_same_time(compiler: str) -> None:
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_xnnpack_itself_runs_convolutions_with_one_scale() -> None:
+    """Where LiteRT's delegate refuses an operator, its own kernels run: each gap is one delegate more."""
+    installed("xnnpack")
+    model = MODELS / "mobilenet_v1_0.25_128_quant.tflite"
+    if not model.exists():
+        pytest.skip("the model is not here")
+    from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+    parted = relay.build_external_compiler(relay.frontend.from_tflite(model), "xnnpack")
+    (function,) = [f for f in parted.functions.values() if "compiler" in f.attributes]
+    data = find("xnnpack").compile(function, BuildInfo()).data
+    loaded = Interpreter(model_content=data, experimental_op_resolver_type=OpResolverType.BUILTIN)
+    loaded.allocate_tensors()
+    private = "_get_ops_details"
+    rows: list[dict[str, Any]] = getattr(loaded, private)()
+    kinds = [row["op_name"] for row in rows]
+    assert kinds.count("DEPTHWISE_CONV_2D") == 13 and kinds.count("DELEGATE") == 2

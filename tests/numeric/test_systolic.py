@@ -221,3 +221,17 @@ def test_what_it_does_not_take_stays_on_the_host(op: str, type: str, reason: str
     parted = relay.build_external_compiler(mod, target="systolic")
     assert list(parted.functions) == ["main"]
     assert reason in str(parted.partition_report())
+
+
+@pytest.mark.parametrize(("type", "dtype"), [("f32", "f4"), ("i32", "i4"), ("i16", "i2"), ("ui8", "u1")])
+def test_reshapes_of_other_numbers_stay_with_the_host(type: str, dtype: str) -> None:
+    text = f"""func.func @main(%x: tensor<2x3x{type}>) -> tensor<6x{type}> {{
+  %0 = relay.reshape %x {{newshape = array<i64: 6>}} : (tensor<2x3x{type}>) -> tensor<6x{type}>
+  func.return %0 : tensor<6x{type}>
+}}"""
+    module = relay.IRModule.parse(text)
+    parted = relay.build_external_compiler(module, target="systolic", numerics="strict")
+    x = np.arange(1, 7).reshape(2, 3).astype(dtype)
+    found = relay.build(parted).run(x)
+    assert isinstance(found, np.ndarray) and np.array_equal(found, x.reshape(6))
+    assert "the accelerator holds int8" in str(parted.partition_report())

@@ -11,7 +11,7 @@ import pytest
 from xdsl.dialects.func import FuncOp
 
 import relay
-from relay.byoc import Artifact, Compiler
+from relay.byoc import Artifact, BuildInfo, Compiler
 from relay.byoc import registry as compilers
 from relay.dialects.attributes import Array
 from relay.runtime import Executable, Native, accepts, loaders
@@ -48,7 +48,7 @@ class Probe(Compiler):
     name: ClassVar[str] = "probe"
     version: ClassVar[str] = "3"
 
-    def compile(self, function: FuncOp) -> Artifact:
+    def compile(self, function: FuncOp, build: BuildInfo) -> Artifact:
         ops = "\n".join(op.name for op in function.body.block.ops)
         return Artifact(function.sym_name.data.encode(), {"offset": OFFSET}, {"ops": ops})
 

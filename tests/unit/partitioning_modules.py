@@ -12,7 +12,7 @@ from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
-from relay.byoc.compiler import Artifact, Compiler, Refusal
+from relay.byoc.compiler import Artifact, BuildInfo, Compiler, Refusal
 from relay.byoc.partitioning.annotate_target import AnnotateTarget
 from relay.byoc.partitioning.merge_compiler_regions import MergeCompilerRegions
 from relay.byoc.partitioning.merge_composite import MergeComposite
@@ -129,7 +129,7 @@ class Known:
             def on_functions(self) -> Sequence[ModulePass]:
                 return given[5]
 
-            def compile(self, function: FuncOp) -> Artifact:
+            def compile(self, function: FuncOp, build: BuildInfo) -> Artifact:
                 return Artifact(b"") if given[6] is None else given[6](function)
 
         self.registered[name] = Made

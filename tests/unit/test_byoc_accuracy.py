@@ -11,8 +11,8 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 import relay
-from relay.byoc import Artifact, Compiler, differences, register
-from relay.byoc.accuracy import declared, stated
+from relay.byoc import Artifact, BuildInfo, Compiler, differences, register
+from relay.byoc.accuracy import FLOATS, declared, stated
 from relay.byoc.library import rounds
 from relay.byoc.partitioning.compile_external import CompileExternal
 from relay.byoc.registry import COMPILERS
@@ -38,7 +38,7 @@ class Rounder(Compiler):
     def off_by(self, ops: Sequence[Operation]) -> int | None:
         return int(any(map(rounds, ops)))
 
-    def compile(self, function: FuncOp) -> Artifact:
+    def compile(self, function: FuncOp, build: BuildInfo) -> Artifact:
         return Artifact(b"")
 
 
@@ -77,6 +77,12 @@ def requantize(scale: float = 1.0, clamp: str = "", type: str = CODES) -> str:
     """From this scale to 1."""
     return f"""qnn.requantize @ {{input_scale = {scale} : f32, output_scale = 1.0 : f32, output_zero_point = 0 : i32,
       multiplier = 1073741824 : i32, shift = 1 : i32, {clamp}out_dtype = i8}} : ({type}) -> {type}"""
+
+
+def test_floats_of_a_compiler_that_is_not_exact_are_not_called_exact():
+    body = "  %0 = relay.add %f, %f : (FF, FF) -> FF\n  func.return %0 : FF".replace("FF", "tensor<1x2x2x3xf32>")
+    assert stated(Rounder(), function(body, "tensor<1x2x2x3xf32>")) == FLOATS
+    assert stated(Rounder(), function(chain(POOL))) == "exact"
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from xdsl.ir import Block, Operation, Region
 from xdsl.passes import ModulePass
 
 import relay
-from relay.byoc import Artifact, Compiler, Entry, PruneRegions, is_op, registry, wildcard
+from relay.byoc import Artifact, BuildInfo, Compiler, Entry, PruneRegions, is_op, registry, wildcard
 from relay.dialects import relay as ops
 from relay.dialects.attributes import Array
 from relay.errors import InvalidArgument, Unsupported
@@ -83,7 +83,7 @@ class Pairs(Compiler):
     def on_functions(self) -> Sequence[ModulePass]:
         return self.taught
 
-    def compile(self, function: FuncOp) -> Artifact:
+    def compile(self, function: FuncOp, build: BuildInfo) -> Artifact:
         self.seen.append(function.sym_name.data)
         return Artifact(str(relay.IRModule(ModuleOp([function.clone()]))).encode())
 
@@ -288,13 +288,13 @@ def test_passes_of_the_compiler_see_its_functions_alone(monkeypatch: pytest.Monk
 
 
 def test_what_compilers_do_wrong(monkeypatch: pytest.MonkeyPatch):
-    def fails(self: Pairs, function: FuncOp) -> Artifact:
+    def fails(self: Pairs, function: FuncOp, build: BuildInfo) -> Artifact:
         raise RuntimeError("out of ink")
 
-    def bare(self: Pairs, function: FuncOp) -> Any:
+    def bare(self: Pairs, function: FuncOp, build: BuildInfo) -> Any:
         return b"bytes"
 
-    def refuses(self: Pairs, function: FuncOp) -> Artifact:
+    def refuses(self: Pairs, function: FuncOp, build: BuildInfo) -> Artifact:
         raise Unsupported("pairs: relay.add", "is too wide")
 
     for wrong, message in [
@@ -330,3 +330,25 @@ def test_builds_in_threads():
     for thread in threads:
         thread.join()
     assert not failed
+
+
+MOBILENET = Path(__file__).parents[2] / "../shared/models/tf2_mobilenet_v2_1.0_224_ptq.tflite"
+
+
+@pytest.mark.parametrize("model", [DIGITS, MOBILENET], ids=["digits", "mobilenet"])
+def test_three_ways_to_ask_give_the_same_work(model: Path):
+    """Passes, the attribute and the function use the same patterns: the same ops leave the host."""
+    if not model.exists():
+        pytest.skip("the model is not here")
+
+    def taken(mod: relay.IRModule) -> list[tuple[str, int]]:
+        return sorted((row.op, row.macs) for row in mod.partition_report().of("systolic"))
+
+    mod = relay.frontend.from_tflite(model)
+    one = relay.transform.PartitionGraph()(relay.transform.AnnotateExternalCompiler("systolic")(mod))
+    asked = mod.clone()
+    asked["main"] = asked["main"].set_func_attr("compiler", "systolic")
+    two = relay.transform.CompileExternal()(asked)
+    three = relay.build_external_compiler(mod, target="systolic")
+    assert taken(one) == taken(two) == taken(three)
+    assert sum(macs for _, macs in taken(one)) > 0

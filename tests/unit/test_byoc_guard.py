@@ -10,7 +10,7 @@ import pytest
 from xdsl.dialects.func import FuncOp
 
 import relay
-from relay.byoc import Artifact, Compiler
+from relay.byoc import Artifact, BuildInfo, Compiler
 from relay.byoc.c import artifact as of_c
 from relay.byoc.patterns import Entry, is_op, wildcard
 from relay.byoc.registry import COMPILERS, register
@@ -39,7 +39,7 @@ def plug_in() -> Iterator[type[Compiler]]:
     class Faulty(Compiler):
         name = "faulty"
 
-        def compile(self, function: FuncOp) -> Artifact:
+        def compile(self, function: FuncOp, build: BuildInfo) -> Artifact:
             return Artifact(b"x")
 
     register(Faulty)
@@ -131,7 +131,7 @@ def test_a_native_function_without_address(address: Any) -> None:
 
 
 def test_a_shortened_shared_object_is_not_loaded() -> None:
-    whole = of_c.write(of_c.Header("f", 0, [], "x86_64", []), b"code" * 100)
+    whole = of_c.write(of_c.Header("f", 0, [], []), b"code" * 100)
     assert of_c.read(whole, "f")[1] == b"code" * 100
     with pytest.raises(Malformed, match="is damaged: the shared object is not what was compiled"):
         of_c.read(whole[:-7], "f")

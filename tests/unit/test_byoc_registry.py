@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 import relay
-from relay.byoc import Artifact, Compiler, find, names, register, registry, settings
+from relay.byoc import Artifact, BuildInfo, Compiler, find, names, register, registry, settings
 from relay.byoc.onednn import compiler as onednn
 from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
 from relay.runtime import loaders
@@ -41,7 +41,7 @@ class Gauge(Compiler):
         if self.needle < 0:
             raise ValueError("a needle is not negative")
 
-    def compile(self, function: FuncOp) -> Artifact:
+    def compile(self, function: FuncOp, build: BuildInfo) -> Artifact:
         return Artifact(b"")
 
 
@@ -66,7 +66,7 @@ def test_register_as_decorator_and_by_call():
 
 def test_only_compilers_with_a_name_are_registered():
     class Nameless(Compiler):
-        def compile(self, function: FuncOp) -> Artifact:
+        def compile(self, function: FuncOp, build: BuildInfo) -> Artifact:
             return Artifact(b"")
 
     class Spaced(Nameless):

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import os
+import platform
+import re
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,7 +15,7 @@ import pytest
 
 import relay
 from relay import IRModule
-from relay.byoc import find
+from relay.byoc import BuildInfo, find
 from relay.byoc.c import export_c
 from relay.byoc.c.artifact import Header, read, write
 from relay.byoc.c.compiler import CCompiler
@@ -54,7 +57,7 @@ def compiled(mod: IRModule, compiler: CCompiler | None = None) -> tuple[Native, 
     compiler = compiler or CCompiler(flags="-O1")
     if compiler.missing() is not None:
         pytest.skip("no C compiler is installed")
-    artifact = compiler.compile(mod["main"])
+    artifact = compiler.compile(mod["main"], BuildInfo())
     outputs = [(tensor.shape, str(tensor.type.dtype)) for tensor in emit(mod["main"]).outputs]
     return load(artifact.data, "main", artifact.params, [], []), outputs
 
@@ -64,8 +67,8 @@ def call(native: Native, inputs: list[Array], outputs: list[tuple[tuple[int, ...
     results = [np.empty(*form) for form in outputs]
     tensors = [np.ascontiguousarray(array) for array in inputs]
     table = (ctypes.c_void_p * (len(tensors) + len(results)))(*map(address, [*tensors, *results]))
-    function = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(native.address)
-    function(native.context, ctypes.addressof(table))
+    function = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)(native.address)
+    assert function(native.context, ctypes.addressof(table)) == 0
     return results
 
 
@@ -97,7 +100,7 @@ def test_refusals_reach_the_report():
 
 def test_compile_names_what_it_cannot_write():
     with pytest.raises(Unsupported, match="argument 0 of main: elements of f16 are not supported by c"):
-        CCompiler().compile(IRModule.parse(ADD.replace("TYPE", "f16"))["main"])
+        CCompiler().compile(IRModule.parse(ADD.replace("TYPE", "f16"))["main"], BuildInfo())
 
 
 def test_results_that_are_arguments_constants_and_each_other():
@@ -169,7 +172,7 @@ func.func @main(%x: tensor<2000xi32>) -> tensor<2000xi32> {
     for embed in (False, True):
         compiler = CCompiler(flags="-O1", embed=embed)
         native, outputs = compiled(mod, compiler)
-        artifact = compiler.compile(mod["main"])
+        artifact = compiler.compile(mod["main"], BuildInfo())
         assert [array.tolist() for array in artifact.params.values()] == ([] if embed else [weights.tolist()])
         assert np.array_equal(call(native, [weights], outputs)[0], 2 * weights)
         assert ("static const int32_t" in artifact.sources["c"]) == embed
@@ -179,7 +182,7 @@ def test_the_same_text_gives_the_same_artifact():
     if CCompiler().missing() is not None:
         pytest.skip("no C compiler is installed")
     function = IRModule.parse(ADD.replace("TYPE", "i8"))["main"]
-    assert CCompiler().compile(function).data == CCompiler().compile(function).data
+    assert CCompiler().compile(function, BuildInfo()).data == CCompiler().compile(function, BuildInfo()).data
 
 
 def test_a_compiler_that_is_not_there(monkeypatch: pytest.MonkeyPatch):
@@ -194,27 +197,30 @@ def test_a_compiler_that_refuses():
     if CCompiler().missing() is not None:
         pytest.skip("no C compiler is installed")
     with pytest.raises(Unsupported, match=r"compiler c: .* -fno-such-flag .*no-such-flag.*; see RELAY_CC"):
-        CCompiler(flags="-fno-such-flag").compile(IRModule.parse(ADD.replace("TYPE", "i8"))["main"])
+        CCompiler(flags="-fno-such-flag").compile(IRModule.parse(ADD.replace("TYPE", "i8"))["main"], BuildInfo())
 
 
 def test_code_for_this_cpu_names_its_features():
     if shutil.which("cc") is None:
         pytest.skip("no C compiler is installed")
     mod = IRModule.parse(ADD.replace("TYPE", "i8"))
-    artifact = CCompiler(native=True).compile(mod["main"])
+    artifact = CCompiler(native=True).compile(mod["main"], BuildInfo())
     header, code = read(artifact.data, "f")
     assert header.features
-    other = Header("main", 1, [], header.machine, [*header.features, "no-such-feature"])
+    other = Header("main", 1, [], [*header.features, "no-such-feature"])
     with pytest.raises(InvalidArgument, match="needs CPU features that are not here: no-such-feature"):
         load(write(other, code), "main", {}, [], [])
+
+
+PDP11 = b"\x7fELF" + bytes(14) + b"\x41\0"
 
 
 @pytest.mark.parametrize(
     "artifact, error",
     [
         (b"something", "is no artifact of compiler c"),
-        (b"relay-c 1\n{}\n", "is damaged"),
-        (write(Header("f", 1, [], "pdp11", []), b""), "is code for pdp11; this machine is"),
+        (b"relay-c 2\n{}\n", "is damaged"),
+        (write(Header("f", 1, [], []), PDP11), "is code for ELF machine 65; this process runs on "),
     ],
 )
 def test_artifacts_that_cannot_be_loaded(artifact: bytes, error: str):
@@ -223,11 +229,37 @@ def test_artifacts_that_cannot_be_loaded(artifact: bytes, error: str):
 
 
 def test_code_that_cannot_be_loaded():
-    import platform
-
-    good = Header("f", 1, [], platform.machine(), [])
+    with open("/proc/self/exe", "rb") as process:
+        start = process.read(20)
     with pytest.raises(Malformed, match="the code cannot be loaded"):
-        load(write(good, b"no ELF"), "f", {}, [], [])
+        load(write(Header("f", 1, [], []), start), "f", {}, [], [])
+
+
+CROSS = """#!/bin/sh
+# `cc`, as a C compiler for AArch64: the shared object says that it is for that machine.
+cc "$@" && printf '\\267' | dd of=function.so bs=1 seek=18 conv=notrunc 2>/dev/null
+"""
+
+
+def test_code_is_for_the_machine_of_the_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Both halves of a saved executable are for one machine, or there is none."""
+    if shutil.which("cc") is None or platform.machine() == "aarch64":
+        pytest.skip("needs a C compiler, for another machine than AArch64")
+    monkeypatch.delenv("RELAY_CC", raising=False)
+    mod = IRModule.parse(ADD.replace("TYPE", "i8"))
+    with pytest.raises(Unsupported, match="no C compiler for aarch64-unknown-linux-gnu is installed"):
+        relay.build(mod, target="aarch64", external="c")
+    wrong = "cc makes code for x86_64, and the build is for aarch64-unknown-linux-gnu; give the option cc"
+    with pytest.raises(Unsupported, match=wrong):
+        relay.build(mod, target="aarch64", external={"c": {"cc": "cc"}})
+    cross = tmp_path / "aarch64-linux-gnu-gcc"
+    cross.write_text(CROSS)
+    cross.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    relay.build(mod, target="aarch64", external="c").save(tmp_path / "saved")
+    saved = (tmp_path / "saved").read_bytes()
+    machines = [saved[m.start() + 18 : m.start() + 20] for m in re.finditer(b"\x7fELF", saved)]
+    assert machines == [b"\xb7\0"] * 2
 
 
 def test_no_two_tensors_that_live_at_once_overlap():

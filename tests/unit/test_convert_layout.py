@@ -15,7 +15,7 @@ from xdsl.passes import ModulePass
 
 import relay
 from relay import IRModule
-from relay.byoc import Artifact, Compiler, Refusal, registry
+from relay.byoc import Artifact, BuildInfo, Compiler, Refusal, registry
 from relay.dialects import qnn
 from relay.dialects.layout import Layout, steps
 from relay.errors import InvalidArgument
@@ -148,7 +148,7 @@ class ChannelsFirst(Compiler):
     def supports(self, op: Operation) -> bool | Refusal:
         return isinstance(op, qnn.Conv2dOp)
 
-    def compile(self, function: FuncOp) -> Artifact:
+    def compile(self, function: FuncOp, build: BuildInfo) -> Artifact:
         return Artifact(b"")
 
 

@@ -12,7 +12,7 @@ import pytest
 from xdsl.dialects.func import FuncOp
 
 import relay
-from relay.byoc import Artifact
+from relay.byoc import Artifact, BuildInfo
 from relay.dialects.attributes import Array
 from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
 from relay.runtime import Native, create
@@ -52,7 +52,7 @@ def test_constants_of_one_name_are_kept_once(loads: Loads):
 
 
 def test_constants_of_one_name_that_differ_are_both_kept(loads: Loads, monkeypatch: pytest.MonkeyPatch):
-    def compile(self: Probe, function: FuncOp) -> Artifact:
+    def compile(self: Probe, function: FuncOp, build: BuildInfo) -> Artifact:
         name = function.sym_name.data
         return Artifact(name.encode(), {"offset": OFFSET if name == "both" else np.array([1], np.int8)})
 
@@ -143,16 +143,17 @@ def test_results_that_are_returned_are_refused(loads: Loads):
 
 
 Tensors = ctypes.POINTER(ctypes.c_void_p)
-SIGNATURE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, Tensors)
+SIGNATURE = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, Tensors)
 
 
 def native(seen: list[tuple[int, int, int]], alignment: int) -> Native:
     """`turn` as a C function that notes its context and where its tensors lie."""
 
-    def turn(context: int, tensors: Any) -> None:
+    def turn(context: int, tensors: Any) -> int:
         seen.append((context, tensors[0], tensors[1]))
         for row in range(40):
             ctypes.memmove(tensors[1] + 5 * row, tensors[0] + 5 * (39 - row), 5)
+        return 0
 
     function = SIGNATURE(turn)
     address = ctypes.cast(function, ctypes.c_void_p).value
@@ -174,6 +175,36 @@ def test_native_functions_get_context_and_aligned_tensors(loads: Loads, alignmen
         assert np.array_equal(c, C)
     assert {context for context, *_ in seen} == {4711}
     assert all(at % alignment == 0 for _, *places in seen for at in places)
+
+
+def test_a_native_function_that_fails_ends_the_run(loads: Loads):
+    """Its status is the error, with what its device says of it; no function is called after it."""
+    statuses, later = [7], list[int]()
+
+    def both(context: int, tensors: Any) -> int:
+        ctypes.memmove(tensors[2], tensors[0], 16)
+        ctypes.memmove(tensors[3], tensors[1], 16)
+        return statuses[0]
+
+    def turn(context: int, tensors: Any) -> int:
+        later.append(context)
+        return 0
+
+    functions = [SIGNATURE(both), SIGNATURE(turn)]
+    addresses = [ctypes.cast(function, ctypes.c_void_p).value or 0 for function in functions]
+    texts = {7: "the watchdog bit", -1: ""}
+    loads.other["both"] = Native(addresses[0], 0, functions, message=texts.__getitem__)
+    loads.other["turn"] = Native(addresses[1], 0, functions)
+    executable = built()
+    where = "external function both, compiled by 'probe': failed with status"
+    for status, message in ((7, f"{where} 7: the watchdog bit"), (-1, f"{where} -1")):
+        statuses[0] = status
+        with pytest.raises(RelayError) as found:
+            executable.run(X, C)
+        assert str(found.value) == message and not later
+    statuses[0] = 0
+    executable.run(X, C)
+    assert later
 
 
 def test_native_functions_see_the_arena_aligned(loads: Loads):

@@ -36,9 +36,9 @@ def test_every_name_is_there(path: Path):
 
 
 def test_passes_are_found_by_the_names_of_relay():
-    from relay.transform import AnnotateExternalCompiler, AnnotateTarget, ConstFolding, FoldConstant
+    from relay.transform import ConstFolding, FoldConstant
 
-    assert AnnotateExternalCompiler is AnnotateTarget and ConstFolding is FoldConstant
+    assert ConstFolding is FoldConstant
 
 
 def test_a_name_that_is_not_there():

@@ -8,7 +8,24 @@ from hashlib import sha256
 
 from relay.errors import Malformed
 
-MAGIC = b"relay-c 1\n"
+MAGIC = b"relay-c 2\n"
+
+
+MACHINES = {3: "x86", 40: "arm", 62: "x86_64", 183: "aarch64", 243: "riscv"}
+"""Processors by the number that ELF has for them: `e_machine`. Source: the gABI's registry."""
+
+
+def machine_of(code: bytes) -> str:
+    """The processor that an ELF file is for."""
+    number = int.from_bytes(code[18:20], "little")
+    return MACHINES.get(number, f"ELF machine {number}") if code[:4] == b"\x7fELF" else "no ELF file"
+
+
+def machine_named(architecture: str) -> str:
+    """The same for the first part of a triple."""
+    known = sorted(MACHINES.values(), key=len, reverse=True)
+    architecture = "arm" if architecture.startswith("thumb") else architecture
+    return next((name for name in known if architecture.startswith(name)), architecture)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +37,6 @@ class Header:
     """Bytes of the arena that the function works in."""
     constants: list[str]
     """The names of the constants that it gets from outside, in order."""
-    machine: str
-    """As `platform.machine()` says it."""
     features: list[str]
     """The CPU features it may use beyond those of every such machine."""
 

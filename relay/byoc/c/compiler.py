@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from xdsl.ir import Operation
 
 from relay.byoc.c import artifact, host, toolchain
 from relay.byoc.c.emit import ROWS, emit, refusal
-from relay.byoc.compiler import Artifact, Compiler, Refusal
+from relay.byoc.compiler import Artifact, BuildInfo, Compiler, Refusal
 from relay.byoc.entries import products, taken
 from relay.byoc.partitioning.scope import CONSTANTS
 from relay.byoc.patterns import Entry
@@ -50,15 +49,15 @@ class CCompiler(Compiler):
             return Refusal(f"{op.name} is not supported by c")
         return taken(refusal([op]))
 
-    def compile(self, function: FuncOp) -> Artifact:
+    def compile(self, function: FuncOp, build: BuildInfo) -> Artifact:
         program = emit(function)
         symbol = symbol_of(function)
         outside = [] if self.embed or CONSTANTS in function.attributes else host.outside(program)
         text, arena = host.text(program, symbol, outside)
         flags = [*shlex.split(self.flags), *["-march=native"] * self.native]
         features = sorted(cpu_features()) if self.native else []
-        header = artifact.Header(symbol, arena, [c.name for c in outside], platform.machine(), features)
-        code = toolchain.shared_object(text, flags, self.cc)
+        header = artifact.Header(symbol, arena, [c.name for c in outside], features)
+        code = toolchain.shared_object(text, flags, self.cc, build.target.triple)
         return Artifact(artifact.write(header, code), {c.name: c.array for c in outside}, {"c": text})
 
 

@@ -27,20 +27,21 @@ def text(program: Program, symbol: str, elsewhere: Sequence[Constant]) -> tuple[
     )
     tensors = [*program.inputs, *program.outputs]
     arguments = "".join(f"    {pointer(tensor, number)}\n" for number, tensor in enumerate(tensors) if tensor.used)
-    function = f"""void {symbol}(void *given, void **tensors)
+    function = f"""int32_t {symbol}(void *given, void **tensors)
 {{
     relay_context *const context = (relay_context *)given;
 {constants}{arguments}    void *own;
     uint8_t *const arena = relay_take_arena(context, {arena}, &own);
 {source.body(program)}
     relay_give_arena(context, own);
+    return 0;
 }}
 """
     parts = (
         source.includes(program, "stdlib.h"),
         source.definitions(program, elsewhere),
         context,
-        f"void {symbol}(void *given, void **tensors);\n",
+        f"int32_t {symbol}(void *given, void **tensors);\n",
         function,
         source.long_constants(program, elsewhere),
     )

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import ctypes
 import os
-import platform
 from collections.abc import Mapping, Sequence
 from tempfile import NamedTemporaryFile
 
 import numpy as np
 
-from relay.byoc.c.artifact import Header, read
+from relay.byoc.c.artifact import Header, machine_of, read
 from relay.errors import InvalidArgument, Malformed
 from relay.runtime.external import Native
 from relay.runtime.memory import Array, Form, address, aligned_bytes
@@ -34,7 +33,7 @@ def load(
     """
     where = f"external function {symbol}"
     header, code = read(artifact, where)
-    check_machine(header, where)
+    check_machine(header, code, where)
     library = opened(code, where)
     try:
         function = getattr(library, header.symbol)
@@ -52,10 +51,12 @@ def load(
     return Native(start, ctypes.addressof(context), keep, alignment=1)
 
 
-def check_machine(header: Header, where: str) -> None:
+def check_machine(header: Header, code: bytes, where: str) -> None:
     """Raise InvalidArgument if the code is for another kind of machine, or for a CPU that can do more."""
-    if header.machine != platform.machine():
-        raise InvalidArgument(where, f"is code for {header.machine}; this machine is {platform.machine()}")
+    with open("/proc/self/exe", "rb") as process:
+        here = machine_of(process.read(20))
+    if machine_of(code) != here:
+        raise InvalidArgument(where, f"is code for {machine_of(code)}; this process runs on {here}")
     if header.features:
         import llvmlite.binding as llvm
 

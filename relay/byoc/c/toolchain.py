@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import shlex
 import shutil
 import subprocess
@@ -10,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from relay.byoc.c.artifact import machine_named, machine_of
 from relay.errors import Unsupported
 
 CANDIDATES = ("cc", "gcc", "clang")
@@ -19,22 +21,32 @@ STRICT = ("-Wall", "-Wextra", "-Werror", "-Wconversion", "-pedantic")
 """The warnings that it is free of."""
 
 
-def find(chosen: str = "") -> list[str] | None:
-    """The compiler's command: the one chosen, that of `RELAY_CC`, or the first there is of cc, gcc and clang."""
+def find(chosen: str = "", triple: str = "") -> list[str] | None:
+    """The compiler's command: the one chosen, that of `RELAY_CC`, or the first there is of cc, gcc and clang; for a
+    machine of another kind `TRIPLE-gcc`, as "aarch64-linux-gnu-gcc"."""
     wanted = shlex.split(chosen or os.environ.get("RELAY_CC", ""))
     if wanted:
         return wanted if shutil.which(wanted[0]) else None
-    return next(([name] for name in CANDIDATES if shutil.which(name)), None)
+    names = CANDIDATES if is_here(triple) else (f"{triple.replace('-unknown-', '-')}-gcc",)
+    return next(([name] for name in names if shutil.which(name)), None)
 
 
-def shared_object(text: str, flags: Sequence[str], chosen: str = "") -> bytes:
-    """The shared object of one C file. Raises Unsupported if there is no compiler or it refuses.
+def is_here(triple: str) -> bool:
+    """Whether the machine is one of this kind, or not known."""
+    return not triple or triple.partition("-")[0] == platform.machine()
+
+
+def shared_object(text: str, flags: Sequence[str], chosen: str = "", triple: str = "") -> bytes:
+    """The shared object of one C file. Raises Unsupported if there is no compiler, it refuses, or makes code for
+    another machine than that of the triple.
 
     The same text and flags give the same bytes: no path is part of them.
     """
-    command = find(chosen)
+    command = find(chosen, triple)
     if command is None:
-        raise Unsupported("compiler c", missing(chosen), "install gcc or clang, or set RELAY_CC")
+        raise Unsupported(
+            "compiler c", missing(chosen, triple), f"install gcc or clang{for_machine(triple)}, or set RELAY_CC"
+        )
     with TemporaryDirectory(prefix="relay-c-") as folder:
         Path(folder, "function.c").write_text(text)
         arguments = [*command, *STANDARD, *flags, "-fPIC", "-shared", "-s", "function.c", "-o", "function.so", "-lm"]
@@ -42,10 +54,19 @@ def shared_object(text: str, flags: Sequence[str], chosen: str = "") -> bytes:
         if done.returncode != 0:
             lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
             raise Unsupported(f"compiler c: {shlex.join(arguments)}", lines[0], "see RELAY_CC and the option `flags`")
-        return Path(folder, "function.so").read_bytes()
+        code = Path(folder, "function.so").read_bytes()
+    wanted = triple.partition("-")[0]
+    if wanted and (made := machine_of(code)) != machine_named(wanted):
+        what = f"{command[0]} makes code for {made}, and the build is for {triple}"
+        raise Unsupported("compiler c", what, "give the option cc: a C compiler that makes code for it")
+    return code
 
 
-def missing(chosen: str = "") -> str:
+def missing(chosen: str = "", triple: str = "") -> str:
     """What is not there, in words."""
     wanted = chosen or os.environ.get("RELAY_CC", "")
-    return f"the C compiler {wanted} is not installed" if wanted else "no C compiler is installed"
+    return f"the C compiler {wanted} is not installed" if wanted else f"no C compiler{for_machine(triple)} is installed"
+
+
+def for_machine(triple: str) -> str:
+    return "" if is_here(triple) else f" for {triple}"

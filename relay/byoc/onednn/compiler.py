@@ -9,7 +9,7 @@ from typing import ClassVar
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from relay.byoc.compiler import Artifact
+from relay.byoc.compiler import Artifact, BuildInfo
 from relay.byoc.library import ThreadedCompiler
 from relay.byoc.onednn.kernels import KERNELS, program
 from relay.byoc.onednn.library import VARIABLE, open_library
@@ -36,6 +36,6 @@ class OneDnnCompiler(ThreadedCompiler):
     def reason(self, ops: Sequence[Operation]) -> str | None:
         return KERNELS.refusal(ops)
 
-    def compile(self, function: FuncOp) -> Artifact:
+    def compile(self, function: FuncOp, build: BuildInfo) -> Artifact:
         made = program(Region(function))
         return Artifact(made.pack(), self.params(), {"onednn": made.listing})

@@ -10,7 +10,7 @@ from typing import ClassVar
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from relay.byoc.compiler import Artifact
+from relay.byoc.compiler import Artifact, BuildInfo
 from relay.byoc.library import ThreadedCompiler
 from relay.byoc.regions import Region
 
@@ -42,7 +42,7 @@ class OnnxRuntimeCompiler(ThreadedCompiler):
 
         return kernels.KERNELS.refusal(ops)
 
-    def compile(self, function: FuncOp) -> Artifact:
+    def compile(self, function: FuncOp, build: BuildInfo) -> Artifact:
         from relay.byoc.onnxruntime.kernels import model
 
         data, listing = model(Region(function), self.unsigned_weights)

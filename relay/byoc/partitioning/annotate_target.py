@@ -36,7 +36,6 @@ class AnnotateTarget(Pass):
     """
 
     name: ClassVar[str] = "annotate-target"
-    aliases = ("AnnotateExternalCompiler",)
     invalidates = ()
     why = "marks what external compilers take"
     targets: Names = ()
@@ -53,10 +52,6 @@ class AnnotateTarget(Pass):
             function.attributes.pop(COMPILER, None)
             for block in list(blocks(function)):
                 annotate(block, offers, cost)
-
-
-AnnotateExternalCompiler = AnnotateTarget
-"""The name that the discussion which founded the project gave it."""
 
 
 def annotate(block: Block, offers: Sequence[Offer], cost: bool) -> None:

@@ -16,11 +16,11 @@ from xdsl.rewriter import Rewriter
 from relay import artifact
 from relay.artifact import CompiledFunction
 from relay.byoc import accuracy, registry
-from relay.byoc.compiler import Artifact, Compiler
+from relay.byoc.compiler import Artifact, BuildInfo, Compiler
 from relay.byoc.guard import asked
 from relay.byoc.partitioning.records import keep_operators
 from relay.byoc.partitioning.scope import CONSTANTS
-from relay.byoc.settings import compiler_of
+from relay.byoc.settings import compiler_of, is_strict
 from relay.dialects import byoc
 from relay.dialects.attributes import elements, to_numpy
 from relay.dialects.op import is_tensor
@@ -28,6 +28,7 @@ from relay.dialects.relay import ConstantOp
 from relay.errors import RelayError, Unsupported
 from relay.passes import Pass, Pipeline
 from relay.passes.runner import Runner
+from relay.target import target_of
 from relay.transforms.legalization import own
 from relay.transforms.location import words
 
@@ -64,7 +65,7 @@ class CompileExternal(Pass):
             for function, final in zip(functions, prepared(compiler, functions), strict=True):
                 keep_operators(function)
                 accuracy.keep(compiler, function)
-                declaration = artifact.declare(function, compiled(compiler, final))
+                declaration = artifact.declare(function, compiled(compiler, final, build_info(op, function)))
                 Rewriter.replace_op(function, declaration, [])
 
 
@@ -80,11 +81,11 @@ def partition(ctx: Context, module: ModuleOp) -> None:
     """
     functions = [f for f in module.body.block.ops if isinstance(f, FuncOp) and is_external(f)]
     if any(artifact.SYMBOL not in function.attributes for function in functions):
-        from relay.byoc.partitioning.annotate_target import AnnotateTarget
+        from relay.byoc.partitioning.annotate_external_compiler import AnnotateExternalCompiler
         from relay.byoc.partitioning.merge_compiler_regions import MergeCompilerRegions
-        from relay.byoc.partitioning.merge_composite import MergeComposite
+        from relay.byoc.partitioning.prune_regions import PruneRegions
 
-        for step in (MergeComposite(), AnnotateTarget(), MergeCompilerRegions()):
+        for step in (AnnotateExternalCompiler(), MergeCompilerRegions(), PruneRegions(compute=False)):
             step.apply(ctx, module)
     if any(isinstance(op, byoc.Boundary | byoc.Body) for op in own(module)):
         from relay.byoc.partitioning.partition_graph import PartitionGraph
@@ -116,7 +117,15 @@ def checked(compiler: Compiler, old: FuncOp, new: FuncOp | None) -> FuncOp:
     return new
 
 
-def compiled(compiler: Compiler, function: FuncOp) -> CompiledFunction:
+def build_info(module: ModuleOp, function: FuncOp) -> BuildInfo:
+    """What the function of this module is compiled for."""
+    constants = function.attributes.get(CONSTANTS)
+    return BuildInfo(
+        target_of(module), is_strict(module), constants.data if isinstance(constants, StringAttr) else "bind"
+    )
+
+
+def compiled(compiler: Compiler, function: FuncOp, build: BuildInfo) -> CompiledFunction:
     """What the compiler makes of the function. Raises RelayError, whatever it raises."""
     source = words(function.location)
     where = f"{source}: " if source else ""
@@ -125,7 +134,7 @@ def compiled(compiler: Compiler, function: FuncOp) -> CompiledFunction:
         if not is_tensor(each) or DYNAMIC_INDEX in each.get_shape():
             raise Unsupported(where, f"takes or gives {each}", "give the model's inputs a static shape")
     try:
-        made = compiler.compile(function)
+        made = compiler.compile(function, build)
     except RelayError:
         raise
     except Exception as error:

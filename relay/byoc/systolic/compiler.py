@@ -8,7 +8,7 @@ from typing import ClassVar
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from relay.byoc.compiler import Artifact, Compiler, Refusal
+from relay.byoc.compiler import Artifact, BuildInfo, Compiler, Refusal
 from relay.byoc.patterns import Entry, Match, is_constant, is_op, wildcard
 from relay.byoc.systolic import vectors
 from relay.byoc.systolic.codegen import generate
@@ -47,7 +47,7 @@ class SystolicCompiler(Compiler):
     def supports(self, op: Operation) -> bool | Refusal:
         match op:
             case relay.ReshapeOp():
-                return True
+                return unless(vectors.reshape_refusal(op))
             case qnn.AddOp():
                 return unless(vectors.add_refusal(op))
             case relay.AvgPool2dOp():
@@ -64,6 +64,6 @@ class SystolicCompiler(Compiler):
         known = [n for n in cycles if n is not None]
         return sum(known) / CLOCK if len(known) == len(cycles) else None
 
-    def compile(self, function: FuncOp) -> Artifact:
+    def compile(self, function: FuncOp, build: BuildInfo) -> Artifact:
         program = generate(function)
         return Artifact(program.pack(), sources={"asm": listing(program.code)})

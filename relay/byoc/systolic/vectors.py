@@ -20,6 +20,11 @@ CHUNK = RESULT_ROWS * LANES
 """Bytes of a piece of an elementwise op: both operands take half of the inputs' rows."""
 
 
+def reshape_refusal(op: relay.ReshapeOp) -> Refusal | None:
+    found = dtype_of(tensor(op.result).element_type)
+    return None if found == np.int8 else Refusal(f"the accelerator holds int8, not {found}")
+
+
 def add_refusal(op: qnn.AddOp) -> Refusal | None:
     if dtype_of(tensor(op.result).element_type) != np.int8:
         return Refusal("the vector unit adds int8")

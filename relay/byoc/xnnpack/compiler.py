@@ -11,7 +11,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from relay.byoc import entries
-from relay.byoc.compiler import Artifact
+from relay.byoc.compiler import Artifact, BuildInfo
 from relay.byoc.library import LibraryCompiler, ThreadedCompiler
 from relay.byoc.regions import Region
 from relay.byoc.xnnpack import exactness
@@ -53,7 +53,7 @@ class XnnpackCompiler(ThreadedCompiler, TFLite):
     exact: ClassVar[bool] = False
     difference: ClassVar[str] = "a code may be 1 off after an op: XNNPACK multiplies in float32 and rounds half to even"
 
-    def compile(self, function: FuncOp) -> Artifact:
+    def compile(self, function: FuncOp, build: BuildInfo) -> Artifact:
         return self.file(function, self.params())
 
 
@@ -66,5 +66,5 @@ class LiteRTCompiler(TFLite):
     def reason(self, ops: Sequence[Operation]) -> str | None:
         return KERNELS.refusal(ops) or exactness.refusal(ops)
 
-    def compile(self, function: FuncOp) -> Artifact:
+    def compile(self, function: FuncOp, build: BuildInfo) -> Artifact:
         return self.file(function, {})

@@ -72,7 +72,7 @@ class Model:
         axis: int = 0,
         name: str = "",
     ) -> int:
-        """A constant; several scales lie along `axis`."""
+        """A constant; several scales lie along `axis`, which XNNPACK wants 0 where there is one."""
         flat = np.ascontiguousarray(array).reshape(-1)
         self._buffers.append(Table(schema.BUFFER, {"data": flat.view(np.uint8)}))
         zero_points = None if scale is None else np.full(scale.size, zero_point)
@@ -154,7 +154,11 @@ class Model:
 def _quantization(scale: Array | None, zero_point: Array | None, axis: int) -> Table | None:
     if scale is None or zero_point is None:
         return None
-    values: dict[str, Value] = {"scale": scale, "zero_point": zero_point, "quantized_dimension": axis}
+    values: dict[str, Value] = {
+        "scale": scale,
+        "zero_point": zero_point,
+        "quantized_dimension": axis if scale.size > 1 else 0,
+    }
     return Table(schema.QUANTIZATION, values)
 
 

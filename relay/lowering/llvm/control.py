@@ -14,7 +14,8 @@ from relay.lowering.llvm.types import type_name
 
 
 def write_call(w: FunctionWriter, op: Operation) -> None:
-    """Results are arguments since `bufferize`. An external function is `void f(void *context, void **tensors)`."""
+    """Results are arguments since `bufferize`. An external function is `int32_t f(void *context, void **tensors)`:
+    what it returns, if not 0, is kept behind the table with its number, and ends the calls of the run."""
     assert isinstance(op, CallOp)
     callee = op.callee.string_value()
     number = w.externals.get(callee)
@@ -24,6 +25,12 @@ def write_call(w: FunctionWriter, op: Operation) -> None:
             given.append(f"ptr {TEAM}")
         w.line(f"call void @{callee}({', '.join(given)})")
         return
+    status = w.emit(f"getelementptr inbounds ptr, ptr {EXTERNALS}, i64 {2 * len(w.externals)}")
+    before = w.emit(f"load i64, ptr {status}, align 8")
+    failed = w.emit(f"icmp ne i64 {before}, 0")
+    call, after = w.labels("call", "after")
+    w.line(f"br i1 {failed}, label %{after}, label %{call}")
+    w.begin(call)
     tensors = w.reserve(f"alloca [{len(op.arguments)} x ptr], align 8")
     for position, argument in enumerate(op.arguments):
         at = w.emit(f"getelementptr inbounds ptr, ptr {tensors}, i64 {position}")
@@ -32,7 +39,14 @@ def write_call(w: FunctionWriter, op: Operation) -> None:
     for offset in (2 * number, 2 * number + 1):
         at = w.emit(f"getelementptr inbounds ptr, ptr {EXTERNALS}, i64 {offset}")
         words.append(w.emit(f"load ptr, ptr {at}, align 8"))
-    w.line(f"call void {words[0]}(ptr {words[1]}, ptr {tensors})")
+    code = w.emit(f"call i32 {words[0]}(ptr {words[1]}, ptr {tensors})")
+    wrong = w.emit(f"icmp ne i32 {code}, 0")
+    wide = w.emit(f"zext i32 {code} to i64")
+    named = w.emit(f"or i64 {wide}, {number + 1 << 32}")
+    kept = w.emit(f"select i1 {wrong}, i64 {named}, i64 0")
+    w.line(f"store i64 {kept}, ptr {status}, align 8")
+    w.line(f"br label %{after}")
+    w.begin(after)
 
 
 def write_return(w: FunctionWriter, op: Operation) -> None:

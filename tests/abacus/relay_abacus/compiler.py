@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import f32
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue
 
-from relay.byoc import Artifact, Compiler, Refusal
+from relay.byoc import Artifact, BuildInfo, Compiler, Refusal
 from relay.dialects import qnn, relay
 from relay.dialects.attributes import Array, dtype_of, to_numpy
 from relay.dialects.op import tensor
@@ -40,7 +40,7 @@ class Abacus(Compiler):
             return Refusal(f"it has {self.beads} beads")
         return True
 
-    def compile(self, function: FuncOp) -> Artifact:
+    def compile(self, function: FuncOp, build: BuildInfo) -> Artifact:
         block = function.body.block
         numbers: dict[SSAValue, int] = {argument: number for number, argument in enumerate(block.args)}
         steps: list[dict[str, object]] = []

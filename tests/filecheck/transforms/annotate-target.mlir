@@ -2,7 +2,7 @@
 // RUN: relay-opt %s --load %S/../compilers.py -p "annotate-target{targets=alpha},annotate-target{targets=beta}" | filecheck %s
 // RUN: relay-opt %s --load %S/../compilers.py -p "annotate-target{targets=beta numerics=strict}" | filecheck %s --check-prefix STRICT
 // RUN: relay-opt %s --load %S/../compilers.py -p "annotate-target{targets=alpha,beta choose=cost}" | filecheck %s --check-prefix COST
-// RUN: relay-opt %s --load %S/../compilers.py -p AnnotateExternalCompiler | filecheck %s --check-prefix OWN
+// RUN: relay-opt %s --load %S/../compilers.py -p annotate-target | filecheck %s --check-prefix OWN
 
 // A begin for each operand that is no constant, one end for a result however often it is used.
 // CHECK-LABEL: func.func @edges(
