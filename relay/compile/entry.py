@@ -57,8 +57,8 @@ def build(
     `max_variants` (default: 8) last used (docs/sizes.md).
     `external` names external compilers that get what they take first, and `numerics="strict"` lets them take only what
     gives the same integers: `relay.build_external_compiler` with its defaults. A run uses up to `num_threads` threads;
-    `Executable.num_threads` can be set later, too. `progress` shows a bar: by default on a terminal, if rich is
-    installed and the build takes longer than a second. Raises RelayError.
+    `Executable.num_threads` can be set later, too. `progress` shows how far the build is: by default on a
+    terminal and in a notebook, if it takes longer than a second; a bar with rich, else text. Raises RelayError.
     """
     if isinstance(mod, bytearray | memoryview):
         mod = bytes(mod)

@@ -1,4 +1,4 @@
-"""A bar that shows how far long work is, where the package rich is installed."""
+"""How far long work is: a bar where the package rich is installed, else text."""
 
 from __future__ import annotations
 
@@ -6,50 +6,119 @@ import sys
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-
-from relay.errors import InvalidArgument
-from relay.plug_ins import installation
+from importlib import import_module
+from typing import Any
 
 Update = Callable[[float, str], object]
 """Told how much is done, and what is done next."""
+WIDTH = 79
+"""Columns of a line of text."""
+LINE_SECONDS = 1.0
+"""How often a line is added where none can be rewritten."""
 
 
 @contextmanager
 def bar(wanted: bool | None, title: str, total: float | None, done: float = 0, after: float = 0) -> Generator[Update]:
     """What to call as work goes on, `total` being all of it, if that is known.
 
-    By default a bar on a terminal, if rich is installed; True asks for it anywhere, False for none. Work that is over
-    within `after` seconds shows nothing. Raises InvalidArgument if a bar is asked for and rich is not installed.
+    By default it shows on a terminal and in a notebook; True asks for it anywhere, False for none. With rich it is a
+    bar. Without, and in a notebook (where rich needs widgets), it is one line of text that is rewritten; in a file, a
+    line each second. Work that is over within `after` seconds shows nothing.
     """
-    if wanted is False or (wanted is None and not sys.stderr.isatty()):
+    terminal, notebook = sys.stderr.isatty(), type(sys.stderr).__module__.startswith("ipykernel.")
+    if wanted is False or (wanted is None and not terminal and not notebook):
         yield unseen
         return
     try:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-    except ImportError:
-        if wanted is None:
-            yield unseen
-            return
-        raise InvalidArgument("progress", "the package rich is not installed", installation("progress")) from None
-    columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
-    shown = Progress(TextColumn(title), *columns, console=Console(stderr=True), transient=after > 0)
-    task = shown.add_task("", total=total, completed=int(done))
+        if notebook:
+            start, update, stop = _lines(title, total, _cell(), 0.0)
+        else:
+            start, update, stop = _rich(title, total, done, transient=after > 0)
+    except ModuleNotFoundError:
+        write, every = (_write_over, 0.0) if terminal else (_write_below, LINE_SECONDS)
+        start, update, stop = _lines(title, total, write, every)
     begun, started = time.monotonic(), False
 
-    def update(finished: float, following: str) -> None:
+    def shown(finished: float, following: str) -> None:
         nonlocal started
-        shown.update(task, completed=int(finished), description=following)
+        update(finished, following)
         if not started and time.monotonic() - begun >= after:
-            shown.start()
+            start()
             started = True
 
     try:
-        update(done, "")
-        yield update
+        shown(done, "")
+        yield shown
     finally:
-        shown.stop()
+        stop()
 
 
 def unseen(finished: float, following: str) -> None:
     """Show nothing."""
+
+
+Shown = tuple[Callable[[], object], Update, Callable[[], object]]
+"""What begins to show, what is told how far the work is, and what ends."""
+
+
+def _rich(title: str, total: float | None, done: float, transient: bool) -> Shown:
+    """A bar of rich's. Raises ModuleNotFoundError."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
+    shown = Progress(TextColumn(title), *columns, console=Console(stderr=True), transient=transient)
+    task = shown.add_task("", total=total, completed=int(done))
+    return shown.start, lambda n, next: shown.update(task, completed=int(n), description=next), shown.stop
+
+
+def _lines(title: str, total: float | None, write: Callable[[str, bool], object], every: float) -> Shown:
+    """Lines of text, one each `every` seconds at most; the last says how long it took, and `write` is told that."""
+    text, begun, said, created = "", False, float("-inf"), time.monotonic()
+
+    def show() -> None:
+        nonlocal said
+        if begun and (now := time.monotonic()) - said >= every:
+            write(text, False)
+            said = now
+
+    def start() -> None:
+        nonlocal begun
+        begun = True
+        show()
+
+    def update(finished: float, following: str) -> None:
+        nonlocal text
+        far = f"{finished:.0f}" if total is None else f"{finished:.0f} of {total:.0f}"
+        text = f"{title}: {far} {following}".rstrip()
+        show()
+
+    def stop() -> None:
+        if begun:
+            write(f"{title}: {time.monotonic() - created:.1f} s", True)
+
+    return start, update, stop
+
+
+def _write_over(line: str, last: bool) -> None:
+    """One line of a terminal, rewritten."""
+    print(f"\r{line:{WIDTH}.{WIDTH}}", end="\n" if last else "", file=sys.stderr, flush=True)
+
+
+def _write_below(line: str, last: bool) -> None:
+    """Lines of a file."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def _cell() -> Callable[[str, bool], object]:
+    """What writes one line of a notebook's output, rewritten."""
+    show: Callable[..., Any] = import_module("IPython.display").display
+    shown: list[Any] = []
+
+    def write(line: str, last: bool) -> None:
+        if shown:
+            shown[0].update({"text/plain": line}, raw=True)
+        else:
+            shown.append(show({"text/plain": line}, raw=True, display_id=True))
+
+    return write

@@ -147,10 +147,10 @@ def calibrate(
     order of the inputs, or a mapping by their names; `data` may be any iterable, and is read as it is needed.
 
     A module that `quantize-annotate` has not marked is marked with its defaults. `executor` runs samples at the same
-    time, in threads or processes; what is remembered does not depend on it. `progress` shows a bar (by default on a
-    terminal, where rich is installed), or is called with the number of samples done. `checkpoint` names a file that is
-    written after each `every` samples and at the end. `resume` goes on from a calibration or such a file: as many
-    samples of `data` as it has seen are passed over. `limit` stops after so many samples, those included.
+    time, in threads or processes; what is remembered does not depend on it. `progress` shows how far it is (by
+    default on a terminal and in a notebook), or is called with the number of samples done. `checkpoint` names a file
+    that is written after each `every` samples and at the end. `resume` goes on from a calibration or such a file: as
+    many samples of `data` as it has seen are passed over. `limit` stops after so many samples, those included.
     """
     module = as_module(mod)
     function = marks.main_of(module.op, WHERE)

@@ -1,17 +1,17 @@
-"""Bars: on terminals, where rich is, and only for what takes long."""
+"""How far work is: a bar of rich, or text without it and in notebooks; only for what takes long."""
 
 from __future__ import annotations
 
 import io
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import relay
 from relay.compile import model
 from relay.compile.progress import bar
-from relay.errors import InvalidArgument
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
 
@@ -59,21 +59,53 @@ def test_elsewhere_than_on_a_terminal_one_is_asked_for(capfd: pytest.CaptureFixt
     assert "work" in capfd.readouterr().err
 
 
-def test_without_rich(monkeypatch: pytest.MonkeyPatch):
-    err = terminal(monkeypatch)
+def without_rich(monkeypatch: pytest.MonkeyPatch):
     for name in [name for name in sys.modules if name.split(".")[0] == "rich"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "rich", None)
-    with bar(None, "work", 2) as update:
+
+
+def worked(wanted: bool | None, after: float = 0):
+    with bar(wanted, "work", 2, after=after) as update:
         update(1, "more")
+
+
+def test_without_rich_a_line_is_rewritten(monkeypatch: pytest.MonkeyPatch):
+    without_rich(monkeypatch)
+    monkeypatch.setattr(sys, "stderr", err := Terminal())
+    worked(None)
+    lines = [line.rstrip() for line in err.getvalue().split("\r")]
+    assert lines == ["", "work: 0 of 2", "work: 1 of 2 more", "work: 0.0 s"]
+    monkeypatch.setattr(sys, "stderr", short := Terminal())
+    worked(None, after=1e9)
+    assert short.getvalue() == ""
+
+
+def test_without_rich_a_file_gets_lines(monkeypatch: pytest.MonkeyPatch):
+    without_rich(monkeypatch)
+    monkeypatch.setattr(sys, "stderr", err := io.StringIO())
+    worked(None)
     assert err.getvalue() == ""
-    with (
-        pytest.raises(
-            InvalidArgument, match="progress: the package rich is not installed; pip install 'relay-mlir\\[progress\\]'"
-        ),
-        bar(True, "work", 2),
-    ):
-        pass
+    worked(True)
+    assert err.getvalue() == "work: 0 of 2\nwork: 0.0 s\n"
+
+
+def test_in_a_notebook_one_output_is_rewritten(monkeypatch: pytest.MonkeyPatch):
+    """Also with rich, whose bars need widgets there. tests/users/notebook.sh has IPython show it."""
+    cell = type("OutStream", (io.StringIO,), {"__module__": "ipykernel.iostream"})()
+    monkeypatch.setattr(sys, "stderr", cell)
+    said: list[str] = []
+
+    def update(data: dict[str, str], raw: bool) -> None:
+        said.append(data["text/plain"])
+
+    def display(data: dict[str, str], raw: bool, display_id: bool) -> SimpleNamespace:
+        said.append(data["text/plain"])
+        return SimpleNamespace(update=update)
+
+    monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(display=display))
+    worked(None)
+    assert said == ["work: 0 of 2", "work: 1 of 2 more", "work: 0.0 s"] and cell.getvalue() == ""
 
 
 def test_what_fails_leaves_no_bar(monkeypatch: pytest.MonkeyPatch):

@@ -17,4 +17,4 @@ json.dump({"cells": rows, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, o
 PYTHON
 python book.py
 python -m nbconvert --to html --execute book.ipynb
-for shown in "IRModule" "Executable for" "counters take" "sandbox=\"allow-scripts\""; do grep -q "$shown" book.html; done
+for shown in "IRModule" "Executable for" "counters take" "building: " "sandbox=\"allow-scripts\""; do grep -q "$shown" book.html; done
