@@ -21,6 +21,8 @@ def door(
         if name not in home:
             module, _, table = elsewhere.partition(":")
             instead = getattr(import_module(module), table).get(name, "") if module and name[0] != "_" else ""
+            if instead and caller_does("IMPORT_FROM"):  # Python would put a message of its own in place of ours
+                raise ImportError(f"cannot import name {name!r} from {package!r}; {instead}", name=name, path=package)
             raise AttributeError(f"module {package!r} has no attribute {name!r}{instead and '; '}{instead}")
         module, colon, other = home[name].partition(":")
         found = import_module(module)
@@ -38,3 +40,14 @@ def door(
 def former_door(package: str, home: Mapping[str, str]) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """The same of a module that is to go, with all its names."""
     return door(package, home, home)
+
+
+def caller_does(operation: str) -> bool:
+    """Whether the function that called the caller's is at this instruction of Python's: to tell apart what Python asks
+    in the same way."""
+    from dis import opmap
+    from inspect import currentframe
+
+    here = currentframe()
+    asking = here and here.f_back and here.f_back.f_back
+    return asking is not None and asking.f_code.co_code[asking.f_lasti] == opmap[operation]

@@ -37,6 +37,7 @@ from relay.dialects.plain import to_attribute
 from relay.dialects.relay import ConstantOp
 from relay.dialects.relay.shape import is_constant as is_constant
 from relay.dialects.source import LocatingParser, invalid, said_last, words
+from relay.doors import caller_does
 from relay.errors import InvalidArgument, Malformed
 from relay.files import read_file
 from relay.plug_ins import installation
@@ -134,6 +135,10 @@ class IRModule:
             old.erase()
 
     def __iter__(self) -> Iterator[str]:
+        """The names of the functions. Raises InvalidArgument for `mod, params = ...`, as scripts for TVM have it."""
+        if caller_does("UNPACK_SEQUENCE"):
+            hint = "write `mod = ...`; `mod.weights` are the weights, `list(mod)` the functions' names"
+            raise InvalidArgument("mod, params = ...", "importers return one module, with the weights in it", hint)
         return iter(self.functions)
 
     def request_pass(self, name: str, *, before: str | None = None, after: str | None = None) -> None:

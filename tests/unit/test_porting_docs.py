@@ -53,10 +53,28 @@ def test_shapes_under_both_names():
         relay.frontend.from_tflite(DIGITS, shapes=shapes, shape_dict=shapes)
 
 
+@pytest.mark.parametrize("name", ["from_tflite", "from_onnx"])
+def test_options_as_tvm_has_them(name: str):
+    importer: Any = getattr(relay.frontend, name)
+    with pytest.raises(InvalidArgument, match=f"{name}: takes one model, and its options by name; write shapes="):
+        importer(DIGITS, {"x": (1,)}, {"x": "int8"})
+    with pytest.raises(InvalidArgument, match=f"{name}: dtype_dict: is no option here; it is the file's: leave it out"):
+        importer(DIGITS, dtype_dict={"x": "int8"})
+
+
+def test_one_module_and_no_pair():
+    said = "mod, params = ...: importers return one module, with the weights in it; write `mod = ...`"
+    with pytest.raises(InvalidArgument, match=re.escape(said)):
+        _mod, _params = relay.frontend.from_tflite(DIGITS)
+    assert [*relay.frontend.from_tflite(DIGITS)] == ["main"] == [name for name in relay.frontend.from_tflite(DIGITS)]
+
+
 def test_passes_of_tvm_that_are_not_here():
     known = set(relay.transform.__all__)
     assert not known & set(TVM_PASSES)
     for name, instead in TVM_PASSES.items():
         with pytest.raises(AttributeError, match=f"no attribute '{name}'; .+"):
             getattr(relay.transform, name)
+        with pytest.raises(ImportError, match=f"cannot import name '{name}' from 'relay.transform'; .+"):
+            exec(f"from relay.transform import {name}")
         assert set(re.findall(r"\b([A-Z]\w+)\(", instead)) <= known

@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from inspect import signature
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TypeGuard, TypeVar
+from typing import ParamSpec, TypeGuard, TypeVar
 
 from xdsl.ir import OpResult, SSAValue
 
@@ -23,6 +24,7 @@ MAX_ELEMENTS = 1 << 40
 """Of a tensor."""
 P = TypeVar("P", bound=Place)
 T = TypeVar("T")
+Given = ParamSpec("Given")
 Source = bytes | bytearray | memoryview | str | PathLike[str]
 
 
@@ -42,6 +44,31 @@ def one_of(shapes: T | None, shape_dict: T | None) -> T | None:
     if shapes is not None and shape_dict is not None:
         raise InvalidArgument("shape_dict", "is given, and so is shapes, which is the same", "leave one of them out")
     return shape_dict if shapes is None else shapes
+
+
+TVM_OPTIONS = {
+    "shape": "write shapes={name: shape}",
+    **dict.fromkeys(("dtype", "dtype_dict", "opset"), "it is the file's: leave it out"),
+    **dict.fromkeys(("freeze_params", "convert_config"), "weights are constants of the module: leave it out"),
+    "op_converter": "write custom_ops={name: function}",
+}
+"""Options of TVM's importers, and what to write instead."""
+
+
+def by_name(importer: Callable[Given, T]) -> Callable[Given, T]:
+    """An importer that raises InvalidArgument, with what to write, for options as TVM's importers take them."""
+
+    @wraps(importer)
+    def checked(*args: Given.args, **kwargs: Given.kwargs) -> T:
+        if len(args) > 1:
+            hint = "write shapes={name: shape}"
+            raise InvalidArgument(importer.__name__, "takes one model, and its options by name", hint)
+        for name in TVM_OPTIONS:
+            if name in kwargs:
+                raise InvalidArgument(f"{importer.__name__}: {name}", "is no option here", TVM_OPTIONS[name])
+        return importer(*args, **kwargs)
+
+    return checked
 
 
 def check_known(options: object, importer: Callable[..., object]) -> dict[str, object]:

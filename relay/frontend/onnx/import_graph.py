@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, SupportsIndex
 import numpy.typing as npt
 
 from relay.errors import InvalidArgument
-from relay.frontend.importing.options import Source, one_of
+from relay.frontend.importing.options import Source, by_name, one_of
 from relay.module import IRModule
 from relay.plug_ins import installation
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 NUMERICS = ("ort", "qdq")
 
 
+@by_name
 def from_onnx(
     model: Source | onnx.ModelProto,
     *,

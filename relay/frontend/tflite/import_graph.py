@@ -31,7 +31,16 @@ from relay.dialects.op import DYNAMIC, Type
 from relay.errors import InvalidArgument, Unsupported
 from relay.frontend.importing.builder import free_name
 from relay.frontend.importing.function import finished
-from relay.frontend.importing.options import MAX_ELEMENTS, Source, batch_of, chosen, custom_functions, one_of, source
+from relay.frontend.importing.options import (
+    MAX_ELEMENTS,
+    Source,
+    batch_of,
+    by_name,
+    chosen,
+    custom_functions,
+    one_of,
+    source,
+)
 from relay.frontend.importing.problems import Problems
 from relay.frontend.tflite.builder import Importer, numpy_type, tensor_type
 from relay.frontend.tflite.known import MOST, known_numbers
@@ -58,6 +67,7 @@ def supported_operators() -> dict[str, tuple[int, int]]:
     return dict(sorted([*((kind, row.versions) for kind, row in TABLE.items()), *DECLARED.items()]))
 
 
+@by_name
 def from_tflite(
     model: Source,
     *,
