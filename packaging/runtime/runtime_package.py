@@ -1,6 +1,7 @@
 """Makes the package `relay_mlir_runtime` of those files of `relay` that a run needs, their imports renamed.
 
-Hatch runs it for a wheel; `write(FOLDER)` writes the package there.
+Hatch runs it in a checkout for a wheel and for an sdist, which holds the package as it was written, so that a wheel is
+made of that without a checkout. `write(FOLDER)` writes the package there.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-RELAY = Path(__file__).resolve().parents[2] / "relay"
+HERE = Path(__file__).resolve().parent
+RELAY = HERE.parents[1] / "relay"
 PACKAGE = "relay_mlir_runtime"
 PARTS = ("runtime", "validation", "doors.py", "errors.py", "files.py", "plug_ins.py", "sizes.py", "store.py")
 """Rooms and files that import nothing but each other (the linter holds that)."""
@@ -28,6 +30,13 @@ __all__ = ["Executable", "InvalidArgument", "Malformed", "RelayError", "TensorSp
 '''
 
 
+def version() -> str:
+    """The version, of the checkout's relay or of the sdist's package."""
+    source = HERE / PACKAGE if (HERE / PACKAGE).exists() else RELAY
+    (found,) = re.findall(r'^__version__ = "(.+)"$', (source / "__init__.py").read_text(), re.MULTILINE)
+    return found
+
+
 def write(folder: Path) -> Path:
     """Write the package into a folder; returns its own folder."""
     target = folder / PACKAGE
@@ -37,15 +46,15 @@ def write(folder: Path) -> Path:
             copy = target / path.relative_to(RELAY)
             copy.parent.mkdir(parents=True, exist_ok=True)
             copy.write_text(NAMED.sub(f"{PACKAGE}.", path.read_text()))
-    (version,) = re.findall(r'^__version__ = "(.+)"$', (RELAY / "__init__.py").read_text(), re.MULTILINE)
-    (target / "__init__.py").write_text(DOOR.format(package=PACKAGE, version=version))
+    (target / "__init__.py").write_text(DOOR.format(package=PACKAGE, version=version()))
     shutil.copy(RELAY / "py.typed", target)
     return target
 
 
-def initialize(hook: object, version: str, build_data: dict[str, Any]) -> None:
-    """Put the package into the wheel."""
-    build_data["force_include"][str(write(Path(tempfile.mkdtemp())))] = PACKAGE
+def initialize(hook: object, standard: str, build_data: dict[str, Any]) -> None:
+    """Put the package into the wheel or the sdist; where an sdist was unpacked, hatch finds it there."""
+    if not (HERE / PACKAGE).exists():
+        build_data["force_include"][str(write(Path(tempfile.mkdtemp())))] = PACKAGE
 
 
 if find_spec("hatchling") is not None:  # a test only writes the package
