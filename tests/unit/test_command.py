@@ -186,27 +186,30 @@ def test_quantize(capsys: Capture, tmp_path: Path):
     row = told(capsys, *arguments, "--report", f"{tmp_path}/r.json")
     assert row["samples"] == 8 and row["integer_macs"] == 1 and row["output_snr_db"][0] > 15
     assert json.loads((tmp_path / "r.json").read_text()) and main(["inspect", f"{tmp_path}/q.relay"]) == 0
-    assert main(["quantize", floats, "--calibration", str(tmp_path / "samples.npz"), "-o", "x.tflite"]) == 1
-    assert "x.tflite: is neither .mlir nor .relay; its suffix says what to write" in capsys.readouterr().err
+    assert main(["quantize", floats, "--calibration", str(tmp_path / "samples.npz"), "-o", "x.tflite"]) == 2
+    assert "--output: x.tflite is neither .mlir nor .relay; its suffix says what to write" in capsys.readouterr().err
 
 
 ERRORS = [
     (["nothing"], 2, "relay: No such command 'nothing'; see relay --help"),
     (["run", "nofile"], 2, "relay run: Invalid value for 'FILE|MODEL': File 'nofile' does not exist; see relay run"),
     (["compile", DIGITS], 2, "relay compile: Missing option '-o' / '--output'; see relay compile --help"),
-    (["compile", DIGITS, "-o", "x.exe"], 1, "x.exe: has no suffix that says what to write; known are .relay, "),
-    (["compile", DIGITS, "-o", "x.o", "--target", "armv7l-linux-gnueabihf"], 1,
-     "target 'armv7l-linux-gnueabihf': is not known; write \"arm-linux-gnueabihf\" or armv7l; known are"),
-    (["compile", DIGITS, "-o", "x.c", "--target", "rpi4"], 1, "--emit c: is C for any machine; leave out target"),
-    (["compile", DIGITS, "-o", "x.spv"], 1, "--emit spv: is the code of kernels for OpenCL; add --target opencl"),
+    (["compile", DIGITS, "-o", "x.exe"], 2, "--output: x.exe has no suffix that says what to write; known are "),
+    (["compile", DIGITS, "-o", "x.o", "--target", "armv7l-linux-gnueabihf"], 2,
+     "--target 'armv7l-linux-gnueabihf': is not known; write \"arm-linux-gnueabihf\" or armv7l; known are"),
+    (["compile", DIGITS, "-o", "x.c", "--target", "rpi4"], 2, "--emit c: is C for any machine; leave out target"),
+    (["compile", DIGITS, "-o", "x.spv"], 2, "--emit spv: is the code of kernels for OpenCL; add --target opencl"),
     (["inspect", str(ROOT / "pyproject.toml")], 1, f"{ROOT / 'pyproject.toml'}:"),
     (["inspect", sys.executable], 1, f"{sys.executable}: is an ELF object"),
-    (["run", DIGITS, "--input", "y=x.npy"], 1, "--input: the model has no input 'y'; it has serving_default_image:0"),
+    (["run", DIGITS, "--input", "y=x.npy"], 2, "--input: the model has no input 'y'; it has serving_default_image:0"),
     (["run", DIGITS, "--input", "x.npy"], 1, "x.npy: No such file or directory"),
-    (["run", DIGITS, "--shape", "x=1y2"], 1, "--shape: 'x=1y2' names no input and sizes; write --shape NAME=1x1280"),
-    (["run", DIGITS, "--numerics", "no"], 1, "from_tflite: "),
-    (["bench", DIGITS, "--against", "x"], 1, "--against: 'x' is not known; known are litert, openvino, onnxruntime"),
-    (["bench", DIGITS, "--threads", "1,x"], 1, "--threads: '1,x' are no numbers of threads; write --threads 1,2"),
+    (["run", DIGITS, "--shape", "x=1y2"], 2, "--shape: 'x=1y2' names no input and sizes; write --shape NAME=1x1280"),
+    (["run", DIGITS, "--numerics", "no"], 2, "--numerics: 'no' is not known; known are litert, litert-1.2, tflm, "),
+    (["run", DIGITS, "--numerics", "qdq"], 1, "from_tflite: numerics 'qdq' is unknown; use one of litert, "),
+    (["run", DIGITS, "--external", "no"], 2, "--external: 'no' is not known; known are c, "),
+    (["compare", DIGITS, "--with", "no"], 2, "--with: 'no' is neither a runtime nor a file; known are litert, "),
+    (["bench", DIGITS, "--against", "x"], 2, "--against: 'x' is not known; known are litert, openvino, onnxruntime"),
+    (["bench", DIGITS, "--threads", "1,x"], 2, "--threads: '1,x' are no numbers of threads; write --threads 1,2"),
 ]  # fmt: skip
 
 
@@ -227,7 +230,7 @@ def test_a_compiled_file_takes_no_options_of_a_build(capsys: Capture, saved: str
     assert main(["run", saved, "--batch", "2"]) == 1
     assert capsys.readouterr().err == f"{saved}: is compiled already; leave out batch\n"
     assert main(["run", saved, "--num-threads", "2"]) == 0
-    assert main(["bench", saved, "--against", "litert"]) == 1
+    assert main(["bench", saved, "--against", "litert"]) == 2
     assert capsys.readouterr().err.endswith("is compiled already; give the model, which the others read\n")
 
 

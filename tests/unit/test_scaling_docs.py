@@ -19,7 +19,7 @@ import relay
 ROOT = Path(__file__).parents[2]
 DIGITS = ROOT / "examples" / "digits" / "digits_int8.tflite"
 PAGE = (ROOT / "docs" / "scaling.md").read_text()
-PROGRAM = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)[0]
+PROGRAM, _, RAY = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 WITHOUT = """
 def without_compiler():
     import sys
@@ -37,6 +37,15 @@ def test_dask_workers_need_no_compiler(tmp_path: Path):
     done = subprocess.run([sys.executable, tmp_path / "score.py"], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert float(done.stdout.split()[-1]) > 0.9
+
+
+@pytest.mark.slow
+def test_ray(tmp_path: Path):
+    pytest.importorskip("ray", reason="needs the package ray")
+    (tmp_path / "ray_score.py").write_text(RAY)
+    done = subprocess.run([sys.executable, tmp_path / "ray_score.py"], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "level 2" in done.stdout and "failed" not in done.stdout
 
 
 @pytest.fixture
@@ -86,6 +95,12 @@ def test_what_the_server_answers(app: Any):
     app.room = room
     assert asked(app.app, "/", image.tobytes())[0] == 200
     assert asked(app.app, "/health")[2]["room"] == room
+
+
+def test_fastapi_takes_the_same_routes(app: Any):
+    fastapi: Any = pytest.importorskip("fastapi", reason="needs the package fastapi")
+    image = np.zeros((1, 8, 8, 1), np.int8)
+    assert asked(fastapi.FastAPI(routes=app.routes), "/", image.tobytes()) == asked(app.app, "/", image.tobytes())
 
 
 @pytest.mark.slow

@@ -26,7 +26,7 @@ ROUNDS = 9
     "--against",
     metavar="A,B",
     shell_complete=options.completing(options.peers),
-    help="time other runtimes beside it, in rounds by turns, each in a process of its own",
+    help="time other runtimes beside it, each in a process of its own, in rounds by turns",
 )
 @options.model_options
 @options.JSON
@@ -82,8 +82,8 @@ def beside(
     from relay.tools.peers.rounds import difference, interleave, started
 
     names = against.split(",")
-    if unknown := [name for name in names if name not in options.peers()]:
-        raise InvalidArgument("--against", f"{unknown[0]!r} is not known", f"known are {', '.join(options.peers())}")
+    for name in names:
+        options.known(name, options.peers(), "--against")
     if options.is_saved(file):
         raise InvalidArgument("--against", f"{file} is compiled already", "give the model, which the others read")
     absent = [name for name in names if installed(name) is None]

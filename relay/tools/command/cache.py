@@ -11,7 +11,7 @@ from relay.tools.command import options
 
 @click.group("cache")
 def command() -> None:
-    """Show or empty the folder of what was built."""
+    """Show or empty the cache: the folder where compiled models are kept."""
 
 
 @command.command()
@@ -33,7 +33,7 @@ def info(as_json: bool) -> None:
 @command.command()
 @options.JSON
 def clear(as_json: bool) -> None:
-    """Delete all that was built from the cache; other files stay."""
+    """Delete all compiled models of the cache; other files of its folder stay."""
     kept = store()
     if kept is None:
         raise InvalidArgument("cache", "there is none", f"{FOLDER} names its folder")

@@ -7,6 +7,7 @@ from typing import Any
 
 import rich_click as click
 
+from relay.errors import InvalidArgument
 from relay.tools.command import options
 
 
@@ -17,9 +18,9 @@ from relay.tools.command import options
     "reference",
     default="litert",
     metavar="litert|onnxruntime|interpreter|FILE",
-    help="whom to compare with: litert:FILE runs another file than MODEL (default: litert)",
+    help="what to compare with; litert:FILE has LiteRT run another file than MODEL (default: litert)",
 )
-@click.option("--layers", is_flag=True, help="every tensor between operators of the model, too")
+@click.option("--layers", is_flag=True, help="compare every tensor between operators of the model, too")
 @click.option(
     "--tolerance",
     type=click.FloatRange(0),
@@ -45,6 +46,9 @@ def command(
     import relay
     from relay.tools.command import inputs as reading
 
+    if reference.partition(":")[0] not in ("litert", "onnxruntime", "interpreter") and not Path(reference).exists():
+        hint = "known are litert, onnxruntime, interpreter; or give the file of a model, or of a compiled one"
+        raise InvalidArgument("--with", f"{reference!r} is neither a runtime nor a file", hint)
     build, rest = options.arguments_of(chosen)
     frontend = build.pop("frontend", {})
     if "batch" in build:

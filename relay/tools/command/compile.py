@@ -33,12 +33,13 @@ TEXTS = {"mlir": "mlir", "ll": "ll", "s": "asm", "ptx": "ptx"}
 @options.JSON
 @click.pass_obj
 def command(manner: options.Manner, model: str, output: str, emit: str | None, as_json: bool, **chosen: Any) -> None:
-    """Compile a model: to one file, an object for C, C, PTX or SPIR-V."""
+    """Compile a model to one file for `relay run`, to an object for C programs, to C, PTX or SPIR-V."""
     build, _ = options.arguments_of(chosen)
     kind = emit or Path(output).suffix.removeprefix(".")
     if kind not in EMITTED:
         known = ", ".join(f".{name}" for name in EMITTED)
-        raise InvalidArgument(output, "has no suffix that says what to write", f"known are {known}; or give --emit")
+        what = f"{output} has no suffix that says what to write"
+        raise InvalidArgument("--output", what, f"known are {known}; or give --emit")
     start = perf_counter()
     written = write_c(model, output, build) if kind == "c" else write(kind, model, output, build, manner)
     seconds = perf_counter() - start

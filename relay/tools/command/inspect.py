@@ -11,7 +11,7 @@ from relay.tools.command import options
 
 @click.command("inspect", cls=options.ModelCommand)
 @click.argument("file", type=options.MODEL, metavar="FILE|MODEL")
-@options.model_options
+@options.import_options
 @options.JSON
 @click.pass_obj
 def command(manner: options.Manner, file: str, as_json: bool, **chosen: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import rich_click as click
 from click.shell_completion import CompletionItem
 
-from relay.errors import InvalidArgument
+from relay.errors import InvalidArgument, RelayError
 from relay.tools.shapes import shape_of
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -40,9 +40,10 @@ def targets() -> list[str]:
 
 def profiles() -> list[str]:
     """Whose integers importers can compute."""
+    from relay.frontend.onnx.import_graph import NUMERICS
     from relay.frontend.tflite.profiles import PROFILES
 
-    return list(PROFILES)
+    return list(dict.fromkeys((*PROFILES, *NUMERICS)))
 
 
 def compilers() -> list[str]:
@@ -85,43 +86,56 @@ class ModelCommand(click.RichCommand):
 
 
 MODEL = click.Path(exists=True, dir_okay=False)
-MODEL_OPTIONS = (
-    click.option("--target", default="llvm", metavar="TARGET", shell_complete=completing(targets),
-                 help="the machine to compile for (default: llvm, this one)"),
+IMPORT_OPTIONS = (
     click.option("--batch", type=click.IntRange(1), metavar="N", help="how many images a run takes"),
     click.option("--shape", multiple=True, metavar="NAME=1x224x224x3", help="the shape of an input"),
     click.option("--numerics", metavar="NAME", shell_complete=completing(profiles),
-                 help="integer arithmetic to reproduce (default: litert)"),
-    click.option("--outputs-of", "tensors", metavar="A,B", help="compile only what these tensors need"),
+                 help="the runtime whose integers are computed (default: litert; ort for ONNX)"),
+    click.option("--outputs-of", "tensors", metavar="A,B",
+                 help="compute these tensors of the model instead of its outputs: names or numbers"),
+)  # fmt: skip
+MODEL_OPTIONS = (
+    click.option("--target", default="llvm", metavar="TARGET", shell_complete=completing(targets),
+                 help="the machine to compile for (default: llvm, this one)"),
+    *IMPORT_OPTIONS,
     click.option("--external", metavar="A,B", shell_complete=completing(compilers),
-                 help="external compilers that get what they take first"),
-    click.option("-O", "opt_level", type=click.IntRange(0, 4), help="which passes run (default: 2)"),
-    click.option("--num-threads", type=click.IntRange(1), default=1, help="threads that a run may use (default: 1)"),
+                 help="external compilers; each gets the operators that it supports, relay the rest"),
+    click.option("-O", "opt_level", type=click.IntRange(0, 4), metavar="LEVEL",
+                 help="optimization level, 0 to 4; integers never depend on it (default: 2)"),
+    click.option("--num-threads", type=click.IntRange(1), metavar="N", default=1,
+                 help="threads that a run may use (default: 1)"),
 )  # fmt: skip
 INPUT_OPTIONS = (
     click.option("--inputs", type=MODEL, metavar="FILE.npz", help="inputs by name, or in order"),
     click.option("--input", "given", multiple=True, metavar="NAME=FILE", help="an input: .npy, .npz or an image"),
     click.option("--fill", type=click.Choice(["random", "zeros", "ones"]), default="random",
-                 help="inputs that are not given (default: random)"),
-    click.option("--seed", type=click.IntRange(0), default=0, help="of random inputs (default: 0)"),
+                 help="what inputs hold that no file gives (default: random)"),
+    click.option("--seed", type=click.IntRange(0), metavar="N", default=0, help="seed of random inputs (default: 0)"),
     click.option("--pixels", metavar="LOW..HIGH",
                  help="what black and white of an image are (default: the codes' range; 0..1 for floats)"),
 )  # fmt: skip
 JSON = click.option("--json", "as_json", is_flag=True, help="print the result as JSON")
 
 
-def model_options(function: F) -> F:
-    """Give a command the options by which a model is compiled."""
-    for option in reversed(MODEL_OPTIONS):
+def _given_to(options: Sequence[Callable[[F], F]], function: F) -> F:
+    for option in reversed(options):
         function = option(function)
     return function
+
+
+def import_options(function: F) -> F:
+    """Give a command the options by which a model is imported."""
+    return _given_to(IMPORT_OPTIONS, function)
+
+
+def model_options(function: F) -> F:
+    """Give a command the options by which a model is imported and compiled."""
+    return _given_to(MODEL_OPTIONS, function)
 
 
 def input_options(function: F) -> F:
     """Give a command the options that tell a model's inputs."""
-    for option in reversed(INPUT_OPTIONS):
-        function = option(function)
-    return function
+    return _given_to(INPUT_OPTIONS, function)
 
 
 def arguments_of(chosen: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -130,11 +144,13 @@ def arguments_of(chosen: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]
     for key in ("target", "batch", "opt_level", "num_threads"):
         if (value := chosen.pop(key, None)) is not None and (key, value) != ("target", "llvm"):
             build[key] = value
+    if "target" in build:
+        _check_target(build["target"])
     if external := chosen.pop("external", None):
-        build["external"] = external.split(",")
+        build["external"] = [known(name, compilers(), "--external") for name in external.split(",")]
     frontend: dict[str, Any] = {}
     if numerics := chosen.pop("numerics", None):
-        frontend["numerics"] = numerics
+        frontend["numerics"] = known(numerics, profiles(), "--numerics")
     if shapes := chosen.pop("shape", ()):
         frontend["shapes"] = dict(map(shape_of, shapes))
     if tensors := chosen.pop("tensors", None):
@@ -142,6 +158,23 @@ def arguments_of(chosen: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]
     if frontend:
         build["frontend"] = frontend
     return build, chosen
+
+
+def known(name: str, names: Sequence[str], option: str) -> str:
+    """A name that an option takes. Raises InvalidArgument."""
+    if name not in names:
+        raise InvalidArgument(option, f"{name!r} is not known", f"known are {', '.join(names)}")
+    return name
+
+
+def _check_target(text: str) -> None:
+    """Raise InvalidArgument, of the option, for what is no target."""
+    from relay.target import resolve
+
+    try:
+        resolve(text)
+    except RelayError as error:
+        raise InvalidArgument(f"--{error.where}", error.what, error.hint) from None
 
 
 def module(file: str, build: dict[str, Any]) -> Any:

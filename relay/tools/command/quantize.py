@@ -36,7 +36,10 @@ def command(manner: options.Manner, model: str, output: str, as_json: bool, **ch
 
     build, rest = options.arguments_of(chosen)
     if Path(output).suffix not in (".mlir", ".relay"):
-        raise InvalidArgument(output, "is neither .mlir nor .relay", "its suffix says what to write")
+        raise InvalidArgument("--output", f"{output} is neither .mlir nor .relay", "its suffix says what to write")
+    if output.endswith(".mlir") and (more := sorted(set(build) - {"frontend", "batch"})):
+        hint = f"leave out {', '.join(more)}, or write a .relay file"
+        raise InvalidArgument("--output", f"{output} is text that is not compiled", hint)
     module: IRModule = options.module(model, build)
     samples = samples_of(rest["calibration"], module)
     quantised = Quantize(calibration=samples, method=rest["method"])(module)

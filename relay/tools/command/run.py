@@ -14,9 +14,9 @@ from relay.tools.command import options
 @click.argument("file", type=options.MODEL, metavar="FILE|MODEL")
 @options.input_options
 @click.option("--outputs", metavar="FILE.npz", help="write the outputs here, by name")
-@click.option("--dequantize", is_flag=True, help="real numbers instead of codes")
+@click.option("--dequantize", is_flag=True, help="show real numbers, scale * (code - zero point), instead of codes")
 @click.option("--top", type=click.IntRange(1), metavar="N", help="show the N largest of each output only")
-@click.option("--labels", type=options.MODEL, metavar="FILE", help="--top: a name for each place, one a line")
+@click.option("--labels", type=options.MODEL, metavar="FILE", help="with --top: the names of the classes, one a line")
 @options.model_options
 @options.JSON
 @click.pass_obj
