@@ -25,7 +25,7 @@ func.func @to_nearest(%x: tensor<4xi32>, %m: tensor<i32>, %e: tensor<i32>) -> te
 // CHECK-DAG:     [[M:%.+]] = arith.constant 1610612736 : i32
 // CHECK-DAG:     [[S:%.+]] = arith.constant 28 : i8
 // CHECK-NOT:       arith.shli
-// CHECK:           tosa.apply_scale {{%.+}}, [[M]], [[S]] {rounding_mode = SINGLE_ROUND} : (i32, i32, i8) -> i32
+// CHECK:           "tosa.apply_scale"({{%.+}}, [[M]], [[S]]) <{rounding_mode = #tosa.rounding_mode<SINGLE_ROUND>}> : (i32, i32, i8) -> i32
 func.func @upward(%x: tensor<4xi32>) -> tensor<4xi32> {
   %m = relay.constant dense<1610612736> : tensor<i32>
   %e = relay.constant dense<3> : tensor<i32>

@@ -75,7 +75,7 @@ func.func @dense(%x: tensor<5xi8>, %w: tensor<3x5xi8>) -> tensor<3xi32> {
 // CHECK-NEXT:      [[ADD:%.+]] = arith.addi [[X]], [[B]] : i32
 // CHECK-NEXT:      [[S32:%.+]] = arith.subi {{%.+}}, [[E]] : i32
 // CHECK-NEXT:      [[S:%.+]] = arith.trunci [[S32]] : i32 to i8
-// CHECK-NEXT:      [[Q:%.+]] = tosa.apply_scale [[ADD]], [[M]], [[S]] {rounding_mode = DOUBLE_ROUND} : (i32, i32, i8) -> i32
+// CHECK-NEXT:      [[Q:%.+]] = "tosa.apply_scale"([[ADD]], [[M]], [[S]]) <{rounding_mode = #tosa.rounding_mode<DOUBLE_ROUND>}> : (i32, i32, i8) -> i32
 // CHECK-NEXT:      [[ZQ:%.+]] = arith.addi [[Q]], [[Z]] : i32
 // CHECK-NEXT:      [[LOW:%.+]] = arith.maxsi [[ZQ]], {{%.+}} : i32
 // CHECK-NEXT:      [[HIGH:%.+]] = arith.minsi [[LOW]], {{%.+}} : i32
@@ -100,7 +100,7 @@ func.func @requantize(%x: tensor<2x3xi32>, %b: tensor<3xi32>, %m: tensor<3xi32>,
 // CHECK-DAG:     [[TWO:%.+]] = arith.constant 2 : i32
 // CHECK-DAG:     [[M:%.+]] = arith.constant 1073741824 : i32
 // CHECK:           [[L:%.+]] = arith.shli {{%.+}}, [[TWO]] : i32
-// CHECK-NEXT:      tosa.apply_scale [[L]], [[M]], [[S]]
+// CHECK-NEXT:      "tosa.apply_scale"([[L]], [[M]], [[S]])
 func.func @known_exponent(%x: tensor<4xi32>) -> tensor<4xi32> {
   %m = relay.constant dense<1073741824> : tensor<i32>
   %e = relay.constant dense<2> : tensor<i32>
