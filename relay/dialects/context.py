@@ -10,7 +10,7 @@ from xdsl.dialects import get_all_dialects
 from xdsl.ir import Dialect
 
 UPSTREAM = (
-    "func", "math", "scf", "cf", "tensor", "linalg", "vector", "llvm", "affine",
+    "func", "math", "scf", "cf", "tensor", "linalg", "llvm", "affine",
     "bufferization", "ml_program", "ub", "test",
 )  # fmt: skip
 """Dialects of xDSL that our passes read or write."""
@@ -52,10 +52,10 @@ def _tosa() -> Dialect:
     return Tosa
 
 
-def _machine() -> Dialect:
-    from relay.dialects.machine import Machine
+def _vector() -> Dialect:
+    from relay.dialects.vector import Vectors
 
-    return Machine
+    return Vectors
 
 
 def _gpu() -> Dialect:
@@ -101,7 +101,6 @@ OURS: dict[str, Callable[[], Dialect]] = {
     "relay": _relay,
     "qnn": _qnn,
     "byoc": _byoc,
-    "machine": _machine,
     "nvgpu": _nvgpu,
     "nvvm": _nvvm,
     "xevm": _xevm,
@@ -114,6 +113,7 @@ EXTENDED: dict[str, Callable[[], Dialect]] = {
     "gpu": _gpu,
     "memref": _memref,
     "tosa": _tosa,
+    "vector": _vector,
 }
 """Upstream dialects of which xDSL lacks something that we need: xDSL's own plus ours, under upstream's name."""
 

@@ -69,7 +69,7 @@ BASES: dict[type[Attribute], tuple[str, ...]] = {
 }
 """What upstream calls an attribute; for one that is not here, any will do."""
 
-NAMES = ("relay", "qnn", "byoc", "machine")
+NAMES = ("relay", "qnn", "byoc")
 """The dialects that upstream has not under these names."""
 
 ANY = "several"

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from math import prod
 
-from xdsl.dialects import arith, llvm, memref, scf, vector
+from xdsl.dialects import arith, func, llvm, memref, scf, vector
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     AnyFloat,
@@ -20,8 +20,10 @@ from xdsl.dialects.builtin import (
     IntegerType,
     LocationAttr,
     MemRefType,
+    ModuleOp,
     NoneAttr,
     StringAttr,
+    SymbolRefAttr,
     UnitAttr,
     VectorType,
     i32,
@@ -32,7 +34,7 @@ from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstan
 
 from relay.dialects.arith import CmpfOp, CmpiOp, SelectOp, truth_of
 from relay.dialects.attributes import ints, scalar_attr
-from relay.dialects.machine import DotProductOp
+from relay.lowering.dot_products import DotProduct, declared
 from relay.lowering.shaped import buffer_of, is_buffer, is_vector, scalar_of, vector_of
 
 INDEX = IndexType()
@@ -69,6 +71,7 @@ class LoopBuilder:
         self.location: LocationAttr | None = None
         self._constants: dict[tuple[Attribute, Attribute], SSAValue] = {}
         self._indices: dict[int, SSAValue] = {}
+        self._dots: dict[DotProduct, SymbolRefAttr] = {}
         self._anchor: Operation | None = None
 
     def add(self, op: OperationInvT) -> OperationInvT:
@@ -306,14 +309,19 @@ class LoopBuilder:
         return parts[0]
 
     def dot(self, accumulator: SSAValue, data: SSAValue, weights: SSAValue, unsigned: bool) -> SSAValue:
-        """A `machine.dot_product`; `unsigned` tells of the data."""
-        return self.add(
-            DotProductOp.create(
-                operands=[accumulator, data, weights],
-                result_types=[accumulator.type],
-                properties={"unsigned": UnitAttr()} if unsigned else {},
-            )
-        ).result
+        """A dot product: a call of a function of the module; `unsigned` tells of the data."""
+        sums, codes = accumulator.type, data.type
+        assert is_vector(sums) and is_vector(codes)
+        dot = DotProduct(sums, codes, unsigned)
+        if (name := self._dots.get(dot)) is None:
+            function = self.entry.parent_op()
+            module = None if function is None else function.parent_op()
+            assert isinstance(module, ModuleOp)
+            name = self._dots[dot] = declared(module, dot)
+        call = func.CallOp.create(
+            operands=[accumulator, data, weights], result_types=[sums], properties={"callee": name}
+        )
+        return self.add(call).results[0]
 
     def intrinsic(self, name: str, operands: Sequence[SSAValue], type: Attribute) -> SSAValue:
         """A call of an LLVM intrinsic."""

@@ -8,11 +8,12 @@ from typing import ClassVar
 from xdsl.context import Context
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp, i32
+from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import SSAValue
 
 from relay.dialects.arith import ExtSIOp, ExtUIOp
-from relay.dialects.machine import DotProductOp
 from relay.lowering.builder import Before, LoopBuilder
+from relay.lowering.dot_products import DotProduct, computed_by
 from relay.lowering.shaped import is_vector, vector_of
 from relay.lowering.walking import walked
 from relay.passes.target_pass import TargetPass
@@ -22,8 +23,9 @@ from relay.target.dots import Dot
 
 @dataclass(frozen=True)
 class SelectTargetOps(TargetPass):
-    """Spell `machine` ops for the target: as LLVM intrinsics of the instructions that it has, on as many lanes as they
-    take, else in `arith` and `vector`. On x86, `arith.maximumf` and `arith.minimumf` of vectors become a comparison and
+    """Select the target's instruction for each dot product: a call of a function that computes one becomes the LLVM
+    intrinsic, on as many lanes as it takes, or, where the target has none, products in `arith` and `vector`; the
+    functions go. On x86, `arith.maximumf` and `arith.minimumf` of vectors become a comparison and
     choices: its instruction for them gives the second number where one is none.
     """
 
@@ -31,32 +33,40 @@ class SelectTargetOps(TargetPass):
     requires = ("loops",)
     establishes = ("target-ops",)
     invalidates = ()
-    why = "spells what processors do at once for the one at hand"
+    why = "selects the target's instruction for each dot product"
 
     @classmethod
     def holds(cls, op: ModuleOp) -> bool:
-        return not any(isinstance(inner, DotProductOp) for inner in op.walk())
+        return not dot_products(op)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = self.target(op)
-        x86 = target.is_x86
+        x86, dots = target.is_x86, dot_products(op)
+        names = {name: dot for name, (_, dot) in dots.items()}
         for inner in walked(op):
-            if isinstance(inner, DotProductOp):
-                select(inner, target)
+            if isinstance(inner, CallOp) and (dot := names.get(inner.callee.root_reference.data)) is not None:
+                select(inner, dot, target)
             elif x86 and isinstance(inner, arith.MaximumfOp | arith.MinimumfOp) and is_vector(inner.result.type):
                 choose(inner)
+        for function, _ in dots.values():
+            function.detach()
+            function.erase()
 
 
-def select(op: DotProductOp, target: Target) -> None:
-    """Spell one dot product."""
-    sums, codes = op.accumulator.type, op.data.type
-    assert is_vector(sums) and is_vector(codes)
-    lanes, group = sums.get_shape()[0], codes.get_shape()[0] // sums.get_shape()[0]
-    fitting = target.dots_of(group, codes.element_type, op.unsigned is not None)
-    dot = next((d for d in fitting if lanes % d.lanes == 0), None)
+def dot_products(module: ModuleOp) -> dict[str, tuple[FuncOp, DotProduct]]:
+    """The module's own functions that compute a dot product, by name."""
+    private = [each for each in module.ops if isinstance(each, FuncOp) and each.sym_visibility is not None]
+    found = ((function, computed_by(function)) for function in private)
+    return {function.sym_name.data: (function, dot) for function, dot in found if dot is not None}
+
+
+def select(op: CallOp, product: DotProduct, target: Target) -> None:
+    """Select the instructions of one dot product."""
+    fitting = target.dots_of(product.group, product.codes.element_type, product.unsigned)
+    dot = next((d for d in fitting if product.lanes % d.lanes == 0), None)
     b = Before(op)
-    result = spelled_out(b, op, lanes, group) if dot is None else spelled(b, op, lanes, dot)
-    op.result.replace_all_uses_with(result)
+    result = spelled_out(b, op, product) if dot is None else spelled(b, op, product.lanes, dot)
+    op.results[0].replace_all_uses_with(result)
     op.detach()
     op.erase()
 
@@ -72,11 +82,12 @@ def choose(op: arith.MaximumfOp | arith.MinimumfOp) -> None:
     op.erase()
 
 
-def spelled(b: LoopBuilder, op: DotProductOp, lanes: int, dot: Dot) -> SSAValue:
+def spelled(b: LoopBuilder, op: CallOp, lanes: int, dot: Dot) -> SSAValue:
     """As instructions, each on its part of the lanes."""
-    operands = [(op.data, dot.group), (op.weights, dot.group)]
+    accumulator, data, weights = op.arguments
+    operands = [(data, dot.group), (weights, dot.group)]
     if dot.adds:
-        operands.insert(0, (op.accumulator, 1))
+        operands.insert(0, (accumulator, 1))
     parts: list[SSAValue] = []
     for start in range(0, lanes, dot.lanes):
         pieces = [
@@ -85,16 +96,16 @@ def spelled(b: LoopBuilder, op: DotProductOp, lanes: int, dot: Dot) -> SSAValue:
         ]
         parts.append(b.intrinsic(dot.intrinsic, pieces, vector_of(i32, dot.lanes)))
     whole = b.joined(parts)
-    return whole if dot.adds else b.add(arith.AddiOp(op.accumulator, whole)).result
+    return whole if dot.adds else b.add(arith.AddiOp(accumulator, whole)).result
 
 
-def spelled_out(b: LoopBuilder, op: DotProductOp, lanes: int, group: int) -> SSAValue:
+def spelled_out(b: LoopBuilder, op: CallOp, dot: DotProduct) -> SSAValue:
     """As products of what is widened, one of a group after the other."""
-    total: SSAValue = op.accumulator
-    for k in range(group):
-        picked = [b.shuffle(value, value, range(k, lanes * group, group)) for value in (op.data, op.weights)]
-        extend = (ExtSIOp if op.unsigned is None else ExtUIOp, ExtSIOp)
-        wide = [b.add(kind(value, vector_of(i32, lanes))).result for kind, value in zip(extend, picked, strict=True)]
+    total, data, weights = op.arguments
+    for k in range(dot.group):
+        picked = [b.shuffle(value, value, range(k, dot.lanes * dot.group, dot.group)) for value in (data, weights)]
+        extend = (ExtUIOp if dot.unsigned else ExtSIOp, ExtSIOp)
+        wide = [b.add(kind(value, dot.sums)).result for kind, value in zip(extend, picked, strict=True)]
         product = b.add(arith.MuliOp(wide[0], wide[1])).result
         total = b.add(arith.AddiOp(total, product)).result
     return total

@@ -28,7 +28,7 @@
 // DOT:             [[F:%.+]] = vector.load {{.*}} vector<4xi8>
 // DOT:             [[X:%.+]] = arith.xori {{%.+}}, [[FLIP]] : vector<16xi32>
 // DOT-NEXT:        [[Y:%.+]] = vector.bitcast [[X]] : vector<16xi32> to vector<64xi8>
-// DOT-NEXT:        machine.dot_product {{%.+}}, [[Y]], [[V]] {unsigned} : vector<16xi32>, vector<64xi8>
+// DOT-NEXT:        func.call @dot_product_16x4_ui8({{%.+}}, [[Y]], [[V]]) : (vector<16xi32>, vector<64xi8>, vector<64xi8>) -> vector<16xi32>
 func.func private @dense(%x: memref<4x8xi8>, %w: memref<3x8xi8>, %r: memref<4x3xi32>) {
   %zero = arith.constant 0 : i32
   %zp = arith.constant 5 : i32
@@ -98,3 +98,10 @@ func.func @pad(%x: memref<2x2xi8>, %r: memref<4x4xi8>) {
   "memref.copy"(%x, %s) : (memref<2x2xi8>, memref<2x2xi8, strided<[4, 1], offset: 5>>) -> ()
   func.return
 }
+
+// A dot product is a function of the module, of upstream's ops.
+
+// DOT-LABEL:   func.func private @dot_product_16x4_ui8
+// DOT:           [[X:%.+]] = arith.extui {{%.+}} : vector<16x4xi8> to vector<16x4xi32>
+// DOT-NEXT:      [[W:%.+]] = arith.extsi {{%.+}} : vector<16x4xi8> to vector<16x4xi32>
+// DOT-NEXT:      vector.contract {{.*}} [[X]], [[W]], %accumulator : vector<16x4xi32>, vector<16x4xi32> into vector<16xi32>

@@ -3,7 +3,8 @@
 // RUN: relay-opt %s -p 'attach-target{target="aarch64 -mattr=+dotprod"},select-target-ops' | filecheck %s --check-prefix NEON
 // RUN: relay-opt %s -p select-target-ops | filecheck %s
 
-// One instruction; four of a quarter of the lanes; without any, products of what is widened.
+// One instruction; four of a quarter of the lanes; without any, products of what is widened. The functions go.
+
 
 // VNNI-LABEL: func.func @bytes
 // VNNI-NEXT:    [[R:%.+]] = llvm.call_intrinsic "llvm.x86.avx512.vpdpbusd.512"(%acc, %x, %w)
@@ -17,9 +18,9 @@
 // CHECK-NEXT:    [[P:%.+]] = arith.muli [[A]], [[B]] : vector<16xi32>
 // CHECK-NEXT:    arith.addi %acc, [[P]] : vector<16xi32>
 // CHECK-COUNT-3: arith.muli
-// CHECK-NOT:     machine.
+// CHECK-NOT:     func.call
 func.func @bytes(%acc: vector<16xi32>, %x: vector<64xi8>, %w: vector<64xi8>) -> vector<16xi32> {
-  %r = machine.dot_product %acc, %x, %w {unsigned} : vector<16xi32>, vector<64xi8>, vector<64xi8> -> vector<16xi32>
+  %r = func.call @dot_product_16x4_ui8(%acc, %x, %w) : (vector<16xi32>, vector<64xi8>, vector<64xi8>) -> vector<16xi32>
   func.return %r : vector<16xi32>
 }
 
@@ -31,7 +32,7 @@ func.func @bytes(%acc: vector<16xi32>, %x: vector<64xi8>, %w: vector<64xi8>) -> 
 // NEON:         [[H:%.+]] = llvm.call_intrinsic "llvm.aarch64.neon.sdot.v4i32.v16i8"
 // NEON-NEXT:    vector.shuffle [[L]], [[H]] [0, 1, 2, 3, 4, 5, 6, 7]
 func.func @signed(%acc: vector<8xi32>, %x: vector<32xi8>, %w: vector<32xi8>) -> vector<8xi32> {
-  %r = machine.dot_product %acc, %x, %w : vector<8xi32>, vector<32xi8>, vector<32xi8> -> vector<8xi32>
+  %r = func.call @dot_product_8x4_si8(%acc, %x, %w) : (vector<8xi32>, vector<32xi8>, vector<32xi8>) -> vector<8xi32>
   func.return %r : vector<8xi32>
 }
 
@@ -41,7 +42,7 @@ func.func @signed(%acc: vector<8xi32>, %x: vector<32xi8>, %w: vector<32xi8>) -> 
 // AVX2-NEXT:    [[P:%.+]] = llvm.call_intrinsic "llvm.x86.avx2.pmadd.wd"(%x, %w)
 // AVX2-NEXT:    arith.addi %acc, [[P]] : vector<8xi32>
 func.func @words(%acc: vector<8xi32>, %x: vector<16xi16>, %w: vector<16xi16>) -> vector<8xi32> {
-  %r = machine.dot_product %acc, %x, %w : vector<8xi32>, vector<16xi16>, vector<16xi16> -> vector<8xi32>
+  %r = func.call @dot_product_8x2_si16(%acc, %x, %w) : (vector<8xi32>, vector<16xi16>, vector<16xi16>) -> vector<8xi32>
   func.return %r : vector<8xi32>
 }
 
@@ -57,4 +58,48 @@ func.func @words(%acc: vector<8xi32>, %x: vector<16xi16>, %w: vector<16xi16>) ->
 func.func @largest(%a: vector<8xf32>, %b: vector<8xf32>) -> vector<8xf32> {
   %r = arith.maximumf %a, %b : vector<8xf32>
   func.return %r : vector<8xf32>
+}
+
+// A function that computes something else keeps its calls, whatever its name.
+
+// CHECK-LABEL: func.func @other
+// CHECK-NEXT:    func.call @dot_product_8x2_ui16
+func.func @other(%acc: vector<8xi32>, %x: vector<16xi16>, %w: vector<16xi16>) -> vector<8xi32> {
+  %r = func.call @dot_product_8x2_ui16(%acc, %x, %w) : (vector<8xi32>, vector<16xi16>, vector<16xi16>) -> vector<8xi32>
+  func.return %r : vector<8xi32>
+}
+
+// CHECK-NOT: func.func private @dot_product{{.*}}si
+// CHECK: func.func private @dot_product_8x2_ui16
+func.func private @dot_product_16x4_ui8(%acc: vector<16xi32>, %x: vector<64xi8>, %w: vector<64xi8>) -> vector<16xi32> {
+  %0 = vector.shape_cast %x : vector<64xi8> to vector<16x4xi8>
+  %1 = vector.shape_cast %w : vector<64xi8> to vector<16x4xi8>
+  %2 = arith.extui %0 : vector<16x4xi8> to vector<16x4xi32>
+  %3 = arith.extsi %1 : vector<16x4xi8> to vector<16x4xi32>
+  %4 = vector.contract {indexing_maps = [affine_map<(i, k) -> (i, k)>, affine_map<(i, k) -> (i, k)>, affine_map<(i, k) -> (i)>], iterator_types = ["parallel", "reduction"], kind = #vector.kind<add>} %2, %3, %acc : vector<16x4xi32>, vector<16x4xi32> into vector<16xi32>
+  func.return %4 : vector<16xi32>
+}
+func.func private @dot_product_8x4_si8(%acc: vector<8xi32>, %x: vector<32xi8>, %w: vector<32xi8>) -> vector<8xi32> {
+  %0 = vector.shape_cast %x : vector<32xi8> to vector<8x4xi8>
+  %1 = vector.shape_cast %w : vector<32xi8> to vector<8x4xi8>
+  %2 = arith.extsi %0 : vector<8x4xi8> to vector<8x4xi32>
+  %3 = arith.extsi %1 : vector<8x4xi8> to vector<8x4xi32>
+  %4 = vector.contract {indexing_maps = [affine_map<(i, k) -> (i, k)>, affine_map<(i, k) -> (i, k)>, affine_map<(i, k) -> (i)>], iterator_types = ["parallel", "reduction"], kind = #vector.kind<add>} %2, %3, %acc : vector<8x4xi32>, vector<8x4xi32> into vector<8xi32>
+  func.return %4 : vector<8xi32>
+}
+func.func private @dot_product_8x2_si16(%acc: vector<8xi32>, %x: vector<16xi16>, %w: vector<16xi16>) -> vector<8xi32> {
+  %0 = vector.shape_cast %x : vector<16xi16> to vector<8x2xi16>
+  %1 = vector.shape_cast %w : vector<16xi16> to vector<8x2xi16>
+  %2 = arith.extsi %0 : vector<8x2xi16> to vector<8x2xi32>
+  %3 = arith.extsi %1 : vector<8x2xi16> to vector<8x2xi32>
+  %4 = vector.contract {indexing_maps = [affine_map<(i, k) -> (i, k)>, affine_map<(i, k) -> (i, k)>, affine_map<(i, k) -> (i)>], iterator_types = ["parallel", "reduction"], kind = #vector.kind<add>} %2, %3, %acc : vector<8x2xi32>, vector<8x2xi32> into vector<8xi32>
+  func.return %4 : vector<8xi32>
+}
+func.func private @dot_product_8x2_ui16(%acc: vector<8xi32>, %x: vector<16xi16>, %w: vector<16xi16>) -> vector<8xi32> {
+  %0 = vector.shape_cast %x : vector<16xi16> to vector<8x2xi16>
+  %1 = vector.shape_cast %w : vector<16xi16> to vector<8x2xi16>
+  %2 = arith.extui %0 : vector<8x2xi16> to vector<8x2xi32>
+  %3 = arith.extsi %1 : vector<8x2xi16> to vector<8x2xi32>
+  %4 = vector.contract {indexing_maps = [affine_map<(i, k) -> (i, k)>, affine_map<(i, k) -> (i, k)>, affine_map<(i, k) -> (i)>], iterator_types = ["parallel", "reduction"], kind = #vector.kind<maxsi>} %2, %3, %acc : vector<8x2xi32>, vector<8x2xi32> into vector<8xi32>
+  func.return %4 : vector<8xi32>
 }
