@@ -19,6 +19,7 @@ Cases = Callable[[int], Iterator[int]]
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--seconds", type=float, default=0.0, help="with -m fuzz: how long each fuzzer looks for failures")
+    parser.addoption("--guarded", action="store_true", help="all compiled code runs as in tests.guarded")
     parser.addoption("--first", type=int, default=0, help="with -m fuzz: the number of the first random case")
 
 
@@ -48,6 +49,16 @@ def cases(request: pytest.FixtureRequest) -> Cases:
             yield number
 
     return numbers
+
+
+@pytest.fixture(autouse=True)
+def between_pages(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With `--guarded`, whatever a test runs is run so."""
+    if request.config.getoption("--guarded"):
+        from relay.runtime import Executable
+        from tests import guarded
+
+        monkeypatch.setattr(Executable, "run", guarded.run)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -163,12 +163,13 @@ class LoopBuilder:
         independent: bool = False,
         apart: DictionaryAttr | None = None,
     ) -> Generator[tuple[Index, Loop]]:
-        """A loop; its body is the `with` block. A single turn makes no loop. See `Loop` for carried values.
+        """A loop; its body is the `with` block. A single turn makes no loop, no turn nothing. See `Loop` for carried
+        values.
 
         `independent`: its turns can run in any order, or at once. Turns may write the same where they write the same
         values. `apart`: what several cores move that one core would not (`sharing`).
         """
-        if isinstance(stop, int) and start + step >= stop:
+        if isinstance(stop, int) and start < stop <= start + step:
             state = Loop(list(carried))
             yield start, state
             state.results = state.next
@@ -180,6 +181,10 @@ class LoopBuilder:
         yield body.args[0], state
         self.add(scf.YieldOp(*state.next))
         self.block = outer
+        if isinstance(stop, int) and stop <= start:
+            body.erase()
+            state.results = list(carried)
+            return
         loop = self.add(scf.ForOp(first, end, stride, carried, body))
         if independent:
             loop.attributes[INDEPENDENT] = UnitAttr() if apart is None else apart
