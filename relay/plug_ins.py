@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
+    from importlib.metadata import EntryPoint, EntryPoints
 
 T = TypeVar("T")
 DISTRIBUTION = "relay-mlir"
@@ -19,8 +19,9 @@ DISTRIBUTION = "relay-mlir"
 
 def installed(group: str) -> tuple[EntryPoint, ...]:
     """The entry points of this group, sorted by name. Looking through all that is installed takes milliseconds, so it
-    is done once for a path as it is."""
-    return _installed(group, tuple((folder, changed(folder)) for folder in sys.path))
+    is done once for a path as it is, for every group."""
+    found = _installed(tuple((folder, changed(folder)) for folder in sys.path))
+    return tuple(sorted(found(group=group), key=lambda point: (point.name, point.value)))
 
 
 def changed(folder: str) -> int:
@@ -31,11 +32,11 @@ def changed(folder: str) -> int:
         return 0
 
 
-@lru_cache(maxsize=16)
-def _installed(group: str, path: tuple[tuple[str, int], ...]) -> tuple[EntryPoint, ...]:
+@lru_cache(maxsize=4)
+def _installed(path: tuple[tuple[str, int], ...]) -> Callable[..., EntryPoints]:
     from importlib.metadata import entry_points  # here: most executables need no plug-in
 
-    return tuple(sorted(entry_points(group=group), key=lambda point: (point.name, point.value)))
+    return entry_points().select
 
 
 def installation(extra: str) -> str:

@@ -1,8 +1,9 @@
 """Builds that need not be done again: the executable of a model that was built before in the same way.
 
-A key holds all that a build depends on: the model, the passes with their options, the context, the target, and the
-compiler itself. Where that is not known (passes or patterns of other packages, passes that the module asks for or that
-read files, instruments that want to see passes run, external compilers), nothing is looked up and nothing is kept.
+A key holds all that a build depends on: the model, the passes with their options, the context, the target, the
+compiler itself, and the plug-ins that have dialects. Where that is not known (passes of other packages, passes that the
+module asks for or that read files, instruments that want to see passes run, dialects that a program registers, external
+compilers), nothing is looked up and nothing is kept.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections.abc import Callable, Mapping
 from functools import cache, cached_property, partial
 from hashlib import sha256
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,14 +64,11 @@ def key(content: IRModule | bytes, recipe: Recipe) -> str | None:
 
     from relay.module import REQUESTS
     from relay.target import to_attributes
-    from relay.transforms.legalization import registered
 
     ctx, target = recipe.context, recipe.target
     if store() is None or ctx.instruments or not all(map(_is_reproducible_from_text, recipe.pipeline)):
         return None
-    if not _plain((*ctx.config.values(), *recipe.frontend.values())):
-        return None
-    if not all(point.value.startswith("relay.") for point in registered()):
+    if not _plain((*ctx.config.values(), *recipe.frontend.values())) or (others := plug_ins()) is None:
         return None
     if not isinstance(content, bytes) and (
         REQUESTS in content.op.attributes
@@ -84,6 +83,7 @@ def key(content: IRModule | bytes, recipe: Recipe) -> str | None:
         "config": sorted((name, repr(value)) for name, value in ctx.config.items()),
         "pipeline": str(recipe.pipeline),
         "compiler": compiler(),
+        "plug-ins": others,
     }
     return key_of(KIND, json.dumps(said), *_parts(content))
 
@@ -127,16 +127,39 @@ def _parts(model: IRModule | bytes) -> list[str | bytes]:
 def compiler() -> str:
     """This compiler: its files (by size and time of change), and the versions of what it uses."""
     home = Path(__file__).parents[1]
-    files: list[str] = []
-    for folder, folders, names in os.walk(home):
-        folders[:] = sorted(name for name in folders if name != "__pycache__")
-        for name in sorted(names):
-            status = os.stat(path := os.path.join(folder, name))
-            files.append(f"{os.path.relpath(path, home)} {status.st_size} {status.st_mtime_ns}")
+    files = files_of(str(home))
     versions = [f"{name} {version(name)}" for name in ("xdsl", "numpy", "llvmlite")]
     return sha256(
         "\n".join([(home / "__init__.py").read_text(), platform.python_version(), *versions, *files]).encode()
     ).hexdigest()
+
+
+def files_of(home: str) -> list[str]:
+    """The files of a folder, or one file: name, size and time of change of each."""
+    files: list[str] = []
+    for folder, folders, names in os.walk(home) if os.path.isdir(home) else [(os.path.dirname(home), [], [home])]:
+        folders[:] = sorted(name for name in folders if name != "__pycache__")
+        for name in sorted(names):
+            status = os.stat(path := os.path.join(folder, name))
+            files.append(f"{os.path.relpath(path, home)} {status.st_size} {status.st_mtime_ns}")
+    return files
+
+
+def plug_ins() -> list[str] | None:
+    """The packages that have patterns or dialects, of which nothing is imported: the version of each, and its files, as
+    of the compiler. None where this process has some that are of no package."""
+    legalization, dialects = map(sys.modules.get, ("relay.transforms.legalization", "relay.dialects.plug_in"))
+    if dialects is not None and dialects.DIALECTS.registered:
+        return None
+    if legalization is not None and not all(where.startswith("relay.") for _, where in legalization.REGISTRY):
+        return None
+    found: list[str] = []
+    for point in (*installed("relay.legalize"), *installed("relay.dialect")):
+        found.append(f"{point.name} {point.value} {'' if point.dist is None else point.dist.version}")
+        spec = find_spec(point.module.partition(".")[0])
+        for home in () if spec is None else spec.submodule_search_locations or [spec.origin or ""]:
+            found += files_of(home)
+    return found
 
 
 class LazyRebuild:
@@ -217,13 +240,17 @@ class KeyedRequest:
 
 def keyed(request: Request) -> KeyedRequest | None:
     """The request with the key that it is found by, told without the compiler; None where something else may matter:
-    other arguments, a context, patterns of other packages, or arguments that `build` refuses."""
+    other arguments, a context, dialects that a program registers, or arguments that `build` refuses."""
     if any(part is not None for part in (request.params, request.pipeline, request.external, request.numerics)):
         return None
     model, target, opt_level = request.model, request.target, request.opt_level
     if store() is None or not isinstance(model, str | bytes | os.PathLike) or not isinstance(target, str):
         return None
-    if not (opt_level is None or type(opt_level) is int) or not _is_options(request.frontend) or not _outside():
+    if (
+        not (opt_level is None or type(opt_level) is int)
+        or not _is_options(request.frontend)
+        or not _is_outside_of_contexts()
+    ):
         return None
     options = sorted((str(name), value) for name, value in (request.frontend or {}).items())
     if not _plain([value for _, value in options]):
@@ -232,7 +259,9 @@ def keyed(request: Request) -> KeyedRequest | None:
     if not isinstance(content, bytes):
         return None
     machine = [platform.machine(), sys.platform, sorted(processor.flags()), processor.model()]
-    key = key_of(QUICK, json.dumps([target, opt_level, repr(tuple(options)), machine, compiler()]), content)
+    if (others := plug_ins()) is None:
+        return None
+    key = key_of(QUICK, json.dumps([target, opt_level, repr(tuple(options)), machine, compiler(), others]), content)
     plain = Request(content, target, opt_level=opt_level, frontend=dict(options), progress=False)
     return KeyedRequest(key, plain)
 
@@ -241,12 +270,8 @@ def _is_options(value: object) -> bool:
     return isinstance(value, dict | None)
 
 
-def _outside() -> bool:
-    """Whether no context is entered and no other package has patterns, as far as that was imported yet."""
-    loaded = sys.modules.get("relay.transforms.legalization")
-    points = installed("relay.legalize") if loaded is None else loaded.registered()
-    if not all(point.value.startswith("relay.") for point in points):
-        return False
+def _is_outside_of_contexts() -> bool:
+    """Whether no context is entered."""
     passes = sys.modules.get("relay.passes.context")
     if passes is None:
         return True

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from xdsl.context import Context
 from xdsl.dialect_interfaces.op_asm import OpAsmDialectInterface
 from xdsl.dialects import get_all_dialects
-from xdsl.ir import Dialect
+from xdsl.ir import Attribute, Dialect, Operation, TypeAttribute
 
 UPSTREAM = (
     "func", "math", "scf", "cf", "tensor", "linalg", "llvm", "affine",
@@ -118,9 +118,48 @@ EXTENDED: dict[str, Callable[[], Dialect]] = {
 """Upstream dialects of which xDSL lacks something that we need: xDSL's own plus ours, under upstream's name."""
 
 
+class PlugInContext(Context):
+    """A context that asks the packages that are installed for a dialect when it first meets a name of it."""
+
+    def clone(self) -> PlugInContext:
+        return PlugInContext(
+            self.allow_unregistered,
+            self._loaded_dialects.copy(),
+            self._loaded_ops.copy(),
+            self._loaded_attrs.copy(),
+            self._loaded_types.copy(),
+            self._registered_dialects.copy(),
+        )
+
+    def get_optional_op(self, name: str, *, dialect_stack: Sequence[str] = ()) -> type[Operation] | None:
+        self._meet(name)
+        return super().get_optional_op(name, dialect_stack=dialect_stack)
+
+    def get_optional_type(self, name: str) -> type[TypeAttribute] | None:
+        self._meet(name)
+        return super().get_optional_type(name)
+
+    def get_optional_attr(self, name: str) -> type[Attribute] | None:
+        self._meet(name)
+        return super().get_optional_attr(name)
+
+    def get_optional_dialect(self, name: str) -> Dialect | None:
+        self._meet(f"{name}.")
+        return super().get_optional_dialect(name)
+
+    def _meet(self, name: str) -> None:
+        """Register the dialect of an op's or type's name, if it is that of another package."""
+        dialect, dot, _ = name.partition(".")
+        if dot and dialect not in self._registered_dialects:
+            from relay.dialects.plug_in import plugged  # here: most modules are of dialects that are registered
+
+            if (factory := plugged(dialect)) is not None:
+                self.register_dialect(dialect, factory)
+
+
 def make_context() -> Context:
-    """A fresh context: ours, upstream's, and upstream's extended by the ops xDSL lacks."""
-    ctx = Context()
+    """A fresh context: ours, upstream's, and upstream's extended by the ops xDSL lacks; others' are found by name."""
+    ctx = PlugInContext()
     every = get_all_dialects()
     for name in UPSTREAM:
         ctx.register_dialect(name, every[name])

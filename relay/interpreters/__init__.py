@@ -16,6 +16,7 @@ from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import VerifyException
 
 from relay import signature
+from relay.dialects import plug_in
 from relay.dialects.attributes import Array, dtype_of, elements
 from relay.dialects.op import DYNAMIC, TensorOp, tensor
 from relay.dialects.relay import ConstantOp
@@ -87,17 +88,23 @@ FUNCTIONS = [interpreter_functions(f"{kind}Functions", rows) for kind, rows in K
 
 
 def register(interpreter: Interpreter) -> None:
-    """Give xDSL's interpreter the meaning of relay, qnn, byoc and func ops."""
+    """Give xDSL's interpreter the meaning of relay, qnn, byoc and func ops, and of those of other packages."""
     from xdsl.interpreters.func import FuncFunctions  # here: the package imports every dialect that xDSL interprets
 
-    for each in (*FUNCTIONS, byoc.RegionFunctions, FuncFunctions):
+    others = [interpreter_functions(name, plug_in.part(name, "meanings")) for name in plug_in.DIALECTS.names()]
+    for each in (*FUNCTIONS, *others, byoc.RegionFunctions, FuncFunctions):
         interpreter.register_implementations(each())
+
+
+def has_meaning(op: Operation) -> bool:
+    """Whether `evaluate` knows the op."""
+    return type(op) in MEANINGS or plug_in.row(op, "meanings") is not None
 
 
 def evaluate(op: Operation, operands: Sequence[Array]) -> tuple[Array, ...]:
     """The results of one op for these operands, which are not checked; results may share memory with operands.
 
-    Raises Unsupported if the op is not one of relay, qnn or byoc.
+    Raises Unsupported if the op is not one of relay, qnn, byoc or a dialect of another package that has its meaning.
     """
     with np.errstate(all="ignore"):
         return Machine({}, MEANINGS).op(op, operands)
@@ -126,7 +133,7 @@ def run(
     States that a mapping leaves out start with their initial values.
 
     Raises InvalidArgument if their number, a name, a dtype or a shape is wrong, or the function is not there;
-    Unsupported if it holds an op that is neither relay, qnn, byoc nor func.
+    Unsupported if it holds an op that has no meaning: all of relay, qnn, byoc and func have one.
     """
     functions = (module if isinstance(module, IRModule) else IRModule(module)).functions
     machine = Machine(functions, MEANINGS)
@@ -175,4 +182,4 @@ def check_inputs(function: FuncOp, inputs: Sequence[Array] | Mapping[str, Array]
     return arrays
 
 
-__all__ = ["MEANINGS", "compute", "evaluate", "register", "run"]
+__all__ = ["MEANINGS", "compute", "evaluate", "has_meaning", "register", "run"]

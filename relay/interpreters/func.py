@@ -11,6 +11,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from relay.dialects import byoc
 from relay.dialects.attributes import Array
+from relay.dialects.plug_in import blamed, row
 from relay.errors import InvalidArgument, Unsupported
 from relay.interpreters.meaning import Meanings, apply
 
@@ -82,6 +83,10 @@ class Machine:
             return (np.asarray(operands[0][tuple(int(index) for index in operands[1:])]),)
         if isinstance(op, arith.ConstantOp) and isinstance(op.value, IntegerAttr | FloatAttr):
             return (np.asarray(op.value.value.data),)
+        dialect = op.name.partition(".")[0]
+        if (meaning := row(op, "meanings")) is not None:
+            with blamed(dialect, f"its meaning of {op.name} fails"):
+                return apply(meaning, op, operands)
         hint = "it runs relay, qnn, byoc and func ops, scf.if, scf.while, and what reads their conditions"
         raise Unsupported(f"op {op.name}", "has no meaning for the interpreter", hint)
 

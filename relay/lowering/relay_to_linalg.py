@@ -16,6 +16,7 @@ from xdsl.utils.hints import isa
 from relay.dialects import relay
 from relay.dialects.attributes import dtype_of, int_values
 from relay.dialects.op import TensorOp, rank, shape, tensor
+from relay.dialects.plug_in import blamed, row
 from relay.errors import Unsupported
 from relay.lowering.linalg import LOWERINGS
 from relay.lowering.linalg.elementwise import Group, emit, groups
@@ -58,7 +59,7 @@ class RelayToLinalg(Pass):
 
     @classmethod
     def holds(cls, op: ModuleOp) -> bool:
-        return not any(inner.name.startswith("relay.") for inner in op.walk())
+        return not any(isinstance(inner, TensorOp) for inner in op.walk())
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in [f for f in op.walk() if isinstance(f, func.FuncOp)]:
@@ -153,7 +154,10 @@ class FunctionLowering:
         if isinstance(op, scf.IfOp | scf.WhileOp):
             return self.control(e, op, operands)
         dialect = op.name.split(".")[0]
-        if dialect in ("relay", "qnn", "byoc") or op.regions:
+        if isinstance(op, TensorOp) and (lowering := row(op, "lowerings")) is not None:
+            with blamed(dialect, f"its lowering of {op.name} fails"):
+                return lowering(e, op, operands)
+        if isinstance(op, TensorOp) or dialect == "byoc" or op.regions:
             hint = "run legalize first" if dialect == "qnn" else ""
             raise Unsupported(place(op), "has no lowering to linalg", hint)
         new = type(op).create(

@@ -83,7 +83,7 @@ def options(cls: type[ModulePass]) -> Mapping[str, Key]:
 
 
 def all_keys() -> dict[str, Key]:
-    """Every key: the declared ones, then the options of relay's passes and of the made ones."""
+    """Every key: the declared ones, then the options of relay's passes, of plug-ins' and of the made ones."""
     return DECLARED | {key.name: key for cls in registry.ours() for key in options(cls).values()}
 
 

@@ -6,14 +6,15 @@ import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 
 from xdsl.passes import ModulePass
-from xdsl.universe import Universe
 from xdsl.utils.arg_spec import ArgSpec, PipelineLexer, SpecTokenKind, parse_pipeline
 from xdsl.utils.exceptions import ArgSpecParseError
 
 from relay.arguments import text as checked_text
+from relay.dialects import plug_in
+from relay.dialects.plug_in import universe_of, universes
 from relay.errors import InvalidArgument, Unsupported, near
 from relay.passes.info import FOREIGN, DescribedPass, names_of
 from relay.universe import PROVIDERS, RENAMED
@@ -35,26 +36,24 @@ def register(cls: type[DescribedPass]) -> None:
         MADE[cls.name] = cls
 
 
-def universe_of(point: EntryPoint) -> Universe | None:
-    """The universe that an entry point names; None if it is something else. Raises Unsupported if it cannot load."""
-    try:
-        universe: object = point.load()
-    except Exception as error:
-        raise Unsupported(f"plug-in {point.name}", f"cannot be loaded: {error}", "repair or uninstall it") from error
-    return universe if isinstance(universe, Universe) else None
-
-
 @cache
 def _factories(point: EntryPoint) -> dict[str, Factory]:
     universe = universe_of(point)
     return {} if universe is None else dict(universe.all_passes)
 
 
+def plugged() -> dict[str, Factory]:
+    """The passes of other packages by name."""
+    merged = plug_in.passes()
+    for universe in universes():
+        merged = universe.all_passes | merged
+    return merged
+
+
 def factories() -> dict[str, Factory]:
     """Every pass by its canonical name, imported when its factory is called."""
-    merged: dict[str, Factory] = {}
-    others = sorted((p for p in entry_points(group=GROUP) if p.name not in ("relay", "xdsl")), key=lambda p: p.name)
-    for point in (*reversed(others), XDSL, OURS):
+    merged = plugged()
+    for point in (XDSL, OURS):
         merged.update(_factories(point))
     return merged | {name: _given(cls) for name, cls in MADE.items()}
 
@@ -64,8 +63,8 @@ def _given(cls: type[DescribedPass]) -> Factory:
 
 
 def ours() -> Iterator[type[DescribedPass]]:
-    """The passes of relay and the made ones, imported, in the order of their rows."""
-    for factory in _factories(OURS).values():
+    """The passes of relay, of dialects of other packages, and the made ones, imported, in the order of their rows."""
+    for factory in (*_factories(OURS).values(), *plug_in.passes().values()):
         if issubclass(cls := factory(), DescribedPass):
             yield cls
     yield from MADE.values()

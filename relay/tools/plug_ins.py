@@ -1,4 +1,4 @@
-"""Dialects, passes and targets of xDSL, of relay and of other packages; of two with one name the first wins.
+"""Dialects, passes and targets of xDSL, of relay and of other packages' universes; of two with one name the first wins.
 
 xDSL's own `get_multiverse` refuses to start when two packages share a name; a tool of ours then still works, since
 relay's come first, then xDSL's, then those of other packages in the order of their entry points' names.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 from importlib.machinery import SourceFileLoader
-from importlib.metadata import entry_points
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
@@ -16,25 +15,15 @@ from xdsl.targets import get_all_targets
 from xdsl.universe import XDSL_UNIVERSE, Universe
 
 from relay.dialects.context import EXTENDED
+from relay.dialects.plug_in import universes
 from relay.errors import InvalidArgument
-from relay.passes.registry import GROUP, universe_of
 from relay.universe import UNIVERSE
-
-
-def others() -> list[Universe]:
-    """The universes that other packages than xDSL and relay have registered."""
-    found: list[Universe] = []
-    for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
-        universe = universe_of(point)
-        if universe is not None and universe is not UNIVERSE and universe is not XDSL_UNIVERSE:
-            found.append(universe)
-    return found
 
 
 def everything() -> Universe:
     """One universe with all there is."""
     merged = Universe(all_targets=dict(get_all_targets()))
-    for universe in (*reversed(others()), XDSL_UNIVERSE, UNIVERSE, Universe(all_dialects=dict(EXTENDED))):
+    for universe in (*reversed([*universes()]), XDSL_UNIVERSE, UNIVERSE, Universe(all_dialects=dict(EXTENDED))):
         merged.all_dialects.update(universe.all_dialects)
         merged.all_passes.update(universe.all_passes)
         merged.all_targets.update(universe.all_targets)

@@ -21,6 +21,7 @@ from xdsl.xdsl_opt_main import xDSLOptMain
 from relay import __version__, frontend, symbols
 from relay.dialects.context import make_context
 from relay.dialects.irdl import dialects, to_irdl
+from relay.dialects.plug_in import passes as dialects_passes
 from relay.dialects.source import LocatingParser, invalid
 from relay.errors import InvalidArgument, RelayError
 from relay.files import read_file
@@ -87,7 +88,7 @@ class RelayOptMain(xDSLOptMain):
 
         arg_parser.prog, arg_parser.error, self.parser = "relay-opt", error, arg_parser
         arg_parser.usage, plain = "relay-opt [OPTION]... [FILE]", arg_parser.format_help
-        arg_parser.format_help = lambda: plain() + "\n" + names_of_passes(self.universe.all_passes)
+        arg_parser.format_help = lambda: plain() + "\n" + names_of_passes(dialects_passes() | self.universe.all_passes)
         options = Sorted(arg_parser)
         super().register_all_arguments(options)
         add_arguments(options)
@@ -139,7 +140,7 @@ class RelayOptMain(xDSLOptMain):
     def run(self) -> None:
         """Read, transform, write. A file named by `-o` is written only if all went well."""
         if self.args.list_passes:
-            list_passes(self.available_passes)
+            list_passes(dialects_passes() | self.available_passes)
             return
         if self.args.list_patterns:
             list_patterns(self.built_for)
@@ -149,7 +150,7 @@ class RelayOptMain(xDSLOptMain):
             return
         if self.args.completion is not None:
             values = {"target": self.available_targets, "opt_level": map(str, LEVELS)}
-            print(script(self.args.completion, self.parser, values, self.available_passes), end="")
+            print(script(self.args.completion, self.parser, values, dialects_passes() | self.available_passes), end="")
             return
         if self.args.show_pipeline:
             level = PassContext.current().opt_level if self.args.opt_level is None else self.args.opt_level

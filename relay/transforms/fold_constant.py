@@ -14,7 +14,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from relay.dialects import relay
 from relay.dialects.attributes import dtype_of, elements, to_numpy
 from relay.dialects.op import DYNAMIC, TensorOp, shape, tensor
-from relay.interpreters import evaluate
+from relay.interpreters import evaluate, has_meaning
 from relay.module import is_constant
 from relay.passes import Pass
 from relay.transforms.legalization import own
@@ -44,7 +44,7 @@ class FoldConstant(Pass):
 
     def foldable(self, op: TensorOp) -> bool:
         """Whether the operands are known, and the results known not to be too large."""
-        if not all(is_constant(value.owner) for value in op.operands):
+        if not all(is_constant(value.owner) for value in op.operands) or not has_meaning(op):
             return False
         count = prod(shape(op.operands[0])) if len(op.operands) == 1 else 0
         return all(

@@ -11,6 +11,7 @@ from xdsl.traits import is_side_effect_free
 
 from relay.dialects import relay
 from relay.dialects.op import TensorOp, shape, tensor
+from relay.dialects.plug_in import row
 
 EXPENSIVE = (
     relay.DivideOp,
@@ -49,7 +50,7 @@ def fusible(op: Operation) -> bool:
     """Whether the op goes into a kernel; constants and reshapes stay with the caller."""
     return (
         isinstance(op, TensorOp)
-        and op.name.startswith("relay.")
+        and (op.name.startswith("relay.") or row(op, "lowerings") is not None)
         and not isinstance(op, relay.ConstantOp | relay.ReshapeOp)
     )
 

@@ -1,14 +1,14 @@
 """Where the legalization patterns are listed, and how they are applied.
 
-A dialect's patterns bring its ops to level 1. They live beside this module, or in any package that names them under
-the entry point group `relay.legalize` (entry point name: the dialect; object: a list of `Legalization` classes).
-Nothing is imported for a dialect that neither the context has loaded nor the module uses.
+A dialect's patterns bring its ops to level 1. They live beside this module, or in another package: those of a
+`DialectPlugIn`, or of an entry point of the group `relay.legalize` (its name: the dialect; its object: a list of
+`Legalization` classes). Nothing is imported for a dialect that neither the context has loaded nor the module uses.
 """
 
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint
 from inspect import cleandoc
@@ -17,20 +17,23 @@ from typing import ClassVar, cast
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
-from relay.dialects import byoc
+from relay.dialects import byoc, plug_in
+from relay.dialects.op import DYNAMIC, TensorOp, is_tensor
 from relay.errors import RelayError, Unsupported
 from relay.passes.context import PassContext
 from relay.plug_ins import installed
 from relay.target import Target, target_of
 from relay.target.record import UNKNOWN
+from relay.transforms.expansion import Expansion
 from relay.transforms.location import place
 
 ENTRY_POINTS = "relay.legalize"
 LEGAL = ("relay", "byoc")
 """Dialects of level 1. Their ops may have patterns too (a target's choices), and may stay."""
+EXPANDED = "%x  =>  the ops of its row in the expansions of its plug-in"
 ROUNDS = 32
 """How often all ops are offered to the patterns before the patterns are taken to chase each other."""
 
@@ -69,10 +72,63 @@ REGISTRY: list[tuple[str, str]] = [
 """(dialect, where its patterns are), asked in this order."""
 
 
-def registered() -> list[EntryPoint]:
-    """`REGISTRY`, then the entry points of other packages in the order of their names; nothing is imported yet."""
+@dataclass(frozen=True)
+class ExpandRows(Legalization):
+    """op %x  =>  the ops of its row in a table
+
+    An op of unknown sizes stays, unless it is elementwise.
+    """
+
+    ROWS: ClassVar[Mapping[type[Operation], Callable[..., SSAValue | Sequence[SSAValue] | None]]] = {}
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        if type(op) not in self.ROWS:
+            return
+        new = Expansion(op, self.target)
+        if (found := self.expanded(new, op)) is not None:
+            new.replace(rewriter, *([found] if isinstance(found, SSAValue) else found))
+
+    def expanded(self, new: Expansion, op: Operation) -> SSAValue | Sequence[SSAValue] | None:
+        """What its row makes of an op; None if the op stays as it is."""
+        elementwise = isinstance(op, TensorOp) and op.ELEMENTWISE
+        return self.ROWS[type(op)](new, op) if elementwise or is_static(op) else None
+
+
+def is_static(op: Operation) -> bool:
+    """Whether every dimension is known."""
+    types = (value.type for value in (*op.operands, *op.results))
+    return not any(DYNAMIC in type.get_shape() for type in types if is_tensor(type))
+
+
+@dataclass(frozen=True)
+class PlugInPatterns:
+    """The patterns of a dialect's plug-in, as an entry point gives those of a list."""
+
+    name: str
+
+    def load(self) -> Patterns:
+        """Its own patterns, then one that applies its expansions."""
+        found: list[type[Legalization]] = [*plug_in.part(self.name, "patterns")]
+        if rows := plug_in.part(self.name, "expansions"):
+            found.append(type("Expand", (ExpandRows,), {"ROWS": rows, "__doc__": f"{self.name}.* {EXPANDED}"}))
+        return found
+
+
+class Guarded(RewritePattern):
+    """A pattern of a plug-in, whose exceptions become errors that name the package."""
+
+    def __init__(self, dialect: str, pattern: Legalization):
+        self.dialect, self.pattern = dialect, pattern
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        with plug_in.blamed(self.dialect, f"its pattern {type(self.pattern).__name__} fails on {op.name}"):
+            self.pattern.match_and_rewrite(op, rewriter)
+
+
+def registered() -> list[EntryPoint | PlugInPatterns]:
+    """`REGISTRY`, then those of other packages in the order of their names; nothing is imported yet."""
     ours = [EntryPoint(name, value, ENTRY_POINTS) for name, value in REGISTRY]
-    return [*ours, *installed(ENTRY_POINTS)]
+    return [*ours, *installed(ENTRY_POINTS), *(PlugInPatterns(name) for name in plug_in.DIALECTS.names())]
 
 
 @dataclass(frozen=True)
@@ -105,13 +161,23 @@ def legalize(ctx: Context, module: ModuleOp, target: Target = UNKNOWN, dialects:
     """
     used = {op.name.split(".")[0] for op in own(module)} | {dialect.name for dialect in ctx.loaded_dialects}
     asked = [point for point in registered() if point.name in used and (dialects is None or point.name in dialects)]
-    settle(module, [pattern(target) for point in asked for pattern in cast(Patterns, point.load())])
+    patterns: list[RewritePattern] = []
+    for point in asked:
+        made = [pattern(target) for pattern in cast(Patterns, point.load())]
+        plugged = isinstance(point, PlugInPatterns)
+        patterns += [Guarded(point.name, pattern) for pattern in made] if plugged else made
+    settle(module, patterns)
     targets = {point.name for point in asked} - set(LEGAL)
-    left = [op for op in own(module) if op.name.split(".")[0] in targets]
+    left = [op for op in own(module) if stays_not(op, targets)]
     if len(left) == 1:
         raise Unsupported(place(left[0]), "no legalization pattern takes it", "see the op's documentation")
     for op in left:
         PassContext.current().diagnostics.error(op, f"no legalization pattern takes {op.name}")
+
+
+def stays_not(op: Operation, targets: Collection[str]) -> bool:
+    """Whether an op is of one of these dialects, and has no lowering of its own."""
+    return op.name.split(".")[0] in targets and plug_in.row(op, "lowerings") is None
 
 
 def legal(module: ModuleOp, dialects: Sequence[str] | None = None) -> bool:
@@ -120,7 +186,7 @@ def legal(module: ModuleOp, dialects: Sequence[str] | None = None) -> bool:
     points = registered()
     targets = {point.name for point in points} - set(LEGAL) if dialects is None else set(dialects)
     every = [*own(module)]
-    if any(op.name.split(".")[0] in targets for op in every):
+    if any(stays_not(op, targets) for op in every):
         return False
     relays = [point for point in points if point.name in LEGAL and dialects is None]
     target = target_of(module)

@@ -14,6 +14,7 @@ from xdsl.universe import XDSL_UNIVERSE, Universe
 from xdsl.utils.target import Target
 
 import relay
+from relay.dialects import plug_in
 from relay.passes import Pass
 from relay.tools import plug_ins
 from relay.universe import PASSES, PROVIDERS, TARGETS, UNIVERSE, all_passes
@@ -134,9 +135,9 @@ def test_of_two_plug_ins_with_one_name_the_first_wins(monkeypatch: pytest.Monkey
     ]
 
     def installed(group: str) -> list[Point]:
-        return points if group == "xdsl.universe" else []
+        return sorted(points, key=lambda point: point.name) if group == "xdsl.universe" else []
 
-    monkeypatch.setattr(plug_ins, "entry_points", installed)
+    monkeypatch.setattr(plug_in, "installed", installed)
     dialects = plug_ins.everything().all_dialects
     assert dialects["shared"]() is first and dialects["own"]() is second
     assert dialects["relay"] is UNIVERSE.all_dialects["relay"]
@@ -148,6 +149,6 @@ def test_a_broken_plug_in_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     def installed(group: str) -> list[Point]:
         return [Point("other", ImportError("no module named other"))]
 
-    monkeypatch.setattr(plug_ins, "entry_points", installed)
+    monkeypatch.setattr(plug_in, "installed", installed)
     assert main([]) == 1
     assert capsys.readouterr().err == "plug-in other: cannot be loaded: no module named other; repair or uninstall it\n"

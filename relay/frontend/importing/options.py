@@ -113,14 +113,14 @@ def chosen(
 
 
 def custom_functions(
-    custom_ops: object, results: Callable[[P], Sequence[tuple[str, Type | None]]]
+    custom_ops: object, results: Callable[[P], Sequence[tuple[str, Type | None]]], what: str = "custom_ops"
 ) -> Mapping[str, Callable[[Builder, P], Sequence[SSAValue]]]:
     """Callers' functions for custom operators, by code, which then check what they return: what a function does wrong
     is its own fault and not the file's. `results` are a node's outputs: what errors call them, and their types where
-    the file says them."""
+    the file says them, `what` what they call the mapping."""
     found: dict[str, Callable[[Builder, P], Sequence[SSAValue]]] = {}
-    for code, function in mapping(custom_ops, "custom_ops", "{'Code': function}").items():
-        where = f"custom_ops[{shown(code)}]"
+    for code, function in mapping(custom_ops, what, "{'Code': function}").items():
+        where = f"{what}[{shown(code)}]"
         if not code:
             raise InvalidArgument(where, "names no operator", "give the code of a custom operator")
         if not callable(function):

@@ -86,7 +86,7 @@ class Conversion:
         if self.count > MOST_NODES:
             raise node.unsupported(f"functions and loops come to more than {MOST_NODES} nodes")
         importer.enter(node)
-        custom = proto.op_type in self.custom
+        custom = self.custom_function(node) is not None
         results = self.problems.tried(node, lambda: self.results(node), by_caller=custom)
         if results is None:
             results = [Block(arg_types=[TensorType(f32, [])]).args[0] for _ in node.outputs]
@@ -105,7 +105,7 @@ class Conversion:
             with np.errstate(all="ignore"):
                 found = self.converted(node)
         except (ArithmeticError, IndexError, KeyError, TypeError, ValueError) as error:
-            if node.kind in self.custom:
+            if self.custom_function(node) is not None:
                 raise
             what = f"cannot be read: {type(error).__name__}: {error}"
             raise node.malformed(what) from error
@@ -119,9 +119,14 @@ class Conversion:
                 raise node.malformed(f"a result would have the shape {list(dims)}")
         return values
 
+    def custom_function(self, node: Node) -> Convert | None:
+        """What a caller gave for an operator, by its name, or a plug-in, by its domain and name."""
+        given = self.custom.get(node.kind)
+        return self.custom.get(f"{node.domain}.{node.kind}") if given is None else given
+
     def converted(self, node: Node) -> SSAValue | Sequence[SSAValue | None]:
         """What the table's function, a custom one or the body of a function builds."""
-        if (custom := self.custom.get(node.kind)) is not None and row(node.domain, node.kind, node.version) is None:
+        if (custom := self.custom_function(node)) is not None and row(node.domain, node.kind, node.version) is None:
             return custom(self.importer, node)
         key = (node.domain, node.kind)
         function = self.model.functions.get((*key, node.proto.overload))
@@ -141,7 +146,7 @@ class Conversion:
             cast(_Bodies, schema).has_function or cast(_Bodies, schema).has_context_dependent_function
         )
         model = (*key, node.proto.overload) in self.model.functions
-        if not (model or bodies or node.kind in self.custom or row(*key, node.version)):
+        if not (model or bodies or self.custom_function(node) or row(*key, node.version)):
             raise self.not_supported(node)
 
     def not_supported(self, node: Node) -> Unsupported:

@@ -17,6 +17,7 @@ from relay.dialects import qnn, relay
 from relay.dialects.attributes import Array, dtype_of, element_type
 from relay.dialects.op import DYNAMIC, Type, is_tensor
 from relay.dialects.op import tensor as type_of
+from relay.dialects.plug_in import importers
 from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
 from relay.frontend.importing.function import finished
 from relay.frontend.importing.options import Source, batch_of, chosen, custom_functions
@@ -26,7 +27,7 @@ from relay.frontend.onnx.builder import Importer
 from relay.frontend.onnx.conversion import Conversion
 from relay.frontend.onnx.model import Model, dtype_of_number, read_model, type_names
 from relay.frontend.onnx.node import Node
-from relay.frontend.onnx.table import REFUSED, Convert
+from relay.frontend.onnx.table import REFUSED, TABLE, Convert
 from relay.module import IRModule
 from relay.signature import TensorInfo
 from relay.transforms.batch import rebatch
@@ -58,6 +59,8 @@ def imported(
     importer = Importer(model, _names(graph), numerics)
     results_of = _results(model)
     custom: Mapping[str, Convert] = {} if custom_ops is None else custom_functions(custom_ops, results_of)
+    if not {domain for domain, _ in TABLE}.issuperset(model.opsets):
+        custom = {**custom_functions(importers("onnx"), results_of, "plug-ins' onnx"), **custom}
     conversion = Conversion(model, importer, problems, custom)
     importer.subgraph = conversion.subgraph
     importer.frame.tensors = {each.name: each for each in graph.initializer}

@@ -28,6 +28,7 @@ from xdsl.ir import Block, SSAValue
 from relay.arguments import mapping, shown
 from relay.dialects.attributes import Array
 from relay.dialects.op import DYNAMIC, Type
+from relay.dialects.plug_in import importers
 from relay.errors import InvalidArgument, Unsupported
 from relay.frontend.importing.builder import free_name
 from relay.frontend.importing.function import finished
@@ -99,6 +100,9 @@ def from_tflite(
     if images is not None and any(operator.kind in CALLS for operator in graph.operators):
         raise Unsupported(name, "has control flow, whose subgraphs keep their batch", "leave batch out")
     table = TABLE if custom_ops is None else TABLE | _custom_rows(custom_ops)
+    kinds = {operator.kind for each in graphs for operator in each.operators}
+    if any(kind.startswith("CUSTOM:") and kind not in table for kind in kinds):
+        table = _custom_rows(importers("tflite"), "plug-ins' tflite") | table
     wanted = _wanted(graph, outputs, name)
     nodes = needed(graph, wanted, name, keep_states=outputs is None)
     check_calls(graphs, nodes, name)
@@ -120,14 +124,13 @@ def _numerics(numerics: object) -> Numerics:
     return PROFILES[numerics]
 
 
-def _custom_rows(custom_ops: object) -> dict[str, Row]:
+def _custom_rows(custom_ops: object, what: str = "custom_ops") -> dict[str, Row]:
     """The rows of the table for the custom operators of these codes."""
-    for code in mapping(custom_ops, "custom_ops", "{'Code': function}"):
+    for code in mapping(custom_ops, what, "{'Code': function}"):
         if code in BUILTIN_OPERATORS or code.startswith("CUSTOM:"):
-            what = "is no code of a custom operator"
             hint = "operators of TFLite's own stay as they are; 'X' is that of CUSTOM:X"
-            raise InvalidArgument(f"custom_ops[{shown(code)}]", what, hint)
-    functions: Mapping[str, Convert] = custom_functions(custom_ops, _results)
+            raise InvalidArgument(f"{what}[{shown(code)}]", "is no code of a custom operator", hint)
+    functions: Mapping[str, Convert] = custom_functions(custom_ops, _results, what)
     return {f"CUSTOM:{code}": Row((1, ANY), (0, ANY), (0, ANY), each) for code, each in functions.items()}
 
 

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.ir import Operation, SSAValue
-from xdsl.pattern_rewriter import PatternRewriter
 
 from relay.dialects import relay
-from relay.dialects.op import DYNAMIC, shape
 from relay.transforms.expansion import Expansion
 from relay.transforms.expansions import (
     activation,
@@ -28,7 +26,7 @@ from relay.transforms.expansions import (
     unary,
 )
 from relay.transforms.expansions.steps import Expansions
-from relay.transforms.legalization import Legalization
+from relay.transforms.legalization import ExpandRows, Legalization, is_static
 
 EXPANSIONS: Expansions = {
     **activation.EXPANSIONS,
@@ -51,7 +49,7 @@ KEPT: frozenset[type[Operation]] = frozenset([relay.BatchMatmulOp, relay.Resize2
 
 
 @dataclass(frozen=True)
-class Expand(Legalization):
+class Expand(ExpandRows):
     """relay.nn.conv3d, ... %x  =>  the ops of its row in `EXPANSIONS`
 
     An op of unknown sizes stays, unless it is a normalization.
@@ -64,13 +62,6 @@ class Expand(Legalization):
         made = "stays" if self.target.whole_dots else "becomes [n, k, m]"
         return f"the second matrix of relay.nn.batch_matmul of codes, [n, m, k], {made}"
 
-    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        if type(op) not in self.ROWS:
-            return
-        new = Expansion(op, self.target)
-        if (found := self.expanded(new, op)) is not None:
-            new.replace(rewriter, *([found] if isinstance(found, SSAValue) else found))
-
     def replaces(self, op: Operation) -> bool:
         if type(op) not in KEPT:
             return super().replaces(op)
@@ -81,13 +72,7 @@ class Expand(Legalization):
         return found is not None
 
     def expanded(self, new: Expansion, op: Operation) -> SSAValue | Sequence[SSAValue] | None:
-        """What its row makes of an op; None if the op stays as it is."""
         return self.ROWS[type(op)](new, op) if type(op) in norm.EXPANSIONS or is_static(op) else None
-
-
-def is_static(op: Operation) -> bool:
-    """Whether every dimension is known."""
-    return not any(DYNAMIC in shape(value) for value in (*op.operands, *op.results))
 
 
 @dataclass(frozen=True)

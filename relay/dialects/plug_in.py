@@ -1,0 +1,199 @@
+"""Dialects of other packages: what a package says of one, and how the rest of relay finds it, by the dialect's name.
+
+Nothing of a package is imported before text, a model or a caller names its dialect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial, wraps
+from importlib.metadata import EntryPoint
+from pkgutil import resolve_name
+from typing import Any
+
+from xdsl.ir import Dialect, Operation
+from xdsl.universe import Universe
+
+from relay.errors import RelayError, Unsupported
+from relay.plug_ins import PlugIns, installed
+
+Table = str | Mapping[Any, Any]
+"""Rows, or `package.module:NAME` of them."""
+EMPTY: Mapping[Any, Any] = {}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DialectPlugIn:
+    """All that a package says of a dialect: the tables that ops of ours have their rows in, for its ops.
+
+    A package names one by an entry point of the group `relay.dialect`, whose name is the dialect's. What a field names
+    as `package.module:NAME` is imported when it is first needed; a field may also be the object itself.
+    """
+
+    dialect: str | Dialect
+    """The `xdsl.ir.Dialect`: its ops, types and attributes."""
+    meanings: Table = field(default_factory=lambda: EMPTY)
+    """Op class to its meaning in numpy, `f(op, *operands)`: what the interpreter runs, and constants fold with."""
+    expansions: Table = field(default_factory=lambda: EMPTY)
+    """Op class to `f(new, op)`, which builds simpler ops that mean the same (`new` is a
+    `relay.transforms.expansion.Expansion`) and returns the values of its results; None leaves the op as it is.
+    `new.target` is the machine that the model is built for."""
+    patterns: str | Sequence[Any] = ()
+    """Classes of `relay.transforms.legalization.Legalization`, which may look at several ops and choose by the
+    target; they are asked before the expansions."""
+    lowerings: Table = field(default_factory=lambda: EMPTY)
+    """Op class to `f(emitter, op, operands)`, which emits `linalg` (`emitter` is a
+    `relay.lowering.linalg.emitter.Emitter`): for ops that the `relay` dialect has no words for."""
+    passes: Table = field(default_factory=lambda: EMPTY)
+    """Name of a pass to `package.module:Class`. The options of a `relay.passes.Pass` are keys of
+    `PassContext.config`."""
+    tflite: Table = field(default_factory=lambda: EMPTY)
+    """Code of a custom operator of TFLite to `f(importer, node)`, as `from_tflite(custom_ops=...)` takes it."""
+    onnx: Table = field(default_factory=lambda: EMPTY)
+    """`domain.Operator` of ONNX to `f(importer, node)`, as `from_onnx(custom_ops=...)` takes it."""
+    examples: str = ""
+    """`package:file.mlir`: functions that hold the dialect's ops, and texts that are refused, on which
+    `relay-dialect test` tries all of the above."""
+
+
+DIALECTS: PlugIns[DialectPlugIn] = PlugIns("dialect", "relay.dialect", {})
+"""The dialects of other packages. `DIALECTS.register(name, DialectPlugIn(...))` makes one known to a process."""
+
+
+KINDS: dict[str, tuple[type[object], ...]] = {"dialect": (Dialect,), "patterns": (list, tuple)}
+"""What a field of a plug-in holds; the others hold mappings."""
+
+
+def place_of(dialect: str) -> str:
+    """What errors call a plug-in: `dialect sfx of relay-sfx 0.1`."""
+    point = None if dialect in DIALECTS.registered else DIALECTS.chosen(dialect)
+    points = () if point is None else (each for each in installed(DIALECTS.group) if each.value == point.value)
+    dist = next((each.dist for each in points if each.name == dialect), None)
+    return f"dialect {dialect}" if dist is None else f"dialect {dialect} of {dist.name} {dist.version}"
+
+
+@contextmanager
+def blamed(dialect: str, what: str) -> Generator[None]:
+    """Code of a plug-in: an exception that is no RelayError becomes one that names the package."""
+    try:
+        yield
+    except RelayError:
+        raise
+    except Exception as error:
+        said = str(error).strip().splitlines()
+        what = f"{what}: {type(error).__name__}{f': {said[0]}' if said else ''}"
+        raise Unsupported(place_of(dialect), what, "repair or uninstall the package") from error
+
+
+def dialect_plug_in(name: str) -> DialectPlugIn | None:
+    """The plug-in of a dialect, None for a dialect that has none. Raises Unsupported if it cannot be loaded."""
+    if name in DIALECTS.registered:
+        return DIALECTS.registered[name]
+    point = DIALECTS.chosen(name)
+    if point is None:
+        return None
+    with blamed(name, "cannot be loaded"):
+        found: object = point.load()
+    if not isinstance(found, DialectPlugIn):
+        hint = "its entry point must name a relay.dialects.plug_in.DialectPlugIn"
+        raise Unsupported(place_of(name), f"{point.value} is {type(found).__name__}", hint)
+    return found
+
+
+def part(name: str, kind: str) -> Any:
+    """What the plug-in of a dialect has under the name of a field, imported; empty where it has nothing, or is none.
+
+    Raises Unsupported, naming the package, where that fails or is not of the field's type.
+    """
+    plug_in = dialect_plug_in(name)
+    if plug_in is None:
+        return EMPTY
+    given: object = getattr(plug_in, kind)
+    if isinstance(given, str):
+        where = given
+        with blamed(name, f"its {kind}, {where}, cannot be loaded"):
+            given = resolve_name(where)
+    if not isinstance(given, KINDS.get(kind, (Mapping,))):
+        raise Unsupported(place_of(name), f"its {kind} is {type(given).__name__}", "see relay.dialects.plug_in")
+    return given
+
+
+def row(op: Operation, kind: str) -> Any:
+    """The row for an op in a table of its dialect's plug-in; None if there is none."""
+    return part(op.name.partition(".")[0], kind).get(type(op))
+
+
+def universe_of(point: EntryPoint) -> Universe | None:
+    """The universe that an entry point names; None if it is something else. Raises Unsupported if it cannot load."""
+    try:
+        universe: object = point.load()
+    except Exception as error:
+        raise Unsupported(f"plug-in {point.name}", f"cannot be loaded: {error}", "repair or uninstall it") from error
+    return universe if isinstance(universe, Universe) else None
+
+
+def universes() -> Iterator[Universe]:
+    """The universes that other packages than xDSL and relay have, by their entry points' names."""
+    for point in installed("xdsl.universe"):
+        if point.name not in ("relay", "xdsl") and (universe := universe_of(point)) is not None:
+            yield universe
+
+
+def dialect_of(name: str) -> Dialect:
+    """The dialect of a plug-in. Raises Unsupported, naming the package, if it cannot be loaded."""
+    found: object = part(name, "dialect")
+    if not isinstance(found, Dialect) or found.name != name:
+        said = f"the dialect {found.name}" if isinstance(found, Dialect) else type(found).__name__
+        raise Unsupported(place_of(name), f"its dialect is {said}", f"name an xdsl.ir.Dialect called {name}")
+    return found
+
+
+def plugged(name: str) -> Callable[[], Dialect] | None:
+    """What makes the dialect of this name of another package; None if no package has it."""
+    if name in DIALECTS.names():
+        return lambda: dialect_of(name)
+    return next((each.all_dialects[name] for each in universes() if name in each.all_dialects), None)
+
+
+def passes() -> dict[str, Callable[[], Any]]:
+    """The passes of all plug-ins by name; each is imported when it is called for."""
+    found: dict[str, Callable[[], Any]] = {}
+    for name in DIALECTS.names():
+        for each, where in part(name, "passes").items():
+            found.setdefault(each, partial(_pass, name, each, where))
+    return found
+
+
+def _pass(dialect: str, name: str, where: object) -> Any:
+    with blamed(dialect, f"its pass {name} cannot be loaded"):
+        return resolve_name(where) if isinstance(where, str) else where
+
+
+def importers(format: str) -> dict[str, Any]:
+    """The functions that plug-ins have for operators of a format (`tflite`, `onnx`), by the operators' names.
+
+    Raises Unsupported where two plug-ins have the same operator.
+    """
+    found: dict[str, tuple[str, Any]] = {}
+    for dialect in DIALECTS.names():
+        for name, function in part(dialect, format).items():
+            if name in found:
+                what = f"imports the {format} operator {name}, and so does {place_of(found[name][0])}"
+                raise Unsupported(place_of(dialect), what, "uninstall one, or give a function in custom_ops")
+            found[name] = dialect, function
+    return {name: _guarded(dialect, name, function) for name, (dialect, function) in found.items()}
+
+
+def _guarded(dialect: str, name: str, function: object) -> object:
+    """The function, whose exceptions become errors that name the package."""
+    if not callable(function):
+        return function  # which the importer says
+
+    @wraps(function)
+    def convert(*given: Any) -> Any:
+        with blamed(dialect, f"its import by {place_of(dialect)} fails"):
+            return function(*given)
+
+    return convert
