@@ -21,6 +21,7 @@ from relay.runtime.memory import Array
 from relay.validation import claims, contraction, plan, pointwise, randomly
 from relay.validation.claims import ARENA, Call, Claims, Place
 from relay.validation.contraction import Differs
+from relay.validation.finer import refine
 from relay.validation.machine_code import Kernel, Machine, Unknown
 from relay.validation.report import Part, Report
 from relay.validation.sums import Sums
@@ -184,8 +185,11 @@ def check_call(
                 bits = 1
             elif call.weights:
                 product = contraction.Product(kernel, part, rng, bits)
-                weights = product.check()
+                product.check_rescale()
+                refine(product)
+                weights = product.check_weights()
                 Sums(product).check()
+                machine.restore()
             else:
                 pointwise.check(kernel, part)
         except NoTail as error:

@@ -56,7 +56,7 @@ class Product:
         shape = tail.program.arguments[self.kernel_number].shape
         self.geometry = geometry(tail, self.data, shape)
         self.channels = tail.channels
-        self.low, self.high = self.weights.low.astype(np.int64), self.weights.high.astype(np.int64)
+        self.claimed = self.low, self.high = self.weights.low.astype(np.int64), self.weights.high.astype(np.int64)
         self.steps = tail.steps(self.low, self.high)
         """By code: the least sum that becomes it."""
         self.flat = self.data.reshape(-1, self.geometry.inputs)
@@ -84,13 +84,26 @@ class Product:
         self.changes = 1 + np.flatnonzero(np.diff(self.seen))
         if not self.changes.size:
             raise NoTail("has one result only")
-        self.edges = self.steps[self.changes]
-        values = self.seen[np.append(self.changes - 1, 255)]
-        self.lookup = Lookup(self.edges, values, self.low, self.high, self.out.dtype)
+        self.values = self.seen[np.append(self.changes - 1, 255)]
+        self.look(self.steps[self.changes], self.low, self.high)
+
+    def look(self, edges: Array, low: Array, high: Array) -> None:
+        """Results from now on: at these sums they change; of sums in these ranges they are looked at."""
+        self.edges, self.low, self.high = edges, low, high
+        inside: Array = (edges > low) & (edges <= high)
+        self.live = np.asarray(inside.any(axis=0))
+        """Channels with more than one result."""
+        self.lookup = Lookup(edges, self.values, low, high, self.out.dtype)
+        self.__dict__.pop("limits", None)
 
     def shown(self, sums: Array) -> Array:
-        """The results of sums, the other tensor at its one code."""
-        return self.seen[self.tail.first(sums) - self.tail.lowest]
+        """The results of sums [rows, channels], the other tensor at its one code."""
+        if len(sums) <= 4:
+            return self.values[(self.edges[:, None] <= sums).sum(axis=0)]
+        passed = np.empty(sums.shape, np.int64)
+        for channel, column in enumerate(self.edges.T):
+            passed[:, channel] = np.searchsorted(column, sums[:, channel], "right")
+        return self.values[passed]
 
     def quiet(self) -> None:
         """Data at the zero point, the other tensor at its one code."""
@@ -127,12 +140,6 @@ class Product:
         if starts:
             raise Differs("what is added to the constants that sums start with is not added to the sums")
         raise NoTail("has no constant that is seen to be added to its sums")
-
-    @cached_property
-    def live(self) -> Array:
-        """Channels with more than one result."""
-        inside: Array = (self.edges > self.low) & (self.edges <= self.high)
-        return np.asarray(inside.any(axis=0))
 
     def used(self, array: Array) -> Array | None:
         """Of each result the element of the constant that it depends on, -1 where none; None where all are -1. Found
@@ -237,7 +244,7 @@ class Product:
         self.quiet()
         extreme = self.most if self.most - self.zero >= self.zero - self.least else self.least
         amount = extreme - self.zero
-        widest = np.minimum(255, (self.high - self.low) // 255)
+        widest = np.minimum(255, (self.claimed[1] - self.claimed[0]) // 255)
         middle = self.middles()
         for pixels, cells, channels in g.batches(inputs, self.rng):
             self.flat[:] = self.zero
@@ -282,7 +289,7 @@ class Product:
         positive, negative = np.maximum(wide, 0).sum(axis=1), np.minimum(wide, 0).sum(axis=1)
         least, most = self.least - self.zero, self.most - self.zero
         low, high = positive * least + negative * most, positive * most + negative * least
-        self.ranged = (low == self.low) & (high == self.high)
+        self.ranged = (low == self.claimed[0]) & (high == self.claimed[1])
 
     def middles(self) -> Array:
         """Of each channel a sum where the result changes, from the middle of those in its range."""
@@ -297,7 +304,7 @@ class Product:
     def limits(self) -> tuple[Array, Array, Array]:
         """Results in rising order; of each channel the ranks of those at the ends of its range, and, by rank, the least
         sum with this result or a larger one."""
-        values = self.seen[np.append(self.changes - 1, 255)]
+        values = self.values
         ends = np.searchsorted(values, self.shown(np.stack([self.low, self.high])))
         far = np.int64(1) << 40
         edges = np.concatenate([np.full((1, self.channels), -far), self.edges, np.full((1, self.channels), far)])
@@ -329,8 +336,8 @@ class Product:
 
     # All
 
-    def check(self) -> dict[int, Array]:
-        """Every check but that of `sums`, told to the part; the weights as the claim's programs take them."""
+    def check_rescale(self) -> None:
+        """Every step of the rescale, told to the part."""
         self.find_start()
         steps = self.try_steps()
         pairs = "" if self.other is None else ", the codes of the other tensor in turn"
@@ -339,6 +346,9 @@ class Product:
             f"rescale of {self.channels} channels at {steps} sums: every step, the sum before it, the ends of the "
             f"range{pairs} (assumes that codes do not fall as sums rise)",
         )
+
+    def check_weights(self) -> dict[int, Array]:
+        """The weights and the range of sums, told to the part; the weights as the claim's programs take them."""
         self.read_weights()
         self.tell_weights()
         low, high = self.range_of_sums()
@@ -360,15 +370,24 @@ class Product:
         )
         if live.all():
             return
-        far = 1 << 30
-        same = self.tail.first(np.stack([np.full(channels, -far), np.full(channels, far)]))
-        constant = bool((same[0] == same[1])[~live].all())
-        text = f"weights of {int((~live).sum())} channels do not matter: their result is one code for every sum"
-        self.part.say("proved" if constant else "not checked", text + ("" if constant else " in the claimed range"))
+        far = self.matrix[0].size * 255 * 255
+        self.quiet()
+        found: list[Array] = []
+        for sign in (-1, 1):
+            self.shift(np.full(channels, sign * far))
+            self.kernel.run()
+            found.append(self.out[:, ~live].copy())
+        self.start[:] = self.base
+        constant = np.array_equal(found[0], found[1]) and bool((found[0] == found[0][:1]).all())
+        self.part.say(
+            "proved" if constant else "not checked",
+            f"weights of {int((~live).sum())} channels do not matter: their result is one code for every sum of "
+            + ("8-bit weights" if constant else "the weights that the claim says they have"),
+        )
 
     def range_of_sums(self) -> tuple[int, int]:
         """The least and largest sum, with and without bias. Raises Differs where it needs more than 32 bits."""
-        low, high = self.low.copy(), self.high.copy()
+        low, high = self.claimed
         for row in self.tail.first_rows:
             if row.formula == "nn.bias_add" and row.operands[0] == self.tail.sum:
                 bias = self.kernel.call.constants[row.operands[1]].astype(np.int64)

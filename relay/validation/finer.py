@@ -1,0 +1,135 @@
+"""Steps of a rescale where they show more: every step that the code has, those outside of the claimed range of sums,
+too, which are reached by what is added to sums; and those of scales times a power of two, in the constants of the code.
+
+Sums are not changed by this, only where results change. Steps are looked for near those that the claim's formula gives
+and used where the machine code is seen to change its result there, from the sum before to this one. Channels whose code
+does something else keep the range and the scale of the claim.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from relay.runtime.memory import Array
+from relay.validation.contraction import Product
+from relay.validation.machine_code import Machine
+from relay.validation.tail import NoTail, Tail
+
+FAR = 1 << 29
+"""Steps are looked for at sums that are not larger."""
+SPREAD = 96
+"""Codes: all sums of windows whose data differ by so much shall lie between the first and the last step."""
+ROUNDS = 4
+"""In which a step may move by one sum each."""
+SAMPLES = 5
+"""Steps of a channel by which all are moved."""
+
+
+@dataclass
+class Scales:
+    """Where the code has the scales of channels as floats, which constant of the claim their shifts are, the real
+    factors, and the largest powers of two that they may be multiplied with."""
+
+    arrays: list[Array]
+    shift: int
+    factor: Array
+    most: Array
+
+
+def scales_of(machine: Machine, tail: Tail) -> Scales | None:
+    """The scales of a product's channels; None where they are not found."""
+    call, channels = tail.call, tail.channels
+    rows = [row for row in tail.first_rows if row.formula == "fixed_point_multiply"]
+    if len(rows) != 1 or not {*rows[0].operands[1:]} <= call.constants.keys():
+        return None
+    multiplier, shift = (call.constants[number] for number in rows[0].operands[1:])
+    if shift.shape != (channels,):
+        return None
+    factor = np.ldexp(multiplier.astype(np.float64), shift - 31)
+    read = [machine.constant(name) for name in call.reads]
+    arrays = [a for a in read if a.dtype.kind == "f" and a.size == channels and np.allclose(a, factor, 1e-3, 0)]
+    return Scales(arrays, rows[0].operands[2], factor, np.maximum(-shift.astype(np.int64), 0)) if arrays else None
+
+
+def refine(product: Product) -> None:
+    """Use other steps of each channel whose code is seen to have them."""
+    g, (low, high), channels = product.geometry, product.claimed, product.channels
+    if product.live.all() and g.cells == 1 and not (g.sources == g.padding).any():
+        return  # single sums are aimed at
+    call, power = product.kernel.call, np.zeros(channels, np.int64)
+    scales, tail = scales_of(product.kernel.machine, product.tail), product.tail
+    count = product.changes.size
+    if scales is not None:
+        inputs = 1 if g.depthwise else g.inputs
+        length = np.maximum(1.5 * SPREAD / 255 * (high - low) / inputs**0.5, 8 * count)
+        power = np.minimum(np.rint(np.log2(count / scales.factor / length)).astype(np.int64), scales.most)
+        power[(power >= -2) & (power <= 3)] = 0  # as good as it is
+        shift = call.constants[scales.shift]
+        constants = {**call.constants, scales.shift: (shift + power).astype(shift.dtype)}
+        tail = Tail(replace(call, constants=constants))
+    kept = [] if scales is None else [array.copy() for array in scales.arrays]
+
+    def scale(power: Array) -> None:
+        for array, each in zip([] if scales is None else scales.arrays, kept, strict=True):
+            array[:] = np.ldexp(each, power)
+
+    far = np.full(channels, FAR)
+    try:
+        edges = tail.steps(-far, far)[product.changes]
+    except NoTail:
+        return
+    scale(power)
+    product.quiet()
+    edges, right = located(product, edges)
+    scale(np.where(right, power, 0))
+    product.start[:] = product.base
+    inside = (edges > -FAR) & (edges <= FAR)
+    first, last = np.where(inside, edges, FAR).min(axis=0), np.where(inside, edges, -FAR).max(axis=0)
+    product.look(
+        np.where(right, edges, product.edges),
+        np.where(right, first - (high - low) - 1, low),
+        np.where(right, last + (high - low) + 1, high),
+    )
+
+
+def located(product: Product, edges: Array) -> tuple[Array, Array]:
+    """The sums where the code changes its results, near the given ones, and the channels where all were found."""
+    inside = (edges > -FAR) & (edges <= FAR)
+    right: Array = np.asarray(inside.any(axis=0))
+    count = len(edges)
+    rank = np.full(int(product.values.max() - product.values.min()) + 1, -1)
+    rank[product.values - product.values[0]] = np.arange(count + 1)
+
+    def above(number: int, sums: Array) -> Array:
+        """Whether a change has happened at these sums; channels that differ between pixels are not right."""
+        product.shift(np.clip(sums, -FAR, FAR))
+        product.kernel.run()
+        right[(product.out != product.out[:1]).any(axis=0)] = False
+        return rank[np.clip(product.out[0].astype(np.int64) - product.values[0], 0, len(rank) - 1)] > number
+
+    chosen = np.linspace(0, count - 1, min(SAMPLES, count)).astype(int)
+    width = np.median(np.diff(edges, axis=0), axis=0).astype(np.int64) // 8 + 2 if count > 1 else np.full_like(right, 2)
+    errors: list[Array] = []
+    for number in chosen:
+        least, most = edges[number] - width, edges[number] + width
+        for _ in range(int(2 * width.max()).bit_length()):
+            middle = (least + most) >> 1
+            passed = above(int(number), middle)
+            most, least = np.where(passed, middle, most), np.where(passed, least, middle + 1)
+            least = np.minimum(least, most)
+        errors.append(most - edges[number])
+    edges = edges + np.where(inside, np.median(errors, axis=0).astype(np.int64), 0)
+    open = right.copy()
+    for _ in range(ROUNDS):
+        moved = np.zeros_like(edges)
+        for number in range(count):
+            moved[number] -= above(number, edges[number] - 1)
+            moved[number] += ~above(number, edges[number])
+        moved = np.where(inside & open, moved, 0)
+        open = open & moved.any(axis=0)
+        if not open.any():
+            break
+        edges = edges + moved
+    return edges, np.asarray(right & ~open & (np.diff(edges, axis=0) >= 0).all(axis=0))
