@@ -3,20 +3,16 @@ the type, scale and shape that it wants by QUANTIZE, DEQUANTIZE, CONCATENATION, 
 
 from __future__ import annotations
 
-import os
-import pickle
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from relay import signature
-from relay.compile.entry import build
-from relay.frontend import from_tflite
-from relay.interpreters import run
-from relay.runtime import load
-from tests.numeric.litert_models import Array, Case, Reference, T, pack, random_numbers, schema
+from tests.numeric import test_control_flow_against_litert as control
+from tests.numeric import test_variables_against_litert as variables
+from tests.numeric.litert_cases import pick
+from tests.numeric.litert_models import Array, Case, T, pack, random_numbers, schema
 from tests.numeric.litert_product_cases import QUANTISED
 from tests.numeric.litert_shape_cases import CASES
 
@@ -30,10 +26,21 @@ EXACT = {"DEQUANTIZE", "RESHAPE", "TRANSPOSE", "SLICE", "STRIDED_SLICE", "CONCAT
 MOST = 4096
 """Elements of a tensor that is read again."""
 LEFT_OUT = {"CALL_ONCE", "VAR_HANDLE", "IF", "WHILE"}
-"""No models by themselves. DIV of codes is left out too, and layers that find an asymmetric scale get random floats
-only: see the table of docs/support.md."""
+"""No models by themselves: `SUBGRAPHS` has them. DIV of codes is left out too, and layers that find an asymmetric scale
+get random floats only: see the table of docs/support.md."""
+SUBGRAPHS: list[Callable[[np.random.Generator], Sequence[control.Graph]]] = [
+    *(
+        lambda rng, kind=kind: getattr(control.Maker(rng, pick(rng, "float32", "int8")), kind)()
+        for kind in control.KINDS
+    ),
+    lambda rng: variables.random_graphs(rng, pick(rng, "float32", "int8")),
+]
+"""A main graph of few operators, and the subgraphs that it calls."""
 STRETCH = (0.25, 4.0, 2.0**-7, 2.0**7, 2.0**-13, 2.0**13)
 """What scales of results are multiplied by where parameters are drawn beyond the usual."""
+
+CAST = {"FULLY_CONNECTED", "SQRT", "RELU6", "GELU"}
+"""Kinds in which LiteRT casts numbers of 2^31 steps, undefined in C++."""
 
 
 @dataclass
@@ -43,6 +50,8 @@ class Value:
     index: int
     spec: T
     exact: bool
+    largest: float = 100.0
+    """About; of inputs, too."""
 
 
 class Graph:
@@ -60,15 +69,18 @@ class Graph:
         self.read: set[int] = set()
         self.feeds: list[T | Array] = []
         self.kinds: list[str] = []
-        self.stretched = stretched
+        self.stretched, self.seed, self.quantizes_states = stretched, seed, False
         for step in steps:
             self.rng = np.random.default_rng([seed, step])
             self.graft(step)
-        self.graph.outputs = [v.index for v in self.values if v.index not in self.read]
+        self.graph.outputs = [v.index for v in self.values if v.index not in self.read or v.index % 11 == seed % 11]
 
     def graft(self, step: int) -> None:
-        """Enter a random case."""
-        kind, make = MAKERS[int(self.rng.integers(len(MAKERS)))]
+        """Enter a random case, or graphs that call others."""
+        if self.rng.random() < 0.12:
+            graphs = SUBGRAPHS[int(self.rng.integers(len(SUBGRAPHS)))](self.rng)
+            return None if any(passes_through(graphs)) else self.call(graphs, f"_{step}")
+        _, make = MAKERS[int(self.rng.integers(len(MAKERS)))]
         case = make(self.rng)
         codes = any(spec is not None and spec.dtype in CODES for spec in case.inputs)
         if case.kind in LEFT_OUT or case.custom_code or case.kernels != "BUILTIN_REF" or (case.kind == "DIV" and codes):
@@ -76,7 +88,28 @@ class Graph:
         if self.stretched and self.rng.random() < 0.5:
             case = stretched(case, self.rng)
         inputs = [self.given(case, i, spec) for i, spec in enumerate(case.inputs)]
-        self.enter(case, inputs, f"{kind}_{step}")
+        return self.enter(case, inputs)
+
+    def call(self, graphs: Sequence[control.Graph], suffix: str) -> None:
+        """The operators of the first graph, on tensors of this one; the others are further subgraphs."""
+        main, *others = graphs
+        first = len(self.model.subgraphs) - 1
+        for number, graph in enumerate(others):
+            control.enter(self.model, graph, f"graph{suffix}_{number}", first)
+        places = dict[int, int]()
+        for number, spec in enumerate(main.tensors):
+            case = Case("", [spec], [])
+            if spec.dtype == "int32" and number in main.inputs:
+                case.custom_inputs = {0: self.rng.integers(0, 3, spec.value).astype(np.int32)}
+            places[number] = self.given(case, 0, spec) if number in main.inputs else self.tensor(spec)
+        for op in main.ops:
+            operator = control.operator(self.model, op, first, suffix, [places[i] for i in op.inputs])
+            operator.outputs = [places[i] for i in op.outputs]
+            self.graph.operators.insert(0 if op.kind == "CALL_ONCE" else len(self.graph.operators), operator)
+            self.kinds.append(op.kind)
+            specs = [main.tensors[i] for i in op.outputs]
+            made = zip(operator.outputs, specs, strict=True)
+            self.values += [Value(i, spec, spec.dtype in CODES) for i, spec in made if spec.dtype != "resource"]
 
     def given(self, case: Case, number: int, spec: T | None) -> int:
         """The tensor for an input: a constant, an input of the graph, or what was made before."""
@@ -97,12 +130,15 @@ class Graph:
     def adapted(self, spec: T) -> Value | None:
         """A value made before, as such a tensor; None where there is none that can be."""
         size = int(np.prod(list(spec.value)))
-        if spec.dtype not in (*CODES, "float32") or not 0 < size <= MOST or self.rng.random() < 0.15:
+        unscaled = spec.dtype in CODES and not isinstance(spec.scale, float)
+        if spec.dtype not in (*CODES, "float32") or unscaled or not 0 < size <= MOST or self.rng.random() < 0.15:
             return None
         fitting = [v for v in self.values if v.exact and is_readable(v.spec)]
         if not fitting:
             return None
         value = fitting[-1 - int(self.rng.integers(min(len(fitting), 4)))]
+        if isinstance(spec.scale, float) and value.largest / spec.scale > 2.0**30:
+            return None  # LiteRT's cast to int32 would be undefined
         if (value.spec.dtype, value.spec.scale, value.spec.zero_point) != (spec.dtype, spec.scale, spec.zero_point):
             if value.spec.dtype != "float32":
                 value = self.one("DEQUANTIZE", [value], T(value.spec.value, "float32"), version=3)
@@ -128,22 +164,33 @@ class Graph:
         return self.one("RESHAPE", [value, shape], replace(value.spec, value=dims))
 
     def one(
-        self, kind: str, inputs: Sequence[Value | T], out: T, options: str = "", values: dict[str, Any] | None = None,
-        version: int = 1,
+        self, kind: str, inputs: Sequence[Value | T | None], out: T, options: str = "",
+        values: dict[str, Any] | None = None, version: int = 1,
     ) -> Value:  # fmt: skip
         """An operator of one result."""
-        case = Case(kind, [each.spec if isinstance(each, Value) else each for each in inputs], [out], options)
+        return self.several(kind, inputs, [out], options, values, version)[0]
+
+    def several(
+        self, kind: str, inputs: Sequence[Value | T | None], outputs: Sequence[T], options: str = "",
+        values: dict[str, Any] | None = None, version: int = 1,
+    ) -> list[Value]:  # fmt: skip
+        """An operator and its results."""
+        case = Case(kind, [each.spec if isinstance(each, Value) else each for each in inputs], outputs, options)
         case = replace(case, values=values or {}, version=version)
-        slots = [each.index if isinstance(each, Value) else self.tensor(each) for each in inputs]
+        slots = [
+            each.index if isinstance(each, Value) else -1 if each is None else self.tensor(each) for each in inputs
+        ]
         self.read |= {each.index for each in inputs if isinstance(each, Value)}
-        self.enter(case, slots, kind)
-        return self.values[-1]
+        self.enter(case, slots)
+        return self.values[-len(outputs) :]
 
     def tensor(self, spec: T) -> int:
         return Case.add(self.model, self.graph, spec, f"t{len(self.graph.tensors)}")
 
-    def enter(self, case: Case, slots: list[int], name: str) -> None:
+    def enter(self, case: Case, slots: list[int]) -> None:
         """Add the operator; its results can be read by later ones."""
+        types = [(spec.dtype, spec.variable) for spec in case.inputs if spec is not None]
+        self.quantizes_states |= ("float32", True) in types and ("int8", False) in types
         tensors, inputs, outputs = len(self.graph.tensors), list(self.graph.inputs), list(self.graph.outputs)
         placeholder = replace(case, inputs=[None] * len(slots))
         placeholder.enter(self.model, self.graph)
@@ -153,8 +200,10 @@ class Graph:
         for tensor in self.graph.tensors[tensors:]:
             tensor.name += f"_{tensors}".encode()
         exact = case.kind in EXACT
-        made = zip(operator.outputs, case.outputs, strict=True)
-        self.values += [Value(i, spec, exact or spec.dtype in CODES) for i, spec in made]
+        largest = max([100.0, *(reach(spec) for spec in case.inputs if spec is not None)])
+        largest = max([largest, *(value.largest for value in self.values if value.index in slots)])
+        for index, spec in zip(operator.outputs, case.outputs, strict=True):
+            self.values.append(Value(index, spec, exact or spec.dtype in CODES, max(largest, reach(spec))))
         self.kinds.append(case.kind)
 
     def file(self) -> bytes:
@@ -162,11 +211,33 @@ class Graph:
         return pack(self.model)
 
     def numbers(self, rng: np.random.Generator) -> list[Array]:
-        """Numbers for the inputs."""
+        """Numbers for the inputs: of codes at times those at the ends only."""
         return [
-            f if isinstance(f, np.ndarray) else random_numbers(rng, [int(d) for d in f.value], f.dtype)
+            f if isinstance(f, np.ndarray) else at_ends(random_numbers(rng, [int(d) for d in f.value], f.dtype), rng)
             for f in self.feeds
         ]
+
+
+def at_ends(numbers: Array, rng: np.random.Generator) -> Array:
+    """The numbers; of codes, once in eight, the lowest, the highest, or both of them."""
+    if numbers.dtype.name not in CODES or rng.random() < 0.875:
+        return numbers
+    info = np.iinfo(numbers.dtype)
+    return rng.choice([[info.min], [info.max], [info.min, info.max]][int(rng.integers(3))], numbers.shape).astype(
+        numbers.dtype
+    )
+
+
+def passes_through(graphs: Sequence[control.Graph]) -> Iterator[bool]:
+    """Whether branches give what they are given, which LiteRT may overwrite: see docs/support.md."""
+    for op in (op for graph in graphs for op in graph.ops if op.kind == "IF"):
+        numbers: list[int] = [*op.values.values()]
+        yield from (not set(graphs[number].inputs).isdisjoint(graphs[number].outputs) for number in numbers)
+
+
+def reach(spec: T) -> float:
+    """The real number that the last code stands for; 0 without codes of one scale."""
+    return spec.scale * 65536 if spec.dtype in CODES and isinstance(spec.scale, float) else 0.0
 
 
 def is_readable(spec: T) -> bool:
@@ -179,100 +250,21 @@ def count(spec: T) -> int:
 
 
 def stretched(case: Case, rng: np.random.Generator) -> Case:
-    """The case with another scale of its first result, and zero points at the ends."""
+    """The case with another scale of its first result, and its zero point perhaps at an end."""
     first = case.outputs[0]
     fixed = ("SUB", "SOFTMAX", "LOGISTIC", "TANH", "L2_NORMALIZATION", "LOG_SOFTMAX")
     if first.dtype not in CODES or case.kind in fixed or not isinstance(first.scale, float):
         return case
     if any(spec is not None and spec.scale == first.scale for spec in case.inputs):
         return case  # an operator that keeps the scale
-    return replace(case, outputs=[replace(first, scale=first.scale * float(rng.choice(STRETCH))), *case.outputs[1:]])
+    return replace(case, outputs=[stretched_scale(first, rng, case.kind), *case.outputs[1:]])
 
 
-def guarded(work: Callable[[], Any]) -> Any:
-    """What a function returns, called in a child: LiteRT aborts the process for some parameters. None if it does."""
-    read, write = os.pipe()
-    child = os.fork()
-    if not child:
-        os.close(read)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-        try:
-            result = work()
-        except (RuntimeError, ValueError):
-            result = None
-        with open(write, "wb") as out:
-            pickle.dump(result, out)
-        os._exit(0)
-    os.close(write)
-    with open(read, "rb") as held:
-        data = held.read()
-    os.waitpid(child, 0)
-    return pickle.loads(data) if data else None
-
-
-def wanted_of(model: bytes, feeds: Sequence[Sequence[Array]]) -> list[list[Array]] | None:
-    """What LiteRT's reference kernels give, run by run; None where they do not take the model."""
-
-    def work() -> list[list[Array]]:
-        reference = Reference(model)
-        return [reference.run(given) for given in feeds]
-
-    return guarded(work)
-
-
-def same(result: Array, wanted: Array, *, tolerance: float) -> bool:
-    """Equal integers; floats within a part of the largest, and what is not finite at the same places."""
-    if (result.dtype, result.shape) != (wanted.dtype, wanted.shape):
-        return False
-    if wanted.dtype.kind != "f":
-        return np.array_equal(result, wanted)
-    largest = np.abs(wanted[np.isfinite(wanted)]).max(initial=1e-6)
-    with np.errstate(all="ignore"):
-        return np.allclose(result, wanted, rtol=tolerance, atol=tolerance * float(largest), equal_nan=True)
-
-
-def differing(
-    model: bytes, feeds: Sequence[Sequence[Array]], wanted: Sequence[Sequence[Array]], ways: Sequence[dict[str, Any]]
-) -> str:
-    """Which way gives other numbers than LiteRT; empty if none. The interpreter always, then one build for each of
-    `ways`: arguments of `build`, `saved` to run what was saved and loaded."""
-    module = from_tflite(model)
-    inputs, outputs = signature.read(module["main"])
-    states: Sequence[Array] = [np.array(info.initial) for info in inputs if info.kind == "state"]
-    amount = sum(info.kind == "output" for info in outputs)
-    results: list[Sequence[Array]] = []
-    held = states
-    for given in feeds:
-        results.append(run(module, [*given, *held]))
-        held = results[-1][amount:]
-    for turn, given in enumerate(wanted):
-        for number, (result, want) in enumerate(zip(results[turn], given, strict=False)):
-            if not same(result, want, tolerance=1e-5):
-                return f"interpreted, run {turn}, output {number}: {said(result, want)}"
-    for way in ways:
-        options = dict(way)
-        saved = options.pop("saved", False)
-        executable = build(model, **options)
-        if saved:
-            path = f"/tmp/graph-{os.getpid()}.relay"
-            executable.save(path)
-            executable = load(path)
-            os.unlink(path)
-        held = states
-        for turn, given in enumerate(feeds):
-            found = executable.run(*given, *held)
-            every = [np.asarray(each) for each in (found if isinstance(found, tuple) else (found,))]
-            held = every[amount:]
-            for number, (result, want) in enumerate(zip(every, wanted[turn], strict=False)):
-                if not same(result, want, tolerance=1e-5):
-                    return f"{way}, run {turn}, output {number}: {said(result, want)}"
-    return ""
-
-
-def said(result: Array, wanted: Array) -> str:
-    """Where the first of the numbers that differ is."""
-    if (result.dtype, result.shape) != (wanted.dtype, wanted.shape):
-        return f"{result.dtype}{result.shape} instead of {wanted.dtype}{wanted.shape}"
-    wrong = np.argwhere(result != wanted)
-    place = tuple(int(i) for i in wrong[0])
-    return f"{len(wrong)} of {wanted.size} differ, first {place}: {result[place]} instead of {wanted[place]}"
+def stretched_scale(spec: T, rng: np.random.Generator, kind: str) -> T:
+    """Codes with another scale, and the zero point perhaps at an end."""
+    assert isinstance(spec.scale, float)
+    factors = [each for each in STRETCH if each > 1 or kind not in CAST]
+    spec, info = replace(spec, scale=spec.scale * float(rng.choice(factors))), np.iinfo(spec.dtype)
+    if spec.dtype != "int16" and rng.random() < 0.3:
+        spec.zero_point = int(rng.choice([info.min, info.max]))
+    return spec

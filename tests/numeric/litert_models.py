@@ -159,15 +159,18 @@ def random_numbers(rng: np.random.Generator, shape: Sequence[int], dtype: str) -
 
 
 class Reference:
-    """LiteRT with its reference (or other) kernels and no delegate. Raises RuntimeError or ValueError if it refuses."""
+    """LiteRT with its reference (or other) kernels and no delegate, and with inputs of other shapes than the file's, if
+    given. Raises RuntimeError or ValueError if it refuses."""
 
-    def __init__(self, model: bytes, kernels: str = "BUILTIN_REF") -> None:
+    def __init__(self, model: bytes, kernels: str = "BUILTIN_REF", shapes: Sequence[Sequence[int]] = ()) -> None:
         litert: Any = importlib.import_module("ai_edge_litert.interpreter")
         self._interpreter: Any = litert.Interpreter(
             model_content=model,
             experimental_op_resolver_type=getattr(litert.OpResolverType, kernels),
             num_threads=1,
         )
+        for detail, shape in zip(self._interpreter.get_input_details(), shapes, strict=False):
+            self._interpreter.resize_tensor_input(detail["index"], shape)
         self._interpreter.allocate_tensors()
 
     def run(self, feeds: Sequence[Array]) -> list[Array]:

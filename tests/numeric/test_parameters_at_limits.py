@@ -73,7 +73,41 @@ def gelu(dtype: str, scale: float) -> tuple[Case, list[Array]]:
     return Case("GELU", tensors[:1], tensors[1:], "GeluOptions", {"approximate": False}), [EVERY[dtype]]
 
 
+def root(dtype: str, scale: float) -> tuple[Case, list[Array]]:
+    tensors = [T([EVERY[dtype].size], dtype, step) for step in (0.05, scale)]
+    return Case("SQRT", tensors[:1], tensors[1:], "", {}, 2), [np.maximum(EVERY[dtype], 0).astype(dtype)]
+
+
+def clamp(dtype: str, scale: float) -> tuple[Case, list[Array]]:
+    """Shifts by no more than 30, beyond which the importer refuses."""
+    tensors = [T([EVERY[dtype].size], dtype, step) for step in (2.0**28 * scale, scale)]
+    return Case("RELU6", tensors[:1], tensors[1:], "", {}, 3 if dtype == "int16" else 2), [EVERY[dtype]]
+
+
+def product(dtype: str, ratio: float) -> tuple[Case, list[Array]]:
+    case, feeds = subtraction(dtype, ratio)
+    for tensor in case.inputs:
+        assert tensor is not None
+        tensor.scale = 1.0
+    return Case("MUL", case.inputs, case.outputs, "MulOptions", {"fusedActivationFunction": 0}, 2), feeds
+
+
+def dense(dtype: str, scale: float) -> tuple[Case, list[Array]]:
+    size = EVERY[dtype].size
+    kernel, out = T(np.array([[127]], np.int8), "int8", 1.0), T([size, 1], dtype, scale)
+    case = Case("FULLY_CONNECTED", [T([size, 1], dtype, 1.0), kernel, None], [out], "FullyConnectedOptions", {}, 7)
+    return case, [EVERY[dtype][:, None]]
+
+
 UNDEFINED = [
+    ("FULLY_CONNECTED", "int8, int16", dense("int8", 7.6e-6), dense("int8", 7.5e-6)),
+    ("FULLY_CONNECTED", "int8, int16", dense("int16", 1.95e-3), dense("int16", 1.93e-3)),
+    ("SQRT", "int8, int16", root("int8", 1.2e-9), root("int8", 1.1e-9)),
+    ("SQRT", "int8, int16", root("int16", 1.9e-8), root("int16", 1.88e-8)),
+    ("RELU6", "int8, uint8, int16", clamp("int8", 2.8e-9), clamp("int8", 2.79e-9)),
+    ("RELU6", "int8, uint8, int16", clamp("int16", 2.8e-9), clamp("int16", 2.79e-9)),
+    ("MUL", "int8, uint8, int16", product("int8", 2.0**-30.9), product("int8", 2.0**-31.1)),
+    ("MUL", "int8, uint8, int16", product("int16", 2.0**-30.9), product("int16", 2.0**-31.1)),
     ("LOGISTIC, TANH", "int16", function16("LOGISTIC", 5.33), function16("LOGISTIC", 5.34)),
     ("LOGISTIC, TANH", "int16", function16("TANH", 5.33), function16("TANH", 5.34)),
     ("SUB", "int8, uint8", subtraction("int8", 2.0**-18.9), subtraction("int8", 2.0**-19.1)),
