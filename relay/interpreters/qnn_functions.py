@@ -35,7 +35,7 @@ SAMPLES = 512
 HALF_SQRT_2 = 1518500250
 """sqrt(2) / 2 in Q0.31."""
 
-erf = np.vectorize(math.erf, otypes=[np.float64])
+erfc = in_double(np.vectorize(math.erfc, otypes=[np.float64]))
 expm1, log, tanh = in_double(np.expm1), in_double(np.log), in_double(np.tanh)
 
 
@@ -44,8 +44,7 @@ def gelu(op: qnn.GeluOp, x: Array) -> Array:
     if op.approximate.value.data:
         inner = np.float32(0.7978845608) * (x + np.float32(0.044715) * x * x * x)
         return half * x * (one + tanh(inner))
-    complement = in_double(lambda v: 1 - erf(v))(-x * np.float32(math.sqrt(0.5)))
-    return half * x * complement
+    return half * x * erfc(-x * np.float32(math.sqrt(0.5)))
 
 
 def elu(op: qnn.EluOp, x: Array) -> Array:
