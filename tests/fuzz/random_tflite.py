@@ -118,9 +118,9 @@ class Graph:
             return -1
         if isinstance(spec.value, np.ndarray) or spec.variable:
             return self.tensor(spec)
-        kernel = case.inputs[1].scale if len(case.inputs) > 1 and case.inputs[1] is not None else None
-        asymmetric = isinstance(kernel, Sequence) and len(kernel) > 1 and spec.dtype == "float32"
-        asymmetric = asymmetric or case.values.get("asymmetricQuantizeInputs", False)
+        types = {each.dtype for each in case.inputs if each is not None}
+        windows = case.kind in ("CONV_2D", "DEPTHWISE_CONV_2D") and types >= {"float32", "int8"}
+        asymmetric = windows or case.values.get("asymmetricQuantizeInputs", False)
         fresh = number in case.custom_inputs or asymmetric
         found = None if fresh else self.adapted(spec)
         if found is not None:
@@ -143,6 +143,8 @@ class Graph:
         value = fitting[-1 - int(self.rng.integers(min(len(fitting), 4)))]
         if isinstance(spec.scale, float) and value.largest / spec.scale > 2.0**30:
             return None  # LiteRT's cast to int32 would be undefined
+        if spec.dtype == "float32" and value.largest > 2000:
+            return None  # sums may cancel
         if (value.spec.dtype, value.spec.scale, value.spec.zero_point) != (spec.dtype, spec.scale, spec.zero_point):
             if value.spec.dtype != "float32":
                 value = self.one("DEQUANTIZE", [value], T(value.spec.value, "float32"), version=3)
@@ -243,7 +245,9 @@ def widens(case: Case) -> bool:
 
 def reach(spec: T) -> float:
     """The real number that the last code stands for; 0 without codes of one scale."""
-    return spec.scale * 65536 if spec.dtype in CODES and isinstance(spec.scale, float) else 0.0
+    if spec.dtype not in CODES or not isinstance(spec.scale, float):
+        return 0.0
+    return spec.scale * (1 << 15 if spec.dtype == "int16" else 255)
 
 
 def is_readable(spec: T) -> bool:
