@@ -63,6 +63,9 @@ class Compiler(ABC):
     extra: ClassVar[str] = ""
     """The extra of this distribution that installs what it needs, for the error when that is missing."""
 
+    faults: ClassVar[Sequence[Mapping[str, object]]] = ()
+    """Options with each of which the device fails when it runs: `relay-byoc test` looks whether users are told."""
+
     layouts: ClassVar[Sequence[str]] = ("NHWC",)
     """The layouts of images that it reads; ops of others, and parameters in packed form, are not offered to it."""
     kernel_layouts: ClassVar[Sequence[str]] = ("OHWI", "HWOI")

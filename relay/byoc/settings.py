@@ -109,7 +109,7 @@ class _Strict(Compiler):
         return self.compiler.compile(function, build)
 
 
-FACTS = ("name", "version", "exact", "difference", "extra", "layouts", "kernel_layouts", "hoists")
+FACTS = ("name", "version", "exact", "difference", "extra", "layouts", "kernel_layouts", "hoists", "faults")
 """What a class of compilers says of itself."""
 
 

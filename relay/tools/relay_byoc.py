@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import argparse
 import sys
+from ast import literal_eval
 from collections.abc import Sequence
 from pathlib import Path
 
 from relay.byoc import registry
 from relay.byoc.scaffolding import scaffold
 from relay.errors import RelayError
+from relay.exploration.conformance import Conformance, conformance
+from relay.frontend import import_model
 from relay.tools.failure import line_of
 
 
@@ -20,6 +23,12 @@ def parser() -> argparse.ArgumentParser:
     new = actions.add_parser("new", help="write a package for a new compiler, working as it stands")
     new.add_argument("name", help="the compiler's name: a lower-case word")
     new.add_argument("--into", type=Path, metavar="DIR", help="the folder to write (default: relay-NAME here)")
+    test = actions.add_parser("test", help="try whether a compiler does what it says, on random ops and on models")
+    test.add_argument("name", help="the compiler's name")
+    test.add_argument("models", nargs="*", type=Path, help="model files to try, too")
+    test.add_argument("--cases", type=int, default=400, help="how many random cases (default: 400)")
+    test.add_argument("--seed", type=int, default=0, help="other cases (default: 0)")
+    test.add_argument("--option", action="append", default=[], metavar="KEY=VALUE", help="an option of the compiler")
     actions.add_parser("list", help="the compilers that are known here, and what they miss")
     return command
 
@@ -36,6 +45,19 @@ def listing() -> str:
     return "\n".join(lines) or "no external compiler is known"
 
 
+def tested(name: str, models: Sequence[Path], cases: int, seed: int, options: Sequence[str]) -> Conformance:
+    """What `relay.exploration.conformance` finds; a value of an option is a Python literal, or else a text."""
+    given: dict[str, object] = {}
+    for option in options:
+        key, _, value = option.partition("=")
+        try:
+            given[key] = literal_eval(value)
+        except (ValueError, SyntaxError):
+            given[key] = value
+    modules = {str(path): import_model(path, {}) for path in models}
+    return conformance(name, given, cases=cases, seed=seed, models=modules)
+
+
 def kind(exact: bool, difference: str) -> str:
     """What a compiler says of its numerics."""
     return "exact" if exact else f"not exact: {difference or 'its integers may differ'}"
@@ -47,6 +69,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if chosen.action == "list":
             print(listing())
+        elif chosen.action == "test":
+            found = tested(chosen.name, chosen.models, chosen.cases, chosen.seed, chosen.option)
+            print(found)
+            return 0 if found.passed else 1
         else:
             folder = chosen.into or Path(f"relay-{chosen.name}")
             written = scaffold(chosen.name, folder)

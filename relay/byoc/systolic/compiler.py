@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.dialects.func import FuncOp
@@ -13,7 +14,7 @@ from relay.byoc.patterns import Entry, Match, is_constant, is_op, wildcard
 from relay.byoc.systolic import vectors
 from relay.byoc.systolic.codegen import generate
 from relay.byoc.systolic.cost import op_cycles
-from relay.byoc.systolic.isa import CLOCK, listing
+from relay.byoc.systolic.isa import CLOCK, Load, address, listing
 from relay.byoc.systolic.products import parts, product_of
 from relay.dialects import qnn, relay
 
@@ -30,11 +31,16 @@ def unless(refusal: Refusal | None) -> bool | Refusal:
     return True if refusal is None else refusal
 
 
+@dataclass(frozen=True)
 class SystolicCompiler(Compiler):
     """int8 convolution and dense on a 16 x 16 array, residual sums, averages and softmax on a vector unit."""
 
     name: ClassVar[str] = "systolic"
     hoists: ClassVar[bool] = False
+    faults: ClassVar[Sequence[Mapping[str, object]]] = ({"fault": True},)
+
+    fault: bool = False
+    """Programs begin with a load from memory that is not there, to see what becomes of a device's fault."""
 
     def patterns(self) -> Sequence[Entry]:
         entries: list[Entry] = []
@@ -66,4 +72,6 @@ class SystolicCompiler(Compiler):
 
     def compile(self, function: FuncOp, build: BuildInfo) -> Artifact:
         program = generate(function)
+        if self.fault:
+            program.code.insert(0, Load(address=address(1 << 20), row=0))
         return Artifact(program.pack(), sources={"asm": listing(program.code)})

@@ -72,6 +72,8 @@ def declared_input(writer: Writer, op: Operation, index: int) -> int:
 
 
 def binary_refusal(op: qnn.QnnBinaryOp) -> str | None:
+    if not shape(op.result):
+        return "its result has no axes"  # XNNPACK's difference of two such codes was 16 off
     return (
         type_refusal(op, *CODES)
         or activation_refusal(binary_activation(op))
@@ -96,9 +98,21 @@ def binary(kind: str) -> Row[Writer]:
     return Row(binary_refusal, write)
 
 
+CURVES = {"LOGISTIC": (1 / 256, -128), "TANH": (1 / 128, 0)}
+"""The only scale of a function's result, and the zero point of int8."""
+
+
+def result_refusal(kind: str, op: qnn.SigmoidOp | qnn.TanhOp) -> str | None:
+    """Why TFLite does not give the result the scale and zero point that it has."""
+    scale, zero_point = CURVES[kind]
+    zero_point += 128 * (dtype(op.result).name == "uint8")
+    same = (op.output_scale.value.data, op.output_zero_point.value.data) == (scale, zero_point)
+    return None if same else f"TFLite's {kind} gives the scale {scale:g} and the zero point {zero_point} only"
+
+
 def curve(kind: str) -> Row[Writer]:
     return Row(
-        lambda op: type_refusal(op, *CODES) or rescaling.curve_refusal(op),
+        lambda op: type_refusal(op, *CODES) or rescaling.curve_refusal(op) or result_refusal(kind, op),
         lambda writer, op: writer.emit(kind, [declared_input(writer, op, 0)], op.results[0]),
     )
 

@@ -1,0 +1,357 @@
+"""`relay-byoc test NAME`: whether an external compiler does what it says, on random ops and on models.
+
+Random ops that the compiler takes are put together to modules; what is built of each must
+
+- give the interpreter's integers, no further off than the compiler says, and its finite floats up to `FLOATS`;
+- give the same numbers when it is built twice, saved and loaded, and called by several threads;
+- have code for one machine only when it is built for another (`OTHER_TARGET`), or not be built, with one error;
+- refuse a damaged artifact, and one whose constants are missing, with one error;
+- end a run in an error that names the function and the compiler, where the device fails (`Compiler.faults`).
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from xdsl.dialects.builtin import FunctionType, ModuleOp
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
+from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
+
+from relay import artifact
+from relay.byoc import registry
+from relay.byoc.accuracy import declared
+from relay.byoc.composition import build_external_compiler
+from relay.byoc.partitioning.matching import find as find_matches
+from relay.byoc.partitioning.offers import Offer
+from relay.byoc.partitioning.scope import eligible, opened, partitioned, variables
+from relay.byoc.settings import compiler_of
+from relay.compile.entry import build
+from relay.dialects.attributes import Array
+from relay.errors import RelayError
+from relay.exploration.random_ops import RandomOps, kinds, numbers
+from relay.interpreters import run
+from relay.module import IRModule
+from relay.runtime import Executable, Library, create, load
+from relay.runtime.loaders import Native
+
+FLOATS = 1e-4
+"""Of the largest magnitude: how far floats may be off after a few ops."""
+DRAWN = 3
+"""How often an op of each kind is drawn to see which the compiler takes."""
+TOGETHER = 8
+"""Random cases in one module: each is a region of its own."""
+OTHER_TARGET = "aarch64"
+MACHINE = re.compile(rb"\x7fELF.{14}(..)", re.DOTALL)
+"""The start of an ELF file, with the number of the machine that it is for."""
+DAMAGE: Mapping[str, Callable[[bytes], bytes]] = {
+    "empty": lambda data: b"",
+    "cut in half": lambda data: data[: len(data) // 2],
+    "of other bytes": lambda data: bytes(byte ^ 0x5A for byte in data),
+}
+
+
+@dataclass
+class Conformance:
+    """What was tried, and what went wrong."""
+
+    name: str
+    cases: int = 0
+    taken: Counter[str] = field(default_factory=Counter[str])
+    """How many cases the compiler took of each op."""
+    checks: Counter[str] = field(default_factory=Counter[str])
+    problems: list[str] = field(default_factory=list[str])
+    seconds: float = 0.0
+
+    def note(self, check: str, problem: str | None = None) -> None:
+        """A check was made; and a problem, if there is one."""
+        self.checks[check] += 1
+        if problem is not None:
+            self.problems.append(f"{check}: {problem}")
+
+    @property
+    def passed(self) -> bool:
+        """Whether the compiler took something, and nothing went wrong."""
+        return bool(self.taken) and not self.problems
+
+    def __str__(self) -> str:
+        ops = ", ".join(f"{name.removeprefix('relay.')} {count}" for name, count in sorted(self.taken.items()))
+        made = ", ".join(f"{name} {count}" for name, count in self.checks.items())
+        lines = [f"{self.name}: {self.cases} random cases in {self.seconds:.0f} s; taken: {ops or 'none'}"]
+        lines += [f"checks: {made or 'none'}", *(f"FAILED {problem}" for problem in self.problems)]
+        return "\n".join([*lines, "passed" if self.passed else "failed"])
+
+
+def conformance(
+    name: str,
+    options: Mapping[str, object] | None = None,
+    *,
+    cases: int = 400,
+    seed: int = 0,
+    models: Mapping[str, IRModule] | None = None,
+) -> Conformance:
+    """Try a compiler with these options on so many random ops, and on models by name.
+
+    Raises as `relay.byoc.find` does; what the compiler does wrong is in the result.
+    """
+    registry.find(name, options)
+    found = Conformance(name, cases)
+    start = time.perf_counter()
+    target = {name: dict(options or {})}
+    for number, (what, module) in enumerate(_modules(found, target, cases, seed)):
+        _try(found, target, what, module, np.random.default_rng([seed, number]), first=number == 0)
+    for number, (what, module) in enumerate((models or {}).items()):
+        _try(found, target, what, module, np.random.default_rng([seed, 1, number]), first=False)
+    found.seconds = time.perf_counter() - start
+    return found
+
+
+def _modules(
+    found: Conformance, target: Mapping[str, Mapping[str, object]], cases: int, seed: int
+) -> Iterator[tuple[str, IRModule]]:
+    """Modules of cases of which the compiler takes something, each case a part by itself."""
+    ((name, options),) = target.items()
+    offer = Offer(registry.find(name, options), strict=False)
+    every = kinds()
+    known = [
+        place for place in range(len(every)) if any(_takes(found, offer, module) for module in _drawn(seed, place))
+    ]
+    waiting: list[list[int]] = []
+    for number in range(cases if known else 0):
+        row = [seed, number, known[number % len(known)], *known]
+        module = _module([row])
+        if module is not None and _takes(found, offer, module):
+            waiting.append(row)
+    for start in range(0, len(waiting), TOGETHER):
+        rows = waiting[start : start + TOGETHER]
+        module = _module(rows)
+        assert module is not None
+        yield f"cases {', '.join(str(row[1]) for row in rows)}", module
+
+
+@cache
+def _drawn(seed: int, place: int) -> list[IRModule]:
+    """Some random ops of the kind at this place among all."""
+    modules = (_module([(seed, number, place)]) for number in range(DRAWN))
+    return [module for module in modules if module is not None]
+
+
+def _takes(found: Conformance, offer: Offer, module: IRModule) -> bool:
+    """Whether the compiler takes one of the ops, alone or as a part of what a pattern matches."""
+    block = module["main"].body.block
+    ops = [op for op in block.ops if eligible(op) and variables(op)]
+    try:
+        return any(offer.takes(op) is True for op in ops) or bool(find_matches(block, offer))
+    except RelayError as error:
+        found.note("asked", str(error))
+        return False
+
+
+def _functions(parted: IRModule) -> list[FuncOp]:
+    return [f for f in parted.functions.values() if partitioned(f)]
+
+
+def _module(rows: Sequence[Sequence[int]]) -> IRModule | None:
+    """`@main` of these cases: seed, number, the op's place among all, and those of ops that may follow it."""
+    block, results, every = Block(), list[SSAValue](), list(kinds().values())
+    for seed, number, first, *more in rows:
+        ops = RandomOps((seed, number), block)
+        value = ops.case(every[first])
+        if value is None:
+            return None
+        for _ in range(ops.below(3) if more else 0):
+            following = ops.case(every[more[ops.below(len(more))]], value)
+            value = value if following is None else following
+        results.append(value)
+    block.add_op(ReturnOp(*results))
+    type = FunctionType.from_lists(list(block.arg_types), [value.type for value in results])
+    return IRModule(ModuleOp(list[Operation]([FuncOp("main", type, Region(block))])))
+
+
+def _try(
+    found: Conformance,
+    target: Mapping[str, Mapping[str, object]],
+    what: str,
+    module: IRModule,
+    rng: np.random.Generator,
+    first: bool,
+) -> None:
+    """Build a module and check what it gives; all but the numbers of the `first` only."""
+    try:
+        parted = build_external_compiler(module, target)
+        executable = build(parted.clone())
+    except RelayError as error:
+        if _built_alone(module) is not None:
+            found.note("built", f"{what}: {error}")
+        return
+    found.note("built")
+    found.taken.update(op.name for f in _functions(parted) for op in opened(list(f.body.block.ops)[:-1]))
+    given = [[numbers(rng, spec.dtype.name, spec.shape) for spec in executable.inputs] for _ in range(2)]
+    _numbers(found, what, module, parted, executable, given)
+    _repeated(found, what, parted, executable, given)
+    _damaged(found, what, executable, given[0])
+    if first:
+        _elsewhere(found, what, parted)
+        _faults(found, target, module, given[0])
+
+
+def _built_alone(module: IRModule) -> Executable | None:
+    """The host's executable of the module; None where the host lacks something that the compiler left to it."""
+    try:
+        return build(module.clone())
+    except RelayError:
+        return None
+
+
+def _results(executable: Executable, inputs: Sequence[Array]) -> list[Array]:
+    found = executable.run(*inputs)
+    return list(found) if isinstance(found, tuple) else [] if found is None else [found]
+
+
+def _numbers(
+    found: Conformance,
+    what: str,
+    module: IRModule,
+    parted: IRModule,
+    executable: Executable,
+    given: Sequence[list[Array]],
+) -> None:
+    host: Executable | None = None
+    limits = _limits(parted)
+    for inputs in given:
+        wanted = run(module, inputs)
+        try:
+            results = _results(executable, inputs)
+        except RelayError as error:
+            found.note("runs", f"{what}: {error}")
+            return
+        for number, (result, reference) in enumerate(zip(results, wanted, strict=True)):
+            limit, ops = limits[number]
+            found.note("numbers")
+            if _near(result, reference, limit):
+                continue
+            host = host or _built_alone(module)
+            if host is not None and not _near(_results(host, inputs)[number], reference, limit):
+                continue  # the formula leaves these numbers open: the host's are others, too
+            found.note("numbers", f"{what}: result {number} of {ops} is not the formulas': {_seen(result, reference)}")
+
+
+def _limits(parted: IRModule) -> list[tuple[int | None, str]]:
+    """For each result of the module how many codes it may be off, None if that is not said, and what gives it."""
+    end = parted["main"].body.block.last_op
+    assert end is not None
+    rows: list[tuple[int | None, str]] = []
+    for value in end.operands:
+        call = value.owner
+        if not isinstance(call, CallOp) or not isinstance(value, OpResult):
+            rows.append((None, "the host"))
+            continue
+        function = parted.functions[call.callee.string_value()]
+        compiler = compiler_of(parted.op, artifact.compiler_of(function) or "")
+        number = value.index
+        alone = not any(isinstance(operand.owner, CallOp) for operand in call.operands)
+        limit = declared(compiler, function)[1][number] if alone else None
+        ops = " -> ".join(f"{op.name} {op.results[0].type}" for op in opened(list(function.body.block.ops)[:-1]))
+        rows.append((0 if compiler.exact else limit, ops))
+    return rows
+
+
+def _near(result: Array, reference: Array, limit: int | None) -> bool:
+    if (result.shape, result.dtype) != (reference.shape, reference.dtype):
+        return False
+    if reference.dtype.kind == "f":
+        largest = float(np.abs(reference[np.isfinite(reference)]).max(initial=0)) or 1.0
+        known = np.isfinite(reference)
+        return np.allclose(result[known], reference[known], rtol=FLOATS, atol=FLOATS * largest)
+    off = np.abs(result.astype(np.float64) - reference.astype(np.float64)).max(initial=0)
+    return limit is None or bool(off <= limit)
+
+
+def _seen(result: Array, reference: Array) -> str:
+    if (result.shape, result.dtype) != (reference.shape, reference.dtype):
+        return f"{result.dtype}{list(result.shape)} for {reference.dtype}{list(reference.shape)}"
+    wrong = np.flatnonzero(~np.isclose(result.reshape(-1), reference.reshape(-1), rtol=FLOATS, atol=0, equal_nan=True))
+    if not wrong.size:
+        return "floats"
+    at = int(wrong[0])
+    seen, right = result.reshape(-1)[at], reference.reshape(-1)[at]
+    return f"{wrong.size} of {result.size} differ, element {at} is {seen}, not {right}"
+
+
+def _repeated(
+    found: Conformance, what: str, parted: IRModule, executable: Executable, given: Sequence[list[Array]]
+) -> None:
+    """The same numbers from a second build, from a file, and in threads."""
+    wanted = [_results(executable, inputs) for inputs in given]
+
+    def same(check: str, other: Executable) -> None:
+        turns = range(8 if check == "threads" else 2)
+        with ThreadPoolExecutor(4) as pool:
+            every = list(pool.map(_results, [other for _ in turns], [given[n % 2] for n in turns]))
+        equal = [
+            all(
+                np.array_equal(a, b, equal_nan=a.dtype.kind == "f") for a, b in zip(results, wanted[n % 2], strict=True)
+            )
+            for n, results in enumerate(every)
+        ]
+        found.note(check, None if all(equal) else f"{what}: other numbers than before")
+
+    try:
+        same("threads", executable)
+        again = build(parted.clone())
+        found.note("same bytes", None if again.library.artifacts == executable.library.artifacts else what)
+        with TemporaryDirectory() as folder:
+            executable.save(Path(folder, "saved"))
+            same("saved and loaded", load(Path(folder, "saved")))
+    except RelayError as error:
+        found.note("repeated", f"{what}: {error}")
+
+
+def _damaged(found: Conformance, what: str, executable: Executable, inputs: list[Array]) -> None:
+    """One function's artifact, damaged in every way."""
+    wanted = _results(executable, inputs)
+    symbol, data = next(iter(executable.library.artifacts.items()), ("", b""))
+    for kind, damage in DAMAGE.items() if symbol else ():
+        library = Library(executable.library.code, artifacts={**executable.library.artifacts, symbol: damage(data)})
+        try:
+            other = create(executable.graph, library, executable.params)
+            native = isinstance(other.externals[symbol].loaded, Native)  # which is not called: the process may die
+            wrong = native or not all(map(np.array_equal, _results(other, inputs), wanted))
+        except RelayError:
+            wrong = False
+        found.note("damaged artifacts", f"{what}: that of {symbol}, {kind}, is taken" if wrong else None)
+
+
+def _elsewhere(found: Conformance, what: str, parted: IRModule) -> None:
+    try:
+        with TemporaryDirectory() as folder:
+            build(parted.clone(), OTHER_TARGET).save(Path(folder, "saved"))
+            machines = set(MACHINE.findall(Path(folder, "saved").read_bytes()))
+    except RelayError:
+        machines = set[bytes]()
+    found.note("other target", f"{what}: code of {len(machines)} machines in one file" if len(machines) > 1 else None)
+
+
+def _faults(
+    found: Conformance, target: Mapping[str, Mapping[str, object]], module: IRModule, inputs: list[Array]
+) -> None:
+    """Runs on a device that fails, as often as the compiler has ways to make it fail."""
+    ((name, options),) = target.items()
+    for fault in registry.load(name).faults:
+        parted = build_external_compiler(module, {name: {**options, **fault}})
+        try:
+            _results(build(parted), inputs)
+        except RelayError as error:
+            text = "\n".join([str(error), *getattr(error, "__notes__", ())])
+            named = name in text and any(function.sym_name.data in text for function in _functions(parted))
+            found.note("device faults", None if named else f"{fault}: the error names no function of {name}: {error}")
+        else:
+            found.note("device faults", f"{fault}: the run ends as if nothing had been")
