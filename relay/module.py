@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping
 from io import StringIO
 from types import MethodType
@@ -11,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 from xdsl.dialects.builtin import ArrayAttr, DenseResourceAttr, DictionaryAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.hints import isa
 
 from relay import symbols
-from relay.arguments import instance, mapping, shown
+from relay.arguments import instance, is_mapping, mapping, shown
 from relay.arguments import path as checked_path
 from relay.arguments import text as checked_text
 from relay.dialects.attributes import (
@@ -66,8 +67,13 @@ class Function(FuncOp):
 class IRModule:
     """A module of functions. `.op` is the xDSL operation; passes, `build` and `relay-opt` take either."""
 
-    def __init__(self, op: ModuleOp | None = None):
-        self.op = ModuleOp([]) if op is None else instance(op, ModuleOp, "IRModule", "text is read by IRModule.parse")
+    def __init__(self, op: ModuleOp | Mapping[str, FuncOp] | None = None):
+        """A handle on xDSL's op; or a module of its own of functions by name, as TVM's constructor makes one."""
+        functions: Mapping[str, object] = op if is_mapping(op) else {}
+        owned = ModuleOp([]) if op is None or functions is op else op
+        self.op = instance(owned, ModuleOp, "IRModule", "text is read by IRModule.parse")
+        for name, function in functions.items():
+            self[name] = cast(FuncOp, function)
 
     @staticmethod
     def parse(text: str, weights: Mapping[str, Array] | None = None, name: str = "<text>") -> IRModule:
@@ -232,6 +238,33 @@ class IRModule:
         """A deep copy that shares the weights."""
         return IRModule(self.op.clone())
 
+    def structurally_equal(self, other: IRModule | ModuleOp) -> bool:
+        """Whether both are the same ops, types, attributes and weights; names of values and locations do not matter."""
+        return self.op.is_structurally_equivalent(other.op if isinstance(other, IRModule) else other)
+
+    def structural_hash(self) -> str:
+        """32 digits, the same for modules that are structurally equal, in every process."""
+        digest, numbers = hashlib.sha256(), dict[SSAValue, int]()
+
+        def add(op: Operation) -> None:
+            operands = [numbers.setdefault(value, len(numbers)) for value in op.operands]
+            for result in op.results:
+                numbers.setdefault(result, len(numbers))
+            tables = [_sorted(table) for table in (op.properties, op.attributes)]
+            digest.update(f"{op.name} {operands} {[str(r.type) for r in op.results]} {tables}".encode())
+            for region in op.regions:
+                digest.update(b"{")
+                for block in region.blocks:
+                    for argument in block.args:
+                        numbers.setdefault(argument, len(numbers))
+                    digest.update(f"^{[str(argument.type) for argument in block.args]}".encode())
+                    for inner in block.ops:
+                        add(inner)
+                digest.update(b"}")
+
+        add(self.op)
+        return digest.hexdigest()[:32]
+
     def verify(self, where: str = "module") -> None:
         """Raise Malformed if an op, or the names of a function's sizes, are not valid; it names the place of the first
         such op, or `where` if that is not known."""
@@ -290,6 +323,12 @@ def arrays(params: object) -> dict[str, Array]:
             raise InvalidArgument(where, f"is an array of {array.dtype}", "give numbers")
         found[name] = array
     return found
+
+
+def _sorted(table: Mapping[str, Attribute]) -> str:
+    """Attributes as text, in the order of their names, which is all that tells equal dictionaries apart."""
+    parts = (f"{name}={_sorted(a.data) if isinstance(a, DictionaryAttr) else a}" for name, a in sorted(table.items()))
+    return f"{{{', '.join(parts)}}}"
 
 
 def _weights(attr: Attribute) -> Iterator[tuple[str, Array]]:

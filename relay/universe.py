@@ -147,6 +147,11 @@ def instrument(key: str, value: object) -> Any:
     return _named(INSTRUMENTS[key])(value)
 
 
+def public_names() -> list[str]:
+    """The names of `relay.transform`: passes by their classes and aliases among them."""
+    return _named("relay.transform:__dir__")()
+
+
 def partition_report(module: object) -> Any:
     """`relay.byoc.partition_report` of a module."""
     return _named("relay.byoc.report:partition_report")(module)

@@ -10,6 +10,9 @@ from typing import Generic, TypeVar, cast
 from xdsl.dialects.builtin import ModuleOp, ShapedType
 from xdsl.ir import Block, Operation, SSAValue
 
+from relay.module import IRModule
+from relay.passes.info import as_module
+
 T = TypeVar("T")
 
 
@@ -33,7 +36,8 @@ class Analysis(Generic[T]):
     name: str
     compute: Callable[[ModuleOp], T]
 
-    def __call__(self, op: ModuleOp) -> T:
+    def __call__(self, mod: IRModule | ModuleOp) -> T:
+        op = as_module(mod).op
         for module, cache in reversed(CACHES.stack):
             if module is op:
                 if self.name not in cache:

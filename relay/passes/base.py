@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import overload
+from typing import TYPE_CHECKING, overload
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from relay.module import IRModule
 from relay.passes.info import DescribedPass
+
+if TYPE_CHECKING:
+    from relay.passes.context import PassContext
 
 
 class Pass(DescribedPass):
@@ -19,12 +22,15 @@ class Pass(DescribedPass):
     """
 
     @overload
-    def __call__(self, mod: IRModule) -> IRModule: ...
+    def __call__(self, mod: IRModule, ctx: PassContext | None = None) -> IRModule: ...
     @overload
-    def __call__(self, mod: ModuleOp) -> ModuleOp: ...
+    def __call__(self, mod: ModuleOp, ctx: PassContext | None = None) -> ModuleOp: ...
     @overload
-    def __call__(self, mod: FuncOp) -> FuncOp: ...
-    def __call__(self, mod: IRModule | ModuleOp | FuncOp) -> IRModule | ModuleOp | FuncOp:
+    def __call__(self, mod: FuncOp, ctx: PassContext | None = None) -> FuncOp: ...
+    def __call__(
+        self, mod: IRModule | ModuleOp | FuncOp, ctx: PassContext | None = None
+    ) -> IRModule | ModuleOp | FuncOp:
+        """Run on a clone, under `ctx` (default: the current context)."""
         from relay.passes.runner import call
 
-        return call([self], mod, explicit=True)
+        return call([self], mod, ctx, explicit=True)

@@ -121,6 +121,11 @@ class PassContext:
             return False
         return info.name in self.required_pass or info.opt_level <= self.opt_level
 
+    def count(self, what: str, number: int = 1) -> None:
+        """Count something for the pass that is running: instruments are told (`OpStatistics`, `relay-opt --stats`)."""
+        for each in self.instruments:
+            each.count(what, number)
+
     def __repr__(self) -> str:
         said = [f"opt_level={self.opt_level}"]
         for name in ("required_pass", "disabled_pass", "config"):

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import wraps
-from typing import ClassVar, ParamSpec, Protocol, overload
+from copy import copy
+from dataclasses import dataclass, field, fields, make_dataclass
+from functools import cached_property, partial, wraps
+from inspect import Parameter, signature
+from typing import Any, ClassVar, ParamSpec, Protocol, get_type_hints, overload
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
+from xdsl.utils.arg_spec import ArgSpec
+from xdsl.utils.hints import isa
 
 from relay.arguments import names, shown, text
 from relay.errors import InvalidArgument
 from relay.module import IRModule
 from relay.passes import registry
 from relay.passes.base import Pass
-from relay.passes.context import PassContext
+from relay.passes.context import PassContext, activated
 from relay.passes.info import as_module, check_level
 
 P = ParamSpec("P")
@@ -43,9 +47,26 @@ class TransformsFunction(Protocol):
 
 @dataclass(frozen=True)
 class MadePass(Pass):
-    """A pass around a Python function; each has a class of its own, made by a decorator."""
+    """A pass around a Python function or class; each has a class of its own, made by a decorator. Its options are the
+    keyword-only parameters of the function, or the parameters of the class."""
 
-    run: ClassVar[Callable[..., object]]
+    bind: ClassVar[Callable[..., Callable[..., object]]]
+    """Takes the options, and returns what runs."""
+
+    @cached_property
+    def run(self) -> Callable[..., object]:
+        """What runs, with the options."""
+        return type(self).bind(**{each.name: getattr(self, each.name) for each in fields(self)})
+
+    def spec(self, *, include_default: bool = False) -> ArgSpec:
+        """The options that a text can have."""
+        found = super().spec(include_default=include_default)
+        written = {name: value for name, value in found.parameters.items() if isa(getattr(self, name), Text)}
+        return ArgSpec(found.name, written)
+
+
+Text = None | bool | int | float | str | tuple[int, ...] | tuple[float, ...] | tuple[str, ...]
+"""Values of options that a pipeline's text can have."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +75,7 @@ class MadeModulePass(MadePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         mod = IRModule(op)
-        result: object = type(self).run(mod, PassContext.current())
+        result = self.run(mod, PassContext.current())
         if not isinstance(result, IRModule | ModuleOp):
             raise InvalidArgument(f"pass {self.name}", f"returned {result!r}", "return the module")
         new = as_module(result).op
@@ -66,16 +87,30 @@ class MadeModulePass(MadePass):
 class MadeFunctionPass(MadePass):
     """`run(func, mod, ctx) -> func` on every function that has a body and belongs to no external compiler."""
 
+    parallel: ClassVar[bool] = False
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        mod = IRModule(op)
-        for name, function in mod.functions.items():
-            if not function.body.blocks or "compiler" in function.attributes:
-                continue
-            result: object = type(self).run(function, mod, PassContext.current())
+        mod, under = IRModule(op), PassContext.current()
+        own = [f for f in mod.functions.values() if f.body.blocks and "compiler" not in f.attributes]
+
+        def transform(function: FuncOp) -> FuncOp:
+            with activated(under):  # a thread begins without a context
+                result = self.run(function, mod, under)
             if not isinstance(result, FuncOp):
-                raise InvalidArgument(f"pass {self.name}, @{name}", f"returned {result!r}", "return the function")
+                where = f"pass {self.name}, @{function.sym_name.data}"
+                raise InvalidArgument(where, f"returned {result!r}", "return the function")
+            return result
+
+        results = self._at_once(transform, own) if self.parallel else map(transform, own)
+        for function, result in zip(own, results, strict=True):
             if result is not function:
-                mod[name] = result
+                mod[function.sym_name.data] = result
+
+    def _at_once(self, transform: Callable[[FuncOp], FuncOp], own: Sequence[FuncOp]) -> list[FuncOp]:
+        from concurrent.futures import ThreadPoolExecutor  # here: few passes need it
+
+        with ThreadPoolExecutor() as pool:
+            return list(pool.map(transform, own))
 
 
 def adopt(op: ModuleOp, new: ModuleOp) -> None:
@@ -91,53 +126,112 @@ def adopt(op: ModuleOp, new: ModuleOp) -> None:
 
 
 @dataclass(frozen=True)
+class Facts:
+    """What a decorator is told of the pass."""
+
+    opt_level: int | None
+    name: str | None
+    required: Sequence[str]
+    invalidates: Sequence[str] | None
+    establishes: Sequence[str]
+    preserves: Sequence[str]
+    parallel: bool = False
+
+
+@dataclass(frozen=True)
 class Maker:
     """Makes a pass of a function, or a class of passes of a class; a decorator's arguments."""
 
     base: type[MadePass]
     decorator: str
     method: str
-    opt_level: int | None
-    name: str | None
-    required: Sequence[str]
+    facts: Facts
 
     def make(self, target: Callable[..., object]) -> MadePass | Callable[..., MadePass]:
         """The pass of a function; for a class, what makes a pass with the arguments of its constructor."""
         if not callable(target):
             raise InvalidArgument(self.decorator, f"{shown(target)} is no function", "give f(mod, ctx) or a class")
         if not isinstance(target, type):
-            made = self.finish(target, target)
+            made = self.finish(target, partial(partial, target))
             registry.register(made)
             return made()
         if not callable(getattr(target, self.method, None)):
             raise InvalidArgument(self.where(target), f"the class has no method {self.method}", f"define {self.method}")
+        given = signature(target)
+        kinds = {each.kind for each in given.parameters.values()}
+        if kinds <= {Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY}:
+            known = self.finish(target, partial(_method, target, self.method))
+            registry.register(known)
+        else:  # *args are no options: each pass is of a class of its own, found by no name
+            known = None
 
         def construct(*args: object, **options: object) -> MadePass:
-            return self.finish(target, getattr(target(*args, **options), self.method))()
+            if known is None:
+                run = getattr(target(*args, **options), self.method)
+                return self.finish(type(target.__name__, (), {"__doc__": target.__doc__}), lambda: run)()
+            made = known(**given.bind(*args, **options).arguments)
+            made.run  # noqa: B018  (what the constructor raises, it raises here)
+            return made
 
         return wraps(target, updated=())(construct)
 
-    def finish(self, target: Callable[..., object], run: Callable[..., object]) -> type[MadePass]:
-        """The class of a pass that calls `run`, named and documented as the target."""
-        name = name_of(target) if self.name is None else text(self.name, self.where(target))
-        if self.opt_level is None:
-            raise InvalidArgument(self.where(target), "has no opt_level", "write opt_level=1: the level it runs from")
-        check_level(self.opt_level, self.where(target))
+    def finish(self, target: Callable[..., object], bind: Callable[..., Callable[..., object]]) -> type[MadePass]:
+        """The class of a pass named and documented as the target, with its options."""
+        facts, where = self.facts, self.where(target)
+        name = name_of(target) if facts.name is None else text(facts.name, where)
+        if facts.opt_level is None:
+            raise InvalidArgument(where, "has no opt_level", "write opt_level=1: the level it runs from")
+        check_level(facts.opt_level, where)
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]*", name):
-            raise InvalidArgument(self.where(target), f"the name '{name}' has more than letters, digits, '-' and '_'")
+            raise InvalidArgument(where, f"the name '{name}' has more than letters, digits, '-' and '_'")
         members: dict[str, object] = {
             "name": name,
-            "opt_level": self.opt_level,
-            "requires": tuple(names(self.required, "required")),
-            "run": staticmethod(run),
+            "opt_level": facts.opt_level,
+            "requires": tuple(names(facts.required, "required")),
+            "establishes": tuple(names(facts.establishes, "establishes")),
+            "invalidates": None if facts.invalidates is None else tuple(names(facts.invalidates, "invalidates")),
+            "preserves": tuple(names(facts.preserves, "preserves")),
+            "parallel": facts.parallel,
+            "bind": staticmethod(bind),
             "__doc__": target.__doc__,
             "__module__": target.__module__,
+            "__qualname__": getattr(target, "__qualname__", name_of(target)),
         }
-        return dataclass(frozen=True)(type(name_of(target), (self.base,), members))
+        made = make_dataclass(
+            name_of(target), options_of(target), bases=(self.base,), namespace=members, frozen=True, kw_only=True
+        )
+        return made
 
     def where(self, target: Callable[..., object]) -> str:
         """The place of an error."""
         return f"{self.decorator} {name_of(target)}"
+
+
+def _method(target: type, name: str, /, **options: Any) -> Callable[..., object]:
+    """A method of an object that is made with these arguments."""
+    return getattr(target(**options), name)
+
+
+def options_of(target: Callable[..., object]) -> list[tuple[str, Any, Any]]:
+    """The options of a function (its keyword-only parameters) or class, as fields of a dataclass."""
+    try:
+        parameters = signature(target).parameters.values()
+    except ValueError:  # a function of C that does not tell
+        return []
+    try:
+        hints = get_type_hints(target.__init__ if isinstance(target, type) else target)
+    except (NameError, TypeError):  # types that are not there when the program runs, objects with __call__
+        hints = {}
+    found: list[tuple[str, Any, Any]] = []
+    for each in parameters:
+        if isinstance(target, type) or each.kind is Parameter.KEYWORD_ONLY:
+            default: Any = each.default
+            if default is Parameter.empty:
+                default = field()
+            elif type(default).__hash__ is None:
+                default = field(default_factory=partial(copy, default))
+            found.append((each.name, hints.get(each.name, object), default))
+    return found
 
 
 def name_of(target: Callable[..., object]) -> str:
@@ -169,7 +263,13 @@ class FunctionDecorator(Maker):
 
 @overload
 def module_pass(
-    pass_func: None = None, opt_level: int | None = None, name: str | None = None, required: Sequence[str] = ()
+    pass_func: None = None,
+    opt_level: int | None = None,
+    name: str | None = None,
+    required: Sequence[str] = (),
+    invalidates: Sequence[str] | None = None,
+    establishes: Sequence[str] = (),
+    preserves: Sequence[str] = (),
 ) -> ModuleDecorator: ...
 @overload
 def module_pass(
@@ -177,30 +277,58 @@ def module_pass(
     opt_level: int | None = None,
     name: str | None = None,
     required: Sequence[str] = (),
+    invalidates: Sequence[str] | None = None,
+    establishes: Sequence[str] = (),
+    preserves: Sequence[str] = (),
 ) -> Callable[P, Pass]: ...
 @overload
 def module_pass(
-    pass_func: ModuleFunction, opt_level: int | None = None, name: str | None = None, required: Sequence[str] = ()
+    pass_func: ModuleFunction,
+    opt_level: int | None = None,
+    name: str | None = None,
+    required: Sequence[str] = (),
+    invalidates: Sequence[str] | None = None,
+    establishes: Sequence[str] = (),
+    preserves: Sequence[str] = (),
 ) -> Pass: ...
 def module_pass(
     pass_func: Callable[..., object] | None = None,
     opt_level: int | None = None,
     name: str | None = None,
     required: Sequence[str] = (),
+    invalidates: Sequence[str] | None = None,
+    establishes: Sequence[str] = (),
+    preserves: Sequence[str] = (),
 ) -> object:
     """Make a pass of `f(mod, ctx) -> mod`, or of a class with `transform_module(self, mod, ctx) -> mod`.
 
     `mod` is an `IRModule` that may be changed in place and returned; `ctx` is the `PassContext`. `required` names
-    passes or properties. A decorator, or a plain call: `module_pass(f, opt_level=1)`. `name` defaults to the
-    function's. Raises InvalidArgument where `opt_level` is missing or the class lacks the method.
+    passes or properties, `establishes` and `invalidates` properties that hold and need not hold after it (by default
+    every property is looked at again), `preserves` analyses whose results stay right. A decorator, or a plain call:
+    `module_pass(f, opt_level=1)`. `name` defaults to the function's.
+
+    Options are the function's keyword-only parameters (`def f(mod, ctx, *, limit: int = 3)`), or those of the class's
+    constructor: text gives them (`f{limit=5}`), `dataclasses.replace(f, limit=5)`, and the context's `config`.
+    `ctx.count("folded")` counts for `OpStatistics`.
+
+    Raises InvalidArgument where `opt_level` is missing, the class lacks the method, or the name is that of a pass of
+    relay, of xDSL or of another function.
     """
-    maker = ModuleDecorator(MadeModulePass, "module_pass", "transform_module", opt_level, name, required)
+    facts = Facts(opt_level, name, required, invalidates, establishes, preserves)
+    maker = ModuleDecorator(MadeModulePass, "module_pass", "transform_module", facts)
     return maker if pass_func is None else maker.make(pass_func)
 
 
 @overload
 def function_pass(
-    pass_func: None = None, opt_level: int | None = None, name: str | None = None, required: Sequence[str] = ()
+    pass_func: None = None,
+    opt_level: int | None = None,
+    name: str | None = None,
+    required: Sequence[str] = (),
+    invalidates: Sequence[str] | None = None,
+    establishes: Sequence[str] = (),
+    preserves: Sequence[str] = (),
+    parallel: bool = False,
 ) -> FunctionDecorator: ...
 @overload
 def function_pass(
@@ -208,21 +336,39 @@ def function_pass(
     opt_level: int | None = None,
     name: str | None = None,
     required: Sequence[str] = (),
+    invalidates: Sequence[str] | None = None,
+    establishes: Sequence[str] = (),
+    preserves: Sequence[str] = (),
+    parallel: bool = False,
 ) -> Callable[P, Pass]: ...
 @overload
 def function_pass(
-    pass_func: FunctionFunction, opt_level: int | None = None, name: str | None = None, required: Sequence[str] = ()
+    pass_func: FunctionFunction,
+    opt_level: int | None = None,
+    name: str | None = None,
+    required: Sequence[str] = (),
+    invalidates: Sequence[str] | None = None,
+    establishes: Sequence[str] = (),
+    preserves: Sequence[str] = (),
+    parallel: bool = False,
 ) -> Pass: ...
 def function_pass(
     pass_func: Callable[..., object] | None = None,
     opt_level: int | None = None,
     name: str | None = None,
     required: Sequence[str] = (),
+    invalidates: Sequence[str] | None = None,
+    establishes: Sequence[str] = (),
+    preserves: Sequence[str] = (),
+    parallel: bool = False,
 ) -> object:
     """Make a pass of `f(func, mod, ctx) -> func`, or of a class with `transform_function(self, func, mod, ctx)`.
 
     It is called for every function that has a body and belongs to no external compiler; a function may be changed in
-    place and returned. The rest is as in `module_pass`.
+    place and returned. With `parallel` it is called for all of them at once, in threads, which pays where it computes
+    with numpy or waits for other programs; it may then change nothing but its function. The rest is as in
+    `module_pass`.
     """
-    maker = FunctionDecorator(MadeFunctionPass, "function_pass", "transform_function", opt_level, name, required)
+    facts = Facts(opt_level, name, required, invalidates, establishes, preserves, parallel)
+    maker = FunctionDecorator(MadeFunctionPass, "function_pass", "transform_function", facts)
     return maker if pass_func is None else maker.make(pass_func)

@@ -137,12 +137,13 @@ def as_module(mod: IRModule | ModuleOp) -> IRModule:
     return mod if isinstance(mod, IRModule) else IRModule(mod)
 
 
-def check_step(step: object) -> None:
-    """Raise InvalidArgument unless this is a pass (not its class, nor something else)."""
+def check_step(step: object) -> ModulePass:
+    """The pass. Raises InvalidArgument unless it is one (not its class, nor something else)."""
     if isinstance(step, type):
         raise InvalidArgument("pass", f"{step.__name__} is a class", f"write {step.__name__}()")
     if not isinstance(step, ModulePass):
         raise InvalidArgument("pass", f"{shown(step)} is no pass", "use function_pass or module_pass to make one")
+    return step
 
 
 def check_module(mod: object) -> None:

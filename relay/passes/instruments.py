@@ -35,8 +35,13 @@ class PassInstrument:
     def run_failed_pass(self, mod: IRModule, info: PassInfo, error: BaseException) -> None:
         """The pass, or an instrument around it, has raised; called for the instruments that were told it begins."""
 
+    def count(self, what: str, number: int) -> None:
+        """The pass that runs has counted something (`PassContext.count`)."""
 
-METHODS = ("enter_pass_ctx", "exit_pass_ctx", "should_run", "run_before_pass", "run_after_pass", "run_failed_pass")
+
+METHODS = (
+    "enter_pass_ctx", "exit_pass_ctx", "should_run", "run_before_pass", "run_after_pass", "run_failed_pass", "count"
+)  # fmt: skip
 
 
 def pass_instrument(cls: type) -> type[PassInstrument]:

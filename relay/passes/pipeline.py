@@ -22,31 +22,36 @@ from relay.passes.plan import Planned, plan
 class Pipeline(PassGroup):
     """Passes in order; `pipeline(mod)` clones the module once and runs in place on the clone.
 
-    Items are passes or pipelines; a nested one is a group with a name and level of its own. A pipeline iterates over
-    its passes, whatever groups they are in; `len`, indices and slices count passes. Wherever a pass is named, its
-    canonical name or an alias does; where several match, `name#2` is the second. Each editing method returns the
-    pipeline. Raises InvalidArgument for a name that is not there, or stands for several passes.
+    Items are passes, texts of passes (`"legalize"`, `"fold-constant{max_bytes=8}"`), or pipelines; a nested one is a
+    group with a name and level of its own. A pipeline iterates over its passes, whatever groups they are in; `len`,
+    indices and slices count passes. Wherever a pass is named, its canonical name or an alias does; where several match,
+    `name#2` is the second. Each editing method returns the pipeline. Raises InvalidArgument for a name that is not
+    there, or stands for several passes.
     """
 
     def __init__(
         self,
-        passes: Sequence[ModulePass | Pipeline] = (),
+        passes: Sequence[ModulePass | Pipeline | str] = (),
         opt_level: int = 0,
         name: str = "sequential",
         required: Sequence[str] = (),
     ):
         if isinstance(passes, str):
             raise InvalidArgument("pipeline", f"is the text {shown(passes)}", "Pipeline.parse reads one")
+        self.items: list[ModulePass | Pipeline] = []
         for item in every(passes, "pipeline", "give a list of passes"):
-            if not isinstance(item, Pipeline):
-                check_step(item)
-        self.items: list[ModulePass | Pipeline] = list(passes)
+            if isinstance(item, str):
+                self.items.extend(registry.parse(item))
+            elif isinstance(item, Pipeline):
+                self.items.append(item)
+            else:
+                self.items.append(check_step(item))
         self.name = text(name, "pipeline, name")
         self.opt_level = check_level(opt_level, f"pipeline {name}")
         self.requires = tuple(names(required, "required"))
 
     @staticmethod
-    def of(given: Pipeline | Sequence[ModulePass | Pipeline] | str) -> Pipeline:
+    def of(given: Pipeline | Sequence[ModulePass | Pipeline | str] | str) -> Pipeline:
         """The pipeline given, the one of a text, or one of the passes of a list."""
         if isinstance(given, str):
             return Pipeline.parse(given)
@@ -115,7 +120,7 @@ class Pipeline(PassGroup):
         """Whether the same passes with the same options run in the same order."""
         return isinstance(other, Pipeline) and self.passes == other.passes
 
-    def __add__(self, other: Pipeline | Sequence[ModulePass] | str) -> Pipeline:
+    def __add__(self, other: Pipeline | Sequence[ModulePass | str] | str) -> Pipeline:
         return Pipeline([*self.items, *Pipeline.of(other).items])
 
     def copy(self) -> Pipeline:
@@ -212,15 +217,18 @@ class Pipeline(PassGroup):
         Runner(as_module(mod).op, ctx).run(self)
 
     @overload
-    def __call__(self, mod: IRModule) -> IRModule: ...
+    def __call__(self, mod: IRModule, ctx: PassContext | None = None) -> IRModule: ...
     @overload
-    def __call__(self, mod: ModuleOp) -> ModuleOp: ...
+    def __call__(self, mod: ModuleOp, ctx: PassContext | None = None) -> ModuleOp: ...
     @overload
-    def __call__(self, mod: FuncOp) -> FuncOp: ...
-    def __call__(self, mod: IRModule | ModuleOp | FuncOp) -> IRModule | ModuleOp | FuncOp:
+    def __call__(self, mod: FuncOp, ctx: PassContext | None = None) -> FuncOp: ...
+    def __call__(
+        self, mod: IRModule | ModuleOp | FuncOp, ctx: PassContext | None = None
+    ) -> IRModule | ModuleOp | FuncOp:
+        """Run on a clone, under `ctx` (default: the current context)."""
         from relay.passes.runner import call
 
-        return call(self, mod)
+        return call(self, mod, ctx)
 
     def _steps(self, step: ModulePass | Pipeline | str) -> list[ModulePass | Pipeline]:
         """What is to be put into this pipeline, or into a group of it."""

@@ -17,7 +17,7 @@ from relay.dialects import plug_in
 from relay.dialects.plug_in import universe_of, universes
 from relay.errors import InvalidArgument, Unsupported, near
 from relay.passes.info import FOREIGN, DescribedPass, names_of
-from relay.universe import PROVIDERS, RENAMED
+from relay.universe import PROVIDERS, RENAMED, public_names
 
 Factory = Callable[[], type[ModulePass]]
 
@@ -27,13 +27,21 @@ XDSL = EntryPoint("xdsl", "xdsl.universe:XDSL_UNIVERSE", GROUP)
 """Two universes that are there without being installed; of two passes with one name the first wins."""
 
 MADE: dict[str, type[DescribedPass]] = {}
-"""Passes that `module_pass` and `function_pass` have made, by name; the last of a name."""
+"""Passes that `module_pass` and `function_pass` have made, by name."""
 
 
 def register(cls: type[DescribedPass]) -> None:
-    """Let a made pass be found by its name. The name of a pass of ours stays with that one."""
-    if cls.name not in _factories(OURS):
-        MADE[cls.name] = cls
+    """Let a made pass be found by its name; one that is made again, as in a notebook's cell, takes the place of itself.
+
+    Raises InvalidArgument for a name (or alias) of a pass of relay's or xDSL's, or of another made pass.
+    """
+    where, hint = f"pass {cls.name}", "give it another: name='my-...'"
+    if any(kebab(cls.name) in _factories(point) for point in (OURS, XDSL)) or cls.name in public_names():
+        raise InvalidArgument(where, "has the name of a pass of relay or xDSL", hint)
+    other = MADE.get(cls.name, cls)
+    if (other.__module__, other.__qualname__) != (cls.__module__, cls.__qualname__):
+        raise InvalidArgument(where, f"has the name of {other.__module__}.{other.__qualname__}, a pass too", hint)
+    MADE[cls.name] = cls
 
 
 @cache

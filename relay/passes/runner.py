@@ -10,8 +10,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
+from relay.arguments import instance
 from relay.dialects.context import make_context
-from relay.errors import InvalidArgument
+from relay.errors import InvalidArgument, RelayError
 from relay.module import IRModule
 from relay.passes import analyses, registry, requests
 from relay.passes.checking import Verifier
@@ -50,6 +51,8 @@ class Runner:
         self.options = options or {}
         self.verifier = Verifier(self.mod, self.ctx.config.get("relay.verify") is not False)
         self.requirements = Requirements(self.ctx, self._looks, providers)
+        self.served: dict[str, str] = {}
+        """Passes that ran because others require them, and the first of those."""
 
     def _looks(self, cls: type[DescribedPass]) -> bool:
         return cls.holds(self.mod.op)
@@ -91,7 +94,13 @@ class Runner:
         enabled = info.name not in self.ctx.disabled_pass if explicit else self.ctx.enabled(info)
         if enabled and self.wanted(info):
             self.requirements.satisfy(info, self.required)
-            self.apply(step, info)
+            try:
+                self.apply(step, info)
+            except RelayError as error:
+                if (later := self.served.get(info.name)) is None:
+                    raise
+                what = f"ran already, since {later} requires it, and fails after that: {error}"
+                raise type(error)(f"pass {info.name}", what, f"put it before {later}") from error
 
     def wanted(self, info: PassInfo) -> bool:
         """Whether every instrument agrees; all are asked."""
@@ -100,6 +109,7 @@ class Runner:
     def required(self, step: ModulePass, needed_by: str) -> None:
         """A pass that another needs, at any level."""
         self.apply(step, info_of(step))
+        self.served.setdefault(step.name, needed_by)
 
     def apply(self, step: ModulePass, info: PassInfo) -> None:
         """Run it, and keep account. What goes down a level, and what a pass that is not ours leaves, is verified."""
@@ -162,9 +172,16 @@ class Told:
 
 
 def call(
-    items: PassGroup | Sequence[ModulePass | PassGroup], mod: IRModule | ModuleOp | FuncOp, *, explicit: bool = False
+    items: PassGroup | Sequence[ModulePass | PassGroup],
+    mod: IRModule | ModuleOp | FuncOp,
+    ctx: PassContext | None = None,
+    *,
+    explicit: bool = False,
 ) -> IRModule | ModuleOp | FuncOp:
     """Clone the module or function once, run the items on the clone, and return it in the form that was given."""
+    if ctx is not None:
+        with instance(ctx, PassContext, "pass(mod, ctx)", "give a PassContext, or leave it out"):
+            return call(items, mod, explicit=explicit)
     if isinstance(mod, FuncOp):
         return call_on_function(items, mod, explicit)
     clone = as_module(mod).op.clone()

@@ -96,23 +96,32 @@ class PassTimingInstrument(PassInstrument):
 
 
 class OpStatistics(PassInstrument):
-    """How many ops of each kind a pass adds and takes away."""
+    """How many ops of each kind a pass adds and takes away, and what it counts itself (`PassContext.count`)."""
 
     def __init__(self) -> None:
         self.rows: list[tuple[str, dict[str, int]]] = []
-        """(pass, change by op name), for every pass that ran."""
+        """(pass, change by op name, and what it counted), for every pass that ran."""
         self._before: list[Counter[str]] = []
+        self._counted: list[list[tuple[str, int]]] = []
 
     def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
         self._before.append(self._kinds(mod))
+        self._counted.append([])
+
+    def count(self, what: str, number: int) -> None:
+        if self._counted:
+            self._counted[-1].append((what, number))
 
     def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
         before, after = self._before.pop(), self._kinds(mod)
         changed = {name: after[name] - before[name] for name in sorted(before | after)}
+        for what, number in self._counted.pop():
+            changed[what] = changed.get(what, 0) + number
         self.rows.append((info.name, {name: change for name, change in changed.items() if change}))
 
     def run_failed_pass(self, mod: IRModule, info: PassInfo, error: BaseException) -> None:
         self._before.pop()
+        self._counted.pop()
 
     def _kinds(self, mod: IRModule) -> Counter[str]:
         return Counter(op.name for op in mod.op.walk())

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import cast
+from dataclasses import replace
+from threading import Barrier
+from typing import Any, cast
 
 import pytest
 from xdsl.dialects.builtin import ModuleOp, StringAttr
@@ -11,7 +13,7 @@ from xdsl.dialects.func import FuncOp
 from relay.errors import InvalidArgument
 from relay.module import IRModule
 from relay.passes import Pass, PassContext, Pipeline, Sequential, function_pass, module_pass, registry
-from relay.transforms.fold_constant import FoldConstant
+from relay.passes.timing import OpStatistics
 from tests.unit.pass_modules import small
 
 TWO = """
@@ -113,9 +115,117 @@ def test_made_passes_are_known_by_name():
         assert tagged(Pipeline.parse("cse,Fancy")(small())) == []
 
 
-def test_the_name_of_a_pass_of_ours_stays_with_it():
-    function_pass(tag, opt_level=1, name="fold-constant")
-    assert Pipeline.parse("fold-constant") == Pipeline([FoldConstant()])
+def test_options_of_a_function_are_in_text_and_config():
+    @module_pass(opt_level=0, invalidates=())
+    def tag_with(mod: IRModule, ctx: PassContext, *, text: str = "a", times: int = 1, by: object = None) -> IRModule:
+        mod.op.attributes["tag"] = StringAttr(text * times)
+        return mod
+
+    def tags(step: Pass | Pipeline) -> str:
+        return str(step(small()).op.attributes["tag"])
+
+    assert tags(tag_with) == '"a"' and tags(Pipeline.parse('tag_with{text="b" times=2}')) == '"bb"'
+    again = replace(cast(Any, tag_with), times=3, by=tag_with)
+    assert str(again) == "tag_with{times=3}" and tags(again) == '"aaa"'
+    with PassContext(config={"tag_with.times": 4}):
+        assert tags(tag_with) == '"aaaa"'
+    assert PassContext.list_configs()["tag_with.times"].default == 1
+    with pytest.raises(InvalidArgument, match="pass tag_with"):
+        Pipeline.parse("tag_with{times=x}")(small())
+
+
+def test_options_of_a_class_are_in_text():
+    @module_pass(opt_level=0)
+    class TagWith:
+        def __init__(self, text: str, times: int = 1):
+            self.text = text * times
+
+        def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
+            mod.op.attributes["tag"] = StringAttr(self.text)
+            return mod
+
+    given = TagWith("a", times=2)
+    assert str(given) == 'TagWith{text="a" times=2}' and Pipeline.parse(str(given)) == Pipeline([given])
+    assert 'tag = "aa"' in str(Pipeline.parse(str(given))(small()))
+    with pytest.raises(TypeError, match="missing a required argument: 'text'"):
+        cast(Any, TagWith)()
+
+
+def test_what_a_made_pass_leaves_is_as_it_declares():
+    """What P4 of [a, b, c, c] ran again: b and c keep what a did."""
+    ran: list[str] = []
+
+    def mark(name: str, *required: str) -> Pass:
+        def run(mod: IRModule, ctx: PassContext) -> IRModule:
+            ran.append(name)
+            return mod
+
+        return module_pass(run, opt_level=0, name=name, required=required, invalidates=(), preserves=["use-counts"])
+
+    a, b = mark("a"), mark("b", "a")
+    c = mark("c", "a", "b")
+    Sequential([a, b, c, c])(small())
+    assert ran == ["a", "b", "c", "c"] and c.preserves == ("use-counts",)
+
+
+def test_a_call_with_a_context():
+    levels: list[int] = []
+
+    @function_pass(opt_level=4)
+    def level(func: FuncOp, mod: IRModule, ctx: PassContext) -> FuncOp:
+        levels.append(ctx.opt_level)
+        return func
+
+    ctx = PassContext(opt_level=3)
+    level(small(), ctx)
+    Sequential([level])(small(), ctx)  # of level 4: does not run
+    level(small()["main"], ctx)
+    assert levels == [3, 3]
+    with pytest.raises(InvalidArgument, match=r"pass\(mod, ctx\): 3 is no PassContext"):
+        level(small(), cast(Any, 3))
+
+
+def test_functions_at_once():
+    """Each waits for the other."""
+    both = Barrier(2, timeout=30)
+
+    @function_pass(opt_level=0, parallel=True)
+    def meet(func: FuncOp, mod: IRModule, ctx: PassContext) -> FuncOp:
+        both.wait()
+        return tag(func, mod, PassContext.current())
+
+    with PassContext(opt_level=3):
+        after = meet(IRModule.parse(TWO))
+    assert tagged(after) == ["main", "other"] and str(after).count('tag = "3"') == 2
+
+
+def test_a_pass_counts():
+    @module_pass(opt_level=0)
+    def look(mod: IRModule, ctx: PassContext) -> IRModule:
+        for op in mod.op.walk():
+            ctx.count(f"{op.name} seen")
+        return mod
+
+    statistics = OpStatistics()
+    look(small(), PassContext(instruments=[statistics]))
+    assert "func.func seen +1" in statistics.render()
+    PassContext.current().count("of no pass")
+
+
+@pytest.mark.parametrize("name", ["fold-constant", "FoldConstant", "cse", "InferType", "legalize"])
+def test_the_name_of_a_pass_of_ours_stays_with_it(name: str):
+    with pytest.raises(InvalidArgument, match=f"pass {name}: has the name of a pass of relay or xDSL; give it another"):
+        function_pass(tag, opt_level=1, name=name)
+
+
+def test_a_name_is_of_one_pass():
+    def other(func: FuncOp, mod: IRModule, ctx: PassContext) -> FuncOp:
+        return func
+
+    function_pass(tag, opt_level=1, name="fancy")
+    function_pass(tag, opt_level=2, name="fancy")
+    with pytest.raises(InvalidArgument, match="pass fancy: has the name of tests.unit.test_passes_decorators.tag"):
+        function_pass(other, opt_level=1, name="fancy")
 
 
 def test_what_is_missing_or_wrong():

@@ -27,7 +27,7 @@ def test_the_page_is_up_to_date():
 
 
 def test_the_examples_run_in_order():
-    assert {language for language, _ in BLOCKS} == {"python"} and len(BLOCKS) == 5
+    assert {language for language, _ in BLOCKS} == {"python"} and len(BLOCKS) == 6
     done = python("-W", "error::DeprecationWarning", "-c", "\n".join(code for _, code in BLOCKS))
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()

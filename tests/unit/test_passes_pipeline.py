@@ -12,7 +12,9 @@ from xdsl.passes import PassPipeline
 from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination as Cse
 
 from relay.dialects.context import make_context
-from relay.errors import InvalidArgument
+from relay.errors import InvalidArgument, RelayError
+from relay.lowering.bufferize import Bufferize
+from relay.lowering.relay_to_linalg import RelayToLinalg
 from relay.passes import PassContext, Pipeline, Sequential
 from relay.transform import FoldConstant, FuseOps, InferTypes, Legalize, PrintIR, Simplify
 from tests.unit.pass_modules import Mark, small, trace
@@ -165,7 +167,21 @@ def test_equality_is_of_passes_and_options():
     assert copy != pipeline and len(pipeline) == 1
 
 
-@pytest.mark.parametrize("item", [FoldConstant, "fold-constant", 3])
+def test_names_are_items():
+    assert Pipeline(["FoldConstant", "fold-constant{max_bytes=1}"]) == Pipeline(
+        [FoldConstant(), FoldConstant(max_bytes=1)]
+    )
+    with pytest.raises(InvalidArgument, match="there is no pass 'nothing'"):
+        Pipeline(["nothing"])
+
+
+def test_a_wrong_order_says_so():
+    said = "pass relay-to-linalg: ran already, since bufferize requires it, and fails after that: .*; put it before buf"
+    with pytest.raises(RelayError, match=said):
+        Pipeline([Bufferize(), RelayToLinalg()])(small())
+
+
+@pytest.mark.parametrize("item", [FoldConstant, 3])
 def test_only_passes_are_items(item: object):
     with pytest.raises(InvalidArgument, match="is a class; write FoldConstant|is no pass"):
         Pipeline(cast(list[Mark], [item]))

@@ -187,7 +187,7 @@ def test_what_the_analyses_say():
     mod = small()
     values: dict[str | None, SSAValue] = {v.name_hint: v for op in mod["main"].body.block.ops for v in op.results}
     values["x"] = mod["main"].body.block.args[0]
-    counts, lives = use_counts(mod.op), liveness(mod.op)
+    counts, lives = use_counts(mod), liveness(mod.op)
     assert {name: counts[value] for name, value in values.items()} == {"x": 1, "c": 2, "d": 1, "y": 1, "r": 1}
     spans = {name: (lives[value].first, lives[value].last) for name, value in values.items()}
     assert spans == {"x": (-1, 2), "c": (0, 1), "d": (1, 3), "y": (2, 3), "r": (3, 4)}
