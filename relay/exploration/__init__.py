@@ -37,7 +37,7 @@ class Exploration(Mapping[str, Trial]):
 
     trials: Mapping[str, Trial]
     best: Trial
-    """The one of the smallest value; the first of equals."""
+    """The one of the smallest value, or of the smallest first number of a tuple; the first of equals."""
     module: IRModule
     choices: Mapping[str, Choice]
 
@@ -54,21 +54,50 @@ class Exploration(Mapping[str, Trial]):
         """The executable of an alternative, the best by default, built anew under the current context's instruments."""
         return self.choices[self.best.name if name is None else name].build(self.module)
 
+    @property
+    def front(self) -> list[Trial]:
+        """The Pareto front: trials that no other beats in one number without losing in another."""
+        measured = [trial for trial in self.trials.values() if trial.medians]
+        return [trial for trial in measured if not any(other.dominates(trial) for other in measured)]
+
+    @property
+    def ties(self) -> list[Trial]:
+        """Trials that the measurements do not tell from the best one."""
+        return [t for t in self.trials.values() if t.medians and t is not self.best and t.ties(self.best)]
+
+    def table(self) -> list[list[str]]:
+        """A row of cells for each trial, below a row of heads: mark (`*` best, or on the front; `~` a tie), for each
+        number what it is, how much more than the best's, and the middle half; then seconds it took, name, error."""
+        front = self.front if len(self.best.medians) > 1 else [self.best]
+        ties, heads = self.ties, list[str]()
+        for number in range(len(self.best.medians)):
+            heads += [f"value {number}" if len(self.best.medians) > 1 else "value", "more", "middle half"]
+        rows = [["", *heads, "seconds", "choice", "error"]]
+        for trial in self.trials.values():
+            cells: list[str] = []
+            for value, best, (low, high) in zip(trial.medians, self.best.medians, trial.spread, strict=False):
+                more = f"{value / best - 1:+.1%}" if best else ""
+                cells += [f"{value:.6g}", more, f"{low:.4g} .. {high:.4g}" if low != high else ""]
+            mark = "*" if trial in front else "~" if trial in ties else ""
+            cells = cells or ["failed", *[""] * (len(heads) - 1)]
+            rows.append([mark, *cells, f"{trial.seconds:.2f} s", trial.name, trial.error or ""])
+        return rows
+
     def _repr_html_(self) -> str:
         return shown_in_notebook(self)
 
+    def to_html(self) -> str:
+        """The table as a page."""
+        style = "body{font:14px system-ui,sans-serif;margin:2em}td,th{padding:2px 12px;text-align:left}"
+        head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Exploration</title><style>{style}</style>'
+        return f"{head}<h1>Exploration of {len(self)} choices</h1>{self._repr_html_()}</html>"
+
     def __str__(self) -> str:
-        """A line for each: value, how much more than the best, seconds it took, name or error; the best is marked."""
-        smallest = self.best.value or 0.0
-        lines: list[str] = []
-        for trial in self.trials.values():
-            if trial.value is None:
-                lines.append(f"  {'failed':>12}          {trial.seconds:7.2f} s  {trial.name}: {trial.error}")
-                continue
-            more = f"{trial.value / smallest - 1:+8.1%}" if smallest else " " * 8
-            mark = "*" if trial is self.best else " "
-            lines.append(f"{mark} {trial.value:12.6g} {more} {trial.seconds:7.2f} s  {trial.name}")
-        return "\n".join(lines)
+        """The table, without its heads; the error behind the name."""
+        rows = [[*row[:-2], f"{row[-2]}: {row[-1]}" if row[-1] else row[-2]] for row in self.table()[1:]]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        padded = [[c.rjust(w) for c, w in zip(row[:-1], widths, strict=False)] for row in rows]
+        return "\n".join(f"{'  '.join(cells)}  {row[-1]}" for cells, row in zip(padded, rows, strict=True))
 
 
 def explore(
@@ -91,8 +120,10 @@ def explore(
     (`"fold-constant.max_bytes": 1024`). What it leaves out is as in the current `PassContext`. If every value of
     `choices` is a list, they are the axes of a grid: `{"opt_level": [1, 2], "pipeline": [None, edit]}`.
 
-    `measure(executable)` returns a number, the smaller the better, and is called `rounds` times; the value is the
-    median. By default it is the latency, in seconds, on `inputs` (by position or name; random ones if none are given).
+    `measure(executable)` returns a number, the smaller the better, or a tuple of them (error, latency, bytes: the
+    exploration's `front` is what no other beats in all), and is called `rounds` times; the value is the median. By
+    default it is the latency, in seconds, on `inputs` (by position or name; random ones if none are given). What the
+    measurements do not tell apart is a tie (`ties`).
     Without `executor`, all is done here, in rounds that interleave up to 16 choices. With one (of processes, threads,
     or a cluster: Dask's `client.get_executor()`), each choice is a job of its own; measure latency with one worker per
     machine. For processes, `measure` must be a function of a module, and so must passes that are known by no name.
@@ -175,12 +206,10 @@ def _checked(trial: Trial, results: list[Array], wanted: list[Array], tolerance:
 
 
 def _best(trials: Mapping[str, Trial]) -> Trial:
-    best: Trial | None = None
-    smallest = float("inf")
-    for trial in trials.values():
-        if (value := trial.value) is not None and (best is None or value < smallest):
-            best, smallest = trial, value
-    if best is None:
+    measured = [trial for trial in trials.values() if trial.medians]
+    if not measured:
         errors = "; ".join(f"{trial.name}: {trial.error}" for trial in trials.values())
         raise RelayError("explore", f"none of {len(trials)} choices could be built and measured", errors)
-    return best
+    if len({len(trial.medians) for trial in measured}) > 1:
+        raise InvalidArgument("measure", "returned tuples of other lengths", "return as many numbers for every choice")
+    return min(measured, key=lambda trial: trial.medians)

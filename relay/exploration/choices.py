@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from itertools import product
 from typing import cast
 
@@ -50,6 +52,8 @@ class Choice:
         found: dict[str, object] = {"opt_level": self.opt_level}
         if self.pipeline is not None:
             found["pipeline"] = str(self.pipeline)
+        if isinstance(self.pipeline, Pipeline) and (objects := _objects(self.pipeline)):
+            found["objects"] = {name: _digest(value) for name, value in objects.items()}
         if isinstance(self.target, CpuTarget):
             found["target"] = f"{self.target.triple} {self.target.cpu} {self.target.feature_string}"
         elif self.target != "llvm":
@@ -204,8 +208,28 @@ def _sendable(pipeline: Pipeline) -> str | Pipeline:
     made, grouped = registry.MADE.values(), any(isinstance(item, Pipeline) for item in pipeline.items)
     if grouped or any(type(step) in made for step in pipeline):
         return pipeline
+    if _objects(pipeline):
+        return pipeline
     try:
         text = str(pipeline)
         return text if Pipeline.parse(text) == pipeline else pipeline
     except RelayError:
         return pipeline
+
+
+def _objects(pipeline: Pipeline) -> dict[str, object]:
+    """What the passes' options hold that is neither text nor compared, such as samples: `quantize.calibration`."""
+    return {
+        f"{step.name}.{each.name}": value
+        for step in pipeline
+        for each in fields(step)
+        if not each.compare and (value := getattr(step, each.name)) is not each.default
+    }
+
+
+def _digest(value: object) -> str:
+    """What tells an object from another in a log; the type where Python cannot pickle it."""
+    try:
+        return hashlib.sha256(pickle.dumps(value)).hexdigest()[:16]
+    except Exception:
+        return type(value).__name__

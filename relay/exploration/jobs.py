@@ -12,6 +12,7 @@ from relay.dialects.attributes import Array
 from relay.errors import RelayError
 from relay.exploration.choices import Choice
 from relay.exploration.measuring import Inputs, Measure, results_of, value_of
+from relay.exploration.trials import Value
 from relay.module import IRModule
 from relay.runtime import Executable
 
@@ -34,7 +35,7 @@ class Task:
 class Outcome:
     """What came of one."""
 
-    values: list[float] = field(default_factory=list[float])
+    values: list[Value] = field(default_factory=list[Value])
     seconds: float = 0.0
     error: str | None = None
     results: list[Array] | None = None

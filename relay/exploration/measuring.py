@@ -7,17 +7,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
-from typing import SupportsFloat
+from typing import SupportsFloat, cast
 
 import numpy as np
 
 from relay.dialects.attributes import Array
 from relay.errors import InvalidArgument
+from relay.exploration.trials import Value
 from relay.runtime import Executable
 from relay.runtime.specification import random_array
 
-Measure = Callable[[Executable], float]
-"""The less, the better."""
+Measure = Callable[[Executable], Value]
+"""The less, the better; of a tuple, each number for itself."""
 Inputs = Sequence[Array] | Mapping[str, Array]
 
 BATCH_SECONDS = 5e-3
@@ -67,12 +68,17 @@ def results_of(executable: Executable, inputs: Inputs | None) -> list[Array]:
     return [*results] if isinstance(results, tuple) else [results]
 
 
-def value_of(measure: Measure, executable: Executable) -> float:
-    """One measurement. Raises InvalidArgument if it is no number."""
-    return _number(measure(executable))
+def value_of(measure: Measure, executable: Executable) -> Value:
+    """One measurement. Raises InvalidArgument if it is neither a number nor a tuple of numbers."""
+    found: object = measure(executable)
+    if isinstance(found, tuple) and found:
+        return tuple(_number(each, found) for each in cast(tuple[object, ...], found))
+    return _number(found, found)
 
 
-def _number(value: object) -> float:
+def _number(value: object, whole: object) -> float:
     if isinstance(value, SupportsFloat) and not isinstance(value, str) and not math.isnan(number := float(value)):
         return number
-    raise InvalidArgument("measure", f"returned {value!r}", "return a number; the smallest is the best")
+    raise InvalidArgument(
+        "measure", f"returned {whole!r}", "return a number, or a tuple of them; the smallest is the best"
+    )

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-from statistics import median
+from statistics import median, quantiles
 from typing import cast
 
 from xdsl.utils.hints import isa
@@ -18,6 +18,16 @@ from relay.errors import InvalidArgument, Malformed
 FORMAT = 1
 
 
+Value = float | tuple[float, ...]
+
+
+def _middle_half(column: list[float]) -> tuple[float, float]:
+    if len(column) == 1:
+        return column[0], column[0]
+    low, _, high = quantiles(column, n=4, method="inclusive")
+    return low, high
+
+
 @dataclass(frozen=True)
 class Trial:
     """One alternative that was tried."""
@@ -25,8 +35,8 @@ class Trial:
     name: str
     options: Mapping[str, object]
     """What was built, as JSON."""
-    values: tuple[float, ...] = ()
-    """One number of each measurement."""
+    values: tuple[Value, ...] = ()
+    """What each measurement gave: a number, or a tuple of them."""
     seconds: float = 0.0
     """What building and measuring took."""
     error: str | None = None
@@ -35,9 +45,36 @@ class Trial:
     """Whether its results were compared with the first alternative's, and equal."""
 
     @property
-    def value(self) -> float | None:
-        """The median of the measurements; None where it failed."""
-        return None if self.error is not None or not self.values else median(self.values)
+    def columns(self) -> list[list[float]]:
+        """The measurements of each number that the measure gives; none where it failed."""
+        rows = [value if isinstance(value, tuple) else (value,) for value in self.values]
+        return [] if self.error is not None or not rows else [list(column) for column in zip(*rows, strict=True)]
+
+    @property
+    def medians(self) -> tuple[float, ...]:
+        """The median of each; none where it failed."""
+        return tuple(map(median, self.columns))
+
+    @property
+    def value(self) -> Value | None:
+        """The median of the measurements, of tuples that of each number; None where it failed."""
+        found = self.medians
+        return None if not found else found if isinstance(self.values[0], tuple) else found[0]
+
+    @property
+    def spread(self) -> tuple[tuple[float, float], ...]:
+        """Between what the middle half of the measurements lies, for each number."""
+        return tuple(_middle_half(column) for column in self.columns)
+
+    def dominates(self, other: Trial) -> bool:
+        """Whether no median is larger than the other's, and one is smaller."""
+        ours, theirs = self.medians, other.medians
+        return ours != theirs and all(a <= b for a, b in zip(ours, theirs, strict=True))
+
+    def ties(self, other: Trial) -> bool:
+        """Whether the measurements do not tell the two apart: the middle halves meet, of every number."""
+        pairs = zip(self.spread, other.spread, strict=True)
+        return all(low <= other_high and other_low <= high for (low, high), (other_low, other_high) in pairs)
 
     def failed(self, error: str) -> Trial:
         """The same, with the reason why it does not count."""
@@ -57,7 +94,11 @@ class Trial:
     def from_json(name: str, row: Mapping[str, object]) -> Trial:
         """The inverse. Raises LookupError or TypeError for another form."""
         options, values, seconds, error = row["options"], row["values"], row["seconds"], row["error"]
-        if not isa(options, dict[str, object]) or not isa(values, list[float]) or not isinstance(seconds, float):
+        if isa(values, list[list[float]]):
+            values = [tuple(each) for each in values]
+        elif not isa(values, list[float]):
+            raise TypeError(f"'{name}' is not a trial")
+        if not isa(options, dict[str, object]) or not isinstance(seconds, float):
             raise TypeError(f"'{name}' is not a trial")
         if not isinstance(error, str | None):
             raise TypeError(f"the error of '{name}' is no text")

@@ -67,15 +67,9 @@ def of_timing(timing: PassTimingInstrument) -> str:
 
 
 def of_exploration(exploration: Exploration) -> str:
-    """Every alternative with its value beside the best's as a bar; what failed says why."""
-    best = exploration.best.value or 1.0
-    rows: list[list[str]] = []
-    for trial in exploration.values():
-        value = "failed" if trial.value is None else f"{trial.value:.6g}"
-        more = "" if trial.value is None else f"{trial.value / best - 1:+.1%}"
-        mark = "best" if trial is exploration.best else ""
-        rows.append([mark, trial.name, value, more, f"{trial.seconds:.2f}", trial.error or ""])
-    return f"<div>{_table(['', 'choice', 'value', 'over the best', 'seconds', ''], rows)}</div>"
+    """Every alternative with its values beside the best's; what failed says why."""
+    heads, *rows = exploration.table()
+    return f"<div>{_table(heads, rows)}<p>* the best, or on the front; ~ not told from the best</p></div>"
 
 
 def of_record(record: Record) -> str:

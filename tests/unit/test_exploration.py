@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -24,6 +24,7 @@ from relay.exploration.choices import read
 from relay.module import IRModule
 from relay.passes import CollectedErrors, Diagnostic, PassContext, Pipeline
 from relay.passes.diagnostics import Severity
+from relay.quantize import Quantize
 from relay.runtime import Executable
 from relay.target import CpuTarget, host
 from relay.transform import FoldConstant, PassTimingInstrument, explore, module_pass
@@ -33,6 +34,14 @@ from tests.unit.pass_modules import DIGITS, ROOT, SMALL, small
 CLIPPED = """func.func @main(%x: tensor<4xi8>) -> tensor<4xi8> {
   %r = relay.clip %x {a_min = -5 : i8, a_max = 9 : i8} : (tensor<4xi8>) -> tensor<4xi8>
   func.return %r : tensor<4xi8>
+}
+"""
+
+
+FLOATS = """func.func @main(%x: tensor<1x4xf32>) -> tensor<1x4xf32> {
+  %w = relay.constant dense<0.5> : tensor<4x4xf32>
+  %r = relay.nn.dense %x, %w {out_dtype = f32} : (tensor<1x4xf32>, tensor<4x4xf32>) -> tensor<1x4xf32>
+  func.return %r : tensor<1x4xf32>
 }
 """
 
@@ -106,7 +115,7 @@ def test_the_latency_is_the_median_of_rounds_that_interleave():
     assert order[:2] == order[2:4] == order[4:] and order[0] != order[1]
     assert found["a"].values == (1, 3, 5) and found["a"].value == 3
     found = explore(DIGITS, {"a": {}})
-    assert len(found.best.values) == 9 and all(0 < value < 0.1 for value in found.best.values)
+    assert len(found.best.values) == 9 and all(0 < value < 0.1 for value in found.best.columns[0])
 
 
 def test_inputs_of_the_latency():
@@ -116,6 +125,49 @@ def test_inputs_of_the_latency():
         assert 0 < Latency(inputs)(executable) < 0.1
     with pytest.raises(InvalidArgument, match="inputs: are 2; the model has 1"):
         Latency([np.zeros(1), np.zeros(1)])(executable)
+
+
+def test_several_numbers_have_a_front(tmp_path: Path):
+    """Error, latency, memory: c is worse than a in all but one number, and equal there."""
+    given = {"a": (1.0, 4.0, 2.0), "b": (3.0, 1.0, 2.0), "c": (2.0, 4.0, 3.0), "d": (1.0, 4.0, 2.0)}
+    names = iter([*given, *given])
+    log, choices = tmp_path / "log.json", cast(Choices, {name: {} for name in given})
+    found = explore(small(), choices, measure=lambda executable: given[next(names)], rounds=2, log=log)
+    assert [trial.name for trial in found.front] == ["a", "b", "d"] and found.best.name == "a"
+    assert found["c"].value == (2.0, 4.0, 3.0) and [trial.name for trial in found.ties] == ["d"]
+    assert [line[0] for line in str(found).splitlines()] == ["*", "*", " ", "*"]
+    assert "value 2</th>" in found.to_html() and "+200.0%" in found.to_html()
+    again = explore(small(), choices, measure=lambda executable: given[next(names)], rounds=2, log=log)
+    assert again.trials == found.trials and next(names, None) is None
+    with pytest.raises(InvalidArgument, match="measure: returned tuples of other lengths"):
+        lengths = iter([(1.0,), (1.0, 2.0)])
+        explore(small(), {"a": {}, "b": {}}, measure=lambda executable: next(lengths))
+
+
+def test_what_the_measurements_do_not_tell_apart_is_a_tie():
+    given = {"a": [1.0, 2.0, 3.0, 4.0], "b": [2.0, 2.0, 3.0, 3.0], "c": [9.0, 8.0, 9.0, 9.0], "d": [1.0, 2.0, 9.0, 9.0]}
+    turns = iter([values[turn] for turn in range(4) for values in given.values()])
+    found = explore(small(), {name: {} for name in given}, measure=lambda executable: next(turns), rounds=4)
+    assert found["a"].spread == ((1.75, 3.25),) and found.best.name == "a"
+    assert [trial.name for trial in found.ties] == ["b", "d"]
+    assert [line[0] for line in str(found).splitlines()] == ["*", "~", " ", "~"]
+    assert "1.75 .. 3.25" in str(found)
+
+
+def test_objects_among_options_are_kept(tmp_path: Path):
+    """Samples have no text: a pipeline that holds them goes as it is, and a log tells them apart."""
+    samples = [np.ones((1, 4), np.float32)] * 2
+    mod = IRModule.parse(FLOATS)
+
+    def quantized(data: list[np.ndarray[Any, Any]]) -> Choices:
+        return {"a": lambda p: p.insert_before("legalize", Quantize(calibration=data)), "b": {}}
+
+    found = explore(mod, quantized(samples), measure=adds, log=tmp_path / "log.json")
+    assert found["a"].error is None and isinstance(found.choices["a"].pipeline, Pipeline)
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        assert explore(mod, quantized(samples), measure=adds, executor=pool)["a"].error is None
+    with pytest.raises(InvalidArgument, match="has another choice named 'a'"):
+        explore(mod, quantized([samples[0] * 2]), measure=adds, log=tmp_path / "log.json")
 
 
 def test_what_fails_is_recorded_and_never_the_best():
