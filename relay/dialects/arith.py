@@ -9,10 +9,10 @@ from abc import ABC
 from typing import ClassVar, Self
 
 from xdsl.dialects import arith
-from xdsl.dialects.arith import FastMathFlagsAttr
+from xdsl.dialects.arith import FastMathFlagsAttr, IntegerOverflowAttr
 from xdsl.dialects.builtin import IntegerAttr, VectorType, i1, i64
 from xdsl.ir import Attribute, Dialect, Operation, SSAValue
-from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
@@ -50,6 +50,8 @@ class TruncIOp(CastOp):
     """The low bits."""
 
     name = "arith.trunci"
+    overflowFlags = opt_prop_def(IntegerOverflowAttr)
+    assembly_format = "$input (`overflow` `` $overflowFlags^)? attr-dict `:` type($input) `to` type($result)"
 
 
 @irdl_op_definition

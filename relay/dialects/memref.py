@@ -1,4 +1,4 @@
-"""xDSL's `memref` with an op that it lacks, as upstream writes it."""
+"""xDSL's `memref` with an op that it lacks, and a spelling of another, as upstream writes them."""
 
 from __future__ import annotations
 
@@ -88,4 +88,24 @@ class PrefetchOp(IRDLOperation):
             raise VerifyException(f"{self.name}: localityHint {self.localityHint.value.data} is not 0 to {NEAREST}")
 
 
-MemRef = Dialect("memref", [*memref.MemRef.operations, PrefetchOp], [*memref.MemRef.attributes])
+class CopyOp(memref.CopyOp):
+    """xDSL's, which is printed in the generic form, read also in upstream's custom one."""
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        source = parser.parse_unresolved_operand()
+        parser.parse_punctuation(",")
+        destination = parser.parse_unresolved_operand()
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        first = parser.resolve_operand(source, parser.parse_type())
+        parser.parse_keyword("to")
+        second = parser.resolve_operand(destination, parser.parse_type())
+        return cls.create(operands=[first, second], attributes=attributes)
+
+
+MemRef = Dialect(
+    "memref",
+    [*(op for op in memref.MemRef.operations if op.name != CopyOp.name), CopyOp, PrefetchOp],
+    [*memref.MemRef.attributes],
+)

@@ -1,4 +1,5 @@
-"""What each pass of a build leaves is printed as text that reads back as the same, and that MLIR's own tools read."""
+"""What each pass of a build leaves is text that reads back as the same, in the custom and the generic form, and also
+after MLIR's own tool has read it and written it again."""
 
 from __future__ import annotations
 
@@ -12,6 +13,9 @@ import relay
 from relay.frontend import from_tflite
 from relay.module import IRModule
 from relay.passes import PassContext, PassInfo, PassInstrument
+from relay.passes.checking import CrashReproducer
+from tests.conftest import Cases
+from tests.fuzz.random_modules import RandomModule
 from tests.unit.pass_modules import DIGITS
 
 MODELS = Path(__file__).parents[3] / "shared" / "models"
@@ -21,21 +25,55 @@ ARGMAX = """func.func @main(%x: tensor<4x8xf32>) -> tensor<4xi32> {
   func.return %0 : tensor<4xi32>
 }"""
 """A loop nest of two results."""
+LARGE = (
+    "kws_fp32", "ad01_fp32", "vww_96_float", "mobilenet_v1_0.25_128_quant", "mobilenetv2_224_f32",
+    "mobilenet_v2_1.0_224_quant", "tf2_mobilenet_v2_1.0_224_ptq", "deeplabv3_mnv2_dm05_pascal_quant",
+    "resnet50_224_int8",
+)  # fmt: skip
 LEVELS = ("legalize", "relay-to-linalg", "bufferize", "schedule", "plan-memory")
 
 
-class RoundTrip(PassInstrument):
-    """Reads what each pass leaves, or some of them."""
+ABOVE_UPSTREAM = "fuse-ops"
+"""The last pass of a build that leaves ops of ours; after it all are upstream's."""
+MLIR_OPT = shutil.which("mlir-opt-22")
 
-    def __init__(self, *names: str) -> None:
-        self.names, self.read, self.texts = names, list[str](), dict[str, str]()
+
+def by_mlir(text: str, generic: bool) -> str:
+    """The text as `mlir-opt` writes it."""
+    assert MLIR_OPT is not None
+    form = ["--mlir-print-op-generic"] if generic else []
+    done = subprocess.run([MLIR_OPT, *form], input=text, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[:2000]
+    return done.stdout
+
+
+class RoundTrip(PassInstrument):
+    """Reads what each pass leaves, or some of them, as often as `read` and `by_mlir` count."""
+
+    def __init__(self, *names: str, weights: bool = True) -> None:
+        self.names, self.weights = names, weights
+        self.passes, self.texts = list[str](), dict[str, str]()
+        self.upstream = False
+        self.read = self.by_mlir = 0
 
     def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
-        if self.names and info.name not in self.names:
-            return
-        self.read.append(info.name)
-        self.texts[info.name] = text = mod.to_text(weights=True)
-        assert IRModule.parse(text).to_text(weights=True) == text, info.name
+        self.passes.append(info.name)
+        if not self.names or info.name in self.names:
+            self.texts[info.name] = mod.to_text(weights=self.weights)
+            for generic in (False, True):
+                self.check(mod, info.name, generic)
+        self.upstream |= info.name == ABOVE_UPSTREAM
+
+    def check(self, mod: IRModule, name: str, generic: bool) -> None:
+        """Our tools read the text and, at `LEVELS`, what `mlir-opt` writes of it, which it writes again for ours."""
+        text = mod.to_text(weights=self.weights, generic=generic)
+        assert IRModule.parse(text).to_text(weights=self.weights, generic=generic) == text, name
+        self.read += 1
+        if self.upstream and MLIR_OPT is not None and name in LEVELS:
+            theirs = by_mlir(text, generic)
+            ours = IRModule.parse(theirs).to_text(weights=self.weights, generic=generic)
+            assert by_mlir(ours, generic) == theirs, name
+            self.by_mlir += 1
 
 
 def built(mod: IRModule, trip: RoundTrip) -> None:
@@ -45,15 +83,33 @@ def built(mod: IRModule, trip: RoundTrip) -> None:
 
 def test_an_op_of_two_results_after_every_pass() -> None:
     built(IRModule.parse(ARGMAX), trip := RoundTrip())
-    assert set(LEVELS) < set(trip.read) and "linalg.generic" in (text := trip.texts["relay-to-linalg"])
-    assert "-> (tensor<4xf32>, tensor<4xi32>)" in text
-    if (tool := shutil.which("mlir-opt-22")) is not None:
-        subprocess.run([tool], input=text, text=True, check=True, stdout=subprocess.DEVNULL)
+    assert set(LEVELS) < set(trip.passes) and "linalg.generic" in (text := trip.texts["relay-to-linalg"])
+    assert "-> (tensor<4xf32>, tensor<4xi32>)" in text and trip.read == 2 * len(trip.passes)
+    assert trip.by_mlir == (0 if MLIR_OPT is None else 8)
 
 
 def test_the_digits_after_lowering() -> None:
-    built(from_tflite(DIGITS), trip := RoundTrip("relay-to-linalg"))
-    assert trip.read == ["relay-to-linalg"]
+    built(from_tflite(DIGITS), trip := RoundTrip("relay-to-linalg", "bufferize"))
+    assert trip.read == 4 and trip.by_mlir == (0 if MLIR_OPT is None else 4)
+
+
+@relay.transform.module_pass(opt_level=0, name="crash-here")
+def crash(mod: IRModule, ctx: PassContext) -> IRModule:
+    raise KeyError("crash")
+
+
+def test_a_reproducer_of_two_results_is_read(tmp_path: Path) -> None:
+    lowered = relay.transform.RelayToLinalg()(relay.transform.Legalize()(IRModule.parse(ARGMAX)))
+    assert "linalg.generic" in str(lowered)
+    with pytest.raises(KeyError), PassContext(instruments=[CrashReproducer(path := tmp_path / "crash.mlir")]):
+        relay.transform.Sequential([crash])(lowered)
+    assert IRModule.parse(path.read_text()).op.is_structurally_equivalent(lowered.op)
+
+
+@pytest.mark.fuzz
+def test_random_modules_after_every_pass(cases: Cases) -> None:
+    for number in cases(6):
+        built(RandomModule(number, 1 + number % 4).module(), RoundTrip())
 
 
 @pytest.mark.slow
@@ -62,4 +118,14 @@ def test_models_after_every_pass(model: Path) -> None:
     if not model.exists():
         pytest.skip("the model is not beside the checkout")
     built(from_tflite(model), trip := RoundTrip())
-    assert set(LEVELS) < set(trip.read)
+    assert set(LEVELS) < set(trip.passes)
+    print(f"{model.stem}: {trip.read} round trips, {trip.by_mlir} by way of mlir-opt")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", LARGE)
+def test_large_models_at_every_level(model: str) -> None:
+    if not (path := MODELS / f"{model}.tflite").exists():
+        pytest.skip("the model is not beside the checkout")
+    built(from_tflite(path), trip := RoundTrip(*LEVELS, weights=False))
+    print(f"{model}: {trip.read} round trips, {trip.by_mlir} by way of mlir-opt")
