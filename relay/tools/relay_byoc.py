@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from relay.byoc import registry
-from relay.byoc.scaffolding import scaffold
 from relay.errors import RelayError
 from relay.exploration.conformance import Conformance, conformance
 from relay.frontend import import_model
 from relay.tools.failure import line_of
+from relay.tools.scaffolding import COMPILER
 
 
 def parser() -> argparse.ArgumentParser:
@@ -75,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 0 if found.passed else 1
         else:
             folder = chosen.into or Path(f"relay-{chosen.name}")
-            written = scaffold(chosen.name, folder)
+            written = COMPILER.write(chosen.name, folder)
             print("\n".join(map(str, written)))
             print(f"next: cd {folder} && pip install -e . pytest && pytest")
     except (RelayError, OSError) as error:

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from relay.byoc.scaffolding import FILES, scaffold
 from relay.errors import InvalidArgument
 from relay.tools.relay_byoc import main
+from relay.tools.scaffolding import COMPILER
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "bring_your_own_codegen.md").read_text()
@@ -45,7 +45,7 @@ def test_a_new_package_works_as_it_stands(tmp_path: Path) -> None:
     package = tmp_path / "relay-dsp"
     assert main(["new", "dsp", "--into", str(package)]) == 0
     found = sorted(str(path.relative_to(package)) for path in package.rglob("*") if path.is_file())
-    assert found == sorted(name.format(name="dsp") for name in FILES)
+    assert found == sorted(name.format(name="dsp") for name in COMPILER.files)
     groups = tomllib.loads((package / "pyproject.toml").read_text())["project"]["entry-points"]
     assert list(groups) == ["relay.byoc", "relay.byoc.runtime"]
     information = package / "relay_dsp-0.1.dist-info"
@@ -63,13 +63,13 @@ def test_a_new_package_works_as_it_stands(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["", "Dsp", "d sp", "1dsp", "../dsp", "class"])
 def test_a_bad_name_is_refused(name: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidArgument, match="is no name for a compiler"):
-        scaffold(name, tmp_path / "new")
+        COMPILER.write(name, tmp_path / "new")
     assert not (tmp_path / "new").exists()
 
 
 def test_a_name_in_use_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidArgument, match="is there already"):
-        scaffold("systolic", tmp_path / "new")
+        COMPILER.write("systolic", tmp_path / "new")
 
 
 def test_a_folder_in_use_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,280 @@
+"""What `relay-dialect test` holds a dialect of a package to: what ours are held to by the tests of this project."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.resources import files
+
+import numpy as np
+from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Attribute, Operation
+from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
+from xdsl.utils.exceptions import ParseError, VerifyException
+from xdsl.utils.hints import isa
+
+from relay.compile.entry import build
+from relay.dialects import plug_in
+from relay.dialects.attributes import Array, dtype_of, elements
+from relay.dialects.context import make_context
+from relay.dialects.op import TensorOp, tensor
+from relay.dialects.plug_in import DIALECTS
+from relay.dialects.relay import ConstantOp
+from relay.dialects.source import LocatingParser
+from relay.errors import InvalidArgument, RelayError, near
+from relay.interpreters import has_meaning, run
+from relay.lowering.relay_to_linalg import RelayToLinalg
+from relay.module import IRModule
+from relay.passes import Pass, PassContext
+from relay.tools.examples import functions, invalid, one_main, random_inputs, runnable, valid
+from relay.transforms.equality import difference
+from relay.transforms.fold_constant import FoldConstant
+from relay.transforms.legalize import Legalize
+
+TOLERANCE = 1e-5
+"""How far floats of compiled code may be from the meaning's, relative to the largest magnitude."""
+MLIR_OPT = "mlir-opt-22"
+MLIR_FLAGS = ("--allow-unregistered-dialect", "--mlir-print-op-generic")
+
+
+def check(name: str) -> list[str]:
+    """What is wrong with the dialect of this name, a line each; nothing if all is well.
+
+    Raises InvalidArgument if no package has it, and Unsupported if it cannot be loaded.
+    """
+    subject = Subject(known(name))
+    return [f"{title}: {fault}" for title, find in CHECKS.items() for fault in find(subject)]
+
+
+def known(name: str) -> str:
+    """The name of a dialect of a package. Raises InvalidArgument for another."""
+    names = DIALECTS.names()
+    if name not in names:
+        alike = near(name, names)
+        hint = f"did you mean {' or '.join(alike)}?" if alike else f"there are {', '.join(names) or 'none'}"
+        raise InvalidArgument(f"dialect {name}", "is of no package that is installed", hint)
+    return name
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A dialect and its examples."""
+
+    name: str
+
+    @cached_property
+    def ops(self) -> list[type[Operation]]:
+        return [*plug_in.dialect_of(self.name).operations]
+
+    @cached_property
+    def file(self) -> str:
+        """What messages call the examples."""
+        given = plug_in.dialect_plug_in(self.name)
+        return "" if given is None else given.examples
+
+    @cached_property
+    def text(self) -> str:
+        package, _, file = self.file.partition(":")
+        with plug_in.blamed(self.name, f"its examples, {self.file or 'none'}, cannot be read"):
+            return (files(package) / file).read_text("utf-8")
+
+    @cached_property
+    def functions(self) -> list[FuncOp]:
+        """The valid examples."""
+        return functions(self.text, self.file)
+
+    def examples(self, op: type[Operation]) -> list[FuncOp]:
+        """Those that hold an op."""
+        return [each for each in self.functions if any(isinstance(inner, op) for inner in each.body.walk())]
+
+    @cached_property
+    def main(self) -> tuple[IRModule, list[str]]:
+        """All that can be run, in one function, and what each of its results is of."""
+        return one_main([*filter(None, map(runnable, self.functions))])
+
+    def inputs(self) -> Iterator[list[Array]]:
+        """Random inputs of `main`, then integers that are extreme."""
+        inputs = random_inputs(self.main[0])
+        yield inputs
+        random = np.random.default_rng(1)
+        yield [extremes(array, random) for array in inputs]
+
+
+def extremes(array: Array, random: np.random.Generator) -> Array:
+    """The least and largest numbers of an integer type of up to 32 bits, 0, 1 and -1; other arrays as they are."""
+    if array.dtype.kind not in "iu" or array.dtype.itemsize > 4:
+        return array
+    info = np.iinfo(array.dtype)
+    given = np.array([info.min, info.max, 0, 1, max(-1, info.min)], array.dtype)
+    return random.choice(given, array.shape)
+
+
+def documentation(subject: Subject) -> Iterator[str]:
+    for op in subject.ops:
+        if not op.__doc__:
+            yield f"{op.name} has no docstring: write its formula there"
+
+
+def completeness(subject: Subject) -> Iterator[str]:
+    for op in subject.ops:
+        found = subject.examples(op)
+        if not issubclass(op, TensorOp):
+            yield f"{op.name} is no relay.dialects.op.TensorOp, by which passes know what they may do with it"
+        elif not found:
+            yield f"{op.name} has no example: write a function with it into {subject.file}"
+        elif not has_meaning(next(each for each in found[0].body.walk() if isinstance(each, op))):
+            yield f"{op.name} has no meaning"
+        else:
+            yield from lowering(subject, op, found)
+
+
+def lowering(subject: Subject, op: type[Operation], found: Sequence[FuncOp]) -> Iterator[str]:
+    """What is missing below level 1."""
+    function = next(filter(None, map(runnable, found)), None)
+    if function is None:
+        yield f"{op.name} has no example that can be run with 2 for ?"
+        return
+    module = IRModule()
+    module["main"] = function
+    try:
+        RelayToLinalg()(Legalize()(module))
+    except RelayError as error:
+        yield f"{op.name} becomes no linalg: {error}"
+
+
+def text(subject: Subject) -> Iterator[str]:
+    source = valid(subject.text)
+    written = [line.strip() for line in source.splitlines() if line.strip() and not line.strip().startswith("//")]
+    module = IRModule.parse(source, name=subject.file)
+    printed = module.to_text(weights=True)
+    for line, given in zip((line.strip() for line in printed.splitlines()[1:-1]), written, strict=False):
+        if line != given:
+            yield f"{given!r} is printed {line!r}"
+    if IRModule.parse(module.to_text(weights=True, generic=True)).to_text(weights=True) != printed:
+        yield "the generic form is read as something else"
+
+
+def messages(subject: Subject) -> Iterator[str]:
+    for message, source in invalid(subject.text, subject.file):
+        try:
+            LocatingParser(make_context(), source, subject.file).parse_module().verify()
+        except (ParseError, VerifyException) as error:
+            if message not in str(error):
+                yield f"{str(error).strip().splitlines()[-1]!r} is said where {message!r} should be"
+        else:
+            yield f"nothing is said where {message!r} should be"
+    for op in subject.ops:
+        if found := subject.examples(op):
+            yield from other_results(op, next(each for each in found[0].clone().body.walk() if isinstance(each, op)))
+
+
+def other_results(op: type[Operation], found: Operation) -> Iterator[str]:
+    """Whether the op refuses results of another shape, by its name."""
+    for number, result in enumerate(tuple(found.results)):
+        if not isa(type := result.type, TensorType[Attribute]):
+            continue
+        Rewriter.replace_value_with_new_type(result, TensorType(type.element_type, [7] * 7))
+        try:
+            found.verify(verify_nested_ops=False)
+        except VerifyException as error:
+            if not str(error).splitlines()[-1].strip().startswith(op.name):
+                yield f"{op.name} refuses a result of another shape without its name: {error}"
+        else:
+            yield f"{op.name} takes any shape for result {number}"
+        Rewriter.replace_value_with_new_type(found.results[number], type)
+
+
+def types(subject: Subject) -> Iterator[str]:
+    """Whether meanings give what `infer` says: constants fold with them."""
+    module, names = subject.main
+    assert isinstance(end := module["main"].body.block.last_op, ReturnOp)
+    wanted = [tensor(value) for value in end.arguments]
+    for inputs in subject.inputs():
+        for name, array, type in zip(names, run(module, inputs), wanted, strict=True):
+            if (array.dtype, array.shape) != (dtype_of(type.element_type), type.get_shape()):
+                yield f"{name} means {array.dtype} of shape {list(array.shape)}, and its type is {type}"
+
+
+def folding(subject: Subject) -> Iterator[str]:
+    """Whether an op of constants is folded, and to what it means."""
+    module, names = subject.main
+    for inputs in subject.inputs():
+        constant = module.clone()
+        block = constant["main"].body.block
+        assert (first := block.first_op) is not None
+        for argument, array in zip(tuple(block.args), inputs, strict=True):
+            made = ConstantOp.make([], {"value": elements(array)})
+            block.insert_op_before(made, first)
+            argument.replace_all_uses_with(made.result)
+        for argument in tuple(block.args):
+            block.erase_arg(argument)
+        constant["main"].update_function_type()
+        folded = FoldConstant()(constant)
+        if left := {op.name for op in folded.op.walk() if op.name.startswith(f"{subject.name}.") and op.operands}:
+            yield f"{', '.join(sorted(left))} of constants is not folded"
+        yield from differing(names, run(folded, []), run(module, inputs), 0.0, "folded")
+
+
+def compiled(subject: Subject) -> Iterator[str]:
+    """Whether compiled code gives what the ops mean."""
+    module, names = subject.main
+    for level in (0, 2):
+        with PassContext(opt_level=level):
+            executable = build(module)
+        for inputs in subject.inputs():
+            got = executable.run(*inputs)
+            results = [np.asarray(each) for each in (got if isinstance(got, tuple) else (got,))]
+            yield from differing(names, results, run(module, inputs), TOLERANCE, f"compiled at level {level}")
+
+
+def differing(
+    names: Sequence[str], got: Sequence[Array], wanted: Sequence[Array], tolerance: float, how: str
+) -> Iterator[str]:
+    for name, a, b in zip(names, got, wanted, strict=True):
+        if (wrong := difference([a], [b], tolerance)) is not None:
+            yield f"{name}, {how}, {wrong.removeprefix('result 0 ')}"
+
+
+def upstream(subject: Subject) -> Iterator[str]:
+    """Whether `mlir-opt` carries the generic form along."""
+    if shutil.which(MLIR_OPT) is None:
+        return
+    module = IRModule.parse(valid(subject.text), name=subject.file)
+    given = module.to_text(weights=True, generic=True)
+    done = subprocess.run([MLIR_OPT, *MLIR_FLAGS], input=given, capture_output=True, text=True)
+    if done.returncode != 0:
+        yield f"{MLIR_OPT} refuses the generic form: {done.stderr.strip().splitlines()[0]}"
+    elif not IRModule.parse(done.stdout).op.is_structurally_equivalent(module.op):
+        yield f"{MLIR_OPT} prints the generic form as something else"
+
+
+def passes(subject: Subject) -> Iterator[str]:
+    for name in plug_in.part(subject.name, "passes"):
+        cls: object = plug_in.passes()[name]()
+        if not (isinstance(cls, type) and issubclass(cls, ModulePass)):
+            yield f"{name} is no pass"
+        elif cls.name != name:
+            yield f"{name} calls itself {cls.name}"
+        elif not cls.__doc__ or cls.__doc__.startswith(f"{cls.__name__}("):
+            yield f"{name} has no docstring"
+        elif not issubclass(cls, Pass):
+            yield f"{name} is no relay.passes.Pass: its options are no keys of PassContext.config"
+
+
+CHECKS: dict[str, Callable[[Subject], Iterator[str]]] = {
+    "documentation": documentation,
+    "completeness": completeness,
+    "text": text,
+    "messages": messages,
+    "types": types,
+    "folding": folding,
+    "compiled code": compiled,
+    "mlir-opt": upstream,
+    "passes": passes,
+}
+"""What is checked, in this order."""

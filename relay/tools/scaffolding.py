@@ -1,0 +1,77 @@
+"""Packages that work as they stand, for what others may add: `relay-byoc new NAME`, `relay-dialect new NAME`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from keyword import iskeyword
+from pathlib import Path
+
+from xdsl.dialects import get_all_dialects
+
+from relay.byoc import registry
+from relay.dialects.context import OURS
+from relay.dialects.plug_in import DIALECTS
+from relay.errors import InvalidArgument
+
+
+@dataclass(frozen=True)
+class Scaffold:
+    """A kind of package."""
+
+    kind: str
+    templates: str
+    """The folder of its templates, in this one."""
+    files: Mapping[str, str]
+    """Where each template goes."""
+    taken: Callable[[], Iterable[str]]
+    """The names that are in use."""
+
+    def write(self, name: str, folder: Path) -> list[Path]:
+        """Write the package `relay-NAME` into a folder that is new or empty; the files written.
+
+        Raises InvalidArgument for a name that is no lower-case identifier, or a folder that holds something.
+        """
+        where = f"{self.kind} '{name}'"
+        if not (name.isascii() and name.isidentifier() and name == name.lower()) or iskeyword(name):
+            hint = "use a lower-case word: it names symbols"
+            raise InvalidArgument(where, f"is no name for a {self.kind}", hint)
+        if name in self.taken():
+            raise InvalidArgument(where, "is there already", "give the new one another name")
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise InvalidArgument(str(folder), "exists and is not empty", "name another folder with --into")
+        class_name = "".join(part.capitalize() for part in name.split("_"))
+        templates = files("relay.tools") / "scaffold" / self.templates
+        written: list[Path] = []
+        for place, template in self.files.items():
+            path = folder / place.format(name=name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            text = (templates / template).read_text("utf-8")
+            for mark, filled in (("@NAME@", name), ("@CLASS@", class_name), ("@UPPER@", name.upper())):
+                text = text.replace(mark, filled)
+            path.write_text(text, "utf-8")
+            written.append(path)
+        return written
+
+
+def of_package(*modules: str) -> dict[str, str]:
+    """The files of a package with these in its folder."""
+    inside = {f"relay_{{name}}/{module}": f"{module}.in" for module in modules}
+    return (
+        {"pyproject.toml": "pyproject.toml.in", "README.md": "README.md.in"}
+        | inside
+        | {"tests/test_{name}.py": "test.py.in"}
+    )
+
+
+COMPILER = Scaffold("compiler", "compiler", of_package("__init__.py", "compiler.py", "loader.py"), registry.names)
+DIALECT = Scaffold(
+    "dialect",
+    "dialect",
+    of_package(
+        "__init__.py", "ops.py", "meanings.py", "expansions.py", "lowerings.py", "importers.py", "passes.py",
+        "examples.mlir",
+    ),
+    lambda: {*get_all_dialects(), *OURS, *DIALECTS.names()},
+)  # fmt: skip
