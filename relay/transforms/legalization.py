@@ -162,10 +162,17 @@ def legalize(ctx: Context, module: ModuleOp, target: Target = UNKNOWN, dialects:
     used = {op.name.split(".")[0] for op in own(module)} | {dialect.name for dialect in ctx.loaded_dialects}
     asked = [point for point in registered() if point.name in used and (dialects is None or point.name in dialects)]
     patterns: list[RewritePattern] = []
+    first: list[RewritePattern] = []
     for point in asked:
         made = [pattern(target) for pattern in cast(Patterns, point.load())]
-        plugged = isinstance(point, PlugInPatterns)
-        patterns += [Guarded(point.name, pattern) for pattern in made] if plugged else made
+        if isinstance(point, PlugInPatterns):
+            guarded = [Guarded(point.name, pattern) for pattern in made]
+            first += [each for each in guarded if not isinstance(each.pattern, ExpandRows)]
+            patterns += guarded
+        else:
+            patterns += made
+    if first:
+        settle(module, first)  # of several ops, of which an expansion would replace the first
     settle(module, patterns)
     targets = {point.name for point in asked} - set(LEGAL)
     left = [op for op in own(module) if stays_not(op, targets)]

@@ -168,7 +168,7 @@ class Builder:
         """Build an op at the end of the block; what its verifier says is the file's fault."""
         if not _is_ours(op):
             name = getattr(op, "name", shown(op))
-            hint = "give a class of relay.dialects.relay or relay.dialects.qnn"
+            hint = "give a class of relay.dialects.relay, relay.dialects.qnn, or one like theirs"
             raise InvalidArgument("importer.emit", f"{name} is no op of relay or qnn", hint)
         try:
             built = op.make(operands, properties)
