@@ -58,12 +58,12 @@ def write_folder(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
     """Write the files into the folder, which is made; their paths. Raises InvalidArgument where it cannot be."""
     made = not folder.exists()
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InvalidArgument(str(folder), f"cannot be made: {error.strerror or error}") from None
-    try:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InvalidArgument(str(folder), f"cannot be made: {error.strerror or error}") from None
         replace_files({folder / name: content for name, content in files.items()})
-    except InvalidArgument:
+    except BaseException:  # an interrupt, too
         if made:
             with suppress(OSError):
                 folder.rmdir()
@@ -86,14 +86,16 @@ def replace_files(files: Mapping[Path, bytes]) -> None:
             if path.exists() and not path.is_file():
                 raise InvalidArgument(str(path), "cannot be written: it is there, and no file")
             scratch = path.with_name(f".{path.name}.{os.getpid()}.{get_ident()}")
+            written.append(scratch)  # before it is there: an interrupt may come right after
             with open(scratch, "xb") as file:
-                written.append(scratch)
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
         for path, scratch in zip(files, written, strict=True):
             os.replace(scratch, path)
     except OSError as error:
+        if isinstance(error, FileExistsError):  # it is another's
+            written.pop()
         raise InvalidArgument(str(path), f"cannot be written: {error.strerror or error}") from None
     finally:
         for scratch in written:  # those that are in place are there no more

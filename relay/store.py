@@ -79,11 +79,12 @@ class Store:
             with open(scratch, "wb", opener=_private) as file:
                 file.write(_sum(key, data) + data)
             scratch.replace(self.folder / key)
+            self.trim()
         except OSError:
+            pass
+        finally:  # an interrupt leaves nothing behind either; what is in place is there no more
             with suppress(OSError):
                 scratch.unlink()
-        else:
-            self.trim()
 
     def entries(self) -> list[Entry]:
         """What is kept, oldest use first; files that no store puts there are none of ours."""

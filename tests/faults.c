@@ -1,10 +1,11 @@
 // Calls of the C library that fail when a test says so: built as a shared object, loaded by LD_PRELOAD.
-// `faults_arm(kind, nth, error)` has the nth call of a kind from then on fail with that errno, or, if it is negative, end the process by
-// that signal; `faults_count(kind)` is how many there were.
+// `faults_arm(kind, nth, error)` has the nth call of a kind from then on fail with that errno, or, if it is negative, come after that
+// signal; `faults_count(kind)` is how many there were until `faults_hold()`.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -13,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { ALLOCATE, OPEN, READ, WRITE, FSYNC, RENAME, MAP, MEMORY_FILE, DLOPEN, FORK, MAKE_FOLDER, PIPE, UNLINK, KINDS };
+enum { ALLOCATE, OPEN, READ, WRITE, FSYNC, RENAME, MAP, MEMORY_FILE, DLOPEN, FORK, MAKE_FOLDER, PIPE, UNLINK, THREAD, KINDS };
 
 static atomic_int counts[KINDS];
 static atomic_int armed = -1, nth, error;
@@ -23,14 +24,17 @@ void faults_arm(int kind, int number, int value) {
   nth = number, error = value, armed = kind;
 }
 
+void faults_hold(void) { armed = -2; }
+
 int faults_count(int kind) { return counts[kind]; }
 
 static int fails(int kind) {
+  if (armed == -2) return 0;
   int number = ++counts[kind];
   if (kind != armed || number != nth) return 0;
   if (error < 0) kill(getpid(), -error);
-  errno = error;
-  return 1;
+  else errno = error;
+  return error > 0;
 }
 
 #define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
@@ -72,3 +76,6 @@ CALL(FORK, -1, pid_t, fork, (void))
 CALL(MAKE_FOLDER, -1, int, mkdir, (const char *path, mode_t mode), path, mode)
 CALL(PIPE, -1, int, pipe2, (int ends[2], int flags), ends, flags)
 CALL(UNLINK, -1, int, unlink, (const char *path), path)
+CALL(THREAD, EAGAIN, int, pthread_create, (pthread_t *thread, const pthread_attr_t *how, void *(*work)(void *), void *of), thread, how, work, of)
+// A child of vfork runs in its parent's frame, which a function around vfork must not leave: fork does the same.
+pid_t vfork(void) { return fork(); }

@@ -15,6 +15,7 @@ import sys
 import threading
 from bisect import insort
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, cast
 
@@ -102,8 +103,9 @@ class LlvmPool:
 
     def start_workers(self, wanted: int) -> None:
         """Start processes, at most this many in all with this one, and one for each processor."""
-        while len(self.helpers) + 1 < min(wanted, processors(), MOST):
-            self.helpers.append(Helper(self))
+        with suppress(RuntimeError):  # the system has no more threads
+            while len(self.helpers) + 1 < min(wanted, processors(), MOST):
+                self.helpers.append(Helper(self))
 
     def add(self, job: Job) -> None:
         """One more module to compile."""

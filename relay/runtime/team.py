@@ -109,9 +109,8 @@ class Team:
                 native(table)
                 return
             try:
-                if not self.started:
-                    self.start()
-                word(table + offset).value = self.pointer
+                if self.started or self.start():
+                    word(table + offset).value = self.pointer
                 native(table)
             finally:
                 word(table + offset).value = 0
@@ -119,12 +118,16 @@ class Team:
 
         return call
 
-    def start(self) -> None:
-        """Make the workers. Where the system has no more threads, there are fewer, and the others do their work."""
+    def start(self) -> bool:
+        """Make the workers. Where the system has no more threads, there are fewer, and the others do their work; False
+        where it has no memory to make any."""
         import signal  # here: a run on one thread needs none
 
         fork, begin, work, pause = self.addresses
-        libc = ctypes.CDLL(None)
+        try:
+            libc = ctypes.CDLL(None)
+        except OSError:
+            return False
         syscall = ctypes.cast(libc.syscall, ctypes.c_void_p).value or 0
         spins = PATIENCE * SAMPLE // max(_sample(pause), 1)
         self.words[:8] = [fork, begin, syscall, *FUTEX_AND_YIELD[platform.machine()], self.threads, spins, 0]
@@ -141,6 +144,7 @@ class Team:
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         self.started = True
+        return True
 
     def member(self, number: int) -> int:
         """The number of a member's first word."""
