@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import ArrayAttr, DenseResourceAttr, DictionaryAttr, 
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.printer import Printer
-from xdsl.utils.exceptions import ParseError, VerifyException
+from xdsl.utils.exceptions import ParseError
 from xdsl.utils.hints import isa
 
 from relay import symbols
@@ -37,7 +37,7 @@ from relay.dialects.op import is_tensor
 from relay.dialects.plain import to_attribute
 from relay.dialects.relay import ConstantOp
 from relay.dialects.relay.shape import is_constant as is_constant
-from relay.dialects.source import LocatingParser, invalid, said_last, words
+from relay.dialects.source import LocatingParser, invalid, why_invalid, words
 from relay.doors import caller_does
 from relay.errors import InvalidArgument, Malformed
 from relay.files import read_file
@@ -268,11 +268,9 @@ class IRModule:
     def verify(self, where: str = "module") -> None:
         """Raise Malformed if an op, or the names of a function's sizes, are not valid; it names the place of the first
         such op, or `where` if that is not known."""
-        try:
-            self.op.verify()
-        except VerifyException as error:
-            op, message = next(invalid(self.op), (self.op, said_last(str(error))))
-            raise Malformed(words(op.location) or where, message) from None
+        if (wrong := why_invalid(self.op)) is not None:
+            op, message = next(invalid(self.op), (self.op, wrong))
+            raise Malformed(words(op.location) or where, message)
         symbols.verify(self.op)
 
 

@@ -32,6 +32,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation, TypeAttribute
 from xdsl.irdl.dominance import DominanceInfo
 from xdsl.parser import Parser
+from xdsl.parser.core import ForwardDeclaredValue
 from xdsl.parser.generic_parser import ParserState
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
@@ -92,7 +93,8 @@ class LocatingParser(Parser):
             self.raise_error("the text holds no operation")
         module = super().parse_module(allow_implicit_module)
         for op, number in early(module, set(), set()):
-            self.raise_error(f"operand #{number} of {op.name} is computed after it is used", self.written.get(op, 0))
+            wrong = f"operand #{number} of {op.name} is not computed before it is used"
+            self.raise_error(wrong, self.written.get(op, 0))
         return module
 
     def parse_comma_separated_list(
@@ -201,6 +203,9 @@ def early(op: Operation, opened: set[Block], seen: set[Operation]) -> Iterator[t
     `op`, `seen` what comes before it in them. xDSL's verifier leaves this out.
     """
     for number, operand in enumerate(op.operands):
+        if isinstance(operand, ForwardDeclaredValue):
+            yield op, number
+            continue
         owner = operand.owner
         block = owner if isinstance(owner, Block) else owner.parent
         if block in opened:
@@ -248,13 +253,21 @@ def words(location: Attribute) -> str:
             return ""
 
 
+def why_invalid(op: Operation, nested: bool = True) -> str | None:
+    """Why an op, or one inside, does not verify; None if it does. Verifiers of xDSL raise Exception itself, too."""
+    try:
+        op.verify(verify_nested_ops=nested)
+    except Exception as error:
+        if type(error) is not Exception and not isinstance(error, VerifyException | ValueError):
+            raise
+        return said_last(str(error)) or "no reason given"
+    return None
+
+
 def invalid(module: ModuleOp) -> Iterator[tuple[Operation, str]]:
     """Every op that does not verify by itself, the inner ones first, and why: `relay.add: what is wrong`."""
     for op in _post_order(module):
-        try:
-            op.verify(verify_nested_ops=False)
-        except VerifyException as error:
-            message = said_last(str(error))
+        if (message := why_invalid(op, nested=False)) is not None:
             yield op, message if message.startswith(op.name) else f"{op.name}: {message}"
 
 

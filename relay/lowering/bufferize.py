@@ -224,7 +224,7 @@ class FunctionBufferizer:
                 self.buffers[op.result] = new.results[0]
             case tensor.EmptyOp():
                 pass
-            case linalg.FillOp():
+            case linalg.FillOp() if op.results:
                 self.convert_fill(op)
             case linalg.GenericOp():
                 self.convert_generic(op)

@@ -8,11 +8,10 @@ from os import PathLike
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
-from xdsl.utils.exceptions import VerifyException
 
 from relay.arguments import instance
 from relay.arguments import path as checked_path
-from relay.dialects.source import early, said_last, words
+from relay.dialects.source import early, why_invalid, words
 from relay.errors import Malformed
 from relay.module import IRModule
 from relay.passes.info import FOREIGN, PassInfo
@@ -29,11 +28,8 @@ ENTRY_OF_LOWERING = "linalg"
 def verify(mod: IRModule, when: str) -> None:
     """Raise Malformed unless every op verifies (types, and ranges of quantization parameters) and every value is
     defined before it is used."""
-    try:
-        mod.op.verify()
-    except (VerifyException, ValueError) as error:
-        wrong = said_last(str(error)) or "no reason given"
-        raise Malformed(when, f"the module is not valid: {wrong}") from error
+    if (wrong := why_invalid(mod.op)) is not None:
+        raise Malformed(when, f"the module is not valid: {wrong}")
     for op, number in early(mod.op, set(), set()):
         place = words(op.location)
         wrong = f"operand #{number} of {op.name}{place and f' ({place})'} is used before it is defined"

@@ -113,6 +113,8 @@ def saved(parts: Mapping[str, memoryview], where: str, here: bool = True) -> Sav
         params, constants = tensors.unpack(np.frombuffer(parts["constants.safetensors"], np.uint8), where)
         if constants.size < int(graph["constants_bytes"]):
             raise ValueError("constants are missing")
+        if not {"triple", "cpu"} <= {*graph["target"]} or not isinstance(graph["kernels"], list):
+            raise ValueError("it does not say what it is for")
         symbols = json_of(parts["artifacts.json"], list[str]) if graph.get("externals") else []
         artifacts = {symbol: bytes(parts[f"artifacts/{i}"]) for i, symbol in enumerate(symbols)}
         found = Saved(graph, bytes(parts["code.so"]), params, constants, artifacts, bytes(parts.get("claims", b"")))

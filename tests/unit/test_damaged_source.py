@@ -35,7 +35,7 @@ from relay.module import IRModule
             "func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {\n"
             "  %b = relay.abs %a : (tensor<4xf32>) -> tensor<4xf32>\n"
             "  %a = relay.abs %x : (tensor<4xf32>) -> tensor<4xf32>\n  func.return %b : tensor<4xf32>\n}",
-            r"<text>:2:3: operand #0 of relay.abs is computed after it is used",
+            r"<text>:2:3: operand #0 of relay.abs is not computed before it is used",
         ),
     ],
 )

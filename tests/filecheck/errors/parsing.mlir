@@ -20,7 +20,7 @@ func.func @constant() {
 
 // -----
 
-// CHECK: operand #0 of relay.abs is computed after it is used
+// CHECK: operand #0 of relay.abs is not computed before it is used
 func.func @late(%x: tensor<4xf32>) {
   %a = relay.abs %b : (tensor<4xf32>) -> tensor<4xf32>
   %b = relay.abs %x : (tensor<4xf32>) -> tensor<4xf32>

@@ -15,6 +15,8 @@ from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators.elementwise import Scalar
 from relay.frontend.onnx.table import op
 
+MOST = 1 << 30
+"""Numbers of a state that starts at zero."""
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 DEFAULTS = {"RNN": ("Tanh",), "GRU": ("Sigmoid", "Tanh"), "LSTM": ("Sigmoid", "Tanh", "Tanh")}
 _ALPHA = {"LeakyRelu": 0.01, "HardSigmoid": 0.2}
@@ -198,6 +200,8 @@ def _way(
         if (given := node.optional(slot)) is not None:
             given = importer.transpose(given, (1, 0, 2)) if batch_first else given
             states.append(Scalar(importer, way.of(given, number)))
+        elif batch * way.hidden > MOST:
+            raise node.unsupported(f"starts with {batch * way.hidden} zeros", f"give it states of up to {MOST}")
         else:
             states.append(Scalar(importer, importer.unnamed(np.zeros((batch, way.hidden), importer.dtype(x)))))
     outputs: list[SSAValue] = []
