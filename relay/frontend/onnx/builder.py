@@ -7,28 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import prod
 
-import numpy as np
 import onnx
-from xdsl.dialects.builtin import FloatAttr, StringAttr, f32, i64
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, SSAValue
 
-from relay.dialects import relay
-from relay.dialects.attributes import Array, dtype_of, element_type, ints, scalar_attr, to_numpy
-from relay.dialects.element_types import converted, is_float
-from relay.dialects.op import DYNAMIC, TensorOp
-from relay.dialects.op import tensor as type_of
-from relay.dialects.plain import to_attribute
-from relay.frontend.importing.builder import Builder, value_name
+from relay.dialects.attributes import element_type
+from relay.frontend.importing.builder import value_name
+from relay.frontend.importing.tensors import TensorBuilder
 from relay.frontend.onnx.model import Model, dtype_of_number
 from relay.frontend.onnx.node import Node
-from relay.interpreters import evaluate
-
-MOST_KNOWN = 1 << 24
-"""Elements of a result that is computed while importing."""
-Property = Attribute | int | float | bool | str | Sequence[int] | None
-
 
 Subgraph = Callable[[Node, onnx.GraphProto, Block, Sequence[SSAValue]], list[SSAValue]]
 """Builds a subgraph of a node at the end of a block, for these values of its inputs; its outputs."""
@@ -56,7 +43,7 @@ class Frame:
     """What titles of nodes begin with."""
 
 
-class Importer(Builder):
+class Importer(TensorBuilder):
     """The block under construction, and the value of each name that has one."""
 
     def __init__(self, model: Model, names: set[str], numerics: str) -> None:
@@ -64,7 +51,6 @@ class Importer(Builder):
         self.model, self.numerics = model, numerics
         self.frame = Frame(self.block, opsets=model.opsets)
         self.subgraph: Subgraph = nowhere
-        self._known: dict[SSAValue, Array | None] = {}
 
     def define(self, name: str, value: SSAValue) -> None:
         self.frame.values[name] = value
@@ -85,59 +71,6 @@ class Importer(Builder):
             frame = frame.outer
         return None
 
-    def known(self, value: SSAValue) -> Array | None:
-        """The numbers of a value that is computed from constants and shapes only; None for any other."""
-        pending = [value]
-        while pending:
-            at = pending[-1]
-            op = at.owner
-            if at in self._known:
-                pending.pop()
-            elif isinstance(op, relay.ConstantOp):
-                self._known[at] = to_numpy(op.value)
-            elif not isinstance(op, TensorOp) or not _small(op):
-                self._known[at] = None
-            elif isinstance(op, relay.ShapeOfOp) and DYNAMIC not in self.shape(op.input):
-                self._known[at] = np.asarray(self.shape(op.input), dtype_of(op.dtype))
-            elif missing := [each for each in op.operands if each not in self._known]:
-                pending += missing
-            else:
-                given = [array for each in op.operands if (array := self._known[each]) is not None]
-                found = evaluate(op, given) if len(given) == len(op.operands) else [None] * len(op.results)
-                for result, array in zip(op.results, found, strict=True):
-                    self._known[result] = None if array is None else np.asarray(array)
-        return self._known[value]
-
-    def call(self, op: type[TensorOp], *operands: SSAValue, **properties: Property) -> SSAValue:
-        """Build an op of one result at the end of the block. Numbers and lists become integer attributes of 64 bits,
-        floats ones of 32."""
-        return self.several(op, *operands, **properties)[0]
-
-    def several(self, op: type[TensorOp], *operands: SSAValue, **properties: Property) -> Sequence[SSAValue]:
-        """The same for an op of several results."""
-        return self.emit(op, operands, {name: _attribute(each) for name, each in properties.items()}).results
-
-    def like(self, value: float | int, other: SSAValue) -> SSAValue:
-        """A constant of rank 0, of the other value's element type."""
-        dtype = dtype_of(self.element(other))
-        return self.unnamed(converted(np.asarray(value), dtype) if dtype.isbuiltin == 2 else np.asarray(value, dtype))
-
-    def element(self, value: SSAValue) -> Attribute:
-        return type_of(value).element_type
-
-    def dtype(self, value: SSAValue) -> np.dtype[np.generic]:
-        return dtype_of(self.element(value))
-
-    def is_float(self, value: SSAValue) -> bool:
-        return is_float(self.element(value))
-
-    def rank(self, value: SSAValue) -> int:
-        return len(self.shape(value))
-
-    def cast(self, value: SSAValue, element: Attribute) -> SSAValue:
-        """The value with another element type; itself where it has that."""
-        return value if self.element(value) == element else self.call(relay.CastOp, value, dtype=element)
-
     def cast_to(self, value: SSAValue, number: int, node: Node) -> SSAValue:
         """The value with the element type of this number of ONNX's."""
         return self.cast(value, self.element_of(number, node))
@@ -147,67 +80,3 @@ class Importer(Builder):
         if dtype is None:
             raise node.unsupported(f"computes with the element type {number}")
         return element_type(dtype)
-
-    def clip(self, value: SSAValue, low: float, high: float) -> SSAValue:
-        element = self.element(value)
-        return self.call(relay.ClipOp, value, a_min=scalar_attr(low, element), a_max=scalar_attr(high, element))
-
-    def transpose(self, value: SSAValue, axes: Sequence[int]) -> SSAValue:
-        if tuple(axes) == tuple(range(len(axes))):
-            return value
-        return self.call(relay.TransposeOp, value, axes=tuple(axes))
-
-    def reshape(self, value: SSAValue, shape: Sequence[int]) -> SSAValue:
-        """One size that is not known follows from the others."""
-        if shape.count(DYNAMIC) > 1 or {-1, DYNAMIC} <= {*shape}:
-            raise self.at.unsupported(f"its result has several sizes that follow from {value.type}", "give its shapes")
-        return super().reshape(value, [-1 if size == DYNAMIC else size for size in shape])
-
-    def broadcast(self, value: SSAValue, shape: Sequence[int]) -> SSAValue:
-        if self.shape(value) == tuple(shape):
-            return value
-        return self.call(relay.BroadcastToOp, value, shape=tuple(shape))
-
-    def sizes(self, value: SSAValue) -> SSAValue:
-        """The shape as 64-bit integers: a constant where it is known."""
-        if DYNAMIC in self.shape(value):
-            return self.call(relay.ShapeOfOp, value, dtype=i64)
-        return self.unnamed(np.asarray(self.shape(value), np.int64))
-
-    def slice(
-        self,
-        value: SSAValue,
-        bounds: Mapping[int, tuple[int, int]] | Mapping[int, tuple[int, int, int]],
-    ) -> SSAValue:
-        """The elements between two bounds, perhaps by steps, along these axes."""
-        dims = self.shape(value)
-        if DYNAMIC in dims and bounds:
-            open_rows = [(axis, *bound, 1)[:4] for axis, bound in bounds.items()]
-            if any(min(row) < DYNAMIC // 2 for row in open_rows):
-                raise self.at.unsupported(f"slices an axis of unknown size, of {value.type}", "give its shapes")
-            axes, *numbers = (self.unnamed(np.asarray(each, np.int64)) for each in zip(*open_rows, strict=True))
-            return self.call(relay.DynStridedSliceOp, value, *numbers, axes)
-        rows = [(*bounds.get(axis, (0, size)), 1)[:3] for axis, size in enumerate(dims)]
-        if rows == [(0, size, 1) for size in dims]:
-            return value
-        begin, end, strides = (tuple(each) for each in zip(*rows, strict=True))
-        return self.call(relay.StridedSliceOp, value, begin=begin, end=end, strides=strides)
-
-    def concatenate(self, values: Sequence[SSAValue], axis: int) -> SSAValue:
-        return values[0] if len(values) == 1 else self.call(relay.ConcatenateOp, *values, axis=axis)
-
-
-def _small(op: Operation) -> bool:
-    """Whether the results of an op are few enough to be computed while importing."""
-    dims = [type_of(result).get_shape() for result in op.results]
-    return all(DYNAMIC not in each and prod(each) <= MOST_KNOWN for each in dims)
-
-
-def _attribute(value: Property) -> Attribute | None:
-    if value is None or isinstance(value, Attribute):
-        return value
-    if isinstance(value, float):
-        return FloatAttr(value, f32)
-    if isinstance(value, str):
-        return StringAttr(value)
-    return to_attribute(value, "property") if isinstance(value, int) else ints(value)

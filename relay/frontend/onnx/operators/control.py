@@ -5,37 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from xdsl.dialects import arith, scf, tensor
-from xdsl.dialects.builtin import IndexType, IntegerAttr, TensorType, i1, i64
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import i64
 from xdsl.ir import Block, SSAValue
 
 from relay.dialects import relay
-from relay.dialects.op import is_tensor
+from relay.frontend.importing.control import known_truth, truth
 from relay.frontend.onnx.builder import Importer
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.table import op
 
 MOST_TURNS = 4096
 """Turns of a loop that are written one after the other."""
-
-
-def truth(importer: Importer, node: Node, value: SSAValue, block: Block) -> SSAValue:
-    """The one boolean of a tensor, read at the end of a block."""
-    dims = value.type.get_shape() if is_tensor(value.type) else (2,)
-    if value.type != TensorType(i1, dims) or any(size != 1 for size in dims):
-        raise node.malformed(f"its condition is {value.type}, not one boolean")
-    outer, importer.block = importer.block, block
-    zero = [arith.ConstantOp(IntegerAttr(0, IndexType()))] if dims else []
-    places = [importer.append(each)[0] for each in zero] * len(dims)
-    (result,) = importer.append(tensor.ExtractOp(value, places, i1))
-    importer.block = outer
-    return result
-
-
-def known_truth(importer: Importer, value: SSAValue) -> bool | None:
-    """A condition that is computed from constants and shapes; None for any other."""
-    found = importer.known(value)
-    return None if found is None or found.size != 1 else bool(found.reshape(-1)[0])
 
 
 @op("If")
@@ -45,7 +26,7 @@ def conditional(importer: Importer, node: Node) -> list[SSAValue]:
     if known is not None:
         graph = node.graph("then_branch" if known else "else_branch")
         return importer.subgraph(node, graph, importer.block, [])
-    go = truth(importer, node, node.input(0), importer.block)
+    go = truth(importer, node.input(0), importer.block)
     blocks, results = [Block(), Block()], list[list[SSAValue]]()
     for name, block in zip(("then_branch", "else_branch"), blocks, strict=True):
         results.append(importer.subgraph(node, node.graph(name), block, []))
@@ -117,7 +98,7 @@ def _while(importer: Importer, node: Node, states: Sequence[SSAValue]) -> list[S
         limit = importer.cast(importer.reshape(node.input(0), ()), i64)
         test = importer.call(relay.LogicalAndOp, importer.call(relay.LessOp, before.args[0], limit), test)
     importer.block = outer
-    before.add_op(scf.ConditionOp(truth(importer, node, test, before), *before.args))
+    before.add_op(scf.ConditionOp(truth(importer, test, before), *before.args))
     turn, _, *inner = after.args
     condition, *found = importer.subgraph(node, node.graph("body"), after, [turn, after.args[1], *inner])
     outer, importer.block = importer.block, after

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import reduce
 
@@ -12,6 +11,7 @@ from xdsl.ir import SSAValue
 from relay.dialects import relay
 from relay.dialects.attributes import element_type
 from relay.dialects.op import TensorOp
+from relay.frontend.importing.formulas import Scalar, elu, gelu, nearest_even, softplus
 from relay.frontend.onnx.builder import Importer
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.table import op
@@ -91,14 +91,7 @@ def modulo(importer: Importer, node: Node) -> SSAValue:
 
 @op("Round")
 def round_(importer: Importer, node: Node) -> SSAValue:
-    """Halves to even: those are `2 * round(x / 2)`."""
-    x = node.input(0)
-    half, two = importer.like(0.5, x), importer.like(2, x)
-    rest = importer.call(relay.SubtractOp, x, importer.call(relay.FloorOp, x))
-    halved = importer.call(relay.RoundOp, importer.call(relay.MultiplyOp, x, half))
-    even = importer.call(relay.MultiplyOp, halved, two)
-    tie = importer.call(relay.EqualOp, rest, half)
-    return importer.call(relay.WhereOp, tie, even, importer.call(relay.RoundOp, x))
+    return nearest_even(importer, node.input(0))
 
 
 @op("Where")
@@ -185,86 +178,20 @@ def prelu(importer: Importer, node: Node) -> SSAValue:
     return importer.call(relay.WhereOp, positive, x, importer.call(relay.MultiplyOp, x, slope))
 
 
-class Scalar:
-    """A value in a formula written with Python's operators; numbers are constants of its type."""
-
-    def __init__(self, importer: Importer, value: SSAValue) -> None:
-        self.importer, self.value = importer, value
-
-    def of(self, kind: type[TensorOp], *others: Scalar | float) -> Scalar:
-        values = [e.value if isinstance(e, Scalar) else self.importer.like(e, self.value) for e in others]
-        return Scalar(self.importer, self.importer.call(kind, self.value, *values))
-
-    def number(self, value: float) -> Scalar:
-        return Scalar(self.importer, self.importer.like(value, self.value))
-
-    def __add__(self, other: Scalar | float) -> Scalar:
-        return self.of(relay.AddOp, other)
-
-    def __sub__(self, other: Scalar | float) -> Scalar:
-        return self.of(relay.SubtractOp, other)
-
-    def __mul__(self, other: Scalar | float) -> Scalar:
-        return self.of(relay.MultiplyOp, other)
-
-    def __truediv__(self, other: Scalar | float) -> Scalar:
-        return self.of(relay.DivideOp, other)
-
-    def __gt__(self, other: Scalar | float) -> Scalar:
-        return self.of(relay.GreaterOp, other)
-
-    def __lt__(self, other: Scalar | float) -> Scalar:
-        return self.of(relay.LessOp, other)
-
-    def __neg__(self) -> Scalar:
-        return self.of(relay.NegativeOp)
-
-    def exp(self) -> Scalar:
-        return self.of(relay.ExpOp)
-
-    def between(self, low: float, high: float) -> Scalar:
-        return Scalar(self.importer, self.importer.clip(self.value, low, high))
-
-    def choose(self, first: Scalar | float, second: Scalar | float, like: Scalar) -> Scalar:
-        """The first where this holds, else the second."""
-        given = (e if isinstance(e, Scalar) else like.number(e) for e in (first, second))
-        return Scalar(self.importer, self.importer.call(relay.WhereOp, self.value, *(each.value for each in given)))
-
-
-def _elu(x: Scalar, alpha: float, gamma: float = 1.0) -> Scalar:
-    """`x` where it is positive, else `alpha * (exp(x) - 1)`; all of it times gamma."""
-    low = (x.of(relay.MinimumOp, 0.0).exp() - 1.0) * alpha
-    found = (x > 0.0).choose(x, low, x)
-    return found if gamma == 1.0 else found * gamma
-
-
-def _softplus(x: Scalar) -> Scalar:
-    """`max(x, 0) + log(1 + exp(-|x|))`, which does not overflow."""
-    return x.of(relay.MaximumOp, 0.0) + ((-x.of(relay.AbsOp)).exp() + 1.0).of(relay.LogOp)
-
-
-def _gelu(x: Scalar, tanh: bool) -> Scalar:
-    if tanh:
-        curve = ((x + x * x * x * 0.044715) * math.sqrt(2 / math.pi)).of(relay.TanhOp)
-    else:
-        curve = (x * math.sqrt(0.5)).of(relay.ErfOp)
-    return x * 0.5 * (curve + 1.0)
-
-
 _FORMULAS: dict[str, Callable[[Scalar, Node], Scalar]] = {
     "Celu": lambda x, n: (x > 0.0).choose(
         x, ((x.of(relay.MinimumOp, 0.0) / n.real("alpha")).exp() - 1.0) * n.real("alpha"), x
     ),
-    "Elu": lambda x, n: _elu(x, n.real("alpha")),
-    "Gelu": lambda x, n: _gelu(x, n.word("approximate") == "tanh"),
+    "Elu": lambda x, n: elu(x, n.real("alpha")),
+    "Gelu": lambda x, n: gelu(x, n.word("approximate") == "tanh"),
     "HardSigmoid": lambda x, n: (x * n.real("alpha") + n.real("beta")).between(0.0, 1.0),
     "HardSwish": lambda x, n: x * (x * (1 / 6) + 0.5).between(0.0, 1.0),
-    "Mish": lambda x, n: x * _softplus(x).of(relay.TanhOp),
-    "Selu": lambda x, n: _elu(x, n.real("alpha"), n.real("gamma")),
+    "Mish": lambda x, n: x * softplus(x).of(relay.TanhOp),
+    "Selu": lambda x, n: elu(x, n.real("alpha"), n.real("gamma")),
     "Shrink": lambda x, n: (x < -n.real("lambd")).choose(
         x + n.real("bias"), (x > n.real("lambd")).choose(x - n.real("bias"), 0.0, x), x
     ),
-    "Softplus": lambda x, n: _softplus(x),
+    "Softplus": lambda x, n: softplus(x),
     "Softsign": lambda x, n: x / (x.of(relay.AbsOp) + 1.0),
     "Swish": lambda x, n: x * (x * n.real("alpha")).of(relay.SigmoidOp),
     "ThresholdedRelu": lambda x, n: (x > n.real("alpha")).choose(x, 0.0, x),

@@ -12,16 +12,6 @@ from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.table import op
 
 
-def _from_start(importer: Importer, indices: SSAValue, size: SSAValue | int) -> SSAValue:
-    """Indices of which negative ones count from the end, as numbers from 0."""
-    known = importer.known(indices)
-    if known is not None and not (known < 0).any():
-        return indices
-    limit = importer.like(size, indices) if isinstance(size, int) else importer.cast(size, importer.element(indices))
-    below = importer.call(relay.LessOp, indices, importer.like(0, indices))
-    return importer.call(relay.WhereOp, below, importer.call(relay.AddOp, indices, limit), indices)
-
-
 @op("Gather")
 def gather(importer: Importer, node: Node) -> SSAValue:
     axis = node.axis(node.integer("axis", 0), node.rank(0))
@@ -35,7 +25,7 @@ def gather_elements(importer: Importer, node: Node) -> SSAValue:
     """Indices may cover less than the data along the other axes."""
     axis = node.axis(node.integer("axis", 0), node.rank(0))
     dims, wanted = node.static(0), node.shape(1, node.rank(0))
-    indices = _from_start(importer, node.input(1), dims[axis])
+    indices = importer.from_start(node.input(1), dims[axis])
     data = importer.slice(node.input(0), {a: (0, size) for a, size in enumerate(wanted) if a != axis})
     return importer.call(relay.GatherOp, data, indices, axis=axis)
 
@@ -46,7 +36,7 @@ def gather_nd(importer: Importer, node: Node) -> SSAValue:
     batch, index = node.integer("batch_dims", 0), node.static(1) if node.integer("batch_dims", 0) else node.shape(1)
     count = index[-1]
     limits = importer.slice(importer.sizes(node.input(0)), {0: (batch, batch + count)})
-    indices = _from_start(importer, importer.cast(node.input(1), i64), limits)
+    indices = importer.from_start(importer.cast(node.input(1), i64), limits)
     if batch:
         grid = np.moveaxis(np.indices(index[:batch]), 0, -1).reshape(
             *index[:batch], *[1] * (len(index) - 1 - batch), batch
@@ -73,7 +63,7 @@ def scatter_elements(importer: Importer, node: Node) -> SSAValue:
     if whole and mode in ("update", "add"):
         kind = relay.ScatterOp if mode == "update" else relay.ScatterAddOp
         return importer.call(kind, node.input(0), node.input(1), node.input(2), axis=axis)
-    indices = importer.cast(_from_start(importer, node.input(1), dims[axis]), i64)
+    indices = importer.cast(importer.from_start(node.input(1), dims[axis]), i64)
     grid = np.indices(index).astype(np.int64)
     columns = [indices if a == axis else importer.unnamed(grid[a]) for a in range(rank)]
     expanded = [importer.reshape(each, [*index, 1]) for each in columns]
@@ -86,7 +76,7 @@ def scatter_elements(importer: Importer, node: Node) -> SSAValue:
 def scatter_nd(importer: Importer, node: Node) -> SSAValue:
     mode = _MODES[node.one_of("reduction", [*_MODES])] if node.version >= 16 else "update"
     limits = importer.unnamed(np.asarray(node.static(0)[: node.static(1)[-1]], np.int64))
-    indices = _from_start(importer, importer.cast(node.input(1), i64), limits)
+    indices = importer.from_start(importer.cast(node.input(1), i64), limits)
     return importer.call(relay.ScatterNdOp, node.input(0), indices, node.input(2), mode=mode)
 
 

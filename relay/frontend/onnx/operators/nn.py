@@ -5,25 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-import numpy as np
 from xdsl.dialects.builtin import FloatAttr, f32
 from xdsl.ir import SSAValue
 
 from relay.dialects import relay
-from relay.dialects.op import DYNAMIC, TensorOp
+from relay.dialects.op import DYNAMIC
+from relay.frontend.importing.products import einsum, product, scaled
+from relay.frontend.importing.windows import POOLS, SPATIAL, convolved, flat_padding, transposed_convolved
 from relay.frontend.onnx.builder import Importer
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.table import op
-
-SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
-CONVOLUTIONS: dict[int, type[TensorOp]] = {1: relay.Conv1dOp, 2: relay.Conv2dOp, 3: relay.Conv3dOp}
-_TRANSPOSED: dict[int, type[TensorOp]] = {
-    1: relay.Conv1dTransposeOp, 2: relay.Conv2dTransposeOp, 3: relay.Conv3dTransposeOp,
-}  # fmt: skip
-_POOLS: dict[str, dict[int, type[TensorOp]]] = {
-    "AveragePool": {1: relay.AvgPool1dOp, 2: relay.AvgPool2dOp, 3: relay.AvgPool3dOp},
-    "MaxPool": {1: relay.MaxPool1dOp, 2: relay.MaxPool2dOp, 3: relay.MaxPool3dOp},
-}
 
 
 def spatial(node: Node, number: int = 0) -> int:
@@ -76,29 +67,14 @@ def outside(
     return importer.slice(value, cut), [(max(before, 0), max(after, 0)) for before, after in widths]
 
 
-def flat_padding(widths: Sequence[tuple[int, int]]) -> list[int]:
-    """All before, then all after."""
-    return [before for before, _ in widths] + [after for _, after in widths]
-
-
 @op("Conv")
 def convolution(importer: Importer, node: Node) -> SSAValue:
     count = spatial(node)
     kernel = node.static(1)[2:]
     strides, dilations = each(node, "strides", count, 1), each(node, "dilations", count, 1)
     data, padding = outside(importer, node.input(0), pads(node, node.shape(0)[2:], kernel, strides, dilations))
-    found = importer.call(
-        CONVOLUTIONS[count],
-        data,
-        node.input(1),
-        strides=strides,
-        dilation=dilations,
-        padding=flat_padding(padding),
-        groups=node.integer("group", 1),
-        data_layout=f"NC{SPATIAL[count]}",
-        kernel_layout=f"OI{SPATIAL[count]}",
-        out_dtype=importer.element(data),
-    )
+    groups = node.integer("group", 1)
+    found = convolved(importer, data, node.input(1), strides, dilations, padding, groups)
     return biased(importer, node, found)
 
 
@@ -129,29 +105,9 @@ def transposed_convolution(importer: Importer, node: Node) -> SSAValue:
             padding.append((less, total - less) if mode == "SAME_UPPER" else (total - less, less))
     else:
         padding = pads(node, sizes, kernel, strides, dilations)
-    # what is cut off before may be more than the kernel reaches: cut it from the whole
-    found = importer.call(
-        _TRANSPOSED[count],
-        node.input(0),
-        node.input(1),
-        strides=strides,
-        dilation=dilations,
-        output_padding=extra,
-        groups=node.integer("group", 1),
-        padding=flat_padding([(0, 0)] * count if _wide(padding, spans) else padding),
-        data_layout=f"NC{SPATIAL[count]}",
-        kernel_layout=f"IO{SPATIAL[count]}",
-        out_dtype=importer.element(node.input(0)),
-    )
-    if _wide(padding, spans):
-        dims = importer.shape(found)
-        bounds = {axis + 2: (b, dims[axis + 2] - a) for axis, (b, a) in enumerate(padding)}
-        found = importer.slice(found, bounds)
+    given, groups = (node.input(0), node.input(1)), node.integer("group", 1)
+    found = transposed_convolved(importer, *given, strides, dilations, padding, extra, groups)
     return biased(importer, node, found)
-
-
-def _wide(padding: Sequence[tuple[int, int]], spans: Sequence[int]) -> bool:
-    return any(before >= span for (before, _), span in zip(padding, spans, strict=True))
 
 
 @op("AveragePool", "MaxPool", "LpPool")
@@ -170,7 +126,7 @@ def pool(importer: Importer, node: Node) -> list[SSAValue]:
         value = _powers(importer, value, power)
     counted = {"count_include_pad": bool(power) or node.flag("count_include_pad")} if kind == "AveragePool" else {}
     found = importer.call(
-        _POOLS[kind][count],
+        POOLS[kind][count],
         value,
         pool_size=kernel,
         strides=strides,
@@ -277,32 +233,6 @@ def _softmax(importer: Importer, node: Node, value: SSAValue, axis: int) -> SSAV
     return importer.call(relay.OneHotOp, index, on, off, depth=importer.shape(value)[axis], axis=axis)
 
 
-def product(importer: Importer, a: SSAValue, b: SSAValue) -> SSAValue:
-    """`a @ b` as numpy's matmul. Rows of one matrix are one product; integers of 32 bits and more are multiplied and
-    summed."""
-    if importer.rank(a) == 1:
-        found = product(importer, importer.reshape(a, [1, *importer.shape(a)]), b)
-        return importer.call(relay.SqueezeOp, found, axis=[importer.rank(found) - (2 if importer.rank(b) > 1 else 1)])
-    if importer.rank(b) == 1:
-        found = product(importer, a, importer.reshape(b, [*importer.shape(b), 1]))
-        return importer.call(relay.SqueezeOp, found, axis=[importer.rank(found) - 1])
-    element = importer.element(a)
-    if not importer.is_float(a):
-        left = importer.call(relay.ExpandDimsOp, a, axis=importer.rank(a))
-        right = importer.call(relay.ExpandDimsOp, b, axis=importer.rank(b) - 2)
-        found = importer.call(relay.MultiplyOp, left, right)
-        return importer.call(relay.SumOp, found, axis=[importer.rank(found) - 2])
-    dims = importer.shape(a)
-    if importer.rank(b) == 2:
-        if len(dims) == 2:
-            return importer.call(relay.MatmulOp, a, b, out_dtype=element)
-        if DYNAMIC not in dims:
-            rows = importer.reshape(a, [prod(dims[:-1]), dims[-1]])
-            found = importer.call(relay.MatmulOp, rows, b, out_dtype=element)
-            return importer.reshape(found, [*dims[:-1], importer.shape(b)[1]])
-    return importer.call(relay.BatchMatmulOp, a, b, transpose_b=False, out_dtype=element)
-
-
 @op("MatMul")
 def matmul(importer: Importer, node: Node) -> SSAValue:
     return product(importer, node.input(0), node.input(1))
@@ -325,89 +255,8 @@ def gemm(importer: Importer, node: Node) -> SSAValue:
     return found if c is None else importer.call(relay.AddOp, found, scaled(importer, c, node.real("beta", 1.0)))
 
 
-def scaled(importer: Importer, value: SSAValue, factor: float) -> SSAValue:
-    return value if factor == 1.0 else importer.call(relay.MultiplyOp, value, importer.like(factor, value))
-
-
 @op("Einsum")
-def einsum(importer: Importer, node: Node) -> SSAValue:
-    """Operands side by side, on all axes of the equation, multiplied, and summed over those that the result lacks; two
-    operands as a batch of products of matrices."""
-    given, _, wanted = node.word("equation").replace(" ", "").partition("->")
-    terms = given.split(",")
-    values = node.inputs()
-    for number in range(len(values)):
+def contraction(importer: Importer, node: Node) -> SSAValue:
+    for number in range(len(node.values)):
         node.static(number)
-    if len(terms) != len(values):
-        raise node.malformed(f"the equation {node.word('equation')!r} has {len(terms)} operands, not {len(values)}")
-    free = iter("ABCDEFGHIJKLMNOPQRSTUVWXYZ".translate(str.maketrans("", "", given + wanted)))
-    hidden = max(importer.rank(v) - len(t.replace("...", "")) for t, v in zip(terms, values, strict=True))
-    dots = "".join(next(free) for _ in range(hidden)) if "..." in given else ""
-    letters: list[str] = []
-    for term, value in zip(terms, values, strict=True):
-        own = importer.rank(value) - len(term.replace("...", ""))
-        letters.append(term.replace("...", dots[len(dots) - own :]))
-        if len(letters[-1]) != importer.rank(value):
-            raise node.malformed(f"the operand {term!r} is of rank {importer.rank(value)}")
-    if "->" not in node.word("equation"):
-        once = [each for each in sorted({*"".join(letters)} - {*dots}) if "".join(letters).count(each) == 1]
-        wanted = dots + "".join(once)
-    wanted = wanted.replace("...", dots)
-    diagonal = [_diagonal(importer, value, term) for value, term in zip(values, letters, strict=True)]
-    value, term = diagonal[0]
-    for number, (other, its) in enumerate(diagonal[1:], 2):
-        later = {*wanted, *"".join(each for _, each in diagonal[number:])}
-        value, term = _contracted(importer, value, term, other, its, later)
-    gone = [axis for axis, each in enumerate(term) if each not in wanted]
-    if gone:
-        value = importer.call(relay.SumOp, value, axis=gone)
-        term = "".join(each for each in term if each in wanted)
-    return importer.transpose(value, [term.index(each) for each in wanted])
-
-
-def _diagonal(importer: Importer, value: SSAValue, term: str) -> tuple[SSAValue, str]:
-    """The operand where a letter stands twice: its diagonal along those axes."""
-    for letter in dict.fromkeys(term):
-        while term.count(letter) > 1:
-            first, second = term.index(letter), term.rindex(letter)
-            order = [axis for axis in range(len(term)) if axis not in (first, second)] + [first, second]
-            value = importer.transpose(value, order)
-            dims = importer.shape(value)
-            size = dims[-1]
-            value = importer.reshape(value, [*dims[:-2], size * size])
-            places = importer.unnamed(np.arange(size, dtype=np.int64) * (size + 1))
-            value = importer.call(relay.TakeOp, value, places, axis=len(dims) - 2)
-            term = "".join(term[axis] for axis in order[:-1])
-    return value, term
-
-
-def _contracted(
-    importer: Importer, a: SSAValue, left: str, b: SSAValue, right: str, later: set[str]
-) -> tuple[SSAValue, str]:
-    """The product of two operands, summed over the letters that nothing needs later."""
-    shared = [each for each in left if each in right]
-    batch = [each for each in shared if each in later]
-    inner = [each for each in shared if each not in later]
-    rows = [each for each in left if each not in right]
-    columns = [each for each in right if each not in left]
-    sizes = dict(zip(left, importer.shape(a), strict=True))
-    for letter, size in zip(right, importer.shape(b), strict=True):
-        sizes[letter] = max(size, sizes.get(letter, 1))
-    a = _arranged(importer, a, left, [*batch, *rows, *inner], sizes)
-    b = _arranged(importer, b, right, [*batch, *inner, *columns], sizes)
-
-    def count(letters: list[str]) -> int:
-        return prod(sizes[letter] for letter in letters)
-
-    outer = [sizes[letter] for letter in batch]
-    a = importer.reshape(a, [*outer, count(rows), count(inner)])
-    b = importer.reshape(b, [*outer, count(inner), count(columns)])
-    found = product(importer, a, b)
-    names = [*batch, *rows, *columns]
-    return importer.reshape(found, [sizes[letter] for letter in names]), "".join(names)
-
-
-def _arranged(importer: Importer, value: SSAValue, term: str, letters: list[str], sizes: dict[str, int]) -> SSAValue:
-    """The operand with its axes in this order, those of 1 repeated."""
-    value = importer.transpose(value, [term.index(letter) for letter in letters])
-    return importer.broadcast(value, [sizes[letter] for letter in letters])
+    return einsum(importer, node.word("equation"), node.inputs())

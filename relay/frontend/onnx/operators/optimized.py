@@ -9,10 +9,10 @@ from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
 from relay.dialects import relay
+from relay.frontend.importing.formulas import Scalar
+from relay.frontend.importing.products import product, scaled
 from relay.frontend.onnx.builder import Importer
 from relay.frontend.onnx.node import Node
-from relay.frontend.onnx.operators.elementwise import Scalar
-from relay.frontend.onnx.operators.nn import product, scaled
 from relay.frontend.onnx.operators.quantized.parameters import channels_first, channels_last, plain
 from relay.frontend.onnx.table import MICROSOFT, REFUSED, op
 

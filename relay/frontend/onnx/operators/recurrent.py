@@ -10,9 +10,9 @@ from xdsl.dialects.builtin import i64
 from xdsl.ir import SSAValue
 
 from relay.dialects import relay
+from relay.frontend.importing.formulas import Scalar
 from relay.frontend.onnx.builder import Importer
 from relay.frontend.onnx.node import Node
-from relay.frontend.onnx.operators.elementwise import Scalar
 from relay.frontend.onnx.table import op
 
 MOST = 1 << 30

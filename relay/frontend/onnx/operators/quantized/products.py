@@ -14,6 +14,7 @@ from relay.dialects.attributes import Array
 from relay.dialects.op import DYNAMIC
 from relay.frontend.importing.builder import number, real, scale_attr
 from relay.frontend.importing.fused import Kernel, packed_kernel, requantize
+from relay.frontend.importing.windows import CONVOLUTIONS, SPATIAL, flat_padding
 from relay.frontend.onnx.builder import Importer
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators import nn
@@ -56,7 +57,7 @@ def _window(importer: Importer, node: Node, number: int, kernel: Sequence[int]) 
     strides, dilations = (nn.each(node, name, len(kernel), 1) for name in ("strides", "dilations"))
     widths = nn.pads(node, node.shape(number)[2:], kernel, strides, dilations)
     x, widths = nn.outside(importer, node.input(number), widths)
-    return x, [strides, dilations, nn.flat_padding(widths)]
+    return x, [strides, dilations, flat_padding(widths)]
 
 
 def convolution_sums(importer: Importer, node: Node, data: int, kernel: int, zeros: Zeros, scales: Scales) -> SSAValue:
@@ -102,9 +103,9 @@ def _any_convolution(importer: Importer, node: Node, operands: tuple[int, int], 
     """The same of kernels and zero points of which nothing is known, and of three axes."""
     x, (strides, dilation, padding) = _window(importer, node, operands[0], node.static(operands[1])[2:])
     sides, properties = _differences(importer, (x, node.input(operands[1])), zeros, channels=True)
-    letters = nn.SPATIAL[len(strides)]
+    letters = SPATIAL[len(strides)]
     return importer.call(
-        nn.CONVOLUTIONS[len(strides)],
+        CONVOLUTIONS[len(strides)],
         *sides,
         strides=strides,
         dilation=dilation,

@@ -1,0 +1,29 @@
+"""Conditions of branches and loops."""
+
+from __future__ import annotations
+
+from xdsl.dialects import arith, tensor
+from xdsl.dialects.builtin import IndexType, IntegerAttr, TensorType, i1
+from xdsl.ir import Block, SSAValue
+
+from relay.dialects.op import is_tensor
+from relay.frontend.importing.tensors import TensorBuilder
+
+
+def truth(importer: TensorBuilder, value: SSAValue, block: Block) -> SSAValue:
+    """The one boolean of a tensor, read at the end of a block."""
+    dims = value.type.get_shape() if is_tensor(value.type) else (2,)
+    if value.type != TensorType(i1, dims) or any(size != 1 for size in dims):
+        raise importer.at.malformed(f"its condition is {value.type}, not one boolean")
+    outer, importer.block = importer.block, block
+    zero = [arith.ConstantOp(IntegerAttr(0, IndexType()))] if dims else []
+    places = [importer.append(each)[0] for each in zero] * len(dims)
+    (result,) = importer.append(tensor.ExtractOp(value, places, i1))
+    importer.block = outer
+    return result
+
+
+def known_truth(importer: TensorBuilder, value: SSAValue) -> bool | None:
+    """A condition that is computed from constants and shapes; None for any other."""
+    found = importer.known(value)
+    return None if found is None or found.size != 1 else bool(found.reshape(-1)[0])

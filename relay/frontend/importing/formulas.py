@@ -1,0 +1,87 @@
+"""`Scalar`: formulas of tensors written with Python's operators, and those that formats share."""
+
+from __future__ import annotations
+
+import math
+
+from xdsl.ir import SSAValue
+
+from relay.dialects import relay
+from relay.dialects.op import TensorOp
+from relay.frontend.importing.tensors import Property, TensorBuilder
+
+
+class Scalar:
+    """A value in a formula written with Python's operators; numbers are constants of its type."""
+
+    def __init__(self, importer: TensorBuilder, value: SSAValue) -> None:
+        self.importer, self.value = importer, value
+
+    def of(self, kind: type[TensorOp], *others: Scalar | float, **properties: Property) -> Scalar:
+        values = [e.value if isinstance(e, Scalar) else self.importer.like(e, self.value) for e in others]
+        return Scalar(self.importer, self.importer.call(kind, self.value, *values, **properties))
+
+    def number(self, value: float) -> Scalar:
+        return Scalar(self.importer, self.importer.like(value, self.value))
+
+    def __add__(self, other: Scalar | float) -> Scalar:
+        return self.of(relay.AddOp, other)
+
+    def __sub__(self, other: Scalar | float) -> Scalar:
+        return self.of(relay.SubtractOp, other)
+
+    def __mul__(self, other: Scalar | float) -> Scalar:
+        return self.of(relay.MultiplyOp, other)
+
+    def __truediv__(self, other: Scalar | float) -> Scalar:
+        return self.of(relay.DivideOp, other)
+
+    def __gt__(self, other: Scalar | float) -> Scalar:
+        return self.of(relay.GreaterOp, other)
+
+    def __lt__(self, other: Scalar | float) -> Scalar:
+        return self.of(relay.LessOp, other)
+
+    def __neg__(self) -> Scalar:
+        return self.of(relay.NegativeOp)
+
+    def exp(self) -> Scalar:
+        return self.of(relay.ExpOp)
+
+    def between(self, low: float, high: float) -> Scalar:
+        return Scalar(self.importer, self.importer.clip(self.value, low, high))
+
+    def choose(self, first: Scalar | float, second: Scalar | float, like: Scalar) -> Scalar:
+        """The first where this holds, else the second."""
+        given = (e if isinstance(e, Scalar) else like.number(e) for e in (first, second))
+        return Scalar(self.importer, self.importer.call(relay.WhereOp, self.value, *(each.value for each in given)))
+
+
+def elu(x: Scalar, alpha: float, gamma: float = 1.0) -> Scalar:
+    """`x` where it is positive, else `alpha * (exp(x) - 1)`; all of it times gamma."""
+    low = (x.of(relay.MinimumOp, 0.0).exp() - 1.0) * alpha
+    found = (x > 0.0).choose(x, low, x)
+    return found if gamma == 1.0 else found * gamma
+
+
+def softplus(x: Scalar) -> Scalar:
+    """`max(x, 0) + log(1 + exp(-|x|))`, which does not overflow."""
+    return x.of(relay.MaximumOp, 0.0) + ((-x.of(relay.AbsOp)).exp() + 1.0).of(relay.LogOp)
+
+
+def gelu(x: Scalar, tanh: bool) -> Scalar:
+    if tanh:
+        curve = ((x + x * x * x * 0.044715) * math.sqrt(2 / math.pi)).of(relay.TanhOp)
+    else:
+        curve = (x * math.sqrt(0.5)).of(relay.ErfOp)
+    return x * 0.5 * (curve + 1.0)
+
+
+def nearest_even(importer: TensorBuilder, x: SSAValue) -> SSAValue:
+    """The nearest integer, halves to even: those are `2 * round(x / 2)`."""
+    half, two = importer.like(0.5, x), importer.like(2, x)
+    rest = importer.call(relay.SubtractOp, x, importer.call(relay.FloorOp, x))
+    halved = importer.call(relay.RoundOp, importer.call(relay.MultiplyOp, x, half))
+    even = importer.call(relay.MultiplyOp, halved, two)
+    tie = importer.call(relay.EqualOp, rest, half)
+    return importer.call(relay.WhereOp, tie, even, importer.call(relay.RoundOp, x))

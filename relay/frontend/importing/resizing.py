@@ -1,0 +1,247 @@
+"""Resized tensors, axis after axis, and tensors sampled at coordinates. Source: ONNX's Resize and GridSample."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from itertools import product
+from math import floor
+from typing import NamedTuple
+
+import numpy as np
+from xdsl.dialects.builtin import i64
+from xdsl.ir import SSAValue
+
+from relay.dialects import relay
+from relay.dialects.attributes import Array
+from relay.frontend.importing.formulas import Scalar
+from relay.frontend.importing.tensors import TensorBuilder
+
+INTERPOLATIONS = ("nearest", "linear", "cubic")
+PLAIN = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric")
+"""Coordinates that relay.image.resize2d has, too."""
+
+
+class Rule(NamedTuple):
+    """How an axis is resized."""
+
+    mode: str
+    coordinates: str
+    nearest: str
+    antialias: bool
+    cubic: float
+    exclude: bool
+
+
+def resized(
+    importer: TensorBuilder,
+    value: SSAValue,
+    rule: Rule,
+    wanted: Mapping[int, tuple[float, int | None]],
+    roi: Mapping[int, tuple[float, float]] = {},
+    extrapolation: float = 0.0,
+) -> SSAValue:
+    """Axis after axis, by a factor, to a size: elements are taken at constant places and weighed."""
+    dims = importer.shape(value)
+    sizes = {axis: floor(scale * dims[axis]) if size is None else size for axis, (scale, size) in wanted.items()}
+    wanted = {a: row for a, row in wanted.items() if sizes[a] != dims[a] or row[0] != 1 or a in roi}
+    if min(sizes.values(), default=1) < 1:
+        raise importer.at.malformed(f"resizes to {list(sizes.values())}")
+    exact = all(scale == sizes[axis] / dims[axis] for axis, (scale, _) in wanted.items())
+    if (found := _as_image(importer, rule, value, wanted, sizes)) is not None and exact and not roi:
+        return found
+    outside = np.zeros((), np.bool_)
+    for axis, (scale, _) in wanted.items():
+        at = _coordinates(rule, dims[axis], scale, sizes[axis], roi.get(axis, (0.0, 1.0)))
+        if rule.coordinates == "tf_crop_and_resize":
+            beyond = (at < 0) | (at > dims[axis] - 1)
+            outside = outside | beyond.reshape([-1 if a == axis else 1 for a in range(len(dims))])
+        value = _along(importer, value, axis, *_taps(rule, at, scale, dims[axis]))
+    if outside.any():
+        fill = importer.like(extrapolation, value)
+        value = importer.call(relay.WhereOp, importer.unnamed(outside), fill, value)
+    return value
+
+
+def _as_image(
+    importer: TensorBuilder, rule: Rule, value: SSAValue, wanted: Collection[int], sizes: dict[int, int]
+) -> SSAValue | None:
+    """The same as one op on an image, where there is one."""
+    spatial = importer.rank(value) == 4 and {*wanted} <= {2, 3}
+    if not spatial or rule.mode == "cubic" or rule.antialias or rule.coordinates not in PLAIN:
+        return None
+    if rule.mode != "nearest" and (not importer.is_float(value) or importer.dtype(value).itemsize < 4):
+        return None
+    dims = importer.shape(value)
+    return importer.call(
+        relay.Resize2dOp,
+        value,
+        size=[sizes.get(axis, dims[axis]) for axis in (2, 3)],
+        method="nearest_neighbor" if rule.mode == "nearest" else "linear",
+        coordinate_transformation_mode=rule.coordinates,
+        rounding_method=rule.nearest if rule.mode == "nearest" else "",
+        layout="NCHW",
+    )
+
+
+def _coordinates(rule: Rule, size: int, scale: float, wanted: int, roi: tuple[float, float]) -> Array:
+    """Where each element of the result lies in the data. Source: ONNX's Resize."""
+    x, whole = np.arange(wanted, dtype=np.float64), scale * size
+    match rule.coordinates:
+        case "align_corners":
+            return x * (size - 1) / (whole - 1) if whole != 1 else np.zeros(wanted)
+        case "asymmetric":
+            return x / scale
+        case "tf_crop_and_resize":
+            begin, end = roi
+            if whole == 1:
+                return np.full(wanted, (end - begin) * (size - 1) / 2 + begin * (size - 1))
+            return x * (end - begin) * (size - 1) / (whole - 1) + begin * (size - 1)
+        case "pytorch_half_pixel" if whole == 1:
+            return np.full(wanted, -0.5)
+        case "half_pixel_symmetric":
+            return size / 2 * (1 - wanted / whole) + (x + 0.5) / scale - 0.5
+        case _:
+            return (x + 0.5) / scale - 0.5
+
+
+def _taps(rule: Rule, at: Array, scale: float, size: int) -> tuple[Array, Array]:
+    """The places that each element is made of, and their weights: [elements, taps]. The element left of a coordinate
+    that is whole is the one before it."""
+    base = np.ceil(at) - 1
+    ratio = at - base
+    if rule.mode == "nearest":
+        right = {
+            "round_prefer_floor": ratio > 0.5,
+            "round_prefer_ceil": ratio >= 0.5,
+            "floor": ratio == 1,
+            "ceil": ratio > 0,
+        }[rule.nearest]
+        return np.clip(base + right, 0, size - 1).astype(np.int64)[:, None], np.ones((len(at), 1))
+    shrink = min(scale, 1.0) if rule.antialias else 1.0
+    reach = 1 if rule.mode == "linear" else 2
+    start = floor(-reach / shrink) + 1
+    steps = np.arange(start, 2 - start)
+    distance = np.abs((steps - ratio[:, None]) * shrink)
+    weights = np.clip(1 - distance, 0, 1) if reach == 1 else _keys(distance, rule.cubic)
+    places = (base[:, None] + steps).astype(np.int64)
+    if rule.exclude:
+        weights = np.where((places < 0) | (places >= size), 0, weights)
+    if rule.exclude or rule.antialias:
+        weights = weights / weights.sum(axis=1, keepdims=True)
+    return np.clip(places, 0, size - 1), weights
+
+
+def _keys(x: Array, a: float) -> Array:
+    """Keys' cubic kernel, of distances."""
+    near = ((a + 2) * x - (a + 3)) * x * x + 1
+    far = ((x - 5) * x + 8) * x * a - 4 * a
+    return np.where(x <= 1, near, np.where(x < 2, far, 0.0))
+
+
+def _along(importer: TensorBuilder, value: SSAValue, axis: int, places: Array, weights: Array) -> SSAValue:
+    """The sum of the elements at these places, each times its weight."""
+    if places.shape[1] == 1 and (weights == 1).all():
+        return importer.call(relay.TakeOp, value, importer.unnamed(places[:, 0]), axis=axis)
+    dims = [-1 if a == axis else 1 for a in range(importer.rank(value))]
+    total: SSAValue | None = None
+    for tap in range(places.shape[1]):
+        part = importer.call(relay.TakeOp, value, importer.unnamed(places[:, tap]), axis=axis)
+        factor = weights[:, tap].reshape(dims).astype(importer.dtype(value))
+        part = importer.call(relay.MultiplyOp, part, importer.unnamed(factor))
+        total = part if total is None else importer.call(relay.AddOp, total, part)
+    assert total is not None
+    return total
+
+
+def sampled(
+    importer: TensorBuilder, data: SSAValue, coordinates: SSAValue, mode: str, padding: str, corners: bool
+) -> SSAValue:
+    """Elements at the coordinates that the last axis holds, the innermost axis first, -1 to 1."""
+    dims, grid = importer.shape(data), importer.shape(coordinates)
+    count = len(dims) - 2
+    lanes: list[list[tuple[Scalar, Scalar]]] = []
+    for axis in range(count):
+        part = importer.slice(coordinates, {len(grid) - 1: (count - 1 - axis, count - axis)})
+        x = Scalar(importer, importer.call(relay.SqueezeOp, part, axis=[len(grid) - 1]))
+        size = dims[axis + 2]
+        x = (x + 1.0) * ((size - 1) / 2) if corners else (x + 1.0) * (size / 2) - 0.5
+        if padding == "border" and mode != "cubic":
+            x = x.between(0, size - 1)
+        elif padding == "reflection" and mode != "cubic":
+            x = _reflected(x, size, corners)
+        lanes.append(_lane(importer, x, mode))
+    last = importer.transpose(data, (0, *range(2, len(dims)), 1))
+    total: Scalar | None = None
+    for picked in product(*lanes):
+        part = _picked(importer, last, dims, picked, padding, corners)
+        total = part if total is None else total + part
+    assert total is not None
+    order = (0, len(dims) - 1, *range(1, len(dims) - 1))
+    return importer.transpose(total.value, order)
+
+
+def _lane(importer: TensorBuilder, x: Scalar, mode: str) -> list[tuple[Scalar, Scalar]]:
+    """The places along an axis that count, and their weights."""
+    if mode == "nearest":
+        half = x - x.of(relay.FloorOp)
+        low, even = x.of(relay.FloorOp), (x.of(relay.FloorOp) * 0.5).of(relay.FloorOp) * 2.0
+        is_odd = low.of(relay.NotEqualOp, even)
+        tie = half.of(relay.EqualOp, 0.5)
+        up = Scalar(importer, importer.call(relay.LogicalOrOp, (half > 0.5).value,
+            importer.call(relay.LogicalAndOp, tie.value, is_odd.value)))  # fmt: skip
+        return [(up.choose(low + 1.0, low, x), x.number(1.0))]
+    low = x.of(relay.FloorOp)
+    rest = x - low
+    if mode == "linear":
+        return [(low, rest.number(1.0) - rest), (low + 1.0, rest)]
+    a = -0.75
+    lanes: list[tuple[Scalar, Scalar]] = []
+    for step, distance in ((-1.0, rest + 1.0), (0.0, rest), (1.0, -rest + 1.0), (2.0, -rest + 2.0)):
+        d = distance
+        near = ((d * (a + 2) - (a + 3)) * d * d) + 1.0
+        far = ((d - 5.0) * d + 8.0) * d * a - 4 * a
+        lanes.append((low + step, near if step in (0.0, 1.0) else far))
+    return lanes
+
+
+def _reflected(x: Scalar, size: int, corners: bool) -> Scalar:
+    """Mirrored at the border elements, or at the borders."""
+    low, high = (0.0, size - 1.0) if corners else (-0.5, size - 0.5)
+    span = high - low
+    if span == 0:
+        return x * 0.0
+    far = (x - low).of(relay.AbsOp)
+    turns = (far / span).of(relay.FloorOp)
+    rest = far - turns * span
+    odd = turns.of(relay.NotEqualOp, (turns * 0.5).of(relay.FloorOp) * 2.0)
+    return odd.choose(-rest + high, rest + low, x).between(0, size - 1)
+
+
+def _picked(
+    importer: TensorBuilder,
+    data: SSAValue,
+    dims: Sequence[int],
+    picked: Sequence[tuple[Scalar, Scalar]],
+    padding: str,
+    corners: bool,
+) -> Scalar:
+    """The data at one place for each element of the grid, times its weight; 0 outside if the padding is zeros."""
+    places: list[SSAValue] = []
+    weight: Scalar | None = None
+    for axis, (place, factor) in enumerate(picked):
+        size = dims[axis + 2]
+        if padding == "zeros":
+            inside = importer.call(relay.LogicalAndOp, (place > -1.0).value, (place < float(size)).value)
+            factor = factor * Scalar(importer, importer.cast(inside, importer.element(place.value)))
+        elif padding == "reflection":
+            place = _reflected(place, size, corners)
+        places.append(importer.cast(place.between(0, size - 1).value, i64))
+        weight = factor if weight is None else weight * factor
+    assert weight is not None
+    shape = importer.shape(places[0])
+    batch = np.arange(dims[0]).reshape(-1, *[1] * (len(shape) - 1))
+    first = importer.unnamed(np.broadcast_to(batch, shape).astype(np.int64))
+    columns = [importer.reshape(each, [*shape, 1]) for each in (first, *places)]
+    found = importer.call(relay.GatherNdOp, data, importer.concatenate(columns, len(shape)))
+    factor = importer.cast(importer.reshape(weight.value, [*importer.shape(weight.value), 1]), importer.element(found))
+    return Scalar(importer, importer.call(relay.MultiplyOp, found, importer.broadcast(factor, [*shape, 1])))

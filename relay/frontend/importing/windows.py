@@ -1,0 +1,88 @@
+"""Convolutions and pools of channels-first images with 1 to 3 spatial axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import SSAValue
+
+from relay.dialects import relay
+from relay.dialects.op import TensorOp
+from relay.frontend.importing.tensors import TensorBuilder
+
+SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
+CONVOLUTIONS: dict[int, type[TensorOp]] = {1: relay.Conv1dOp, 2: relay.Conv2dOp, 3: relay.Conv3dOp}
+TRANSPOSED: dict[int, type[TensorOp]] = {
+    1: relay.Conv1dTransposeOp, 2: relay.Conv2dTransposeOp, 3: relay.Conv3dTransposeOp,
+}  # fmt: skip
+POOLS: dict[str, dict[int, type[TensorOp]]] = {
+    "AveragePool": {1: relay.AvgPool1dOp, 2: relay.AvgPool2dOp, 3: relay.AvgPool3dOp},
+    "MaxPool": {1: relay.MaxPool1dOp, 2: relay.MaxPool2dOp, 3: relay.MaxPool3dOp},
+}
+
+
+def flat_padding(widths: Sequence[tuple[int, int]]) -> list[int]:
+    """All before, then all after."""
+    return [before for before, _ in widths] + [after for _, after in widths]
+
+
+def convolved(
+    importer: TensorBuilder,
+    data: SSAValue,
+    kernel: SSAValue,
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    padding: Sequence[tuple[int, int]],
+    groups: int,
+) -> SSAValue:
+    """A convolution with a kernel [out, in / groups, spatial axes]."""
+    count = len(strides)
+    return importer.call(
+        CONVOLUTIONS[count],
+        data,
+        kernel,
+        strides=strides,
+        dilation=dilations,
+        padding=flat_padding(padding),
+        groups=groups,
+        data_layout=f"NC{SPATIAL[count]}",
+        kernel_layout=f"OI{SPATIAL[count]}",
+        out_dtype=importer.element(data),
+    )
+
+
+def transposed_convolved(
+    importer: TensorBuilder,
+    data: SSAValue,
+    kernel: SSAValue,
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    padding: Sequence[tuple[int, int]],
+    extra: Sequence[int],
+    groups: int,
+) -> SSAValue:
+    """A transposed convolution with a kernel [in, out / groups, spatial axes]; `extra` elements behind the result."""
+    count = len(strides)
+    spans = [(c - 1) * dilation + 1 for c, dilation in zip(importer.shape(kernel)[2:], dilations, strict=True)]
+    # what is cut off before may be more than the kernel reaches: cut it from the whole
+    found = importer.call(
+        TRANSPOSED[count],
+        data,
+        kernel,
+        strides=strides,
+        dilation=dilations,
+        output_padding=extra,
+        groups=groups,
+        padding=flat_padding([(0, 0)] * count if _wide(padding, spans) else padding),
+        data_layout=f"NC{SPATIAL[count]}",
+        kernel_layout=f"IO{SPATIAL[count]}",
+        out_dtype=importer.element(data),
+    )
+    if _wide(padding, spans):
+        dims = importer.shape(found)
+        found = importer.slice(found, {axis + 2: (b, dims[axis + 2] - a) for axis, (b, a) in enumerate(padding)})
+    return found
+
+
+def _wide(padding: Sequence[tuple[int, int]], spans: Sequence[int]) -> bool:
+    return any(before >= span for (before, _), span in zip(padding, spans, strict=True))
