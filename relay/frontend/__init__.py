@@ -16,12 +16,16 @@ from relay.module import IRModule, read_module
 if TYPE_CHECKING:
     from relay.frontend.onnx.import_graph import from_onnx
     from relay.frontend.tflite.import_graph import from_tflite, supported_operators
+    from relay.frontend.torch.import_graph import from_pytorch
 
 __all__ = ["from_keras", "from_onnx", "from_pytorch", "from_tflite", "import_model", "path_of", "supported_operators"]
 
 TFLITE = "relay.frontend.tflite.import_graph"
 ONNX = "relay.frontend.onnx.import_graph"
-__getattr__ = door(__name__, {"from_onnx": ONNX, "from_tflite": TFLITE, "supported_operators": TFLITE})[0]
+TORCH = "relay.frontend.torch.import_graph"
+__getattr__ = door(
+    __name__, {"from_onnx": ONNX, "from_pytorch": TORCH, "from_tflite": TFLITE, "supported_operators": TFLITE}
+)[0]
 """Importers are imported when they are first used."""
 
 
@@ -32,11 +36,6 @@ def __dir__() -> list[str]:
 def from_keras(model: object = None, *_: object, **__: object) -> NoReturn:
     """Always raises Unsupported."""
     raise refused("keras")
-
-
-def from_pytorch(model: object = None, *_: object, **__: object) -> NoReturn:
-    """Always raises Unsupported."""
-    raise refused("pt2")
 
 
 def import_model(model: str | PathLike[str] | bytes, options: Mapping[str, Any]) -> IRModule:

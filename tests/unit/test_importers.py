@@ -20,11 +20,12 @@ from relay.compile.entry import build
 from relay.dialects.attributes import ints
 from relay.dialects.relay import AbsOp, ReshapeOp, TransposeOp
 from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
-from relay.frontend import from_onnx, from_tflite, import_model, path_of
+from relay.frontend import from_onnx, from_pytorch, from_tflite, import_model, path_of
 from relay.frontend.importing.formats import FORMATS, detect
 from relay.module import IRModule
 from relay.tools.relay_opt import main
 from tests.numeric.litert_models import Case, joined
+from tests.numeric.torch_programs import archive, invoke, tensor
 from tests.unit.importer_message_cases import f32
 
 DIGITS = Path(__file__).parents[2] / "examples/digits/digits_int8.tflite"
@@ -90,6 +91,16 @@ def _onnx_model() -> bytes:
     return _onnx(*nodes, shapes={"x": (1, 8), **{o: (1, 8) for *_, o in nodes}})
 
 
+def _torch(*nodes: tuple[str, str, str], shapes: Mapping[str, Sequence[int]]) -> bytes:
+    """Calls of these operators, from and to these names, as a `.pt2` archive of float tensors."""
+    made = [invoke(kind, dict(zip(("self", "other"), map(tensor, i.split()), strict=False)), o) for kind, i, o in nodes]
+    given = {o for *_, o in nodes}
+    read = {i for _, each, _ in nodes for i in each.split()}
+    types = {name: (shape, "float32") for name, shape in shapes.items()}
+    inputs = {name: each for name, each in types.items() if name not in given}
+    return archive(made, inputs, [name for name in types if name in given - read], types)
+
+
 IMPORTERS = {
     "tflite": Importer(
         from_tflite,
@@ -112,6 +123,22 @@ IMPORTERS = {
         lambda: _onnx(("", "X", "x", "y"), ("", "Y", "y", "z"), shapes={"x": (4,), "y": (4,), "z": (4,)}),
         lambda: _onnx(("", "Add", "x y", "z"), shapes={"x": (1, 4), "y": (4,), "z": (1, 4)}),
         lambda importer, node: node.input(0),
+    ),
+    "pt2": Importer(
+        from_pytorch,
+        ".pt2",
+        lambda: _torch(
+            *(("aten.abs.default", "x" if not i else f"a{i}", f"a{i + 1}") for i in range(40)),
+            shapes={"x": (1, 8), **{f"a{i + 1}": (1, 8) for i in range(40)}},
+        ),
+        "x",
+        r"\[1, 8\]",
+        lambda: _torch(("mine.X.default", "x", "y"), shapes={"x": (2, 3), "y": (2, 3)}),
+        lambda: _torch(
+            ("aten.x.default", "x", "y"), ("aten.y.default", "y", "z"), shapes={"x": (4,), "y": (4,), "z": (4,)}
+        ),
+        lambda: _torch(("aten.add.Tensor", "x y", "z"), shapes={"x": (1, 4), "y": (4,), "z": (1, 4)}),
+        lambda importer, node: node.value("self"),
     ),
 }
 """A line for each importer."""
@@ -322,7 +349,7 @@ FORMS: dict[str, tuple[bytes, str]] = {
     "tflite": (b"\0\0\0\0TFL3", ""),
     "mlir": (TEXT.encode(), ""),
     "onnx": (b"\x08\x0a\x12\x07pytorch", ""),
-    "pt2": (zipped("m/archive_format", "m/models/m.json"), r"is a PyTorch program \(.pt2\) and not .* litert-torch"),
+    "pt2": (zipped("m/archive_format", "m/models/m.json"), ""),
     "keras": (zipped("config.json", "model.weights.h5"), r"is a Keras model \(.keras\) and not .*from_keras_model"),
     "stablehlo": (b"ML\xefR\x0d\x0bStableHLO_v1.0.0\0", "is a StableHLO artifact and not a format known here"),
 }

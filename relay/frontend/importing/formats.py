@@ -29,12 +29,7 @@ FORMATS = {
     "mlir": Format("MLIR text", ""),
     "tflite": Format("TFLite", "from_tflite"),
     "onnx": Format("ONNX", "from_onnx"),
-    "pt2": Format(
-        "a PyTorch program (.pt2)",
-        "from_pytorch",
-        "PyTorch models",
-        "convert it with litert-torch (ai-edge-torch) and use from_tflite",
-    ),
+    "pt2": Format("a PyTorch program (.pt2)", "from_pytorch"),
     "keras": Format(
         "a Keras model (.keras)",
         "from_keras",
@@ -69,7 +64,7 @@ def detect(model: bytes | str | PathLike[str], name: str) -> str:
         head = stream.read(_HEAD)
         if head[4:8] == b"TFL3":
             return "tflite"
-        if head.startswith(b"PK\x03\x04") and (found := _zipped(model)):
+        if head.startswith(b"PK\x03\x04") and (found := _zipped(model, head)):
             return found
         if head.startswith(b"ML\xefR") and b"StableHLO" in head[:64]:
             return "stablehlo"
@@ -112,13 +107,14 @@ def _is_onnx(head: bytes) -> bool:
     return len(head) > 2 and head[0] == 0x08 and 0 < head[1] < 32 and head[2] in _ONNX_FIELDS
 
 
-def _zipped(model: bytes | str | PathLike[str]) -> str:
-    """The format that the names of an archive's files tell; empty for none."""
+def _zipped(model: bytes | str | PathLike[str], head: bytes) -> str:
+    """The format that the names of an archive's files tell, or if it is damaged its first one; empty for none."""
     try:
         with ZipFile(BytesIO(model) if isinstance(model, bytes) else Path(model)) as archive:
             names = {name.rpartition("/")[2] for name in archive.namelist()}
     except (BadZipFile, OSError, ValueError):
-        return ""
+        first = head[30 : 30 + int.from_bytes(head[26:28], "little")].partition(b"/")[2]
+        return "pt2" if first.startswith((b"data/weights/", b"models/", b"archive_format")) else ""
     if {"config.json", "model.weights.h5"} <= names:
         return "keras"
     return "pt2" if names & {"archive_format", "serialized_exported_program.json"} else ""

@@ -1,0 +1,172 @@
+"""A `.pt2` archive: a zip file with the graph as JSON and each weight as raw bytes.
+
+Read without PyTorch, and nothing in it is unpickled: a weight that is stored as a pickle is refused. Entries that are
+not compressed, as PyTorch writes them, are views of the file's bytes. Source: torch/export/pt2_archive.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Mapping, Sequence
+from io import BytesIO
+from math import prod
+from struct import error as StructError
+from struct import unpack_from
+from typing import Any, cast
+from zipfile import ZIP_STORED, BadZipFile, ZipFile, ZipInfo
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+from xdsl.dialects.builtin import bf16
+
+from relay.dialects.attributes import Array
+from relay.dialects.element_types import dtype_of
+from relay.errors import Malformed, Unsupported
+from relay.frontend.importing.options import MAX_ELEMENTS
+
+Json = dict[str, Any]
+MOST_EXPANDED = 1 << 30
+"""Bytes that all compressed entries of an archive may come to."""
+MAJOR = 8
+"""The version of the graph's schema; minor versions only add fields."""
+_LOCAL_HEADER = 30
+DTYPES: dict[int, np.dtype[Any]] = {
+    1: np.dtype(np.uint8), 2: np.dtype(np.int8), 3: np.dtype(np.int16), 4: np.dtype(np.int32), 5: np.dtype(np.int64),
+    6: np.dtype(np.float16), 7: np.dtype(np.float32), 8: np.dtype(np.float64), 12: np.dtype(np.bool_),
+    28: np.dtype(np.uint16),
+}  # fmt: skip
+"""Element types by their numbers in the schema, but for bfloat16."""
+BFLOAT16 = 13
+DTYPE_NAMES = {9: "complex32", 10: "complex64", 11: "complex128"}
+
+
+class Archive:
+    """The graph, and the weights by name."""
+
+    def __init__(self, data: bytes, file: str) -> None:
+        self.file, self.data = file, data
+        self.expanded = 0
+        try:
+            self.zip = ZipFile(BytesIO(data))
+            self.entries: dict[str, ZipInfo] = {each.filename: each for each in self.zip.infolist()}
+        except (BadZipFile, OSError, ValueError, NotImplementedError, StructError) as error:
+            raise Malformed(file, f"is no zip archive: {error}", "give a file that torch.export.save wrote") from None
+        names = [name for name in self.entries if name.rpartition("/")[2] == "archive_format"]
+        if not names:
+            if any(name.endswith("serialized_exported_program.json") for name in self.entries):
+                what = "was written by a PyTorch before 2.8, whose archives hold pickles"
+                raise Unsupported(file, what, "load and save it again with a newer PyTorch")
+            raise Malformed(file, "has no entry archive_format", "give a file that torch.export.save wrote")
+        self.root = names[0][: -len("archive_format")]
+        self.program = self.model()
+        self.weights = {**self.index("weights", "model_weights"), **self.index("constants", "model_constants")}
+
+    def model(self) -> Json:
+        """The one program of the archive."""
+        start = f"{self.root}models/"
+        names = [name for name in self.entries if name.startswith(start) and name.endswith(".json")]
+        if len(names) != 1:
+            raise Unsupported(self.file, f"holds {len(names)} programs", "save one program in a file")
+        if (byteorder := self.entries.get(f"{self.root}byteorder")) is not None:
+            order = bytes(self.bytes(byteorder))
+            if order != b"little":
+                raise Unsupported(self.file, f"its byte order is {order[:20]!r}", "save it on a little-endian machine")
+        program = self.json(names[0])
+        version = program.get("schema_version")
+        major: object = cast(Json, version).get("major") if isinstance(version, dict) else None
+        if major != MAJOR:
+            what = f"the graph's schema is of version {version}"
+            raise Unsupported(self.file, what, f"save it with a PyTorch whose major version of the schema is {MAJOR}")
+        return program
+
+    def index(self, folder: str, name: str) -> dict[str, tuple[str, Json]]:
+        """The entry and the description of each weight."""
+        path = f"{self.root}data/{folder}/{name}_config.json"
+        if path not in self.entries:
+            return {}
+        config = self.json(path).get("config")
+        if not isinstance(config, dict):
+            raise Malformed(self.file, f"{path} has no config")
+        return {key: (f"{self.root}data/{folder}/", row) for key, row in cast("dict[str, Json]", config).items()}
+
+    def json(self, name: str) -> Json:
+        try:
+            found: object = json.loads(bytes(self.bytes(self.entries[name])))
+        except (ValueError, RecursionError) as error:
+            raise Malformed(self.file, f"{name} is no JSON: {error}") from None
+        if not isinstance(found, dict):
+            raise Malformed(self.file, f"{name} is no object")
+        return cast(Json, found)
+
+    def bytes(self, entry: ZipInfo) -> memoryview:
+        """The bytes of an entry: those of the file where it is not compressed. Compressed ones are limited."""
+        if entry.compress_type == ZIP_STORED and not entry.flag_bits & 1:
+            try:
+                name, extra = unpack_from("<HH", self.data, entry.header_offset + 26)
+            except StructError:
+                name = extra = 0
+            start = entry.header_offset + _LOCAL_HEADER + name + extra
+            if self.data[entry.header_offset : entry.header_offset + 4] == b"PK\x03\x04":
+                found = memoryview(self.data)[start : start + entry.file_size]
+                if len(found) == entry.file_size:
+                    return found
+            raise Malformed(self.file, f"the entry {entry.filename!r} is not inside the file")
+        left = MOST_EXPANDED - self.expanded
+        try:
+            with self.zip.open(entry) as stream:
+                data = stream.read(min(entry.file_size, left) + 1)
+        except (BadZipFile, EOFError, OSError, ValueError, RuntimeError, NotImplementedError, zlib.error) as error:
+            raise Malformed(self.file, f"the entry {entry.filename!r} cannot be read: {error}") from None
+        self.expanded += len(data)
+        if len(data) > left:
+            what = f"its compressed entries come to more than {MOST_EXPANDED} bytes"
+            raise Malformed(self.file, what, "PyTorch does not compress what it saves: save it again")
+        return memoryview(data)
+
+    def array(self, name: str) -> Array:
+        """The weight of this name, which shares the file's bytes."""
+        where = f"{self.file}: weight {name!r}"
+        if name not in self.weights:
+            raise Malformed(where, "is not in the archive")
+        folder, row = self.weights[name]
+        try:
+            if row.get("use_pickle"):
+                hint = "unwrap tensor subclasses before the export (torchao: unwrap_tensor_subclass)"
+                raise Unsupported(where, "is stored as a pickle, which is never loaded", hint)
+            meta: Json = row["tensor_meta"]
+            dtype, sizes = dtype_of_number(meta["dtype"], where), integers(meta["sizes"])
+            strides, offset = integers(meta["strides"]), integers([meta["storage_offset"]])[0]
+            entry = self.entries[f"{folder}{row['path_name']}"]
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+            raise Malformed(where, f"is not described: {type(error).__name__} {error}") from None
+        data = self.bytes(entry)
+        if len(sizes) != len(strides) or min((*sizes, *strides, offset), default=0) < 0 or prod(sizes) > MAX_ELEMENTS:
+            raise Malformed(where, f"has the shape {sizes}, strides {strides} and offset {offset}")
+        if not prod(sizes):
+            return np.zeros(sizes, dtype)
+        reach = sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True))
+        if (offset + reach + 1) * dtype.itemsize > len(data):
+            raise Malformed(where, f"of shape {sizes} is longer than its {len(data)} bytes")
+        flat = np.frombuffer(data, np.uint8, (reach + 1) * dtype.itemsize, offset * dtype.itemsize)
+        flat = flat != 0 if dtype == np.bool_ else flat.view(dtype)
+        return as_strided(flat, sizes, [stride * dtype.itemsize for stride in strides], writeable=False)
+
+
+def integers(sizes: Sequence[Mapping[str, object]]) -> list[int]:
+    """Sizes that are numbers. Raises ValueError for others."""
+    found = [size.get("as_int") for size in sizes]
+    if not all(isinstance(size, int) for size in found):
+        raise ValueError(f"sizes {found}")
+    return cast("list[int]", found)
+
+
+def dtype_of_number(number: object, where: str) -> np.dtype[Any]:
+    """The element type of this number in the schema."""
+    if number == BFLOAT16:
+        return dtype_of(bf16)
+    found = DTYPES.get(number) if isinstance(number, int) else None
+    if found is None:
+        name = DTYPE_NAMES.get(number, number) if isinstance(number, int) else number
+        raise Unsupported(where, f"has the element type {name}")
+    return found

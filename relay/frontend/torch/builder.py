@@ -1,0 +1,144 @@
+"""`Importer`: the ops of a program, and PyTorch's rules of element types and sizes.
+
+The functions of the table get it as their first argument.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from math import prod
+
+import numpy as np
+from xdsl.dialects.builtin import TensorType, i64
+from xdsl.ir import Attribute, Block, SSAValue
+
+from relay.dialects import relay
+from relay.dialects.attributes import dtype_of, element_type
+from relay.dialects.element_types import is_float
+from relay.dialects.op import DYNAMIC
+from relay.frontend.importing.tensors import TensorBuilder
+from relay.frontend.torch.node import Node, Size, Subgraph
+
+Call = Callable[[Node, Subgraph, Block, Sequence[SSAValue]], list[SSAValue]]
+"""Builds a subgraph of a node at the end of a block, for these values of its inputs; its outputs."""
+F32 = element_type(np.float32)
+
+
+def nowhere(node: Node, graph: Subgraph, block: Block, given: Sequence[SSAValue]) -> list[SSAValue]:
+    """Where there are no subgraphs."""
+    raise node.unsupported("has a subgraph")
+
+
+def category(element: Attribute) -> int:
+    """0 of booleans, 1 of integers, 2 of floats."""
+    return 2 if is_float(element) else int(element != element_type(np.bool_))
+
+
+class Importer(TensorBuilder):
+    """The block under construction."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        super().__init__(names)
+        self.subgraph: Call = nowhere
+
+    def promoted(self, *operands: SSAValue | float) -> Attribute:
+        """The element type that PyTorch computes in: that of the tensors, unless one of rank 0, or a number, is of a
+        higher category (boolean, integer, float)."""
+        found: Attribute | None = None
+        tensors = [each for each in operands if isinstance(each, SSAValue)]
+        for group in ([v for v in tensors if self.rank(v)], [v for v in tensors if not self.rank(v)]):
+            given: Attribute | None = None
+            for value in group:
+                given = self.element(value) if given is None else _wider(given, self.element(value))
+            if given is not None and (found is None or category(given) > category(found)):
+                found = given if found is None or category(found) == 1 else _wider(found, given)
+        for number in operands:
+            if isinstance(number, SSAValue):
+                continue
+            own = element_type(
+                np.bool_ if isinstance(number, bool) else np.int64 if isinstance(number, int) else np.float32
+            )
+            if found is None or category(own) > category(found):
+                found = own
+        assert found is not None
+        return found
+
+    def operand(self, given: SSAValue | float, element: Attribute) -> SSAValue:
+        """A tensor or a number in this element type."""
+        if isinstance(given, SSAValue):
+            return self.cast(given, element)
+        anything = Block(arg_types=[TensorType(element, [])]).args[0]
+        return self.like(given, anything)
+
+    def real(self, value: SSAValue) -> SSAValue:
+        """The value as floats: float32 where it has integers."""
+        return value if self.is_float(value) else self.cast(value, F32)
+
+    def vector(self, sizes: Sequence[Size]) -> SSAValue:
+        """Sizes as a vector of 64-bit integers."""
+        if numbers := [each for each in sizes if isinstance(each, int)]:
+            if len(numbers) == len(sizes):
+                return self.unnamed(np.asarray(numbers, np.int64))
+        parts: list[SSAValue] = []
+        for each in sizes:
+            value = self.unnamed(np.asarray(each, np.int64)) if isinstance(each, int) else self.cast(each, i64)
+            parts.append(self.reshape(value, [1]))
+        return self.concatenate(parts, 0) if parts else self.unnamed(np.zeros(0, np.int64))
+
+    def size(self, value: SSAValue, axis: int) -> Size:
+        """A size of a tensor: a number where it is known."""
+        known = self.shape(value)[axis]
+        if known != DYNAMIC:
+            return known
+        return self.reshape(self.slice(self.sizes(value), {0: (axis, axis + 1)}), [])
+
+    def viewed(self, value: SSAValue, sizes: Sequence[Size]) -> SSAValue:
+        """The elements in another shape; one size may be -1."""
+        dims = self.shape(value)
+        numbers = [each for each in sizes if isinstance(each, int)]
+        if len(numbers) == len(sizes):
+            if DYNAMIC in dims:
+                if -1 in numbers and (0 in numbers or DYNAMIC not in dims):
+                    raise self.at.unsupported("its shape does not follow", "give its shapes")
+                return self.reshape(value, numbers)
+            if numbers.count(-1) == 1:
+                rest = prod(each for each in numbers if each != -1)
+                numbers[numbers.index(-1)] = prod(dims) // rest if rest else 0
+            if prod(numbers) != prod(dims):
+                raise self.at.malformed(f"gives {list(dims)} the shape {numbers}")
+            return self.reshape(value, numbers)
+        unknown = [axis for axis, each in enumerate(sizes) if not isinstance(each, int)]
+        if len(unknown) == 1 and -1 not in numbers and 0 not in numbers:
+            return self.reshape(value, [each if isinstance(each, int) else -1 for each in sizes])
+        return self.call(relay.DynReshapeOp, value, self.vector(sizes))
+
+    def expanded(self, value: SSAValue, sizes: Sequence[Size]) -> SSAValue:
+        """Axes of 1 repeated to these sizes; -1 keeps an axis."""
+        dims = self.shape(value)
+        kept = [1] * (len(sizes) - len(dims)) + list(dims)
+        wanted = [own if each == -1 else each for own, each in zip(kept, sizes, strict=True)]
+        if DYNAMIC not in wanted and DYNAMIC not in dims and all(isinstance(each, int) for each in wanted):
+            return self.broadcast(value, [each for each in wanted if isinstance(each, int)])
+        given = [1 if own == each else each for own, each in zip(kept, wanted, strict=True)]
+        return self.call(relay.DynBroadcastToOp, value, self.vector(given))
+
+    def filled(self, number: SSAValue, sizes: Sequence[Size]) -> SSAValue:
+        """A tensor of one number."""
+        known = [each for each in sizes if isinstance(each, int)]
+        if len(known) == len(sizes):
+            return self.call(relay.FullOp, number, shape=known)
+        return self.call(relay.DynFullOp, number, self.vector(sizes))
+
+
+def _wider(a: Attribute, b: Attribute) -> Attribute:
+    """The type that two types of tensors are promoted to."""
+    if category(a) != category(b):
+        return a if category(a) > category(b) else b
+    if a == b or category(a) == 0:
+        return a
+    left, right = dtype_of(a), dtype_of(b)
+    if category(a) == 2:
+        if left.itemsize == right.itemsize:
+            return F32
+        return a if left.itemsize > right.itemsize else b
+    return element_type(np.result_type(left, right))

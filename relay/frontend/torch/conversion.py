@@ -1,0 +1,275 @@
+"""A program's graph to ops: nodes by the rows of the table, subgraphs in their places, problems collected."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any, cast
+
+import numpy as np
+from xdsl.dialects.builtin import TensorType, f32
+from xdsl.ir import Block, SSAValue
+
+from relay.dialects.attributes import element_type
+from relay.dialects.op import DYNAMIC, Type, compatible, is_tensor
+from relay.errors import Malformed, Unsupported
+from relay.frontend.importing.builder import value_name
+from relay.frontend.importing.options import MAX_ELEMENTS
+from relay.frontend.importing.problems import Problems
+from relay.frontend.torch.archive import Json, dtype_of_number
+from relay.frontend.torch.builder import Importer
+from relay.frontend.torch.node import Argument, Node, ScalarType, Subgraph, is_list, is_value
+from relay.frontend.torch.operators import REFUSED, VIEWS, Convert, row
+
+MAX_RANK = 32
+MOST_NODES = 100_000
+"""Nodes that the graph and turns of its loops may come to."""
+DEEPEST = 24
+"""Subgraphs in each other."""
+READ_ERRORS = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError)
+"""What reading a damaged graph raises."""
+Known = SSAValue | int | float | bool | None
+
+
+@dataclass(slots=True)
+class Conversion:
+    """The nodes that have been looked at, and what stands in their way."""
+
+    file: str
+    importer: Importer
+    problems: Problems
+    custom: Mapping[str, Convert]
+    values: dict[str, Known] = field(default_factory=dict[str, Known])
+    types: Json = field(default_factory=dict[str, Any])
+    """What the graph says of its tensors."""
+    views: dict[str, str] = field(default_factory=dict[str, str])
+    """The tensors that are views of others: those whose elements they are."""
+    renewed: dict[str, str] = field(default_factory=dict[str, str])
+    """Tensors that were written in place: the one that was written last."""
+    resized: bool = False
+    """Whether inputs have other sizes than the file says."""
+    depth: int = 0
+    count: int = 0
+    unknown: set[SSAValue] = field(default_factory=set[SSAValue])
+    """Stand for the results of nodes that cannot be imported, and of those that depend on them."""
+
+    def graph(self, graph: Json, within: str = "", index: int | None = None) -> None:
+        """Convert the nodes of a graph in their order; `index` is that of the node around it."""
+        outer, self.types = self.types, graph.get("tensor_values") or {}
+        for number, each in enumerate(cast("list[Json]", graph["nodes"])):
+            self.node(each, number if index is None else index, within)
+        self.types = outer
+
+    def node(self, given: Json, index: int, within: str) -> None:
+        """Build one node; where that cannot be, remember why and go on as if it had been."""
+        node = self.read(given, index, within)
+        self.count += 1
+        if self.count > MOST_NODES:
+            raise node.unsupported(f"loops come to more than {MOST_NODES} nodes")
+        self.importer.enter(node)
+        by_caller = custom_name(node) in self.custom
+        results = self.problems.tried(node, lambda: self.results(node), by_caller=by_caller)
+        if results is None:
+            results = [Block(arg_types=[TensorType(f32, [])]).args[0] for _ in node.outputs]
+            self.unknown.update(results)
+        self.importer.enter(node)
+        for name, value in zip(node.outputs, results, strict=False):
+            if name:
+                self.define(name, value)
+        self.written(node, given)
+
+    def written(self, node: Node, given: Json) -> None:
+        """Keep what a node that writes in place, `aten.add_`, has written; views of what it writes are out of date."""
+        name = node.packet.rpartition(".")[2]
+        if node.packet in VIEWS and node.outputs:
+            source = self.source(_name_of(given, 0))
+            if source:
+                self.views.update({output: source for output in node.outputs})
+        if not (name.endswith("_") and not name.endswith("__")) or not node.outputs:
+            return
+        target = _name_of(given, 0)
+        if target in self.views:
+            hint = "make the program functional: program.run_decompositions()"
+            self.problems.add(node.where, "writes to a view of another tensor", hint)
+            return
+        first = self.source(target)
+        self.renewed[first] = node.outputs[0]
+        self.renewed[node.outputs[0]] = node.outputs[0]
+        for view in [view for view, source in self.views.items() if source == first]:
+            self.values[view] = None
+        for name in (first, target):
+            self.values[name] = self.values[node.outputs[0]]
+
+    def source(self, name: str) -> str:
+        """The tensor whose elements a tensor has."""
+        return self.views.get(name, name)
+
+    def define(self, name: str, value: Known) -> None:
+        self.values[name] = value
+        if isinstance(value, SSAValue) and value.name_hint is None:
+            value.name_hint = value_name(name)
+
+    def read(self, given: Json, index: int, within: str) -> Node:
+        """The node with its arguments resolved. Raises Malformed."""
+        target, name = str(given["target"]).removeprefix("torch.ops."), str(given.get("name") or "")
+        outputs = [each for output in given["outputs"] for each in _names(output)]
+        name = name or (outputs[0] if outputs else "")
+        node = Node(self.file, target, index, name, {}, [], outputs, [], within)
+        try:
+            node.types.extend(self.type_of(each) for each in outputs)
+            for each in given["inputs"]:
+                found = self.argument(node, each["arg"])
+                node.positional.append(found)
+                if each["name"]:
+                    node.arguments[str(each["name"])] = found
+        except READ_ERRORS as error:
+            raise node.malformed(f"cannot be read: {type(error).__name__}: {error}") from None
+        return node
+
+    def type_of(self, name: str) -> Type | None:
+        """What the file says of a tensor."""
+        meta = self.types.get(name)
+        if meta is None:
+            return None
+        sizes = [each.get("as_int") for each in meta["sizes"]]
+        dtype = dtype_of_number(meta["dtype"], f"{self.file}: {name}")
+        return TensorType(element_type(dtype), [DYNAMIC if each is None else int(each) for each in sizes])
+
+    def find(self, node: Node, name: str) -> Known:
+        if name not in self.values:
+            raise node.malformed(f"takes {name[:120]!r}, which no node before it gives")
+        found = self.values[name]
+        if found is None:
+            what = f"takes {name[:120]!r}, which is not computed, or is a view of what was written in place"
+            raise node.unsupported(what, "make the program functional: program.run_decompositions()")
+        return found
+
+    def argument(self, node: Node, given: Json) -> Argument:
+        """The value of a tagged argument of the schema."""
+        ((kind, value),) = given.items()
+        match kind:
+            case "as_tensor":
+                return self.find(node, value["name"])
+            case "as_tensors":
+                return [self.find(node, each["name"]) for each in value]
+            case "as_nested_tensors":
+                return [[self.find(node, each["name"]) for each in row] for row in value]
+            case "as_optional_tensors" | "as_sym_ints" | "as_sym_floats" | "as_sym_bools":
+                return [self.argument(node, each) for each in value]
+            case "as_optional_tensor" | "as_sym_int" | "as_sym_float" | "as_sym_bool":
+                return self.argument(node, value)
+            case "as_name":
+                return self.find(node, value)
+            case "as_scalar_type":
+                return ScalarType(int(value))
+            case "as_graph":
+                return Subgraph(str(value["name"]), value["graph"])
+            case "as_none" | "as_memory_format" | "as_layout" | "as_device":
+                return None
+            case "as_int" | "as_float" | "as_bool" | "as_string" | "as_ints" | "as_floats" | "as_bools" | "as_strings":
+                return value
+            case _:
+                raise node.unsupported(f"has an argument of the kind {kind[3:][:40]}")
+
+    def results(self, node: Node) -> Sequence[Known] | None:
+        """The values of a node's outputs; None behind a problem, where only the operator is looked at."""
+        convert, custom = row(node), self.custom.get(custom_name(node))
+        if convert is None and custom is None:
+            why = REFUSED.get(node.packet) or REFUSED.get(node.target)
+            hint = "" if node.target.startswith("aten.") else "pass it in custom_ops, or cut it off with outputs"
+            raise node.unsupported(why or "the operator is not supported", "" if why else hint)
+        if not self.unknown.isdisjoint(_values(node.positional)):
+            return None
+        try:
+            with np.errstate(all="ignore"):
+                found = (convert or cast(Convert, custom))(self.importer, node)
+        except READ_ERRORS as error:
+            if convert is None:
+                raise
+            raise node.malformed(f"cannot be read: {type(error).__name__}: {error}") from error
+        values = list(found) if isinstance(found, Sequence) else [found]
+        if len(values) < len(node.outputs):
+            raise node.unsupported(f"output {len(values)} is not supported")
+        for value, declared in zip(values, node.types, strict=False):
+            if isinstance(value, SSAValue):
+                self.check(node, value, declared)
+        return values
+
+    def check(self, node: Node, value: SSAValue, declared: Type | None) -> None:
+        """Hold a result against what the file says of it."""
+        dims = value.type.get_shape() if is_tensor(value.type) else ()
+        if len(dims) > MAX_RANK or prod(size for size in dims if size != DYNAMIC) > MAX_ELEMENTS:
+            raise node.malformed(f"a result would have the shape {list(dims)}")
+        if declared is not None and self.resized and is_tensor(value.type):
+            declared = TensorType(declared.element_type, dims if len(dims) == len(declared.get_shape()) else [])
+        if declared is not None and not compatible(value.type, declared):
+            raise node.malformed(f"gives {value.type}, which is {declared} in the file")
+
+    def subgraph(self, node: Node, graph: Subgraph, block: Block, given: Sequence[SSAValue]) -> list[SSAValue]:
+        """Build a subgraph of a node at the end of a block, for these values of its inputs; its outputs."""
+        if self.depth >= DEEPEST:
+            raise node.unsupported(f"subgraphs are more than {DEEPEST} deep in each other")
+        importer, outer, values = self.importer, self.importer.block, self.values
+        inputs = [name for each in graph.graph["inputs"] for name in _names(each)]
+        if len(inputs) != len(given):
+            raise node.malformed(f"gives {graph.name[:120]!r} {len(given)} inputs, and it takes {len(inputs)}")
+        self.depth += 1
+        importer.block, self.values = block, dict(zip(inputs, given, strict=True))
+        try:
+            self.graph(graph.graph, node.title, node.index)
+            names = [name for each in graph.graph["outputs"] for name in _names(each)]
+            found = [self.find(node, name) for name in names]
+        finally:
+            importer.block, self.values = outer, values
+            self.depth -= 1
+        importer.enter(node)
+        tensors = [each for each in found if isinstance(each, SSAValue)]
+        if len(tensors) != len(found):
+            raise node.unsupported("its body gives a number, not a tensor")
+        if not self.unknown.isdisjoint(tensors):
+            raise Unsupported(node.where, "its body cannot be imported")
+        return tensors
+
+
+def custom_name(node: Node) -> str:
+    """How callers name an operator: `X` of `mine.X.default`."""
+    return node.packet.rpartition(".")[2]
+
+
+def _values(arguments: Sequence[object]) -> list[SSAValue]:
+    """The values among arguments."""
+    found: list[SSAValue] = []
+    for each in arguments:
+        if is_value(each):
+            found.append(each)
+        elif is_list(each):
+            found += _values(each)
+    return found
+
+
+def _names(given: Json) -> list[str]:
+    """The names that an output has, empty for one that is left out."""
+    ((kind, value),) = given.items()
+    if kind == "as_none":
+        return [""]
+    if isinstance(value, list):
+        rows = cast("list[Json]", value)
+        return [name for each in rows for name in ([str(each["name"])] if "name" in each else _names(each))]
+    if isinstance(value, str):
+        return [value]
+    found = cast(Json, value)
+    return [str(found["name"] if "name" in found else found["as_name"])]
+
+
+def _name_of(given: Json, number: int) -> str:
+    """The name of the tensor that an argument is; empty for none."""
+    try:
+        arg = given["inputs"][number]["arg"]
+        return str(arg["as_tensor"]["name"])
+    except (IndexError, KeyError, TypeError):
+        return ""
+
+
+def malformed(file: str, error: Exception) -> Malformed:
+    return Malformed(file, f"the graph cannot be read: {type(error).__name__}: {error}")

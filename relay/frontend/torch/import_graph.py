@@ -1,0 +1,328 @@
+"""`from_pytorch`: a program of `torch.export` to a module.
+
+The module is one function `@main`: an argument for each input of the user, then one for each buffer that the program
+writes, which is a state; results are the user's outputs, then the new states. Parameters, other buffers and constants
+are `relay.constant`s with their names as labels.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from io import BytesIO
+from typing import Any, SupportsIndex, cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import SSAValue
+
+from relay import symbols
+from relay.dialects import qnn, relay
+from relay.dialects.attributes import element_type
+from relay.dialects.op import DYNAMIC, Type, is_tensor
+from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
+from relay.frontend.importing.function import finished
+from relay.frontend.importing.options import Source, batch_of, chosen, custom_functions, one_of, source
+from relay.frontend.importing.problems import Problems
+from relay.frontend.importing.sizes import Sizes, given_sizes, sized, symbols_of, unknown_sizes
+from relay.frontend.torch.archive import Archive, Json, dtype_of_number
+from relay.frontend.torch.builder import Importer
+from relay.frontend.torch.conversion import READ_ERRORS, Conversion, malformed
+from relay.frontend.torch.node import Node
+from relay.frontend.torch.table import Convert
+from relay.module import IRModule
+from relay.signature import TensorInfo
+from relay.transforms.batch import rebatch
+from relay.transforms.raise_ops import RaiseOps
+
+NUMERICS = ("xnnpack", "qdq")
+
+
+def from_pytorch(
+    model: Source | object,
+    *,
+    batch: SupportsIndex | None = None,
+    shapes: Mapping[str, Sequence[SupportsIndex]] | None = None,
+    numerics: str = "xnnpack",
+    custom_ops: Mapping[str, Convert] | None = None,
+    outputs: Sequence[str | SupportsIndex] | None = None,
+    shape_dict: Mapping[str, Sequence[SupportsIndex]] | None = None,
+) -> IRModule:
+    """Read a program of `torch.export`: a `.pt2` archive by path or as bytes, for which PyTorch need not be installed,
+    or an `ExportedProgram`. `@main` has one argument per input of the program, dtypes as they are.
+
+    Operators may be whole, as `export` leaves them, or decomposed by `run_decompositions`. Sizes that the program
+    leaves open are `?`, and symbols of the function (`relay.symbols`) with their ranges; `shapes` gives them, by input,
+    and `batch` gives every open leading one. Buffers that the program writes are states. `numerics` says which integers
+    are wanted of quantized programs: "xnnpack" those of integer kernels, "qdq" those that the definition in floats
+    gives. `custom_ops` maps operators to functions that take an `Importer` and a `Node`, and return a value per output.
+    `outputs` are the tensors to compute instead of the program's outputs. `shape_dict` is TVM's name of `shapes`.
+
+    Raises Malformed (the file), Unsupported (every node that cannot be imported) or InvalidArgument.
+    Source: torch/_export/serde/schema.py.
+    """
+    if numerics not in NUMERICS:
+        what = f"numerics {numerics!r} is unknown"
+        raise InvalidArgument("from_pytorch", what, f"use one of {', '.join(NUMERICS)}")
+    images = None if batch is None else batch_of(batch, "from_pytorch")
+    archive = Archive(*_saved(model))
+    given = one_of(shapes, shape_dict)
+    try:
+        return _Program(archive).module(images, given, numerics, custom_ops, outputs)
+    except RelayError:
+        raise
+    except READ_ERRORS as error:
+        raise malformed(archive.file, error) from error
+
+
+def _saved(model: object) -> tuple[bytes, str]:
+    """The bytes of an archive, and what errors call it. A program is saved to memory by the PyTorch that made it."""
+    kind = type(model)
+    if kind.__name__ == "ExportedProgram" and kind.__module__.startswith("torch."):
+        stream = BytesIO()
+        torch: Any = sys.modules["torch"]
+        torch.export.save(model, stream)
+        return stream.getvalue(), "ExportedProgram"
+    data, file = source(cast(Source, model), "from_pytorch")
+    return bytes(data), file
+
+
+class _Program:
+    """A program's inputs and outputs as its signature says them."""
+
+    def __init__(self, archive: Archive) -> None:
+        self.archive, self.file = archive, archive.file
+        module = archive.program["graph_module"]
+        self.graph: Json = module["graph"]
+        self.types: Json = self.graph["tensor_values"]
+        self.inputs: list[tuple[str, str]] = []
+        """Names in the graph and by the user."""
+        self.weights: dict[str, str] = {}
+        """The weight that a name of the graph is."""
+        self.buffers: dict[str, str] = {}
+        """The name in the graph of each buffer."""
+        self.numbers: dict[str, int | float | bool | None] = {}
+        """Inputs that always are the same number."""
+        self.outputs: list[str] = []
+        self.writes: dict[str, str] = {}
+        """The new value of each buffer that is written."""
+        for each in module["signature"]["input_specs"]:
+            self.read_input(each)
+        for each in module["signature"]["output_specs"]:
+            self.read_output(each)
+
+    def read_input(self, spec: Json) -> None:
+        ((kind, row),) = spec.items()
+        match kind:
+            case "user_input":
+                ((tag, arg),) = row["arg"].items()
+                if tag == "as_none":
+                    return
+                if tag != "as_tensor":
+                    what = f"an input is {tag[3:][:40]}, no tensor"
+                    raise Unsupported(self.file, what, "export it with tensors only")
+                self.inputs.append((str(arg["name"]), str(arg["name"])))
+            case "parameter" | "buffer" | "tensor_constant":
+                name = str(row["arg"]["name"])
+                self.weights[name] = str(row[f"{kind}_name"])
+                if kind == "buffer":
+                    self.buffers[self.weights[name]] = name
+            case "constant_input":
+                ((tag, value),) = row["value"].items()
+                self.numbers[str(row["name"])] = value if tag in ("as_int", "as_float", "as_bool") else None
+            case _:
+                raise Unsupported(self.file, f"has an input of the kind {kind[:40]}")
+
+    def read_output(self, spec: Json) -> None:
+        ((kind, row),) = spec.items()
+        match kind:
+            case "user_output":
+                ((tag, arg),) = row["arg"].items()
+                if tag == "as_none":
+                    return
+                if tag != "as_tensor":
+                    raise Unsupported(self.file, f"an output is {tag[3:][:40]}, no tensor")
+                self.outputs.append(str(arg["name"]))
+            case "buffer_mutation":
+                self.writes[str(row["buffer_name"])] = str(row["arg"]["name"])
+            case "user_input_mutation":
+                what = f"writes to its input {str(row['user_input_name'])[:120]!r}"
+                raise Unsupported(self.file, what, "make it a buffer, which becomes a state")
+            case _:
+                raise Unsupported(self.file, f"has an output of the kind {kind[:40]}", "export it for inference")
+
+    def sizes(self, problems: Problems) -> tuple[list[TensorInfo], list[Sizes]]:
+        """The inputs: types, and sizes as far as they are known."""
+        infos, found = list[TensorInfo](), list[Sizes]()
+        for name, label in self.inputs:
+            where, meta = f"input {label!r}", self.types[name]
+            try:
+                dtype = dtype_of_number(meta["dtype"], where)
+            except Unsupported as error:
+                problems.add(where, error.what)
+                continue
+            dims = tuple(int(each["as_int"]) if "as_int" in each else -1 for each in meta["sizes"])
+            names = tuple(_symbol(each) for each in meta["sizes"])
+            found.append(Sizes(label, dims, names))
+            infos.append(TensorInfo(label, dims, dtype))
+        return infos, found
+
+    def module(
+        self, images: int | None, shapes: object, numerics: str, custom_ops: object, outputs: object
+    ) -> IRModule:
+        problems = Problems(self.file)
+        infos, inputs = self.sizes(problems)
+        problems.raise_all()
+        inputs = sized(inputs, given_sizes(inputs, shapes, images, "from_pytorch", self.file), images)
+        infos = [replace(info, shape=each.dims) for info, each in zip(infos, inputs, strict=True)]
+        importer = Importer(self.types)
+        custom: Mapping[str, Convert] = {}
+        if custom_ops is not None:
+            custom = cast("Mapping[str, Convert]", custom_functions(custom_ops, _results))
+        conversion = Conversion(self.file, importer, problems, custom)
+        importer.subgraph = conversion.subgraph
+        conversion.resized = images is not None or bool(shapes)
+        nodes: list[Json] = self.graph["nodes"]
+        wanted, states = self.wanted(nodes, outputs), self.states(nodes)
+        for (name, _), info in zip(self.inputs, infos, strict=True):
+            dims = [DYNAMIC if size < 0 else size for size in info.shape]
+            conversion.define(name, _argument(importer, TensorType(element_type(info.dtype), dims)))
+        state_infos = [self.state(buffer) for buffer in states]
+        for buffer, info in zip(states, state_infos, strict=True):
+            type = TensorType(element_type(info.dtype), info.shape)
+            conversion.define(self.buffers[buffer], _argument(importer, type))
+        conversion.values.update(self.numbers)
+        live = _needed(nodes, [*wanted, *states.values()])
+        for name, weight in self.weights.items():
+            if name in live and name not in conversion.values:
+                conversion.define(name, importer.constant(self.archive.array(weight), weight))
+        given: Json = {**self.graph, "nodes": [each for number, each in enumerate(nodes) if number in live]}
+        open_inputs = [each for each in inputs if each.is_open]
+        try:
+            conversion.graph(given)
+            problems.raise_all()
+        except (Malformed, Unsupported) as error:
+            if open_inputs and _is_open(conversion) and "the operator is not supported" not in str(error):
+                reason = f", which must be known ({error.where}: {error.what})"
+                raise unknown_sizes(open_inputs[0], inputs, self.file, reason) from None
+            raise
+        importer.leave()
+        results = [self.result(conversion, name) for name in wanted]
+        new = [self.result(conversion, conversion.renewed.get(name, name)) for name in states.values()]
+        given_out = [
+            TensorInfo(name, importer.shape(value), importer.dtype(value), "output")
+            for name, value in zip(wanted, results, strict=True)
+        ]
+        module = finished(importer.block, [*results, *new], infos, state_infos, given_out)
+        return self.completed(module, inputs, numerics, images)
+
+    def completed(self, module: IRModule, inputs: Sequence[Sizes], numerics: str, images: int | None) -> IRModule:
+        """The module with its symbols, and the passes that it asks for."""
+        RaiseOps().apply(Context(), module.op)
+        ranges: Json = self.archive.program.get("range_constraints") or {}
+        named = [_ranged(each, ranges.get(each.name)) for each in symbols_of(inputs)]
+        if named:
+            symbols.write(module["main"], named)
+        if images is not None:
+            rebatch(module, images, self.file)
+        kinds = {type(op) for op in module.op.walk()}
+        if numerics == "xnnpack" and qnn.QuantizeOp in kinds:
+            module.request_pass("qdq-to-integer")
+        elif relay.BatchNormOp in kinds and qnn.DequantizeOp not in kinds:
+            module.request_pass("fold-scale-axis")
+        return module
+
+    def wanted(self, nodes: Sequence[Json], outputs: object) -> list[str]:
+        """The names of the values to compute."""
+        if outputs is None:
+            if not self.outputs:
+                raise Malformed(self.file, "has no outputs")
+            return self.outputs
+        names = [name for node in nodes for name in _tensors(node["outputs"])]
+        names = [*dict.fromkeys([*names, *(name for name, _ in self.inputs)])]
+        numbered = [(name, number) for number, name in enumerate(names)]
+        found = chosen(outputs, numbered, self.outputs, "from_pytorch", self.file)
+        return [names[number] for number in found]
+
+    def states(self, nodes: Sequence[Json]) -> dict[str, str]:
+        """The buffers that the program writes, by its signature or in place, and the names of what they become."""
+        found = dict(self.writes)
+        by_name = {name: buffer for buffer, name in self.buffers.items()}
+        written: dict[str, str] = {}
+        for node in nodes:
+            name = str(node["target"]).removeprefix("torch.ops.").split(".")
+            inputs = _tensors(node["inputs"][:1])
+            if len(name) > 1 and name[1].endswith("_") and not name[1].endswith("__") and inputs:
+                first = written.get(inputs[0], inputs[0])
+                if first in by_name:
+                    found.setdefault(by_name[first], first)
+                    written.update({output: first for output in _tensors(node["outputs"])})
+        return found
+
+    def state(self, buffer: str) -> TensorInfo:
+        first = self.archive.array(buffer)
+        return TensorInfo(buffer, first.shape, first.dtype, "state", initial=first)
+
+    def result(self, conversion: Conversion, name: str) -> SSAValue:
+        value = conversion.values.get(name)
+        if not isinstance(value, SSAValue):
+            raise Malformed(self.file, f"its output {name[:120]!r} is given by no node")
+        return value
+
+
+def _argument(importer: Importer, type: Type) -> SSAValue:
+    return importer.block.insert_arg(type, len(importer.block.args))
+
+
+def _results(node: Node) -> list[tuple[str, Type | None]]:
+    """A node's outputs, and their types as the file says them."""
+    return list(zip(map(repr, node.outputs), node.types, strict=True))
+
+
+def _symbol(size: Json) -> str:
+    """The symbol that an open size is; empty for any other expression."""
+    text = str(size["as_expr"]["expr_str"]) if "as_expr" in size else ""
+    match = re.fullmatch(r"(?:Symbol\('(\w+)'.*\)|(\w+))", text)
+    return (match[1] or match[2]) if match and text.count("Symbol(") <= 1 else ""
+
+
+def _ranged(symbol: symbols.Symbol, row: Json | None) -> symbols.Symbol:
+    """The symbol with the range that the program gives it."""
+    if row is None:
+        return symbol
+    low, high = row.get("min_val"), row.get("max_val")
+    maximum = high if isinstance(high, int) and 0 < high < 1 << 40 else None
+    return replace(symbol, minimum=max(low, 1) if isinstance(low, int) else 1, maximum=maximum)
+
+
+def _is_open(conversion: Conversion) -> bool:
+    """Whether a size of a value is not known."""
+    tensors = [each.type for each in conversion.values.values() if isinstance(each, SSAValue)]
+    return any(is_tensor(type) and DYNAMIC in type.get_shape() for type in tensors)
+
+
+def _tensors(given: object) -> list[str]:
+    """All names in arguments or outputs."""
+    if isinstance(given, list):
+        return [name for each in cast("list[object]", given) for name in _tensors(each)]
+    if not isinstance(given, dict):
+        return []
+    row = cast(Json, given)
+    if "graph" in row and "nodes" not in row:
+        return []
+    named = [str(row[key]) for key in ("name", "as_name") if isinstance(row.get(key), str) and "arg" not in row]
+    return named + [name for key, each in row.items() if key != "name" for name in _tensors(each)]
+
+
+def _needed(nodes: Sequence[Json], wanted: Sequence[str]) -> set[object]:
+    """The numbers of the nodes that these names depend on, and the names that they read."""
+    live: set[object] = set(wanted)
+    for number, node in reversed([*enumerate(nodes)]):
+        kind = str(node["target"]).split(".")
+        in_place = len(kind) > 3 and kind[3].endswith("_")
+        if in_place or not live.isdisjoint(_tensors(node["outputs"])):
+            live.update(_tensors(node["inputs"]))
+            live.add(number)
+    return live

@@ -1,0 +1,216 @@
+"""`Node`: one call of a program's graph, and its arguments by name, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeGuard
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from relay.dialects.op import DYNAMIC, Type, is_tensor
+from relay.frontend.importing.builder import Place
+from relay.frontend.torch.archive import Json, dtype_of_number
+
+Argument = object
+"""A value, a number, a boolean, a text, None, a `ScalarType`, a `Subgraph` or a list of these."""
+Size = int | SSAValue
+"""A number, or a 64-bit integer of rank 0 where it follows from sizes that are not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarType:
+    """An element type, by its number in the schema."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Subgraph:
+    """The body of a branch or a loop."""
+
+    name: str
+    graph: Json
+
+
+def is_list(value: object) -> TypeGuard[list[object]]:
+    return isinstance(value, list)
+
+
+def is_value(value: object) -> TypeGuard[SSAValue]:
+    return isinstance(value, SSAValue)
+
+
+def is_size(value: object) -> TypeGuard[Size]:
+    return isinstance(value, int | SSAValue) and not isinstance(value, bool)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Node(Place):
+    file: str
+    target: str
+    """The operator with its overload: `aten.add.Tensor`."""
+    index: int
+    name: str
+    arguments: dict[str, Argument]
+    positional: list[Argument]
+    """Those of a call whose arguments have no names."""
+    outputs: list[str]
+    types: list[Type | None] = field(default_factory=list[Type | None])
+    """What the file says of the outputs."""
+    within: str = ""
+    """The title of the node around it."""
+
+    @property
+    def packet(self) -> str:
+        """The operator without its overload: `aten.add`."""
+        parts = self.target.split(".")
+        return ".".join(parts[:2]) if len(parts) > 2 else self.target
+
+    @property
+    def number(self) -> int:
+        return self.index
+
+    @property
+    def title(self) -> str:
+        """`node 17 aten.add.Tensor 'add_1'`."""
+        here = f"{self.target[:120]} {self.name[:120]!r}"
+        return f"{self.within} > {here}" if self.within else f"node {self.index} {here}"
+
+    def has(self, name: str) -> bool:
+        """Whether the argument is given, and not None."""
+        return self.arguments.get(name) is not None
+
+    def value(self, name: str) -> SSAValue:
+        found = self.optional(name)
+        if found is None:
+            raise self.malformed(f"the argument {name} is missing")
+        return found
+
+    def optional(self, name: str) -> SSAValue | None:
+        """A tensor, or None where it is left out."""
+        found = self.arguments.get(name)
+        if found is None or is_value(found):
+            return found
+        raise self.malformed(f"the argument {name} is no tensor")
+
+    def values(self, name: str) -> list[SSAValue]:
+        found = [each for each in self.sequence(name) if is_value(each)]
+        if len(found) != len(self.sequence(name)):
+            raise self.malformed(f"the argument {name} has what is no tensor")
+        return found
+
+    def sequence(self, name: str) -> list[object]:
+        found = self.arguments.get(name, [])
+        if not is_list(found):
+            raise self.malformed(f"the argument {name} is no list")
+        return found
+
+    def integer(self, name: str, default: int | None = None) -> int:
+        found = self.arguments.get(name)
+        if found is None and default is not None:
+            return default
+        if isinstance(found, SSAValue):
+            raise self.unsupported(f"the argument {name} follows from sizes that are not known", "give its shapes")
+        if not isinstance(found, int) or isinstance(found, bool):
+            raise self.malformed(f"the argument {name} is {found!r}, no integer")
+        return found
+
+    def size(self, name: str, default: int | None = None) -> Size:
+        found = self.arguments.get(name)
+        return found if is_value(found) else self.integer(name, default)
+
+    def sizes(self, name: str) -> list[Size]:
+        found = self.sequence(name)
+        wrong = [each for each in found if not is_size(each)]
+        if wrong:
+            raise self.malformed(f"the argument {name} has {wrong[0]!r}, no integer")
+        return [each for each in found if is_size(each)]
+
+    def integers(self, name: str, default: Sequence[int] | None = None) -> list[int]:
+        """A list of integers, or one as a list of it."""
+        if default is not None and not self.has(name):
+            return list(default)
+        if isinstance(self.arguments.get(name), int):
+            return [self.integer(name)]
+        found = self.sizes(name)
+        if not all(isinstance(each, int) for each in found):
+            raise self.unsupported(f"the argument {name} follows from sizes that are not known", "give its shapes")
+        return [each for each in found if isinstance(each, int)]
+
+    def each(self, name: str, count: int, default: int) -> list[int]:
+        """A number for each of so many axes; one stands for all."""
+        found = self.integers(name, []) or [default]
+        found = found * count if len(found) == 1 else found
+        if len(found) != count:
+            raise self.malformed(f"the argument {name} is {found} for {count} axes")
+        return found
+
+    def number_of(self, name: str, default: float | None = None) -> float:
+        """An integer or a float."""
+        found = self.arguments.get(name)
+        if found is None and default is not None:
+            return default
+        if isinstance(found, str) and found in ("inf", "-inf", "nan"):
+            return float(found)
+        if not isinstance(found, int | float):
+            raise self.malformed(f"the argument {name} is {'a tensor' if found else found}, no number")
+        return found
+
+    def real(self, name: str, default: float | None = None) -> float:
+        return float(self.number_of(name, default))
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        found = self.arguments.get(name)
+        if found is None:
+            return default
+        if not isinstance(found, bool):
+            raise self.malformed(f"the argument {name} is no boolean")
+        return found
+
+    def word(self, name: str, default: str = "") -> str:
+        found = self.arguments.get(name)
+        if found is None:
+            return default
+        if not isinstance(found, str):
+            raise self.malformed(f"the argument {name} is no text")
+        return found
+
+    def dtype(self, name: str = "dtype") -> np.dtype[Any] | None:
+        """An element type, or None where it is left out."""
+        found = self.arguments.get(name)
+        return dtype_of_number(found.number, self.where) if isinstance(found, ScalarType) else None
+
+    def shape(self, name: str, rank: int | None = None) -> tuple[int, ...]:
+        """The sizes of a tensor, of that rank."""
+        type = self.value(name).type
+        if not is_tensor(type):
+            raise self.malformed(f"the argument {name} is {type}, no tensor")
+        dims = type.get_shape()
+        if rank is not None and len(dims) != rank:
+            raise self.malformed(f"the argument {name} has rank {len(dims)}, not {rank}")
+        return dims
+
+    def static(self, name: str, rank: int | None = None) -> tuple[int, ...]:
+        """The sizes of a tensor, which must be known."""
+        dims = self.shape(name, rank)
+        if DYNAMIC in dims:
+            raise self.unsupported(f"{name} is of unknown size {self.value(name).type}", "give its shapes")
+        return dims
+
+    def rank(self, name: str) -> int:
+        return len(self.shape(name))
+
+    def axis(self, axis: int, rank: int) -> int:
+        """A possibly negative axis as a number in 0..rank-1; rank 0 has one axis, as in PyTorch."""
+        if not -max(rank, 1) <= axis < max(rank, 1):
+            raise self.malformed(f"axis {axis} is outside a tensor of rank {rank}")
+        return axis % max(rank, 1)
+
+    def axes(self, axes: Sequence[int], rank: int) -> list[int]:
+        """Possibly negative axes as distinct numbers in 0..rank-1, in the order given."""
+        found = [self.axis(axis, rank) for axis in axes]
+        if len(set(found)) != len(found):
+            raise self.malformed(f"the axes {list(axes)} name one twice")
+        return found

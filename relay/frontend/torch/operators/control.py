@@ -1,0 +1,87 @@
+"""cond, while_loop and map: bodies become blocks of `scf.if` and `scf.while`, or stand one after the other."""
+
+from __future__ import annotations
+
+from xdsl.dialects import scf
+from xdsl.ir import Block, SSAValue
+
+from relay.dialects import relay
+from relay.frontend.importing.control import known_truth, truth
+from relay.frontend.torch.builder import Importer
+from relay.frontend.torch.node import Node, Subgraph, is_list, is_value
+from relay.frontend.torch.table import op
+
+MOST_TURNS = 4096
+"""Turns of a map that are written one after the other."""
+
+
+def _graph(node: Node, number: int) -> Subgraph:
+    found = node.positional[number]
+    if not isinstance(found, Subgraph):
+        raise node.malformed(f"argument {number} is no graph")
+    return found
+
+
+def _tensors(node: Node, number: int) -> list[SSAValue]:
+    found: object = node.positional[number] if number < len(node.positional) else list[object]()
+    values = [each for each in found if is_value(each)] if is_list(found) else []
+    if not is_list(found) or len(values) != len(found):
+        raise node.unsupported(f"argument {number} has what is no tensor")
+    return values
+
+
+@op("higher_order.cond")
+def conditional(importer: Importer, node: Node) -> list[SSAValue]:
+    """The branch that a known condition names, else both, which must give the same types."""
+    given, condition = _tensors(node, 3), node.positional[0]
+    known = condition if isinstance(condition, bool) else None
+    if is_value(condition):
+        known = known_truth(importer, condition)
+    if known is not None:
+        return importer.subgraph(node, _graph(node, 1 if known else 2), importer.block, given)
+    if not is_value(condition):
+        raise node.malformed("has no condition")
+    go = truth(importer, condition, importer.block)
+    blocks, results = [Block(), Block()], list[list[SSAValue]]()
+    for number, block in enumerate(blocks):
+        results.append(importer.subgraph(node, _graph(node, 1 + number), block, given))
+        block.add_op(scf.YieldOp(*results[-1]))
+    types = [[value.type for value in values] for values in results]
+    if types[0] != types[1]:
+        both = " and ".join(", ".join(map(str, each)) for each in types)
+        raise node.unsupported(f"its branches give {both}", "they must give the same types")
+    return list(importer.append(scf.IfOp(go, types[0], [blocks[0]], [blocks[1]])))
+
+
+@op("higher_order.while_loop")
+def while_loop(importer: Importer, node: Node) -> list[SSAValue]:
+    carried, others = _tensors(node, 2), _tensors(node, 3)
+    types = [value.type for value in carried]
+    before, after = Block(arg_types=types), Block(arg_types=types)
+    (go,) = importer.subgraph(node, _graph(node, 0), before, [*before.args, *others])
+    before.add_op(scf.ConditionOp(truth(importer, go, before), *before.args))
+    found = importer.subgraph(node, _graph(node, 1), after, [*after.args, *others])
+    if [value.type for value in found] != types:
+        raise node.unsupported("its states change their types from turn to turn")
+    after.add_op(scf.YieldOp(*found))
+    return list(importer.append(scf.WhileOp(carried, types, [before], [after])))
+
+
+@op("higher_order.map_impl", "higher_order.map")
+def map_(importer: Importer, node: Node) -> list[SSAValue]:
+    """The body for each index of the first axis."""
+    mapped, others = _tensors(node, 1), _tensors(node, 2)
+    turns = {importer.shape(value)[0] for value in mapped}
+    count = turns.pop() if len(turns) == 1 else -1
+    if not 0 < count <= MOST_TURNS:
+        raise node.unsupported(f"maps {count} rows", f"1 to {MOST_TURNS} are supported")
+    rows: list[list[SSAValue]] = []
+    for turn in range(count):
+        parts = (importer.slice(value, {0: (turn, turn + 1)}) for value in mapped)
+        given = [importer.call(relay.SqueezeOp, part, axis=[0]) for part in parts]
+        rows.append(importer.subgraph(node, _graph(node, 0), importer.block, [*given, *others]))
+    columns = zip(*rows, strict=True)
+    return [
+        importer.concatenate([importer.call(relay.ExpandDimsOp, each, axis=0) for each in column], 0)
+        for column in columns
+    ]

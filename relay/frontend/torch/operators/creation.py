@@ -1,0 +1,167 @@
+"""Constants, ranges, casts, sizes, and operators that give their input back."""
+
+from __future__ import annotations
+
+from math import ceil, prod
+
+import numpy as np
+from xdsl.dialects.builtin import i64
+from xdsl.ir import SSAValue
+
+from relay.dialects import relay
+from relay.dialects.attributes import element_type
+from relay.dialects.op import DYNAMIC
+from relay.frontend.torch.builder import F32, Importer
+from relay.frontend.torch.node import Node, Size, is_size, is_value
+from relay.frontend.torch.operators.elementwise import given, name_of
+from relay.frontend.torch.table import REFUSED, Result, aten, op
+
+for _name in ("rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like", "bernoulli",
+              "multinomial", "normal", "uniform", "normal_", "uniform_", "exponential"):  # fmt: skip
+    REFUSED[f"aten.{_name}"] = "draws random numbers"
+for _name in ("nonzero", "masked_select", "masked_scatter", "unique2", "_unique2", "unique_consecutive", "item",
+              "_local_scalar_dense", "nonzero_static"):  # fmt: skip
+    REFUSED[f"aten.{_name}"] = "the size of its result, or of another one, depends on values"
+for _name in ("_adaptive_avg_pool2d_backward", "avg_pool2d_backward", "convolution_backward",
+              "embedding_dense_backward", "max_pool2d_with_indices_backward", "native_group_norm_backward",
+              "native_layer_norm_backward"):  # fmt: skip
+    REFUSED[f"aten.{_name}"] = "is for training"
+for _name in ("_fft_r2c", "_fft_c2r", "_fft_c2c", "complex", "view_as_complex", "view_as_real"):
+    REFUSED[f"aten.{_name}"] = "computes with complex numbers"
+for _name in ("empty_strided", "sym_stride", "sym_storage_offset"):
+    REFUSED[f"aten.{_name}"] = "speaks of places in memory, which values do not have"
+
+
+@aten("alias", "clone", "contiguous", "detach", "detach_", "lift_fresh_copy", "lift_fresh", "lift", "dropout",
+      "dropout_", "feature_dropout", "alpha_dropout", "positive", "resolve_conj", "resolve_neg", "conj",
+      "_conj_physical", "requires_grad_")  # fmt: skip
+def identity(importer: Importer, node: Node) -> SSAValue:
+    """Dropout as it is when not training."""
+    if "dropout" in node.packet and node.flag("train"):
+        raise node.unsupported("is in training mode", "export the model after model.eval()")
+    return node.value("input" if node.has("input") else "self")
+
+
+@aten("native_dropout")
+def native_dropout(importer: Importer, node: Node) -> list[SSAValue | None]:
+    if node.flag("train", True):
+        raise node.unsupported("is in training mode", "export the model after model.eval()")
+    x = node.value("input")
+    dims = [importer.size(x, axis) for axis in range(importer.rank(x))]
+    return [x, importer.filled(importer.unnamed(np.asarray(True)), dims)]
+
+
+@aten("copy", "copy_")
+def copy(importer: Importer, node: Node) -> SSAValue:
+    """The source in the shape and element type of the first argument."""
+    x, source = node.value("self"), node.value("src")
+    source = importer.cast(source, importer.element(x))
+    return importer.expanded(source, [importer.size(x, axis) for axis in range(importer.rank(x))])
+
+
+@aten("_to_copy", "to", "type_as", "float", "half", "double", "int", "long", "bool", "bfloat16")
+def to(importer: Importer, node: Node) -> SSAValue:
+    x = node.value("self")
+    if node.packet == "aten.type_as" or node.target == "aten.to.other":
+        return importer.cast(x, importer.element(node.value("other")))
+    dtype = node.dtype()
+    return x if dtype is None else importer.cast(x, element_type(dtype))
+
+
+@aten("_assert_tensor_metadata", "_assert_scalar", "_assert_async", "sym_constrain_range",
+      "sym_constrain_range_for_size", "_check")  # fmt: skip
+@op("torch._check", "torch.sym_constrain_range_for_size")
+def nothing(importer: Importer, node: Node) -> list[Result]:
+    return [None] * len(node.outputs)
+
+
+@aten("sym_size", "size")
+def sym_size(importer: Importer, node: Node) -> Result:
+    return importer.size(node.value("self"), node.axis(node.integer("dim"), node.rank("self")))
+
+
+@aten("sym_numel", "numel")
+def sym_numel(importer: Importer, node: Node) -> Result:
+    x, dims = node.value("self"), node.shape("self")
+    return importer.call(relay.NdarraySizeOp, x, dtype=i64) if DYNAMIC in dims else prod(dims)
+
+
+def _filled(
+    importer: Importer, node: Node, sizes: list[Size], number: SSAValue | float, own: SSAValue | None
+) -> SSAValue:
+    """A tensor of one number, of the type asked for, of a tensor's, or of the number's."""
+    dtype = node.dtype()
+    if dtype is not None:
+        element = element_type(dtype)
+    elif own is not None:
+        element = importer.element(own)
+    elif name_of(node) in ("full", "scalar_tensor") and not (name_of(node) == "scalar_tensor" and not is_value(number)):
+        element = importer.promoted(number)
+    else:
+        element = F32
+    return importer.filled(importer.operand(number, element), sizes)
+
+
+_NUMBERS = {"zeros": 0, "ones": 1, "empty": 0, "full": None}
+
+
+@aten("full", "zeros", "ones", "empty", "scalar_tensor")
+def full(importer: Importer, node: Node) -> SSAValue:
+    """What is empty in PyTorch is 0."""
+    sizes = node.sizes("size")
+    if name_of(node) == "scalar_tensor":
+        return _filled(importer, node, [], given(node, "s"), None)
+    number = given(node, "fill_value") if name_of(node) == "full" else float(_NUMBERS[name_of(node)] or 0)
+    return _filled(importer, node, sizes, number, None)
+
+
+@aten(*(f"{name}_like" for name in _NUMBERS), *(f"new_{name}" for name in _NUMBERS), "fill", "fill_", "zero_", "zero")
+def full_like(importer: Importer, node: Node) -> SSAValue:
+    x, name = node.value("self"), name_of(node).removesuffix("_like").removeprefix("new_")
+    sizes = node.sizes("size") if "new_" in node.packet else [importer.size(x, a) for a in range(importer.rank(x))]
+    number = _NUMBERS.get(name, 0 if name == "zero" else None)
+    if number is None:
+        number = given(node, "value" if name == "fill" else "fill_value")
+    return _filled(importer, node, sizes, number, x)
+
+
+@aten("arange")
+def arange(importer: Importer, node: Node) -> SSAValue:
+    """`start + i * step` for all that is before the end; integers unless a bound is a float."""
+    bounds = [node.arguments.get(name) for name in ("start", "end", "step")]
+    numbers = [default if each is None else each for each, default in zip(bounds, (0, None, 1), strict=True)]
+    dtype = node.dtype() or np.dtype(np.float32 if any(isinstance(n, float) for n in numbers) else np.int64)
+    if any(is_value(each) for each in numbers):
+        values = (importer.operand(each, i64) for each in numbers if is_size(each))
+        found = importer.call(relay.DynArangeOp, *(importer.reshape(each, []) for each in values))
+        return importer.cast(found, element_type(dtype))
+    start, end, step = (node.number_of(name, default) for name, default in (("start", 0), ("end", None), ("step", 1)))
+    count = max(ceil((end - start) / step), 0)
+    if count > 1 << 28:
+        raise node.unsupported(f"gives {count} numbers")
+    if dtype.kind in "iu":
+        start, step = int(start), int(step)
+    return importer.unnamed((start + np.arange(count) * step).astype(dtype))
+
+
+@aten("linspace")
+def linspace(importer: Importer, node: Node) -> SSAValue:
+    count = node.integer("steps")
+    if not 0 <= count <= 1 << 28:
+        raise node.unsupported(f"gives {count} numbers")
+    start, end, dtype = node.real("start"), node.real("end"), node.dtype() or np.dtype(np.float32)
+    return importer.unnamed(np.linspace(start, end, count).astype(dtype))
+
+
+@aten("eye")
+def eye(importer: Importer, node: Node) -> SSAValue:
+    return importer.unnamed(np.eye(node.integer("n"), node.integer("m", node.integer("n")), dtype=node.dtype()))
+
+
+@aten("one_hot")
+def one_hot(importer: Importer, node: Node) -> SSAValue:
+    x, depth = node.value("self"), node.integer("num_classes", -1)
+    if depth < 0:
+        raise node.unsupported("the number of classes depends on values", "give num_classes")
+    on, off = importer.like(1, x), importer.like(0, x)
+    return importer.call(relay.OneHotOp, x, on, off, depth=depth, axis=importer.rank(x))

@@ -1,0 +1,201 @@
+"""Operators that read or write at indices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+from xdsl.dialects.builtin import i1, i64
+from xdsl.ir import SSAValue
+
+from relay.dialects import relay
+from relay.dialects.op import DYNAMIC
+from relay.frontend.torch.builder import Importer
+from relay.frontend.torch.node import Node, is_value
+from relay.frontend.torch.operators.elementwise import given, name_of
+from relay.frontend.torch.table import aten
+
+
+@aten("embedding")
+def embedding(importer: Importer, node: Node) -> SSAValue:
+    return importer.call(relay.TakeOp, node.value("weight"), node.value("indices"), axis=0, mode="clip")
+
+
+@aten("index_select")
+def index_select(importer: Importer, node: Node) -> SSAValue:
+    x, index = node.value("self"), node.value("index")
+    if not importer.rank(x):
+        return importer.reshape(importer.call(relay.TakeOp, importer.reshape(x, [1]), index, axis=0, mode="clip"), [])
+    axis = node.axis(node.integer("dim"), importer.rank(x))
+    index = importer.reshape(index, [1]) if not importer.rank(index) else index
+    return importer.call(relay.TakeOp, x, index, axis=axis, mode="clip")
+
+
+@aten("gather", "take_along_dim")
+def gather(importer: Importer, node: Node) -> SSAValue:
+    """Indices may cover less than the data along the other axes."""
+    x, index = node.value("self"), node.value("index" if node.has("index") else "indices")
+    if not importer.rank(x) or not importer.rank(index):
+        data = importer.reshape(x, [1]) if not importer.rank(x) else x
+        flat = importer.reshape(index, [1]) if not importer.rank(index) else index
+        return importer.reshape(importer.call(relay.TakeOp, data, flat, axis=0, mode="clip"), importer.shape(index))
+    axis = node.axis(node.integer("dim"), importer.rank(x))
+    dims, wanted = importer.shape(x), importer.shape(index)
+    if 0 in wanted:
+        return importer.filled(importer.like(0, x), wanted)
+    data = importer.slice(x, {a: (0, s) for a, s in enumerate(wanted) if a != axis and s != dims[a]})
+    return importer.call(relay.GatherOp, data, importer.from_start(index, dims[axis]), axis=axis)
+
+
+def _indices(importer: Importer, node: Node) -> list[SSAValue | None]:
+    """The indices by axis; those of booleans as positions, which must be known."""
+    found: list[SSAValue | None] = []
+    for each in node.sequence("indices"):
+        if each is None:
+            found.append(None)
+            continue
+        if not is_value(each):
+            raise node.malformed("has an index that is no tensor")
+        if importer.element(each) == i1 or importer.dtype(each) == np.uint8:
+            known = importer.known(each)
+            if known is None:
+                what = "the size of its result depends on values: it takes elements by a mask"
+                raise node.unsupported(what, "write it as where")
+            found += [importer.unnamed(places.astype(np.int64)) for places in np.nonzero(known)]
+        else:
+            found.append(importer.cast(each, i64))
+    if len(found) > node.rank("self") or not any(found):
+        raise node.malformed(f"has {len(found)} indices for {node.value('self').type}")
+    return found
+
+
+def _placed(importer: Importer, node: Node, indices: Sequence[SSAValue | None]) -> tuple[list[int], int, SSAValue]:
+    """The axes that are indexed; where their axes come in the result; the coordinates [..., axes] from 0 on."""
+    dims = node.shape("self")
+    axes = [axis for axis, each in enumerate(indices) if each is not None]
+    together = axes == list(range(axes[0], axes[-1] + 1))
+    tensors = [each for each in indices if each is not None]
+    shapes = [importer.shape(each) for each in tensors]
+    if any(DYNAMIC in shape for shape in shapes) and len(tensors) > 1:
+        raise node.unsupported("has indices of unknown size", "give its shapes")
+    shape = np.broadcast_shapes(*shapes) if len(tensors) > 1 else shapes[0]
+    columns: list[SSAValue] = []
+    for axis, each in zip(axes, tensors, strict=True):
+        size = importer.size(node.value("self"), axis) if dims[axis] == DYNAMIC else dims[axis]
+        each = importer.broadcast(importer.from_start(each, size), shape)
+        columns.append(importer.call(relay.ExpandDimsOp, each, axis=len(shape)))
+    return axes, axes[0] if together else 0, importer.concatenate(columns, len(shape))
+
+
+@aten("index", "_unsafe_index")
+def index(importer: Importer, node: Node) -> SSAValue:
+    """Indices of neighbouring axes stay in their place, others come first; as numpy's."""
+    x, indices = node.value("self"), _indices(importer, node)
+    tensors = [(axis, each) for axis, each in enumerate(indices) if each is not None]
+    if len(tensors) == 1:
+        axis, one = tensors[0]
+        known = importer.known(one)
+        mode = "clip" if known is not None and not (known < 0).any() else "wrap"
+        return importer.call(relay.TakeOp, x, one, axis=axis, mode=mode)
+    axes, place, coordinates = _placed(importer, node, indices)
+    rest = [axis for axis in range(importer.rank(x)) if axis not in axes]
+    found = importer.call(relay.GatherNdOp, importer.transpose(x, [*axes, *rest]), coordinates)
+    count = importer.rank(coordinates) - 1
+    order = list(range(count, count + place)) + list(range(count)) + list(range(count + place, importer.rank(found)))
+    return importer.transpose(found, order)
+
+
+@aten("index_put", "index_put_", "_unsafe_index_put")
+def index_put(importer: Importer, node: Node) -> SSAValue:
+    """The values at these places, or added there."""
+    x, indices = node.value("self"), _indices(importer, node)
+    dims = node.static("self")
+    axes, place, coordinates = _placed(importer, node, indices)
+    rest = [axis for axis in range(len(dims)) if axis not in axes]
+    shape = list(importer.shape(coordinates)[:-1])
+    wanted = [dims[axis] for axis in rest]
+    given = importer.cast(node.value("values"), importer.element(x))
+    given = importer.broadcast(given, [*wanted[:place], *shape, *wanted[place:]])
+    count = len(shape)
+    order = [*range(place, place + count), *range(place), *range(place + count, count + len(rest))]
+    given = importer.transpose(given, order)
+    moved = importer.transpose(x, [*axes, *rest])
+    mode = "add" if node.flag("accumulate") else "update"
+    found = importer.call(relay.ScatterNdOp, moved, coordinates, given, mode=mode)
+    back = np.argsort([*axes, *rest]).tolist()
+    return importer.transpose(found, back)
+
+
+_MODES = {"sum": "add", "prod": "mul", "amax": "max", "amin": "min", "add": "add", "multiply": "mul"}
+
+
+@aten("scatter", "scatter_", "scatter_add", "scatter_add_", "scatter_reduce", "scatter_reduce_")
+def scatter(importer: Importer, node: Node) -> SSAValue:
+    """Each update has all its coordinates: those of its own place, but along one axis the index."""
+    x, index = node.value("self"), node.value("index")
+    mode = "add" if "scatter_add" in node.packet else _MODES.get(node.word("reduce"), "update")
+    if node.word("reduce") == "mean":
+        raise node.unsupported("gives the mean of what is written to a place")
+    if "scatter_reduce" in node.packet and not node.flag("include_self", True):
+        raise node.unsupported("leaves out what was there before", "export it with include_self=True")
+    dims = node.static("self")
+    if not dims:
+        x, index = importer.reshape(x, [1]), importer.reshape(index, [1])
+    elif not importer.rank(index):
+        index = importer.reshape(index, [1])
+    shape = importer.shape(index)
+    if 0 in shape:
+        return node.value("self")
+    axis = node.axis(node.integer("dim"), len(shape))
+    if node.has("src") and is_value(node.arguments["src"]):
+        source = node.value("src")
+        source = importer.reshape(source, [1]) if not importer.rank(source) else source
+        source = importer.slice(source, {a: (0, size) for a, size in enumerate(shape)})
+    else:
+        number = importer.operand(given(node, "value" if node.has("value") else "src"), importer.element(x))
+        source = importer.filled(number, shape)
+    source = importer.cast(source, importer.element(x))
+    index = importer.cast(importer.from_start(index, importer.shape(x)[axis]), i64)
+    grid = np.indices(shape).astype(np.int64)
+    columns = [index if a == axis else importer.unnamed(grid[a]) for a in range(len(shape))]
+    expanded = [importer.reshape(each, [*shape, 1]) for each in columns]
+    found = importer.call(relay.ScatterNdOp, x, importer.concatenate(expanded, len(shape)), source, mode=mode)
+    return importer.reshape(found, dims)
+
+
+@aten("index_add", "index_copy", "index_add_", "index_copy_", "index_fill")
+def index_add(importer: Importer, node: Node) -> SSAValue:
+    """Whole slices along an axis."""
+    x, dims = node.value("self"), node.static("self")
+    axis, index = node.axis(node.integer("dim"), len(dims)), node.value("index")
+    name = name_of(node)
+    count = prod(importer.shape(index))
+    index = importer.from_start(importer.reshape(index, [count, 1]), dims[axis] if dims else 1)
+    order = [axis, *(a for a in range(len(dims)) if a != axis)]
+    moved = importer.transpose(x, order) if dims else importer.reshape(x, [1])
+    if name == "index_fill":
+        number = importer.operand(given(node, "value"), importer.element(x))
+        source = importer.filled(number, [count, *importer.shape(moved)[1:]])
+    else:
+        source = node.value("source")
+        source = importer.transpose(source, order) if importer.rank(source) else importer.reshape(source, [1])
+        if (alpha := node.number_of("alpha", 1)) != 1:
+            source = importer.call(relay.MultiplyOp, source, importer.like(alpha, source))
+    mode = "add" if name == "index_add" else "update"
+    found = importer.call(relay.ScatterNdOp, moved, importer.cast(index, i64), source, mode=mode)
+    return importer.transpose(found, np.argsort(order).tolist()) if dims else importer.reshape(found, [])
+
+
+@aten("bucketize", "searchsorted")
+def bucketize(importer: Importer, node: Node) -> SSAValue:
+    """The number of bounds below a value, or not above it."""
+    first, second = ("self", "boundaries") if node.packet == "aten.bucketize" else ("self", "sorted_sequence")
+    bounds = node.value(second)
+    if importer.rank(bounds) != 1 or node.has("sorter"):
+        raise node.unsupported("has bounds of several rows")
+    x = node.value(first)
+    spread = importer.call(relay.ExpandDimsOp, x, axis=importer.rank(x))
+    right = node.flag("right") or node.word("side") == "right"
+    below = importer.call(relay.LessEqualOp if right else relay.LessOp, bounds, spread)
+    return importer.call(relay.SumOp, importer.cast(below, i64), axis=[importer.rank(x)])

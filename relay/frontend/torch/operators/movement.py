@@ -1,0 +1,452 @@
+"""Operators that move elements: shapes, slices, joins, paddings."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from math import prod
+from typing import Literal
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from relay.dialects import relay
+from relay.dialects.attributes import scalar_attr
+from relay.dialects.op import DYNAMIC
+from relay.frontend.torch.builder import Importer
+from relay.frontend.torch.node import Node, Size
+from relay.frontend.torch.operators.elementwise import name_of
+from relay.frontend.torch.table import VIEWS, aten
+
+VIEWS.update(
+    f"aten.{name}"
+    for name in (
+        "view", "reshape", "_unsafe_view", "unsqueeze", "squeeze", "expand", "permute", "transpose", "t", "movedim",
+        "slice", "select", "split", "split_with_sizes", "chunk", "unbind", "flatten", "unflatten", "diagonal", "narrow",
+        "alias", "detach", "view_as", "expand_as", "as_strided", "swapaxes", "mT", "numpy_T",
+    )
+)  # fmt: skip
+
+
+@aten("view", "reshape", "_unsafe_view", "_reshape_alias")
+def view(importer: Importer, node: Node) -> SSAValue:
+    if node.target == "aten.view.dtype":
+        raise node.unsupported("gives the bits of another element type")
+    return importer.viewed(node.value("self"), node.sizes("shape" if node.has("shape") else "size"))
+
+
+@aten("view_as", "reshape_as")
+def view_as(importer: Importer, node: Node) -> SSAValue:
+    other = node.value("other")
+    return importer.viewed(node.value("self"), [importer.size(other, axis) for axis in range(importer.rank(other))])
+
+
+@aten("flatten")
+def flatten(importer: Importer, node: Node) -> SSAValue:
+    x, rank = node.value("self"), node.rank("self")
+    first, last = (node.axis(node.integer(n, d), rank) for n, d in (("start_dim", 0), ("end_dim", -1)))
+    if rank == 0:
+        return importer.reshape(x, [1])
+    dims = node.shape("self")
+    inner: Size = -1 if DYNAMIC in dims[first : last + 1] else prod(dims[first : last + 1])
+    sizes: list[Size] = [importer.size(x, axis) for axis in range(rank)]
+    return importer.viewed(x, [*sizes[:first], inner, *sizes[last + 1 :]])
+
+
+@aten("unflatten")
+def unflatten(importer: Importer, node: Node) -> SSAValue:
+    x, rank = node.value("self"), node.rank("self")
+    axis = node.axis(node.integer("dim"), rank)
+    sizes: list[Size] = [importer.size(x, each) for each in range(rank)]
+    return importer.viewed(x, [*sizes[:axis], *node.sizes("sizes"), *sizes[axis + 1 :]])
+
+
+@aten("permute")
+def permute(importer: Importer, node: Node) -> SSAValue:
+    return importer.transpose(node.value("self"), node.axes(node.integers("dims"), node.rank("self")))
+
+
+@aten("transpose", "t", "mT", "numpy_T", "swapaxes")
+def transpose(importer: Importer, node: Node) -> SSAValue:
+    """Two axes exchanged; of vectors and scalars nothing to do."""
+    rank = node.rank("self")
+    if rank < 2:
+        return node.value("self")
+    default = (-2, -1)
+    first, second = (
+        node.axis(node.integer(name, default[i]), rank)
+        for i, name in enumerate(("axis0", "axis1") if "swapaxes" in node.packet else ("dim0", "dim1"))
+    )
+    axes = list(range(rank))
+    axes[first], axes[second] = second, first
+    return importer.transpose(node.value("self"), axes)
+
+
+@aten("movedim")
+def movedim(importer: Importer, node: Node) -> SSAValue:
+    rank = node.rank("self")
+    source, target = (node.axes(node.integers(name), rank) for name in ("source", "destination"))
+    order = [axis for axis in range(rank) if axis not in source]
+    for place, axis in sorted(zip(target, source, strict=True)):
+        order.insert(place, axis)
+    return importer.transpose(node.value("self"), order)
+
+
+@aten("unsqueeze", "unsqueeze_")
+def unsqueeze(importer: Importer, node: Node) -> SSAValue:
+    axis = node.axis(node.integer("dim"), node.rank("self") + 1)
+    return importer.call(relay.ExpandDimsOp, node.value("self"), axis=axis)
+
+
+@aten("squeeze", "squeeze_")
+def squeeze(importer: Importer, node: Node) -> SSAValue:
+    """Axes of 1 among those given, or all."""
+    x, dims = node.value("self"), node.shape("self")
+    given = node.axes(node.integers("dim", range(len(dims))), len(dims)) if dims else []
+    if any(dims[axis] == DYNAMIC for axis in given) and not node.has("dim"):
+        raise node.unsupported(f"drops axes of 1 of {x.type}", "give its shapes")
+    axes = [axis for axis in given if dims[axis] == 1]
+    return importer.call(relay.SqueezeOp, x, axis=axes) if axes else x
+
+
+@aten("expand", "broadcast_to")
+def expand(importer: Importer, node: Node) -> SSAValue:
+    return importer.expanded(node.value("self"), node.sizes("size"))
+
+
+@aten("expand_as")
+def expand_as(importer: Importer, node: Node) -> SSAValue:
+    other = node.value("other")
+    return importer.expanded(node.value("self"), [importer.size(other, axis) for axis in range(importer.rank(other))])
+
+
+@aten("repeat", "tile")
+def repeat(importer: Importer, node: Node) -> SSAValue:
+    """The last sizes are those of the last axes."""
+    x = node.value("self")
+    times = node.sizes("repeats" if node.has("repeats") else "dims")
+    rank = node.rank("self")
+    if len(times) > rank:
+        x = importer.viewed(x, [*[1] * (len(times) - rank), *(importer.size(x, axis) for axis in range(rank))])
+    known = [each for each in times if isinstance(each, int)]
+    if len(known) < len(times):
+        return importer.call(relay.DynTileOp, x, importer.vector(times))
+    return importer.call(relay.TileOp, x, reps=[1] * (rank - len(known)) + known)
+
+
+@aten("repeat_interleave.self_int")
+def repeat_interleave(importer: Importer, node: Node) -> SSAValue:
+    """Each index so often in a row."""
+    x, dims = node.value("self"), node.static("self")
+    if not node.has("dim"):
+        x, dims = importer.reshape(x, [prod(dims)]), (prod(dims),)
+    axis = node.axis(node.integer("dim", 0), len(dims))
+    places = np.repeat(np.arange(dims[axis]), node.integer("repeats"))
+    return importer.call(relay.TakeOp, x, importer.unnamed(places), axis=axis)
+
+
+def _clamped(bound: int, size: int) -> int:
+    return min(max(bound + size if bound < 0 else bound, 0), size)
+
+
+@aten("slice")
+def slice_(importer: Importer, node: Node) -> SSAValue:
+    x, dims = node.value("self"), node.shape("self")
+    axis, step = node.axis(node.integer("dim", 0), len(dims)), node.size("step", 1)
+    start, end = node.size("start", 0), node.size("end", 1 << 62)
+    if step == 1 and isinstance(start, int) and not start and isinstance(end, int) and end >= 1 << 40:
+        return x
+    if DYNAMIC not in dims and isinstance(start, int) and isinstance(end, int) and isinstance(step, int):
+        size = dims[axis]
+        begin, stop = _clamped(start, size), _clamped(end, size)
+        return importer.slice(x, {axis: (begin, max(stop, begin), step) if stop > begin else (0, 0, 1)})
+    numbers = (importer.vector([each]) for each in (start, end, step, axis))
+    return importer.call(relay.DynStridedSliceOp, x, *numbers)
+
+
+@aten("narrow")
+def narrow(importer: Importer, node: Node) -> SSAValue:
+    x, dims = node.value("self"), node.static("self")
+    axis, start = node.axis(node.integer("dim"), len(dims)), node.integer("start")
+    start = _clamped(start, dims[axis])
+    return importer.slice(x, {axis: (start, start + node.integer("length"))})
+
+
+@aten("select")
+def select(importer: Importer, node: Node) -> SSAValue:
+    """One index of an axis, which is gone."""
+    x, dims = node.value("self"), node.shape("self")
+    axis, index = node.axis(node.integer("dim"), len(dims)), node.size("index")
+    if isinstance(index, int) and dims[axis] != DYNAMIC:
+        index = node.axis(index, dims[axis])
+        if DYNAMIC not in dims:
+            row = importer.slice(x, {axis: (index, index + 1)})
+            return importer.call(relay.SqueezeOp, row, axis=[axis])
+    place = importer.reshape(importer.vector([index]), [])
+    return importer.call(relay.TakeOp, x, place, axis=axis, mode="wrap")
+
+
+@aten("split", "split_with_sizes", "chunk", "tensor_split", "unsafe_split", "unsafe_chunk", "split_copy",
+      "split_with_sizes_copy")  # fmt: skip
+def split(importer: Importer, node: Node) -> list[SSAValue]:
+    """Parts of one size, the last one less, of the sizes given, or so many."""
+    x, rank = node.value("self"), node.rank("self")
+    axis = node.axis(node.integer("dim", 0), rank)
+    size = node.shape("self")[axis]
+    if size == DYNAMIC:
+        raise node.unsupported(f"splits an axis of unknown size, of {x.type}", "give its shapes")
+    if node.packet == "aten.tensor_split":
+        if node.has("sections"):
+            count = node.integer("sections")
+            sizes = [size // count + (number < size % count) for number in range(count)]
+        else:
+            ends = [_clamped(each, size) for each in node.integers("indices")]
+            sizes = [end - begin for begin, end in zip([0, *ends], [*ends, size], strict=True)]
+    elif "chunk" in node.packet:
+        part = max(-(-size // node.integer("chunks")), 1)
+        sizes = [min(part, size - begin) for begin in range(0, max(size, 1), part)]
+    elif node.has("split_sizes") or not isinstance(node.arguments.get("split_size"), int):
+        sizes = node.integers("split_sizes" if node.has("split_sizes") else "split_size")
+    else:
+        part = node.integer("split_size")
+        sizes = [min(part, size - begin) for begin in range(0, max(size, 1), max(part, 1))]
+    if sum(sizes) != size or min(sizes, default=0) < 0:
+        raise node.malformed(f"splits {size} elements in parts of {sizes}")
+    bounds = [0, *accumulate(sizes)]
+    return [importer.slice(x, {axis: pair}) for pair in zip(bounds, bounds[1:], strict=False)]
+
+
+@aten("unbind")
+def unbind(importer: Importer, node: Node) -> list[SSAValue]:
+    dims = node.static("self")
+    axis = node.axis(node.integer("dim", 0), len(dims))
+    rows = (importer.slice(node.value("self"), {axis: (i, i + 1)}) for i in range(dims[axis]))
+    return [importer.call(relay.SqueezeOp, row, axis=[axis]) for row in rows]
+
+
+@aten("cat", "concat", "concatenate")
+def cat(importer: Importer, node: Node) -> SSAValue:
+    """Empty vectors may stand beside tensors of any rank."""
+    values = node.values("tensors")
+    filled = [each for each in values if importer.shape(each) != (0,)] or values[:1]
+    element = importer.promoted(*values)
+    axis = node.axis(node.integer("dim", 0), importer.rank(filled[0]))
+    return importer.concatenate([importer.cast(each, element) for each in filled], axis)
+
+
+@aten("stack")
+def stack(importer: Importer, node: Node) -> SSAValue:
+    values = node.values("tensors")
+    element = importer.promoted(*values)
+    axis = node.axis(node.integer("dim", 0), importer.rank(values[0]) + 1)
+    rows = (importer.call(relay.ExpandDimsOp, importer.cast(each, element), axis=axis) for each in values)
+    return importer.concatenate([*rows], axis)
+
+
+def _widths(node: Node, pads: list[int]) -> dict[int, tuple[int, int]]:
+    """(before, after) by axis; the file has them from the last axis on."""
+    rank = node.rank("self")
+    if len(pads) % 2 or len(pads) > 2 * rank:
+        raise node.malformed(f"has the pads {pads} for {rank} axes")
+    return {rank - 1 - i: (pads[2 * i], pads[2 * i + 1]) for i in range(len(pads) // 2)}
+
+
+def padded(importer: Importer, node: Node, pads: list[int], fill: float) -> SSAValue:
+    """Negative widths cut."""
+    x, widths = node.value("self"), _widths(node, pads)
+    dims = node.shape("self")
+    cut = {a: (max(-b, 0), dims[a] - max(-e, 0)) for a, (b, e) in widths.items() if min(b, e) < 0}
+    if any(dims[axis] == DYNAMIC for axis in cut):
+        raise node.unsupported(f"cuts an axis of unknown size, of {x.type}", "give its shapes")
+    x = importer.slice(x, cut)
+    flat = [max(each, 0) for axis in range(len(dims)) for each in widths.get(axis, (0, 0))]
+    if not any(flat):
+        return x
+    return importer.call(relay.PadOp, x, pad_width=flat, pad_value=scalar_attr(fill, importer.element(x)))
+
+
+_PADDINGS: dict[str, Literal["reflect", "edge", "wrap"]] = {
+    "reflect": "reflect",
+    "replicate": "edge",
+    "circular": "wrap",
+}
+
+
+def mirrored(importer: Importer, node: Node, pads: list[int], mode: str) -> SSAValue:
+    """Elements of the data along each axis."""
+    x = node.value("self")
+    for axis, (before, after) in _widths(node, pads).items():
+        size = node.static("self")[axis]
+        if max(before, after) >= size and mode == "reflect":
+            raise node.malformed(f"mirrors {pads} of an axis of {size}")
+        places = np.pad(np.arange(size), (max(before, 0), max(after, 0)), _PADDINGS[mode])
+        places = places[max(-before, 0) : len(places) - max(-after, 0)]
+        x = importer.call(relay.TakeOp, x, importer.unnamed(places), axis=axis)
+    return x
+
+
+@aten("constant_pad_nd")
+def constant_pad(importer: Importer, node: Node) -> SSAValue:
+    return padded(importer, node, node.integers("pad"), node.number_of("value", 0))
+
+
+@aten("pad")
+def pad(importer: Importer, node: Node) -> SSAValue:
+    mode = node.word("mode", "constant")
+    if mode == "constant":
+        return padded(importer, node, node.integers("pad"), node.number_of("value", 0))
+    if mode not in _PADDINGS:
+        raise node.unsupported(f"pads by {mode!r}", f"{', '.join(_PADDINGS)} are supported")
+    return mirrored(importer, node, node.integers("pad"), mode)
+
+
+@aten(*(f"{kind}_pad{count}d" for kind in ("reflection", "replication") for count in (1, 2, 3)))
+def mirror_pad(importer: Importer, node: Node) -> SSAValue:
+    return mirrored(importer, node, node.integers("padding"), "reflect" if "reflection" in node.packet else "replicate")
+
+
+@aten("flip")
+def flip(importer: Importer, node: Node) -> SSAValue:
+    x = node.value("self")
+    for axis in node.axes(node.integers("dims"), node.rank("self")) if node.rank("self") else ():
+        x = importer.call(relay.ReverseOp, x, axis=[axis])
+    return x
+
+
+@aten("roll")
+def roll(importer: Importer, node: Node) -> SSAValue:
+    """Elements that leave at one end come in at the other; without axes those of the flat tensor."""
+    x, dims = node.value("self"), node.static("self")
+    shifts, axes = node.integers("shifts"), node.integers("dims", [])
+    if not axes:
+        x, axes = importer.reshape(x, [prod(dims)]), [0]
+    for shift, axis in zip(shifts, node.axes(axes, importer.rank(x)), strict=True):
+        places = np.roll(np.arange(importer.shape(x)[axis]), shift)
+        x = importer.call(relay.TakeOp, x, importer.unnamed(places), axis=axis)
+    return importer.reshape(x, dims)
+
+
+@aten("rot90")
+def rot90(importer: Importer, node: Node) -> SSAValue:
+    x, rank = node.value("self"), node.rank("self")
+    first, second = node.axes(node.integers("dims", [0, 1]), rank)
+    turns = node.integer("k", 1) % 4
+    for axis in {1: (second,), 2: (first, second), 3: (first,)}.get(turns, ()):
+        x = importer.call(relay.ReverseOp, x, axis=[axis])
+    axes = list(range(rank))
+    if turns % 2:
+        axes[first], axes[second] = second, first
+    return importer.transpose(x, axes)
+
+
+@aten("tril", "triu", "tril_", "triu_")
+def triangle(importer: Importer, node: Node) -> SSAValue:
+    x, ones = node.value("self"), np.ones(node.static("self")[-2:], np.bool_)
+    kept = (np.tril if name_of(node) == "tril" else np.triu)(ones, node.integer("diagonal", 0))
+    return importer.call(relay.WhereOp, importer.unnamed(kept), x, importer.like(0, x))
+
+
+@aten("diagonal")
+def diagonal(importer: Importer, node: Node) -> SSAValue:
+    """The diagonal of two axes, as the last axis: elements of the flat matrices."""
+    dims, offset = node.static("self"), node.integer("offset", 0)
+    pair = node.axes([node.integer("dim1", 0), node.integer("dim2", 1)], len(dims))
+    order = [axis for axis in range(len(dims)) if axis not in pair] + pair
+    x = importer.transpose(node.value("self"), order)
+    *outer, rows, columns = importer.shape(x)
+    begin = (max(-offset, 0), max(offset, 0))
+    count = max(min(rows - begin[0], columns - begin[1]), 0)
+    places = (np.arange(count) + begin[0]) * columns + np.arange(count) + begin[1]
+    flat = importer.reshape(x, [*outer, rows * columns])
+    return importer.call(relay.TakeOp, flat, importer.unnamed(places), axis=len(outer))
+
+
+@aten("as_strided")
+def as_strided(importer: Importer, node: Node) -> SSAValue:
+    """Elements of the flat tensor, which is contiguous."""
+    dims = node.static("self")
+    sizes, strides = node.integers("size"), node.integers("stride")
+    places = np.asarray(node.integer("storage_offset", 0))
+    if prod(sizes) > 1 << 28:
+        raise node.unsupported(f"takes {prod(sizes)} elements")
+    for size, stride in zip(sizes, strides, strict=True):
+        places = places[..., None] + np.arange(size) * stride
+    if places.size and not 0 <= places.min() <= places.max() < prod(dims):
+        raise node.malformed(f"takes elements outside of {list(dims)}")
+    flat = importer.reshape(node.value("self"), [prod(dims)])
+    return importer.call(relay.TakeOp, flat, importer.unnamed(places), axis=0)
+
+
+@aten("unfold")
+def unfold(importer: Importer, node: Node) -> SSAValue:
+    """Windows along an axis, whose elements become the last axis."""
+    dims = node.static("self")
+    axis, size, step = node.axis(node.integer("dimension"), len(dims)), node.integer("size"), node.integer("step")
+    starts = np.arange(0, dims[axis] - size + 1, step) if dims else np.zeros(1, np.int64)
+    x = node.value("self") if dims else importer.reshape(node.value("self"), [1])
+    found = importer.call(relay.TakeOp, x, importer.unnamed(starts[:, None] + np.arange(size)), axis=axis)
+    rank = importer.rank(found)
+    if not dims:
+        return importer.reshape(found, [size])
+    return importer.transpose(found, [a for a in range(rank) if a != axis + 1] + [axis + 1])
+
+
+@aten("slice_scatter", "select_scatter")
+def slice_scatter(importer: Importer, node: Node) -> SSAValue:
+    """The tensor with a slice of it replaced: the places that are, and for each its number in the slice."""
+    x, source, dims = node.value("self"), node.value("src"), node.static("self")
+    axis = node.axis(node.integer("dim", 0), len(dims))
+    size = dims[axis]
+    if node.packet == "aten.select_scatter":
+        first = node.axis(node.integer("index"), size)
+        places = np.asarray([first])
+        source = importer.call(relay.ExpandDimsOp, source, axis=axis)
+    else:
+        start, end = _clamped(node.integer("start", 0), size), _clamped(node.integer("end", 1 << 62), size)
+        places = np.arange(start, end, node.integer("step", 1))
+    if not len(places):
+        return x
+    source = importer.broadcast(source, [len(places) if a == axis else s for a, s in enumerate(dims)])
+    rows = np.zeros(size, np.int64)
+    rows[places] = np.arange(len(places))
+    mask = np.zeros(size, np.bool_)
+    mask[places] = True
+    if mask.all():
+        return source
+    spread = importer.call(relay.TakeOp, source, importer.unnamed(rows), axis=axis)
+    mask = mask.reshape([-1 if a == axis else 1 for a in range(len(dims))])
+    return importer.call(relay.WhereOp, importer.unnamed(mask), spread, x)
+
+
+@aten("pixel_shuffle", "pixel_unshuffle")
+def subpixels(importer: Importer, node: Node) -> SSAValue:
+    *outer, c, h, w = node.static("self")
+    n, x = prod(outer), node.value("self")
+    if node.packet == "aten.pixel_shuffle":
+        r = node.integer("upscale_factor")
+        x = importer.transpose(importer.reshape(x, [n, c // r**2, r, r, h, w]), (0, 1, 4, 2, 5, 3))
+        return importer.reshape(x, [*outer, c // r**2, h * r, w * r])
+    r = node.integer("downscale_factor")
+    x = importer.transpose(importer.reshape(x, [n, c, h // r, r, w // r, r]), (0, 1, 3, 5, 2, 4))
+    return importer.reshape(x, [*outer, c * r**2, h // r, w // r])
+
+
+@aten("channel_shuffle", "native_channel_shuffle")
+def channel_shuffle(importer: Importer, node: Node) -> SSAValue:
+    n, c, *rest = node.static("self")
+    groups = node.integer("groups")
+    x = importer.reshape(node.value("self"), [n, groups, c // groups, prod(rest)])
+    return importer.reshape(importer.transpose(x, (0, 2, 1, 3)), [n, c, *rest])
+
+
+@aten("meshgrid")
+def meshgrid(importer: Importer, node: Node) -> list[SSAValue]:
+    values = node.values("tensors")
+    sizes = [prod(importer.shape(each)) for each in values]
+    columns = node.word("indexing", "ij") == "xy" and len(values) > 1
+    order = [1, 0, *range(2, len(values))] if columns else list(range(len(values)))
+    found: list[SSAValue] = []
+    for axis, value in enumerate(values):
+        place = order.index(axis)
+        x = importer.reshape(value, [sizes[axis] if a == place else 1 for a in range(len(values))])
+        found.append(importer.broadcast(x, [sizes[a] for a in order]))
+    return found

@@ -1,0 +1,476 @@
+"""Operators of networks: products, convolutions, pools, norms, softmax, attention, images."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+from xdsl.dialects.builtin import FloatAttr, f32, i64
+from xdsl.ir import SSAValue
+
+from relay.dialects import relay
+from relay.dialects.attributes import element_type, scalar_attr
+from relay.dialects.op import DYNAMIC, TensorOp
+from relay.frontend.importing.formulas import Scalar
+from relay.frontend.importing.products import einsum, product, scaled
+from relay.frontend.importing.resizing import Rule, resized, sampled
+from relay.frontend.importing.windows import POOLS, SPATIAL, convolved, flat_padding, transposed_convolved
+from relay.frontend.torch.builder import F32, Importer
+from relay.frontend.torch.node import Node, is_list
+from relay.frontend.torch.operators.elementwise import name_of
+from relay.frontend.torch.table import Result, aten
+
+
+def times_transposed(importer: Importer, a: SSAValue, b: SSAValue) -> SSAValue:
+    """`a @ b.T` for a matrix b; rows of any rank are one product."""
+    dims, out = list(importer.shape(a)), importer.shape(b)[0]
+    if len(dims) == 1:
+        row = times_transposed(importer, importer.reshape(a, [1, *dims]), b)
+        return importer.reshape(row, [out])
+    if not importer.is_float(a):
+        return product(importer, a, importer.transpose(b, (1, 0)))
+    element = importer.element(a)
+    if len(dims) > 2 and dims.count(DYNAMIC) > 1:
+        return importer.call(relay.BatchMatmulOp, a, b, transpose_b=True, out_dtype=element)
+    rows = importer.reshape(a, [-1 if DYNAMIC in dims[:-1] else prod(dims[:-1]), dims[-1]])
+    found = importer.call(relay.MatmulOp, rows, b, transpose_b=True, out_dtype=element)
+    return importer.reshape(found, [*dims[:-1], out])
+
+
+@aten("linear")
+def linear(importer: Importer, node: Node) -> SSAValue:
+    weight, bias = node.value("weight"), node.optional("bias")
+    if importer.rank(weight) == 1:
+        weight = importer.reshape(weight, [1, *importer.shape(weight)])
+    found = times_transposed(importer, node.value("input"), weight)
+    if node.rank("weight") == 1:
+        found = importer.reshape(found, node.shape("input")[:-1])
+    return found if bias is None else importer.call(relay.AddOp, found, bias)
+
+
+@aten("matmul", "mm", "bmm", "mv", "dot", "vdot")
+def matmul(importer: Importer, node: Node) -> SSAValue:
+    second = next(name for name in ("other", "mat2", "vec", "tensor") if node.has(name))
+    return product(importer, node.value("input" if node.has("input") else "self"), node.value(second))
+
+
+@aten("_int_mm")
+def integer_product(importer: Importer, node: Node) -> SSAValue:
+    """Sums of 32 bits of products of 8-bit numbers."""
+    element = element_type(np.int32)
+    return importer.call(relay.MatmulOp, node.value("self"), node.value("mat2"), out_dtype=element)
+
+
+@aten("addmm", "baddbmm", "addbmm", "addmv")
+def add_product(importer: Importer, node: Node) -> SSAValue:
+    """`beta * self + alpha * a @ b`."""
+    pairs = (("mat1", "mat2"), ("batch1", "batch2"), ("mat", "vec"))
+    first, second = next(pair for pair in pairs if node.has(pair[0]))
+    found = product(importer, node.value(first), node.value(second))
+    if name_of(node) == "addbmm":
+        found = importer.call(relay.SumOp, found, axis=[0])
+    found = scaled(importer, found, node.number_of("alpha", 1))
+    beta = node.number_of("beta", 1)
+    if beta == 0:
+        return found
+    return importer.call(relay.AddOp, scaled(importer, node.value("self"), beta), found)
+
+
+@aten("outer", "ger")
+def outer(importer: Importer, node: Node) -> SSAValue:
+    a, b = node.value("self"), node.value("vec2")
+    return importer.call(relay.MultiplyOp, importer.reshape(a, [*importer.shape(a), 1]), b)
+
+
+@aten("einsum")
+def contraction(importer: Importer, node: Node) -> SSAValue:
+    values = node.values("tensors")
+    if any(DYNAMIC in importer.shape(value) for value in values):
+        raise node.unsupported("contracts tensors of unknown size", "give its shapes")
+    return einsum(importer, node.word("equation"), values)
+
+
+def _batched(importer: Importer, value: SSAValue, rank: int) -> tuple[SSAValue, bool]:
+    """With a leading axis where there is no batch."""
+    lacks = importer.rank(value) == rank - 1
+    return (importer.call(relay.ExpandDimsOp, value, axis=0) if lacks else value), lacks
+
+
+def _unbatched(importer: Importer, value: SSAValue, lacked: bool) -> SSAValue:
+    return importer.call(relay.SqueezeOp, value, axis=[0]) if lacked else value
+
+
+def _spatial(node: Node, count: int) -> int:
+    if count not in SPATIAL:
+        raise node.unsupported(f"has {count} spatial axes", "1 to 3 are supported")
+    return count
+
+
+@aten("convolution", "_convolution", *(f"conv{n}d" for n in SPATIAL), *(f"conv_transpose{n}d" for n in SPATIAL))
+def convolution(importer: Importer, node: Node) -> SSAValue:
+    weight = node.value("weight")
+    kernel = node.static("weight")[2:]
+    count = _spatial(node, len(kernel))
+    data, lacks = _batched(importer, node.value("input"), count + 2)
+    strides, dilations = node.each("stride", count, 1), node.each("dilation", count, 1)
+    groups = node.integer("groups", 1)
+    if isinstance(node.arguments.get("padding"), str):
+        whole = [dilation * (size - 1) for size, dilation in zip(kernel, dilations, strict=True)]
+        same = node.word("padding") == "same"
+        padding = [(each // 2, each - each // 2) if same else (0, 0) for each in whole]
+    else:
+        padding = [(each, each) for each in node.each("padding", count, 0)]
+    if node.flag("transposed") or "transpose" in node.packet:
+        extra = node.each("output_padding", count, 0)
+        found = transposed_convolved(importer, data, weight, strides, dilations, padding, extra, groups)
+    else:
+        found = convolved(importer, data, weight, strides, dilations, padding, groups)
+    bias = node.optional("bias")
+    found = found if bias is None else importer.call(relay.BiasAddOp, found, bias, axis=1)
+    return _unbatched(importer, found, lacks)
+
+
+@aten(*(f"{kind}_pool{n}d" for kind in ("max", "avg") for n in SPATIAL),
+      *(f"max_pool{n}d_with_indices" for n in SPATIAL))  # fmt: skip
+def pool(importer: Importer, node: Node) -> list[Result]:
+    """Indices of the largest elements are not computed."""
+    largest = "max" in node.packet
+    count = int(node.packet.partition("_pool")[2][0])
+    data, lacks = _batched(importer, node.value("self"), count + 2)
+    kernel = node.each("kernel_size", count, 1)
+    strides = node.each("stride", count, 1) if node.integers("stride", []) else kernel
+    padding = flat_padding([(each, each) for each in node.each("padding", count, 0)])
+    divisor = node.integer("divisor_override", -1)
+    counted = {} if largest else {"count_include_pad": node.flag("count_include_pad", True) or divisor > 0}
+    if divisor > 0 and node.flag("ceil_mode"):
+        raise node.unsupported("divides windows that reach over the end by a number of its own")
+    found = importer.call(
+        POOLS["MaxPool" if largest else "AveragePool"][count],
+        data,
+        pool_size=kernel,
+        strides=strides,
+        dilation=node.each("dilation", count, 1),
+        padding=padding,
+        ceil_mode=node.flag("ceil_mode"),
+        layout=f"NC{SPATIAL[count]}",
+        **counted,
+    )
+    if divisor > 0:
+        found = importer.call(relay.MultiplyOp, found, importer.like(prod(kernel) / divisor, found))
+    return [_unbatched(importer, found, lacks), None]
+
+
+_ADAPTIVE: dict[str, dict[int, type[TensorOp]]] = {
+    "avg": {1: relay.AdaptiveAvgPool1dOp, 2: relay.AdaptiveAvgPool2dOp, 3: relay.AdaptiveAvgPool3dOp},
+    "max": {1: relay.AdaptiveMaxPool1dOp, 2: relay.AdaptiveMaxPool2dOp, 3: relay.AdaptiveMaxPool3dOp},
+}
+
+
+@aten(*(f"adaptive_{kind}_pool{n}d" for kind in _ADAPTIVE for n in SPATIAL),
+      *(f"_adaptive_avg_pool{n}d" for n in SPATIAL))  # fmt: skip
+def adaptive_pool(importer: Importer, node: Node) -> list[Result]:
+    count = int(node.packet.partition("_pool")[2][0])
+    kind = "max" if "max" in node.packet else "avg"
+    data, lacks = _batched(importer, node.value("self"), count + 2)
+    given, dims = node.arguments.get("output_size"), importer.shape(data)[2:]
+    rows = given if is_list(given) else [given] * count
+    sizes = [each if isinstance(each, int) else size for each, size in zip(rows, dims, strict=True)]
+    if kind == "avg" and [*sizes] == [1] * count:
+        axes = range(2, count + 2)
+        return [_unbatched(importer, importer.call(relay.MeanOp, data, axis=axes, keepdims=True), lacks), None]
+    found = importer.call(_ADAPTIVE[kind][count], data, output_size=sizes, layout=f"NC{SPATIAL[count]}")
+    return [_unbatched(importer, found, lacks), None]
+
+
+def _vector(importer: Importer, node: Node, name: str, dims: Sequence[int], default: float) -> SSAValue:
+    """A weight or bias, or a constant where it is left out."""
+    found = node.optional(name)
+    if found is None:
+        found = importer.unnamed(np.full(dims, default).astype(importer.dtype(node.value("input"))))
+    return importer.cast(found, importer.element(node.value("input")))
+
+
+def _normalized(importer: Importer, node: Node) -> SSAValue:
+    """Each channel by a mean and variance that the program holds."""
+    names = (("weight", 1), ("bias", 0), ("running_mean", 0), ("running_var", 1))
+    channels = [node.shape("input")[1]]
+    vectors = [_vector(importer, node, name, channels, default) for name, default in names]
+    return importer.call(relay.BatchNormOp, node.value("input"), *vectors, axis=1, epsilon=node.real("eps"))
+
+
+@aten("batch_norm", "_native_batch_norm_legit_no_training", "_native_batch_norm_legit", "cudnn_batch_norm",
+      "native_batch_norm")  # fmt: skip
+def batch_norm(importer: Importer, node: Node) -> list[Result]:
+    if node.flag("training") or not node.has("running_mean"):
+        raise node.unsupported("is in training mode", "export the model after model.eval()")
+    return [_normalized(importer, node), None, None]
+
+
+@aten("layer_norm", "native_layer_norm")
+def layer_norm(importer: Importer, node: Node) -> list[Result]:
+    """Several normalized axes are one."""
+    x, own = node.value("input"), node.integers("normalized_shape")
+    dims = importer.shape(x)
+    gamma, beta = (_vector(importer, node, name, own, 1 - i) for i, name in enumerate(("weight", "bias")))
+    if len(own) == 1:
+        return [importer.call(relay.LayerNormOp, x, gamma, beta, epsilon=node.real("eps", 1e-5)), None, None]
+    flat = importer.reshape(x, [*dims[: len(dims) - len(own)], prod(own)])
+    gamma, beta = (importer.reshape(each, [prod(own)]) for each in (gamma, beta))
+    found = importer.call(relay.LayerNormOp, flat, gamma, beta, epsilon=node.real("eps", 1e-5))
+    return [importer.reshape(found, dims), None, None]
+
+
+@aten("rms_norm", "_fused_rms_norm")
+def rms_norm(importer: Importer, node: Node) -> list[Result]:
+    x, own = node.value("input"), node.integers("normalized_shape")
+    rank = importer.rank(x)
+    axes = list(range(rank - len(own), rank))
+    epsilon = node.real("eps", float(np.finfo(np.float32).eps))
+    square = importer.call(relay.MeanOp, importer.call(relay.MultiplyOp, x, x), axis=axes, keepdims=True)
+    root = importer.call(relay.RsqrtOp, importer.call(relay.AddOp, square, importer.like(epsilon, square)))
+    found = importer.call(relay.MultiplyOp, x, root)
+    if (weight := node.optional("weight")) is not None:
+        found = importer.call(relay.MultiplyOp, found, weight)
+    return [found, None]
+
+
+@aten("group_norm", "native_group_norm")
+def group_norm(importer: Importer, node: Node) -> list[Result]:
+    """Groups of channels as rows, each by its mean and variance; then a factor and a summand per channel."""
+    x, dims = node.value("input"), node.static("input")
+    groups = node.integer("num_groups" if node.has("num_groups") else "group")
+    return [_grouped(importer, node, x, dims, groups, node.real("eps", 1e-5)), None, None]
+
+
+def _grouped(importer: Importer, node: Node, x: SSAValue, dims: Sequence[int], groups: int, epsilon: float) -> SSAValue:
+    names = ("weight", "bias")
+    gamma, beta = (_vector(importer, node, name, dims[1:2], 1 - i) for i, name in enumerate(names))
+    return importer.call(relay.GroupNormOp, x, gamma, beta, num_groups=groups, axis=1, epsilon=epsilon)
+
+
+@aten("instance_norm")
+def instance_norm(importer: Importer, node: Node) -> SSAValue:
+    if not node.flag("use_input_stats", True):
+        return _normalized(importer, node)
+    dims = node.static("input")
+    names = ("weight", "bias")
+    gamma, beta = (_vector(importer, node, name, dims[1:2], 1 - i) for i, name in enumerate(names))
+    return importer.call(relay.InstanceNormOp, node.value("input"), gamma, beta, axis=1, epsilon=node.real("eps"))
+
+
+@aten("softmax", "_softmax", "log_softmax", "_log_softmax", "_safe_softmax")
+def softmax(importer: Importer, node: Node) -> SSAValue:
+    x, dtype = node.value("self"), node.dtype()
+    x = importer.real(x) if dtype is None else importer.cast(x, element_type(dtype))
+    if node.flag("half_to_float"):
+        x = importer.cast(x, F32)
+    rank = importer.rank(x)
+    axis = node.axis(node.integer("dim"), rank)
+    flat = x if rank else importer.reshape(x, [1])
+    if "log" in node.packet:
+        found = importer.call(relay.LogSoftmaxOp, flat, axis=axis)
+    else:
+        found = importer.call(relay.SoftmaxOp, flat, beta=FloatAttr(1.0, f32), axis=axis)
+    return found if rank else importer.reshape(found, [])
+
+
+@aten("scaled_dot_product_attention", "_scaled_dot_product_flash_attention_for_cpu")
+def attention(importer: Importer, node: Node) -> list[Result]:
+    """`softmax(q @ k.T * scale + mask) @ v`; heads of queries may share those of keys and values."""
+    q, k, v = (node.value(name) for name in ("query", "key", "value"))
+    width = node.shape("query")[-1]
+    if node.real("dropout_p", 0.0):
+        raise node.unsupported("is in training mode", "export the model after model.eval()")
+    if node.flag("enable_gqa") and node.static("query")[-3] != node.static("key")[-3]:
+        times = node.shape("query")[-3] // node.shape("key")[-3]
+        axis = importer.rank(k) - 3
+        places = importer.unnamed(np.repeat(np.arange(importer.shape(k)[axis]), times))
+        k, v = (importer.call(relay.TakeOp, each, places, axis=axis) for each in (k, v))
+    axes = list(range(importer.rank(k)))
+    axes[-2:] = axes[:-3:-1]
+    factor = node.real("scale", 1 / math.sqrt(width))
+    scores = product(importer, scaled(importer, q, factor), importer.transpose(k, axes))
+    if node.flag("is_causal"):
+        *_, rows, columns = importer.shape(scores)
+        if DYNAMIC in (rows, columns):
+            raise node.unsupported("masks keys by a number of rows that is not known", "give its shapes")
+        later = np.triu(np.full((rows, columns), -np.inf, np.float32), 1)
+        scores = importer.call(relay.AddOp, scores, importer.cast(importer.unnamed(later), importer.element(scores)))
+    mask = node.optional("attn_mask")
+    weights = None
+    if mask is not None and not importer.is_float(mask):
+        low = importer.unnamed(np.asarray(-np.inf, np.float32))
+        low = importer.cast(low, importer.element(scores))
+        scores = importer.call(relay.WhereOp, mask, scores, low)
+        weights = importer.call(relay.SoftmaxOp, scores, beta=FloatAttr(1.0, f32), axis=importer.rank(scores) - 1)
+        # a row without any key is 0 in PyTorch, and NaN by the formula
+        weights = importer.call(relay.WhereOp, mask, weights, importer.like(0, weights))
+    elif mask is not None:
+        scores = importer.call(relay.AddOp, scores, importer.cast(mask, importer.element(scores)))
+    if weights is None:
+        weights = importer.call(relay.SoftmaxOp, scores, beta=FloatAttr(1.0, f32), axis=importer.rank(scores) - 1)
+    return [product(importer, weights, v), None]
+
+
+@aten("upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d", "_upsample_nearest_exact1d",
+      "_upsample_nearest_exact2d", "upsample_linear1d", "upsample_bilinear2d", "upsample_trilinear3d",
+      "upsample_bicubic2d", "_upsample_bilinear2d_aa", "_upsample_bicubic2d_aa")  # fmt: skip
+def upsample(importer: Importer, node: Node) -> SSAValue:
+    """By factors, or to sizes, of the spatial axes."""
+    data = node.value("input" if node.has("input") else "self")
+    name = name_of(node)
+    dims = importer.shape(data)[2:]
+    if DYNAMIC in dims:
+        raise node.unsupported(f"resizes {data.type}", "give its shapes")
+    letters = ("d", "h", "w")[3 - len(dims) :]
+    factors = node.sequence("scale_factors") or [node.arguments.get(f"scales_{letter}") for letter in letters]
+    factors = factors or [node.arguments.get("scales")]
+    sizes = node.integers("output_size", []) or [
+        math.floor(size * factor) for size, factor in zip(dims, factors, strict=True) if isinstance(factor, float)
+    ]
+    exact, corners = "exact" in name, node.flag("align_corners")
+    mode = "nearest" if "nearest" in name else "cubic" if "cubic" in name else "linear"
+    coordinates = "align_corners" if corners else "asymmetric" if mode == "nearest" and not exact else "half_pixel"
+    rule = Rule(mode, coordinates, "round_prefer_ceil" if exact else "floor", name.endswith("_aa"), -0.75, False)
+    if name.endswith("_aa") and mode == "cubic":
+        rule = rule._replace(cubic=-0.5)
+    wanted: dict[int, tuple[float, int | None]] = {}
+    for axis, (size, target) in enumerate(zip(dims, sizes, strict=True)):
+        given = factors[axis] if axis < len(factors) else None
+        factor = given if isinstance(given, float) and given > 0 and not corners else target / size
+        wanted[axis + 2] = (factor, target)
+    return resized(importer, data, rule, wanted)
+
+
+@aten("grid_sampler_2d", "grid_sampler_3d", "grid_sampler")
+def grid_sampler(importer: Importer, node: Node) -> SSAValue:
+    mode = ("linear", "nearest", "cubic")[node.integer("interpolation_mode")]
+    padding = ("zeros", "border", "reflection")[node.integer("padding_mode")]
+    for name in ("input", "grid"):
+        node.static(name)
+    return sampled(importer, node.value("input"), node.value("grid"), mode, padding, node.flag("align_corners"))
+
+
+@aten("_embedding_bag", "_embedding_bag_forward_only", "embedding_bag")
+def embedding_bag(importer: Importer, node: Node) -> list[Result]:
+    """Sum, mean or largest of the vectors of each bag, whose first index `offsets` has."""
+    weight, indices, offsets = (node.value(name) for name in ("weight", "indices", "offsets"))
+    (count,), (bags,) = node.static("indices", 1), node.static("offsets", 1)
+    rows = importer.call(relay.TakeOp, weight, indices, axis=0, mode="clip")
+    if (factor := node.optional("per_sample_weights")) is not None:
+        rows = importer.call(relay.MultiplyOp, rows, importer.reshape(factor, [count, 1]))
+    last = importer.unnamed(np.asarray([count], np.int64))
+    offsets = importer.cast(offsets, i64)
+    if node.flag("include_last_offset"):
+        bags -= 1
+    ends = importer.concatenate([importer.slice(offsets, {0: (0, bags)}), last], 0)
+    begin, end = (importer.reshape(importer.slice(ends, {0: pair}), [bags, 1]) for pair in ((0, bags), (1, bags + 1)))
+    places = importer.unnamed(np.arange(count))
+    inside = importer.call(
+        relay.LogicalAndOp,
+        importer.call(relay.LessEqualOp, begin, places),
+        importer.call(relay.LessOp, places, end),
+    )
+    if (padding := node.integer("padding_idx", -1)) >= 0:
+        kept = importer.call(relay.NotEqualOp, indices, importer.like(padding, indices))
+        inside = importer.call(relay.LogicalAndOp, inside, kept)
+    mask, mode = importer.cast(inside, importer.element(rows)), node.integer("mode", 0)
+    if mode == 2:
+        shown = importer.reshape(inside, [bags, count, 1])
+        some = importer.call(relay.AnyOp, inside, axis=[1], keepdims=True)
+        low = importer.like(-np.inf, rows)
+        largest = importer.call(relay.MaxOp, importer.call(relay.WhereOp, shown, rows, low), axis=[1])
+        return [importer.call(relay.WhereOp, some, largest, importer.like(0, rows)), None, None, None]
+    total = product(importer, mask, rows)
+    if mode == 1:
+        number = importer.call(relay.SumOp, mask, axis=[1], keepdims=True)
+        number = importer.call(relay.MaximumOp, number, importer.like(1, number))
+        total = importer.call(relay.DivideOp, total, number)
+    return [total, None, None, None]
+
+
+def _cells(node: Node, height: int, width: int) -> tuple[list[int], np.ndarray[tuple[int, ...], np.dtype[np.int64]]]:
+    """The padded image's sizes, and for each element of a window and each window its place in the flat image."""
+    kernel, strides, dilations, pads = (node.each(n, 2, 1) for n in ("kernel_size", "stride", "dilation", "padding"))
+    sizes = [height + 2 * pads[0], width + 2 * pads[1]]
+    axes: list[np.ndarray[tuple[int, ...], np.dtype[np.int64]]] = []
+    for size, cells, stride, dilation in zip(sizes, kernel, strides, dilations, strict=True):
+        starts = np.arange(0, size - dilation * (cells - 1), stride)
+        axes.append(np.arange(cells)[:, None] * dilation + starts)
+    rows, columns = axes
+    places = rows[:, None, :, None] * sizes[1] + columns[None, :, None, :]
+    return sizes, places.reshape(rows.shape[0] * columns.shape[0], -1)
+
+
+@aten("im2col", "col2im")
+def windows(importer: Importer, node: Node) -> SSAValue:
+    """The windows of an image side by side, or the sum of windows in their places."""
+    x, lacks = _batched(importer, node.value("self"), 4 if node.packet == "aten.im2col" else 3)
+    pad_h, pad_w = node.each("padding", 2, 0)
+    if node.packet == "aten.im2col":
+        n, c, height, width = importer.shape(x)
+        (whole_h, whole_w), places = _cells(node, height, width)
+        widths, zero = [0, 0, 0, 0, pad_h, pad_h, pad_w, pad_w], scalar_attr(0, importer.element(x))
+        padded = importer.call(relay.PadOp, x, pad_width=widths, pad_value=zero)
+        flat = importer.reshape(padded, [n, c, whole_h * whole_w])
+        found = importer.call(relay.TakeOp, flat, importer.unnamed(places), axis=2)
+        return _unbatched(importer, importer.reshape(found, [n, c * places.shape[0], places.shape[1]]), lacks)
+    height, width = node.integers("output_size")
+    n, rows, _ = importer.shape(x)
+    (whole_h, whole_w), places = _cells(node, height, width)
+    c = rows // places.shape[0]
+    parts = importer.transpose(importer.reshape(x, [n * c, places.size]), (1, 0))
+    zeros = importer.filled(importer.like(0, x), [whole_h * whole_w, n * c])
+    where = importer.unnamed(places.reshape(-1, 1).astype(np.int64))
+    found = importer.call(relay.ScatterNdOp, zeros, where, parts, mode="add")
+    image = importer.reshape(importer.transpose(found, (1, 0)), [n, c, whole_h, whole_w])
+    image = importer.slice(image, {2: (pad_h, pad_h + height), 3: (pad_w, pad_w + width)})
+    return _unbatched(importer, image, lacks)
+
+
+def _distance(importer: Importer, a: SSAValue, b: SSAValue, power: float) -> SSAValue:
+    """The norm of the differences along the last axis."""
+    rest = Scalar(importer, importer.call(relay.AbsOp, importer.call(relay.SubtractOp, a, b)))
+    axis = [importer.rank(rest.value) - 1]
+    if power == math.inf:
+        return importer.call(relay.MaxOp, rest.value, axis=axis)
+    if power == 0:
+        unequal = rest.of(relay.NotEqualOp, 0.0).value
+        return importer.call(relay.SumOp, importer.cast(unequal, importer.element(a)), axis=axis)
+    parts = rest if power == 1 else rest * rest if power == 2 else rest.of(relay.PowerOp, power)
+    total = Scalar(importer, importer.call(relay.SumOp, parts.value, axis=axis))
+    if power == 1:
+        return total.value
+    return (total.of(relay.SqrtOp) if power == 2 else total.of(relay.PowerOp, 1 / power)).value
+
+
+@aten("_cdist_forward", "cdist")
+def cdist(importer: Importer, node: Node) -> SSAValue:
+    a, b = node.value("x1"), node.value("x2")
+    a = importer.call(relay.ExpandDimsOp, a, axis=importer.rank(a) - 1)
+    b = importer.call(relay.ExpandDimsOp, b, axis=importer.rank(b) - 2)
+    return _distance(importer, a, b, node.real("p", 2.0))
+
+
+@aten("_pdist_forward", "pdist")
+def pdist(importer: Importer, node: Node) -> SSAValue:
+    """The distances of all pairs of rows."""
+    first, second = np.triu_indices(node.static("self", 2)[0], 1)
+    x = node.value("self")
+    a, b = (importer.call(relay.TakeOp, x, importer.unnamed(rows), axis=0) for rows in (first, second))
+    return _distance(importer, a, b, node.real("p", 2.0))
+
+
+@aten("cosine_similarity")
+def cosine_similarity(importer: Importer, node: Node) -> SSAValue:
+    """The product of the vectors, each divided by its length, which is at least eps."""
+    sides: list[Scalar] = []
+    axis = [node.axis(node.integer("dim", 1), max(node.rank("x1"), node.rank("x2")))]
+    for name in ("x1", "x2"):
+        x = node.value(name)
+        total = importer.call(relay.SumOp, importer.call(relay.MultiplyOp, x, x), axis=axis, keepdims=True)
+        length = Scalar(importer, total).of(relay.SqrtOp).of(relay.MaximumOp, node.real("eps", 1e-8))
+        sides.append(Scalar(importer, x) / length)
+    return importer.call(relay.SumOp, (sides[0] * sides[1]).value, axis=axis)

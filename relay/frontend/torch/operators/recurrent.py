@@ -1,0 +1,114 @@
+"""LSTM, GRU and RNN of several layers and directions, step after step. Source: torch.nn.LSTM, GRU, RNN."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import SSAValue
+
+from relay.dialects import relay
+from relay.dialects.op import DYNAMIC
+from relay.frontend.importing.formulas import Scalar
+from relay.frontend.torch.builder import Importer
+from relay.frontend.torch.node import Node
+from relay.frontend.torch.operators.nn import times_transposed
+from relay.frontend.torch.table import aten
+
+States = list[Scalar]
+
+
+def _gates(importer: Importer, value: SSAValue, count: int) -> list[Scalar]:
+    """The parts of the gates, side by side along the last axis."""
+    axis, size = importer.rank(value) - 1, importer.shape(value)[-1] // count
+    return [Scalar(importer, importer.slice(value, {axis: (g * size, (g + 1) * size)})) for g in range(count)]
+
+
+def _step(importer: Importer, kind: str, given: SSAValue, hidden: SSAValue, states: States) -> States:
+    """The new states, of a step's products with the input and with the hidden state, biases added."""
+    if kind == "gru":
+        (r, z, n), (hr, hz, hn) = (_gates(importer, each, 3) for each in (given, hidden))
+        r, z = (r + hr).of(relay.SigmoidOp), (z + hz).of(relay.SigmoidOp)
+        n = (n + r * hn).of(relay.TanhOp)
+        return [(z.number(1.0) - z) * n + z * states[0]]
+    total = importer.call(relay.AddOp, given, hidden)
+    if kind != "lstm":
+        return [Scalar(importer, importer.call(relay.TanhOp if kind == "rnn_tanh" else relay.ReluOp, total))]
+    i, f, g, o = _gates(importer, total, 4)
+    cell = f.of(relay.SigmoidOp) * states[1] + i.of(relay.SigmoidOp) * g.of(relay.TanhOp)
+    return [o.of(relay.SigmoidOp) * cell.of(relay.TanhOp), cell]
+
+
+def _way(
+    importer: Importer, kind: str, x: SSAValue, weights: Sequence[SSAValue], states: States, back: bool
+) -> tuple[SSAValue, States]:
+    """One direction of a layer: outputs [steps, batch, hidden] and last states."""
+    steps = importer.shape(x)[0]
+    kernel, recurrent, *biases = weights[:4]
+    inputs = times_transposed(importer, x, kernel)
+    if biases:
+        inputs = importer.call(relay.AddOp, inputs, biases[0])
+    outputs: list[SSAValue] = []
+    for step in range(steps)[:: -1 if back else 1]:
+        hidden = times_transposed(importer, states[0].value, recurrent)
+        if biases:
+            hidden = importer.call(relay.AddOp, hidden, biases[1])
+        row = importer.call(relay.SqueezeOp, importer.slice(inputs, {0: (step, step + 1)}), axis=[0])
+        states = _step(importer, kind, row, hidden, states)
+        outputs.append(importer.call(relay.ExpandDimsOp, states[0].value, axis=0))
+    return importer.concatenate(outputs[:: -1 if back else 1], 0), states
+
+
+@aten("lstm.input", "gru.input", "rnn_tanh.input", "rnn_relu.input")
+def recurrent(importer: Importer, node: Node) -> list[SSAValue]:
+    """Outputs of the last layer, both directions side by side, and the last states of all."""
+    kind = node.packet.partition(".")[2]
+    x = node.value("input")
+    firsts = node.values("hx") if kind == "lstm" else [node.value("hx")]
+    lacks = importer.rank(x) == 2
+    if lacks:
+        x = importer.call(relay.ExpandDimsOp, x, axis=1)
+        firsts = [importer.call(relay.ExpandDimsOp, each, axis=1) for each in firsts]
+    batch_first = node.flag("batch_first") and not lacks
+    if batch_first:
+        x = importer.transpose(x, (1, 0, 2))
+    if DYNAMIC in importer.shape(x):
+        raise node.unsupported(f"input is {x.type}, of unknown size", "give its shapes")
+    if node.flag("train") and node.real("dropout", 0.0):
+        raise node.unsupported("is in training mode", "export the model after model.eval()")
+    directions, params = 1 + node.flag("bidirectional"), node.values("params")
+    count, layers = 4 if node.flag("has_biases") else 2, node.integer("num_layers")
+    if len(params) != count * layers * directions or len({importer.shape(each)[-1] for each in firsts}) > 1:
+        raise node.unsupported(f"has {len(params)} weights", "projections are not supported")
+    lasts: list[States] = []
+    for layer in range(layers):
+        outputs: list[SSAValue] = []
+        for direction in range(directions):
+            number = layer * directions + direction
+            rows = (importer.slice(each, {0: (number, number + 1)}) for each in firsts)
+            states = [Scalar(importer, importer.call(relay.SqueezeOp, row, axis=[0])) for row in rows]
+            weights = params[number * count : (number + 1) * count]
+            found, states = _way(importer, kind, x, weights, states, direction == 1)
+            outputs.append(found)
+            lasts.append(states)
+        x = importer.concatenate(outputs, 2)
+    whole = importer.transpose(x, (1, 0, 2)) if batch_first else x
+    finals = [
+        importer.concatenate([importer.call(relay.ExpandDimsOp, s[i].value, axis=0) for s in lasts], 0)
+        for i in range(len(firsts))
+    ]
+    found = [whole, *finals]
+    return [importer.call(relay.SqueezeOp, each, axis=[1]) for each in found] if lacks else found
+
+
+@aten("lstm_cell", "gru_cell", "rnn_tanh_cell", "rnn_relu_cell")
+def cell(importer: Importer, node: Node) -> list[SSAValue]:
+    """One step."""
+    kind = node.packet.partition(".")[2].removesuffix("_cell")
+    firsts = node.values("hx") if kind == "lstm" else [node.value("hx")]
+    sides: list[SSAValue] = []
+    for x, weight, bias in ((node.value("input"), "w_ih", "b_ih"), (firsts[0], "w_hh", "b_hh")):
+        side = times_transposed(importer, x, node.value(weight))
+        given = node.optional(bias)
+        sides.append(side if given is None else importer.call(relay.AddOp, side, given))
+    states = [Scalar(importer, each) for each in firsts]
+    return [each.value for each in _step(importer, kind, sides[0], sides[1], states)]

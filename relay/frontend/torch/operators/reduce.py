@@ -1,0 +1,206 @@
+"""Reductions, and operators along one axis: extremes, sums so far, the largest elements."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+from xdsl.dialects.builtin import i1, i64
+from xdsl.ir import SSAValue
+
+from relay.dialects import relay
+from relay.dialects.attributes import element_type
+from relay.dialects.op import DYNAMIC, TensorOp
+from relay.frontend.torch.builder import Importer
+from relay.frontend.torch.node import Node
+from relay.frontend.torch.operators.elementwise import name_of, truths
+from relay.frontend.torch.table import Result, aten
+
+
+def _axes(node: Node) -> list[int]:
+    """The axes that are reduced: all where none is named."""
+    rank = node.rank("self")
+    given = node.integers("dim", [])
+    return node.axes(given, rank)[: rank or 0] if given else list(range(rank))
+
+
+def _reduced(importer: Importer, node: Node, kind: type[TensorOp], value: SSAValue) -> SSAValue:
+    axes = _axes(node)
+    return importer.call(kind, value, axis=axes, keepdims=node.flag("keepdim")) if axes else value
+
+
+@aten("sum", "prod")
+def sums(importer: Importer, node: Node) -> SSAValue:
+    """Integers and booleans are summed in 64 bits."""
+    x, dtype = node.value("self"), node.dtype()
+    if dtype is not None:
+        x = importer.cast(x, element_type(dtype))
+    elif not importer.is_float(x):
+        x = importer.cast(x, i64)
+    return _reduced(importer, node, relay.SumOp if name_of(node) == "sum" else relay.ProdOp, x)
+
+
+@aten("mean")
+def mean(importer: Importer, node: Node) -> SSAValue:
+    dtype = node.dtype()
+    x = node.value("self")
+    return _reduced(importer, node, relay.MeanOp, x if dtype is None else importer.cast(x, element_type(dtype)))
+
+
+@aten("amax", "amin", "max.default", "min.default")
+def extremes(importer: Importer, node: Node) -> SSAValue:
+    x, largest = node.value("self"), "max" in node.packet
+    if importer.element(x) == i1:
+        return _reduced(importer, node, relay.AnyOp if largest else relay.AllOp, x)
+    return _reduced(importer, node, relay.MaxOp if largest else relay.MinOp, x)
+
+
+@aten("any", "all")
+def quantifier(importer: Importer, node: Node) -> SSAValue:
+    """Of 8-bit numbers PyTorch gives 8-bit numbers."""
+    x = node.value("self")
+    found = _reduced(importer, node, relay.AnyOp if name_of(node) == "any" else relay.AllOp, truths(importer, x))
+    return importer.cast(found, importer.element(x)) if importer.dtype(x) == np.uint8 else found
+
+
+@aten("argmax", "argmin")
+def position(importer: Importer, node: Node) -> SSAValue:
+    """The first of equal ones; of the flat tensor without an axis."""
+    x, dims = node.value("self"), node.shape("self")
+    kind = relay.ArgmaxOp if name_of(node) == "argmax" else relay.ArgminOp
+    if not dims:
+        return importer.unnamed(np.asarray(0, np.int64))
+    if not node.has("dim"):
+        x = importer.viewed(x, [-1 if DYNAMIC in dims else prod(dims)])
+        found = importer.call(kind, x, axis=[0], dtype=i64)
+        return importer.reshape(found, [1] * len(dims)) if node.flag("keepdim") else found
+    axis = node.axis(node.integer("dim"), len(dims))
+    return importer.call(kind, x, axis=[axis], keepdims=node.flag("keepdim"), dtype=i64)
+
+
+@aten("max.dim", "min.dim")
+def extreme_with_place(importer: Importer, node: Node) -> list[SSAValue]:
+    x, rank = node.value("self"), node.rank("self")
+    if not rank:
+        return [x, importer.unnamed(np.asarray(0, np.int64))]
+    largest = name_of(node) == "max"
+    kept = {"axis": [node.axis(node.integer("dim"), rank)], "keepdims": node.flag("keepdim")}
+    place = importer.call(relay.ArgmaxOp if largest else relay.ArgminOp, x, dtype=i64, **kept)
+    if importer.element(x) == i1:
+        return [importer.call(relay.AnyOp if largest else relay.AllOp, x, **kept), place]
+    return [importer.call(relay.MaxOp if largest else relay.MinOp, x, **kept), place]
+
+
+@aten("max.other", "min.other")
+def elementwise_extreme(importer: Importer, node: Node) -> SSAValue:
+    from relay.frontend.torch.operators.elementwise import both, computed
+
+    kind = relay.MaximumOp if name_of(node) == "max" else relay.MinimumOp
+    return computed(importer, kind, *both(importer, node))
+
+
+def _variance(importer: Importer, node: Node) -> tuple[SSAValue, SSAValue]:
+    """Variance and mean; `correction` is taken off the number of elements."""
+    x, axes, dims = node.value("self"), _axes(node), node.static("self")
+    correction = node.number_of("correction", float(node.flag("unbiased", True)))
+    keep = node.flag("keepdim")
+    average = importer.call(relay.MeanOp, x, axis=axes, keepdims=True) if axes else x
+    rest = importer.call(relay.SubtractOp, x, average)
+    squares = importer.call(relay.MultiplyOp, rest, rest)
+    total = importer.call(relay.SumOp, squares, axis=axes, keepdims=keep) if axes else squares
+    count = max(prod(dims[axis] for axis in axes) - correction, 0)
+    found = importer.call(relay.DivideOp, total, importer.like(count, total))
+    shown = average if keep or not axes else importer.call(relay.SqueezeOp, average, axis=axes)
+    return found, shown
+
+
+@aten("var", "std", "var_mean", "std_mean")
+def variance(importer: Importer, node: Node) -> list[Result]:
+    found, average = _variance(importer, node)
+    if "std" in node.packet:
+        found = importer.call(relay.SqrtOp, found)
+    return [found, average] if node.packet.endswith("_mean") else [found]
+
+
+@aten("logsumexp")
+def logsumexp(importer: Importer, node: Node) -> SSAValue:
+    """An infinite maximum is the result by itself: the difference to it would be NaN."""
+    x, axes = importer.real(node.value("self")), _axes(node)
+    if not axes:
+        return x
+    largest = importer.call(relay.MaxOp, x, axis=axes, keepdims=True)
+    finite = importer.call(relay.IsfiniteOp, largest)
+    base = importer.call(relay.WhereOp, finite, largest, importer.like(0, largest))
+    parts = importer.call(relay.ExpOp, importer.call(relay.SubtractOp, x, base))
+    total = importer.call(relay.SumOp, parts, axis=axes, keepdims=True)
+    found = importer.call(relay.AddOp, importer.call(relay.LogOp, total), base)
+    return found if node.flag("keepdim") else importer.call(relay.SqueezeOp, found, axis=axes)
+
+
+@aten("norm", "linalg_vector_norm")
+def norm(importer: Importer, node: Node) -> SSAValue:
+    """`sum(|x| ** p) ** (1 / p)`; the largest or smallest magnitude for an infinite p."""
+    x = node.value("self")
+    power = node.real("p" if node.has("p") else "ord", 2.0)
+    size = importer.call(relay.AbsOp, x)
+    if np.isinf(power):
+        return _reduced(importer, node, relay.MaxOp if power > 0 else relay.MinOp, size)
+    if power == 0:
+        return importer.cast(_reduced(importer, node, relay.SumOp, importer.cast(truths(importer, x), i64)),
+                             importer.element(x))  # fmt: skip
+    if power == 1:
+        return _reduced(importer, node, relay.SumOp, size)
+    if power == 2:
+        squares = importer.call(relay.MultiplyOp, x, x)
+        return importer.call(relay.SqrtOp, _reduced(importer, node, relay.SumOp, squares))
+    total = _reduced(importer, node, relay.SumOp, importer.call(relay.PowerOp, size, importer.like(power, size)))
+    return importer.call(relay.PowerOp, total, importer.like(1 / power, total))
+
+
+@aten("cumsum", "cumprod", "cumsum_")
+def cumulative(importer: Importer, node: Node) -> SSAValue:
+    x, dtype = node.value("self"), node.dtype()
+    if dtype is not None:
+        x = importer.cast(x, element_type(dtype))
+    elif not importer.is_float(x):
+        x = importer.cast(x, i64)
+    if not importer.rank(x):
+        return x
+    axis = node.axis(node.integer("dim"), importer.rank(x))
+    return importer.call(relay.CumsumOp if name_of(node) == "cumsum" else relay.CumprodOp, x, axis=axis)
+
+
+@aten("topk")
+def topk(importer: Importer, node: Node) -> list[SSAValue]:
+    x, rank = node.value("self"), node.rank("self")
+    if not rank:
+        return [x, importer.unnamed(np.asarray(0, np.int64))]
+    axis, down = node.axis(node.integer("dim", -1), rank), node.flag("largest", True)
+    return [*importer.several(relay.TopkOp, x, k=node.integer("k"), axis=axis, is_ascend=not down, dtype=i64)]
+
+
+@aten("sort", "argsort")
+def sort(importer: Importer, node: Node) -> list[SSAValue]:
+    """Equal elements in their order, which `stable` asks for and others allow."""
+    x, rank = node.value("self"), node.rank("self")
+    if not rank:
+        place = importer.unnamed(np.asarray(0, np.int64))
+        return [place] if name_of(node) == "argsort" else [x, place]
+    axis = node.axis(node.integer("dim", -1), rank)
+    order = importer.call(relay.ArgsortOp, x, axis=axis, is_ascend=not node.flag("descending"), dtype=i64)
+    if name_of(node) == "argsort":
+        return [order]
+    return [importer.call(relay.GatherOp, x, order, axis=axis), order]
+
+
+@aten("diff")
+def diff(importer: Importer, node: Node) -> SSAValue:
+    x, dims = node.value("self"), node.static("self")
+    axis = node.axis(node.integer("dim", -1), len(dims))
+    if node.has("prepend") or node.has("append"):
+        raise node.unsupported("puts elements before or behind")
+    for _ in range(node.integer("n", 1)):
+        size = importer.shape(x)[axis]
+        late, early = importer.slice(x, {axis: (1, size)}), importer.slice(x, {axis: (0, size - 1)})
+        x = importer.call(relay.SubtractOp, late, early)
+    return x

@@ -1,0 +1,42 @@
+"""The table of operators: what `from_pytorch` can import, and how. One row per operator, or overload of one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from xdsl.ir import SSAValue
+
+from relay.frontend.torch.builder import Importer
+from relay.frontend.torch.node import Node
+
+Result = SSAValue | int | float | bool | None
+Convert = Callable[[Importer, Node], Result | Sequence[Result]]
+"""Builds the ops of one node and returns its outputs: values, numbers where they are known, None for what is not
+computed. It raises Unsupported for what it has no formula for."""
+TABLE: dict[str, Convert] = {}
+"""By operator (`aten.add`), or operator and overload (`aten.max.dim`), which goes first."""
+VIEWS: set[str] = set()
+"""Operators whose result has the elements of the first argument: what is written to one is seen in the other."""
+REFUSED: dict[str, str] = {}
+"""Operators that are known and not imported: why."""
+
+
+def op(*targets: str) -> Callable[[Convert], Convert]:
+    """Enter a function in the table under one or more operators."""
+
+    def enter(convert: Convert) -> Convert:
+        for target in targets:
+            TABLE[target] = convert
+        return convert
+
+    return enter
+
+
+def aten(*names: str) -> Callable[[Convert], Convert]:
+    """The same of operators of ATen."""
+    return op(*(f"aten.{name}" for name in names))
+
+
+def row(node: Node) -> Convert | None:
+    """The function for a node."""
+    return TABLE.get(node.target) or TABLE.get(node.packet)
