@@ -55,13 +55,15 @@ def archive(
     outputs: Sequence[str],
     types: Mapping[str, tuple[Sequence[int | str], str]] | None = None,
     weights: Mapping[str, Array] | None = None,
+    buffers: Sequence[str] = (),
     **program: Any,
 ) -> bytes:
-    """The bytes of an archive. `types` are those of tensors that no input is."""
+    """The bytes of an archive. `types` are those of tensors that no input is; some weights are buffers."""
     constants: Mapping[str, Array] = weights or {}
     known: dict[str, tuple[Sequence[int | str], str]] = {**inputs, **(types or {})}
     known |= {name: (each.shape, each.dtype.name) for name, each in constants.items()}
-    specs: list[Json] = [{"parameter": {"arg": {"name": name}, "parameter_name": name}} for name in constants]
+    kinds = {name: "buffer" if name in buffers else "parameter" for name in constants}
+    specs: list[Json] = [{kind: {"arg": {"name": n}, f"{kind}_name": n}} for n, kind in kinds.items()]
     specs += [{"user_input": {"arg": tensor(name)}} for name in inputs]
     graph = {
         "inputs": [tensor(name) for name in known], "outputs": [tensor(name) for name in outputs], "nodes": nodes,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from relay import symbols
+from relay import signature, symbols
 from relay.errors import Malformed, RelayError, Unsupported
 from relay.frontend import from_pytorch
 from relay.interpreters import run
@@ -88,3 +88,44 @@ def test_bert_gives_what_its_onnx_gives() -> None:
         (found,) = run(from_pytorch(BERT, shapes=shapes), inputs)
         wanted = golden[f"{case}_out0"]
         assert np.abs(found - wanted).max() <= 1e-5 * np.abs(wanted).max()
+
+
+def test_buffers_that_are_written_in_place_are_states() -> None:
+    """As `export` leaves them (`add_`), and by the signature, as `run_decompositions` does."""
+    node = invoke("aten.add_.Tensor", {"self": tensor("b"), "other": tensor("x")}, "y")
+    data = archive([node], {"x": MATRIX}, ["y"], {"y": MATRIX}, {"b": np.ones((2, 3), np.float32)}, buffers=["b"])
+    module = from_pytorch(data)
+    inputs, outputs = signature.read(module["main"])
+    assert [(each.name, each.kind) for each in inputs] == [("x", "input"), ("b", "state")]
+    assert [(each.name, each.kind) for each in outputs] == [("y", "output"), ("b", "state")]
+    found = run(module, [np.ones((2, 3), np.float32), np.full((2, 3), 5, np.float32)])
+    assert [each.max() for each in found] == [6, 6]
+
+
+def test_what_was_written_through_a_view_is_not_read_by_another_name() -> None:
+    """`add_` writes to the flat view; the matrix is out of date, and says so where it is read."""
+    view = invoke("aten.view.default", {"self": tensor("a"), "size": {"as_ints": [6]}}, "v")
+    first = invoke("aten.relu.default", {"self": tensor("x")}, "a")
+    write = invoke("aten.add_.Tensor", {"self": tensor("v"), "other": {"as_int": 1}}, "w")
+    last = invoke("aten.neg.default", {"self": tensor("a")}, "y")
+    types = {"a": MATRIX, "v": ((6,), "float32"), "w": ((6,), "float32"), "y": MATRIX}
+    with pytest.raises(Unsupported, match="'a', which is not computed, or is a view of what was written in place"):
+        from_pytorch(archive([first, view, write, last], {"x": MATRIX}, ["y"], types))
+    (found,) = run(from_pytorch(archive([first, view, write], {"x": MATRIX}, ["w"], types)), [np.zeros((2, 3), "f")])
+    assert found.tolist() == [1] * 6
+
+
+def test_codes_are_those_of_torch() -> None:
+    """`clamp(rint(x * (1 / scale)) + zero_point)` of float32, and back."""
+    x = np.linspace(-3, 3, 96, dtype=np.float32).reshape(2, 48) * np.float32(0.7)
+    scale, last = 0.1 / 3, {"quant_min": {"as_int": -128}, "quant_max": {"as_int": 100}, "dtype": {"as_scalar_type": 2}}
+    given = {"scale": {"as_float": scale}, "zero_point": {"as_int": 3}, **last}
+    codes = invoke("quantized_decomposed.quantize_per_tensor.default", {"input": tensor("x"), **given}, "q")
+    reals = invoke("quantized_decomposed.dequantize_per_tensor.default", {"input": tensor("q"), **given}, "y")
+    shape = ((2, 48), "float32")
+    data = archive([codes, reals], {"x": shape}, ["q", "y"], {"q": ((2, 48), "int8"), "y": shape})
+    inverse = np.float32(1) / np.float32(scale)
+    wanted = np.clip(np.rint(x * inverse) + 3, -128, 100)
+    found = run(from_pytorch(data, numerics="qdq"), [x])
+    assert np.array_equal(found[0], wanted) and found[0].dtype == np.int8
+    assert np.array_equal(found[1], (wanted - 3).astype(np.float32) * np.float32(scale))

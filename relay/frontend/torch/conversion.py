@@ -43,10 +43,12 @@ class Conversion:
     values: dict[str, Known] = field(default_factory=dict[str, Known])
     types: Json = field(default_factory=dict[str, Any])
     """What the graph says of its tensors."""
-    views: dict[str, str] = field(default_factory=dict[str, str])
-    """The tensors that are views of others: those whose elements they are."""
-    renewed: dict[str, str] = field(default_factory=dict[str, str])
-    """Tensors that were written in place: the one that was written last."""
+    roots: dict[str, str] = field(default_factory=dict[str, str])
+    """The tensor in whose memory a tensor is, by views and writes in place."""
+    views: set[str] = field(default_factory=set[str])
+    """Tensors that are a part, or another shape, of others."""
+    states: set[str] = field(default_factory=set[str])
+    """Tensors whose last value is a result of the program."""
     resized: bool = False
     """Whether inputs have other sizes than the file says."""
     depth: int = 0
@@ -80,30 +82,25 @@ class Conversion:
         self.written(node, given)
 
     def written(self, node: Node, given: Json) -> None:
-        """Keep what a node that writes in place, `aten.add_`, has written; views of what it writes are out of date."""
-        name = node.packet.rpartition(".")[2]
-        if node.packet in VIEWS and node.outputs:
-            source = self.source(_name_of(given, 0))
-            if source:
-                self.views.update({output: source for output in node.outputs})
+        """Keep what a node that writes in place, `aten.add_`, has written: all names of that memory have the new value,
+        but those of which it is only a part, or another shape; these are out of date."""
+        name, target = node.packet.rpartition(".")[2], _name_of(given, 0)
+        root = self.roots.get(target, target)
+        if node.packet in VIEWS and root:
+            self.roots.update(dict.fromkeys(node.outputs, root))
+            self.views.update(node.outputs)
         if not (name.endswith("_") and not name.endswith("__")) or not node.outputs:
             return
-        target = _name_of(given, 0)
-        if target in self.views:
-            hint = "make the program functional: program.run_decompositions()"
-            self.problems.add(node.where, "writes to a view of another tensor", hint)
-            return
-        first = self.source(target)
-        self.renewed[first] = node.outputs[0]
-        self.renewed[node.outputs[0]] = node.outputs[0]
-        for view in [view for view, source in self.views.items() if source == first]:
-            self.values[view] = None
-        for name in (first, target):
-            self.values[name] = self.values[node.outputs[0]]
-
-    def source(self, name: str) -> str:
-        """The tensor whose elements a tensor has."""
-        return self.views.get(name, name)
+        output, partly = node.outputs[0], target in self.views
+        if partly and root in self.states:
+            raise node.unsupported("writes to a part of a buffer", "make it functional: program.run_decompositions()")
+        for other in [root, *(each for each, own in self.roots.items() if own == root)]:
+            self.values[other] = None if partly or other in self.views else self.values[output]
+        self.values[target] = self.values[output]
+        if partly:
+            self.views.discard(target)
+            self.roots[target] = root = output
+        self.roots[output] = root
 
     def define(self, name: str, value: Known) -> None:
         self.values[name] = value

@@ -194,6 +194,7 @@ class _Program:
             type = TensorType(element_type(info.dtype), info.shape)
             conversion.define(self.buffers[buffer], _argument(importer, type))
         conversion.values.update(self.numbers)
+        conversion.states.update(self.buffers[buffer] for buffer in states)
         live = _needed(nodes, [*wanted, *states.values()])
         for name, weight in self.weights.items():
             if name in live and name not in conversion.values:
@@ -210,7 +211,7 @@ class _Program:
             raise
         importer.leave()
         results = [self.result(conversion, name) for name in wanted]
-        new = [self.result(conversion, conversion.renewed.get(name, name)) for name in states.values()]
+        new = [self.result(conversion, name) for name in states.values()]
         given_out = [
             TensorInfo(name, importer.shape(value), importer.dtype(value), "output")
             for name, value in zip(wanted, results, strict=True)

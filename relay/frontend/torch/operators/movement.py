@@ -22,7 +22,7 @@ VIEWS.update(
     for name in (
         "view", "reshape", "_unsafe_view", "unsqueeze", "squeeze", "expand", "permute", "transpose", "t", "movedim",
         "slice", "select", "split", "split_with_sizes", "chunk", "unbind", "flatten", "unflatten", "diagonal", "narrow",
-        "alias", "detach", "view_as", "expand_as", "as_strided", "swapaxes", "mT", "numpy_T",
+        "alias", "contiguous", "detach", "to", "view_as", "expand_as", "as_strided", "swapaxes", "mT", "numpy_T",
     )
 )  # fmt: skip
 
