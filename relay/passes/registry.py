@@ -12,6 +12,7 @@ from xdsl.passes import ModulePass
 from xdsl.utils.arg_spec import ArgSpec, PipelineLexer, SpecTokenKind, parse_pipeline
 from xdsl.utils.exceptions import ArgSpecParseError
 
+from relay.arguments import shown
 from relay.arguments import text as checked_text
 from relay.dialects import plug_in
 from relay.dialects.plug_in import universe_of, universes
@@ -26,11 +27,11 @@ OURS = EntryPoint("relay", "relay.universe:UNIVERSE", GROUP)
 XDSL = EntryPoint("xdsl", "xdsl.universe:XDSL_UNIVERSE", GROUP)
 """Two universes that are there without being installed; of two passes with one name the first wins."""
 
-MADE: dict[str, type[DescribedPass]] = {}
-"""Passes that `module_pass` and `function_pass` have made, by name."""
+MADE: dict[str, type[ModulePass]] = {}
+"""Passes that `module_pass` and `function_pass` have made, and those that a program registers, by name."""
 
 
-def register(cls: type[DescribedPass]) -> None:
+def register(cls: type[ModulePass]) -> None:
     """Let a made pass be found by its name; one that is made again, as in a notebook's cell, takes the place of itself.
 
     Raises InvalidArgument for a name (or alias) of a pass of relay's or xDSL's, or of another made pass.
@@ -66,7 +67,7 @@ def factories() -> dict[str, Factory]:
     return merged | {name: _given(cls) for name, cls in MADE.items()}
 
 
-def _given(cls: type[DescribedPass]) -> Factory:
+def _given(cls: type[ModulePass]) -> Factory:
     return lambda: cls
 
 
@@ -75,7 +76,7 @@ def ours() -> Iterator[type[DescribedPass]]:
     for factory in (*_factories(OURS).values(), *plug_in.passes().values()):
         if issubclass(cls := factory(), DescribedPass):
             yield cls
-    yield from MADE.values()
+    yield from (cls for cls in MADE.values() if issubclass(cls, DescribedPass))
 
 
 def find(name: str, where: str = "pipeline", first: Mapping[str, Factory] | None = None) -> type[ModulePass]:
@@ -137,7 +138,7 @@ def create(spec: ArgSpec, where: str = "pipeline", first: Mapping[str, Factory] 
 def parse(text: str, where: str = "pipeline", first: Mapping[str, Factory] | None = None) -> list[ModulePass]:
     """The passes of a pipeline's text, in xDSL's syntax: `legalize,fold-constant{max_bytes=1024}`."""
     checked_text(text, where, "write for example 'cse,dce'")
-    plain = DOTTED.sub(_without_dots, text)
+    plain = DOTTED.sub(_without_dots, ",".join(flat(text, where)) if "(" in text else text)
     try:
         specs = list(parse_pipeline(plain))
     except ArgSpecParseError as error:
@@ -145,6 +146,39 @@ def parse(text: str, where: str = "pipeline", first: Mapping[str, Factory] | Non
         raise InvalidArgument(where, f"'{text}': {lines[-1]}", "write for example 'cse,dce'") from None
     check_options(plain)
     return [create(spec, where, first) for spec in specs]
+
+
+ANCHORS = ("builtin.module", "func.func", "any")
+PART = re.compile(r'"(?:[^"\\]|\\.)*"|[{}(),]|[^"{}(),]+|.')
+"""A quoted text, a sign, or what is between."""
+
+
+def flat(text: str, where: str = "pipeline") -> list[str]:
+    """The passes of a text that nests them as upstream does, each with its options: those of
+    `builtin.module(func.func(cse),dce)` are `cse` and `dce`. A pass runs on the module, and so on all functions.
+
+    Raises InvalidArgument for another anchor, and for parentheses that do not match.
+    """
+    found, item, depth, braces = list[str](), "", 0, 0
+    for part in [*PART.findall(text), ","]:
+        if part in ("{", "}"):
+            braces += 1 if part == "{" else -1
+        if braces or part not in ("(", ")", ","):
+            item += part
+        elif part == "(":
+            if item.strip() not in ANCHORS:
+                hint = f"anchors are {', '.join(ANCHORS)}; leave others out: passes run on the module"
+                raise InvalidArgument(where, f"{shown(item.strip())} is no anchor of a nested pipeline here", hint)
+            depth, item = depth + 1, ""
+        else:
+            if item.strip():
+                found.append(item.strip())
+            depth, item = depth - (part == ")"), ""
+            if depth < 0:
+                break
+    if depth or braces:
+        raise InvalidArgument(where, f"{shown(text)} has parentheses or braces that do not match", "count them")
+    return found
 
 
 def check_options(text: str) -> None:
@@ -176,4 +210,4 @@ def provider(prop: str) -> type[ModulePass] | None:
     """The first pass of ours, then of the made ones, that establishes a property; None if there is none."""
     if prop in PROVIDERS:
         return find(PROVIDERS[prop])
-    return next((cls for cls in MADE.values() if prop in cls.establishes), None)
+    return next((cls for cls in MADE.values() if issubclass(cls, DescribedPass) and prop in cls.establishes), None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import Action, ArgumentParser
+from argparse import SUPPRESS, Action, ArgumentParser
 from typing import Any
 
 from relay.frontend.importing.formats import MODELS
@@ -12,14 +12,29 @@ GROUPS: dict[str, tuple[str, ...]] = {
               "--split-input-file", "--allow-unregistered-dialect", "--no-implicit-module"),
     "pipeline": ("--passes", "--list-passes", "--list-patterns", "--show-pipeline", "--attach-target", "-O",
                  "--insert-before", "--insert-after", "--remove"),
-    "passes": ("--print-ir-after-all", "--print-ir-changed", "--print-between-passes", "--dump-ir", "--time-passes",
-               "--stats", "--partition-report", "--opt-bisect-limit", "--crash-reproducer"),
+    "passes": ("--print-ir-before-all", "--print-ir-after-all", "--print-ir-before", "--print-ir-after",
+               "--print-ir-changed", "--print-between-passes", "--dump-ir", "--time-passes", "--stats",
+               "--partition-report", "--opt-bisect-limit", "--crash-reproducer"),
     "output": ("--target", "--output-file", "--save-weights", "--print-op-generic", "--print-no-properties",
                "--print-debuginfo", "--syntax-highlight", "--emit-irdl", "--completion"),
     "checks": ("--verify-each", "--disable-verify", "--verify-diagnostics", "--parsing-diagnostics", "--shrink",
                "--find-culprit", "--inputs", "--seed", "--tolerance"),
 }  # fmt: skip
 """Options by group; others stay where they are."""
+UPSTREAM = {
+    "--passes": "--pass-pipeline",
+    "--print-ir-before-all": "--mlir-print-ir-before-all",
+    "--print-ir-after-all": "--mlir-print-ir-after-all",
+    "--print-ir-before": "--mlir-print-ir-before",
+    "--print-ir-after": "--mlir-print-ir-after",
+    "--print-ir-changed": "--mlir-print-ir-after-change",
+    "--time-passes": "--mlir-timing",
+    "--stats": "--mlir-pass-statistics",
+    "--crash-reproducer": "--mlir-pass-pipeline-crash-reproducer",
+    "--print-op-generic": "--mlir-print-op-generic",
+    "--print-debuginfo": "--mlir-print-debuginfo",
+}
+"""What mlir-opt calls options of the same meaning; they are taken, too."""
 
 INPUT = f"MLIR text, or a model: {', '.join(f'.{name}' for name in MODELS)}"
 TEXTS: dict[str, dict[str, Any]] = {
@@ -42,7 +57,10 @@ class Sorted(ArgumentParser):
     def __init__(self, parser: ArgumentParser):
         super().__init__(add_help=False)
         self.parser = parser
-        said = {"pipeline": "Without -p, the edits, -O and --find-culprit are of the pipeline that build runs."}
+        said = {
+            "pipeline": "Without -p, edits, -O and --find-culprit are of the pipeline that build runs. "
+            "Passes are options, too: --cse. Names of mlir-opt do: --mlir-timing."
+        }
         self.groups = {title: parser.add_argument_group(title, said.get(title)) for title in GROUPS}
 
     def add_argument(self, *name_or_flags: str, **kwargs: Any) -> Action:
@@ -50,4 +68,8 @@ class Sorted(ArgumentParser):
         title = next((title for title, names in GROUPS.items() if name_or_flags[-1] in names), None)
         group = self.parser if title is None else self.groups[title]
         kwargs |= TEXTS.get(name_or_flags[-1], {})
-        return group.add_argument(*name_or_flags, **kwargs)
+        action = group.add_argument(*name_or_flags, **kwargs)
+        if (upstream := UPSTREAM.get(name_or_flags[-1])) is not None:
+            same: dict[str, Any] = {**kwargs, "dest": action.dest, "help": SUPPRESS}
+            group.add_argument(upstream, **same)
+        return action

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping
+from argparse import SUPPRESS, ArgumentParser, Namespace
+from collections.abc import Container, Mapping, Sequence
 
 import relay
 from relay.errors import InvalidArgument
 from relay.passes import PassContext, PassInstrument, Pipeline, registry
 from relay.passes.checking import BisectLimit, CrashReproducer
 from relay.passes.info import LEVELS
-from relay.passes.printing import DumpIR, PrintAfterAll, PrintChanged
+from relay.passes.printing import DumpIR, PassPrintingInstrument, PrintAfterAll, PrintChanged
 from relay.passes.registry import Factory
 from relay.passes.timing import OpStatistics, PassTimingInstrument
+from relay.tools.help import GROUPS
 
 EDITS = ("insert_before", "insert_after", "remove")
 
@@ -32,7 +33,12 @@ def add_arguments(parser: ArgumentParser) -> None:
     ):
         parser.add_argument(flag, metavar=metavar, help=help, action="append", default=[])
     parser.add_argument("--verify-each", action="store_true", help="verify after each pass (default)")
+    parser.add_argument("--print-ir-before-all", action="store_true", help=SUPPRESS)
     parser.add_argument("--print-ir-after-all", action="store_true", help="print the IR after each pass")
+    for when in ("before", "after"):
+        parser.add_argument(
+            f"--print-ir-{when}", metavar="A,B", action="append", default=[], help=f"print the IR {when} these passes"
+        )
     parser.add_argument("--print-ir-changed", action="store_true", help="print what each pass changes, as a diff")
     parser.add_argument("--dump-ir", metavar="DIR", help="write the IR after each pass into numbered files")
     parser.add_argument(
@@ -83,6 +89,29 @@ def context_of(args: Namespace) -> PassContext:
     return PassContext(4 if args.opt_level is None else args.opt_level, config=config)
 
 
+def _names(args: Namespace, when: str) -> list[str]:
+    """The passes of --print-ir-before and the like."""
+    if getattr(args, f"print_ir_{when}_all"):
+        return ["all"]
+    return [name for text in getattr(args, f"print_ir_{when}") for name in text.split(",")]
+
+
+def with_passes_of_flags(args: Sequence[str], known: Container[str]) -> list[str]:
+    """mlir-opt's other way to name passes, options of their own in their order, as one of `-p`: `--cse
+    --canonicalize="top-down=true"` is `-p 'cse,canonicalize{top-down=true}'`. An option of ours stays one."""
+    ours = {option for group in GROUPS.values() for option in group}
+    steps, rest = list[str](), list[str]()
+    for arg in args:
+        name, equals, options = arg.lstrip("-").partition("=")
+        if arg.startswith("-") and name in known and f"--{name}" not in ours:
+            steps.append(f"{name}{{{options}}}" if equals else name)
+        else:
+            rest.append(arg)
+    if steps and any(arg.startswith(("-p", "--passes", "--pass-pipeline")) for arg in rest):
+        raise InvalidArgument("relay-opt", f"has -p and --{steps[0]}", "name all passes in one of the two ways")
+    return [*rest, "-p", ",".join(steps)] if steps else rest
+
+
 class Watchers:
     """The instruments that the arguments ask for; they write to standard error."""
 
@@ -91,9 +120,10 @@ class Watchers:
         self.statistics = OpStatistics() if args.stats else None
         self.bisect = None if args.opt_bisect_limit is None else BisectLimit(args.opt_bisect_limit)
         self.reproducer = CrashReproducer(args.crash_reproducer) if args.crash_reproducer else None
+        before, after = _names(args, "before"), _names(args, "after")
         printed = (
             PrintAfterAll(sys.stdout) if args.print_between_passes else None,
-            PrintAfterAll() if args.print_ir_after_all else None,
+            PassPrintingInstrument(before, after) if before or after else None,
             PrintChanged() if args.print_ir_changed else None,
             DumpIR(args.dump_ir, refresh=True) if args.dump_ir else None,
         )

@@ -10,13 +10,16 @@ import sys
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from typing import cast
 
+from xdsl.passes import ModulePass
 from xdsl.targets import get_all_targets
 from xdsl.universe import XDSL_UNIVERSE, Universe
 
 from relay.dialects.context import EXTENDED
 from relay.dialects.plug_in import universes
 from relay.errors import InvalidArgument
+from relay.passes.registry import register
 from relay.universe import UNIVERSE
 
 
@@ -31,7 +34,8 @@ def everything() -> Universe:
 
 
 def load(path: str) -> None:
-    """Run a Python file, which may register compilers and passes. Raises InvalidArgument, naming it, if it fails."""
+    """Run a Python file, which may register compilers and passes; the classes of passes that it defines are registered,
+    xDSL's plain ones too. Raises InvalidArgument, naming it, if it fails."""
     if not Path(path).is_file():
         raise InvalidArgument("--load", f"there is no file {path}", "name a Python file")
     name = f"relay_loaded_{Path(path).stem}"
@@ -40,5 +44,9 @@ def load(path: str) -> None:
     module = sys.modules[name] = module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
+        found = [each for each in vars(module).values() if isinstance(each, type)]
+        for cls in cast(list[type[object]], found):
+            if issubclass(cls, ModulePass) and cls.__module__ == name and "name" in vars(cls):
+                register(cls)
     except Exception as error:
         raise InvalidArgument(f"--load {path}", f"{type(error).__name__}: {error}", "it is run as Python") from error

@@ -9,13 +9,14 @@ import warnings
 from argparse import ArgumentParser
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from io import BytesIO, StringIO
 from pathlib import Path
 from typing import IO, Any, ClassVar, NoReturn
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.utils.exceptions import PassFailedException, VerifyException
+from xdsl.utils.exceptions import DiagnosticException, ParseError, PassFailedException, VerifyException
 from xdsl.xdsl_opt_main import xDSLOptMain
 
 from relay import __version__, frontend, symbols
@@ -32,10 +33,19 @@ from relay.passes.checking import pipeline_of as reproduced_pipeline
 from relay.passes.context import LEVELS
 from relay.tools import culprit
 from relay.tools.completion import SCRIPTS, script
+from relay.tools.expected import expected, unmet
 from relay.tools.failure import TRACEBACK, line_of
 from relay.tools.help import Sorted
 from relay.tools.pass_list import list_passes, list_patterns, names_of_passes
-from relay.tools.pipeline_options import Watchers, add_arguments, context_of, parse_pipeline, pipeline_of, show
+from relay.tools.pipeline_options import (
+    Watchers,
+    add_arguments,
+    context_of,
+    parse_pipeline,
+    pipeline_of,
+    show,
+    with_passes_of_flags,
+)
 from relay.tools.plug_ins import everything, load
 from relay.tools.shapes import shape_of
 
@@ -62,7 +72,8 @@ class RelayOptMain(xDSLOptMain):
         self.exit_code = 0
         self.held = HeldText()
         self.universe = everything()
-        super().__init__("Read a module, run passes on it, and print it.", args)
+        given = with_passes_of_flags(sys.argv[1:] if args is None else args, self.universe.all_passes)
+        super().__init__("Read a module, run passes on it, and print it.", given)
 
     def register_all_dialects(self) -> None:
         self.ctx = make_context()
@@ -101,7 +112,7 @@ class RelayOptMain(xDSLOptMain):
             help="run a Python file that registers compilers or passes",
         )
         options.add_argument(
-            "--partition-report", action="store_true", help="print what external compilers take, and why not the rest"
+            "--partition-report", action="store_true", help="print what external compilers take and refuse"
         )
         options.add_argument("--list-passes", action="store_true", help="print all passes, xDSL's too: what they do")
         options.add_argument(
@@ -156,9 +167,44 @@ class RelayOptMain(xDSLOptMain):
             level = PassContext.current().opt_level if self.args.opt_level is None else self.args.opt_level
             print(show(self.chosen, context_of(self.args), self.built_for, level))
             return
-        super().run()
-        if self.args.output_file is not None:
+        if (self.args.split_input_file or self.args.verify_diagnostics) and not self.args.shrink:
+            self.run_pieces()
+        else:
+            super().run()
+        if self.args.output_file is not None and self.exit_code == 0:
             self.write(self.held.text)
+
+    def run_pieces(self) -> None:
+        """Each piece of the input; where one fails, the others go on, as with mlir-opt. With --verify-diagnostics an
+        error is right if a comment expects it there; without such comments errors are printed as xDSL's tool does."""
+        (pieces, format), output = self.prepare_input(), self.prepare_output()
+        for number, (piece, first) in enumerate(pieces):
+            if number:
+                output.write("// -----\n")
+            text = piece.read().decode("utf-8", "replace") if self.args.verify_diagnostics else ""
+            piece.seek(0)
+            commented, error = "expected-" in text, ""
+            try:
+                if (module := self.parse_chunk(piece, format, first)) is not None:
+                    self.apply_passes(module)
+                    output.write(self.output_resulting_program(module))
+            except Exception as raised:
+                if isinstance(raised, ParseError):
+                    raised.span = replace(raised.span, line_offset=first)
+                    shown = self.args.parsing_diagnostics
+                else:
+                    shown = self.args.verify_diagnostics and isinstance(raised, DiagnosticException)
+                if shown and not commented:
+                    print(raised, *getattr(raised, "__notes__", ()), sep="\n")
+                else:
+                    error = line_of(raised, self.get_input_name(), self.doing, self.module)
+            output.flush()
+            told = unmet(expected(text, first), error, self.get_input_name()) if commented else [error] if error else []
+            for line in told:
+                print(line, file=sys.stderr)
+            self.exit_code = 1 if told else self.exit_code
+        if output is not sys.stdout:
+            output.close()
 
     def write(self, text: str) -> None:
         """Write to the file that `-o` names, or to the standard output stream."""

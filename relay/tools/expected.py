@@ -1,0 +1,61 @@
+"""`--verify-diagnostics` as mlir-opt has it: the text says in comments which errors it expects, and where.
+
+`// expected-error@+1 {{words}}` is of the next line; `@below` and `@above` are +1 and -1, `@12` is line 12, `@unknown`
+is anywhere, and without `@` it is the comment's own line.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+COMMENT = re.compile(
+    r"expected-(error|warning|note|remark)(-re)?(?:@([+-]\d+|\d+|above|below|unknown))?\s*\{\{(.*?)\}\}"
+)
+TOLD = re.compile(r"^[^\n]*?:(\d+):\d+: (?:error: )?(.*)$", re.MULTILINE)
+OFFSETS = {"above": -1, "below": 1}
+
+
+@dataclass(frozen=True)
+class Expected:
+    """An error that a comment expects."""
+
+    line: int | None
+    """None for an unknown one."""
+    words: str
+    pattern: bool
+
+    def meets(self, line: int, said: str) -> bool:
+        """Whether this is the error."""
+        found = re.search(self.words, said) if self.pattern else self.words in said
+        return bool(found) and self.line in (None, line)
+
+
+def expected(text: str, first: int) -> list[Expected]:
+    """What the comments of a piece expect, which begins behind `first` lines of its file. Notes are none of ours."""
+    found: list[Expected] = []
+    for number, line in enumerate(text.split("\n"), first + 1):
+        for kind, pattern, where, words in COMMENT.findall(line):
+            if where[:1] in ("+", "-"):
+                at = number + int(where)
+            else:
+                at = int(where) if where.isdecimal() else number + OFFSETS.get(where, 0)
+            if kind != "note":
+                found.append(Expected(None if where == "unknown" else at, words, bool(pattern)))
+    return found
+
+
+def unmet(wanted: list[Expected], error: str, file: str) -> list[str]:
+    """A line for each error that was expected and did not come, or came and was not expected."""
+    left, lines = list(wanted), list[str]()
+    told = [(int(line), said) for line, said in TOLD.findall(error)] or ([(0, error)] if error else [])
+    for line, said in told:
+        met = next((each for each in left if each.meets(line, said)), None)
+        if met is None:
+            lines.append(f"{file}:{line}: unexpected error: {said}")
+        else:
+            left.remove(met)
+    for each in left:
+        place = file if each.line is None else f"{file}:{each.line}"
+        lines.append(f"{place}: the expected error {each.words!r} did not come")
+    return lines
