@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from relay.lowering.gpu.gpu_module_to_binary import GpuModuleToBinary
     from relay.lowering.gpu.nvvm_attach_target import NvvmAttachTarget
     from relay.lowering.gpu.schedule_gpu import ScheduleGpu
+    from relay.lowering.linalg_specialize_generic_ops import LinalgSpecializeGenericOps
     from relay.lowering.math_expand_ops import MathExpandOps
     from relay.lowering.parallelize import Parallelize
     from relay.lowering.plan_memory import PlanMemory
@@ -147,6 +148,7 @@ __getattr__, __dir__ = door(
         "InlineGlobals": "relay.transforms.inline:Inline",
         "InlinePartitions": "relay.byoc.partitioning.inline_partitions",
         "Legalize": "relay.transforms.legalize",
+        "LinalgSpecializeGenericOps": "relay.lowering.linalg_specialize_generic_ops",
         "MathExpandOps": "relay.lowering.math_expand_ops",
         "MergeCompilerRegions": "relay.byoc.partitioning.merge_compiler_regions",
         "MergeComposite": "relay.byoc.partitioning.merge_composite",
@@ -210,12 +212,12 @@ __all__ = [
     "EliminateCommonSubexpr", "EqualizeLayers", "ExpandApplyScale", "Exploration", "FakeQuantizationToInteger",
     "FastMath", "FoldConstant", "FoldExplicitPadding", "FoldQdq", "FoldScaleAxis", "FuseOps", "GpuKernelOutlining",
     "GpuModuleToBinary", "InferType", "InferTypes", "Inline", "InlineGlobals", "InlinePartitions", "Legalize",
-    "MathExpandOps", "MergeCompilerRegions", "MergeComposite", "NvvmAttachTarget", "OpStatistics", "Parallelize",
-    "PartitionGraph", "Pass", "PassContext", "PassInfo", "PassInstrument", "PassPrintingInstrument",
-    "PassTimingInstrument", "Pipeline", "PlanMemory", "PostTrainingQuantize", "PrintAfterAll", "PrintBeforeAll",
-    "PrintChanged", "PrintChoices", "PrintIR", "PruneRegions", "QdqToInteger", "QnnLegalize", "Quantize",
-    "QuantizeAnnotate", "QuantizeCalibrate", "QuantizeRealize", "RaiseOps", "RelayToLinalg", "RemoveUnusedFunctions",
-    "Schedule", "ScheduleGpu", "SelectTargetOps", "Sequential", "Simplify", "SimplifyExpr", "SimplifyInference",
-    "ToMixedPrecision", "UnsignedCodes", "VerifyEach", "explore", "find_culprit", "function_pass", "liveness",
-    "module_pass", "pass_instrument", "shapes", "use_counts",
+    "LinalgSpecializeGenericOps", "MathExpandOps", "MergeCompilerRegions", "MergeComposite", "NvvmAttachTarget",
+    "OpStatistics", "Parallelize", "PartitionGraph", "Pass", "PassContext", "PassInfo", "PassInstrument",
+    "PassPrintingInstrument", "PassTimingInstrument", "Pipeline", "PlanMemory", "PostTrainingQuantize",
+    "PrintAfterAll", "PrintBeforeAll", "PrintChanged", "PrintChoices", "PrintIR", "PruneRegions", "QdqToInteger",
+    "QnnLegalize", "Quantize", "QuantizeAnnotate", "QuantizeCalibrate", "QuantizeRealize", "RaiseOps", "RelayToLinalg",
+    "RemoveUnusedFunctions", "Schedule", "ScheduleGpu", "SelectTargetOps", "Sequential", "Simplify", "SimplifyExpr",
+    "SimplifyInference", "ToMixedPrecision", "UnsignedCodes", "VerifyEach", "explore", "find_culprit", "function_pass",
+    "liveness", "module_pass", "pass_instrument", "shapes", "use_counts",
 ]  # fmt: skip

@@ -71,6 +71,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "unsigned-codes": _pass("relay.transforms.unsigned_codes:UnsignedCodes"),
     "fuse-ops": _pass("relay.transforms.fuse_ops:FuseOps"),
     "relay-to-linalg": _pass("relay.lowering.relay_to_linalg:RelayToLinalg"),
+    "linalg-specialize-generic-ops": _pass("relay.lowering.linalg_specialize_generic_ops:LinalgSpecializeGenericOps"),
     "expand-apply-scale": _pass("relay.lowering.expand_apply_scale:ExpandApplyScale"),
     "bufferize": _pass("relay.lowering.bufferize:Bufferize"),
     "schedule": _pass("relay.lowering.schedule:Schedule"),

@@ -10,7 +10,7 @@ from xdsl.dialects import get_all_dialects
 from xdsl.ir import Attribute, Dialect, Operation, TypeAttribute
 
 UPSTREAM = (
-    "func", "math", "scf", "cf", "tensor", "linalg", "llvm", "affine",
+    "func", "math", "scf", "cf", "tensor", "llvm", "affine",
     "bufferization", "ml_program", "ub", "test",
 )  # fmt: skip
 """Dialects of xDSL that our passes read or write."""
@@ -50,6 +50,12 @@ def _tosa() -> Dialect:
     from relay.dialects.tosa import Tosa
 
     return Tosa
+
+
+def _linalg() -> Dialect:
+    from relay.dialects.linalg import NamedLinalg
+
+    return NamedLinalg
 
 
 def _vector() -> Dialect:
@@ -111,6 +117,7 @@ EXTENDED: dict[str, Callable[[], Dialect]] = {
     "arith": _arith,
     "builtin": _builtin,
     "gpu": _gpu,
+    "linalg": _linalg,
     "memref": _memref,
     "tosa": _tosa,
     "vector": _vector,

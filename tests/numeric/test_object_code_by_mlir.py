@@ -15,8 +15,13 @@ import pytest
 from relay import signature
 from relay.compile.pipeline import default_pipeline
 from relay.frontend import from_tflite
+from relay.lowering.linalg_specialize_generic_ops import LinalgSpecializeGenericOps
+from relay.lowering.relay_to_linalg import RelayToLinalg
 from relay.module import IRModule
 from relay.passes import PassContext, PassInfo, PassInstrument
+from relay.transforms.fold_constant import FoldConstant
+from relay.transforms.fuse_ops import FuseOps
+from relay.transforms.legalize import Legalize
 from tests.numeric import mlir_runner
 from tests.unit.pass_modules import DIGITS
 
@@ -85,6 +90,17 @@ def check(
 def test_the_digits(tmp_path: Path) -> None:
     data = np.load(DIGITS.parent / "digits_test.npz")
     check(from_tflite(DIGITS), [data["int8_images"][:1]], [data["int8_out"][:1]], exact=True, folder=tmp_path)
+
+
+def test_named_ops_of_the_digits(tmp_path: Path) -> None:
+    """`mlir-opt` writes a named op without its region, and so computes what the name says."""
+    mod, data = from_tflite(DIGITS), np.load(DIGITS.parent / "digits_test.npz")
+    for each in (Legalize(), FoldConstant(), FuseOps(), RelayToLinalg(), LinalgSpecializeGenericOps()):
+        mod = each(mod)
+    text = mlir_runner.tool([str(mlir_runner.MLIR_OPT)], mod.to_text(weights=True))
+    assert text.count("linalg.conv_2d_nhwc_fhwc_q") == 3 and text.count("linalg.pooling_nhwc_sum") == 1
+    golden = data["int8_out"][:1]
+    np.testing.assert_array_equal(results(text, [data["int8_images"][:1]], [golden], tmp_path)[0], golden)
 
 
 @pytest.mark.slow

@@ -1,0 +1,221 @@
+"""`linalg-specialize-generic-ops`: loop nests of level 2 as the named ops that compute the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import DenseArrayBase, DenseIntElementsAttr, IntegerAttr, ModuleOp, TensorType, i32, i64
+from xdsl.dialects.linalg import ops as linalg
+from xdsl.dialects.linalg.attrs import IteratorType
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
+from xdsl.ir.affine import AffineMap
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from relay.dialects import linalg as named
+from relay.dialects.attributes import Array
+from relay.passes import Pass
+
+SUMS = ("arith.addi", "arith.addf")
+ELEMENTWISE: dict[str, type[Operation]] = {
+    "arith.addf": linalg.AddOp,
+    "arith.addi": linalg.AddOp,
+    "arith.subf": linalg.SubOp,
+    "arith.subi": linalg.SubOp,
+    "arith.mulf": linalg.MulOp,
+    "arith.muli": linalg.MulOp,
+}
+"""Nests of one operation on two tensors of one type."""
+POOLS = {
+    "arith.maxsi": named.PoolingNhwcMaxOp,
+    "arith.maximumf": named.PoolingNhwcMaxOp,
+    "arith.maxui": named.PoolingNhwcMaxUnsignedOp,
+    "arith.addi": named.PoolingNhwcSumOp,
+    "arith.addf": named.PoolingNhwcSumOp,
+}
+
+
+@dataclass(frozen=True)
+class LinalgSpecializeGenericOps(Pass):
+    """Turn each `linalg.generic` that is a named op of upstream's into that op, for tools that look for names.
+
+    These are `matmul`, `batch_matmul` (also of transposed matrices), `conv_2d_nhwc_fhwc` and
+    `depthwise_conv_2d_nhwc_hwc`, with `_q` where there are zero points, `pooling_nhwc_max`, `_max_unsigned` and `_sum`,
+    and `add`, `sub` and `mul`. Named ops widen integers with their signs: nests of unsigned codes stay, as do products
+    of matrices with zero points, whose name knows no transposed matrix. Nothing in a build reads named ops, so no
+    build runs this pass: it is the last one before another tool. MLIR's `linalg-generalize-named-ops` is its inverse.
+    """
+
+    name: ClassVar[str] = "linalg-specialize-generic-ops"
+    requires = ("linalg",)
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for generic in [inner for inner in op.walk() if isinstance(inner, linalg.GenericOp)]:
+            specialize(generic)
+
+
+@dataclass(frozen=True)
+class Factor:
+    """A factor of a product: `widened(argument) - zero_point`, in integers or floats."""
+
+    argument: BlockArgument
+    zero_point: SSAValue | None
+
+
+def specialize(generic: linalg.GenericOp) -> None:
+    """Put the named op in the place of a nest of tensors, if it has a name."""
+    if len(generic.inputs) != 2 or len(generic.res) != 1 or len(generic.outputs) != 1:
+        return
+    maps = [linear(each.data) for each in generic.indexing_maps]
+    last = generic.body.block.last_op
+    made = last.operands[0].owner if last is not None else None
+    if any(map is None for map in maps) or not isinstance(made, Operation):
+        return
+    matrices = [map for map in maps if map is not None]
+    loops = "".join("p" if kind.data is IteratorType.PARALLEL else "r" for kind in generic.iterator_types)
+    new = elementwise(generic, made, matrices) or product(generic, made, matrices, loops)
+    new = new or pool(generic, made, matrices, loops)
+    if new is not None:
+        new.location = generic.location
+        assert generic.parent is not None
+        generic.parent.insert_op_before(new, generic)
+        generic.res[0].replace_all_uses_with(new.results[0])
+        new.results[0].name_hint = generic.res[0].name_hint
+        generic.detach()
+        generic.erase()
+
+
+def linear(map: AffineMap) -> Array | None:
+    """The coefficients of a map without constants: a row for each result, a column for each dimension."""
+    zero = [0] * map.num_dims
+    if map.num_symbols or any(map.eval(zero, [])):
+        return None
+    units = np.eye(map.num_dims, dtype=int).tolist()
+    return np.array([map.eval(unit, []) for unit in units], int).reshape(map.num_dims, len(map.results)).T
+
+
+def selects(matrix: Array, dims: Sequence[int]) -> bool:
+    """Whether a map's results are these dimensions."""
+    return np.array_equal(matrix, np.eye(matrix.shape[1], dtype=int)[list(dims)])
+
+
+def elementwise(generic: linalg.GenericOp, made: Operation, maps: Sequence[Array]) -> Operation | None:
+    """One operation of the two tensors, element by element."""
+    kind, block = ELEMENTWISE.get(made.name), generic.body.block
+    same = all(selects(map, range(map.shape[1])) for map in maps)
+    if (
+        kind is None
+        or not same
+        or len({value.type for value in generic.operands}) > 1
+        or tuple(made.operands) != tuple(block.args[:2])
+    ):
+        return None
+    return rebuilt(generic, kind, (), {})
+
+
+def factor(value: SSAValue) -> Factor | None:
+    """A factor of a product; None if it is something else, or of a number without sign that is widened."""
+    zero_point: SSAValue | None = None
+    if isinstance(owner := value.owner, arith.SubiOp) and not isinstance(owner.rhs.owner, Block):
+        value, zero_point = owner.lhs, owner.rhs
+    if isinstance(owner := value.owner, Operation) and owner.name == "arith.extsi":
+        value = owner.operands[0]
+    return Factor(value, zero_point) if isinstance(value, BlockArgument) else None
+
+
+def product(generic: linalg.GenericOp, made: Operation, maps: Sequence[Array], loops: str) -> Operation | None:
+    """A sum of products: of matrices, or of windows of images with a kernel."""
+    left, right, accumulator = generic.body.block.args
+    if made.name not in SUMS or made.operands[0] is not accumulator:
+        return None
+    multiplied = made.operands[1].owner
+    if not isinstance(multiplied, arith.MuliOp | arith.MulfOp):
+        return None
+    factors = [factor(value) for value in multiplied.operands]
+    if any(each is None for each in factors) or [each.argument for each in factors if each] != [left, right]:
+        return None
+    zero_points = [each.zero_point for each in factors if each]
+    match loops:
+        case "ppr" | "pppr":
+            kind, rank = (named.MatmulOp, 3) if loops == "ppr" else (named.BatchMatmulOp, 4)
+            batch, (i, j, k) = [*range(rank - 3)], range(rank - 3, rank)
+            transposed = selects(maps[1], [*batch, j, k]) or selects(maps[1], [*batch, k, j])
+            fits = transposed and selects(maps[0], [*batch, i, k]) and selects(maps[2], [*batch, i, j])
+            if not fits or zero_points != [None, None]:
+                return None
+            return rebuilt(generic, kind, (), {"indexing_maps": generic.indexing_maps})
+        case "pppprrr" if selects(maps[1], (3, 4, 5, 6)) and selects(maps[2], range(4)):
+            kinds, channel = (linalg.Conv2DNhwc_FhwcOp, named.Conv2DNhwcFhwcQOp), 6
+        case "pppprr" if selects(maps[1], (4, 5, 3)) and selects(maps[2], range(4)):
+            kinds, channel = (named.DepthwiseConv2DNhwcHwcOp, named.DepthwiseConv2DNhwcHwcQOp), 3
+        case _:
+            return None
+    windows = windows_of(maps[0], channel)
+    if windows is None:
+        return None
+    if zero_points == [None, None]:
+        return rebuilt(generic, kinds[0], (), windows)
+    if any(point is not None and point.type != i32 for point in zero_points):
+        return None
+    return rebuilt(generic, kinds[1], zero_points, windows)
+
+
+def pool(generic: linalg.GenericOp, made: Operation, maps: Sequence[Array], loops: str) -> Operation | None:
+    """The largest number of each window, or the sum."""
+    argument, _, accumulator = generic.body.block.args
+    kind = POOLS.get(made.name)
+    if kind is None or made.operands[0] is not accumulator or loops != "pppprr":
+        return None
+    found = factor(made.operands[1])
+    if found is None or found.argument is not argument or found.zero_point is not None:
+        return None
+    windows = windows_of(maps[0], 3)
+    fits = windows is not None and selects(maps[1], (4, 5)) and selects(maps[2], range(4))
+    return rebuilt(generic, kind, (), windows) if fits and windows is not None else None
+
+
+def windows_of(matrix: Array, channel: int) -> dict[str, Attribute] | None:
+    """Strides and dilations of a map `(n, s*y + t*i, s*x + t*j, c)`, whose dimensions are n, y, x, ..., i, j."""
+    strides, dilations = [int(matrix[k, k]) for k in (1, 2)], [int(matrix[k, k + 3]) for k in (1, 2)]
+    expected = np.eye(matrix.shape[1], dtype=int)[[0, 0, 0, channel]]
+    expected[1:3] = 0
+    for k in (1, 2):
+        expected[k, k], expected[k, k + 3] = strides[k - 1], dilations[k - 1]
+    if not np.array_equal(matrix, expected) or min(*strides, *dilations) < 1:
+        return None
+    pair = TensorType(i64, [2])
+    return {
+        "strides": DenseIntElementsAttr.from_list(pair, strides),
+        "dilations": DenseIntElementsAttr.from_list(pair, dilations),
+    }
+
+
+def rebuilt(
+    generic: linalg.GenericOp,
+    kind: type[Operation],
+    zero_points: Sequence[SSAValue | None],
+    properties: Mapping[str, Attribute],
+) -> Operation:
+    """The named op of the nest's operands and body; zero points, 0 where there is none, are inputs too."""
+    body = generic.body.clone()
+    values: list[SSAValue] = []
+    for number, point in enumerate(zero_points, 2):
+        if point is None:
+            zero = arith.ConstantOp.create(result_types=[i32], properties={"value": IntegerAttr(0, i32)})
+            Rewriter.insert_op(zero, InsertPoint.before(generic))
+            point = zero.result
+        argument = body.block.insert_arg(i32, number)
+        point.replace_uses_with_if(argument, lambda use: use.operation.parent is body.block)
+        values.append(point)
+    inputs = [*generic.inputs, *values]
+    sizes = DenseArrayBase.from_list(i32, [len(inputs), len(generic.outputs)])
+    return kind.create(
+        operands=[*inputs, *generic.outputs],
+        result_types=generic.result_types,
+        properties={**properties, "operandSegmentSizes": sizes},
+        regions=[body],
+    )
