@@ -22,16 +22,16 @@ from relay.compile.entry import build
 from relay.dialects import plug_in
 from relay.dialects.attributes import Array, dtype_of, elements
 from relay.dialects.context import make_context
-from relay.dialects.op import TensorOp, tensor
+from relay.dialects.op import TensorOp, rank, tensor
 from relay.dialects.plug_in import DIALECTS
 from relay.dialects.relay import ConstantOp
 from relay.dialects.source import LocatingParser
 from relay.errors import InvalidArgument, RelayError, near
-from relay.interpreters import has_meaning, run
+from relay.interpreters import evaluate, has_meaning, run
 from relay.lowering.relay_to_linalg import RelayToLinalg
 from relay.module import IRModule
 from relay.passes import Pass, PassContext
-from relay.tools.examples import functions, invalid, one_main, random_inputs, runnable, valid
+from relay.tools.examples import functions, invalid, one_main, ops, random_input, random_inputs, runnable, valid
 from relay.transforms.equality import difference
 from relay.transforms.fold_constant import FoldConstant
 from relay.transforms.legalize import Legalize
@@ -200,6 +200,34 @@ def types(subject: Subject) -> Iterator[str]:
                 yield f"{name} means {array.dtype} of shape {list(array.shape)}, and its type is {type}"
 
 
+def facts(subject: Subject) -> Iterator[str]:
+    """Whether index i along an axis of a result depends on index i only, where `ELEMENTWISE` or `independent_along`
+    says so: passes split batches by it."""
+    for function in filter(None, map(runnable, subject.functions)):
+        for op in ops(function):
+            if op.name.startswith(f"{subject.name}.") and (wrong := dependent_axes(op)):
+                yield f"{op.name} says that indices along axis {wrong[0]} are independent, and they are not"
+
+
+def dependent_axes(op: TensorOp) -> list[int]:
+    """The axes along which the op says that indices are independent, and its meaning differs."""
+    random, data = np.random.default_rng(2), op.data_operands()
+    given = [random_input(tensor(value), random) for value in op.operands]
+    before = evaluate(op, given)
+    wrong: list[int] = []
+    for axis in (axis for axis in range(rank(op.results[0])) if op.independent_along(axis)):
+        for position, array in enumerate(given):
+            if op.operands[position] not in data or array.shape != before[0].shape:
+                continue
+            first, rest = ((*[slice(None)] * axis, each) for each in (slice(1), slice(1, None)))
+            other = array.copy()
+            other[first] = random_input(tensor(op.operands[position]), random)[first]
+            after = evaluate(op, [*given[:position], other, *given[position + 1 :]])
+            if any(difference([a[rest]], [b[rest]]) for a, b in zip(after, before, strict=True)):
+                wrong.append(axis)
+    return wrong
+
+
 def folding(subject: Subject) -> Iterator[str]:
     """Whether an op of constants is folded, and to what it means."""
     module, names = subject.main
@@ -272,6 +300,7 @@ CHECKS: dict[str, Callable[[Subject], Iterator[str]]] = {
     "text": text,
     "messages": messages,
     "types": types,
+    "facts": facts,
     "folding": folding,
     "compiled code": compiled,
     "mlir-opt": upstream,

@@ -122,6 +122,15 @@ def test_meanings(faults: Faults, check: str, meaning: Callable[..., Array], say
     assert said and said[0].startswith(f"@double, third.double{says}")
 
 
+def summed(op: DoubleOp, x: Array) -> Array:
+    return x + x.sum(axis=1, keepdims=True, dtype=np.int32)
+
+
+def test_facts(faults: Faults) -> None:
+    (said,) = faults("facts", meanings={DoubleOp: summed, TurnOp: turn_meaning})
+    assert said == "third.double says that indices along axis 1 are independent, and they are not"
+
+
 def test_passes(faults: Faults) -> None:
     assert faults("passes", passes={"third-half": Halve}) == ["third-half calls itself third-halve"]
     assert faults("passes", passes={"third": Third}) == ["third is no pass"]

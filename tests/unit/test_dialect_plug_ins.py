@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import replace
+from importlib.metadata import EntryPoint
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -117,6 +120,25 @@ def test_it_is_built(opt_level: int) -> None:
         executable = relay.build(IRModule.parse(MODEL))
     assert np.array_equal(np.asarray(executable.run(X)), -2 * X.T)
     assert cache.plug_ins() is None and cache.keyed(Request(MODEL.encode(), "llvm")) is None
+
+
+@pytest.mark.parametrize("name", ["cached_package/__init__.py", "cached_module.py"])
+def test_builds_are_cached_by_the_files_of_packages(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str) -> None:
+    file, module = tmp_path / name, name.partition("/")[0].removesuffix(".py")
+    file.parent.mkdir(exist_ok=True)
+    file.write_text("PLUG_IN = 1")
+    point = EntryPoint("cached", f"{module}:PLUG_IN", "relay.dialect")
+
+    def installed(group: str) -> list[EntryPoint]:
+        return [point] if group == point.group else []
+
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    monkeypatch.setattr(cache, "installed", installed)
+    monkeypatch.setattr(DIALECTS, "registered", {})
+    before = cache.plug_ins()
+    assert before is not None and before == cache.plug_ins()
+    file.write_text("PLUG_IN = None")
+    assert before != cache.plug_ins() and module not in sys.modules
 
 
 def test_a_search_for_a_culprit_runs_it() -> None:

@@ -92,6 +92,28 @@ def test_what_follows_runs(site: Path, tmp_path: Path) -> None:
     assert "dialect dsp of relay-dsp 0.1: 2 ops" in out and "## `dsp.running_max`" in out and "`DspAdd`" in out
 
 
+IMPORTED = """
+import onnx, numpy as np, relay
+from tests.numeric.litert_models import Case, T
+
+x, y = np.array([[100, -100, 0], [-3, 5, 120]], np.int32), np.array([100, -100, 7], np.int32)
+case = Case("CUSTOM", [T([2, 3], "int32"), T([3], "int32")], [T([2, 3], "int32")], custom_code="DspAdd")
+case.custom_options = bytes([8])
+assert (relay.build(case.model()).run(x, y) == [[127, -128, 7], [97, -95, 127]]).all()
+make, node = onnx.helper, onnx.helper.make_node("RunningMax", ["x"], ["y"], domain="org.dsp")
+ends = [make.make_tensor_value_info(name, 6, [2, 3]) for name in "xy"]
+graph = make.make_graph([node], "g", ends[:1], ends[1:])
+model = make.make_model(graph, opset_imports=[make.make_opsetid("org.dsp", 1)], ir_version=8)
+assert (relay.build(model.SerializeToString()).run(x) == [[100, 100, 100], [-3, 5, 120]]).all()
+"""
+
+
+def test_models_with_its_operators_are_built(site: Path, tmp_path: Path) -> None:
+    pytest.importorskip("ai_edge_litert", reason="LiteRT's schema builds a file")
+    pytest.importorskip("onnx", reason="the package onnx is not installed")
+    run(sys.executable, "-c", IMPORTED, site=site, cwd=tmp_path)
+
+
 def test_the_reference_names_every_group_and_field() -> None:
     groups, fields = REFERENCE.split("## The fields of")
     assert re.findall(r"^\| `(\S+)`", groups, re.MULTILINE) == [

@@ -75,12 +75,14 @@ mod = relay.IRModule()
 mod["main"] = function
 x = np.arange(4, dtype=np.float32)
 print(np.asarray(relay.build(mod).run(x)), np.asarray(relay.build(mod, pipeline="third-halve").run(x)))
+print(np.asarray(relay.build("third.mlir").run(x)))
 print(relay.default_pipeline().insert_before("legalize", "third-halve").index("third-halve"))
 """
 
 
 def test_a_third_dialect_takes_part_in_the_build(tmp_path: Path):
     (tmp_path / "third_dialect.py").write_text(PACKAGE)
+    (tmp_path / "third.mlir").write_text(TEXT)
     info = tmp_path / "third_dialect-1.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: third-dialect\nVersion: 1\n")
@@ -90,7 +92,7 @@ def test_a_third_dialect_takes_part_in_the_build(tmp_path: Path):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(tmp_path)])}
     done = subprocess.run([sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == ["[0. 2. 4. 6.] [0. 1. 2. 3.]", "2"]
+    assert done.stdout.splitlines() == ["[0. 2. 4. 6.] [0. 1. 2. 3.]", "[0. 2. 4. 6.]", "2"]
     command = [sys.executable, "-m", "relay.tools.relay_opt", "-p", "legalize"]
     done = subprocess.run(command, input=TEXT, env=environment, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0 and "relay.add" in done.stdout, done.stderr
