@@ -136,9 +136,7 @@ class Fold:
 
     def binary(self, op: TensorOp) -> SSAValue | None:
         """quantize (add (dequantize %a), (dequantize %b))  =>  qnn.add %a, %b; products likewise"""
-        if not isinstance(op, relay.AddOp | relay.MultiplyOp):
-            return None
-        if not all(isinstance(value.owner, qnn.DequantizeOp) for value in (op.lhs, op.rhs)):
+        if not isinstance(op, relay.AddOp | relay.MultiplyOp) or not _is_of_codes(op):
             return None
         (lhs, a), (rhs, b) = self.read(op, op.lhs), self.read(op, op.rhs)
         if not a.dtype == b.dtype == self.target.dtype:
@@ -150,9 +148,10 @@ class Fold:
         return self.new.value(qnn.MulOp, lhs, rhs, properties=properties)
 
     def table(self, op: TensorOp) -> SSAValue | None:
-        """quantize (elementwise ops with numbers (dequantize %x))  =>  relay.lookup %x"""
+        """quantize (elementwise ops with numbers (dequantize %x))  =>  relay.lookup %x; a clamped sum or product of %x
+        with itself is ONNX Runtime's kernel for two operands"""
         chain = chain_of(op)
-        if chain is None:
+        if chain is None or (len(chain[1]) == 2 and _is_clamp(op) and _is_of_codes(op.operands[0].owner)):
             return None
         dequantize, ops = chain
         found = codes_of(dequantize, dequantize.input)
@@ -392,6 +391,16 @@ def chain_of(op: TensorOp) -> tuple[qnn.DequantizeOp, Sequence[TensorOp]] | None
     if any(shape(each.results[0]) != shape(root.result) for each in ops):
         return None
     return root, ops
+
+
+def _is_clamp(op: TensorOp) -> bool:
+    return isinstance(op, relay.ReluOp) or clamp_bounds(op) is not None
+
+
+def _is_of_codes(op: object) -> bool:
+    """Whether it is a sum or product of dequantised values."""
+    operands = op.operands if isinstance(op, relay.AddOp | relay.MultiplyOp) else ()
+    return bool(operands) and all(isinstance(value.owner, qnn.DequantizeOp) for value in operands)
 
 
 def _is_number(value: SSAValue) -> bool:

@@ -334,7 +334,7 @@ def retyped(net: Network, x: Value) -> None:
     if dtype == "float32" and not x.exact:
         return function(net, x)
     if dtype == "float32":
-        net.next("QUANTIZE", [x], net.coded([*x.spec.value], target, 10 / TERMS[target]), "QuantizeOptions")
+        net.next("QUANTIZE", [x], net.coded([*x.spec.value], target, 10 / TERMS[target], "QUANTIZE"), "QuantizeOptions")
     else:
         natural = step_of(x.spec) * TERMS[dtype] / TERMS[target]
         net.next("QUANTIZE", [x], net.coded([*x.spec.value], target, natural), "QuantizeOptions", 3)

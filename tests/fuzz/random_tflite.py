@@ -39,7 +39,7 @@ SUBGRAPHS: list[Callable[[np.random.Generator], Sequence[control.Graph]]] = [
 STRETCH = (0.25, 4.0, 2.0**-7, 2.0**7, 2.0**-13, 2.0**13)
 """What scales of results are multiplied by where parameters are drawn beyond the usual."""
 
-CAST = {"FULLY_CONNECTED", "SQRT", "RELU6", "GELU"}
+CAST = {"FULLY_CONNECTED", "SQRT", "RELU6", "GELU", "QUANTIZE"}
 """Kinds in which LiteRT casts numbers of 2^31 steps, undefined in C++."""
 
 
@@ -205,9 +205,10 @@ class Graph:
         self.graph.inputs, self.graph.outputs = inputs, outputs
         for tensor in self.graph.tensors[tensors:]:
             tensor.name += f"_{tensors}".encode()
-        exact = case.kind in EXACT
+        read = [value for value in self.values if value.index in slots]
+        exact = case.kind in EXACT and all(value.exact for value in read)
         largest = max([100.0, *(reach(spec) for spec in case.inputs if spec is not None)])
-        largest = max([largest, *(value.largest for value in self.values if value.index in slots)])
+        largest = max([largest, *(value.largest for value in read)])
         for index, spec in zip(operator.outputs, case.outputs, strict=True):
             self.values.append(Value(index, spec, exact or spec.dtype in CODES, max(largest, reach(spec))))
         self.kinds.append(case.kind)

@@ -190,6 +190,19 @@ def test_activation_whose_bound_is_no_end_of_the_type(kind: str) -> None:
     assert differing(found, reference(ours)) < sum(each.size for each in found) / 20
 
 
+@pytest.mark.parametrize("kind", ["Add", "Mul"])
+def test_clamped_sum_with_itself(kind: str) -> None:
+    """ONNX Runtime's kernel for two operands, no table of the function of one."""
+    graph = Graph(np.random.default_rng(3))
+    for _ in range(20):
+        side = graph.inner("DequantizeLinear", graph.coded(np.int8, 8, 25))
+        target = [graph.constant(graph.scale(-2, 4)), graph.constant(np.int8(-128))]
+        result = graph.inner("Relu", [graph.inner(kind, [side, side])])
+        graph.node("QuantizeLinear", [result, *target], np.int8)
+    found = run(QdqToInteger()(relay.frontend.from_onnx(graph.model())), graph.inputs)
+    assert differing(found, reference(graph)) == 0
+
+
 def compare_random(seed: int, run: Callable[[Graph, relay.IRModule], list[Array]]) -> None:
     graph = random_graph(seed)
     module = QdqToInteger()(relay.frontend.from_onnx(graph.model()))

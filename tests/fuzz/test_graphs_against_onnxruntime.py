@@ -1,0 +1,96 @@
+"""Random ONNX graphs against ONNX Runtime, interpreted and compiled; kept regressions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("onnx", reason="needs the package onnx")
+onnxruntime = pytest.importorskip("onnxruntime", reason="needs onnxruntime")
+
+from relay.frontend import from_onnx  # noqa: E402
+from relay.module import IRModule  # noqa: E402
+from relay.quantize import QdqToInteger  # noqa: E402
+from relay.target import host, resolve  # noqa: E402
+from tests.conftest import Cases  # noqa: E402
+from tests.fuzz.graph_comparison import (  # noqa: E402
+    KEPT,
+    TARGETS,
+    Oracle,
+    Runs,
+    Sample,
+    Server,
+    differing,
+    kept,
+    way_of,
+)  # fmt: skip
+from tests.fuzz.random_onnx import Mixed  # noqa: E402
+from tests.numeric.litert_models import random_numbers  # noqa: E402
+
+
+def results(model: bytes, feeds: Runs) -> Runs:
+    """Of ONNX Runtime, with all optimisations, those of signed codes included."""
+    options = onnxruntime.SessionOptions()
+    options.add_session_config_entry("session.qdqisint8allowed", "1")
+    options.log_severity_level, options.intra_op_num_threads = 4, 1
+    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    names = [each.name for each in session.get_inputs()]
+    return [session.run(None, dict(zip(names, given, strict=True))) for given in feeds]
+
+
+SERVER = Server(results)
+
+
+def wanted(sample: Sample) -> Runs | None:
+    return SERVER(sample.model, sample.feeds)
+
+
+def imported(sample: Sample) -> IRModule:
+    return QdqToInteger()(from_onnx(sample.model))
+
+
+def draw(seed: int, steps: Sequence[int]) -> tuple[Sample, list[str]] | None:
+    graph = Mixed(seed, steps).graph
+    if not graph.outputs:
+        return None
+    rng, given = np.random.default_rng([seed, 998]), list(graph.inputs.values())
+    feeds: Runs = [given, [random_numbers(rng, array.shape, array.dtype.name) for array in given]]
+    kinds = [node.op_type for node in graph.nodes]
+    return Sample(graph.model().SerializeToString(), feeds, "onnx", tolerance=1e-4), kinds
+
+
+def steps(seed: int) -> range:
+    return range(int(np.random.default_rng([seed, 999]).integers(2, 9)))
+
+
+def ways(seed: int) -> list[dict[str, Any]]:
+    here = [target for target in TARGETS if resolve(target).features <= host().features]
+    return [way_of(np.random.default_rng([seed, 997]), here)]
+
+
+ORACLE = Oracle(steps, draw, wanted, imported)
+
+
+def test_graphs_equal_onnxruntime_interpreted() -> None:
+    assert ORACLE.fuzz(range(40), None)["equal"] >= 30
+
+
+def test_graphs_equal_onnxruntime_compiled() -> None:
+    assert ORACLE.fuzz(range(100, 103), ways)["equal"] >= 2
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("built", [False, True])
+def test_many_graphs_equal_onnxruntime(built: bool, cases: Cases) -> None:
+    ORACLE.fuzz(iter(cases(200 if built else 2000)), ways if built else None)
+
+
+@pytest.mark.parametrize("file", sorted(KEPT.glob("*.onnx")), ids=lambda file: file.stem)
+def test_kept_regressions_equal_onnxruntime(file: Path) -> None:
+    sample, _ = kept(file)
+    found = wanted(sample)
+    assert found is not None and differing(sample, found, imported, [{"target": "llvm"}]) == ""
