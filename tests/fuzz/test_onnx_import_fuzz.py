@@ -148,7 +148,7 @@ def fuzz(numbers: Iterable[int]) -> Counter[str]:
 
 
 def test_damaged_files_are_refused_or_imported() -> None:
-    ends = fuzz([*range(120), 1663])  # the last has a batch of 2^31
+    ends = fuzz([*range(120), 1663, 1004393])  # the last have a batch of 2^31 and a Split into as many parts
     assert ends["imported"] and ends["Malformed"]
 
 

@@ -90,6 +90,8 @@ def split(importer: Importer, node: Node) -> list[SSAValue]:
         raise node.unsupported(f"splits an axis of unknown size, of {node.type(0)}", "give its shapes")
     if sizes is None:
         count = node.integer("num_outputs", len(node.outputs))
+        if count != len(node.outputs):
+            raise node.malformed(f"has {len(node.outputs)} outputs, and num_outputs is {count}")
         part = -(-size // count)
         sizes = [min(part, max(size - i * part, 0)) for i in range(count)]
     if sum(sizes) != size or min(sizes, default=0) < 0:
