@@ -31,6 +31,8 @@ from relay.dialects.op import TensorOp
 from relay.frontend import supported_operators
 from relay.frontend.onnx.operators import TABLE
 from relay.frontend.tflite.profiles import PROFILES
+from relay.frontend.torch.operators import REFUSED
+from relay.frontend.torch.operators import TABLE as TORCH_TABLE
 from relay.passes.base import Pass
 from relay.passes.config import options
 from relay.passes.info import info_of, names_of, why_of
@@ -249,10 +251,28 @@ def onnx_table() -> str:
     return "\n".join(lines) + "\n"
 
 
+TORCH_MARKS = ("<!-- operators of PyTorch: written by python docs/generate.py -->\n", "<!-- end of PyTorch -->\n")
+
+
+def torch_table() -> str:
+    """The operators of PyTorch that have a rule, by dialect, and those that are refused by name."""
+    lines = ["| Dialect | Operators |", "|---|---|"]
+    for dialect in sorted({target.partition(".")[0] for target in TORCH_TABLE}):
+        own = {target.removeprefix(f"{dialect}.") for target in TORCH_TABLE if target.startswith(f"{dialect}.")}
+        names = sorted(name for name in own if not name.endswith("_") or name.startswith("__"))
+        lines.append(f"| {dialect} | {', '.join(names)} |")
+    reasons: dict[str, list[str]] = {}
+    for target, why in REFUSED.items():
+        reasons.setdefault(why, []).append(target.removeprefix("aten."))
+    lines += ["", "| Refused, because it | Operators |", "|---|---|"]
+    lines += [f"| {why} | {', '.join(sorted(names))} |" for why, names in sorted(reasons.items())]
+    return "\n".join(lines) + "\n"
+
+
 def support_page() -> str:
     """The page of what is supported, with the tables anew."""
     text = SUPPORT.read_text()
-    for (begin, end), table in ((MARKS, kinds_table), (ONNX_MARKS, onnx_table)):
+    for (begin, end), table in ((MARKS, kinds_table), (ONNX_MARKS, onnx_table), (TORCH_MARKS, torch_table)):
         head, rest = text.split(begin)
         text = head + begin + table() + end + rest.split(end)[1]
     return text
