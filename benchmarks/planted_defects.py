@@ -28,6 +28,8 @@ from relay.validation import certify
 from relay.validation.machine_code import functions_of, offsets
 
 INPUTS = 24
+TRIES = 100
+"""Of one kind, before the next one has its turn."""
 SECONDS = 60
 """What a run may take: broken code may not end."""
 Saved = archive.Saved
@@ -87,6 +89,8 @@ class Planter:
 
         def change(part: npt.NDArray[Any]) -> bool:
             live = np.flatnonzero(part)
+            if not live.size:
+                return False
             part[live[-1]] += np.asarray(self.rng.integers(1, 2000), part.dtype)
             return True
 
@@ -142,13 +146,22 @@ class Planter:
     def defects(self) -> Iterator[tuple[str, bytes]]:
         """What was done, and the file, without end."""
         kinds = [self.swapped_weights, self.last_channel, self.border, self.rescale, self.saturation]
-        number = 0
+        number = tries = 0
         while True:
             bytewise = (self.code_byte, self.constant_byte)[number // 2 % 2]
             plant = kinds[number // 2 % len(kinds)] if number % 2 else bytewise
             if (saved := plant()) is not None and alters(self.saved, saved, int(self.rng.integers(1 << 30))):
                 yield plant.__name__.replace("_", " "), archive.pack(saved)
-                number += 1
+                number, tries = number + 1, 0
+            elif (tries := tries + 1) == TRIES:  # of this kind there is none here
+                number, tries = number + 1, 0
+
+
+def drawn(rng: np.random.Generator, shape: Sequence[int], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """Random numbers: each code as likely, or floats."""
+    if dtype.kind == "f":
+        return rng.standard_normal(shape).astype(dtype)
+    return np.frombuffer(rng.bytes(int(np.prod(shape)) * dtype.itemsize), dtype).reshape(shape)
 
 
 def alters(sound: Saved, broken: Saved, seed: int) -> bool:
@@ -163,7 +176,7 @@ def alters(sound: Saved, broken: Saved, seed: int) -> bool:
             rng = np.random.default_rng(seed)
             same = True
             for _ in range(INPUTS):
-                inputs = [rng.integers(0, 256, s.shape).astype(np.uint8).view(s.dtype) for s in first.inputs]
+                inputs = [drawn(rng, spec.shape, spec.dtype) for spec in first.inputs]
                 results = [np.atleast_1d(np.asarray(each.run(*inputs))) for each in (first, second)]
                 same = same and np.array_equal(results[0], results[1])
             status = 0 if same else 1

@@ -18,14 +18,16 @@ import numpy as np
 from relay.runtime import archive, variants
 from relay.runtime.container import WRONG
 from relay.runtime.memory import Array
-from relay.validation import claims, contraction, plan, pointwise, randomly
+from relay.validation import claims, plan, pointwise, randomly
 from relay.validation.claims import ARENA, Call, Claims, Place
-from relay.validation.contraction import Differs
+from relay.validation.contraction import BITS, Differs, Product
+from relay.validation.emulator import emulator_of, is_emulated
 from relay.validation.finer import refine
 from relay.validation.machine_code import Kernel, Machine, Unknown
 from relay.validation.report import Part, Report
 from relay.validation.sums import Sums
 from relay.validation.tail import NoTail
+from relay.validation.wide import Wide
 
 SEED = 20
 SECONDS = 60
@@ -33,7 +35,7 @@ SECONDS = 60
 
 
 def certify(
-    model: str | PathLike[str] | bytes, bits: int = contraction.BITS, seconds: int = SECONDS, first: bool = False
+    model: str | PathLike[str] | bytes, bits: int = BITS, seconds: int = SECONDS, first: bool = False
 ) -> Report:
     """Check the machine code of a saved executable, by its path or bytes, against the formulas that it claims.
 
@@ -59,13 +61,20 @@ def certificate_of(saved: archive.Saved, where: str, bits: int, seconds: int, fi
     """The report on an executable of one size."""
     report = Report(where, str(saved.graph.get("target", {}).get("triple", "another machine")))
     foreign = "is code of a GPU" if "device" in saved.graph else archive.foreign(saved.graph, where)
+    if foreign is not None and (emulator := emulator_of(report.target)) is not None:
+        foreign, report.target = None, f"{report.target}, under {os.path.basename(emulator)}"
     if foreign is not None or not saved.claims:
         part = Part("all", "the artifact", whole=True)
-        part.say("not checked", f"it {foreign}" if foreign else "the file claims no formulas")
+        part.say("not checked", f"it {foreign}{hint_of(report.target)}" if foreign else "the file claims no formulas")
         report.parts.append(part)
         return report
     isolated(archive.pack(saved), bits, seconds, first, report)
     return report
+
+
+def hint_of(triple: str) -> str:
+    """What would have code for a triple checked."""
+    return " (qemu's user mode, which would run it, is not installed)" if is_emulated(triple) else ""
 
 
 def isolated(data: bytes, bits: int, seconds: int, first: bool, report: Report) -> None:
@@ -184,11 +193,7 @@ def check_call(
             if known is not None:
                 bits = 1
             elif call.weights:
-                product = contraction.Product(kernel, part, rng, bits)
-                product.check_rescale()
-                refine(product)
-                weights = product.check_weights()
-                Sums(product).check()
+                weights = check_product(kernel, part, rng, bits)
                 machine.restore()
             else:
                 pointwise.check(kernel, part)
@@ -205,6 +210,19 @@ def check_call(
     finally:
         machine.restore()
         part.runs = kernel.runs
+    return weights
+
+
+def check_product(kernel: Kernel, part: Part, rng: np.random.Generator, bits: int) -> dict[int, Array]:
+    """The checks of sums of products; the weights, as read from the code."""
+    result = kernel.results[0].dtype
+    if result.kind == "f" or result.itemsize > 1:
+        return Wide(kernel, part, rng, bits).check()
+    product = Product(kernel, part, rng, bits)
+    product.check_rescale()
+    refine(product)
+    weights = product.check_weights()
+    Sums(product).check()
     return weights
 
 

@@ -54,7 +54,7 @@ class Product:
         if not self.least <= self.zero <= self.most:
             raise NoTail("has a zero point that is no code")
         shape = tail.program.arguments[self.kernel_number].shape
-        self.geometry = geometry(tail, self.data, shape)
+        self.geometry = geometry(head, tail.program.forms[tail.sum].shape, self.data, shape)
         self.channels = tail.channels
         self.claimed = self.low, self.high = self.weights.low.astype(np.int64), self.weights.high.astype(np.int64)
         self.steps = tail.steps(self.low, self.high)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from relay.runtime.memory import Array
-from relay.validation.tail import Tail
+from relay.validation.claims import Row
 
 
 @dataclass(frozen=True)
@@ -56,9 +56,8 @@ class Geometry:
         return np.array(chosen)
 
 
-def geometry(tail: Tail, data: Array, kernel: tuple[int, ...]) -> Geometry:
-    """Of a convolution or product whose data and kernel have these shapes."""
-    head, shape = tail.head, tail.program.forms[tail.sum].shape
+def geometry(head: Row, shape: tuple[int, ...], data: Array, kernel: tuple[int, ...]) -> Geometry:
+    """Of a convolution or product whose sums, data and kernel have these shapes."""
     if head.formula == "nn.dense":
         rows = int(np.prod(shape[:-1], dtype=np.int64))
         return Geometry(data.shape[-1], rows, (1, 1), np.arange(rows)[:, None], False)

@@ -7,6 +7,7 @@ point is a no-op: what runs is the file's own code, with the addresses that the 
 
 from __future__ import annotations
 
+import platform
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from ctypes import CDLL, addressof, c_size_t, c_uint64, c_void_p
@@ -20,10 +21,13 @@ from relay.runtime.library import Library
 from relay.runtime.memory import Array, address, aligned_bytes
 from relay.runtime.specification import TensorSpec
 from relay.validation.claims import ARENA, Call, Claims, Place
+from relay.validation.emulator import Process, SharedMemory, emulator_of, program
 
-CALL, JUMP = 0xE8, 0xE9
-NO_CALL, RETURN = b"\x0f\x1f\x44\x00\x00", b"\xc3\x90\x90\x90\x90"
-"""What takes the place of a call, and of a call that is the last thing its function does."""
+NO_CALLS = {
+    "x86_64": {0xE8: b"\x0f\x1f\x44\x00\x00", 0xE9: b"\xc3\x90\x90\x90\x90"},
+    "aarch64": {0x94000000: b"\x1f\x20\x03\xd5", 0x14000000: b"\xc0\x03\x5f\xd6"},
+}
+"""By machine and instruction: what takes the place of a call, and of one that is the last thing its function does."""
 SECTION = struct.Struct("<IIQQQQIIQQ")
 SYMBOL = struct.Struct("<IBBHQQ")
 SYMBOLS, PROGRAM, FUNCTION = 2, 1, 2
@@ -61,14 +65,25 @@ def offsets(code: bytes) -> list[tuple[int, int, int]]:
     return [(address, offset, length) for kind, _, offset, address, _, length in rows if kind == PROGRAM]
 
 
-def calls_in(code: bytes, names: Sequence[str], callers: Sequence[str]) -> list[tuple[int, str]]:
-    """Where the callers call functions of these names: offset in the file, name."""
+def target_of(machine: str, code: bytes, at: int, start: int) -> tuple[int, bytes] | None:
+    """The address that an instruction at this offset in the file and this address calls, and what takes its place."""
+    if machine == "x86_64":
+        (distance,) = struct.unpack_from("<i", code, at + 1)
+        return (start + 5 + distance, NO_CALLS[machine][code[at]]) if code[at] in NO_CALLS[machine] else None
+    (word,) = struct.unpack_from("<I", code, at)
+    kind, distance = word & 0xFC000000, ((word & 0x3FFFFFF) ^ 0x2000000) - 0x2000000
+    known = start % 4 == 0 and kind in NO_CALLS[machine]
+    return (start + 4 * distance, NO_CALLS[machine][kind]) if known else None
+
+
+def calls_in(machine: str, code: bytes, names: Sequence[str], callers: Sequence[str]) -> list[tuple[int, str, bytes]]:
+    """Where the callers call functions of these names: offset in the file, name, what takes the place of the call."""
     try:
         functions, loaded = functions_of(code), offsets(code)
     except (struct.error, ValueError, IndexError, UnicodeDecodeError):
         raise Unknown("the code has no symbol table that can be read") from None
     targets = {functions[name][0]: name for name in names if name in functions}
-    found: list[tuple[int, str]] = []
+    found: list[tuple[int, str, bytes]] = []
     for caller in callers:
         if caller not in functions:
             continue
@@ -76,11 +91,10 @@ def calls_in(code: bytes, names: Sequence[str], callers: Sequence[str]) -> list[
         shift = next((offset - base for base, offset, size in loaded if base <= start < base + size), None)
         if shift is None:
             continue
-        for at in range(start, start + length - 4):
-            if code[at + shift] in (CALL, JUMP):
-                (distance,) = struct.unpack_from("<i", code, at + shift + 1)
-                if at + 5 + distance in targets:
-                    found.append((at + shift, targets[at + 5 + distance]))
+        for at in range(start, start + length - 3):
+            called = target_of(machine, code, at + shift, at)
+            if called is not None and called[0] in targets:
+                found.append((at + shift, targets[called[0]], called[1]))
     return found
 
 
@@ -97,21 +111,26 @@ class Machine:
         graph: Mapping[str, Any] = saved.graph
         if graph.get("externals"):
             raise Unknown("parts of it were made by external compilers")
-        if not str(graph["target"]["triple"]).startswith("x86_64"):
-            raise Unknown("calls of kernels are known on x86-64 only")
+        triple = str(graph["target"]["triple"])
+        self.name = triple.split("-")[0]
+        if self.name not in NO_CALLS:
+            raise Unknown(f"calls of kernels are known on {' and '.join(NO_CALLS)} only")
         specs = [TensorSpec.from_json(entry) for entry in [*graph["inputs"], *graph["outputs"]]]
         self.specs, self.inputs = specs, len(graph["inputs"])
-        self.arguments = [aligned_bytes(max(int(np.prod(s.shape)) * s.dtype.itemsize, 1)) for s in specs]
-        self.constants = aligned_bytes(int(graph["constants_bytes"]))
-        self.arena = aligned_bytes(max(int(graph["arena_bytes"]), 1))
+        sizes = [max(int(np.prod(s.shape)) * s.dtype.itemsize, 1) for s in specs]
+        sizes += [int(graph["constants_bytes"]), max(int(graph["arena_bytes"]), 1)]
+        self.emulator = None if self.name == platform.machine() else emulator_of(triple)
+        self.shared = None if self.emulator is None else SharedMemory(sizes)
+        self.process: Process | None = None
+        memory = [aligned_bytes(size) for size in sizes] if self.shared is None else self.shared.arrays
+        *self.arguments, self.constants, self.arena = memory
         self.restore()
-        memory = [*self.arguments, self.constants, self.arena]
         self.table = (c_uint64 * (len(memory) + 1))(*(address(each) for each in memory), 0)
         self.where = {row["name"]: row for row in graph["constants"]}
         self.entry = str(graph["entry"])
         names = [call.kernel for call in claims.calls]
-        self.calls = calls_in(saved.code, list(dict.fromkeys(names)), ("main", self.entry))
-        if [name for _, name in self.calls] != names:
+        self.calls = calls_in(self.name, saved.code, list(dict.fromkeys(names)), ("main", self.entry))
+        if [name for _, name, _ in self.calls] != names:
             raise Unknown("the calls in the code are not those that the claim lists")
         self.libraries: list[Library] = []
 
@@ -137,9 +156,11 @@ class Machine:
     def function(self, number: int | None) -> Callable[[], None]:
         """The entry point in which only the call of this number is left; whole, if it is None."""
         code = bytearray(self.saved.code)
-        for each, (at, _) in enumerate(self.calls):
+        for each, (at, _, instead) in enumerate(self.calls):
             if number is not None and each != number:
-                code[at : at + 5] = NO_CALL if code[at] == CALL else RETURN
+                code[at : at + len(instead)] = instead
+        if self.emulator is not None and self.shared is not None:
+            return self.emulated(self.emulator, self.shared, bytes(code))
         library = Library(bytes(code))
         self.libraries.append(library)
         native, pointer = library.function(self.entry), addressof(self.table)
@@ -150,6 +171,16 @@ class Machine:
             setitimer(ITIMER_REAL, 0)
 
         return run
+
+    def emulated(self, emulator: str, shared: SharedMemory, code: bytes) -> Process:
+        """The entry point of this code in a process of another machine; there is one at a time."""
+        image = program(code, functions_of(code)[self.entry][0], shared)
+        if image is None:
+            raise Unknown("the code needs a loader")
+        if self.process is not None:
+            self.process.close()
+        self.process = Process(emulator, image, shared, self.seconds)
+        return self.process
 
 
 class Kernel:

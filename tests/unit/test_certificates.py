@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 import relay
+from benchmarks.planted_defects import with_constants
 from relay.errors import InvalidArgument, Malformed
 from relay.interpreters import arithmetic, evaluate
 from relay.module import IRModule
@@ -26,8 +27,9 @@ from relay.runtime.memory import Array
 from relay.validation import Part, certify, formulas
 from relay.validation.claims import ARENA, Call, Place, Program, read
 from relay.validation.contraction import Product
+from relay.validation.emulator import emulator_of
 from relay.validation.lookup import Lookup
-from relay.validation.machine_code import Kernel, Machine
+from relay.validation.machine_code import Kernel, Machine, functions_of, offsets
 from relay.validation.plan import contradictions
 from relay.validation.sums import Sums
 
@@ -90,11 +92,35 @@ def test_models_are_certified(path: Path):
     assert floats or len(checked) > len(report.parts) // 2, str(report)
 
 
-def test_what_is_for_another_machine_is_not_checked(tmp_path: Path):
-    relay.build(DIGITS, "aarch64-unknown-linux-gnu").save(tmp_path / "other.relay")
-    report = certify(tmp_path / "other.relay")
+@pytest.fixture(scope="module")
+def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The digits for a machine that this one, an x86-64, is not."""
+    path = tmp_path_factory.mktemp("certificates") / "other.relay"
+    relay.build(DIGITS, "aarch64-unknown-linux-gnu").save(path)
+    return path
+
+
+@X86
+def test_what_is_for_another_machine_is_not_checked(other: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    report = certify(other)
     assert report.exit_status == 2 and not report.ok and not report.wrong
     assert "not checked: it is code for aarch64-unknown-linux-gnu" in str(report)
+    assert "qemu's user mode, which would run it, is not installed" in str(report)
+
+
+@X86
+def test_code_of_another_machine_is_checked_under_an_emulator(other: Path):
+    if emulator_of("aarch64-unknown-linux-gnu") is None:
+        pytest.skip("qemu-user is not installed")
+    report = certify(other, bits=1)
+    assert report.ok and "under qemu-aarch64" in report.target
+    saved = archive.saved(archive.read(other)[0], "digits", here=False)
+    code, (start, _) = bytearray(saved.code), functions_of(saved.code)["conv2d_1"]
+    at = next(at + start - base for base, at, size in offsets(saved.code) if base <= start < base + size)
+    code[at : at + 4] = b"\xc0\x03\x5f\xd6"  # it returns at once
+    broken = certify(archive.pack(saved._replace(code=bytes(code))), bits=1, first=True)
+    assert "1 conv2d_1: " in broken.wrong[0] and "results differ" in broken.wrong[0]
 
 
 def test_a_file_without_claims_loads_and_is_not_checked(tmp_path: Path):
@@ -148,9 +174,10 @@ def test_damaged_files_end_in_one_error(saved: Path):
         certify(saved.parent / "no file")
 
 
-def test_the_report_is_json_and_a_page(tmp_path: Path):
-    relay.build(DIGITS, "aarch64-unknown-linux-gnu").save(tmp_path / "other.relay")
-    report = certify((tmp_path / "other.relay").read_bytes())
+@X86
+def test_the_report_is_json_and_a_page(other: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    report = certify(other.read_bytes())
     assert json.loads(report.to_json())["parts"][0]["findings"][0]["kind"] == "not checked"
     assert "<title>Certificate of &lt;bytes&gt;</title>" in report.to_html()
 
@@ -258,6 +285,27 @@ def test_resizing_agrees_with_the_interpreter(dtype: type[np.generic]):
         (wanted,) = evaluate(op, [x])
         (found,) = formulas.call("image.resize2d", {"method": "linear", "size": size, flag: True}, [x])
         np.testing.assert_array_equal(found.astype(dtype), wanted)
+
+
+@X86
+@pytest.mark.parametrize("dtype", ("i16", "i8"))
+def test_products_with_wide_results_are_certified(dtype: str):
+    weights = np.random.default_rng(1).integers(-127, 128, (5, 7)).tolist()
+    module = IRModule.parse(
+        f"func.func @main(%x: tensor<3x7x{dtype}>) -> tensor<3x5xi32> {{"
+        f"%w = relay.constant dense<{weights}> : tensor<5x7xi8>\n"
+        f"%r = relay.nn.dense %x, %w : (tensor<3x7x{dtype}>, tensor<5x7xi8>) -> tensor<3x5xi32>\n"
+        "func.return %r : tensor<3x5xi32> }"
+    )
+    exe = relay.build(module)
+    report = exe.certify()
+    assert report.ok and "weights of 5 channels" in str(report) and "below 2^-64" in str(report)
+    saved = archive.saved(archive.read(exe.to_bytes())[0], "product")
+    assert saved.constants is not None
+    constants = saved.constants.copy()
+    constants[int(np.flatnonzero(constants)[0])] ^= 1
+    wrong = certify(archive.pack(with_constants(saved, constants)), first=True).wrong
+    assert wrong and wrong[0].startswith("0 dense_0: ")
 
 
 @X86

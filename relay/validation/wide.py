@@ -1,0 +1,219 @@
+"""Products whose results have more than 8 bits, or are floats: a result tells its sum up to a few neighbours.
+
+Weights are read back from single codes and compared with digests of the source's. Then the whole kernel is compared
+with its formula on codes that are drawn evenly from [zero point - a, zero point + a]. If a coefficient of a result is
+wrong, the code's sum is off by D, an affine function of a code: of 2 a + 1 values, each as likely, at most 2 t - 1 give
+a D between -t and t. A larger one shows where the claim has other results for the sums t above and t below; this is
+looked at for each result. So a run misses it with a probability of at most 1 - (share of such results) + (2 t - 1) /
+(2 a + 1). Assumptions: sums are affine in the codes, and results do not fall as sums rise.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+
+import numpy as np
+
+from relay.runtime.memory import Array
+from relay.validation.contraction import BITS, Differs
+from relay.validation.geometry import geometry
+from relay.validation.machine_code import Kernel
+from relay.validation.pointwise import bound_of, expect, kind_of
+from relay.validation.report import Part
+from relay.validation.tail import NoTail
+
+MOST_RUNS = 4000
+MOST_RESULTS = 1 << 28
+MOST_ENDS = 64
+"""Channels for which data are set so that their sum is the least and the largest."""
+MARGIN = 0.05
+"""By which a measured share is taken to be too large."""
+
+
+class Wide:
+    """The checks of one kernel."""
+
+    def __init__(self, kernel: Kernel, part: Part, rng: np.random.Generator, bits: int = BITS):
+        self.kernel, self.part, self.rng, self.bits = kernel, part, rng, bits
+        call, program = kernel.call, kernel.call.program
+        head, *self.rows = program.rows
+        self.number, self.kernel_number = head.operands[:2]
+        if head.formula not in ("nn.conv2d", "nn.dense") or self.kernel_number not in call.weights:
+            raise NoTail("is no product of codes with constant weights")
+        if self.number not in kernel.operands or len(program.results) != 1:
+            raise NoTail("has several results, or data that are no tensor of codes")
+        self.head, self.sum, self.result = head, head.results[0], program.results[0]
+        self.form = program.forms[self.sum]
+        if program.forms[self.result].shape != self.form.shape:
+            raise NoTail("has a result of another shape than its sums")
+        self.weights, self.data = call.weights[self.kernel_number], kernel.operands[self.number]
+        self.zero = int(head.parameters.get("input_zero_point") or 0)
+        self.least, self.most = int(np.iinfo(self.data.dtype).min), int(np.iinfo(self.data.dtype).max)
+        self.geometry = geometry(head, self.form.shape, self.data, program.arguments[self.kernel_number].shape)
+        self.channels = self.form.shape[-1]
+        self.flat = self.data.reshape(-1, self.geometry.inputs)
+        self.out = kernel.results[0].reshape(-1, self.channels)
+        for number, operand in kernel.operands.items():
+            if number != self.number:
+                operand[...] = operand.dtype.type(operand.dtype.kind == "f")  # scales are 1, what is added is 0
+        self.given = {
+            number: np.asarray(kernel.operands[number]) for number in kernel.operands if number != self.number
+        }
+
+    def after(self, sums: Array) -> Array:
+        """The results of sums [rows, channels]."""
+        rank = len(self.form.shape)
+        wide = sums.reshape(*[1] * (rank - 2), -1, self.channels).astype(self.form.dtype)
+        ones = {n: np.full([1] * rank, int(x.dtype.kind == "f"), x.dtype) for n, x in self.given.items()}
+        program = self.kernel.call.program
+        try:
+            found = program.evaluate({**self.kernel.call.constants, **ones, self.sum: wide}, self.rows)[self.result]
+        except ValueError:
+            raise NoTail("does to its sums what depends on their place") from None
+        return np.broadcast_to(found, wide.shape).reshape(sums.shape)
+
+    def check(self) -> dict[int, Array]:
+        """Every check, told to the part; the weights as the claim's programs take them."""
+        self.read_weights()
+        low, high = int(self.weights.low.min(initial=0)), int(self.weights.high.max(initial=0))
+        info = np.iinfo(self.form.dtype)
+        if low < info.min or high > info.max:
+            raise Differs(f"sums leave {info.bits} bits")
+        self.part.say("proved", f"no sum of these weights leaves {info.bits} bits: sums lie in [{low}, {high}]")
+        self.ends()
+        self.random()
+        return {self.kernel_number: self.coefficients()}
+
+    def coefficients(self) -> Array:
+        """The weights in the order that `formulas` takes."""
+        if self.head.formula == "nn.dense":
+            return self.matrix.reshape(self.channels, -1)
+        return self.matrix.reshape(self.channels, *self.geometry.extent, -1)
+
+    def read_weights(self) -> None:
+        """Each coefficient from the result of a single code that is not the zero point. Raises NoTail where results do
+        not tell it, and Differs."""
+        g = self.geometry
+        inputs = 1 if g.depthwise else g.inputs
+        self.matrix = np.zeros((self.channels, g.cells, inputs), np.int64)
+        candidates = np.arange(-255, 256)
+        amounts = [self.most - self.zero, self.least - self.zero]
+        amounts += [(self.most - self.zero) >> k for k in range(1, 8)]
+        tables = [self.after(candidates[:, None] * np.full(self.channels, amount)) for amount in amounts]
+        for pixels, cells, channels in g.batches(inputs, self.rng):
+            least = np.full((len(pixels), self.channels), -255)
+            most = -least
+            for amount, table in zip(amounts, tables, strict=True):
+                self.flat[:] = self.zero
+                rows = g.sources[pixels, cells]
+                if g.depthwise:
+                    self.flat[rows] = self.zero + amount
+                else:
+                    self.flat[rows, channels] = self.zero + amount
+                self.kernel.run()
+                first, last = between(table if amount > 0 else table[::-1], self.out[pixels])
+                least = np.maximum(least, first - 255 if amount > 0 else 256 - last)
+                most = np.minimum(most, last - 256 if amount > 0 else 255 - first)
+                if (least > most).any():
+                    raise Differs("the coefficients that the code uses are no 8-bit weights: results contradict them")
+                if (least == most).all():
+                    break
+            else:
+                raise NoTail("has results that do not tell single weights")
+            self.matrix[:, cells, channels] = least.T
+        rows = np.ascontiguousarray(self.matrix.reshape(self.channels, -1), "<i2")
+        digests = np.frombuffer(b"".join(sha256(row.tobytes()).digest()[:8] for row in rows), "<u8")
+        if (wrong := np.flatnonzero(digests != self.weights.digests)).size:
+            some = ", ".join(str(channel) for channel in wrong[:8])
+            raise Differs(f"weights of {wrong.size} channels are not those of the source: channels {some}")
+        self.part.say(
+            "proved",
+            f"weights of {self.channels} channels, read back from the code at one pixel, are those of the source (64 "
+            "bits of sha256 for each channel)",
+        )
+
+    def expected(self) -> tuple[Array, Array]:
+        """Sums and results of the data as they are."""
+        call, program = self.kernel.call, self.kernel.call.program
+        given = {**call.constants, **self.given, self.number: self.data, self.kernel_number: self.coefficients()}
+        values = program.evaluate(given)
+        return values[self.sum].reshape(-1, self.channels).astype(np.int64), values[self.result]
+
+    def ends(self) -> None:
+        """The least and largest sum of channels, at the pixel that sees the most."""
+        g = self.geometry
+        pixel = int(np.argmax((g.sources < g.padding).sum(axis=1)))
+        inside = np.flatnonzero(g.sources[pixel] < g.padding)
+        some = self.rng.permutation(self.channels)[:MOST_ENDS]
+        for channel in some:
+            for sign in (1, -1):
+                self.flat[:] = self.zero
+                codes = np.where(sign * self.matrix[channel] > 0, self.most, self.least)
+                rows = g.sources[pixel, inside]
+                if g.depthwise:
+                    self.flat[rows, channel // (self.channels // g.inputs)] = codes[inside, 0]
+                else:
+                    self.flat[rows] = codes[inside]
+                expect(self.kernel, [self.expected()[1]], "where a sum is the least or the largest")
+        self.part.say(kind_of(self.kernel, "tested"), f"the least and the largest sum of {len(some)} channels")
+
+    def draw(self, amplitude: int) -> None:
+        """Codes around the zero point, each as likely."""
+        low, high = max(self.zero - amplitude, self.least), min(self.zero + amplitude, self.most)
+        self.flat[:] = self.rng.integers(low, high + 1, self.flat.shape)
+
+    def chance(self, sums: Array, codes: int) -> Array:
+        """Of each channel the probability that an error shows in a run with these sums, of so many codes."""
+        best = np.zeros(self.channels)
+        some = sums[:: max(len(sums) // 4096, 1)]
+        results = self.after(some)
+        for power in range(24):
+            off = 1 << power
+            if 2 * off > codes:
+                break
+            shown = (self.after(some - off) != results) & (self.after(some + off) != results)
+            best = np.maximum(best, shown.mean(axis=0) - MARGIN - (2 * off - 1) / codes)
+        return best
+
+    def random(self) -> None:
+        """Runs on random codes until the bound is reached."""
+        widest = max(self.most - self.zero, self.zero - self.least)
+        amplitudes = [max(widest >> k, 1) for k in range(0, 14 if widest > 255 else 1, 2)]
+        chances: list[Array] = []
+        counts = [min(self.zero + a, self.most) - max(self.zero - a, self.least) + 1 for a in amplitudes]
+        for amplitude, count in zip(amplitudes, counts, strict=True):
+            self.draw(amplitude)
+            chances.append(self.chance(self.expected()[0], count))
+        union = float(np.log2(max(self.out.size, 1)))
+        missed, limit = np.zeros(self.channels), max(min(MOST_RUNS, MOST_RESULTS // max(self.out.size, 1)), 16)
+        start = self.kernel.runs
+        possible = np.max(chances, axis=0) > 0.01
+        while self.kernel.runs - start < limit:
+            open = possible & (missed < self.bits + union)
+            if not open.any():
+                break
+            worst = int(np.argmin(np.where(open, missed, np.inf)))
+            which = int(np.argmax([chance[worst] for chance in chances]))
+            self.draw(amplitudes[which])
+            sums, results = self.expected()
+            expect(self.kernel, [results], "for random codes")
+            missed += -np.log2(1 - np.minimum(self.chance(sums, counts[which]), 1 - 2.0**-8))
+        weak = missed < self.bits + union
+        text = (
+            f"sums: {self.kernel.runs - start} runs with random codes; a wrong coefficient of any result, border and "
+            f"padding too, is missed with a probability below 2^-{self.bits} (assumes that sums are affine in the "
+            "codes, and that results do not fall as sums rise)"
+        )
+        if weak.any():
+            least = max(float((missed - union)[weak].min()), 0.0)
+            text += f"; for {int(weak.sum())} channels the bound is 2^-{least:.0f}"
+        self.part.say(kind_of(self.kernel, "tested"), text + bound_of(self.kernel))
+
+
+def between(table: Array, results: Array) -> tuple[Array, Array]:
+    """Where results [rows, channels] are in the rising columns of a table: the first place, and behind the last."""
+    first, last = np.empty(results.shape, np.int64), np.empty(results.shape, np.int64)
+    for channel, column in enumerate(table.T):
+        first[:, channel] = np.searchsorted(column, results[:, channel], "left")
+        last[:, channel] = np.searchsorted(column, results[:, channel], "right")
+    return first, last
