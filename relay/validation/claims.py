@@ -79,11 +79,10 @@ def is_plain(row: Row) -> bool:
     p = row.parameters
     layouts = {p.get(name) for name in ("layout", "data_layout", "out_layout") if p.get(name)}
     cuts = [*p.get("begin", ()), *p.get("end", ()), *(stride - 1 for stride in p.get("strides", ()))]
-    grouped = row.formula == "nn.conv2d" and int(p.get("groups", 1)) > 1 and p.get("kernel_layout") != "HWOI"
     pooled = bool(p.get("ceil_mode") or p.get("count_include_pad")) or set(p.get("dilation") or [1]) != {1}
     gaps = row.formula.endswith("_pool2d") and pooled
     ruled = row.formula == "image.resize2d" and "coordinate_transformation_mode" in p
-    return layouts <= {"NHWC"} and not ruled and min(cuts, default=0) >= 0 and not grouped and not gaps
+    return layouts <= {"NHWC"} and not ruled and min(cuts, default=0) >= 0 and not gaps
 
 
 @dataclass(frozen=True)

@@ -282,7 +282,7 @@ class Product:
                     )
             self.matrix[:, cells, channels] = np.where(least == most, least, 0).T
         self.start[:] = self.base
-        rows = np.ascontiguousarray(self.matrix.reshape(self.channels, -1), "<i2")
+        rows = g.coefficients(self.matrix)
         digests = np.frombuffer(b"".join(sha256(row.tobytes()).digest()[:8] for row in rows), "<u8")
         self.sure = digests == self.weights.digests
         wide = rows.astype(np.int64)

@@ -21,6 +21,7 @@ class Geometry:
     extent: tuple[int, int]
     sources: Array
     depthwise: bool
+    groups: int
 
     @property
     def pixels(self) -> int:
@@ -31,6 +32,17 @@ class Geometry:
     def cells(self) -> int:
         """Of the kernel."""
         return self.sources.shape[1]
+
+    def coefficients(self, matrix: Array) -> Array:
+        """The coefficients [channel, cell, input] that the kernel holds [channel, all], 16-bit: those of the inputs of
+        the channel's group, changed where others are not 0, so that digests are others, too."""
+        if self.groups > 1:
+            size, inputs = len(matrix) // self.groups, self.inputs // self.groups
+            group = np.arange(len(matrix))[:, None] // size
+            own = np.take_along_axis(matrix, (group * inputs + np.arange(inputs))[:, None], axis=2)
+            others = np.abs(matrix).sum(axis=(1, 2)) - np.abs(own).sum(axis=(1, 2))
+            matrix = own + (others > 0)[:, None, None]
+        return np.ascontiguousarray(matrix.reshape(len(matrix), -1), "<i2")
 
     def batches(self, inputs: int, rng: np.random.Generator) -> Iterator[tuple[Array, Array, Array]]:
         """Pixels of the result with the cell and the channel that each reads, such that no two of a batch see each
@@ -60,7 +72,7 @@ def geometry(head: Row, shape: tuple[int, ...], data: Array, kernel: tuple[int, 
     """Of a convolution or product whose sums, data and kernel have these shapes."""
     if head.formula == "nn.dense":
         rows = int(np.prod(shape[:-1], dtype=np.int64))
-        return Geometry(data.shape[-1], rows, (1, 1), np.arange(rows)[:, None], False)
+        return Geometry(data.shape[-1], rows, (1, 1), np.arange(rows)[:, None], False, 1)
     p = head.parameters
     images, height, width, inputs = data.shape
     layout = str(p["kernel_layout"])
@@ -75,4 +87,6 @@ def geometry(head: Row, shape: tuple[int, ...], data: Array, kernel: tuple[int, 
     for image in range(images):
         sources[image, inside] = at[inside] + image * height * width
     flat = sources.reshape(images * shape[1] * shape[2], kh * kw)
-    return Geometry(inputs, padding, (kh, kw), flat, layout == "HWOI")
+    return Geometry(
+        inputs, padding, (kh, kw), flat, layout == "HWOI", 1 if layout == "HWOI" else int(p.get("groups") or 1)
+    )

@@ -121,7 +121,7 @@ class Wide:
             else:
                 raise NoTail("has results that do not tell single weights")
             self.matrix[:, cells, channels] = least.T
-        rows = np.ascontiguousarray(self.matrix.reshape(self.channels, -1), "<i2")
+        rows = g.coefficients(self.matrix)
         digests = np.frombuffer(b"".join(sha256(row.tobytes()).digest()[:8] for row in rows), "<u8")
         if (wrong := np.flatnonzero(digests != self.weights.digests)).size:
             some = ", ".join(str(channel) for channel in wrong[:8])
