@@ -55,6 +55,7 @@ def check(kernel: Kernel, part: Part) -> None:
             text = f"all {count} codes, each at {runs * place.size // count} elements or more"
         text += " (assumes that an element depends on those at its place only)"
         part.say(kind_of(kernel, "proved"), text + bound_of(kernel))
+        part.complete = True
         return
     if channels > 1:
         raise NoTail("is a function of two codes for each channel")
@@ -80,6 +81,7 @@ def check(kernel: Kernel, part: Part) -> None:
         f"all 65536 pairs of codes, {times} times at other elements (assumes that an element depends on those at its "
         f"place only, and that elements are computed alike){bound_of(kernel)}",
     )
+    part.complete = True
 
 
 def row_vector(each: Array, shape: tuple[int, ...]) -> bool:

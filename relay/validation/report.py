@@ -32,6 +32,8 @@ class Part:
     seconds: float = 0.0
     whole: bool = False
     """Not one kernel, but all of them."""
+    complete: bool = False
+    """Every case of the kernel was tried."""
 
     def say(self, kind: str, text: str) -> None:
         """Add a finding."""
@@ -41,6 +43,13 @@ class Part:
     def kinds(self) -> set[str]:
         """The kinds of what was found."""
         return {finding.kind for finding in self.findings}
+
+    @property
+    def level(self) -> str:
+        """The kind of what is said of the kernel's results as a whole."""
+        if "wrong" in self.kinds or self.kinds <= {"not checked"}:
+            return "wrong" if "wrong" in self.kinds else "not checked"
+        return "compared" if "compared" in self.kinds else "proved" if self.complete else "tested"
 
 
 @dataclass
@@ -79,22 +88,36 @@ class Report:
         runs, seconds = sum(part.runs for part in self.parts), sum(part.seconds for part in self.parts)
         return f"{self.where}: {verdict} ({len(kernels)} kernels; findings: {counted}; {runs} runs, {seconds:.1f} s)"
 
+    @property
+    def levels(self) -> Counter[str]:
+        """How many kernels are proved, tested, compared, not checked, wrong."""
+        return Counter(part.level for part in self.parts if not part.whole)
+
+    @property
+    def unchecked(self) -> Counter[str]:
+        """For how many kernels no statement is made, by the reason."""
+        parts = [part for part in self.parts if part.level == "not checked"]
+        return Counter(part.findings[0].text for part in parts if part.findings)
+
     def __str__(self) -> str:
         lines = [self.summary, f"code for {self.target}"]
+        levels = self.levels
+        lines += [f"kernels {kind}: {levels[kind]}" for kind in KINDS if levels[kind]]
+        lines += [f"  {count} because: {reason}" for reason, count in self.unchecked.most_common()]
         for part in self.parts:
             lines.append(f"{part.name}: {part.formula}")
             lines += [f"  {finding.kind}: {finding.text}" for finding in part.findings]
         return "\n".join(lines)
 
     def to_json(self) -> str:
-        """The report as JSON: `where`, `target`, `ok`, and `parts` with their findings."""
-        return json.dumps({**asdict(self), "ok": self.ok}, indent=1)
+        """The report as JSON: `where`, `target`, `ok`, counts of `kernels`, and `parts` with their findings."""
+        return json.dumps({**asdict(self), "ok": self.ok, "kernels": self.levels}, indent=1)
 
     @staticmethod
     def part_of(row: dict[str, Any]) -> Part:
         """A part, from JSON."""
         findings = [Finding(**each) for each in row["findings"]]
-        return Part(row["name"], row["formula"], findings, row["runs"], row["seconds"], row["whole"])
+        return Part(row["name"], row["formula"], findings, row["runs"], row["seconds"], row["whole"], row["complete"])
 
     def to_html(self) -> str:
         """The report as a page that needs no other file."""
@@ -106,8 +129,12 @@ class Report:
             if self.ok
             else ("Nothing was found wrong; not everything was checked", "not")
         )
-        counts = Counter(finding.kind for part in self.parts for finding in part.findings)
-        tiles = "".join(f'<li class="{kind.split()[0]}"><b>{counts[kind]}</b> {kind}' for kind in KINDS)
+        levels = self.levels
+        tiles = "".join(
+            f'<li class="{kind.split()[0]}"><b>{levels[kind]}</b> {"kernel" if levels[kind] == 1 else "kernels"} {kind}'
+            for kind in KINDS
+        )
+        reasons = "".join(f"<li>{count} because: {escape(why)}" for why, count in self.unchecked.most_common())
         meanings = "".join(f"<dt>{kind}<dd>{escape(text)}" for kind, text in MEANINGS.items())
         seconds, runs = sum(part.seconds for part in self.parts), sum(part.runs for part in self.parts)
         return (
@@ -116,6 +143,7 @@ class Report:
             f"<p>{escape(self.where)}, code for {escape(self.target)}</p>"
             f'<p class="verdict {kind}">{verdict}</p><ul class="tiles">{tiles}</ul>'
             f"<p>{sum(not part.whole for part in self.parts)} kernels, {runs} runs of their code, {seconds:.1f} s</p>"
+            f"{'<h2>Not checked</h2><ul>' + reasons + '</ul>' if reasons else ''}"
             f"<table><thead><tr><th>Kernel<th>Formula<th>What was found<th>Runs<th>Time</thead><tbody>"
             f"{''.join(row_of(part) for part in self.parts)}</tbody></table><h2>What the words mean</h2>"
             f"<dl>{meanings}</dl><p>{escape(LIMITS)}</p></html>"
@@ -137,7 +165,8 @@ def row_of(part: Part) -> str:
 MEANINGS = {
     "wrong": "The code's results are not those of the formula, it crashed, or it did not end.",
     "not checked": "No statement is made, for the reason that the line gives.",
-    "proved": "Every case was tried on the machine code, or it follows from numbers that were read from it.",
+    "proved": "Every case was tried on the machine code, or it follows from numbers that were read from it. A kernel "
+    "is counted here if all of it is, else where the weakest statement about its results belongs.",
     "tested": "Random cases were tried; the line gives the probability that a difference was missed.",
     "compared": "Floats, whose roundings may differ: results were compared with bounds.",
 }
