@@ -37,8 +37,10 @@ class Wide:
         self.kernel, self.part, self.rng, self.bits = kernel, part, rng, bits
         call, program = kernel.call, kernel.call.program
         head, *self.rows = program.rows
+        if head.formula not in ("nn.conv2d", "nn.dense"):
+            raise NoTail(f"begins with {head.formula}")
         self.number, self.kernel_number = head.operands[:2]
-        if head.formula not in ("nn.conv2d", "nn.dense") or self.kernel_number not in call.weights:
+        if self.kernel_number not in call.weights:
             raise NoTail("is no product of codes with constant weights")
         if self.number not in kernel.operands or len(program.results) != 1:
             raise NoTail("has several results, or data that are no tensor of codes")
