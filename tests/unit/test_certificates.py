@@ -83,13 +83,19 @@ def test_two_hundred_planted_defects_are_found(model: str, count: int, seed: int
 
 @X86
 @pytest.mark.slow
-@pytest.mark.parametrize("path", sorted(MODELS.glob("*.tflite")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", sorted([*MODELS.glob("*.tflite"), *MODELS.glob("onnx/*.onnx")]), ids=lambda path: path.stem
+)
 def test_models_are_certified(path: Path):
-    report = relay.build(path).certify()
+    exe = relay.build(path)
+    try:
+        report = exe.certify()
+    except InvalidArgument as error:
+        assert "nothing is built yet" in str(error)
+        pytest.skip("its sizes are open: each is certified when it is built")
     assert not report.wrong, str(report)
-    checked = [part for part in report.parts[1:] if part.kinds - {"not checked"}]
-    floats = re.search("fp32|f32|float", path.stem)
-    assert floats or len(checked) > len(report.parts) // 2, str(report)
+    integers = re.search("int8|quant|ptq|qdq|qoperator", path.stem)
+    assert not integers or report.levels["not checked"] < len(report.parts) // 4, str(report)
 
 
 @pytest.fixture(scope="module")
