@@ -127,9 +127,9 @@ _FLOAT_FUNCTIONS: dict[str, type[UnaryOp]] = {
 
 @operator(*_FLOAT_FUNCTIONS, versions=(1, 2), inputs=(1, 1))
 def float_function(importer: Importer, node: Node) -> list[SSAValue]:
-    """One function of each element of a float tensor; NEG also of integers."""
+    """One function of each element of a float tensor; NEG and ABS also of integers."""
     data, out = node.input(0), node.output()
-    types = ("FLOAT32", *INDICES) if node.operator.kind == "NEG" else ("FLOAT32",)
+    types = ("FLOAT32", *{"NEG": INDICES, "ABS": ("INT32",)}.get(node.operator.kind, ()))
     if data.type not in types or data.type != out.type:
         raise node.refuse_types(data, out)
     return [importer.emit(_FLOAT_FUNCTIONS[node.operator.kind], [importer.value(data)]).result]

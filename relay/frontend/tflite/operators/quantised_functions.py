@@ -94,7 +94,7 @@ def absolute(importer: Importer, node: Node) -> list[SSAValue]:
     return table(importer, node, qnn.AbsOp, multiplier_attrs(factor) if source.scale != target.scale else None)
 
 
-@quantised("NEG", types="INT8", versions=(1, 1), inputs=ONE)
+@quantised("NEG", types="INT8 INT16", versions=(1, 1), inputs=ONE)
 def negative(importer: Importer, node: Node) -> list[SSAValue]:
     """Of the codes as they are: LiteRT looks at no scale."""
     return [importer.emit(NegativeOp, [importer.value(node.input(0))]).result]
