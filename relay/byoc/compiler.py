@@ -47,6 +47,10 @@ class BuildInfo:
     constants: str = "bind"
     """What becomes of the constants in the function's body. "vendor": all are part of the artifact's bytes; "bind":
     some may be left to the executable (`Artifact.params`)."""
+    own_inputs: tuple[int, ...] = ()
+    own_outputs: tuple[int, ...] = ()
+    """Arguments that only functions of this compiler compute, and results that only such functions read. Nothing else
+    looks at their memory on the host: it may hold a handle of a tensor that stays on the device (8 bytes at least)."""
 
 
 class Compiler(ABC):
@@ -103,6 +107,10 @@ class Compiler(ABC):
         return 0 if self.exact else None
 
     @abstractmethod
-    def compile(self, function: FuncOp, build: BuildInfo) -> Artifact:
+    def compile(self, function: FuncOp, build: BuildInfo) -> Artifact | Refusal | FuncOp:
         """Compile one partitioned function: one block of `relay`, `qnn` ops, `byoc.composite`s and constants, ended by
-        `func.return`; static shapes. Raises RelayError, naming the op and its source, for what it cannot do."""
+        `func.return`; static shapes.
+
+        A `Refusal` gives it back to the host, as the report then says: it is shown whole here for the first time. A
+        function of the same type, of `relay` and `qnn` ops, is compiled by the host in its place. Raises
+        RelayError, naming the op and its source, for what it cannot do."""

@@ -10,17 +10,20 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
+from relay.artifact import CompiledFunction
 from relay.byoc.accuracy import declared
 from relay.byoc.calibrating import Edges, calibration
-from relay.byoc.partitioning.compile_external import build_info, compiled, prepared
+from relay.byoc.compiler import BuildInfo, Refusal
+from relay.byoc.partitioning.compile_external import compiled, prepared
 from relay.byoc.partitioning.scope import partitioned
-from relay.byoc.settings import compiler_of
+from relay.byoc.settings import compiler_of, is_strict
 from relay.dialects.attributes import Array, to_numpy
-from relay.errors import InvalidArgument
+from relay.errors import InvalidArgument, Unsupported
 from relay.module import IRModule
 from relay.runtime import loaders
 from relay.runtime.external import SIGNATURE, External
 from relay.runtime.memory import address, aligned_bytes, bytes_of
+from relay.target import target_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +130,10 @@ def loaded(module: ModuleOp, function: FuncOp, edge: Edges, name: str) -> Loaded
     """The function, compiled and loaded."""
     compiler = compiler_of(module, name)
     (final,) = prepared(compiler, [function])
-    made = compiled(compiler, final, build_info(module, function))
+    made = compiled(compiler, final, BuildInfo(target_of(module), is_strict(module)))
+    if not isinstance(made, CompiledFunction):
+        why = made.reason if isinstance(made, Refusal) else "gives ops for the host to compile"
+        raise Unsupported(f"function {function.sym_name.data}", f"compiler {name} makes nothing of it: {why}")
     inputs, outputs = ([(a.shape, a.dtype) for a in arrays] for arrays in (edge.inputs, edge.outputs))
     params = {key: to_numpy(attr) for key, attr in made.params.items()}
     data = made.data.tobytes()

@@ -105,7 +105,7 @@ class _Strict(Compiler):
     def off_by(self, ops: Sequence[Operation]) -> int | None:
         return 0
 
-    def compile(self, function: FuncOp, build: BuildInfo) -> Artifact:
+    def compile(self, function: FuncOp, build: BuildInfo) -> Artifact | Refusal | FuncOp:
         return self.compiler.compile(function, build)
 
 

@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from relay.runtime.dynamic import DynamicExecutable
     from relay.runtime.external import External
-    from relay.runtime.loaders import Native, accepts, register_loader
+    from relay.runtime.loaders import Native, accepts, open_device, register_loader
     from relay.runtime.loading import load as load_module
 
 
@@ -25,11 +25,12 @@ __getattr__, __dir__ = door(
         "Native": "relay.runtime.loaders",
         "accepts": "relay.runtime.loaders",
         "load_module": "relay.runtime.loading:load",
+        "open_device": "relay.runtime.loaders",
         "register_loader": "relay.runtime.loaders",
     },
 )
 
 __all__ = [
     "DynamicExecutable", "Executable", "External", "Library", "Native", "TensorSpec", "accepts", "create", "load",
-    "load_module", "register_loader",
+    "load_module", "open_device", "register_loader",
 ]  # fmt: skip

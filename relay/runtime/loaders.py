@@ -6,9 +6,13 @@ compiler. It is made known by an entry point of the group `relay.byoc.runtime`, 
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar, cast
+from weakref import finalize
+
+import numpy as np
 
 from relay.errors import Malformed, RelayError, Unsupported, near
 from relay.plug_ins import PlugIns
@@ -144,3 +148,52 @@ def load(
     elif not callable(loaded):
         raise Malformed(where, f"the loader of '{compiler}' gave {loaded!r}", "it gives a Native or a callable")
     return loaded
+
+
+def open_device(
+    library: ctypes.CDLL, prefix: str, artifact: bytes, symbol: str, params: Mapping[str, Array], alignment: int = 64
+) -> Native:
+    """A function that the vendor's C library runs; its interface, each name behind the `prefix`:
+
+        int32_t PREFIX_init(const void *artifact, uint64_t size, const void *const *constants, void **state);
+        int32_t PREFIX_execute(void *state, void **tensors);
+        void PREFIX_destroy(void *state);
+        const char *PREFIX_message(void *state, int32_t status);
+
+    `init` gets the artifact and the constants of `Artifact.params` in the order of their names, which both live as long
+    as the state; `execute` the addresses of inputs and outputs, and may be called by several threads; `destroy` gives
+    back what `init` took, when the executable is gone. 0 is success. Any other status ends in a RelayError that names
+    the function and what `message` says of it; of a failed `init` the state is what that left there, perhaps null.
+
+    Raises Malformed if the library has no such functions, RelayError if `init` fails.
+    """
+    where = f"external function {symbol}"
+    try:
+        init, execute, destroy, text = (
+            getattr(library, f"{prefix}_{name}") for name in ("init", "execute", "destroy", "message")
+        )
+    except AttributeError as error:
+        raise Malformed(where, f"its library has not all functions of a device: {error}") from None
+    text.restype, text.argtypes = ctypes.c_char_p, [ctypes.c_void_p, ctypes.c_int32]
+    init.restype, destroy.restype, destroy.argtypes = ctypes.c_int32, None, [ctypes.c_void_p]
+    constants = [np.require(params[name], requirements=["C", "A"]) for name in sorted(params)]
+    table = (ctypes.c_void_p * max(len(constants), 1))(*(array.ctypes.data for array in constants))
+    data, state = ctypes.create_string_buffer(artifact, max(len(artifact), 1)), ctypes.c_void_p()
+
+    def message(status: int) -> str:
+        found = text(state, status)
+        return found.decode(errors="replace") if found else ""
+
+    if status := int(init(data, ctypes.c_uint64(len(artifact)), table, ctypes.byref(state))):
+        raise RelayError(where, f"cannot be loaded: {prefix}_init failed with status {status}: {message(status)}")
+    device = Device((library, data, constants, table))
+    finalize(device, destroy, state.value)
+    address = ctypes.cast(execute, ctypes.c_void_p).value or 0
+    return Native(address, state.value or 0, device, alignment, message)
+
+
+@dataclass(eq=False)
+class Device:
+    """What a state of a device needs as long as it lives."""
+
+    parts: object

@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.dialects.func import FuncOp
 
 import relay
-from relay.byoc import BuildInfo, find, settings
+from relay.byoc import Artifact, BuildInfo, find, settings
 from relay.byoc.partitioning.annotate_target import AnnotateTarget
 from relay.byoc.partitioning.merge_compiler_regions import MergeCompilerRegions
 from relay.byoc.partitioning.merge_composite import MergeComposite
@@ -51,7 +51,9 @@ class Session:
 
     def __init__(self, function: FuncOp, name: str, options: Mapping[str, object] | None = None) -> None:
         compiler = find(name, options)
-        self.artifact = compiler.compile(function, BuildInfo())
+        made = compiler.compile(function, BuildInfo())
+        assert isinstance(made, Artifact)
+        self.artifact = made
         end = function.get_return_op()
         assert end is not None
         inputs, self.outputs = (

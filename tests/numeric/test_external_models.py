@@ -14,7 +14,7 @@ import pytest
 from xdsl.dialects.builtin import StringAttr
 
 import relay
-from relay.byoc import BuildInfo, find
+from relay.byoc import Artifact, BuildInfo, find
 from relay.runtime import Executable
 from tests.numeric.external_sessions import Array, compare, installed
 
@@ -135,7 +135,9 @@ def test_what_the_library_is_given_can_be_read(compiler: str, kind: str, line: s
     installed(compiler)
     parts = relay.build_external_compiler(module("kws_int8"), compiler)
     (function,) = (f for f in parts.functions.values() if "compiler" in f.attributes)
-    text = find(compiler).compile(function, BuildInfo()).sources[kind]
+    made = find(compiler).compile(function, BuildInfo())
+    assert isinstance(made, Artifact)
+    text = made.sources[kind]
     assert len(re.findall(line, text, re.MULTILINE)) == 4, text
 
 
@@ -182,8 +184,9 @@ def test_xnnpack_itself_runs_convolutions_with_one_scale() -> None:
 
     parted = relay.build_external_compiler(relay.frontend.from_tflite(model), "xnnpack")
     (function,) = [f for f in parted.functions.values() if "compiler" in f.attributes]
-    data = find("xnnpack").compile(function, BuildInfo()).data
-    loaded = Interpreter(model_content=data, experimental_op_resolver_type=OpResolverType.BUILTIN)
+    made = find("xnnpack").compile(function, BuildInfo())
+    assert isinstance(made, Artifact)
+    loaded = Interpreter(model_content=made.data, experimental_op_resolver_type=OpResolverType.BUILTIN)
     loaded.allocate_tensors()
     private = "_get_ops_details"
     rows: list[dict[str, Any]] = getattr(loaded, private)()

@@ -2,35 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import ClassVar, cast
 
 import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, StringAttr
-from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation
+from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
 from relay import artifact
 from relay.artifact import CompiledFunction
 from relay.byoc import accuracy, registry
-from relay.byoc.compiler import Artifact, BuildInfo, Compiler
+from relay.byoc.compiler import Artifact, BuildInfo, Compiler, Refusal
 from relay.byoc.guard import asked
-from relay.byoc.partitioning.records import keep_operators
-from relay.byoc.partitioning.scope import CONSTANTS
+from relay.byoc.partitioning.bodies import erase, inline_composites
+from relay.byoc.partitioning.inline_partitions import inline_calls
+from relay.byoc.partitioning.records import keep_operators, keep_refusals, restore
+from relay.byoc.partitioning.refusals import refuse
+from relay.byoc.partitioning.scope import CONSTANTS, blocks, eligible, functions
 from relay.byoc.settings import compiler_of, is_strict
 from relay.dialects import byoc
-from relay.dialects.attributes import elements, to_numpy
+from relay.dialects.attributes import dtype_of, elements, to_numpy
 from relay.dialects.op import is_tensor
 from relay.dialects.relay import ConstantOp
 from relay.errors import RelayError, Unsupported
+from relay.lowering.call_graph import CallGraph
 from relay.passes import Pass, Pipeline
 from relay.passes.runner import Runner
 from relay.target import target_of
 from relay.transforms.legalization import own
 from relay.transforms.location import words
+
+HANDLE_BYTES = 8
 
 
 @dataclass(frozen=True)
@@ -40,7 +47,8 @@ class CompileExternal(Pass):
 
     A module that is only on the way there is partitioned first: annotations and regions become functions, composites
     that no region holds are dissolved, and a function that only asks for a compiler (`compiler = "x"` without
-    `global_symbol`) is offered to it. Does nothing to any other module.
+    `global_symbol`) is offered to it. What a compiler refuses when it sees a function whole, or gives back as other
+    ops, becomes the host's where it was called. Does nothing to any other module.
     """
 
     name: ClassVar[str] = "compile-external"
@@ -60,13 +68,27 @@ class CompileExternal(Pass):
         waiting: dict[str, list[FuncOp]] = {}
         for function in [f for f in op.body.block.ops if isinstance(f, FuncOp) and is_external(f)]:
             waiting.setdefault(artifact.compiler_of(function) or "", []).append(function)
-        for name, functions in waiting.items():
-            compiler = compiler_of(op, name, f"function {functions[0].sym_name.data}")
-            for function, final in zip(functions, prepared(compiler, functions), strict=True):
+        for name, asking in waiting.items():
+            compiler = compiler_of(op, name, f"function {asking[0].sym_name.data}")
+            left = dict(zip(asking, prepared(compiler, asking), strict=True))
+            made: dict[FuncOp, tuple[BuildInfo, CompiledFunction | Refusal | FuncOp]] = {}
+            before = len(left) + 1
+            while len(left) < before:  # what one function gives back changes what the others are compiled for
+                before = len(left)
+                for function, final in left.items():
+                    info = build_info(op, function, left)
+                    if function not in made or made[function][0] != info:
+                        made[function] = info, compiled(compiler, final, info)
+                for function in list(left):
+                    if not isinstance(found := made[function][1], CompiledFunction):
+                        del left[function]
+                        give_back(op, function, found)
+            for function in left:
                 keep_operators(function)
                 accuracy.keep(compiler, function)
-                declaration = artifact.declare(function, compiled(compiler, final, build_info(op, function)))
-                Rewriter.replace_op(function, declaration, [])
+                found = made[function][1]
+                assert isinstance(found, CompiledFunction)
+                Rewriter.replace_op(function, artifact.declare(function, found), [])
 
 
 def is_external(function: FuncOp) -> bool:
@@ -112,21 +134,57 @@ def checked(compiler: Compiler, old: FuncOp, new: FuncOp | None) -> FuncOp:
     if new is None or new.function_type != old.function_type or len(new.body.blocks) != 1:
         what = "is gone" if new is None else f"is now {new.function_type}"
         where = f"compiler {compiler.name}: function {old.sym_name.data}"
-        raise Unsupported(where, f"{what} after the passes of on_functions", f"it was {old.function_type}")
+        raise Unsupported(where, f"{what} after the passes of on_functions or compile", f"it was {old.function_type}")
     new.attributes.update(old.attributes)
     return new
 
 
-def build_info(module: ModuleOp, function: FuncOp) -> BuildInfo:
-    """What the function of this module is compiled for."""
-    constants = function.attributes.get(CONSTANTS)
-    return BuildInfo(
-        target_of(module), is_strict(module), constants.data if isinstance(constants, StringAttr) else "bind"
-    )
+def build_info(module: ModuleOp, function: FuncOp, others: Collection[FuncOp]) -> BuildInfo:
+    """What the function of this module is compiled for, together with these of its compiler."""
+    calls = CallGraph(module.walk())
+    ours = {other.sym_name.data for other in others}
+
+    def own(value: SSAValue) -> bool:
+        callees = [use.operation for use in value.uses]
+        every = [*callees, value.owner]
+        called = all(isinstance(op, CallOp) and op.callee.string_value() in ours for op in every)
+        return called and bool(callees) and bytes_of(value) >= HANDLE_BYTES
+
+    found = calls.of(function)
+    count, results = len(function.function_type.inputs), len(function.function_type.outputs)
+    inputs = tuple(n for n in range(count) if found and all(own(call.arguments[n]) for call in found))
+    outputs = tuple(n for n in range(results) if found and all(own(call.results[n]) for call in found))
+    constants = "vendor" if CONSTANTS in function.attributes else "bind"
+    return BuildInfo(target_of(module), is_strict(module), constants, inputs, outputs)
 
 
-def compiled(compiler: Compiler, function: FuncOp, build: BuildInfo) -> CompiledFunction:
-    """What the compiler makes of the function. Raises RelayError, whatever it raises."""
+def bytes_of(value: SSAValue) -> int:
+    """The size of a tensor; 0 where it is not known."""
+    if not is_tensor(value.type) or DYNAMIC_INDEX in value.type.get_shape():
+        return 0
+    return prod(value.type.get_shape()) * dtype_of(value.type.element_type).itemsize
+
+
+def give_back(module: ModuleOp, function: FuncOp, made: Refusal | FuncOp) -> None:
+    """Have the host compile the function's ops, or those that its compiler made of them, where it is called."""
+    name = function.sym_name.data
+    if isinstance(made, Refusal):
+        for op in function.walk():
+            if eligible(op):
+                refuse(op, artifact.compiler_of(function) or "", made.reason)
+        made = function
+    restore(module)
+    for holder in functions(module):
+        for block in list(blocks(holder)):
+            inline_calls(block, {name: made})
+            inline_composites(block)
+    keep_refusals(module)
+    erase(function)
+
+
+def compiled(compiler: Compiler, function: FuncOp, build: BuildInfo) -> CompiledFunction | Refusal | FuncOp:
+    """What the compiler makes of the function, why it does not, or the function for the host to compile instead. Raises
+    RelayError, whatever it raises."""
     source = words(function.location)
     where = f"{source}: " if source else ""
     where += f"compiler {compiler.name}: function {function.sym_name.data}"
@@ -139,6 +197,10 @@ def compiled(compiler: Compiler, function: FuncOp, build: BuildInfo) -> Compiled
         raise
     except Exception as error:
         raise Unsupported(where, f"failed: {type(error).__name__}: {error}", "tell the compiler's authors") from error
+    if isinstance(made, Refusal):
+        return made
+    if isinstance(made, FuncOp):
+        return checked(compiler, function, made)
     if not isinstance(cast(object, made), Artifact):
         raise Unsupported(where, f"gave {made!r}, which is no Artifact", "tell the compiler's authors")
     with asked(compiler.name, f"what it made of {function.sym_name.data}"):

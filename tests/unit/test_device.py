@@ -1,0 +1,147 @@
+"""Accelerators by their C library: states, statuses, tensors that stay on the device; what compilers give back."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import shutil
+import struct
+import subprocess
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+
+import relay
+from relay import IRModule
+from relay.byoc import Artifact, BuildInfo, Compiler, Refusal, registry, settings
+from relay.dialects import relay as ops
+from relay.dialects.attributes import Array
+from relay.dialects.op import shape
+from relay.errors import RelayError
+from relay.runtime import Executable, Native, loaders, open_device
+from relay.runtime.memory import Form
+
+EXAMPLE = Path(__file__).parents[2] / "examples/accelerator/device.c"
+STRICT = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic")
+CHAIN = """func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %0 = relay.negative %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %1 = relay.negative %0 : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %2 = relay.negative %1 : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %3 = relay.exp %2 : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  func.return %3 : tensor<4x8xf32>
+}"""
+X = np.linspace(-2, 2, 32, dtype=np.float32).reshape(4, 8)
+KEEPS_INPUT, KEEPS_OUTPUT, BROKEN = 1, 2, 4
+
+
+@dataclass(frozen=True)
+class Dsp(Compiler):
+    """Functions of one negation, by the example's device; `does` says what it makes of the others."""
+
+    name: ClassVar[str] = "dsp"
+    seen: ClassVar[list[BuildInfo]] = []
+    fault: int = 0
+    does: str = ""
+
+    def supports(self, op: Operation) -> bool:
+        return isinstance(op, ops.NegativeOp)
+
+    def compile(self, function: FuncOp, build: BuildInfo) -> Artifact | Refusal | FuncOp:
+        self.seen.append(build)
+        first, _ = function.body.block.ops
+        if self.does == "refuses all" or (self.does == "refuses one" and function.sym_name.data.endswith("1")):
+            return Refusal("its program memory is full")
+        if self.does == "gives ops":
+            text = str(function).replace("relay.negative", "relay.abs").replace("private ", "")
+            return IRModule.parse(text)[function.sym_name.data].clone()
+        flags = self.fault | KEEPS_INPUT * (0 in build.own_inputs) | KEEPS_OUTPUT * (0 in build.own_outputs)
+        count = prod(shape(first.results[0]))
+        return Artifact(struct.pack("<II", count, flags), {"factor": np.array([-1], np.float32)})
+
+
+@pytest.fixture
+def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ctypes.CDLL:
+    """The example's library; `dsp` is known, and runs by it."""
+    if shutil.which("cc") is None:
+        pytest.skip("no C compiler is installed")
+    made = tmp_path / "libdevice.so"
+    subprocess.run(["cc", *STRICT, "-shared", "-fPIC", str(EXAMPLE), "-o", str(made)], check=True)
+    opened = ctypes.CDLL(str(made))
+
+    def load(
+        artifact: bytes, symbol: str, params: Mapping[str, Array], inputs: Sequence[Form], outputs: Sequence[Form]
+    ) -> Native:
+        return open_device(opened, "device", artifact, symbol, params)
+
+    monkeypatch.setitem(registry.COMPILERS.registered, "dsp", Dsp)
+    monkeypatch.setitem(loaders.LOADERS.registered, "dsp", load)
+    Dsp.seen.clear()
+    return opened
+
+
+def built(**options: object) -> Executable:
+    """The chain, each negation a function of its own."""
+    mod = IRModule.parse(CHAIN)
+    settings.write(mod.op, {"dsp": options})
+    parted = relay.transform.PartitionGraph()(relay.transform.AnnotateExternalCompiler("dsp")(mod))
+    return relay.build(parted)
+
+
+def right(executable: Executable, x: Array = X) -> bool:
+    found = executable.run(x)
+    return isinstance(found, np.ndarray) and np.allclose(found, np.exp(-x))
+
+
+def test_tensors_stay_on_the_device_between_functions_of_its_own(library: ctypes.CDLL):
+    executable = built()
+    assert [(info.own_inputs, info.own_outputs) for info in Dsp.seen] == [((), (0,)), ((0,), (0,)), ((0,), ())]
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(right, [executable] * 20, [X * (n / 10) for n in range(20)]))
+    living = ctypes.c_int32.in_dll(library, "device_living")
+    assert living.value == 3
+    del executable
+    gc.collect()
+    assert living.value == 0
+
+
+def test_a_device_that_fails_names_itself(library: ctypes.CDLL):
+    wrong = (
+        "external function relay_dsp_main_0, compiled by 'dsp': failed with status 3: the watchdog stopped the device"
+    )
+    with pytest.raises(RelayError, match=f"^{wrong}$"):
+        built(fault=BROKEN).run(X)
+    wrong = "external function f: cannot be loaded: device_init failed with status 1: these bytes are no program"
+    with pytest.raises(RelayError, match=f"^{wrong}$"):
+        open_device(library, "device", b"", "f", {"factor": np.ones(1, np.float32)})
+    with pytest.raises(RelayError, match="external function f: its library has not all functions of a device: "):
+        open_device(library, "other", b"", "f", {})
+
+
+@pytest.mark.parametrize(("does", "left"), [("refuses one", 2), ("refuses all", 0)])
+def test_what_is_refused_at_last_is_the_host_s(library: ctypes.CDLL, does: str, left: int):
+    """And the neighbours of what is given back are compiled for what they then are."""
+    mod = IRModule.parse(CHAIN)
+    settings.write(mod.op, {"dsp": {"does": does}})
+    parted = relay.transform.PartitionGraph()(relay.transform.AnnotateExternalCompiler("dsp")(mod))
+    done = relay.transform.CompileExternal()(parted)
+    report = done.partition_report()
+    assert len(report.of("dsp")) == left and str(report).count("its program memory is full") >= 1
+    executable = relay.build(done)
+    assert right(executable) and len(executable.externals) == left
+    if left:
+        assert [(info.own_inputs, info.own_outputs) for info in Dsp.seen[-2:]] == [((), ()), ((), ())]
+
+
+def test_ops_that_a_compiler_gives_are_the_host_s(library: ctypes.CDLL):
+    executable = built(does="gives ops")
+    found = executable.run(X)
+    assert isinstance(found, np.ndarray) and not executable.externals
+    assert np.allclose(found, np.exp(np.abs(X)))
