@@ -1,12 +1,16 @@
 """The pass machinery: `Pass`, `PassContext`, `Pipeline` (Relay's `Sequential`), decorators, instruments, analyses."""
 
+from relay.doors import door
 from relay.passes.base import Pass
 from relay.passes.context import PassContext
-from relay.passes.decorators import function_pass, module_pass
 from relay.passes.diagnostics import CollectedErrors, Diagnostic, Reporter
 from relay.passes.info import PassInfo
 from relay.passes.instruments import PassInstrument, pass_instrument
 from relay.passes.pipeline import Pipeline, Sequential
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from relay.passes.decorators import function_pass, module_pass
 
 __all__ = [
     "CollectedErrors",
@@ -22,3 +26,7 @@ __all__ = [
     "module_pass",
     "pass_instrument",
 ]
+
+DECORATORS = "relay.passes.decorators"
+__getattr__ = door(__name__, {"function_pass": DECORATORS, "module_pass": DECORATORS})[0]
+"""They are imported when they are first used: the tools and `relay.build` do without."""

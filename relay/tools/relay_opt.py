@@ -33,7 +33,6 @@ from relay.passes.checking import pipeline_of as reproduced_pipeline
 from relay.passes.context import LEVELS
 from relay.tools import culprit
 from relay.tools.completion import SCRIPTS, script
-from relay.tools.expected import expected, unmet
 from relay.tools.failure import TRACEBACK, line_of
 from relay.tools.help import Sorted
 from relay.tools.pass_list import list_passes, list_patterns, names_of_passes
@@ -177,6 +176,8 @@ class RelayOptMain(xDSLOptMain):
     def run_pieces(self) -> None:
         """Each piece of the input; where one fails, the others go on, as with mlir-opt. With --verify-diagnostics an
         error is right if a comment expects it there; without such comments errors are printed as xDSL's tool does."""
+        from relay.tools.expected import expected, unmet  # here: few runs need it
+
         (pieces, format), output = self.prepare_input(), self.prepare_output()
         for number, (piece, first) in enumerate(pieces):
             if number:
