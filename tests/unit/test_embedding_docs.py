@@ -67,3 +67,12 @@ def test_without_mlir(tmp_path: Path) -> None:
 @pytest.mark.skipif(not HAS_MLIR, reason="mlir-opt-22 and mlir-runner-22 are not installed (package mlir-22-tools)")
 def test_the_whole_page(tmp_path: Path) -> None:
     assert "relay.nn_dense" not in run(BLOCKS, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not HAS_MLIR, reason="mlir-opt-22 is not installed (package mlir-22-tools)")
+def test_the_shell_of_the_page_on_upstream(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "upstream.md").read_text()
+    blocks = [("sh", code) for code in re.findall(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)]
+    assert len(blocks) == 3 and "linalg.conv_2d_nhwc_fhwc_q" in run(blocks, tmp_path)
+    assert "define void @main(ptr" in (tmp_path / "level2.ll").read_text()
