@@ -4,21 +4,19 @@ compiled, with 2 for `?`, where every result is compared with the interpreter's 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import TensorType, i32
-from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Operation
 from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.hints import isa
 
 from relay.compile.entry import build
-from relay.dialects.attributes import Array, dtype_of
 from relay.dialects.byoc import Byoc, CompilerBeginOp, CompilerEndOp, YieldOp
 from relay.dialects.context import make_context
 from relay.dialects.qnn import Qnn
@@ -29,7 +27,7 @@ from relay.interpreters import MEANINGS, run
 from relay.lowering.relay_to_linalg import RelayToLinalg
 from relay.module import IRModule
 from relay.passes import PassContext, Pipeline
-from relay.runtime.specification import random_array
+from relay.tools.examples import one_main, random_inputs
 from relay.transforms.equality import difference
 from relay.transforms.legalize import Legalize
 from tests import guarded
@@ -131,47 +129,6 @@ def test_op_refuses_a_result_of_another_type_by_its_name(op: type[Operation]) ->
             found.verify(verify_nested_ops=False)
         assert str(caught.value).splitlines()[-1].strip().startswith(op.name)
         Rewriter.replace_value_with_new_type(found.results[number], type)
-
-
-def one_main(found: Sequence[FuncOp]) -> tuple[IRModule, list[str]]:
-    """All functions in one, after each other, and what each result is of: one build for all."""
-    main, values, names = Block(), list[SSAValue](), list[str]()
-    for function in found:
-        known: dict[SSAValue, SSAValue] = {}
-        for argument in function.body.block.args:
-            known[argument] = main.insert_arg(argument.type, len(main.args))
-        for op in function.body.block.ops:
-            if isinstance(op, ReturnOp):
-                values += [known[value] for value in op.arguments]
-                names += [
-                    f"@{function.sym_name.data}, {value.owner.name}"
-                    for value in op.arguments
-                    if isinstance(value.owner, Operation)
-                ]
-            else:
-                main.add_op(op.clone(known))
-    main.add_op(ReturnOp(*values))
-    module = IRModule()
-    module["main"] = FuncOp("main", ([a.type for a in main.args], [v.type for v in values]), Region(main))
-    return module, names
-
-
-def random_input(type: TensorType[Attribute], random: np.random.Generator) -> Array:
-    """Codes over their whole range, floats around zero with one that is 100, where formulas overflow, i32 up to 2^20,
-    i64 (which may be positions) 0 or 1."""
-    if type.element_type == i32:
-        return random.integers(-(1 << 20), 1 << 20, type.get_shape()).astype(np.int32)
-    numbers = random_array(type.get_shape(), dtype_of(type.element_type), random)
-    if numbers.dtype.kind == "f":
-        numbers[(..., *[-1] * numbers.ndim)] = 100
-    return numbers
-
-
-def random_inputs(module: IRModule) -> list[Array]:
-    """An array for each argument of `@main`."""
-    random = np.random.default_rng(0)
-    types = module["main"].function_type.inputs
-    return [random_input(type, random) for type in types if isa(type, TensorType[Attribute])]
 
 
 def in_double(function: FuncOp) -> FuncOp | None:
