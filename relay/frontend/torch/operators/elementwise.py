@@ -14,7 +14,7 @@ from xdsl.ir import Attribute, SSAValue
 from relay.dialects import relay
 from relay.dialects.attributes import dtype_of, element_type
 from relay.dialects.op import TensorOp
-from relay.frontend.importing.formulas import Scalar, elu, gelu, nearest_even, softplus
+from relay.frontend.importing.formulas import Scalar, elu, gelu, nearest_even
 from relay.frontend.torch.builder import Importer
 from relay.frontend.torch.node import Node, is_value
 from relay.frontend.torch.table import Result, aten, op
@@ -215,14 +215,21 @@ def reciprocal(importer: Importer, node: Node) -> SSAValue:
     return importer.call(relay.DivideOp, importer.like(1, x), x)
 
 
-@aten("log1p")
-def log1p(importer: Importer, node: Node) -> SSAValue:
+def _log1p(x: Scalar) -> Scalar:
     """`log(1 + x)`; `x - (u - 1)` with `u = 1 + x` is what the sum rounds off: `log(u) + (x - (u - 1)) / u`."""
-    x = Scalar(importer, importer.real(node.value("self")))
     total = x + 1.0
     exact = total.of(relay.LogOp) + (x - (total - 1.0)) / total
-    usual = Scalar(importer, importer.call(relay.IsfiniteOp, exact.value))
-    return usual.choose(exact, total.of(relay.LogOp), x).value
+    return exact.of(relay.IsfiniteOp).choose(exact, total.of(relay.LogOp), x)
+
+
+def _soft(x: Scalar) -> Scalar:
+    """softplus, `max(x, 0) + log1p(exp(-|x|))`."""
+    return x.of(relay.MaximumOp, 0.0) + _log1p((-x.of(relay.AbsOp)).exp())
+
+
+@aten("log1p")
+def log1p(importer: Importer, node: Node) -> SSAValue:
+    return _log1p(Scalar(importer, importer.real(node.value("self")))).value
 
 
 @aten("round", "round_")
@@ -299,7 +306,7 @@ def _softplus(x: Scalar, node: Node) -> Scalar:
     """`log(1 + exp(beta * x)) / beta`; x itself where `beta * x` is above the threshold."""
     beta, threshold = node.real("beta", 1.0), node.real("threshold", 20.0)
     inner = x * beta
-    return (inner > threshold).choose(x, softplus(inner) / beta, x)
+    return (inner > threshold).choose(x, _soft(inner) / beta, x)
 
 
 def _hard(x: Scalar) -> Scalar:
@@ -324,8 +331,8 @@ _FORMULAS: dict[str, Callable[[Scalar, Node], Scalar]] = {
     "hardsigmoid": lambda x, n: _hard(x),
     "hardswish": lambda x, n: x * _hard(x),
     "leaky_relu": lambda x, n: x.of(relay.LeakyReluOp, alpha=n.real("negative_slope", 0.01)),
-    "log_sigmoid": lambda x, n: -softplus(-x),
-    "mish": lambda x, n: x * softplus(x).of(relay.TanhOp),
+    "log_sigmoid": lambda x, n: -_soft(-x),
+    "mish": lambda x, n: x * _soft(x).of(relay.TanhOp),
     "selu": lambda x, n: elu(x, 1.6732632423543772848170429916717, 1.0507009873554804934193349852946),
     "silu": lambda x, n: x * x.of(relay.SigmoidOp),
     "softplus": _softplus,

@@ -276,6 +276,8 @@ def mirrored(importer: Importer, node: Node, pads: list[int], mode: str) -> SSAV
     x = node.value("self")
     for axis, (before, after) in _widths(node, pads).items():
         size = node.static("self")[axis]
+        if min(before, after) < 0 and mode == "circular":
+            raise node.unsupported(f"repeats an axis of {size} and cuts it: {pads}")
         if max(before, after) >= size and mode == "reflect":
             raise node.malformed(f"mirrors {pads} of an axis of {size}")
         places = np.pad(np.arange(size), (max(before, 0), max(after, 0)), _PADDINGS[mode])

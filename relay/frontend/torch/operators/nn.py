@@ -138,13 +138,15 @@ def pool(importer: Importer, node: Node) -> list[Result]:
     """Indices of the largest elements are not computed."""
     largest = "max" in node.packet
     count = int(node.packet.partition("_pool")[2][0])
+    if not largest and not importer.is_float(node.value("self")):
+        raise node.unsupported(f"averages {importer.dtype(node.value('self'))}", "cast it to float")
     data, lacks = _batched(importer, node.value("self"), count + 2)
     kernel = node.each("kernel_size", count, 1)
     strides = node.each("stride", count, 1) if node.integers("stride", []) else kernel
     padding = flat_padding([(each, each) for each in node.each("padding", count, 0)])
-    divisor = node.integer("divisor_override", -1)
-    counted = {} if largest else {"count_include_pad": node.flag("count_include_pad", True) or divisor > 0}
-    if divisor > 0 and node.flag("ceil_mode"):
+    divisor = node.integer("divisor_override", 0)
+    counted = {} if largest else {"count_include_pad": node.flag("count_include_pad", True) or divisor != 0}
+    if divisor and node.flag("ceil_mode"):
         raise node.unsupported("divides windows that reach over the end by a number of its own")
     found = importer.call(
         POOLS["MaxPool" if largest else "AveragePool"][count],
@@ -157,7 +159,7 @@ def pool(importer: Importer, node: Node) -> list[Result]:
         layout=f"NC{SPATIAL[count]}",
         **counted,
     )
-    if divisor > 0:
+    if divisor:
         found = importer.call(relay.MultiplyOp, found, importer.like(prod(kernel) / divisor, found))
     return [_unbatched(importer, found, lacks), None]
 
@@ -268,6 +270,8 @@ def softmax(importer: Importer, node: Node) -> SSAValue:
         x = importer.cast(x, F32)
     rank = importer.rank(x)
     axis = node.axis(node.integer("dim"), rank)
+    if 0 in importer.shape(x):
+        return x
     flat = x if rank else importer.reshape(x, [1])
     if "log" in node.packet:
         found = importer.call(relay.LogSoftmaxOp, flat, axis=axis)
@@ -467,7 +471,9 @@ def pdist(importer: Importer, node: Node) -> SSAValue:
 def cosine_similarity(importer: Importer, node: Node) -> SSAValue:
     """The product of the vectors, each divided by its length, which is at least eps."""
     sides: list[Scalar] = []
-    axis = [node.axis(node.integer("dim", 1), max(node.rank("x1"), node.rank("x2")))]
+    axis = [node.axis(node.integer("dim", 1), node.rank("x1"))]
+    if node.static("x1") != node.static("x2") or not node.rank("x1"):
+        raise node.unsupported(f"compares {node.value('x1').type} with {node.value('x2').type}")
     for name in ("x1", "x2"):
         x = node.value(name)
         total = importer.call(relay.SumOp, importer.call(relay.MultiplyOp, x, x), axis=axis, keepdims=True)
