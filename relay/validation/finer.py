@@ -132,4 +132,8 @@ def located(product: Product, edges: Array) -> tuple[Array, Array]:
         if not open.any():
             break
         edges = edges + moved
+    width = product.claimed[1] - product.claimed[0] + 1
+    first, last = np.where(inside, edges, FAR).min(axis=0), np.where(inside, edges, -FAR).max(axis=0)
+    for part in range(0, 9):  # no result may be another as far away as sums are looked at
+        right &= ~above(0, first - 1 - width * part // 8) & above(count - 1, last + width * part // 8)
     return edges, np.asarray(right & ~open & (np.diff(edges, axis=0) >= 0).all(axis=0))
