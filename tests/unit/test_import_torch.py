@@ -42,6 +42,13 @@ def test_open_sizes_are_symbols_with_their_ranges() -> None:
     assert "tensor<5x3xf32>" in str(from_pytorch(data, shapes={"x": (5, 3)}))
 
 
+@pytest.mark.parametrize("text", ["-Infinity", "Infinity", "NaN", "-inf"])
+def test_numbers_that_are_not_finite_are_texts(text: str) -> None:
+    module = from_pytorch(unary("aten.full_like.default", {"fill_value": {"as_float": text}}))
+    (found,) = run(module, [np.ones((2, 3), np.float32)])
+    assert np.array_equal(found, np.full((2, 3), float(text), np.float32), equal_nan=True)
+
+
 REFUSED: dict[str, tuple[bytes, type[RelayError], str]] = {
     "random": (unary("aten.rand_like.default"), Unsupported, "aten.rand_like.default 'y': draws random numbers"),
     "training": (

@@ -148,11 +148,11 @@ class Node(Place):
         return found
 
     def number_of(self, name: str, default: float | None = None) -> float:
-        """An integer or a float."""
+        """An integer or a float; archives write those that are not finite as text: `-Infinity`."""
         found = self.arguments.get(name)
         if found is None and default is not None:
             return default
-        if isinstance(found, str) and found in ("inf", "-inf", "nan"):
+        if isinstance(found, str) and found.lower().lstrip("-") in ("inf", "infinity", "nan"):
             return float(found)
         if not isinstance(found, int | float):
             raise self.malformed(f"the argument {name} is {'a tensor' if found else found}, no number")
