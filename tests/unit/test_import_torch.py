@@ -49,6 +49,13 @@ def test_numbers_that_are_not_finite_are_texts(text: str) -> None:
     assert np.array_equal(found, np.full((2, 3), float(text), np.float32), equal_nan=True)
 
 
+def test_formulas_of_integers_are_of_floats() -> None:
+    node = invoke("aten.exp2.default", {"self": tensor("x")}, "y")
+    x = np.arange(6).reshape(2, 3)
+    (found,) = run(from_pytorch(archive([node], {"x": ((2, 3), "int64")}, ["y"], {"y": MATRIX})), [x])
+    assert np.allclose(found, 2.0**x)
+
+
 REFUSED: dict[str, tuple[bytes, type[RelayError], str]] = {
     "random": (unary("aten.rand_like.default"), Unsupported, "aten.rand_like.default 'y': draws random numbers"),
     "training": (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
@@ -75,6 +76,16 @@ def gelu(x: Scalar, tanh: bool) -> Scalar:
     else:
         curve = (x * math.sqrt(0.5)).of(relay.ErfOp)
     return x * 0.5 * (curve + 1.0)
+
+
+def logsumexp(importer: TensorBuilder, x: SSAValue, axes: Sequence[int], keep: bool) -> SSAValue:
+    """`log(sum(exp(x - max))) + max`; an infinite maximum is the result by itself: the difference to it is NaN."""
+    largest = Scalar(importer, importer.call(relay.MaxOp, x, axis=axes, keepdims=True))
+    base = largest.of(relay.IsfiniteOp).choose(largest, 0, largest)
+    parts = (Scalar(importer, x) - base).exp().value
+    total = Scalar(importer, importer.call(relay.SumOp, parts, axis=axes, keepdims=True))
+    found = (total.of(relay.LogOp) + base).value
+    return found if keep else importer.call(relay.SqueezeOp, found, axis=axes)
 
 
 def nearest_even(importer: TensorBuilder, x: SSAValue) -> SSAValue:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from math import prod
+from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import TensorType, i64
@@ -74,6 +75,10 @@ class Importer(TensorBuilder):
         """The value as floats: float32 where it has integers."""
         return value if self.is_float(value) else self.cast(value, F32)
 
+    def typed(self, value: SSAValue, dtype: np.dtype[Any] | None) -> SSAValue:
+        """The value with the element type that is asked for, if one is."""
+        return value if dtype is None else self.cast(value, element_type(dtype))
+
     def vector(self, sizes: Sequence[Size]) -> SSAValue:
         """Sizes as a vector of 64-bit integers."""
         if numbers := [each for each in sizes if isinstance(each, int)]:
@@ -91,6 +96,10 @@ class Importer(TensorBuilder):
         if known != DYNAMIC:
             return known
         return self.reshape(self.slice(self.sizes(value), {0: (axis, axis + 1)}), [])
+
+    def lengths(self, value: SSAValue) -> list[Size]:
+        """All sizes of a tensor."""
+        return [self.size(value, axis) for axis in range(self.rank(value))]
 
     def viewed(self, value: SSAValue, sizes: Sequence[Size]) -> SSAValue:
         """The elements in another shape; one size may be -1."""

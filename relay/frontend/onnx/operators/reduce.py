@@ -11,6 +11,7 @@ from xdsl.ir import SSAValue
 from relay.dialects import relay
 from relay.dialects.attributes import Array, element_type
 from relay.dialects.op import TensorOp
+from relay.frontend.importing.formulas import logsumexp
 from relay.frontend.onnx.builder import Importer
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.table import op
@@ -51,21 +52,15 @@ def _before(importer: Importer, kind: str, value: SSAValue) -> SSAValue:
 
 
 def _reduced(importer: Importer, kind: str, value: SSAValue, axes: tuple[int, ...], keep: bool) -> SSAValue:
-    def sums(of: SSAValue, keepdims: bool = keep) -> SSAValue:
-        return importer.call(relay.SumOp, of, axis=axes, keepdims=keepdims)
+    def sums(of: SSAValue) -> SSAValue:
+        return importer.call(relay.SumOp, of, axis=axes, keepdims=keep)
 
     if kind in _PLAIN:
         if importer.element(value) == i1:
             return importer.call(relay.AnyOp if kind == "ReduceMax" else relay.AllOp, value, axis=axes, keepdims=keep)
         return importer.call(_PLAIN[kind], value, axis=axes, keepdims=keep)
     if kind == "ReduceLogSumExp":
-        largest = importer.call(relay.MaxOp, value, axis=axes, keepdims=True)
-        # an infinite maximum is the result by itself: the difference to it would be NaN
-        finite = importer.call(relay.IsfiniteOp, largest)
-        base = importer.call(relay.WhereOp, finite, largest, importer.like(0, largest))
-        parts = importer.call(relay.ExpOp, importer.call(relay.SubtractOp, value, base))
-        found = importer.call(relay.AddOp, importer.call(relay.LogOp, sums(parts, True)), base)
-        return found if keep else importer.call(relay.SqueezeOp, found, axis=axes)
+        return logsumexp(importer, value, axes, keep)
     if kind == "ReduceL1":
         return sums(importer.call(relay.AbsOp, value))
     if kind == "ReduceLogSum":

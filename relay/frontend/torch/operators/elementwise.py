@@ -8,49 +8,53 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import f32, i1, i64
+from xdsl.dialects.builtin import f32, f64, i1, i64
 from xdsl.ir import Attribute, SSAValue
 
 from relay.dialects import relay
 from relay.dialects.attributes import dtype_of, element_type
 from relay.dialects.op import TensorOp
 from relay.frontend.importing.formulas import Scalar, elu, gelu, nearest_even
+from relay.frontend.importing.products import scaled
+from relay.frontend.importing.tensors import Property
 from relay.frontend.torch.builder import Importer
 from relay.frontend.torch.node import Node, is_value
 from relay.frontend.torch.table import Result, aten, op
 
-_SAME: dict[str, type[TensorOp]] = {
-    "abs": relay.AbsOp, "bitwise_not": relay.BitwiseNotOp, "neg": relay.NegativeOp, "relu": relay.ReluOp,
-    "sign": relay.SignOp, "sgn": relay.SignOp,
-}  # fmt: skip
-_ROUNDED: dict[str, type[TensorOp]] = {"ceil": relay.CeilOp, "floor": relay.FloorOp, "trunc": relay.TruncOp}
+_BY_NAME = {each.name.rpartition(".")[2]: each for each in relay.Relay.operations if issubclass(each, TensorOp)}
+
+
+def named(same: str, **others: type[TensorOp]) -> dict[str, type[TensorOp]]:
+    """The ops of operators: first of those that have the name of their op."""
+    return {name: _BY_NAME[name] for name in same.split()} | others
+
+
+_SAME = named("abs bitwise_not relu sign", neg=relay.NegativeOp, sgn=relay.SignOp)
+_ROUNDED = named("ceil floor trunc")
 """Nothing to do for integers."""
-_FLOAT: dict[str, type[TensorOp]] = {
-    "acos": relay.AcosOp, "acosh": relay.AcoshOp, "asin": relay.AsinOp, "asinh": relay.AsinhOp, "atan": relay.AtanOp,
-    "atanh": relay.AtanhOp, "cos": relay.CosOp, "cosh": relay.CoshOp, "erf": relay.ErfOp, "exp": relay.ExpOp,
-    "expm1": relay.Expm1Op, "log": relay.LogOp, "log10": relay.Log10Op, "log2": relay.Log2Op, "rsqrt": relay.RsqrtOp,
-    "sigmoid": relay.SigmoidOp, "sin": relay.SinOp, "sinh": relay.SinhOp, "sqrt": relay.SqrtOp, "tan": relay.TanOp,
-    "tanh": relay.TanhOp,
-}  # fmt: skip
+_FLOAT = named(
+    "acos acosh asin asinh atan atanh cos cosh erf exp expm1 log log10 log2 rsqrt sigmoid sin sinh sqrt tan tanh"
+)
 """Integers are taken as float32."""
-_BINARY: dict[str, type[TensorOp]] = {
-    "bitwise_and": relay.BitwiseAndOp, "bitwise_or": relay.BitwiseOrOp,
-    "bitwise_xor": relay.BitwiseXorOp, "floor_divide": relay.FloorDivideOp, "fmod": relay.ModOp,
-    "maximum": relay.MaximumOp, "minimum": relay.MinimumOp, "mul": relay.MultiplyOp, "remainder": relay.FloorModOp,
-    "__and__": relay.BitwiseAndOp, "__or__": relay.BitwiseOrOp, "__xor__": relay.BitwiseXorOp,
-}  # fmt: skip
+_UNARY = _SAME | _ROUNDED | _FLOAT
+_BINARY = named(
+    "bitwise_and bitwise_or bitwise_xor floor_divide maximum minimum",
+    fmod=relay.ModOp, mul=relay.MultiplyOp, remainder=relay.FloorModOp,
+    __and__=relay.BitwiseAndOp, __or__=relay.BitwiseOrOp, __xor__=relay.BitwiseXorOp,
+)  # fmt: skip
+_EXTREMES = {"max": relay.MaximumOp, "min": relay.MinimumOp}
 _COMPARED: dict[str, type[TensorOp]] = {
     "eq": relay.EqualOp, "ge": relay.GreaterEqualOp, "gt": relay.GreaterOp, "le": relay.LessEqualOp,
     "lt": relay.LessOp, "ne": relay.NotEqualOp,
 }  # fmt: skip
-_LOGIC: dict[str, type[TensorOp]] = {
-    "logical_and": relay.LogicalAndOp, "logical_or": relay.LogicalOrOp, "logical_xor": relay.LogicalXorOp,
-}  # fmt: skip
+_LOGIC = named("logical_and logical_or logical_xor logical_not")
+_TESTED = named("isnan isinf isfinite")
 _OF_BOOLEANS: dict[type[TensorOp], type[TensorOp]] = {
     relay.BitwiseAndOp: relay.LogicalAndOp, relay.BitwiseOrOp: relay.LogicalOrOp,
     relay.BitwiseXorOp: relay.LogicalXorOp,
     relay.MultiplyOp: relay.LogicalAndOp, relay.MaximumOp: relay.LogicalOrOp, relay.MinimumOp: relay.LogicalAndOp,
     relay.AddOp: relay.LogicalOrOp, relay.BitwiseNotOp: relay.LogicalNotOp,
+    relay.MaxOp: relay.AnyOp, relay.MinOp: relay.AllOp,
 }  # fmt: skip
 """Operators on booleans."""
 
@@ -79,32 +83,24 @@ def both(importer: Importer, node: Node, first: str = "self", second: str = "oth
     return importer.operand(a, element), importer.operand(b, element)
 
 
-def computed(importer: Importer, kind: type[TensorOp], *operands: SSAValue) -> SSAValue:
+def computed(importer: Importer, kind: type[TensorOp], *operands: SSAValue, **properties: Property) -> SSAValue:
     """An op, on booleans the one that means the same."""
     if importer.element(operands[0]) == i1:
         kind = _OF_BOOLEANS.get(kind, kind)
-    return importer.call(kind, *operands)
+    return importer.call(kind, *operands, **properties)
 
 
-@aten(*either(_SAME))
+@aten(*either(_UNARY))
 def unary(importer: Importer, node: Node) -> SSAValue:
-    return computed(importer, _SAME[name_of(node)], node.value("self"))
+    x, name = node.value("self"), name_of(node)
+    if name in _ROUNDED and not importer.is_float(x):
+        return x
+    return computed(importer, _UNARY[name], importer.real(x) if name in _FLOAT else x)
 
 
-@aten(*either(_ROUNDED))
-def rounded(importer: Importer, node: Node) -> SSAValue:
-    x = node.value("self")
-    return importer.call(_ROUNDED[name_of(node)], x) if importer.is_float(x) else x
-
-
-@aten(*either(_FLOAT))
-def unary_of_floats(importer: Importer, node: Node) -> SSAValue:
-    return importer.call(_FLOAT[name_of(node)], importer.real(node.value("self")))
-
-
-@aten(*either(_BINARY))
+@aten(*either(_BINARY), "max.other", "min.other")
 def binary(importer: Importer, node: Node) -> SSAValue:
-    return computed(importer, _BINARY[name_of(node)], *both(importer, node))
+    return computed(importer, (_BINARY | _EXTREMES)[name_of(node)], *both(importer, node))
 
 
 @aten("atan2")
@@ -122,11 +118,9 @@ def angle(importer: Importer, node: Node) -> SSAValue:
 def sum_(importer: Importer, node: Node) -> SSAValue:
     """`self + alpha * other`; `rsub` has the operands exchanged."""
     a, b = both(importer, node)
-    alpha = node.number_of("alpha", 1)
     if name_of(node) == "rsub":
         a, b = b, a
-    if alpha != 1:
-        b = importer.call(relay.MultiplyOp, b, importer.like(alpha, b))
+    b = scaled(importer, b, node.number_of("alpha", 1))
     return computed(importer, relay.AddOp if name_of(node) == "add" else relay.SubtractOp, a, b)
 
 
@@ -147,13 +141,8 @@ def truths(importer: Importer, value: SSAValue) -> SSAValue:
 
 @aten(*either(_LOGIC))
 def logic(importer: Importer, node: Node) -> SSAValue:
-    a, b = (truths(importer, node.value(name)) for name in ("self", "other"))
-    return importer.call(_LOGIC[name_of(node)], a, b)
-
-
-@aten("logical_not", "logical_not_")
-def logical_not(importer: Importer, node: Node) -> SSAValue:
-    return importer.call(relay.LogicalNotOp, truths(importer, node.value("self")))
+    operands = (truths(importer, node.value(name)) for name in ("self", "other") if node.has(name))
+    return importer.call(_LOGIC[name_of(node)], *operands)
 
 
 @aten("div", "div_", "divide", "true_divide")
@@ -169,17 +158,19 @@ def divide(importer: Importer, node: Node) -> SSAValue:
     return importer.call(relay.TruncOp, quotient) if mode == "trunc" else quotient
 
 
-@aten("isnan", "isinf", "isfinite")
+@aten(*_TESTED)
 def tested(importer: Importer, node: Node) -> SSAValue:
     """Integers are finite numbers."""
     x, name = node.value("self"), name_of(node)
-    if not importer.is_float(x):
-        dims = [importer.size(x, axis) for axis in range(importer.rank(x))]
-        return importer.filled(importer.unnamed(np.asarray(name == "isfinite")), dims)
-    kinds: dict[str, type[TensorOp]] = {
-        "isnan": relay.IsnanOp, "isinf": relay.IsinfOp, "isfinite": relay.IsfiniteOp,
-    }  # fmt: skip
-    return importer.call(kinds[name], x)
+    if importer.is_float(x):
+        return importer.call(_TESTED[name], x)
+    return importer.filled(importer.unnamed(np.asarray(name == "isfinite")), importer.lengths(x))
+
+
+_POWERS: dict[float, Callable[[Scalar], Scalar]] = {
+    -0.5: lambda x: x.of(relay.RsqrtOp), 0.5: lambda x: x.of(relay.SqrtOp), 1.0: lambda x: x,
+    2.0: lambda x: x * x, 3.0: lambda x: x * x * x,
+}  # fmt: skip
 
 
 @aten("pow", "pow_")
@@ -187,32 +178,9 @@ def power(importer: Importer, node: Node) -> SSAValue:
     """Squares and roots are products and roots."""
     a, b = both(importer, node, "self", "exponent")
     exponent = node.arguments.get("exponent")
-    if importer.is_float(a) and not is_value(exponent):
-        match node.real("exponent"):
-            case 0.5:
-                return importer.call(relay.SqrtOp, a)
-            case 1.0:
-                return a
-            case 2.0:
-                return importer.call(relay.MultiplyOp, a, a)
-            case 3.0:
-                return importer.call(relay.MultiplyOp, importer.call(relay.MultiplyOp, a, a), a)
-            case -0.5:
-                return importer.call(relay.RsqrtOp, a)
-            case _:
-                pass
+    if importer.is_float(a) and not is_value(exponent) and (plain := _POWERS.get(node.real("exponent"))):
+        return plain(Scalar(importer, a)).value
     return importer.call(relay.PowerOp, a, b)
-
-
-@aten("square")
-def square(importer: Importer, node: Node) -> SSAValue:
-    return importer.call(relay.MultiplyOp, node.value("self"), node.value("self"))
-
-
-@aten("reciprocal", "reciprocal_")
-def reciprocal(importer: Importer, node: Node) -> SSAValue:
-    x = importer.real(node.value("self"))
-    return importer.call(relay.DivideOp, importer.like(1, x), x)
 
 
 def _log1p(x: Scalar) -> Scalar:
@@ -225,11 +193,6 @@ def _log1p(x: Scalar) -> Scalar:
 def _soft(x: Scalar) -> Scalar:
     """softplus, `max(x, 0) + log1p(exp(-|x|))`."""
     return x.of(relay.MaximumOp, 0.0) + _log1p((-x.of(relay.AbsOp)).exp())
-
-
-@aten("log1p")
-def log1p(importer: Importer, node: Node) -> SSAValue:
-    return _log1p(Scalar(importer, importer.real(node.value("self")))).value
 
 
 @aten("round", "round_")
@@ -283,23 +246,15 @@ def masked_fill(importer: Importer, node: Node) -> SSAValue:
 @aten("addcmul", "addcdiv")
 def add_product(importer: Importer, node: Node) -> SSAValue:
     kind = relay.MultiplyOp if name_of(node) == "addcmul" else relay.DivideOp
-    x, factor = node.value("self"), node.number_of("value", 1)
     found = importer.call(kind, node.value("tensor1"), node.value("tensor2"))
-    if factor != 1:
-        found = importer.call(relay.MultiplyOp, found, importer.like(factor, found))
-    return importer.call(relay.AddOp, x, found)
+    return importer.call(relay.AddOp, node.value("self"), scaled(importer, found, node.number_of("value", 1)))
 
 
 @aten("lerp")
 def lerp(importer: Importer, node: Node) -> SSAValue:
-    a, b = node.value("self"), node.value("end")
-    rest = importer.call(relay.SubtractOp, b, a)
-    weight = importer.operand(given(node, "weight"), importer.element(a))
-    return importer.call(relay.AddOp, a, importer.call(relay.MultiplyOp, rest, weight))
-
-
-def _threshold(x: Scalar, node: Node) -> Scalar:
-    return (x > node.real("threshold")).choose(x, node.real("value"), x)
+    a, b = (Scalar(importer, node.value(name)) for name in ("self", "end"))
+    weight = importer.operand(given(node, "weight"), importer.element(a.value))
+    return (a + (b - a) * Scalar(importer, weight)).value
 
 
 def _softplus(x: Scalar, node: Node) -> Scalar:
@@ -331,8 +286,10 @@ _FORMULAS: dict[str, Callable[[Scalar, Node], Scalar]] = {
     "hardsigmoid": lambda x, n: _hard(x),
     "hardswish": lambda x, n: x * _hard(x),
     "leaky_relu": lambda x, n: x.of(relay.LeakyReluOp, alpha=n.real("negative_slope", 0.01)),
+    "log1p": lambda x, n: _log1p(x),
     "log_sigmoid": lambda x, n: -_soft(-x),
     "mish": lambda x, n: x * _soft(x).of(relay.TanhOp),
+    "reciprocal": lambda x, n: x.number(1.0) / x,
     "selu": lambda x, n: elu(x, 1.6732632423543772848170429916717, 1.0507009873554804934193349852946),
     "silu": lambda x, n: x * x.of(relay.SigmoidOp),
     "softplus": _softplus,
@@ -340,20 +297,24 @@ _FORMULAS: dict[str, Callable[[Scalar, Node], Scalar]] = {
         x + n.real("lambd", 0.5), (x > n.real("lambd", 0.5)).choose(x - n.real("lambd", 0.5), 0.0, x), x
     ),
     "softsign": lambda x, n: x / (x.of(relay.AbsOp) + 1.0),
+    "square": lambda x, n: x * x,
     "tanhshrink": lambda x, n: x - x.of(relay.TanhOp),
-    "threshold": _threshold,
+    "threshold": lambda x, n: (x > n.real("threshold")).choose(x, n.real("value"), x),
 }
 
 
 @aten(*either(_FORMULAS))
 def formula(importer: Importer, node: Node) -> SSAValue:
-    """Halves and narrower floats are computed in float32."""
-    x = node.value("self")
-    element: Attribute = importer.element(x)
-    if importer.is_float(x) and importer.dtype(x).itemsize < 4:
-        x = importer.cast(x, f32)
-    found = _FORMULAS[name_of(node)](Scalar(importer, x), node).value
-    return importer.cast(found, element) if importer.is_float(x) else found
+    """Halves and narrower floats are computed in float32; so are integers, but for squares and thresholds."""
+    x, name = node.value("self"), name_of(node)
+    element: Attribute | None = None
+    if importer.is_float(x):
+        element = importer.element(x)
+        x = importer.cast(x, f32) if importer.dtype(x).itemsize < 4 else x
+    elif name not in ("square", "threshold"):
+        x = importer.real(x)
+    found = _FORMULAS[name](Scalar(importer, x), node).value
+    return found if element is None else importer.cast(found, element)
 
 
 @aten("prelu", "_prelu_kernel")
@@ -362,8 +323,8 @@ def prelu(importer: Importer, node: Node) -> SSAValue:
     x, slope = node.value("self"), node.value("weight")
     if importer.rank(slope) == 1 and importer.rank(x) > 1:
         slope = importer.reshape(slope, [-1, *[1] * (importer.rank(x) - 2)])
-    positive = importer.call(relay.GreaterOp, x, importer.like(0, x))
-    return importer.call(relay.WhereOp, positive, x, importer.call(relay.MultiplyOp, x, slope))
+    a = Scalar(importer, x)
+    return (a > 0).choose(a, a * Scalar(importer, slope), a).value
 
 
 @aten("glu")
@@ -377,42 +338,27 @@ def glu(importer: Importer, node: Node) -> SSAValue:
     return importer.call(relay.MultiplyOp, a, importer.call(relay.SigmoidOp, b))
 
 
-_OF_SIZES: dict[str, type[TensorOp]] = {
-    "add": relay.AddOp, "sub": relay.SubtractOp, "mul": relay.MultiplyOp, "floordiv": relay.FloorDivideOp,
-    "mod": relay.FloorModOp, "eq": relay.EqualOp, "ne": relay.NotEqualOp, "lt": relay.LessOp,
-    "le": relay.LessEqualOp, "gt": relay.GreaterOp, "ge": relay.GreaterEqualOp, "and_": relay.LogicalAndOp,
-    "or_": relay.LogicalOrOp, "pow": relay.PowerOp, "truediv": relay.DivideOp, "sym_max": relay.MaximumOp,
-    "sym_min": relay.MinimumOp,
+_OF_SIZES = named(
+    "ceil floor trunc", add=relay.AddOp, sub=relay.SubtractOp, mul=relay.MultiplyOp, floordiv=relay.FloorDivideOp,
+    mod=relay.FloorModOp, and_=relay.LogicalAndOp, or_=relay.LogicalOrOp, pow=relay.PowerOp, neg=relay.NegativeOp,
+    truediv=relay.DivideOp, sym_max=relay.MaximumOp, sym_min=relay.MinimumOp, sym_not=relay.LogicalNotOp, **_COMPARED,
+)  # fmt: skip
+_KNOWN_SIZES: dict[str, Callable[..., Any]] = {
+    "sym_max": max, "sym_min": min, "sym_not": operator.not_, "sym_int": int, "sym_float": float,
+    "ceil": math.ceil, "floor": math.floor, "trunc": math.trunc,
 }  # fmt: skip
+"""Functions of numbers; others are Python's operators."""
 
 
-@op(*(f"_operator.{name}" for name in _OF_SIZES), "torch.sym_max", "torch.sym_min")
+@op(*(f"_operator.{name}" for name in _OF_SIZES.keys() - _KNOWN_SIZES.keys()),
+    *(f"{'torch' if name.startswith('sym') else 'math'}.{name}" for name in _KNOWN_SIZES))  # fmt: skip
 def of_sizes(importer: Importer, node: Node) -> Result:
     """Arithmetic of sizes: numbers where they are known."""
-    a, b = node.positional
-    name = node.target.rpartition(".")[2]
-    if not is_value(a) and not is_value(b):
-        known: Any = {"sym_max": max, "sym_min": min}.get(name) or getattr(operator, name)
-        return known(a, b)
-    values = [each if is_value(each) else importer.unnamed(np.asarray(each, np.int64)) for each in (a, b)]
-    if name == "truediv":
-        values = [importer.cast(each, element_type(np.float64)) for each in values]
-    return importer.call(_OF_SIZES[name], *values)
-
-
-@op("_operator.neg", "torch.sym_not", "torch.sym_int", "torch.sym_float", "math.ceil", "math.floor", "math.trunc")
-def of_size(importer: Importer, node: Node) -> Result:
-    (x,) = node.positional
-    name = node.target.rpartition(".")[2]
-    if not is_value(x):
-        known: dict[str, Callable[..., Any]] = {
-            "neg": operator.neg, "sym_not": operator.not_, "sym_int": int, "sym_float": float, "ceil": math.ceil,
-            "floor": math.floor, "trunc": math.trunc,
-        }  # fmt: skip
-        return known[name](x)
-    kinds: dict[str, type[TensorOp]] = {
-        "neg": relay.NegativeOp, "sym_not": relay.LogicalNotOp, "ceil": relay.CeilOp, "floor": relay.FloorOp,
-        "trunc": relay.TruncOp,
-    }  # fmt: skip
-    found = importer.call(kinds[name], x) if name in kinds else x
-    return importer.cast(found, element_type(np.float64) if name == "sym_float" else i64 if name != "sym_not" else i1)
+    name, given = node.target.rpartition(".")[2], node.positional
+    if not any(is_value(each) for each in given):
+        return (_KNOWN_SIZES.get(name) or getattr(operator, name))(*given)
+    values = [each if is_value(each) else importer.unnamed(np.asarray(each, np.int64)) for each in given]
+    if name in ("truediv", "sym_float"):
+        values = [importer.cast(each, f64) for each in values]
+    found = importer.call(_OF_SIZES[name], *values) if name in _OF_SIZES else values[0]
+    return importer.cast(found, i64) if name in ("ceil", "floor", "trunc", "sym_int") else found

@@ -5,15 +5,15 @@ from __future__ import annotations
 from math import prod
 
 import numpy as np
-from xdsl.dialects.builtin import i1, i64
+from xdsl.dialects.builtin import i64
 from xdsl.ir import SSAValue
 
 from relay.dialects import relay
-from relay.dialects.attributes import element_type
 from relay.dialects.op import DYNAMIC, TensorOp
+from relay.frontend.importing.formulas import logsumexp
 from relay.frontend.torch.builder import Importer
 from relay.frontend.torch.node import Node
-from relay.frontend.torch.operators.elementwise import name_of, truths
+from relay.frontend.torch.operators.elementwise import computed, name_of, named, truths
 from relay.frontend.torch.table import Result, aten
 
 
@@ -24,43 +24,29 @@ def _axes(node: Node) -> list[int]:
     return node.axes(given, rank)[: rank or 0] if given else list(range(rank))
 
 
+_REDUCED = named("sum prod mean any all", amax=relay.MaxOp, amin=relay.MinOp, max=relay.MaxOp, min=relay.MinOp)
+
+
 def _reduced(importer: Importer, node: Node, kind: type[TensorOp], value: SSAValue) -> SSAValue:
     axes = _axes(node)
-    return importer.call(kind, value, axis=axes, keepdims=node.flag("keepdim")) if axes else value
+    return computed(importer, kind, value, axis=axes, keepdims=node.flag("keepdim")) if axes else value
 
 
-@aten("sum", "prod")
-def sums(importer: Importer, node: Node) -> SSAValue:
+def _summand(importer: Importer, node: Node) -> SSAValue:
     """Integers and booleans are summed in 64 bits."""
-    x, dtype = node.value("self"), node.dtype()
-    if dtype is not None:
-        x = importer.cast(x, element_type(dtype))
-    elif not importer.is_float(x):
-        x = importer.cast(x, i64)
-    return _reduced(importer, node, relay.SumOp if name_of(node) == "sum" else relay.ProdOp, x)
+    x = importer.typed(node.value("self"), node.dtype())
+    return x if node.has("dtype") or importer.is_float(x) else importer.cast(x, i64)
 
 
-@aten("mean")
-def mean(importer: Importer, node: Node) -> SSAValue:
-    dtype = node.dtype()
-    x = node.value("self")
-    return _reduced(importer, node, relay.MeanOp, x if dtype is None else importer.cast(x, element_type(dtype)))
-
-
-@aten("amax", "amin", "max.default", "min.default")
-def extremes(importer: Importer, node: Node) -> SSAValue:
-    x, largest = node.value("self"), "max" in node.packet
-    if importer.element(x) == i1:
-        return _reduced(importer, node, relay.AnyOp if largest else relay.AllOp, x)
-    return _reduced(importer, node, relay.MaxOp if largest else relay.MinOp, x)
-
-
-@aten("any", "all")
-def quantifier(importer: Importer, node: Node) -> SSAValue:
-    """Of 8-bit numbers PyTorch gives 8-bit numbers."""
-    x = node.value("self")
-    found = _reduced(importer, node, relay.AnyOp if name_of(node) == "any" else relay.AllOp, truths(importer, x))
-    return importer.cast(found, importer.element(x)) if importer.dtype(x) == np.uint8 else found
+@aten("sum", "prod", "mean", "any", "all", "amax", "amin", "max.default", "min.default")
+def reduction(importer: Importer, node: Node) -> SSAValue:
+    """any and all of 8-bit numbers are 8-bit numbers."""
+    x, name = node.value("self"), name_of(node)
+    if name in ("any", "all"):
+        found = _reduced(importer, node, _REDUCED[name], truths(importer, x))
+        return importer.cast(found, importer.element(x)) if importer.dtype(x) == np.uint8 else found
+    x = _summand(importer, node) if name in ("sum", "prod") else importer.typed(x, node.dtype())
+    return _reduced(importer, node, _REDUCED[name], x)
 
 
 @aten("argmax", "argmin")
@@ -83,20 +69,10 @@ def extreme_with_place(importer: Importer, node: Node) -> list[SSAValue]:
     x, rank = node.value("self"), node.rank("self")
     if not rank:
         return [x, importer.unnamed(np.asarray(0, np.int64))]
-    largest = name_of(node) == "max"
+    kind, place = (relay.MaxOp, relay.ArgmaxOp) if name_of(node) == "max" else (relay.MinOp, relay.ArgminOp)
     kept = {"axis": [node.axis(node.integer("dim"), rank)], "keepdims": node.flag("keepdim")}
-    place = importer.call(relay.ArgmaxOp if largest else relay.ArgminOp, x, dtype=i64, **kept)
-    if importer.element(x) == i1:
-        return [importer.call(relay.AnyOp if largest else relay.AllOp, x, **kept), place]
-    return [importer.call(relay.MaxOp if largest else relay.MinOp, x, **kept), place]
-
-
-@aten("max.other", "min.other")
-def elementwise_extreme(importer: Importer, node: Node) -> SSAValue:
-    from relay.frontend.torch.operators.elementwise import both, computed
-
-    kind = relay.MaximumOp if name_of(node) == "max" else relay.MinimumOp
-    return computed(importer, kind, *both(importer, node))
+    found = importer.call(place, x, dtype=i64, **kept)
+    return [computed(importer, kind, x, **kept), found]
 
 
 def _variance(importer: Importer, node: Node) -> tuple[SSAValue, SSAValue]:
@@ -123,18 +99,9 @@ def variance(importer: Importer, node: Node) -> list[Result]:
 
 
 @aten("logsumexp")
-def logsumexp(importer: Importer, node: Node) -> SSAValue:
-    """An infinite maximum is the result by itself: the difference to it would be NaN."""
+def log_sum(importer: Importer, node: Node) -> SSAValue:
     x, axes = importer.real(node.value("self")), _axes(node)
-    if not axes:
-        return x
-    largest = importer.call(relay.MaxOp, x, axis=axes, keepdims=True)
-    finite = importer.call(relay.IsfiniteOp, largest)
-    base = importer.call(relay.WhereOp, finite, largest, importer.like(0, largest))
-    parts = importer.call(relay.ExpOp, importer.call(relay.SubtractOp, x, base))
-    total = importer.call(relay.SumOp, parts, axis=axes, keepdims=True)
-    found = importer.call(relay.AddOp, importer.call(relay.LogOp, total), base)
-    return found if node.flag("keepdim") else importer.call(relay.SqueezeOp, found, axis=axes)
+    return logsumexp(importer, x, axes, node.flag("keepdim")) if axes else x
 
 
 @aten("norm", "linalg_vector_norm")
@@ -159,11 +126,7 @@ def norm(importer: Importer, node: Node) -> SSAValue:
 
 @aten("cumsum", "cumprod", "cumsum_")
 def cumulative(importer: Importer, node: Node) -> SSAValue:
-    x, dtype = node.value("self"), node.dtype()
-    if dtype is not None:
-        x = importer.cast(x, element_type(dtype))
-    elif not importer.is_float(x):
-        x = importer.cast(x, i64)
+    x = _summand(importer, node)
     if not importer.rank(x):
         return x
     axis = node.axis(node.integer("dim"), importer.rank(x))
