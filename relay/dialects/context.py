@@ -10,7 +10,7 @@ from xdsl.dialects import get_all_dialects
 from xdsl.ir import Attribute, Dialect, Operation, TypeAttribute
 
 UPSTREAM = (
-    "func", "math", "scf", "cf", "tensor", "llvm", "affine",
+    "func", "math", "cf", "tensor", "llvm", "affine",
     "bufferization", "ml_program", "ub", "test",
 )  # fmt: skip
 """Dialects of xDSL that our passes read or write."""
@@ -44,6 +44,12 @@ def _memref() -> Dialect:
     from relay.dialects.memref import MemRef
 
     return MemRef
+
+
+def _scf() -> Dialect:
+    from relay.dialects.scf import Scf
+
+    return Scf
 
 
 def _tosa() -> Dialect:
@@ -119,6 +125,7 @@ EXTENDED: dict[str, Callable[[], Dialect]] = {
     "gpu": _gpu,
     "linalg": _linalg,
     "memref": _memref,
+    "scf": _scf,
     "tosa": _tosa,
     "vector": _vector,
 }
