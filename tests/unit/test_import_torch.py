@@ -143,3 +143,28 @@ def test_codes_are_those_of_torch() -> None:
     found = run(from_pytorch(data, numerics="qdq"), [x])
     assert np.array_equal(found[0], wanted) and found[0].dtype == np.int8
     assert np.array_equal(found[1], (wanted - 3).astype(np.float32) * np.float32(scale))
+
+
+@pytest.mark.parametrize("kind", ["SYMMETRIC", "ASYMMETRIC"])
+def test_blocks_are_quantized_by_their_own_range(kind: str) -> None:
+    """Scales and zero points that torchao's formulas give for blocks of three; back, within half a step."""
+    x = (np.random.default_rng(0).normal(size=(4, 6)) * 3).astype(np.float32)
+    bounds = {"block_size": {"as_ints": [1, 3]}, "quant_min": {"as_int": -127}, "quant_max": {"as_int": 127}}
+    kinds = {"mapping_type": {"as_string": kind}, "target_dtype": {"as_scalar_type": 2}, "eps": {"as_float": 1e-5}}
+    given = {**bounds, "scale": tensor("s"), "zero_point": tensor("z")}
+    nodes = [
+        invoke("torchao.choose_qparams_affine.default", {"input": tensor("x"), **kinds, **bounds}, "s", "z"),
+        invoke("torchao.quantize_affine.default", {"input": tensor("x"), **given}, "q"),
+        invoke("torchao.dequantize_affine.default", {"input": tensor("q"), **given}, "y"),
+    ]
+    shape = ((4, 6), "float32")
+    types = {"s": ((4, 2), "float32"), "z": ((4, 2), "int64"), "q": ((4, 6), "int8"), "y": shape}
+    scale, zero, codes, back = run(from_pytorch(archive(nodes, {"x": shape}, ["s", "z", "q", "y"], types)), [x])
+    blocks = x.reshape(4, 2, 3)
+    low, high = np.minimum(blocks.min(2), 0), np.maximum(blocks.max(2), 0)
+    if kind == "SYMMETRIC":
+        low, high = -np.maximum(-low, high), np.maximum(-low, high)
+    assert np.allclose(scale, (high - low) / 254, rtol=1e-6)
+    assert np.array_equal(zero, 0 * zero if kind == "SYMMETRIC" else np.clip(-127 - np.rint(low / scale), -127, 127))
+    assert codes.dtype == np.int8 and abs(codes.astype(int)).max() <= 127
+    assert (abs(back - x).reshape(4, 2, 3) <= 0.5001 * scale[..., None] + 1e-6).all()

@@ -141,11 +141,11 @@ def _keys(x: Array, a: float) -> Array:
 def _along(importer: TensorBuilder, value: SSAValue, axis: int, places: Array, weights: Array) -> SSAValue:
     """The sum of the elements at these places, each times its weight."""
     if places.shape[1] == 1 and (weights == 1).all():
-        return importer.call(relay.TakeOp, value, importer.unnamed(places[:, 0]), axis=axis)
+        return importer.take(value, places[:, 0], axis)
     dims = [-1 if a == axis else 1 for a in range(importer.rank(value))]
     total: SSAValue | None = None
     for tap in range(places.shape[1]):
-        part = importer.call(relay.TakeOp, value, importer.unnamed(places[:, tap]), axis=axis)
+        part = importer.take(value, places[:, tap], axis)
         factor = weights[:, tap].reshape(dims).astype(importer.dtype(value))
         part = importer.call(relay.MultiplyOp, part, importer.unnamed(factor))
         total = part if total is None else importer.call(relay.AddOp, total, part)

@@ -131,6 +131,25 @@ class TensorBuilder(Builder):
     def concatenate(self, values: Sequence[SSAValue], axis: int) -> SSAValue:
         return values[0] if len(values) == 1 else self.call(relay.ConcatenateOp, *values, axis=axis)
 
+    def stack(self, values: Iterable[SSAValue], axis: int) -> SSAValue:
+        """Values of one shape along a new axis."""
+        return self.concatenate([self.call(relay.ExpandDimsOp, each, axis=axis) for each in values], axis)
+
+    def row(self, value: SSAValue, index: int, axis: int) -> SSAValue:
+        """One index of an axis, which is gone."""
+        return self.call(relay.SqueezeOp, self.slice(value, {axis: (index, index + 1)}), axis=[axis])
+
+    def take(self, value: SSAValue, places: Array, axis: int) -> SSAValue:
+        """The elements at known places along an axis."""
+        return self.call(relay.TakeOp, value, self.unnamed(places), axis=axis)
+
+    def coordinates(self, indices: SSAValue, axis: int) -> SSAValue:
+        """All coordinates of each index: those of its own place, but along one axis the index."""
+        shape = self.shape(indices)
+        grid = np.indices(shape).astype(np.int64)
+        columns = [indices if a == axis else self.unnamed(grid[a]) for a in range(len(shape))]
+        return self.concatenate([self.reshape(each, [*shape, 1]) for each in columns], len(shape))
+
     def from_start(self, indices: SSAValue, size: SSAValue | int) -> SSAValue:
         """Indices of which negative ones count from the end, as numbers from 0."""
         known = self.known(indices)

@@ -78,6 +78,11 @@ class Node(Place):
         here = f"{self.target[:120]} {self.name[:120]!r}"
         return f"{self.within} > {here}" if self.within else f"node {self.index} {here}"
 
+    def evaluates(self, training: bool) -> None:
+        """Refuses what only training does."""
+        if training:
+            raise self.unsupported("is in training mode", "export the model after model.eval()")
+
     def has(self, name: str) -> bool:
         """Whether the argument is given, and not None."""
         return self.arguments.get(name) is not None

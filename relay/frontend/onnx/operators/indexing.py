@@ -64,11 +64,8 @@ def scatter_elements(importer: Importer, node: Node) -> SSAValue:
         kind = relay.ScatterOp if mode == "update" else relay.ScatterAddOp
         return importer.call(kind, node.input(0), node.input(1), node.input(2), axis=axis)
     indices = importer.cast(importer.from_start(node.input(1), dims[axis]), i64)
-    grid = np.indices(index).astype(np.int64)
-    columns = [indices if a == axis else importer.unnamed(grid[a]) for a in range(rank)]
-    expanded = [importer.reshape(each, [*index, 1]) for each in columns]
     return importer.call(
-        relay.ScatterNdOp, node.input(0), importer.concatenate(expanded, rank), node.input(2), mode=mode
+        relay.ScatterNdOp, node.input(0), importer.coordinates(indices, axis), node.input(2), mode=mode
     )
 
 

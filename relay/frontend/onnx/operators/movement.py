@@ -204,7 +204,7 @@ def padded(
         raise node.unsupported(f"mirrors an axis of unknown size, of {node.type(0)}", "give its shapes")
     for axis, widths in wide.items():
         places = np.pad(np.arange(importer.shape(value)[axis]), widths, _PADDINGS[mode])
-        value = importer.call(relay.TakeOp, value, importer.unnamed(places), axis=axis)
+        value = importer.take(value, places, axis)
     return value
 
 
@@ -288,7 +288,7 @@ def compress(importer: Importer, node: Node) -> SSAValue:
     if axis is None:
         value = importer.reshape(value, [prod(node.static(0))])
     places = places[places < importer.shape(value)[axis or 0]]
-    return importer.call(relay.TakeOp, value, importer.unnamed(places), axis=axis or 0)
+    return importer.take(value, places, axis or 0)
 
 
 @op("NonZero")

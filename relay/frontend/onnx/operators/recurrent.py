@@ -68,8 +68,7 @@ class Direction:
 
     def of(self, value: SSAValue, number: int) -> SSAValue:
         """The part of a tensor that is this direction's, along the first axis."""
-        row = self.importer.slice(value, {0: (number, number + 1)})
-        return self.importer.call(relay.SqueezeOp, row, axis=[0])
+        return self.importer.row(value, number, 0)
 
     def part(self, value: SSAValue, gate: int) -> Scalar:
         """The part of a tensor that is a gate's, along the last axis."""
@@ -171,10 +170,10 @@ def in_directions(importer: Importer, node: Node, kind: type[Direction]) -> list
         lengths = None
     ways = [_way(kind, importer, node, x, number, back, lengths, batch_first) for number, back in enumerate(directions)]
     outputs, lasts = [way[0] for way in ways], [way[1:] for way in ways]
-    whole = importer.concatenate([importer.call(relay.ExpandDimsOp, y, axis=1) for y in outputs], 1)
+    whole = importer.stack(outputs, 1)
     found = [importer.transpose(whole, (2, 0, 1, 3)) if batch_first else whole]
     for state in range(len(lasts[0])):
-        rows = importer.concatenate([importer.call(relay.ExpandDimsOp, last[state], axis=0) for last in lasts], 0)
+        rows = importer.stack((last[state] for last in lasts), 0)
         found.append(importer.transpose(rows, (1, 0, 2)) if batch_first else rows)
     return found
 
@@ -214,8 +213,8 @@ def _way(
             shown = mask.choose(new[0], 0.0, new[0])
             new = [mask.choose(after, before, after) for after, before in zip(new, states, strict=True)]
         states = new
-        outputs.append(importer.call(relay.ExpandDimsOp, shown.value, axis=0))
-    whole = importer.concatenate(outputs, 0)
+        outputs.append(shown.value)
+    whole = importer.stack(outputs, 0)
     return [_turned(importer, whole, lengths) if back else whole, *(state.value for state in states)]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from xdsl.dialects import scf
 from xdsl.ir import Block, SSAValue
 
-from relay.dialects import relay
 from relay.frontend.importing.control import known_truth, truth
 from relay.frontend.torch.builder import Importer
 from relay.frontend.torch.node import Node, Subgraph, is_list, is_value
@@ -77,11 +76,6 @@ def map_(importer: Importer, node: Node) -> list[SSAValue]:
         raise node.unsupported(f"maps {count} rows", f"1 to {MOST_TURNS} are supported")
     rows: list[list[SSAValue]] = []
     for turn in range(count):
-        parts = (importer.slice(value, {0: (turn, turn + 1)}) for value in mapped)
-        given = [importer.call(relay.SqueezeOp, part, axis=[0]) for part in parts]
+        given = [importer.row(value, turn, 0) for value in mapped]
         rows.append(importer.subgraph(node, _graph(node, 0), importer.block, [*given, *others]))
-    columns = zip(*rows, strict=True)
-    return [
-        importer.concatenate([importer.call(relay.ExpandDimsOp, each, axis=0) for each in column], 0)
-        for column in columns
-    ]
+    return [importer.stack(column, 0) for column in zip(*rows, strict=True)]

@@ -12,24 +12,21 @@ from relay.dialects import relay
 from relay.dialects.attributes import element_type
 from relay.dialects.op import DYNAMIC
 from relay.frontend.torch.builder import F32, Importer
-from relay.frontend.torch.node import Node, Size, is_size, is_value
+from relay.frontend.torch.node import Node, is_size, is_value
 from relay.frontend.torch.operators.elementwise import given, name_of
 from relay.frontend.torch.table import REFUSED, Result, aten, op
 
-for _name in ("rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like", "bernoulli",
-              "multinomial", "normal", "uniform", "normal_", "uniform_", "exponential"):  # fmt: skip
-    REFUSED[f"aten.{_name}"] = "draws random numbers"
-for _name in ("nonzero", "masked_select", "masked_scatter", "unique2", "_unique2", "unique_consecutive", "item",
-              "_local_scalar_dense", "nonzero_static"):  # fmt: skip
-    REFUSED[f"aten.{_name}"] = "the size of its result, or of another one, depends on values"
-for _name in ("_adaptive_avg_pool2d_backward", "avg_pool2d_backward", "convolution_backward",
-              "embedding_dense_backward", "max_pool2d_with_indices_backward", "native_group_norm_backward",
-              "native_layer_norm_backward"):  # fmt: skip
-    REFUSED[f"aten.{_name}"] = "is for training"
-for _name in ("_fft_r2c", "_fft_c2r", "_fft_c2c", "complex", "view_as_complex", "view_as_real"):
-    REFUSED[f"aten.{_name}"] = "computes with complex numbers"
-for _name in ("empty_strided", "sym_stride", "sym_storage_offset"):
-    REFUSED[f"aten.{_name}"] = "speaks of places in memory, which values do not have"
+_WHY = {
+    "draws random numbers": "rand randn randint randperm rand_like randn_like randint_like bernoulli multinomial "
+    "normal uniform normal_ uniform_ exponential",
+    "the size of its result, or of another one, depends on values": "nonzero masked_select masked_scatter unique2 "
+    "_unique2 unique_consecutive item _local_scalar_dense nonzero_static",
+    "is for training": "_adaptive_avg_pool2d_backward avg_pool2d_backward convolution_backward "
+    "embedding_dense_backward max_pool2d_with_indices_backward native_group_norm_backward native_layer_norm_backward",
+    "computes with complex numbers": "_fft_r2c _fft_c2r _fft_c2c complex view_as_complex view_as_real",
+    "speaks of places in memory, which values do not have": "empty_strided sym_stride sym_storage_offset",
+}
+REFUSED.update((f"aten.{name}", why) for why, names in _WHY.items() for name in names.split())
 
 
 @aten("alias", "clone", "contiguous", "detach", "detach_", "lift_fresh_copy", "lift_fresh", "lift", "dropout",
@@ -37,18 +34,15 @@ for _name in ("empty_strided", "sym_stride", "sym_storage_offset"):
       "_conj_physical", "requires_grad_")  # fmt: skip
 def identity(importer: Importer, node: Node) -> SSAValue:
     """Dropout as it is when not training."""
-    if "dropout" in node.packet and node.flag("train"):
-        raise node.unsupported("is in training mode", "export the model after model.eval()")
+    node.evaluates("dropout" in node.packet and node.flag("train"))
     return node.value("input" if node.has("input") else "self")
 
 
 @aten("native_dropout")
 def native_dropout(importer: Importer, node: Node) -> list[SSAValue | None]:
-    if node.flag("train", True):
-        raise node.unsupported("is in training mode", "export the model after model.eval()")
+    node.evaluates(node.flag("train", True))
     x = node.value("input")
-    dims = [importer.size(x, axis) for axis in range(importer.rank(x))]
-    return [x, importer.filled(importer.unnamed(np.asarray(True)), dims)]
+    return [x, importer.filled(importer.unnamed(np.asarray(True)), importer.lengths(x))]
 
 
 @aten("copy", "copy_")
@@ -56,7 +50,7 @@ def copy(importer: Importer, node: Node) -> SSAValue:
     """The source in the shape and element type of the first argument."""
     x, source = node.value("self"), node.value("src")
     source = importer.cast(source, importer.element(x))
-    return importer.expanded(source, [importer.size(x, axis) for axis in range(importer.rank(x))])
+    return importer.expanded(source, importer.lengths(x))
 
 
 @aten("_to_copy", "to", "type_as", "float", "half", "double", "int", "long", "bool", "bfloat16")
@@ -64,8 +58,7 @@ def to(importer: Importer, node: Node) -> SSAValue:
     x = node.value("self")
     if node.packet == "aten.type_as" or node.target == "aten.to.other":
         return importer.cast(x, importer.element(node.value("other")))
-    dtype = node.dtype()
-    return x if dtype is None else importer.cast(x, element_type(dtype))
+    return importer.typed(x, node.dtype())
 
 
 @aten("_assert_tensor_metadata", "_assert_scalar", "_assert_async", "sym_constrain_range",
@@ -86,43 +79,26 @@ def sym_numel(importer: Importer, node: Node) -> Result:
     return importer.call(relay.NdarraySizeOp, x, dtype=i64) if DYNAMIC in dims else prod(dims)
 
 
-def _filled(
-    importer: Importer, node: Node, sizes: list[Size], number: SSAValue | float, own: SSAValue | None
-) -> SSAValue:
+_NUMBERS = {"zeros": 0.0, "zero": 0.0, "ones": 1.0, "empty": 0.0}
+"""What is empty in PyTorch is 0."""
+
+
+@aten(*(f"{kind}{name}{like}" for name in ("zeros", "ones", "empty", "full")
+        for kind, like in (("", ""), ("", "_like"), ("new_", ""))),
+      "scalar_tensor", "fill", "fill_", "zero_", "zero")  # fmt: skip
+def full(importer: Importer, node: Node) -> SSAValue:
     """A tensor of one number, of the type asked for, of a tensor's, or of the number's."""
-    dtype = node.dtype()
+    name, own, dtype = name_of(node).removesuffix("_like").removeprefix("new_"), node.optional("self"), node.dtype()
+    sizes = node.sizes("size") if own is None or node.has("size") else importer.lengths(own)
+    named = next((each for each in ("value", "s") if node.has(each)), "fill_value")
+    number = _NUMBERS[name] if name in _NUMBERS else given(node, named)
     if dtype is not None:
         element = element_type(dtype)
     elif own is not None:
         element = importer.element(own)
-    elif name_of(node) in ("full", "scalar_tensor") and not (name_of(node) == "scalar_tensor" and not is_value(number)):
-        element = importer.promoted(number)
     else:
-        element = F32
+        element = importer.promoted(number) if name == "full" or is_value(number) else F32
     return importer.filled(importer.operand(number, element), sizes)
-
-
-_NUMBERS = {"zeros": 0, "ones": 1, "empty": 0, "full": None}
-
-
-@aten("full", "zeros", "ones", "empty", "scalar_tensor")
-def full(importer: Importer, node: Node) -> SSAValue:
-    """What is empty in PyTorch is 0."""
-    sizes = node.sizes("size")
-    if name_of(node) == "scalar_tensor":
-        return _filled(importer, node, [], given(node, "s"), None)
-    number = given(node, "fill_value") if name_of(node) == "full" else float(_NUMBERS[name_of(node)] or 0)
-    return _filled(importer, node, sizes, number, None)
-
-
-@aten(*(f"{name}_like" for name in _NUMBERS), *(f"new_{name}" for name in _NUMBERS), "fill", "fill_", "zero_", "zero")
-def full_like(importer: Importer, node: Node) -> SSAValue:
-    x, name = node.value("self"), name_of(node).removesuffix("_like").removeprefix("new_")
-    sizes = node.sizes("size") if "new_" in node.packet else [importer.size(x, a) for a in range(importer.rank(x))]
-    number = _NUMBERS.get(name, 0 if name == "zero" else None)
-    if number is None:
-        number = given(node, "value" if name == "fill" else "fill_value")
-    return _filled(importer, node, sizes, number, x)
 
 
 @aten("arange")

@@ -132,7 +132,7 @@ _MODES = {"sum": "add", "prod": "mul", "amax": "max", "amin": "min", "add": "add
 
 @aten("scatter", "scatter_", "scatter_add", "scatter_add_", "scatter_reduce", "scatter_reduce_")
 def scatter(importer: Importer, node: Node) -> SSAValue:
-    """Each update has all its coordinates: those of its own place, but along one axis the index."""
+    """Each update goes to its own place, but along one axis to the index."""
     x, index = node.value("self"), node.value("index")
     mode = "add" if "scatter_add" in node.packet else _MODES.get(node.word("reduce"), "update")
     if node.word("reduce") == "mean":
@@ -156,12 +156,8 @@ def scatter(importer: Importer, node: Node) -> SSAValue:
         number = importer.operand(given(node, "value" if node.has("value") else "src"), importer.element(x))
         source = importer.filled(number, shape)
     source = importer.cast(source, importer.element(x))
-    index = importer.cast(importer.from_start(index, importer.shape(x)[axis]), i64)
-    grid = np.indices(shape).astype(np.int64)
-    columns = [index if a == axis else importer.unnamed(grid[a]) for a in range(len(shape))]
-    expanded = [importer.reshape(each, [*shape, 1]) for each in columns]
-    found = importer.call(relay.ScatterNdOp, x, importer.concatenate(expanded, len(shape)), source, mode=mode)
-    return importer.reshape(found, dims)
+    places = importer.coordinates(importer.cast(importer.from_start(index, importer.shape(x)[axis]), i64), axis)
+    return importer.reshape(importer.call(relay.ScatterNdOp, x, places, source, mode=mode), dims)
 
 
 @aten("index_add", "index_copy", "index_add_", "index_copy_", "index_fill")

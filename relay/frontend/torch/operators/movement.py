@@ -13,7 +13,7 @@ from relay.dialects import relay
 from relay.dialects.attributes import scalar_attr
 from relay.dialects.op import DYNAMIC
 from relay.frontend.torch.builder import Importer
-from relay.frontend.torch.node import Node, Size
+from relay.frontend.torch.node import Node, Size, is_list
 from relay.frontend.torch.operators.elementwise import name_of
 from relay.frontend.torch.table import VIEWS, aten
 
@@ -34,10 +34,10 @@ def view(importer: Importer, node: Node) -> SSAValue:
     return importer.viewed(node.value("self"), node.sizes("shape" if node.has("shape") else "size"))
 
 
-@aten("view_as", "reshape_as")
+@aten("view_as", "reshape_as", "expand_as")
 def view_as(importer: Importer, node: Node) -> SSAValue:
-    other = node.value("other")
-    return importer.viewed(node.value("self"), [importer.size(other, axis) for axis in range(importer.rank(other))])
+    change = importer.expanded if "expand" in node.packet else importer.viewed
+    return change(node.value("self"), importer.lengths(node.value("other")))
 
 
 @aten("flatten")
@@ -48,7 +48,7 @@ def flatten(importer: Importer, node: Node) -> SSAValue:
         return importer.reshape(x, [1])
     dims = node.shape("self")
     inner: Size = -1 if DYNAMIC in dims[first : last + 1] else prod(dims[first : last + 1])
-    sizes: list[Size] = [importer.size(x, axis) for axis in range(rank)]
+    sizes = importer.lengths(x)
     return importer.viewed(x, [*sizes[:first], inner, *sizes[last + 1 :]])
 
 
@@ -56,7 +56,7 @@ def flatten(importer: Importer, node: Node) -> SSAValue:
 def unflatten(importer: Importer, node: Node) -> SSAValue:
     x, rank = node.value("self"), node.rank("self")
     axis = node.axis(node.integer("dim"), rank)
-    sizes: list[Size] = [importer.size(x, each) for each in range(rank)]
+    sizes = importer.lengths(x)
     return importer.viewed(x, [*sizes[:axis], *node.sizes("sizes"), *sizes[axis + 1 :]])
 
 
@@ -113,12 +113,6 @@ def expand(importer: Importer, node: Node) -> SSAValue:
     return importer.expanded(node.value("self"), node.sizes("size"))
 
 
-@aten("expand_as")
-def expand_as(importer: Importer, node: Node) -> SSAValue:
-    other = node.value("other")
-    return importer.expanded(node.value("self"), [importer.size(other, axis) for axis in range(importer.rank(other))])
-
-
 @aten("repeat", "tile")
 def repeat(importer: Importer, node: Node) -> SSAValue:
     """The last sizes are those of the last axes."""
@@ -126,7 +120,7 @@ def repeat(importer: Importer, node: Node) -> SSAValue:
     times = node.sizes("repeats" if node.has("repeats") else "dims")
     rank = node.rank("self")
     if len(times) > rank:
-        x = importer.viewed(x, [*[1] * (len(times) - rank), *(importer.size(x, axis) for axis in range(rank))])
+        x = importer.viewed(x, [*[1] * (len(times) - rank), *importer.lengths(x)])
     known = [each for each in times if isinstance(each, int)]
     if len(known) < len(times):
         return importer.call(relay.DynTileOp, x, importer.vector(times))
@@ -141,7 +135,7 @@ def repeat_interleave(importer: Importer, node: Node) -> SSAValue:
         x, dims = importer.reshape(x, [prod(dims)]), (prod(dims),)
     axis = node.axis(node.integer("dim", 0), len(dims))
     places = np.repeat(np.arange(dims[axis]), node.integer("repeats"))
-    return importer.call(relay.TakeOp, x, importer.unnamed(places), axis=axis)
+    return importer.take(x, places, axis)
 
 
 def _clamped(bound: int, size: int) -> int:
@@ -179,8 +173,7 @@ def select(importer: Importer, node: Node) -> SSAValue:
     if isinstance(index, int) and dims[axis] != DYNAMIC:
         index = node.axis(index, dims[axis])
         if DYNAMIC not in dims:
-            row = importer.slice(x, {axis: (index, index + 1)})
-            return importer.call(relay.SqueezeOp, row, axis=[axis])
+            return importer.row(x, index, axis)
     place = importer.reshape(importer.vector([index]), [])
     return importer.call(relay.TakeOp, x, place, axis=axis, mode="wrap")
 
@@ -201,14 +194,12 @@ def split(importer: Importer, node: Node) -> list[SSAValue]:
         else:
             ends = [_clamped(each, size) for each in node.integers("indices")]
             sizes = [end - begin for begin, end in zip([0, *ends], [*ends, size], strict=True)]
-    elif "chunk" in node.packet:
-        part = max(-(-size // node.integer("chunks")), 1)
-        sizes = [min(part, size - begin) for begin in range(0, max(size, 1), part)]
-    elif node.has("split_sizes") or not isinstance(node.arguments.get("split_size"), int):
+    elif node.has("split_sizes") or is_list(node.arguments.get("split_size")):
         sizes = node.integers("split_sizes" if node.has("split_sizes") else "split_size")
     else:
-        part = node.integer("split_size")
-        sizes = [min(part, size - begin) for begin in range(0, max(size, 1), max(part, 1))]
+        chunks = "chunk" in node.packet
+        part = max(-(-size // node.integer("chunks")) if chunks else node.integer("split_size"), 1)
+        sizes = [min(part, size - begin) for begin in range(0, max(size, 1), part)]
     if sum(sizes) != size or min(sizes, default=0) < 0:
         raise node.malformed(f"splits {size} elements in parts of {sizes}")
     bounds = [0, *accumulate(sizes)]
@@ -219,8 +210,7 @@ def split(importer: Importer, node: Node) -> list[SSAValue]:
 def unbind(importer: Importer, node: Node) -> list[SSAValue]:
     dims = node.static("self")
     axis = node.axis(node.integer("dim", 0), len(dims))
-    rows = (importer.slice(node.value("self"), {axis: (i, i + 1)}) for i in range(dims[axis]))
-    return [importer.call(relay.SqueezeOp, row, axis=[axis]) for row in rows]
+    return [importer.row(node.value("self"), index, axis) for index in range(dims[axis])]
 
 
 @aten("cat", "concat", "concatenate")
@@ -238,8 +228,7 @@ def stack(importer: Importer, node: Node) -> SSAValue:
     values = node.values("tensors")
     element = importer.promoted(*values)
     axis = node.axis(node.integer("dim", 0), importer.rank(values[0]) + 1)
-    rows = (importer.call(relay.ExpandDimsOp, importer.cast(each, element), axis=axis) for each in values)
-    return importer.concatenate([*rows], axis)
+    return importer.stack((importer.cast(each, element) for each in values), axis)
 
 
 def _widths(node: Node, pads: list[int]) -> dict[int, tuple[int, int]]:
@@ -282,28 +271,20 @@ def mirrored(importer: Importer, node: Node, pads: list[int], mode: str) -> SSAV
             raise node.malformed(f"mirrors {pads} of an axis of {size}")
         places = np.pad(np.arange(size), (max(before, 0), max(after, 0)), _PADDINGS[mode])
         places = places[max(-before, 0) : len(places) - max(-after, 0)]
-        x = importer.call(relay.TakeOp, x, importer.unnamed(places), axis=axis)
+        x = importer.take(x, places, axis)
     return x
 
 
-@aten("constant_pad_nd")
-def constant_pad(importer: Importer, node: Node) -> SSAValue:
-    return padded(importer, node, node.integers("pad"), node.number_of("value", 0))
-
-
-@aten("pad")
+@aten("pad", "constant_pad_nd",
+      *(f"{kind}_pad{count}d" for kind in ("reflection", "replication") for count in (1, 2, 3)))  # fmt: skip
 def pad(importer: Importer, node: Node) -> SSAValue:
-    mode = node.word("mode", "constant")
+    mode = {"refl": "reflect", "repl": "replicate"}.get(name_of(node)[:4]) or node.word("mode", "constant")
+    pads = node.integers("padding" if node.has("padding") else "pad")
     if mode == "constant":
-        return padded(importer, node, node.integers("pad"), node.number_of("value", 0))
+        return padded(importer, node, pads, node.number_of("value", 0))
     if mode not in _PADDINGS:
         raise node.unsupported(f"pads by {mode!r}", f"{', '.join(_PADDINGS)} are supported")
-    return mirrored(importer, node, node.integers("pad"), mode)
-
-
-@aten(*(f"{kind}_pad{count}d" for kind in ("reflection", "replication") for count in (1, 2, 3)))
-def mirror_pad(importer: Importer, node: Node) -> SSAValue:
-    return mirrored(importer, node, node.integers("padding"), "reflect" if "reflection" in node.packet else "replicate")
+    return mirrored(importer, node, pads, mode)
 
 
 @aten("flip")
@@ -323,7 +304,7 @@ def roll(importer: Importer, node: Node) -> SSAValue:
         x, axes = importer.reshape(x, [prod(dims)]), [0]
     for shift, axis in zip(shifts, node.axes(axes, importer.rank(x)), strict=True):
         places = np.roll(np.arange(importer.shape(x)[axis]), shift)
-        x = importer.call(relay.TakeOp, x, importer.unnamed(places), axis=axis)
+        x = importer.take(x, places, axis)
     return importer.reshape(x, dims)
 
 
@@ -359,7 +340,7 @@ def diagonal(importer: Importer, node: Node) -> SSAValue:
     count = max(min(rows - begin[0], columns - begin[1]), 0)
     places = (np.arange(count) + begin[0]) * columns + np.arange(count) + begin[1]
     flat = importer.reshape(x, [*outer, rows * columns])
-    return importer.call(relay.TakeOp, flat, importer.unnamed(places), axis=len(outer))
+    return importer.take(flat, places, len(outer))
 
 
 @aten("as_strided")
@@ -375,7 +356,7 @@ def as_strided(importer: Importer, node: Node) -> SSAValue:
     if places.size and not 0 <= places.min() <= places.max() < prod(dims):
         raise node.malformed(f"takes elements outside of {list(dims)}")
     flat = importer.reshape(node.value("self"), [prod(dims)])
-    return importer.call(relay.TakeOp, flat, importer.unnamed(places), axis=0)
+    return importer.take(flat, places, 0)
 
 
 @aten("unfold")
@@ -385,7 +366,7 @@ def unfold(importer: Importer, node: Node) -> SSAValue:
     axis, size, step = node.axis(node.integer("dimension"), len(dims)), node.integer("size"), node.integer("step")
     starts = np.arange(0, dims[axis] - size + 1, step) if dims else np.zeros(1, np.int64)
     x = node.value("self") if dims else importer.reshape(node.value("self"), [1])
-    found = importer.call(relay.TakeOp, x, importer.unnamed(starts[:, None] + np.arange(size)), axis=axis)
+    found = importer.take(x, starts[:, None] + np.arange(size), axis)
     rank = importer.rank(found)
     if not dims:
         return importer.reshape(found, [size])
@@ -414,7 +395,7 @@ def slice_scatter(importer: Importer, node: Node) -> SSAValue:
     mask[places] = True
     if mask.all():
         return source
-    spread = importer.call(relay.TakeOp, source, importer.unnamed(rows), axis=axis)
+    spread = importer.take(source, rows, axis)
     mask = mask.reshape([-1 if a == axis else 1 for a in range(len(dims))])
     return importer.call(relay.WhereOp, importer.unnamed(mask), spread, x)
 

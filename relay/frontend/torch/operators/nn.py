@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from math import prod
 
 import numpy as np
-from xdsl.dialects.builtin import FloatAttr, f32, i64
+from xdsl.dialects.builtin import i64
 from xdsl.ir import SSAValue
 
 from relay.dialects import relay
@@ -186,27 +186,29 @@ def adaptive_pool(importer: Importer, node: Node) -> list[Result]:
     return [_unbatched(importer, found, lacks), None]
 
 
-def _vector(importer: Importer, node: Node, name: str, dims: Sequence[int], default: float) -> SSAValue:
-    """A weight or bias, or a constant where it is left out."""
-    found = node.optional(name)
-    if found is None:
-        found = importer.unnamed(np.full(dims, default).astype(importer.dtype(node.value("input"))))
-    return importer.cast(found, importer.element(node.value("input")))
+def _vectors(importer: Importer, node: Node, dims: Sequence[int], *names: str) -> list[SSAValue]:
+    """Weights and biases in the element type of the input, or constants where they are left out."""
+    element, dtype = importer.element(node.value("input")), importer.dtype(node.value("input"))
+    found: list[SSAValue] = []
+    for name in names:
+        value = node.optional(name)
+        if value is None:
+            value = importer.unnamed(np.full(dims, name in ("weight", "running_var")).astype(dtype))
+        found.append(importer.cast(value, element))
+    return found
 
 
 def _normalized(importer: Importer, node: Node) -> SSAValue:
     """Each channel by a mean and variance that the program holds."""
-    names = (("weight", 1), ("bias", 0), ("running_mean", 0), ("running_var", 1))
-    channels = [node.shape("input")[1]]
-    vectors = [_vector(importer, node, name, channels, default) for name, default in names]
+    names = ("weight", "bias", "running_mean", "running_var")
+    vectors = _vectors(importer, node, node.shape("input")[1:2], *names)
     return importer.call(relay.BatchNormOp, node.value("input"), *vectors, axis=1, epsilon=node.real("eps"))
 
 
 @aten("batch_norm", "_native_batch_norm_legit_no_training", "_native_batch_norm_legit", "cudnn_batch_norm",
       "native_batch_norm")  # fmt: skip
 def batch_norm(importer: Importer, node: Node) -> list[Result]:
-    if node.flag("training") or not node.has("running_mean"):
-        raise node.unsupported("is in training mode", "export the model after model.eval()")
+    node.evaluates(node.flag("training") or not node.has("running_mean"))
     return [_normalized(importer, node), None, None]
 
 
@@ -215,57 +217,46 @@ def layer_norm(importer: Importer, node: Node) -> list[Result]:
     """Several normalized axes are one."""
     x, own = node.value("input"), node.integers("normalized_shape")
     dims = importer.shape(x)
-    gamma, beta = (_vector(importer, node, name, own, 1 - i) for i, name in enumerate(("weight", "bias")))
-    if len(own) == 1:
-        return [importer.call(relay.LayerNormOp, x, gamma, beta, epsilon=node.real("eps", 1e-5)), None, None]
-    flat = importer.reshape(x, [*dims[: len(dims) - len(own)], prod(own)])
-    gamma, beta = (importer.reshape(each, [prod(own)]) for each in (gamma, beta))
-    found = importer.call(relay.LayerNormOp, flat, gamma, beta, epsilon=node.real("eps", 1e-5))
-    return [importer.reshape(found, dims), None, None]
+    gamma, beta = _vectors(importer, node, own, "weight", "bias")
+    if len(own) > 1:
+        x = importer.reshape(x, [*dims[: len(dims) - len(own)], prod(own)])
+        gamma, beta = (importer.reshape(each, [prod(own)]) for each in (gamma, beta))
+    found = importer.call(relay.LayerNormOp, x, gamma, beta, epsilon=node.real("eps", 1e-5))
+    return [importer.reshape(found, dims) if len(own) > 1 else found, None, None]
 
 
 @aten("rms_norm", "_fused_rms_norm")
 def rms_norm(importer: Importer, node: Node) -> list[Result]:
-    x, own = node.value("input"), node.integers("normalized_shape")
-    rank = importer.rank(x)
-    axes = list(range(rank - len(own), rank))
-    epsilon = node.real("eps", float(np.finfo(np.float32).eps))
-    square = importer.call(relay.MeanOp, importer.call(relay.MultiplyOp, x, x), axis=axes, keepdims=True)
-    root = importer.call(relay.RsqrtOp, importer.call(relay.AddOp, square, importer.like(epsilon, square)))
-    found = importer.call(relay.MultiplyOp, x, root)
-    if (weight := node.optional("weight")) is not None:
-        found = importer.call(relay.MultiplyOp, found, weight)
-    return [found, None]
+    x, own = Scalar(importer, node.value("input")), node.integers("normalized_shape")
+    rank = node.rank("input")
+    axes = range(rank - len(own), rank)
+    mean = Scalar(importer, importer.call(relay.MeanOp, (x * x).value, axis=axes, keepdims=True))
+    found = x * (mean + node.real("eps", float(np.finfo(np.float32).eps))).of(relay.RsqrtOp)
+    weight = node.optional("weight")
+    return [found.value if weight is None else (found * Scalar(importer, weight)).value, None]
 
 
 @aten("group_norm", "native_group_norm")
 def group_norm(importer: Importer, node: Node) -> list[Result]:
     """Groups of channels as rows, each by its mean and variance; then a factor and a summand per channel."""
-    x, dims = node.value("input"), node.static("input")
     groups = node.integer("num_groups" if node.has("num_groups") else "group")
-    return [_grouped(importer, node, x, dims, groups, node.real("eps", 1e-5)), None, None]
-
-
-def _grouped(importer: Importer, node: Node, x: SSAValue, dims: Sequence[int], groups: int, epsilon: float) -> SSAValue:
-    names = ("weight", "bias")
-    gamma, beta = (_vector(importer, node, name, dims[1:2], 1 - i) for i, name in enumerate(names))
-    return importer.call(relay.GroupNormOp, x, gamma, beta, num_groups=groups, axis=1, epsilon=epsilon)
+    gamma, beta = _vectors(importer, node, node.static("input")[1:2], "weight", "bias")
+    kept = {"num_groups": groups, "axis": 1, "epsilon": node.real("eps", 1e-5)}
+    return [importer.call(relay.GroupNormOp, node.value("input"), gamma, beta, **kept), None, None]
 
 
 @aten("instance_norm")
 def instance_norm(importer: Importer, node: Node) -> SSAValue:
     if not node.flag("use_input_stats", True):
         return _normalized(importer, node)
-    dims = node.static("input")
-    names = ("weight", "bias")
-    gamma, beta = (_vector(importer, node, name, dims[1:2], 1 - i) for i, name in enumerate(names))
+    gamma, beta = _vectors(importer, node, node.static("input")[1:2], "weight", "bias")
     return importer.call(relay.InstanceNormOp, node.value("input"), gamma, beta, axis=1, epsilon=node.real("eps"))
 
 
 @aten("softmax", "_softmax", "log_softmax", "_log_softmax", "_safe_softmax")
 def softmax(importer: Importer, node: Node) -> SSAValue:
-    x, dtype = node.value("self"), node.dtype()
-    x = importer.real(x) if dtype is None else importer.cast(x, element_type(dtype))
+    x = node.value("self")
+    x = importer.typed(x, node.dtype()) if node.has("dtype") else importer.real(x)
     if node.flag("half_to_float"):
         x = importer.cast(x, F32)
     rank = importer.rank(x)
@@ -276,7 +267,7 @@ def softmax(importer: Importer, node: Node) -> SSAValue:
     if "log" in node.packet:
         found = importer.call(relay.LogSoftmaxOp, flat, axis=axis)
     else:
-        found = importer.call(relay.SoftmaxOp, flat, beta=FloatAttr(1.0, f32), axis=axis)
+        found = importer.call(relay.SoftmaxOp, flat, beta=1.0, axis=axis)
     return found if rank else importer.reshape(found, [])
 
 
@@ -285,13 +276,12 @@ def attention(importer: Importer, node: Node) -> list[Result]:
     """`softmax(q @ k.T * scale + mask) @ v`; heads of queries may share those of keys and values."""
     q, k, v = (node.value(name) for name in ("query", "key", "value"))
     width = node.shape("query")[-1]
-    if node.real("dropout_p", 0.0):
-        raise node.unsupported("is in training mode", "export the model after model.eval()")
+    node.evaluates(node.real("dropout_p", 0.0) != 0)
     if node.flag("enable_gqa") and node.static("query")[-3] != node.static("key")[-3]:
         times = node.shape("query")[-3] // node.shape("key")[-3]
         axis = importer.rank(k) - 3
-        places = importer.unnamed(np.repeat(np.arange(importer.shape(k)[axis]), times))
-        k, v = (importer.call(relay.TakeOp, each, places, axis=axis) for each in (k, v))
+        places = np.repeat(np.arange(importer.shape(k)[axis]), times)
+        k, v = (importer.take(each, places, axis) for each in (k, v))
     axes = list(range(importer.rank(k)))
     axes[-2:] = axes[:-3:-1]
     factor = node.real("scale", 1 / math.sqrt(width))
@@ -303,18 +293,14 @@ def attention(importer: Importer, node: Node) -> list[Result]:
         later = np.triu(np.full((rows, columns), -np.inf, np.float32), 1)
         scores = importer.call(relay.AddOp, scores, importer.cast(importer.unnamed(later), importer.element(scores)))
     mask = node.optional("attn_mask")
-    weights = None
-    if mask is not None and not importer.is_float(mask):
-        low = importer.unnamed(np.asarray(-np.inf, np.float32))
-        low = importer.cast(low, importer.element(scores))
-        scores = importer.call(relay.WhereOp, mask, scores, low)
-        weights = importer.call(relay.SoftmaxOp, scores, beta=FloatAttr(1.0, f32), axis=importer.rank(scores) - 1)
-        # a row without any key is 0 in PyTorch, and NaN by the formula
-        weights = importer.call(relay.WhereOp, mask, weights, importer.like(0, weights))
+    kept = mask if mask is not None and not importer.is_float(mask) else None
+    if kept is not None:
+        scores = importer.call(relay.WhereOp, kept, scores, importer.like(-np.inf, scores))
     elif mask is not None:
         scores = importer.call(relay.AddOp, scores, importer.cast(mask, importer.element(scores)))
-    if weights is None:
-        weights = importer.call(relay.SoftmaxOp, scores, beta=FloatAttr(1.0, f32), axis=importer.rank(scores) - 1)
+    weights = importer.call(relay.SoftmaxOp, scores, beta=1.0, axis=importer.rank(scores) - 1)
+    if kept is not None:  # a row without any key is 0 in PyTorch, and NaN by the formula
+        weights = importer.call(relay.WhereOp, kept, weights, importer.like(0, weights))
     return [product(importer, weights, v), None]
 
 
@@ -419,7 +405,7 @@ def windows(importer: Importer, node: Node) -> SSAValue:
         widths, zero = [0, 0, 0, 0, pad_h, pad_h, pad_w, pad_w], scalar_attr(0, importer.element(x))
         padded = importer.call(relay.PadOp, x, pad_width=widths, pad_value=zero)
         flat = importer.reshape(padded, [n, c, whole_h * whole_w])
-        found = importer.call(relay.TakeOp, flat, importer.unnamed(places), axis=2)
+        found = importer.take(flat, places, 2)
         return _unbatched(importer, importer.reshape(found, [n, c * places.shape[0], places.shape[1]]), lacks)
     height, width = node.integers("output_size")
     n, rows, _ = importer.shape(x)
@@ -463,7 +449,7 @@ def pdist(importer: Importer, node: Node) -> SSAValue:
     """The distances of all pairs of rows."""
     first, second = np.triu_indices(node.static("self", 2)[0], 1)
     x = node.value("self")
-    a, b = (importer.call(relay.TakeOp, x, importer.unnamed(rows), axis=0) for rows in (first, second))
+    a, b = (importer.take(x, rows, 0) for rows in (first, second))
     return _distance(importer, a, b, node.real("p", 2.0))
 
 

@@ -14,7 +14,7 @@ from relay.dialects import qnn, relay
 from relay.dialects.attributes import element_type, elements, scalar_attr
 from relay.dialects.op import DYNAMIC
 from relay.frontend.importing.builder import real
-from relay.frontend.importing.formulas import nearest_even
+from relay.frontend.importing.formulas import Scalar, nearest_even
 from relay.frontend.torch.builder import Importer
 from relay.frontend.torch.node import Node, ScalarType, is_value
 from relay.frontend.torch.table import op
@@ -47,6 +47,14 @@ def _parameters(
     }
 
 
+def _spread(importer: Importer, data: SSAValue, axis: int, *values: SSAValue) -> list[Scalar]:
+    """Scale and zero point so that vectors lie along an axis of the data."""
+    if importer.rank(values[0]) == 1 and importer.rank(data) > 1:
+        shape = [-1 if i == axis else 1 for i in range(importer.rank(data))]
+        return [Scalar(importer, importer.reshape(each, shape)) for each in values]
+    return [Scalar(importer, each) for each in values]
+
+
 def _range(node: Node, dtype: np.dtype[np.generic], low: str = "quant_min", high: str = "quant_max") -> tuple[int, int]:
     info = np.iinfo(np.dtype(dtype.name))
     return node.integer(low, int(info.min)), node.integer(high, int(info.max))
@@ -66,12 +74,9 @@ def quantized(
         )
         whole = bounds == (info.min, info.max)
         return codes.result if whole else importer.clip(codes.result, *bounds)
-    if importer.rank(scale) == 1 and importer.rank(data) > 1:
-        spread = [-1 if i == axis else 1 for i in range(importer.rank(data))]
-        scale, zero = importer.reshape(scale, spread), importer.reshape(zero, spread)
-    inverse = importer.call(relay.DivideOp, importer.like(1, scale), scale)
-    steps = nearest_even(importer, importer.call(relay.MultiplyOp, data, inverse))
-    steps = importer.call(relay.AddOp, steps, importer.cast(zero, f32))
+    factor, point = _spread(importer, data, axis, scale, zero)
+    steps = nearest_even(importer, (Scalar(importer, data) * (factor.number(1) / factor)).value)
+    steps = importer.call(relay.AddOp, steps, importer.cast(point.value, f32))
     return importer.cast(importer.clip(steps, *bounds), type)
 
 
@@ -79,11 +84,9 @@ def dequantized(importer: Importer, codes: SSAValue, scale: SSAValue, zero: SSAV
     found = _parameters(importer, codes, scale, zero, axis)
     if found is not None:
         return importer.emit(qnn.DequantizeOp, [codes], found | {"product": StringAttr("f32")}).result
-    if importer.rank(scale) == 1 and importer.rank(codes) > 1:
-        spread = [-1 if i == axis else 1 for i in range(importer.rank(codes))]
-        scale, zero = importer.reshape(scale, spread), importer.reshape(zero, spread)
-    steps = importer.call(relay.SubtractOp, importer.cast(codes, i32), importer.cast(zero, i32))
-    return importer.call(relay.MultiplyOp, importer.cast(steps, f32), importer.cast(scale, f32))
+    factor, point = _spread(importer, codes, axis, scale, zero)
+    steps = importer.call(relay.SubtractOp, importer.cast(codes, i32), importer.cast(point.value, i32))
+    return importer.call(relay.MultiplyOp, importer.cast(steps, f32), importer.cast(factor.value, f32))
 
 
 def _dtype(node: Node, name: str = "dtype") -> np.dtype[np.generic]:
@@ -93,50 +96,42 @@ def _dtype(node: Node, name: str = "dtype") -> np.dtype[np.generic]:
     return found
 
 
+def _given(importer: Importer, node: Node) -> tuple[SSAValue, SSAValue, int]:
+    """Scale, zero point and axis of a node; vectors unless they are of the whole tensor."""
+    plural = "" if "tensor" in node.packet else "s"
+    scale, zero = (_number(importer, node, f"{n}{plural}", e) for n, e in (("scale", f32), ("zero_point", i32)))
+    if not plural:
+        scale, zero = importer.reshape(scale, []), importer.reshape(zero, [])
+    return scale, zero, node.axis(node.integer("axis", 0), node.rank("input"))
+
+
 @op(*(f"{PT2E}.quantize_per_{kind}" for kind in ("tensor", "channel", "token")))
 def quantize(importer: Importer, node: Node) -> SSAValue:
-    several = "tensor" not in node.packet
-    scale = _number(importer, node, "scales" if several else "scale", f32)
-    zero = _number(importer, node, "zero_points" if several else "zero_point", i32)
-    if not several:
-        scale, zero = importer.reshape(scale, []), importer.reshape(zero, [])
     dtype = _dtype(node)
-    axis = node.axis(node.integer("axis", 0), node.rank("input"))
+    scale, zero, axis = _given(importer, node)
     return quantized(importer, node.value("input"), scale, zero, dtype, _range(node, dtype), axis)
 
 
 @op(*(f"{PT2E}.dequantize_per_{kind}" for kind in ("tensor", "channel", "token")))
 def dequantize(importer: Importer, node: Node) -> SSAValue:
-    several = "tensor" not in node.packet
-    scale = _number(importer, node, "scales" if several else "scale", f32)
-    zero = _number(importer, node, "zero_points" if several else "zero_point", i32)
-    if not several:
-        scale, zero = importer.reshape(scale, []), importer.reshape(zero, [])
-    axis = node.axis(node.integer("axis", 0), node.rank("input"))
-    found = dequantized(importer, node.value("input"), scale, zero, axis)
-    wanted = node.dtype("out_dtype") or node.dtype("output_dtype")
-    return found if wanted is None else importer.cast(found, element_type(wanted))
+    found = dequantized(importer, node.value("input"), *_given(importer, node))
+    return importer.typed(found, node.dtype("out_dtype") or node.dtype("output_dtype"))
 
 
 def _qparams(
-    importer: Importer, low: SSAValue, high: SSAValue, bounds: tuple[int, int], epsilon: float, symmetric: bool
+    importer: Importer, least: SSAValue, most: SSAValue, bounds: tuple[int, int], epsilon: float, symmetric: bool
 ) -> tuple[SSAValue, SSAValue]:
     """Scale and zero point for numbers between two values, which are widened to hold 0.
     Source: torch.ao.quantization.fx._decomposed, torchao.quantization.quant_primitives."""
-    call, (first, last) = importer.call, bounds
-    low, high = call(relay.MinimumOp, low, importer.like(0, low)), call(relay.MaximumOp, high, importer.like(0, high))
+    first, last = bounds
+    low, high = Scalar(importer, least).of(relay.MinimumOp, 0), Scalar(importer, most).of(relay.MaximumOp, 0)
     if symmetric:
-        high = call(relay.MaximumOp, call(relay.NegativeOp, low), high)
-        scale = call(relay.DivideOp, high, importer.like((last - first) / 2, high))
-        scale = call(relay.MaximumOp, scale, importer.like(epsilon, scale))
-        return scale, importer.filled(
-            importer.unnamed(np.asarray((first + last + 1) // 2, np.int64)), importer.shape(scale)
-        )
-    scale = call(relay.DivideOp, call(relay.SubtractOp, high, low), importer.like(last - first, high))
-    scale = call(relay.MaximumOp, scale, importer.like(epsilon, scale))
-    steps = nearest_even(importer, call(relay.DivideOp, low, scale))
-    zero = importer.clip(call(relay.SubtractOp, importer.like(first, steps), steps), first, last)
-    return scale, importer.cast(zero, i64)
+        scale = ((-low).of(relay.MaximumOp, high) / ((last - first) / 2)).of(relay.MaximumOp, epsilon)
+        zero = importer.unnamed(np.asarray((first + last + 1) // 2, np.int64))
+        return scale.value, importer.filled(zero, importer.shape(scale.value))
+    scale = ((high - low) / (last - first)).of(relay.MaximumOp, epsilon)
+    steps = Scalar(importer, nearest_even(importer, (low / scale).value))
+    return scale.value, importer.cast((steps.number(first) - steps).between(first, last).value, i64)
 
 
 @op(f"{PT2E}.choose_qparams", f"{PT2E}.choose_qparams_symmetric")
@@ -150,21 +145,17 @@ def choose(importer: Importer, node: Node) -> list[SSAValue]:
     return [importer.reshape(importer.cast(scale, element_type(np.float64)), [1]), importer.reshape(zero, [1])]
 
 
-def _blocks(importer: Importer, node: Node, data: SSAValue, block: list[int]) -> tuple[list[int], list[int], list[int]]:
+def _blocks(importer: Importer, node: Node, data: SSAValue) -> tuple[list[int], list[int], list[int]]:
     """The data's shape with each axis as blocks and elements of one; that of a number a block; axes of the elements."""
     dims = importer.shape(data)
     if DYNAMIC in dims:
         raise node.unsupported(f"has blocks of {data.type}", "give its shapes")
-    sizes = [own if size == -1 else size for own, size in zip(dims, block, strict=True)]
+    sizes = [own if size == -1 else size for own, size in zip(dims, node.integers("block_size"), strict=True)]
     if any(own % size for own, size in zip(dims, sizes, strict=True)):
         raise node.malformed(f"has blocks {sizes} of {list(dims)}")
     parts = [each for own, size in zip(dims, sizes, strict=True) for each in (own // size, size)]
     spread = [each for own, size in zip(dims, sizes, strict=True) for each in (own // size, 1)]
     return parts, spread, list(range(1, len(parts), 2))
-
-
-def _block_sizes(node: Node) -> list[int]:
-    return node.integers("block_size")
 
 
 def _torchao_type(node: Node, name: str) -> np.dtype[np.generic]:
@@ -177,7 +168,7 @@ def _torchao_type(node: Node, name: str) -> np.dtype[np.generic]:
 def choose_affine(importer: Importer, node: Node) -> list[SSAValue]:
     """Of each block, found at run time."""
     x, kind = node.value("input"), node.word("mapping_type")
-    parts, _, axes = _blocks(importer, node, x, _block_sizes(node))
+    parts, _, axes = _blocks(importer, node, x)
     flat = importer.reshape(x, parts)
     low, high = (importer.call(reduce, flat, axis=axes) for reduce in (relay.MinOp, relay.MaxOp))
     bounds = _range(node, _torchao_type(node, "target_dtype"))
@@ -188,39 +179,32 @@ def choose_affine(importer: Importer, node: Node) -> list[SSAValue]:
     types = (node.dtype("scale_dtype"), node.dtype("zero_point_dtype"))
     sizes = zip(importer.shape(x), parts[::2], parts[1::2], strict=True)
     kept = [count for own, count, size in sizes if node.flag("keepdim") or size != own or size == 1]
-    found: list[SSAValue] = []
-    for value, dtype in zip((scale, zero), types, strict=True):
-        value = value if dtype is None else importer.cast(value, element_type(dtype))
-        found.append(importer.reshape(value, kept))
-    return found
+    pairs = zip((scale, zero), types, strict=True)
+    return [importer.reshape(importer.typed(value, dtype), kept) for value, dtype in pairs]
+
+
+def _affine(importer: Importer, node: Node) -> tuple[Scalar, Scalar, Scalar | None]:
+    """The input in blocks, and the scale and, where there is one, the zero point of each."""
+    x = node.value("input")
+    parts, spread, _ = _blocks(importer, node, x)
+    data = Scalar(importer, importer.cast(importer.reshape(x, parts), f32))
+    values = [_number(importer, node, name, f32) for name in ("scale", "zero_point") if node.has(name)]
+    scale, *zero = (Scalar(importer, importer.reshape(v, spread) if importer.rank(v) else v) for v in values)
+    return data, scale, zero[0] if zero else None
 
 
 @op("torchao.quantize_affine")
 def quantize_affine(importer: Importer, node: Node) -> SSAValue:
-    x, dtype = node.value("input"), _torchao_type(node, "output_dtype")
-    parts, spread, _ = _blocks(importer, node, x, _block_sizes(node))
-    scale = importer.reshape(_number(importer, node, "scale", f32), spread)
-    zero = _number(importer, node, "zero_point", f32) if node.has("zero_point") else importer.like(0, scale)
-    zero = importer.reshape(zero, spread) if importer.rank(zero) else zero
-    steps = importer.call(relay.DivideOp, importer.like(1, scale), scale)
-    steps = nearest_even(
-        importer, importer.call(relay.MultiplyOp, importer.reshape(importer.cast(x, f32), parts), steps)
-    )
-    steps = importer.clip(importer.call(relay.AddOp, steps, zero), *_range(node, dtype))
-    return importer.reshape(importer.cast(steps, element_type(dtype)), importer.shape(x))
+    dtype = _torchao_type(node, "output_dtype")
+    data, scale, zero = _affine(importer, node)
+    steps = Scalar(importer, nearest_even(importer, (data * (scale.number(1) / scale)).value))
+    steps = importer.clip((steps if zero is None else steps + zero).value, *_range(node, dtype))
+    return importer.reshape(importer.cast(steps, element_type(dtype)), node.shape("input"))
 
 
 @op("torchao.dequantize_affine")
 def dequantize_affine(importer: Importer, node: Node) -> SSAValue:
     """Blocks along one axis of constant codes; any others by arithmetic."""
-    x = node.value("input")
-    parts, spread, _ = _blocks(importer, node, x, _block_sizes(node))
-    scale = importer.reshape(_number(importer, node, "scale", f32), spread)
-    steps = importer.cast(importer.reshape(x, parts), f32)
-    if node.has("zero_point"):
-        zero = _number(importer, node, "zero_point", f32)
-        zero = importer.reshape(zero, spread) if importer.rank(zero) else zero
-        steps = importer.call(relay.SubtractOp, steps, zero)
-    found = importer.reshape(importer.call(relay.MultiplyOp, steps, scale), importer.shape(x))
-    wanted = node.dtype("output_dtype")
-    return found if wanted is None else importer.cast(found, element_type(wanted))
+    steps, scale, zero = _affine(importer, node)
+    found = (steps if zero is None else steps - zero) * scale
+    return importer.typed(importer.reshape(found.value, node.shape("input")), node.dtype("output_dtype"))

@@ -52,10 +52,10 @@ def _way(
         hidden = times_transposed(importer, states[0].value, recurrent)
         if biases:
             hidden = importer.call(relay.AddOp, hidden, biases[1])
-        row = importer.call(relay.SqueezeOp, importer.slice(inputs, {0: (step, step + 1)}), axis=[0])
+        row = importer.row(inputs, step, 0)
         states = _step(importer, kind, row, hidden, states)
-        outputs.append(importer.call(relay.ExpandDimsOp, states[0].value, axis=0))
-    return importer.concatenate(outputs[:: -1 if back else 1], 0), states
+        outputs.append(states[0].value)
+    return importer.stack(outputs[:: -1 if back else 1], 0), states
 
 
 @aten("lstm.input", "gru.input", "rnn_tanh.input", "rnn_relu.input")
@@ -73,8 +73,7 @@ def recurrent(importer: Importer, node: Node) -> list[SSAValue]:
         x = importer.transpose(x, (1, 0, 2))
     if DYNAMIC in importer.shape(x):
         raise node.unsupported(f"input is {x.type}, of unknown size", "give its shapes")
-    if node.flag("train") and node.real("dropout", 0.0):
-        raise node.unsupported("is in training mode", "export the model after model.eval()")
+    node.evaluates(node.flag("train") and node.real("dropout", 0.0) != 0)
     directions, params = 1 + node.flag("bidirectional"), node.values("params")
     count, layers = 4 if node.flag("has_biases") else 2, node.integer("num_layers")
     if len(params) != count * layers * directions or len({importer.shape(each)[-1] for each in firsts}) > 1:
@@ -84,18 +83,14 @@ def recurrent(importer: Importer, node: Node) -> list[SSAValue]:
         outputs: list[SSAValue] = []
         for direction in range(directions):
             number = layer * directions + direction
-            rows = (importer.slice(each, {0: (number, number + 1)}) for each in firsts)
-            states = [Scalar(importer, importer.call(relay.SqueezeOp, row, axis=[0])) for row in rows]
+            states = [Scalar(importer, importer.row(each, number, 0)) for each in firsts]
             weights = params[number * count : (number + 1) * count]
             found, states = _way(importer, kind, x, weights, states, direction == 1)
             outputs.append(found)
             lasts.append(states)
         x = importer.concatenate(outputs, 2)
     whole = importer.transpose(x, (1, 0, 2)) if batch_first else x
-    finals = [
-        importer.concatenate([importer.call(relay.ExpandDimsOp, s[i].value, axis=0) for s in lasts], 0)
-        for i in range(len(firsts))
-    ]
+    finals = [importer.stack((states[i].value for states in lasts), 0) for i in range(len(firsts))]
     found = [whole, *finals]
     return [importer.call(relay.SqueezeOp, each, axis=[1]) for each in found] if lacks else found
 
