@@ -234,7 +234,14 @@ func.func @requantize(%x: tensor<4xf32>) {
 }
 
 // -----
-// error: qnn.dequantize: takes integers
+// error: qnn.dequantize: takes integers of 2 bits and more, not i1
+func.func @dequantize(%x: tensor<4xi1>) {
+  %r = qnn.dequantize %x {scale = 1.0 : f32, zero_point = 0 : i32} : (tensor<4xi1>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+// error: qnn.dequantize: takes integers of 2 bits and more, not f32
 func.func @dequantize(%x: tensor<4xf32>) {
   %r = qnn.dequantize %x {scale = 1.0 : f32, zero_point = 0 : i32} : (tensor<4xf32>) -> tensor<4xf32>
   func.return

@@ -26,7 +26,7 @@ from xdsl.irdl import (
     result_def,
 )
 
-from relay.dialects.op import TensorOp, Type, rank, require, shape, tensor
+from relay.dialects.op import TensorOp, Type, is_integer, rank, require, shape, tensor
 from relay.dialects.qnn.parameters import (
     AWAY,
     LAST,
@@ -75,7 +75,7 @@ class QuantizeOp(TensorOp):
 @irdl_op_definition
 class DequantizeOp(TensorOp):
     """`f32(f64(scale) * (input - zero_point))` per tensor; `scale * f32(input - zero_point)` per axis, and always where
-    `product` is `f32` (ONNX): that differs for 32-bit codes."""
+    `product` is `f32` (ONNX): that differs for 32-bit codes. `input` is of integers of 2 bits and more."""
 
     name = "qnn.dequantize"
     ELEMENTWISE: ClassVar[bool] = True
@@ -92,7 +92,8 @@ class DequantizeOp(TensorOp):
         one_of(self, "product", self.product, PRODUCTS)
         for what in ("scale", "zero_point"):
             parameter(self, self.properties[what], self.input, self.axis.value.data, what)
-        require(isinstance(tensor(self.input).element_type, IntegerType), f"{self.name}: takes integers")
+        type = tensor(self.input).element_type
+        require(is_integer(type) and type.width.data > 1, f"{self.name}: takes integers of 2 bits and more, not {type}")
         return [TensorType(Float32Type(), shape(self.input))]
 
 
@@ -135,7 +136,8 @@ class RequantizeOp(TensorOp):
             f"{self.name}: rounding f64_away needs real_multiplier",
         )
         bounds(self, self.min, self.max, self.out_dtype)
-        require(isinstance(tensor(self.input).element_type, IntegerType), f"{self.name}: takes integers")
+        type = tensor(self.input).element_type
+        require(is_integer(type) and type.width.data > 1, f"{self.name}: takes integers of 2 bits and more, not {type}")
         return [TensorType(self.out_dtype, shape(self.input))]
 
 
