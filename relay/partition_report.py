@@ -45,7 +45,7 @@ class PartitionReport:
     rows: tuple[Row, ...]
     targets: tuple[str, ...]
     """The compilers that were asked, and those that have something."""
-    numerics: Mapping[str, str] = field(default_factory=dict[str, str])
+    accuracy: Mapping[str, str] = field(default_factory=dict[str, str])
     """How far each partitioned function may be off, in words: "exact", or what `relay.byoc.accuracy` finds."""
 
     def of(self, compiler: str) -> list[Row]:
@@ -76,12 +76,12 @@ class PartitionReport:
             table.append(line(list(group)))
         widths = [max(len(row[column]) for row in table) for column in range(3)]
         rows = ["  ".join([*(cell.ljust(w) for cell, w in zip(row, widths, strict=False)), row[3]]) for row in table]
-        numerics = [f"{name}: {told}" for name, told in self.numerics.items() if told != EXACT]
-        return "\n".join([*self.summary(), *numerics, "", *map(str.rstrip, rows)])
+        accuracy = [f"{name}: {told}" for name, told in self.accuracy.items() if told != EXACT]
+        return "\n".join([*self.summary(), *accuracy, "", *map(str.rstrip, rows)])
 
     def to_json(self) -> str:
-        """The same as JSON: `{"targets": [...], "summary": [...], "numerics": {...}, "rows": [{"op": ...}]}`."""
-        facts = {"targets": self.targets, "summary": self.summary(), "numerics": dict(self.numerics)}
+        """The same as JSON: `{"targets": [...], "summary": [...], "accuracy": {...}, "rows": [{"op": ...}]}`."""
+        facts = {"targets": self.targets, "summary": self.summary(), "accuracy": dict(self.accuracy)}
         return json.dumps(facts | {"rows": [asdict(row) for row in self.rows]}, indent=2)
 
 

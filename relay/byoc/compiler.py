@@ -42,8 +42,8 @@ class BuildInfo:
 
     target: Target = UNKNOWN
     """The machine whose code calls the function; its `triple` is empty where that is not known."""
-    strict: bool = False
-    """Whether integers must be those of the ops' formulas, bit for bit (`numerics=strict`)."""
+    exact: bool = False
+    """Whether integers must be those of the ops' formulas, bit for bit (`relay.build(..., exact=True)`)."""
     constants: str = "bind"
     """What becomes of the constants in the function's body. "vendor": all are part of the artifact's bytes; "bind":
     some may be left to the executable (`Artifact.params`)."""
@@ -61,7 +61,7 @@ class Compiler(ABC):
     version: ClassVar[str] = "1"
     """Kept in the executable: its loader refuses artifacts of a version that it does not know."""
     exact: ClassVar[bool] = True
-    """Whether integers are those of the ops' formulas, bit for bit. `numerics=strict` refuses compilers, or pattern
+    """Whether integers are those of the ops' formulas, bit for bit. `exact=True` refuses compilers, or pattern
     entries, that are not; `difference` then says in words why, `off_by` in numbers how far they can be off."""
     difference: ClassVar[str] = ""
     extra: ClassVar[str] = ""

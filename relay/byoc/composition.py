@@ -60,7 +60,7 @@ def build_external_compiler(
     mod: IRModule | ModuleOp,
     target: Targets,
     *,
-    numerics: str | None = None,
+    exact: bool | None = None,
     mod_name: str = "relay",
     constants: str = "bind",
     choose: str = "order",
@@ -70,7 +70,7 @@ def build_external_compiler(
     attribute `compiler`, called by the host's. `relay.build` then has them compile it.
 
     `target` names the compilers: "x", ["x", "y"], or with options {"x": {"threads": 2}}. Where several take an op the
-    first gets it, or with `choose="cost"` the one of the least estimate. `numerics="strict"` takes nothing whose
+    first gets it, or with `choose="cost"` the one of the least estimate. `exact=True` takes nothing whose
     integers could be others than the reference's. `mod_name` begins the functions' names. Constants that a region uses
     are inside its function (`constants="bind"`), its arguments ("hoist"), or must become part of what its compiler
     makes ("vendor"). `prune` says which regions go back to the host; by default those only whose cost the compiler
@@ -80,7 +80,7 @@ def build_external_compiler(
     a compiler refuses is no error: `partition_report()` of the new module tells why.
     """
     module = as_module(mod).clone()
-    settings.write(module.op, options_of(target), numerics)
+    settings.write(module.op, options_of(target), exact)
     pipeline = external_pipeline(target, mod_name=mod_name, constants=constants, choose=choose, prune=prune)
     Runner(module.op).run(pipeline.items, explicit=True)
     return module

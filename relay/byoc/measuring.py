@@ -16,7 +16,7 @@ from relay.byoc.calibrating import Edges, calibration
 from relay.byoc.compiler import BuildInfo, Refusal
 from relay.byoc.partitioning.compile_external import compiled, prepared
 from relay.byoc.partitioning.scope import partitioned
-from relay.byoc.settings import compiler_of, is_strict
+from relay.byoc.settings import compiler_of, requires_exact
 from relay.dialects.attributes import Array, to_numpy
 from relay.errors import InvalidArgument, Unsupported
 from relay.module import IRModule
@@ -130,7 +130,7 @@ def loaded(module: ModuleOp, function: FuncOp, edge: Edges, name: str) -> Loaded
     """The function, compiled and loaded."""
     compiler = compiler_of(module, name)
     (final,) = prepared(compiler, [function])
-    made = compiled(compiler, final, BuildInfo(target_of(module), is_strict(module)))
+    made = compiled(compiler, final, BuildInfo(target_of(module), requires_exact(module)))
     if not isinstance(made, CompiledFunction):
         why = made.reason if isinstance(made, Refusal) else "gives ops for the host to compile"
         raise Unsupported(f"function {function.sym_name.data}", f"compiler {name} makes nothing of it: {why}")

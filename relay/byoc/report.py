@@ -26,11 +26,11 @@ def partition_report(mod: IRModule | ModuleOp) -> PartitionReport:
         rows.sort(key=lambda row: row.line)
     targets = [name for function in IRModule(module).functions.values() for name in asked(function)]
     targets += [row.compiler for row in rows if row.compiler]
-    numerics = {name: told for name, f in IRModule(module).functions.items() if (told := numerics_of(module, f))}
-    return PartitionReport(tuple(rows), tuple(dict.fromkeys(targets)), numerics)
+    accuracy = {name: told for name, f in IRModule(module).functions.items() if (told := accuracy_of(module, f))}
+    return PartitionReport(tuple(rows), tuple(dict.fromkeys(targets)), accuracy)
 
 
-def numerics_of(module: ModuleOp, function: FuncOp) -> str:
+def accuracy_of(module: ModuleOp, function: FuncOp) -> str:
     """How far a partitioned function may be off: what its declaration keeps, else what its compiler says of its body;
     empty where that cannot be asked."""
     kept = function.attributes.get(DIFFERENCE)

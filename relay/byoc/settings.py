@@ -1,7 +1,7 @@
 """What a module says of its external compilers: their options, and whether their integers must be exact.
 
 Both are attributes of the module, so that every later step, and a text of the module, has them:
-`byoc.options = {c = {unroll = true}}` and `byoc.numerics = "strict"`.
+`byoc.options = {c = {unroll = true}}` and `byoc.exact = true`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
@@ -24,25 +24,24 @@ if TYPE_CHECKING:
     from relay.byoc.patterns import Entry, Match
 
 OPTIONS = "byoc.options"
-NUMERICS = "byoc.numerics"
-STRICT, RELAXED = "strict", "relaxed"
+EXACT = "byoc.exact"
 
 
 def compiler_of(module: ModuleOp, name: str, where: str = "external compiler") -> Compiler:
-    """The compiler of this name with the module's options; under strict numerics it refuses what is not exact.
+    """The compiler of this name with the module's options; it refuses what is not exact if the module requires that.
 
     Raises as `relay.byoc.find` does.
     """
     compiler = registry.find(name, read(module).get(name), where)
-    return strict(compiler) if is_strict(module) else compiler
+    return exact_part(compiler) if requires_exact(module) else compiler
 
 
-def write(module: ModuleOp, options: Mapping[str, Mapping[str, object]], numerics: str | None = None) -> None:
-    """Keep options by compiler, and the numerics, on the module; those of compilers not named stay."""
-    if numerics is not None:
-        if numerics not in (STRICT, RELAXED):
-            raise InvalidArgument("numerics", f"is {numerics!r}", f"it is '{STRICT}' or '{RELAXED}'")
-        module.attributes[NUMERICS] = StringAttr(numerics)
+def write(module: ModuleOp, options: Mapping[str, Mapping[str, object]], exact: bool | None = None) -> None:
+    """Keep options by compiler, and whether integers must be exact, on the module; options of others stay."""
+    if exact is not None:
+        if type(exact) is not bool:
+            raise InvalidArgument("exact", f"is {exact!r}", "it is True or False")
+        module.attributes[EXACT] = to_attribute(exact, EXACT)
     if given := {name: dict(row) for name, row in options.items() if row}:
         rows = read(module) | given
         module.attributes[OPTIONS] = to_attribute(rows, OPTIONS)
@@ -63,18 +62,22 @@ def read(module: ModuleOp) -> dict[str, dict[str, object]]:
     return cast(dict[str, dict[str, object]], rows)
 
 
-def is_strict(module: ModuleOp) -> bool:
+def requires_exact(module: ModuleOp) -> bool:
     """Whether every integer must be that of the ops' formulas."""
-    return module.attributes.get(NUMERICS) == StringAttr(STRICT)
+    attr = module.attributes.get(EXACT)
+    found = False if attr is None else from_attribute(attr, f"module attribute {EXACT}")
+    if not isinstance(found, bool):
+        raise Malformed(f"module attribute {EXACT}", f"is {attr}", "it is true or false")
+    return found
 
 
-class _Strict(Compiler):
+class _ExactPart(Compiler):
     """Takes only what a compiler computes exactly."""
 
     def __init__(self, compiler: Compiler):
         self.compiler = compiler
         difference = compiler.difference or "its integers may be others"
-        self.refusal = Refusal(f"numerics are strict, and {compiler.name} is not exact: {difference}")
+        self.refusal = Refusal(f"integers must be exact, and {compiler.name}'s are not: {difference}")
 
     def missing(self) -> str | None:
         return self.compiler.missing()
@@ -113,7 +116,7 @@ FACTS = ("name", "version", "exact", "difference", "extra", "layouts", "kernel_l
 """What a class of compilers says of itself."""
 
 
-def strict(compiler: Compiler) -> Compiler:
+def exact_part(compiler: Compiler) -> Compiler:
     """The compiler, refusing every entry and op that is not exact."""
     facts = {key: getattr(compiler, key) for key in FACTS}
-    return type("Strict", (_Strict,), facts)(compiler)
+    return type("ExactPart", (_ExactPart,), facts)(compiler)

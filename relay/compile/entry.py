@@ -34,10 +34,11 @@ def build(
     batch: SupportsIndex | str | None = None,
     shapes: Mapping[str, Sequence[SupportsIndex | str] | SupportsIndex] | None = None,
     outputs: Sequence[str | SupportsIndex] | None = None,
+    numerics: str | None = None,
     custom_ops: Mapping[str, Any] | None = None,
     frontend: Mapping[str, Any] | None = None,
     external: Targets | None = None,
-    numerics: str | None = None,
+    exact: bool | None = None,
     num_threads: int = 1,
     max_variants: int | None = None,
     progress: bool | None = None,
@@ -51,11 +52,11 @@ def build(
     Passes that were requested on the module run where they were asked for. `batch` is how many images a run takes:
     of a file the leading axis of every input, of a module those of `tensor<?x...>`. `shapes` are those of inputs by
     name, of a module also sizes by the names that they have; a name in place of a size (or of a batch) leaves it open.
-    `outputs` and `custom_ops` are the importer's, and `frontend` holds its other options, such as `numerics`
-    (docs/numerics.md).
+    `numerics` names the runtime whose integers are computed, such as "tflm" (docs/numerics.md); it, `outputs` and
+    `custom_ops` are the importer's, and `frontend` holds its other options.
     Where sizes stay open the executable builds for each tuple of them when it sees it first, and keeps those of the
     `max_variants` (default: 8) last used (docs/sizes.md).
-    `external` names external compilers that get what they take first, and `numerics="strict"` lets them take only what
+    `external` names external compilers that get what they take first, and `exact=True` lets them take only what
     gives the same integers: `relay.build_external_compiler` with its defaults. A run uses up to `num_threads` threads;
     `Executable.num_threads` can be set later, too. `progress` shows how far the build is: by default on a
     terminal and in a notebook, if it takes longer than a second; a bar with rich, else text. Raises RelayError.
@@ -66,7 +67,18 @@ def build(
         from relay.module import read_module
 
         mod = read_module(mod)
-    given = {"batch": whole(batch), "shapes": shapes, "outputs": outputs, "custom_ops": custom_ops}
+    if numerics in ("strict", "relaxed"):
+        from relay.errors import InvalidArgument
+
+        what = f"{numerics!r} is no runtime whose integers are computed"
+        raise InvalidArgument("numerics", what, f"of external compilers, write exact={numerics == 'strict'}")
+    given = {
+        "batch": whole(batch),
+        "shapes": shapes,
+        "outputs": outputs,
+        "numerics": numerics,
+        "custom_ops": custom_ops,
+    }
     asked = {name: value for name, value in given.items() if value is not None}
     if not isinstance(mod, str | bytes | PathLike):
         if asked:
@@ -75,7 +87,7 @@ def build(
             mod = with_sizes(mod, **cast(Any, asked))
     elif asked:
         frontend = _with_options(frontend, asked)
-    request = Request(mod, target, params, pipeline, opt_level, frontend, external, numerics, progress, max_variants)
+    request = Request(mod, target, params, pipeline, opt_level, frontend, external, exact, progress, max_variants)
     keyed = cache.keyed(request)
     executable = None if keyed is None else cache.lookup_by_request(keyed, rebuild)
     if executable is None:

@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from relay import signature
-from relay.arguments import mapping, shown
+from relay.arguments import mapping
 from relay.compile import cache
 from relay.compile.assemble import Planned, assemble, backend_of
 from relay.compile.claims import Claims
@@ -94,19 +94,12 @@ def resolved(request: Request) -> Recipe:
     """What a request asks for under the current context. Raises InvalidArgument."""
     machine = resolve(request.target)
     context = PassContext.current().at_level(request.opt_level)
-    given, numerics = request.model, request.numerics
+    given = request.model
     frontend = {} if request.frontend is None else mapping(request.frontend, "frontend", "{'batch': 1}")
     if isinstance(given, IRModule | ModuleOp) and frontend:
         raise InvalidArgument("frontend", "options are for model files; a module is imported already")
-    if request.external is None and numerics is not None:
-        from relay.frontend.tflite.profiles import PROFILES
-
-        hint = (
-            f"write frontend={{'numerics': '{numerics}'}}"
-            if shown(numerics) in map(shown, PROFILES)
-            else "write external='x'"
-        )
-        raise InvalidArgument("numerics", "is for external compilers, and none is named", hint)
+    if request.external is None and request.exact is not None:
+        raise InvalidArgument("exact", "is for external compilers, and none is named", "write external='x'")
     if isinstance(given, IRModule | ModuleOp):
         model = as_module(given)
     else:
@@ -115,7 +108,7 @@ def resolved(request: Request) -> Recipe:
     with activated(context):
         pipeline = chosen_pipeline(request.pipeline, machine)
     return Recipe(
-        model, machine, weights, pipeline, context, frontend, request.external, numerics, request.max_variants
+        model, machine, weights, pipeline, context, frontend, request.external, request.exact, request.max_variants
     )
 
 
@@ -157,7 +150,7 @@ def _compile(recipe: Recipe, progress: Update = unseen, shown: bool | None = Fal
         from relay.byoc.composition import build_external_compiler
 
         with PASSES_LOCK:
-            module = build_external_compiler(module, recipe.external, numerics=recipe.numerics)
+            module = build_external_compiler(module, recipe.external, exact=recipe.exact)
     with Compilation(machine, LLVM_EFFORT[PassContext.current().opt_level]) as code:
         runner = Building(module, code, described, progress)
         with PASSES_LOCK:

@@ -29,7 +29,7 @@ class Request:
     opt_level: int | None = None
     frontend: Mapping[str, Any] | None = None
     external: Targets | None = None
-    numerics: str | None = None
+    exact: bool | None = None
     progress: bool | None = None
     max_variants: int | None = None
 
@@ -46,6 +46,6 @@ class Recipe:
     context: PassContext
     frontend: Mapping[str, Any]
     external: Targets | None = None
-    numerics: str | None = None
+    exact: bool | None = None
     max_variants: int | None = None
     """Of an executable of sizes that are not known."""

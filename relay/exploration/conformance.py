@@ -5,7 +5,7 @@ Random ops that the compiler takes are put together to modules; what is built of
 - give the interpreter's integers, no further off than the compiler says, and its finite floats up to `FLOATS`;
 - give the same numbers when it is built twice, saved and loaded, and called by several threads;
 - have code for one machine only when it is built for another (`OTHER_TARGET`), or not be built, with one error;
-- refuse a damaged artifact, and one whose constants are missing, with one error;
+- refuse a damaged artifact with one error;
 - end a run in an error that names the function and the compiler, where the device fails (`Compiler.faults`).
 """
 
@@ -119,7 +119,7 @@ def _modules(
 ) -> Iterator[tuple[str, IRModule]]:
     """Modules of cases of which the compiler takes something, each case a part by itself."""
     ((name, options),) = target.items()
-    offer = Offer(registry.find(name, options), strict=False)
+    offer = Offer(registry.find(name, options), require_exact=False)
     every = kinds()
     known = [
         place for place in range(len(every)) if any(_takes(found, offer, module) for module in _drawn(seed, place))

@@ -59,7 +59,7 @@ def tested(name: str, models: Sequence[Path], cases: int, seed: int, options: Se
 
 
 def kind(exact: bool, difference: str) -> str:
-    """What a compiler says of its numerics."""
+    """What a compiler says of its accuracy."""
     return "exact" if exact else f"not exact: {difference or 'its integers may differ'}"
 
 

@@ -71,7 +71,7 @@ def check_partitioned(name: str, flags: str = "-O3") -> None:
     if find() is None:
         pytest.skip("no C compiler is installed")
     mod, golden = model(name)
-    part = relay.build_external_compiler(mod, {"c": {"flags": flags}}, numerics="strict")
+    part = relay.build_external_compiler(mod, {"c": {"flags": flags}}, exact=True)
     executable = relay.build(part)
     for tag in tags(golden):
         given = [golden[f"{tag}_in{i}"] for i in range(sum(key.startswith(f"{tag}_in") for key in golden.files))]

@@ -119,7 +119,7 @@ def test_mobilenet_lands_in_few_regions_of_c():
     """Of its 53 convolutions at least 50 are in at most 3 regions; the module that was given stays what it was."""
     model = module(MOBILENET)
     before = str(model)
-    parted = relay.build_external_compiler(model, "c", numerics="strict")
+    parted = relay.build_external_compiler(model, "c", exact=True)
     assert str(model) == before
     regions = [function for function in parted.functions.values() if "compiler" in function.attributes]
     assert len(regions) <= 3

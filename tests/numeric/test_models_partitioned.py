@@ -22,7 +22,7 @@ def test_sums_of_codes_by_a_plug_in(name: str, tmp_path: Path, monkeypatch: pyte
     if not path.exists():
         pytest.skip(f"the model {name} is not here")
     installed(tmp_path, monkeypatch)
-    executable = relay.build(path, external="abacus", numerics="strict")
+    executable = relay.build(path, external="abacus", exact=True)
     assert len(executable.externals) == PARTS[name]
     executable.save(tmp_path / "model.relay")
     loaded = relay.runtime.load(tmp_path / "model.relay")

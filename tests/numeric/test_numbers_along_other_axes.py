@@ -43,7 +43,7 @@ def test_external_compilers(external: str | None, bias_axis: int, axis: int | No
         pytest.importorskip("ai_edge_litert", reason="LiteRT, which runs XNNPACK, is not installed")
     mod = layer(bias_axis, axis)
     x = np.array([[1, -7, 100], [-128, 127, 5]], np.int8)
-    options: dict[str, Any] = {} if external is None else {"external": [external], "numerics": "strict"}
+    options: dict[str, Any] = {} if external is None else {"external": [external], "exact": True}
     np.testing.assert_array_equal(relay.build(mod, **options).run(x), run(mod, [x])[0])
 
 

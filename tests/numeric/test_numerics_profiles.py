@@ -121,7 +121,7 @@ def compare_model(name: str, numerics: str, runtime: Callable[[bytes], Runtime])
     path = MODELS / f"{name}.tflite"
     if not path.is_file():
         pytest.skip(f"{name} is not at hand")
-    executable, reference = build(path, frontend={"numerics": numerics}), runtime(path.read_bytes())
+    executable, reference = build(path, numerics=numerics), runtime(path.read_bytes())
     golden = np.load(MODELS / "golden" / f"{name}.npz")
     inputs = [golden[key] for key in golden.files if key.endswith("_in0")]
     states: list[Array] = []

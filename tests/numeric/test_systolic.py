@@ -230,7 +230,7 @@ def test_reshapes_of_other_numbers_stay_with_the_host(type: str, dtype: str) -> 
   func.return %0 : tensor<6x{type}>
 }}"""
     module = relay.IRModule.parse(text)
-    parted = relay.build_external_compiler(module, target="systolic", numerics="strict")
+    parted = relay.build_external_compiler(module, target="systolic", exact=True)
     x = np.arange(1, 7).reshape(2, 3).astype(dtype)
     found = relay.build(parted).run(x)
     assert isinstance(found, np.ndarray) and np.array_equal(found, x.reshape(6))

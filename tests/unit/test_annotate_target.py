@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from xdsl.dialects.builtin import StringAttr, TensorType, f32, i8
+from xdsl.dialects.builtin import BoolAttr, TensorType, f32, i8
 from xdsl.ir import Operation
 
 import relay
@@ -250,13 +250,13 @@ def test_refusals_stay_with_the_op(known: Known):
     assert str(op.attributes["byoc.refused"]) == '{a = "too small"}'
 
 
-def test_numerics_strict(known: Known):
+def test_what_is_not_exact_is_refused(known: Known):
     mod = module("a = abs x\nreturn a")
     known("x", "abs", exact=False, difference="it rounds")
-    assert ops(AnnotateTarget("x", numerics="strict")(mod)) == ["abs"]
-    mod.op.attributes["byoc.numerics"] = StringAttr("strict")
+    assert ops(AnnotateTarget("x", exact=True)(mod)) == ["abs"]
+    mod.op.attributes["byoc.exact"] = BoolAttr.from_bool(True)
     assert ops(AnnotateTarget("x")(mod)) == ["abs"]
-    assert ops(AnnotateTarget("x", numerics="relaxed")(mod)) == ["begin x", "abs", "end x"]
+    assert ops(AnnotateTarget("x", exact=False)(mod)) == ["begin x", "abs", "end x"]
 
 
 def test_the_function_s_own_attribute(known: Known):

@@ -121,7 +121,7 @@ def test_frontend_options_reach_the_importer():
     assert np.array_equal(np.asarray(executable.run(IMAGES[:1])), wanted)
     assert build(DIGITS, frontend={"batch": 4}).inputs[0].shape == (4, *IMAGES.shape[1:])
     with pytest.raises(InvalidArgument, match="numerics"):
-        build(DIGITS, frontend={"numerics": "abacus"})
+        build(DIGITS, numerics="abacus")
     with pytest.raises(InvalidArgument, match="frontend: options are for model files"):
         build(from_tflite(DIGITS), frontend={"batch": 4})
 

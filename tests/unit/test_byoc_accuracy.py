@@ -177,7 +177,7 @@ def test_a_compiler_that_keeps_its_word(rounder: Callable[[int], None]):
     for module in (parted, compiled):
         report = module.partition_report()
         assert told in str(report).splitlines()
-        assert report.numerics == {"relay_rounder_main_0": told.partition(": ")[2]}
+        assert report.accuracy == {"relay_rounder_main_0": told.partition(": ")[2]}
 
 
 def test_a_compiler_that_breaks_its_word(rounder: Callable[[int], None]):

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import pytest
@@ -157,13 +157,13 @@ def test_options_stay_with_the_module():
         relay.build_external_compiler(module(), {"abacus": {"beds": 4}})
 
 
-def test_strict_numerics_take_only_what_is_exact():
-    strict = relay.build_external_compiler(module(), ["pairs", "abacus"], numerics="strict")
-    assert compilers(strict) == ["abacus"] * 3 and right(relay.build(strict))
-    report = str(relay.byoc.partition_report(relay.build_external_compiler(module(), "pairs", numerics="strict")))
-    assert "numerics are strict, and" in report and "one rounding less" in report
-    with pytest.raises(InvalidArgument, match="numerics: is 'exact'; it is 'strict' or 'relaxed'"):
-        relay.build_external_compiler(module(), "pairs", numerics="exact")
+def test_compilers_that_must_be_exact():
+    exact = relay.build_external_compiler(module(), ["pairs", "abacus"], exact=True)
+    assert compilers(exact) == ["abacus"] * 3 and right(relay.build(exact))
+    report = str(relay.byoc.partition_report(relay.build_external_compiler(module(), "pairs", exact=True)))
+    assert "integers must be exact, and" in report and "one rounding less" in report
+    with pytest.raises(InvalidArgument, match="exact: is 'yes'; it is True or False"):
+        relay.build_external_compiler(module(), "pairs", exact=cast(Any, "yes"))
 
 
 def test_small_regions_can_be_left_to_the_host():
@@ -173,7 +173,7 @@ def test_small_regions_can_be_left_to_the_host():
 
 def test_build_takes_the_names():
     images, codes = (np.load(DATA)[key][:5] for key in ("int8_images", "int8_out"))
-    executable = relay.build(DIGITS, external={"abacus": {"beads": 100000}}, numerics="strict")
+    executable = relay.build(DIGITS, external={"abacus": {"beads": 100000}}, exact=True)
     assert list(executable.externals) == ["relay_abacus_main_0"]
     for image, code in zip(images, codes, strict=True):
         assert np.array_equal(np.asarray(executable.run(image[None])), code[None])
@@ -182,8 +182,10 @@ def test_build_takes_the_names():
         relay.build(DIGITS, external="abacuss")
     with pytest.raises(InvalidArgument, match="target: names no external compiler; there are .*abacus"):
         relay.build(DIGITS, external=[])
-    with pytest.raises(InvalidArgument, match="numerics: is for external compilers"):
-        relay.build(DIGITS, numerics="strict")
+    with pytest.raises(
+        InvalidArgument, match="exact: is for external compilers, and none is named; write external='x'"
+    ):
+        relay.build(DIGITS, exact=True)
 
 
 def test_the_snippets_of_the_first_discussion():

@@ -9,7 +9,7 @@ import warnings
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import pytest
@@ -295,17 +295,19 @@ def test_registering_a_loader_that_is_there_warns(monkeypatch: pytest.MonkeyPatc
 
 def test_settings_of_a_module():
     module = ModuleOp([])
-    settings.write(module, {"gauge": {"needle": 4, "colour": "blue"}, "other": {"list": [1, 2.5, "x", True]}}, "strict")
+    settings.write(module, {"gauge": {"needle": 4, "colour": "blue"}, "other": {"list": [1, 2.5, "x", True]}}, True)
     again = relay.IRModule.parse(str(module)).op
     assert settings.read(again) == {
         "gauge": {"needle": 4, "colour": "blue"},
         "other": {"list": (1, 2.5, "x", True)},
     }
-    assert settings.is_strict(again) and not settings.is_strict(ModuleOp([]))
+    assert settings.requires_exact(again) and not settings.requires_exact(ModuleOp([]))
     made = settings.compiler_of(again, "gauge")
     assert (made.name, made.version, made.exact) == ("gauge", "1", True)
-    with pytest.raises(InvalidArgument, match="numerics: is 'loose'; it is 'strict' or 'relaxed'"):
-        settings.write(module, {}, "loose")
+    with pytest.raises(InvalidArgument, match="exact: is 1; it is True or False"):
+        settings.write(module, {}, cast(Any, 1))
+    with pytest.raises(Malformed, match='module attribute byoc.exact: is "yes"; it is true or false'):
+        settings.requires_exact(relay.IRModule.parse('module attributes {byoc.exact = "yes"} {}').op)
     with pytest.raises(InvalidArgument, match="byoc.options gauge.*: is <object"):
         settings.write(module, {"gauge": {"x": object()}})
     for wrong in ('"text"', "{gauge = 3 : i64}"):

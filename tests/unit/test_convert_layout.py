@@ -159,18 +159,18 @@ class Converting(ChannelsFirst):
         return [ConvertLayout("NHWC", "NCHW")]
 
 
-@pytest.mark.parametrize("numerics", ["relaxed", "strict"])
-def test_a_compiler_is_offered_the_layouts_that_it_reads(monkeypatch: pytest.MonkeyPatch, numerics: str):
-    """Under strict numerics too."""
+@pytest.mark.parametrize("exact", [False, True])
+def test_a_compiler_is_offered_the_layouts_that_it_reads(monkeypatch: pytest.MonkeyPatch, exact: bool):
+    """Also when it must be exact."""
     mod = relay.frontend.from_tflite(DIGITS)
     monkeypatch.setitem(registry.COMPILERS.registered, "first", Converting)
-    parted = relay.build_external_compiler(mod, "first", numerics=numerics)
+    parted = relay.build_external_compiler(mod, "first", exact=exact)
     taken = [op for f in parted.functions.values() if "compiler" in f.attributes for op in f.walk()]
     assert sum(isinstance(op, qnn.Conv2dOp) for op in taken) == kinds(mod).count("qnn.conv2d")
     image = np.load(DIGITS.with_name("digits_test.npz"))["int8_images"][:1]
     assert np.array_equal(run(parted, [image])[0], run(mod, [image])[0])
     monkeypatch.setitem(registry.COMPILERS.registered, "first", ChannelsFirst)
-    parted = relay.build_external_compiler(mod, "first", numerics=numerics)
+    parted = relay.build_external_compiler(mod, "first", exact=exact)
     assert list(parted.functions) == ["main"]
     assert "its layout is NHWC, not NCHW" in str(parted.partition_report())
 

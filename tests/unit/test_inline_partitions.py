@@ -61,8 +61,8 @@ def test_models_come_back(known: Known, model: Path):
 def test_settings_of_compilers_stay(known: Known):
     known("x", "abs")
     mod = module("a = abs x\nreturn a")
-    back = InlinePartitions()(relay.build_external_compiler(mod, "x", numerics="strict"))
-    del back.op.attributes["byoc.numerics"]
+    back = InlinePartitions()(relay.build_external_compiler(mod, "x", exact=True))
+    del back.op.attributes["byoc.exact"]
     assert str(back) == str(mod)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from xdsl.dialects.builtin import DictionaryAttr, StringAttr, TensorType, f32
+from xdsl.dialects.builtin import BoolAttr, DictionaryAttr, StringAttr, TensorType, f32
 from xdsl.ir import Operation
 
 from relay.byoc.compiler import Refusal
@@ -19,9 +19,9 @@ ADD_ABS = is_op("abs")(is_op("add")(wildcard(), wildcard()))
 ABS_CLIP = is_op("clip")(is_op("abs")(wildcard()))
 
 
-def composites(mod: IRModule, *compilers: str, **options: str) -> IRModule:
+def composites(mod: IRModule, *compilers: str, exact: bool | None = None, choose: str = "order") -> IRModule:
     """The module after the pass, which computes the same."""
-    done = MergeComposite(compilers, **options)(mod)
+    done = MergeComposite(compilers, exact, choose)(mod)
     same(mod, done)
     return done
 
@@ -223,18 +223,18 @@ def test_several_compilers_by_cost(known: Known):
     assert ops(composites(mod, "b", choose="cost")) == ["b.add_abs[add, abs]", "abs"]
 
 
-def test_strict_numerics(known: Known):
+def test_what_is_not_exact_is_refused(known: Known):
     exact, free = Entry("abs", is_op("abs")(wildcard()), exact=True), Entry("add", wildcard() + wildcard())
     mod = module("s = add x y\nr = abs s\nreturn r", "x y")
     known("x", entries=[exact, free], exact=False, difference="off by one")
-    done = composites(mod, "x", numerics="strict")
+    done = composites(mod, "x", exact=True)
     assert ops(done) == ["add", "x.abs[abs]"]
-    assert reasons(done) == {"relay.add": "add: numerics are strict, and x is not exact: off by one"}
+    assert reasons(done) == {"relay.add": "add: integers must be exact, and x's are not: off by one"}
     known("x", entries=[Entry("abs", is_op("abs")(wildcard()), exact=False), free])
-    assert ops(composites(mod, "x", numerics="strict")) == ["x.add[add]", "abs"]
-    mod.op.attributes["byoc.numerics"] = StringAttr("strict")
+    assert ops(composites(mod, "x", exact=True)) == ["x.add[add]", "abs"]
+    mod.op.attributes["byoc.exact"] = BoolAttr.from_bool(True)
     assert ops(composites(mod, "x")) == ["x.add[add]", "abs"]
-    assert ops(composites(mod, "x", numerics="relaxed")) == ["x.add[add]", "x.abs[abs]"]
+    assert ops(composites(mod, "x", exact=False)) == ["x.add[add]", "x.abs[abs]"]
 
 
 def test_ops_of_several_blocks_are_no_match(known: Known):
@@ -268,8 +268,6 @@ def test_unknown_names(known: Known):
     mod = module("a = abs x\nreturn a")
     with pytest.raises(InvalidArgument, match="merge-composite: there is no compiler 'y'"):
         MergeComposite("y")(mod)
-    with pytest.raises(InvalidArgument, match="merge-composite: numerics is 'exact'; it is 'strict' or 'relaxed'"):
-        MergeComposite("x", numerics="exact")(mod)
     with pytest.raises(InvalidArgument, match="merge-composite: choose is 'best'; it is 'order' or 'cost'"):
         MergeComposite("x", choose="best")(mod)
 

@@ -80,11 +80,20 @@ def test_numbers_of_numpy():
     assert from_tflite(DIGITS, batch=np.int64(2)).to_text() == from_tflite(DIGITS, batch=2).to_text()
 
 
-def test_numerics_of_the_importer_are_told():
-    with pytest.raises(InvalidArgument, match="none is named; write frontend={'numerics': 'tflm'}"):
-        build(DIGITS, numerics="tflm")
-    with pytest.raises(InvalidArgument, match="none is named; write external='x'"):
-        build(DIGITS, numerics="strict")
+def test_numerics_are_the_importers():
+    """The same code as of the module that the importer makes, and other code than by default."""
+    codes = {which: build(DIGITS, opt_level=0, numerics=which).library.code for which in ("litert", "tflm")}
+    assert codes["tflm"] == build(from_tflite(DIGITS, numerics="tflm"), opt_level=0).library.code != codes["litert"]
+    with pytest.raises(InvalidArgument, match="numerics: is given twice; leave it out of frontend"):
+        build(DIGITS, numerics="tflm", frontend={"numerics": "tflm"})
+    with pytest.raises(InvalidArgument, match="numerics: is for model files; a module is imported already"):
+        build(from_tflite(DIGITS), numerics="tflm")
+
+
+def test_numerics_of_external_compilers_are_written_exact():
+    for model, numerics, exact in ((DIGITS, "strict", True), (from_tflite(DIGITS), "relaxed", False)):
+        with pytest.raises(InvalidArgument, match=f"numerics: '{numerics}' is no runtime.*; .* write exact={exact}"):
+            build(model, external="c", numerics=numerics)
 
 
 def test_a_dynamic_argument_is_named():

@@ -32,7 +32,7 @@ class AnnotateExternalCompiler(AnnotateTarget):
     why = "marks all that external compilers take"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        compilers = Compilers(op, self.name, self.numerics)
+        compilers = Compilers(op, self.name, self.exact)
         names = dict.fromkeys(name for f in functions(op) for name in targets(self.targets, f, self.name))
         for offer in compilers.of(tuple(names)):
             with asked(offer.compiler.name, "before_annotation"):
@@ -40,5 +40,5 @@ class AnnotateExternalCompiler(AnnotateTarget):
             Runner(op, ctx).run(passes, explicit=True)
         named = (self.targets,) if isinstance(self.targets, str) else tuple(self.targets)
         for turn in [named] if self.choose == "cost" or not named else [(name,) for name in named]:
-            MergeComposite(turn, self.numerics, self.choose).apply(ctx, op)
-            AnnotateTarget(turn, self.numerics, self.choose).apply(ctx, op)
+            MergeComposite(turn, self.exact, self.choose).apply(ctx, op)
+            AnnotateTarget(turn, self.exact, self.choose).apply(ctx, op)

@@ -31,7 +31,7 @@ class AnnotateTarget(Pass):
 
     Of the compilers in `targets` the first that takes an op gets it; with `choose=cost` the one of the least
     `Compiler.cost` (an unknown cost loses to any other). Without `targets`, each function is offered to the compiler
-    that its attribute `compiler` names, which it loses. `numerics=strict` refuses compilers, and composites of entries,
+    that its attribute `compiler` names, which it loses. `exact=true` refuses compilers, and composites of entries,
     whose integers are not those of the ops' formulas.
     """
 
@@ -39,11 +39,11 @@ class AnnotateTarget(Pass):
     invalidates = ()
     why = "marks what external compilers take"
     targets: Names = ()
-    numerics: str = ""
+    exact: bool | None = None
     choose: str = "order"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        compilers = Compilers(op, self.name, self.numerics)
+        compilers = Compilers(op, self.name, self.exact)
         cost = by_cost(self.choose, self.name)
         records.restore(op)
         for function in functions(op):

@@ -24,7 +24,7 @@ from relay.byoc.partitioning.inline_partitions import inline_calls
 from relay.byoc.partitioning.records import keep_operators, keep_refusals, restore
 from relay.byoc.partitioning.refusals import refuse
 from relay.byoc.partitioning.scope import CONSTANTS, blocks, eligible, functions
-from relay.byoc.settings import compiler_of, is_strict
+from relay.byoc.settings import compiler_of, requires_exact
 from relay.dialects import byoc
 from relay.dialects.attributes import dtype_of, elements, to_numpy
 from relay.dialects.op import is_tensor
@@ -155,7 +155,7 @@ def build_info(module: ModuleOp, function: FuncOp, others: Collection[FuncOp]) -
     inputs = tuple(n for n in range(count) if found and all(own(call.arguments[n]) for call in found))
     outputs = tuple(n for n in range(results) if found and all(own(call.results[n]) for call in found))
     constants = "vendor" if CONSTANTS in function.attributes else "bind"
-    return BuildInfo(target_of(module), is_strict(module), constants, inputs, outputs)
+    return BuildInfo(target_of(module), requires_exact(module), constants, inputs, outputs)
 
 
 def bytes_of(value: SSAValue) -> int:

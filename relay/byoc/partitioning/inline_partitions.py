@@ -29,7 +29,7 @@ class InlinePartitions(Pass):
     Ops go back to the order of their sources. So a module that a frontend made, or that was parsed, prints as it did
     before it was partitioned, if its ops stood in the order of their sources, each constant of a model just before
     the first op that uses it, no two constants were equal, and none was without use. What was set for the compilers
-    stays (`byoc.options`, `byoc.numerics`); a function's attribute `compiler` that asked for one does not come back.
+    stays (`byoc.options`, `byoc.exact`); a function's attribute `compiler` that asked for one does not come back.
 
     Raises InvalidArgument for a function that is compiled already: its ops are gone.
     """

@@ -30,18 +30,18 @@ class MergeComposite(Pass):
     `compiler` names the compilers; without it, each function is offered to the one that its attribute `compiler`
     names. Of several the first takes what it can, then the next; with `choose=cost` each match competes with those
     that overlap it, and the one of the least `Compiler.cost` per op wins (an unknown cost loses to any other).
-    `numerics=strict` refuses entries whose integers are not those of the ops' formulas.
+    `exact=true` refuses entries whose integers are not those of the ops' formulas.
     """
 
     name: ClassVar[str] = "merge-composite"
     invalidates = ()
     why = "shows each external compiler the subgraphs it takes as one"
     compiler: Names = ()
-    numerics: str = ""
+    exact: bool | None = None
     choose: str = "order"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        compilers = Compilers(op, self.name, self.numerics)
+        compilers = Compilers(op, self.name, self.exact)
         cost = by_cost(self.choose, self.name)
         records.restore(op)
         for function in functions(op):

@@ -1,4 +1,4 @@
-"""The compilers that a pass asks: which, with what options, under which numerics, and what they answer."""
+"""The compilers that a pass asks: which, with what options, whether they must be exact, and what they answer."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ def by_cost(choose: str, where: str) -> bool:
 class Offer:
     """What a compiler offers to take."""
 
-    def __init__(self, compiler: Compiler, strict: bool):
-        self.compiler = settings.strict(compiler) if strict else compiler
-        self.exact = not strict or compiler.exact
+    def __init__(self, compiler: Compiler, require_exact: bool):
+        self.compiler = settings.exact_part(compiler) if require_exact else compiler
+        self.exact = not require_exact or compiler.exact
         self.inexact: dict[str, bool] = {}
-        if strict:
+        if require_exact:
             self.inexact = {e.name: not (compiler.exact if e.exact is None else e.exact) for e in table(compiler)}
         self.difference = compiler.difference or "its integers may be others"
 
@@ -74,7 +74,7 @@ class Offer:
             return verdict(self.compiler.name, f"supports({op.name})", answer)
         owner, _, entry = op.composite.data.partition(".")
         if owner == self.compiler.name and self.inexact.get(entry, not self.exact):
-            return Refusal(f"numerics are strict, and {op.composite.data} is not exact: {self.difference}")
+            return Refusal(f"integers must be exact, and {op.composite.data}'s are not: {self.difference}")
         return owner == self.compiler.name
 
     def cost_of(self, ops: Sequence[Operation]) -> float | None:
@@ -122,19 +122,16 @@ def dynamic(op: Operation) -> bool:
 
 
 class Compilers:
-    """The compilers that a pass asks, each made once, with the module's options and under its numerics."""
+    """The compilers that a pass asks, each made once, with the module's options, and exact if it requires that."""
 
-    def __init__(self, module: ModuleOp, where: str, numerics: str = ""):
-        if numerics not in ("", settings.STRICT, settings.RELAXED):
-            hint = f"it is '{settings.STRICT}' or '{settings.RELAXED}'"
-            raise InvalidArgument(where, f"numerics is '{numerics}'", hint)
+    def __init__(self, module: ModuleOp, where: str, exact: bool | None = None):
         self.options, self.where = settings.read(module), where
-        self.strict = numerics == settings.STRICT or (not numerics and settings.is_strict(module))
+        self.require_exact = settings.requires_exact(module) if exact is None else exact
         self.made: dict[str, Offer] = {}
 
     def of(self, names: Sequence[str]) -> list[Offer]:
         """What the compilers of these names offer, each once. Raises as `relay.byoc.find` does."""
         for name in names:
             if name not in self.made:
-                self.made[name] = Offer(registry.find(name, self.options.get(name), self.where), self.strict)
+                self.made[name] = Offer(registry.find(name, self.options.get(name), self.where), self.require_exact)
         return [self.made[name] for name in dict.fromkeys(names)]

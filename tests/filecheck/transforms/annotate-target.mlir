@@ -1,6 +1,6 @@
 // RUN: relay-opt %s --load %S/../compilers.py -p "annotate-target{targets=alpha,beta}" | filecheck %s
 // RUN: relay-opt %s --load %S/../compilers.py -p "annotate-target{targets=alpha},annotate-target{targets=beta}" | filecheck %s
-// RUN: relay-opt %s --load %S/../compilers.py -p "annotate-target{targets=beta numerics=strict}" | filecheck %s --check-prefix STRICT
+// RUN: relay-opt %s --load %S/../compilers.py -p "annotate-target{targets=beta exact=true}" | filecheck %s --check-prefix STRICT
 // RUN: relay-opt %s --load %S/../compilers.py -p "annotate-target{targets=alpha,beta choose=cost}" | filecheck %s --check-prefix COST
 // RUN: relay-opt %s --load %S/../compilers.py -p annotate-target | filecheck %s --check-prefix OWN
 
@@ -30,7 +30,7 @@ func.func @edges(%x: tensor<4xf32>) -> tensor<4xf32> {
 // COST-LABEL: func.func @several(
 // COST:         byoc.compiler_end {{.*}} {compiler = "beta"}
 // STRICT-LABEL: func.func @several(
-// STRICT-NEXT:    relay.abs %x {byoc.refused = {beta = "numerics are strict, and beta is not exact: products are rounded once more"}}
+// STRICT-NEXT:    relay.abs %x {byoc.refused = {beta = "integers must be exact, and beta's are not: products are rounded once more"}}
 func.func @several(%x: tensor<4xf32>) -> tensor<4xf32> {
   %r = relay.abs %x : (tensor<4xf32>) -> tensor<4xf32>
   func.return %r : tensor<4xf32>

@@ -1,5 +1,5 @@
 // RUN: relay-opt %s --load %S/../compilers.py -p "merge-composite{compiler=alpha}" | filecheck %s
-// RUN: relay-opt %s --load %S/../compilers.py -p "merge-composite{compiler=beta numerics=strict}" | filecheck %s --check-prefix STRICT
+// RUN: relay-opt %s --load %S/../compilers.py -p "merge-composite{compiler=beta exact=true}" | filecheck %s --check-prefix STRICT
 
 // The pattern's constant is copied inside; sums match in either order.
 // CHECK-LABEL: func.func @simple(
