@@ -1,18 +1,24 @@
-"""`finished`: a module of one function `@main` from what an importer has built of it."""
+"""`finished` and `completed`: a module of one function `@main` from what an importer has built of it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 
+from xdsl.context import Context
 from xdsl.dialects.builtin import FunctionType, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region, SSAValue
 
-from relay import signature
+from relay import signature, symbols
+from relay.dialects import qnn, relay
+from relay.dialects.attributes import dtype_of
+from relay.dialects.op import tensor as type_of
 from relay.frontend.importing.builder import free_name
 from relay.module import IRModule
 from relay.signature import TensorInfo
+from relay.transforms.batch import rebatch
+from relay.transforms.raise_ops import RaiseOps
 
 
 def finished(
@@ -35,3 +41,28 @@ def finished(
         given.append(replace(info, name=name))
     signature.write(function, [*inputs, *states], [*given, *states])
     return IRModule(ModuleOp([function]))
+
+
+def output_infos(names: Sequence[str], values: Sequence[SSAValue]) -> list[TensorInfo]:
+    """What the signature says of results."""
+    types = [type_of(value) for value in values]
+    pairs = zip(names, types, strict=True)
+    return [TensorInfo(name, type.get_shape(), dtype_of(type.element_type), "output") for name, type in pairs]
+
+
+def completed(
+    module: IRModule, named: Sequence[symbols.Symbol], images: int | None, file: str, quantized: bool
+) -> IRModule:
+    """The module with its symbols, for a batch of so many images, if a number is given, and with the passes that it
+    asks for: `quantized`, whether float operators between codes become integer ones."""
+    RaiseOps().apply(Context(), module.op)
+    if named:
+        symbols.write(module["main"], named)
+    if images is not None:
+        rebatch(module, images, file)
+    kinds = {type(op) for op in module.op.walk()}
+    if quantized and qnn.QuantizeOp in kinds:
+        module.request_pass("qdq-to-integer")
+    elif relay.BatchNormOp in kinds and qnn.DequantizeOp not in kinds:
+        module.request_pass("fold-scale-axis")
+    return module

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from inspect import signature
 from os import PathLike, fspath
@@ -16,7 +16,7 @@ from xdsl.ir import OpResult, SSAValue
 
 from relay.arguments import every, is_sequence, mapping, positive, shown, whole
 from relay.dialects.op import Type, compatible
-from relay.errors import InvalidArgument
+from relay.errors import InvalidArgument, Malformed
 from relay.files import read_file
 from relay.frontend.importing.builder import Builder, Place
 
@@ -181,3 +181,14 @@ def _checked(
         return found
 
     return convert
+
+
+def wanted_names(outputs: object, names: Iterable[str], own: list[str], function: str, file: str) -> list[str]:
+    """The names, among those of all tensors, of the ones to compute: the file's own outputs where none are given."""
+    if outputs is None:
+        if not own:
+            raise Malformed(file, "has no outputs")
+        return own
+    each = [*dict.fromkeys(names)]
+    found = chosen(outputs, [(name, number) for number, name in enumerate(each)], own, function, file)
+    return [each[number] for number in found]

@@ -7,20 +7,17 @@ from math import prod
 
 import numpy as np
 import onnx
-from xdsl.context import Context
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import SSAValue
 
-from relay import symbols
 from relay.arguments import mapping
-from relay.dialects import qnn, relay
 from relay.dialects.attributes import Array, dtype_of, element_type
 from relay.dialects.op import DYNAMIC, Type, is_tensor
 from relay.dialects.op import tensor as type_of
 from relay.dialects.plug_in import importers
 from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
-from relay.frontend.importing.function import finished
-from relay.frontend.importing.options import Source, batch_of, chosen, custom_functions
+from relay.frontend.importing.function import completed, finished, output_infos
+from relay.frontend.importing.options import Source, batch_of, custom_functions, wanted_names
 from relay.frontend.importing.problems import Problems
 from relay.frontend.importing.sizes import Sizes, given_sizes, sized, symbols_of, unknown_sizes
 from relay.frontend.onnx.builder import Importer
@@ -30,8 +27,6 @@ from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.table import REFUSED, TABLE, Convert
 from relay.module import IRModule
 from relay.signature import TensorInfo
-from relay.transforms.batch import rebatch
-from relay.transforms.raise_ops import RaiseOps
 
 MOST_DECIDING = 8
 """Elements of an integer input whose numbers may decide which nodes there are."""
@@ -68,7 +63,8 @@ def imported(
         dims = [DYNAMIC if size < 0 else size for size in each.shape]
         argument = importer.block.insert_arg(TensorType(element_type(each.dtype), dims), len(importer.block.args))
         importer.define(each.name, argument)
-    wanted = _wanted(graph, outputs, file)
+    names = [*(name for node in graph.node for name in node.output if name), *(each.name for each in graph.input)]
+    wanted = wanted_names(outputs, names, [each.name for each in graph.output], "from_onnx", file)
     open_inputs = [each for each in inputs if each.is_open]
     for name, array in fixed.items():
         importer.frame.values[name] = importer.constant(array, name)
@@ -82,22 +78,8 @@ def imported(
         raise
     importer.leave()
     results = [_output(importer, name, file) for name in wanted]
-    given_out = [
-        TensorInfo(name, importer.shape(value), importer.dtype(value), "output")
-        for name, value in zip(wanted, results, strict=True)
-    ]
-    module = finished(importer.block, results, infos, [], given_out)
-    RaiseOps().apply(Context(), module.op)
-    if named := symbols_of(inputs):
-        symbols.write(module["main"], named)
-    if images is not None:
-        rebatch(module, images, file)
-    kinds = {type(op) for op in module.op.walk()}
-    if numerics == "ort" and qnn.QuantizeOp in kinds:
-        module.request_pass("qdq-to-integer")
-    elif relay.BatchNormOp in kinds and qnn.DequantizeOp not in kinds:
-        module.request_pass("fold-scale-axis")
-    return module
+    module = finished(importer.block, results, infos, [], output_infos(wanted, results))
+    return completed(module, symbols_of(inputs), images, file, numerics == "ort")
 
 
 def _is_open(importer: Importer, error: RelayError) -> bool:
@@ -155,19 +137,6 @@ def _names(graph: onnx.GraphProto) -> set[str]:
     """The names of the graph's values, which labels of made constants leave alone."""
     names = {each.name for each in (*graph.input, *graph.initializer)}
     return names.union(*(node.output for node in graph.node))
-
-
-def _wanted(graph: onnx.GraphProto, outputs: object, file: str) -> list[str]:
-    """The names of the values to compute."""
-    own = [each.name for each in graph.output]
-    if outputs is None:
-        if not own:
-            raise Malformed(file, "has no outputs")
-        return own
-    names = [name for node in graph.node for name in node.output if name]
-    names = [*dict.fromkeys([*names, *(each.name for each in graph.input)])]
-    found = chosen(outputs, [(name, number) for number, name in enumerate(names)], own, "from_onnx", file)
-    return [names[number] for number in found]
 
 
 def needed(nodes: Iterable[onnx.NodeProto], wanted: Iterable[str]) -> list[onnx.NodeProto]:

@@ -14,17 +14,15 @@ from dataclasses import replace
 from io import BytesIO
 from typing import Any, SupportsIndex, cast
 
-from xdsl.context import Context
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import SSAValue
 
 from relay import symbols
-from relay.dialects import qnn, relay
 from relay.dialects.attributes import element_type
 from relay.dialects.op import DYNAMIC, Type, is_tensor
 from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
-from relay.frontend.importing.function import finished
-from relay.frontend.importing.options import Source, batch_of, chosen, custom_functions, one_of, source
+from relay.frontend.importing.function import completed, finished, output_infos
+from relay.frontend.importing.options import Source, batch_of, custom_functions, one_of, source, wanted_names
 from relay.frontend.importing.problems import Problems
 from relay.frontend.importing.sizes import Sizes, given_sizes, sized, symbols_of, unknown_sizes
 from relay.frontend.torch.archive import Archive, Json, dtype_of_number
@@ -34,8 +32,6 @@ from relay.frontend.torch.node import Node
 from relay.frontend.torch.table import Convert
 from relay.module import IRModule
 from relay.signature import TensorInfo
-from relay.transforms.batch import rebatch
-from relay.transforms.raise_ops import RaiseOps
 
 NUMERICS = ("xnnpack", "qdq")
 
@@ -185,7 +181,9 @@ class _Program:
         importer.subgraph = conversion.subgraph
         conversion.resized = images is not None or bool(shapes)
         nodes: list[Json] = self.graph["nodes"]
-        wanted, states = self.wanted(nodes, outputs), self.states(nodes)
+        names = [name for node in nodes for name in _tensors(node["outputs"])] + [name for name, _ in self.inputs]
+        wanted = wanted_names(outputs, names, self.outputs, "from_pytorch", self.file)
+        states = self.states(nodes)
         for (name, _), info in zip(self.inputs, infos, strict=True):
             dims = [DYNAMIC if size < 0 else size for size in info.shape]
             conversion.define(name, _argument(importer, TensorType(element_type(info.dtype), dims)))
@@ -212,40 +210,11 @@ class _Program:
         importer.leave()
         results = [self.result(conversion, name) for name in wanted]
         new = [self.result(conversion, name) for name in states.values()]
-        given_out = [
-            TensorInfo(name, importer.shape(value), importer.dtype(value), "output")
-            for name, value in zip(wanted, results, strict=True)
-        ]
+        given_out = output_infos(wanted, results)
         module = finished(importer.block, [*results, *new], infos, state_infos, given_out)
-        return self.completed(module, inputs, numerics, images)
-
-    def completed(self, module: IRModule, inputs: Sequence[Sizes], numerics: str, images: int | None) -> IRModule:
-        """The module with its symbols, and the passes that it asks for."""
-        RaiseOps().apply(Context(), module.op)
         ranges: Json = self.archive.program.get("range_constraints") or {}
         named = [_ranged(each, ranges.get(each.name)) for each in symbols_of(inputs)]
-        if named:
-            symbols.write(module["main"], named)
-        if images is not None:
-            rebatch(module, images, self.file)
-        kinds = {type(op) for op in module.op.walk()}
-        if numerics == "xnnpack" and qnn.QuantizeOp in kinds:
-            module.request_pass("qdq-to-integer")
-        elif relay.BatchNormOp in kinds and qnn.DequantizeOp not in kinds:
-            module.request_pass("fold-scale-axis")
-        return module
-
-    def wanted(self, nodes: Sequence[Json], outputs: object) -> list[str]:
-        """The names of the values to compute."""
-        if outputs is None:
-            if not self.outputs:
-                raise Malformed(self.file, "has no outputs")
-            return self.outputs
-        names = [name for node in nodes for name in _tensors(node["outputs"])]
-        names = [*dict.fromkeys([*names, *(name for name, _ in self.inputs)])]
-        numbered = [(name, number) for number, name in enumerate(names)]
-        found = chosen(outputs, numbered, self.outputs, "from_pytorch", self.file)
-        return [names[number] for number in found]
+        return completed(module, named, images, self.file, numerics == "xnnpack")
 
     def states(self, nodes: Sequence[Json]) -> dict[str, str]:
         """The buffers that the program writes, by its signature or in place, and the names of what they become."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 from xdsl.ir import SSAValue
@@ -13,6 +13,7 @@ from relay.dialects.op import DYNAMIC, Type, is_tensor
 from relay.frontend.importing.builder import Place
 from relay.frontend.torch.archive import Json, dtype_of_number
 
+T = TypeVar("T")
 Argument = object
 """A value, a number, a boolean, a text, None, a `ScalarType`, a `Subgraph` or a list of these."""
 Size = int | SSAValue
@@ -166,21 +167,20 @@ class Node(Place):
     def real(self, name: str, default: float | None = None) -> float:
         return float(self.number_of(name, default))
 
-    def flag(self, name: str, default: bool = False) -> bool:
+    def plain(self, name: str, kind: type[T], default: T, what: str) -> T:
+        """An argument of a type of Python, or what stands for one that is left out."""
         found = self.arguments.get(name)
         if found is None:
             return default
-        if not isinstance(found, bool):
-            raise self.malformed(f"the argument {name} is no boolean")
+        if not isinstance(found, kind):
+            raise self.malformed(f"the argument {name} is no {what}")
         return found
 
+    def flag(self, name: str, default: bool = False) -> bool:
+        return self.plain(name, bool, default, "boolean")
+
     def word(self, name: str, default: str = "") -> str:
-        found = self.arguments.get(name)
-        if found is None:
-            return default
-        if not isinstance(found, str):
-            raise self.malformed(f"the argument {name} is no text")
-        return found
+        return self.plain(name, str, default, "text")
 
     def dtype(self, name: str = "dtype") -> np.dtype[Any] | None:
         """An element type, or None where it is left out."""
