@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol, TypeVar
+from typing import ClassVar, Protocol, TypeVar
 
 import numpy as np
 from xdsl.dialects.builtin import (
@@ -62,6 +62,8 @@ class Place(ABC):
     """One node of a file, as errors and locations name it."""
 
     __slots__ = ()
+    SCALAR_AXES: ClassVar[int] = 0
+    """How many axes may be named of a tensor of rank 0."""
     file: str
 
     @property
@@ -83,6 +85,13 @@ class Place(ABC):
 
     def unsupported(self, what: str, hint: str = "") -> Unsupported:
         return Unsupported(self.where, what, hint)
+
+    def axis(self, axis: int, rank: int) -> int:
+        """A possibly negative axis as a number in 0..rank-1."""
+        count = max(rank, self.SCALAR_AXES)
+        if not -count <= axis < count:
+            raise self.malformed(f"axis {axis} is outside a tensor of rank {rank}")
+        return axis % count
 
 
 def real(value: float | np.float32) -> FloatAttr:

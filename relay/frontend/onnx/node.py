@@ -225,12 +225,6 @@ class Node(Place):
             raise self.missing(name)
         return found.g
 
-    def axis(self, axis: int, rank: int) -> int:
-        """A possibly negative axis as a number in 0..rank-1."""
-        if not -rank <= axis < rank:
-            raise self.malformed(f"axis {axis} is outside a tensor of rank {rank}")
-        return axis % rank
-
     def axes(self, axes: Sequence[int], rank: int) -> tuple[int, ...]:
         """Possibly negative axes as distinct numbers in 0..rank-1, in the order given."""
         found = tuple(self.axis(axis, rank) for axis in axes)

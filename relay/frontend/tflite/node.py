@@ -152,12 +152,6 @@ class Node(Place):
             raise self.malformed(f"{tensor} has {values.size} numbers")
         return tuple(int(value) for value in values)
 
-    def axis(self, axis: int, rank: int) -> int:
-        """A possibly negative axis as a number in 0..rank-1."""
-        if not -rank <= axis < rank:
-            raise self.malformed(f"axis {axis} is outside a tensor of rank {rank}")
-        return axis % rank
-
     def axes(self, tensor: Tensor, rank: int) -> tuple[int, ...]:
         """A constant of axes: distinct, sorted."""
         return tuple(sorted({self.axis(axis, rank) for axis in self.numbers(tensor)}))

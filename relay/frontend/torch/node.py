@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeGuard, TypeVar
+from typing import Any, ClassVar, TypeGuard, TypeVar
 
 import numpy as np
 from xdsl.ir import SSAValue
@@ -49,6 +49,7 @@ def is_size(value: object) -> TypeGuard[Size]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Node(Place):
+    SCALAR_AXES: ClassVar[int] = 1
     file: str
     target: str
     """The operator with its overload: `aten.add.Tensor`."""
@@ -206,12 +207,6 @@ class Node(Place):
 
     def rank(self, name: str) -> int:
         return len(self.shape(name))
-
-    def axis(self, axis: int, rank: int) -> int:
-        """A possibly negative axis as a number in 0..rank-1; rank 0 has one axis, as in PyTorch."""
-        if not -max(rank, 1) <= axis < max(rank, 1):
-            raise self.malformed(f"axis {axis} is outside a tensor of rank {rank}")
-        return axis % max(rank, 1)
 
     def axes(self, axes: Sequence[int], rank: int) -> list[int]:
         """Possibly negative axes as distinct numbers in 0..rank-1, in the order given."""
