@@ -197,7 +197,8 @@ def sparse() -> onnx.ModelProto:
 MODELS: dict[str, onnx.ModelProto | bytes] = {
     "computes with the element type 99": model("Cast", f(2), to=99),
     "takes 'q', which no node before it gives": model("Relu", "q"),
-    "cannot be read: ZeroDivisionError": model("Split", f(4), num_outputs=0),
+    "cannot be read: ZeroDivisionError": model("SpaceToDepth", f(1, 1, 2, 2), blocksize=0, mode="CRD"),
+    "has 1 outputs, and num_outputs is 0": model("Split", f(4), num_outputs=0),
     "output 1 is not supported": model(
         "BatchNormalization", f(1, 2, 3, 3), *[const([1, 1])] * 4, outputs=["y", "m"], opset=9
     ),
