@@ -121,8 +121,14 @@ NODES: dict[str, tuple[str, Sequence[Array | None], Mapping[str, Any]]] = {
     "QLinearGlobalAveragePool channels last": ("QLinearGlobalAveragePool", [*CODES, s(0.03), Z], {"channels_last": 1}),
     "SimplifiedLayerNormalization": ("SimplifiedLayerNormalization", [r(2, 3, 8), r(8)], {"epsilon": 1e-3}),
     "LayerNormalization before version 17": ("LayerNormalization", [r(2, 3, 8), r(8), 2 * r(8)], {"axis": -1}),
+    "LayerNormalization of equal numbers": (
+        "LayerNormalization", [np.full((2, 3, 16), 1234.567, np.float32), r(16), 2 * r(16)], {"axis": -1},
+    ),
+    "LayerNormalization of two axes": (
+        "LayerNormalization", [np.float32(4096) + r(2, 3, 8), r(3, 8), 2 * r(3, 8)], {"axis": 1},
+    ),
 }  # fmt: skip
-STANDARD = ("SimplifiedLayerNormalization", "LayerNormalization before version 17")
+STANDARD = tuple(name for name in NODES if name.startswith(("SimplifiedLayerNormalization", "LayerNormalization")))
 """Of the standard domain."""
 OUTPUTS: Mapping[str, Mapping[str, int]] = {
     "EmbedLayerNormalization": {"y": 1, "lengths": 6},

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from xdsl.dialects.builtin import FloatAttr, f32
+import numpy as np
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, FloatAttr, f32
 from xdsl.ir import SSAValue
 
 from relay.dialects import relay
 from relay.dialects.op import DYNAMIC
+from relay.frontend.importing.formulas import Scalar
 from relay.frontend.importing.products import einsum, product, scaled
 from relay.frontend.importing.windows import POOLS, SPATIAL, convolved, flat_padding, transposed_convolved
 from relay.frontend.onnx.builder import Importer
@@ -187,6 +189,31 @@ def _trained(importer: Importer, node: Node) -> SSAValue:
 @op("InstanceNormalization")
 def instance_norm(importer: Importer, node: Node) -> SSAValue:
     return importer.call(relay.InstanceNormOp, *node.inputs(), axis=1, epsilon=node.real("epsilon"))
+
+
+@op("LayerNormalization")
+def layer_norm(importer: Importer, node: Node) -> list[SSAValue]:
+    """As ONNX Runtime's kernel: the mean is subtracted before squares are taken. The body that ONNX gives the operator
+    takes `E[x^2] - E[x]^2`, which cancels for rows of nearly equal numbers, to NaN where all are equal."""
+    x, gamma, beta = node.input(0), node.input(1), node.optional(2)
+    rank, epsilon = importer.rank(x), node.real("epsilon", 1e-5)
+    axes = list(range(node.axis(node.integer("axis", -1), rank), rank))
+    narrow = importer.element(x)
+    if len(axes) == 1 and isinstance(narrow, Float32Type) and not (node.wants(1) or node.wants(2)):
+        beta = beta or importer.unnamed(np.zeros(importer.shape(gamma), np.float32))
+        if importer.rank(gamma) == importer.rank(beta) == 1:
+            return [importer.call(relay.LayerNormOp, x, gamma, beta, epsilon=epsilon)]
+    if isinstance(narrow, Float16Type | BFloat16Type) and node.integer("stash_type", 1) == 1:
+        x = importer.cast(x, f32)
+    mean = importer.call(relay.MeanOp, x, axis=axes, keepdims=True)
+    centred = importer.call(relay.SubtractOp, x, mean)
+    square = importer.call(relay.MultiplyOp, centred, centred)
+    variance = importer.call(relay.MeanOp, square, axis=axes, keepdims=True)
+    root = (Scalar(importer, variance) + epsilon).of(relay.SqrtOp)
+    inverse = (root.number(1) / root).value
+    result = importer.cast(importer.call(relay.MultiplyOp, centred, inverse), narrow)
+    result = importer.call(relay.MultiplyOp, result, gamma)
+    return [importer.call(relay.AddOp, result, beta) if beta else result, mean, inverse]
 
 
 @op("LRN")
