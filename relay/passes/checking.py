@@ -8,6 +8,7 @@ from os import PathLike
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import VerifyException
 
 from relay.arguments import instance
 from relay.arguments import path as checked_path
@@ -29,7 +30,7 @@ def verify(mod: IRModule, when: str) -> None:
     """Raise Malformed unless every op verifies (types, and ranges of quantization parameters) and every value is
     defined before it is used."""
     if (wrong := why_invalid(mod.op)) is not None:
-        raise Malformed(when, f"the module is not valid: {wrong}")
+        raise Malformed(when, f"the module is not valid: {wrong}") from VerifyException(wrong)
     for op, number in early(mod.op, set(), set()):
         place = words(op.location)
         wrong = f"operand #{number} of {op.name}{place and f' ({place})'} is used before it is defined"

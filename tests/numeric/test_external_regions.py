@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from relay import IRModule
-from relay.byoc import find
+from relay.byoc import BuildInfo, find
 from relay.errors import Malformed, Unsupported
 from relay.interpreters import run
 from relay.interpreters.arithmetic import quantize_multiplier
@@ -139,7 +139,7 @@ def test_what_was_not_offered_is_refused(compiler: str) -> None:
     sums = convolution("same").split("%d =")[0] + "func.return %c : tensor<1x7x6x4xi32>\n}"
     sums = sums.replace("-> tensor<1x7x6x4xi8> {", "-> tensor<1x7x6x4xi32> {", 1)
     with pytest.raises(Unsupported, match="qnn.conv2d: is not compiled: its sums are used as such"):
-        find(compiler).compile(IRModule.parse(sums)["main"])
+        find(compiler).compile(IRModule.parse(sums)["main"], BuildInfo())
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)

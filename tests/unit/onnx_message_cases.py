@@ -199,6 +199,7 @@ MODELS: dict[str, onnx.ModelProto | bytes] = {
     "takes 'q', which no node before it gives": model("Relu", "q"),
     "cannot be read: ZeroDivisionError": model("SpaceToDepth", f(1, 1, 2, 2), blocksize=0, mode="CRD"),
     "has 1 outputs, and num_outputs is 0": model("Split", f(4), num_outputs=0),
+    "zeros; give it states of up to": model("LSTM", f(1, 1 << 31, 2), f(1, 16, 2), f(1, 16, 4), hidden_size=4),
     "output 1 is not supported": model(
         "BatchNormalization", f(1, 2, 3, 3), *[const([1, 1])] * 4, outputs=["y", "m"], opset=9
     ),

@@ -104,9 +104,9 @@ def test_patterns_of_other_packages_matter(cache: Path, monkeypatch: pytest.Monk
     def others(group: str) -> tuple[EntryPoint, ...]:
         return (EntryPoint("other", "other.patterns:ALL", group),)
 
+    before = key()
     monkeypatch.setattr(build_cache, "installed", others)
-    monkeypatch.delitem(sys.modules, "relay.transforms.legalization")
-    assert key() is None
+    assert before is not None and key() not in (None, before)
 
 
 def test_what_is_damaged_is_built_anew(cache: Path):

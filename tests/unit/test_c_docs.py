@@ -25,7 +25,7 @@ def test_the_examples_run_in_order(tmp_path: Path):
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert str(tmp_path / "digits.c") in done.stdout
-    assert "void relay_c_main_0(void *given, void **tensors)" in done.stdout
+    assert "int32_t relay_c_main_0(void *given, void **tensors)" in done.stdout
 
 
 def test_the_command_of_the_page_prints_one_file(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):

@@ -63,12 +63,12 @@ def until(end, *inputs):
 for inputs in ((), (image,)):
     going, caught, end = [True], 0, time.monotonic() + 0.7
     started = False
-    while time.monotonic() < end:
+    while time.monotonic() < end or caught <= 10 and time.monotonic() < end + 60:
         try:
             if not started:
                 started = True
                 threading.Timer(0.01, interrupting).start()
-            until(end, *inputs)
+            until(time.monotonic() + 0.1, *inputs)
         except KeyboardInterrupt:
             caught += 1
     while going:
@@ -152,7 +152,13 @@ def test_signals_in_a_build(sent: signal.Signals, ends: int, command: list[str])
     assert process.stdout is not None and process.stdout.readline() == "ready\n"
     time.sleep(1.5)
     os.kill(process.pid, sent)
-    said, errors = process.communicate(timeout=200)
+    try:
+        said, errors = process.communicate(timeout=60)
+    except subprocess.TimeoutExpired:  # Python drops a KeyboardInterrupt that is raised in a finalizer, and says so
+        os.kill(process.pid, sent)
+        said, errors = process.communicate(timeout=120)
+        assert errors.startswith("Exception ignored in: <finalize")
+        errors = ""
     assert (process.returncode, errors, said) == (ends, "", "interrupted\n" if ends == 0 else "")
     end = time.monotonic() + 20
     while process.pid in sessions().values():

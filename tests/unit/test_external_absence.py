@@ -14,6 +14,7 @@ import pytest
 from pytest import MonkeyPatch
 
 import relay
+from relay.byoc import BuildInfo
 from relay.byoc.onednn import library
 from relay.byoc.onednn.program import Program
 from relay.byoc.registry import find
@@ -125,10 +126,10 @@ def test_functions_that_no_pass_makes(compiler: str):
     installed(compiler)
     dynamic = relay.IRModule.parse(EXP.replace("TYPE", "?x3xf32"))
     with pytest.raises(Unsupported, match="argument 0 of main: a size is known only at run time; give the model's"):
-        find(compiler).compile(dynamic["main"])
+        find(compiler).compile(dynamic["main"], BuildInfo())
     nothing = relay.IRModule.parse("func.func @main(%x: tensor<3xf32>) {\n  func.return\n}")
     with pytest.raises(Unsupported, match="function main: has no results"):
-        find(compiler).compile(nothing["main"])
+        find(compiler).compile(nothing["main"], BuildInfo())
 
 
 @pytest.mark.parametrize("name", COMPILERS)

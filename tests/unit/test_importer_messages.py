@@ -21,6 +21,7 @@ from tests.unit import test_batch as batching
 from tests.unit import test_import_tflite as importing
 from tests.unit import test_importers as sharing
 from tests.unit import test_nested_subgraphs as nesting
+from tests.unit import test_porting_docs as porting
 from tests.unit import test_tflite_reader as reading
 from tests.unit import test_wrong_arguments as arguing
 from tests.unit.importer_message_calls import CALLS, RECURRENT
@@ -29,8 +30,9 @@ from tests.unit.importer_message_options import PLAIN, WITH
 from tests.unit.raise_sites import cases_of, recorded, sites, told
 
 ERRORS = ("Malformed", "Unsupported", "InvalidArgument", "malformed", "unsupported", "refuse_types")
-SITES = sites("relay/frontend", (), ERRORS)
-ONNX = "relay/frontend/onnx/"
+TORCH, ONNX = "relay/frontend/torch/", "relay/frontend/onnx/"
+SITES = {site for site in sites("relay/frontend", (), ERRORS) if not site.path.startswith(TORCH)}
+"""Of PyTorch's messages only those that tests/unit/test_import_torch.py refuses have cases."""
 
 READER: list[Callable[..., None]] = [
     reading.test_bad_model,
@@ -74,6 +76,7 @@ def calls(folder: Path) -> Iterator[Callable[[], None]]:
     for test in (*READER, *IMPORTER):
         for case in cases_of(test) if hasattr(test, "pytestmark") else [()]:
             yield lambda test=test, case=case: test(*case)
+    yield lambda: porting.test_options_as_tvm_has_them("from_tflite")
     yield changed_bytes
     yield other_quantization
     for words, case in (CASES | PLAIN).items():

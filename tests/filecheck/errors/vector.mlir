@@ -21,3 +21,19 @@ func.func @f(%x: vector<4x2xi32>, %y: vector<4x2xi32>, %z: vector<4xi32>) {
   %1 = vector.contract {indexing_maps = [affine_map<(i, k) -> (i, k)>, affine_map<(i, k) -> (i)>, affine_map<(i, k) -> (i)>], iterator_types = ["parallel", "reduction"], kind = #vector.kind<add>} %x, %y, %z : vector<4x2xi32>, vector<4x2xi32> into vector<4xi32>
   func.return
 }
+
+// -----
+
+func.func @f(%x: vector<4x2xi32>, %z: vector<4xi32>) {
+  // CHECK: vector.contract: 2 maps for 3 operands
+  %1 = vector.contract {indexing_maps = [affine_map<(i, k) -> (i, k)>, affine_map<(i, k) -> (i)>], iterator_types = ["parallel", "reduction"], kind = #vector.kind<add>} %x, %x, %z : vector<4x2xi32>, vector<4x2xi32> into vector<4xi32>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: vector<4x2xi32>, %z: vector<4xi32>) {
+  // CHECK: vector.contract: the result has the type of what it is added to
+  %1 = "vector.contract"(%x, %x, %z) {indexing_maps = [affine_map<(i, k) -> (i, k)>, affine_map<(i, k) -> (i, k)>, affine_map<(i, k) -> (i)>], iterator_types = [#vector.iterator_type<parallel>, #vector.iterator_type<reduction>], kind = #vector.kind<add>} : (vector<4x2xi32>, vector<4x2xi32>, vector<4xi32>) -> vector<5xi32>
+  func.return
+}
