@@ -1,4 +1,5 @@
-# Somebody with a notebook: it runs, and its page holds what a module, an executable and a record show.
+# Somebody with a notebook: it runs, and its page holds what a module, an executable, progress (of work that takes
+# longer than building the digits does) and a record show.
 # needs: . nbconvert ipykernel
 cat > book.py <<'PYTHON'
 import json
@@ -6,6 +7,7 @@ import json
 cells = [
     "import relay\nfrom relay import viewer\nmod = relay.frontend.from_tflite('examples/digits/digits_int8.tflite')\nmod",
     "exe = relay.build(mod)\nexe",
+    "from relay.compile.progress import bar\nwith bar(None, 'building', 1) as update:\n    update(1, 'digits')",
     "exe.profile(seconds=0)",
     "viewer.record(mod, 'legalize', heat=exe.profile(seconds=0).heat)",
 ]
