@@ -22,6 +22,7 @@ import atexit, os, signal, sys, threading, time
 import numpy as np
 from relay.runtime import load
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # shells have commands in the background ignore it
 model, image = sys.argv[1], np.load(sys.argv[2])["int8_images"][:1]
 made = load(sys.argv[3])
 wanted = made.run(image).tobytes()

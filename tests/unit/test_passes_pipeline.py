@@ -171,8 +171,8 @@ def test_names_are_items():
     assert Pipeline(["FoldConstant", "fold-constant{max_bytes=1}"]) == Pipeline(
         [FoldConstant(), FoldConstant(max_bytes=1)]
     )
-    with pytest.raises(InvalidArgument, match="there is no pass 'nothing'"):
-        Pipeline(["nothing"])
+    with pytest.raises(InvalidArgument, match="there is no pass 'no-such-pass'"):
+        Pipeline(["no-such-pass"])
 
 
 def test_a_wrong_order_says_so():
