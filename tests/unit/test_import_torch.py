@@ -116,6 +116,17 @@ def test_buffers_that_are_written_in_place_are_states() -> None:
     assert [each.max() for each in found] == [6, 6]
 
 
+def test_a_write_through_a_view_of_a_buffer_is_refused() -> None:
+    """It changes the state, of which only whole new values are known."""
+    view = invoke("aten.view.default", {"self": tensor("b"), "size": {"as_ints": [6]}}, "v")
+    write = invoke("aten.add_.Tensor", {"self": tensor("v"), "other": {"as_int": 1}}, "w")
+    read = invoke("aten.add.Tensor", {"self": tensor("x"), "other": tensor("b")}, "y")
+    types = {"v": ((6,), "float32"), "w": ((6,), "float32"), "y": MATRIX}
+    weights = {"b": np.ones((2, 3), np.float32)}
+    with pytest.raises(Unsupported, match="writes to a part of a buffer"):
+        from_pytorch(archive([view, write, read], {"x": MATRIX}, ["y"], types, weights, ["b"]))
+
+
 def test_what_was_written_through_a_view_is_not_read_by_another_name() -> None:
     """`add_` writes to the flat view; the matrix is out of date, and says so where it is read."""
     view = invoke("aten.view.default", {"self": tensor("a"), "size": {"as_ints": [6]}}, "v")

@@ -19,8 +19,18 @@ from relay.frontend.importing.options import MAX_ELEMENTS
 from relay.frontend.importing.problems import Problems
 from relay.frontend.torch.archive import Json, dtype_of_number
 from relay.frontend.torch.builder import Importer
-from relay.frontend.torch.node import Argument, Node, ScalarType, Subgraph, is_list, is_value
+from relay.frontend.torch.node import (
+    Argument,
+    Node,
+    ScalarType,
+    Subgraph,
+    is_list,
+    is_value,
+    target_of,
+    writes_in_place,
+)
 from relay.frontend.torch.operators import REFUSED, VIEWS, Convert, row
+from relay.frontend.torch.table import Result
 
 MAX_RANK = 32
 MOST_NODES = 100_000
@@ -29,7 +39,6 @@ DEEPEST = 24
 """Subgraphs in each other."""
 READ_ERRORS = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError)
 """What reading a damaged graph raises."""
-Known = SSAValue | int | float | bool | None
 
 
 @dataclass(slots=True)
@@ -40,7 +49,7 @@ class Conversion:
     importer: Importer
     problems: Problems
     custom: Mapping[str, Convert]
-    values: dict[str, Known] = field(default_factory=dict[str, Known])
+    values: dict[str, Result] = field(default_factory=dict[str, Result])
     types: Json = field(default_factory=dict[str, Any])
     """What the graph says of its tensors."""
     roots: dict[str, str] = field(default_factory=dict[str, str])
@@ -84,12 +93,12 @@ class Conversion:
     def written(self, node: Node, given: Json) -> None:
         """Keep what a node that writes in place, `aten.add_`, has written: all names of that memory have the new value,
         but those of which it is only a part, or another shape; these are out of date."""
-        name, target = node.packet.rpartition(".")[2], _name_of(given, 0)
+        target = _name_of(given, 0)
         root = self.roots.get(target, target)
         if node.packet in VIEWS and root:
             self.roots.update(dict.fromkeys(node.outputs, root))
             self.views.update(node.outputs)
-        if not (name.endswith("_") and not name.endswith("__")) or not node.outputs:
+        if not writes_in_place(node.packet) or not node.outputs:
             return
         output, partly = node.outputs[0], target in self.views
         if partly and root in self.states:
@@ -102,14 +111,14 @@ class Conversion:
             self.roots[target] = root = output
         self.roots[output] = root
 
-    def define(self, name: str, value: Known) -> None:
+    def define(self, name: str, value: Result) -> None:
         self.values[name] = value
         if isinstance(value, SSAValue) and value.name_hint is None:
             value.name_hint = value_name(name)
 
     def read(self, given: Json, index: int, within: str) -> Node:
         """The node with its arguments resolved. Raises Malformed."""
-        target, name = str(given["target"]).removeprefix("torch.ops."), str(given.get("name") or "")
+        target, name = target_of(given), str(given.get("name") or "")
         outputs = [each for output in given["outputs"] for each in _names(output)]
         name = name or (outputs[0] if outputs else "")
         node = Node(self.file, target, index, name, {}, [], outputs, [], within)
@@ -133,7 +142,7 @@ class Conversion:
         dtype = dtype_of_number(meta["dtype"], f"{self.file}: {name}")
         return TensorType(element_type(dtype), [DYNAMIC if each is None else int(each) for each in sizes])
 
-    def find(self, node: Node, name: str) -> Known:
+    def find(self, node: Node, name: str) -> Result:
         if name not in self.values:
             raise node.malformed(f"takes {name[:120]!r}, which no node before it gives")
         found = self.values[name]
@@ -169,7 +178,7 @@ class Conversion:
             case _:
                 raise node.unsupported(f"has an argument of the kind {kind[3:][:40]}")
 
-    def results(self, node: Node) -> Sequence[Known] | None:
+    def results(self, node: Node) -> Sequence[Result] | None:
         """The values of a node's outputs; None behind a problem, where only the operator is looked at."""
         convert, custom = row(node), self.custom.get(custom_name(node))
         if convert is None and custom is None:

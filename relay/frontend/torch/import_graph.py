@@ -28,8 +28,8 @@ from relay.frontend.importing.sizes import Sizes, given_sizes, sized, symbols_of
 from relay.frontend.torch.archive import Archive, Json, dtype_of_number
 from relay.frontend.torch.builder import Importer
 from relay.frontend.torch.conversion import READ_ERRORS, Conversion, malformed
-from relay.frontend.torch.node import Node
-from relay.frontend.torch.table import Convert
+from relay.frontend.torch.node import Node, packet_of, target_of, writes_in_place
+from relay.frontend.torch.table import VIEWS, Convert
 from relay.module import IRModule
 from relay.signature import TensorInfo
 
@@ -220,15 +220,16 @@ class _Program:
         """The buffers that the program writes, by its signature or in place, and the names of what they become."""
         found = dict(self.writes)
         by_name = {name: buffer for buffer, name in self.buffers.items()}
-        written: dict[str, str] = {}
+        shared = {name: name for name in by_name}
+        """The buffer, by its name in the graph, in whose memory a tensor is."""
         for node in nodes:
-            name = str(node["target"]).removeprefix("torch.ops.").split(".")
-            inputs = _tensors(node["inputs"][:1])
-            if len(name) > 1 and name[1].endswith("_") and not name[1].endswith("__") and inputs:
-                first = written.get(inputs[0], inputs[0])
-                if first in by_name:
+            packet, inputs = packet_of(target_of(node)), _tensors(node["inputs"][:1])
+            first = shared.get(inputs[0]) if inputs else None
+            in_place = writes_in_place(packet)
+            if first is not None and (in_place or packet in VIEWS):
+                shared.update(dict.fromkeys(_tensors(node["outputs"]), first))
+                if in_place:
                     found.setdefault(by_name[first], first)
-                    written.update({output: first for output in _tensors(node["outputs"])})
         return found
 
     def state(self, buffer: str) -> TensorInfo:
@@ -290,9 +291,7 @@ def _needed(nodes: Sequence[Json], wanted: Sequence[str]) -> set[object]:
     """The numbers of the nodes that these names depend on, and the names that they read."""
     live: set[object] = set(wanted)
     for number, node in reversed([*enumerate(nodes)]):
-        kind = str(node["target"]).split(".")
-        in_place = len(kind) > 3 and kind[3].endswith("_")
-        if in_place or not live.isdisjoint(_tensors(node["outputs"])):
+        if writes_in_place(packet_of(target_of(node))) or not live.isdisjoint(_tensors(node["outputs"])):
             live.update(_tensors(node["inputs"]))
             live.add(number)
     return live

@@ -47,6 +47,23 @@ def is_size(value: object) -> TypeGuard[Size]:
     return isinstance(value, int | SSAValue) and not isinstance(value, bool)
 
 
+def target_of(call: Json) -> str:
+    """The operator of a call in the file, with its overload: `aten.add.Tensor`."""
+    return str(call["target"]).removeprefix("torch.ops.")
+
+
+def packet_of(target: str) -> str:
+    """The operator without its overload: `aten.add`."""
+    parts = target.split(".")
+    return ".".join(parts[:2]) if len(parts) > 2 else target
+
+
+def writes_in_place(packet: str) -> bool:
+    """Whether an operator writes its result to its first argument: `aten.add_`, `aten.__iand__`; not `aten.__and__`."""
+    name = packet.rpartition(".")[2]
+    return name.endswith("_") and (not name.endswith("__") or name.startswith("__i"))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Node(Place):
     SCALAR_AXES: ClassVar[int] = 1
@@ -66,9 +83,7 @@ class Node(Place):
 
     @property
     def packet(self) -> str:
-        """The operator without its overload: `aten.add`."""
-        parts = self.target.split(".")
-        return ".".join(parts[:2]) if len(parts) > 2 else self.target
+        return packet_of(self.target)
 
     @property
     def number(self) -> int:
@@ -103,8 +118,9 @@ class Node(Place):
         raise self.malformed(f"the argument {name} is no tensor")
 
     def values(self, name: str) -> list[SSAValue]:
-        found = [each for each in self.sequence(name) if is_value(each)]
-        if len(found) != len(self.sequence(name)):
+        given = self.sequence(name)
+        found = [each for each in given if is_value(each)]
+        if len(found) != len(given):
             raise self.malformed(f"the argument {name} has what is no tensor")
         return found
 
@@ -129,11 +145,12 @@ class Node(Place):
         return found if is_value(found) else self.integer(name, default)
 
     def sizes(self, name: str) -> list[Size]:
-        found = self.sequence(name)
-        wrong = [each for each in found if not is_size(each)]
-        if wrong:
-            raise self.malformed(f"the argument {name} has {wrong[0]!r}, no integer")
-        return [each for each in found if is_size(each)]
+        found: list[Size] = []
+        for each in self.sequence(name):
+            if not is_size(each):
+                raise self.malformed(f"the argument {name} has {each!r}, no integer")
+            found.append(each)
+        return found
 
     def integers(self, name: str, default: Sequence[int] | None = None) -> list[int]:
         """A list of integers, or one as a list of it."""
