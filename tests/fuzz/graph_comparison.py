@@ -8,7 +8,7 @@ import os
 import pickle
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -21,6 +21,7 @@ from relay.errors import RelayError
 from relay.interpreters import run
 from relay.module import IRModule
 from relay.runtime import load
+from relay.target import host, resolve
 from tests.numeric.litert_models import Array
 
 KEPT = Path(__file__).parents[1] / "regressions"
@@ -107,10 +108,20 @@ class Sample:
 Importer = Callable[[Sample], IRModule]
 
 
-def way_of(rng: np.random.Generator, targets: Sequence[str]) -> dict[str, Any]:
-    """Arguments of `build`, and `saved` to run what was saved and loaded."""
+def steps_of(seed: int) -> range:
+    """Of a graph: two to eight."""
+    return range(int(np.random.default_rng([seed, 999]).integers(2, 9)))
+
+
+def way_of(seed: int) -> dict[str, Any]:
+    """Arguments of `build` for a target that this machine can run, and `saved` to run what was saved and loaded."""
+    rng, targets = np.random.default_rng([seed, 997]), [each for each in TARGETS if is_runnable(each)]
     way: dict[str, Any] = {"opt_level": int(rng.integers(5)), "num_threads": int(rng.integers(1, 4))}
     return way | {"target": targets[int(rng.integers(len(targets)))], "saved": bool(rng.integers(2))}
+
+
+def is_runnable(target: str) -> bool:
+    return resolve(target).features <= host().features
 
 
 def same(result: Array, wanted: Array, tolerance: float) -> bool:
@@ -181,7 +192,6 @@ class Oracle:
     """Random graphs and who judges them: `draw` makes the graph of these steps of a seed, or None if it is empty,
     and tells its kinds of operators; `wanted` gives the reference's results, or None if it refuses."""
 
-    steps: Callable[[int], Sequence[int]]
     draw: Callable[[int, Sequence[int]], tuple[Sample, list[str]] | None]
     wanted: Callable[[Sample], Runs | None]
     imported: Importer
@@ -211,12 +221,14 @@ class Oracle:
                 kept = less
         return kept
 
-    def fuzz(self, seeds: Iterator[int] | range, ways: Callable[[int], list[dict[str, Any]]] | None) -> Counter[str]:
-        """How graphs ended. What differs is shrunk, and its file kept in `tests/regressions`."""
+    def fuzz(self, seeds: Iterable[int], *, compiled: bool) -> Counter[str]:
+        """How graphs ended, interpreted and perhaps compiled.
+
+        What differs is shrunk, and its file kept in `tests/regressions`."""
         ends, sizes = Counter[str](), list[int]()
         wrong = list[str]()
         for seed in seeds:
-            steps, built = self.steps(seed), ways(seed) if ways else []
+            steps, built = steps_of(seed), [way_of(seed)] if compiled else []
             found, kinds = self.outcome(seed, steps, built)
             ends["differing" if differs(found) else found.partition(":")[0] or "equal"] += 1
             sizes += [len(kinds)] * (not found)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import random
 import re
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import cache
@@ -17,6 +16,7 @@ from relay.compile.entry import build
 from relay.errors import RelayError
 from relay.runtime import archive, container, load
 from tests.conftest import Cases
+from tests.fuzz.run_cases import run_cases
 from tests.numeric.random_graphs import RandomGraph
 from tests.unit.test_runtime import stateful
 
@@ -135,27 +135,19 @@ def end_of(path: Path, parts: Parts, sums: bool) -> str:
 
 def fuzz(cases: Iterable[int], folder: Path) -> Counter[str]:
     """How each damaged file ended; what must not be is kept."""
-    ends, wrong, path, slowest = Counter[str](), list[str](), folder / "damaged.relay", 0.0
-    for case in cases:
+    path = folder / "damaged.relay"
+
+    def draw(case: int) -> tuple[Parts, bool]:
         rng = random.Random(case)
         parts = rng.choice(seeds())
         sums = rng.random() < 0.6
         path.write_bytes(forged(parts, rng) if sums else rng.choice(FILE)(container.pack(parts), rng))
-        start = time.process_time()
-        try:
-            end = end_of(path, parts, sums)
-        except Exception as error:
-            end = "wrong"
-            wrong.append(f"case {case}: {type(error).__name__}: {str(error)[:200]}")
-            (folder / f"{case}.relay").write_bytes(path.read_bytes())
-        seconds = time.process_time() - start
-        slowest = max(slowest, seconds)
-        if seconds > SECONDS:
-            wrong.append(f"case {case}: took {seconds:.1f} s")
-        ends[end] += 1
-    print(f"{ends.total()} files: {dict(ends)}, slowest {slowest * 1e3:.0f} ms")
-    assert not wrong, "\n".join(wrong[:20])
-    return ends
+        return parts, sums
+
+    def keep(case: int, drawn: object) -> None:
+        (folder / f"{case}.relay").write_bytes(path.read_bytes())
+
+    return run_cases(cases, draw, lambda drawn: end_of(path, *drawn), seconds=SECONDS, keep=keep)
 
 
 def test_damaged_artifacts_are_refused(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ import pytest
 
 from tests.conftest import Cases
 from tests.fuzz.damaged_worker import Outcome, measured
+from tests.fuzz.run_cases import run_cases
 from tests.fuzz.test_tflite_import_fuzz import DIGITS, written
 from tests.fuzz.test_tflite_reader_fuzz import DAMAGES, MODELS, Seed
 
@@ -76,23 +77,23 @@ def small_models() -> list[Seed]:
     return [*(Seed(file) for file in files if len(file) < SMALL), *written()]
 
 
-def fuzz(watched: Watched, cases: Iterable[int], keep: Path) -> Counter[str]:
+def fuzz(watched: Watched, cases: Iterable[int], folder: Path) -> Counter[str]:
     """How each damaged file ended; what must not be is kept."""
-    seeds, ends, wrong = small_models(), Counter[str](), list[str]()
-    slowest, largest, most = 0.0, 0, 0.0
-    for case in cases:
+    seeds, shares = small_models(), list[float]()
+
+    def draw(case: int) -> bytes:
         rng = random.Random(case)
-        file = rng.choice(DAMAGES)(rng.choice(seeds), rng)
+        return rng.choice(DAMAGES)(rng.choice(seeds), rng)
+
+    def end_of(file: bytes) -> str:
         end, seconds, memory = watched(file)
-        share = memory / (SPARE + PER_BYTE * len(file))
-        slowest, largest, most = max(slowest, seconds), max(largest, memory), max(most, share)
-        if not end.startswith(FINE) or seconds > IMPORT_SECONDS or share > 1:
-            (keep / f"{case}.tflite").write_bytes(file)
-            wrong.append(f"case {case}: {end}, imported in {seconds:.2f} s, {memory} bytes for {len(file)} of the file")
-        ends[end if end.startswith(FINE) else "wrong"] += 1
-    print(f"{ends.total()} files: {dict(ends)}; slowest import {slowest:.3f} s, most memory {largest} bytes,", end=" ")
-    print(f"{most:.0%} of what its file's size allows")
-    assert not wrong, "\n".join(wrong[:20])
+        shares.append(memory / (SPARE + PER_BYTE * len(file)))
+        said = f"{end}, imported in {seconds:.2f} s, {memory} bytes for {len(file)} of the file"
+        assert end.startswith(FINE) and seconds <= IMPORT_SECONDS and shares[-1] <= 1, said
+        return end
+
+    ends = run_cases(cases, draw, end_of, keep=lambda case, file: (folder / f"{case}.tflite").write_bytes(file))
+    print(f"most memory: {max(shares, default=0):.0%} of what its file's size allows")
     return ends
 
 

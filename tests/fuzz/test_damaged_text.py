@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import re
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import cache
@@ -20,6 +19,7 @@ from relay.module import IRModule
 from relay.passes import PassContext, Sequential
 from relay.universe import PASSES
 from tests.conftest import Cases
+from tests.fuzz.run_cases import run_cases
 from tests.numeric.random_graphs import RandomGraph
 
 FILECHECK = Path(__file__).parents[1] / "filecheck"
@@ -179,26 +179,13 @@ def damaged(case: int) -> tuple[str, random.Random]:
     return text, rng
 
 
-def fuzz(cases: Iterable[int], keep: Path) -> Counter[str]:
+def fuzz(cases: Iterable[int], folder: Path) -> Counter[str]:
     """How each damaged text ended; what must not be is kept."""
-    ends, wrong = Counter[str](), list[str]()
-    for case in cases:
-        text, rng = damaged(case)
-        start = time.process_time()
-        try:
-            end = end_of(text, rng)
-        except Exception as error:
-            end = "wrong"
-            wrong.append(f"case {case}: {type(error).__name__}: {str(error)[:200]}")
-        seconds = time.process_time() - start
-        if seconds > SECONDS:
-            wrong.append(f"case {case}: took {seconds:.1f} s")
-        if wrong and wrong[-1].startswith(f"case {case}:"):
-            (keep / f"{case}.mlir").write_text(text)
-        ends[end] += 1
-    print(f"{ends.total()} texts: {dict(ends)}")
-    assert not wrong, "\n".join(wrong[:40])
-    return ends
+
+    def keep(case: int, drawn: tuple[str, random.Random]) -> None:
+        (folder / f"{case}.mlir").write_text(drawn[0])
+
+    return run_cases(cases, damaged, lambda drawn: end_of(*drawn), seconds=SECONDS, keep=keep)
 
 
 ONCE_WRONG = (416, 15296, 19310)

@@ -13,9 +13,8 @@ from relay import signature
 from relay.frontend import from_tflite
 from relay.interpreters import qnn_functions
 from relay.module import IRModule
-from relay.target import host, resolve
 from tests.conftest import Cases
-from tests.fuzz.graph_comparison import KEPT, TARGETS, Oracle, Runs, Sample, Server, differing, kept, way_of
+from tests.fuzz.graph_comparison import KEPT, Oracle, Runs, Sample, Server, differing, kept
 from tests.fuzz.random_networks import Network
 from tests.fuzz.random_tflite import Graph
 from tests.numeric.litert_models import Reference, random_numbers
@@ -55,10 +54,6 @@ def imported(sample: Sample) -> IRModule:
     return from_tflite(sample.model, **sample.options)
 
 
-def steps(seed: int) -> range:
-    return range(int(np.random.default_rng([seed, 999]).integers(2, 9)))
-
-
 def draw(seed: int, steps: Sequence[int]) -> tuple[Sample, list[str]] | None:
     """Two of five are networks, half of them of another batch or size; every second has parameters beyond the usual."""
     kind = Network if seed % 5 < 2 else Graph
@@ -79,29 +74,21 @@ def tolerance_of(graph: Graph) -> float:
     return 1e-4 if isinstance(graph, Network) else 1e-5
 
 
-def ways(seed: int) -> list[dict[str, Any]]:
-    return [way_of(np.random.default_rng([seed, 997]), [each for each in TARGETS if is_runnable(each)])]
-
-
-def is_runnable(target: str) -> bool:
-    return resolve(target).features <= host().features
-
-
-ORACLE = Oracle(steps, draw, wanted, imported)
+ORACLE = Oracle(draw, wanted, imported)
 
 
 def test_graphs_equal_litert_interpreted() -> None:
-    assert ORACLE.fuzz(range(60), None)["equal"] >= 40
+    assert ORACLE.fuzz(range(60), compiled=False)["equal"] >= 40
 
 
 def test_graphs_equal_litert_compiled() -> None:
-    assert ORACLE.fuzz(range(100, 105), ways)["equal"] >= 3
+    assert ORACLE.fuzz(range(100, 105), compiled=True)["equal"] >= 3
 
 
 @pytest.mark.fuzz
-@pytest.mark.parametrize("built", [False, True])
-def test_many_graphs_equal_litert(built: bool, cases: Cases) -> None:
-    ORACLE.fuzz(iter(cases(200 if built else 2000)), ways if built else None)
+@pytest.mark.parametrize("compiled", [False, True])
+def test_many_graphs_equal_litert(compiled: bool, cases: Cases) -> None:
+    ORACLE.fuzz(cases(200 if compiled else 2000), compiled=compiled)
 
 
 @pytest.mark.parametrize("file", sorted(KEPT.glob("wrong_in_litert/*.tflite")), ids=lambda file: file.stem)

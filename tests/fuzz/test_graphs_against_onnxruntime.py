@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,19 +14,8 @@ onnxruntime = pytest.importorskip("onnxruntime", reason="needs onnxruntime")
 from relay.frontend import from_onnx  # noqa: E402
 from relay.module import IRModule  # noqa: E402
 from relay.quantize import QdqToInteger  # noqa: E402
-from relay.target import host, resolve  # noqa: E402
 from tests.conftest import Cases  # noqa: E402
-from tests.fuzz.graph_comparison import (  # noqa: E402
-    KEPT,
-    TARGETS,
-    Oracle,
-    Runs,
-    Sample,
-    Server,
-    differing,
-    kept,
-    way_of,
-)  # fmt: skip
+from tests.fuzz.graph_comparison import KEPT, Oracle, Runs, Sample, Server, differing, kept  # noqa: E402
 from tests.fuzz.random_onnx import Mixed  # noqa: E402
 from tests.numeric.litert_models import random_numbers  # noqa: E402
 
@@ -63,30 +51,21 @@ def draw(seed: int, steps: Sequence[int]) -> tuple[Sample, list[str]] | None:
     return Sample(graph.model().SerializeToString(), feeds, "onnx", tolerance=1e-4), kinds
 
 
-def steps(seed: int) -> range:
-    return range(int(np.random.default_rng([seed, 999]).integers(2, 9)))
-
-
-def ways(seed: int) -> list[dict[str, Any]]:
-    here = [target for target in TARGETS if resolve(target).features <= host().features]
-    return [way_of(np.random.default_rng([seed, 997]), here)]
-
-
-ORACLE = Oracle(steps, draw, wanted, imported)
+ORACLE = Oracle(draw, wanted, imported)
 
 
 def test_graphs_equal_onnxruntime_interpreted() -> None:
-    assert ORACLE.fuzz(range(40), None)["equal"] >= 30
+    assert ORACLE.fuzz(range(40), compiled=False)["equal"] >= 30
 
 
 def test_graphs_equal_onnxruntime_compiled() -> None:
-    assert ORACLE.fuzz(range(100, 103), ways)["equal"] >= 2
+    assert ORACLE.fuzz(range(100, 103), compiled=True)["equal"] >= 2
 
 
 @pytest.mark.fuzz
-@pytest.mark.parametrize("built", [False, True])
-def test_many_graphs_equal_onnxruntime(built: bool, cases: Cases) -> None:
-    ORACLE.fuzz(iter(cases(200 if built else 2000)), ways if built else None)
+@pytest.mark.parametrize("compiled", [False, True])
+def test_many_graphs_equal_onnxruntime(compiled: bool, cases: Cases) -> None:
+    ORACLE.fuzz(cases(200 if compiled else 2000), compiled=compiled)
 
 
 @pytest.mark.parametrize("file", sorted(KEPT.glob("*.onnx")), ids=lambda file: file.stem)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from typing import Any
@@ -18,6 +17,7 @@ import onnx
 from relay.errors import RelayError
 from relay.frontend import from_onnx
 from tests.conftest import Cases
+from tests.fuzz.run_cases import run_cases
 from tests.numeric.onnx_node_tests import SECONDS, cases_of, limited
 
 SEEDS = {
@@ -128,30 +128,27 @@ DAMAGES: tuple[Callable[[bytes, random.Random], bytes], ...] = (
 )
 
 
-def fuzz(numbers: Iterable[int]) -> Counter[str]:
-    """Import damaged files; how each ended. A failure names the number of its case."""
-    ends: Counter[str] = Counter()
-    for number in numbers:
-        rng = random.Random(number)
-        damage = rng.choice(DAMAGES)
-        file = damage(rng.choice(seeds()), rng)
-        try:
-            with limited(SECONDS):
-                from_onnx(file).verify()
-        except RelayError as error:
-            ends[type(error).__name__] += 1
-        except Exception as error:
-            raise AssertionError(f"case {number}, {damage.__name__}: {error!r}") from error
-        else:
-            ends["imported"] += 1
-    return ends
+def draw(case: int) -> bytes:
+    rng = random.Random(case)
+    return rng.choice(DAMAGES)(rng.choice(seeds()), rng)
+
+
+def end_of(file: bytes) -> str:
+    """How importing it ends."""
+    try:
+        with limited(SECONDS):
+            from_onnx(file).verify()
+    except RelayError as error:
+        return type(error).__name__
+    return "imported"
 
 
 def test_damaged_files_are_refused_or_imported() -> None:
-    ends = fuzz([*range(120), 1663, 1004393])  # the last have a batch of 2^31 and a Split into as many parts
+    cases = [*range(120), 1663, 1004393]  # the last have a batch of 2^31 and a Split into as many parts
+    ends = run_cases(cases, draw, end_of)
     assert ends["imported"] and ends["Malformed"]
 
 
 @pytest.mark.fuzz
 def test_many_damaged_files_are_refused_or_imported(cases: Cases) -> None:
-    fuzz(cases(10_000))
+    run_cases(cases(10_000), draw, end_of)

@@ -20,6 +20,7 @@ from relay.passes import PassContext, Sequential
 from relay.universe import PASSES
 from tests.conftest import Cases
 from tests.fuzz.random_modules import RandomModule
+from tests.fuzz.run_cases import run_cases
 from tests.numeric.compiled_modules import equal
 from tests.numeric.litert_comparison import Accepted, accepted
 from tests.numeric.litert_models import joined
@@ -72,7 +73,7 @@ def through(mod: IRModule, names: Sequence[str], feeds: Sequence[Array], what: s
     return mod, wanted
 
 
-def check(number: int) -> None:
+def check(number: int) -> str:
     """A module through some passes one by one, then built."""
     rng = random.Random(number)
     net = RandomModule(number, rng.randrange(1, 6))
@@ -81,9 +82,10 @@ def check(number: int) -> None:
     found = build(mod, opt_level=rng.randrange(5)).run(*net.inputs)
     assert found is not None
     same(found if isinstance(found, tuple) else (found,), wanted, f"case {number}: {names} and a build")
+    return "kept"
 
 
-def check_operators(number: int) -> None:
+def check_operators(number: int) -> str:
     """Operators of a model, all kinds of them, through many passes."""
     rng = np.random.default_rng(number)
     kinds = [*CASES, *QUANTISED]
@@ -98,19 +100,11 @@ def check_operators(number: int) -> None:
     feeds = [array for model in models for array in model.feeds[0]]
     names = [str(name) for name in rng.permutation(SAME_LEVEL)[:8]]
     through(mod, names, [*feeds, *states], f"case {number}, {[model.case.kind for model in models]}")
+    return "kept"
 
 
-def fuzz(check: Callable[[int], None], cases: Iterable[int]) -> None:
-    """Every failure is told, not only the first."""
-    count, wrong = 0, list[str]()
-    for number in cases:
-        try:
-            check(number)
-        except Exception as error:
-            wrong.append(f"case {number}: {type(error).__name__}: {str(error)[:300]}")
-        count += 1
-    print(f"{count} modules, {len(wrong)} wrong")
-    assert not wrong, "\n".join(wrong[:40])
+def fuzz(check: Callable[[int], str], cases: Iterable[int]) -> None:
+    run_cases(cases, lambda number: number, check)
 
 
 def test_every_pass_has_its_place() -> None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import random
-import time
-from collections import Counter
-from collections.abc import Iterable
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -15,6 +13,7 @@ import pytest
 from relay.errors import RelayError
 from relay.frontend import from_tflite
 from tests.conftest import Cases
+from tests.fuzz.run_cases import run_cases
 from tests.fuzz.test_tflite_reader_fuzz import DAMAGES, SMALL, Seed, seeds
 from tests.numeric.litert_shape_cases import CASES
 from tests.numeric.test_control_flow_against_litert import Maker, model
@@ -39,37 +38,32 @@ def written() -> list[Seed]:
     return [*(Seed(model(each)) for each in graphs), *map(Seed, sparse), Seed(flattened()), Seed(other)]
 
 
-def fuzz(cases: Iterable[int]) -> Counter[str]:
-    """Import damaged files; how each ended. A failure names the number of its case."""
+@cache
+def start_from() -> tuple[Seed, ...]:
     own = [Seed(path.read_bytes()) for path in sorted(DIGITS.glob("*.tflite"))]
-    start_from = own + written() + [seed for seed in seeds() if seed.file != SMALL]
-    ends: Counter[str] = Counter()
-    worst = 0.0
-    for case in cases:
-        rng = random.Random(case)
-        damage = rng.choice(DAMAGES)
-        file = damage(rng.choice(start_from), rng)
-        start = time.process_time()
-        try:
-            from_tflite(file).verify()
-        except RelayError as error:
-            assert all(line.isprintable() for line in str(error).splitlines()), f"case {case}: {error}"
-            ends[type(error).__name__] += 1
-        except Exception as error:
-            raise AssertionError(f"case {case}, {damage.__name__}: {error!r}") from error
-        else:
-            ends["imported"] += 1
-        worst = max(worst, time.process_time() - start)
-    assert worst < WORST_SECONDS, f"one file took {worst:.2f} s"
-    print(f"{ends.total()} files: {dict(ends)}, worst {worst * 1e3:.0f} ms")
-    return ends
+    return (*own, *written(), *(seed for seed in seeds() if seed.file != SMALL))
+
+
+def draw(case: int) -> bytes:
+    rng = random.Random(case)
+    return rng.choice(DAMAGES)(rng.choice(start_from()), rng)
+
+
+def end_of(file: bytes) -> str:
+    """How importing it ends."""
+    try:
+        from_tflite(file).verify()
+    except RelayError as error:
+        assert all(line.isprintable() for line in str(error).splitlines()), error
+        return type(error).__name__
+    return "imported"
 
 
 def test_damaged_files_are_refused_or_imported() -> None:
-    ends = fuzz(range(100))
+    ends = run_cases(range(100), draw, end_of, seconds=WORST_SECONDS)
     assert ends["imported"] and ends["Malformed"]
 
 
 @pytest.mark.fuzz
 def test_many_damaged_files_are_refused_or_imported(cases: Cases) -> None:
-    fuzz(cases(15_000))
+    run_cases(cases(15_000), draw, end_of, seconds=WORST_SECONDS)

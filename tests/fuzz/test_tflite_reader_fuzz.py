@@ -2,10 +2,9 @@
 
 import base64
 import random
-import time
 import zlib
-from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +13,7 @@ import pytest
 from relay.errors import RelayError
 from relay.frontend.tflite.model import Model, read_model
 from tests.conftest import Cases
+from tests.fuzz.run_cases import run_cases
 
 MODELS = Path(__file__).parents[2].parent / "shared" / "models"
 # The smallest real files, where they are at hand, and always the small model of the reader's unit tests.
@@ -49,9 +49,10 @@ def address(view: memoryview) -> int:
     return np.frombuffer(view, np.uint8).ctypes.data
 
 
-def seeds() -> list[Seed]:
+@cache
+def seeds() -> tuple[Seed, ...]:
     paths = [MODELS / f"{name}.tflite" for name in REAL]
-    return [Seed(file) for file in [SMALL, *(path.read_bytes() for path in paths if path.is_file())]]
+    return tuple(Seed(file) for file in [SMALL, *(path.read_bytes() for path in paths if path.is_file())])
 
 
 def truncate(seed: Seed, rng: random.Random) -> bytes:
@@ -134,37 +135,27 @@ def check(model: Model) -> None:
                     assert str(error).isprintable()
 
 
-def fuzz(cases: Iterable[int]) -> Counter[str]:
-    """Read damaged files; how each ended. A failure names the number of its case."""
-    start_from = seeds()
-    ends: Counter[str] = Counter()
-    worst = 0.0
-    for case in cases:
-        rng = random.Random(case)
-        damage = rng.choice(DAMAGES)
-        file = damage(rng.choice(start_from), rng)
-        start = time.process_time()
-        try:
-            model = read_model(file)
-        except RelayError as error:
-            assert str(error).isprintable() and len(str(error)) < 2000, f"case {case}: {error}"
-            ends[type(error).__name__] += 1
-        except Exception as error:
-            raise AssertionError(f"case {case}, {damage.__name__}: {error!r}") from error
-        else:
-            check(model)
-            ends["read"] += 1
-        worst = max(worst, time.process_time() - start)
-    assert worst < WORST_SECONDS, f"one file took {worst:.2f} s"
-    print(f"{ends.total()} files: {dict(ends)}, worst {worst * 1e3:.0f} ms")
-    return ends
+def draw(case: int) -> bytes:
+    rng = random.Random(case)
+    return rng.choice(DAMAGES)(rng.choice(seeds()), rng)
+
+
+def end_of(file: bytes) -> str:
+    """How reading it ends."""
+    try:
+        model = read_model(file)
+    except RelayError as error:
+        assert str(error).isprintable() and len(str(error)) < 2000, error
+        return type(error).__name__
+    check(model)
+    return "read"
 
 
 def test_damaged_files() -> None:
-    ends = fuzz(range(600))
+    ends = run_cases(range(600), draw, end_of, seconds=WORST_SECONDS)
     assert ends["read"] and ends["Malformed"]
 
 
 @pytest.mark.fuzz
 def test_many_damaged_files(cases: Cases) -> None:
-    fuzz(cases(40_000))
+    run_cases(cases(40_000), draw, end_of, seconds=WORST_SECONDS)

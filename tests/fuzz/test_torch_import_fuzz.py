@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import random
 import zipfile
-from collections import Counter
-from collections.abc import Iterable
 from functools import cache
 from io import BytesIO
 from typing import Any
@@ -17,6 +15,7 @@ import pytest
 from relay.errors import RelayError
 from relay.frontend import from_pytorch
 from tests.conftest import Cases
+from tests.fuzz.run_cases import run_cases
 from tests.numeric.onnx_node_tests import SECONDS, limited
 from tests.numeric.torch_programs import Json, archive, invoke, tensor
 
@@ -124,30 +123,27 @@ def change(tree: Any, rng: random.Random) -> None:
         tree[key] = rng.choice(NUMBERS)
 
 
-def fuzz(numbers: Iterable[int]) -> Counter[str]:
-    """Import damaged archives; how each ended. A failure names the number of its case."""
-    ends: Counter[str] = Counter()
-    for number in numbers:
-        rng = random.Random(number)
-        damage = rng.choice((changed_bytes, changed_json, changed_json))
-        file = damage(rng.choice(seeds()), rng)
-        try:
-            with limited(SECONDS):
-                from_pytorch(file).verify()
-        except RelayError as error:
-            ends[type(error).__name__] += 1
-        except Exception as error:
-            raise AssertionError(f"case {number}, {damage.__name__}: {error!r}") from error
-        else:
-            ends["imported"] += 1
-    return ends
+def draw(case: int) -> bytes:
+    rng = random.Random(case)
+    damage = rng.choice((changed_bytes, changed_json, changed_json))
+    return damage(rng.choice(seeds()), rng)
+
+
+def end_of(file: bytes) -> str:
+    """How importing it ends."""
+    try:
+        with limited(SECONDS):
+            from_pytorch(file).verify()
+    except RelayError as error:
+        return type(error).__name__
+    return "imported"
 
 
 def test_damaged_archives_are_refused_or_imported() -> None:
-    ends = fuzz(range(200))
+    ends = run_cases(range(200), draw, end_of)
     assert ends["imported"] and ends["Malformed"]
 
 
 @pytest.mark.fuzz
 def test_many_damaged_archives_are_refused_or_imported(cases: Cases) -> None:
-    fuzz(cases(10_000))
+    run_cases(cases(10_000), draw, end_of)
