@@ -11,12 +11,14 @@ from typing import ClassVar, Self
 from xdsl.dialects import arith
 from xdsl.dialects.arith import FastMathFlagsAttr, IntegerOverflowAttr
 from xdsl.dialects.builtin import IntegerAttr, VectorType, i1, i64
-from xdsl.ir import Attribute, Dialect, Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
+
+from relay.dialects.extended import extended
 
 
 class CastOp(IRDLOperation, ABC):
@@ -235,10 +237,10 @@ class RemFOp(IRDLOperation):
 WIDENED: dict[str, type[IRDLOperation]] = {
     op.name: op for op in (ExtSIOp, ExtUIOp, TruncIOp, SIToFPOp, UIToFPOp, FPToSIOp, FPToUIOp, CmpiOp, CmpfOp, SelectOp)
 }
+"""By name, our ops that take vectors where xDSL's op of the same name takes scalars only."""
 
-Arith = Dialect(
-    "arith",
-    [*(op for op in arith.Arith.operations if op.name not in WIDENED), *WIDENED.values(), RemFOp],
-    list(arith.Arith.attributes),
-    [arith.ArithConstantMaterializationInterface()],
+Arith = extended(
+    arith.Arith,
+    [*WIDENED.values(), RemFOp],
+    interfaces=[arith.ArithConstantMaterializationInterface()],
 )

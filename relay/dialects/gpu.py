@@ -23,7 +23,7 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.dialects.utils import EnumAttribute
-from xdsl.ir import Attribute, Block, Dialect, ParametrizedAttribute, Region
+from xdsl.ir import Attribute, Block, ParametrizedAttribute, Region
 from xdsl.irdl import (
     IRDLOperation,
     attr_def,
@@ -49,6 +49,8 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.str_enum import StrEnum
+
+from relay.dialects.extended import extended
 
 CONTAINER = "gpu.container_module"
 """The attribute of a module that holds kernels and launches them."""
@@ -226,11 +228,8 @@ class BinaryOp(IRDLOperation):
         )
 
 
-OWN = (ModuleOp, FuncOp, ReturnOp, BarrierOp, DynamicSharedMemoryOp, BinaryOp)
-_OWN_NAMES = {op.name for op in OWN}
-
-Gpu = Dialect(
-    "gpu",
-    [*(op for op in gpu.GPU.operations if op.name not in _OWN_NAMES), *OWN],
-    [*gpu.GPU.attributes, AddressSpaceAttr, ObjectAttr, SelectObjectAttr],
+Gpu = extended(
+    gpu.GPU,
+    [ModuleOp, FuncOp, ReturnOp, BarrierOp, DynamicSharedMemoryOp, BinaryOp],
+    [AddressSpaceAttr, ObjectAttr, SelectObjectAttr],
 )

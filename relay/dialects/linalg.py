@@ -1,11 +1,11 @@
-"""xDSL's `linalg` with named ops that it lacks, or prints otherwise than upstream reads them; these are printed in the
-generic form, with their regions."""
+"""xDSL's `linalg` with named ops that it lacks, or whose custom form it prints differently from upstream: these are
+printed in the generic form, with their regions."""
 
 from __future__ import annotations
 
 from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, DenseIntElementsAttr, TensorType
 from xdsl.dialects.linalg import Linalg, ops
-from xdsl.ir import Attribute, Dialect, Operation
+from xdsl.ir import Attribute, Operation
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
@@ -16,9 +16,11 @@ from xdsl.irdl import (
     var_result_def,
 )
 
+from relay.dialects.extended import extended
+
 
 class NamedOp(IRDLOperation):
-    """What a loop nest of this name computes: `inputs` combined by the region and added to `outputs`."""
+    """A named op: the region combines elements of `inputs` with the accumulator, an element of `outputs`."""
 
     inputs = var_operand_def(Attribute)
     outputs = var_operand_def(TensorType)
@@ -28,21 +30,22 @@ class NamedOp(IRDLOperation):
 
 
 class WindowOp(NamedOp):
-    """Sums, or largest numbers, of what windows of images hold."""
+    """An op on windows of NHWC images: a convolution or a pooling."""
 
     strides = prop_def(DenseIntElementsAttr)
     dilations = prop_def(DenseIntElementsAttr)
 
 
 class MatmulOp(ops.MatmulOp):
-    """xDSL's, printed in the generic form: its custom one leaves out the maps that say that a matrix is transposed."""
+    """xDSL's op, printed in the generic form: the custom form leaves out `indexing_maps`, which say that a matrix is
+    transposed."""
 
     print = Operation.print
 
 
 @irdl_op_definition
 class BatchMatmulOp(NamedOp):
-    """`out[b, i, j] += lhs[b, i, k] * rhs[b, k, j]`; with `indexing_maps`, of transposed matrices."""
+    """`out[b, i, j] += lhs[b, i, k] * rhs[b, k, j]`; `indexing_maps` may say that `rhs` is transposed."""
 
     name = "linalg.batch_matmul"
     indexing_maps = prop_def(ArrayAttr[AffineMapAttr])
@@ -50,35 +53,35 @@ class BatchMatmulOp(NamedOp):
 
 @irdl_op_definition
 class Conv2DNhwcFhwcQOp(WindowOp):
-    """A convolution of codes, less a zero point of the image and one of the kernel: two more inputs."""
+    """A convolution of quantized values; inputs 2 and 3 are the zero points of the image and of the kernel."""
 
     name = "linalg.conv_2d_nhwc_fhwc_q"
 
 
 @irdl_op_definition
 class DepthwiseConv2DNhwcHwcOp(WindowOp):
-    """A convolution of each channel: `out[n, y, x, c] += image[n, s*y + t*i, s*x + t*j, c] * kernel[i, j, c]`."""
+    """A depthwise convolution: `out[n, y, x, c] += image[n, s*y + t*i, s*x + t*j, c] * kernel[i, j, c]`."""
 
     name = "linalg.depthwise_conv_2d_nhwc_hwc"
 
 
 @irdl_op_definition
 class DepthwiseConv2DNhwcHwcQOp(WindowOp):
-    """A convolution of each channel of codes by itself, less zero points: two more inputs."""
+    """A depthwise convolution of quantized values; inputs 2 and 3 are the zero points of image and kernel."""
 
     name = "linalg.depthwise_conv_2d_nhwc_hwc_q"
 
 
 @irdl_op_definition
 class PoolingNhwcMaxOp(WindowOp):
-    """The largest number of each window; the second input gives its size."""
+    """The maximum of each window; the shape of the second input is the window's."""
 
     name = "linalg.pooling_nhwc_max"
 
 
 @irdl_op_definition
 class PoolingNhwcMaxUnsignedOp(WindowOp):
-    """The largest number without sign of each window."""
+    """The maximum of each window, of unsigned integers."""
 
     name = "linalg.pooling_nhwc_max_unsigned"
 
@@ -90,18 +93,16 @@ class PoolingNhwcSumOp(WindowOp):
     name = "linalg.pooling_nhwc_sum"
 
 
-NAMED: tuple[type[Operation], ...] = (
-    MatmulOp,
-    BatchMatmulOp,
-    Conv2DNhwcFhwcQOp,
-    DepthwiseConv2DNhwcHwcOp,
-    DepthwiseConv2DNhwcHwcQOp,
-    PoolingNhwcMaxOp,
-    PoolingNhwcMaxUnsignedOp,
-    PoolingNhwcSumOp,
-)
-_NAMES = {op.name for op in NAMED}
-
-NamedLinalg = Dialect(
-    "linalg", [*(op for op in Linalg.operations if op.name not in _NAMES), *NAMED], [*Linalg.attributes]
+NamedLinalg = extended(
+    Linalg,
+    [
+        MatmulOp,
+        BatchMatmulOp,
+        Conv2DNhwcFhwcQOp,
+        DepthwiseConv2DNhwcHwcOp,
+        DepthwiseConv2DNhwcHwcQOp,
+        PoolingNhwcMaxOp,
+        PoolingNhwcMaxUnsignedOp,
+        PoolingNhwcSumOp,
+    ],
 )

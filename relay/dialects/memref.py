@@ -1,4 +1,4 @@
-"""xDSL's `memref` with an op that it lacks, and a spelling of another, as upstream writes them."""
+"""xDSL's `memref`, plus `memref.prefetch`, which it lacks, and a parser of upstream's custom form of `memref.copy`."""
 
 from __future__ import annotations
 
@@ -7,21 +7,23 @@ from typing import Self
 
 from xdsl.dialects import memref
 from xdsl.dialects.builtin import BoolAttr, IndexType, IntegerAttr, MemRefType, i32
-from xdsl.ir import Attribute, Dialect, SSAValue
+from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, var_operand_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
+from relay.dialects.extended import extended
+
 INDEX = IndexType()
 NEAREST = 3
-"""The largest hint of locality: into the first-level cache."""
+"""The largest `localityHint`: into the first-level cache."""
 
 
 @irdl_op_definition
 class PrefetchOp(IRDLOperation):
-    """The line of `memref[indices]` is asked for, to be near when it is read. `localityHint`: 0 (far) to 3 (into the
-    first-level cache). It reads nothing, so the address may be behind the buffer."""
+    """Fetches the cache line of `memref[indices]` ahead of its use. `localityHint`: 0 (no locality) to 3 (into the
+    first-level cache). It has no result and cannot fault, so the address may be past the end of the buffer."""
 
     name = "memref.prefetch"
     memref = operand_def(MemRefType)
@@ -89,7 +91,7 @@ class PrefetchOp(IRDLOperation):
 
 
 class CopyOp(memref.CopyOp):
-    """xDSL's, which is printed in the generic form, read also in upstream's custom one."""
+    """xDSL's op, which is printed in the generic form and also parsed in upstream's custom one."""
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
@@ -104,8 +106,4 @@ class CopyOp(memref.CopyOp):
         return cls.create(operands=[first, second], attributes=attributes)
 
 
-MemRef = Dialect(
-    "memref",
-    [*(op for op in memref.MemRef.operations if op.name != CopyOp.name), CopyOp, PrefetchOp],
-    [*memref.MemRef.attributes],
-)
+MemRef = extended(memref.MemRef, [CopyOp, PrefetchOp])

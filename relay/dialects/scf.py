@@ -1,4 +1,4 @@
-"""xDSL's `scf` with an op that it reads in the generic form only."""
+"""xDSL's `scf`, plus a parser of upstream's custom form of `scf.parallel`."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ from typing import Self
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import IndexType
-from xdsl.ir import Dialect
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.traits import SingleBlockImplicitTerminator, ensure_terminator
+
+from relay.dialects.extended import extended
 
 INDEX = IndexType()
 
 
 class ParallelOp(scf.ParallelOp):
-    """xDSL's, which is printed in the generic form, read also in upstream's custom one, with one result at most."""
+    """xDSL's op, printed in the generic form; with at most one result it is also parsed in upstream's custom form."""
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
@@ -40,4 +41,4 @@ class ParallelOp(scf.ParallelOp):
         return op
 
 
-Scf = Dialect("scf", [*(op for op in scf.Scf.operations if op.name != ParallelOp.name), ParallelOp])
+Scf = extended(scf.Scf, [ParallelOp])

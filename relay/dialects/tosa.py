@@ -5,10 +5,11 @@ from __future__ import annotations
 from xdsl.dialects import tosa
 from xdsl.dialects.builtin import i8, i32
 from xdsl.dialects.tosa import RoundingMode, RoundingModeAttr
-from xdsl.ir import Dialect
 from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.parser import Parser
 from xdsl.traits import Pure
+
+from relay.dialects.extended import extended
 
 
 @irdl_op_definition
@@ -16,8 +17,8 @@ class ApplyScaleOp(IRDLOperation):
     """`(value * multiplier + 2^(shift-1) [+- 2^30 if shift > 31 and DOUBLE_ROUND, by value's sign]) >> shift`, i32.
 
     2 <= shift <= 62. With DOUBLE_ROUND this equals TFLite's MultiplyByQuantizedMultiplier (double rounding) for
-    shift = 31 - exponent, exponent <= 0. It is printed in the generic form, since releases of MLIR differ in the custom
-    one. Source: the TOSA specification, APPLY_SCALE.
+    shift = 31 - exponent, exponent <= 0. It is printed in the generic form, because releases of MLIR differ in the
+    custom one. Source: the TOSA specification, APPLY_SCALE.
     """
 
     name = "tosa.apply_scale"
@@ -44,4 +45,4 @@ class ApplyScaleOp(IRDLOperation):
         return cls.create(operands=operands, result_types=type.outputs.data, properties={"rounding_mode": mode})
 
 
-Tosa = Dialect("tosa", [*tosa.TOSA.operations, ApplyScaleOp], [*tosa.TOSA.attributes])
+Tosa = extended(tosa.TOSA, [ApplyScaleOp])

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, StringAttr, VectorTy
 from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.dialects.vector import CombiningKindAttr
-from xdsl.ir import Attribute, Dialect
+from xdsl.ir import Attribute
 from xdsl.ir.affine import AffineDimExpr
 from xdsl.irdl import (
     IRDLOperation,
@@ -26,6 +26,8 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
+
+from relay.dialects.extended import extended
 
 Vector = VectorType[Attribute]
 
@@ -49,7 +51,7 @@ class ShapeCastOp(IRDLOperation):
 
 @irdl_attr_definition
 class IteratorTypeAttr(EnumAttribute[IteratorType]):
-    """`#vector.iterator_type<parallel>`: whether results have this dimension, or are sums along it."""
+    """`#vector.iterator_type<parallel>`: a dimension of the result (`parallel`) or one summed over (`reduction`)."""
 
     name = "vector.iterator_type"
 
@@ -65,9 +67,10 @@ class IteratorTypeAttr(EnumAttribute[IteratorType]):
 
 @irdl_op_definition
 class ContractionOp(IRDLOperation):
-    """Products of elements of `lhs` and `rhs`, combined along the dimensions that `acc` lacks, and with `acc`.
+    """`acc` combined with the products of elements of `lhs` and `rhs`, reduced over the dimensions that `acc` lacks.
 
-    `indexing_maps`: the dimensions of `lhs`, `rhs` and `acc` among all of them, whose kinds are `iterator_types`.
+    The loop nest has the dimensions whose kinds are `iterator_types`; `indexing_maps` select those of `lhs`, `rhs` and
+    `acc`; `kind` is the operation that combines.
     """
 
     name = "vector.contract"
@@ -123,8 +126,4 @@ class ContractionOp(IRDLOperation):
                     raise VerifyException(f"{self.name}: dimension {dim} has {sizes[dim]} and {size} elements")
 
 
-Vectors = Dialect(
-    "vector",
-    [*vector.Vector.operations, ShapeCastOp, ContractionOp],
-    [*vector.Vector.attributes, IteratorTypeAttr],
-)
+Vectors = extended(vector.Vector, [ShapeCastOp, ContractionOp], [IteratorTypeAttr])

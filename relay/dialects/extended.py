@@ -1,0 +1,21 @@
+"""xDSL's dialects with ops and attributes of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialect_interfaces import DialectInterface
+from xdsl.ir import Attribute, Dialect, Operation
+
+
+def extended(
+    dialect: Dialect,
+    operations: Sequence[type[Operation]],
+    attributes: Sequence[type[Attribute]] = (),
+    interfaces: Sequence[DialectInterface] = (),
+) -> Dialect:
+    """The dialect with these operations, which replace its own of the same names, with these attributes in addition,
+    and with these interfaces only."""
+    names = {op.name for op in operations}
+    kept = [op for op in dialect.operations if op.name not in names]
+    return Dialect(dialect.name, [*kept, *operations], [*dialect.attributes, *attributes], [*interfaces])
