@@ -8,7 +8,7 @@ from copy import copy
 from dataclasses import dataclass, field, fields, make_dataclass
 from functools import cached_property, partial, wraps
 from inspect import Parameter, signature
-from typing import Any, ClassVar, ParamSpec, Protocol, get_type_hints, overload
+from typing import Any, ClassVar, ParamSpec, Protocol, TypedDict, Unpack, get_type_hints, overload
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -59,14 +59,14 @@ class MadePass(Pass):
         return type(self).bind(**{each.name: getattr(self, each.name) for each in fields(self)})
 
     def spec(self, *, include_default: bool = False) -> ArgSpec:
-        """The options that a text can have."""
+        """The options whose values pipeline text can express."""
         found = super().spec(include_default=include_default)
         written = {name: value for name, value in found.parameters.items() if isa(getattr(self, name), Text)}
         return ArgSpec(found.name, written)
 
 
 Text = None | bool | int | float | str | tuple[int, ...] | tuple[float, ...] | tuple[str, ...]
-"""Values of options that a pipeline's text can have."""
+"""Types of option values that pipeline text can express."""
 
 
 @dataclass(frozen=True)
@@ -125,17 +125,18 @@ def adopt(op: ModuleOp, new: ModuleOp) -> None:
     op.attributes = dict(source.attributes)
 
 
-@dataclass(frozen=True)
-class Facts:
-    """What a decorator is told of the pass."""
+class Effects(TypedDict, total=False):
+    """What a pass does to properties and analyses, as arguments of its decorator."""
 
-    opt_level: int | None
-    name: str | None
-    required: Sequence[str]
     invalidates: Sequence[str] | None
     establishes: Sequence[str]
     preserves: Sequence[str]
-    parallel: bool = False
+
+
+class FunctionEffects(Effects, total=False):
+    """The same, of a pass on functions."""
+
+    parallel: bool
 
 
 @dataclass(frozen=True)
@@ -145,7 +146,13 @@ class Maker:
     base: type[MadePass]
     decorator: str
     method: str
-    facts: Facts
+    opt_level: int | None
+    name: str | None
+    required: Sequence[str]
+    invalidates: Sequence[str] | None
+    establishes: Sequence[str]
+    preserves: Sequence[str]
+    parallel: bool = False
 
     def make(self, target: Callable[..., object]) -> MadePass | Callable[..., MadePass]:
         """The pass of a function; for a class, what makes a pass with the arguments of its constructor."""
@@ -177,30 +184,29 @@ class Maker:
 
     def finish(self, target: Callable[..., object], bind: Callable[..., Callable[..., object]]) -> type[MadePass]:
         """The class of a pass named and documented as the target, with its options."""
-        facts, where = self.facts, self.where(target)
-        name = name_of(target) if facts.name is None else text(facts.name, where)
-        if facts.opt_level is None:
+        where = self.where(target)
+        name = name_of(target) if self.name is None else text(self.name, where)
+        if self.opt_level is None:
             raise InvalidArgument(where, "has no opt_level", "write opt_level=1: the level it runs from")
-        check_level(facts.opt_level, where)
+        check_level(self.opt_level, where)
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]*", name):
             raise InvalidArgument(where, f"the name '{name}' has more than letters, digits, '-' and '_'")
         members: dict[str, object] = {
             "name": name,
-            "opt_level": facts.opt_level,
-            "requires": tuple(names(facts.required, "required")),
-            "establishes": tuple(names(facts.establishes, "establishes")),
-            "invalidates": None if facts.invalidates is None else tuple(names(facts.invalidates, "invalidates")),
-            "preserves": tuple(names(facts.preserves, "preserves")),
-            "parallel": facts.parallel,
+            "opt_level": self.opt_level,
+            "requires": tuple(names(self.required, "required")),
+            "establishes": tuple(names(self.establishes, "establishes")),
+            "invalidates": None if self.invalidates is None else tuple(names(self.invalidates, "invalidates")),
+            "preserves": tuple(names(self.preserves, "preserves")),
+            "parallel": self.parallel,
             "bind": staticmethod(bind),
             "__doc__": target.__doc__,
             "__module__": target.__module__,
             "__qualname__": getattr(target, "__qualname__", name_of(target)),
         }
-        made = make_dataclass(
+        return make_dataclass(
             name_of(target), options_of(target), bases=(self.base,), namespace=members, frozen=True, kw_only=True
         )
-        return made
 
     def where(self, target: Callable[..., object]) -> str:
         """The place of an error."""
@@ -267,9 +273,7 @@ def module_pass(
     opt_level: int | None = None,
     name: str | None = None,
     required: Sequence[str] = (),
-    invalidates: Sequence[str] | None = None,
-    establishes: Sequence[str] = (),
-    preserves: Sequence[str] = (),
+    **effects: Unpack[Effects],
 ) -> ModuleDecorator: ...
 @overload
 def module_pass(
@@ -277,9 +281,7 @@ def module_pass(
     opt_level: int | None = None,
     name: str | None = None,
     required: Sequence[str] = (),
-    invalidates: Sequence[str] | None = None,
-    establishes: Sequence[str] = (),
-    preserves: Sequence[str] = (),
+    **effects: Unpack[Effects],
 ) -> Callable[P, Pass]: ...
 @overload
 def module_pass(
@@ -287,9 +289,7 @@ def module_pass(
     opt_level: int | None = None,
     name: str | None = None,
     required: Sequence[str] = (),
-    invalidates: Sequence[str] | None = None,
-    establishes: Sequence[str] = (),
-    preserves: Sequence[str] = (),
+    **effects: Unpack[Effects],
 ) -> Pass: ...
 def module_pass(
     pass_func: Callable[..., object] | None = None,
@@ -314,8 +314,8 @@ def module_pass(
     Raises InvalidArgument where `opt_level` is missing, the class lacks the method, or the name is that of a pass of
     relay, of xDSL or of another function.
     """
-    facts = Facts(opt_level, name, required, invalidates, establishes, preserves)
-    maker = ModuleDecorator(MadeModulePass, "module_pass", "transform_module", facts)
+    kind = MadeModulePass, "module_pass", "transform_module"
+    maker = ModuleDecorator(*kind, opt_level, name, required, invalidates, establishes, preserves)
     return maker if pass_func is None else maker.make(pass_func)
 
 
@@ -325,10 +325,7 @@ def function_pass(
     opt_level: int | None = None,
     name: str | None = None,
     required: Sequence[str] = (),
-    invalidates: Sequence[str] | None = None,
-    establishes: Sequence[str] = (),
-    preserves: Sequence[str] = (),
-    parallel: bool = False,
+    **effects: Unpack[FunctionEffects],
 ) -> FunctionDecorator: ...
 @overload
 def function_pass(
@@ -336,10 +333,7 @@ def function_pass(
     opt_level: int | None = None,
     name: str | None = None,
     required: Sequence[str] = (),
-    invalidates: Sequence[str] | None = None,
-    establishes: Sequence[str] = (),
-    preserves: Sequence[str] = (),
-    parallel: bool = False,
+    **effects: Unpack[FunctionEffects],
 ) -> Callable[P, Pass]: ...
 @overload
 def function_pass(
@@ -347,10 +341,7 @@ def function_pass(
     opt_level: int | None = None,
     name: str | None = None,
     required: Sequence[str] = (),
-    invalidates: Sequence[str] | None = None,
-    establishes: Sequence[str] = (),
-    preserves: Sequence[str] = (),
-    parallel: bool = False,
+    **effects: Unpack[FunctionEffects],
 ) -> Pass: ...
 def function_pass(
     pass_func: Callable[..., object] | None = None,
@@ -369,6 +360,6 @@ def function_pass(
     with numpy or waits for other programs; it may then change nothing but its function. The rest is as in
     `module_pass`.
     """
-    facts = Facts(opt_level, name, required, invalidates, establishes, preserves, parallel)
-    maker = FunctionDecorator(MadeFunctionPass, "function_pass", "transform_function", facts)
+    kind = MadeFunctionPass, "function_pass", "transform_function"
+    maker = FunctionDecorator(*kind, opt_level, name, required, invalidates, establishes, preserves, parallel)
     return maker if pass_func is None else maker.make(pass_func)
