@@ -20,9 +20,7 @@ def parser() -> argparse.ArgumentParser:
     """The command line."""
     command = argparse.ArgumentParser("relay-byoc", description="External compilers (bring your own codegen).")
     actions = command.add_subparsers(dest="action", required=True)
-    new = actions.add_parser("new", help="write a package for a new compiler, working as it stands")
-    new.add_argument("name", help="the compiler's name: a lower-case word")
-    new.add_argument("--into", type=Path, metavar="DIR", help="the folder to write (default: relay-NAME here)")
+    COMPILER.add_arguments(actions.add_parser("new", help="write a package for a new compiler, working as it stands"))
     test = actions.add_parser("test", help="try whether a compiler does what it says, on random ops and on models")
     test.add_argument("name", help="the compiler's name")
     test.add_argument("models", nargs="*", type=Path, help="model files to try, too")
@@ -74,10 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(found)
             return 0 if found.passed else 1
         else:
-            folder = chosen.into or Path(f"relay-{chosen.name}")
-            written = COMPILER.write(chosen.name, folder)
-            print("\n".join(map(str, written)))
-            print(f"next: cd {folder} && pip install -e . pytest && pytest")
+            print(COMPILER.report(chosen.name, chosen.into))
     except (RelayError, OSError) as error:
         print(f"error: {line_of(error, 'relay-byoc')}", file=sys.stderr)
         return 1

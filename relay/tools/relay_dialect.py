@@ -7,7 +7,6 @@ import shutil
 import sys
 from collections.abc import Sequence
 from inspect import cleandoc
-from pathlib import Path
 
 from relay.dialects import plug_in
 from relay.dialects.plug_in import DIALECTS
@@ -22,9 +21,7 @@ def parser() -> argparse.ArgumentParser:
     """The command line."""
     command = argparse.ArgumentParser("relay-dialect", description="Dialects of other packages.")
     actions = command.add_subparsers(dest="action", required=True)
-    new = actions.add_parser("new", help="write a package for a new dialect, working as it stands")
-    new.add_argument("name", help="the dialect's name: a lower-case word")
-    new.add_argument("--into", type=Path, metavar="DIR", help="the folder to write (default: relay-NAME here)")
+    DIALECT.add_arguments(actions.add_parser("new", help="write a package for a new dialect, working as it stands"))
     test = actions.add_parser("test", help="check a dialect that is installed: text, messages, meanings, compiled code")
     test.add_argument("name")
     docs = actions.add_parser("docs", help="print a page on a dialect's ops, patterns and passes")
@@ -81,9 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if chosen.action == "test":
             return tested(chosen.name)
         if chosen.action == "new":
-            folder = chosen.into or Path(f"relay-{chosen.name}")
-            print("\n".join(map(str, DIALECT.write(chosen.name, folder))))
-            print(f"next: cd {folder} && pip install -e . pytest && pytest && relay-dialect test {chosen.name}")
+            print(DIALECT.report(chosen.name, chosen.into))
         else:
             print(listing() if chosen.action == "list" else page(chosen.name))
     except (RelayError, OSError) as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import ArgumentParser
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
@@ -21,12 +22,23 @@ class Scaffold:
     """A kind of package."""
 
     kind: str
-    templates: str
-    """The folder of its templates, in this one."""
+    tool: str
+    """The command that writes and tests such packages."""
     files: Mapping[str, str]
     """Where each template goes."""
     taken: Callable[[], Iterable[str]]
     """The names that are in use."""
+
+    def add_arguments(self, new: ArgumentParser) -> None:
+        """The arguments of the action `new` of this kind's tool."""
+        new.add_argument("name", help=f"the {self.kind}'s name: a lower-case word")
+        new.add_argument("--into", type=Path, metavar="DIR", help="the folder to write (default: relay-NAME here)")
+
+    def report(self, name: str, into: Path | None) -> str:
+        """Write the package; the names of its files and the commands that install and test it."""
+        folder = into or Path(f"relay-{name}")
+        commands = f"cd {folder} && pip install -e . pytest && pytest && {self.tool} test {name}"
+        return "\n".join([*map(str, self.write(name, folder)), f"next: {commands}"])
 
     def write(self, name: str, folder: Path) -> list[Path]:
         """Write the package `relay-NAME` into a folder that is new or empty; the files written.
@@ -42,7 +54,7 @@ class Scaffold:
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise InvalidArgument(str(folder), "exists and is not empty", "name another folder with --into")
         class_name = "".join(part.capitalize() for part in name.split("_"))
-        templates = files("relay.tools") / "scaffold" / self.templates
+        templates = files("relay.tools") / "scaffold" / self.kind
         written: list[Path] = []
         for place, template in self.files.items():
             path = folder / place.format(name=name)
@@ -65,10 +77,10 @@ def of_package(*modules: str) -> dict[str, str]:
     )
 
 
-COMPILER = Scaffold("compiler", "compiler", of_package("__init__.py", "compiler.py", "loader.py"), registry.names)
+COMPILER = Scaffold("compiler", "relay-byoc", of_package("__init__.py", "compiler.py", "loader.py"), registry.names)
 DIALECT = Scaffold(
     "dialect",
-    "dialect",
+    "relay-dialect",
     of_package(
         "__init__.py", "ops.py", "meanings.py", "expansions.py", "lowerings.py", "importers.py", "passes.py",
         "examples.mlir",
