@@ -102,8 +102,8 @@ def kernel_rows(model: Path, seconds: float, peaks: Mapping[str, float]) -> list
     return sorted(rows, key=lambda row: -row["seconds"])
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure and print."""
+def main(arguments: Sequence[str] | None = None) -> dict[str, list[dict[str, Any]]]:
+    """Measure and print; returns the rows of each model."""
     options = parse(arguments)
     first, *_ = every = sorted(os.sched_getaffinity(0))
     os.sched_setaffinity(0, {first})
@@ -138,6 +138,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.plot and not options.kernels:
         options.plot.write_text(report.plot(results))
         print(f"\n{report.exactness(results)}")
+    return results
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -15,6 +16,8 @@ from benchmarks.cases import CASES, module_of
 from benchmarks.instructions import EXPECTED, Counts, count, counted, innermost, worse
 from relay.compile import peak
 from relay.compile.pipeline import optimize
+from relay.frontend import import_model
+from relay.interpreters import run
 from relay.tools.peers import PEERS, adapter, importer_options, rounds
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
@@ -125,6 +128,27 @@ def test_an_onnx_model_is_compared(tmp_path: Path):
     onnx.save(onnx.helper.make_model(graph), tmp_path / "m.onnx")
     (row,), _ = compare.compare(tmp_path / "m.onnx", ["ours"], [1], 1, 0.001, {})
     assert row["median_s"] > 0 and "from_reference" not in row
+
+
+@pytest.mark.parametrize(("name", "bound"), [("encoder_small", 2e-3), ("four_bits_small", 1e-6)])
+def test_transformers_compute_what_onnx_runtime_says(tmp_path: Path, name: str, bound: float):
+    onnxruntime = pytest.importorskip("onnxruntime", reason="the oracle")
+    transformers = pytest.importorskip("benchmarks.transformers", reason="needs the package onnx")
+    (path,) = transformers.write([name], tmp_path)
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    inputs = compare.inputs_of(path)
+    (expected,) = session.run(None, dict(zip([port.name for port in session.get_inputs()], inputs, strict=True)))
+    (found,) = run(import_model(str(path), {}), inputs)
+    assert np.abs(found - expected).mean() <= bound * np.abs(expected).max()  # a code may be its neighbour
+
+
+def test_the_better_peer_is_compared_with_ours():
+    transformers = pytest.importorskip("benchmarks.transformers", reason="needs the package onnx")
+    rows: list[dict[str, Any]] = [
+        {"peer": peer, "threads": 1, "note": note, "processor_s": seconds}
+        for peer, note, seconds in (("ours", "", 0.002), ("openvino", "", 0.005), ("onnxruntime", "fails", 0.0))
+    ]
+    assert transformers.ratio_rows({"m": rows}) == [["m", "2", "5", "", "2.50"]]
 
 
 def test_the_plot_and_the_table_of_exactness():
