@@ -43,7 +43,8 @@ def codes_of(op: qnn.QuantizeOp | qnn.DequantizeOp, codes: SSAValue) -> Codes | 
     element = tensor(codes).element_type
     if scale.size != 1 or zero_point.size != 1 or not is_code(element, 4, 8, 16):
         return None
-    return Codes(np.float32(scale.reshape(())), int(zero_point.reshape(())), dtype_of(element))
+    inverse = isinstance(op, qnn.QuantizeOp) and op.rounding.data == "even_inverse"
+    return Codes(np.float32(scale.reshape(())), int(zero_point.reshape(())), dtype_of(element), inverse)
 
 
 def source(value: SSAValue) -> tuple[SSAValue, Codes] | None:
@@ -179,22 +180,25 @@ class Fold:
         return self.new.value(relay.ConcatenateOp, *codes, properties=dict(op.properties))
 
     def mean(self, op: TensorOp) -> SSAValue | None:
-        """quantize (global_avg_pool2d (dequantize %x))  =>  qnn.requantize (sum %x)"""
-        if not isinstance(op, relay.GlobalAvgPool2dOp):
+        """quantize (global_avg_pool2d (dequantize %x))  =>  qnn.requantize (sum %x); PyTorch's means likewise"""
+        if isinstance(op, relay.GlobalAvgPool2dOp):
+            axes, kept = [a for a, letter in enumerate(op.layout.data) if letter in "HW"], BoolAttr.from_bool(True)
+        elif isinstance(op, relay.MeanOp) and self.target.inverse:
+            axes, kept = op.axes(), op.keepdims
+        else:
             return None
-        codes, found = self.read(op, op.data)
-        axes = [axis for axis, letter in enumerate(op.layout.data) if letter in "HW"]
-        dims = [shape(op.data)[axis] for axis in axes]
+        codes, found = self.read(op, op.operands[0])
+        dims = [shape(op.operands[0])[axis] for axis in axes]
         if DYNAMIC in dims:
             raise Stays(op, "the size of its images is not known")
-        keep: Properties = {"axis": ints(axes), "keepdims": BoolAttr.from_bool(True)}
+        keep: Properties = {"axis": ints(axes), "keepdims": kept}
         total = self.new.value(relay.SumOp, self.new.cast(codes, i32), properties=keep)
         properties = fused.mean(found, self.target, prod(dims)) | self.clamped()
         return self.new.value(qnn.RequantizeOp, total, properties=properties)
 
     def pool(self, op: TensorOp) -> SSAValue | None:
         """quantize (avg_pool2d (dequantize %x))  =>  the same, its zero point added before it is rounded"""
-        if not isinstance(op, relay.AvgPool2dOp) or self.clamped():
+        if not isinstance(op, relay.AvgPool2dOp) or self.clamped() or self.target.inverse:
             return None
         self.read(op, op.data)
         properties = dict(self.quantize.properties) | {"rounding": StringAttr("even_sum")}
@@ -202,7 +206,7 @@ class Fold:
 
     def softmax(self, op: TensorOp) -> SSAValue | None:
         """quantize (softmax (dequantize %x))  =>  qnn.table_softmax %x, along the last axis"""
-        if not isinstance(op, relay.SoftmaxOp) or self.clamped():
+        if not isinstance(op, relay.SoftmaxOp) or self.clamped() or self.target.inverse:
             return None
         codes, found = self.read(op, op.data)
         if float(to_numpy(op.beta)) != 1.0 or found.dtype != self.target.dtype:

@@ -34,7 +34,8 @@ class QdqToInteger(Pass):
     What is rounded with halves away from zero gets TFLite's kernels, those that pre-quantised models import to. What is
     rounded to even (`rounding = "even"`, as ONNX's models are) gets the formulas of ONNX Runtime's integer kernels,
     whatever the signedness of the codes: convolutions and products, biases of floats included, sums, products, means,
-    tables of all that is a function of one code, and what moves or compares codes.
+    tables of all that is a function of one code, and what moves or compares codes. PyTorch's (`even_inverse`) gets the
+    same, but for softmax and means of windows, which stay in floats; its means of whole axes are of integers.
 
     Of TFLite: convolution and product (with bias and clamp), sums, differences, products, means, clamps, softmax,
     sigmoid, tanh of fixed scales; ops that only move or compare codes where all scales agree; from codes to codes; the
@@ -54,7 +55,7 @@ class QdqToInteger(Pass):
             if isinstance(inner, qnn.QuantizeOp):
                 if inner.rounding.data == "away":
                     self.offer(inner, reasons)
-                elif inner.rounding.data == "even":
+                elif inner.rounding.data in ("even", "even_inverse"):
                     self.fuse(inner, reasons)
             elif isinstance(inner, TensorOp) and evenly(inner) and (later := dequantize_later(inner)) is not None:
                 Rewriter.insert_op(later, InsertPoint.before(inner))

@@ -30,6 +30,8 @@ class Codes:
     scale: np.float32
     zero_point: int
     dtype: np.dtype[Any]
+    inverse: bool = False
+    """Whether reals are multiplied by the float32 inverse of the scale, as PyTorch does, not divided by it."""
 
     def every(self) -> Array:
         """All codes, from the lowest."""
@@ -41,10 +43,12 @@ class Codes:
         return (codes.astype(np.int64) - self.zero_point).astype(np.float32) * self.scale
 
     def codes(self, reals: Array) -> Array:
-        """What QuantizeLinear gives: the lowest code for NaN."""
+        """What a quantization gives: the lowest code for NaN."""
         low, high = code_range(self.dtype)
         with np.errstate(all="ignore"):
-            steps = np.rint(reals.astype(np.float32) / self.scale).astype(np.float64) + self.zero_point
+            x = reals.astype(np.float32)
+            steps = np.rint(x * (np.float32(1) / self.scale) if self.inverse else x / self.scale).astype(np.float64)
+            steps += self.zero_point
         return np.clip(np.where(np.isnan(steps), low, steps), low, high).astype(self.dtype)
 
     def table(self, function: Function, source: Codes) -> Array:

@@ -71,9 +71,29 @@ func.func @main(%a: tensor<1x2x4x4xui8>) -> tensor<1x12xui8> {
 
 // Codes of 16 bits stay.
 // CHECK: why = "ONNX Runtime has integer kernels of 8-bit codes only"
+// CHECK-LABEL: func.func @main
 func.func @main(%a: tensor<4xi16>) -> tensor<4xi16> {
   %0 = qnn.dequantize %a {scale = 0.5 : f32, zero_point = 0 : i32, product = "f32"} : (tensor<4xi16>) -> tensor<4xf32>
   %1 = relay.add %0, %0 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   %2 = qnn.quantize %1 {scale = 0.5 : f32, zero_point = 3 : i32, rounding = "even", out_dtype = i16} : (tensor<4xf32>) -> tensor<4xi16>
   func.return %2 : tensor<4xi16>
 }
+
+// -----
+
+// PyTorch's quantization, by the inverse of the scale: a mean of whole axes is one of integers, a mean of windows stays.
+// CHECK: why = "relay.nn.avg_pool2d has no form on codes"
+// CHECK-LABEL: func.func @main
+func.func @main(%a: tensor<1x2x4x4xi8>) -> (tensor<1x2xi8>, tensor<1x2x2x2xi8>) {
+  %0 = qnn.dequantize %a {scale = 0.5 : f32, zero_point = 3 : i32, product = "f32"} : (tensor<1x2x4x4xi8>) -> tensor<1x2x4x4xf32>
+  %1 = relay.mean %0 {axis = array<i64: 2, 3>} : (tensor<1x2x4x4xf32>) -> tensor<1x2xf32>
+  %2 = qnn.quantize %1 {scale = 0.25 : f32, zero_point = -1 : i32, rounding = "even_inverse", out_dtype = i8} : (tensor<1x2xf32>) -> tensor<1x2xi8>
+  %3 = relay.nn.avg_pool2d %0 {pool_size = array<i64: 2, 2>, strides = array<i64: 2, 2>, layout = "NCHW"} : (tensor<1x2x4x4xf32>) -> tensor<1x2x2x2xf32>
+  %4 = qnn.quantize %3 {scale = 0.25 : f32, zero_point = -1 : i32, rounding = "even_inverse", out_dtype = i8} : (tensor<1x2x2x2xf32>) -> tensor<1x2x2x2xi8>
+  func.return %2, %4 : tensor<1x2xi8>, tensor<1x2x2x2xi8>
+}
+// CHECK:         [[C:%.+]] = relay.cast %a {dtype = i32}
+// CHECK-NEXT:    [[S:%.+]] = relay.sum [[C]] {axis = array<i64: 2, 3>}
+// CHECK-NEXT:    qnn.requantize [[S]] {{.*}}rounding = "f32_even"{{.*}}real_multiplier = 1.250000e-01 : f32, input_zero_point = 48 : i32
+// CHECK:         relay.nn.avg_pool2d
+// CHECK:         qnn.quantize {{.*}}rounding = "even_inverse"

@@ -23,31 +23,33 @@ from relay.frontend.torch.operators.elementwise import name_of
 from relay.frontend.torch.table import Result, aten
 
 
-def times_transposed(importer: Importer, a: SSAValue, b: SSAValue) -> SSAValue:
-    """`a @ b.T` for a matrix b; rows of any rank are one product."""
+def times_transposed(importer: Importer, a: SSAValue, b: SSAValue, bias: SSAValue | None = None) -> SSAValue:
+    """`a @ b.T + bias` for a matrix b; rows of any rank are one product."""
+
+    def biased(found: SSAValue) -> SSAValue:
+        return found if bias is None else importer.call(relay.AddOp, found, bias)
+
     dims, out = list(importer.shape(a)), importer.shape(b)[0]
     if len(dims) == 1:
-        row = times_transposed(importer, importer.reshape(a, [1, *dims]), b)
+        row = times_transposed(importer, importer.reshape(a, [1, *dims]), b, bias)
         return importer.reshape(row, [out])
     if not importer.is_float(a):
-        return product(importer, a, importer.transpose(b, (1, 0)))
+        return biased(product(importer, a, importer.transpose(b, (1, 0))))
     element = importer.element(a)
     if len(dims) > 2 and dims.count(DYNAMIC) > 1:
-        return importer.call(relay.BatchMatmulOp, a, b, transpose_b=True, out_dtype=element)
+        return biased(importer.call(relay.BatchMatmulOp, a, b, transpose_b=True, out_dtype=element))
     rows = importer.reshape(a, [-1 if DYNAMIC in dims[:-1] else prod(dims[:-1]), dims[-1]])
     found = importer.call(relay.MatmulOp, rows, b, transpose_b=True, out_dtype=element)
-    return importer.reshape(found, [*dims[:-1], out])
+    return importer.reshape(biased(found), [*dims[:-1], out])
 
 
 @aten("linear")
 def linear(importer: Importer, node: Node) -> SSAValue:
-    weight, bias = node.value("weight"), node.optional("bias")
-    if importer.rank(weight) == 1:
+    weight, single = node.value("weight"), node.rank("weight") == 1
+    if single:
         weight = importer.reshape(weight, [1, *importer.shape(weight)])
-    found = times_transposed(importer, node.value("input"), weight)
-    if node.rank("weight") == 1:
-        found = importer.reshape(found, node.shape("input")[:-1])
-    return found if bias is None else importer.call(relay.AddOp, found, bias)
+    found = times_transposed(importer, node.value("input"), weight, node.optional("bias"))
+    return importer.reshape(found, node.shape("input")[:-1]) if single else found
 
 
 @aten("matmul", "mm", "bmm", "mv", "dot", "vdot")

@@ -44,14 +44,10 @@ def _way(
     """One direction of a layer: outputs [steps, batch, hidden] and last states."""
     steps = importer.shape(x)[0]
     kernel, recurrent, *biases = weights[:4]
-    inputs = times_transposed(importer, x, kernel)
-    if biases:
-        inputs = importer.call(relay.AddOp, inputs, biases[0])
+    inputs = times_transposed(importer, x, kernel, biases[0] if biases else None)
     outputs: list[SSAValue] = []
     for step in range(steps)[:: -1 if back else 1]:
-        hidden = times_transposed(importer, states[0].value, recurrent)
-        if biases:
-            hidden = importer.call(relay.AddOp, hidden, biases[1])
+        hidden = times_transposed(importer, states[0].value, recurrent, biases[1] if biases else None)
         row = importer.row(inputs, step, 0)
         states = _step(importer, kind, row, hidden, states)
         outputs.append(states[0].value)
@@ -100,10 +96,9 @@ def cell(importer: Importer, node: Node) -> list[SSAValue]:
     """One step."""
     kind = node.packet.partition(".")[2].removesuffix("_cell")
     firsts = node.values("hx") if kind == "lstm" else [node.value("hx")]
-    sides: list[SSAValue] = []
-    for x, weight, bias in ((node.value("input"), "w_ih", "b_ih"), (firsts[0], "w_hh", "b_hh")):
-        side = times_transposed(importer, x, node.value(weight))
-        given = node.optional(bias)
-        sides.append(side if given is None else importer.call(relay.AddOp, side, given))
+    x, hidden = (
+        times_transposed(importer, each, node.value(weight), node.optional(bias))
+        for each, weight, bias in ((node.value("input"), "w_ih", "b_ih"), (firsts[0], "w_hh", "b_hh"))
+    )
     states = [Scalar(importer, each) for each in firsts]
-    return [each.value for each in _step(importer, kind, sides[0], sides[1], states)]
+    return [each.value for each in _step(importer, kind, x, hidden, states)]
