@@ -6,6 +6,8 @@ from __future__ import annotations
 import inspect
 import itertools
 import os
+import sys
+import tempfile
 import time
 from collections.abc import Callable, Generator, Iterator
 
@@ -13,6 +15,13 @@ import pytest
 from hypothesis import settings
 
 os.environ["RELAY_CACHE_DIR"] = "off"
+if sys.dont_write_bytecode:
+    # All that is imported would be compiled again, and assertions rewritten, in every process that tests start: half of
+    # the time of collection. Nothing is written beside the sources.
+    sys.dont_write_bytecode = False
+    sys.pycache_prefix = f"{tempfile.gettempdir()}/relay-tests-bytecode-{os.getuid()}"
+    os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 Cases = Callable[[int], Iterator[int]]
 
