@@ -40,7 +40,7 @@ class Bufferize(Pass):
     requires = ("linalg",)
     establishes = ("bufferized",)
     invalidates = ()
-    why = "turns values into memory"
+    why = "replaces tensors by memrefs"
 
     @classmethod
     def holds(cls, op: ModuleOp) -> bool:

@@ -53,7 +53,7 @@ class ExpandApplyScale(TargetPass):
     name = "expand-apply-scale"
     establishes = ("expanded",)
     invalidates = ()
-    why = "makes rescaling plain arithmetic"
+    why = "expands tosa.apply_scale into plain arithmetic"
     literal: bool = False
 
     @classmethod

@@ -82,7 +82,7 @@ class MathExpandOps(TargetPass):
     requires = ("loops",)
     establishes = ("functions",)
     invalidates = ()
-    why = "makes arithmetic of functions that processors lack"
+    why = "expands exp, tanh and the like into arithmetic"
 
     @classmethod
     def holds(cls, op: ModuleOp) -> bool:

@@ -43,7 +43,7 @@ class Parallelize(Pass):
     requires = ("loops",)
     invalidates = ()
     opt_level = 1
-    why = "has threads share loops with much work"
+    why = "divides large loops among threads"
     fork: int | None = None
     least: int | None = None
 
@@ -120,7 +120,7 @@ class Shared:
 
 
 def asked_of(function: func.FuncOp, loops: Sequence[scf.ForOp], costs: CpuCosts) -> list[Shared] | None:
-    """The ones of its independent loops that the function's attribute has threads share; None if it says nothing.
+    """Those of its independent loops that the function's attribute divides among threads; None if it does not say.
     Raises InvalidArgument."""
     threads = threads_of(function)
     if threads is None:

@@ -45,7 +45,7 @@ class PlanMemory(Pass):
     requires = ("loops",)
     establishes = ("planned",)
     invalidates = ()
-    why = "gives every buffer its place in one arena"
+    why = "assigns every buffer an offset in one arena"
 
     @classmethod
     def holds(cls, op: ModuleOp) -> bool:

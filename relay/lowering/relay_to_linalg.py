@@ -47,7 +47,7 @@ class RelayToLinalg(Pass):
     requires = ("compiled", "legal", "inference", "layouts")
     establishes = ("linalg",)
     invalidates = ("folded", "kernels", "expanded")
-    why = "turns kernels into loop nests"
+    why = "lowers kernels to linalg.generic"
     tables_apart: bool | None = field(default=None, metadata={"deprecated": True})
     transposes_apart: bool | None = field(default=None, metadata={"deprecated": True})
 

@@ -102,8 +102,8 @@ class Facts:
 
 FOREIGN = {
     "canonicalize": Facts((), 1, "folds and simplifies upstream ops"),
-    "cse": Facts(("EliminateCommonSubexpr",), 2, "computes equal things once"),
-    "dce": Facts((), 1, "drops what nobody uses"),
+    "cse": Facts(("EliminateCommonSubexpr",), 2, "merges equal ops"),
+    "dce": Facts((), 1, "removes ops whose results are unused"),
 }
 """xDSL passes that change no property of ours."""
 

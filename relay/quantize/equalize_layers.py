@@ -34,7 +34,7 @@ class EqualizeLayers(Pass):
     name: ClassVar[str] = "equalize-layers"
     aliases = ("CrossLayerEqualization",)
     invalidates = ("folded",)
-    why = "gives channels like ranges"
+    why = "equalizes the ranges of channels"
     rounds: int = 8
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

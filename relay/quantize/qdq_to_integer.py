@@ -47,7 +47,7 @@ class QdqToInteger(Pass):
     name: ClassVar[str] = "qdq-to-integer"
     aliases = ("FoldQdq", "FakeQuantizationToInteger")
     invalidates = ("folded",)
-    why = "makes integer ops of float ops between codes"
+    why = "replaces dequantize, float op, quantize by an integer op"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         reasons: dict[Operation, str] = {}

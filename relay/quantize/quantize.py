@@ -31,7 +31,7 @@ class Quantize(Pass):
     name: ClassVar[str] = "quantize"
     aliases = ("PostTrainingQuantize",)
     invalidates = None
-    why = "makes integer ops of float ones"
+    why = "replaces float ops by integer ones"
     from_layer: int = 0
     dtype: str = "int8"
     method: str = "min-max"

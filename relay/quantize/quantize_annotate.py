@@ -36,7 +36,7 @@ class QuantizeAnnotate(Pass):
 
     name: ClassVar[str] = "quantize-annotate"
     invalidates = ()
-    why = "marks what is to compute on codes"
+    why = "marks the ops to quantize"
     from_layer: int = 0
     skip_layers: tuple[int, ...] = ()
     skip_names: tuple[str, ...] = ()

@@ -33,7 +33,7 @@ class QuantizeRealize(Pass):
     name: ClassVar[str] = "quantize-realize"
     requires = ("quantize-calibrate",)
     invalidates = None
-    why = "makes integer ops"
+    why = "replaces annotated float ops by integer ones"
     simulate: bool = False
     io: str = "float"
 

@@ -209,13 +209,13 @@ EXPORTED: dict[int, tuple[Managed, object, object]] = {}
 
 @Deleter
 def delete(address: int) -> None:
-    """Somebody needs an array no more."""
+    """The DLManagedTensor's deleter: its consumer no longer reads the array."""
     EXPORTED.pop(address, None)
 
 
 @Destructor
 def drop(capsule: int) -> None:
-    """A capsule goes; nobody took what it holds if it has its name still."""
+    """PyCapsule destructor: frees the DLManagedTensor unless a consumer took it (a consumer renames the capsule)."""
     if is_valid(capsule, NAME):
         delete(pointer_of(capsule, NAME) or 0)
 

@@ -129,8 +129,15 @@ class RelayOptMain(xDSLOptMain):
             default=[],
             help="import a model file with another shape of an input",
         )
-        options.add_argument("--numerics", metavar="NAME", help="import a model file with a runtime's integers: tflm")
-        options.add_argument("--outputs", metavar="A,B", help="import of a model file what these tensors need")
+        options.add_argument(
+            "--numerics",
+            metavar="NAME",
+            help="the runtime whose integers a model file's operators give: litert (default), litert-1.2, tflm, "
+            "xnnpack, ort (default of .onnx), tvm, qdq",
+        )
+        options.add_argument(
+            "--outputs", metavar="A,B", help="make these tensors of a model file the outputs, and import what they need"
+        )
         style = options.groups["output"].add_mutually_exclusive_group()
         style.add_argument("--elide-weights", action="store_true", help="weights over 1 KiB by name only (default)")
         style.add_argument("--print-weights", action="store_true", help="print every weight in full")

@@ -32,7 +32,7 @@ class AlterOpLayout(Pass):
     name: ClassVar[str] = "alter-op-layout"
     establishes = ("layouts",)
     invalidates = ("folded",)
-    why = "gives images and kernels the layout that the loops read"
+    why = "converts tensors to the layouts that the kernels read"
 
     @classmethod
     def holds(cls, op: ModuleOp) -> bool:

@@ -28,7 +28,7 @@ class CombineParallelConv2D(Pass):
     name: ClassVar[str] = "combine-parallel-conv2d"
     opt_level = 4
     invalidates = ()
-    why = "makes one convolution of several of one image"
+    why = "merges convolutions of the same input"
     min_num_branches: int = 3
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

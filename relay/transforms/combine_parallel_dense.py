@@ -25,7 +25,7 @@ class CombineParallelDense(Pass):
     name: ClassVar[str] = "combine-parallel-dense"
     opt_level = 4
     invalidates = ()
-    why = "makes one product of several of one value"
+    why = "merges matrix products of the same input"
     min_num_branches: int = 3
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

@@ -40,7 +40,7 @@ class DeadPixels(Pass):
     name: ClassVar[str] = "dead-pixels"
     opt_level = 2
     invalidates = ()
-    why = "computes no pixel that nobody reads"
+    why = "leaves out rows and columns of images that no op reads"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         changed = False

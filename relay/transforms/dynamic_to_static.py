@@ -34,7 +34,7 @@ class DynamicToStatic(Pass):
 
     name: ClassVar[str] = "dynamic-to-static"
     opt_level = 2
-    why = "makes shapes known"
+    why = "replaces unknown sizes by the given ones"
     sizes: tuple[int, ...] | int = 1
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

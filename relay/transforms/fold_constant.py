@@ -34,7 +34,7 @@ class FoldConstant(Pass):
     opt_level = 1
     establishes = ("folded",)
     invalidates = ()
-    why = "computes what does not depend on the input"
+    why = "evaluates ops of constants at compile time"
     max_bytes: int = 16 << 20
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

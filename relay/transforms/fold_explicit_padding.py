@@ -88,7 +88,7 @@ class FoldExplicitPadding(Pass):
     name: ClassVar[str] = "fold-explicit-padding"
     opt_level = 1
     invalidates = ()
-    why = "lets convolutions pad by themselves"
+    why = "folds nn.pad into the convolution or pooling that reads it"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         settle(op, [pattern() for pattern in PATTERNS])

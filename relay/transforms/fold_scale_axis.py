@@ -188,7 +188,7 @@ class FoldScaleAxis(Pass):
     opt_level = 3
     requires = ("inference", "folded")
     invalidates = ()
-    why = "takes factors per channel into the weights"
+    why = "folds per-channel factors into weights"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         settle(op, [pattern() for pattern in PATTERNS])

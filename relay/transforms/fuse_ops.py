@@ -34,7 +34,7 @@ class FuseOps(Pass):
     requires = ("legal", "inference", "layouts")
     establishes = ("kernels",)
     invalidates = ()
-    why = "makes kernels, so that intermediate results stay in registers"
+    why = "groups ops into kernels, so that intermediate results stay in registers"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         inline_calls(op)

@@ -30,7 +30,7 @@ class Inline(Pass):
     aliases = ("InlineGlobals",)
     opt_level = 1
     invalidates = ("kernels",)
-    why = "puts bodies in the place of calls"
+    why = "inlines calls"
     every: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

@@ -24,7 +24,7 @@ class Legalize(TargetPass):
     name: ClassVar[str] = "legalize"
     establishes = ("legal", "no-qnn")
     invalidates = ("folded",)
-    why = "brings every dialect to the ops that have a lowering"
+    why = "lowers every dialect to the ops that have a lowering"
 
     @classmethod
     def holds(cls, op: ModuleOp) -> bool:

@@ -20,7 +20,7 @@ class QnnLegalize(TargetPass):
     aliases = ("qnn.Legalize",)
     establishes = ("no-qnn",)
     invalidates = ("folded",)
-    why = "brings quantised ops to integer ones"
+    why = "lowers quantised ops to integer ones"
 
     @classmethod
     def holds(cls, op: ModuleOp) -> bool:

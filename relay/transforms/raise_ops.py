@@ -132,7 +132,7 @@ class RaiseOps(Pass):
 
     name: ClassVar[str] = "raise-ops"
     invalidates = ()
-    why = "makes whole ops of what exports write out"
+    why = "raises subgraphs that exporters write out to single ops"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         settle(op, [Raise()])

@@ -22,7 +22,7 @@ class RemoveUnusedFunctions(Pass):
     name: ClassVar[str] = "remove-unused-functions"
     opt_level = 1
     invalidates = ()
-    why = "drops functions that nobody calls"
+    why = "removes functions that are not called"
     entry: tuple[str, ...] | str = ("main",)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

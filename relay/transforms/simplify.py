@@ -23,7 +23,7 @@ class Simplify(Pass):
     aliases = ("SimplifyExpr",)
     opt_level = 1
     invalidates = ()
-    why = "removes ops that change nothing"
+    why = "replaces expressions by simpler ones with equal results"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         settle(op, [pattern() for pattern in PATTERNS])

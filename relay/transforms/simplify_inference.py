@@ -23,7 +23,7 @@ class SimplifyInference(Pass):
     name: ClassVar[str] = "simplify-inference"
     establishes = ("inference",)
     invalidates = ("folded",)
-    why = "writes normalizations out"
+    why = "expands batch_norm into a multiply and an add per channel"
 
     @classmethod
     def holds(cls, op: ModuleOp) -> bool:

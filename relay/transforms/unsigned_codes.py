@@ -50,7 +50,7 @@ class UnsignedCodes(TargetPass):
     name: ClassVar[str] = "unsigned-codes"
     opt_level = 2
     invalidates = ()
-    why = "gives the dot product the unsigned data that it wants"
+    why = "shifts codes to unsigned where the dot-product instruction takes u8 x s8"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         dot = self.target(op).dot()

@@ -166,6 +166,14 @@ def test_bench_against_other_runtimes(capsys: Capture, tmp_path: Path):
     assert tvm["peer"] == "tvm" and tvm["note"]
 
 
+def test_exact_gives_inexact_compilers_nothing(capsys: Capture):
+    pytest.importorskip("ai_edge_litert", reason="needs the extra litert")
+    arguments = ["compare", DIGITS, "--layers", "--external", "xnnpack"]
+    assert main(arguments) == 1
+    assert main([*arguments, "--exact"]) == 0
+    assert "DIFFERS" in capsys.readouterr().out
+
+
 def test_cache(capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("RELAY_CACHE_DIR", str(tmp_path))
     (tmp_path / "mine.txt").write_text("stays")
@@ -207,6 +215,7 @@ ERRORS = [
     (["run", DIGITS, "--numerics", "no"], 2, "--numerics: 'no' is not known; known are litert, litert-1.2, tflm, "),
     (["run", DIGITS, "--numerics", "qdq"], 1, "from_tflite: numerics 'qdq' is unknown; use one of litert, "),
     (["run", DIGITS, "--external", "no"], 2, "--external: 'no' is not known; known are c, "),
+    (["run", DIGITS, "--exact"], 2, "--exact: is for external compilers, and none is named; add --external NAME"),
     (["compare", DIGITS, "--with", "no"], 2, "--with: 'no' is neither a runtime nor a file; known are litert, "),
     (["bench", DIGITS, "--against", "x"], 2, "--against: 'x' is not known; known are litert, openvino, onnxruntime"),
     (["bench", DIGITS, "--threads", "1,x"], 2, "--threads: '1,x' are no numbers of threads; write --threads 1,2"),

@@ -16,6 +16,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from relay import __version__
+from relay.frontend.onnx.import_graph import NUMERICS
+from relay.frontend.tflite.profiles import PROFILES
 from relay.module import IRModule
 from relay.tools import plug_ins
 from relay.tools.relay_opt import RelayOptMain, main
@@ -168,6 +170,14 @@ def test_line_in_a_later_piece_counts_from_the_start_of_the_file(tmp_path: Path,
 )
 def test_bad_arguments(args: list[str], line: str, capsys: pytest.CaptureFixture[str]):
     assert fails(capsys, *args).startswith(line)
+
+
+def test_help_names_every_runtime_of_numerics(capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    shown = capsys.readouterr().out
+    help = " ".join(shown.partition("--numerics NAME")[2].partition("--outputs")[0].split())
+    assert not {*PROFILES, *NUMERICS} - {*re.findall(r"[\w.-]+", help)}
 
 
 def test_names_beyond_ascii(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

@@ -29,7 +29,7 @@ class AnnotateExternalCompiler(AnnotateTarget):
 
     name: ClassVar[str] = "annotate-external-compiler"
     aliases = ()
-    why = "marks all that external compilers take"
+    why = "marks all ops that external compilers take"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         compilers = Compilers(op, self.name, self.exact)

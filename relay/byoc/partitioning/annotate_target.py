@@ -37,7 +37,7 @@ class AnnotateTarget(Pass):
 
     name: ClassVar[str] = "annotate-target"
     invalidates = ()
-    why = "marks what external compilers take"
+    why = "marks ops that external compilers take"
     targets: Names = ()
     exact: bool | None = None
     choose: str = "order"

@@ -54,7 +54,7 @@ class CompileExternal(Pass):
     name: ClassVar[str] = "compile-external"
     establishes = ("compiled",)
     invalidates = ("legal", "folded", "kernels")
-    why = "compiles what external compilers took"
+    why = "compiles the functions of external compilers"
 
     @classmethod
     def holds(cls, op: ModuleOp) -> bool:

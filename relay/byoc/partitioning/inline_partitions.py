@@ -36,7 +36,7 @@ class InlinePartitions(Pass):
 
     name: ClassVar[str] = "inline-partitions"
     invalidates = ()
-    why = "gives everything back to the host"
+    why = "returns all functions of external compilers to the host"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         external = {name: function for name, function in symbols(op).items() if partitioned(function)}

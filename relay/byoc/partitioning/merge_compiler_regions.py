@@ -26,7 +26,7 @@ class MergeCompilerRegions(Pass):
 
     name: ClassVar[str] = "merge-compiler-regions"
     invalidates = ()
-    why = "makes the regions of external compilers as large as they can be"
+    why = "merges the regions of external compilers"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in functions(op):

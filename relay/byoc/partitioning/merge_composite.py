@@ -35,7 +35,7 @@ class MergeComposite(Pass):
 
     name: ClassVar[str] = "merge-composite"
     invalidates = ()
-    why = "shows each external compiler the subgraphs it takes as one"
+    why = "makes each subgraph that a compiler's pattern matches one op"
     compiler: Names = ()
     exact: bool | None = None
     choose: str = "order"

@@ -56,7 +56,7 @@ class PartitionGraph(Pass):
 
     name: ClassVar[str] = "partition-graph"
     invalidates = ()
-    why = "makes a function of each region of an external compiler"
+    why = "outlines each region of an external compiler as a function"
     mod_name: str = "relay"
     constants: str = "bind"
 

@@ -35,7 +35,7 @@ class PruneRegions(Pass):
 
     name: ClassVar[str] = "prune-regions"
     invalidates = ()
-    why = "gives the host back what is too small to leave it"
+    why = "returns regions to the host that are too small to be worth a call"
     min_ops: int = 1
     compute: bool = True
     host_macs_per_us: float = 0.0

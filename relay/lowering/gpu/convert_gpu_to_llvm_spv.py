@@ -34,7 +34,7 @@ class ConvertGpuToLlvmSpv(ConvertDeviceCalls):
     IR takes them."""
 
     name = "convert-gpu-to-llvm-spv"
-    why = "spells numbers of threads for OpenCL"
+    why = "lowers thread and block indices to calls of OpenCL C functions"
 
     def barrier(self, module: GpuModuleOp) -> Sequence[Operation]:
         declare(module, BARRIER, llvm.LLVMVoidType())

@@ -29,7 +29,7 @@ class ConvertGpuToNvvm(ConvertDeviceCalls):
     calls of LLVM's intrinsics for NVPTX. Loops, memory and arithmetic stay: the translator to LLVM IR takes them."""
 
     name = "convert-gpu-to-nvvm"
-    why = "spells numbers of threads for NVIDIA's GPUs"
+    why = "lowers thread and block indices to NVIDIA's special registers"
 
     def barrier(self, module: GpuModuleOp) -> Sequence[Operation]:
         zero = arith.ConstantOp(IntegerAttr(0, i32))

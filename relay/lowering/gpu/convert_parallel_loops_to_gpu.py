@@ -40,7 +40,7 @@ class ConvertParallelLoopsToGpu(Pass):
     requires = ("loops",)
     establishes = ("launches",)
     invalidates = ()
-    why = "turns parallel loops into launches"
+    why = "maps parallel loops to gpu.launch"
 
     @classmethod
     def holds(cls, op: ModuleOp) -> bool:

@@ -37,7 +37,7 @@ class GpuKernelOutlining(Pass):
     requires = ("launches",)
     establishes = ("outlined",)
     invalidates = ()
-    why = "makes kernels of launches"
+    why = "outlines gpu.launch bodies as kernels"
 
     @classmethod
     def holds(cls, op: ModuleOp) -> bool:

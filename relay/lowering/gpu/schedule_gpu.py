@@ -54,7 +54,7 @@ class ScheduleGpu(TargetPass):
     requires = ("bufferized", "expanded")
     establishes = ("loops",)
     invalidates = ("functions",)
-    why = "gives each thread of a GPU its elements"
+    why = "assigns elements to GPU threads"
     processors: int | None = field(default=None, metadata={"deprecated": True})
     matmul: str = field(default="", metadata={"deprecated": True})
 

@@ -139,7 +139,7 @@ def not_scheduled(function: FuncOp) -> InvalidArgument:
 
 
 def threads_of(function: FuncOp) -> list[SharedLoop] | None:
-    """The loops that the attribute has threads share; None if it says nothing of them. Raises InvalidArgument."""
+    """The loops that the attribute divides among threads; None if it does not say. Raises InvalidArgument."""
     attr = function.attributes.get(ATTRIBUTE)
     threads = attr.data.get("threads") if isinstance(attr, DictionaryAttr) else None
     if threads is None:

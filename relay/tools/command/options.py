@@ -100,6 +100,8 @@ MODEL_OPTIONS = (
     *IMPORT_OPTIONS,
     click.option("--external", metavar="A,B", shell_complete=completing(compilers),
                  help="external compilers; each gets the operators that it supports, relay the rest"),
+    click.option("--exact", is_flag=True,
+                 help="with --external: only what a compiler computes with the model's integers, bit for bit"),
     click.option("-O", "opt_level", type=click.IntRange(0, 4), metavar="LEVEL",
                  help="optimization level, 0 to 4; integers never depend on it (default: 2)"),
     click.option("--num-threads", type=click.IntRange(1), metavar="N", default=1,
@@ -148,6 +150,10 @@ def arguments_of(chosen: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]
         _check_target(build["target"])
     if external := chosen.pop("external", None):
         build["external"] = [known(name, compilers(), "--external") for name in external.split(",")]
+    if chosen.pop("exact", False):
+        if not external:
+            raise InvalidArgument("--exact", "is for external compilers, and none is named", "add --external NAME")
+        build["exact"] = True
     frontend: dict[str, Any] = {}
     if numerics := chosen.pop("numerics", None):
         frontend["numerics"] = known(numerics, profiles(), "--numerics")
