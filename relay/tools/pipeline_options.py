@@ -41,9 +41,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         )
     parser.add_argument("--print-ir-changed", action="store_true", help="print what each pass changes, as a diff")
     parser.add_argument("--dump-ir", metavar="DIR", help="write the IR after each pass into numbered files")
-    parser.add_argument(
-        "--stats", action="store_true", help="print how many ops of each kind each pass adds or removes"
-    )
+    parser.add_argument("--stats", action="store_true", help="print how each pass changes the numbers of ops")
     parser.add_argument("--opt-bisect-limit", type=int, metavar="N", help="run only N passes that can be left out")
     parser.add_argument(
         "--crash-reproducer", metavar="FILE", help="write the IR before a pass that fails, and the pass"

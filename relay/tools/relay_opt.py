@@ -132,12 +132,9 @@ class RelayOptMain(xDSLOptMain):
         options.add_argument(
             "--numerics",
             metavar="NAME",
-            help="the runtime whose integers a model file's operators give: litert (default), litert-1.2, tflm, "
-            "xnnpack, ort (default of .onnx), tvm, qdq",
+            help="runtime whose integers are computed: litert (default), litert-1.2, tflm, xnnpack, ort, tvm, qdq",
         )
-        options.add_argument(
-            "--outputs", metavar="A,B", help="make these tensors of a model file the outputs, and import what they need"
-        )
+        options.add_argument("--outputs", metavar="A,B", help="make these tensors of a model file the outputs")
         style = options.groups["output"].add_mutually_exclusive_group()
         style.add_argument("--elide-weights", action="store_true", help="weights over 1 KiB by name only (default)")
         style.add_argument("--print-weights", action="store_true", help="print every weight in full")

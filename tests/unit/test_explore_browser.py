@@ -20,6 +20,7 @@ pytest.importorskip("uvicorn", reason="needs the extra explore: pip install 'rel
 
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
+from relay.__main__ import main
 from relay.module import IRModule
 from relay.viewer import record, report
 from tests.unit.explore_modules import EVIL, TOKEN, adds, evil, served
@@ -275,6 +276,17 @@ def test_what_nobody_moved_fits_again_when_the_page_gets_narrow(page: Page, tmp_
     page.set_viewport_size({"width": 600, "height": 800})
     page.wait_for_timeout(100)
     assert page.locator(".stage svg > g").get_attribute("transform") == before
+
+
+def test_a_profile_fits_a_narrow_page(page: Page, tmp_path: Path):
+    pytest.importorskip("rich_click", reason="needs the extra cli")
+    model = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
+    assert main(["profile", str(model), "--seconds", "0.05", "--html", f"{tmp_path}/p.html"]) == 0
+    page.set_viewport_size({"width": 600, "height": 900})
+    page.goto(f"file://{tmp_path}/p.html")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 600
+    box = page.locator("td:last-child").first.bounding_box()
+    assert box is not None and box["width"] > 400
 
 
 CELL = """

@@ -34,7 +34,10 @@ def command(manner: options.Manner, model: str, as_json: bool, **chosen: Any) ->
         from relay.files import replace_file
 
         title = f"Profile of {escape(Path(model).name)}"
-        style = "body{font:14px system-ui,sans-serif;margin:2em}td,th{padding:2px 12px;text-align:left}"
+        style = ":root{color-scheme:light dark;font:14px system-ui,sans-serif}body{margin:2em auto;max-width:80em;"
+        style += "padding:0 1em}td,th{padding:.2em .4em;text-align:left;vertical-align:top}meter{width:3em}"
+        style += "@media(max-width:800px){tr{display:flex;flex-wrap:wrap;padding-top:.4em}td,th{flex:0 0 4em}"
+        style += ":nth-child(2){flex-basis:7.5em}:nth-child(6){flex:1}:nth-child(7){flex:0 0 100%}}"  # operators below
         page = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title><style>{style}</style>'
         replace_file(rest["html"], f"{page}<h1>{title}</h1>{found.to_html()}</html>".encode())
     options.show({"model": model, **found.to_json()}, str(found), as_json)
