@@ -12,13 +12,14 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from relay.byoc.regions import constant_of
 from relay.dialects import qnn, relay
-from relay.dialects.attributes import Array, dtype_of, int_values, ints, scalar_attr, to_numpy
-from relay.dialects.op import DYNAMIC, Origin, TensorOp, is_code, rank, shape, tensor
+from relay.dialects.attributes import Array, ints, scalar_attr, to_numpy
+from relay.dialects.op import DYNAMIC, Origin, TensorOp, rank, shape, tensor
 from relay.frontend.importing import fused
-from relay.frontend.importing.builder import number, real, scale_attr
-from relay.frontend.importing.fused import Codes, Kernel, Properties
+from relay.frontend.importing.builder import number
+from relay.frontend.importing.fused import Codes, Properties
 from relay.interpreters import evaluate
 from relay.interpreters.arithmetic import code_range
+from relay.quantize.fused_sums import BITS, Convolution, Product, Stays, Sums, codes_of, constant_codes, source
 from relay.quantize.layers import clamp_bounds
 from relay.transforms.expansion import Expansion
 
@@ -27,31 +28,6 @@ OFF = 0.0101
 0.0101 and no longer at 0.015."""
 DEEPEST = 32
 """Elementwise ops in a row that become one table."""
-
-
-class Stays(Exception):
-    """Why an op stays in float."""
-
-    def __init__(self, op: Operation, why: str):
-        super().__init__(why)
-        self.op, self.why = op, why
-
-
-def codes_of(op: qnn.QuantizeOp | qnn.DequantizeOp, codes: SSAValue) -> Codes | None:
-    """How codes of one scale stand for reals; None of others."""
-    scale, zero_point = to_numpy(op.scale), to_numpy(op.zero_point)
-    element = tensor(codes).element_type
-    if scale.size != 1 or zero_point.size != 1 or not is_code(element, 4, 8, 16):
-        return None
-    inverse = isinstance(op, qnn.QuantizeOp) and op.rounding.data == "even_inverse"
-    return Codes(np.float32(scale.reshape(())), int(zero_point.reshape(())), dtype_of(element), inverse)
-
-
-def source(value: SSAValue) -> tuple[SSAValue, Codes] | None:
-    """The codes that a float stands for, and how."""
-    if isinstance(op := value.owner, qnn.DequantizeOp) and (found := codes_of(op, op.input)) is not None:
-        return op.input, found
-    return None
 
 
 def dequantize_later(op: TensorOp) -> list[Operation] | None:
@@ -116,6 +92,12 @@ class Fold:
             raise Stays(value.owner, f"its result is used without {op.name}, too")
         return value
 
+    def read(self, op: Operation, value: SSAValue) -> tuple[SSAValue, Codes]:
+        """The 8-bit codes of an operand, for a result of such."""
+        if self.target.dtype.itemsize != 1:
+            raise Stays(op, BITS)
+        return Sums(self.new).read(op, value)
+
     def clamp(self, low: float, high: float) -> None:
         """Let only these reals through: rounding to codes keeps their order."""
         bottom, top = (int(code) for code in self.target.codes(np.asarray([low, high])))
@@ -125,15 +107,6 @@ class Fold:
         if (self.low, self.high) == code_range(self.target.dtype):
             return {}
         return {"min": number(self.low), "max": number(self.high)}
-
-    def read(self, op: Operation, value: SSAValue) -> tuple[SSAValue, Codes]:
-        """The 8-bit codes of an operand."""
-        found = source(value)
-        if found is None:
-            raise Stays(op, "an operand is no dequantised code of one scale")
-        if not found[1].dtype.itemsize == self.target.dtype.itemsize == 1:
-            raise Stays(op, "ONNX Runtime has integer kernels of 8-bit codes only")
-        return found
 
     def binary(self, op: TensorOp) -> SSAValue | None:
         """quantize (add (dequantize %a), (dequantize %b))  =>  qnn.add %a, %b; products likewise"""
@@ -229,123 +202,27 @@ class Fold:
         elif isinstance(op, relay.AddOp):
             sides = (op.lhs, op.rhs) if isinstance(op.lhs.owner, relay.MatmulOp) else (op.rhs, op.lhs)
             anchor, bias = sides[0].owner, sides[1]
-        if not isinstance(anchor, Convolution | relay.MatmulOp | relay.BatchMatmulOp | relay.DenseOp):
+        if not isinstance(anchor, Convolution | Product):
             return None
         if bias is not None:
             self.alone(op, anchor.results[0])
-        left, right = anchor.operands
-        codes, found = self.read(anchor, left)
-        if isinstance(anchor, relay.BatchMatmulOp) and constant_codes(right) is None:
-            return self.activations(anchor, codes, found) if bias is None else None
-        kernel = constant_codes(right)
-        if kernel is None and isinstance(anchor, relay.MatmulOp):
-            return self.activations(anchor, codes, found) if bias is None else None
-        if kernel is None:
-            raise Stays(anchor, "its kernel is no constant of codes")
-        if isinstance(anchor, Convolution):
-            sums, axis, scales = self.convolution(anchor, codes, found, kernel)
-        else:
-            sums, axis, scales = self.dense(anchor, codes, found, kernel)
-        scale = found.scale * scales
+        self.read(anchor, anchor.operands[0])
+        between = isinstance(anchor, relay.MatmulOp | relay.BatchMatmulOp)
+        computed = between and constant_codes(anchor.operands[1]) is None
+        if computed and bias is not None:
+            return None
+        sums, axis, scale = Sums(self.new).of(anchor)
         if bias is not None:
             vector = bias_codes(bias, scale, shape(sums)[axis])
             if vector is None:
                 raise Stays(op, "its bias is no constant vector along the channels, or of another scale than the sums")
             position: Properties = {"axis": IntegerAttr(axis, i64)}
             sums = self.new.value(relay.BiasAddOp, sums, self.new.constant(vector, np.int32), properties=position)
+        if computed:
+            properties = fused.requantize(scale, self.target) | self.clamped()
+            return self.new.value(qnn.RequantizeOp, sums, properties=properties)
         properties = fused.requantize(scale, self.target, axis) | self.clamped()
         return self.new.value(qnn.RequantizeOp, sums, properties=properties)
-
-    def convolution(
-        self, anchor: Convolution, codes: SSAValue, found: Codes, kernel: Kernel
-    ) -> tuple[SSAValue, int, Array]:
-        layout, data = anchor.kernel_layout.data, anchor.data_layout.data
-        turned = anchor.out_layout.data not in ("", data)
-        if not layout.startswith("OI") or turned or kernel.axis not in (None, 0):
-            raise Stays(anchor, f"its kernel is {layout}, or its scales do not lie along the output channels")
-        kernel = kernel.of_output_channels()
-        if not isinstance(anchor, relay.Conv2dOp):
-            points: Properties = {"out_dtype": i32, "input_zero_point": number(found.zero_point)}
-            points = dict(anchor.properties) | points | {"kernel_zero_point": number(int(kernel.zeros[0]))}
-            weights = self.new.constant(kernel.codes, kernel.codes.dtype)
-            return self.new.value(type(anchor), codes, weights, properties=points), data.index("C"), kernel.scales
-        packed_layout, packed = fused.packed_kernel(kernel.codes, anchor.groups.value.data)
-        properties: Properties = {name: value for name, value in anchor.properties.items() if name in WINDOW}
-        properties |= _scales(found, kernel) | {"kernel_layout": StringAttr(packed_layout)}
-        sums = self.new.value(qnn.Conv2dOp, codes, self.new.constant(packed, packed.dtype), properties=properties)
-        return sums, data.index("C"), kernel.scales
-
-    def dense(
-        self,
-        anchor: relay.MatmulOp | relay.BatchMatmulOp | relay.DenseOp,
-        codes: SSAValue,
-        found: Codes,
-        kernel: Kernel,
-    ) -> tuple[SSAValue, int, Array]:
-        turned = isinstance(anchor, relay.DenseOp) or bool(anchor.transpose_b.value.data)
-        if kernel.codes.ndim != 2:
-            raise Stays(anchor, "its kernel is no matrix")
-        if not isinstance(anchor, relay.DenseOp) and anchor.transpose_a.value.data:
-            order = [*range(rank(codes) - 2), rank(codes) - 1, rank(codes) - 2]
-            codes = self.new.value(relay.TransposeOp, codes, properties={"axes": ints(order)})
-        if kernel.axis not in (None, 0 if turned else 1):
-            raise Stays(anchor, "its scales do not lie along the columns")
-        if not turned:
-            kernel = Kernel(np.ascontiguousarray(kernel.codes.T), kernel.scales, kernel.zeros, 0)
-        kernel = kernel.of_output_channels()
-        weights = self.new.constant(kernel.codes, kernel.codes.dtype)
-        sums = self.new.value(qnn.DenseOp, codes, weights, properties=_scales(found, kernel))
-        return sums, rank(sums) - 1, kernel.scales
-
-    def activations(self, anchor: relay.MatmulOp | relay.BatchMatmulOp, codes: SSAValue, found: Codes) -> SSAValue:
-        """quantize (matmul (dequantize %a), (dequantize %b))  =>  qnn.requantize (qnn.batch_matmul %a, %b)"""
-        other, codes_of_other = self.read(anchor, anchor.operands[1])
-        turned = {name: anchor.properties[name] for name in ("transpose_a", "transpose_b") if name in anchor.properties}
-        scales: Properties = {
-            "input_scale": real(found.scale),
-            "input_zero_point": number(found.zero_point),
-            "kernel_scale": real(codes_of_other.scale),
-            "kernel_zero_point": number(codes_of_other.zero_point),
-            "out_dtype": i32,
-        }
-        sums = self.new.value(qnn.BatchMatmulOp, codes, other, properties=turned | scales)
-        properties = fused.requantize(np.asarray(found.scale * codes_of_other.scale), self.target) | self.clamped()
-        return self.new.value(qnn.RequantizeOp, sums, properties=properties)
-
-
-Convolution = relay.Conv1dOp | relay.Conv2dOp | relay.Conv3dOp
-WINDOW = ("strides", "padding", "dilation", "groups", "data_layout", "out_layout")
-"""Properties that a convolution of codes has as one of floats."""
-
-
-def _scales(data: Codes, kernel: Kernel) -> Properties:
-    return {
-        "input_scale": real(data.scale),
-        "input_zero_point": number(data.zero_point),
-        "kernel_scale": scale_attr(kernel.scales),
-        "kernel_zero_point": number(int(kernel.zeros[0])),
-        "out_dtype": i32,
-    }
-
-
-def constant_codes(value: SSAValue) -> Kernel | None:
-    """The codes of a kernel that is a dequantised constant, perhaps transposed."""
-    op = value.owner
-    if isinstance(op, relay.TransposeOp) and (inner := constant_codes(op.input)) is not None:
-        order = int_values(op.axes)
-        axis = None if inner.axis is None else order.index(inner.axis)
-        return Kernel(inner.codes.transpose(order), inner.scales, inner.zeros, axis)
-    if not isinstance(op, qnn.DequantizeOp) or (codes := constant_of(op.input)) is None:
-        return None
-    if codes.dtype.itemsize != 1:
-        return None
-    if codes.dtype.isbuiltin == 2:
-        codes = codes.astype(np.int8)
-    scales, zeros = (np.atleast_1d(to_numpy(attr)) for attr in (op.scale, op.zero_point))
-    if scales.ndim > 1 or zeros.ndim > 1:
-        return None
-    axis = op.axis.value.data % max(codes.ndim, 1) if max(scales.size, zeros.size) > 1 else None
-    return Kernel(codes, scales.astype(np.float32), zeros.astype(np.int64), axis)
 
 
 def bias_codes(value: SSAValue, scale: Array, channels: int) -> Array | None:

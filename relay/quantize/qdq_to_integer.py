@@ -18,7 +18,8 @@ from relay.module import IRModule
 from relay.passes import Pass
 from relay.quantize import marks
 from relay.quantize.folds import Refused, fold, fold_index
-from relay.quantize.fused_folds import Fold, Stays, dequantize_later
+from relay.quantize.fused_folds import Fold, dequantize_later
+from relay.quantize.fused_sums import Product, Stays, to_reals
 from relay.transforms.dead_ops import erase_dead
 from relay.transforms.legalization import own
 from relay.transforms.location import place
@@ -34,8 +35,9 @@ class QdqToInteger(Pass):
     What is rounded with halves away from zero gets TFLite's kernels, those that pre-quantised models import to. What is
     rounded to even (`rounding = "even"`, as ONNX's models are) gets the formulas of ONNX Runtime's integer kernels,
     whatever the signedness of the codes: convolutions and products, biases of floats included, sums, products, means,
-    tables of all that is a function of one code, and what moves or compares codes. PyTorch's (`even_inverse`) gets the
-    same, but for softmax and means of windows, which stay in floats; its means of whole axes are of integers.
+    tables of all that is a function of one code, and what moves or compares codes. A product of such codes whose result
+    is used as reals is the exact sum times the scales. PyTorch's (`even_inverse`) gets the same, but for softmax and
+    means of windows, which stay in floats; its means of whole axes are of integers.
 
     Of TFLite: convolution and product (with bias and clamp), sums, differences, products, means, clamps, softmax,
     sigmoid, tanh of fixed scales; ops that only move or compare codes where all scales agree; from codes to codes; the
@@ -64,6 +66,11 @@ class QdqToInteger(Pass):
                 if (new := fold_index(inner, source)) is not None:
                     Rewriter.insert_op(new, InsertPoint.before(inner))
                     Rewriter.replace_op(inner, [], new.results)
+        for inner in list(own(op)):
+            if isinstance(inner, Product) and evenly(inner) and (inner.results[0].uses.get_length()):
+                if (new := to_reals(inner)) is not None:
+                    Rewriter.insert_op(new.ops, InsertPoint.before(inner))
+                    Rewriter.replace_op(inner, [], new.ops[-1].results)
         for function in op.body.block.ops:
             if isinstance(function, FuncOp) and function.body.blocks and "compiler" not in function.attributes:
                 erase_dead(function.body.walk())

@@ -174,6 +174,20 @@ def scaled_product(g: Graph) -> None:
     coded(g, g.inner("Gemm", [real(g, np.uint8, 7, 30, scale=g.scale(-6, -2)), filters], alpha=0.5), np.uint8, -2, 3)
 
 
+def product_to_reals(g: Graph) -> None:
+    """With a bias of floats, whose result is no code."""
+    x, w = g.signed(*PAIRS)
+    filters, _ = kernel(g, w, 30, 9, channels=g.signed(1, 9), axis=1)
+    found = g.inner("MatMul", [real(g, x, 2, g.rows(), 30, scale=g.scale(-6, -2)), filters])
+    g.node("Add", [found, g.constant(np.asarray(g.random.normal(size=9), np.float32))], np.float32)
+
+
+def activations_to_reals(g: Graph) -> None:
+    x = g.signed(np.uint8, np.int8)
+    sides = [real(g, x, 2, g.rows(), 30, scale=g.scale(-6, -2)), real(g, x, 2, 30, 7, scale=g.scale(-6, -2))]
+    g.node("Neg", [g.inner("MatMul", sides)], np.float32)
+
+
 def by_floats(g: Graph) -> None:
     factor = g.constant(np.asarray(g.random.random(25), np.float32))
     coded(g, g.inner("Mul", [real(g, np.uint8, 8, 25), factor]), np.uint8)
@@ -193,6 +207,14 @@ def mean(g: Graph) -> None:
     coded(g, g.inner("ReduceMean", [real(g, np.uint8, 2, 6, 5, 7), g.constant(np.asarray([2, 3]))]), np.uint8)
 
 
+TO_REALS: dict[str, Callable[[Graph], None]] = {
+    "MatMul": product_to_reals,
+    "MatMul of activations": activations_to_reals,
+    "Gemm with a factor": scaled_product,
+}
+"""Products of codes whose results are used as reals."""
+
+
 BITS = "ONNX Runtime has integer kernels of 8-bit codes only"
 STAYS: dict[str, tuple[Callable[[Graph], None], str]] = {
     "Conv of 16-bit codes": (of_16_bits, BITS),
@@ -202,7 +224,6 @@ STAYS: dict[str, tuple[Callable[[Graph], None], str]] = {
         "its bias is no constant vector along the channels, or of another scale than the sums",
     ),
     "ConvTranspose": (transposed, "relay.nn.conv2d_transpose has no form on codes"),
-    "Gemm with a factor": (scaled_product, "relay.multiply has no form on codes"),
     "Mul by floats": (by_floats, "relay.multiply has no form on codes"),
     "Sub": (binary("Sub", -4, 3), "relay.subtract has no form on codes"),
     "Div": (binary("Div", -4, 3), "relay.divide has no form on codes"),

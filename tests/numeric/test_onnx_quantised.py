@@ -16,9 +16,9 @@ from relay.interpreters import run
 pytest.importorskip("onnx", reason="needs the package onnx")
 onnxruntime = pytest.importorskip("onnxruntime", reason="needs onnxruntime")
 
-from relay.quantize import QdqToInteger, stayed  # noqa: E402
+from relay.quantize import QdqToInteger, integer_share, stayed  # noqa: E402
 from tests.conftest import Cases  # noqa: E402
-from tests.numeric.onnx_qdq import GROUPS, STAYS  # noqa: E402
+from tests.numeric.onnx_qdq import GROUPS, STAYS, TO_REALS  # noqa: E402
 from tests.numeric.onnx_qdq_graphs import random_graph  # noqa: E402
 from tests.numeric.onnx_quantised import CASES, MICROSOFT, NEAR, Array, Graph, many  # noqa: E402
 
@@ -76,6 +76,20 @@ def test_group_interpreted(kind: str) -> None:
     assert len(np.unique(np.concatenate([each.reshape(-1) for each in wanted]))) >= 50
     assert differing(run(module, graph.inputs), wanted) == 0
     assert stayed(module) == []
+
+
+@pytest.mark.parametrize("kind", TO_REALS)
+def test_product_to_reals(kind: str) -> None:
+    """The exact sums of codes, scaled: what ONNX Runtime sums in floats, to its rounding."""
+    graph = many(TO_REALS, [kind], 6, 1)
+    module = QdqToInteger()(relay.frontend.from_onnx(graph.model()))
+    assert stayed(module) == [] and integer_share(module["main"]) == 1
+    for found, wanted in zip(run(module, graph.inputs), reference(graph, optimised=False), strict=True):
+        apart = np.abs(found.astype(np.float64) - wanted)
+        if found.dtype == np.float32:
+            assert apart.max() <= 2e-6 * np.abs(wanted).max()
+        else:
+            assert (apart > 0).mean() < 0.01 and apart.max() <= 1
 
 
 def test_groups_compiled() -> None:

@@ -97,3 +97,21 @@ func.func @main(%a: tensor<1x2x4x4xi8>) -> (tensor<1x2xi8>, tensor<1x2x2x2xi8>) 
 // CHECK-NEXT:    qnn.requantize [[S]] {{.*}}rounding = "f32_even"{{.*}}real_multiplier = 1.250000e-01 : f32, input_zero_point = 48 : i32
 // CHECK:         relay.nn.avg_pool2d
 // CHECK:         qnn.quantize {{.*}}rounding = "even_inverse"
+
+// -----
+
+// A product whose result is used as reals: exact sums of codes, scaled per column.
+// CHECK-LABEL: func.func @main
+func.func @main(%a: tensor<2x3xui8>) -> tensor<2x2xf32> {
+  %w = relay.constant dense<[[2, 3], [4, 5], [6, 7]]> : tensor<3x2xi8>
+  %0 = qnn.dequantize %a {scale = 0.5 : f32, zero_point = 3 : i32, product = "f32"} : (tensor<2x3xui8>) -> tensor<2x3xf32>
+  %1 = qnn.dequantize %w {scale = dense<[0.5, 0.25]> : tensor<2xf32>, zero_point = dense<0> : tensor<2xi32>, axis = 1 : i64, product = "f32"} : (tensor<3x2xi8>) -> tensor<3x2xf32>
+  %2 = relay.nn.matmul %0, %1 {out_dtype = f32} : (tensor<2x3xf32>, tensor<3x2xf32>) -> tensor<2x2xf32>
+  %3 = relay.erf %2 : (tensor<2x2xf32>) -> tensor<2x2xf32>
+  func.return %3 : tensor<2x2xf32>
+}
+// CHECK:         [[S:%.+]] = qnn.dense %a, {{.*}}input_zero_point = 3 : i32
+// CHECK-NEXT:    [[F:%.+]] = relay.cast [[S]]
+// CHECK-NEXT:    [[C:%.+]] = relay.constant dense<[2.500000e-01, 1.250000e-01]> : tensor<2xf32>
+// CHECK-NEXT:    [[P:%.+]] = relay.multiply [[F]], [[C]]
+// CHECK-NEXT:    relay.erf [[P]]
