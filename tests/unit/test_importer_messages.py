@@ -24,13 +24,14 @@ from tests.unit import test_nested_subgraphs as nesting
 from tests.unit import test_porting_docs as porting
 from tests.unit import test_tflite_reader as reading
 from tests.unit import test_wrong_arguments as arguing
+from tests.unit import torch_message_cases
 from tests.unit.importer_message_calls import CALLS, RECURRENT
 from tests.unit.importer_message_cases import CASES
 from tests.unit.importer_message_options import PLAIN, WITH
 from tests.unit.raise_sites import cases_of, recorded, sites, told
 
 ERRORS = ("Malformed", "Unsupported", "InvalidArgument", "malformed", "unsupported", "refuse_types")
-TORCH, ONNX = "relay/frontend/torch/", "relay/frontend/onnx/"
+ONNX = "relay/frontend/onnx/"
 
 READER: list[Callable[..., None]] = [
     reading.test_bad_model,
@@ -88,6 +89,7 @@ def calls(folder: Path) -> Iterator[Callable[[], None]]:
         yield lambda words=words, call=call: told_by(words, RelayError, call)
     for words, (error, call) in CALLS.items():
         yield lambda words=words, error=error, call=call: told_by(words, error, call)
+    yield torch_message_cases.every
     if find_spec("onnx") is not None:
         from tests.unit import onnx_message_cases  # here: it needs the package onnx
 
@@ -122,8 +124,7 @@ def told_by(words: str, error: type[RelayError], call: Callable[[], object]) -> 
 
 def test_every_message_has_a_case(tmp_path: Path) -> None:
     pytest.importorskip("ai_edge_litert", reason="LiteRT's schema builds these files")
-    # Of PyTorch's messages only those that tests/unit/test_import_torch.py refuses have cases.
-    every = {site for site in sites("relay/frontend", (), ERRORS) if not site.path.startswith(TORCH)}
+    every = sites("relay/frontend", (), ERRORS)
     with recorded(every) as reached:
         for call in calls(tmp_path):
             call()

@@ -179,7 +179,7 @@ class Node(Place):
         if isinstance(found, str) and found.lower().lstrip("-") in ("inf", "infinity", "nan"):
             return float(found)
         if not isinstance(found, int | float):
-            raise self.malformed(f"the argument {name} is {'a tensor' if found else found}, no number")
+            raise self.malformed(f"the argument {name} is no number")
         return found
 
     def real(self, name: str, default: float | None = None) -> float:
