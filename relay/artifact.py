@@ -5,7 +5,8 @@
 - `byoc.artifact`: the bytes, as a tensor of `ui8`;
 - `byoc.types`: the function's type, kept because lowered functions are signless and take memrefs;
 - `byoc.version`: the compiler's version; `byoc.requirement`: what pip would install its loader with, if that is known;
-- `byoc.params`: constants that the executable keeps for it, by name; `byoc.sources`: texts (as bytes) by kind.
+- `byoc.params`: constants that the executable keeps for it, by name; `byoc.sources`: texts (as bytes) by kind;
+- `byoc.device`: the prefix of the C functions that run it, for exported code.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ class CompiledFunction:
     """Elements attributes by name."""
     sources: Mapping[str, str] = field(default_factory=dict[str, str])
     requirement: str = ""
+    device: str = ""
 
 
 def declare(function: FuncOp, made: CompiledFunction) -> FuncOp:
@@ -68,6 +70,8 @@ def declare(function: FuncOp, made: CompiledFunction) -> FuncOp:
         )
     if made.requirement:
         declaration.attributes["byoc.requirement"] = StringAttr(made.requirement)
+    if made.device:
+        declaration.attributes["byoc.device"] = StringAttr(made.device)
     return declaration
 
 
@@ -93,11 +97,14 @@ def read(function: FuncOp) -> CompiledFunction:
     if array.dtype != np.uint8 or array.ndim != 1:
         raise Malformed(where, f"{ARTIFACT} is no tensor of ui8")
     symbol = _text(function, SYMBOL) if SYMBOL in function.attributes else function.sym_name.data
-    requirement = _text(function, "byoc.requirement") if "byoc.requirement" in function.attributes else ""
+    requirement, device = (
+        _text(function, key) if key in function.attributes else "" for key in ("byoc.requirement", "byoc.device")
+    )
     version = _text(function, "byoc.version")
     sources = {kind: _decoded(to_numpy(text), where) for kind, text in _rows(function, "byoc.sources").items()}
     params = _rows(function, "byoc.params")
-    return CompiledFunction(symbol, _text(function, COMPILER), version, types, array, params, sources, requirement)
+    compiler = _text(function, COMPILER)
+    return CompiledFunction(symbol, compiler, version, types, array, params, sources, requirement, device)
 
 
 def _decoded(text: Array, where: str) -> str:

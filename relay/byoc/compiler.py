@@ -28,12 +28,15 @@ class Artifact:
     """What a compiler made of one function: bytes that its loader understands.
 
     `params` are constants that the executable keeps once, by name, and hands to the loader: for compilers that do not
-    put the weights into `data`. `sources` are texts for people to read, by kind ("c", "asm", ...).
+    put the weights into `data`. `sources` are texts for people to read, by kind ("c", "asm", ...). `device` is the
+    prefix of the C functions that run it, those of `relay.runtime.open_device`: exported code (`Executable.export`,
+    `export_c`) calls them, and is linked with the library that has them. Without it, the function cannot be exported.
     """
 
     data: bytes
     params: Mapping[str, Array] = field(default_factory=dict[str, Array])
     sources: Mapping[str, str] = field(default_factory=dict[str, str])
+    device: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from relay.arguments import text
 from relay.dialects.attributes import Array
 from relay.errors import InvalidArgument, Unsupported
 from relay.lowering.codegen import compile_text
+from relay.lowering.exported_regions import Regions, plain
 from relay.lowering.llvm_ir import translate
 from relay.module import IRModule
 from relay.target import CpuTarget
@@ -34,13 +35,12 @@ class Interface:
     graph: Mapping[str, Any]
     params: Mapping[str, Array]
     target: CpuTarget
+    regions: Regions
 
     def __post_init__(self) -> None:
         name = text(self.name, "export", "a name is an identifier of C")
         if not name.isascii() or not name.isidentifier():
             raise InvalidArgument("export", f"the name {name!r} is no identifier of C", "use letters, digits and _")
-        if self.graph.get("externals"):
-            raise Unsupported("export", "of a model with parts that external compilers made", "build it without them")
         for parameter, row in self.tensors:
             if row["dtype"] not in TYPES:
                 raise Unsupported(f"export: {parameter}", f"is {row['dtype']}, which C does not have", "cast it to f32")
@@ -69,15 +69,18 @@ class Interface:
         return blob
 
     def text(self, more: int) -> str:
-        """LLVM IR: the constants, and the function that C calls; `more` arguments of `@main` are null."""
+        """LLVM IR: the constants, and the function that C calls; `more` arguments of `@main` are null, but the first is
+        the table of external functions where there are any."""
         blob, tensors = self.constants(), [f"ptr %{parameter}" for parameter, _ in self.tensors]
+        table = ["ptr %table"] if self.regions.functions else []
+        entry = f"{self.name}_host" if table else f"{self.name}_run"
         lines = [f"@constants = internal constant {data(blob)}, align {ALIGNMENT}"]
         lines += [f"@{name} = constant {data(array)}, align {ALIGNMENT}" for name, array in self.initial.items()]
-        arguments = [*tensors, "ptr @constants", "ptr %arena", *["ptr null"] * more]
+        arguments = [*tensors, "ptr @constants", "ptr %arena", *[*table, *["ptr null"] * more][:more]]
         return "\n".join(
             [
                 *lines,
-                f"define i32 @{self.name}_run({', '.join(['ptr %arena', *tensors])}) #0 {{",
+                f"define i32 @{entry}({', '.join(['ptr %arena', *tensors, *table])}) #0 {{",
                 "  %address = ptrtoint ptr %arena to i64",
                 f"  %low = and i64 %address, {ALIGNMENT - 1}",
                 "  %aligned = icmp eq i64 %low, 0",
@@ -91,6 +94,14 @@ class Interface:
             ]
         )
 
+    @property
+    def parameters(self) -> str:
+        """Of the function that C calls, behind the arena."""
+        return ", ".join(
+            f"{'' if parameter.startswith('output') else 'const '}{TYPES[row['dtype']]} *{parameter}"
+            for parameter, row in self.tensors
+        )
+
     def header(self) -> str:
         """The text of the header."""
         name, macro = self.name, self.name.upper()
@@ -100,10 +111,8 @@ class Interface:
             f"extern const {TYPES[str(array.dtype)]} {symbol}[{max(array.size, 1)}];\n"
             for symbol, array in self.initial.items()
         )
-        parameters = ", ".join(
-            f"{'' if parameter.startswith('output') else 'const '}{TYPES[row['dtype']]} *{parameter}"
-            for parameter, row in self.tensors
-        )
+        regions = self.regions
+        failed = ",\n   or the number from 1 of the region that failed" if regions.functions else ""
         return f"""/* A neural network in native code for {self.target.triple}, made by relay: how to call it. */
 #ifndef {macro}_H
 #define {macro}_H
@@ -120,10 +129,10 @@ extern "C" {{
 #define {macro}_OUTPUTS {len(self.graph["outputs"])}
 
 {tensors}{initial}
-/* Runs the model. The arena has {macro}_ARENA_BYTES bytes at a multiple of {macro}_ARENA_ALIGNMENT; what is in it
-   before does not matter, and calls with arenas of their own may run at the same time. Tensors are dense, row-major,
-   and do not overlap. Returns 0, or -1 if the arena is not aligned. */
-int32_t {name}_run(void *arena, {parameters});
+{regions.header()}/* Runs the model. The arena has {macro}_ARENA_BYTES bytes at a multiple of {macro}_ARENA_ALIGNMENT;
+   what is in it before does not matter, and calls with arenas of their own may run at the same time. Tensors are dense,
+   row-major, and do not overlap. Returns 0, or -1 if the arena is not aligned{failed}. */
+int32_t {name}_run(void *arena, {self.parameters});
 
 #ifdef __cplusplus
 }}
@@ -153,12 +162,18 @@ int32_t {name}_run(void *arena, {parameters});
 def export(
     module: IRModule, graph: Mapping[str, Any], params: Mapping[str, Array], target: CpuTarget, effort: int, name: str
 ) -> dict[str, bytes]:
-    """The files of a planned module, by name: object code and header. Raises InvalidArgument for a bad name."""
-    interface = Interface(name, graph, params, target)
+    """The files of a planned module, by name: object code, header, and what external compilers made, in C. Raises
+    InvalidArgument for a bad name, Unsupported for what no C functions run."""
+    interface = Interface(name, graph, params, target, Regions.of(module.op, name))
     main = len(interface.tensors) + 2
     text = translate(module.op, target.function_attributes, entry=lambda count: interface.text(count - main))
     code = compile_text(text, target, effort).code
-    return {f"{name}.o": code, f"{name}.h": interface.header().encode()}
+    files = {f"{name}.o": code, f"{name}.h": interface.header().encode()}
+    if (regions := interface.regions).functions:
+        arguments = ", ".join(parameter for parameter, _ in interface.tensors)
+        text = regions.code(f'#include "{name}.h"\n') + regions.runner(interface.parameters, arguments)
+        files[f"{name}_regions.c"] = text.encode()
+    return files
 
 
 def data(array: Array) -> str:
@@ -168,12 +183,6 @@ def data(array: Array) -> str:
 
 
 BYTES: Sequence[str] = [f"\\{code:02X}" for code in range(256)]
-
-
-def plain(text: str) -> str:
-    """Text that ends no comment, and no line."""
-    shown = "".join(character if character.isprintable() else "?" for character in text)
-    return shown.replace("\\", "|").replace("*/", "* /").replace("/*", "/ *")
 
 
 def literal(value: float) -> str:

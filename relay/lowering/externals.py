@@ -55,7 +55,7 @@ def called(module: ModuleOp) -> dict[str, FuncOp]:
 def describe(module: ModuleOp, params: dict[str, Array]) -> list[dict[str, Any]]:
     """The rows of the graph's `externals`; the constants that they need are added to `params`."""
     rows: list[dict[str, Any]] = []
-    for name, made in _made(module).items():
+    for name, made in compiled(module).items():
         row: dict[str, Any] = {
             "symbol": made.symbol,
             "compiler": made.compiler,
@@ -76,19 +76,20 @@ def describe(module: ModuleOp, params: dict[str, Array]) -> list[dict[str, Any]]
 
 def artifacts(module: ModuleOp) -> dict[str, bytes]:
     """What the compilers made, by symbol."""
-    return {made.symbol: made.data.tobytes() for made in _made(module).values()}
+    return {made.symbol: made.data.tobytes() for made in compiled(module).values()}
 
 
 def sources(module: ModuleOp) -> dict[str, Callable[[], str]]:
     """The texts that the compilers gave with it, as `SYMBOL.KIND`."""
     found: dict[str, Callable[[], str]] = {}
-    for made in _made(module).values():
+    for made in compiled(module).values():
         for kind, text in made.sources.items():
             found[f"{made.symbol}.{kind}"] = partial(str, text)
     return found
 
 
-def _made(module: ModuleOp) -> dict[str, artifact.CompiledFunction]:
+def compiled(module: ModuleOp) -> dict[str, artifact.CompiledFunction]:
+    """What compilers made of the functions that are called, by name, in the table's order. Raises Malformed."""
     found = {name: artifact.read(function) for name, function in called(module).items()}
     names: dict[str, str] = {}
     for name, made in found.items():

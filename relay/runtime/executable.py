@@ -477,9 +477,10 @@ class Executable:
     def export(self, folder: str | PathLike[str], name: str = "relay_model") -> list[Path]:
         """Write `NAME.o`, object code for the target with the weights inside, and `NAME.h`, how C calls it; the paths.
 
-        Nothing has to be started or loaded; what the code calls of the C library and libm, a linker finds. Raises
-        Unsupported if external compilers made a part of it, it is for a GPU, or it was loaded from a file;
-        InvalidArgument if the name is no identifier of C or the files cannot be written.
+        Nothing has to be started or loaded; what the code calls of the C library and libm, a linker finds. With parts
+        that external compilers made, `NAME_regions.c` starts their devices by the vendors' C functions (see
+        docs/bring_your_own_codegen.md). Raises Unsupported if one names no such functions, it is for a GPU, or it was
+        loaded from a file; InvalidArgument if the name is no identifier of C or the files cannot be written.
         """
         target = folder_of(folder)
         if "device" in self._graph:

@@ -22,13 +22,41 @@ from xdsl.ir import Operation
 import relay
 from relay import IRModule
 from relay.byoc import Artifact, BuildInfo, Compiler, Refusal, registry, settings
+from relay.byoc.c import export_c
 from relay.dialects import relay as ops
 from relay.dialects.attributes import Array
 from relay.dialects.op import shape
-from relay.errors import RelayError
+from relay.errors import RelayError, Unsupported
 from relay.runtime import Executable, Native, loaders, open_device
 from relay.runtime.memory import Form
 
+PROGRAM = """#include "model.h"
+#include <stdio.h>
+static union {
+    uint8_t bytes[MODEL_ARENA_BYTES + 64];
+    int64_t alignment;
+} arena;
+
+int main(void)
+{
+    static float x[MODEL_INPUT_0_COUNT], y[MODEL_OUTPUT_0_COUNT];
+    void *const start = arena.bytes + (64 - (uintptr_t)arena.bytes % 64);
+    int status = model_init(), runs;
+    if (status == 0) {
+        for (runs = 0; runs < 2 && status == 0; ++runs) {
+            if (fread(x, sizeof x, 1, stdin) != 1)
+                return 1;
+            status = model_run(start, x, y);
+            if (status == 0)
+                fwrite(y, sizeof y, 1, stdout);
+        }
+        model_destroy();
+    }
+    fprintf(stderr, "%d %s %d", status, status > 0 ? model_regions[status - 1].name : "none",
+            (int)model_regions[status > 0 ? status - 1 : 0].status);
+    return 0;
+}
+"""
 EXAMPLE = Path(__file__).parents[2] / "examples/accelerator/device.c"
 STRICT = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic")
 CHAIN = """func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
@@ -64,7 +92,9 @@ class Dsp(Compiler):
             return IRModule.parse(text)[function.sym_name.data].clone()
         flags = self.fault | KEEPS_INPUT * (0 in build.own_inputs) | KEEPS_OUTPUT * (0 in build.own_outputs)
         count = prod(shape(first.results[0]))
-        return Artifact(struct.pack("<II", count, flags), {"factor": np.array([-1], np.float32)})
+        data = b"" if self.does == "writes no program" else struct.pack("<II", count, flags)
+        device = "" if self.does == "names no device" else "device"
+        return Artifact(data, {"factor": np.array([-1], np.float32)}, device=device)
 
 
 @pytest.fixture
@@ -87,12 +117,15 @@ def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ctypes.CDLL:
     return opened
 
 
-def built(**options: object) -> Executable:
+def partitioned(**options: object) -> IRModule:
     """The chain, each negation a function of its own."""
     mod = IRModule.parse(CHAIN)
     settings.write(mod.op, {"dsp": options})
-    parted = relay.transform.PartitionGraph()(relay.transform.AnnotateExternalCompiler("dsp")(mod))
-    return relay.build(parted)
+    return relay.transform.PartitionGraph()(relay.transform.AnnotateExternalCompiler("dsp")(mod))
+
+
+def built(**options: object) -> Executable:
+    return relay.build(partitioned(**options))
 
 
 def right(executable: Executable, x: Array = X) -> bool:
@@ -128,10 +161,7 @@ def test_a_device_that_fails_names_itself(library: ctypes.CDLL):
 @pytest.mark.parametrize(("does", "left"), [("refuses one", 2), ("refuses all", 0)])
 def test_what_is_refused_at_last_is_the_host_s(library: ctypes.CDLL, does: str, left: int):
     """And the neighbours of what is given back are compiled for what they then are."""
-    mod = IRModule.parse(CHAIN)
-    settings.write(mod.op, {"dsp": {"does": does}})
-    parted = relay.transform.PartitionGraph()(relay.transform.AnnotateExternalCompiler("dsp")(mod))
-    done = relay.transform.CompileExternal()(parted)
+    done = relay.transform.CompileExternal()(partitioned(does=does))
     report = done.partition_report()
     assert len(report.of("dsp")) == left and str(report).count("its program memory is full") >= 1
     executable = relay.build(done)
@@ -145,3 +175,43 @@ def test_ops_that_a_compiler_gives_are_the_host_s(library: ctypes.CDLL):
     found = executable.run(X)
     assert isinstance(found, np.ndarray) and not executable.externals
     assert np.allclose(found, np.exp(np.abs(X)))
+
+
+def exported(how: str, folder: Path, **options: object) -> tuple[bytes, str]:
+    """What the partitioned chain computes for two inputs as a program of C, with the example's library, and what it
+    says: the status, the function that failed, and its status."""
+    parted = partitioned(**options)
+    if how == "c":
+        export_c(parted, folder)
+    else:
+        relay.build(parted).export(folder, "model")
+    run = "model_run_in" if how == "c" else "model_run"
+    (folder / "main.c").write_text(PROGRAM.replace("model_run", run))
+    (folder / "device.c").write_bytes(EXAMPLE.read_bytes())
+    files = ["main.c", "model_regions.c", "device.c", "model.c" if how == "c" else "model.o"]
+    subprocess.run(["cc", *STRICT, "-Wconversion", *files, "-o", "program", "-lm"], cwd=folder, check=True)
+    given = X.tobytes() + (X / 3).tobytes()
+    done = subprocess.run(["./program"], cwd=folder, input=given, capture_output=True, check=True)
+    return done.stdout, done.stderr.decode()
+
+
+@pytest.mark.parametrize("how", ["c", "object"])
+def test_devices_in_exported_programs(library: ctypes.CDLL, how: str, tmp_path: Path):
+    """Tensors stay on the device there, too, and what fails is told."""
+    found, said = exported(how, tmp_path)
+    assert said == "0 none 0"
+    values = np.frombuffer(found, np.float32).reshape(2, 4, 8)
+    assert np.allclose(values, [np.exp(-X), np.exp(-X / 3)])
+    assert exported(how, tmp_path, fault=BROKEN) == (b"", "1 relay_dsp_main_0 3")
+
+
+def test_a_device_that_does_not_start_in_an_exported_program(library: ctypes.CDLL, tmp_path: Path):
+    assert exported("c", tmp_path, does="writes no program") == (b"", "1 relay_dsp_main_0 1")
+
+
+def test_what_no_functions_run_is_not_exported(library: ctypes.CDLL, tmp_path: Path):
+    what = "external function relay_dsp_main_0: was compiled by 'dsp', which names no C functions that run it; build it"
+    with pytest.raises(Unsupported, match=f"^export: {what}"):
+        export_c(partitioned(does="names no device"), tmp_path)
+    with pytest.raises(Unsupported, match=f"^export: {what}"):
+        built(does="names no device").export(tmp_path)

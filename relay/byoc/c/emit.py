@@ -17,6 +17,7 @@ from relay.byoc.quantized import image_refusal
 from relay.dialects import byoc, qnn, relay
 from relay.dialects.op import rank
 from relay.errors import Malformed, Unsupported
+from relay.lowering.exported_regions import Regions
 from relay.transforms.location import place
 
 Row = Callable[[Emitter, Any], None]
@@ -73,8 +74,8 @@ ROWS: Mapping[type[Operation], Row] = {
 }
 
 
-def emit(function: FuncOp) -> Program:
-    """The program of a function of one block.
+def emit(function: FuncOp, regions: Regions | None = None) -> Program:
+    """The program of a function of one block, which may call the external functions of `regions`.
 
     Raises Unsupported, naming the op and its source, for what C does not get from us.
     """
@@ -88,13 +89,24 @@ def emit(function: FuncOp) -> Program:
     bind_inputs(e, block.args)
     bind_outputs(e, block, end.operands)
     for op in block.ops:
-        if op is not end:
+        if isinstance(op, func.CallOp) and regions is not None:
+            call(e, op, regions)
+        elif op is not end:
             write(e, op)
     for value, output in zip(end.operands, e.program.outputs, strict=True):
         if (held := e.tensors[value]) is not output:
             e.step(end, e.copy_call(e.touch(held), e.touch(output), output))
     e.program.constants = {name: c for name, c in e.program.constants.items() if name in e.used}
     return e.program
+
+
+def call(e: Emitter, op: func.CallOp, regions: Regions) -> None:
+    """A call of an external function; the model ends with its number where it fails. Raises Unsupported for another."""
+    callee = op.callee.string_value()
+    if callee not in regions.by_name:
+        raise Unsupported(place(op), f"{op.name} of {callee} is not supported by c")
+    tensors = [*map(e.read, op.operands), *map(e.write, op.results)]
+    e.step(op, regions.call(callee, tensors, str(len(e.program.steps))))
 
 
 def bind_inputs(e: Emitter, values: Sequence[SSAValue]) -> None:

@@ -14,8 +14,10 @@ from relay.byoc.c.emit import emit
 from relay.byoc.c.emitter import identifier
 from relay.byoc.c.model import Model
 from relay.byoc.c.program import Tensor
+from relay.byoc.partitioning.compile_external import CompileExternal
 from relay.byoc.partitioning.merge_composite import MergeComposite
 from relay.errors import InvalidArgument
+from relay.lowering.exported_regions import Regions, prototypes
 from relay.module import IRModule
 from relay.passes.info import as_module
 from relay.signature import TensorInfo
@@ -30,10 +32,11 @@ def export_c(
     """Write a function of the module as `name.c`, `name.h` and a README.md that tells how to call it; their paths.
 
     The C is C99 without any library but memcpy (and math.h where the model computes floats), with the weights as
-    `static const` arrays; integers are those of the ops' formulas. The module stays as it is.
+    `static const` arrays; integers are those of the ops' formulas. The module stays as it is. Of a partitioned module,
+    `name_regions.c` has what external compilers made, and calls their C functions (`Artifact.device`).
 
-    Raises Unsupported, naming the op and its source, for what c does not support; InvalidArgument if the name is no
-    identifier of C.
+    Raises Unsupported, naming the op and its source, for what c does not support, and for a region that no C functions
+    run; InvalidArgument if the name is no identifier of C.
     """
     model = read(mod, name, function)
     target = Path(folder)
@@ -43,6 +46,8 @@ def export_c(
         f"{name}.c": code(model, f'#include "{name}.h"\n'),
         "README.md": readme.text(model),
     }
+    if model.regions.functions:
+        texts[f"{name}_regions.c"] = model.regions.code(f'#include "{name}.h"\n')
     for file, text in texts.items():
         (target / file).write_text(text)
     return [target / file for file in texts]
@@ -54,8 +59,10 @@ def read(mod: IRModule | ModuleOp, name: str, function: str) -> Model:
         raise InvalidArgument("export_c", f"the name {name!r} is no identifier of C", "use letters, digits and _")
     module = as_module(mod)
     inputs, outputs = signature.read(module[function])
-    program = emit(MergeComposite(compiler=("c",))(module)[function])
-    return Model(name, program, inputs, outputs, max(program.plan(), 1))
+    compiled = CompileExternal()(module)
+    regions = Regions.of(compiled.op, name)
+    program = emit(MergeComposite(compiler=("c",))(compiled)[function], regions)
+    return Model(name, program, inputs, outputs, max(program.plan(), 1), regions)
 
 
 def header(model: Model) -> str:
@@ -72,6 +79,7 @@ def header(model: Model) -> str:
         for number, (tensor, info) in enumerate(model.rows)
         if tensor.place == "input" and info.initial is not None
     )
+    failed = ", or the number from 1\n   of the region that failed" if model.regions.functions else ""
     return f"""/* A neural network in C99, made by relay: how to call it. */
 #ifndef {macro}_H
 #define {macro}_H
@@ -101,8 +109,8 @@ typedef struct {{
 extern const {name}_tensor {name}_inputs[{macro}_INPUTS];
 extern const {name}_tensor {name}_outputs[{macro}_OUTPUTS];
 {initial}
-/* Runs the model in an arena of {macro}_ARENA_BYTES bytes, aligned to {BASE_ALIGNMENT}. Reentrant.
-   Returns 0, or -1 if the arena is not aligned. Tensors are dense, row-major, and do not overlap. */
+{model.regions.header()}/* Runs the model in an arena of {macro}_ARENA_BYTES bytes, aligned to {BASE_ALIGNMENT}.
+   Reentrant. Returns 0, or -1 if the arena is not aligned{failed}. Tensors are dense, row-major, and do not overlap. */
 int {name}_run_in(void *arena, {model.parameters});
 
 #ifndef {macro}_NO_STATIC_ARENA
@@ -130,6 +138,7 @@ def code(model: Model, declarations: str) -> str:
     parts = (
         "/* A neural network in C99, made by relay. */\n",
         source.includes(model.program) + "\n" + declarations,
+        *map(prototypes, model.regions.devices),
         source.definitions(model.program),
         tables(model),
         functions(model),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from relay.byoc.c import source
 from relay.byoc.c.program import Program, Tensor
+from relay.lowering.exported_regions import Regions
 from relay.signature import TensorInfo
 
 
@@ -20,6 +21,7 @@ class Model:
     outputs: Sequence[TensorInfo]
     arena: int
     """Bytes."""
+    regions: Regions
 
     @property
     def macro(self) -> str:

@@ -16,12 +16,30 @@ def text(model: Model) -> str:
     )
     floats = "math.h" in includes(model.program)
     library = "memcpy, and of math.h what float ops need" if floats else "memcpy"
+    started, regions = "nothing to initialise, no allocation", ""
+    if model.regions.functions:
+        started = f"no allocation but that of the devices, which `{name}_init` starts"
+        rows_of_regions = "\n".join(
+            f"| {number} | `{made.symbol}` | {made.compiler} | `{made.device}_init`, `_execute`, `_destroy` |"
+            for number, made in enumerate(model.regions.functions, 1)
+        )
+        regions = f"""
+Parts of the model run on devices. `{name}_regions.c` has what their compilers made; link it, and the libraries that
+have these functions:
+
+| region | name | compiler | functions |
+|---|---|---|---|
+{rows_of_regions}
+
+Call `{name}_init()` once before the first run and `{name}_destroy()` after the last. What fails is told by the number
+of its region; `{name}_regions[number - 1].status` is what the device said.
+"""
     arguments = ", ".join(tensor.name for tensor, _ in model.rows)
     return f"""# {name}
 
 `{name}.c` and `{name}.h` are a neural network in C99, made by relay. The only library functions are {library}; there is
-nothing to initialise, no allocation and no global state but the arena of `{name}_run`.
-
+{started} and no global state but the arena of `{name}_run`.
+{regions}
 | | bytes |
 |---|---|
 | constants (read-only) | {model.weights} |
@@ -32,9 +50,10 @@ int {name}_run({model.parameters});
 int {name}_run_in(void *arena, {model.parameters});
 ```
 
-Both return 0. `{name}_run` works in a static arena: one call at a time; compile with `-D{macro}_NO_STATIC_ARENA` to
-leave it out. `{name}_run_in` works in yours, aligned to 8 bytes, and is reentrant; it returns -1 if the arena is not
-aligned. Tensors are dense and row-major; inputs are only read, and nothing that is written may overlap anything else.
+Both return 0 if nothing fails. `{name}_run` works in a static arena: one call at a time; compile with
+`-D{macro}_NO_STATIC_ARENA` to leave it out. `{name}_run_in` works in yours, aligned to 8 bytes,
+and is reentrant; it returns -1 if the arena is not aligned. Tensors are dense and row-major; inputs are only read, and
+nothing that is written may overlap anything else.
 `{name}_inputs` and `{name}_outputs` tell the same as this table:
 
 | argument | kind | name in the model | type | shape | scale | zero point |

@@ -21,3 +21,5 @@ class CTarget(Target):
     def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
         model = read(module, "model", "main")
         output.write(code(model, header(model)))
+        if model.regions.functions:
+            output.write("\n" + model.regions.code(""))

@@ -238,6 +238,7 @@ def made_of(compiler: Compiler, function: FuncOp, made: Artifact) -> CompiledFun
         {name: elements(array, label=name) for name, array in made.params.items()},
         {kind: as_text(text) for kind, text in made.sources.items()},
         registry.requirement(compiler.name),
+        as_prefix(made.device),
     )
 
 
@@ -245,6 +246,13 @@ def as_text(text: object) -> str:
     """The text. Raises TypeError if it is none."""
     if not isinstance(text, str):
         raise TypeError(f"a source is {type(text).__name__}, no text")
+    return text
+
+
+def as_prefix(text: object) -> str:
+    """The prefix of C functions, perhaps empty. Raises ValueError if it is none."""
+    if not isinstance(text, str) or not (text == "" or (text.isascii() and text.isidentifier())):
+        raise ValueError(f"its device is {text!r}, no identifier of C")
     return text
 
 

@@ -1,0 +1,187 @@
+"""Functions of external compilers in exported C: their artifacts as arrays, their devices started, called and stopped.
+
+`NAME_regions.c` needs the header of the model, and at the end the vendors' libraries, whose functions are those of
+`relay.runtime.open_device`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+
+from relay.artifact import CompiledFunction
+from relay.dialects.attributes import Array, to_numpy
+from relay.errors import Unsupported
+from relay.lowering.externals import compiled
+
+ROW = 20
+"""Bytes in a line."""
+
+
+@dataclass(frozen=True)
+class Regions:
+    """The external functions of a model called `name`, in the order of their numbers, by the names of the module."""
+
+    name: str
+    by_name: Mapping[str, CompiledFunction]
+
+    @classmethod
+    def of(cls, module: ModuleOp, name: str) -> Regions:
+        """Those of a module. Raises Unsupported if no C functions run one."""
+        found = compiled(module)
+        if missing := next((made for made in found.values() if not made.device), None):
+            what = f"was compiled by '{missing.compiler}', which names no C functions that run it"
+            hint = "build it without that compiler; a compiler names them by Artifact.device"
+            raise Unsupported(f"export: external function {missing.symbol}", what, hint)
+        return cls(name, found)
+
+    @property
+    def functions(self) -> list[CompiledFunction]:
+        """By their numbers."""
+        return list(self.by_name.values())
+
+    @property
+    def devices(self) -> list[str]:
+        """The prefixes of the functions to link."""
+        return list(dict.fromkeys(made.device for made in self.functions))
+
+    def header(self) -> str:
+        """What a program sees of them; empty where there are none."""
+        name, macro = self.name, self.name.upper()
+        if not self.functions:
+            return ""
+        return f"""/* Parts of the model run by {", ".join(self.devices)}: link {name}_regions.c, and the library
+   that has the functions PREFIX_init, PREFIX_execute and PREFIX_destroy of each. */
+#define {macro}_REGIONS {len(self.functions)}
+
+typedef struct {{
+    const char *name;
+    const char *compiler;
+    void *state;    /* what PREFIX_init made */
+    int32_t status; /* what its function returned last */
+}} {name}_region;
+
+extern {name}_region {name}_regions[{macro}_REGIONS];
+
+/* Starts them all, once before the first run. Returns 0, or the number from 1 of the one that failed: its status says
+   why, and none is left started. */
+int32_t {name}_init(void);
+
+/* Stops them all, after the last run. */
+void {name}_destroy(void);
+
+"""
+
+    def call(self, name: str, tensors: Sequence[str], label: str) -> str:
+        """Statements that call a function with these tensors; `label` makes their variable unique."""
+        number = list(self.by_name).index(name)
+        state = f"{self.name}_regions[{number}]"
+        return (
+            f"void *tensors_{label}[] = {{{', '.join(f'(void *){tensor}' for tensor in tensors)}}};\n"
+            f"{state}.status = {self.functions[number].device}_execute({state}.state, tensors_{label});\n"
+            f"if ({state}.status != 0)\n    return {number + 1};"
+        )
+
+    def code(self, include: str) -> str:
+        """The C file, after what includes the header."""
+        parts = [f"/* What external compilers made of parts of {self.name}. */\n{include}#include <stddef.h>\n"]
+        parts += map(prototypes, self.devices)
+        rows: list[str] = []
+        for number, made in enumerate(self.functions):
+            parts.append(f"/* {made.symbol}: {made.data.size} bytes */\n" + blob(f"artifact_{number}", made.data))
+            for place, (key, value) in enumerate(sorted(made.params.items())):
+                array = to_numpy(value)
+                parts.append(
+                    f"/* {made.symbol}: constant {place}, {plain(key)}, {array.dtype} "
+                    f"{'x'.join(map(str, array.shape)) or 'scalar'} */\n" + blob(f"constant_{number}_{place}", array)
+                )
+            table = ", ".join(f"constant_{number}_{place}.bytes" for place in range(len(made.params))) or "NULL"
+            parts.append(f"static const void *const constants_{number}[] = {{{table}}};\n")
+            rows.append(f'    {{"{quoted(made.symbol)}", "{quoted(made.compiler)}", NULL, 0}},\n')
+        parts.append(f"{self.name}_region {self.name}_regions[] = {{\n{''.join(rows)}}};\n")
+        return "\n".join([*parts, self.start()])
+
+    def start(self) -> str:
+        """`init` and `destroy`."""
+        name, made, stops = self.name, "", ""
+        for number, each in enumerate(self.functions):
+            state = f"{name}_regions[{number}]"
+            made += (
+                f"    {state}.status = {each.device}_init(artifact_{number}.bytes, {each.data.size}, "
+                f"constants_{number},\n        &{state}.state);\n    if ({state}.status != 0) {{\n"
+                f"        stop({number});\n        return {number + 1};\n    }}\n"
+            )
+            stops = f"    if (count > {number})\n        {each.device}_destroy({state}.state);\n" + stops
+        return f"""static void stop(int32_t count)
+{{
+{stops}}}
+
+int32_t {name}_init(void)
+{{
+{made}    return 0;
+}}
+
+void {name}_destroy(void)
+{{
+    stop({len(self.functions)});
+}}
+"""
+
+    def runner(self, parameters: str, arguments: str) -> str:
+        """`NAME_run` of object code, `NAME_host`, that finds functions and states in a table."""
+        name = self.name
+        rows = ",\n        ".join(
+            f"{{{each.device}_execute, {name}_regions[{number}].state}}" for number, each in enumerate(self.functions)
+        )
+        return f"""
+int32_t {name}_host(void *arena, {parameters}, void *table);
+
+int32_t {name}_run(void *arena, {parameters})
+{{
+    struct {{
+        struct {{
+            int32_t (*execute)(void *state, void **tensors);
+            void *state;
+        }} regions[{len(self.functions)}];
+        int64_t failed;
+    }} table = {{{{
+        {rows}}}, 0}};
+    const int32_t refused = {name}_host(arena, {arguments}, &table);
+    const int32_t number = (int32_t)(table.failed >> 32);
+    if (refused != 0 || number == 0)
+        return refused;
+    {name}_regions[number - 1].status = (int32_t)(table.failed & 0xffffffff);
+    return number;
+}}
+"""
+
+
+def prototypes(device: str) -> str:
+    """The functions of a device that are called."""
+    return (
+        f"int32_t {device}_init(const void *artifact, uint64_t size, const void *const *constants, void **state);\n"
+        f"int32_t {device}_execute(void *state, void **tensors);\n"
+        f"void {device}_destroy(void *state);\n"
+    )
+
+
+def blob(name: str, array: Array) -> str:
+    """The bytes of an array, little-endian, aligned to 8."""
+    words = [str(byte) for byte in np.ascontiguousarray(array).reshape(-1).view(np.uint8).tolist()] or ["0"]
+    lines = "".join(f"    {', '.join(words[i : i + ROW])},\n" for i in range(0, len(words), ROW))
+    union = f"static const union {{ uint8_t bytes[{len(words)}]; uint64_t alignment; }}"
+    return f"{union} {name} = {{{{\n{lines}}}}};\n"
+
+
+def quoted(text: str) -> str:
+    """Text between quotes: what is not printable, a quote, a backslash or a question mark (trigraphs) becomes `_`."""
+    return "".join(c if " " <= c <= "~" and c not in '"\\\\?' else "_" for c in text)
+
+
+def plain(text: str) -> str:
+    """Text that ends no comment, and no line."""
+    shown = "".join(character if character.isprintable() else "?" for character in text)
+    return shown.replace("\\", "|").replace("*/", "* /").replace("/*", "/ *")
