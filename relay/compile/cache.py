@@ -2,8 +2,9 @@
 
 A key holds all that a build depends on: the model, the passes with their options, the context, the target, the
 compiler itself, and the plug-ins that have dialects. Where that is not known (passes of other packages, passes that the
-module asks for or that read files, instruments that want to see passes run, dialects that a program registers, external
-compilers), nothing is looked up and nothing is kept.
+module asks for or that read files, instruments that want to see passes run, dialects that a program registers), nothing
+is looked up and nothing is kept. What an external compiler makes depends on that compiler: it always runs, and what is
+left to build is looked up by all that it made.
 """
 
 from __future__ import annotations
@@ -72,7 +73,10 @@ def key(content: IRModule | bytes, recipe: Recipe) -> str | None:
         return None
     if not isinstance(content, bytes) and (
         REQUESTS in content.op.attributes
-        or any(isinstance(op, FuncOp) and "compiler" in op.attributes for op in content.op.body.block.ops)
+        or any(
+            isinstance(op, FuncOp) and "compiler" in op.attributes and op.body.blocks
+            for op in content.op.body.block.ops
+        )
     ):
         return None
     said = {
@@ -178,11 +182,18 @@ def find(key: str, content: IRModule | bytes, build: Callable[[IRModule | bytes]
     """The executable kept under the key; `build` makes it anew, for its sources."""
     kept = store()
     rebuilt = LazyRebuild(build, content)
-    return None if kept is None else _loaded(kept, key, lambda: rebuilt.library)
+    more: Mapping[str, Callable[[], str]] = {}
+    if not isinstance(content, bytes):
+        from relay.lowering import externals
+
+        more = externals.sources(content.op)
+    return None if kept is None else _loaded(kept, key, lambda: rebuilt.library, more)
 
 
-def _loaded(kept: Store, key: str, rebuilt: Callable[[], Library]) -> Executable | None:
-    """The executable under the key; `rebuilt` builds it anew, for its sources."""
+def _loaded(
+    kept: Store, key: str, rebuilt: Callable[[], Library], more: Mapping[str, Callable[[], str]] | None = None
+) -> Executable | None:
+    """The executable under the key; `rebuilt` builds it anew, for its sources but those that are known: `more`."""
     data = kept.get(key)
     if data is None:
         return None
@@ -192,13 +203,14 @@ def _loaded(kept: Store, key: str, rebuilt: Callable[[], Library]) -> Executable
         return None
     device = saved.graph.get("device")
     kinds = SOURCES if device is None else SOURCES_OF_DEVICES[device["kind"]]
-    sources = {kind: partial(_text, rebuilt, kind) for kind in kinds}
+    sources = {kind: partial(_text, rebuilt, kind) for kind in kinds} | dict(more or {})
     if device is None:
-        library = Library(saved.code, sources, export=partial(_files, rebuilt), profiled=partial(_profiled, rebuilt))
+        files, counts = partial(_files, rebuilt), partial(_profiled, rebuilt)
+        library = Library(saved.code, sources, saved.artifacts, files, counts)
     else:
         if device["kind"] == "cuda":
             sources["ptx"] = partial(bytes.decode, saved.code)  # is the code itself
-        library = DeviceLibrary(saved.code, saved.graph, sources)
+        library = DeviceLibrary(saved.code, saved.graph, sources, saved.artifacts)
     return Executable(saved.graph, library, saved.params, saved.constants, saved.claims)
 
 
@@ -219,14 +231,14 @@ def _profiled(rebuilt: Callable[[], Library]) -> Mapping[str, Any]:
 
 
 def keep(key: str, executable: Executable) -> None:
-    """Keep the executable under the key; what external compilers made a part of is not kept."""
+    """Keep the executable under the key, if there is code of a machine."""
     kept = store()
-    if kept is not None and keeps(executable):
+    if kept is not None and executable.library.code:
         kept.put(key, archive.pack(executable.parts()))
 
 
 def keeps(executable: Executable) -> bool:
-    """Whether the executable can be kept: it is code of ours only."""
+    """Whether the executable can be kept by what it was built from: it is code of ours only."""
     return bool(executable.library.code) and not executable.library.artifacts
 
 

@@ -9,6 +9,8 @@ from xdsl.passes import ModulePass
 
 from relay import signature
 from relay.arguments import mapping
+from relay.artifact import is_compiled
+from relay.byoc.partitioning.compile_external import CompileExternal
 from relay.compile import cache
 from relay.compile.assemble import Planned, assemble, backend_of
 from relay.compile.claims import Claims
@@ -30,7 +32,7 @@ from relay.errors import InvalidArgument
 from relay.frontend import import_model, path_of
 from relay.frontend.importing.sizes import UnknownSizes
 from relay.module import IRModule, arrays
-from relay.passes import PassContext
+from relay.passes import PassContext, Pipeline
 from relay.passes.checking import ENTRY_OF_LOWERING, verify
 from relay.passes.context import activated
 from relay.passes.info import PassInfo, as_module
@@ -49,9 +51,10 @@ class Building(Runner):
     """A run that ends in code. Passes may change what @main takes and gives (`quantize{io=codes}`,
     `dynamic-to-static`): the executable has what @main told last, before its types were lowered."""
 
-    def __init__(self, module: IRModule, code: Compilation, described: Signature, progress: Update):
+    def __init__(self, module: IRModule, code: Compilation, described: Signature, recipe: Recipe, progress: Update):
         super().__init__(module.op, **defaults_of(code.target))
-        self.code, self.described = code, described
+        self.code, self.described, self.recipe = code, described, recipe
+        self.key: str | None = None  # of what is left to build after external compilers
         self.progress, self.done = progress, 1
         self.claims = Claims()
         self.type = module["main"].function_type
@@ -68,6 +71,30 @@ class Building(Runner):
             self.claims = backend_of(self.code.target).prepare(self.mod, self.code)
         super().apply(step, info)
         self.done += 1
+        if (
+            step in self.recipe.pipeline
+            and isinstance(step, CompileExternal)
+            and any(map(is_compiled, self.mod.functions.values()))
+        ):
+            self.look_up()
+
+    def look_up(self) -> None:
+        """Look for what was built of a module with the same artifacts. Raises Found."""
+        steps = list(self.recipe.pipeline)
+        left = Pipeline(steps[[step.name for step in steps].index(CompileExternal.name) + 1 :])
+        recipe = replace(self.recipe, external=None, exact=None, params={}, frontend={}, pipeline=left)
+        self.key = cache.key(self.mod, recipe)
+        if self.key is not None:
+            found = cache.find(self.key, self.mod, lambda kept: _rebuilt(replace(recipe, model=kept)))
+            if found is not None:
+                raise Found(found)
+
+
+class Found(Exception):
+    """Ends a run: what is left to build was built before."""
+
+    def __init__(self, executable: Executable):
+        self.executable = executable
 
 
 def compile_model(request: Request) -> tuple[Executable, str | None]:
@@ -85,7 +112,7 @@ def _found_or_compiled(recipe: Recipe, progress: bool | None) -> tuple[Executabl
         if executable is None:
             with bar(progress, "building", 2 * len(recipe.pipeline) + 1, after=SILENT_SECONDS) as update:
                 executable = _compile(recipe, update, progress)
-            if key is not None:
+            if key is not None and cache.keeps(executable):
                 cache.keep(key, executable)
     return executable, key if key is not None and cache.keeps(executable) else None
 
@@ -152,10 +179,13 @@ def _compile(recipe: Recipe, progress: Update = unseen, shown: bool | None = Fal
         with PASSES_LOCK:
             module = build_external_compiler(module, recipe.external, exact=recipe.exact)
     with Compilation(machine, LLVM_EFFORT[PassContext.current().opt_level]) as code:
-        runner = Building(module, code, described, progress)
+        runner = Building(module, code, described, recipe, progress)
         with PASSES_LOCK:
             attach_unless(chosen, module, machine)
-            runner.run(chosen)
+            try:
+                runner.run(chosen)
+            except Found as found:
+                return found.executable
             check_attached(module, machine)
             runner.reach("code generation", backend_of(machine).needed)
         refuse_pending(module.op, [step.name for step in chosen])
@@ -168,4 +198,7 @@ def _compile(recipe: Recipe, progress: Update = unseen, shown: bool | None = Fal
             lambda n, total: progress(done + rest * n / total, "code"),
             work,
         )
-        return assemble(planned)
+        executable = assemble(planned)
+    if runner.key is not None:
+        cache.keep(runner.key, executable)
+    return executable

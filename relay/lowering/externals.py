@@ -55,6 +55,7 @@ def called(module: ModuleOp) -> dict[str, FuncOp]:
 def describe(module: ModuleOp, params: dict[str, Array]) -> list[dict[str, Any]]:
     """The rows of the graph's `externals`; the constants that they need are added to `params`."""
     rows: list[dict[str, Any]] = []
+    graph = CallGraph(module.walk())
     for name, made in compiled(module).items():
         row: dict[str, Any] = {
             "symbol": made.symbol,
@@ -63,7 +64,7 @@ def describe(module: ModuleOp, params: dict[str, Array]) -> list[dict[str, Any]]
             "inputs": [_form(type) for type in made.types.inputs],
             "outputs": [_form(type) for type in made.types.outputs],
             "params": {},
-            "arguments": _arguments(module, name),
+            "arguments": _arguments(graph, name),
         }
         for key, value in made.params.items():
             array = to_numpy(value)
@@ -117,10 +118,10 @@ def _keep(params: dict[str, Array], name: str, array: Array) -> str:
     return key
 
 
-def _arguments(module: ModuleOp, name: str) -> list[int]:
+def _arguments(graph: CallGraph, name: str) -> list[int]:
     """The arguments of public functions, by position, that calls of an external function get."""
     found: set[int] = set()
-    for call in CallGraph(module.walk()).by_callee.get(name, ()):
+    for call in graph.by_callee.get(name, ()):
         for value in call.arguments:
             while isinstance(value.owner, VIEWS):
                 value = value.owner.operands[0]

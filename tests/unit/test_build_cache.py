@@ -143,11 +143,21 @@ def test_code_for_another_machine_is_found(made: Made, tmp_path: Path):
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler is installed")
-def test_passes_of_external_compilers_are_always_run(made: Made):
+def test_external_compilers_always_run_and_the_rest_is_found(made: Made, tmp_path: Path):
     passes = "annotate-target{targets=c},merge-compiler-regions,partition-graph,compile-external"
-    for _ in range(2):
+    for number in range(2):
         executable = build(dense(), pipeline=passes)
+        assert "define void @relay_main(" in executable.get_source("ll")
         assert [*executable.externals] and np.array_equal(output(executable, X), product())
+        assert made.count == 1
+        executable.save(tmp_path / str(number))
+        assert "relay_c_main_0(" in executable.get_source("relay_c_main_0.c")
+    assert (tmp_path / "0").read_bytes() == (tmp_path / "1").read_bytes()
+    build(dense(), external="c")
+    build(dense(), external="c")
+    assert made.count == 2
+    build(dense(), external={"c": {"flags": "-O1"}})
+    assert made.count == 3
 
 
 def test_passes_that_read_files_are_always_run(made: Made, tmp_path: Path):
