@@ -7,6 +7,7 @@ it has; files pack those of 2 and 4 bits (`packed`).
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from functools import cache
 from math import prod
 from typing import Any, cast
@@ -25,7 +26,7 @@ from xdsl.dialects.builtin import (
     ReducedPrecisionFloatType,
     Signedness,
 )
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, TypeAttribute
 from xdsl.utils.hints import isa
 
 from relay.errors import InvalidArgument
@@ -42,6 +43,16 @@ NUMPY_FLOATS = {
 
 FEW_BITS = ("int2", "int4", "uint2", "uint4")
 """dtypes of which files hold several numbers a byte."""
+
+
+class StoredType(TypeAttribute, ABC):
+    """An element type that a plug-in defines: numbers that memory holds as numbers of a builtin type."""
+
+    @property
+    @abstractmethod
+    def storage(self) -> Attribute:
+        """The builtin element type, such as `i16`, of the numbers in memory: those that meanings and executables take,
+        and that scalar code computes on."""
 
 
 def element_type(dtype: npt.DTypeLike) -> Attribute:
@@ -83,6 +94,8 @@ def dtype_of(type: Attribute) -> np.dtype[Any]:
             return np.dtype(np.float64)
         case BFloat16Type():
             return _of_ml_dtypes("bfloat16")
+        case StoredType():
+            return dtype_of(type.storage)
         case ReducedPrecisionFloatType() if not isinstance(type, FloatTF32Type):
             return _of_ml_dtypes(f"float{type.name[1]}_{type.name[2:].lower()}")
         case _:

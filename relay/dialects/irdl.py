@@ -32,7 +32,7 @@ from xdsl.dialects.builtin import (
     VectorType,
 )
 from xdsl.dialects.ub import UnreachableOp
-from xdsl.ir import Attribute, Dialect, Operation, SSAValue
+from xdsl.ir import Attribute, Dialect, Operation, ParametrizedAttribute, SSAValue, TypeAttribute
 from xdsl.irdl import (
     AnyOf,
     BaseAttr,
@@ -51,6 +51,7 @@ from xdsl.utils.target import Target
 
 from relay.dialects.attributes import WeightAttr
 from relay.dialects.context import OURS
+from relay.dialects.plug_in import DIALECTS
 
 BASES: dict[type[Attribute], tuple[str, ...]] = {
     ArrayAttr: ("#builtin.array",),
@@ -88,8 +89,24 @@ def to_irdl(dialects: Iterable[Dialect]) -> str:
 
 def _dialect(dialect: Dialect) -> str:
     ops = [op for op in dialect.operations if issubclass(op, IRDLOperation)]
-    body = "".join(line for op in ops for line in OpWriter(op, dialect.name).lines())
+    types = [line for each in dialect.attributes for line in _type(each)]
+    body = "".join([*types, *(line for op in ops for line in OpWriter(op, dialect.name).lines())])
     return f"irdl.dialect @{dialect.name} {{\n  irdl.type @{ANY}\n{body}}}\n"
+
+
+def _type(cls: type[Attribute]) -> Iterator[str]:
+    """A type or attribute, whose parameters may be any; nothing for one that has a syntax of its own."""
+    own = {"parse_parameters", "print_parameters"}
+    if not issubclass(cls, ParametrizedAttribute) or any(
+        own & {*vars(base)} for base in cls.__mro__[:-1] if base is not ParametrizedAttribute
+    ):
+        return
+    names = [name for name, _ in cls.get_irdl_definition().parameters]
+    yield f"  irdl.{'type' if issubclass(cls, TypeAttribute) else 'attribute'} @{cls.name.partition('.')[2]} {{\n"
+    yield from (f"    %{number} = irdl.any\n" for number, _ in enumerate(names))
+    if names:
+        yield f"    irdl.parameters({', '.join(f'{name}: %{number}' for number, name in enumerate(names))})\n"
+    yield "  }\n"
 
 
 def name_of(op: type[Operation] | Operation) -> tuple[str, str]:
@@ -174,8 +191,9 @@ def _variadicity(definition: object) -> str:
 def irdl_form(module: ModuleOp) -> ModuleOp:
     """A copy of the module as the dialects of `to_irdl` read it, for xDSL's generic printer."""
     copy, unregistered = module.clone(), Context(allow_unregistered=True)
+    names = {*NAMES, *DIALECTS.names()}
     for op in list(copy.walk()):
-        if op.name.partition(".")[0] in NAMES and isinstance(op, IRDLOperation):
+        if op.name.partition(".")[0] in names and isinstance(op, IRDLOperation):
             _replace(op, unregistered)
     return copy
 

@@ -14,6 +14,7 @@ from xdsl.rewriter import Rewriter
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from relay.dialects.element_types import StoredType
 from relay.dialects.ranges import check_ranges
 from relay.errors import InvalidArgument
 
@@ -141,6 +142,18 @@ class TensorOp(IRDLOperation, ABC):
             if not compatible(result.type, expected):
                 raise VerifyException(f"{self.name}: result {number} is {result.type}; expected {expected}")
         check_ranges(self)
+        for type in (value.type for value in self.operands):
+            if is_tensor(type) and isinstance(type.element_type, StoredType) and not self.takes_stored:
+                raise VerifyException(
+                    f"{self.name}: has no meaning for {type.element_type}; relay.reinterpret it first"
+                )
+
+    @property
+    def takes_stored(self) -> bool:
+        """Whether the op takes numbers of a plug-in's element types: only a plug-in's op computes with them."""
+        if self.name.partition(".")[0] not in ("relay", "qnn") or self.name == "relay.reinterpret":
+            return True
+        return self.origin is Origin.MOVED and not self.FILLS
 
 
 def is_tensor(type: Attribute) -> TypeGuard[Type]:

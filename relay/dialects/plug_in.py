@@ -16,7 +16,7 @@ from typing import Any
 from xdsl.ir import Dialect, Operation
 from xdsl.universe import Universe
 
-from relay.errors import RelayError, Unsupported
+from relay.errors import InvalidArgument, RelayError, Unsupported, near
 from relay.plug_ins import PlugIns, installed
 
 Table = str | Mapping[Any, Any]
@@ -46,6 +46,9 @@ class DialectPlugIn:
     lowerings: Table = field(default_factory=lambda: EMPTY)
     """Op class to `f(emitter, op, operands)`, which emits `linalg` (`emitter` is a
     `relay.lowering.linalg.emitter.Emitter`): for ops that the `relay` dialect has no words for."""
+    scalars: Table = field(default_factory=lambda: EMPTY)
+    """Class of an `ELEMENTWISE` op to `f(emitter, op, numbers)`, which emits `arith` and `math` for one number of each
+    operand and returns that of each result. Such an op is fused with others into one loop nest."""
     passes: Table = field(default_factory=lambda: EMPTY)
     """Name of a pass to `package.module:Class`. The options of a `relay.passes.Pass` are keys of
     `PassContext.config`."""
@@ -64,6 +67,16 @@ DIALECTS: PlugIns[DialectPlugIn] = PlugIns("dialect", "relay.dialect", {})
 
 KINDS: dict[str, tuple[type[object], ...]] = {"dialect": (Dialect,), "patterns": (list, tuple)}
 """What a field of a plug-in holds; the others hold mappings."""
+
+
+def known(name: str) -> str:
+    """The name of a dialect of a package. Raises InvalidArgument for another."""
+    names = DIALECTS.names()
+    if name not in names:
+        alike = near(name, names)
+        hint = f"did you mean {' or '.join(alike)}?" if alike else f"there are {', '.join(names) or 'none'}"
+        raise InvalidArgument(f"dialect {name}", "is of no package that is installed", hint)
+    return name
 
 
 def place_of(dialect: str) -> str:
@@ -123,6 +136,11 @@ def part(name: str, kind: str) -> Any:
 def row(op: Operation, kind: str) -> Any:
     """The row for an op in a table of its dialect's plug-in; None if there is none."""
     return part(op.name.partition(".")[0], kind).get(type(op))
+
+
+def has_lowering(op: Operation) -> bool:
+    """Whether the plug-in of the op's dialect lowers it to linalg, so that it may stay until then."""
+    return any(row(op, kind) is not None for kind in ("lowerings", "scalars"))
 
 
 def universe_of(point: EntryPoint) -> Universe | None:

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from inspect import cleandoc
 
 from relay.dialects import plug_in
-from relay.dialects.plug_in import DIALECTS
+from relay.dialects.plug_in import DIALECTS, known
 from relay.errors import RelayError
-from relay.tools.dialect_checks import CHECKS, MLIR_OPT, check, known
+from relay.tools.dialect_checks import CHECKS, MLIR_OPT, check
 from relay.tools.failure import line_of
 from relay.tools.scaffolding import DIALECT
 from relay.transforms.legalization import patterns_of

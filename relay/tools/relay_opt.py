@@ -22,6 +22,7 @@ from xdsl.xdsl_opt_main import xDSLOptMain
 from relay import __version__, frontend, symbols
 from relay.dialects.context import make_context
 from relay.dialects.irdl import dialects, to_irdl
+from relay.dialects.plug_in import dialect_of, known
 from relay.dialects.plug_in import passes as dialects_passes
 from relay.dialects.source import LocatingParser, invalid
 from relay.errors import InvalidArgument, RelayError
@@ -117,7 +118,8 @@ class RelayOptMain(xDSLOptMain):
         options.add_argument(
             "--list-patterns", action="store_true", help="print what legalize makes of what, for --attach-target"
         )
-        options.add_argument("--emit-irdl", action="store_true", help="print our dialects for mlir-opt --irdl-file")
+        irdl = "print our dialects, and this, for mlir-opt --irdl-file"
+        options.add_argument("--emit-irdl", nargs="?", const="", metavar="NAME", help=irdl)
         options.add_argument("--completion", choices=SCRIPTS, help="print a script that completes in this shell")
         options.add_argument("--weights", metavar="FILE", help="safetensors file of the weights that the text names")
         options.add_argument("--save-weights", metavar="FILE", help="write the weights that the text only names")
@@ -159,8 +161,9 @@ class RelayOptMain(xDSLOptMain):
         if self.args.list_patterns:
             list_patterns(self.built_for)
             return
-        if self.args.emit_irdl:
-            self.write(to_irdl(dialects()))
+        if self.args.emit_irdl is not None:
+            others = [dialect_of(known(name)) for name in self.args.emit_irdl.split(",") if name]
+            self.write(to_irdl([*dialects(), *others]))
             return
         if self.args.completion is not None:
             values = {"target": self.available_targets, "opt_level": map(str, LEVELS)}

@@ -13,6 +13,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from relay.dialects import relay
 from relay.dialects.attributes import dtype_of, elements, to_numpy
+from relay.dialects.element_types import StoredType
 from relay.dialects.op import DYNAMIC, TensorOp, shape, tensor
 from relay.interpreters import evaluate, has_meaning
 from relay.module import is_constant
@@ -48,7 +49,9 @@ class FoldConstant(Pass):
             return False
         count = prod(shape(op.operands[0])) if len(op.operands) == 1 else 0
         return all(
-            DYNAMIC not in shape(result) and (prod(shape(result)) <= count or bytes_of(result) <= self.max_bytes)
+            DYNAMIC not in shape(result)
+            and not isinstance(tensor(result).element_type, StoredType)  # which no constant has
+            and (prod(shape(result)) <= count or bytes_of(result) <= self.max_bytes)
             for result in op.results
         )
 

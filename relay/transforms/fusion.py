@@ -11,7 +11,7 @@ from xdsl.traits import is_side_effect_free
 
 from relay.dialects import relay
 from relay.dialects.op import TensorOp, shape, tensor
-from relay.dialects.plug_in import row
+from relay.dialects.plug_in import has_lowering
 
 EXPENSIVE = (
     relay.DivideOp,
@@ -50,7 +50,7 @@ def fusible(op: Operation) -> bool:
     """Whether the op goes into a kernel; constants and reshapes stay with the caller."""
     return (
         isinstance(op, TensorOp)
-        and (op.name.startswith("relay.") or row(op, "lowerings") is not None)
+        and (op.name.startswith("relay.") or has_lowering(op))
         and not isinstance(op, relay.ConstantOp | relay.ReshapeOp)
     )
 

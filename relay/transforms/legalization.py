@@ -184,7 +184,7 @@ def legalize(ctx: Context, module: ModuleOp, target: Target = UNKNOWN, dialects:
 
 def stays_not(op: Operation, targets: Collection[str]) -> bool:
     """Whether an op is of one of these dialects, and has no lowering of its own."""
-    return op.name.split(".")[0] in targets and plug_in.row(op, "lowerings") is None
+    return op.name.split(".")[0] in targets and not plug_in.has_lowering(op)
 
 
 def legal(module: ModuleOp, dialects: Sequence[str] | None = None) -> bool:

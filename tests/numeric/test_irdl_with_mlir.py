@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
@@ -12,6 +13,7 @@ from xdsl.parser import Parser
 
 from relay.dialects.context import make_context
 from relay.dialects.irdl import IrdlTarget, dialects, name_of, to_irdl
+from relay.dialects.plug_in import DIALECTS
 from relay.frontend import from_tflite
 from relay.module import IRModule
 from relay.tools.relay_opt import main
@@ -19,6 +21,7 @@ from relay.transforms.legalize import Legalize
 from tests.numeric.mlir_runner import MLIR_OPT, needs_mlir
 from tests.numeric.test_models_interpreted import ALL, LARGE, MODELS
 from tests.ops.examples import FILES, valid
+from tests.unit.third_dialect import PLUG_IN
 
 UPSTREAM = sorted((Path(__file__).parents[1] / "filecheck" / "dialects").glob("*.mlir"))
 EXAMPLES = [*map(valid, FILES), *(path.read_text() for path in UPSTREAM)]
@@ -44,6 +47,59 @@ def text_of(mod: IRModule) -> str:
     out = StringIO()
     IrdlTarget().emit(make_context(), mod.op, out)
     return out.getvalue()
+
+
+PLUGGED = """
+func.func @main(%x: tensor<2x3x!third.fixed<4 : i32>>) -> tensor<2x3xi16> {
+  %0 = third.double %x : (tensor<2x3x!third.fixed<4 : i32>>) -> tensor<2x3x!third.fixed<4 : i32>>
+  %1 = relay.reinterpret %0 {dtype = i16} : (tensor<2x3x!third.fixed<4 : i32>>) -> tensor<2x3xi16>
+  func.return %1 : tensor<2x3xi16>
+}"""
+
+
+@needs_mlir
+def test_a_dialect_of_a_plug_in_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(DIALECTS.registered, "third", PLUG_IN)
+    file, mod = tmp_path / "third.irdl", IRModule.parse(PLUGGED)
+    assert main(["--emit-irdl=third", "-o", str(file)]) == 0
+    command = [str(MLIR_OPT), f"--irdl-file={file}"]
+    done = subprocess.run(command, input=text_of(mod), capture_output=True, text=True)
+    assert done.returncode == 0 and "third.fixed<4 : i32>" in done.stdout, done.stderr
+    wrong = text_of(mod).replace("fixed<4 : i32>", "fixed<4 : i32, 5 : i32>")
+    done = subprocess.run(command, input=wrong, capture_output=True, text=True)
+    assert done.returncode != 0 and "expected 1 type arguments, but had 2" in done.stderr, done.stderr
+    assert main(["--emit-irdl=thurd"]) == 1
+    assert "dialect thurd: is of no package that is installed; did you mean third?" in capsys.readouterr().err
+
+
+PYTHON = """
+import sys
+from torch_mlir import ir
+from torch_mlir.dialects import irdl
+
+names = open(sys.argv[1]).read().replace("dense_int_or_fp_elements", "dense_typed_elements")
+with ir.Context():
+    irdl.load_dialects(ir.Module.parse(names))
+    module = ir.Module.parse(open(sys.argv[2]).read())
+    print([op.name for op in module.body.operations[0].regions[0].blocks[0].operations])
+    try:
+        ir.Module.parse(str(module).replace("relay.nn_conv2d", "relay.nn_conv9d"))
+    except ir.MLIRError as error:
+        assert "unregistered operation 'relay.nn_conv9d'" in str(error)
+"""
+
+
+def test_the_python_bindings_take_it(tmp_path: Path) -> None:
+    """As docs/upstream.md says; torch-mlir's package has upstream's bindings, `mlir.dialects.irdl` among them."""
+    pytest.importorskip("torch_mlir", reason="no Python bindings of MLIR with IRDL are installed")
+    (tmp_path / "relay.irdl").write_text(to_irdl(dialects()))
+    (tmp_path / "model.mlir").write_text(text_of(IRModule.parse(CONVOLUTION)))
+    command = [sys.executable, "-c", PYTHON, str(tmp_path / "relay.irdl"), str(tmp_path / "model.mlir")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[:2000]
+    assert done.stdout.strip() == "['relay.nn_conv2d', 'func.return']"
 
 
 def test_every_op_has_a_name_of_its_own() -> None:

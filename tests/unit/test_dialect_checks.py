@@ -15,7 +15,7 @@ import pytest
 from relay.dialects.attributes import Array
 from relay.dialects.plug_in import DIALECTS
 from relay.tools.dialect_checks import CHECKS, Subject
-from tests.unit.third_dialect import PLUG_IN, DoubleOp, Halve, LooseOp, Third, TurnOp, turn_meaning
+from tests.unit.third_dialect import PLUG_IN, DoubleOp, Halve, LooseOp, Third, TurnOp, double_scalar, turn_meaning
 
 EXAMPLES = """func.func @double(%x: tensor<2x?xi32>) -> tensor<2x?xi32> {
   %0 = third.double %x : (tensor<2x?xi32>) -> tensor<2x?xi32>
@@ -68,6 +68,15 @@ def test_a_whole_dialect_has_no_faults_but_those_of_its_loose_op(faults: Faults)
     meanings = {DoubleOp: thrice, TurnOp: turn_meaning, LooseOp: thrice}
     (said,) = faults("completeness", EXAMPLES, meanings=meanings)
     assert said.startswith("third.loose becomes no linalg: ") and "no legalization pattern takes it" in said
+
+
+def test_a_type_of_its_own_and_scalar_code(faults: Faults) -> None:
+    fixed = WHOLE.replace("2x?xi32", "2x3x!third.fixed<4 : i32>")
+    for check in CHECKS:
+        said = faults(check, fixed, expansions={}, scalars={DoubleOp: double_scalar})
+        assert [line for line in said if not line.startswith("third.loose has no example")] == [], check
+    said = faults("completeness", scalars={TurnOp: double_scalar})
+    assert "third.turn has scalar code, which is used of ops that are ELEMENTWISE only" in said
 
 
 def test_documentation(faults: Faults, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,7 +30,7 @@ from relay.transforms.fold_constant import FoldConstant
 from relay.transforms.legalization import patterns_of
 from relay.transforms.legalize import Legalize
 from tests.numeric.litert_models import Case, T
-from tests.unit.third_dialect import PLUG_IN, DoubleOp, TurnOp
+from tests.unit.third_dialect import PLUG_IN, DoubleOp, TurnOp, double_scalar
 
 MODEL = """func.func @main(%x: tensor<2x3xi32>) -> tensor<3x2xi32> {
   %0 = third.double %x {kind = !third.kind<plain>} : (tensor<2x3xi32>) -> tensor<2x3xi32>
@@ -141,6 +141,53 @@ def test_builds_are_cached_by_the_files_of_packages(monkeypatch: pytest.MonkeyPa
     assert before != cache.plug_ins() and module not in sys.modules
 
 
+FIXED = """func.func @main(%x: tensor<2x3x!third.fixed<4 : i32>>) -> tensor<6xi16> {
+  %0 = third.double %x : (tensor<2x3x!third.fixed<4 : i32>>) -> tensor<2x3x!third.fixed<4 : i32>>
+  %1 = relay.reinterpret %0 {dtype = i16} : (tensor<2x3x!third.fixed<4 : i32>>) -> tensor<2x3xi16>
+  %2 = relay.negative %1 : (tensor<2x3xi16>) -> tensor<2x3xi16>
+  %3 = relay.reshape %2 {newshape = array<i64: 6>} : (tensor<2x3xi16>) -> tensor<6xi16>
+  func.return %3 : tensor<6xi16>
+}
+"""
+"""A chain of elementwise ops, on numbers of a type of the plug-in's own."""
+
+
+@pytest.mark.parametrize("opt_level", [0, 2])
+def test_numbers_of_its_types_are_computed_by_its_scalar_code(monkeypatch: pytest.MonkeyPatch, opt_level: int) -> None:
+    with_changes(monkeypatch, expansions={}, scalars={DoubleOp: double_scalar})
+    mod, x = IRModule.parse(FIXED), X.astype(np.int16)
+    assert all(line in str(mod) for line in FIXED.splitlines())
+    assert str(IRModule.parse(mod.to_text(generic=True))) == str(mod)
+    assert np.array_equal(interpreters.run(mod, [x])[0], -2 * x.flatten())
+    with PassContext(opt_level=opt_level):
+        executable = relay.build(mod)
+    assert executable.inputs[0].dtype == np.int16
+    assert np.array_equal(np.asarray(executable.run(x)), -2 * x.flatten())
+
+
+def test_scalar_code_is_fused_with_ops_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    with_changes(monkeypatch, expansions={}, scalars={DoubleOp: double_scalar})
+    lowered = Pipeline.parse("legalize,fuse-ops,relay-to-linalg")(IRModule.parse(FIXED))
+    assert str(lowered).count("linalg.generic {") == 1 and str(lowered).count("arith.") == 3  # 0, addi, subi
+
+
+def test_constants_become_no_numbers_of_its_types(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = """func.func @main() -> tensor<6xi16> {
+  %c = relay.constant dense<3> : tensor<2x3xi16>
+  %x = relay.reinterpret %c {dtype = !third.fixed<4 : i32>} : (tensor<2x3xi16>) -> tensor<2x3x!third.fixed<4 : i32>>
+"""
+    folded = FoldConstant()(IRModule.parse(first + FIXED.partition("\n")[2]))
+    assert {"relay.reinterpret", "third.double"} < names(folded)
+    assert np.array_equal(interpreters.run(folded, [])[0], [-6] * 6)
+
+
+@pytest.mark.parametrize("op", ["negative", "abs"])
+def test_ops_of_ours_do_not_compute_with_its_types(op: str) -> None:
+    text = FIXED.replace("third.double", f"relay.{op}")
+    with pytest.raises(RelayError, match=f"relay.{op}: has no meaning for !third.fixed<4 : i32>; relay.reinterpret it"):
+        IRModule.parse(text)
+
+
 def test_a_search_for_a_culprit_runs_it() -> None:
     assert find_culprit(IRModule.parse(MODEL), "legalize,fuse-ops,relay-to-linalg", [X]).equal
 
@@ -225,6 +272,7 @@ def found(text: str) -> object:
         ({"meanings": {DoubleOp: fails}}, interpreted, "its meaning of third.double fails: KeyError: 'two"),
         ({"expansions": {DoubleOp: fails}}, built, "its pattern Expand fails on third.double: KeyError"),
         ({"lowerings": {TurnOp: fails}}, built, "its lowering of third.turn fails: KeyError"),
+        ({"expansions": {}, "scalars": {DoubleOp: fails}}, built, "its scalar code of third.double fails: KeyError"),
         ({"passes": {"third-x": "tests.absent:X"}}, found, "its pass third-x cannot be loaded: ModuleNotFoundError"),
     ],
 )
@@ -239,6 +287,6 @@ def test_a_faulty_one_is_named(
 
 def test_the_fields_are_all_used() -> None:
     assert {*DialectPlugIn.__dataclass_fields__} - {"examples"} == {
-        "dialect", "meanings", "expansions", "patterns", "lowerings", "passes", "tflite", "onnx"
+        "dialect", "meanings", "expansions", "patterns", "lowerings", "scalars", "passes", "tflite", "onnx"
     }  # fmt: skip
     assert plug_in.part("fourth", "meanings") == {} and plug_in.dialect_plug_in("fourth") is None

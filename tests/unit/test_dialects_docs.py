@@ -79,8 +79,8 @@ def test_the_package_passes_its_own_tests(package: Path, site: Path) -> None:
 
 def test_what_follows_runs(site: Path, tmp_path: Path) -> None:
     """In a process, its children, and a shell."""
-    first, second = [block for block in blocks(PAGE, "python") if block not in files_of(PAGE).values()]
-    (tmp_path / "page.py").write_text(first + second)
+    types, first, second = [block for block in blocks(PAGE, "python") if block not in files_of(PAGE).values()]
+    (tmp_path / "page.py").write_text(types + first + second)
     run(sys.executable, "page.py", site=site, cwd=tmp_path)
     text = re.findall(r'parse\("""\n(.*?)"""', first, re.DOTALL)[0]
     (tmp_path / "model.mlir").write_text(text)
@@ -89,7 +89,7 @@ def test_what_follows_runs(site: Path, tmp_path: Path) -> None:
     assert "relay.clip" in out and "dsp Expand" in out
     shell = COMMAND.format("dialect") + "relay-dialect list; relay-dialect docs dsp"
     out = run("bash", "-euo", "pipefail", "-c", shell, site=site, cwd=tmp_path)
-    assert "dialect dsp of relay-dsp 0.1: 2 ops" in out and "## `dsp.running_max`" in out and "`DspAdd`" in out
+    assert "dialect dsp of relay-dsp 0.1: 3 ops" in out and "## `dsp.running_max`" in out and "`DspAdd`" in out
 
 
 IMPORTED = """

@@ -8,8 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, TensorType
-from xdsl.ir import Attribute, Data, Dialect, Operation, SSAValue, TypeAttribute
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, TensorType, i16
+from xdsl.ir import Attribute, Data, Dialect, Operation, ParametrizedAttribute, SSAValue, TypeAttribute
 from xdsl.irdl import irdl_attr_definition, irdl_op_definition, operand_def, opt_prop_def, result_def
 from xdsl.parser import AttrParser
 from xdsl.pattern_rewriter import PatternRewriter
@@ -17,6 +18,7 @@ from xdsl.printer import Printer
 
 from relay.dialects import relay
 from relay.dialects.attributes import Array
+from relay.dialects.element_types import StoredType
 from relay.dialects.op import TensorOp, Type, require, shape, tensor
 from relay.dialects.plug_in import DialectPlugIn
 from relay.lowering.linalg.emitter import Emitter, axes
@@ -49,6 +51,18 @@ class KindType(Data[str], TypeAttribute):
         printer.print_string(f"<{self.data}>")
 
 
+@irdl_attr_definition
+class FixedType(ParametrizedAttribute, StoredType):
+    """Numbers of 16 bits, some of them behind the point."""
+
+    name = "third.fixed"
+    fraction: IntegerAttr
+
+    @property
+    def storage(self) -> Attribute:
+        return i16
+
+
 @irdl_op_definition
 class DoubleOp(Unary):
     """`2 * input`"""
@@ -76,7 +90,7 @@ class LooseOp(Unary):
     name = "third.loose"
 
 
-Third = Dialect("third", [DoubleOp, TurnOp, LooseOp], [KindType])
+Third = Dialect("third", [DoubleOp, TurnOp, LooseOp], [KindType, FixedType])
 
 
 def double_meaning(op: DoubleOp, x: Array) -> Array:
@@ -96,6 +110,10 @@ def turn_meaning(op: TurnOp, x: Array) -> Array:
 
 def turn_lowering(e: Emitter, op: TurnOp, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
     return [e.copy(operands[0], axes(2, 1, 0), shape(op.result))]
+
+
+def double_scalar(e: Emitter, op: DoubleOp, numbers: Sequence[SSAValue]) -> Sequence[SSAValue]:
+    return [e(arith.AddiOp(numbers[0], numbers[0]))]
 
 
 class Undo(Legalization):

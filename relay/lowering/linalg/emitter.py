@@ -29,7 +29,7 @@ from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.utils.hints import isa
 
 from relay.dialects.attributes import INLINE_BYTES, Array, dtype_of, elements, scalar_attr
-from relay.dialects.element_types import converted, is_extended, is_narrow, storage_type
+from relay.dialects.element_types import StoredType, converted, is_extended, is_narrow, storage_type
 from relay.lowering.linalg.reassociation import attribute, reassociation
 
 INDEX = IndexType()
@@ -47,6 +47,8 @@ Body = Callable[["Emitter", Sequence[SSAValue]], Sequence[SSAValue]]
 
 def kind(type: Attribute) -> Kind:
     """How the elements of a level-1 type compute. `i1` is unsigned."""
+    if isinstance(type, StoredType):
+        return kind(type.storage)
     if isinstance(type, AnyFloat):
         return "float"
     assert isa(type, IntegerType)
@@ -55,6 +57,8 @@ def kind(type: Attribute) -> Kind:
 
 def signless(type: Attribute) -> Attribute:
     """The type without signedness, which lives in the ops from level 2 down; a narrow type as what memory holds."""
+    if isinstance(type, StoredType):
+        return signless(type.storage)
     if is_narrow(type):
         return storage_type(type)
     if isa(type, IntegerType):

@@ -13,7 +13,8 @@ from xdsl.utils.hints import isa
 from relay.dialects import relay
 from relay.dialects.attributes import to_numpy
 from relay.dialects.element_types import bits_of, is_narrow
-from relay.dialects.op import tensor
+from relay.dialects.op import TensorOp, tensor
+from relay.dialects.plug_in import blamed, row
 from relay.errors import Unsupported
 from relay.lowering.linalg import division, fixed_point, narrow
 from relay.lowering.linalg.emitter import Emitter, kind, lowest, signless
@@ -232,20 +233,31 @@ OTHERS: dict[type[Operation], Scalar] = {
 
 def is_scalar(op: Operation) -> bool:
     """Whether the op has scalar code."""
-    return type(op) in BINARY or type(op) in COMPARE or type(op) in UNARY or type(op) in OTHERS
+    cls = type(op)
+    return cls in BINARY or cls in COMPARE or cls in UNARY or cls in OTHERS or of_plug_in(op) is not None
+
+
+def of_plug_in(op: Operation) -> Scalar | None:
+    """The scalar code that the plug-in of an op's dialect has for it."""
+    if not isinstance(op, TensorOp) or not op.ELEMENTWISE or op.name.startswith("relay."):
+        return None
+    return row(op, "scalars")
 
 
 def scalar(e: Emitter, op: Operation, xs: Sequence[SSAValue]) -> Sequence[SSAValue]:
     """Emit the scalar code of an op for its operands' elements."""
-    row = type(op)
-    if (other := OTHERS.get(row)) is not None:
+    cls = type(op)
+    if (other := OTHERS.get(cls)) is not None:
         return other(e, op, xs)
-    if (unary := UNARY.get(row)) is not None:
+    if (unary := UNARY.get(cls)) is not None:
         return [e(unary(xs[0]))]
+    if (plugged := of_plug_in(op)) is not None:
+        with blamed(op.name.partition(".")[0], f"its scalar code of {op.name} fails"):
+            return plugged(e, op, xs)
     of = kind(tensor(op.operands[0]).element_type)
-    if (predicate := COMPARE.get(row)) is not None:
+    if (predicate := COMPARE.get(cls)) is not None:
         compare = arith.CmpfOp if of == "float" else arith.CmpiOp
         return [e(compare(xs[0], xs[1], predicate[of]))]
-    if (binary := BINARY.get(row)) is not None and of in binary:
+    if (binary := BINARY.get(cls)) is not None and of in binary:
         return [e(binary[of](xs[0], xs[1]))]
     raise Unsupported(place(op), f"has no scalar code for {of} numbers")
