@@ -48,6 +48,9 @@ class PartitionReport:
     accuracy: Mapping[str, str] = field(default_factory=dict[str, str])
     """How far each partitioned function may be off, in words: "exact", or what `relay.byoc.accuracy` finds."""
 
+    plan: Mapping[str, float] = field(default_factory=dict[str, float])
+    """If costs chose: microseconds of the plan (`chosen`), of the host alone (`host`) and of each compiler alone."""
+
     def of(self, compiler: str) -> list[Row]:
         """What a compiler has; the host, if it is empty."""
         return [row for row in self.rows if row.compiler == compiler]
@@ -66,6 +69,10 @@ class PartitionReport:
             if macs:
                 line += f", {100 * sum(row.macs for row in mine) / macs:.1f} % of {macs} multiply-accumulates"
             lines.append(line + (f", in {pieces} {'part' if pieces == 1 else 'parts'}" if pieces else ""))
+        if self.plan:
+            told = [f"{cost:.4g} us {name}" for name, cost in self.plan.items()]
+            pays = "" if self.plan["chosen"] < self.plan["host"] else "; leaving the host does not pay"
+            lines.append(f"plan: {', '.join(told)}{pays}")
         return lines
 
     def __str__(self) -> str:
@@ -80,8 +87,9 @@ class PartitionReport:
         return "\n".join([*self.summary(), *accuracy, "", *map(str.rstrip, rows)])
 
     def to_json(self) -> str:
-        """The same as JSON: `{"targets": [...], "summary": [...], "accuracy": {...}, "rows": [{"op": ...}]}`."""
-        facts = {"targets": self.targets, "summary": self.summary(), "accuracy": dict(self.accuracy)}
+        """The same as JSON: `{"targets": [...], "summary": [...], "accuracy": {...}, "plan": {...}, "rows": [...]}`."""
+        facts = {"targets": self.targets, "summary": self.summary()}
+        facts |= {"accuracy": dict(self.accuracy), "plan": dict(self.plan)}
         return json.dumps(facts | {"rows": [asdict(row) for row in self.rows]}, indent=2)
 
 

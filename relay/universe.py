@@ -158,6 +158,18 @@ def partition_report(module: object) -> Any:
     return _named("relay.byoc.report:partition_report")(module)
 
 
+PRICES = {
+    "cost": "relay.byoc.partitioning.estimates:Estimates",
+    "measured": "relay.exploration.region_times:RegionTimes",
+}
+"""What a region costs, by the option `choose` of `annotate-external-compiler`."""
+
+
+def prices(choose: str) -> Any:
+    """The class of `PRICES`."""
+    return _named(PRICES[choose])
+
+
 def all_passes() -> dict[str, Callable[[], type[ModulePass]]]:
     """xDSL's passes and ours."""
     return get_all_passes() | PASSES
@@ -184,7 +196,7 @@ TVM_PASSES = {
     **dict.fromkeys(("Conv2dToSparse", "Conv2dToSparse2", "DenseToSparse"), "there are no sparse kernels"),
     "BatchingOps": "write CombineParallelConv2D() and CombineParallelDense()",
     "CombineParallelBatchMatmul": "write CombineParallelDense() for products with constants",
-    "CollagePartition": "write AnnotateTarget(names, choose='cost')",
+    "CollagePartition": "write AnnotateExternalCompiler(names, choose='cost')",
     "DivToMul": "a product with the inverse differs from the quotient, and no pass makes it: leave it out",
     "FlattenAtrousConv": "space_to_batch and batch_to_space are compiled as they are: leave it out",
     "FlexibleShapeDispatch": 'relay.build("model.tflite", batch="n") builds for the sizes that it sees',

@@ -8,10 +8,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from relay.byoc import registry, settings
-from relay.byoc.guard import asked
-from relay.byoc.partitioning.annotate_target import AnnotateTarget
+from relay.byoc.partitioning.annotate_external_compiler import AnnotateExternalCompiler
 from relay.byoc.partitioning.merge_compiler_regions import MergeCompilerRegions
-from relay.byoc.partitioning.merge_composite import MergeComposite
 from relay.byoc.partitioning.partition_graph import PartitionGraph
 from relay.byoc.partitioning.prune_regions import PruneRegions
 from relay.errors import InvalidArgument
@@ -32,23 +30,13 @@ def external_pipeline(
     choose: str = "order",
     prune: PruneRegions | None = None,
 ) -> Pipeline:
-    """The passes of `build_external_compiler`, to be listed and edited: what the compilers want to run first;
-    `merge-composite` and `annotate-target` for each compiler, so that the next gets what is left (for all at once if
-    they are chosen by cost); `merge-compiler-regions`, `prune-regions`, `partition-graph`."""
+    """The passes of `build_external_compiler`, to be listed and edited: `annotate-external-compiler`,
+    `merge-compiler-regions`, `prune-regions`, `partition-graph`. Raises as `relay.byoc.find` does."""
     options = options_of(target)
-    first: list[ModulePass | Pipeline] = []
     for name, given in options.items():
-        compiler = registry.find(name, given)
-        with asked(name, "before_annotation"):
-            first += Pipeline(list(compiler.before_annotation())).items
-    turns = [tuple(options)] if choose == "cost" else [(name,) for name in options]
+        registry.find(name, given)
     passes: list[ModulePass | Pipeline] = [
-        *first,
-        *(
-            step
-            for names in turns
-            for step in (MergeComposite(compiler=names, choose=choose), AnnotateTarget(targets=names, choose=choose))
-        ),
+        AnnotateExternalCompiler(tuple(options), choose=choose),
         MergeCompilerRegions(),
         prune or PruneRegions(compute=False),
         PartitionGraph(mod_name=mod_name, constants=constants),
@@ -70,11 +58,12 @@ def build_external_compiler(
     attribute `compiler`, called by the host's. `relay.build` then has them compile it.
 
     `target` names the compilers: "x", ["x", "y"], or with options {"x": {"threads": 2}}. Where several take an op the
-    first gets it, or with `choose="cost"` the one of the least estimate. `exact=True` takes nothing whose
-    integers could be others than the reference's. `mod_name` begins the functions' names. Constants that a region uses
-    are inside its function (`constants="bind"`), its arguments ("hoist"), or must become part of what its compiler
-    makes ("vendor"). `prune` says which regions go back to the host; by default those only whose cost the compiler
-    calls infinite.
+    first gets it. With `choose="cost"` the cheapest plan is taken of several, the host alone among them, by what the
+    compilers say and the host's schedules are estimated at; with `choose="measured"` regions are built and run on both
+    here, once. `exact=True` takes nothing whose integers could be others than the reference's. `mod_name` begins the
+    functions' names. Constants that a region uses are inside its function (`constants="bind"`), its arguments
+    ("hoist"), or must become part of what its compiler makes ("vendor"). `prune` says which regions go back to the
+    host; by default those only whose cost the compiler calls infinite.
 
     Raises InvalidArgument for a compiler or option that is not known, Unsupported for one that is not installed. What
     a compiler refuses is no error: `partition_report()` of the new module tells why.

@@ -5,14 +5,18 @@ It reads a module at any step: with composites and annotations, with regions, wi
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from typing import cast
+
+from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 
 from relay.byoc.accuracy import DIFFERENCE, stated
 from relay.byoc.partitioning import records
+from relay.byoc.partitioning.planning import PLAN
 from relay.byoc.partitioning.refusals import asked
 from relay.byoc.partitioning.scope import COMPILER, partitioned
 from relay.byoc.settings import compiler_of
+from relay.dialects.plain import from_attribute
 from relay.errors import RelayError
 from relay.module import IRModule
 from relay.partition_report import PartitionReport
@@ -27,7 +31,8 @@ def partition_report(mod: IRModule | ModuleOp) -> PartitionReport:
     targets = [name for function in IRModule(module).functions.values() for name in asked(function)]
     targets += [row.compiler for row in rows if row.compiler]
     accuracy = {name: told for name, f in IRModule(module).functions.items() if (told := accuracy_of(module, f))}
-    return PartitionReport(tuple(rows), tuple(dict.fromkeys(targets)), accuracy)
+    plan = cast(dict[str, float], from_attribute(module.attributes.get(PLAN, DictionaryAttr({})), PLAN))
+    return PartitionReport(tuple(rows), tuple(dict.fromkeys(targets)), accuracy, plan)
 
 
 def accuracy_of(module: ModuleOp, function: FuncOp) -> str:

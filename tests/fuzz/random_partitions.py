@@ -80,10 +80,9 @@ def linear(per_op: int, ops: Sequence[Operation]) -> float:
 def random_case(choose: Choose, known: Known) -> Case:
     """A module through every step, with random options."""
     case = Case(random_module(choose), random_compilers(choose, known))
-    by = ("order", "cost")[choose(2)]
     steps = case.steps
-    steps["composites"] = MergeComposite(case.targets, choose=by)(case.mod) if choose(4) else case.mod
-    steps["annotated"] = AnnotateTarget(case.targets, choose=by)(steps["composites"])
+    steps["composites"] = MergeComposite(case.targets)(case.mod) if choose(4) else case.mod
+    steps["annotated"] = AnnotateTarget(case.targets)(steps["composites"])
     steps["regions"] = MergeCompilerRegions()(steps["annotated"])
     steps["pruned"] = PruneRegions(min_ops=choose(4), compute=False)(steps["regions"])
     steps["functions"] = PartitionGraph(constants=("bind", "hoist")[choose(2)])(steps["pruned"])

@@ -231,18 +231,6 @@ def test_constants_have_no_begin(known: Known):
     ]
 
 
-def test_by_cost(known: Known):
-    """The least estimate for the op; an unknown one loses to any other, and of two such the first wins."""
-    mod = module("a = abs x\nreturn a")
-    known("a", "abs", cost=lambda ops: 2.0 * len(ops))
-    known("b", "abs", cost=lambda ops: 1.0)
-    known("c", "abs")
-    known("d", "abs")
-    for targets, chosen in (("abc", "b"), ("ac", "a"), ("ca", "a"), ("cd", "c"), ("dc", "d")):
-        done = AnnotateTarget(tuple(targets), choose="cost")(mod)
-        assert ops(done) == [f"begin {chosen}", "abs", f"end {chosen}"], targets
-
-
 def test_refusals_stay_with_the_op(known: Known):
     known("a", supports=lambda op: Refusal("too small"))
     known("b", "abs")

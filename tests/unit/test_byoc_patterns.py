@@ -43,6 +43,17 @@ def matches(pattern: Pattern, mod: IRModule) -> bool:
     return isinstance(Entry("entry", pattern).match(*last(mod)), Match)
 
 
+def test_operands_that_are_the_same_are_tried_once():
+    """Each doubles the one before, and the first is needed elsewhere: every way to match is refused."""
+    pattern, lines = wildcard(), list[str]()
+    for k in range(40):
+        pattern = is_op("add")(pattern, wildcard())
+        lines.append(f"v{k + 1} = add v{k} v{k}")
+    mod = module("\n".join([*lines, "return v40, v1"]), "v0", INTEGERS)
+    found = Entry("entry", pattern).match(*last(mod))
+    assert isinstance(found, Refusal) and "the result of add is also" in found.reason
+
+
 def matched(pattern: Pattern, mod: IRModule) -> list[str]:
     """The ops of the match, in order; none if there is none."""
     found = Entry("entry", pattern).match(*last(mod))

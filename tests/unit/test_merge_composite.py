@@ -19,9 +19,9 @@ ADD_ABS = is_op("abs")(is_op("add")(wildcard(), wildcard()))
 ABS_CLIP = is_op("clip")(is_op("abs")(wildcard()))
 
 
-def composites(mod: IRModule, *compilers: str, exact: bool | None = None, choose: str = "order") -> IRModule:
+def composites(mod: IRModule, *compilers: str, exact: bool | None = None) -> IRModule:
     """The module after the pass, which computes the same."""
-    done = MergeComposite(compilers, exact, choose)(mod)
+    done = MergeComposite(compilers, exact)(mod)
     same(mod, done)
     return done
 
@@ -209,20 +209,6 @@ def test_several_compilers_in_order(known: Known):
     assert ops(composites(mod, "b", "a")) == ["b.add_abs[add, abs]"]
 
 
-def test_several_compilers_by_cost(known: Known):
-    """The least cost for each op wins; what then is left is offered again; an unknown cost comes last."""
-    mod = module("s = add x y\nr = abs s\nt = abs r\nreturn t", "x y")
-    single, double = Entry("abs", is_op("abs")(wildcard())), Entry("add_abs", ADD_ABS)
-    known("a", entries=[single], cost=lambda found: 3.0 * len(found))
-    known("b", entries=[double], cost=lambda found: 1.0 + len(found))
-    assert ops(composites(mod, "a", "b", choose="cost")) == ["b.add_abs[add, abs]", "a.abs[abs]"]
-    known("b", entries=[double], cost=lambda found: 9.0)
-    assert ops(composites(mod, "a", "b", choose="cost")) == ["add", "a.abs[abs]", "a.abs[abs]"]
-    known("b", entries=[double])
-    assert ops(composites(mod, "b", "a", choose="cost")) == ["add", "a.abs[abs]", "a.abs[abs]"]
-    assert ops(composites(mod, "b", choose="cost")) == ["b.add_abs[add, abs]", "abs"]
-
-
 def test_what_is_not_exact_is_refused(known: Known):
     exact, free = Entry("abs", is_op("abs")(wildcard()), exact=True), Entry("add", wildcard() + wildcard())
     mod = module("s = add x y\nr = abs s\nreturn r", "x y")
@@ -268,8 +254,6 @@ def test_unknown_names(known: Known):
     mod = module("a = abs x\nreturn a")
     with pytest.raises(InvalidArgument, match="merge-composite: there is no compiler 'y'"):
         MergeComposite("y")(mod)
-    with pytest.raises(InvalidArgument, match="merge-composite: choose is 'best'; it is 'order' or 'cost'"):
-        MergeComposite("x", choose="best")(mod)
 
 
 def test_the_source_of_the_last_op_is_the_composite_s(known: Known):

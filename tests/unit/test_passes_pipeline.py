@@ -130,7 +130,7 @@ def test_a_group_has_a_level():
         "legalize",
         "legalize,fold-constant{max_bytes=1024},cse,fuse-ops",
         'attach-target{target="aarch64 -mcpu=neoverse-v1 -mattr=-sve"},legalize,canonicalize',
-        'annotate-target{targets="targets","targets" choose="cost"},annotate-target{targets="a"}',
+        'annotate-external-compiler{targets="targets","targets" choose="cost"},annotate-target{targets="a"}',
     ],
 )
 def test_text_round_trips(text: str):

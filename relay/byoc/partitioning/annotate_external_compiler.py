@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,11 +11,15 @@ from xdsl.dialects.builtin import ModuleOp
 
 from relay.byoc.guard import asked
 from relay.byoc.partitioning.annotate_target import AnnotateTarget
+from relay.byoc.partitioning.merge_compiler_regions import MergeCompilerRegions
 from relay.byoc.partitioning.merge_composite import MergeComposite
 from relay.byoc.partitioning.offers import Compilers, targets
+from relay.byoc.partitioning.planning import plan
 from relay.byoc.partitioning.scope import functions
+from relay.errors import InvalidArgument
 from relay.passes import Pipeline
 from relay.passes.runner import Runner
+from relay.universe import prices
 
 
 @dataclass(frozen=True)
@@ -22,23 +27,39 @@ class AnnotateExternalCompiler(AnnotateTarget):
     """Annotate all that external compilers take: their own passes, `merge-composite` and `annotate-target` in one.
 
     The compilers' `before_annotation` runs first, then for each in turn what its patterns match becomes composites and
-    is annotated with the single ops that it takes; the next gets what is left. With `choose=cost` all are asked at
-    once. Takes the options of `annotate-target`; `merge-compiler-regions` and `partition-graph` make functions of what
-    is annotated.
+    is annotated with the single ops that it takes; the next gets what is left. `merge-compiler-regions` and
+    `partition-graph` make functions of what is annotated.
+
+    With `choose=cost` the compilers and the host compete by what they cost in all: the regions of the cheapest plan are
+    made at once, and `byoc.plan` on the module says what it costs, beside the host alone and each compiler alone. A
+    compiler's region costs what `Compiler.cost` says; the host's ops, what its schedules are estimated at. A region
+    whose cost is not known is the host's; `choose=measured` builds and runs each region on both, and keeps the times
+    for builds to come.
     """
 
     name: ClassVar[str] = "annotate-external-compiler"
     aliases = ()
     why = "marks all ops that external compilers take"
+    choose: str = "order"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if self.choose not in ("order", "cost", "measured"):
+            raise InvalidArgument(self.name, f"choose is '{self.choose}'", "it is 'order', 'cost' or 'measured'")
         compilers = Compilers(op, self.name, self.exact)
-        names = dict.fromkeys(name for f in functions(op) for name in targets(self.targets, f, self.name))
-        for offer in compilers.of(tuple(names)):
+        names = tuple(dict.fromkeys(name for f in functions(op) for name in targets(self.targets, f, self.name)))
+        for offer in compilers.of(names):
             with asked(offer.compiler.name, "before_annotation"):
                 passes = Pipeline(list(offer.compiler.before_annotation())).items
             Runner(op, ctx).run(passes, explicit=True)
-        named = (self.targets,) if isinstance(self.targets, str) else tuple(self.targets)
-        for turn in [named] if self.choose == "cost" or not named else [(name,) for name in named]:
-            MergeComposite(turn, self.exact, self.choose).apply(ctx, op)
-            AnnotateTarget(turn, self.exact, self.choose).apply(ctx, op)
+
+        def annotate(module: ModuleOp, given: Sequence[str]) -> None:
+            for turn in [(name,) for name in given] if self.targets else [()]:
+                MergeComposite(turn, self.exact).apply(ctx, module)
+                AnnotateTarget(turn, self.exact).apply(ctx, module)
+            if self.choose != "order":
+                MergeCompilerRegions().apply(ctx, module)
+
+        if self.choose == "order":
+            annotate(op, names)
+        else:
+            plan(op, names, compilers, prices(self.choose), annotate)

@@ -12,9 +12,18 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from relay.byoc.compiler import Refusal
 from relay.byoc.partitioning import records
-from relay.byoc.partitioning.offers import Compilers, Names, Offer, by_cost, targets
+from relay.byoc.partitioning.offers import Compilers, Names, Offer, targets
 from relay.byoc.partitioning.refusals import ask, refuse
-from relay.byoc.partitioning.scope import COMPILER, annotated, blocks, eligible, functions, used, variables
+from relay.byoc.partitioning.scope import (
+    COMPILER,
+    annotated,
+    blocks,
+    eligible,
+    functions,
+    offered,
+    used,
+    variables,
+)
 from relay.dialects import byoc
 from relay.dialects.relay import ConstantOp
 from relay.passes import Pass
@@ -29,10 +38,9 @@ class AnnotateTarget(Pass):
     folding. Ops that are annotated already stay so: one run for `a` and one for `b` is a run for `a,b`. Ops in the
     bodies of control flow are annotated there.
 
-    Of the compilers in `targets` the first that takes an op gets it; with `choose=cost` the one of the least
-    `Compiler.cost` (an unknown cost loses to any other). Without `targets`, each function is offered to the compiler
-    that its attribute `compiler` names, which it loses. `exact=true` refuses compilers, and composites of entries,
-    whose integers are not those of the ops' formulas.
+    Of the compilers in `targets` the first that takes an op gets it. Without `targets`, each function is offered to the
+    compiler that its attribute `compiler` names, which it loses. `exact=true` refuses compilers, and composites of
+    entries, whose integers are not those of the ops' formulas.
     """
 
     name: ClassVar[str] = "annotate-target"
@@ -40,43 +48,36 @@ class AnnotateTarget(Pass):
     why = "marks ops that external compilers take"
     targets: Names = ()
     exact: bool | None = None
-    choose: str = "order"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         compilers = Compilers(op, self.name, self.exact)
-        cost = by_cost(self.choose, self.name)
         records.restore(op)
         for function in functions(op):
             offers = compilers.of(targets(self.targets, function, self.name))
             ask(function, [offer.compiler.name for offer in offers])
             function.attributes.pop(COMPILER, None)
             for block in list(blocks(function)):
-                annotate(block, offers, cost)
+                annotate(block, offers)
 
 
-def annotate(block: Block, offers: Sequence[Offer], cost: bool) -> None:
+def annotate(block: Block, offers: Sequence[Offer]) -> None:
     """Annotate the ops of a block."""
     for op in list(block.ops):
         if eligible(op) and used(op) and variables(op) and not annotated(op):
-            offer = choose(op, offers, cost)
+            offer = choose(op, offers)
             if offer is not None:
                 surround(op, StringAttr(offer.compiler.name))
 
 
-def choose(op: Operation, offers: Sequence[Offer], cost: bool) -> Offer | None:
-    """The compiler that gets the op; the reasons of those that refuse stay with it."""
-    takers: list[Offer] = []
+def choose(op: Operation, offers: Sequence[Offer]) -> Offer | None:
+    """The first compiler that takes the op; the reasons of those that refuse stay with it."""
     for offer in offers:
-        answer = offer.takes(op)
+        answer = offered(op, offer.compiler.name) and offer.takes(op)
+        if answer:
+            return offer
         if isinstance(answer, Refusal):
             refuse(op, offer.compiler.name, answer.reason)
-        elif answer:
-            takers.append(offer)
-            if not cost:
-                break
-    if len(takers) < 2:
-        return takers[0] if takers else None
-    return min(takers, key=lambda offer: offer.cost([op]))
+    return None
 
 
 def surround(op: Operation, compiler: StringAttr) -> None:

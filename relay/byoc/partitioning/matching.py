@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Block, Operation
@@ -13,29 +12,20 @@ from relay.byoc.guard import asked
 from relay.byoc.partitioning import bodies
 from relay.byoc.partitioning.offers import Offer, foreign
 from relay.byoc.partitioning.refusals import refuse
-from relay.byoc.partitioning.scope import annotated, eligible, used
+from relay.byoc.partitioning.scope import annotated, eligible, offered, used
 from relay.byoc.patterns import Entry, Match
 from relay.byoc.patterns.names import short
 from relay.dialects import byoc
 from relay.transforms.dead_ops import erase_dead
 
 
-@dataclass(frozen=True, eq=False)
-class Found:
-    """A match of an entry of what a compiler offers."""
-
-    offer: Offer
-    entry: Entry
-    match: Match
-
-
-def find(block: Block, offer: Offer) -> list[Found]:
+def find(block: Block, offer: Offer) -> list[tuple[Entry, Match]]:
     """What the entries match, no op twice: those of the first entry from the block's end to its start, then those of
     the next. Ops that no entry takes keep the first reason why one was refused."""
-    every = {op: i for i, op in enumerate(block.ops) if matchable(op)}
+    every = {op: i for i, op in enumerate(block.ops) if matchable(op) and offered(op, offer.compiler.name)}
     other = {op: reason.reason for op in every if (reason := foreign(op, offer.compiler)) is not None}
     free = {op: i for op, i in every.items() if op not in other}
-    found: list[Found] = []
+    found: list[tuple[Entry, Match]] = []
     refused = dict(other)
     for entry in offer.entries:
         for op in reversed(list(free)):
@@ -44,7 +34,7 @@ def find(block: Block, offer: Offer) -> list[Found]:
             with asked(offer.compiler.name, f"pattern {entry.name}"):
                 answer = entry.match(op, free)
             if isinstance(answer, Match):
-                found.append(Found(offer, entry, answer))
+                found.append((entry, answer))
                 for taken in answer.ops:
                     del free[taken]
             elif isinstance(answer, Refusal):
@@ -60,15 +50,15 @@ def matchable(op: Operation) -> bool:
     return eligible(op) and not isinstance(op, byoc.Body) and used(op) and not annotated(op)
 
 
-def merge(block: Block, found: Sequence[Found]) -> None:
-    """Each match becomes one op, where its last op is."""
-    for each in found:
-        match, following = each.match, each.match.root.next_op
+def merge(block: Block, found: Sequence[tuple[Entry, Match]], compiler: str) -> None:
+    """Each match becomes one op of the compiler's, where its last op is."""
+    for entry, match in found:
+        following = match.root.next_op
         made = bodies.composite(
             match.ops,
             match.constants,
             {
-                "composite": StringAttr(f"{each.offer.compiler.name}.{each.entry.name}"),
+                "composite": StringAttr(f"{compiler}.{entry.name}"),
                 "partitioned_from_pattern": StringAttr("".join(f"{short(op.name)}_" for op in match.ops)),
             },
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,8 +9,8 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from relay.byoc.partitioning import records
-from relay.byoc.partitioning.matching import Found, find, merge
-from relay.byoc.partitioning.offers import Compilers, Names, by_cost, targets
+from relay.byoc.partitioning.matching import find, merge
+from relay.byoc.partitioning.offers import Compilers, Names, targets
 from relay.byoc.partitioning.refusals import ask
 from relay.byoc.partitioning.scope import blocks, functions
 from relay.passes import Pass
@@ -28,9 +27,8 @@ class MergeComposite(Pass):
     says so; the op then keeps the reason.
 
     `compiler` names the compilers; without it, each function is offered to the one that its attribute `compiler`
-    names. Of several the first takes what it can, then the next; with `choose=cost` each match competes with those
-    that overlap it, and the one of the least `Compiler.cost` per op wins (an unknown cost loses to any other).
-    `exact=true` refuses entries whose integers are not those of the ops' formulas.
+    names. Of several the first takes what it can, then the next. `exact=true` refuses entries whose integers are not
+    those of the ops' formulas.
     """
 
     name: ClassVar[str] = "merge-composite"
@@ -38,35 +36,13 @@ class MergeComposite(Pass):
     why = "makes each subgraph that a compiler's pattern matches one op"
     compiler: Names = ()
     exact: bool | None = None
-    choose: str = "order"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         compilers = Compilers(op, self.name, self.exact)
-        cost = by_cost(self.choose, self.name)
         records.restore(op)
         for function in functions(op):
             offers = compilers.of(targets(self.compiler, function, self.name))
             ask(function, [offer.compiler.name for offer in offers])
             for block in list(blocks(function)):
-                if cost:
-                    while found := cheapest([each for offer in offers for each in find(block, offer)]):
-                        merge(block, found)
-                else:
-                    for offer in offers:
-                        merge(block, find(block, offer))
-
-
-def cheapest(found: Sequence[Found]) -> list[Found]:
-    """Of matches that overlap, those that cost least for each of their ops; of equals the first."""
-    taken: set[object] = set()
-    chosen: list[Found] = []
-    for each in sorted(found, key=price):
-        if taken.isdisjoint(each.match.ops):
-            taken.update(each.match.ops)
-            chosen.append(each)
-    return chosen
-
-
-def price(found: Found) -> float:
-    """The cost for each op."""
-    return found.offer.cost(found.match.ops) / len(found.match.ops)
+                for offer in offers:
+                    merge(block, find(block, offer), offer.compiler.name)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from math import inf
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
@@ -18,7 +17,7 @@ from relay.byoc.partitioning.scope import COMPILER, opened
 from relay.dialects import byoc, qnn
 from relay.dialects.attributes import WeightAttr
 from relay.dialects.op import DYNAMIC, is_tensor
-from relay.errors import InvalidArgument, Malformed, Unsupported
+from relay.errors import Malformed, Unsupported
 
 if TYPE_CHECKING:
     from relay.byoc.patterns import Entry
@@ -37,13 +36,6 @@ def targets(names: Names, function: FuncOp, where: str) -> tuple[str, ...]:
     if not isinstance(attr, StringAttr):
         raise Malformed(f"{where}, function {function.sym_name.data}", f"its attribute compiler is {attr}, no name")
     return (attr.data,)
-
-
-def by_cost(choose: str, where: str) -> bool:
-    """Whether costs decide. Raises InvalidArgument if it is neither they nor the order."""
-    if choose not in ("order", "cost"):
-        raise InvalidArgument(where, f"choose is '{choose}'", "it is 'order' or 'cost'")
-    return choose == "cost"
 
 
 class Offer:
@@ -82,11 +74,6 @@ class Offer:
         with asked(self.compiler.name, "cost"):
             answer = self.compiler.cost(opened(ops))
         return estimate(self.compiler.name, answer)
-
-    def cost(self, ops: Sequence[Operation]) -> float:
-        """The same, infinite if it has none."""
-        cost = self.cost_of(ops)
-        return inf if cost is None else cost
 
 
 def table(compiler: Compiler) -> Sequence[Entry]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf, isinf
+from math import isinf
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -15,7 +15,7 @@ from relay.byoc.partitioning import bodies, records
 from relay.byoc.partitioning.offers import Compilers
 from relay.byoc.partitioning.refusals import refuse
 from relay.byoc.partitioning.scope import blocks, functions, opened
-from relay.byoc.partitioning.work import computes, multiplications
+from relay.byoc.partitioning.work import computes
 from relay.dialects import byoc
 from relay.errors import InvalidArgument
 from relay.passes import Pass
@@ -27,8 +27,7 @@ class PruneRegions(Pass):
 
     - those of fewer than `min_ops` ops, the ops inside composites counted;
     - those without a convolution, product, pooling or recurrent layer, unless `compute=false`;
-    - those whose `Compiler.cost` is infinite, or more than the microseconds that the host needs for their
-      multiply-accumulates at `host_macs_per_us`, if that is given (0: the host's speed is not known).
+    - those whose `Compiler.cost` is infinite.
 
     `targets` names the compilers whose regions are looked at; all if it names none.
     """
@@ -38,12 +37,11 @@ class PruneRegions(Pass):
     why = "returns regions to the host that are too small to be worth a call"
     min_ops: int = 1
     compute: bool = True
-    host_macs_per_us: float = 0.0
     targets: tuple[str, ...] | str = ()
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if self.min_ops < 0 or self.host_macs_per_us < 0:
-            raise InvalidArgument(self.name, "min_ops and host_macs_per_us are not negative")
+        if self.min_ops < 0:
+            raise InvalidArgument(self.name, "min_ops is not negative")
         records.restore(op)
         compilers = Compilers(op, self.name)
         chosen = (self.targets,) if isinstance(self.targets, str) else self.targets
@@ -57,11 +55,7 @@ class PruneRegions(Pass):
                     if reason is not None:
                         for each in ops:
                             refuse(each, region.compiler.data, reason)
-                        inner = list(region.body.block.ops)
-                        bodies.inline(region)
-                        for each in inner:
-                            if isinstance(each, byoc.CompositeOp):
-                                bodies.inline(each)
+                        release(region)
 
     def reason(self, ops: Sequence[Operation], compilers: Compilers, name: str) -> str | None:
         """Why a region of these ops is not worth it; None if it is."""
@@ -70,12 +64,13 @@ class PruneRegions(Pass):
         if self.compute and not any(map(computes, ops)):
             return "a region without convolution, product, pooling or recurrent layer is not worth leaving the host"
         cost = compilers.of([name])[0].cost_of(ops)
-        if cost is None:
-            return None
-        if isinf(cost):
-            return "its cost says that the region is not worth it"
-        macs = sum(map(multiplications, ops))
-        host = macs / self.host_macs_per_us if self.host_macs_per_us else inf
-        if cost > host:
-            return f"a region of {cost:.4g} us takes the host {host:.4g} us ({macs} multiply-accumulates)"
-        return None
+        return "its cost says that the region is not worth it" if cost is not None and isinf(cost) else None
+
+
+def release(region: byoc.RegionOp) -> None:
+    """Put the region's ops, those of composites too, where it is."""
+    inner = list(region.body.block.ops)
+    bodies.inline(region)
+    for op in inner:
+        if isinstance(op, byoc.CompositeOp):
+            bodies.inline(op)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.traits import IsTerminator, is_side_effect_free
@@ -14,6 +14,8 @@ from relay.dialects.relay import ConstantOp
 
 COMPILER = "compiler"
 SYMBOL = "global_symbol"
+CHOICE = "byoc.choice"
+"""On an op that only the compiler of this name is to be asked for, while plans are tried: "x"; "" is the host."""
 CONSTANTS = "byoc.constants"
 """On a function whose constants are its compiler's alone: "vendor"."""
 
@@ -53,6 +55,12 @@ def eligible(op: Operation) -> bool:
         and bool(op.results)
         and is_side_effect_free(op)
     )
+
+
+def offered(op: Operation, compiler: str) -> bool:
+    """Whether the plan that is tried leaves the op to this compiler."""
+    choice = op.attributes.get(CHOICE)
+    return not isinstance(choice, StringAttr) or choice.data == compiler
 
 
 def used(op: Operation) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import permutations
 
 import numpy as np
 import numpy.typing as npt
@@ -178,9 +177,11 @@ class Call(Pattern):
             return
         if len(self.operands) != len(op.operands):
             return
-        orders = permutations(op.operands) if op.name in COMMUTATIVE and len(op.operands) == 2 else [op.operands]
+        orders = [tuple(op.operands)]
+        if op.name in COMMUTATIVE and len(op.operands) == 2 and op.operands[0] is not op.operands[1]:
+            orders.append(orders[0][::-1])
         for order in orders:
-            yield from together(self.operands, tuple(order), taken)
+            yield from together(self.operands, order, taken)
 
 
 def together(patterns: Sequence[Pattern], values: Sequence[SSAValue], state: State) -> Iterator[State]:

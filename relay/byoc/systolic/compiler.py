@@ -10,6 +10,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from relay.byoc.compiler import Artifact, BuildInfo, Compiler, Refusal
+from relay.byoc.partitioning.scope import opened
 from relay.byoc.patterns import Entry, Match, is_constant, is_op, wildcard
 from relay.byoc.systolic import vectors
 from relay.byoc.systolic.codegen import generate
@@ -66,7 +67,7 @@ class SystolicCompiler(Compiler):
                 return Refusal(f"the accelerator has no instructions for {op.name}")
 
     def cost(self, ops: Sequence[Operation]) -> float | None:
-        cycles = [op_cycles(op) for op in ops]
+        cycles = [op_cycles(op) for op in opened(ops)]
         known = [n for n in cycles if n is not None]
         return sum(known) / CLOCK if len(known) == len(cycles) else None
 

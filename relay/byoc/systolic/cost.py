@@ -11,11 +11,10 @@ from xdsl.ir import Operation
 
 from relay.byoc.compiler import Refusal
 from relay.byoc.systolic.assembler import WEIGHT_ROWS
-from relay.byoc.systolic.codegen import product_in
 from relay.byoc.systolic.isa import LANES
-from relay.byoc.systolic.products import Product
+from relay.byoc.systolic.products import Geometry, geometry_of
 from relay.byoc.systolic.vectors import CHUNK
-from relay.dialects import byoc, qnn, relay
+from relay.dialects import qnn, relay
 from relay.dialects.op import shape
 
 TRANSFER = 32
@@ -39,9 +38,11 @@ def op_cycles(op: Operation) -> float | None:
     match op:
         case relay.ConstantOp() | relay.ReshapeOp():
             return 0.0
-        case byoc.CompositeOp():
-            product = product_in(op)
+        case qnn.Conv2dOp() | qnn.DenseOp():
+            product = geometry_of(op)
             return None if isinstance(product, Refusal) else product_cycles(product)
+        case relay.BiasAddOp() | qnn.RequantizeOp():
+            return 0.0  # of a product
         case qnn.AddOp():
             size = prod(shape(op.result))
             chunks = size // CHUNK
@@ -59,7 +60,7 @@ def op_cycles(op: Operation) -> float | None:
             return None
 
 
-def product_cycles(product: Product) -> float:
+def product_cycles(product: Geometry) -> float:
     """A convolution or dense layer."""
     images, lines, width, _ = product.result
     count = -(-lines // product.height)

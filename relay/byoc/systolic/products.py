@@ -6,7 +6,7 @@ A dense layer is a 1 x 1 convolution of an image of one column whose rows are th
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 
 import numpy as np
@@ -36,8 +36,8 @@ WIDTH = 1 << 31
 
 
 @dataclass(frozen=True, eq=False)
-class Product:
-    """One convolution of an NHWC image with a kernel of shape O, H, W, I, per channel rescaled."""
+class Geometry:
+    """What a convolution of an NHWC image with a kernel of shape O, H, W, I moves and multiplies."""
 
     image: tuple[int, int, int, int]
     result: tuple[int, int, int, int]
@@ -46,14 +46,6 @@ class Product:
     dilation: tuple[int, int]
     top_left: tuple[int, int]
     zero_point: int
-    bias: Array
-    """int32 a channel; the input's zero point is in it."""
-    multiplier: Array
-    shift: Array
-    rounding: int
-    output_zero_point: int
-    low: int
-    high: int
 
     @cached_property
     def blocks(self) -> int:
@@ -87,6 +79,20 @@ class Product:
         fits = (INPUT_ROWS // pitch - self.reach[0]) // self.strides[0] + 1
         return max(0, min(self.result[1], fits, RESULT_ROWS // width))
 
+
+@dataclass(frozen=True, eq=False)
+class Product(Geometry):
+    """One convolution, per channel rescaled."""
+
+    bias: Array
+    """int32 a channel; the input's zero point is in it."""
+    multiplier: Array
+    shift: Array
+    rounding: int
+    output_zero_point: int
+    low: int
+    high: int
+
     def packed(self) -> Array:
         """The kernel as matrices: tile of outputs, tap, block of inputs, input lane, output lane."""
         outputs, height, width, inputs = self.kernel.shape
@@ -103,21 +109,14 @@ class Product:
         return rows.reshape(3, self.tiles, LANES).transpose(1, 0, 2)
 
 
-def product_of(anchor: Operation, bias: Array | None, rescale: qnn.RequantizeOp) -> Product | Refusal:
-    """What `anchor`, a qnn.conv2d or qnn.dense, with a bias and a requantization is on the array."""
+def geometry_of(anchor: Operation) -> Geometry | Refusal:
+    """What `anchor`, a qnn.conv2d or qnn.dense of int8, is on the array."""
     if not isinstance(anchor, qnn.Conv2dOp | qnn.DenseOp):
         return Refusal(f"{anchor.name} is no product")
     owner = anchor.kernel.owner
     if not isinstance(owner, ConstantOp):
         return Refusal("its kernel is not constant")
     kernel = to_numpy(owner.value)
-    codes = {dtype_of(tensor(value).element_type) for value in (anchor.data, rescale.result)} | {kernel.dtype}
-    if codes != {np.dtype(np.int8)}:
-        return Refusal(f"the array multiplies int8, not {', '.join(sorted(map(str, codes)))}")
-    if anchor.kernel_zero_point.value.data != 0:
-        return Refusal("the array has no zero point of the kernel")
-    if dtype_of(tensor(anchor.result).element_type) != np.int32 or rescale.input_zero_point.value.data != 0:
-        return Refusal("it does not accumulate in int32 around 0")
     if isinstance(anchor, qnn.Conv2dOp):
         if anchor.depthwise or anchor.groups.value.data != 1:
             return Refusal("groups would leave most of the array idle")
@@ -133,21 +132,43 @@ def product_of(anchor: Operation, bias: Array | None, rescale: qnn.RequantizeOp)
             return Refusal("its input has more than two axes")
     if min(*image, *result) < 1:
         return Refusal("a size is not known, or 0")
-    outputs, zero_point = kernel.shape[0], anchor.input_zero_point.value.data
-    sums = kernel.astype(np.int64).sum((1, 2, 3))
-    total = (np.zeros(outputs, np.int64) if bias is None else bias.astype(np.int64)) - zero_point * sums
-    chosen = rounding_of(rescale, outputs)
-    if isinstance(chosen, Refusal):
-        return chosen
-    rounding, multiplier, shift = chosen
-    product = Product(
+    geometry = Geometry(
         image=(image[0], image[1], image[2], image[3]),
         result=(result[0], result[1], result[2], result[3]),
         kernel=kernel,
         strides=(sy, sx),
         dilation=(dy, dx),
         top_left=(top, left),
-        zero_point=zero_point,
+        zero_point=anchor.input_zero_point.value.data,
+    )
+    if geometry.height < 1:
+        return Refusal(f"a row of its image takes more than {INPUT_ROWS} rows of the scratchpad")
+    return geometry
+
+
+def product_of(anchor: Operation, bias: Array | None, rescale: qnn.RequantizeOp) -> Product | Refusal:
+    """What `anchor`, a qnn.conv2d or qnn.dense, with a bias and a requantization is on the array."""
+    if not isinstance(anchor, qnn.Conv2dOp | qnn.DenseOp):
+        return Refusal(f"{anchor.name} is no product")
+    codes = {dtype_of(tensor(value).element_type) for value in (anchor.data, anchor.kernel, rescale.result)}
+    if codes != {np.dtype(np.int8)}:
+        return Refusal(f"the array multiplies int8, not {', '.join(sorted(map(str, codes)))}")
+    if anchor.kernel_zero_point.value.data != 0:
+        return Refusal("the array has no zero point of the kernel")
+    if dtype_of(tensor(anchor.result).element_type) != np.int32 or rescale.input_zero_point.value.data != 0:
+        return Refusal("it does not accumulate in int32 around 0")
+    geometry = geometry_of(anchor)
+    if isinstance(geometry, Refusal):
+        return geometry
+    outputs = geometry.kernel.shape[0]
+    sums = geometry.kernel.astype(np.int64).sum((1, 2, 3))
+    total = (np.zeros(outputs, np.int64) if bias is None else bias.astype(np.int64)) - geometry.zero_point * sums
+    chosen = rounding_of(rescale, outputs)
+    if isinstance(chosen, Refusal):
+        return chosen
+    rounding, multiplier, shift = chosen
+    product = Product(
+        **{field.name: getattr(geometry, field.name) for field in fields(geometry)},
         bias=total.astype(np.int32),
         multiplier=multiplier,
         shift=shift,
@@ -156,11 +177,7 @@ def product_of(anchor: Operation, bias: Array | None, rescale: qnn.RequantizeOp)
         low=max(-128, -128 if rescale.min is None else rescale.min.value.data),
         high=min(127, 127 if rescale.max is None else rescale.max.value.data),
     )
-    if product.low > product.high:
-        return Refusal("its bounds leave no code")
-    if product.height < 1:
-        return Refusal(f"a row of its image takes more than {INPUT_ROWS} rows of the scratchpad")
-    return product
+    return Refusal("its bounds leave no code") if product.low > product.high else product
 
 
 def parts(ops: list[Operation]) -> tuple[Operation, Array | None, qnn.RequantizeOp] | Refusal:

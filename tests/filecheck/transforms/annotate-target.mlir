@@ -1,7 +1,6 @@
 // RUN: relay-opt %s --load %S/../compilers.py -p "annotate-target{targets=alpha,beta}" | filecheck %s
 // RUN: relay-opt %s --load %S/../compilers.py -p "annotate-target{targets=alpha},annotate-target{targets=beta}" | filecheck %s
 // RUN: relay-opt %s --load %S/../compilers.py -p "annotate-target{targets=beta exact=true}" | filecheck %s --check-prefix STRICT
-// RUN: relay-opt %s --load %S/../compilers.py -p "annotate-target{targets=alpha,beta choose=cost}" | filecheck %s --check-prefix COST
 // RUN: relay-opt %s --load %S/../compilers.py -p annotate-target | filecheck %s --check-prefix OWN
 
 // A begin for each operand that is no constant, one end for a result however often it is used.
@@ -24,11 +23,9 @@ func.func @edges(%x: tensor<4xf32>) -> tensor<4xf32> {
   func.return %s : tensor<4xf32>
 }
 
-// Both take it. The first does; beta says that it needs less.
+// Both would take it; the first does.
 // CHECK-LABEL: func.func @several(
 // CHECK:         byoc.compiler_end {{.*}} {compiler = "alpha"}
-// COST-LABEL: func.func @several(
-// COST:         byoc.compiler_end {{.*}} {compiler = "beta"}
 // STRICT-LABEL: func.func @several(
 // STRICT-NEXT:    relay.abs %x {byoc.refused = {beta = "integers must be exact, and beta's are not: products are rounded once more"}}
 func.func @several(%x: tensor<4xf32>) -> tensor<4xf32> {

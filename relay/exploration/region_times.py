@@ -1,0 +1,79 @@
+"""`choose=measured`: what regions take, compiler by compiler and on the host, built and run here once and then kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import inf
+
+from xdsl.dialects.builtin import FunctionType, ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from relay.byoc.partitioning.offers import Offer
+from relay.byoc.partitioning.planning import NUMBER
+from relay.byoc.partitioning.prune_regions import release
+from relay.byoc.settings import read
+from relay.compile.entry import build
+from relay.dialects import byoc
+from relay.errors import RelayError
+from relay.exploration.measuring import Latency
+from relay.module import IRModule
+from relay.store import key_of, store
+from relay.target import resolve, spelled, target_of
+from relay.target.attributes import ATTRIBUTE
+
+ROUNDS = 5
+"""How often latency is measured; the least counts."""
+
+
+class RegionTimes:
+    """The prices of a module, measured here: this machine runs what is built for the module's target."""
+
+    estimates = False
+
+    def __init__(self, module: ModuleOp) -> None:
+        self.module = module
+        self.target = spelled(target_of(module) if ATTRIBUTE in module.attributes else resolve("llvm"))
+
+    @property
+    def whole(self) -> float:
+        return self.kept("host", IRModule(self.module.clone()))
+
+    def host(self, ops: Sequence[Operation]) -> float:
+        return self.kept("host", alone(ops, self.module.attributes, opened=True))
+
+    def region(self, offer: Offer, ops: Sequence[Operation]) -> float | None:
+        name, options = offer.compiler.name, read(self.module).get(offer.compiler.name, {})
+        module = alone(ops, self.module.attributes)
+        found = self.kept(f"{name} {offer.compiler.version} {sorted(options.items())}", module)
+        return None if found == inf else found
+
+    def kept(self, what: str, module: IRModule) -> float:
+        """Microseconds of a run, kept for builds to come; infinite where the module is not built or does not run."""
+        for op in module.op.walk():
+            op.attributes.pop(NUMBER, None)
+        key, records = key_of("time", what, module.to_text(weights=True), self.target), store()
+        if records is not None and (data := records.get(key)) is not None:
+            return float(data)
+        try:
+            executable = build(module, self.target)
+            found = min(Latency()(executable) for _ in range(ROUNDS)) * 1e6
+        except RelayError:
+            return inf
+        if records is not None:
+            records.put(key, repr(found).encode())
+        return found
+
+
+def alone(ops: Sequence[Operation], attributes: Mapping[str, Attribute], opened: bool = False) -> IRModule:
+    """A module whose `@main` is this region alone, its ops those of no compiler if it is to be opened."""
+    (region,) = ops
+    assert isinstance(region, byoc.RegionOp)
+    block = Block(arg_types=[value.type for value in region.operands])
+    values: dict[SSAValue, SSAValue] = dict(zip(region.operands, block.args, strict=False))
+    copy = region.clone(values)
+    block.add_ops([copy, ReturnOp(*copy.results)])
+    if opened:
+        release(copy)
+    type = FunctionType.from_lists(list(block.arg_types), [result.type for result in region.results])
+    return IRModule(ModuleOp([FuncOp("main", type, Region(block))], dict(attributes)))
