@@ -6,7 +6,8 @@ formula, its parameters, operands and results (numbers of values). `calls` has t
 places of operands, results and scratch memory, constants of the artifact that the code reads and which of them sums
 start with, schedule and forms of rescaling. Constants of programs are in `arrays`; of the weights of a product of
 integers there are only a digest for each output channel and the range of its sums, as the checker reads the weights
-themselves back from the code: the file does not grow by a second copy of them, and what is checked is what is used.
+themselves back from the code: the file does not grow by a second copy of them, and what is checked is what is used. Of
+those of a product of floats there are projections, which give the sums of some images.
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
+from math import prod
 from typing import Any
 
 import numpy as np
-from xdsl.dialects import memref
+from xdsl.dialects import memref, scf
 from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -42,12 +44,14 @@ from relay.dialects.attributes import Array, dtype_of, to_numpy
 from relay.dialects.element_types import is_float
 from relay.dialects.op import is_tensor, shape, tensor
 from relay.lowering.plan_memory import root
-from relay.lowering.shaped import buffer_of, is_buffer
+from relay.lowering.shaped import buffer_of, is_buffer, shape_of
 from relay.module import IRModule
 
-VERSION = 1
+VERSION = 2
 LARGEST = 1 << 18
 """Bytes of the largest constant that a claim holds."""
+COLORS = 2
+"""With which kernels of floats are projected."""
 Json = dict[str, Any]
 
 
@@ -57,6 +61,8 @@ class Claims:
 
     programs: dict[str, Json] = field(default_factory=dict[str, Json])
     calls: list[Json] = field(default_factory=list[Json])
+    moves: list[Json] = field(default_factory=list[Json])
+    flags: list[Json] = field(default_factory=list[Json])
     arrays: dict[str, Json] = field(default_factory=dict[str, Json])
 
     def array(self, value: Array) -> str:
@@ -73,7 +79,7 @@ class Claims:
         """The bytes that the artifact keeps; none for a module without calls."""
         if not self.calls:
             return b""
-        found = {"version": VERSION, "programs": self.programs, "calls": self.calls, "arrays": self.arrays}
+        found = {"version": VERSION, **vars(self)}
         return zlib.compress(json.dumps(found, separators=(",", ":")).encode())
 
 
@@ -83,14 +89,12 @@ def read_formulas(module: ModuleOp) -> Claims:
     main = functions.get("main")
     if main is None or len(main.body.blocks) != 1:
         return claims
-    for op in main.body.block.ops:
+    for op in main.walk():
         if isinstance(op, CallOp) and (function := functions[op.callee.string_value()]).body.blocks:
             name = function.sym_name.data
             if name not in claims.programs:
                 claims.programs[name] = program(claims, function)
-            claims.calls.append(call_of(claims, op, function))
-        elif not isinstance(op, relay.ConstantOp | relay.ReshapeOp | ReturnOp):
-            return Claims()
+            claims.calls.append({**call_of(claims, op, function), "nested": nested(op)})
     return claims
 
 
@@ -159,7 +163,8 @@ def call_of(claims: Claims, op: CallOp, function: FuncOp) -> Json:
         if len(users) == 1 and isinstance(product := users[0], relay.Conv2dOp | relay.DenseOp):
             if argument is product.kernel:
                 codes = array.dtype.kind in "iu" and array.dtype.itemsize == 1
-                row["weights"][str(number)] = weights(claims, product, array) if codes else {}
+                known = weights if codes else projections if array.dtype.kind == "f" else None
+                row["weights"][str(number)] = known(claims, product, array) if known else {}
                 continue
         row["constants"][str(number)] = claims.array(array)
     return row
@@ -169,13 +174,10 @@ def weights(claims: Claims, product: relay.Conv2dOp | relay.DenseOp, kernel: Arr
     """Of each output channel: 64 bits of the sha256 of its coefficients (16-bit, kernel zero point subtracted, those
     that only ever meet padding 0), in rows of the kernel, then columns, then channels; and the range of its sums."""
     zero_point = product.kernel_zero_point
-    coefficients = kernel.astype(np.int16) - np.int16(0 if zero_point is None else zero_point.value.data)
+    coefficients = by_channel(
+        product, kernel.astype(np.int16) - np.int16(0 if zero_point is None else zero_point.value.data)
+    )
     if isinstance(product, relay.Conv2dOp):
-        layout = product.kernel_layout.data
-        if layout == "HWOI":
-            coefficients = coefficients.reshape(*kernel.shape[:2], -1, 1).transpose(2, 0, 1, 3)
-        else:
-            coefficients = coefficients.transpose([layout.index(axis) for axis in "OHWI"])
         coefficients = coefficients * reached(product, coefficients.shape[1:3])[None, :, :, None]
     rows = np.ascontiguousarray(coefficients, "<i2").reshape(coefficients.shape[0], -1)
     info = np.iinfo(dtype_of(tensor(product.data).element_type))
@@ -186,6 +188,32 @@ def weights(claims: Claims, product: relay.Conv2dOp | relay.DenseOp, kernel: Arr
     low, high = positive * least + negative * most, positive * most + negative * least
     digests = np.frombuffer(b"".join(sha256(row.tobytes()).digest()[:8] for row in rows), "<u8")
     return {"digests": claims.array(digests), "low": claims.array(low), "high": claims.array(high)}
+
+
+def by_channel(product: relay.Conv2dOp | relay.DenseOp, kernel: Array) -> Array:
+    """The kernel of a convolution as [output, row, column, input], that of a dense layer as [output, input]."""
+    if isinstance(product, relay.DenseOp):
+        return kernel
+    layout = product.kernel_layout.data
+    if layout == "HWOI":
+        return kernel.reshape(*kernel.shape[:2], -1, 1).transpose(2, 0, 1, 3)
+    return kernel.transpose([layout.index(axis) for axis in "OHWI"])
+
+
+def projections(claims: Claims, product: relay.Conv2dOp | relay.DenseOp, kernel: Array) -> Json:
+    """Of a kernel of floats: its products with `COLORS` random pixels, which numpy's RandomState(0) draws evenly from
+    [-1, 1), in float32, from which the sums of images of those colours follow; and the root of the sum of squares of
+    each output channel. Depthwise kernels, which have one input, are kept as they are."""
+    rows = by_channel(product, kernel).astype(np.float64)
+    if not (isinstance(product, relay.Conv2dOp) and product.kernel_layout.data == "HWOI"):
+        groups = int(product.groups.value.data) if isinstance(product, relay.Conv2dOp) else 1
+        inputs = rows.shape[-1]
+        colors = np.random.RandomState(0).uniform(-1, 1, (COLORS, groups, inputs))
+        found = np.concatenate([part @ colors[:, n].T for n, part in enumerate(np.split(rows, groups))])
+    else:
+        found = rows
+    norms = np.linalg.norm(rows.reshape(len(rows), -1), axis=1)
+    return {"projections": claims.array(found.astype(np.float32)), "norms": claims.array(norms.astype(np.float32))}
 
 
 def reached(conv: relay.Conv2dOp, extent: tuple[int, ...]) -> Array:
@@ -209,9 +237,8 @@ def place_tensors(claims: Claims, module: IRModule) -> Claims:
     calls = [op for op in main.walk() if isinstance(op, CallOp)]
     if [op.callee.string_value() for op in calls] != [row["kernel"] for row in claims.calls]:
         return Claims()
-    if any(op.parent is not main.body.block for op in calls):
-        return Claims()
     names = constant_names(module.op)
+    place_moves(claims, main, names)
     for op, row in zip(calls, claims.calls, strict=True):
         found = [place(main, value, names) for value in op.arguments]
         row["reads"] = [name for where in found if (name := where.get("constant"))]
@@ -227,6 +254,39 @@ def place_tensors(claims: Claims, module: IRModule) -> Claims:
         function = module[row["kernel"]]
         row["shown"] = {name: str(function.attributes[key]) for name, key in SHOWN if key in function.attributes}
     return claims
+
+
+def place_moves(claims: Claims, main: FuncOp, names: Mapping[int, str]) -> None:
+    """What `@main` itself writes: `moves`, where `to`, behind how many calls, and `from` where if it always copies a
+    whole tensor, as states are; `flags`: where loops read whether they go on, empty where not known."""
+    behind = 0
+    for op in main.walk():
+        match op:
+            case CallOp():
+                behind += 1
+            case memref.StoreOp():
+                source = {} if (value := copied(op)) is None else place(main, value, names)
+                claims.moves.append({"to": place(main, root(op.memref), names), "from": source, "behind": behind})
+            case scf.ConditionOp():
+                read = op.condition.owner
+                claims.flags.append(place(main, root(read.memref), names) if isinstance(read, memref.LoadOp) else {})
+            case _:
+                pass
+
+
+def copied(op: memref.StoreOp) -> SSAValue | None:
+    """The whole buffer that it copies to another one, each time that `@main` runs; None where it does not."""
+    read = op.value.owner
+    if not isinstance(read, memref.LoadOp) or tuple(read.indices) != tuple(op.indices) or nested(op):
+        return None
+    parts = any(prod(shape_of(view)) != prod(shape_of(root(view))) for view in (read.memref, op.memref))
+    return None if parts else root(read.memref)
+
+
+def nested(op: Operation) -> bool:
+    """Whether it is in a branch, or in a loop that computes whether it goes on."""
+    around = op.parent_op()
+    return around is not None and (isinstance(around, scf.IfOp | scf.WhileOp) or nested(around))
 
 
 START = re.compile(r"\.start(#\d+)?$")

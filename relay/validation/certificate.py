@@ -18,8 +18,8 @@ import numpy as np
 from relay.runtime import archive, variants
 from relay.runtime.container import WRONG
 from relay.runtime.memory import Array
-from relay.validation import claims, plan, pointwise, randomly
-from relay.validation.claims import ARENA, Call, Claims, Place
+from relay.validation import claims, floats, plan, pointwise, randomly
+from relay.validation.claims import ARENA, Call, Claims, Move, Place
 from relay.validation.contraction import BITS, Differs, Product
 from relay.validation.emulator import emulator_of, is_emulated
 from relay.validation.finer import refine
@@ -186,10 +186,19 @@ def check_call(
     if call.why:
         part.say("not checked", call.why)
         return {}
+    try:
+        machine.site(call.number)
+    except Unknown as error:
+        part.say("not checked", str(error))
+        return {}
     rng = np.random.default_rng([SEED, call.number])
     kernel = Kernel(machine, call)
     weights: dict[int, Array] = dict(known or {})
     try:
+        if call.projected:
+            floats.check(kernel, part, rng)
+            check_writes(machine, kernel, part, rng)
+            return {}
         try:
             if known is not None:
                 bits = 1
@@ -231,7 +240,7 @@ def check_writes(machine: Machine, kernel: Kernel, part: Part, rng: np.random.Ge
     """In a run on what it read last: it writes its results and scratch memory only, and what scratch memory held does
     not matter."""
     results = [result.copy() for result in kernel.results]
-    own = [*kernel.call.results, *kernel.call.scratch]
+    own = [*kernel.call.results, *kernel.call.scratch, *(move.to for move in machine.claims.moves)]
     memory = {ARENA: machine.arena, **dict(enumerate(machine.arguments))}
     for place in kernel.scratch:
         place[:] = rng.integers(0, 256, place.size)
@@ -255,16 +264,22 @@ def check_writes(machine: Machine, kernel: Kernel, part: Part, rng: np.random.Ge
 
 def check_whole(machine: Machine, claimed: Claims, weights: Mapping[int, Mapping[int, Array]], part: Part) -> None:
     """The memory plan, and all kernels together."""
-    calls = claimed.calls
+    calls, steps = claimed.calls, claimed.steps
+    if claimed.branches or any(move.source is None for move in claimed.moves):
+        part.say("not checked", "the memory plan, and all kernels together: there are branches or loops beside kernels")
+        return
     if any(len(call.results) != len(call.program.results) for call in calls):
         part.say("not checked", "the memory plan: the claim does not say where all tensors lie")
         return
     places = [Place(number, 0, array.size) for number, array in enumerate(machine.arguments)]
-    found = plan.contradictions(calls, places[: machine.inputs], places[machine.inputs :])
+    found = plan.contradictions(steps, places[: machine.inputs], places[machine.inputs :])
     for each in found:
         part.say("wrong", each)
     if not found:
         part.say("proved", "the memory plan: each kernel reads what an earlier one wrote, and nothing wrote over it")
+    if any(call.projected for call in calls):
+        part.say("not checked", "all kernels together: products of floats are compared one by one")
+        return
     if any(call.why or call.weights.keys() - weights[call.number].keys() for call in calls):
         part.say("not checked", "all kernels together: some formulas are not known")
         return
@@ -272,12 +287,14 @@ def check_whole(machine: Machine, claimed: Claims, weights: Mapping[int, Mapping
     for array in machine.arguments[: machine.inputs]:
         array[:] = rng.integers(0, 256, array.size)
     memory = {ARENA: machine.arena.copy(), **{n: array.copy() for n, array in enumerate(machine.arguments)}}
-    for call in calls:
+    for call in steps:
+        if isinstance(call, Move):
+            bytes_at(memory, call.to)[:] = [bytes_at(memory, place) for place in call.operands.values()][0]
+            continue
         given = {n: numbers(memory, place, call, n) for n, place in call.operands.items()}
         values = call.program.evaluate({**call.constants, **weights[call.number], **given})
         for place, number in zip(call.results, call.program.results, strict=True):
-            data = np.ascontiguousarray(values[number]).reshape(-1).view(np.uint8)
-            memory[place.argument][place.offset : place.offset + place.bytes] = data
+            bytes_at(memory, place)[:] = np.ascontiguousarray(values[number]).reshape(-1).view(np.uint8)
     machine.function(None)()
     for number in range(machine.inputs, len(machine.arguments)):
         if not np.array_equal(machine.arguments[number], memory[number]):
@@ -292,5 +309,9 @@ def check_whole(machine: Machine, claimed: Claims, weights: Mapping[int, Mapping
 def numbers(memory: Mapping[int, Array], place: Place, call: Call, number: int) -> Array:
     """A tensor's numbers."""
     form = call.program.arguments[number]
-    data = memory[place.argument][place.offset : place.offset + place.bytes]
-    return data.copy().view(form.dtype).reshape(form.shape)
+    return bytes_at(memory, place).copy().view(form.dtype).reshape(form.shape)
+
+
+def bytes_at(memory: Mapping[int, Array], place: Place) -> Array:
+    """The bytes of a place; they may be written."""
+    return memory[place.argument][place.offset : place.offset + place.bytes]

@@ -6,7 +6,7 @@ import json
 import zlib
 from base64 import b64decode
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
@@ -14,7 +14,8 @@ import numpy as np
 from relay.runtime.memory import Array
 from relay.validation.formulas import FORMULAS, call
 
-VERSION = 1
+VERSION = 2
+KNOWN = (1, VERSION)
 Json = dict[str, Any]
 
 
@@ -113,6 +114,16 @@ class Weights:
 
 
 @dataclass(frozen=True)
+class Projected:
+    """Of a kernel of floats: its products with random colours (all of it, if `depthwise`), and the root of the sum of
+    squares of each output channel."""
+
+    projections: Array
+    norms: Array
+    depthwise: bool
+
+
+@dataclass(frozen=True)
 class Call:
     """A call of a kernel; `why` says why its tensors have no places, and so cannot be checked."""
 
@@ -121,6 +132,7 @@ class Call:
     program: Program
     constants: Mapping[int, Array]
     weights: Mapping[int, Weights]
+    projected: Mapping[int, Projected]
     operands: Mapping[int, Place]
     results: tuple[Place, ...]
     scratch: tuple[Place, ...]
@@ -130,22 +142,76 @@ class Call:
     shown: Mapping[str, str]
     why: str
 
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """Where its tensors lie."""
+        return (*self.operands.values(), *self.results, *self.scratch)
+
+
+@dataclass(frozen=True)
+class Move:
+    """What the entry point itself writes, behind so many calls: a copy, if it is known from where."""
+
+    to: Place
+    source: Place | None
+    behind: int
+    kernel = "the entry point"
+    scratch = ()
+
+    @property
+    def operands(self) -> Mapping[int, Place]:
+        """What is copied."""
+        return {} if self.source is None else {0: self.source}
+
+    @property
+    def results(self) -> tuple[Place]:
+        """Where to."""
+        return (self.to,)
+
 
 @dataclass(frozen=True)
 class Claims:
-    """All calls of an artifact, in order."""
+    """All calls of an artifact, in order; `flags`: where its loops read whether they go on."""
 
     calls: tuple[Call, ...]
+    moves: tuple[Move, ...] = ()
+    flags: tuple[Place, ...] = ()
+    branches: bool = False
+    """Whether it has branches or loops."""
+
+    @property
+    def steps(self) -> list[Call | Move]:
+        """Calls and what the entry point writes, in order."""
+        return [
+            step
+            for number in range(len(self.calls) + 1)
+            for step in (*(move for move in self.moves if move.behind == number), *self.calls[number : number + 1])
+        ]
 
 
 def read(data: bytes) -> Claims:
     """The claims of a file. Raises ValueError, LookupError or TypeError where they are none."""
     text = cast(Json, json.loads(zlib.decompress(data)))
-    if text["version"] != VERSION:
-        raise ValueError(f"claims of version {text['version']}; this checker knows {VERSION}")
+    if text["version"] not in KNOWN:
+        raise ValueError(f"claims of version {text['version']}; this checker knows {' and '.join(map(str, KNOWN))}")
     arrays = {name: array_of(row) for name, row in text["arrays"].items()}
     programs = {name: program_of(row, arrays) for name, row in text["programs"].items()}
-    return Claims(tuple(call_of(n, row, programs, arrays) for n, row in enumerate(text["calls"])))
+    calls = [call_of(n, row, programs, arrays) for n, row in enumerate(text["calls"])]
+    moves = [move_of(row) for row in text.get("moves", ())]
+    flags = [place_of(where) for where in text.get("flags", ()) if where]
+    nested = {row["kernel"] for row in text["calls"] if row.get("nested")}
+    for number, each in enumerate(calls):
+        why = each.why
+        if each.kernel in nested:
+            why = "it is called in a branch or a loop"
+        elif len(flags) < len(text.get("flags", ())):
+            why = "a loop beside it ends when that is not known"
+        elif any(move.to.overlaps(place) for move in moves for place in each.places):
+            why = "the entry point itself writes to its tensors"
+        elif any(flag.overlaps(place) for flag in flags for place in each.places):
+            why = "a loop beside it uses its memory"
+        calls[number] = replace(each, why=why)
+    return Claims(tuple(calls), tuple(moves), tuple(flags), bool(nested or flags))
 
 
 def array_of(row: Json) -> Array:
@@ -178,11 +244,17 @@ def form_of(row: Json) -> Form:
 def call_of(number: int, row: Json, programs: Mapping[str, Program], arrays: Mapping[str, Array]) -> Call:
     program = programs[row["kernel"]]
     missing = [n for n, name in row["constants"].items() if name not in arrays]
-    missing += [n for n, names in row["weights"].items() if not names]
+    missing += [n for n, names in row["weights"].items() if not (names and all(names.values()))]
     weights = {
         int(n): Weights(*(arrays[names[part]] for part in ("digests", "low", "high")))
         for n, names in row["weights"].items()
-        if names
+        if names.get("digests")
+    }
+    head = program.rows[0].parameters if program.rows else {}
+    projected = {
+        int(n): Projected(arrays[names["projections"]], arrays[names["norms"]], bool(head.get("depthwise")))
+        for n, names in row["weights"].items()
+        if names.get("projections") and names["norms"]
     }
     operands = {int(n): place_of(where) for n, where in row.get("operands", {}).items()}
     results = tuple(place_of(where) for where in row.get("results", ()))
@@ -202,6 +274,7 @@ def call_of(number: int, row: Json, programs: Mapping[str, Program], arrays: Map
         program,
         {int(n): arrays[name] for n, name in row["constants"].items() if name in arrays},
         weights,
+        projected,
         operands,
         results,
         tuple(place_of(where) for where in row.get("scratch", ())),
@@ -210,6 +283,11 @@ def call_of(number: int, row: Json, programs: Mapping[str, Program], arrays: Map
         dict(row.get("shown", {})),
         why,
     )
+
+
+def move_of(row: Json) -> Move:
+    known = "arena" in row["from"] or "argument" in row["from"]
+    return Move(place_of(row["to"]), place_of(row["from"]) if known else None, int(row["behind"]))
 
 
 def place_of(row: Json) -> Place:

@@ -102,12 +102,11 @@ def lookup(p: Parameters, codes: Array, table: Array) -> Array:
 def convolution(p: Parameters, data: Array, kernel: Array) -> Array:
     """Sum of products; NHWC, kernel [output, row, column, input] of coefficients; `depthwise`: each channel alone."""
     (top, left, bottom, right), (sy, sx), (dy, dx) = p["padding"], p["strides"], p["dilation"]
-    centred = data.astype(np.int64) - int(p.get("input_zero_point") or 0)
-    centred = np.pad(centred, ((0, 0), (top, bottom), (left, right), (0, 0)))
+    centred = np.pad(centred_data(p, data), ((0, 0), (top, bottom), (left, right), (0, 0)))
     _, kh, kw, _ = kernel.shape
     rows = (centred.shape[1] - (kh - 1) * dy - 1) // sy + 1
     columns = (centred.shape[2] - (kw - 1) * dx - 1) // sx + 1
-    exact = exact_dtype(kernel, int(np.abs(centred).max(initial=0)))
+    exact = exact_dtype(kernel, centred)
     centred, kernel = centred.astype(exact), kernel.astype(exact)
     total = np.zeros((data.shape[0], rows, columns, kernel.shape[0]), exact)
     for i in range(kh):
@@ -118,20 +117,29 @@ def convolution(p: Parameters, data: Array, kernel: Array) -> Array:
                 total += repeated * kernel[:, i, j, 0]
             else:
                 total += cell @ kernel[:, i, j, :].T
-    return total.astype(np.int64)
+    return total if data.dtype.kind == "f" else total.astype(np.int64)
 
 
-def exact_dtype(kernel: Array, largest: int) -> np.dtype[Any]:
-    """A float dtype that holds every partial sum of products with numbers up to `largest` exactly."""
+def centred_data(p: Parameters, data: Array) -> Array:
+    """Codes without their zero point, int64; floats as they are."""
+    return data if data.dtype.kind == "f" else data.astype(np.int64) - int(p.get("input_zero_point") or 0)
+
+
+def exact_dtype(kernel: Array, data: Array) -> np.dtype[Any]:
+    """A float dtype that holds every partial sum of products of codes exactly; for floats float64."""
+    if data.dtype.kind == "f":
+        return np.dtype(np.float64)
+    largest = int(np.abs(data).max(initial=0))
     bound = largest * int(np.abs(kernel.astype(np.int64)).reshape(kernel.shape[0], -1).sum(axis=1).max(initial=1))
     return np.dtype(np.float32 if bound < 1 << 24 else np.float64 if bound < 1 << 53 else np.int64)
 
 
 def dense(p: Parameters, data: Array, kernel: Array) -> Array:
     """data @ transposed kernel [output, input] of coefficients."""
-    centred = data.astype(np.int64) - int(p.get("input_zero_point") or 0)
-    exact = exact_dtype(kernel, int(np.abs(centred).max(initial=0)))
-    return (centred.astype(exact) @ kernel.reshape(kernel.shape[0], -1).astype(exact).T).astype(np.int64)
+    centred = centred_data(p, data)
+    exact = exact_dtype(kernel, centred)
+    total = centred.astype(exact) @ kernel.reshape(kernel.shape[0], -1).astype(exact).T
+    return total if data.dtype.kind == "f" else total.astype(np.int64)
 
 
 def windows(p: Parameters, data: Array, outside: float) -> tuple[list[Array], Array]:

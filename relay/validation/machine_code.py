@@ -129,9 +129,10 @@ class Machine:
         self.where = {row["name"]: row for row in graph["constants"]}
         self.entry = str(graph["entry"])
         names = [call.kernel for call in claims.calls]
-        self.calls = calls_in(self.name, saved.code, list(dict.fromkeys(names)), ("main", self.entry))
-        if [name for _, name, _ in self.calls] != names:
+        self.sites = calls_in(self.name, saved.code, list(dict.fromkeys(names)), ("main", self.entry))
+        if not claims.branches and [name for _, name, _ in self.sites] != names:
             raise Unknown("the calls in the code are not those that the claim lists")
+        self.flags = [self.at(place) for place in claims.flags]
         self.libraries: list[Library] = []
 
     def restore(self) -> None:
@@ -155,9 +156,9 @@ class Machine:
 
     def function(self, number: int | None) -> Callable[[], None]:
         """The entry point in which only the call of this number is left; whole, if it is None."""
-        code = bytearray(self.saved.code)
-        for each, (at, _, instead) in enumerate(self.calls):
-            if number is not None and each != number:
+        code, kept = bytearray(self.saved.code), None if number is None else self.site(number)
+        for at, _, instead in self.sites:
+            if kept is not None and at != kept:
                 code[at : at + len(instead)] = instead
         if self.emulator is not None and self.shared is not None:
             return self.emulated(self.emulator, self.shared, bytes(code))
@@ -171,6 +172,14 @@ class Machine:
             setitimer(ITIMER_REAL, 0)
 
         return run
+
+    def site(self, number: int) -> int:
+        """Where the code has a call. Raises Unknown where those of its function are not as many as claimed."""
+        names = [call.kernel for call in self.claims.calls]
+        sites = [at for at, name, _ in self.sites if name == names[number]]
+        if len(sites) != names.count(names[number]):
+            raise Unknown("its calls in the code are not as many as the claim lists")
+        return sites[names[:number].count(names[number])]
 
     def emulated(self, emulator: str, shared: SharedMemory, code: bytes) -> Process:
         """The entry point of this code in a process of another machine; there is one at a time."""
@@ -210,4 +219,6 @@ class Kernel:
         self.runs += 1
         for each in self.garbage:
             np.invert(each, out=each)
+        for flag in self.machine.flags:
+            flag[:] = 0
         self.native()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from relay.validation.claims import Call, Place
+from relay.validation.claims import Call, Move, Place
 
 
-def contradictions(calls: Sequence[Call], inputs: Sequence[Place], outputs: Sequence[Place]) -> list[str]:
+def contradictions(calls: Sequence[Call | Move], inputs: Sequence[Place], outputs: Sequence[Place]) -> list[str]:
     """What is wrong with the places of a program's tensors; nothing, if each call reads only tensors that are whole,
     and writes only where nothing lies that it or a later call reads."""
     alive = list(inputs)

@@ -46,7 +46,7 @@ class Sampler:
     def _value(self, call: Call, place: Place, known: dict[Place, Array], draw: Callable[..., Array]) -> Array:
         form = next(call.program.arguments[n] for n, where in call.operands.items() if where == place)
         writer = next((each for each in reversed(self.calls[: call.number]) if place in each.results), None)
-        if writer is None or writer.why or writer.weights or not small(writer):
+        if writer is None or writer.why or writer.weights or writer.projected or not small(writer):
             return draw(form.dtype, form.shape)
         values = writer.program.evaluate({**writer.constants, **self._of(writer, known, draw)})
         for where, number in zip(writer.results, writer.program.results, strict=True):

@@ -145,7 +145,7 @@ def forged(saved: Path, change: Callable[[dict[str, Any]], object]) -> bytes:
 
 
 FORGERIES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
-    "another version": (lambda text: text.update(version=9), "claims of version 9; this checker knows 1"),
+    "another version": (lambda text: text.update(version=9), "claims of version 9; this checker knows 1 and 2"),
     "no programs": (lambda text: text["programs"].clear(), "the claims cannot be read"),
     "a call too few": (lambda text: text["calls"].pop(), "which no kernel wrote"),
     "kernels change places": (lambda text: text["calls"].reverse(), "the calls in the code are not those"),
@@ -250,7 +250,9 @@ def test_random_amounts_show_differences_with_the_probability_that_is_claimed(sa
 
 def test_plans_that_contradict_themselves_are_seen():
     def reads(number: int, read: Place, write: Place) -> Call:
-        return Call(number, f"k{number}", Program((), (), (), {}, {}), {}, {}, {0: read}, (write,), (), (), (), {}, "")
+        return Call(
+            number, f"k{number}", Program((), (), (), {}, {}), {}, {}, {}, {0: read}, (write,), (), (), (), {}, ""
+        )
 
     given, first, second = Place(0, 0, 64), Place(ARENA, 0, 64), Place(ARENA, 32, 64)
     sound = [reads(0, given, first), reads(1, first, Place(ARENA, 128, 64))]
@@ -333,3 +335,77 @@ def test_floats_are_compared_with_bounds():
     )
     report = relay.build(module).certify()
     assert report.ok and "compared: 64 runs with random numbers; floats are off by" in str(report)
+
+
+BRANCHES = """func.func @main(%x: tensor<2x3xi8>, %state: tensor<2x3xi8>, %flag: tensor<i1>)
+    -> (tensor<2x3xi8>, tensor<2x3xi8>) {
+  %largest = relay.maximum %x, %state : (tensor<2x3xi8>, tensor<2x3xi8>) -> tensor<2x3xi8>
+  BRANCH
+  func.return %largest, %x : tensor<2x3xi8>, tensor<2x3xi8>
+}"""
+BRANCH = """%yes = tensor.extract %flag[] : tensor<i1>
+  %chosen = scf.if %yes -> (tensor<2x3xi8>) {
+    %least = relay.minimum %x, %state : (tensor<2x3xi8>, tensor<2x3xi8>) -> tensor<2x3xi8>
+    scf.yield %least : tensor<2x3xi8>
+  } else {
+    scf.yield %x : tensor<2x3xi8>
+  }"""
+
+
+@X86
+def test_tensors_that_the_entry_point_copies_are_followed():
+    exe = relay.build(IRModule.parse(BRANCHES.replace("BRANCH", "")))
+    report = exe.certify(bits=1)
+    assert report.ok and "proved: the memory plan" in str(report) and "give together" in str(report)
+    parts = archive.saved(archive.read(exe.to_bytes())[0], "copies")
+    text = json.loads(zlib.decompress(parts.claims))
+    text["moves"][0]["from"]["argument"] = 1
+    wrong = certify(archive.pack(parts._replace(claims=zlib.compress(json.dumps(text).encode()))), bits=1).wrong
+    assert wrong == ["all: output 1 of a run is not that of all formulas together"]
+
+
+@X86
+def test_beside_branches_and_loops_kernels_are_checked():
+    text = BRANCHES.replace("BRANCH", BRANCH).replace("return %largest, %x", "return %largest, %chosen")
+    report = relay.build(IRModule.parse(text)).certify(bits=1)
+    assert not report.wrong and not report.ok
+    assert report.unchecked["it is called in a branch or a loop"] == 1 and report.levels["proved"] == 1
+    assert "there are branches or loops beside kernels" in str(report)
+
+
+FLOAT_PRODUCTS = {
+    "dense": ("3x40xf32", "10x40xf32", "3x10xf32", "nn.dense", ""),
+    "padded": ("1x6x5x12xf32", "8x3x3x12xf32", "1x6x5x8xf32", "nn.conv2d", ", padding = array<i64: 1, 1, 1, 1>"),
+    "groups": ("1x4x5x4xf32", "6x3x3x2xf32", "1x2x3x6xf32", "nn.conv2d", ", groups = 2"),
+    "depthwise": ("1x5x6x8xf32", "3x3x8x1xf32", "1x3x4x8xf32", "nn.conv2d", ', kernel_layout = "HWOI", groups = 8'),
+}
+
+
+@X86
+@pytest.mark.parametrize("name", FLOAT_PRODUCTS)
+def test_products_of_floats_are_compared_with_projections(name: str):
+    data, kernel, result, product, options = FLOAT_PRODUCTS[name]
+    rng = np.random.default_rng(7)
+    shape, channels = [int(size) for size in kernel.split("x")[:-1]], int(result.split("x")[-2])
+    weights, bias = (rng.normal(0, 0.5, size).astype(np.float32).tolist() for size in (shape, channels))
+    taken, given = f"tensor<{data}>, tensor<{kernel}>", f"tensor<{result}>"
+    module = IRModule.parse(
+        f"func.func @main(%x: tensor<{data}>) -> {given} {{"
+        f"%w = relay.constant dense<{weights}> : tensor<{kernel}>\n"
+        f"%b = relay.constant dense<{bias}> : tensor<{channels}xf32>\n"
+        f"%s = relay.{product} %x, %w {{out_dtype = f32{options}}} : ({taken}) -> {given}\n"
+        f"%t = relay.nn.bias_add %s, %b {{axis = -1}} : ({given}, tensor<{channels}xf32>) -> {given}\n"
+        f"%r = relay.clip %t {{a_min = -3.0 : f32, a_max = 4.0 : f32}} : ({given}) -> {given}\n"
+        f"func.return %r : {given} }}"
+    )
+    exe = relay.build(module)
+    report = exe.certify()
+    assert report.ok and report.levels["compared"] == 1 and "did not change" not in str(report), str(report)
+    saved = archive.saved(archive.read(exe.to_bytes())[0], "product")
+    assert saved.constants is not None
+    floats = np.flatnonzero(saved.constants.view(np.float32))
+    for place in rng.choice(floats, 4, replace=False):
+        constants = saved.constants.copy()
+        constants.view(np.float32)[place] += np.float32(0.005)
+        wrong = certify(archive.pack(with_constants(saved, constants)), first=True).wrong
+        assert wrong and "not" in wrong[0]

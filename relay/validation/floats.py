@@ -1,0 +1,95 @@
+"""Products of floats, compared with a bound: for images of two random colours, each at a random strength per pixel, the
+claim's projections of the source's weights give all sums, computed here in float64.
+
+Each of n additions rounds a partial sum, whose size is about the norm of the weights times the largest number of the
+image, or what is added first, if that is more. So a sum may be off by `SHARE` times the square root of n times that: 28
+standard deviations, and no bound for the worst case. What comes behind the sum is computed for it and both ends of what
+it may be: a result shall lie between, but for roundings of the same size of each step.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from relay.runtime.memory import Array
+from relay.validation.claims import Projected
+from relay.validation.contraction import Differs
+from relay.validation.machine_code import Kernel
+from relay.validation.report import Part
+from relay.validation.tail import NoTail
+
+SHARE = {2: 2.0**-8, 4: 2.0**-21, 8: 2.0**-50}
+"""By the bytes of a float: eight times its largest rounding."""
+FUNCTION = 2.0**-14
+"""What a function as exp may be off by, relative."""
+FUNCTIONS = frozenset({"exp", "log", "tanh", "sigmoid", "sqrt", "rsqrt"})
+RUNS = 24
+MOST_WORK = 1 << 29
+"""Products of all runs of a kernel together."""
+
+
+def check(kernel: Kernel, part: Part, rng: np.random.Generator) -> None:
+    """Runs on images of two colours, told to the part. Raises NoTail where the kernel is no such product, Differs."""
+    call, program = kernel.call, kernel.call.program
+    head, *rows = program.rows
+    if head.formula not in ("nn.conv2d", "nn.dense") or len(program.results) != 1:
+        raise NoTail(f"begins with {head.formula}, or has several results")
+    number, weights = head.operands[:2]
+    if number not in kernel.operands or weights not in call.projected:
+        raise NoTail("is no product of floats with constant weights")
+    known, data, out = call.projected[weights], kernel.operands[number], kernel.results[0]
+    terms = prod(program.arguments[weights].shape) // len(known.norms)
+    share = terms**0.5 * SHARE[min(form.dtype.itemsize for form in program.forms.values() if form.dtype.kind == "f")]
+    colors = colors_of(known, data.shape[-1])
+    work = known.projections.size * int(np.prod(program.forms[head.results[0]].shape, dtype=np.int64))
+    runs = int(np.clip(MOST_WORK * len(known.norms) // max(work, 1), 2, RUNS))
+    live, off = np.zeros(out.shape[-1:], bool), 0.0
+    for run in range(runs):
+        scale = 2.0 ** (run % 8 - 1)
+        strengths = rng.uniform(-scale, scale, (*data.shape[:-1], len(colors) or data.shape[-1])) / (len(colors) or 1)
+        data[...] = strengths @ colors if len(colors) else strengths
+        given = {n: operand for n, operand in kernel.operands.items() if n != number}
+        for each in given.values():
+            each[...] = (
+                rng.uniform(-scale, scale, each.shape) if each.dtype.kind == "f" else rng.integers(0, 9, each.shape)
+            )
+        image = strengths if len(colors) else data.astype(np.float64)
+        sums = program.evaluate({number: image, weights: known.projections}, [head])[head.results[0]].astype(np.float64)
+        bound = share * scale * known.norms.astype(np.float64)
+        ends: list[Array] = []
+        room: Array = np.zeros(())
+        for step in (sums, sums - bound, sums + bound):
+            values = program.evaluate({**call.constants, **given, head.results[0]: step}, rows)
+            ends.append(values[program.results[0]].astype(np.float64))
+            for row in rows:
+                value = np.abs(values[row.results[0]].astype(np.float64))
+                if program.forms[row.results[0]].dtype.kind == "f" and value.shape == out.shape:
+                    room = np.maximum(room, value * (FUNCTION if row.formula in FUNCTIONS else share))
+        kernel.run()
+        least, most = np.minimum.reduce(ends), np.maximum.reduce(ends)
+        if out.dtype.kind in "iu":
+            room = np.ones(())
+        right = (out >= least - room) & (out <= most + room)
+        if not right.all():
+            at = tuple(int(n) for n in np.argwhere(~right)[0])
+            slack = (most - least)[at] / 2 + np.broadcast_to(room, out.shape)[at]
+            raise Differs(
+                f"{int((~right).sum())} of {out.size} results differ for two colours; the first at {list(at)}: "
+                f"{out[at]}, not {ends[0][at]:.9g} to within {slack:.1e}"
+            )
+        live |= (most > least).reshape(-1, out.shape[-1]).any(axis=0)
+        off = max(off, float(np.max(np.abs(out - ends[0]) / np.maximum((most - least) / 2 + room, 1e-300))))
+    text = (
+        f"{runs} images of random colours: sums are those that projections of the source's weights give in float64, "
+        f"to within {share:.1e} of the norm of a channel's weights; results are off by {off:.0%} of that at most"
+    )
+    part.say("compared", text + (f"; {int((~live).sum())} channels did not change" if not live.all() else ""))
+
+
+def colors_of(known: Projected, inputs: int) -> Array:
+    """The colours of an image [colour, input], as the claim's definition says; none for kernels that are kept whole."""
+    if known.depthwise:
+        return np.zeros((0, inputs))
+    return np.random.RandomState(0).uniform(-1, 1, (known.projections.shape[-1], inputs))
