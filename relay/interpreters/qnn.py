@@ -220,8 +220,8 @@ def softmax_powers(scale: np.float32, length: int) -> Array:
 def table_softmax(op: qnn.TableSoftmaxOp, x: Array) -> Array:
     difference = x.astype(np.int64) - x.max(axis=-1, keepdims=True)
     power = softmax_powers(np.float32(single(op.input_scale)), max(x.shape[-1], 1))[difference + 255]
-    scaled = power * np.floor(np.float32(1) / single(op.output_scale))
-    steps = np.rint(scaled / np.add.reduce(power, axis=-1, keepdims=True))
+    total = np.add.accumulate(power, axis=-1)[..., -1:]  # one after the other: np.add.reduce adds in another order
+    steps = np.rint(power * np.float64(np.floor(np.float32(1) / single(op.output_scale))) / total)
     return to_codes(to_int32(steps), number(op.output_zero_point), x.dtype)
 
 

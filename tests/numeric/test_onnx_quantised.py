@@ -61,6 +61,24 @@ def test_kind_interpreted(kind: str) -> None:
     assert differing(run(relay.frontend.from_onnx(graph.model()), graph.inputs), wanted) == 0
 
 
+HALVES = (
+    [35, 6, 15, 7, 22, 21, 12, 25, 39, 5, 18, 23, 16, 26, 26, 17],
+    [39, 34, 39, 6, 6, 11, 29, 37, 6, 10, 31, 10, 14, 21, 32, 17],
+    [16, 32, 32, 17, 17, 22, 37, 3, 8, 35, 2, 20, 14, 34, 36, 31],
+)
+"""Rows with a result half way between two codes, in the last bit: it is the other code where the sum is made in
+another order, or the quotient of float32 numbers."""
+
+
+def test_softmax_next_to_halves() -> None:
+    graph = Graph(np.random.default_rng(0))
+    scales = [graph.constant(np.float32(0.085)), graph.constant(np.uint8(3))]
+    given = [graph.input(np.array(HALVES, np.uint8)), *scales, graph.constant(np.float32(1 / 256))]
+    graph.node("QLinearSoftmax", [*given, graph.constant(np.uint8(0))], np.uint8, MICROSOFT, axis=-1, opset=13)
+    module, wanted = relay.frontend.from_onnx(graph.model()), reference(graph)
+    assert differing(run(module, graph.inputs), wanted) == differing(compiled(graph, module), wanted) == 0
+
+
 def test_kinds_compiled() -> None:
     """All are in the slow test below."""
     graph = many(CASES, ["QLinearConv", "QLinearMatMul", "QLinearAdd", "QLinearMul"], 1, 2)

@@ -144,8 +144,8 @@ class SoftmaxOp(TensorOp):
 
 @irdl_op_definition
 class TableSoftmaxOp(TensorOp):
-    """Softmax of 8-bit codes along the last axis in float32, the exponential by a table:
-    `clamp(rint(e * floor(1 / output_scale) / sum of e) + output_zero_point)`.
+    """Softmax of 8-bit codes along the last axis, the exponential by a table:
+    `clamp(rint(f64(e) * floor(1 / output_scale) / sum of e) + output_zero_point)`, the sum in float32, in order.
 
     `e = f32(exp((x - max + s) * input_scale))` in float64, one of 256 numbers; with n codes in a row
     `s = max(0, log(largest float / n) - 5) / input_scale` keeps the sum within float32. Source: ONNX Runtime

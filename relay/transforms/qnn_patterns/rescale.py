@@ -128,8 +128,9 @@ def float32_product(new: Expansion, op: qnn.RequantizeOp, x: SSAValue) -> SSAVal
 
 
 def to_even(new: Expansion, x: SSAValue) -> SSAValue:
-    """rint(x) of float32 numbers below 2^22."""
-    return new.subtract(new.plus(x, TO_EVEN), TO_EVEN)
+    """rint(x) of float32 numbers below 2^22, or of float64 numbers below 2^51."""
+    large = TO_EVEN * 2**29 if tensor(x).element_type == f64 else TO_EVEN
+    return new.subtract(new.plus(x, large), large)
 
 
 def clip_numbers(new: Expansion, x: SSAValue, low: float, high: float) -> SSAValue:

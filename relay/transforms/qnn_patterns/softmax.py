@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from xdsl.dialects.builtin import BoolAttr, IntegerType, Signedness, i16, i32
+from xdsl.dialects.builtin import BoolAttr, IntegerType, Signedness, f64, i16, i32
 from xdsl.ir import SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, op_type_rewrite_pattern
 
 from relay.dialects import qnn, relay
-from relay.dialects.attributes import ints, to_numpy
+from relay.dialects.attributes import Array, ints, to_numpy
 from relay.dialects.op import DYNAMIC, shape, tensor
 from relay.errors import Unsupported
 from relay.interpreters.arithmetic import rounding_right_shift
@@ -74,8 +74,12 @@ def softmax16(new: Expansion, op: qnn.SoftmaxOp) -> SSAValue:
 
 
 class TableSoftmax(Legalization):
-    """qnn.table_softmax %x  =>  e = table[ui8(max - %x)]; cast(clip(rint(e * floor(1 / scale) / sum of e) + zero
-    point))"""
+    """qnn.table_softmax %x  =>  e = table[ui8(max - %x)]; cast(clip(rint(f64(e) * floor(1 / scale) / sum of e) + zero
+    point))
+
+    The sum is over rows of the transposed numbers: these are added one after the other, as the reference does it, and
+    not several at a time.
+    """
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: qnn.TableSoftmaxOp, rewriter: PatternRewriter) -> None:
@@ -85,13 +89,28 @@ class TableSoftmax(Legalization):
         scale, target = (to_numpy(attr).astype(np.float32) for attr in (op.input_scale, op.output_scale))
         largest = new.value(relay.MaxOp, op.input, properties=KEEP)
         code = new.cast(new.value(relay.SubtractOp, largest, op.input), IntegerType(8, Signedness.UNSIGNED))
-        power = new.lookup(code, softmax_powers(np.float32(scale), max(length, 1))[::-1], np.float32)
-        total = new.value(relay.SumOp, power, properties=KEEP)
-        x = new.value(relay.DivideOp, new.times(power, np.floor(np.float32(1) / target)), total)
+        table = softmax_powers(np.float32(scale), max(length, 1))[::-1]
+        power = new.cast(new.lookup(code, table, np.float32), f64)
+        x = new.value(
+            relay.DivideOp,
+            new.times(power, np.floor(np.float32(1) / target)),
+            new.cast(sums_in_order(new, code, table), f64),
+        )
         least, most = limits(type)
         zero_point = op.output_zero_point.value.data
         x = new.cast(to_even(new, new.clip(x, least - zero_point, most - zero_point)), i32)
         new.replace(rewriter, new.cast(new.plus(x, zero_point), type))
+
+
+def sums_in_order(new: Expansion, code: SSAValue, table: Array) -> SSAValue:
+    """The sums of rows of float32 numbers looked up, the last axis kept as 1."""
+    count = len(shape(code))
+    swapped = ints([*range(count - 2), count - 1, count - 2])
+    if count == 1:
+        return new.reshape(sums_in_order(new, new.reshape(code, [1, *shape(code)]), table), [1])
+    columns = new.value(relay.TransposeOp, code, properties={"axes": swapped})
+    total = new.value(relay.SumOp, new.lookup(columns, table, np.float32), properties=KEEP | {"axis": ints([-2])})
+    return new.value(relay.TransposeOp, total, properties={"axes": swapped})
 
 
 PATTERNS: list[type[Legalization]] = [Softmax, TableSoftmax]
