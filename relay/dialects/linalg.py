@@ -52,6 +52,20 @@ class BatchMatmulOp(NamedOp):
 
 
 @irdl_op_definition
+class QuantizedMatmulOp(NamedOp):
+    """A product of matrices of quantized values; inputs 2 and 3 are the zero points. No matrix is transposed."""
+
+    name = "linalg.quantized_matmul"
+
+
+@irdl_op_definition
+class QuantizedBatchMatmulOp(NamedOp):
+    """`linalg.quantized_matmul` for each matrix of a batch."""
+
+    name = "linalg.quantized_batch_matmul"
+
+
+@irdl_op_definition
 class Conv2DNhwcFhwcQOp(WindowOp):
     """A convolution of quantized values; inputs 2 and 3 are the zero points of the image and of the kernel."""
 
@@ -98,6 +112,8 @@ NamedLinalg = extended(
     [
         MatmulOp,
         BatchMatmulOp,
+        QuantizedMatmulOp,
+        QuantizedBatchMatmulOp,
         Conv2DNhwcFhwcQOp,
         DepthwiseConv2DNhwcHwcOp,
         DepthwiseConv2DNhwcHwcQOp,

@@ -45,9 +45,11 @@ class LinalgSpecializeGenericOps(Pass):
 
     These are `matmul`, `batch_matmul` (also of transposed matrices), `conv_2d_nhwc_fhwc` and
     `depthwise_conv_2d_nhwc_hwc`, with `_q` where there are zero points, `pooling_nhwc_max`, `_max_unsigned` and `_sum`,
-    and `add`, `sub` and `mul`. Named ops widen integers with their signs: nests of unsigned codes stay, as do products
-    of matrices with zero points, whose name knows no transposed matrix. Nothing in a build reads named ops, so no
-    build runs this pass: it is the last one before another tool. MLIR's `linalg-generalize-named-ops` is its inverse.
+    `quantized_matmul` and `quantized_batch_matmul`, and `add`, `sub` and `mul`. Named products and
+    convolutions widen integers with their signs: nests of unsigned codes, or of u8 by s8, stay generic, as do products
+    with zero points by a transposed matrix, such as those of `relay.nn.dense`. Nothing in a build reads named ops, so
+    no build runs this pass: it is the last one before another tool. Its inverse is MLIR's
+    `linalg-generalize-named-ops`.
     """
 
     name: ClassVar[str] = "linalg-specialize-generic-ops"
@@ -141,13 +143,16 @@ def product(generic: linalg.GenericOp, made: Operation, maps: Sequence[Array], l
     zero_points = [each.zero_point for each in factors if each]
     match loops:
         case "ppr" | "pppr":
-            kind, rank = (named.MatmulOp, 3) if loops == "ppr" else (named.BatchMatmulOp, 4)
-            batch, (i, j, k) = [*range(rank - 3)], range(rank - 3, rank)
-            transposed = selects(maps[1], [*batch, j, k]) or selects(maps[1], [*batch, k, j])
-            fits = transposed and selects(maps[0], [*batch, i, k]) and selects(maps[2], [*batch, i, j])
-            if not fits or zero_points != [None, None]:
+            batch, (i, j, k) = [*range(len(loops) - 3)], range(len(loops) - 3, len(loops))
+            straight, transposed = selects(maps[1], [*batch, k, j]), selects(maps[1], [*batch, j, k])
+            if not (selects(maps[0], [*batch, i, k]) and selects(maps[2], [*batch, i, j])):
                 return None
-            return rebuilt(generic, kind, (), {"indexing_maps": generic.indexing_maps})
+            if zero_points == [None, None] and (straight or transposed):
+                kind = named.BatchMatmulOp if batch else named.MatmulOp
+                return rebuilt(generic, kind, (), {"indexing_maps": generic.indexing_maps})
+            if not straight or not all(point is None or point.type == i32 for point in zero_points):
+                return None
+            return rebuilt(generic, named.QuantizedBatchMatmulOp if batch else named.QuantizedMatmulOp, zero_points, {})
         case "pppprrr" if selects(maps[1], (3, 4, 5, 6)) and selects(maps[2], range(4)):
             kinds, channel = (linalg.Conv2DNhwc_FhwcOp, named.Conv2DNhwcFhwcQOp), 6
         case "pppprr" if selects(maps[1], (4, 5, 3)) and selects(maps[2], range(4)):
@@ -159,7 +164,7 @@ def product(generic: linalg.GenericOp, made: Operation, maps: Sequence[Array], l
         return None
     if zero_points == [None, None]:
         return rebuilt(generic, kinds[0], (), windows)
-    if any(point is not None and point.type != i32 for point in zero_points):
+    if not all(point is None or point.type == i32 for point in zero_points):
         return None
     return rebuilt(generic, kinds[1], zero_points, windows)
 

@@ -48,8 +48,15 @@ def check(name: str) -> list[str]:
 
     Raises InvalidArgument if no package has it, and Unsupported if it cannot be loaded.
     """
-    subject = Subject(known(name))
-    return [f"{title}: {fault}" for title, find in CHECKS.items() for fault in find(subject)]
+    subject, faults = Subject(known(name)), list[str]()
+    plug_in.dialect_of(name)
+    for title, find in CHECKS.items():
+        try:
+            faults += [f"{title}: {fault}" for fault in find(subject)]
+        except RelayError as error:
+            if not any(fault.endswith(str(error)) for fault in faults):
+                faults.append(f"{title}: {error}")
+    return faults
 
 
 @dataclass(frozen=True)

@@ -103,6 +103,24 @@ def test_named_ops_of_the_digits(tmp_path: Path) -> None:
     np.testing.assert_array_equal(results(text, [data["int8_images"][:1]], [golden], tmp_path)[0], golden)
 
 
+MATRICES = """func.func @main(%x: tensor<2x3x5xi8>, %y: tensor<2x5x4xi8>) -> tensor<2x3x4xi32> {
+  %0 = relay.nn.batch_matmul %x, %y {transpose_b = false, input_zero_point = -3 : i32, kernel_zero_point = 7 : i32}
+    : (tensor<2x3x5xi8>, tensor<2x5x4xi8>) -> tensor<2x3x4xi32>
+  func.return %0 : tensor<2x3x4xi32>
+}"""
+
+
+def test_named_products_of_codes(tmp_path: Path) -> None:
+    """With zero points, which the name subtracts."""
+    mod = LinalgSpecializeGenericOps()(RelayToLinalg()(IRModule.parse(MATRICES)))
+    written = mlir_runner.tool([str(mlir_runner.MLIR_OPT)], mod.to_text(weights=True))
+    assert written.count("linalg.quantized_batch_matmul ins") == 1
+    random = np.random.default_rng(0)
+    x, y = (random.integers(-128, 128, shape).astype(np.int8) for shape in ((2, 3, 5), (2, 5, 4)))
+    golden = (x.astype(np.int32) + 3) @ (y.astype(np.int32) - 7)
+    np.testing.assert_array_equal(results(written, [x, y], [golden], tmp_path)[0], golden)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SLOW)
 def test_a_model(name: str, tmp_path: Path) -> None:

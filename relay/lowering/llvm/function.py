@@ -13,6 +13,7 @@ from relay.lowering.llvm.rows import BINARY, CASTS, INTRINSICS
 from relay.lowering.llvm.types import layout, memory_type, suffix, type_name
 from relay.lowering.program import FunctionText
 from relay.lowering.shaped import buffer_of, is_buffer
+from relay.transforms.location import place
 
 EXTERNALS = "%externals"
 """The table of external functions in a public function."""
@@ -103,7 +104,7 @@ class FunctionWriter:
         elif (writer := self.writers.get(op.name)) is not None:
             writer(self, op)
         else:
-            raise Unsupported(f"llvm-ir: {op.name}", "has no translation", "run the passes up to plan-memory first")
+            raise Unsupported(f"llvm-ir: {place(op)}", "has no translation", "run the passes up to plan-memory first")
 
     # Lines
 

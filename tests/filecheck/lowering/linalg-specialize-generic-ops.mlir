@@ -16,6 +16,22 @@ func.func @batch_matmul(%x: tensor<2x3x5xi8>, %y: tensor<2x4x5xi8>) -> tensor<2x
   func.return %r : tensor<2x3x4xi32>
 }
 
+// Products with zero points have a name where no matrix is transposed.
+
+// CHECK-LABEL: func.func @batch_matmul_of_codes
+// CHECK:         [[A:%.+]] = arith.constant -3 : i32
+// CHECK:         "linalg.quantized_batch_matmul"(%x, %y, [[A]], {{%.+}}, {{%.+}})
+// CHECK:       func.func @dense_of_codes
+// CHECK-NOT:     linalg.quantized
+func.func @batch_matmul_of_codes(%x: tensor<2x3x5xi8>, %y: tensor<2x5x4xi8>) -> tensor<2x3x4xi32> {
+  %0 = relay.nn.batch_matmul %x, %y {transpose_b = false, input_zero_point = -3 : i32, kernel_zero_point = 7 : i32, out_dtype = i32} : (tensor<2x3x5xi8>, tensor<2x5x4xi8>) -> tensor<2x3x4xi32>
+  func.return %0 : tensor<2x3x4xi32>
+}
+func.func @dense_of_codes(%x: tensor<2x5xi8>, %w: tensor<4x5xi8>) -> tensor<2x4xi32> {
+  %0 = relay.nn.dense %x, %w {input_zero_point = -3 : i32, out_dtype = i32} : (tensor<2x5xi8>, tensor<4x5xi8>) -> tensor<2x4xi32>
+  func.return %0 : tensor<2x4xi32>
+}
+
 // Convolutions; with zero points, which are inputs, the kernel's being 0.
 
 // CHECK-LABEL: func.func @conv2d(
