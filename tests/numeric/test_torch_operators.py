@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from relay.dialects.attributes import Array
 from relay.frontend import from_pytorch
 from relay.interpreters import run
+from tests.numeric.torch_calls import CALLS
 from tests.numeric.torch_cases import Case, loaded, program
 
 CASES = loaded(str(Path(__file__).parent / "torch_cases.npz"))
@@ -48,3 +50,8 @@ def wrong(cases: Sequence[Case]) -> list[str]:
 @pytest.mark.parametrize("target", sorted(CASES))
 def test_gives_what_pytorch_gives(target: str) -> None:
     assert not wrong(CASES[target])
+
+
+def test_core_operators_have_ten_cases() -> None:
+    counts = Counter(target.split(".")[1] for target, cases in CASES.items() for _ in cases)
+    assert not {name: counts[name] for name in CALLS if counts[name] < 10}

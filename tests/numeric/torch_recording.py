@@ -17,6 +17,7 @@ from collections import defaultdict
 from importlib import import_module
 from itertools import islice
 from multiprocessing import get_context
+from pathlib import Path
 from time import monotonic
 from typing import Any
 
@@ -25,7 +26,8 @@ import numpy as np
 from relay.errors import Unsupported
 from relay.frontend import from_pytorch
 from relay.frontend.torch.operators import TABLE
-from tests.numeric.torch_cases import Case, program, saved
+from tests.numeric.torch_calls import CALLS, Draw
+from tests.numeric.torch_cases import Case, loaded, program, saved
 
 MOST_CASES, MOST_ELEMENTS, SAMPLES = 12, 150, 12
 """Of an operator; in all tensors of a case; inputs that are tried of an operator and element type."""
@@ -34,12 +36,16 @@ SECONDS = 40
 
 
 def main(path: str, seconds: str = "3600") -> None:
+    """Add to the cases that the file has, if it is there; for so many seconds look at the operators of `op_db`."""
     torch: Any = import_module("torch")
     rng = random.Random(0)
     found: dict[str, dict[str, Case]] = defaultdict(dict)
+    for target, cases in (loaded(path) if Path(path).exists() else {}).items():
+        found[target] = {case.signature(): case for case in cases}
     op_db: Any = import_module("torch.testing._internal.common_methods_invocations").op_db
     names = {target.split(".")[1] for target in TABLE} | {"softmax", "log_softmax", "embedding_bag", "cdist", "fold"}
     wanted = [number for number, each in enumerate(op_db) if each.name.rpartition(".")[2] in names]
+    wanted = wanted if float(seconds) else []
     end = monotonic() + float(seconds)
     # a process for each, since a trace that fails leaves torch's modes behind
     with get_context("fork").Pool(4, maxtasksperchild=1) as pool:
@@ -49,6 +55,7 @@ def main(path: str, seconds: str = "3600") -> None:
             for case in part:
                 found[case.target].setdefault(case.signature(), case)
     recurrent(torch, found)
+    core(torch, found)
     kept: list[Case] = []
     for target in sorted(found):
         kept += chosen([*found[target].values()], rng)
@@ -99,6 +106,19 @@ def record_samples(torch: Any, each: Any, dtype: Any, found: dict[str, dict[str,
                 record_calls(torch, graph, tensors, found)
             except Exception:
                 continue
+
+
+def core(torch: Any, found: dict[str, dict[str, Case]]) -> None:
+    """Random calls of core operators, until each has enough cases."""
+    for name, draw in CALLS.items():
+        for seed in range(6 * MOST_CASES):
+            if sum(len(rows) for target, rows in found.items() if target.split(".")[1] == name) >= MOST_CASES:
+                break
+            overload, args, kwargs = draw(Draw(seed))
+            target: Any = getattr(getattr(torch.ops.aten, name), overload)
+            case = case_of(torch, target, args, kwargs, target(*args, **kwargs))
+            if case is not None:
+                found[str(target)].setdefault(case.signature(), case)
 
 
 def recurrent(torch: Any, found: dict[str, dict[str, Case]]) -> None:

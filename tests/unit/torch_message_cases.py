@@ -316,7 +316,6 @@ PROGRAMS: dict[str, bytes] = {
     ),
     "input is tensor<?x1x3xf32>, of unknown size": lstm(f("n", 1, 3), f(8, 3), f(8, 2)),
     "has 1 weights": lstm(f(4, 1, 3), f(8, 3)),
-    "puts elements before or behind": call("aten.diff.default", self=X, prepend=X),
 }
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from xdsl.dialects import arith, tensor
+from collections.abc import Callable
+
+from xdsl.dialects import arith, scf, tensor
 from xdsl.dialects.builtin import IndexType, IntegerAttr, TensorType, i1
 from xdsl.ir import Block, SSAValue
 
@@ -27,3 +29,19 @@ def known_truth(importer: TensorBuilder, value: SSAValue) -> bool | None:
     """A condition that is computed from constants and shapes; None for any other."""
     found = importer.known(value)
     return None if found is None or found.size != 1 else bool(found.reshape(-1)[0])
+
+
+def branched(
+    importer: TensorBuilder, condition: SSAValue, branch: Callable[[int, Block], list[SSAValue]]
+) -> list[SSAValue]:
+    """Both branches of a condition, 0 if it holds, each built at the end of its block. They give the same types."""
+    go = truth(importer, condition, importer.block)
+    blocks, results = [Block(), Block()], list[list[SSAValue]]()
+    for number, block in enumerate(blocks):
+        results.append(branch(number, block))
+        block.add_op(scf.YieldOp(*results[-1]))
+    types = [[value.type for value in values] for values in results]
+    if types[0] != types[1]:
+        both = " and ".join(", ".join(map(str, each)) for each in types)
+        raise importer.at.unsupported(f"its branches give {both}", "they must give the same types")
+    return list(importer.append(scf.IfOp(go, types[0], [blocks[0]], [blocks[1]])))

@@ -113,13 +113,7 @@ class _Program:
         ((kind, row),) = spec.items()
         match kind:
             case "user_input":
-                ((tag, arg),) = row["arg"].items()
-                if tag == "as_none":
-                    return
-                if tag != "as_tensor":
-                    what = f"an input is {tag[3:][:40]}, no tensor"
-                    raise Unsupported(self.file, what, "export it with tensors only")
-                self.inputs.append((str(arg["name"]), str(arg["name"])))
+                self.inputs += [(name, name) for name in self.tensor(row, "an input")]
             case "parameter" | "buffer" | "tensor_constant":
                 name = str(row["arg"]["name"])
                 self.weights[name] = str(row[f"{kind}_name"])
@@ -135,12 +129,7 @@ class _Program:
         ((kind, row),) = spec.items()
         match kind:
             case "user_output":
-                ((tag, arg),) = row["arg"].items()
-                if tag == "as_none":
-                    return
-                if tag != "as_tensor":
-                    raise Unsupported(self.file, f"an output is {tag[3:][:40]}, no tensor")
-                self.outputs.append(str(arg["name"]))
+                self.outputs += self.tensor(row, "an output")
             case "buffer_mutation":
                 self.writes[str(row["buffer_name"])] = str(row["arg"]["name"])
             case "user_input_mutation":
@@ -148,6 +137,13 @@ class _Program:
                 raise Unsupported(self.file, what, "make it a buffer, which becomes a state")
             case _:
                 raise Unsupported(self.file, f"has an output of the kind {kind[:40]}", "export it for inference")
+
+    def tensor(self, row: Json, what: str) -> list[str]:
+        """The name of a tensor of the user; nothing for None."""
+        ((tag, arg),) = row["arg"].items()
+        if tag not in ("as_none", "as_tensor"):
+            raise Unsupported(self.file, f"{what} is {tag[3:][:40]}, no tensor", "export it with tensors only")
+        return [str(arg["name"])] if tag == "as_tensor" else []
 
     def sizes(self, problems: Problems) -> tuple[list[TensorInfo], list[Sizes]]:
         """The inputs: types, and sizes as far as they are known."""

@@ -231,3 +231,7 @@ class Node(Place):
         if len(set(found)) != len(found):
             raise self.malformed(f"the axes {list(axes)} name one twice")
         return found
+
+    def along(self, name: str, default: int | None = None, *, more: int = 0) -> int:
+        """An axis of `self`, or of what has so many axes more, from 0 on."""
+        return self.axis(self.integer(name, default), self.rank("self") + more)

@@ -7,14 +7,15 @@ from collections.abc import Callable, Sequence
 from xdsl.ir import SSAValue
 
 from relay.frontend.torch.builder import Importer
-from relay.frontend.torch.node import Node
+from relay.frontend.torch.node import Node, writes_in_place
 
 Result = SSAValue | int | float | bool | None
 Convert = Callable[[Importer, Node], Result | Sequence[Result]]
 """Builds the ops of one node and returns its outputs: values, numbers where they are known, None for what is not
 computed. It raises Unsupported for what it has no formula for."""
 TABLE: dict[str, Convert] = {}
-"""By operator (`aten.add`), or operator and overload (`aten.max.dim`), which goes first."""
+"""By operator (`aten.add`), or operator and overload (`aten.max.dim`), which goes first. The row of one that writes in
+place (`aten.add_`) is that of the one that does not."""
 VIEWS: set[str] = set()
 """Operators whose result has the elements of the first argument: what is written to one is seen in the other."""
 REFUSED: dict[str, str] = {}
@@ -39,4 +40,5 @@ def aten(*names: str) -> Callable[[Convert], Convert]:
 
 def row(node: Node) -> Convert | None:
     """The function for a node."""
-    return TABLE.get(node.target) or TABLE.get(node.packet)
+    plain = node.packet.removesuffix("_") if writes_in_place(node.packet) else node.packet
+    return TABLE.get(node.target) or TABLE.get(plain)

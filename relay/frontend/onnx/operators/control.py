@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import i64
 from xdsl.ir import Block, SSAValue
 
 from relay.dialects import relay
-from relay.frontend.importing.control import known_truth, truth
+from relay.frontend.importing.control import branched, known_truth, truth
 from relay.frontend.onnx.builder import Importer
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.table import op
@@ -26,16 +26,9 @@ def conditional(importer: Importer, node: Node) -> list[SSAValue]:
     if known is not None:
         graph = node.graph("then_branch" if known else "else_branch")
         return importer.subgraph(node, graph, importer.block, [])
-    go = truth(importer, node.input(0), importer.block)
-    blocks, results = [Block(), Block()], list[list[SSAValue]]()
-    for name, block in zip(("then_branch", "else_branch"), blocks, strict=True):
-        results.append(importer.subgraph(node, node.graph(name), block, []))
-        block.add_op(scf.YieldOp(*results[-1]))
-    types = [[value.type for value in values] for values in results]
-    if types[0] != types[1]:
-        both = " and ".join(", ".join(map(str, each)) for each in types)
-        raise node.unsupported(f"its branches give {both}", "they must give the same types")
-    return list(importer.append(scf.IfOp(go, types[0], [blocks[0]], [blocks[1]])))
+    names = ("then_branch", "else_branch")
+    build = importer.subgraph
+    return branched(importer, node.input(0), lambda i, block: build(node, node.graph(names[i]), block, []))
 
 
 @op("Loop")

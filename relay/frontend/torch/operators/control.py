@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.dialects import scf
 from xdsl.ir import Block, SSAValue
 
-from relay.frontend.importing.control import known_truth, truth
+from relay.frontend.importing.control import branched, known_truth, truth
 from relay.frontend.torch.builder import Importer
 from relay.frontend.torch.node import Node, Subgraph, is_list, is_value
 from relay.frontend.torch.table import op
@@ -29,6 +29,14 @@ def _tensors(node: Node, number: int) -> list[SSAValue]:
     return values
 
 
+@op("higher_order.wrap_with_set_grad_enabled", "higher_order.wrap_with_autocast")
+def inlined(importer: Importer, node: Node) -> list[SSAValue]:
+    """The body in its place: `with torch.no_grad()` and the like."""
+    number = next((i for i, each in enumerate(node.positional) if isinstance(each, Subgraph)), 0)
+    given = [each for each in node.positional[number + 1 :] if is_value(each)]
+    return importer.subgraph(node, _graph(node, number), importer.block, given)
+
+
 @op("higher_order.cond")
 def conditional(importer: Importer, node: Node) -> list[SSAValue]:
     """The branch that a known condition names, else both, which must give the same types."""
@@ -40,16 +48,8 @@ def conditional(importer: Importer, node: Node) -> list[SSAValue]:
         return importer.subgraph(node, _graph(node, 1 if known else 2), importer.block, given)
     if not is_value(condition):
         raise node.malformed("has no condition")
-    go = truth(importer, condition, importer.block)
-    blocks, results = [Block(), Block()], list[list[SSAValue]]()
-    for number, block in enumerate(blocks):
-        results.append(importer.subgraph(node, _graph(node, 1 + number), block, given))
-        block.add_op(scf.YieldOp(*results[-1]))
-    types = [[value.type for value in values] for values in results]
-    if types[0] != types[1]:
-        both = " and ".join(", ".join(map(str, each)) for each in types)
-        raise node.unsupported(f"its branches give {both}", "they must give the same types")
-    return list(importer.append(scf.IfOp(go, types[0], [blocks[0]], [blocks[1]])))
+    build = importer.subgraph
+    return branched(importer, condition, lambda i, block: build(node, _graph(node, 1 + i), block, given))
 
 
 @op("higher_order.while_loop")

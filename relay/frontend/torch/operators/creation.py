@@ -29,9 +29,9 @@ _WHY = {
 REFUSED.update((f"aten.{name}", why) for why, names in _WHY.items() for name in names.split())
 
 
-@aten("alias", "clone", "contiguous", "detach", "detach_", "lift_fresh_copy", "lift_fresh", "lift", "dropout",
-      "dropout_", "feature_dropout", "alpha_dropout", "positive", "resolve_conj", "resolve_neg", "conj",
-      "_conj_physical", "requires_grad_")  # fmt: skip
+@aten("alias", "clone", "contiguous", "detach", "lift_fresh_copy", "lift_fresh", "lift", "dropout",
+      "feature_dropout", "alpha_dropout", "positive", "resolve_conj", "resolve_neg", "conj",
+      "_conj_physical")  # fmt: skip
 def identity(importer: Importer, node: Node) -> SSAValue:
     """Dropout as it is when not training."""
     node.evaluates("dropout" in node.packet and node.flag("train"))
@@ -45,7 +45,7 @@ def native_dropout(importer: Importer, node: Node) -> list[SSAValue | None]:
     return [x, importer.filled(importer.unnamed(np.asarray(True)), importer.lengths(x))]
 
 
-@aten("copy", "copy_")
+@aten("copy")
 def copy(importer: Importer, node: Node) -> SSAValue:
     """The source in the shape and element type of the first argument."""
     x, source = node.value("self"), node.value("src")
@@ -70,7 +70,7 @@ def nothing(importer: Importer, node: Node) -> list[Result]:
 
 @aten("sym_size", "size")
 def sym_size(importer: Importer, node: Node) -> Result:
-    return importer.size(node.value("self"), node.axis(node.integer("dim"), node.rank("self")))
+    return importer.size(node.value("self"), node.along("dim"))
 
 
 @aten("sym_numel", "numel")
@@ -85,7 +85,7 @@ _NUMBERS = {"zeros": 0.0, "zero": 0.0, "ones": 1.0, "empty": 0.0}
 
 @aten(*(f"{kind}{name}{like}" for name in ("zeros", "ones", "empty", "full")
         for kind, like in (("", ""), ("", "_like"), ("new_", ""))),
-      "scalar_tensor", "fill", "fill_", "zero_", "zero")  # fmt: skip
+      "scalar_tensor", "fill", "zero")  # fmt: skip
 def full(importer: Importer, node: Node) -> SSAValue:
     """A tensor of one number, of the type asked for, of a tensor's, or of the number's."""
     name, own, dtype = name_of(node).removesuffix("_like").removeprefix("new_"), node.optional("self"), node.dtype()

@@ -65,11 +65,6 @@ def name_of(node: Node) -> str:
     return name if name.endswith("__") else name.removesuffix("_")
 
 
-def either(names: dict[str, Any]) -> list[str]:
-    """The operators, and those that write their result to the first operand."""
-    return [*names, *(f"{name}_" for name in names if not name.startswith("__"))]
-
-
 def given(node: Node, name: str, default: float | None = None) -> SSAValue | float:
     """A tensor or a number."""
     found = node.arguments.get(name)
@@ -90,7 +85,7 @@ def computed(importer: Importer, kind: type[TensorOp], *operands: SSAValue, **pr
     return importer.call(kind, *operands, **properties)
 
 
-@aten(*either(_UNARY))
+@aten(*_UNARY)
 def unary(importer: Importer, node: Node) -> SSAValue:
     x, name = node.value("self"), name_of(node)
     if name in _ROUNDED and not importer.is_float(x):
@@ -98,7 +93,7 @@ def unary(importer: Importer, node: Node) -> SSAValue:
     return computed(importer, _UNARY[name], importer.real(x) if name in _FLOAT else x)
 
 
-@aten(*either(_BINARY), "max.other", "min.other")
+@aten(*_BINARY, "max.other", "min.other")
 def binary(importer: Importer, node: Node) -> SSAValue:
     return computed(importer, (_BINARY | _EXTREMES)[name_of(node)], *both(importer, node))
 
@@ -114,7 +109,7 @@ def angle(importer: Importer, node: Node) -> SSAValue:
     return x.of(relay.EqualOp, 0.0).choose(straight, behind, x).value
 
 
-@aten("add", "sub", "add_", "sub_", "rsub")
+@aten("add", "sub", "rsub")
 def sum_(importer: Importer, node: Node) -> SSAValue:
     """`self + alpha * other`; `rsub` has the operands exchanged."""
     a, b = both(importer, node)
@@ -124,7 +119,7 @@ def sum_(importer: Importer, node: Node) -> SSAValue:
     return computed(importer, relay.AddOp if name_of(node) == "add" else relay.SubtractOp, a, b)
 
 
-@aten(*either(_COMPARED))
+@aten(*_COMPARED)
 def comparison(importer: Importer, node: Node) -> SSAValue:
     a, b = both(importer, node)
     if importer.element(a) == i1:
@@ -139,13 +134,13 @@ def truths(importer: Importer, value: SSAValue) -> SSAValue:
     return importer.call(relay.NotEqualOp, value, importer.like(0, value))
 
 
-@aten(*either(_LOGIC))
+@aten(*_LOGIC)
 def logic(importer: Importer, node: Node) -> SSAValue:
     operands = (truths(importer, node.value(name)) for name in ("self", "other") if node.has(name))
     return importer.call(_LOGIC[name_of(node)], *operands)
 
 
-@aten("div", "div_", "divide", "true_divide")
+@aten("div", "divide", "true_divide")
 def divide(importer: Importer, node: Node) -> SSAValue:
     """Floats, unless `rounding_mode` is floor or trunc, which keep integers."""
     a, b = both(importer, node)
@@ -173,7 +168,7 @@ _POWERS: dict[float, Callable[[Scalar], Scalar]] = {
 }  # fmt: skip
 
 
-@aten("pow", "pow_")
+@aten("pow")
 def power(importer: Importer, node: Node) -> SSAValue:
     """Squares and roots are products and roots."""
     a, b = both(importer, node, "self", "exponent")
@@ -195,7 +190,7 @@ def _soft(x: Scalar) -> Scalar:
     return x.of(relay.MaximumOp, 0.0) + _log1p((-x.of(relay.AbsOp)).exp())
 
 
-@aten("round", "round_")
+@aten("round")
 def round_(importer: Importer, node: Node) -> SSAValue:
     """Halves to even; `decimals` digits behind the point."""
     x, decimals = node.value("self"), node.integer("decimals", 0)
@@ -210,7 +205,7 @@ def round_(importer: Importer, node: Node) -> SSAValue:
     return importer.call(back, nearest_even(importer, importer.call(there, x, factor)), factor)
 
 
-@aten("clamp", "clamp_", "clip", "clamp_min", "clamp_max", "clamp_min_", "clamp_max_", "hardtanh", "hardtanh_", "relu6")
+@aten("clamp", "clip", "clamp_min", "clamp_max", "hardtanh", "relu6")
 def clamp(importer: Importer, node: Node) -> SSAValue:
     """Bounds that are numbers are properties; of bounds in the wrong order the upper one counts."""
     if "hardtanh" in node.packet or "relu6" in node.packet:
@@ -236,7 +231,7 @@ def where(importer: Importer, node: Node) -> SSAValue:
     return importer.call(relay.WhereOp, condition, *both(importer, node, "self", "other"))
 
 
-@aten("masked_fill", "masked_fill_")
+@aten("masked_fill")
 def masked_fill(importer: Importer, node: Node) -> SSAValue:
     x = node.value("self")
     fill = importer.operand(given(node, "value"), importer.element(x))
@@ -303,7 +298,7 @@ _FORMULAS: dict[str, Callable[[Scalar, Node], Scalar]] = {
 }
 
 
-@aten(*either(_FORMULAS))
+@aten(*_FORMULAS)
 def formula(importer: Importer, node: Node) -> SSAValue:
     """Halves and narrower floats are computed in float32; so are integers, but for squares and thresholds."""
     x, name = node.value("self"), name_of(node)

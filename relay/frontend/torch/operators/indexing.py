@@ -106,7 +106,7 @@ def index(importer: Importer, node: Node) -> SSAValue:
     return importer.transpose(found, order)
 
 
-@aten("index_put", "index_put_", "_unsafe_index_put")
+@aten("index_put", "_unsafe_index_put")
 def index_put(importer: Importer, node: Node) -> SSAValue:
     """The values at these places, or added there."""
     x, indices = node.value("self"), _indices(importer, node)
@@ -127,18 +127,16 @@ def index_put(importer: Importer, node: Node) -> SSAValue:
     return importer.transpose(found, back)
 
 
-_MODES = {"sum": "add", "prod": "mul", "amax": "max", "amin": "min", "add": "add", "multiply": "mul"}
-
-
-@aten("scatter", "scatter_", "scatter_add", "scatter_add_", "scatter_reduce", "scatter_reduce_")
+@aten("scatter", "scatter_add", "scatter_reduce")
 def scatter(importer: Importer, node: Node) -> SSAValue:
     """Each update goes to its own place, but along one axis to the index."""
     x, index = node.value("self"), node.value("index")
-    mode = "add" if "scatter_add" in node.packet else _MODES.get(node.word("reduce"), "update")
-    if node.word("reduce") == "mean":
-        raise node.unsupported("gives the mean of what is written to a place")
+    reduce = "sum" if "scatter_add" in node.packet else node.word("reduce")
+    if reduce not in ("", "sum", "add"):
+        raise node.unsupported(f"gives the {reduce[:40]} of what is written to a place", "sums are supported")
     if "scatter_reduce" in node.packet and not node.flag("include_self", True):
         raise node.unsupported("leaves out what was there before", "export it with include_self=True")
+    mode = "add" if reduce else "update"
     dims = node.static("self")
     if not dims:
         x, index = importer.reshape(x, [1]), importer.reshape(index, [1])
@@ -160,7 +158,7 @@ def scatter(importer: Importer, node: Node) -> SSAValue:
     return importer.reshape(importer.call(relay.ScatterNdOp, x, places, source, mode=mode), dims)
 
 
-@aten("index_add", "index_copy", "index_add_", "index_copy_", "index_fill")
+@aten("index_add", "index_copy", "index_fill")
 def index_add(importer: Importer, node: Node) -> SSAValue:
     """Whole slices along an axis."""
     x, dims = node.value("self"), node.static("self")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import accumulate
 from math import prod
 from typing import Literal
@@ -10,7 +11,7 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from relay.dialects import relay
-from relay.dialects.attributes import scalar_attr
+from relay.dialects.attributes import Array, scalar_attr
 from relay.dialects.op import DYNAMIC
 from relay.frontend.torch.builder import Importer
 from relay.frontend.torch.node import Node, Size, is_list
@@ -34,12 +35,6 @@ def view(importer: Importer, node: Node) -> SSAValue:
     return importer.viewed(node.value("self"), node.sizes("shape" if node.has("shape") else "size"))
 
 
-@aten("view_as", "reshape_as", "expand_as")
-def view_as(importer: Importer, node: Node) -> SSAValue:
-    change = importer.expanded if "expand" in node.packet else importer.viewed
-    return change(node.value("self"), importer.lengths(node.value("other")))
-
-
 @aten("flatten")
 def flatten(importer: Importer, node: Node) -> SSAValue:
     x, rank = node.value("self"), node.rank("self")
@@ -52,52 +47,22 @@ def flatten(importer: Importer, node: Node) -> SSAValue:
     return importer.viewed(x, [*sizes[:first], inner, *sizes[last + 1 :]])
 
 
-@aten("unflatten")
-def unflatten(importer: Importer, node: Node) -> SSAValue:
-    x, rank = node.value("self"), node.rank("self")
-    axis = node.axis(node.integer("dim"), rank)
-    sizes = importer.lengths(x)
-    return importer.viewed(x, [*sizes[:axis], *node.sizes("sizes"), *sizes[axis + 1 :]])
-
-
-@aten("permute")
-def permute(importer: Importer, node: Node) -> SSAValue:
-    return importer.transpose(node.value("self"), node.axes(node.integers("dims"), node.rank("self")))
-
-
-@aten("transpose", "t", "mT", "numpy_T", "swapaxes")
+@aten("permute", "transpose", "t", "mT", "numpy_T", "swapaxes", "movedim")
 def transpose(importer: Importer, node: Node) -> SSAValue:
-    """Two axes exchanged; of vectors and scalars nothing to do."""
-    rank = node.rank("self")
-    if rank < 2:
-        return node.value("self")
-    default = (-2, -1)
-    first, second = (
-        node.axis(node.integer(name, default[i]), rank)
-        for i, name in enumerate(("axis0", "axis1") if "swapaxes" in node.packet else ("dim0", "dim1"))
-    )
-    axes = list(range(rank))
-    axes[first], axes[second] = second, first
-    return importer.transpose(node.value("self"), axes)
+    """Axes in another order, which is that of the sizes 0, 1, 2, ... of a tensor without elements."""
+    x, rank, name = node.value("self"), node.rank("self"), name_of(node)
+    probe = np.empty(range(rank))
+    if name == "permute":
+        probe = probe.transpose(node.axes(node.integers("dims"), rank))
+    elif name == "movedim":
+        probe = np.moveaxis(probe, node.integers("source"), node.integers("destination"))
+    elif rank > 1:
+        names = ("axis0", "axis1") if name == "swapaxes" else ("dim0", "dim1")
+        probe = probe.swapaxes(*(node.axis(node.integer(n, d), rank) for n, d in zip(names, (-2, -1), strict=True)))
+    return importer.transpose(x, probe.shape)
 
 
-@aten("movedim")
-def movedim(importer: Importer, node: Node) -> SSAValue:
-    rank = node.rank("self")
-    source, target = (node.axes(node.integers(name), rank) for name in ("source", "destination"))
-    order = [axis for axis in range(rank) if axis not in source]
-    for place, axis in sorted(zip(target, source, strict=True)):
-        order.insert(place, axis)
-    return importer.transpose(node.value("self"), order)
-
-
-@aten("unsqueeze", "unsqueeze_")
-def unsqueeze(importer: Importer, node: Node) -> SSAValue:
-    axis = node.axis(node.integer("dim"), node.rank("self") + 1)
-    return importer.call(relay.ExpandDimsOp, node.value("self"), axis=axis)
-
-
-@aten("squeeze", "squeeze_")
+@aten("squeeze")
 def squeeze(importer: Importer, node: Node) -> SSAValue:
     """Axes of 1 among those given, or all."""
     x, dims = node.value("self"), node.shape("self")
@@ -106,11 +71,6 @@ def squeeze(importer: Importer, node: Node) -> SSAValue:
         raise node.unsupported(f"drops axes of 1 of {x.type}", "give its shapes")
     axes = [axis for axis in given if dims[axis] == 1]
     return importer.call(relay.SqueezeOp, x, axis=axes) if axes else x
-
-
-@aten("expand", "broadcast_to")
-def expand(importer: Importer, node: Node) -> SSAValue:
-    return importer.expanded(node.value("self"), node.sizes("size"))
 
 
 @aten("repeat", "tile")
@@ -127,42 +87,25 @@ def repeat(importer: Importer, node: Node) -> SSAValue:
     return importer.call(relay.TileOp, x, reps=[1] * (rank - len(known)) + known)
 
 
-@aten("repeat_interleave.self_int")
-def repeat_interleave(importer: Importer, node: Node) -> SSAValue:
-    """Each index so often in a row."""
-    x, dims = node.value("self"), node.static("self")
-    if not node.has("dim"):
-        x, dims = importer.reshape(x, [prod(dims)]), (prod(dims),)
-    axis = node.axis(node.integer("dim", 0), len(dims))
-    places = np.repeat(np.arange(dims[axis]), node.integer("repeats"))
-    return importer.take(x, places, axis)
-
-
 def _clamped(bound: int, size: int) -> int:
     return min(max(bound + size if bound < 0 else bound, 0), size)
 
 
-@aten("slice")
+@aten("slice", "narrow")
 def slice_(importer: Importer, node: Node) -> SSAValue:
     x, dims = node.value("self"), node.shape("self")
     axis, step = node.axis(node.integer("dim", 0), len(dims)), node.size("step", 1)
     start, end = node.size("start", 0), node.size("end", 1 << 62)
+    if node.has("length"):
+        start = _clamped(node.integer("start"), node.static("self")[axis])
+        end = start + node.integer("length")
     if step == 1 and isinstance(start, int) and not start and isinstance(end, int) and end >= 1 << 40:
         return x
     if DYNAMIC not in dims and isinstance(start, int) and isinstance(end, int) and isinstance(step, int):
-        size = dims[axis]
-        begin, stop = _clamped(start, size), _clamped(end, size)
+        begin, stop = _clamped(start, dims[axis]), _clamped(end, dims[axis])
         return importer.slice(x, {axis: (begin, max(stop, begin), step) if stop > begin else (0, 0, 1)})
     numbers = (importer.vector([each]) for each in (start, end, step, axis))
     return importer.call(relay.DynStridedSliceOp, x, *numbers)
-
-
-@aten("narrow")
-def narrow(importer: Importer, node: Node) -> SSAValue:
-    x, dims = node.value("self"), node.static("self")
-    axis, start = node.axis(node.integer("dim"), len(dims)), node.integer("start")
-    start = _clamped(start, dims[axis])
-    return importer.slice(x, {axis: (start, start + node.integer("length"))})
 
 
 @aten("select")
@@ -206,29 +149,15 @@ def split(importer: Importer, node: Node) -> list[SSAValue]:
     return [importer.slice(x, {axis: pair}) for pair in zip(bounds, bounds[1:], strict=False)]
 
 
-@aten("unbind")
-def unbind(importer: Importer, node: Node) -> list[SSAValue]:
-    dims = node.static("self")
-    axis = node.axis(node.integer("dim", 0), len(dims))
-    return [importer.row(node.value("self"), index, axis) for index in range(dims[axis])]
-
-
-@aten("cat", "concat", "concatenate")
+@aten("cat", "concat", "concatenate", "stack")
 def cat(importer: Importer, node: Node) -> SSAValue:
-    """Empty vectors may stand beside tensors of any rank."""
-    values = node.values("tensors")
+    """Along an axis, or along a new one. Empty vectors may stand beside tensors of any rank."""
+    element = importer.promoted(*node.values("tensors"))
+    values = [importer.cast(each, element) for each in node.values("tensors")]
+    if name_of(node) == "stack":
+        return importer.stack(values, node.axis(node.integer("dim", 0), importer.rank(values[0]) + 1))
     filled = [each for each in values if importer.shape(each) != (0,)] or values[:1]
-    element = importer.promoted(*values)
-    axis = node.axis(node.integer("dim", 0), importer.rank(filled[0]))
-    return importer.concatenate([importer.cast(each, element) for each in filled], axis)
-
-
-@aten("stack")
-def stack(importer: Importer, node: Node) -> SSAValue:
-    values = node.values("tensors")
-    element = importer.promoted(*values)
-    axis = node.axis(node.integer("dim", 0), importer.rank(values[0]) + 1)
-    return importer.stack((importer.cast(each, element) for each in values), axis)
+    return importer.concatenate(filled, node.axis(node.integer("dim", 0), importer.rank(filled[0])))
 
 
 def _widths(node: Node, pads: list[int]) -> dict[int, tuple[int, int]]:
@@ -287,14 +216,6 @@ def pad(importer: Importer, node: Node) -> SSAValue:
     return mirrored(importer, node, pads, mode)
 
 
-@aten("flip")
-def flip(importer: Importer, node: Node) -> SSAValue:
-    x = node.value("self")
-    for axis in node.axes(node.integers("dims"), node.rank("self")) if node.rank("self") else ():
-        x = importer.call(relay.ReverseOp, x, axis=[axis])
-    return x
-
-
 @aten("roll")
 def roll(importer: Importer, node: Node) -> SSAValue:
     """Elements that leave at one end come in at the other; without axes those of the flat tensor."""
@@ -308,95 +229,63 @@ def roll(importer: Importer, node: Node) -> SSAValue:
     return importer.reshape(x, dims)
 
 
-@aten("rot90")
-def rot90(importer: Importer, node: Node) -> SSAValue:
-    x, rank = node.value("self"), node.rank("self")
-    first, second = node.axes(node.integers("dims", [0, 1]), rank)
-    turns = node.integer("k", 1) % 4
-    for axis in {1: (second,), 2: (first, second), 3: (first,)}.get(turns, ()):
-        x = importer.call(relay.ReverseOp, x, axis=[axis])
-    axes = list(range(rank))
-    if turns % 2:
-        axes[first], axes[second] = second, first
-    return importer.transpose(x, axes)
-
-
-@aten("tril", "triu", "tril_", "triu_")
-def triangle(importer: Importer, node: Node) -> SSAValue:
-    x, ones = node.value("self"), np.ones(node.static("self")[-2:], np.bool_)
-    kept = (np.tril if name_of(node) == "tril" else np.triu)(ones, node.integer("diagonal", 0))
-    return importer.call(relay.WhereOp, importer.unnamed(kept), x, importer.like(0, x))
-
-
-@aten("diagonal")
-def diagonal(importer: Importer, node: Node) -> SSAValue:
-    """The diagonal of two axes, as the last axis: elements of the flat matrices."""
-    dims, offset = node.static("self"), node.integer("offset", 0)
-    pair = node.axes([node.integer("dim1", 0), node.integer("dim2", 1)], len(dims))
-    order = [axis for axis in range(len(dims)) if axis not in pair] + pair
-    x = importer.transpose(node.value("self"), order)
-    *outer, rows, columns = importer.shape(x)
-    begin = (max(-offset, 0), max(offset, 0))
-    count = max(min(rows - begin[0], columns - begin[1]), 0)
-    places = (np.arange(count) + begin[0]) * columns + np.arange(count) + begin[1]
-    flat = importer.reshape(x, [*outer, rows * columns])
-    return importer.take(flat, places, len(outer))
-
-
-@aten("as_strided")
-def as_strided(importer: Importer, node: Node) -> SSAValue:
-    """Elements of the flat tensor, which is contiguous."""
-    dims = node.static("self")
+def _strided(numbers: Array, node: Node) -> Array:
     sizes, strides = node.integers("size"), node.integers("stride")
-    places = np.asarray(node.integer("storage_offset", 0))
     if prod(sizes) > 1 << 28:
         raise node.unsupported(f"takes {prod(sizes)} elements")
+    found = np.asarray(node.integer("storage_offset", 0))
     for size, stride in zip(sizes, strides, strict=True):
-        places = places[..., None] + np.arange(size) * stride
-    if places.size and not 0 <= places.min() <= places.max() < prod(dims):
-        raise node.malformed(f"takes elements outside of {list(dims)}")
-    flat = importer.reshape(node.value("self"), [prod(dims)])
-    return importer.take(flat, places, 0)
+        found = found[..., None] + np.arange(size) * stride
+    if found.size and not 0 <= found.min() <= found.max() < numbers.size:
+        raise node.malformed(f"takes elements outside of {list(numbers.shape)}")
+    return found
 
 
-@aten("unfold")
-def unfold(importer: Importer, node: Node) -> SSAValue:
-    """Windows along an axis, whose elements become the last axis."""
+def _windows(numbers: Array, node: Node) -> Array:
+    flat = np.atleast_1d(numbers)
+    axis = node.axis(node.integer("dimension"), flat.ndim)
+    found = np.lib.stride_tricks.sliding_window_view(flat, node.integer("size"), axis)
+    found = found[(*[slice(None)] * axis, slice(None, None, node.integer("step")))]
+    return found if numbers.ndim else found[0]
+
+
+_PLACES: dict[str, Callable[[Array, Node], Array]] = {
+    "as_strided": _strided,
+    "diagonal": lambda x, n: x.diagonal(n.integer("offset", 0), n.integer("dim1", 0), n.integer("dim2", 1)),
+    "repeat_interleave": lambda x, n: x.repeat(n.integer("repeats"), n.integer("dim") if n.has("dim") else None),
+    "rot90": lambda x, n: np.rot90(
+        x, n.integer("k", 1), (n.integers("dims", [0, 1])[0], n.integers("dims", [0, 1])[1])
+    ),
+    "unfold": _windows,
+}
+
+
+@aten("as_strided", "diagonal", "repeat_interleave.self_int", "rot90", "unfold")
+def moved(importer: Importer, node: Node) -> SSAValue:
+    """The elements of the flat tensor where numpy's function puts their numbers."""
     dims = node.static("self")
-    axis, size, step = node.axis(node.integer("dimension"), len(dims)), node.integer("size"), node.integer("step")
-    starts = np.arange(0, dims[axis] - size + 1, step) if dims else np.zeros(1, np.int64)
-    x = node.value("self") if dims else importer.reshape(node.value("self"), [1])
-    found = importer.take(x, starts[:, None] + np.arange(size), axis)
-    rank = importer.rank(found)
-    if not dims:
-        return importer.reshape(found, [size])
-    return importer.transpose(found, [a for a in range(rank) if a != axis + 1] + [axis + 1])
+    places = _PLACES[name_of(node)](np.arange(prod(dims)).reshape(dims), node)
+    return importer.take(importer.reshape(node.value("self"), [prod(dims)]), places, 0)
 
 
 @aten("slice_scatter", "select_scatter")
 def slice_scatter(importer: Importer, node: Node) -> SSAValue:
-    """The tensor with a slice of it replaced: the places that are, and for each its number in the slice."""
+    """The tensor with a slice of it replaced: for each place of the axis its number in the slice, -1 outside."""
     x, source, dims = node.value("self"), node.value("src"), node.static("self")
     axis = node.axis(node.integer("dim", 0), len(dims))
-    size = dims[axis]
+    part = slice(node.integer("start", 0), node.integer("end", 1 << 62), node.integer("step", 1))
     if node.packet == "aten.select_scatter":
-        first = node.axis(node.integer("index"), size)
-        places = np.asarray([first])
-        source = importer.call(relay.ExpandDimsOp, source, axis=axis)
-    else:
-        start, end = _clamped(node.integer("start", 0), size), _clamped(node.integer("end", 1 << 62), size)
-        places = np.arange(start, end, node.integer("step", 1))
-    if not len(places):
+        first = node.axis(node.integer("index"), dims[axis])
+        part, source = slice(first, first + 1), importer.call(relay.ExpandDimsOp, source, axis=axis)
+    rows = np.full(dims[axis], -1)
+    rows[part] = np.arange(count := len(rows[part]))
+    if not count:
         return x
-    source = importer.broadcast(source, [len(places) if a == axis else s for a, s in enumerate(dims)])
-    rows = np.zeros(size, np.int64)
-    rows[places] = np.arange(len(places))
-    mask = np.zeros(size, np.bool_)
-    mask[places] = True
-    if mask.all():
+    source = importer.broadcast(source, [*dims[:axis], count, *dims[axis + 1 :]])
+    if count == dims[axis]:
         return source
-    spread = importer.take(source, rows, axis)
-    mask = mask.reshape([-1 if a == axis else 1 for a in range(len(dims))])
+    mask = (rows >= 0).reshape([-1 if a == axis else 1 for a in range(len(dims))])
+    spread = importer.take(source, np.maximum(rows, 0), axis)
     return importer.call(relay.WhereOp, importer.unnamed(mask), spread, x)
 
 
@@ -413,14 +302,6 @@ def subpixels(importer: Importer, node: Node) -> SSAValue:
     return importer.reshape(x, [*outer, c * r**2, h // r, w // r])
 
 
-@aten("channel_shuffle", "native_channel_shuffle")
-def channel_shuffle(importer: Importer, node: Node) -> SSAValue:
-    n, c, *rest = node.static("self")
-    groups = node.integer("groups")
-    x = importer.reshape(node.value("self"), [n, groups, c // groups, prod(rest)])
-    return importer.reshape(importer.transpose(x, (0, 2, 1, 3)), [n, c, *rest])
-
-
 @aten("meshgrid")
 def meshgrid(importer: Importer, node: Node) -> list[SSAValue]:
     values = node.values("tensors")
@@ -433,3 +314,46 @@ def meshgrid(importer: Importer, node: Node) -> list[SSAValue]:
         x = importer.reshape(value, [sizes[axis] if a == place else 1 for a in range(len(values))])
         found.append(importer.broadcast(x, [sizes[a] for a in order]))
     return found
+
+
+@aten("view_as", "reshape_as", "expand_as")
+def view_as(importer: Importer, node: Node) -> SSAValue:
+    change = importer.expanded if "expand" in node.packet else importer.viewed
+    return change(node.value("self"), importer.lengths(node.value("other")))
+
+
+@aten("unflatten")
+def unflatten(importer: Importer, node: Node) -> SSAValue:
+    x, axis, sizes = node.value("self"), node.along("dim"), importer.lengths(node.value("self"))
+    return importer.viewed(x, [*sizes[:axis], *node.sizes("sizes"), *sizes[axis + 1 :]])
+
+
+@aten("unsqueeze")
+def unsqueeze(importer: Importer, node: Node) -> SSAValue:
+    return importer.call(relay.ExpandDimsOp, node.value("self"), axis=node.along("dim", more=1))
+
+
+@aten("expand", "broadcast_to")
+def expand(importer: Importer, node: Node) -> SSAValue:
+    return importer.expanded(node.value("self"), node.sizes("size"))
+
+
+@aten("unbind")
+def unbind(importer: Importer, node: Node) -> list[SSAValue]:
+    axis = node.along("dim", 0)
+    return [importer.row(node.value("self"), index, axis) for index in range(node.static("self")[axis])]
+
+
+@aten("flip")
+def flip(importer: Importer, node: Node) -> SSAValue:
+    x = node.value("self")
+    for axis in node.axes(node.integers("dims"), node.rank("self")) if node.rank("self") else ():
+        x = importer.call(relay.ReverseOp, x, axis=[axis])
+    return x
+
+
+@aten("tril", "triu")
+def triangle(importer: Importer, node: Node) -> SSAValue:
+    x, ones = node.value("self"), np.ones(node.static("self")[-2:], np.bool_)
+    kept = (np.tril if name_of(node) == "tril" else np.triu)(ones, node.integer("diagonal", 0))
+    return importer.call(relay.WhereOp, importer.unnamed(kept), x, importer.like(0, x))

@@ -20,6 +20,7 @@ from relay.frontend.importing.windows import POOLS, SPATIAL, convolved, flat_pad
 from relay.frontend.torch.builder import F32, Importer
 from relay.frontend.torch.node import Node, is_list
 from relay.frontend.torch.operators.elementwise import name_of
+from relay.frontend.torch.operators.reduce import norm_of
 from relay.frontend.torch.table import Result, aten
 
 
@@ -361,9 +362,7 @@ def embedding_bag(importer: Importer, node: Node) -> list[Result]:
     begin, end = (importer.reshape(importer.slice(ends, {0: pair}), [bags, 1]) for pair in ((0, bags), (1, bags + 1)))
     places = importer.unnamed(np.arange(count))
     inside = importer.call(
-        relay.LogicalAndOp,
-        importer.call(relay.LessEqualOp, begin, places),
-        importer.call(relay.LessOp, places, end),
+        relay.LogicalAndOp, importer.call(relay.LessEqualOp, begin, places), importer.call(relay.LessOp, places, end)
     )
     if (padding := node.integer("padding_idx", -1)) >= 0:
         kept = importer.call(relay.NotEqualOp, indices, importer.like(padding, indices))
@@ -422,20 +421,11 @@ def windows(importer: Importer, node: Node) -> SSAValue:
     return _unbatched(importer, image, lacks)
 
 
-def _distance(importer: Importer, a: SSAValue, b: SSAValue, power: float) -> SSAValue:
+def _distance(importer: Importer, node: Node, a: SSAValue, b: SSAValue) -> SSAValue:
     """The norm of the differences along the last axis."""
-    rest = Scalar(importer, importer.call(relay.AbsOp, importer.call(relay.SubtractOp, a, b)))
-    axis = [importer.rank(rest.value) - 1]
-    if power == math.inf:
-        return importer.call(relay.MaxOp, rest.value, axis=axis)
-    if power == 0:
-        unequal = rest.of(relay.NotEqualOp, 0.0).value
-        return importer.call(relay.SumOp, importer.cast(unequal, importer.element(a)), axis=axis)
-    parts = rest if power == 1 else rest * rest if power == 2 else rest.of(relay.PowerOp, power)
-    total = Scalar(importer, importer.call(relay.SumOp, parts.value, axis=axis))
-    if power == 1:
-        return total.value
-    return (total.of(relay.SqrtOp) if power == 2 else total.of(relay.PowerOp, 1 / power)).value
+    rest = importer.call(relay.SubtractOp, a, b)
+    axis = [importer.rank(rest) - 1]
+    return norm_of(importer, rest, node.real("p", 2.0), lambda kind, value: importer.call(kind, value, axis=axis))
 
 
 @aten("_cdist_forward", "cdist")
@@ -443,7 +433,7 @@ def cdist(importer: Importer, node: Node) -> SSAValue:
     a, b = node.value("x1"), node.value("x2")
     a = importer.call(relay.ExpandDimsOp, a, axis=importer.rank(a) - 1)
     b = importer.call(relay.ExpandDimsOp, b, axis=importer.rank(b) - 2)
-    return _distance(importer, a, b, node.real("p", 2.0))
+    return _distance(importer, node, a, b)
 
 
 @aten("_pdist_forward", "pdist")
@@ -451,8 +441,7 @@ def pdist(importer: Importer, node: Node) -> SSAValue:
     """The distances of all pairs of rows."""
     first, second = np.triu_indices(node.static("self", 2)[0], 1)
     x = node.value("self")
-    a, b = (importer.take(x, rows, 0) for rows in (first, second))
-    return _distance(importer, a, b, node.real("p", 2.0))
+    return _distance(importer, node, *(importer.take(x, rows, 0) for rows in (first, second)))
 
 
 @aten("cosine_similarity")

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from math import prod
 
 import numpy as np
-from xdsl.dialects.builtin import i64
+from xdsl.dialects.builtin import i1, i64
 from xdsl.ir import SSAValue
 
 from relay.dialects import relay
 from relay.dialects.op import DYNAMIC, TensorOp
-from relay.frontend.importing.formulas import logsumexp
+from relay.frontend.importing.formulas import Scalar, logsumexp
 from relay.frontend.torch.builder import Importer
 from relay.frontend.torch.node import Node
 from relay.frontend.torch.operators.elementwise import computed, name_of, named, truths
@@ -75,27 +77,20 @@ def extreme_with_place(importer: Importer, node: Node) -> list[SSAValue]:
     return [computed(importer, kind, x, **kept), found]
 
 
-def _variance(importer: Importer, node: Node) -> tuple[SSAValue, SSAValue]:
-    """Variance and mean; `correction` is taken off the number of elements."""
+@aten("var", "std", "var_mean", "std_mean")
+def variance(importer: Importer, node: Node) -> list[Result]:
+    """Variance or its root, and the mean; `correction` is taken off the number of elements."""
     x, axes, dims = node.value("self"), _axes(node), node.static("self")
     correction = node.number_of("correction", float(node.flag("unbiased", True)))
     keep = node.flag("keepdim")
     average = importer.call(relay.MeanOp, x, axis=axes, keepdims=True) if axes else x
     rest = importer.call(relay.SubtractOp, x, average)
-    squares = importer.call(relay.MultiplyOp, rest, rest)
-    total = importer.call(relay.SumOp, squares, axis=axes, keepdims=keep) if axes else squares
+    total = _reduced(importer, node, relay.SumOp, importer.call(relay.MultiplyOp, rest, rest))
     count = max(prod(dims[axis] for axis in axes) - correction, 0)
     found = importer.call(relay.DivideOp, total, importer.like(count, total))
-    shown = average if keep or not axes else importer.call(relay.SqueezeOp, average, axis=axes)
-    return found, shown
-
-
-@aten("var", "std", "var_mean", "std_mean")
-def variance(importer: Importer, node: Node) -> list[Result]:
-    found, average = _variance(importer, node)
     if "std" in node.packet:
         found = importer.call(relay.SqrtOp, found)
-    return [found, average] if node.packet.endswith("_mean") else [found]
+    return [found, average if keep or not axes else importer.call(relay.SqueezeOp, average, axis=axes)]
 
 
 @aten("logsumexp")
@@ -104,27 +99,27 @@ def log_sum(importer: Importer, node: Node) -> SSAValue:
     return logsumexp(importer, x, axes, node.flag("keepdim")) if axes else x
 
 
+def norm_of(
+    importer: Importer, x: SSAValue, power: float, reduced: Callable[[type[TensorOp], SSAValue], SSAValue]
+) -> SSAValue:
+    """`sum(|x| ** p) ** (1 / p)`; for an infinite p the largest or smallest magnitude, for 0 how many are not 0."""
+    size = Scalar(importer, x if power == 2 else importer.call(relay.AbsOp, x))
+    if math.isinf(power):
+        return reduced(relay.MaxOp if power > 0 else relay.MinOp, size.value)
+    if power == 0:
+        return importer.cast(reduced(relay.SumOp, importer.cast(truths(importer, x), i64)), importer.element(x))
+    parts = size if power == 1 else size * size if power == 2 else size.of(relay.PowerOp, power)
+    total = Scalar(importer, reduced(relay.SumOp, parts.value))
+    return (total if power == 1 else total.of(relay.SqrtOp) if power == 2 else total.of(relay.PowerOp, 1 / power)).value
+
+
 @aten("norm", "linalg_vector_norm")
 def norm(importer: Importer, node: Node) -> SSAValue:
-    """`sum(|x| ** p) ** (1 / p)`; the largest or smallest magnitude for an infinite p."""
-    x = node.value("self")
     power = node.real("p" if node.has("p") else "ord", 2.0)
-    size = importer.call(relay.AbsOp, x)
-    if np.isinf(power):
-        return _reduced(importer, node, relay.MaxOp if power > 0 else relay.MinOp, size)
-    if power == 0:
-        return importer.cast(_reduced(importer, node, relay.SumOp, importer.cast(truths(importer, x), i64)),
-                             importer.element(x))  # fmt: skip
-    if power == 1:
-        return _reduced(importer, node, relay.SumOp, size)
-    if power == 2:
-        squares = importer.call(relay.MultiplyOp, x, x)
-        return importer.call(relay.SqrtOp, _reduced(importer, node, relay.SumOp, squares))
-    total = _reduced(importer, node, relay.SumOp, importer.call(relay.PowerOp, size, importer.like(power, size)))
-    return importer.call(relay.PowerOp, total, importer.like(1 / power, total))
+    return norm_of(importer, node.value("self"), power, lambda kind, value: _reduced(importer, node, kind, value))
 
 
-@aten("cumsum", "cumprod", "cumsum_")
+@aten("cumsum", "cumprod")
 def cumulative(importer: Importer, node: Node) -> SSAValue:
     x = _summand(importer, node)
     if not importer.rank(x):
@@ -158,12 +153,12 @@ def sort(importer: Importer, node: Node) -> list[SSAValue]:
 
 @aten("diff")
 def diff(importer: Importer, node: Node) -> SSAValue:
-    x, dims = node.value("self"), node.static("self")
-    axis = node.axis(node.integer("dim", -1), len(dims))
-    if node.has("prepend") or node.has("append"):
-        raise node.unsupported("puts elements before or behind")
+    """Of neighbours along an axis, of which some may come from two other tensors."""
+    given = [node.value(name) for name in ("prepend", "self", "append") if node.has(name)]
+    axis = node.along("dim", -1)
+    x = importer.concatenate(given, axis)
     for _ in range(node.integer("n", 1)):
         size = importer.shape(x)[axis]
         late, early = importer.slice(x, {axis: (1, size)}), importer.slice(x, {axis: (0, size - 1)})
-        x = importer.call(relay.SubtractOp, late, early)
+        x = importer.call(relay.NotEqualOp if importer.element(x) == i1 else relay.SubtractOp, late, early)
     return x
