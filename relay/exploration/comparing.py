@@ -126,7 +126,7 @@ def cells(row: Row) -> tuple[str, ...]:
 
 def compare(
     model: IRModule | ModuleOp | Executable | str | PathLike[str],
-    reference: str | PathLike[str] | Executable | IRModule | ModuleOp | Reference = "litert",
+    reference: str | PathLike[str] | Executable | IRModule | ModuleOp | Reference | None = None,
     inputs: Inputs | Callable[[Executable], Inputs] | None = None,
     *,
     layers: bool = False,
@@ -137,9 +137,10 @@ def compare(
     """Run a model and a reference on the same inputs (random ones, always the same, if none are given; those
     that a function gives for the executable), and compare.
 
-    `reference` is "litert", "onnxruntime" or "interpreter"; a file: a saved executable or another model, which is
-    compiled (a float one beside a quantised one: real numbers are compared); or an object of
-    `relay.exploration.references`. With `layers`, every tensor between operators of the source model is compared too.
+    `reference` is "litert", "onnxruntime" or "interpreter", by default the one for the model's format (`.tflite`,
+    `.onnx`, others); a file: a saved executable or another model, which is compiled (a float one beside a quantised
+    one: real numbers are compared); or an object of `relay.exploration.references`. With `layers`, every tensor between
+    operators of the source model is compared too.
     `frontend` and `options` are those of `relay.build`. Integers must be equal, floats within `tolerance` times the
     largest of a tensor. Raises RelayError.
     """
@@ -235,13 +236,20 @@ def _is_saved(path: str) -> bool:
         return False
 
 
+BY_FORMAT = {"tflite": "litert", "onnx": "onnxruntime"}
+"""The reference for a model's format; the interpreter for others."""
+
+
 def _reference(
-    reference: str | PathLike[str] | Executable | IRModule | ModuleOp | Reference,
+    reference: str | PathLike[str] | Executable | IRModule | ModuleOp | Reference | None,
     path: str | None,
     module: IRModule | None,
     frontend: Mapping[str, Any],
     options: Mapping[str, Any],
 ) -> Reference:
+    if reference is None:
+        kind = "" if path is None else str(detect(path, path))
+        reference = "litert" if module is None else BY_FORMAT.get(kind, "interpreter")
     if isinstance(reference, Executable):
         return Built(reference, "the other executable")
     if isinstance(reference, IRModule | ModuleOp):

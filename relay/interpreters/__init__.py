@@ -130,7 +130,7 @@ def run(
 ) -> tuple[Array, ...]:
     """The results of a function of the module for these inputs, in order or by argument name; fresh arrays.
 
-    States that a mapping leaves out start with their initial values.
+    States that are not given start with their initial values, as `Executable.run` has them.
 
     Raises InvalidArgument if their number, a name, a dtype or a shape is wrong, or the function is not there;
     Unsupported if it holds an op that has no meaning: all of relay, qnn, byoc and func have one.
@@ -157,13 +157,17 @@ def check_inputs(function: FuncOp, inputs: Sequence[Array] | Mapping[str, Array]
     where = f"function {function.sym_name.data}"
     infos = argument_infos(function)
     names = [info.name for info in infos]
+    initial = {info.name: info.initial for info in infos if info.initial is not None}
     if isinstance(inputs, Mapping):
-        inputs = {info.name: info.initial for info in infos if info.initial is not None} | dict(inputs)
+        given = {info.name: name for info, name in zip(signature.read(function)[0], names, strict=True)}
+        inputs = initial | {given.get(name, name): array for name, array in inputs.items()}
         missing, unknown = [n for n in names if n not in inputs], [n for n in inputs if n not in names]
         if missing or unknown:
             wrong = f"input {missing[0]} is missing" if missing else f"there is no input {unknown[0]}"
             raise InvalidArgument(where, wrong, f"it takes {', '.join(names)}")
         inputs = [inputs[name] for name in names]
+    if all(name in initial for name in names[len(inputs) :]):
+        inputs = [*inputs, *(initial[name] for name in names[len(inputs) :])]
     if len(inputs) != len(names):
         raise InvalidArgument(where, f"takes {len(names)} inputs, got {len(inputs)}")
     arrays = [np.asarray(array) for array in inputs]

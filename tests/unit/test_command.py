@@ -24,7 +24,7 @@ pytest.importorskip("rich_click", reason="needs the extra cli")
 
 from relay.__main__ import main  # noqa: E402
 from relay.tools.command import options  # noqa: E402
-from relay.tools.command.inputs import gather  # noqa: E402
+from relay.tools.command.inputs import check_sizes, gather  # noqa: E402
 from relay.tools.command.main import COMMANDS  # noqa: E402
 
 Capture = pytest.CaptureFixture[str]
@@ -216,6 +216,9 @@ ERRORS = [
     (["run", DIGITS, "--numerics", "qdq"], 1, "from_tflite: numerics 'qdq' is unknown; use one of litert, "),
     (["run", DIGITS, "--external", "no"], 2, "--external: 'no' is not known; known are c, "),
     (["run", DIGITS, "--exact"], 2, "--exact: is for external compilers, and none is named; add --external NAME"),
+    (["run", DIGITS, "--labels", DIGITS], 2, "--labels: names the classes that --top shows; add --top 5"),
+    (["run", DIGITS, "--pixels", "a"], 2, "--pixels: 'a' is no range; write --pixels -1..1"),
+    (["compile", DIGITS, "-o", "x.ptx"], 2, "--emit ptx: is the code of kernels for NVIDIA's GPUs; add --target cuda"),
     (["compare", DIGITS, "--with", "no"], 2, "--with: 'no' is neither a runtime nor a file; known are litert, "),
     (["bench", DIGITS, "--against", "x"], 2, "--against: 'x' is not known; known are litert, openvino, onnxruntime"),
     (["bench", DIGITS, "--threads", "1,x"], 2, "--threads: '1,x' are no numbers of threads; write --threads 1,2"),
@@ -231,8 +234,18 @@ def test_errors_are_one_line(args: list[str], code: int, start: str, capsys: Cap
 
 def test_sizes_that_are_not_known_must_be_given():
     executable = relay.build(DIGITS, batch="n")
-    with pytest.raises(InvalidArgument, match="has sizes that are not known; give --batch 1, --shape '.*=.x8x8x1'"):
+    hint = "give --batch 1, --shape '.*=.x8x8x1' with numbers for .$"
+    with pytest.raises(InvalidArgument, match=f"has sizes that are not known; {hint}"):
+        check_sizes(executable.inputs)
+    with pytest.raises(InvalidArgument, match="with numbers for ., or the input"):
         gather(executable.inputs, {"inputs": None, "given": [], "fill": "random", "seed": 0, "pixels": None})
+
+
+def test_what_is_compared_with_by_default(capsys: Capture, tmp_path: Path):
+    (tmp_path / "a.mlir").write_text(
+        "func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> { func.return %a : tensor<4xf32> }"
+    )
+    assert told(capsys, "compare", f"{tmp_path}/a.mlir")["reference"].startswith("the interpreter")
 
 
 def test_a_compiled_file_takes_no_options_of_a_build(capsys: Capture, saved: str):

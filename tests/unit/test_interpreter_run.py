@@ -69,6 +69,18 @@ def test_inputs_by_the_names_of_the_signature() -> None:
         run(module, {"memory": X})
 
 
+def test_states_behind_the_inputs_start_with_their_initial_values() -> None:
+    i32 = np.dtype(np.int32)
+    text = "func.func @main(%x: tensor<2xi32>, %s: tensor<2xi32>) -> (tensor<2xi32>, tensor<2xi32>) "
+    module = IRModule.parse(text + "{ func.return %x, %s : tensor<2xi32>, tensor<2xi32> }")
+    state = TensorInfo("memory", (2,), i32, "state", initial=np.array([3, 4], np.int32))
+    outputs = [TensorInfo("same", (2,), i32, "output"), TensorInfo("memory", (2,), i32, "state")]
+    signature.write(module["main"], [TensorInfo("image", (2,), i32), state], outputs)
+    assert run(module, [X])[1].tolist() == run(module, {"image": X})[1].tolist() == [3, 4]
+    with pytest.raises(InvalidArgument, match="takes 2 inputs, got 0"):
+        run(module, [])
+
+
 def test_results_are_fresh_arrays() -> None:
     _, same = run(IRModule.parse(TWO_FUNCTIONS), [X, Y])
     assert not np.shares_memory(same, X) and same.flags.writeable

@@ -16,9 +16,9 @@ from relay.tools.command import options
 @click.option(
     "--with",
     "reference",
-    default="litert",
     metavar="litert|onnxruntime|interpreter|FILE",
-    help="what to compare with; litert:FILE has LiteRT run another file than MODEL (default: litert)",
+    help="what to compare with; litert:FILE has LiteRT run another file than MODEL (default: litert for .tflite, "
+    "onnxruntime for .onnx, else the interpreter)",
 )
 @click.option("--layers", is_flag=True, help="compare every tensor between operators of the model, too")
 @click.option(
@@ -35,7 +35,7 @@ from relay.tools.command import options
 def command(
     manner: options.Manner,
     model: str,
-    reference: str,
+    reference: str | None,
     layers: bool,
     tolerance: float,
     html: str | None,
@@ -46,7 +46,8 @@ def command(
     import relay
     from relay.tools.command import inputs as reading
 
-    if reference.partition(":")[0] not in ("litert", "onnxruntime", "interpreter") and not Path(reference).exists():
+    runtimes = ("litert", "onnxruntime", "interpreter")
+    if reference and reference.partition(":")[0] not in runtimes and not Path(reference).exists():
         hint = "known are litert, onnxruntime, interpreter; or give the file of a model, or of a compiled one"
         raise InvalidArgument("--with", f"{reference!r} is neither a runtime nor a file", hint)
     build, rest = options.arguments_of(chosen)

@@ -60,8 +60,13 @@ def write_c(model: str, output: str, build: dict[str, Any]) -> list[Path]:
 
 def write(kind: str, model: str, output: str, build: dict[str, Any], manner: options.Manner) -> list[Path]:
     """What the executable has of this kind."""
+    from relay.runtime.dynamic import DynamicExecutable
+    from relay.tools.command.inputs import check_sizes
+
     executable = options.executable(model, build, manner)
     if kind == "relay":
+        if isinstance(executable, DynamicExecutable):
+            check_sizes(executable.inputs)
         executable.save(output)
         return [Path(output)]
     if kind == "o":
@@ -72,6 +77,8 @@ def write(kind: str, model: str, output: str, build: dict[str, Any], manner: opt
         if executable.graph.get("device", {}).get("kind") != "opencl":
             raise InvalidArgument("--emit spv", "is the code of kernels for OpenCL", "add --target opencl")
         data = executable.library.code
+    elif kind == "ptx" and "device" not in executable.graph:
+        raise InvalidArgument("--emit ptx", "is the code of kernels for NVIDIA's GPUs", "add --target cuda")
     else:
         data = executable.get_source(TEXTS[kind]).encode()
     replace_file(output, data)

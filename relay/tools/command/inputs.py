@@ -25,6 +25,8 @@ def gather(specs: Sequence[TensorSpec], chosen: Mapping[str, Any]) -> dict[str, 
     `inputs` is an .npz, `given` are texts `NAME=FILE`; what they leave out is filled. Raises RelayError, OSError.
     """
     inputs, pixels, fill = chosen["inputs"], chosen["pixels"], chosen["fill"]
+    if pixels is not None:
+        ends(pixels)
     known = {spec.name: spec for spec in specs}
     found: dict[str, Array] = {}
     if inputs is not None:
@@ -41,17 +43,24 @@ def gather(specs: Sequence[TensorSpec], chosen: Mapping[str, Any]) -> dict[str, 
     if unknown := [name for name in found if name not in known]:
         raise InvalidArgument(str(inputs), f"names no input with {unknown[0]!r}", f"the inputs are {', '.join(known)}")
     random = np.random.default_rng(chosen["seed"])
+    check_sizes([spec for spec in specs if spec.name not in found and spec.kind == "input"], " or the input")
     for spec in specs:
         if spec.name not in found and spec.kind == "input":
-            if any(size < 0 for size in spec.shape):
-                sizes = "x".join("?" if size < 0 else str(size) for size in spec.shape)
-                hint = f"give --batch 1, --shape '{spec.name}={sizes}' with numbers, or the input"
-                raise InvalidArgument(f"input '{spec.name}'", "has sizes that are not known", hint)
             made = (
                 FILLS[fill](spec.shape, spec.dtype) if fill in FILLS else random_array(spec.shape, spec.dtype, random)
             )
             found[spec.name] = made
     return found
+
+
+def check_sizes(specs: Sequence[TensorSpec], otherwise: str = "") -> None:
+    """Raise InvalidArgument, with the options to add, where an input has sizes that are not known."""
+    if unknown := [spec for spec in specs if any(size < 0 for size in spec.shape)]:
+        sizes = ["x".join("?" if size < 0 else str(size) for size in spec.shape) for spec in unknown]
+        given = " ".join(f"--shape '{spec.name}={text}'" for spec, text in zip(unknown, sizes, strict=True))
+        batch = "--batch 1, " if all(text.startswith("?") and text.count("?") == 1 for text in sizes) else ""
+        hint = f"give {batch}{given} with numbers for ?,{otherwise}".removesuffix(",")
+        raise InvalidArgument(f"input '{unknown[0].name}'", "has sizes that are not known", hint)
 
 
 def array_of(file: str, spec: TensorSpec, pixels: str | None) -> Array:
@@ -88,18 +97,17 @@ def image_of(file: str, spec: TensorSpec, pixels: str | None) -> Array:
     except pillow.UnidentifiedImageError:
         raise Malformed(file, "is neither .npy, .npz nor an image that Pillow reads") from None
     numbers = np.asarray(image, np.float64).reshape(rows, columns, channels) / 255
-    low, high = ends(pixels, spec)
+    codes = spec.dtype.kind in "iu" and spec.dtype.itemsize == 1
+    whole = (float(np.iinfo(spec.dtype).min), float(np.iinfo(spec.dtype).max)) if codes else (0.0, 1.0)
+    low, high = whole if pixels is None else ends(pixels)
     scaled = low + numbers * (high - low)
     if spec.dtype.kind in "iu":
         scaled = np.rint(scaled)
     return (scaled.transpose(2, 0, 1) if first else scaled).reshape(spec.shape).astype(spec.dtype)
 
 
-def ends(pixels: str | None, spec: TensorSpec) -> tuple[float, float]:
-    """What black and white are."""
-    if pixels is None:
-        codes = spec.dtype.kind in "iu" and spec.dtype.itemsize == 1
-        return (float(np.iinfo(spec.dtype).min), float(np.iinfo(spec.dtype).max)) if codes else (0.0, 1.0)
+def ends(pixels: str) -> tuple[float, float]:
+    """What black and white are, of `LOW..HIGH`. Raises InvalidArgument."""
     low, dots, high = pixels.partition("..")
     try:
         if dots:

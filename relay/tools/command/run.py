@@ -7,6 +7,7 @@ from typing import Any
 
 import rich_click as click
 
+from relay.errors import InvalidArgument
 from relay.tools.command import options
 
 
@@ -27,6 +28,8 @@ def command(manner: options.Manner, file: str, as_json: bool, **chosen: Any) -> 
     from relay.tools.command import inputs as reading
 
     build, rest = options.arguments_of(chosen)
+    if rest["labels"] and not rest["top"]:
+        raise InvalidArgument("--labels", "names the classes that --top shows", "add --top 5")
     executable = options.executable(file, build, manner)
     results: Any = executable.run(**reading.gather(executable.inputs, rest))
     named = {
