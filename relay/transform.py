@@ -91,6 +91,7 @@ if TYPE_CHECKING:
     from relay.transforms.qnn_legalize import QnnLegalize
     from relay.transforms.raise_ops import RaiseOps
     from relay.transforms.remove_unused_functions import RemoveUnusedFunctions
+    from relay.transforms.signed_codes import SignedCodes
     from relay.transforms.simplify import Simplify
     from relay.transforms.simplify import Simplify as SimplifyExpr
     from relay.transforms.simplify_inference import SimplifyInference
@@ -184,6 +185,7 @@ __getattr__, __dir__ = door(
         "ScheduleGpu": "relay.lowering.gpu.schedule_gpu",
         "SelectTargetOps": "relay.lowering.select_target_ops",
         "Sequential": "relay.passes.pipeline",
+        "SignedCodes": "relay.transforms.signed_codes",
         "Simplify": "relay.transforms.simplify",
         "SimplifyExpr": "relay.transforms.simplify:Simplify",
         "SimplifyInference": "relay.transforms.simplify_inference",
@@ -217,7 +219,7 @@ __all__ = [
     "PassPrintingInstrument", "PassTimingInstrument", "Pipeline", "PlanMemory", "PostTrainingQuantize",
     "PrintAfterAll", "PrintBeforeAll", "PrintChanged", "PrintChoices", "PrintIR", "PruneRegions", "QdqToInteger",
     "QnnLegalize", "Quantize", "QuantizeAnnotate", "QuantizeCalibrate", "QuantizeRealize", "RaiseOps", "RelayToLinalg",
-    "RemoveUnusedFunctions", "Schedule", "ScheduleGpu", "SelectTargetOps", "Sequential", "Simplify", "SimplifyExpr",
-    "SimplifyInference", "ToMixedPrecision", "UnsignedCodes", "VerifyEach", "explore", "find_culprit", "function_pass",
-    "liveness", "module_pass", "pass_instrument", "shapes", "use_counts",
+    "RemoveUnusedFunctions", "Schedule", "ScheduleGpu", "SelectTargetOps", "Sequential", "SignedCodes", "Simplify",
+    "SimplifyExpr", "SimplifyInference", "ToMixedPrecision", "UnsignedCodes", "VerifyEach", "explore", "find_culprit",
+    "function_pass", "liveness", "module_pass", "pass_instrument", "shapes", "use_counts",
 ]  # fmt: skip

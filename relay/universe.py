@@ -50,6 +50,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "infer-types": _pass("relay.transforms.infer_types:InferTypes"),
     "attach-target": _pass("relay.transforms.attach_target:AttachTarget"),
     "legalize": _pass("relay.transforms.legalize:Legalize"),
+    "signed-codes": _pass("relay.transforms.signed_codes:SignedCodes"),
     "qnn-legalize": _pass("relay.transforms.qnn_legalize:QnnLegalize"),
     "convert-layout": _pass("relay.transforms.convert_layout:ConvertLayout"),
     "alter-op-layout": _pass("relay.transforms.alter_op_layout:AlterOpLayout"),

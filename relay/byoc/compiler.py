@@ -104,6 +104,11 @@ class Compiler(ABC):
         """An estimate of the microseconds that a region of these ops takes, edges included; None: not known."""
         return None
 
+    def regions(self, ops: Sequence[Operation]) -> Sequence[Sequence[Operation]] | Refusal:
+        """What it makes of a region that it is shown whole, as composites and single ops in program order: the parts
+        that are to be regions of their own (by default all in one); what no part has is the host's. Or why none."""
+        return [ops]
+
     def off_by(self, ops: Sequence[Operation]) -> int | None:
         """How many codes the result of these ops, computed as one (a composite's, or a single op), may be off the
         formulas', given the same operands; None: not said. `relay.byoc.differences` measures it."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from math import isnan
+from typing import cast
+
+from xdsl.ir import Operation
 
 from relay.byoc.compiler import Refusal
 from relay.errors import RelayError, Unsupported
@@ -45,6 +48,17 @@ def estimate(name: str, answer: object) -> float | None:
     if isinstance(answer, int | float) and not isinstance(answer, bool) and not isnan(answer) and answer >= 0:
         return float(answer)
     raise Unsupported(f"compiler {name}", f"cost gave {answer!r}", f"it gives microseconds or None; {AUTHORS}")
+
+
+def parts(name: str, ops: Sequence[Operation], answer: object) -> list[list[Operation]] | Refusal:
+    """The answer, if it is a Refusal, or lists of these ops, each in one of them at most. Raises Unsupported."""
+    if isinstance(answer, Refusal):
+        return answer
+    found = [list(part) for part in cast(Sequence[Sequence[Operation]], answer)]
+    named = [op for part in found for op in part]
+    if len(set(named)) < len(named) or not set(named) <= set(ops):
+        raise Unsupported(f"compiler {name}", "regions gave an op twice, or one that it was not shown", AUTHORS)
+    return found
 
 
 def codes(name: str, answer: object) -> int | None:

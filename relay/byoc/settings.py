@@ -105,6 +105,9 @@ class _ExactPart(Compiler):
     def cost(self, ops: Sequence[Operation]) -> float | None:
         return self.compiler.cost(ops)
 
+    def regions(self, ops: Sequence[Operation]) -> Sequence[Sequence[Operation]] | Refusal:
+        return self.compiler.regions(ops)
+
     def off_by(self, ops: Sequence[Operation]) -> int | None:
         return 0
 

@@ -31,7 +31,8 @@ SAME_LEVEL = (
     "infer-types", "legalize", "qnn-legalize", "convert-layout", "alter-op-layout", "simplify-inference",
     "fold-explicit-padding", "fold-scale-axis", "combine-parallel-conv2d", "combine-parallel-dense",
     "canonicalize-cast", "dynamic-to-static", "remove-unused-functions", "inline", "simplify", "fold-constant",
-    "dead-pixels", "unsigned-codes", "qdq-to-integer", "merge-composite", "annotate-target",
+    "dead-pixels", "unsigned-codes", "signed-codes", "qdq-to-integer", "merge-composite",
+    "annotate-target",
     "annotate-external-compiler", "merge-compiler-regions", "prune-regions", "partition-graph", "inline-partitions",
     "compile-external", "raise-ops",
 )  # fmt: skip

@@ -50,6 +50,8 @@ def product(rng: np.random.Generator) -> tuple[str, tuple[int, ...]]:
     bias = f"  %c = relay.constant {dense(rng.integers(-500, 500, outputs))} : tensor<{outputs}xi32>"
     zero = f"input_zero_point = {rng.integers(-128, 128)} : i32"
     if rng.random() < 0.3:
+        zero += f", kernel_zero_point = {rng.integers(-127, 129)} : i32"
+    if rng.random() < 0.3:
         batch = int(rng.integers(1, 5))
         shape, kernel, rows = (batch, inputs), (outputs, inputs), f"{batch}"
         op, extra = "qnn.dense", ""

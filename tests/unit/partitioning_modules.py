@@ -91,6 +91,7 @@ def module(text: str, inputs: str = "x", type: Type = FLOATS) -> IRModule:
 
 Supports = Callable[[Operation], bool | Refusal]
 Cost = Callable[[Sequence[Operation]], float | None]
+Regions = Callable[[Sequence[Operation]], Sequence[Sequence[Operation]] | Refusal]
 
 
 class Known:
@@ -110,9 +111,10 @@ class Known:
         difference: str = "",
         on_functions: Sequence[ModulePass] = (),
         compiled: Callable[[FuncOp], Artifact] | None = None,
+        regions: Regions | None = None,
     ) -> None:
         """A compiler that takes these ops and the matches of these entries."""
-        given = (name, exact, difference, cost, supports, on_functions, compiled)
+        given = (name, exact, difference, cost, supports, on_functions, compiled, regions)
 
         class Made(Compiler):
             name, exact, difference = given[:3]
@@ -125,6 +127,9 @@ class Known:
 
             def cost(self, ops: Sequence[Operation]) -> float | None:
                 return None if given[3] is None else given[3](ops)
+
+            def regions(self, ops: Sequence[Operation]) -> Sequence[Sequence[Operation]] | Refusal:
+                return [ops] if given[7] is None else given[7](ops)
 
             def on_functions(self) -> Sequence[ModulePass]:
                 return given[5]

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from functools import partial
 from itertools import permutations
 
 import pytest
 from xdsl.ir import Block, Operation
 
+from relay.byoc.compiler import Refusal
 from relay.byoc.partitioning.annotate_target import AnnotateTarget
 from relay.byoc.partitioning.grouping import Grouping
 from relay.byoc.partitioning.merge_compiler_regions import MergeCompilerRegions
 from relay.byoc.partitioning.scope import blocks
 from relay.dialects import byoc
-from relay.errors import InvalidArgument
+from relay.errors import InvalidArgument, Unsupported
 from relay.module import IRModule
 from tests.unit.partitioning_modules import Known, annotated, function, module, ops, same
 from tests.unit.test_annotate_target import IF, bodies
@@ -195,3 +198,46 @@ def test_a_thousand_ops_take_no_time(known: Known):
         grouping.merge(grouping.edges)
         assert time.process_time() - started < 1
         assert len({grouping.group[grouping.number[op]] for op in grouping.labels}) == regions
+
+
+def pieces(size: int, found: Sequence[Operation]) -> list[Sequence[Operation]]:
+    """Runs of so many ops in program order."""
+    return [found[at : at + size] for at in range(0, len(found), size)]
+
+
+def test_a_compiler_splits_a_region_that_it_is_shown_whole(known: Known):
+    """Program memory for three ops: 8 in a row are three regions, and none goes back to the host."""
+    mod = module("\n".join([f"v{k + 1} = abs v{k}" for k in range(8)] + ["return v8"]), "v0")
+    known("x", "abs", regions=partial(pieces, 3))
+    done = MergeCompilerRegions()(annotated(mod, "x"))
+    same(mod, done)
+    assert ops(done) == ["x[abs, abs, abs]", "x[abs, abs, abs]", "x[abs, abs]"]
+
+
+def test_parts_that_would_wait_for_themselves_are_regions_of_their_own(known: Known):
+    """The first and the last op as one part need each other by way of the second: each is a region."""
+    mod = module("a = abs x\nb = clip a\nc = add a b\nreturn c")
+    known("x", "abs", "clip", "add", regions=lambda found: [[found[0], found[2]], [found[1]]] if found[2:] else [found])
+    done = MergeCompilerRegions()(annotated(mod, "x"))
+    same(mod, done)
+    assert ops(done) == ["x[abs]", "x[clip]", "x[add]"]
+
+
+def test_what_no_part_has_is_the_host_s(known: Known):
+    mod = module("a = abs x\nb = clip a\nc = add a b\nreturn c")
+    known("x", "abs", "clip", "add", regions=lambda found: [[op] for op in found if op.name == "relay.clip"])
+    done = MergeCompilerRegions()(annotated(mod, "x"))
+    same(mod, done)
+    assert ops(done) == ["abs", "x[clip]", "add"]
+    assert "x: its compiler leaves it out of the region" in str(done.partition_report())
+
+
+def test_a_refused_region_is_the_host_s_with_the_reason(known: Known):
+    mod = module("a = abs x\nb = clip a\nreturn b")
+    known("x", "abs", "clip", regions=lambda found: Refusal(f"{len(found)} ports, and it has one"))
+    done = MergeCompilerRegions()(annotated(mod, "x"))
+    same(mod, done)
+    assert ops(done) == ["abs", "clip"] and "x: 2 ports, and it has one" in str(done.partition_report())
+    known("x", "abs", "clip", regions=lambda found: [found, found])
+    with pytest.raises(Unsupported, match="compiler x: regions gave an op twice, or one that it was not shown"):
+        MergeCompilerRegions()(annotated(mod, "x"))

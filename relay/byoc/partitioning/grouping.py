@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from heapq import heapify, heappop, heappush
 
 from xdsl.dialects.builtin import StringAttr
@@ -52,9 +53,10 @@ class Grouping:
     bits of groups that still are, are always set.
     """
 
-    def __init__(self, block: Block):
-        self.block = block
-        self.labels = labels(block)
+    def __init__(self, block: Block, parts: Mapping[Operation, int] | None = None):
+        """`parts`: of the annotated ops, those that stay so, and of which only equal ones share a group."""
+        self.block, self.parts = block, parts
+        self.labels = {op: name for op, name in labels(block).items() if parts is None or op in parts}
         self.ops = [op for op in block.ops if not isinstance(op, byoc.Boundary) and not op.has_trait(IsTerminator)]
         self.number = {op: i for i, op in enumerate(self.ops)}
         self.group = list(range(len(self.ops)))
@@ -83,7 +85,7 @@ class Grouping:
                 if producer is None or producer is op:
                     continue
                 self._edge(self.number[producer], user)
-                if self.labels.get(producer) == self.labels.get(op) is not None:
+                if self.together(producer, op):
                     self.edges.append((self.number[producer], user))
                     if source(value) is value:
                         self.direct.append((self.number[producer], user))
@@ -91,6 +93,16 @@ class Grouping:
                 if last is not None:
                     self._edge(last, user)
                 last = user
+
+    def together(self, a: Operation, b: Operation) -> bool:
+        """Whether the ops may be in one group."""
+        part = self.parts or {}
+        return self.labels.get(a) == self.labels.get(b) is not None and part.get(a) == part.get(b)
+
+    def regions(self) -> list[list[Operation]]:
+        """The ops of each group of annotated ones, in program order."""
+        found = [[self.ops[number] for number in sorted(members)] for members in self.members.values()]
+        return [ops for ops in found if ops[0] in self.labels]
 
     def _edge(self, producer: int, user: int) -> None:
         self.next[producer][user] = None

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
+from xdsl.passes import ModulePass
 
 from relay.byoc.compiler import Artifact, BuildInfo, Compiler, Refusal
 from relay.byoc.partitioning.scope import opened
@@ -18,6 +19,7 @@ from relay.byoc.systolic.cost import op_cycles
 from relay.byoc.systolic.isa import CLOCK, Load, address, listing
 from relay.byoc.systolic.products import parts, product_of
 from relay.dialects import qnn, relay
+from relay.transforms.signed_codes import SignedCodes
 
 
 def check(match: Match) -> bool | Refusal:
@@ -50,6 +52,9 @@ class SystolicCompiler(Compiler):
             biased = product.optional(lambda x: is_op("relay.nn.bias_add")(x, is_constant()))
             entries.append(Entry(kind, is_op("qnn.requantize")(biased), check))
         return entries
+
+    def before_annotation(self) -> Sequence[ModulePass]:
+        return [SignedCodes()]
 
     def supports(self, op: Operation) -> bool | Refusal:
         match op:

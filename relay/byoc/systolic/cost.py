@@ -66,7 +66,7 @@ def product_cycles(product: Geometry) -> float:
     count = -(-lines // product.height)
     pixels, needed = lines * width / count, product.lines(lines // count)
     padded = product.columns > product.image[2] or product.lines(lines) > product.image[1] or any(product.top_left)
-    matrices = product.kernel.shape[1] * product.kernel.shape[2] * product.blocks
+    matrices = product.taps * product.blocks
     tile = line(12 * LANES) + -(-matrices * LANES // WEIGHT_ROWS) * TRANSFER + LANES * matrices  # parameters, weights
     tile += matrices * (LANES + 2 * LANES - 1 + pixels)
     tile += 3 * pixels + TRANSFER  # bias, requantize, store

@@ -46,6 +46,12 @@ class Geometry:
     dilation: tuple[int, int]
     top_left: tuple[int, int]
     zero_point: int
+    kernel_zero_point: int
+
+    @cached_property
+    def taps(self) -> int:
+        """Matrices that each block of inputs is multiplied by: those of the kernel, and as many of its zero point."""
+        return self.kernel.shape[1] * self.kernel.shape[2] * (2 if self.kernel_zero_point else 1)
 
     @cached_property
     def blocks(self) -> int:
@@ -96,9 +102,10 @@ class Product(Geometry):
     def packed(self) -> Array:
         """The kernel as matrices: tile of outputs, tap, block of inputs, input lane, output lane."""
         outputs, height, width, inputs = self.kernel.shape
-        full = np.zeros((self.tiles * LANES, height * width, self.blocks * LANES), np.int8)
-        full[:outputs, :, :inputs] = self.kernel.reshape(outputs, -1, inputs)
-        matrices = full.reshape(self.tiles, LANES, height * width, self.blocks, LANES)
+        full = np.zeros((self.tiles * LANES, self.taps, self.blocks * LANES), np.int8)
+        full[:outputs, :, :inputs] = -self.kernel_zero_point
+        full[:outputs, : height * width, :inputs] = self.kernel.reshape(outputs, -1, inputs)
+        matrices = full.reshape(self.tiles, LANES, self.taps, self.blocks, LANES)
         return matrices.transpose(0, 2, 3, 4, 1)
 
     def vectors(self) -> Array:
@@ -140,6 +147,7 @@ def geometry_of(anchor: Operation) -> Geometry | Refusal:
         dilation=(dy, dx),
         top_left=(top, left),
         zero_point=anchor.input_zero_point.value.data,
+        kernel_zero_point=anchor.kernel_zero_point.value.data,
     )
     if geometry.height < 1:
         return Refusal(f"a row of its image takes more than {INPUT_ROWS} rows of the scratchpad")
@@ -153,15 +161,15 @@ def product_of(anchor: Operation, bias: Array | None, rescale: qnn.RequantizeOp)
     codes = {dtype_of(tensor(value).element_type) for value in (anchor.data, anchor.kernel, rescale.result)}
     if codes != {np.dtype(np.int8)}:
         return Refusal(f"the array multiplies int8, not {', '.join(sorted(map(str, codes)))}")
-    if anchor.kernel_zero_point.value.data != 0:
-        return Refusal("the array has no zero point of the kernel")
+    if not -127 <= anchor.kernel_zero_point.value.data <= 128:
+        return Refusal("the zero point of its kernel, negated, is no int8")
     if dtype_of(tensor(anchor.result).element_type) != np.int32 or rescale.input_zero_point.value.data != 0:
         return Refusal("it does not accumulate in int32 around 0")
     geometry = geometry_of(anchor)
     if isinstance(geometry, Refusal):
         return geometry
     outputs = geometry.kernel.shape[0]
-    sums = geometry.kernel.astype(np.int64).sum((1, 2, 3))
+    sums = (geometry.kernel.astype(np.int64) - geometry.kernel_zero_point).sum((1, 2, 3))
     total = (np.zeros(outputs, np.int64) if bias is None else bias.astype(np.int64)) - geometry.zero_point * sums
     chosen = rounding_of(rescale, outputs)
     if isinstance(chosen, Refusal):
@@ -291,13 +299,13 @@ def multiply(program: Assembler, product: Product, matrices: int, count: int) ->
     _, _, width, _ = product.kernel.shape
     blocks, pitch = product.blocks, product.columns * product.blocks
     program.emit(Bias(row=PARAMETERS, target=0, rows=count * product.result[2]))
-    total, part = product.kernel.shape[1] * width * blocks, WEIGHT_ROWS // LANES
+    total, part = product.taps * blocks, WEIGHT_ROWS // LANES
     for number in range(total):
         if number % part == 0:
             rows = min(part, total - number) * LANES
             program.load(matrices + number * LANES * LANES, WEIGHTS, rows * LANES)
         tap, block = divmod(number, blocks)
-        i, j = divmod(tap, width)
+        i, j = divmod(tap % (product.kernel.shape[1] * width), width)
         program.emit(Weights(row=WEIGHTS + number % part * LANES))
         program.emit(
             Multiply(

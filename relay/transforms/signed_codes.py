@@ -1,0 +1,144 @@
+"""The pass `signed-codes`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects.builtin import Float32Type, FloatAttr, IntegerAttr, ModuleOp, StringAttr, i8, i32
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.rewriter import Rewriter
+
+from relay.dialects import qnn, relay
+from relay.dialects.attributes import element_type, scalar_attr, to_numpy
+from relay.dialects.op import Origin, TensorOp, is_tensor
+from relay.module import is_constant
+from relay.passes import Pass
+from relay.transforms.dead_ops import erase_dead
+from relay.transforms.expansion import Expansion
+from relay.transforms.legalization import own
+
+UI8 = element_type(np.dtype(np.uint8))
+OFFSET = 128
+"""What an unsigned code has more than the signed one."""
+
+ONE = IntegerAttr(1 << 30, i32), IntegerAttr(1, i32)
+"""Multiplier and shift of 2^30 * 2^(1 - 31)."""
+PRODUCT = {"data": "input_zero_point", "kernel": "kernel_zero_point"}
+BINARY = {"lhs": "lhs_zero_point", "rhs": "rhs_zero_point"}
+ZERO_POINTS: dict[type[TensorOp], dict[str, str]] = {
+    qnn.Conv2dOp: PRODUCT,
+    qnn.Conv2dTransposeOp: PRODUCT,
+    qnn.DenseOp: PRODUCT,
+    qnn.AddOp: BINARY,
+    qnn.SubtractOp: BINARY,
+    qnn.MulOp: BINARY,
+    qnn.MeanOp: {"input": "input_zero_point"},
+    qnn.SumOp: {"input": "input_zero_point"},
+    qnn.RequantizeOp: {"input": "input_zero_point"},
+}
+"""Ops whose formulas have codes only less their zero points: the property of each operand's."""
+
+
+FIXED_POINT = (StringAttr("tflite"), StringAttr("tflite_single"))
+"""Roundings of sums and products of two tensors that see codes only less their zero points; others add in floats."""
+
+
+@dataclass(frozen=True)
+class SignedCodes(Pass):
+    """Make unsigned 8-bit codes signed, 128 less, with zero points 128 less: no number of what they stand for changes.
+
+    For external compilers that multiply int8 only, which name it in `before_annotation`. Convolutions, products, sums
+    and rescaling get signed operands and give signed results, as do ops behind them that move codes or choose among
+    them; constants are rewritten. Where another op, an argument or a result of the function has unsigned codes, a
+    `qnn.requantize` of scale 1 stands between. Ops whose rounding sees the codes themselves (averages, tables,
+    concatenations that rescale) stay unsigned.
+    """
+
+    name: ClassVar[str] = "signed-codes"
+    invalidates = ()
+    why = "gives compilers that take signed codes only the products of unsigned ones"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        signed: dict[SSAValue, SSAValue] = {}
+        for inner in list(own(op)):
+            known = type(inner) in ZERO_POINTS or any(value in signed for value in inner.operands)
+            if known and isinstance(inner, TensorOp) and changes(inner):
+                replace(inner, signed)
+        erase_dead(op.walk())
+
+
+def unsigned(value: SSAValue) -> bool:
+    """Whether it is a tensor of unsigned codes."""
+    return is_tensor(value.type) and value.type.element_type == UI8
+
+
+def changes(op: TensorOp) -> bool:
+    """Whether the op has unsigned codes and can have signed ones instead."""
+    if not any(map(unsigned, (*op.operands, *op.results))) or len(op.results) != 1 or isinstance(op, relay.ConstantOp):
+        return False
+    if isinstance(op, qnn.RequantizeOp) and (op.multiplier, op.shift) == ONE:
+        return False  # the one that this pass puts between
+    if type(op) in ZERO_POINTS:
+        return ZERO_POINTS[type(op)] is not BINARY or op.properties.get("rounding") in FIXED_POINT
+    return op.origin in (Origin.MOVED, Origin.SELECTED) and unsigned(op.results[0])
+
+
+def replace(op: TensorOp, signed: dict[SSAValue, SSAValue]) -> None:
+    """The op on signed codes, and its result as unsigned ones for whatever still wants these."""
+    new = Expansion(op)
+    properties = dict[str, Attribute | None](op.properties)
+    operands = list(op.operands)
+    names = ZERO_POINTS.get(type(op), {})
+    for index, value in enumerate(op.operands):
+        if unsigned(value) and (value in op.data_operands() or names):
+            operands[index] = signed[value] = signed.get(value) or as_signed(new, value)
+    for operand, name in names.items():
+        if unsigned(getattr(op, operand)):
+            properties[name] = less(op.properties[name])
+    result = op.results[0]
+    if unsigned(result):
+        for name in ("output_zero_point", "min", "max", *op.FILLS):
+            if name in op.properties:
+                properties[name] = less(op.properties[name])
+        if "out_dtype" in properties:
+            properties["out_dtype"] = i8
+    made = new.value(type(op), *operands, properties=properties)
+    made.name_hint = result.name_hint
+    given = rescaled(new, made, OFFSET, UI8) if unsigned(result) else made
+    Rewriter.replace_op(op, new.ops, [given])
+    if given is not made:
+        signed[given] = made
+
+
+def less(attr: Attribute) -> Attribute:
+    """The zero point or bound, or what is filled in, 128 less."""
+    number = to_numpy(attr)
+    return scalar_attr(int(number) - OFFSET, i8 if number.dtype == np.uint8 else i32)
+
+
+def as_signed(new: Expansion, value: SSAValue) -> SSAValue:
+    """The codes 128 less."""
+    if isinstance(value.owner, Operation) and is_constant(value.owner):
+        return new.constant((to_numpy(value.owner.value).astype(np.int16) - OFFSET).astype(np.int8), np.int8)
+    return rescaled(new, value, -OFFSET, i8)
+
+
+def rescaled(new: Expansion, value: SSAValue, offset: int, type: Attribute) -> SSAValue:
+    """`value + offset` as codes of this type."""
+    one = FloatAttr(1.0, Float32Type())
+    return new.value(
+        qnn.RequantizeOp,
+        value,
+        properties={
+            "input_scale": one,
+            "input_zero_point": IntegerAttr(0, i32),
+            "output_scale": one,
+            "output_zero_point": IntegerAttr(offset, i32),
+            "multiplier": ONE[0],
+            "shift": ONE[1],
+            "out_dtype": type,
+        },
+    )
