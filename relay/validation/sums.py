@@ -7,11 +7,14 @@ claim's is then affine in the codes, too. Three kinds of trials, with the probab
 - `aimed`: pixels have one of two random colours. Where a result reads one pixel, a channel has two sums, and the amount
   puts each in turn at a step of the rescale and one below it: every D but 0 shows. If a pixel's coefficients differ, D
   depends on its colour, unless both colours give the same: probability at least 255/512, or 255/256 with one pixel.
-- `dithered`: windows of many cells have too many sums to aim at. Both colours of a channel are `spread` codes apart, so
-  |D| is at least spread / 2 for one colour of a pixel (and with half of the signs of the other channels, if several are
-  summed). Amounts are uniform over the length of the widest gap between steps, at a place where all sums stay between
-  the first and the last step: D passes a step with probability min(spread / 2, narrowest gap) / widest gap. Where steps
-  are few, amounts are uniform over a range in which each sum passes all steps.
+- `dithered`: windows of many cells have too many sums to aim at. Amounts are uniform over the length of the widest gap
+  between steps, at a place where all sums stay between the first and the last step: D passes a step with probability
+  p(|D|) = min(|D|, narrowest gap) / widest gap. Where steps are few, amounts are uniform over a range in which each sum
+  passes all steps. Both colours of a channel are s codes apart. A pixel's colours give a D and a D + b: as p is concave
+  and p(0) = 0, p(|D|) + p(|D + b|) is at least p(|b|), half of it for a random colour. Where one channel is summed, |b|
+  is s times the wrong coefficient or more: the probability is at least p(s) / 2. Where several are, b is y + s c or
+  y - s c by the sign of a channel whose coefficient is off by c, so that it is at least p(2 s) / 4. That the same data
+  are used with several amounts keeps p concave.
 - `apart`: of depthwise products. Half of the channels are at the zero point, so their sums are known and aimed at, the
   others are random: coefficients of channels that a result shall not depend on.
 """
@@ -80,7 +83,8 @@ class Sums:
         self.columns: Columns = slice(None)
         """Channels that are compared."""
         self.share = 0.5 if self.geometry.depthwise or self.geometry.inputs == 1 else 0.25
-        """The probability that D is as large as it may be."""
+        self.extent = 1 if self.share == 0.5 else 2
+        """A difference is missed with a probability below 1 - share * p(extent * spread)."""
 
     def check(self) -> None:
         """Trials until the bound is reached, or there were too many; told to the part."""
@@ -172,7 +176,7 @@ class Sums:
         patterns, pattern = self.patterns(states)
         centred = self.centred(values)
         sums = self.sums(patterns, centred)
-        extent = ((np.repeat(per_input, self.channels // g.inputs) if g.depthwise else spread) + 1) >> 1
+        extent = (np.repeat(per_input, self.channels // g.inputs) if g.depthwise else spread) * self.extent
         first, size, seen = self.amounts(centred, per_input, extent)
         turns = int(np.clip(0.5 / max(seen[worst], 0.01), 1, MOST_TURNS))
         for _ in range(turns):
@@ -298,7 +302,7 @@ class Sums:
         gaps, length = np.diff(steps), int(steps[-1] - steps[0])
         best, chosen = -1.0, (0, 0, 0, 0, 1)
         for spread in (16, 64, WIDEST):
-            reach = min(int(self.reach[channel]), (spread + 1) // 2)
+            reach = min(int(self.reach[channel]), spread * self.extent)
             chance = float(reach + np.minimum(gaps, reach).sum()) / (spread * unit + length + 2 * reach)
             if chance > best:
                 best, chosen = chance, (0, 0, 0, 0, spread)
@@ -311,7 +315,7 @@ class Sums:
             first, last = int(steps[begin]), int(steps[end])
             spread = int(min((last - first - widest) / max(unit, 1.0), WIDEST))
             narrowest = int(gaps[begin:end].min())
-            chance = min((spread + 1) // 2, narrowest) / float(widest)
+            chance = min(spread * self.extent, narrowest) / float(widest)
             if chance > best and spread > 0:
                 best, chosen = chance, (first, last, int(widest), narrowest, spread)
         return best, chosen

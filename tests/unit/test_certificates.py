@@ -248,6 +248,29 @@ def test_random_amounts_show_differences_with_the_probability_that_is_claimed(sa
                 assert sum(shown) >= (seen[channel] - 1e-12) * len(shown)
 
 
+def test_two_colours_show_a_difference_as_often_as_sums_says():
+    """Of random wrong coefficients: over both colours of each pixel and the signs of channels, a difference is seen a
+    quarter as often as one of two spreads, or more often; where one channel is summed, half as often as one spread."""
+    rng, spread, widest, narrowest = np.random.default_rng(1), 7, 150, 120
+    for case in range(200):
+        inputs, pixels, turns = 1 if case % 2 else 4, 3, int(rng.integers(1, 9))
+        wrong = rng.integers(-3, 4, (pixels, inputs)) * (rng.random((pixels, inputs)) < 0.4)
+        wrong[0, 0] = rng.choice([-40, -1, 1, 2])
+        middle: Array = rng.integers(-50, 50) + wrong * rng.integers(-9, 9, inputs)
+
+        def seen(difference: Array, turns: int = turns) -> Array:
+            return 1 - (1 - np.minimum(np.abs(difference), narrowest) / widest) ** turns
+
+        signs = [(1,)] if inputs == 1 else list(product((1, -1), repeat=inputs))
+        found = [
+            seen(middle.sum() + spread / 2 * (wrong * np.array(sign) * np.array(colors)[:, None]).sum())
+            for sign in signs
+            for colors in product((1, -1), repeat=pixels)
+        ]
+        least = seen(np.array(spread)) / 2 if inputs == 1 else seen(np.array(2 * spread)) / 4
+        assert np.mean(found) >= least - 1e-12
+
+
 def test_plans_that_contradict_themselves_are_seen():
     def reads(number: int, read: Place, write: Place) -> Call:
         return Call(
