@@ -206,6 +206,8 @@ ERRORS = [
     (["compile", DIGITS, "-o", "x.o", "--target", "armv7l-linux-gnueabihf"], 2,
      "--target 'armv7l-linux-gnueabihf': is not known; write \"arm-linux-gnueabihf\" or armv7l; known are"),
     (["compile", DIGITS, "-o", "x.c", "--target", "rpi4"], 2, "--emit c: is C for any machine; leave out target"),
+    (["compile", DIGITS, "-o", "x.c", "--external", "systolic"], 1,
+     "export: external function relay_systolic_main_0: was compiled by 'systolic', which names no C functions that"),
     (["compile", DIGITS, "-o", "x.spv"], 2, "--emit spv: is the code of kernels for OpenCL; add --target opencl"),
     (["inspect", str(ROOT / "pyproject.toml")], 1, f"{ROOT / 'pyproject.toml'}:"),
     (["inspect", sys.executable], 1, f"{sys.executable}: is an ELF object"),

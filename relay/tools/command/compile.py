@@ -49,12 +49,15 @@ def command(manner: options.Manner, model: str, output: str, emit: str | None, a
 
 
 def write_c(model: str, output: str, build: dict[str, Any]) -> list[Path]:
-    """The model as C, which is the same for every target."""
+    """The model as C, which is the same for every target; parts of it by external compilers."""
+    from relay.byoc import build_external_compiler
     from relay.byoc.c import export_c
 
-    if more := sorted(set(build) - {"batch", "frontend", "num_threads"}):
+    if more := sorted(set(build) - {"batch", "frontend", "num_threads", "external", "exact"}):
         raise InvalidArgument("--emit c", "is C for any machine", f"leave out {', '.join(more)}")
     module = options.module(model, build)
+    if external := build.get("external"):
+        module = build_external_compiler(module, external, exact=build.get("exact"))
     return export_c(module, Path(output).parent, options.stem_of(output))
 
 
