@@ -161,11 +161,12 @@ class IRModule:
         old = self.op.attributes.get(REQUESTS)
         self.op.attributes[REQUESTS] = ArrayAttr([*(old.data if isa(old, ArrayAttr[Attribute]) else ()), row])
 
-    def partition_report(self) -> PartitionReport:
-        """What external compilers take of the module, and why they do not take the rest; `print` it."""
+    def partition_report(self, inputs: object = None) -> PartitionReport:
+        """What external compilers take of the module, and why they do not take the rest; `print` it. With inputs of
+        `@main`, as arrays in order or by name, also how far each function is off on what then reaches it."""
         from relay.universe import partition_report
 
-        return partition_report(self)
+        return partition_report(self, inputs)
 
     def constants(self) -> Iterator[tuple[str, ConstantOp]]:
         """The labelled constants, in the module's order."""

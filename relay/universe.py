@@ -154,9 +154,9 @@ def public_names() -> list[str]:
     return _named("relay.transform:__dir__")()
 
 
-def partition_report(module: object) -> Any:
+def partition_report(module: object, inputs: object) -> Any:
     """`relay.byoc.partition_report` of a module."""
-    return _named("relay.byoc.report:partition_report")(module)
+    return _named("relay.byoc.report:partition_report")(module, inputs)
 
 
 PRICES = {

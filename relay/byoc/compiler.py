@@ -52,8 +52,9 @@ class BuildInfo:
     some may be left to the executable (`Artifact.params`)."""
     own_inputs: tuple[int, ...] = ()
     own_outputs: tuple[int, ...] = ()
-    """Arguments that only functions of this compiler compute, and results that only such functions read. Nothing else
-    looks at their memory on the host: it may hold a handle of a tensor that stays on the device (8 bytes at least)."""
+    """Numbers of the arguments that in every call are results of functions of this compiler, and of the results whose
+    every use is an argument of such a function. The host passes on their memory, of 8 bytes at least, and never looks
+    into it: it may hold a handle of a tensor that stays on the device."""
 
 
 class Compiler(ABC):

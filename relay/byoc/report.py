@@ -5,25 +5,31 @@ It reads a module at any step: with composites and annotations, with regions, wi
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 
 from relay.byoc.accuracy import DIFFERENCE, stated
+from relay.byoc.measuring import differences
 from relay.byoc.partitioning import records
 from relay.byoc.partitioning.planning import PLAN
 from relay.byoc.partitioning.refusals import asked
 from relay.byoc.partitioning.scope import COMPILER, partitioned
 from relay.byoc.settings import compiler_of
+from relay.dialects.attributes import Array
 from relay.dialects.plain import from_attribute
 from relay.errors import RelayError
 from relay.module import IRModule
 from relay.partition_report import PartitionReport
 
 
-def partition_report(mod: IRModule | ModuleOp) -> PartitionReport:
-    """What external compilers take of the module, and why they do not take the rest."""
+def partition_report(
+    mod: IRModule | ModuleOp, inputs: Sequence[Array] | Mapping[str, Array] | None = None
+) -> PartitionReport:
+    """What external compilers take of the module, and why they do not take the rest. Inputs of `@main` have every
+    function compiled and run on what then reaches it: beside how far it may be off stands how far it is."""
     module = mod.op if isinstance(mod, IRModule) else mod
     rows = records.rows(module)
     if all(row.line >= 0 for row in rows):
@@ -31,6 +37,8 @@ def partition_report(mod: IRModule | ModuleOp) -> PartitionReport:
     targets = [name for function in IRModule(module).functions.values() for name in asked(function)]
     targets += [row.compiler for row in rows if row.compiler]
     accuracy = {name: told for name, f in IRModule(module).functions.items() if (told := accuracy_of(module, f))}
+    for row in differences(module, inputs) if inputs is not None else ():
+        accuracy[row.function] += f"; result {row.result}: {row.largest:g} at most, {row.mean:.4f} on average, measured"
     plan = cast(dict[str, float], from_attribute(module.attributes.get(PLAN, DictionaryAttr({})), PLAN))
     return PartitionReport(tuple(rows), tuple(dict.fromkeys(targets)), accuracy, plan)
 

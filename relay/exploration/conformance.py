@@ -195,7 +195,8 @@ def _try(
     found.note("built")
     found.taken.update(op.name for f in _functions(parted) for op in opened(list(f.body.block.ops)[:-1]))
     given = [[numbers(rng, spec.dtype.name, spec.shape) for spec in executable.inputs] for _ in range(2)]
-    _numbers(found, what, module, parted, executable, given)
+    if not _numbers(found, what, module, parted, executable, given):
+        return
     _repeated(found, what, parted, executable, given)
     _damaged(found, what, executable, given[0])
     if first:
@@ -223,7 +224,8 @@ def _numbers(
     parted: IRModule,
     executable: Executable,
     given: Sequence[list[Array]],
-) -> None:
+) -> bool:
+    """Compare with the interpreter; whether it runs."""
     host: Executable | None = None
     limits = _limits(parted)
     for inputs in given:
@@ -232,7 +234,7 @@ def _numbers(
             results = _results(executable, inputs)
         except RelayError as error:
             found.note("runs", f"{what}: {error}")
-            return
+            return False
         for number, (result, reference) in enumerate(zip(results, wanted, strict=True)):
             limit, ops = limits[number]
             found.note("numbers")
@@ -242,6 +244,7 @@ def _numbers(
             if host is not None and not _near(_results(host, inputs)[number], reference, limit):
                 continue  # the formula leaves these numbers open: the host's are others, too
             found.note("numbers", f"{what}: result {number} of {ops} is not the formulas': {_seen(result, reference)}")
+    return True
 
 
 def _limits(parted: IRModule) -> list[tuple[int | None, str]]:

@@ -133,6 +133,21 @@ def test_tensors_of_any_rank(compiler: str, shape: tuple[int, ...]) -> None:
         assert np.array_equal(Session(part, compiler)(feeds)[0], run(mod, feeds)[0])
 
 
+@pytest.mark.parametrize("op", ["max", "min", "sum"])
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_reductions_along_no_axes(compiler: str, op: str) -> None:
+    """Every element by itself; or the compiler leaves it."""
+    installed(compiler)
+    mod = IRModule.parse(f"""
+      func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {{
+        %s = relay.{op} %x {{axis = array<i64: 0>, keepdims = true, exclude = true}} : (tensor<3xf32>) -> tensor<3xf32>
+        func.return %s : tensor<3xf32>
+      }}""")
+    if (part := whole(mod, compiler)) is not None:
+        feed = np.array([3, -1, 2], np.float32)
+        assert np.array_equal(Session(part, compiler)([feed])[0], feed)
+
+
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_what_was_not_offered_is_refused(compiler: str) -> None:
     installed(compiler)

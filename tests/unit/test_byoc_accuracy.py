@@ -173,6 +173,8 @@ def test_a_compiler_that_keeps_its_word(rounder: Callable[[int], None]):
     )
     assert (row.largest, row.mean, row.elements, row.holds) == (1.0, 1.0, 12, True)
     told = "relay_rounder_main_0: an op is off by at most 1 code; with all of them result 0 at most 1 code"
+    seen = parted.partition_report([np.arange(-6, 6, dtype=np.int8).reshape(1, 2, 2, 3)])
+    assert f"{told}; result 0: 1 at most, 1.0000 on average, measured" in str(seen).splitlines()
     compiled = CompileExternal()(parted)
     for module in (parted, compiled):
         report = module.partition_report()

@@ -80,6 +80,8 @@ def load(
     def run(given: Sequence[Array], results: Sequence[Array]) -> None:
         if wrong == "device":
             raise OSError("the bus is gone")
+        if wrong == "runs":
+            raise ValueError("no such tensor")
         calls.append(1)
         results[0][...] = -given[0] if int(count) % 2 else given[0]
         if damaged or wrong == "numbers" or (wrong == "threads" and len(calls) > 4):
@@ -88,7 +90,7 @@ def load(
     return run
 
 
-WRONG = ("numbers", "threads", "same bytes", "asked", "damaged artifacts")
+WRONG = ("numbers", "runs", "threads", "same bytes", "asked", "damaged artifacts")
 
 
 @pytest.mark.parametrize("wrong", ["", *WRONG])
@@ -100,5 +102,5 @@ def test_what_a_compiler_does_wrong_is_seen(
     status = main(["test", "careless", "--cases", "8", "--option", f"wrong={wrong}"])
     said = capsys.readouterr().out
     assert status == bool(wrong), said
-    assert "device faults 1" in said or wrong == "asked"
+    assert "device faults 1" in said or wrong in ("asked", "runs")
     assert not wrong or f"FAILED {wrong}: " in said

@@ -203,7 +203,8 @@ def write_requantize(graph: Graph, op: qnn.RequantizeOp) -> None:
 
 
 def reduced(graph: Graph, kind: str, op: relay.ReduceOp | qnn.MeanOp, name: str) -> str:
-    return graph.node(kind, [name, graph.integers(op.axes())], keepdims=op.keepdims.value.data and 1)
+    keep = op.keepdims.value.data and 1  # without axes nothing is reduced
+    return graph.node(kind, [name, graph.integers(op.axes())], keepdims=keep, noop_with_empty_axes=1)
 
 
 def mean_refusal(op: qnn.MeanOp) -> str | None:
