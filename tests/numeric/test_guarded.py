@@ -7,6 +7,8 @@ import ctypes
 import faulthandler
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from tests import guarded
 from tests.numeric.test_models_compiled import DIGITS
 from tests.numeric.test_models_interpreted import ALL, LARGE, MODELS
 
+ROOT = Path(__file__).parents[2]
 SLOW = [pytest.param(MODELS / f"{name}.tflite", id=name, marks=pytest.mark.slow) for name in (*ALL, *LARGE)]
 UNWRITTEN = "reads what was not written"
 EXAMPLES = [DIGITS / "digits_int8.tflite", DIGITS / "digits_float.tflite"]
@@ -40,6 +43,14 @@ def test_models_between_pages(path: Path) -> None:
     for made.num_threads in (1, 2):
         wanted, found = made.run(**inputs), guarded.run(made, **inputs)
         assert guarded.bytes_of_all(found) == guarded.bytes_of_all(wanted)
+
+
+@pytest.mark.slow
+def test_compiled_operators_between_pages() -> None:
+    """Those of every default test whose name has `compiled` in it."""
+    command = [sys.executable, "-m", "pytest", "-q", "--guarded", "-p", "no:cacheprovider", "-k", "compiled"]
+    done = subprocess.run([*command, "tests/ops", "tests/numeric"], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-3000:]
 
 
 def end_of(graph: dict[str, Any], made: Executable, image: Array) -> str:
