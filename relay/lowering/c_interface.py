@@ -12,6 +12,7 @@ import numpy as np
 from relay.arguments import text
 from relay.dialects.attributes import Array
 from relay.errors import InvalidArgument, Unsupported
+from relay.lowering.c_stream import Parameter, declarations
 from relay.lowering.codegen import compile_text
 from relay.lowering.exported_regions import Regions, plain
 from relay.lowering.llvm_ir import translate
@@ -102,6 +103,17 @@ class Interface:
             for parameter, row in self.tensors
         )
 
+    @property
+    def stream_parameters(self) -> list[Parameter]:
+        """Inputs and outputs, as the functions of a stream need them."""
+        return [
+            Parameter(
+                parameter, TYPES[row["dtype"]], row["kind"], row["name"], started if started in self.initial else None
+            )
+            for parameter, row in self.tensors
+            for started in [f"{self.name}_initial_{parameter.removeprefix('input_')}"]
+        ]
+
     def header(self) -> str:
         """The text of the header."""
         name, macro = self.name, self.name.upper()
@@ -133,7 +145,7 @@ extern "C" {{
    what is in it before does not matter, and calls with arenas of their own may run at the same time. Tensors are dense,
    row-major, and do not overlap. Returns 0, or -1 if the arena is not aligned{failed}. */
 int32_t {name}_run(void *arena, {self.parameters});
-
+{declarations(name, f"{name}_run", ALIGNMENT, self.stream_parameters)}
 #ifdef __cplusplus
 }}
 #endif

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from relay.runtime.external import External
     from relay.runtime.loaders import Native, accepts, open_device, register_loader
     from relay.runtime.loading import load as load_module
+    from relay.runtime.stream import Stream
 
 
 # Written by `python docs/generate.py`; do not edit what follows: it is made of the imports above.
@@ -23,6 +24,7 @@ __getattr__, __dir__ = door(
         "DynamicExecutable": "relay.runtime.dynamic",
         "External": "relay.runtime.external",
         "Native": "relay.runtime.loaders",
+        "Stream": "relay.runtime.stream",
         "accepts": "relay.runtime.loaders",
         "load_module": "relay.runtime.loading:load",
         "open_device": "relay.runtime.loaders",
@@ -31,6 +33,6 @@ __getattr__, __dir__ = door(
 )
 
 __all__ = [
-    "DynamicExecutable", "Executable", "External", "Library", "Native", "TensorSpec", "accepts", "create", "load",
-    "load_module", "open_device", "register_loader",
+    "DynamicExecutable", "Executable", "External", "Library", "Native", "Stream", "TensorSpec", "accepts", "create",
+    "load", "load_module", "open_device", "register_loader",
 ]  # fmt: skip

@@ -237,6 +237,10 @@ class DynamicExecutable(Executable):
         with self._lock:
             self._results = found if isinstance(found, tuple) else (found,)
 
+    def stream(self, states: Mapping[str, str] | None = None) -> NoReturn:
+        """Each size has its own: `variant(...).stream(states)`."""
+        self._refuse_open("stream()")
+
     def get_output(self, key: int | str = 0) -> Array:
         """A copy of an output of the last `run()` without arguments."""
         names = [spec.name for spec in self.outputs]

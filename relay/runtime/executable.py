@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from relay.runtime.external import External, Externals
     from relay.runtime.profile import Profile
     from relay.runtime.session import HostSession, Session
+    from relay.runtime.stream import Stream
 
 STAGED_BYTES = 16 << 10
 """Inputs and outputs up to this size are copied to and from arrays of the frame: sooner done than to ask an array for
@@ -242,6 +243,18 @@ class Executable:
         return results[0] if len(results) == 1 else tuple(results)
 
     __call__ = run
+
+    def stream(self, states: Mapping[str, str] | None = None) -> Stream:
+        """Runs in sequence whose states stay in native memory from one to the next; any number may be open.
+
+        `states` names outputs of the model with the inputs that they become in the next run, beside those that the
+        model declares as states; they start as zeros. Raises InvalidArgument where there are none, or the two differ
+        in shape or dtype.
+        """
+        from relay.runtime.stream import Stream, pairs_of  # here: most models have no states
+
+        pairs = pairs_of(self.inputs, self.outputs, states)
+        return Stream(self.inputs, self.outputs, pairs, self._initial, lambda: self._frame(inf), lambda: self._native)
 
     def on(self, device: int = 0, stream: object = None) -> Session | HostSession:
         """Runs on a device by its number, in a stream: a handle of the driver's, or an object of another library that

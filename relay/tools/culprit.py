@@ -77,8 +77,8 @@ def search(op: ModuleOp, pipeline: Pipeline, args: Namespace) -> tuple[int, str]
 def inputs_of(module: IRModule, file: str | None, seed: int) -> list[Array]:
     """The arguments of `@main`: by name from a file, else random; states that the file leaves out are initial ones."""
     from relay.interpreters import argument_infos
+    from relay.runtime.arrays import arrays_of
     from relay.runtime.specification import random_array
-    from relay.tools.arrays import arrays_of
 
     given = {} if file is None else dict(arrays_of(file))
     random = np.random.default_rng(seed)

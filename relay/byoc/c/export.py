@@ -17,6 +17,7 @@ from relay.byoc.c.program import Tensor
 from relay.byoc.partitioning.compile_external import CompileExternal
 from relay.byoc.partitioning.merge_composite import MergeComposite
 from relay.errors import InvalidArgument
+from relay.lowering.c_stream import Parameter, declarations
 from relay.lowering.exported_regions import Regions, prototypes
 from relay.module import IRModule
 from relay.passes.info import as_module
@@ -112,7 +113,7 @@ extern const {name}_tensor {name}_outputs[{macro}_OUTPUTS];
 {model.regions.header()}/* Runs the model in an arena of {macro}_ARENA_BYTES bytes, aligned to {BASE_ALIGNMENT}.
    Reentrant. Returns 0, or -1 if the arena is not aligned{failed}. Tensors are dense, row-major, and do not overlap. */
 int {name}_run_in(void *arena, {model.parameters});
-
+{declarations(name, f"{name}_run_in", BASE_ALIGNMENT, stream_parameters(model))}
 #ifndef {macro}_NO_STATIC_ARENA
 /* The same in an arena of the model's own: one call at a time. */
 int {name}_run({model.parameters});
@@ -124,6 +125,20 @@ int {name}_run({model.parameters});
 
 #endif
 """
+
+
+def stream_parameters(model: Model) -> list[Parameter]:
+    """Inputs and outputs, as the functions of a stream need them."""
+    return [
+        Parameter(
+            tensor.name,
+            tensor.type.name,
+            info.kind,
+            info.name,
+            None if tensor.place == "output" or info.initial is None else f"{model.name}_initial_{number}",
+        )
+        for number, (tensor, info) in enumerate(model.rows)
+    ]
 
 
 def meaning(tensor: Tensor, info: TensorInfo) -> str:

@@ -61,7 +61,8 @@ nothing that is written may overlap anything else.
 {rows}
 
 A code stands for `scale * (code - zero point)`. A state is given as an input and comes back as an output of the same
-name; `{name}_initial_N` is what input N starts with.
+name; `{name}_initial_N` is what input N starts with. For a model with states the header has `{name}_stream_init`,
+`{name}_stream_step` and `{name}_stream_reset`, which keep them from one run to the next.
 
 Compile with `-std=c99 -O2 -ffp-contract=off` (the last keeps each float operation a rounding of its own). Integers are
 those of the operators' formulas on any machine with two's complement integers and arithmetic right shifts; the file

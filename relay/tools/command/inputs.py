@@ -10,9 +10,9 @@ import numpy as np
 
 from relay.errors import InvalidArgument, Malformed
 from relay.runtime import TensorSpec
+from relay.runtime.arrays import arrays_of
 from relay.runtime.memory import Array
 from relay.runtime.specification import random_array
-from relay.tools.arrays import arrays_of
 
 FILLS = {"zeros": np.zeros, "ones": np.ones}
 CHANNELS = {1: "L", 3: "RGB", 4: "RGBA"}

@@ -23,8 +23,6 @@ from relay.tools.command import options
 @click.pass_obj
 def command(manner: options.Manner, file: str, as_json: bool, **chosen: Any) -> None:
     """Run a saved executable, or a model, once, and show its outputs."""
-    import numpy as np
-
     from relay.tools.command import inputs as reading
 
     build, rest = options.arguments_of(chosen)
@@ -37,13 +35,10 @@ def command(manner: options.Manner, file: str, as_json: bool, **chosen: Any) -> 
         for spec, array in zip(executable.outputs, results if len(executable.outputs) > 1 else [results], strict=True)
     }
     if rest["outputs"]:
-        from io import BytesIO
-
         from relay.files import replace_file
+        from relay.runtime.arrays import npz_of
 
-        buffer = BytesIO()
-        np.savez(buffer, **named)
-        replace_file(rest["outputs"], buffer.getvalue())
+        replace_file(rest["outputs"], npz_of(named))
     labels = Path(rest["labels"]).read_text().splitlines() if rest["labels"] else []
     rows = {name: best(array, rest["top"], labels) for name, array in named.items()} if rest["top"] else {}
     if as_json:
@@ -62,6 +57,7 @@ def command(manner: options.Manner, file: str, as_json: bool, **chosen: Any) -> 
 
 def best(array: Any, count: int, labels: list[str]) -> list[dict[str, Any]]:
     """The places of the largest numbers, the first of equal ones first."""
+
     import numpy as np
 
     flat = array.reshape(-1)

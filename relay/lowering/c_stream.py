@@ -1,0 +1,84 @@
+"""C functions that keep a model's states from one run to the next: `NAME_stream_init`, `_step`, `_reset`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class Parameter(NamedTuple):
+    """A tensor as the function that runs the model takes it."""
+
+    name: str
+    """`input_0` ..., `output_0` ...: NAME_INPUT_0_COUNT is the number of its elements."""
+    type: str
+    """In C."""
+    kind: str
+    """"input", "output" or "state"."""
+    tensor: str
+    """What the model calls it; a state's input and output have the same."""
+    initial: str | None = None
+    """The array that a state starts with; None: zeros."""
+
+
+def declarations(name: str, run: str, alignment: int, parameters: Sequence[Parameter]) -> str:
+    """A struct and static functions for the header, on `run(arena, inputs..., outputs...)`; empty without states."""
+    outputs = {each.tensor: each for each in parameters if each.name.startswith("output") and each.kind == "state"}
+    states = {
+        each.name: (each, outputs[each.tensor])
+        for each in parameters
+        if each.name.startswith("input") and each.kind == "state" and each.tensor in outputs
+    }
+    if not states:
+        return ""
+    macro, written = name.upper(), {output.name: input for input, output in states.values()}
+    fields = "".join(
+        f"    {each.type} {field}[2][{macro}_{field.upper()}_COUNT];\n" for field, (each, _) in states.items()
+    )
+    starts = "".join(
+        f"    for (i = 0; i < {macro}_{field.upper()}_COUNT; ++i)\n"
+        f"        stream->{field}[0][i] = {f'{each.initial}[i]' if each.initial else 0};\n"
+        for field, (each, _) in states.items()
+    )
+    rest = [each for each in parameters if each.name not in states and each.name not in written]
+    takes = "".join(f", {'const ' if each.name.startswith('input') else ''}{each.type} *{each.name}" for each in rest)
+    gives = "".join(
+        f", stream->{each.name}[turn]" if each.name in states
+        else f", stream->{written[each.name].name}[1 - turn]" if each.name in written
+        else f", {each.name}"
+        for each in parameters
+    )  # fmt: skip
+    return f"""
+/* A stream: runs of which each starts with the states that the one before it left. A step reads one of the two copies
+   of each state and writes the other. */
+typedef struct {{
+    void *arena;
+    int turn; /* the copies that hold the states */
+{fields}}} {name}_stream;
+
+/* The states as at the start. */
+static inline void {name}_stream_reset({name}_stream *stream)
+{{
+    int32_t i;
+    stream->turn = 0;
+{starts}}}
+
+/* A stream at its start. Its steps run in this arena, which streams may share if they do not run at the same time.
+   Returns 0, or -1 if the arena is not aligned. */
+static inline int32_t {name}_stream_init({name}_stream *stream, void *arena)
+{{
+    stream->arena = arena;
+    {name}_stream_reset(stream);
+    return (uintptr_t)arena % {alignment} == 0 ? 0 : -1;
+}}
+
+/* One run. Returns what {run} does; the states stay as they were unless that is 0. */
+static inline int32_t {name}_stream_step({name}_stream *stream{takes})
+{{
+    const int turn = stream->turn;
+    const int32_t status = {run}(stream->arena{gives});
+    if (status == 0)
+        stream->turn = 1 - turn;
+    return status;
+}}
+"""

@@ -1,0 +1,232 @@
+"""`Stream`: runs of a model whose states stay in native memory from one run to the next."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from ctypes import addressof
+from os import PathLike
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy import ndarray
+
+from relay.errors import InvalidArgument
+from relay.files import replace_file
+from relay.runtime.archive import path_of
+from relay.runtime.arrays import arrays_of, npz_of
+from relay.runtime.memory import Array, Frame, address, bytes_of
+from relay.runtime.specification import TensorSpec
+
+if TYPE_CHECKING:
+    from relay.runtime.dlpack import Given
+
+COPIED_BYTES = 16 << 10
+"""Inputs and outputs up to this size are copied to and from the frame; of larger ones the table gets the addresses."""
+
+
+class State(NamedTuple):
+    """An input that starts a run as the output of the run before."""
+
+    spec: TensorSpec
+    input: int
+    output: int
+    buffers: tuple[Array, Array]
+    """What even runs read and odd ones write, and the other way round."""
+    initial: Array | None
+    """None: zeros."""
+
+
+class Stream:
+    """Runs of one executable in sequence: each starts with the states that the one before it left.
+
+    A state has two buffers; a run reads one and writes the other, so that nothing is copied and nothing allocated for
+    it. Streams of one executable are independent, and may run in several threads at the same time; one stream takes
+    one run at a time.
+    """
+
+    def __init__(
+        self,
+        inputs: Sequence[TensorSpec],
+        outputs: Sequence[TensorSpec],
+        pairs: Mapping[int, int],
+        initial: Mapping[int, Array],
+        frame: Callable[[], Frame],
+        entry: Callable[[], Callable[[int], None]],
+    ):
+        """`pairs`: the output that feeds each state, by input. `entry` returns what runs a frame's table."""
+        self.inputs = [spec for index, spec in enumerate(inputs) if index not in pairs]
+        self.outputs = [spec for index, spec in enumerate(outputs) if index not in pairs.values()]
+        self._entry, self._made = entry, (inputs, outputs, pairs, initial, frame, entry)
+        self._frame = even = frame()
+        odd = type(even.table)(*even.table)
+        self._tables, self._pointers = (even.table, odd), (even.pointer, addressof(odd))
+        self._states: list[State] = []
+        for index, output in pairs.items():
+            first, second = even.inputs[index], even.outputs[output]
+            assert first is not None
+            odd[index], odd[len(inputs) + output] = address(second), address(first)
+            self._states.append(State(inputs[index], index, output, (first, second), initial.get(index)))
+        self._takes = [
+            (
+                slot,
+                spec.shape,
+                spec.dtype,
+                even.inputs[slot] if bytes_of((spec.shape, spec.dtype)) <= COPIED_BYTES else None,
+            )
+            for slot, spec in enumerate(inputs)
+            if slot not in pairs
+        ]
+        self._gives = [
+            (len(inputs) + slot, even.outputs[slot]) for slot in range(len(outputs)) if slot not in pairs.values()
+        ]
+        self._large = sum(array.nbytes for _, array in self._gives) > COPIED_BYTES
+        self._turn, self._busy = 0, threading.Lock()
+        self._names = {spec.name: number for number, spec in enumerate(self.inputs)}
+        self.reset()
+
+    def run(self, /, *inputs: Given, **named: Given) -> Array | tuple[Array, ...]:
+        """Run the model on these inputs, in order or by name without the states; one array, or a tuple of all outputs
+        that are no states. If it fails, states stay as they were. Raises InvalidArgument as `Executable.run` does."""
+        values = inputs if not named and len(inputs) == len(self._takes) else self._arrange(inputs, named)
+        if not self._busy.acquire(False):
+            raise in_use()
+        try:
+            turn = self._turn
+            table = self._tables[turn]
+            alive: list[Array] = []  # until native code has read them
+            for number, (slot, shape, dtype, stage) in enumerate(self._takes):
+                value = values[number]
+                if type(value) is not ndarray or value.dtype != dtype or value.shape != shape:
+                    value = self.inputs[number].take(value)
+                if stage is not None:
+                    stage[...] = value
+                else:
+                    alive.append(array := value if value.flags.carray else self.inputs[number].take(value))
+                    table[slot] = address(array)
+            if self._large:
+                results = [np.empty(array.shape, array.dtype) for _, array in self._gives]
+                for (slot, _), array in zip(self._gives, results, strict=True):
+                    table[slot] = address(array)
+                self._entry()(self._pointers[turn])
+            else:
+                self._entry()(self._pointers[turn])
+                results = [array.copy() for _, array in self._gives]
+            self._turn = 1 - turn
+        finally:
+            self._busy.release()
+        return results[0] if len(results) == 1 else tuple(results)
+
+    __call__ = run
+
+    def reset(self) -> None:
+        """States are as at the start."""
+        with self._alone():
+            for state in self._states:
+                state.buffers[self._turn][...] = 0 if state.initial is None else state.initial
+
+    @property
+    def states(self) -> dict[str, Array]:
+        """Copies of the states, by the names of the inputs that they are."""
+        with self._alone():
+            return {state.spec.name: state.buffers[self._turn].copy() for state in self._states}
+
+    def set_states(self, states: Mapping[str, Given]) -> None:
+        """Overwrite these states, by name; others stay. Raises InvalidArgument for another name, shape or dtype."""
+        known = {state.spec.name: state for state in self._states}
+        if unknown := [name for name in states if name not in known]:
+            raise InvalidArgument(f"state {unknown[0]!r}", "is unknown", f"the states are {', '.join(known)}")
+        arrays = {name: known[name].spec.take(value) for name, value in states.items()}
+        with self._alone():
+            for name, array in arrays.items():
+                known[name].buffers[self._turn][...] = array
+
+    def save(self, file: str | PathLike[str]) -> None:
+        """Write the states to an .npz file that `load` reads."""
+        arrays = {name: array.view(_plain(array.dtype)) for name, array in self.states.items()}
+        replace_file(path_of(file), npz_of(arrays))
+
+    def load(self, file: str | PathLike[str]) -> None:
+        """Go on with the states of a file. Raises Malformed for what is no .npz file, InvalidArgument for the states of
+        another model."""
+        path, specs = str(path_of(file)), {state.spec.name: state.spec for state in self._states}
+        found = arrays_of(path, "stream.save(file) writes one")
+        if missing := [name for name in specs if name not in found]:
+            raise InvalidArgument(path, f"has no state {missing[0]!r}", "it was saved from another model")
+        for name, spec in specs.items():
+            if found[name].dtype == _plain(spec.dtype):
+                found[name] = found[name].view(spec.dtype)
+        self.set_states(found)
+
+    def clone(self) -> Stream:
+        """A stream of its own that goes on from the states of this one."""
+        other = Stream(*self._made)
+        other.set_states(self.states)
+        return other
+
+    def __repr__(self) -> str:
+        names = ", ".join(state.spec.name for state in self._states)
+        return f"<Stream of states {names}>"
+
+    @contextmanager
+    def _alone(self) -> Generator[None]:
+        if not self._busy.acquire(False):
+            raise in_use()
+        try:
+            yield
+        finally:
+            self._busy.release()
+
+    def _arrange(self, inputs: Sequence[Given], named: Mapping[str, Given]) -> list[Given]:
+        """The inputs in order."""
+        if len(inputs) > len(self.inputs):
+            what = f"got {len(inputs)} inputs; the model has {len(self.inputs)} beside its states"
+            raise InvalidArgument("stream", what, "set_states(...) writes those")
+        values = dict(enumerate(inputs))
+        for name, value in named.items():
+            if name not in self._names:
+                hint = f"the inputs are {', '.join(self._names)}; set_states(...) writes states"
+                raise InvalidArgument(f"input {name!r}", "is unknown", hint)
+            if self._names[name] in values:
+                raise InvalidArgument(f"input {name!r}", "is given twice")
+            values[self._names[name]] = value
+        if missing := [spec.name for number, spec in enumerate(self.inputs) if number not in values]:
+            raise InvalidArgument(f"input {missing[0]!r}", "is not given", f"the inputs are {', '.join(self._names)}")
+        return [values[number] for number in range(len(self.inputs))]
+
+
+def in_use() -> InvalidArgument:
+    """The error of a stream that two threads use at the same time."""
+    return InvalidArgument("stream", "runs in another thread", "open one for each thread: executable.stream()")
+
+
+def _plain(dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
+    """The dtype as .npz files know it: types of `ml_dtypes` as unsigned integers of the same size."""
+    return dtype if dtype.isbuiltin == 1 else np.dtype(f"u{dtype.itemsize}")
+
+
+def pairs_of(
+    inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec], states: Mapping[str, str] | None
+) -> dict[int, int]:
+    """The output that feeds each state, by input: states of the model, and outputs that `states` names with the inputs
+    that they become. Raises InvalidArgument where there are none, or the two differ."""
+    by_input = {spec.name: index for index, spec in enumerate(inputs)}
+    by_output = {spec.name: index for index, spec in enumerate(outputs)}
+    asked = {spec.name: spec.name for spec in outputs if spec.kind == "state"} | dict(states or {})
+    if not asked:
+        hint = "name outputs with the inputs that they become: stream(states={'output': 'input'})"
+        raise InvalidArgument("stream", "the model has no states", hint)
+    pairs: dict[int, int] = {}
+    for output, input in asked.items():
+        for name, known, what in ((output, by_output, "output"), (input, by_input, "input")):
+            if name not in known:
+                raise InvalidArgument(f"states: {what} {name!r}", "is unknown", f"known are {', '.join(known)}")
+        gives, takes = outputs[by_output[output]], inputs[by_input[input]]
+        if (gives.shape, gives.dtype) != (takes.shape, takes.dtype):
+            what = f"is {gives.dtype}{list(gives.shape)}; input {input!r} is {takes.dtype}{list(takes.shape)}"
+            raise InvalidArgument(f"states: output {output!r}", what)
+        if by_input[input] in pairs:
+            raise InvalidArgument(f"states: input {input!r}", "is fed by two outputs")
+        pairs[by_input[input]] = by_output[output]
+    return pairs
