@@ -21,8 +21,10 @@ from relay.quantize.folds import Refused, fold, fold_index
 from relay.quantize.fused_folds import Fold, dequantize_later
 from relay.quantize.fused_sums import Product, Stays, to_reals
 from relay.transforms.dead_ops import erase_dead
-from relay.transforms.legalization import own
+from relay.transforms.later_reshapes import LaterReshape
+from relay.transforms.legalization import own, settle
 from relay.transforms.location import place
+from relay.transforms.simplification import ReshapeOfReshape, SameType
 
 STAYED = "relay.qdq"
 """The module attribute that lists what stayed: an array of dictionaries `op` (where) and `why`."""
@@ -53,6 +55,7 @@ class QdqToInteger(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         reasons: dict[Operation, str] = {}
+        settle(op, [LaterReshape(), ReshapeOfReshape(), SameType()])
         for inner in list(own(op)):
             if isinstance(inner, qnn.QuantizeOp):
                 if inner.rounding.data == "away":

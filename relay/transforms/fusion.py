@@ -85,6 +85,8 @@ def users(value: SSAValue) -> list[Operation]:
     return list(dict.fromkeys(use.operation for use in value.uses))
 
 
+OF_ROWS = (relay.DenseOp, relay.BatchMatmulOp, relay.SoftmaxOp, relay.LayerNormOp)
+"""Anchors whose kernels may end in long computations on each element."""
 COPIES = 4
 """An op with more users is computed once."""
 
@@ -122,8 +124,8 @@ def recomputable(op: Operation, size: int) -> bool:
 
 
 def reduces(op: Operation) -> bool:
-    """Whether the op reads every element of its operand once, so that the operand can be computed on the way."""
-    return isinstance(op, relay.ReduceOp)
+    """Whether the op reads elements of its operand row by row, so that the operand can be computed on the way."""
+    return isinstance(op, relay.ReduceOp | relay.LayerNormOp)
 
 
 class Group:
@@ -143,12 +145,14 @@ class Group:
 class Fusion:
     """Groups the ops of a block, in program order:
 
-    1. an elementwise op joins the group of an operand's producer if nothing else uses that operand and it has the
-       result's shape; of several, one with an anchor, and the latest;
+    1. an elementwise op joins the group of an operand's producer if nothing else uses that operand, or it is a layer
+       normalization's, and it has the result's shape; of several, one with an anchor, and the latest;
     2. a purely elementwise group of that shape whose only consumer is an elementwise op joins the op's group; so does
        one whose only consumer is a reduction;
     3. where the op, or a reduction, also takes a value of another anchor's group that nothing else uses, the
        elementwise ops at the end of that group move to the op's, up to where the value is narrowest.
+    4. an elementwise group that has all ops that use a value of its shape joins the group of a product, softmax or
+       layer normalization that computes this.
     An anchor never joins another anchor's group, and no step may make two groups wait for each other.
     """
 
@@ -212,6 +216,8 @@ class Fusion:
             for value in variable(op):
                 if self.feeds_only(value, op):
                     self.merge(self.of[op], self.producing(value))
+            for value in variable(op):
+                self.join_all(value, op)
 
     def producing(self, value: SSAValue) -> Group | None:
         """The group that computes a value, if it is one of kernels."""
@@ -224,7 +230,8 @@ class Fusion:
 
     def host(self, value: SSAValue, op: Operation) -> Group | None:
         """Rule 1: the group that computes `value`, if the op may join it."""
-        return self.producing(value) if users(value) == [op] and shape(value) == shape(op.results[0]) else None
+        alone = users(value) == [op] or isinstance(value.owner, relay.LayerNormOp)
+        return self.producing(value) if alone and shape(value) == shape(op.results[0]) else None
 
     def feeds_only(self, value: SSAValue, op: Operation) -> bool:
         """Rule 2: whether the group of `value` is elementwise, and all that leaves it goes to the op's group."""
@@ -234,6 +241,16 @@ class Fusion:
         inside = set(self.of[op].ops)
         outside = [user for output in group.outputs() for user in users(output) if user not in group.ops]
         return all(user in inside and (elementwise(user) or reduces(user)) for user in outside)
+
+    def join_all(self, value: SSAValue, op: Operation) -> None:
+        """Rule 4: the op's group, if it is elementwise, joins that of `value` where it has all that uses this."""
+        source, target = self.producing(value), self.of[op]
+        if source is None or target.anchor is not None or shape(value) != shape(op.results[0]):
+            return
+        if not isinstance(source.anchor, OF_ROWS):
+            return
+        if all(user in target.ops for user in users(value)):
+            self.merge(source, target)
 
     def take_tail(self, value: SSAValue, op: Operation) -> None:
         """Rule 3: move what computes `value` after its narrowest form from another anchor's group to the op's."""

@@ -16,6 +16,7 @@ from relay.transforms.algebra import Algebra
 from relay.transforms.expansion import Expansion, limits
 from relay.transforms.joined_transposes import JoinedTransposes
 from relay.transforms.large_windows import LargeWindow
+from relay.transforms.later_reshapes import LaterReshape
 from relay.transforms.one_table import OneTable
 
 
@@ -164,6 +165,7 @@ PATTERNS: list[type[RewritePattern]] = [
     ReshapeOfReshape,
     Transpose,
     JoinedTransposes,
+    LaterReshape,
     Clip,
     Neutral,
     LookupOfLookup,

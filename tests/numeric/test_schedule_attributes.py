@@ -14,7 +14,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from xdsl.dialects.builtin import ArrayAttr, BoolAttr, DictionaryAttr, IntegerAttr, StringAttr, i32, i64
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    BoolAttr,
+    DictionaryAttr,
+    FloatAttr,
+    IntegerAttr,
+    StringAttr,
+    f32,
+    i32,
+    i64,
+)
 from xdsl.ir import Attribute
 
 from relay.compile.entry import build
@@ -84,6 +94,10 @@ def many() -> Net:
     rows = net.constant(net.numbers("int32", 9, 40))
     places = net.argument(np.arange(7, dtype=np.int32))
     net.result("gathered", net.add(relay.TakeOp, [rows, places], {"axis": IntegerAttr(0, i64)}))
+    near = net.argument((net.numbers("int8", 5, 64) % 3).astype(np.float32))  # all sums of a normalization are exact
+    vectors = [net.constant(np.full(64, number, np.float32)) for number in (8, 0.3)]
+    norm = net.add(relay.LayerNormOp, [near, *vectors], {"epsilon": FloatAttr(0.25, f32)})
+    net.result("in_turn", net.add(relay.CastOp, [net.add(relay.RoundOp, [norm], {})], {"dtype": element_type("int8")}))
     net.result("elementwise", net.add(relay.MaximumOp, [wide, net.constant(np.array(5, np.int32))], {}))
     return net
 

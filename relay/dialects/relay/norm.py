@@ -108,6 +108,11 @@ class LayerNormOp(NormOp):
 
     name = "relay.nn.layer_norm"
 
+    @property
+    def along_last(self) -> bool:
+        """Whether rows of neighbours are normalized."""
+        return self.channel == rank(self.data) - 1 > 0
+
     def reduced(self) -> tuple[int, ...]:
         return (self.channel,)
 

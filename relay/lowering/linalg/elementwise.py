@@ -12,7 +12,7 @@ from xdsl.utils.hints import isa
 from relay.dialects import relay
 from relay.dialects.attributes import int_values, to_numpy
 from relay.dialects.op import axis_of, rank, shape, tensor
-from relay.lowering.linalg import pool, softmax
+from relay.lowering.linalg import norm, pool, softmax
 from relay.lowering.linalg.emitter import Emitter, Operand, axes, identity, over, signless
 from relay.lowering.linalg.scalar import Scalar, is_scalar, scalar
 
@@ -23,6 +23,7 @@ EPILOGUES: dict[type[Operation], tuple[Prologue, Scalar]] = {
     relay.AvgPool2dOp: (pool.average_operands, pool.average),
     relay.AvgPool3dOp: (pool.average_operands, pool.average),
     relay.SoftmaxOp: (softmax.operands, softmax.normalise),
+    relay.LayerNormOp: (norm.operands, norm.normalise),
 }
 """Ops that end in a loop nest over their result: what comes before it, and its scalar code on that."""
 

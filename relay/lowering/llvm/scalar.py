@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.dialects.llvm import CallIntrinsicOp
-from xdsl.dialects.vector import BroadcastOp, ShuffleOp
+from xdsl.dialects.vector import BroadcastOp, ExtractOp, ShuffleOp
 from xdsl.ir import Operation
 
 from relay.dialects.arith import FLOAT_PREDICATES, INTEGER_PREDICATES
@@ -113,6 +113,13 @@ def write_shuffle(w: FunctionWriter, op: Operation) -> None:
     w.define(op.result, f"shufflevector {w.typed(op.v1)}, {w.typed(op.v2)}, <{len(op.mask)} x i32> <{mask}>")
 
 
+def write_extract(w: FunctionWriter, op: Operation) -> None:
+    """A lane whose number is known."""
+    assert isinstance(op, ExtractOp)
+    (lane,) = op.static_position.get_values()
+    w.define(op.result, f"extractelement {w.typed(op.vector)}, i64 {lane}")
+
+
 def write_call_intrinsic(w: FunctionWriter, op: Operation) -> None:
     """An intrinsic by its full name, as `llvm.x86.avx512.vpdpbusd.512`."""
     assert isinstance(op, CallIntrinsicOp)
@@ -160,5 +167,6 @@ SCALAR: dict[str, Writer] = {
     "arith.fptosi": write_fptosi,
     "vector.broadcast": write_broadcast,
     "vector.shuffle": write_shuffle,
+    "vector.extract": write_extract,
     "llvm.call_intrinsic": write_call_intrinsic,
 }

@@ -15,6 +15,7 @@ from relay.lowering.scheduling.elementwise import ElementwiseRows
 from relay.lowering.scheduling.float_depthwise import FloatDepthwise
 from relay.lowering.scheduling.gathered import GatheredRows
 from relay.lowering.scheduling.groups import GroupsInTurn
+from relay.lowering.scheduling.in_turn import RowsInTurn
 from relay.lowering.scheduling.parts import Parts
 from relay.lowering.scheduling.plain import Copy, Fill, Nest, Pad
 from relay.lowering.scheduling.plan import TileSchedule
@@ -37,6 +38,7 @@ STRATEGIES: Sequence[type[Strategy[Any]]] = (
     PackedProduct,
     WindowsInRegisters,
     Pad,
+    RowsInTurn,
     LookupVectors,
     Squares,
     GatheredRows,

@@ -44,7 +44,9 @@ EXPANSIONS: Expansions = {
     **unary.EXPANSIONS,
 }
 """What each op is written as."""
-KEPT: frozenset[type[Operation]] = frozenset([relay.BatchMatmulOp, relay.Resize2dOp, relay.SoftmaxOp, *pooling.KEPT])
+KEPT: frozenset[type[Operation]] = frozenset(
+    [relay.BatchMatmulOp, relay.Resize2dOp, relay.SoftmaxOp, *norm.KEPT, *pooling.KEPT]
+)
 """Ops of which a row leaves some as they are."""
 
 
@@ -63,7 +65,7 @@ class Expand(ExpandRows):
         return f"the second matrix of relay.nn.batch_matmul of codes, [n, m, k], {made}"
 
     def replaces(self, op: Operation) -> bool:
-        if type(op) not in KEPT:
+        if type(op) not in KEPT or type(op) not in self.ROWS:
             return super().replaces(op)
         new = Expansion(op, self.target)
         found = self.expanded(new, op)

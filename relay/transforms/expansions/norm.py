@@ -5,13 +5,16 @@ from __future__ import annotations
 from math import prod
 
 import numpy as np
-from xdsl.dialects.builtin import FloatAttr
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import FloatAttr, f32
+from xdsl.ir import Operation, SSAValue
 
 from relay.dialects import relay
-from relay.dialects.op import axis_of, rank, shape
+from relay.dialects.op import axis_of, rank, shape, tensor
+from relay.target import CpuTarget
+from relay.target.record import UNKNOWN
 from relay.transforms.expansion import Expansion
 from relay.transforms.expansions.steps import Expansions, reduced
+from relay.transforms.legalization import is_static
 
 
 def batch_norm(new: Expansion, op: relay.BatchNormOp) -> SSAValue:
@@ -24,6 +27,12 @@ def batch_norm(new: Expansion, op: relay.BatchNormOp) -> SSAValue:
     axis = axis_of(op.axis.value.data, rank(op.data), op.name)
     product = new.value(relay.MultiplyOp, op.data, channels(new, factor, axis, op.data))
     return new.value(relay.AddOp, product, channels(new, offset, axis, op.data))
+
+
+def layer_norm(new: Expansion, op: relay.LayerNormOp) -> SSAValue | None:
+    """relay.nn.layer_norm %x, %g, %b along the last axis  =>  itself on a CPU, which takes one row after the other"""
+    whole = isinstance(new.target, CpuTarget) and new.target != UNKNOWN and is_static(op)
+    return None if whole and op.along_last and tensor(op.data).element_type == f32 else norm(new, op)
 
 
 def norm(new: Expansion, op: relay.NormOp) -> SSAValue:
@@ -72,9 +81,10 @@ def mean(new: Expansion, x: SSAValue, axes: tuple[int, ...]) -> SSAValue:
 
 EXPANSIONS: Expansions = {
     relay.BatchNormOp: batch_norm,
-    relay.LayerNormOp: norm,
+    relay.LayerNormOp: layer_norm,
     relay.InstanceNormOp: norm,
     relay.GroupNormOp: norm,
     relay.L2NormalizeOp: l2_normalize,
     relay.DropoutOp: dropout,
 }
+KEPT: frozenset[type[Operation]] = frozenset([relay.LayerNormOp])

@@ -80,6 +80,37 @@ func.func @elementwise(%x: memref<5x7xf32>, %r: memref<5x7xf32>) {
   func.return
 }
 
+// Operations on the same rows: all of them on a row before the next one; the row's sum stays in a register.
+
+// CHECK-LABEL: func.func @normalized
+// CHECK-SAME:    strategy = "in_turn"
+// CHECK-NOT:     memref.alloc
+// CHECK:         scf.for [[I:%.+]] =
+// CHECK:           vector.load %x[[[I]], {{%.+}}]
+// CHECK:           [[T:%.+]] = vector.extract {{%.+}}[0] : f32 from vector<1xf32>
+// CHECK-NEXT:      [[S:%.+]] = arith.addf [[T]], %zero
+// CHECK-NEXT:      scf.for [[K:%.+]] =
+// CHECK-NEXT:        [[X:%.+]] = vector.load %x[[[I]], [[K]]]
+// CHECK-NEXT:        [[B:%.+]] = vector.broadcast [[S]]
+// CHECK-NEXT:        [[R:%.+]] = arith.divf [[X]], [[B]]
+// CHECK-NEXT:        vector.store [[R]], %r[[[I]], [[K]]]
+func.func @normalized(%x: memref<2x32xf32>, %r: memref<2x32xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %s = memref.alloc() : memref<2xf32>
+  linalg.fill ins(%zero : f32) outs(%s : memref<2xf32>)
+  linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0)>], iterator_types = ["parallel", "reduction"]} ins(%x : memref<2x32xf32>) outs(%s : memref<2xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %0 = arith.addf %o, %a : f32
+    linalg.yield %0 : f32
+  }
+  linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0)>, affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]} ins(%x, %s : memref<2x32xf32>, memref<2xf32>) outs(%r : memref<2x32xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %0 = arith.divf %a, %b : f32
+    linalg.yield %0 : f32
+  }
+  func.return
+}
+
 // Fill and copy: loops; a strided view keeps its dimensions.
 
 // CHECK-LABEL: func.func @pad

@@ -101,3 +101,31 @@ func.func @large_window(%x: tensor<1x13x13x4xf32>) -> tensor<1x13x13x4xf32> {
   %r = relay.nn.max_pool2d %x {pool_size = array<i64: 9, 9>, padding = array<i64: 4, 4, 4, 4>} : (tensor<1x13x13x4xf32>) -> tensor<1x13x13x4xf32>
   func.return %r : tensor<1x13x13x4xf32>
 }
+
+// A reshape that splits rows goes behind what is computed from a product, so that this joins the product's kernel.
+func.func @later(%x: tensor<6x3xf32>, %w: tensor<4x3xf32>, %b: tensor<1x1x4xf32>, %y: tensor<2x3x4xf32>) -> tensor<2x3x4xf32> {
+  %0 = relay.nn.dense %x, %w {out_dtype = f32} : (tensor<6x3xf32>, tensor<4x3xf32>) -> tensor<6x4xf32>
+  %1 = relay.reshape %0 {newshape = array<i64: 2, 3, 4>} : (tensor<6x4xf32>) -> tensor<2x3x4xf32>
+  %2 = relay.add %1, %b : (tensor<2x3x4xf32>, tensor<1x1x4xf32>) -> tensor<2x3x4xf32>
+  %3 = relay.add %y, %2 : (tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
+  func.return %3 : tensor<2x3x4xf32>
+}
+// CHECK-LABEL: func.func @later
+// CHECK-NEXT:    [[P:%.+]] = relay.nn.dense %x, %w
+// CHECK-NEXT:    [[B:%.+]] = relay.reshape %b {newshape = array<i64: 4>}
+// CHECK-NEXT:    [[S:%.+]] = relay.add [[P]], [[B]]
+// CHECK-NEXT:    [[Y:%.+]] = relay.reshape %y {newshape = array<i64: 6, 4>}
+// CHECK-NEXT:    [[T:%.+]] = relay.add [[Y]], [[S]]
+// CHECK-NEXT:    [[R:%.+]] = relay.reshape [[T]] {newshape = array<i64: 2, 3, 4>}
+// CHECK-NEXT:    func.return [[R]]
+
+// One that a bias along another axis follows stays.
+func.func @stays_split(%x: tensor<6x3xf32>, %w: tensor<4x3xf32>, %b: tensor<2x1x1xf32>) -> tensor<2x3x4xf32> {
+  %0 = relay.nn.dense %x, %w {out_dtype = f32} : (tensor<6x3xf32>, tensor<4x3xf32>) -> tensor<6x4xf32>
+  %1 = relay.reshape %0 {newshape = array<i64: 2, 3, 4>} : (tensor<6x4xf32>) -> tensor<2x3x4xf32>
+  %2 = relay.add %1, %b : (tensor<2x3x4xf32>, tensor<2x1x1xf32>) -> tensor<2x3x4xf32>
+  func.return %2 : tensor<2x3x4xf32>
+}
+// CHECK-LABEL: func.func @stays_split
+// CHECK:         [[R:%.+]] = relay.reshape
+// CHECK-NEXT:    relay.add [[R]], %b

@@ -1,0 +1,57 @@
+"""Layer normalization along the last axis: means, sums of squares of differences, one divided by their root."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects import arith, math
+from xdsl.ir import Operation, SSAValue
+
+from relay.dialects import relay
+from relay.dialects.attributes import to_numpy
+from relay.dialects.op import tensor
+from relay.errors import Unsupported
+from relay.lowering.linalg.emitter import Body, Emitter, Operand, axes, identity
+from relay.transforms.location import place
+
+
+def operands(e: Emitter, op: Operation, values: Sequence[SSAValue]) -> Sequence[Operand]:
+    """The data, its mean and one divided by its deviation per row; gamma and beta where they are used."""
+    assert isinstance(op, relay.LayerNormOp)
+    if not op.along_last:
+        raise Unsupported(place(op), "is along another axis than the last", "run simplify-inference first")
+    data, type = values[0], tensor(op.data)
+    element, shape = type.element_type, type.get_shape()
+    width = len(shape)
+    whole, row, rows = identity(width), axes(width, *range(width - 1)), identity(width - 1)
+    count, epsilon = e.constant(shape[-1], element), e.constant(float(to_numpy(op.epsilon)), element)
+
+    def total(inputs: Sequence[Operand], body: Body) -> SSAValue:
+        return e.generic(inputs, [(e.filled(shape[:-1], element, 0), row)], 1, body)[0]
+
+    def square(e: Emitter, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        centred = e(arith.SubfOp(args[0], args[1]))
+        return [e(arith.AddfOp(args[2], e(arith.MulfOp(centred, centred))))]
+
+    def mean(e: Emitter, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        return [e(arith.DivfOp(args[0], count))]
+
+    def inverse(e: Emitter, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        variance = e(arith.DivfOp(args[0], count))
+        return [e(arith.DivfOp(e.constant(1.0, element), e(math.SqrtOp(e(arith.AddfOp(variance, epsilon))))))]
+
+    sums = total([(data, whole)], lambda e, args: [e(arith.AddfOp(args[1], args[0]))])
+    means = e.map([(sums, rows)], shape[:-1], [element], mean)[0]
+    squares = total([(data, whole), (means, row)], square)
+    factors = e.map([(squares, rows)], shape[:-1], [element], inverse)[0]
+    channel = axes(width, width - 1)
+    given = [value for value, used in ((values[1], op.scale), (values[2], op.center)) if used.value.data]
+    return [(data, whole), (means, row), (factors, row), *((value, channel) for value in given)]
+
+
+def normalise(e: Emitter, op: relay.LayerNormOp, xs: Sequence[SSAValue]) -> Sequence[SSAValue]:
+    x, mean, factor, *given = xs
+    found = e(arith.MulfOp(e(arith.SubfOp(x, mean)), factor))
+    if op.scale.value.data:
+        found = e(arith.MulfOp(found, given.pop(0)))
+    return [e(arith.AddfOp(found, given[0])) if op.center.value.data else found]

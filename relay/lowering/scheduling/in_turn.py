@@ -1,0 +1,306 @@
+"""Rows in turn: operations on the same rows, each of which runs on a row before any runs on the next one.
+
+Normalizations are such: what one operation writes of a row, the next one reads from the nearest cache, and numbers of
+which a row has one each stay in registers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from math import prod
+from typing import Self
+
+from xdsl.dialects import arith, memref, scf
+from xdsl.dialects.builtin import i1
+from xdsl.dialects.linalg import ops as linalg
+from xdsl.dialects.linalg.attrs import IteratorType
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir.affine import AffineMap
+
+from relay.lowering.builder import Index, LoopBuilder, contiguous
+from relay.lowering.plan_memory import root
+from relay.lowering.scheduling.affine import is_identity
+from relay.lowering.scheduling.body import Lifter, can_lift, clone_scalar, dense_vector, vector_constant
+from relay.lowering.scheduling.elementwise import (
+    Elementwise,
+    ElementwiseSchedule,
+    apart,
+    extents,
+    in_rows,
+    last_is_contiguous,
+    pick_lanes,
+)
+from relay.lowering.scheduling.picks import Picks
+from relay.lowering.scheduling.plain import read
+from relay.lowering.scheduling.record import OpSchedule
+from relay.lowering.scheduling.reduction import IDEMPOTENT
+from relay.lowering.scheduling.rows import in_vectors
+from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, estimate
+from relay.lowering.shaped import buffer_of, is_buffer, shape_of, vector_of
+from relay.target import LANES
+
+JOINS = (*IDEMPOTENT, arith.AddfOp, arith.AddiOp)
+"""What reductions along a row join by."""
+Scheduled = linalg.GenericOp | linalg.FillOp
+
+
+@dataclass(frozen=True, kw_only=True)
+class InTurnSchedule(OpSchedule):
+    """`lanes`: widths of the vectors that operations on whole rows take, each for what is left by those before;
+    `partial`: vectors of partial results of reductions; `saturate`: 64 codes are narrowed at once."""
+
+    strategy = "in_turn"
+    lanes: tuple[int, ...]
+    partial: int
+    saturate: bool
+
+
+@dataclass(frozen=True)
+class RowsInTurn(Strategy[InTurnSchedule]):
+    """A chain of operations on the same rows, `outer` of them with `size` elements each: at least one reduction of a
+    row, and then one that writes a row of numbers of which it reads the reduction's result."""
+
+    record = InTurnSchedule
+    op: linalg.GenericOp
+    chain: tuple[Scheduled, ...]
+    outer: tuple[int, ...]
+    size: int
+
+    @classmethod
+    def match(cls, op: Operation, kernel: Kernel) -> Self | None:
+        if not isinstance(op, Scheduled) or (found := Chain.of(op)) is None:
+            return None
+        last = found.ops[-1]
+        assert isinstance(last, linalg.GenericOp)
+        return cls(last, tuple(found.ops), found.outer, found.size)
+
+    @property
+    def covers(self) -> Sequence[Operation]:
+        return self.chain
+
+    def decide(self, kernel: Kernel, pick: Picks) -> InTurnSchedule:
+        whole = [op for op in self.chain if isinstance(op, linalg.GenericOp) and writes_rows(op, self.outer, self.size)]
+        ours = [pick_lanes(op.body.block, self.size, kernel.target, Picks()) for op in whole]
+        can = any(saturate for _, saturate in ours)
+        saturate = pick("saturate", (True, False) if can else (False,), can)
+        best = sorted({lanes for widths, _ in ours for lanes in widths}, reverse=True)
+        possible = [tuple(best), *((lanes, 1) for lanes in best if lanes != 1), (1,)]
+        lanes = pick("lanes", [each for each in possible if not saturate or 64 in each], possible[0])
+        partial = pick("partial", (kernel.target.costs.partial_results,), kernel.target.costs.partial_results)
+        generics = [op for op in self.chain if isinstance(op, linalg.GenericOp)]
+        cycles = sum(estimate(kernel, op, prod(extents(op)), LANES) for op in generics)
+        why = f"{len(generics)} operations on each of {prod(self.outer)} rows of {self.size}"
+        return InTurnSchedule(lanes=lanes, partial=partial, saturate=saturate, cycles=cycles, why=why)
+
+    def emit(self, emission: Emission, schedule: InTurnSchedule) -> None:
+        b, inside = emission.builder, set[Operation](self.chain)
+        with ExitStack() as stack:
+            dims: list[Index] = [stack.enter_context(b.loop(0, d, independent=True))[0] for d in self.outer]
+            row = Row(b, self, schedule, dims)
+            for op in self.chain:
+                row.emit(op)
+            for buffer, value in row.numbers.items():
+                others = any(use.operation not in inside for use in buffer.uses)
+                if others or not isinstance(buffer.owner, memref.AllocOp):
+                    b.store(value, buffer, dims)
+
+
+class Chain:
+    """Operations from a first one on that run on the same rows."""
+
+    def __init__(self, outer: tuple[int, ...], size: int):
+        self.ops: list[Scheduled] = []
+        self.outer, self.size = outer, size
+        self.written: set[SSAValue] = set()
+
+    @classmethod
+    def of(cls, first: Scheduled) -> Chain | None:
+        """The longest chain from the operation on, if it is worth one."""
+        op: Operation | None = first
+        found: Chain | None = None
+        while op is not None and not isinstance(op, scf.ForOp | scf.IfOp | scf.WhileOp | memref.CopyOp):
+            if isinstance(op, Scheduled):
+                found = found or cls.start(op)
+                if found is None or not found.take(op):
+                    break
+            op = op.next_op
+        return found if found is not None and found.trimmed() else None
+
+    @classmethod
+    def start(cls, op: Scheduled) -> Chain | None:
+        """The rows of what the first operation writes, or starts."""
+        if isinstance(op, linalg.FillOp):
+            users = [use.operation for use in op.outputs[0].uses]
+            generics = [user for user in users if isinstance(user, linalg.GenericOp) and is_reduction(user)]
+            if not generics:
+                return None
+            op = generics[0]
+        sizes = extents(op)
+        return cls(tuple(sizes[:-1]), sizes[-1]) if len(sizes) > 1 and sizes[-1] >= LANES else None
+
+    def take(self, op: Scheduled) -> bool:
+        """Add an operation, if it runs on the rows and reads no others of what is written here."""
+        if isinstance(op, linalg.FillOp):
+            fits = shape_of(op.outputs[0]) == self.outer and contiguous(op.outputs[0].type)
+        else:
+            fits = self.fits(op) and all(
+                self.is_here(value, map.data) for value, map in zip(op.operands, op.indexing_maps, strict=True)
+            )
+        if fits:
+            self.ops.append(op)
+            self.written.update(op.outputs)
+        return fits
+
+    def fits(self, op: linalg.GenericOp) -> bool:
+        return (
+            is_number(op, self.outer)
+            or writes_rows(op, self.outer, self.size)
+            or (is_reduction(op) and extents(op) == [*self.outer, self.size])
+        )
+
+    def is_here(self, value: SSAValue, map: AffineMap) -> bool:
+        """Whether an operand is nothing that is written here, or the part of it that belongs to the row."""
+        if value in self.written:
+            return is_identity(map, len(shape_of(value)))
+        return not is_buffer(value.type) or root(value) not in {root(other) for other in self.written}
+
+    def trimmed(self) -> bool:
+        """Drop what follows the last operation on whole rows; whether one reads what a reduction gave."""
+        given: set[SSAValue] = set()
+        last = 0
+        for number, op in enumerate(self.ops):
+            if isinstance(op, linalg.FillOp):
+                continue
+            if is_reduction(op) or given.intersection(op.inputs):
+                if writes_rows(op, self.outer, self.size):
+                    last = number + 1
+                else:
+                    given.update(op.outputs)
+        del self.ops[last:]
+        reductions = [op for op in self.ops if isinstance(op, linalg.GenericOp) and is_reduction(op)]
+        return bool(reductions) and (prod(self.outer) > 1 or any(len(op.inputs) > 1 for op in reductions))
+
+
+def is_number(op: linalg.GenericOp, outer: tuple[int, ...]) -> bool:
+    """Whether the operation computes a number for each row."""
+    parallel = all(kind.data is IteratorType.PARALLEL for kind in op.iterator_types)
+    written = op.indexing_maps.data[len(op.inputs) :]
+    return parallel and tuple(extents(op)) == outer and all(is_identity(map.data, len(outer)) for map in written)
+
+
+def writes_rows(op: linalg.GenericOp, outer: tuple[int, ...], size: int) -> bool:
+    """Whether the operation computes rows of elements, in vectors."""
+    return in_rows(op) and extents(op) == [*outer, size] and can_lift(op.body.block)
+
+
+def is_reduction(op: linalg.GenericOp) -> bool:
+    """Whether the operation joins what it computes of each element of a row."""
+    last, kinds = len(op.iterator_types) - 1, [kind.data for kind in op.iterator_types]
+    if len(op.outputs) != 1 or [d for d, kind in enumerate(kinds) if kind is not IteratorType.PARALLEL] != [last]:
+        return False
+    maps, block = [map.data for map in op.indexing_maps], op.body.block
+    total, end = block.args[-1], block.last_op
+    if last == 0 or not is_identity(maps[-1], last) or end is None or not can_lift(block):
+        return False
+    join = end.operands[0].owner
+    if not isinstance(join, JOINS) or total not in join.operands or not total.has_one_use():
+        return False
+    return all(last_is_contiguous(v, map, last + 1) for v, map in zip(op.inputs, maps, strict=False))
+
+
+class Row:
+    """Emits operations on one row; `numbers` is what each buffer with one number a row holds for it."""
+
+    def __init__(self, builder: LoopBuilder, rows: RowsInTurn, schedule: InTurnSchedule, dims: Sequence[Index]):
+        self.b, self.rows, self.schedule, self.dims = builder, rows, schedule, dims
+        self.numbers: dict[SSAValue, SSAValue] = {}
+
+    def emit(self, op: Scheduled) -> None:
+        if isinstance(op, linalg.FillOp):
+            self.numbers[op.outputs[0]] = op.inputs[0]
+        elif is_reduction(op):
+            self.numbers[op.outputs[0]] = self.reduced(op)
+        elif is_number(op, self.rows.outer):
+            values = [self.number(v, m.data) for v, m in zip(op.operands, op.indexing_maps, strict=True)]
+            results = clone_scalar(self.b, op.body.block, values, self.dims)
+            self.numbers.update(zip(op.outputs, results, strict=True))
+        else:
+            self.whole(op)
+
+    def number(self, value: SSAValue, map: AffineMap) -> SSAValue:
+        """An operand's number for the row."""
+        return self.numbers[value] if value in self.numbers else read(self.b, value, map, list(self.dims))
+
+    def whole(self, op: linalg.GenericOp) -> None:
+        """A row of results."""
+        given = self.schedule
+        schedule = ElementwiseSchedule(flat=False, lanes=given.lanes, overlap=apart(op), saturate=given.saturate)
+        emitter = OfRow(self.b, op, op.body.block, schedule, self.numbers)
+
+        def vector(at: Index, lanes: int) -> None:
+            emitter.neighbours([*self.dims, at], lanes)
+
+        in_vectors(self.b, self.rows.size, given.lanes, vector, overlap=LANES if apart(op) else 0, independent=True)
+
+    def reduced(self, op: linalg.GenericOp) -> SSAValue:
+        """The result of a reduction: vectors of partial results, joined at the end."""
+        b, size, block = self.b, self.rows.size, op.body.block
+        join, result = block.last_op, buffer_of(op.outputs[0])
+        assert join is not None and isinstance(join := join.operands[0].owner, JOINS)
+        before = self.number(op.outputs[0], op.indexing_maps.data[-1].data)
+        repeats = isinstance(join, IDEMPOTENT)
+        neutral = b.broadcast(before, LANES) if repeats else vector_constant(b, 0, result.element_type, LANES)
+        plain = ElementwiseSchedule(flat=False, lanes=(LANES,), overlap=False, saturate=False)
+        emitter, lifter = OfRow(b, op, block, plain, self.numbers), Lifter(b, LANES)
+
+        def joined(first: Index, total: SSAValue) -> SSAValue:
+            values = emitter.values(block, [*self.dims, first], LANES)[: len(op.inputs)]
+            return lifter.emit(block, [*values, total])[0]
+
+        def pair(a: SSAValue, c: SSAValue) -> SSAValue:
+            return b.add(type(join).create(operands=[a, c], result_types=[a.type])).results[0]
+
+        count = min(self.schedule.partial, size // LANES)
+        partial, step = [neutral] * count, count * LANES
+        end = size // step * step
+        with b.loop(0, end, step, carried=partial) as (k, turn):
+            turn.next = [joined(b.plus(k, n * LANES), old) for n, old in enumerate(turn.args)]
+        partial = list(turn.results)
+        for number, first in enumerate(range(end, size // LANES * LANES, LANES)):
+            partial[number] = joined(first, partial[number])
+        while len(partial) > 1:
+            pairs = [pair(a, c) for a, c in zip(partial[::2], partial[1::2], strict=False)]
+            partial = pairs + partial[2 * len(pairs) :]
+        total = partial[0]
+        if size % LANES:
+            rest = joined(size - LANES, neutral)
+            if not repeats:
+                new = dense_vector([lane >= LANES - size % LANES for lane in range(LANES)], i1)
+                rest = b.select(b.constant_attr(new, vector_of(i1, LANES)), rest, neutral)
+            total = pair(total, rest)
+        for lanes in (8, 4, 2, 1):
+            total = pair(b.shuffle(total, total, range(lanes)), b.shuffle(total, total, range(lanes, 2 * lanes)))
+        found = b.lane(total, 0)
+        return found if repeats else pair(found, before)
+
+
+class OfRow(Elementwise):
+    """An operation on elements, some operands of which are numbers of the row at hand."""
+
+    def __init__(
+        self,
+        builder: LoopBuilder,
+        op: linalg.GenericOp,
+        block: Block,
+        schedule: ElementwiseSchedule,
+        numbers: Mapping[SSAValue, SSAValue],
+    ):
+        super().__init__(builder, op, block, schedule)
+        self.numbers = numbers
+
+    def read(self, value: SSAValue, map: AffineMap, dims: Sequence[Index], lanes: int) -> SSAValue:
+        if (number := self.numbers.get(value)) is None:
+            return super().read(value, map, dims, lanes)
+        return number if lanes == 1 else self.b.broadcast(number, lanes)

@@ -1,0 +1,76 @@
+"""Normalizations and softmax of rows, all operations on one row before the next, against float64."""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, StringAttr, f32, i32, i64
+
+from relay.compile.entry import build
+from relay.compile.pipeline import default_pipeline
+from relay.dialects import qnn, relay
+from relay.dialects.attributes import Array, element_type
+from relay.lowering.scheduling.registry import schedules_of
+from tests.numeric.compiled_modules import Net
+
+SIZES = ((3, 16), (1, 37), (2, 5, 64), (4, 100), (2, 3, 391))
+
+
+def norm_of(x: Array, gamma: Array, beta: Array) -> Array:
+    wide = x.astype(np.float64)
+    centred = wide - wide.mean(axis=-1, keepdims=True)
+    return centred / np.sqrt((centred**2).mean(axis=-1, keepdims=True) + 1e-5) * gamma + beta
+
+
+def softmax_of(x: Array) -> Array:
+    powers = np.exp(x.astype(np.float64) - x.max(axis=-1, keepdims=True))
+    return powers / powers.sum(axis=-1, keepdims=True)
+
+
+def add_rows(net: Net, shape: tuple[int, ...]) -> list[Array]:
+    """A sum, its normalization, the codes of that, and a softmax; what they are in float64."""
+    x, y = (net.rng.normal(3, 1, shape).astype(np.float32) for _ in "xy")
+    gamma, beta = (net.rng.normal(size=shape[-1]).astype(np.float32) for _ in "gb")
+    total = net.add(relay.AddOp, [net.argument(x), net.argument(y)], {})
+    epsilon = {"epsilon": FloatAttr(1e-5, f32)}
+    norm = net.add(relay.LayerNormOp, [total, net.constant(gamma), net.constant(beta)], epsilon)
+    net.result(f"norm {shape}", norm)
+    codes = {"scale": FloatAttr(0.03, f32), "zero_point": IntegerAttr(120, i32), "rounding": StringAttr("even")}
+    net.result(f"codes {shape}", net.add(qnn.QuantizeOp, [norm], codes | {"out_dtype": element_type("uint8")}))
+    softmax = {"beta": FloatAttr(1.0, f32), "axis": IntegerAttr(len(shape) - 1, i64)}
+    net.result(f"softmax {shape}", net.add(relay.SoftmaxOp, [net.argument(x)], softmax))
+    wanted = norm_of(x + y, gamma, beta)
+    return [wanted, np.clip(np.rint(wanted / np.float32(0.03)) + 120, 0, 255), softmax_of(x)]
+
+
+def computed(net: Net) -> list[Array]:
+    """What compiled code gives for each result."""
+    found = build(net.module())(*net.inputs)
+    return [np.asarray(each) for each in (found if isinstance(found, tuple) else [found])]
+
+
+def test_rows_in_turn():
+    net = Net(7)
+    wanted = [each for shape in SIZES for each in add_rows(net, shape)]
+    for name, found, exact in zip(net.results, computed(net), wanted, strict=True):
+        apart = np.abs(found.astype(np.float64) - exact)
+        if name.startswith("codes"):
+            assert apart.max() <= 1 and (apart > 0).mean() <= 0.01, name
+        else:
+            assert apart.max() <= 2e-6 * np.abs(exact).max(), name
+
+
+def test_a_normalization_is_one_kernel():
+    net = Net(7)
+    add_rows(net, (4, 100))
+    module = default_pipeline("x86_64-linux-gnu -mcpu=cascadelake")(net.module())
+    kinds = [one.strategy for function in module.functions.values() for one in schedules_of(function)]
+    assert kinds == ["in_turn", "in_turn"]
+
+
+def test_rows_of_one_number_each_are_not_a_number():
+    """The largest element is infinite: the differences are no numbers, as in the interpreter."""
+    net = Net(1)
+    x = np.full((2, 32), np.inf, np.float32)
+    softmax = {"beta": FloatAttr(1.0, f32), "axis": IntegerAttr(1, i64)}
+    net.result("softmax", net.add(relay.SoftmaxOp, [net.argument(x)], softmax))
+    assert np.isnan(computed(net)[0]).all()
