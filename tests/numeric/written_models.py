@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from relay.byoc.xnnpack.flatbuffer import Table, Value, serialize
 from relay.frontend.tflite import schema
+from tests.numeric.flatbuffer import Table, Value, serialize
 from tests.numeric.litert_models import Case, T, stored
 
 

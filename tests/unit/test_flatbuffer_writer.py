@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from relay.byoc.quantized import Codes
-from relay.byoc.xnnpack.flatbuffer import BYTES_ALIGNMENT, Table, serialize
 from relay.byoc.xnnpack.model import Model
 from relay.errors import InvalidArgument
 from relay.frontend import from_tflite
 from relay.frontend.tflite import schema
 from relay.frontend.tflite.model import read_model
 from relay.interpreters import run
+from tests.numeric.flatbuffer import BYTES_ALIGNMENT, Table, serialize
 from tests.numeric.litert_shape_cases import CASES
 from tests.numeric.written_models import written
 

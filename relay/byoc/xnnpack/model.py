@@ -1,20 +1,26 @@
-"""A .tflite file under construction: tensors, constants and operators of one subgraph.
+"""A .tflite file under construction: tensors, constants and operators of one subgraph, as objects of the schema that
+LiteRT's wheel has.
 
 Source: TFLite schema.fbs, version 3; the versions of operators are those of TFLite's `op_version.cc`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from importlib import import_module
+from typing import Any
 
 import numpy as np
 
 from relay.byoc.quantized import Codes
-from relay.byoc.xnnpack.flatbuffer import Scalar, Table, Value, serialize
 from relay.dialects.attributes import Array
+from relay.errors import InvalidArgument
 from relay.frontend.tflite import schema
 
 IDENTIFIER = b"TFL3"
+BYTES_ALIGNMENT = 16
+"""Of a buffer's bytes: `force_align` of the schema, which the classes written in Python leave out."""
 _PLACEHOLDER = schema.BUILTIN_OPERATORS.index("PLACEHOLDER_FOR_GREATER_OP_CODES")
 _TYPES = {row.dtype.lstrip("<|"): number for number, row in enumerate(schema.TENSOR_TYPES) if row.dtype}
 _INT8_VERSIONS = {
@@ -30,7 +36,36 @@ _INT8_VERSIONS = {
 _FLOAT_VERSIONS = {"BROADCAST_TO": 2}
 """Where it is not 1."""
 
-OptionValue = Scalar | str
+OptionValue = bool | int | float | str
+
+
+def table(kind: str, values: Mapping[str, object]) -> Any:
+    """A table of the schema, with values by the schema's names of its fields; None is absent."""
+    found = getattr(import_module("ai_edge_litert.schema_py_generated"), f"{kind}T")()
+    for name, value in values.items():
+        first, *words = name.split("_")
+        setattr(found, first + "".join(word.capitalize() for word in words), value)
+    return found
+
+
+def serialize(model: Any) -> bytes:
+    """The file. Raises InvalidArgument where it would exceed the 2 GiB that offsets reach."""
+    flatbuffers = import_module("flatbuffers")
+    builder = flatbuffers.Builder(1 << 16)
+    for buffer in model.buffers:
+        if buffer.data is not None:
+            buffer.Pack = partial(aligned, buffer.Pack, buffer.data.size)
+    try:
+        builder.Finish(model.Pack(builder), file_identifier=IDENTIFIER)
+    except flatbuffers.builder.BuilderSizeError as error:
+        raise InvalidArgument("flatbuffer", "its weights exceed 2 GiB", "give it fewer") from error
+    return bytes(builder.Output())
+
+
+def aligned(pack: Callable[[Any], int], size: int, builder: Any) -> int:
+    """Write a buffer, whose bytes begin at a multiple of their alignment."""
+    builder.Prep(BYTES_ALIGNMENT, size)
+    return pack(builder)
 
 
 class Model:
@@ -40,10 +75,10 @@ class Model:
         self.name = name
         self.description = description
         self.types: list[str] = []
-        self._tensors: list[Table] = []
-        self._buffers = [Table(schema.BUFFER)]
+        self._tensors: list[Any] = []
+        self._buffers = [table("Buffer", {})]
         self._codes: dict[tuple[str, int], int] = {}
-        self._operators: list[Table] = []
+        self._operators: list[Any] = []
         self._names: list[str] = []
         self._lines: list[str] = []
 
@@ -74,23 +109,23 @@ class Model:
     ) -> int:
         """A constant; several scales lie along `axis`, which XNNPACK wants 0 where there is one."""
         flat = np.ascontiguousarray(array).reshape(-1)
-        self._buffers.append(Table(schema.BUFFER, {"data": flat.view(np.uint8)}))
+        self._buffers.append(table("Buffer", {"data": flat.view(np.uint8)}))
         zero_points = None if scale is None else np.full(scale.size, zero_point)
         quantization = _quantization(scale, zero_points, axis)
         return self._tensor(array.shape, array.dtype, len(self._buffers) - 1, quantization, name)
 
     def _tensor(
-        self, shape: Sequence[int], dtype: np.dtype[np.generic], buffer: int, quantization: Table | None, name: str
+        self, shape: Sequence[int], dtype: np.dtype[np.generic], buffer: int, quantization: Any, name: str
     ) -> int:
         number = len(self._tensors)
-        values: dict[str, Value] = {
+        values: dict[str, object] = {
             "shape": np.array(shape, np.int32),
             "type": _TYPES[dtype.str.lstrip("<|")],
             "buffer": buffer,
             "name": name or f"t{number}",
             "quantization": quantization,
         }
-        self._tensors.append(Table(schema.TENSOR, values))
+        self._tensors.append(table("Tensor", values))
         self.types.append(dtype.name)
         self._names.append(f"%{number}:{'x'.join(map(str, (*shape, dtype.name)))}")
         return number
@@ -107,7 +142,7 @@ class Model:
         if version is None:
             codes = "int8" in (self.types[i] for i in (*inputs, *outputs))
             version = _INT8_VERSIONS.get(kind, 2) if codes else _FLOAT_VERSIONS.get(kind, 1)
-        values: dict[str, Value] = {
+        values: dict[str, object] = {
             "opcode_index": self._codes.setdefault((kind, version), len(self._codes)),
             "inputs": np.array(inputs, np.int32),
             "outputs": np.array(outputs, np.int32),
@@ -115,15 +150,15 @@ class Model:
         row = schema.OPTIONS.get(kind)
         if row is not None:
             values["builtin_options_type"] = row.member
-            values["builtin_options"] = Table(row.fields, _encoded(row.fields, options or {}))
-        self._operators.append(Table(schema.OPERATOR, values))
+            values["builtin_options"] = table(row.name, _encoded(row.fields, options or {}))
+        self._operators.append(table("Operator", values))
         taken, made = (", ".join(self._names[i] for i in numbers) for numbers in (inputs, outputs))
         shown = "".join(f" {name}={value}" for name, value in (options or {}).items())
         self._lines.append(f"{made} = {kind} {taken}{shown}")
 
     def finish(self, inputs: Sequence[int], outputs: Sequence[int]) -> bytes:
         """The file."""
-        graph: dict[str, Value] = {
+        graph: dict[str, object] = {
             "tensors": self._tensors,
             "inputs": np.array(inputs, np.int32),
             "outputs": np.array(outputs, np.int32),
@@ -131,8 +166,8 @@ class Model:
             "name": self.name,
         }
         codes = [
-            Table(
-                schema.OPERATOR_CODE,
+            table(
+                "OperatorCode",
                 {
                     "deprecated_builtin_code": min(number, _PLACEHOLDER),
                     "builtin_code": number,
@@ -141,29 +176,29 @@ class Model:
             )
             for number, version in ((schema.BUILTIN_OPERATORS.index(kind), version) for kind, version in self._codes)
         ]
-        root: dict[str, Value] = {
+        root: dict[str, object] = {
             "version": 3,
             "operator_codes": codes,
-            "subgraphs": [Table(schema.SUBGRAPH, graph)],
+            "subgraphs": [table("SubGraph", graph)],
             "description": self.description,
             "buffers": self._buffers,
         }
-        return serialize(Table(schema.MODEL, root), IDENTIFIER)
+        return serialize(table("Model", root))
 
 
-def _quantization(scale: Array | None, zero_point: Array | None, axis: int) -> Table | None:
+def _quantization(scale: Array | None, zero_point: Array | None, axis: int) -> Any:
     if scale is None or zero_point is None:
         return None
-    values: dict[str, Value] = {
+    values: dict[str, object] = {
         "scale": scale,
         "zero_point": zero_point,
         "quantized_dimension": axis if scale.size > 1 else 0,
     }
-    return Table(schema.QUANTIZATION, values)
+    return table("QuantizationParameters", values)
 
 
-def _encoded(fields: schema.Fields, options: Mapping[str, OptionValue | Array]) -> dict[str, Value]:
-    values: dict[str, Value] = {}
+def _encoded(fields: schema.Fields, options: Mapping[str, OptionValue | Array]) -> dict[str, object]:
+    values: dict[str, object] = {}
     for name, value in options.items():
         values[name] = fields[name].names.index(value) if isinstance(value, str) else value
     return values
