@@ -13,8 +13,10 @@ if TYPE_CHECKING:
     from relay.byoc.composition import build_external_compiler
     from relay.compile.entry import build
     from relay.compile.pipeline import default_pipeline, optimize
+    from relay.compile.records import Records
     from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
     from relay.exploration.comparing import compare
+    from relay.exploration.tuning import tune
     from relay.module import IRModule
     from relay.passes.build_config import BuildConfig
 
@@ -28,6 +30,7 @@ __getattr__, __dir__ = door(
         "IRModule": "relay.module",
         "InvalidArgument": "relay.errors",
         "Malformed": "relay.errors",
+        "Records": "relay.compile.records",
         "RelayError": "relay.errors",
         "Unsupported": "relay.errors",
         "build": "relay.compile.entry",
@@ -43,11 +46,12 @@ __getattr__, __dir__ = door(
         "quantize": "relay.quantize:",
         "runtime": "relay.runtime:",
         "transform": "relay.transform:",
+        "tune": "relay.exploration.tuning",
     },
 )
 
 __all__ = [
-    "BuildConfig", "IRModule", "InvalidArgument", "Malformed", "RelayError", "Unsupported", "__version__", "build",
-    "build_external_compiler", "byoc", "compare", "default_pipeline", "errors", "frontend", "interpreters", "optimize",
-    "qnn", "quantize", "runtime", "transform",
+    "BuildConfig", "IRModule", "InvalidArgument", "Malformed", "Records", "RelayError", "Unsupported", "__version__",
+    "build", "build_external_compiler", "byoc", "compare", "default_pipeline", "errors", "frontend", "interpreters",
+    "optimize", "qnn", "quantize", "runtime", "transform", "tune",
 ]  # fmt: skip

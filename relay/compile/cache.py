@@ -253,7 +253,10 @@ class KeyedRequest:
 def keyed(request: Request) -> KeyedRequest | None:
     """The request with the key that it is found by, told without the compiler; None where something else may matter:
     other arguments, a context, dialects that a program registers, or arguments that `build` refuses."""
-    if any(part is not None for part in (request.params, request.pipeline, request.external, request.exact)):
+    if any(
+        part is not None
+        for part in (request.params, request.pipeline, request.records, request.external, request.exact)
+    ):
         return None
     model, target, opt_level = request.model, request.target, request.opt_level
     if store() is None or not isinstance(model, str | bytes | os.PathLike) or not isinstance(target, str):

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from xdsl.passes import ModulePass
 
     from relay.byoc.composition import Targets
+    from relay.compile.records import Records
     from relay.module import IRModule
     from relay.passes import Pipeline
     from relay.runtime import Executable
@@ -37,6 +38,7 @@ def build(
     numerics: str | None = None,
     custom_ops: Mapping[str, Any] | None = None,
     frontend: Mapping[str, Any] | None = None,
+    records: Records | None = None,
     external: Targets | None = None,
     exact: bool | None = None,
     num_threads: int = 1,
@@ -56,6 +58,7 @@ def build(
     `custom_ops` are the importer's, and `frontend` holds its other options.
     Where sizes stay open the executable builds for each tuple of them when it sees it first, and keeps those of the
     `max_variants` (default: 8) last used (docs/sizes.md).
+    `records` are schedules that `relay.tune` measured: kernels that they know run by them (docs/schedules.md).
     `external` names external compilers that get what they take first, and `exact=True` lets them take only what
     gives the same integers: `relay.build_external_compiler` with its defaults. A run uses up to `num_threads` threads;
     `Executable.num_threads` can be set later, too. `progress` shows how far the build is: by default on a
@@ -87,7 +90,9 @@ def build(
             mod = with_sizes(mod, **cast(Any, asked))
     elif asked:
         frontend = _with_options(frontend, asked)
-    request = Request(mod, target, params, pipeline, opt_level, frontend, external, exact, progress, max_variants)
+    request = Request(
+        mod, target, params, pipeline, opt_level, frontend, external, exact, progress, max_variants, records
+    )
     keyed = cache.keyed(request)
     executable = None if keyed is None else cache.lookup_by_request(keyed, rebuild)
     if executable is None:

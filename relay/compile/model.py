@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from relay import signature
-from relay.arguments import mapping
+from relay.arguments import instance, mapping
 from relay.artifact import is_compiled
 from relay.byoc.partitioning.compile_external import CompileExternal
 from relay.compile import cache
@@ -24,6 +24,7 @@ from relay.compile.pipeline import (
     defaults_of,
 )
 from relay.compile.progress import Update, bar, unseen
+from relay.compile.records import Records
 from relay.compile.reimported import named_sizes, reimported
 from relay.compile.request import Recipe, Request
 from relay.compile.work import work_of
@@ -121,6 +122,9 @@ def resolved(request: Request) -> Recipe:
     """What a request asks for under the current context. Raises InvalidArgument."""
     machine = resolve(request.target)
     context = PassContext.current().at_level(request.opt_level)
+    if request.records is not None:
+        records = instance(request.records, Records, "records", "give what relay.tune returned")
+        context = context.with_config({"schedule.records": records.text})
     given = request.model
     frontend = {} if request.frontend is None else mapping(request.frontend, "frontend", "{'batch': 1}")
     if isinstance(given, IRModule | ModuleOp) and frontend:

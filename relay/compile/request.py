@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from xdsl.passes import ModulePass
 
     from relay.byoc.composition import Targets
+    from relay.compile.records import Records
     from relay.module import IRModule
     from relay.passes import PassContext, Pipeline
     from relay.target import Target
@@ -32,6 +33,7 @@ class Request:
     exact: bool | None = None
     progress: bool | None = None
     max_variants: int | None = None
+    records: Records | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -10,11 +10,13 @@ from xdsl.dialects import func, memref, scf, vector
 from xdsl.dialects.builtin import FunctionType, ModuleOp
 from xdsl.ir import Operation
 
+from relay.errors import InvalidArgument
 from relay.lowering.builder import LoopBuilder
 from relay.lowering.call_graph import CallGraph
-from relay.lowering.scheduling.decide import decide
+from relay.lowering.scheduling.decide import Decisions, decide
 from relay.lowering.scheduling.given_constants import GivenConstants
-from relay.lowering.scheduling.record import entries_of, not_scheduled, write
+from relay.lowering.scheduling.record import ATTRIBUTE, entries_of, not_scheduled, write
+from relay.lowering.scheduling.records import Table, attribute_of, processor_of, signature_of, table_of
 from relay.lowering.scheduling.strategy import Emission, Scheduled
 from relay.passes.target_pass import TargetPass
 from relay.target import CpuTarget
@@ -33,7 +35,8 @@ class Schedule(TargetPass):
     now. What is chosen depends on what the module's target has. A kernel's attribute `relay.schedule` says what was
     decided about each of its operations, and why (`print-choices` prints a table). Where it is there before, it is
     obeyed as far as it says something: `{strategy = "nest"}`, or `{strategy = "contraction", tile = [8, 48]}` for a
-    register tile of 8 pixels x 48 channels. `tile` asks for one, `8x48`, in all kernels without the attribute. See
+    register tile of 8 pixels x 48 channels. `tile` asks for one, `8x48`, in all kernels without the attribute, and
+    `records`, the text of what `relay.tune` found, for measured schedules in those that it knows. See
     docs/schedules.md.
     """
 
@@ -43,6 +46,7 @@ class Schedule(TargetPass):
     invalidates = ("target-ops", "functions")
     why = "tiles, vectorizes, and packs weights"
     tile: str = ""
+    records: str = ""
 
     @classmethod
     def holds(cls, op: ModuleOp) -> bool:
@@ -51,16 +55,25 @@ class Schedule(TargetPass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = self.cpu(op)
         calls = CallGraph(op.walk())
+        table: Table = table_of(self.records) if self.records else {}
+        known = table.get(processor_of(target), {})
         for function in list(op.body.block.ops):
             if isinstance(function, func.FuncOp) and function.body.blocks:
-                FunctionScheduler(function, calls.of(function), target, self.tile).run()
+                FunctionScheduler(function, calls.of(function), target, self.tile, known).run()
 
 
 class FunctionScheduler:
     """Rewrites one function's body: decides about all operations, says so in `relay.schedule`, and emits them."""
 
-    def __init__(self, function: func.FuncOp, calls: Sequence[func.CallOp], target: CpuTarget, tile: str):
-        self.function, self.target, self.tile = function, target, tile
+    def __init__(
+        self,
+        function: func.FuncOp,
+        calls: Sequence[func.CallOp],
+        target: CpuTarget,
+        tile: str,
+        known: Mapping[str, str],
+    ):
+        self.function, self.target, self.tile, self.known = function, target, tile, known
         self.old = function.body.block
         self.given = GivenConstants(self.old, calls)
 
@@ -69,7 +82,7 @@ class FunctionScheduler:
             if entries_of(self.function) and not any(isinstance(op, EMITTED) for op in self.old.walk()):
                 raise not_scheduled(self.function)
             return
-        self.found = found = decide(self.function, self.given, self.target, self.tile)
+        self.found = found = self.recorded() or decide(self.function, self.given, self.target, self.tile)
         write(self.function, found.schedules)
         self.builder = LoopBuilder(self.old)
         self.done = {*found.done, *found.units}
@@ -83,6 +96,21 @@ class FunctionScheduler:
         erase_dead(self.old.ops, memref.AllocOp | memref.CollapseShapeOp | memref.ExpandShapeOp | memref.SubviewOp)
         self.given.erase_retired()
         self.function.properties["function_type"] = FunctionType.from_lists([a.type for a in self.old.args], [])
+
+    def recorded(self) -> Decisions | None:
+        """What a record says of a kernel without the attribute; None without one, or where the kernel's constants do
+        not allow it."""
+        if not self.known or ATTRIBUTE in self.function.attributes:
+            return None
+        text = self.known.get(signature_of(self.function, self.given))
+        if text is None:
+            return None
+        self.function.attributes[ATTRIBUTE] = attribute_of(text)
+        try:
+            return decide(self.function, self.given, self.target)
+        except InvalidArgument:
+            del self.function.attributes[ATTRIBUTE]
+            return None
 
     def emit_all(self, ops: Sequence[Operation]) -> None:
         """Some operations in turn."""

@@ -109,6 +109,12 @@ class PassContext:
         other.opt_level = opt_level
         return other
 
+    def with_config(self, config: Mapping[str, object]) -> PassContext:
+        """A context like this one that also has these options of passes."""
+        other = copy(self)
+        other.config = {**self.config, **configuration.normalise(config)}
+        return other
+
     def with_instruments(self, instruments: Sequence[PassInstrument]) -> PassContext:
         """A context like this one with other instruments, which are not entered."""
         other = copy(self)

@@ -32,6 +32,7 @@ from relay.compile.pipeline import default_pipeline
 from relay.dialects import relay
 from relay.dialects.attributes import Array, element_type, ints
 from relay.errors import InvalidArgument
+from relay.exploration.tuning import DrawSchedules
 from relay.interpreters import run
 from relay.lowering import schedule, scheduling
 from relay.lowering.call_graph import CallGraph
@@ -45,7 +46,7 @@ from relay.module import IRModule
 from relay.passes import Pass, PassContext, Pipeline
 from relay.target import CpuTarget, cpu_of
 from tests.numeric.compiled_modules import Net
-from tests.numeric.drawn_schedules import DrawSchedules, PlainSchedules
+from tests.numeric.drawn_schedules import PlainSchedules
 
 CASCADE_LAKE = "x86_64-unknown-linux-gnu -mcpu=cascadelake"
 

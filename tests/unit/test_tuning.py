@@ -1,0 +1,173 @@
+"""`relay.tune`: schedules that are faster beyond doubt become records, and builds run by them."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+import relay
+from relay import IRModule, Records
+from relay.compile import cache
+from relay.compile.records import Record
+from relay.compile.request import Request
+from relay.dialects.context import make_context
+from relay.errors import InvalidArgument, Malformed
+from relay.exploration.tuning import DrawSchedules, Job, Kernel, faster, measured, sums_floats, tune
+from relay.lowering.scheduling.records import attribute_of, processor_of
+from relay.passes import PassContext, Pipeline
+from relay.target import resolve
+from relay.target.record import CpuTarget
+
+TARGET = "x86_64-linux-gnu -mcpu=cascadelake"
+MODEL = """func.func @main(%x: tensor<12x32xi8>) -> (tensor<12x24xi32>, tensor<12xf32>) {
+  %w = relay.constant dense<3> : tensor<24x32xi8>
+  %0 = relay.nn.dense %x, %w {out_dtype = i32} : (tensor<12x32xi8>, tensor<24x32xi8>) -> tensor<12x24xi32>
+  %1 = relay.cast %x {dtype = f32} : (tensor<12x32xi8>) -> tensor<12x32xf32>
+  %2 = relay.sum %1 {axis = array<i64: 1>} : (tensor<12x32xf32>) -> tensor<12xf32>
+  func.return %0, %2 : tensor<12x24xi32>, tensor<12xf32>
+}"""
+SLOW = '{strategy = "nest"}'
+
+
+def processor() -> str:
+    machine = resolve(TARGET)
+    assert isinstance(machine, CpuTarget)
+    return processor_of(machine)
+
+
+def lowered(text: str = MODEL) -> tuple[IRModule, DrawSchedules]:
+    """A module before `schedule`, and what its kernels are."""
+    names = DrawSchedules(None)
+    steps = [*relay.default_pipeline(TARGET)]
+    end = [step.name for step in steps].index("schedule")
+    return Pipeline([*steps[:end], names])(IRModule.parse(text)), names
+
+
+def kernel_of(module: IRModule) -> str:
+    return next(f.sym_name.data for f in module.functions.values() if f.sym_name.data.startswith("dense"))
+
+
+def test_a_kernel_is_known_by_what_it_computes() -> None:
+    module, first = lowered()
+    name = kernel_of(module)
+    _, renamed = lowered(MODEL.replace("%x", "%y").replace("dense<3>", "dense<-5>"))
+    _, larger = lowered(MODEL.replace("12x", "16x"))
+    assert first.signatures[name] == renamed.signatures[name] != larger.signatures[name]
+
+
+@pytest.mark.parametrize(
+    ("schedule", "of_this", "obeyed"),
+    [(SLOW, True, True), (SLOW, False, False), ('{strategy = "contraction", tile = [1, 4096]}', True, False)],
+)
+def test_a_record_is_obeyed_where_it_is_possible(schedule: str, of_this: bool, obeyed: bool) -> None:
+    module, names = lowered()
+    name = kernel_of(module)
+    rows = {names.signatures[name]: Record(schedule, 1.0, 2.0)}
+    records = Records({processor() if of_this else "another": rows})
+    with PassContext(config={"schedule.records": records.text}):
+        found = str(Pipeline.parse("schedule")(module)[name].attributes["relay.schedule"])
+    assert ("asked for" in found) == obeyed and ('strategy = "nest"' in found) == obeyed
+
+
+def test_an_attribute_counts_more_than_a_record() -> None:
+    module, names = lowered()
+    name = kernel_of(module)
+    records = Records({processor(): {names.signatures[name]: Record(SLOW, 1.0, 2.0)}})
+    module[name].attributes["relay.schedule"] = attribute_of('{strategy = "contraction"}')
+    with PassContext(config={"schedule.records": records.text}):
+        assert '"contraction"' in str(Pipeline.parse("schedule")(module)[name].attributes["relay.schedule"])
+
+
+def test_a_build_with_records_gives_the_same_and_has_a_key_of_its_own() -> None:
+    _, names = lowered()
+    rows = {signature: Record(SLOW, 1.0, 2.0) for signature in names.signatures.values()}
+    machine = resolve("llvm")
+    assert isinstance(machine, CpuTarget)
+    x = np.random.default_rng(0).integers(-128, 128, (12, 32)).astype(np.int8)
+    default = relay.build(IRModule.parse(MODEL))
+    slow, none = (relay.build(IRModule.parse(MODEL), records=Records({processor_of(machine): r})) for r in (rows, {}))
+    assert default.library.code == none.library.code != slow.library.code
+    wanted, found = default.run(x), slow.run(x)
+    assert isinstance(wanted, tuple) and isinstance(found, tuple)
+    assert np.array_equal(np.asarray(wanted[0]), np.asarray(found[0]))
+    assert cache.keyed(Request(MODEL.encode(), records=Records({}))) is None
+    with pytest.raises(InvalidArgument, match="records: 3 is no Records; give what relay.tune returned"):
+        relay.build(IRModule.parse(MODEL), records=cast(Any, 3))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{", "is no JSON"),
+        ("[]", "is no table of processors, kernels and schedules"),
+        ('{"a": {"b": 3}}', "is no table of processors, kernels and schedules"),
+    ],
+)
+def test_texts_that_are_no_records(text: str, said: str) -> None:
+    module, _ = lowered()
+    with PassContext(config={"schedule.records": text}), pytest.raises(InvalidArgument, match=said):
+        Pipeline.parse("schedule")(module)
+
+
+@pytest.mark.parametrize(("schedule", "said"), [("{strategy", "is no attribute"), ("3 : i64", "is no dictionary")])
+def test_schedules_that_are_none(schedule: str, said: str) -> None:
+    module, names = lowered()
+    rows = {signature: Record(schedule, 1.0, 2.0) for signature in names.signatures.values()}
+    with PassContext(config={"schedule.records": Records({processor(): rows}).text}):
+        with pytest.raises(InvalidArgument, match=said):
+            Pipeline.parse("schedule")(module)
+
+
+def test_records_are_kept_and_joined(tmp_path: Path) -> None:
+    first = Records({"a": {"k": Record(SLOW, 1.0, 2.0), "l": Record(SLOW, 3.0, 4.0)}})
+    second = Records({"a": {"k": Record("{}", 0.5, 2.0)}, "b": {"k": Record(SLOW, 1.0, 2.0)}})
+    first.save(tmp_path / "first.json")
+    assert Records.load(tmp_path / "first.json") == first
+    joined = first | second
+    assert joined.kernels["a"]["k"].schedule == "{}" and len(joined.kernels["a"]) == 2 and "b" in joined.kernels
+    again = replace(second, kernels={"a": {"k": Record("{}", 0.6, 2.1)}, "b": second.kernels["b"]})
+    assert again.text == second.text  # seconds do not make another build
+    for text in ("{", "{}", '{"version": 2, "kernels": {}}', '{"version": 1, "kernels": {"a": {"k": {}}}}'):
+        (tmp_path / "wrong.json").write_text(text)
+        with pytest.raises(Malformed, match="has no records"):
+            Records.load(tmp_path / "wrong.json")
+    assert json.loads((tmp_path / "first.json").read_text())["version"] == 1
+
+
+def test_ties_are_no_records() -> None:
+    default = {name: Kernel(name, "", (2.0, 2.1, 3.0)) for name in "abc"}
+    tied = {"a": Kernel("a", "slow", (1.0, 1.0, 2.0)), "b": Kernel("b", "fast", (1.0, 1.5, 1.9))}
+    slower = {"b": Kernel("b", "slower", (1.8, 1.8, 1.9)), "c": Kernel("c", "", (1.0, 1.0, 1.0))}
+    assert faster([[default, tied, slower]], "cpu") == Records({"cpu": {"b": Record("fast", 1.5, 2.1)}})
+
+
+def test_sums_of_floats_keep_their_order() -> None:
+    module, _ = lowered()
+    assert {name for name, function in module.functions.items() if sums_floats(function)} == {"sum_0"}
+    drawn = DrawSchedules(1, sums=False)
+    drawn.apply(make_context(), module.op)
+    assert kernel_of(module) in drawn.schedules and "sum_0" not in drawn.schedules
+
+
+def test_what_is_measured() -> None:
+    job = Job(MODEL, True, "llvm", (DrawSchedules(3, sums=False),), None, 2, 0.0)
+    default, drawn = measured(job)
+    name = next(each for each in default if each.startswith("dense"))
+    assert default[name].schedule == "" and drawn[name].schedule.startswith("{strategy")
+    assert default[name].signature == drawn[name].signature and len(drawn[name].seconds) == 2
+
+
+def test_a_model_is_tuned() -> None:
+    with ThreadPoolExecutor(1) as pool:
+        found = tune(IRModule.parse(MODEL), trials=1, rounds=2, seconds=0.0, executor=pool)
+    assert all(row.seconds < row.default_seconds for rows in found.kernels.values() for row in rows.values())
+    with pytest.raises(InvalidArgument, match="tune: trials is 0; it must be at least 1"):
+        tune(IRModule.parse(MODEL), trials=0)
+    with pytest.raises(InvalidArgument, match="tune: the target cuda is no CPU"):
+        tune(IRModule.parse(MODEL), "cuda")
