@@ -78,6 +78,21 @@ def between_pages(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
         monkeypatch.setattr(Executable, "run", guarded.run)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def kept_objects(tmp_path_factory: pytest.TempPathFactory) -> Generator[None]:
+    """What LLVM made of a text is kept from test to test, where no test has a cache of its own; builds are not."""
+    from relay.compile import workers
+    from relay.lowering import codegen
+    from relay.store import Store, store
+
+    folder = tmp_path_factory.getbasetemp()
+    kept = Store((folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "objects")
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (codegen, workers):
+            patch.setattr(module, "store", lambda: store() or kept)
+        yield
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
     """Hypothesis's examples are found anew until the time is up."""

@@ -106,8 +106,10 @@ def test_on_relay_ops():
     assert finding.before is not None and finding.before["main"]
 
 
-def test_a_right_pipeline_is_checked_to_its_end():
-    finding = find_culprit(from_tflite(DIGITS), relay.default_pipeline(), [image()])
+@pytest.mark.parametrize("digits", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_a_right_pipeline_is_checked_to_its_end(digits: bool):
+    mod, given = (from_tflite(DIGITS), image()) if digits else (module(), X)
+    finding = find_culprit(mod, relay.default_pipeline(), [given])
     assert finding.culprit is None and finding.unchecked == () and finding.checked[-1] == "plan-memory"
 
 
