@@ -148,6 +148,20 @@ def test_reductions_along_no_axes(compiler: str, op: str) -> None:
         assert np.array_equal(Session(part, compiler)([feed])[0], feed)
 
 
+@pytest.mark.parametrize("op", ["greater", "less", "equal"])
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_comparisons_of_truth_values(compiler: str, op: str) -> None:
+    installed(compiler)
+    mod = IRModule.parse(f"""
+      func.func @main(%x: tensor<4xi1>, %y: tensor<4xi1>) -> tensor<4xi1> {{
+        %s = relay.{op} %x, %y : (tensor<4xi1>, tensor<4xi1>) -> tensor<4xi1>
+        func.return %s : tensor<4xi1>
+      }}""")
+    if (part := whole(mod, compiler)) is not None:
+        feeds = [np.array([0, 0, 1, 1], bool), np.array([0, 1, 0, 1], bool)]
+        assert np.array_equal(Session(part, compiler)(feeds)[0], run(mod, feeds)[0])
+
+
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_what_was_not_offered_is_refused(compiler: str) -> None:
     installed(compiler)

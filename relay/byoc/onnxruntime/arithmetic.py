@@ -58,7 +58,14 @@ def each(
 
 def compared(kind: str) -> Row[Graph]:
     row = each(kind, *NUMBERS, "bool")
-    return Row(lambda op: type_refusal(op, *NUMBERS, "bool") or layout_refusal(op), row.write)
+
+    def refusal(op: relay.GreaterOp) -> str | None:
+        ordered = kind != "Equal" and dtype(op.lhs).kind == "b"
+        return (
+            "ONNX has no order of truth values" if ordered else type_refusal(op, *NUMBERS, "bool") or layout_refusal(op)
+        )
+
+    return Row(refusal, row.write)
 
 
 def nonzero(op: relay.DivideOp | relay.FloorDivideOp) -> str | None:
