@@ -18,6 +18,10 @@ from relay.frontend.torch.node import Node, Size, is_list
 from relay.frontend.torch.operators.elementwise import name_of
 from relay.frontend.torch.table import VIEWS, aten
 
+MOST_PLACES = 1 << 26
+"""Elements of a tensor whose places are numbered."""
+MOST_PARTS = 1 << 16
+"""Results of an operator that splits a tensor."""
 VIEWS.update(
     f"aten.{name}"
     for name in (
@@ -49,9 +53,9 @@ def flatten(importer: Importer, node: Node) -> SSAValue:
 
 @aten("permute", "transpose", "t", "mT", "numpy_T", "swapaxes", "movedim")
 def transpose(importer: Importer, node: Node) -> SSAValue:
-    """Axes in another order, which is that of the sizes 0, 1, 2, ... of a tensor without elements."""
+    """Axes in another order, which is that of the strides 0, 1, 2, ... of an array of one element."""
     x, rank, name = node.value("self"), node.rank("self"), name_of(node)
-    probe = np.empty(range(rank))
+    probe = np.lib.stride_tricks.as_strided(np.zeros(1, np.int8), [1] * rank, range(rank))
     if name == "permute":
         probe = probe.transpose(node.axes(node.integers("dims"), rank))
     elif name == "movedim":
@@ -59,7 +63,7 @@ def transpose(importer: Importer, node: Node) -> SSAValue:
     elif rank > 1:
         names = ("axis0", "axis1") if name == "swapaxes" else ("dim0", "dim1")
         probe = probe.swapaxes(*(node.axis(node.integer(n, d), rank) for n, d in zip(names, (-2, -1), strict=True)))
-    return importer.transpose(x, probe.shape)
+    return importer.transpose(x, probe.strides)
 
 
 @aten("squeeze")
@@ -121,6 +125,12 @@ def select(importer: Importer, node: Node) -> SSAValue:
     return importer.call(relay.TakeOp, x, place, axis=axis, mode="wrap")
 
 
+def _counted(node: Node, parts: int) -> int:
+    if parts > MOST_PARTS:
+        raise node.unsupported(f"gives {parts} parts", f"up to {MOST_PARTS} are supported")
+    return parts
+
+
 @aten("split", "split_with_sizes", "chunk", "tensor_split", "unsafe_split", "unsafe_chunk", "split_copy",
       "split_with_sizes_copy")  # fmt: skip
 def split(importer: Importer, node: Node) -> list[SSAValue]:
@@ -132,7 +142,7 @@ def split(importer: Importer, node: Node) -> list[SSAValue]:
         raise node.unsupported(f"splits an axis of unknown size, of {x.type}", "give its shapes")
     if node.packet == "aten.tensor_split":
         if node.has("sections"):
-            count = node.integer("sections")
+            count = _counted(node, node.integer("sections"))
             sizes = [size // count + (number < size % count) for number in range(count)]
         else:
             ends = [_clamped(each, size) for each in node.integers("indices")]
@@ -142,7 +152,7 @@ def split(importer: Importer, node: Node) -> list[SSAValue]:
     else:
         chunks = "chunk" in node.packet
         part = max(-(-size // node.integer("chunks")) if chunks else node.integer("split_size"), 1)
-        sizes = [min(part, size - begin) for begin in range(0, max(size, 1), part)]
+        sizes = [min(part, size - part * number) for number in range(_counted(node, max(-(-size // part), 1)))]
     if sum(sizes) != size or min(sizes, default=0) < 0:
         raise node.malformed(f"splits {size} elements in parts of {sizes}")
     bounds = [0, *accumulate(sizes)]
@@ -231,7 +241,7 @@ def roll(importer: Importer, node: Node) -> SSAValue:
 
 def _strided(numbers: Array, node: Node) -> Array:
     sizes, strides = node.integers("size"), node.integers("stride")
-    if prod(sizes) > 1 << 28:
+    if prod(sizes) > MOST_PLACES:
         raise node.unsupported(f"takes {prod(sizes)} elements")
     found = np.asarray(node.integer("storage_offset", 0))
     for size, stride in zip(sizes, strides, strict=True):
@@ -264,6 +274,8 @@ _PLACES: dict[str, Callable[[Array, Node], Array]] = {
 def moved(importer: Importer, node: Node) -> SSAValue:
     """The elements of the flat tensor where numpy's function puts their numbers."""
     dims = node.static("self")
+    if prod(dims) > MOST_PLACES:
+        raise node.unsupported(f"takes some of {prod(dims)} elements")
     places = _PLACES[name_of(node)](np.arange(prod(dims)).reshape(dims), node)
     return importer.take(importer.reshape(node.value("self"), [prod(dims)]), places, 0)
 
@@ -341,7 +353,7 @@ def expand(importer: Importer, node: Node) -> SSAValue:
 @aten("unbind")
 def unbind(importer: Importer, node: Node) -> list[SSAValue]:
     axis = node.along("dim", 0)
-    return [importer.row(node.value("self"), index, axis) for index in range(node.static("self")[axis])]
+    return [importer.row(node.value("self"), index, axis) for index in range(_counted(node, node.static("self")[axis]))]
 
 
 @aten("flip")
