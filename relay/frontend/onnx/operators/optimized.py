@@ -88,9 +88,7 @@ def _normalized(
         square = importer.call(relay.MeanOp, importer.call(relay.MultiplyOp, x, x), axis=axes, keepdims=True)
         root = (Scalar(importer, square) + node.real("epsilon", epsilon)).of(relay.SqrtOp)
         return importer.call(relay.MultiplyOp, importer.call(relay.DivideOp, x, root.value), gamma)
-    if beta is None:
-        beta = importer.unnamed(np.zeros(importer.shape(gamma), importer.dtype(gamma)))
-    return importer.call(relay.LayerNormOp, x, gamma, beta, epsilon=node.real("epsilon", epsilon))
+    return plain(importer, node, "LayerNormalization", [x, gamma, beta], {"epsilon": node.real("epsilon", epsilon)})
 
 
 @op("SimplifiedLayerNormalization")
