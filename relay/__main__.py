@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -19,6 +20,38 @@ def main(args: Sequence[str] | None = None) -> int:
     from relay.tools.command.main import run
 
     return run(args)
+
+
+def opt() -> int:
+    """`relay-opt`."""
+    return _compiler("relay-opt", "relay.tools.relay_opt")
+
+
+def explore() -> int:
+    """`relay-explore`."""
+    return _compiler("relay-explore", "relay.tools.relay_explore")
+
+
+def byoc() -> int:
+    """`relay-byoc`."""
+    return _compiler("relay-byoc", "relay.tools.relay_byoc")
+
+
+def dialect() -> int:
+    """`relay-dialect`."""
+    return _compiler("relay-dialect", "relay.tools.relay_dialect")
+
+
+def _compiler(name: str, module: str) -> int:
+    """Run a command that needs the compiler, or print which package is missing (`pip install --no-deps`)."""
+    from relay.plug_ins import lacking
+
+    try:
+        run = import_module(module).main
+    except ModuleNotFoundError as error:
+        print(lacking(name, error), file=sys.stderr)
+        return 1
+    return run()
 
 
 if __name__ == "__main__":

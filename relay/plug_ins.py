@@ -55,6 +55,12 @@ def installation(extra: str) -> str:
     return f"pip install '{DISTRIBUTION}[{extra}]'"
 
 
+def lacking(name: str, error: ModuleNotFoundError) -> str:
+    """The line of a command that cannot start for lack of a package."""
+    package = (error.name or "").partition(".")[0]
+    return f"{name}: the package {package} is not installed; pip install {package}"
+
+
 @dataclass
 class PlugIns(Generic[T]):
     """The plug-ins of one kind. What was registered goes before ours, and ours before those of packages."""

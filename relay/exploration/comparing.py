@@ -248,7 +248,7 @@ def _reference(
     options: Mapping[str, Any],
 ) -> Reference:
     if reference is None:
-        kind = "" if path is None else str(detect(path, path))
+        kind = "" if path is None or module is None else str(detect(path, path))
         reference = "litert" if module is None else BY_FORMAT.get(kind, "interpreter")
     if isinstance(reference, Executable):
         return Built(reference, "the other executable")

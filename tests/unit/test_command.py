@@ -8,6 +8,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -76,6 +77,16 @@ def test_without_the_extra_one_line_says_what_to_install(monkeypatch: pytest.Mon
     assert main(["inspect", DIGITS]) == 1
     line = "relay: the package rich_click is not installed; pip install 'relay-mlir[cli]'\n"
     assert capsys.readouterr().err == line
+
+
+@pytest.mark.parametrize("name", ["opt", "explore", "byoc", "dialect"])
+def test_without_xdsl_one_line_says_what_to_install(name: str):
+    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
+    module, _, function = scripts[f"relay-{name}"].partition(":")
+    program = f"import sys; sys.modules['xdsl'] = None; from {module} import {function}; sys.exit({function}())"
+    done = subprocess.run([sys.executable, "-c", program, "--help"], capture_output=True, text=True, cwd=ROOT)
+    line = f"relay-{name}: the package xdsl is not installed; pip install xdsl\n"
+    assert (done.returncode, done.stderr) == (1, line)
 
 
 def test_inspect(capsys: Capture, saved: str):

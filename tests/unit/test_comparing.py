@@ -134,6 +134,8 @@ def test_executables_and_saved_files(tmp_path: Path):
     with pytest.raises(InvalidArgument, match="layers: a compiled model does not have them; give the model's file"):
         relay.compare(executable, f"litert:{DIGITS}", layers=True)
     with pytest.raises(InvalidArgument, match="litert: needs the model's file; write litert:FILE"):
+        relay.compare(tmp_path / "digits.relay")
+    with pytest.raises(InvalidArgument, match="litert: needs the model's file; write litert:FILE"):
         relay.compare(executable)
     with pytest.raises(InvalidArgument, match="layers: the other executable keeps no tensors between operators"):
         relay.compare(DIGITS, executable, layers=True)

@@ -33,6 +33,7 @@ def test_every_name_is_there(path: Path):
     names = module.__all__
     assert names and all(getattr(module, name) is not None for name in names)
     assert set(names) - {"__version__"} <= {*dir(module), *vars(module)}
+    assert len(dir(module)) == len({*dir(module)})
 
 
 def test_passes_are_found_by_the_names_of_relay():

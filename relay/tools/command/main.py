@@ -12,6 +12,7 @@ import rich_click as click
 
 from relay import __version__
 from relay.errors import InvalidArgument, RelayError
+from relay.plug_ins import lacking
 from relay.tools.command import options
 
 COMMANDS = (
@@ -92,6 +93,8 @@ def line_of(error: Exception) -> str:
     """The line about an error; those that are not ours are worded with the compiler's help."""
     if isinstance(error, RelayError) and "\n" not in str(error):
         return str(error)
-    from relay.tools.failure import line_of as worded
-
+    try:
+        from relay.tools.failure import line_of as worded
+    except ModuleNotFoundError as missing:
+        return lacking("relay", missing)
     return worded(error, "relay")
