@@ -110,6 +110,28 @@ MATRICES = """func.func @main(%x: tensor<2x3x5xi8>, %y: tensor<2x5x4xi8>) -> ten
 }"""
 
 
+PRODUCT = """#a = affine_map<(d0, d1, d2) -> (d0, d2)>
+#b = affine_map<(d0, d1, d2) -> (d2, d1)>
+#c = affine_map<(d0, d1, d2) -> (d0, d1)>
+func.func @main(%x: tensor<2x5xi8>, %y: tensor<5x4xi8>) -> tensor<2x4xi32> {
+  %n = arith.constant 0 : i32
+  %e = tensor.empty() : tensor<2x4xi32>
+  %r = linalg.fill ins(%n : i32) outs(%e : tensor<2x4xi32>) -> tensor<2x4xi32>
+  %z = arith.constant 7 : i32
+  %0 = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %y : tensor<2x5xi8>, tensor<5x4xi8>) outs(%r : tensor<2x4xi32>) {
+  ^bb0(%p: i8, %q: i8, %s: i32):
+    %1 = arith.extsi %p : i8 to i32
+    %2 = arith.subi %1, %z : i32
+    %3 = arith.extsi %q : i8 to i32
+    %4 = arith.muli %2, %3 : i32
+    %5 = arith.addi %s, %4 : i32
+    linalg.yield %5 : i32
+  } -> tensor<2x4xi32>
+  func.return %0 : tensor<2x4xi32>
+}"""
+
+
 def test_named_products_of_codes(tmp_path: Path) -> None:
     """With zero points, which the name subtracts."""
     mod = LinalgSpecializeGenericOps()(RelayToLinalg()(IRModule.parse(MATRICES)))
@@ -118,6 +140,17 @@ def test_named_products_of_codes(tmp_path: Path) -> None:
     random = np.random.default_rng(0)
     x, y = (random.integers(-128, 128, shape).astype(np.int8) for shape in ((2, 3, 5), (2, 5, 4)))
     golden = (x.astype(np.int32) + 3) @ (y.astype(np.int32) - 7)
+    np.testing.assert_array_equal(results(written, [x, y], [golden], tmp_path)[0], golden)
+
+
+def test_a_named_product_of_codes(tmp_path: Path) -> None:
+    """Of two matrices, the second without a zero point."""
+    mod = LinalgSpecializeGenericOps()(IRModule.parse(PRODUCT))
+    written = mlir_runner.tool([str(mlir_runner.MLIR_OPT)], mod.to_text(weights=True))
+    assert written.count("linalg.quantized_matmul ins") == 1
+    random = np.random.default_rng(0)
+    x, y = (random.integers(-128, 128, shape).astype(np.int8) for shape in ((2, 5), (5, 4)))
+    golden = (x.astype(np.int32) - 7) @ y.astype(np.int32)
     np.testing.assert_array_equal(results(written, [x, y], [golden], tmp_path)[0], golden)
 
 
