@@ -76,25 +76,20 @@ def target_of(machine: str, code: bytes, at: int, start: int) -> tuple[int, byte
     return (start + 4 * distance, NO_CALLS[machine][kind]) if known else None
 
 
-def calls_in(machine: str, code: bytes, names: Sequence[str], callers: Sequence[str]) -> list[tuple[int, str, bytes]]:
-    """Where the callers call functions of these names: offset in the file, name, what takes the place of the call."""
+def calls_in(machine: str, code: bytes, names: Sequence[str], caller: str) -> list[tuple[int, str, bytes]]:
+    """Where the caller calls functions of these names: offset in the file, name, what takes the place of the call."""
     try:
         functions, loaded = functions_of(code), offsets(code)
     except (struct.error, ValueError, IndexError, UnicodeDecodeError):
         raise Unknown("the code has no symbol table that can be read") from None
     targets = {functions[name][0]: name for name in names if name in functions}
+    start, length = functions.get(caller, (0, 0))
+    shift = next((offset - base for base, offset, size in loaded if base <= start < base + size), 0)
     found: list[tuple[int, str, bytes]] = []
-    for caller in callers:
-        if caller not in functions:
-            continue
-        start, length = functions[caller]
-        shift = next((offset - base for base, offset, size in loaded if base <= start < base + size), None)
-        if shift is None:
-            continue
-        for at in range(start, start + length - 3):
-            called = target_of(machine, code, at + shift, at)
-            if called is not None and called[0] in targets:
-                found.append((at + shift, targets[called[0]], called[1]))
+    for at in range(start, start + length - 3):
+        called = target_of(machine, code, at + shift, at)
+        if called is not None and called[0] in targets:
+            found.append((at + shift, targets[called[0]], called[1]))
     return found
 
 
@@ -129,7 +124,10 @@ class Machine:
         self.where = {row["name"]: row for row in graph["constants"]}
         self.entry = str(graph["entry"])
         names = [call.kernel for call in claims.calls]
-        self.sites = calls_in(self.name, saved.code, list(dict.fromkeys(names)), ("main", self.entry))
+        different = list(dict.fromkeys(names))
+        # LLVM may copy the calls of `main` to the entry point
+        found = [calls_in(self.name, saved.code, different, each) for each in (self.entry, "main")]
+        self.sites = found[0] or found[1]
         if not claims.branches and [name for _, name, _ in self.sites] != names:
             raise Unknown("the calls in the code are not those that the claim lists")
         self.flags = [self.at(place) for place in claims.flags]

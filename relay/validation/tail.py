@@ -74,6 +74,10 @@ class Tail:
         if self.cut == self.result:
             return None
         rest = [row for row in self.rows if row not in self.first_rows]
+        known = {**self.call.constants, **self.program.values}
+        vectors = {number for number, value in known.items() if value.size > 1}
+        if any(row.formula != "lookup" and vectors & set(row.operands) for row in rest):
+            raise NoTail("does to its codes what depends on the channel")
         given = {**self.call.constants, self.cut: self.codes.astype(self.dtype)[:, None]}
         if self.other is not None:
             dtype = self.program.arguments[self.other].dtype
