@@ -183,6 +183,37 @@ def test_outputs_that_become_inputs():
     np.testing.assert_array_equal(stream.states[s.name], state)
 
 
+def test_outputs_of_onnx_that_become_inputs():
+    """A recurrent layer on codes: what it gives is what it takes, for as long as it runs."""
+    onnx, runtime = (pytest.importorskip(name, reason="needs onnx, onnxruntime") for name in ("onnx", "onnxruntime"))
+    rng = np.random.default_rng(0)
+    constants = {
+        "kernel": rng.integers(-127, 128, (20, 12)).astype(np.int8),
+        **{f"{name}_scale": np.float32(scale) for name, scale in (("x", 0.02), ("k", 0.004), ("h", 1 / 128))},
+        **{f"{name}_zero": np.int8(0) for name in ("x", "k", "h")},
+    }
+    node, of = onnx.helper.make_node, onnx.helper.make_tensor_value_info
+    product = ["joined", "x_scale", "x_zero", "kernel", "k_scale", "k_zero", "h_scale", "h_zero"]
+    nodes = [
+        node("Concat", ["frame", "past"], ["joined"], axis=1),
+        node("QLinearMatMul", product, ["present"]),
+        node("Relu", ["present"], ["seen"]),
+    ]
+    graph = onnx.helper.make_graph(
+        nodes, "g",
+        [of("frame", 3, [1, 8]), of("past", 3, [1, 12])], [of("seen", 3, [1, 12]), of("present", 3, [1, 12])],
+        [onnx.numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()],
+    )  # fmt: skip
+    data = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 21)]).SerializeToString()
+    session = runtime.InferenceSession(data, providers=["CPUExecutionProvider"])
+    stream, past = relay.build(data).stream({"present": "past"}), np.zeros((1, 12), np.int8)
+    for frame in rng.integers(-128, 128, (200, 1, 8)).astype(np.int8):
+        seen, past = session.run(None, {"frame": frame, "past": past})
+        np.testing.assert_array_equal(stream.run(frame), seen)
+    np.testing.assert_array_equal(stream.states["past"], past)
+    assert np.unique(past).size > 3
+
+
 WRONG: dict[str, Callable[[Stream], object]] = {
     "input 't0': has shape [3]; [1, 12] is needed": lambda stream: stream.run(np.zeros(3, np.int8)),
     "input 't0': is not given": lambda stream: stream.run(),
