@@ -15,7 +15,8 @@ from relay.frontend import from_pytorch
 from relay.interpreters import run
 from tests.numeric.torch_nets import FORMS, NETS, applies, distance, row
 
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]
+"""What warns here are the libraries that make the models."""
 CASES = [(net, form) for net in NETS for form in FORMS if applies(net, form)]
 AT_RUN_TIME = ("PT2E dynamic", "int8 dynamic", "8da4w")
 """Scales are found at run time: a rounding error of float sums may move a value to the next code."""
