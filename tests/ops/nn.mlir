@@ -118,6 +118,13 @@ func.func @resize2d(%x: tensor<1x4x4x3xi8>) {
 }
 
 // -----
+// error: relay.image.resize2d: align_corners and half_pixel_centers exclude each other
+func.func @resize2d(%x: tensor<1x4x4x3xi8>) {
+  %r = relay.image.resize2d %x {size = array<i64: 8, 8>, align_corners = true, half_pixel_centers = true} : (tensor<1x4x4x3xi8>) -> tensor<1x8x8x3xi8>
+  func.return
+}
+
+// -----
 // error: relay.nn.conv2d: kernel, strides and dilation must be positive
 func.func @conv2d(%x: tensor<1x8x8x4xi8>, %y: tensor<6x3x3x4xi8>) {
   %r = relay.nn.conv2d %x, %y {strides = array<i64: 0, 1>} : (tensor<1x8x8x4xi8>, tensor<6x3x3x4xi8>) -> tensor<1x6x6x6xi32>

@@ -70,8 +70,8 @@ class Resize2dOp(TensorOp):
     """Resize height and width to `size`; `method` is `linear` or `nearest_neighbor`.
 
     Output position i is at `i * (in / out)` of the input, at `i * (in - 1) / (out - 1)` with `align_corners`, at
-    `(i + 1/2) * (in / out) - 1/2` with `half_pixel_centers`; `linear` weighs the four neighbours by their distance,
-    `nearest_neighbor` takes the one below (with `align_corners`: the nearest, halves up).
+    `(i + 1/2) * (in / out) - 1/2` with `half_pixel_centers`; both flags exclude each other. `linear` weighs the four
+    neighbours by their distance, `nearest_neighbor` takes the one below (with `align_corners`: the nearest, halves up).
 
     `linear` on signed integers is TFLite's 10-bit fixed point, `(sum +- 2^19) / 2^20`; on `ui8` and floats it is
     float32 in TFLite's written order (codes: + 0.5, truncated). Source: TFLite's reference RESIZE_BILINEAR.
@@ -101,6 +101,8 @@ class Resize2dOp(TensorOp):
         type, layout = tensor(self.data), image_layout(self.name, self.layout, self.data)
         if self.coordinate_transformation_mode is None:
             require(self.method.data in ("linear", "nearest_neighbor"), f"{self.name}: unknown method {self.method}")
+            both = self.align_corners.value.data and self.half_pixel_centers.value.data
+            require(not both, f"{self.name}: align_corners and half_pixel_centers exclude each other")
         else:
             modes = self.coordinate_transformation_mode.data, self.rounding_method.data
             check_rule(self.name, type.element_type, self.method.data, *modes)
