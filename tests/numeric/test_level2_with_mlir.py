@@ -237,6 +237,10 @@ def pool_and_reduce() -> dict[str, Case]:
     for shape in ((7,), (2, 5), (2, 3, 4)):
         properties = {"beta": FloatAttr(0.5, f32)}
         cases[f"softmax_{len(shape)}"] = Case(relay.SoftmaxOp, [numbers("float32", *shape)], properties, (), 1e-6)
+    for shape in ((2, 5), (2, 3, 4)):
+        data, (gamma, beta) = numbers("float32", *shape), numbers("float32", 2, shape[-1])
+        properties = {"epsilon": FloatAttr(1e-3, f32)}
+        cases[f"layer_norm_{len(shape)}"] = Case(relay.LayerNormOp, [data, gamma, beta], properties, (), 1e-5)
     return cases
 
 

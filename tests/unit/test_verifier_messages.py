@@ -19,6 +19,7 @@ GUARDS = {
     "expected a ranked tensor": "operands are constrained to tensors",
     "a blob has no spelling": "no dialect has the attribute, so no text reaches its parser",
     "clamps integers, not": "the type is one of codes, or constrained to integers",
+    "relay.reinterpret it first": "only plug-ins have such types: tests/unit/test_dialect_plug_ins.py has the cases",
 }
 """Sites that no text reaches: a second check behind a constraint, or what types ask for. Why."""
 
