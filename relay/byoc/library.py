@@ -13,7 +13,7 @@ from xdsl.ir import Operation
 
 from relay.byoc import entries
 from relay.byoc.compiler import Compiler, Refusal
-from relay.byoc.quantized import image_refusal
+from relay.byoc.quantized import form_refusal
 from relay.dialects import relay
 from relay.dialects.attributes import Array, dtype_of
 from relay.dialects.op import Origin, TensorOp, is_code, is_tensor, tensor
@@ -74,7 +74,7 @@ class LibraryCompiler(Compiler, ABC):
         if self.only and not any(op.name in self.only for op in ops):
             names = ", ".join(name.removeprefix("relay.") for name in self.only)
             return f"{self.name} takes {names} only, as its option says"
-        return unknown_type(ops) or next(filter(None, map(image_refusal, ops)), None) or self.reason(ops)
+        return unknown_type(ops) or next(filter(None, map(form_refusal, ops)), None) or self.reason(ops)
 
     def patterns(self) -> Sequence[Entry]:
         return [*entries.products(self.check), *entries.means(self.check)]

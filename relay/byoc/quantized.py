@@ -161,8 +161,11 @@ def conv_window(op: relay.Conv2dBase, kernel: Array) -> Window:
     return Window((height, width), _two(op.strides), _four(op.padding), _two(op.dilation))
 
 
-def image_refusal(op: Operation) -> str | None:
-    """Why an op on images is none for compilers of TFLite's: of plain pools, and resizing by TFLite's rules."""
+def form_refusal(op: Operation) -> str | None:
+    """Why an op is none for compilers that know TFLite's forms only: plain pools, resizing by TFLite's rules, softmax
+    along the last axis."""
+    if isinstance(op, relay.SoftmaxOp) and not op.along_last:
+        return "it is along another axis than the last"
     if isinstance(op, relay.Pool2dOp) and not op.plain:
         return "its windows have gaps, reach over the padding, or count the padding"
     if isinstance(op, relay.Resize2dOp) and op.coordinate_transformation_mode is not None:

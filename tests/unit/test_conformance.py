@@ -10,11 +10,12 @@ import pytest
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from relay.byoc import Artifact, BuildInfo, Compiler, find, registry
+from relay.byoc import Artifact, BuildInfo, Compiler, Refusal, find, registry
 from relay.dialects import relay as ops
 from relay.dialects.attributes import Array
 from relay.errors import Malformed, Unsupported
 from relay.exploration.conformance import conformance
+from relay.module import IRModule
 from relay.runtime import loaders
 from relay.runtime.memory import Form
 from relay.tools.relay_byoc import main
@@ -27,6 +28,22 @@ def test_compilers_that_ship_conform(name: str):
     installed(name)
     found = conformance(name, cases=BOUNDED)
     assert found.passed, str(found)
+
+
+@pytest.mark.parametrize("name", list(registry.OURS))
+@pytest.mark.parametrize("axis", [1, 2])
+def test_only_rows_along_the_last_axis_are_taken(name: str, axis: int):
+    installed(name)
+    type = "tensor<2x3x4xf32>"
+    module = IRModule.parse(f"""
+        func.func @main(%x: {type}) -> {type} {{
+          %y = relay.nn.softmax %x {{beta = 1.0 : f32, axis = {axis} : i64}} : ({type}) -> {type}
+          func.return %y : {type}
+        }}""")
+    softmax = next(op for op in module["main"].walk() if isinstance(op, ops.SoftmaxOp))
+    found = find(name).supports(softmax)
+    assert (found is True) == (axis == 2 and name != "systolic")  # which takes no softmax at all
+    assert found is True or (isinstance(found, Refusal) and str(found))
 
 
 @pytest.mark.slow

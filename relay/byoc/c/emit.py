@@ -13,7 +13,7 @@ from relay.byoc.c.emitter import Emitter
 from relay.byoc.c.program import Program, Tensor
 from relay.byoc.c.rows import contraction, elementwise, image, movement, quantized, recurrent, reduce
 from relay.byoc.c.rows.requantize import requantize
-from relay.byoc.quantized import image_refusal
+from relay.byoc.quantized import form_refusal
 from relay.dialects import byoc, qnn, relay
 from relay.dialects.op import rank
 from relay.errors import Malformed, Unsupported
@@ -135,7 +135,7 @@ def write(e: Emitter, op: Operation) -> None:
     """One op. Raises Unsupported."""
     if isinstance(op, byoc.CompositeOp):
         composite(e, op)
-    elif (reason := image_refusal(op)) is not None:
+    elif (reason := form_refusal(op)) is not None:
         raise Unsupported(place(op), reason)
     elif (row := ROWS.get(type(op))) is not None:
         row(e, op)

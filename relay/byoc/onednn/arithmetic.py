@@ -184,10 +184,6 @@ def write_softmax(writer: Writer, op: qnn.SoftmaxOp) -> None:
     writer.coded(result, op.result, Codes(1 / 256, 0 if dtype(op.input) == np.uint8 else -128))
 
 
-def float_softmax_refusal(op: relay.SoftmaxOp) -> str | None:
-    return type_refusal(op, FLOAT) if op.along_last else "it is along another axis than the last"
-
-
 def write_float_softmax(writer: Writer, op: relay.SoftmaxOp) -> None:
     source, beta = writer.read(op.data), float(to_numpy(op.beta))
     if beta != 1:
@@ -271,7 +267,7 @@ ROWS: dict[type[Operation], Row[Writer]] = {
     relay.SigmoidOp: curve("logistic"),
     relay.TanhOp: curve("tanh"),
     relay.ClipOp: Row(clip_refusal, write_clip),
-    relay.SoftmaxOp: Row(float_softmax_refusal, write_float_softmax),
+    relay.SoftmaxOp: Row(lambda op: type_refusal(op, FLOAT), write_float_softmax),
     relay.SumOp: reduction("reduce_sum"),
     relay.MaxOp: reduction("reduce_max"),
     relay.MinOp: reduction("reduce_min"),

@@ -169,10 +169,6 @@ def write_softmax(graph: Graph, op: qnn.SoftmaxOp) -> None:
     graph.define(op.result, graph.node("QLinearSoftmax", inputs, CONTRIB, axis=-1, opset=13))
 
 
-def float_softmax_refusal(op: relay.SoftmaxOp) -> str | None:
-    return type_refusal(op, FLOAT) if op.along_last else "it is along another axis than the last"
-
-
 def write_float_softmax(graph: Graph, op: relay.SoftmaxOp) -> None:
     name, beta = graph.read(op.data), to_numpy(op.beta)
     if beta != 1:
@@ -339,7 +335,7 @@ ROWS: dict[type[Operation], Row[Graph]] = {
     relay.RoundOp: never("ONNX's Round takes halves to even"),
     relay.ClipOp: Row(lambda op: type_refusal(op, *NUMBERS, *CODES), write_clip),
     relay.CastOp: Row(lambda op: type_refusal(op, *NUMBERS, *CODES, "bool"), write_cast),
-    relay.SoftmaxOp: Row(float_softmax_refusal, write_float_softmax),
+    relay.SoftmaxOp: Row(lambda op: type_refusal(op, FLOAT), write_float_softmax),
     relay.SumOp: reduction("ReduceSum", *NUMBERS),
     relay.MaxOp: reduction("ReduceMax", *NUMBERS, *CODES),
     relay.MinOp: reduction("ReduceMin", *NUMBERS, *CODES),

@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 
 from relay.byoc.compiler import Refusal
-from relay.byoc.quantized import image_refusal
+from relay.byoc.quantized import form_refusal
 from relay.byoc.systolic.assembler import INPUT_ROWS, INPUTS, PARAMETERS, RESULT_ROWS, RESULTS, Assembler
 from relay.byoc.systolic.isa import LANES, Add, Average, Load, Softmax
 from relay.byoc.systolic.products import spans
@@ -56,7 +56,7 @@ def write_add(program: Assembler, op: qnn.AddOp, target: int) -> None:
 
 def average_refusal(op: relay.AvgPool2dOp) -> Refusal | None:
     _, height, width, channels = shape(op.data)
-    if (reason := image_refusal(op)) is not None:
+    if (reason := form_refusal(op)) is not None:
         return Refusal(reason)
     if dtype_of(tensor(op.data).element_type) != np.int8:
         return Refusal("the vector unit averages int8")
