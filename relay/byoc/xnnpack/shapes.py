@@ -39,6 +39,10 @@ def write_reshape(writer: Writer, op: relay.ReshapeOp) -> None:
     writer.emit("RESHAPE", inputs, op.result, {"new_shape": sizes})
 
 
+def transpose_refusal(op: relay.TransposeOp) -> str | None:
+    return moved(op) if shape(op.result) else "it has no axes, and LiteRT's TRANSPOSE writes beside such a number"
+
+
 def write_transpose(writer: Writer, op: relay.TransposeOp) -> None:
     writer.emit("TRANSPOSE", [same_scale(writer, op), writer.integers(int_values(op.axes))], op.result)
 
@@ -118,7 +122,7 @@ def write_rescaled_concatenation(writer: Writer, op: qnn.ConcatenateOp) -> None:
 
 ROWS: dict[type[Operation], Row[Writer]] = {
     relay.ReshapeOp: Row(lambda op: type_refusal(op, *NUMBERS, "bool"), write_reshape),
-    relay.TransposeOp: Row(moved, write_transpose),
+    relay.TransposeOp: Row(transpose_refusal, write_transpose),
     relay.BroadcastToOp: Row(moved, write_broadcast),
     relay.PadOp: Row(moved, write_pad),
     relay.StridedSliceOp: Row(moved, write_slice),

@@ -115,6 +115,8 @@ def binary(e: Emitter, op: qnn.QnnBinaryOp, raw: str) -> None:
 
 def softmax(e: Emitter, op: qnn.SoftmaxOp) -> None:
     type, (*rows, depth) = e.type(op.input), e.shape(op.input)
+    if type.size != 1:
+        raise Unsupported(place(op), "a softmax of 16-bit codes is not supported by c")
     low, high = type.range
     table = e.numbers(softmax_exp_table(number(op.multiplier), number(op.shift)), "exponents")
     function = e.kernel("softmax", type.short, Code=type.name, lowest=bracketed(low), highest=str(high))
