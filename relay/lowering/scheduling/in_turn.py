@@ -13,7 +13,6 @@ from math import prod
 from typing import Self
 
 from xdsl.dialects import arith, memref, scf
-from xdsl.dialects.builtin import i1
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.ir import Block, Operation, SSAValue
@@ -22,7 +21,7 @@ from xdsl.ir.affine import AffineMap
 from relay.lowering.builder import Index, LoopBuilder, contiguous
 from relay.lowering.plan_memory import root
 from relay.lowering.scheduling.affine import is_identity
-from relay.lowering.scheduling.body import Lifter, can_lift, clone_scalar, dense_vector, vector_constant
+from relay.lowering.scheduling.body import Lifter, can_lift, clone_scalar, vector_constant
 from relay.lowering.scheduling.elementwise import (
     Elementwise,
     ElementwiseSchedule,
@@ -35,10 +34,10 @@ from relay.lowering.scheduling.elementwise import (
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.plain import read
 from relay.lowering.scheduling.record import OpSchedule
-from relay.lowering.scheduling.reduction import IDEMPOTENT
+from relay.lowering.scheduling.reduction import IDEMPOTENT, across_lanes, in_pairs, last_lanes
 from relay.lowering.scheduling.rows import in_vectors
 from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, estimate
-from relay.lowering.shaped import buffer_of, is_buffer, shape_of, vector_of
+from relay.lowering.shaped import buffer_of, is_buffer, shape_of
 from relay.target import LANES
 
 JOINS = (*IDEMPOTENT, arith.AddfOp, arith.AddiOp)
@@ -270,19 +269,13 @@ class Row:
         partial = list(turn.results)
         for number, first in enumerate(range(end, size // LANES * LANES, LANES)):
             partial[number] = joined(first, partial[number])
-        while len(partial) > 1:
-            pairs = [pair(a, c) for a, c in zip(partial[::2], partial[1::2], strict=False)]
-            partial = pairs + partial[2 * len(pairs) :]
-        total = partial[0]
+        total = in_pairs(partial, pair)
         if size % LANES:
             rest = joined(size - LANES, neutral)
             if not repeats:
-                new = dense_vector([lane >= LANES - size % LANES for lane in range(LANES)], i1)
-                rest = b.select(b.constant_attr(new, vector_of(i1, LANES)), rest, neutral)
+                rest = b.select(last_lanes(b, size % LANES), rest, neutral)
             total = pair(total, rest)
-        for lanes in (8, 4, 2, 1):
-            total = pair(b.shuffle(total, total, range(lanes)), b.shuffle(total, total, range(lanes, 2 * lanes)))
-        found = b.lane(total, 0)
+        found = b.lane(across_lanes(b, total, pair), 0)
         return found if repeats else pair(found, before)
 
 

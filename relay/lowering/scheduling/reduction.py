@@ -6,6 +6,7 @@ lose less to rounding than one long sum does.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from math import prod
@@ -242,13 +243,10 @@ class Row:
                 end = done + (size - done) // (count * codes) * count * codes
                 partial[:count] = self.several(done, end, partial[:count], codes)
                 done = end
-        while len(partial) > 1:
-            pairs = [self.join(a, c) for a, c in zip(partial[::2], partial[1::2], strict=False)]
-            partial = pairs + partial[2 * len(pairs) :]
-        total = partial[0]
+        total = in_pairs(partial, self.join)
         if whole < size:
             total = self.join(total, self.rest(size - LANES, size - whole))
-        b.vector_store(self.horizontal(total), self.reduction.result, self.at)
+        b.vector_store(across_lanes(b, total, self.join), self.reduction.result, self.at)
         if self.reduction.join not in IDEMPOTENT:
             b.store(self.join(b.load(self.reduction.result, self.at), before), self.reduction.result, self.at)
 
@@ -258,9 +256,8 @@ class Row:
         values = self.extended(b.vector_load(self.data, [b.plus(self.start, first)], LANES))
         if self.reduction.join in IDEMPOTENT:
             return values
-        new = dense_vector([lane >= LANES - count for lane in range(LANES)], i1)
-        truth, zeros = b.constant_attr(new, vector_of(i1, LANES)), vector_constant(b, 0, self.element, LANES)
-        return b.select(truth, values, zeros)
+        truth = last_lanes(b, count)
+        return b.select(truth, values, vector_constant(b, 0, self.element, LANES))
 
     def emit_mapped(self, body: Block) -> None:
         """Of what the body makes of the data; the last vector may have elements of the one before it again."""
@@ -269,13 +266,7 @@ class Row:
         for first in [*range(0, size - LANES, LANES), size - LANES]:
             values = b.vector_load(self.data, [b.plus(self.start, first)], LANES)
             total = lifter.emit(body, [values, total], positions=range(first, first + LANES))[0]
-        b.vector_store(self.horizontal(total), self.reduction.result, self.at)
-
-    def horizontal(self, total: SSAValue) -> SSAValue:
-        """One lane, joined of all."""
-        for lanes in (8, 4, 2, 1):
-            total = self.join(self.lanes(total, 0, lanes), self.lanes(total, lanes, lanes))
-        return total
+        b.vector_store(across_lanes(b, total, self.join), self.reduction.result, self.at)
 
     def several(self, first: int, end: int, partial: list[SSAValue], codes: int) -> list[SSAValue]:
         """Join so many vectors of so many elements at a time, from one place to another."""
@@ -311,7 +302,26 @@ class Row:
         """The operation, on scalars or vectors."""
         return self.b.add(self.reduction.join.create(operands=[a, c], result_types=[a.type])).results[0]
 
-    def lanes(self, value: SSAValue, first: int, count: int) -> SSAValue:
-        """Some lanes of a vector."""
-        assert is_vector(value.type)
-        return self.b.shuffle(value, value, range(first, first + count))
+
+Join = Callable[[SSAValue, SSAValue], SSAValue]
+"""Emits the operation of a reduction on two scalars or vectors."""
+
+
+def in_pairs(partial: Sequence[SSAValue], join: Join) -> SSAValue:
+    """Vectors of partial results joined to one: neighbours first, then pairs of them."""
+    while len(partial) > 1:
+        pairs = [join(a, c) for a, c in zip(partial[::2], partial[1::2], strict=False)]
+        partial = [*pairs, *partial[2 * len(pairs) :]]
+    return partial[0]
+
+
+def across_lanes(b: LoopBuilder, total: SSAValue, join: Join) -> SSAValue:
+    """A vector of one lane: the lanes of a vector joined, the upper half with the lower one each time."""
+    for lanes in (8, 4, 2, 1):
+        total = join(b.shuffle(total, total, range(lanes)), b.shuffle(total, total, range(lanes, 2 * lanes)))
+    return total
+
+
+def last_lanes(b: LoopBuilder, count: int) -> SSAValue:
+    """A mask that is true in the last `count` lanes."""
+    return b.constant_attr(dense_vector([lane >= LANES - count for lane in range(LANES)], i1), vector_of(i1, LANES))
