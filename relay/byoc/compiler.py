@@ -106,8 +106,9 @@ class Compiler(ABC):
         return None
 
     def regions(self, ops: Sequence[Operation]) -> Sequence[Sequence[Operation]] | Refusal:
-        """What it makes of a region that it is shown whole, as composites and single ops in program order: the parts
-        that are to be regions of their own (by default all in one); what no part has is the host's. Or why none."""
+        """Split a region: `ops` are all its composites and single ops in program order; each sequence returned becomes
+        a region of its own (by default all ops are one), and ops in none of them go back to the host. A Refusal, with
+        the reason, gives all of them back."""
         return [ops]
 
     def off_by(self, ops: Sequence[Operation]) -> int | None:

@@ -162,8 +162,8 @@ def conv_window(op: relay.Conv2dBase, kernel: Array) -> Window:
 
 
 def form_refusal(op: Operation) -> str | None:
-    """Why an op is none for compilers that know TFLite's forms only: plain pools, resizing by TFLite's rules, softmax
-    along the last axis."""
+    """Why a compiler that supports only TFLite's variants refuses an op; None if it has such a variant: pools without
+    dilation or counted padding, resizing by TFLite's rules, softmax along the last axis."""
     if isinstance(op, relay.SoftmaxOp) and not op.along_last:
         return "it is along another axis than the last"
     if isinstance(op, relay.Pool2dOp) and not op.plain:

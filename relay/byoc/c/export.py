@@ -33,8 +33,8 @@ def export_c(
     """Write a function of the module as `name.c`, `name.h` and a README.md that tells how to call it; their paths.
 
     The C is C99 without any library but memcpy (and math.h where the model computes floats), with the weights as
-    `static const` arrays; integers are those of the ops' formulas. The module stays as it is. Of a partitioned module,
-    `name_regions.c` has what external compilers made, and calls their C functions (`Artifact.device`).
+    `static const` arrays; integers equal the interpreter's. The module is not changed. For a partitioned module,
+    `name_regions.c` has the artifacts of external compilers, and calls their C functions (`Artifact.device`).
 
     Raises Unsupported, naming the op and its source, for what c does not support, and for a region that no C functions
     run; InvalidArgument if the name is no identifier of C.

@@ -31,8 +31,9 @@ have these functions:
 |---|---|---|---|
 {rows_of_regions}
 
-Call `{name}_init()` once before the first run and `{name}_destroy()` after the last. What fails is told by the number
-of its region; `{name}_regions[number - 1].status` is what the device said.
+Call `{name}_init()` once before the first run and `{name}_destroy()` after the last. `{name}_init` and the run
+return 0, or the number of the region that failed; `{name}_regions[number - 1].status` is the status that its device
+returned.
 """
     arguments = ", ".join(tensor.name for tensor, _ in model.rows)
     return f"""# {name}

@@ -32,8 +32,8 @@ class AnnotateExternalCompiler(AnnotateTarget):
 
     With `choose=cost` the compilers and the host compete by what they cost in all: the regions of the cheapest plan are
     made at once, and `byoc.plan` on the module says what it costs, beside the host alone and each compiler alone. A
-    compiler's region costs what `Compiler.cost` says; the host's ops, what its schedules are estimated at. A region
-    whose cost is not known is the host's; `choose=measured` builds and runs each region on both, and keeps the times
+    region costs what `Compiler.cost` returns, and an op on the host the cycles that its schedule is estimated at. A
+    region of unknown cost stays on the host; `choose=measured` builds and runs each region on both, and keeps the times
     for builds to come.
     """
 

@@ -250,7 +250,7 @@ def as_text(text: object) -> str:
 
 
 def as_prefix(text: object) -> str:
-    """The prefix of C functions, perhaps empty. Raises ValueError if it is none."""
+    """`text` as the prefix of the names of C functions, or "" for none. Raises ValueError for any other object."""
     if not isinstance(text, str) or not (text == "" or (text.isascii() and text.isidentifier())):
         raise ValueError(f"its device is {text!r}, no identifier of C")
     return text

@@ -54,7 +54,8 @@ class Grouping:
     """
 
     def __init__(self, block: Block, parts: Mapping[Operation, int] | None = None):
-        """`parts`: of the annotated ops, those that stay so, and of which only equal ones share a group."""
+        """`parts`: numbers of annotated ops; ops with different numbers get different groups, and an
+        annotated op without a number is grouped as if it had no annotation."""
         self.block, self.parts = block, parts
         self.labels = {op: name for op, name in labels(block).items() if parts is None or op in parts}
         self.ops = [op for op in block.ops if not isinstance(op, byoc.Boundary) and not op.has_trait(IsTerminator)]
