@@ -17,7 +17,7 @@ from xdsl.ir import Block
 from relay.dialects.attributes import Array
 from relay.errors import RelayError
 from relay.frontend import from_pytorch
-from relay.frontend.torch import archive as reading
+from relay.frontend.importing import archives as reading
 from relay.frontend.torch import builder, conversion
 from relay.frontend.torch.node import Node, Subgraph
 from tests.numeric.torch_programs import Json, archive, invoke, tensor

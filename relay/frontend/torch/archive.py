@@ -6,15 +6,9 @@ not compressed, as PyTorch writes them, are views of the file's bytes. Source: t
 
 from __future__ import annotations
 
-import json
-import zlib
 from collections.abc import Mapping, Sequence
-from io import BytesIO
 from math import prod
-from struct import error as StructError
-from struct import unpack_from
 from typing import Any, cast
-from zipfile import ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -23,14 +17,11 @@ from xdsl.dialects.builtin import bf16
 from relay.dialects.attributes import Array
 from relay.dialects.element_types import dtype_of
 from relay.errors import Malformed, Unsupported
+from relay.frontend.importing.archives import Json, Zip
 from relay.frontend.importing.options import MAX_ELEMENTS
 
-Json = dict[str, Any]
-MOST_EXPANDED = 1 << 30
-"""Bytes that all compressed entries of an archive may come to."""
 MAJOR = 8
 """The version of the graph's schema; minor versions only add fields."""
-_LOCAL_HEADER = 30
 DTYPES: dict[int, np.dtype[Any]] = {
     1: np.dtype(np.uint8), 2: np.dtype(np.int8), 3: np.dtype(np.int16), 4: np.dtype(np.int32), 5: np.dtype(np.int64),
     6: np.dtype(np.float16), 7: np.dtype(np.float32), 8: np.dtype(np.float64), 12: np.dtype(np.bool_),
@@ -45,13 +36,9 @@ class Archive:
     """The graph, and the weights by name."""
 
     def __init__(self, data: bytes, file: str) -> None:
-        self.file, self.data = file, data
-        self.expanded = 0
-        try:
-            self.zip = ZipFile(BytesIO(data))
-            self.entries: dict[str, ZipInfo] = {each.filename: each for each in self.zip.infolist()}
-        except (BadZipFile, OSError, ValueError, NotImplementedError, StructError) as error:
-            raise Malformed(file, f"is no zip archive: {error}", "give a file that torch.export.save wrote") from None
+        self.file = file
+        self.zip = Zip(data, file, "give a file that torch.export.save wrote")
+        self.entries = self.zip.entries
         names = [name for name in self.entries if name.rpartition("/")[2] == "archive_format"]
         if not names:
             if any(name.endswith("serialized_exported_program.json") for name in self.entries):
@@ -69,10 +56,10 @@ class Archive:
         if len(names) != 1:
             raise Unsupported(self.file, f"holds {len(names)} programs", "save one program in a file")
         if (byteorder := self.entries.get(f"{self.root}byteorder")) is not None:
-            order = bytes(self.bytes(byteorder))
+            order = bytes(self.zip.bytes(byteorder))
             if order != b"little":
                 raise Unsupported(self.file, f"its byte order is {order[:20]!r}", "save it on a little-endian machine")
-        program = self.json(names[0])
+        program = self.zip.json(names[0])
         version = program.get("schema_version")
         major: object = cast(Json, version).get("major") if isinstance(version, dict) else None
         if major != MAJOR:
@@ -85,44 +72,10 @@ class Archive:
         path = f"{self.root}data/{folder}/{name}_config.json"
         if path not in self.entries:
             return {}
-        config = self.json(path).get("config")
+        config = self.zip.json(path).get("config")
         if not isinstance(config, dict):
             raise Malformed(self.file, f"{path} has no config")
         return {key: (f"{self.root}data/{folder}/", row) for key, row in cast("dict[str, Json]", config).items()}
-
-    def json(self, name: str) -> Json:
-        try:
-            found: object = json.loads(bytes(self.bytes(self.entries[name])))
-        except (ValueError, RecursionError) as error:
-            raise Malformed(self.file, f"{name} is no JSON: {error}") from None
-        if not isinstance(found, dict):
-            raise Malformed(self.file, f"{name} is no object")
-        return cast(Json, found)
-
-    def bytes(self, entry: ZipInfo) -> memoryview:
-        """The bytes of an entry: those of the file where it is not compressed. Compressed ones are limited."""
-        if entry.compress_type == ZIP_STORED and not entry.flag_bits & 1:
-            try:
-                name, extra = unpack_from("<HH", self.data, entry.header_offset + 26)
-            except StructError:
-                name = extra = 0
-            start = entry.header_offset + _LOCAL_HEADER + name + extra
-            if self.data[entry.header_offset : entry.header_offset + 4] == b"PK\x03\x04":
-                found = memoryview(self.data)[start : start + entry.file_size]
-                if len(found) == entry.file_size:
-                    return found
-            raise Malformed(self.file, f"the entry {entry.filename!r} is not inside the file")
-        left = MOST_EXPANDED - self.expanded
-        try:
-            with self.zip.open(entry) as stream:
-                data = stream.read(min(entry.file_size, left) + 1)
-        except (BadZipFile, EOFError, OSError, ValueError, RuntimeError, NotImplementedError, zlib.error) as error:
-            raise Malformed(self.file, f"the entry {entry.filename!r} cannot be read: {error}") from None
-        self.expanded += len(data)
-        if len(data) > left:
-            what = f"its compressed entries come to more than {MOST_EXPANDED} bytes"
-            raise Malformed(self.file, what, "PyTorch does not compress what it saves: save it again")
-        return memoryview(data)
 
     def array(self, name: str) -> Array:
         """The weight of this name, which shares the file's bytes."""
@@ -140,7 +93,7 @@ class Archive:
             entry = self.entries[f"{folder}{row['path_name']}"]
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
             raise Malformed(where, f"is not described: {type(error).__name__} {error}") from None
-        data = self.bytes(entry)
+        data = self.zip.bytes(entry)
         if len(sizes) != len(strides) or min((*sizes, *strides, offset), default=0) < 0 or prod(sizes) > MAX_ELEMENTS:
             raise Malformed(where, f"has the shape {sizes}, strides {strides} and offset {offset}")
         if not prod(sizes):

@@ -1,0 +1,66 @@
+"""`Zip`: the entries of an archive of untrusted origin, as views of its bytes where they are not compressed."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from io import BytesIO
+from struct import error as StructError
+from struct import unpack_from
+from typing import Any, cast
+from zipfile import ZIP_STORED, BadZipFile, ZipFile, ZipInfo
+
+from relay.errors import Malformed
+
+Json = dict[str, Any]
+MOST_EXPANDED = 1 << 30
+"""Bytes that all compressed entries of an archive may come to."""
+_LOCAL_HEADER = 30
+
+
+class Zip:
+    """The entries by name. Raises Malformed for what is no archive; `hint` says what should be given instead."""
+
+    def __init__(self, data: bytes, file: str, hint: str) -> None:
+        self.file, self.data = file, data
+        self._expanded = 0
+        try:
+            self._zip = ZipFile(BytesIO(data))
+            self.entries: dict[str, ZipInfo] = {each.filename: each for each in self._zip.infolist()}
+        except (BadZipFile, OSError, ValueError, NotImplementedError, StructError) as error:
+            raise Malformed(file, f"is no zip archive: {error}", hint) from None
+
+    def bytes(self, entry: ZipInfo) -> memoryview:
+        """The bytes of an entry: those of the file where it is not compressed. Compressed ones are limited."""
+        if entry.compress_type == ZIP_STORED and not entry.flag_bits & 1:
+            try:
+                name, extra = unpack_from("<HH", self.data, entry.header_offset + 26)
+            except StructError:
+                name = extra = 0
+            start = entry.header_offset + _LOCAL_HEADER + name + extra
+            if self.data[entry.header_offset : entry.header_offset + 4] == b"PK\x03\x04":
+                found = memoryview(self.data)[start : start + entry.file_size]
+                if len(found) == entry.file_size:
+                    return found
+            raise Malformed(self.file, f"the entry {entry.filename!r} is not inside the file")
+        left = MOST_EXPANDED - self._expanded
+        try:
+            with self._zip.open(entry) as stream:
+                data = stream.read(min(entry.file_size, left) + 1)
+        except (BadZipFile, EOFError, OSError, ValueError, RuntimeError, NotImplementedError, zlib.error) as error:
+            raise Malformed(self.file, f"the entry {entry.filename!r} cannot be read: {error}") from None
+        self._expanded += len(data)
+        if len(data) > left:
+            what = f"its compressed entries come to more than {MOST_EXPANDED} bytes"
+            raise Malformed(self.file, what, "save it again without compression")
+        return memoryview(data)
+
+    def json(self, name: str) -> Json:
+        """The object that an entry of this name is."""
+        try:
+            found: object = json.loads(bytes(self.bytes(self.entries[name])))
+        except (ValueError, RecursionError) as error:
+            raise Malformed(self.file, f"{name} is no JSON: {error}") from None
+        if not isinstance(found, dict):
+            raise Malformed(self.file, f"{name} is no object")
+        return cast(Json, found)
