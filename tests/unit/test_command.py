@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import relay
+from relay.compile.records import Record
 from relay.errors import InvalidArgument
 from relay.runtime import processor
 from relay.target import names, resolve
@@ -195,6 +196,33 @@ def test_cache(capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert os.listdir(tmp_path) == ["mine.txt"]
     monkeypatch.setenv("RELAY_CACHE_DIR", "off")
     assert main(["cache", "clear"]) == 1
+
+
+def test_records_of_schedules_are_found_joined_and_used(
+    capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    model, path = tmp_path / "dense.mlir", tmp_path / "records.json"
+    model.write_text("""func.func @main(%x: tensor<4x16xi8>) -> tensor<4x32xi32> {
+      %w = relay.constant dense<3> : tensor<32x16xi8>
+      %0 = relay.nn.dense %x, %w {out_dtype = i32} : (tensor<4x16xi8>, tensor<32x16xi8>) -> tensor<4x32xi32>
+      func.return %0 : tensor<4x32xi32>
+    }""")
+
+    def found(module: relay.IRModule, target: str, **how: Any) -> relay.Records:
+        assert "relay.nn.dense" in str(module) and target == "llvm" and how["trials"] == 3
+        return relay.Records({"a": {"k": Record('{strategy = "nest"}', 1e-6, 2e-6)}})
+
+    monkeypatch.setattr(relay, "tune", found)
+    relay.Records({"b": {"l": Record("{}", 1.0, 2.0)}}).save(path)
+    tune = ["tune", str(model), "-o", str(path), "--trials", "3"]
+    assert [row["processor"] for row in told(capsys, *tune)["kernels"]] == ["a"]
+    assert set(relay.Records.load(path).kernels) == {"a", "b"}  # what the file had is kept
+    assert main(tune) == 0 and "2.000 us  1.000 us   2.00  {strategy" in capsys.readouterr().out
+    assert main([*tune, "--num-threads", "2"]) == 1 and "takes no num_threads" in capsys.readouterr().err
+    told(capsys, "run", str(model), "--records", str(path), "--records", str(path))
+    path.write_text("{}")
+    assert main(["run", str(model), "--records", str(path)]) == 1
+    assert "has no records" in capsys.readouterr().err
 
 
 def test_quantize(capsys: Capture, tmp_path: Path):

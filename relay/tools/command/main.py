@@ -23,6 +23,7 @@ COMMANDS = (
     "profile",
     "compare",
     "quantize",
+    "tune",
     "certify",
     "explore",
     "opt",

@@ -106,6 +106,8 @@ MODEL_OPTIONS = (
                  help="optimization level, 0 to 4; integers never depend on it (default: 2)"),
     click.option("--num-threads", type=click.IntRange(1), metavar="N", default=1,
                  help="threads that a run may use (default: 1)"),
+    click.option("--records", multiple=True, type=MODEL, metavar="FILE",
+                 help="schedules that relay tune found; several files are joined"),
 )  # fmt: skip
 INPUT_OPTIONS = (
     click.option("--inputs", type=MODEL, metavar="FILE.npz", help="inputs by name, or in order"),
@@ -154,6 +156,12 @@ def arguments_of(chosen: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]
         if not external:
             raise InvalidArgument("--exact", "is for external compilers, and none is named", "add --external NAME")
         build["exact"] = True
+    if files := chosen.pop("records", ()):
+        from relay.compile.records import Records
+
+        build["records"] = Records({})
+        for file in files:
+            build["records"] |= Records.load(file)
     frontend: dict[str, Any] = {}
     if numerics := chosen.pop("numerics", None):
         frontend["numerics"] = known(numerics, profiles(), "--numerics")
