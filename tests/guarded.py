@@ -35,7 +35,10 @@ class Guarded:
     def place(self, size: int, alignment: int = memory.ALIGNMENT) -> Array:
         """So many bytes with that fill."""
         between = -(-max(size, 1) // PAGE) * PAGE
-        pages = np.frombuffer(mmap.mmap(-1, between + 2 * PAGE), np.uint8)
+        try:
+            pages = np.frombuffer(mmap.mmap(-1, between + 2 * PAGE), np.uint8)
+        except OSError as error:
+            raise MemoryError from error
         for guard in (0, between + PAGE):
             at = ctypes.c_void_p(pages.ctypes.data + guard)
             assert LIBC.mprotect(at, ctypes.c_size_t(PAGE), PROT_NONE) == 0

@@ -102,7 +102,7 @@ def integers(m: Mixed) -> None:
         filters = [g.constant(g.codes(np.uint8, 3, CHANNELS, 3, 3)), zero, g.constant(g.zero(np.uint8))]
         g.node("ConvInteger", [codes, *filters], np.int32, pads=[1] * 4)
     else:
-        right = [g.constant(g.codes(m.weights, SIZE, 5)), zero, g.constant(g.codes(m.weights, 5))]
+        right = [g.constant(g.factors(m.weights, SIZE, 5)), zero, g.constant(g.codes(m.weights, 5))]
         g.node("MatMulInteger", [codes, *right], np.int32)
 
 

@@ -20,7 +20,7 @@ from relay.quantize import QdqToInteger, integer_share, stayed  # noqa: E402
 from tests.conftest import Cases  # noqa: E402
 from tests.numeric.onnx_qdq import GROUPS, STAYS, TO_REALS  # noqa: E402
 from tests.numeric.onnx_qdq_graphs import random_graph  # noqa: E402
-from tests.numeric.onnx_quantised import CASES, MICROSOFT, NEAR, Array, Graph, many  # noqa: E402
+from tests.numeric.onnx_quantised import CASES, MICROSOFT, NEAR, SATURATES, Array, Graph, many  # noqa: E402
 
 SUPPORT = Path(__file__).parents[2] / "docs/support.md"
 OPEN = [kind for kind in CASES if kind.startswith(("QG", "QL")) and not kind.startswith(("QLinearConv", "QLinearMat"))]
@@ -204,6 +204,17 @@ def test_changes_of_scale_in_a_row() -> None:
     assert differing(found, reference(graph)) > 0, "a row of docs/support.md is of the past"
 
 
+@pytest.mark.skipif(not SATURATES, reason="ONNX Runtime's sums are exact on this processor")
+def test_sums_that_saturate_without_vnni() -> None:
+    graph = Graph(np.random.default_rng(3))
+    ends = np.full((8, 4), 127, np.int8)
+    given = [graph.input(np.full((1, 8), 255, np.uint8)), graph.constant(ends)]
+    graph.node("MatMulInteger", given, np.int32)
+    found = run(relay.frontend.from_onnx(graph.model()), graph.inputs)
+    np.testing.assert_array_equal(found[0], np.full((1, 4), 8 * 255 * 127))
+    assert differing(found, reference(graph)) > 0, "a row of docs/support.md is of the past"
+
+
 @pytest.mark.parametrize("kind", ["Add", "Mul"])
 def test_activation_whose_bound_is_no_end_of_the_type(kind: str) -> None:
     """ONNX Runtime computes such a group in floats; here it is the kernel for codes, clamped."""
@@ -257,7 +268,7 @@ def test_lstm_of_codes(directions: int) -> None:
     """The products are exact, the functions of gates are not. On one thread ONNX Runtime has one scale for all rows."""
     graph = Graph(np.random.default_rng(directions))
     size, hidden = 5, 6
-    kernels = [graph.codes(np.int8, directions, inner, 4 * hidden) for inner in (size, hidden)]
+    kernels = [graph.factors(np.int8, directions, inner, 4 * hidden) for inner in (size, hidden)]
     scales = [np.asarray(graph.random.random((directions, 4 * hidden)) * 0.02, np.float32) for _ in kernels]
     zero = np.zeros((directions, 4 * hidden), np.int8)
     bias = np.asarray(graph.random.standard_normal((directions, 8 * hidden)), np.float32)
