@@ -35,6 +35,7 @@ class CompiledFunction:
     compiler: str
     version: str
     types: FunctionType
+    """Of the declaration: the function's, with its workspace as one more result."""
     data: Array
     params: Mapping[str, Attribute] = field(default_factory=dict[str, Attribute])
     """Elements attributes by name."""
@@ -46,7 +47,7 @@ class CompiledFunction:
 def declare(function: FuncOp, made: CompiledFunction) -> FuncOp:
     """A declaration to put in the function's place, with what was made of it."""
     name = function.sym_name.data
-    declaration = FuncOp.external(name, function.function_type.inputs.data, function.function_type.outputs.data)
+    declaration = FuncOp.external(name, made.types.inputs.data, made.types.outputs.data)
     declaration.location = function.location
     declaration.attributes.update(function.attributes)
     declaration.attributes.update(

@@ -1,11 +1,11 @@
 /* The runtime library of an accelerator as relay.runtime.open_device calls it: here one that multiplies floats with a
    factor. Memory "on the device" is malloc's; a tensor that only this device uses stays there, and its memory on the
-   host holds the pointer. Build: cc -std=c99 -shared -fPIC device.c -o libdevice.so */
+   host holds the pointer. Its scratch memory is the workspace that the artifact asks for, behind the output. Build: cc -std=c99 -shared -fPIC device.c -o libdevice.so */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEEPS_INPUT = 1, KEEPS_OUTPUT = 2, BROKEN = 4 };
+enum { KEEPS_INPUT = 1, KEEPS_OUTPUT = 2, BROKEN = 4, USES_WORKSPACE = 8 };
 enum { OK, NO_PROGRAM, NO_MEMORY, STOPPED };
 
 typedef struct {
@@ -47,8 +47,16 @@ int32_t device_execute(void *state, void **tensors)
             return NO_MEMORY;
         memcpy(tensors[1], &output, sizeof output);
     }
-    for (i = 0; i < device->count; i++)
-        output[i] = device->factor * input[i];
+    if (device->flags & USES_WORKSPACE) {
+        float *const work = tensors[2];
+        for (i = 0; i < device->count; i++)
+            work[i] = input[device->count - 1 - i];
+        for (i = 0; i < device->count; i++)
+            output[i] = device->factor * work[device->count - 1 - i];
+    } else {
+        for (i = 0; i < device->count; i++)
+            output[i] = device->factor * input[i];
+    }
     if (device->flags & KEEPS_INPUT)
         free(input);
     return OK;

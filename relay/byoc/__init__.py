@@ -9,6 +9,7 @@ from relay.doors import door
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from relay.byoc.arena import Buffer, place
     from relay.byoc.calibrating import Edges, calibration
     from relay.byoc.compiler import Artifact, BuildInfo, Compiler, Refusal
     from relay.byoc.composition import build_external_compiler, external_pipeline
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
         is_var,
         wildcard,
     )
+    from relay.byoc.quantized import Product, read_product
+    from relay.byoc.regions import Kernel, Region, Values
     from relay.byoc.registry import find, names, register
     from relay.byoc.report import partition_report
     from relay.partition_report import PartitionReport
@@ -44,20 +47,25 @@ __getattr__, __dir__ = door(
         "AnnotateExternalCompiler": "relay.byoc.partitioning.annotate_external_compiler",
         "AnnotateTarget": "relay.byoc.partitioning.annotate_target",
         "Artifact": "relay.byoc.compiler",
+        "Buffer": "relay.byoc.arena",
         "BuildInfo": "relay.byoc.compiler",
         "Compiler": "relay.byoc.compiler",
         "Difference": "relay.byoc.measuring",
         "Edges": "relay.byoc.calibrating",
         "Entry": "relay.byoc.patterns",
         "InlinePartitions": "relay.byoc.partitioning.inline_partitions",
+        "Kernel": "relay.byoc.regions",
         "Match": "relay.byoc.patterns",
         "MergeCompilerRegions": "relay.byoc.partitioning.merge_compiler_regions",
         "MergeComposite": "relay.byoc.partitioning.merge_composite",
         "PartitionGraph": "relay.byoc.partitioning.partition_graph",
         "PartitionReport": "relay.partition_report",
         "Pattern": "relay.byoc.patterns",
+        "Product": "relay.byoc.quantized",
         "PruneRegions": "relay.byoc.partitioning.prune_regions",
         "Refusal": "relay.byoc.compiler",
+        "Region": "relay.byoc.regions",
+        "Values": "relay.byoc.regions",
         "build_external_compiler": "relay.byoc.composition",
         "calibration": "relay.byoc.calibrating",
         "differences": "relay.byoc.measuring",
@@ -71,15 +79,17 @@ __getattr__, __dir__ = door(
         "is_var": "relay.byoc.patterns",
         "names": "relay.byoc.registry",
         "partition_report": "relay.byoc.report",
+        "place": "relay.byoc.arena",
+        "read_product": "relay.byoc.quantized",
         "register": "relay.byoc.registry",
         "wildcard": "relay.byoc.patterns",
     },
 )
 
 __all__ = [
-    "AnnotateExternalCompiler", "AnnotateTarget", "Artifact", "BuildInfo", "Compiler", "Difference", "Edges", "Entry",
-    "InlinePartitions", "Match", "MergeCompilerRegions", "MergeComposite", "PartitionGraph", "PartitionReport",
-    "Pattern", "PruneRegions", "Refusal", "build_external_compiler", "calibration", "differences", "external_pipeline",
-    "find", "is_constant", "is_elementwise", "is_expr", "is_op", "is_output", "is_var", "names", "partition_report",
-    "register", "wildcard",
+    "AnnotateExternalCompiler", "AnnotateTarget", "Artifact", "Buffer", "BuildInfo", "Compiler", "Difference", "Edges",
+    "Entry", "InlinePartitions", "Kernel", "Match", "MergeCompilerRegions", "MergeComposite", "PartitionGraph",
+    "PartitionReport", "Pattern", "Product", "PruneRegions", "Refusal", "Region", "Values", "build_external_compiler",
+    "calibration", "differences", "external_pipeline", "find", "is_constant", "is_elementwise", "is_expr", "is_op",
+    "is_output", "is_var", "names", "partition_report", "place", "read_product", "register", "wildcard",
 ]  # fmt: skip

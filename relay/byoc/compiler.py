@@ -31,12 +31,15 @@ class Artifact:
     put the weights into `data`. `sources` are texts for people to read, by kind ("c", "asm", ...). `device` is the
     prefix of the C functions that run it, those of `relay.runtime.open_device`: exported code (`Executable.export`,
     `export_c`) calls them, and is linked with the library that has them. Without it, the function cannot be exported.
+    `workspace` is a number of bytes that each call computes in: the host's memory plan has them, at a multiple of 64,
+    and passes them behind the outputs, as one more array of `uint8`. What they hold before and after is undefined.
     """
 
     data: bytes
     params: Mapping[str, Array] = field(default_factory=dict[str, Array])
     sources: Mapping[str, str] = field(default_factory=dict[str, str])
     device: str = ""
+    workspace: int = 0
 
 
 @dataclass(frozen=True, slots=True)

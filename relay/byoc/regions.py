@@ -5,8 +5,9 @@ Composites are seen through: a value inside one and the value it stands for outs
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from xdsl.dialects.builtin import NameLoc
 from xdsl.dialects.func import FuncOp, ReturnOp
@@ -18,6 +19,8 @@ from relay.dialects.attributes import Array, to_numpy
 from relay.dialects.op import DYNAMIC, shape
 from relay.dialects.relay import ConstantOp
 from relay.errors import Unsupported
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +91,25 @@ class Region:
         self._aliases.update(zip(op.outputs, end.operands, strict=True))
         entry = op.composite.data.partition(".")[2]
         return Kernel(tuple(each for each in inner if not isinstance(each, ConstantOp)), entry)
+
+
+class Values(Generic[T]):
+    """What a compiler keeps for each value of a region: a number, a name, an address. A value inside of a composite and
+    the one that it stands for outside are one; for a constant, `constant` is asked when it is first read."""
+
+    def __init__(self, region: Region, constant: Callable[[Array], T]) -> None:
+        self._region, self._constant = region, constant
+        self._kept: dict[SSAValue, T] = {}
+
+    def __setitem__(self, value: SSAValue, kept: T) -> None:
+        self._kept[self._region.of(value)] = kept
+
+    def __getitem__(self, value: SSAValue) -> T:
+        """Raises KeyError for a value that is neither set nor constant."""
+        value = self._region.of(value)
+        if value not in self._kept and (array := constant_of(value)) is not None:
+            self._kept[value] = self._constant(array)
+        return self._kept[value]
 
 
 def constant_of(value: SSAValue) -> Array | None:

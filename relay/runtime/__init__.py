@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from relay.runtime.external import External
     from relay.runtime.loaders import Native, accepts, open_device, register_loader
     from relay.runtime.loading import load as load_module
+    from relay.runtime.programs import Session, pack, unpack
     from relay.runtime.stream import Stream
 
 
@@ -24,15 +25,18 @@ __getattr__, __dir__ = door(
         "DynamicExecutable": "relay.runtime.dynamic",
         "External": "relay.runtime.external",
         "Native": "relay.runtime.loaders",
+        "Session": "relay.runtime.programs",
         "Stream": "relay.runtime.stream",
         "accepts": "relay.runtime.loaders",
         "load_module": "relay.runtime.loading:load",
         "open_device": "relay.runtime.loaders",
+        "pack": "relay.runtime.programs",
         "register_loader": "relay.runtime.loaders",
+        "unpack": "relay.runtime.programs",
     },
 )
 
 __all__ = [
-    "DynamicExecutable", "Executable", "External", "Library", "Native", "Stream", "TensorSpec", "accepts", "create",
-    "load", "load_module", "open_device", "register_loader",
+    "DynamicExecutable", "Executable", "External", "Library", "Native", "Session", "Stream", "TensorSpec", "accepts",
+    "create", "load", "load_module", "open_device", "pack", "register_loader", "unpack",
 ]  # fmt: skip

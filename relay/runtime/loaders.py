@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 OURS: dict[str, str] = {
     "c": "relay.byoc.c.loader:load",
     "litert": "relay.byoc.xnnpack.loader:load_reference",
-    "onednn": "relay.byoc.onednn.loader:load",
+    "onednn": "relay.byoc.onednn.loader:Session",
     "onnxruntime": "relay.byoc.onnxruntime.loader:load",
-    "systolic": "relay.byoc.systolic.loader:load",
+    "systolic": "relay.byoc.systolic.loader:Device",
     "xnnpack": "relay.byoc.xnnpack.loader:load",
 }
 """Loaders of this package, there without being installed."""

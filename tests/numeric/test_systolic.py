@@ -12,7 +12,7 @@ import relay
 from relay.byoc.systolic.codegen import generate
 from relay.byoc.systolic.compiler import SystolicCompiler
 from relay.byoc.systolic.isa import CLOCK, cycles
-from relay.byoc.systolic.loader import load
+from relay.byoc.systolic.loader import Device
 from relay.dialects.attributes import Array
 from relay.interpreters import run
 from relay.interpreters.arithmetic import quantize_multiplier
@@ -99,7 +99,8 @@ def check(mod: relay.IRModule, inputs: list[Array]) -> None:
     program = generate(function)
     (wanted,) = run(mod, inputs)
     got = np.zeros(wanted.shape, np.int8)
-    load(program.pack(), "f", {}, [], [])(inputs, [got])
+    workspace = [np.empty(program.workspace, np.uint8)] if program.workspace else []
+    Device(program.pack(), "f", {}, [], [])(inputs, [got, *workspace])
     np.testing.assert_array_equal(got, wanted)
     taken = sum(map(cycles, program.code))
     estimate = SystolicCompiler().cost([op for op in function.body.block.ops if op.results])

@@ -27,7 +27,7 @@ def python(*args: str, path: Path = ROOT) -> subprocess.CompletedProcess[str]:
 
 def test_the_examples_run_in_order() -> None:
     blocks = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 10
+    assert len(blocks) == 11
     done = python("-c", "\n".join(blocks))
     assert done.returncode == 0, done.stderr
     assert "systolic: " in done.stdout and "adder" in done.stdout and "multiply" in done.stdout

@@ -67,7 +67,7 @@ CHAIN = """func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
   func.return %3 : tensor<4x8xf32>
 }"""
 X = np.linspace(-2, 2, 32, dtype=np.float32).reshape(4, 8)
-KEEPS_INPUT, KEEPS_OUTPUT, BROKEN = 1, 2, 4
+KEEPS_INPUT, KEEPS_OUTPUT, BROKEN, USES_WORKSPACE = 1, 2, 4, 8
 
 
 @dataclass(frozen=True)
@@ -76,8 +76,10 @@ class Dsp(Compiler):
 
     name: ClassVar[str] = "dsp"
     seen: ClassVar[list[BuildInfo]] = []
+    forms: ClassVar[list[list[Form]]] = []
     fault: int = 0
     does: str = ""
+    workspace: int = 0
 
     def supports(self, op: Operation) -> bool:
         return isinstance(op, ops.NegativeOp)
@@ -94,7 +96,8 @@ class Dsp(Compiler):
         count = prod(shape(first.results[0]))
         data = b"" if self.does == "writes no program" else struct.pack("<II", count, flags)
         device = "" if self.does == "names no device" else "device"
-        return Artifact(data, {"factor": np.array([-1], np.float32)}, device=device)
+        params = {"factor": np.array([-1], np.float32)}
+        return Artifact(data, params, device=device, workspace=self.workspace)
 
 
 @pytest.fixture
@@ -109,11 +112,13 @@ def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ctypes.CDLL:
     def load(
         artifact: bytes, symbol: str, params: Mapping[str, Array], inputs: Sequence[Form], outputs: Sequence[Form]
     ) -> Native:
+        Dsp.forms.append(list(outputs))
         return open_device(opened, "device", artifact, symbol, params)
 
     monkeypatch.setitem(registry.COMPILERS.registered, "dsp", Dsp)
     monkeypatch.setitem(loaders.LOADERS.registered, "dsp", load)
     Dsp.seen.clear()
+    Dsp.forms.clear()
     return opened
 
 
@@ -156,6 +161,25 @@ def test_a_device_that_fails_names_itself(library: ctypes.CDLL):
         open_device(library, "device", b"", "f", {"factor": np.ones(1, np.float32)})
     with pytest.raises(RelayError, match="external function f: its library has not all functions of a device: "):
         open_device(library, "other", b"", "f", {})
+
+
+WORKING: dict[str, object] = {"fault": USES_WORKSPACE, "workspace": 4 * X.size}
+
+
+def test_a_workspace_lies_in_the_host_s_arena(library: ctypes.CDLL, tmp_path: Path):
+    """Behind the outputs, beside all tensors that live meanwhile, in memory that no other run has."""
+    executable = built(**WORKING)
+    executable.save(tmp_path / "model.relay")
+    loaded = relay.runtime.load(tmp_path / "model.relay")
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(right, [executable, loaded] * 10, [X * (n / 10) for n in range(20)]))
+    assert Dsp.forms == [[((4, 8), np.dtype(np.float32)), ((128,), np.dtype(np.uint8))]] * 6
+
+
+@pytest.mark.parametrize("wrong", [-1, "much"])
+def test_a_workspace_is_a_number_of_bytes(library: ctypes.CDLL, wrong: object):
+    with pytest.raises(RelayError, match="its workspace is .*, no number of bytes"):
+        built(workspace=wrong)
 
 
 @pytest.mark.parametrize(("does", "left"), [("refuses one", 2), ("refuses all", 0)])
@@ -202,6 +226,7 @@ def test_devices_in_exported_programs(library: ctypes.CDLL, how: str, tmp_path: 
     assert said == "0 none 0"
     values = np.frombuffer(found, np.float32).reshape(2, 4, 8)
     assert np.allclose(values, [np.exp(-X), np.exp(-X / 3)])
+    assert exported(how, tmp_path, **WORKING) == (found, said)
     assert exported(how, tmp_path, fault=BROKEN) == (b"", "1 relay_dsp_main_0 3")
 
 

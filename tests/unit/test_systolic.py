@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from relay.byoc.systolic import isa
-from relay.byoc.systolic.artifact import pack, unpack
+from relay.byoc.systolic.codegen import Program
 from relay.byoc.systolic.fixed_point import reciprocal, rescale, rescale_once
-from relay.byoc.systolic.loader import load
+from relay.byoc.systolic.loader import Device
 from relay.byoc.systolic.simulator import Simulator
 from relay.errors import Malformed
 from relay.interpreters import arithmetic
@@ -101,16 +101,19 @@ def test_an_access_outside_a_memory_is_an_error(step: isa.Instruction) -> None:
         machine(64).step(step)
 
 
+def packed(*code: isa.Instruction) -> bytes:
+    return Program(list(code), b"abc", 0).pack()
+
+
 def test_damaged_programs_are_refused() -> None:
-    code: list[isa.Instruction] = [isa.Fill(row=0, rows=1, value=3)]
-    data = pack(code, b"abc", 64)
-    assert unpack(data) == (code, b"abc", 64)
+    data = packed(isa.Fill(row=0, rows=1, value=3))
+    assert Device(data, "f", {}, [], []).code == [isa.Fill(row=0, rows=1, value=3)]
     for damaged in (b"", data[:-1], data + b"x", b"X" + data[1:], data[:40] + b"\xff\xff" + data[42:]):
-        with pytest.raises(Malformed, match="systolic program f"):
-            load(damaged, "f", {}, [], [])
+        with pytest.raises(Malformed, match="function f: is .* program of systolic 2"):
+            Device(damaged, "f", {}, [], [])
 
 
 def test_a_program_that_leaves_its_memory_ends_in_an_error() -> None:
-    device = load(pack([isa.Load(address=isa.address(2, 8), row=0)], b"", 0), "f", {}, [], [])
-    with pytest.raises(Malformed, match="outside a memory of 16"):
+    device = Device(packed(isa.Load(address=isa.address(2, 8), row=0)), "f", {}, [], [])
+    with pytest.raises(ValueError, match="outside a memory of 16"):
         device([np.zeros(16, np.int8)], [])

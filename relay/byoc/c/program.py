@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
 
+from relay.byoc.arena import place
 from relay.byoc.c.ctype import CType
 from relay.dialects.attributes import Array
 
@@ -41,11 +41,6 @@ class Tensor:
     def size(self) -> int:
         """Bytes, rounded up to the alignment."""
         return -(-self.count * self.type.size // ALIGNMENT) * ALIGNMENT
-
-    @property
-    def end(self) -> int:
-        """Where the next tensor may start."""
-        return self.offset + self.size
 
 
 @dataclass(slots=True)
@@ -84,21 +79,3 @@ class Program:
     def plan(self) -> int:
         """Place every temporary tensor; returns the arena's bytes."""
         return place(self.temporaries)
-
-
-def place(tensors: Sequence[Tensor]) -> int:
-    """Give every tensor an offset so that no two that live at once overlap; returns the bytes that takes.
-
-    Largest first, each in the lowest gap that fits. Source: Pisarchyk and Lee, "Efficient Memory Management for Deep
-    Neural Net Inference" (greedy by size).
-    """
-    placed: list[Tensor] = []
-    for tensor in sorted(tensors, key=lambda t: (-t.size, t.first, t.name)):
-        tensor.offset = 0
-        for other in sorted(placed, key=lambda t: t.offset):
-            if other.first <= tensor.last and tensor.first <= other.last and tensor.offset < other.end:
-                if tensor.end <= other.offset:
-                    break
-                tensor.offset = other.end
-        placed.append(tensor)
-    return max((tensor.end for tensor in placed), default=0)

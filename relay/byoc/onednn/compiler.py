@@ -22,6 +22,7 @@ class OneDnnCompiler(ThreadedCompiler):
     """oneDNN's primitives on the CPU, called through its C API."""
 
     name: ClassVar[str] = "onednn"
+    version: ClassVar[str] = "2"
     exact: ClassVar[bool] = False
     difference: ClassVar[str] = "a code may be 1 off after an op: oneDNN scales in float32 and rounds half to even"
     extra: ClassVar[str] = "onednn"

@@ -47,7 +47,7 @@ def write_resize(writer: Writer, op: relay.Resize2dOp) -> None:
 def write_reshape(writer: Writer, op: relay.ReshapeOp) -> None:
     """The same buffer."""
     source = writer.read(op.input)
-    writer.alias(op.result, Tensor.whole(source.buffer, shape(op.result), source.dtype))
+    writer.values[op.result] = Tensor.whole(source.buffer, shape(op.result), source.dtype)
 
 
 def write_transpose(writer: Writer, op: relay.TransposeOp) -> None:

@@ -3,34 +3,32 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 
 from relay.byoc.onednn.library import Library
 from relay.byoc.onednn.primitives import Memories, build
-from relay.byoc.onednn.program import Array, unpack
-from relay.errors import Malformed
+from relay.byoc.onednn.program import KIND, Program
+from relay.runtime import programs
+from relay.runtime.memory import Array, aligned_bytes
 
-Form = tuple[tuple[int, ...], np.dtype[Any]]
 
-
-class Session:
+class Session(programs.Session):
     """A program with its primitives. It computes on the tensors given, none is copied; threads wait for each other,
     as primitives write intermediate results to the memory of the session."""
 
-    def __init__(self, artifact: bytes, symbol: str, threads: int) -> None:
-        try:
-            program = unpack(artifact)
-        except (ValueError, KeyError, TypeError) as error:
-            raise Malformed(f"oneDNN program {symbol}", str(error)) from None
+    kind: ClassVar[str] = KIND
+
+    def prepare(self) -> None:
+        program, threads = Program.of(self.program, self.arrays), programs.threads_of(self.params)
         self._threads = threads
         self._library = Library()
         self._lock = threading.Lock()
         outside = {*program.inputs, *program.outputs}
         self._buffers = [
-            np.array(program.constants[number]) if number in program.constants else aligned(size)
+            np.array(program.constants[number]) if number in program.constants else aligned_bytes(size)
             for number, size in enumerate(program.sizes)
         ]
         self._memories = Memories(self._library, [buffer.ctypes.data for buffer in self._buffers])
@@ -53,16 +51,3 @@ class Session:
             library.wait()
             if former:
                 library.limit(former)
-
-
-def aligned(size: int) -> Array:
-    """Bytes that start at a multiple of 64."""
-    whole = np.empty(size + 64, np.uint8)
-    return whole[-whole.ctypes.data % 64 :][:size]
-
-
-def load(
-    artifact: bytes, symbol: str, params: Mapping[str, Array], inputs: Sequence[Form], outputs: Sequence[Form]
-) -> Session:
-    """`params["threads"]`: how many threads compute; one if absent."""
-    return Session(artifact, symbol, int(params["threads"]) if "threads" in params else 1)

@@ -1,21 +1,18 @@
 """`Program`: what a region is for oneDNN: tensors, constants, and steps that each become one primitive.
 
-Compiler and loader share this format; it needs numpy only. The bytes are a length (8 bytes, little endian), JSON of
-that length, and the constants, each at a multiple of 64 bytes.
+Compiler and loader share this format; it needs numpy only.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
+from relay.runtime.memory import Array
+from relay.runtime.programs import pack
 
-Array = npt.NDArray[Any]
-ALIGNMENT = 64
+KIND = "onednn 1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,34 +117,17 @@ class Program:
         return "".join(f"{step}\n" for step in self.steps)
 
     def pack(self) -> bytes:
-        """The artifact."""
-        blob, places = bytearray(), dict[str, tuple[int, str, tuple[int, ...]]]()
-        for buffer, array in self.constants.items():
-            blob += bytes(-len(blob) % ALIGNMENT)
-            places[str(buffer)] = (len(blob), array.dtype.name, array.shape)
-            blob += np.ascontiguousarray(array).tobytes()
-        header = {
-            "sizes": self.sizes,
-            "constants": places,
-            "inputs": self.inputs,
-            "outputs": self.outputs,
-            "steps": [asdict(step) for step in self.steps],
-        }
-        text = json.dumps(header, separators=(",", ":")).encode()
-        return len(text).to_bytes(8, "little") + text + bytes(-(8 + len(text)) % ALIGNMENT) + bytes(blob)
+        """The artifact: constants by the number of their buffer."""
+        rest = {name: getattr(self, name) for name in ("sizes", "inputs", "outputs")}
+        steps = [asdict(step) for step in self.steps]
+        return pack(KIND, {**rest, "steps": steps}, {str(number): array for number, array in self.constants.items()})
 
-
-def unpack(artifact: bytes) -> Program:
-    """The program of an artifact. Raises ValueError or KeyError for bytes that are none."""
-    length = int.from_bytes(artifact[:8], "little")
-    header: dict[str, Any] = json.loads(artifact[8 : 8 + length])
-    start = -(-(8 + length) // ALIGNMENT) * ALIGNMENT
-    constants: dict[int, Array] = {}
-    for buffer, (offset, dtype, shape) in header["constants"].items():
-        count = int(np.prod(shape, dtype=np.int64))
-        constants[int(buffer)] = np.frombuffer(artifact, dtype, count, start + offset).reshape(shape)
-    steps = [_step(row) for row in header["steps"]]
-    return Program(header["sizes"], constants, header["inputs"], header["outputs"], steps)
+    @staticmethod
+    def of(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> Program:
+        """The program of an artifact, as `unpack` gives it."""
+        constants = {int(number): array for number, array in arrays.items()}
+        steps = [_step(row) for row in header["steps"]]
+        return Program(header["sizes"], constants, header["inputs"], header["outputs"], steps)
 
 
 def _tensor(row: Mapping[str, Any]) -> Tensor:

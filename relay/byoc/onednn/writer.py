@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from xdsl.ir import Operation, SSAValue
 
-from relay.byoc.onednn.program import Array, Program, Scaling, Step, Tensor
+from relay.byoc.onednn.program import Program, Scaling, Step, Tensor
 from relay.byoc.quantized import Codes
-from relay.byoc.regions import Region, constant_of
-from relay.dialects.attributes import dtype_of
+from relay.byoc.regions import Region, Values
+from relay.dialects.attributes import Array, dtype_of
 from relay.dialects.op import rank, shape, tensor
 
 FLOAT = "float32"
@@ -47,7 +47,7 @@ class Writer:
         self.region = region
         self._sizes: list[int] = []
         self._constants: dict[int, Array] = {}
-        self._tensors: dict[SSAValue, Tensor] = {}
+        self.values: Values[Tensor] = Values(region, self.constant)
         self._steps: list[Step] = []
         self._inputs = [self.define(value).buffer for value in region.inputs]
 
@@ -81,21 +81,12 @@ class Writer:
     def define(self, value: SSAValue) -> Tensor:
         """The tensor of a result or of an argument of the function."""
         made = self.temporary(shape(value), dtype(value).name)
-        self.alias(value, made)
+        self.values[value] = made
         return made
-
-    def alias(self, value: SSAValue, found: Tensor) -> None:
-        """The value is this tensor."""
-        self._tensors[self.region.of(value)] = found
 
     def read(self, value: SSAValue) -> Tensor:
         """The tensor of an operand."""
-        value = self.region.of(value)
-        if value not in self._tensors:
-            array = constant_of(value)
-            assert array is not None, "an operand is computed before it is read"
-            self._tensors[value] = self.constant(array)
-        return self._tensors[value]
+        return self.values[value]
 
     def image(self, found: Tensor) -> Tensor:
         """An NHWC tensor as oneDNN sees it."""

@@ -9,7 +9,7 @@ from typing import ClassVar, cast
 
 import numpy as np
 from xdsl.context import Context
-from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, StringAttr
+from xdsl.dialects.builtin import DYNAMIC_INDEX, FunctionType, ModuleOp, StringAttr, TensorType
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import Rewriter
@@ -26,7 +26,7 @@ from relay.byoc.partitioning.refusals import refuse
 from relay.byoc.partitioning.scope import CONSTANTS, blocks, eligible, functions
 from relay.byoc.settings import compiler_of, requires_exact
 from relay.dialects import byoc
-from relay.dialects.attributes import dtype_of, elements, to_numpy
+from relay.dialects.attributes import dtype_of, element_type, elements, to_numpy
 from relay.dialects.op import is_tensor
 from relay.dialects.relay import ConstantOp
 from relay.errors import RelayError, Unsupported
@@ -88,6 +88,8 @@ class CompileExternal(Pass):
                 accuracy.keep(compiler, function)
                 found = made[function][1]
                 assert isinstance(found, CompiledFunction)
+                if found.types != function.function_type:
+                    provide(op, function, found.types)
                 Rewriter.replace_op(function, artifact.declare(function, found), [])
 
 
@@ -210,6 +212,15 @@ def compiled(compiler: Compiler, function: FuncOp, build: BuildInfo) -> Compiled
         return made_of(compiler, function, made)
 
 
+def provide(module: ModuleOp, function: FuncOp, types: FunctionType) -> None:
+    """Have calls of the function get a workspace from the memory plan, as a result that nothing reads."""
+    for call in CallGraph(module.walk()).of(function):
+        made = CallOp(function.sym_name.data, call.arguments, types.outputs.data)
+        made.location = call.location
+        made.attributes.update(call.attributes)
+        Rewriter.replace_op(call, made, made.results[: len(call.results)])
+
+
 def left_out(function: FuncOp, made: Artifact) -> str:
     """The name of a constant that is the compiler's alone and that it leaves to the executable; "" if there is none.
     Single numbers may be anything: they pass."""
@@ -229,17 +240,27 @@ def left_out(function: FuncOp, made: Artifact) -> str:
 
 def made_of(compiler: Compiler, function: FuncOp, made: Artifact) -> CompiledFunction:
     """The artifact with what the module keeps of it. Raises whatever parts of wrong types raise."""
+    types, byte = function.function_type, element_type(np.dtype(np.uint8))
+    if (size := count_of(made.workspace)) > 0:
+        types = FunctionType.from_lists(types.inputs.data, [*types.outputs.data, TensorType(byte, [size])])
     return CompiledFunction(
         symbol_of(function),
         compiler.name,
         compiler.version,
-        function.function_type,
+        types,
         np.frombuffer(made.data, np.uint8),
         {name: elements(array, label=name) for name, array in made.params.items()},
         {kind: as_text(text) for kind, text in made.sources.items()},
         registry.requirement(compiler.name),
         as_prefix(made.device),
     )
+
+
+def count_of(workspace: object) -> int:
+    """The workspace as a number of bytes. Raises ValueError for any other object."""
+    if not isinstance(workspace, int) or workspace < 0:
+        raise ValueError(f"its workspace is {workspace!r}, no number of bytes")
+    return workspace
 
 
 def as_text(text: object) -> str:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import numpy as np
-from xdsl.ir import SSAValue
 
+from relay.byoc.regions import Region, Values
 from relay.byoc.systolic.isa import CONSTANTS, LANES, Instruction, Load, Store, address
 from relay.dialects.attributes import Array
 
@@ -21,13 +19,13 @@ RESULT_ROWS = 4096
 """How the scratchpad is divided: rows of inputs, weights, parameters, results."""
 
 
-@dataclass
 class Assembler:
-    """Collects a program. `addresses` holds where each value of the function lies in memory."""
+    """Collects a program. `addresses` holds where each value of the region lies in memory."""
 
-    code: list[Instruction] = field(default_factory=list[Instruction])
-    constants: bytearray = field(default_factory=bytearray)
-    addresses: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
+    def __init__(self, region: Region) -> None:
+        self.code: list[Instruction] = []
+        self.constants = bytearray()
+        self.addresses: Values[int] = Values(region, self.constant)
 
     def emit(self, step: Instruction) -> None:
         """Append an instruction."""

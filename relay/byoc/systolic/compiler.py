@@ -24,7 +24,7 @@ from relay.transforms.signed_codes import SignedCodes
 
 def check(match: Match) -> bool | Refusal:
     """Whether the product fits the array."""
-    found = parts(list(match.ops))
+    found = parts(match.ops)
     product = found if isinstance(found, Refusal) else product_of(*found)
     return product if isinstance(product, Refusal) else True
 
@@ -39,6 +39,7 @@ class SystolicCompiler(Compiler):
     """int8 convolution and dense on a 16 x 16 array, residual sums, averages and softmax on a vector unit."""
 
     name: ClassVar[str] = "systolic"
+    version: ClassVar[str] = "2"
     hoists: ClassVar[bool] = False
     faults: ClassVar[Sequence[Mapping[str, object]]] = ({"fault": True},)
 
@@ -80,4 +81,4 @@ class SystolicCompiler(Compiler):
         program = generate(function)
         if self.fault:
             program.code.insert(0, Load(address=address(1 << 20), row=0))
-        return Artifact(program.pack(), sources={"asm": listing(program.code)})
+        return Artifact(program.pack(), sources={"asm": listing(program.code)}, workspace=program.workspace)

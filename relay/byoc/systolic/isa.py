@@ -16,6 +16,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import ClassVar
 
+KIND = "systolic 2"
+"""The format of the artifacts: program `code` and `constants`."""
 LANES = 16
 SCRATCHPAD = 1 << 14
 ACCUMULATOR = 1 << 12

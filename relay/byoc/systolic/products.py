@@ -5,7 +5,7 @@ A dense layer is a 1 x 1 convolution of an image of one column whose rows are th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 
@@ -188,7 +188,7 @@ def product_of(anchor: Operation, bias: Array | None, rescale: qnn.RequantizeOp)
     return Refusal("its bounds leave no code") if product.low > product.high else product
 
 
-def parts(ops: list[Operation]) -> tuple[Operation, Array | None, qnn.RequantizeOp] | Refusal:
+def parts(ops: Sequence[Operation]) -> tuple[Operation, Array | None, qnn.RequantizeOp] | Refusal:
     """Anchor, bias and requantization among the ops of a composite."""
     rescale = next((op for op in ops if isinstance(op, qnn.RequantizeOp)), None)
     if rescale is None:
