@@ -13,6 +13,7 @@ from xdsl.ir import Operation
 from relay.byoc.compiler import Artifact, BuildInfo
 from relay.byoc.library import ThreadedCompiler
 from relay.byoc.regions import Region
+from relay.target import Target
 
 PACKAGES = ("onnx", "onnxruntime")
 
@@ -21,8 +22,8 @@ PACKAGES = ("onnx", "onnxruntime")
 class OnnxRuntimeCompiler(ThreadedCompiler):
     """ONNX Runtime's CPU kernels; int8 is computed as uint8, 128 higher.
 
-    Its kernels for int8 weights add two products in 16 bits, saturating, on x86 processors without VNNI: with
-    `unsigned_weights` weights are uint8 and sums exact on these too; with VNNI that takes several times longer.
+    Its kernels for int8 weights add two products in 16 bits, saturating, on x86 processors without VNNI: there, weights
+    are uint8, and sums exact. `unsigned_weights` decides otherwise: with VNNI, True takes several times longer.
     """
 
     name: ClassVar[str] = "onnxruntime"
@@ -31,7 +32,7 @@ class OnnxRuntimeCompiler(ThreadedCompiler):
         "a code may be 1 off after an op: ONNX Runtime multiplies in float32 and rounds half to even"
     )
     extra: ClassVar[str] = "onnxruntime"
-    unsigned_weights: bool = False
+    unsigned_weights: bool | None = None
 
     def missing(self) -> str | None:
         absent = [package for package in PACKAGES if find_spec(package) is None]
@@ -45,5 +46,12 @@ class OnnxRuntimeCompiler(ThreadedCompiler):
     def compile(self, function: FuncOp, build: BuildInfo) -> Artifact:
         from relay.byoc.onnxruntime.kernels import model
 
-        data, listing = model(Region(function), self.unsigned_weights)
+        unsigned = saturates(build.target) if self.unsigned_weights is None else self.unsigned_weights
+        data, listing = model(Region(function), unsigned)
         return Artifact(data, self.params(), {"onnx": listing})
+
+
+def saturates(target: Target) -> bool:
+    """Whether ONNX Runtime's sums of products of uint8 and int8 may saturate there: on x86 unless it has VNNI."""
+    x86 = not target.triple or target.triple.startswith(("x86_64", "i386", "i686"))
+    return x86 and not (target.has("avxvnni") or target.has("avx512vnni"))
