@@ -236,7 +236,8 @@ def function(net: Network, x: Value) -> None:
     rng, dtype, shape = net.rng, x.spec.dtype, x.spec.value
     kinds = ["LOGISTIC", "TANH", "RELU", "RELU6", "LEAKY_RELU", *(["HARD_SWISH"] if dtype != "int16" else [])]
     kind, step = pick(rng, *kinds), step_of(x.spec)
-    kind = "RELU" if kind == "RELU6" and step < 1e-6 else kind
+    wide = dtype == "int16" and step >= 16 / 3 and kind in ("LOGISTIC", "TANH")
+    kind = "RELU" if wide or kind == "RELU6" and step < 1e-6 else kind
     out = net.coded([*shape], dtype, step, kind)
     ends = {"LOGISTIC": (1 / 256, -128, 0), "TANH": (1 / 128, 0, 128)}
     if kind in ends and dtype in CODES:
