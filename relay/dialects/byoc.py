@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import StringAttr, TensorType
+from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute, Dialect
 from xdsl.irdl import (
     IRDLOperation,
@@ -20,15 +20,15 @@ from xdsl.irdl import (
 from xdsl.traits import IsolatedFromAbove, IsTerminator, Pure, SingleBlockImplicitTerminator
 from xdsl.utils.exceptions import VerifyException
 
-from relay.dialects.op import TensorOp, Type, tensor
+from relay.dialects.op import TENSOR, TensorOp, Type, tensor
 
 
 class Boundary(TensorOp):
     """An edge between the host and a compiler's region; the value passes unchanged."""
 
-    input = operand_def(TensorType[Attribute])
+    input = operand_def(TENSOR)
     compiler = prop_def(StringAttr)
-    result = result_def(TensorType[Attribute])
+    result = result_def(TENSOR)
     assembly_format = "$input attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:

@@ -9,7 +9,7 @@ from typing import ClassVar, Self, TypeGuard
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerType, NoneAttr, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import IRDLOperation, OptPropertyDef, ParsePropInAttrDict, traits_def
+from xdsl.irdl import IRDLOperation, OptPropertyDef, ParsePropInAttrDict, base, traits_def
 from xdsl.rewriter import Rewriter
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
@@ -19,6 +19,9 @@ from relay.dialects.ranges import check_ranges
 from relay.errors import InvalidArgument
 
 Type = TensorType[Attribute]
+TENSOR = base(TensorType[Attribute])
+"""The constraint of operands and results that are any ranked tensor: one object, because xDSL derives a constraint anew
+for each definition that names a type."""
 DYNAMIC = DYNAMIC_INDEX
 """An unknown dimension, printed `?`."""
 

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, StringAttr, TensorType, i1
-from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
-from relay.dialects.op import TensorOp, Type, broadcast, is_code, require, shape, tensor
+from relay.dialects.op import TENSOR, TensorOp, Type, broadcast, is_code, require, shape, tensor
 from relay.dialects.qnn.elementwise import QnnAddBase, QnnBinaryOp
 from relay.dialects.qnn.parameters import TFLITE, code, parameter
 from relay.dialects.relay.fixed_point import ROUNDINGS
@@ -47,8 +46,8 @@ class PreluOp(TensorOp):
     `rescale(x' * (alpha - alpha_zero_point), alpha_multiplier, alpha_shift)`; alpha broadcasts (TFLite PRELU)."""
 
     name = "qnn.prelu"
-    input = operand_def(TensorType[Attribute])
-    alpha = operand_def(TensorType[Attribute])
+    input = operand_def(TENSOR)
+    alpha = operand_def(TENSOR)
     input_scale = prop_def(FloatAttr)
     input_zero_point = prop_def(IntegerAttr)
     alpha_scale = prop_def(FloatAttr)
@@ -59,7 +58,7 @@ class PreluOp(TensorOp):
     shift = prop_def(IntegerAttr)
     alpha_multiplier = prop_def(IntegerAttr)
     alpha_shift = prop_def(IntegerAttr)
-    result = result_def(TensorType[Attribute])
+    result = result_def(TENSOR)
     assembly_format = "$input `,` $alpha attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
@@ -80,8 +79,8 @@ class QnnCompareOp(TensorOp, ABC):
     multiplier and shift, those of its scale (TFLite: left_shift 8). The result is of `i1`."""
 
     ELEMENTWISE: ClassVar[bool] = True
-    lhs = operand_def(TensorType[Attribute])
-    rhs = operand_def(TensorType[Attribute])
+    lhs = operand_def(TENSOR)
+    rhs = operand_def(TENSOR)
     lhs_scale = prop_def(FloatAttr)
     lhs_zero_point = prop_def(IntegerAttr)
     rhs_scale = prop_def(FloatAttr)
@@ -92,7 +91,7 @@ class QnnCompareOp(TensorOp, ABC):
     rhs_multiplier = prop_def(IntegerAttr)
     rhs_shift = prop_def(IntegerAttr)
     rounding = prop_def(StringAttr, default_value=TFLITE)
-    result = result_def(TensorType[Attribute])
+    result = result_def(TENSOR)
     assembly_format = "$lhs `,` $rhs attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:

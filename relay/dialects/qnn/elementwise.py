@@ -13,7 +13,6 @@ from xdsl.dialects.builtin import (
     TensorType,
     i16,
 )
-from xdsl.ir import Attribute
 from xdsl.irdl import (
     irdl_op_definition,
     operand_def,
@@ -22,7 +21,7 @@ from xdsl.irdl import (
     result_def,
 )
 
-from relay.dialects.op import TensorOp, Type, broadcast, is_code, require, shape, tensor
+from relay.dialects.op import TENSOR, TensorOp, Type, broadcast, is_code, require, shape, tensor
 from relay.dialects.qnn.parameters import LITERT, TFLITE, bounds, code, numerics, one_of, parameter
 from relay.dialects.relay.fixed_point import ROUNDINGS
 
@@ -32,8 +31,8 @@ class QnnBinaryOp(TensorOp, ABC):
 
     ELEMENTWISE: ClassVar[bool] = True
     KNOWN_ROUNDINGS: ClassVar[tuple[str, ...]] = ROUNDINGS
-    lhs = operand_def(TensorType[Attribute])
-    rhs = operand_def(TensorType[Attribute])
+    lhs = operand_def(TENSOR)
+    rhs = operand_def(TENSOR)
     lhs_scale = prop_def(FloatAttr)
     lhs_zero_point = prop_def(IntegerAttr)
     rhs_scale = prop_def(FloatAttr)
@@ -45,7 +44,7 @@ class QnnBinaryOp(TensorOp, ABC):
     rounding = prop_def(StringAttr, default_value=TFLITE)
     min = opt_prop_def(IntegerAttr)
     max = opt_prop_def(IntegerAttr)
-    result = result_def(TensorType[Attribute])
+    result = result_def(TENSOR)
     assembly_format = "$lhs `,` $rhs attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
@@ -118,13 +117,13 @@ class QnnUnaryOp(TensorOp, ABC):
     """
 
     ELEMENTWISE: ClassVar[bool] = True
-    input = operand_def(TensorType[Attribute])
+    input = operand_def(TENSOR)
     input_scale = prop_def(FloatAttr)
     input_zero_point = prop_def(IntegerAttr)
     output_scale = prop_def(FloatAttr)
     output_zero_point = prop_def(IntegerAttr)
     numerics = prop_def(StringAttr, default_value=LITERT)
-    result = result_def(TensorType[Attribute])
+    result = result_def(TENSOR)
     assembly_format = "$input attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:

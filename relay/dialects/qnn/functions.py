@@ -6,11 +6,10 @@ from abc import ABC
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import BoolAttr, FloatAttr, IntegerAttr, TensorType
-from xdsl.ir import Attribute
+from xdsl.dialects.builtin import BoolAttr, FloatAttr, IntegerAttr
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
 
-from relay.dialects.op import TensorOp, Type, is_code, rank, require, tensor
+from relay.dialects.op import TENSOR, TensorOp, Type, is_code, rank, require, tensor
 from relay.dialects.qnn.parameters import parameter
 
 
@@ -19,12 +18,12 @@ class QnnFunctionOp(TensorOp, ABC):
 
     ELEMENTWISE: ClassVar[bool] = True
     WIDTHS: ClassVar[tuple[int, ...]] = (8, 16)
-    input = operand_def(TensorType[Attribute])
+    input = operand_def(TENSOR)
     input_scale = prop_def(FloatAttr)
     input_zero_point = prop_def(IntegerAttr)
     output_scale = prop_def(FloatAttr)
     output_zero_point = prop_def(IntegerAttr)
-    result = result_def(TensorType[Attribute])
+    result = result_def(TENSOR)
     assembly_format = "$input attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
@@ -162,9 +161,9 @@ class L2NormalizeOp(TensorOp):
     """
 
     name = "qnn.l2_normalize"
-    input = operand_def(TensorType[Attribute])
+    input = operand_def(TENSOR)
     input_zero_point = prop_def(IntegerAttr)
-    result = result_def(TensorType[Attribute])
+    result = result_def(TENSOR)
     assembly_format = "$input attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:

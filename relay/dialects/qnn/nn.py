@@ -17,7 +17,6 @@ from xdsl.dialects.builtin import (
     i16,
     i32,
 )
-from xdsl.ir import Attribute
 from xdsl.irdl import (
     irdl_op_definition,
     operand_def,
@@ -27,7 +26,7 @@ from xdsl.irdl import (
 )
 
 from relay.dialects.attributes import int_values, to_numpy
-from relay.dialects.op import TensorOp, Type, axis_of, is_code, rank, require, shape, tensor
+from relay.dialects.op import TENSOR, TensorOp, Type, axis_of, is_code, rank, require, shape, tensor
 from relay.dialects.qnn.parameters import TFLITE, FloatParameter, IntParameter, code, parameter
 from relay.dialects.relay.nn import Conv2dBase, DenseBase
 
@@ -60,7 +59,7 @@ class DenseOp(DenseBase):
 class QnnReduceOp(TensorOp, ABC):
     """`clamp(rescale(sum - count * input_zero_point) + output_zero_point)` of codes along `axis`."""
 
-    input = operand_def(TensorType[Attribute])
+    input = operand_def(TENSOR)
     axis = prop_def(DenseArrayBase[IntegerType])
     keepdims = prop_def(BoolAttr, default_value=IntegerAttr.from_bool(False))
     input_scale = prop_def(FloatAttr)
@@ -70,7 +69,7 @@ class QnnReduceOp(TensorOp, ABC):
     multiplier = prop_def(IntegerAttr)
     shift = prop_def(IntegerAttr)
     rounding = prop_def(StringAttr, default_value=TFLITE)
-    result = result_def(TensorType[Attribute])
+    result = result_def(TENSOR)
     assembly_format = "$input attr-dict `:` functional-type(operands, results)"
 
     def axes(self) -> tuple[int, ...]:
@@ -121,12 +120,12 @@ class SoftmaxOp(TensorOp):
     """
 
     name = "qnn.softmax"
-    input = operand_def(TensorType[Attribute])
+    input = operand_def(TENSOR)
     beta = prop_def(FloatAttr)
     input_scale = prop_def(FloatAttr)
     multiplier = prop_def(IntegerAttr)
     shift = prop_def(IntegerAttr)
-    result = result_def(TensorType[Attribute])
+    result = result_def(TENSOR)
     assembly_format = "$input attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
@@ -153,11 +152,11 @@ class TableSoftmaxOp(TensorOp):
     """
 
     name = "qnn.table_softmax"
-    input = operand_def(TensorType[Attribute])
+    input = operand_def(TENSOR)
     input_scale = prop_def(FloatAttr)
     output_scale = prop_def(FloatAttr)
     output_zero_point = prop_def(IntegerAttr)
-    result = result_def(TensorType[Attribute])
+    result = result_def(TENSOR)
     assembly_format = "$input attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
@@ -179,13 +178,13 @@ class ConcatenateOp(TensorOp):
 
     name = "qnn.concatenate"
     SAME_AXES: ClassVar[bool] = True
-    inputs = var_operand_def(TensorType[Attribute])
+    inputs = var_operand_def(TENSOR)
     axis = prop_def(IntegerAttr)
     input_scales = prop_def(FloatParameter)
     input_zero_points = prop_def(IntParameter)
     output_scale = prop_def(FloatAttr)
     output_zero_point = prop_def(IntegerAttr)
-    result = result_def(TensorType[Attribute])
+    result = result_def(TENSOR)
     assembly_format = "$inputs attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:

@@ -17,7 +17,6 @@ from xdsl.dialects.builtin import (
     i8,
     i32,
 )
-from xdsl.ir import Attribute
 from xdsl.irdl import (
     irdl_op_definition,
     operand_def,
@@ -26,7 +25,7 @@ from xdsl.irdl import (
     result_def,
 )
 
-from relay.dialects.op import TensorOp, Type, is_integer, rank, require, shape, tensor
+from relay.dialects.op import TENSOR, TensorOp, Type, is_integer, rank, require, shape, tensor
 from relay.dialects.qnn.parameters import (
     AWAY,
     LAST,
@@ -55,13 +54,13 @@ class QuantizeOp(TensorOp):
     name = "qnn.quantize"
     ELEMENTWISE: ClassVar[bool] = True
     ALONG_AXIS: ClassVar[tuple[str, ...]] = ("scale", "zero_point")
-    input = operand_def(TensorType[Attribute])
+    input = operand_def(TENSOR)
     scale = prop_def(FloatParameter)
     zero_point = prop_def(IntParameter)
     axis = prop_def(IntegerAttr, default_value=LAST)
     rounding = prop_def(StringAttr, default_value=AWAY)
     out_dtype = prop_def(IntegerType)
-    result = result_def(TensorType[Attribute])
+    result = result_def(TENSOR)
     assembly_format = "$input attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
@@ -80,12 +79,12 @@ class DequantizeOp(TensorOp):
     name = "qnn.dequantize"
     ELEMENTWISE: ClassVar[bool] = True
     ALONG_AXIS: ClassVar[tuple[str, ...]] = ("scale", "zero_point")
-    input = operand_def(TensorType[Attribute])
+    input = operand_def(TENSOR)
     scale = prop_def(FloatParameter)
     zero_point = prop_def(IntParameter)
     axis = prop_def(IntegerAttr, default_value=LAST)
     product = prop_def(StringAttr, default_value=StringAttr("f64"))
-    result = result_def(TensorType[Attribute])
+    result = result_def(TENSOR)
     assembly_format = "$input attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
@@ -111,7 +110,7 @@ class RequantizeOp(TensorOp):
     name = "qnn.requantize"
     ELEMENTWISE: ClassVar[bool] = True
     ALONG_AXIS: ClassVar[tuple[str, ...]] = ("input_scale", "multiplier", "shift", "real_multiplier")
-    input = operand_def(TensorType[Attribute])
+    input = operand_def(TENSOR)
     input_scale = prop_def(FloatParameter)
     input_zero_point = prop_def(IntegerAttr, default_value=IntegerAttr(0, i32))
     output_scale = prop_def(FloatAttr)
@@ -124,7 +123,7 @@ class RequantizeOp(TensorOp):
     min = opt_prop_def(IntegerAttr)
     max = opt_prop_def(IntegerAttr)
     out_dtype = prop_def(IntegerType)
-    result = result_def(TensorType[Attribute])
+    result = result_def(TENSOR)
     assembly_format = "$input attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
@@ -148,9 +147,9 @@ class DynamicQuantizeOp(TensorOp):
     codes 0 and scale 1. Source: TFLite's hybrid kernels."""
 
     name = "qnn.dynamic_quantize"
-    input = operand_def(TensorType[Attribute])
-    codes = result_def(TensorType[Attribute])
-    scale = result_def(TensorType[Attribute])
+    input = operand_def(TENSOR)
+    codes = result_def(TENSOR)
+    scale = result_def(TENSOR)
     assembly_format = "$input attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
@@ -169,10 +168,10 @@ class DynamicQuantizeLinearOp(TensorOp):
     clamp(rint(-low / scale))`, `code = clamp(rint(x / scale) + zero_point)`. Source: ONNX DynamicQuantizeLinear."""
 
     name = "qnn.dynamic_quantize_linear"
-    input = operand_def(TensorType[Attribute])
-    codes = result_def(TensorType[Attribute])
-    scale = result_def(TensorType[Attribute])
-    zero_point = result_def(TensorType[Attribute])
+    input = operand_def(TENSOR)
+    codes = result_def(TENSOR)
+    scale = result_def(TENSOR)
+    zero_point = result_def(TENSOR)
     assembly_format = "$input attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:

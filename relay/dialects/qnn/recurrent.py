@@ -14,7 +14,6 @@ from xdsl.dialects.builtin import (
     i16,
     i32,
 )
-from xdsl.ir import Attribute
 from xdsl.irdl import (
     irdl_op_definition,
     operand_def,
@@ -25,7 +24,7 @@ from xdsl.irdl import (
 )
 
 from relay.dialects.attributes import to_numpy
-from relay.dialects.op import TensorOp, Type, require, shape, tensor
+from relay.dialects.op import TENSOR, TensorOp, Type, require, shape, tensor
 from relay.dialects.qnn.parameters import LITERT, IntParameter, numerics
 
 
@@ -46,12 +45,12 @@ class LstmOp(TensorOp):
 
     name = "qnn.lstm"
     PARAMETERS: ClassVar[tuple[str, ...]] = ("input_kernel", "recurrent_kernel", "bias")
-    data = operand_def(TensorType[Attribute])
-    input_kernel = operand_def(TensorType[Attribute])
-    recurrent_kernel = operand_def(TensorType[Attribute])
-    bias = operand_def(TensorType[Attribute])
-    hidden_state = operand_def(TensorType[Attribute])
-    cell_state = operand_def(TensorType[Attribute])
+    data = operand_def(TENSOR)
+    input_kernel = operand_def(TENSOR)
+    recurrent_kernel = operand_def(TENSOR)
+    bias = operand_def(TENSOR)
+    hidden_state = operand_def(TENSOR)
+    cell_state = operand_def(TENSOR)
     input_zero_point = prop_def(IntegerAttr)
     hidden_zero_point = prop_def(IntegerAttr)
     input_multiplier = prop_def(IntParameter)
@@ -65,9 +64,9 @@ class LstmOp(TensorOp):
     cifg = prop_def(BoolAttr, default_value=IntegerAttr.from_bool(False))
     time_major = prop_def(BoolAttr, default_value=IntegerAttr.from_bool(False))
     numerics = prop_def(StringAttr, default_value=LITERT)
-    result = result_def(TensorType[Attribute])
-    last_hidden = result_def(TensorType[Attribute])
-    last_cell = result_def(TensorType[Attribute])
+    result = result_def(TENSOR)
+    last_hidden = result_def(TENSOR)
+    last_cell = result_def(TENSOR)
     assembly_format = (
         "$data `,` $input_kernel `,` $recurrent_kernel `,` $bias `,` $hidden_state `,` $cell_state attr-dict `:` "
         "functional-type(operands, results)"
@@ -110,11 +109,11 @@ class SvdfOp(TensorOp):
 
     name = "qnn.svdf"
     PARAMETERS: ClassVar[tuple[str, ...]] = ("feature_kernel", "time_kernel", "bias")
-    data = operand_def(TensorType[Attribute])
-    feature_kernel = operand_def(TensorType[Attribute])
-    time_kernel = operand_def(TensorType[Attribute])
-    bias = opt_operand_def(TensorType[Attribute])
-    state = operand_def(TensorType[Attribute])
+    data = operand_def(TENSOR)
+    feature_kernel = operand_def(TENSOR)
+    time_kernel = operand_def(TENSOR)
+    bias = opt_operand_def(TENSOR)
+    state = operand_def(TENSOR)
     input_zero_point = prop_def(IntegerAttr)
     rank = prop_def(IntegerAttr)
     feature_multiplier = prop_def(IntegerAttr)
@@ -124,8 +123,8 @@ class SvdfOp(TensorOp):
     output_zero_point = prop_def(IntegerAttr)
     min = opt_prop_def(IntegerAttr)
     max = opt_prop_def(IntegerAttr)
-    result = result_def(TensorType[Attribute])
-    new_state = result_def(TensorType[Attribute])
+    result = result_def(TENSOR)
+    new_state = result_def(TENSOR)
     assembly_format = (
         "$data `,` $feature_kernel `,` $time_kernel `,` $state (`bias` $bias^)? attr-dict `:` "
         "functional-type(operands, results)"

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr, TensorType, i64
-from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
-from relay.dialects.op import DYNAMIC, TensorOp, Type, axis_of, rank, require, shape, tensor
+from relay.dialects.op import DYNAMIC, TENSOR, TensorOp, Type, axis_of, rank, require, shape, tensor
 
 LAST = IntegerAttr(-1, i64)
 
@@ -19,8 +18,8 @@ class ActivationOp(TensorOp, ABC):
     """A function of a tensor, to one of the same type."""
 
     FLOAT_ONLY: ClassVar[bool] = True
-    data = operand_def(TensorType[Attribute])
-    result = result_def(TensorType[Attribute])
+    data = operand_def(TENSOR)
+    result = result_def(TENSOR)
     assembly_format = "$data attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
@@ -73,10 +72,10 @@ class PreluOp(TensorOp):
 
     name = "relay.nn.prelu"
     PARAMETERS: ClassVar[tuple[str, ...]] = ("alpha",)
-    data = operand_def(TensorType[Attribute])
-    alpha = operand_def(TensorType[Attribute])
+    data = operand_def(TENSOR)
+    alpha = operand_def(TENSOR)
     axis = prop_def(IntegerAttr, default_value=LAST)
-    result = result_def(TensorType[Attribute])
+    result = result_def(TENSOR)
     assembly_format = "$data `,` $alpha attr-dict `:` functional-type(operands, results)"
 
     @property
@@ -136,9 +135,9 @@ class LrnOp(AlongAxisOp):
 class LossOp(TensorOp, ABC):
     """A number from predictions and targets of one shape [n, classes...]."""
 
-    predictions = operand_def(TensorType[Attribute])
-    targets = operand_def(TensorType[Attribute])
-    result = result_def(TensorType[Attribute])
+    predictions = operand_def(TENSOR)
+    targets = operand_def(TENSOR)
+    result = result_def(TENSOR)
     assembly_format = "$predictions `,` $targets attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:

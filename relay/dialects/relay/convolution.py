@@ -13,7 +13,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from relay.dialects.attributes import int_values, ints
 from relay.dialects.layout import Layout
-from relay.dialects.op import DYNAMIC, TensorOp, Type, require, shape, window
+from relay.dialects.op import DYNAMIC, TENSOR, TensorOp, Type, require, shape, window
 from relay.dialects.relay.nn import check_operand_types
 from relay.errors import InvalidArgument
 
@@ -48,8 +48,8 @@ class SpatialConvolution(TensorOp, ABC):
 
     PARAMETERS: ClassVar[tuple[str, ...]] = ("kernel",)
     SPATIAL: ClassVar[str]
-    data = operand_def(TensorType[Attribute])
-    kernel = operand_def(TensorType[Attribute])
+    data = operand_def(TENSOR)
+    kernel = operand_def(TENSOR)
     strides = prop_def(DenseArrayBase[IntegerType], default_value=NONE)
     padding = prop_def(DenseArrayBase[IntegerType], default_value=NONE)
     dilation = prop_def(DenseArrayBase[IntegerType], default_value=NONE)
@@ -58,7 +58,7 @@ class SpatialConvolution(TensorOp, ABC):
     kernel_layout = prop_def(StringAttr, default_value=EMPTY)
     out_layout = prop_def(StringAttr, default_value=EMPTY)
     out_dtype = prop_def(Attribute, default_value=i32)
-    result = result_def(TensorType[Attribute])
+    result = result_def(TENSOR)
     assembly_format = "$data `,` $kernel attr-dict `:` functional-type(operands, results)"
 
     def independent_along(self, axis: int) -> bool:

@@ -20,7 +20,7 @@ from xdsl.ir import Attribute, TypedAttribute
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
 
 from relay.dialects.attributes import dtype_of, int_values, to_numpy
-from relay.dialects.op import Origin, TensorOp, Type, axis_of, is_integer, rank, require, shape, tensor
+from relay.dialects.op import TENSOR, Origin, TensorOp, Type, axis_of, is_integer, rank, require, shape, tensor
 
 FALSE, TRUE = BoolAttr.from_bool(False), BoolAttr.from_bool(True)
 ALIGNMENTS = ("LEFT_RIGHT", "RIGHT_LEFT", "LEFT_LEFT", "RIGHT_RIGHT")
@@ -31,7 +31,7 @@ class InitOp(TensorOp, ABC):
 
     shape = prop_def(DenseArrayBase[IntegerType])
     dtype = prop_def(Attribute)
-    result = result_def(TensorType[Attribute])
+    result = result_def(TENSOR)
     assembly_format = "attr-dict `:` type($result)"
 
     def infer(self) -> Sequence[Type]:
@@ -61,9 +61,9 @@ class FullOp(TensorOp):
 
     name = "relay.full"
     ORIGIN: ClassVar[Origin] = Origin.MOVED
-    fill_value = operand_def(TensorType[Attribute])
+    fill_value = operand_def(TENSOR)
     shape = prop_def(DenseArrayBase[IntegerType])
-    result = result_def(TensorType[Attribute])
+    result = result_def(TENSOR)
     assembly_format = "$fill_value attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
@@ -80,9 +80,9 @@ class FullLikeOp(TensorOp):
     name = "relay.full_like"
     ORIGIN: ClassVar[Origin] = Origin.MOVED
     PARAMETERS: ClassVar[tuple[str, ...]] = ("input",)
-    input = operand_def(TensorType[Attribute])
-    fill_value = operand_def(TensorType[Attribute])
-    result = result_def(TensorType[Attribute])
+    input = operand_def(TENSOR)
+    fill_value = operand_def(TENSOR)
+    result = result_def(TENSOR)
     assembly_format = "$input `,` $fill_value attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
@@ -101,7 +101,7 @@ class ArangeOp(TensorOp):
     start = prop_def(TypedAttribute)
     stop = prop_def(TypedAttribute)
     step = prop_def(TypedAttribute)
-    result = result_def(TensorType[Attribute])
+    result = result_def(TENSOR)
     assembly_format = "attr-dict `:` type($result)"
 
     def infer(self) -> Sequence[Type]:
@@ -120,12 +120,12 @@ class OneHotOp(TensorOp):
     name = "relay.one_hot"
     ORIGIN: ClassVar[Origin] = Origin.MOVED
     PARAMETERS: ClassVar[tuple[str, ...]] = ("indices",)
-    indices = operand_def(TensorType[Attribute])
-    on_value = operand_def(TensorType[Attribute])
-    off_value = operand_def(TensorType[Attribute])
+    indices = operand_def(TENSOR)
+    on_value = operand_def(TENSOR)
+    off_value = operand_def(TENSOR)
     depth = prop_def(IntegerAttr)
     axis = prop_def(IntegerAttr, default_value=IntegerAttr(-1, i64))
-    result = result_def(TensorType[Attribute])
+    result = result_def(TENSOR)
     assembly_format = "$indices `,` $on_value `,` $off_value attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
@@ -144,10 +144,10 @@ class CumulativeOp(TensorOp, ABC):
     """Along `axis`, each element combined with those before it; `exclusive`: only those before it."""
 
     SAME_AXES: ClassVar[bool] = True
-    input = operand_def(TensorType[Attribute])
+    input = operand_def(TENSOR)
     axis = prop_def(IntegerAttr)
     exclusive = prop_def(BoolAttr, default_value=FALSE)
-    result = result_def(TensorType[Attribute])
+    result = result_def(TENSOR)
     assembly_format = "$input attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
@@ -181,11 +181,11 @@ class SequenceMaskOp(TensorOp):
     FILLS: ClassVar[tuple[str, ...]] = ("mask_value",)
     PARAMETERS: ClassVar[tuple[str, ...]] = ("valid_length",)
     SAME_AXES: ClassVar[bool] = True
-    input = operand_def(TensorType[Attribute])
-    valid_length = operand_def(TensorType[Attribute])
+    input = operand_def(TENSOR)
+    valid_length = operand_def(TENSOR)
     mask_value = prop_def(TypedAttribute)
     axis = prop_def(IntegerAttr, default_value=IntegerAttr(0, i64))
-    result = result_def(TensorType[Attribute])
+    result = result_def(TENSOR)
     assembly_format = "$input `,` $valid_length attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
@@ -213,11 +213,11 @@ class MatrixSetDiagOp(TensorOp):
 
     name = "relay.matrix_set_diag"
     ORIGIN: ClassVar[Origin] = Origin.MOVED
-    input = operand_def(TensorType[Attribute])
-    diagonal = operand_def(TensorType[Attribute])
+    input = operand_def(TENSOR)
+    diagonal = operand_def(TENSOR)
     k = opt_prop_def(DenseArrayBase[IntegerType])
     align = prop_def(StringAttr, default_value=StringAttr("RIGHT_LEFT"))
-    result = result_def(TensorType[Attribute])
+    result = result_def(TENSOR)
     assembly_format = "$input `,` $diagonal attr-dict `:` functional-type(operands, results)"
 
     def diagonals(self) -> tuple[int, int]:

@@ -25,7 +25,19 @@ from xdsl.irdl import (
 )
 
 from relay.dialects.attributes import Array, ints, scalar_attr
-from relay.dialects.op import DYNAMIC, TensorOp, Type, axis_of, broadcast, is_integer, rank, require, shape, tensor
+from relay.dialects.op import (
+    DYNAMIC,
+    TENSOR,
+    TensorOp,
+    Type,
+    axis_of,
+    broadcast,
+    is_integer,
+    rank,
+    require,
+    shape,
+    tensor,
+)
 from relay.dialects.relay.creation import ArangeOp, FullOp, OneHotOp
 from relay.dialects.relay.image import Resize2dOp
 from relay.dialects.relay.partial import known_value, partial_value
@@ -35,7 +47,6 @@ from relay.dialects.relay.sort import TopkOp
 from relay.dialects.relay.transform import TileOp
 
 FALSE = BoolAttr.from_bool(False)
-TENSOR = TensorType[Attribute]
 
 
 class DynamicOp(TensorOp, ABC):

@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, SSAValue, TypedAttribute
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
 
 from relay.dialects.attributes import dtype_of
-from relay.dialects.op import Origin, TensorOp, Type, broadcast, is_integer, require, shape, tensor
+from relay.dialects.op import TENSOR, Origin, TensorOp, Type, broadcast, is_integer, require, shape, tensor
 
 
 class UnaryOp(TensorOp, ABC):
@@ -20,8 +20,8 @@ class UnaryOp(TensorOp, ABC):
     ELEMENTWISE: ClassVar[bool] = True
     FLOAT_ONLY: ClassVar[bool] = True
     BOOLEANS: ClassVar[bool] = True
-    input = operand_def(TensorType[Attribute])
-    result = result_def(TensorType[Attribute])
+    input = operand_def(TENSOR)
+    result = result_def(TENSOR)
     assembly_format = "$input attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
@@ -43,9 +43,9 @@ class BinaryOp(TensorOp, ABC):
     ELEMENTWISE: ClassVar[bool] = True
     INTEGER_ONLY: ClassVar[bool] = False
     BOOLEANS: ClassVar[bool] = True
-    lhs = operand_def(TensorType[Attribute])
-    rhs = operand_def(TensorType[Attribute])
-    result = result_def(TensorType[Attribute])
+    lhs = operand_def(TENSOR)
+    rhs = operand_def(TENSOR)
+    result = result_def(TENSOR)
     assembly_format = "$lhs `,` $rhs attr-dict `:` functional-type(operands, results)"
 
     def element(self) -> Attribute:
@@ -167,10 +167,10 @@ class WhereOp(TensorOp):
     ELEMENTWISE: ClassVar[bool] = True
     ORIGIN: ClassVar[Origin] = Origin.MOVED
     PARAMETERS: ClassVar[tuple[str, ...]] = ("condition",)
-    condition = operand_def(TensorType[Attribute])
-    lhs = operand_def(TensorType[Attribute])
-    rhs = operand_def(TensorType[Attribute])
-    result = result_def(TensorType[Attribute])
+    condition = operand_def(TENSOR)
+    lhs = operand_def(TENSOR)
+    rhs = operand_def(TENSOR)
+    result = result_def(TENSOR)
     assembly_format = "$condition `,` $lhs `,` $rhs attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
@@ -271,10 +271,10 @@ class ClipOp(TensorOp):
     ELEMENTWISE: ClassVar[bool] = True
     ORIGIN: ClassVar[Origin] = Origin.SELECTED
     FILLS: ClassVar[tuple[str, ...]] = ("a_min", "a_max")
-    input = operand_def(TensorType[Attribute])
+    input = operand_def(TENSOR)
     a_min = prop_def(TypedAttribute)
     a_max = prop_def(TypedAttribute)
-    result = result_def(TensorType[Attribute])
+    result = result_def(TENSOR)
     assembly_format = "$input attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
@@ -297,10 +297,10 @@ class CastOp(TensorOp):
 
     name = "relay.cast"
     ELEMENTWISE: ClassVar[bool] = True
-    input = operand_def(TensorType[Attribute])
+    input = operand_def(TENSOR)
     dtype = prop_def(Attribute)
     saturate = opt_prop_def(UnitAttr)
-    result = result_def(TensorType[Attribute])
+    result = result_def(TENSOR)
     assembly_format = "$input attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, TensorType, i32, i64
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 from xdsl.utils.exceptions import VerifyException
 
-from relay.dialects.op import TensorOp, Type, axis_of, broadcast, is_code, rank, require, shape, tensor
+from relay.dialects.op import TENSOR, TensorOp, Type, axis_of, broadcast, is_code, rank, require, shape, tensor
 
 ROUNDINGS = ("tflite", "tflite_single", "upward", "tonearest")
 """How `fixed_point_multiply` rounds x * multiplier * 2^(shift-31):
@@ -36,12 +36,12 @@ class FixedPointMultiplyOp(TensorOp):
     ELEMENTWISE: ClassVar[bool] = True
     PARAMETERS: ClassVar[tuple[str, ...]] = ("multiplier", "shift")
     ALONG_AXIS: ClassVar[tuple[str, ...]] = PARAMETERS
-    input = operand_def(TensorType[Attribute])
-    multiplier = operand_def(TensorType[Attribute])
-    shift = operand_def(TensorType[Attribute])
+    input = operand_def(TENSOR)
+    multiplier = operand_def(TENSOR)
+    shift = operand_def(TENSOR)
     axis = prop_def(IntegerAttr, default_value=IntegerAttr(-1, i64))
     rounding = prop_def(StringAttr, default_value=StringAttr("tflite"))
-    result = result_def(TensorType[Attribute])
+    result = result_def(TENSOR)
     assembly_format = "$input `,` $multiplier `,` $shift attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
@@ -70,9 +70,9 @@ class HighMultiplyOp(TensorOp):
 
     name = "relay.rounding_doubling_high_multiply"
     ELEMENTWISE: ClassVar[bool] = True
-    lhs = operand_def(TensorType[Attribute])
-    rhs = operand_def(TensorType[Attribute])
-    result = result_def(TensorType[Attribute])
+    lhs = operand_def(TENSOR)
+    rhs = operand_def(TENSOR)
+    result = result_def(TENSOR)
     assembly_format = "$lhs `,` $rhs attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
@@ -87,9 +87,9 @@ class RoundingRightShiftOp(TensorOp):
 
     name = "relay.rounding_right_shift"
     ELEMENTWISE: ClassVar[bool] = True
-    input = operand_def(TensorType[Attribute])
-    amount = operand_def(TensorType[Attribute])
-    result = result_def(TensorType[Attribute])
+    input = operand_def(TENSOR)
+    amount = operand_def(TENSOR)
+    result = result_def(TENSOR)
     assembly_format = "$input `,` $amount attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
@@ -113,9 +113,9 @@ class FixedPointReciprocalOp(TensorOp):
 
     name = "relay.fixed_point_reciprocal"
     ELEMENTWISE: ClassVar[bool] = True
-    input = operand_def(TensorType[Attribute])
-    mantissa = result_def(TensorType[Attribute])
-    headroom = result_def(TensorType[Attribute])
+    input = operand_def(TENSOR)
+    mantissa = result_def(TENSOR)
+    headroom = result_def(TENSOR)
     assembly_format = "$input attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
@@ -130,9 +130,9 @@ class LookupOp(TensorOp):
     name = "relay.lookup"
     ELEMENTWISE: ClassVar[bool] = True
     PARAMETERS: ClassVar[tuple[str, ...]] = ("table",)
-    input = operand_def(TensorType[Attribute])
-    table = operand_def(TensorType[Attribute])
-    result = result_def(TensorType[Attribute])
+    input = operand_def(TENSOR)
+    table = operand_def(TENSOR)
+    result = result_def(TENSOR)
     assembly_format = "$input `,` $table attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:

@@ -24,7 +24,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, r
 from xdsl.utils.hints import isa
 
 from relay.dialects.attributes import int_values
-from relay.dialects.op import Origin, TensorOp, Type, require, shape, tensor, two
+from relay.dialects.op import TENSOR, Origin, TensorOp, Type, require, shape, tensor, two
 from relay.dialects.relay.nn import NHWC, image_layout
 
 FALSE = IntegerAttr.from_bool(False)
@@ -82,7 +82,7 @@ class Resize2dOp(TensorOp):
 
     name = "relay.image.resize2d"
     ORIGIN: ClassVar[Origin] = Origin.AVERAGED
-    data = operand_def(TensorType[Attribute])
+    data = operand_def(TENSOR)
     size = prop_def(DenseArrayBase[IntegerType])
     method = prop_def(StringAttr, default_value=StringAttr("linear"))
     align_corners = prop_def(BoolAttr, default_value=FALSE)
@@ -94,7 +94,7 @@ class Resize2dOp(TensorOp):
     roi = prop_def(DenseArrayBase[Float64Type], default_value=NOWHERE)
     extrapolation_value = prop_def(FloatAttr, default_value=NOTHING)
     layout = prop_def(StringAttr, default_value=NHWC)
-    result = result_def(TensorType[Attribute])
+    result = result_def(TENSOR)
     assembly_format = "$data attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:

@@ -8,12 +8,13 @@ from math import prod
 from typing import ClassVar
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, StringAttr, TensorType, i64
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, var_operand_def
 
 from relay.dialects.attributes import int_values
 from relay.dialects.op import (
     DYNAMIC,
+    TENSOR,
     Origin,
     TensorOp,
     Type,
@@ -50,10 +51,10 @@ class GatherOp(TensorOp):
     ORIGIN: ClassVar[Origin] = Origin.MOVED
     PARAMETERS: ClassVar[tuple[str, ...]] = ("indices",)
     SAME_AXES: ClassVar[bool] = True
-    input = operand_def(TensorType[Attribute])
-    indices = operand_def(TensorType[Attribute])
+    input = operand_def(TENSOR)
+    indices = operand_def(TENSOR)
     axis = prop_def(IntegerAttr)
-    result = result_def(TensorType[Attribute])
+    result = result_def(TENSOR)
     assembly_format = "$input `,` $indices attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
@@ -72,8 +73,8 @@ class AdvIndexOp(TensorOp):
 
     name = "relay.adv_index"
     ORIGIN: ClassVar[Origin] = Origin.MOVED
-    inputs = var_operand_def(TensorType[Attribute])
-    result = result_def(TensorType[Attribute])
+    inputs = var_operand_def(TENSOR)
+    result = result_def(TENSOR)
     assembly_format = "$inputs attr-dict `:` functional-type(operands, results)"
 
     @property
@@ -106,11 +107,11 @@ class ReverseSequenceOp(TensorOp):
     ORIGIN: ClassVar[Origin] = Origin.MOVED
     PARAMETERS: ClassVar[tuple[str, ...]] = ("seq_lengths",)
     SAME_AXES: ClassVar[bool] = True
-    input = operand_def(TensorType[Attribute])
-    seq_lengths = operand_def(TensorType[Attribute])
+    input = operand_def(TENSOR)
+    seq_lengths = operand_def(TENSOR)
     seq_axis = prop_def(IntegerAttr, default_value=IntegerAttr(1, i64))
     batch_axis = prop_def(IntegerAttr, default_value=ZERO)
-    result = result_def(TensorType[Attribute])
+    result = result_def(TENSOR)
     assembly_format = "$input `,` $seq_lengths attr-dict `:` functional-type(operands, results)"
 
     def axes(self) -> tuple[int, int]:
@@ -137,10 +138,10 @@ class ScatterBase(TensorOp, ABC):
 
     PARAMETERS: ClassVar[tuple[str, ...]] = ("indices",)
     SAME_AXES: ClassVar[bool] = True
-    input = operand_def(TensorType[Attribute])
-    indices = operand_def(TensorType[Attribute])
-    updates = operand_def(TensorType[Attribute])
-    result = result_def(TensorType[Attribute])
+    input = operand_def(TENSOR)
+    indices = operand_def(TENSOR)
+    updates = operand_def(TENSOR)
+    result = result_def(TENSOR)
     assembly_format = "$input `,` $indices `,` $updates attr-dict `:` functional-type(operands, results)"
 
     def check_types(self) -> Type:
@@ -211,12 +212,12 @@ class StridedSetOp(TensorOp):
     name = "relay.strided_set"
     ORIGIN: ClassVar[Origin] = Origin.MOVED
     SAME_AXES: ClassVar[bool] = True
-    input = operand_def(TensorType[Attribute])
-    value = operand_def(TensorType[Attribute])
+    input = operand_def(TENSOR)
+    value = operand_def(TENSOR)
     begin = prop_def(DenseArrayBase[IntegerType])
     end = prop_def(DenseArrayBase[IntegerType])
     strides = prop_def(DenseArrayBase[IntegerType])
-    result = result_def(TensorType[Attribute])
+    result = result_def(TENSOR)
     assembly_format = "$input `,` $value attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
@@ -239,8 +240,8 @@ class InvertPermutationOp(TensorOp):
     """`result[input[i]] = i`, for a vector that holds each of 0 to size - 1 once."""
 
     name = "relay.invert_permutation"
-    input = operand_def(TensorType[Attribute])
-    result = result_def(TensorType[Attribute])
+    input = operand_def(TENSOR)
+    result = result_def(TENSOR)
     assembly_format = "$input attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
@@ -255,9 +256,9 @@ class UnravelIndexOp(TensorOp):
     """The coordinates, along a new first axis, of elements of a tensor of this `shape` numbered in row-major order."""
 
     name = "relay.unravel_index"
-    indices = operand_def(TensorType[Attribute])
+    indices = operand_def(TENSOR)
     shape = prop_def(DenseArrayBase[IntegerType])
-    result = result_def(TensorType[Attribute])
+    result = result_def(TENSOR)
     assembly_format = "$indices attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:

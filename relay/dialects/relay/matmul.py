@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import BoolAttr, IntegerAttr, TensorType, i32
 from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
 
-from relay.dialects.op import DYNAMIC, TensorOp, Type, broadcast, rank, require, shape
+from relay.dialects.op import DYNAMIC, TENSOR, TensorOp, Type, broadcast, rank, require, shape
 from relay.dialects.relay.nn import check_operand_types
 
 FALSE = IntegerAttr.from_bool(False)
@@ -20,12 +20,12 @@ class MatmulBase(TensorOp, ABC):
     """`result[..., m, n] = sum over k of a[..., m, k] * b[..., k, n]`; `transpose_a` says that a is stored as
     [..., k, m], `transpose_b` that b is stored as [..., n, k]."""
 
-    tensor_a = operand_def(TensorType[Attribute])
-    tensor_b = operand_def(TensorType[Attribute])
+    tensor_a = operand_def(TENSOR)
+    tensor_b = operand_def(TENSOR)
     transpose_a = prop_def(BoolAttr, default_value=FALSE)
     transpose_b = prop_def(BoolAttr, default_value=FALSE)
     out_dtype = prop_def(Attribute, default_value=i32)
-    result = result_def(TensorType[Attribute])
+    result = result_def(TENSOR)
     assembly_format = "$tensor_a `,` $tensor_b attr-dict `:` functional-type(operands, results)"
 
     def matrices(self) -> tuple[tuple[int, int], tuple[int, int]]:

@@ -22,7 +22,21 @@ from xdsl.utils.exceptions import VerifyException
 
 from relay.dialects.attributes import int_values, ints
 from relay.dialects.layout import Layout
-from relay.dialects.op import DYNAMIC, TensorOp, Type, axis_of, four, is_code, rank, require, shape, tensor, two, window
+from relay.dialects.op import (
+    DYNAMIC,
+    TENSOR,
+    TensorOp,
+    Type,
+    axis_of,
+    four,
+    is_code,
+    rank,
+    require,
+    shape,
+    tensor,
+    two,
+    window,
+)
 from relay.errors import InvalidArgument
 
 ONE_ONE = ints([1, 1])
@@ -66,8 +80,8 @@ class Conv2dBase(TensorOp, ABC):
     """
 
     PARAMETERS: ClassVar[tuple[str, ...]] = ("kernel",)
-    data = operand_def(TensorType[Attribute])
-    kernel = operand_def(TensorType[Attribute])
+    data = operand_def(TENSOR)
+    kernel = operand_def(TENSOR)
     strides = prop_def(DenseArrayBase[IntegerType], default_value=ONE_ONE)
     padding = prop_def(DenseArrayBase[IntegerType], default_value=ZEROS)
     dilation = prop_def(DenseArrayBase[IntegerType], default_value=ONE_ONE)
@@ -76,7 +90,7 @@ class Conv2dBase(TensorOp, ABC):
     kernel_layout = prop_def(StringAttr, default_value=StringAttr("OHWI"))
     out_layout = prop_def(StringAttr, default_value=StringAttr(""))
     out_dtype = prop_def(Attribute, default_value=i32)
-    result = result_def(TensorType[Attribute])
+    result = result_def(TENSOR)
     assembly_format = "$data `,` $kernel attr-dict `:` functional-type(operands, results)"
 
     @property
@@ -151,10 +165,10 @@ class DenseBase(TensorOp, ABC):
     """`result[..., u] = sum over k of data[..., k] * kernel[u, k]`."""
 
     PARAMETERS: ClassVar[tuple[str, ...]] = ("kernel",)
-    data = operand_def(TensorType[Attribute])
-    kernel = operand_def(TensorType[Attribute])
+    data = operand_def(TENSOR)
+    kernel = operand_def(TENSOR)
     out_dtype = prop_def(Attribute, default_value=i32)
-    result = result_def(TensorType[Attribute])
+    result = result_def(TENSOR)
     assembly_format = "$data `,` $kernel attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
@@ -186,10 +200,10 @@ class BiasAddOp(TensorOp):
     ELEMENTWISE: ClassVar[bool] = True
     PARAMETERS: ClassVar[tuple[str, ...]] = ("bias",)
     ALONG_AXIS: ClassVar[tuple[str, ...]] = PARAMETERS
-    data = operand_def(TensorType[Attribute])
-    bias = operand_def(TensorType[Attribute])
+    data = operand_def(TENSOR)
+    bias = operand_def(TENSOR)
     axis = prop_def(IntegerAttr, default_value=IntegerAttr(-1, i64))
-    result = result_def(TensorType[Attribute])
+    result = result_def(TENSOR)
     assembly_format = "$data `,` $bias attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
@@ -209,10 +223,10 @@ class SoftmaxOp(TensorOp):
 
     name = "relay.nn.softmax"
     SAME_AXES: ClassVar[bool] = True
-    data = operand_def(TensorType[Attribute])
+    data = operand_def(TENSOR)
     beta = prop_def(Attribute)
     axis = prop_def(IntegerAttr, default_value=IntegerAttr(-1, i64))
-    result = result_def(TensorType[Attribute])
+    result = result_def(TENSOR)
     assembly_format = "$data attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:

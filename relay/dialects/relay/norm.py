@@ -13,14 +13,13 @@ from xdsl.dialects.builtin import (
     FloatAttr,
     IntegerAttr,
     IntegerType,
-    TensorType,
     i64,
 )
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
 from relay.dialects.attributes import int_values
-from relay.dialects.op import DYNAMIC, Origin, TensorOp, Type, axis_of, rank, require, shape, tensor
+from relay.dialects.op import DYNAMIC, TENSOR, Origin, TensorOp, Type, axis_of, rank, require, shape, tensor
 
 TRUE = IntegerAttr.from_bool(True)
 
@@ -44,16 +43,16 @@ class BatchNormOp(TensorOp):
 
     name = "relay.nn.batch_norm"
     PARAMETERS: ClassVar[tuple[str, ...]] = ("gamma", "beta", "moving_mean", "moving_var")
-    data = operand_def(TensorType[Attribute])
-    gamma = operand_def(TensorType[Attribute])
-    beta = operand_def(TensorType[Attribute])
-    moving_mean = operand_def(TensorType[Attribute])
-    moving_var = operand_def(TensorType[Attribute])
+    data = operand_def(TENSOR)
+    gamma = operand_def(TENSOR)
+    beta = operand_def(TENSOR)
+    moving_mean = operand_def(TENSOR)
+    moving_var = operand_def(TENSOR)
     axis = prop_def(IntegerAttr, default_value=IntegerAttr(-1, i64))
     epsilon = prop_def(FloatAttr)
     center = prop_def(BoolAttr, default_value=TRUE)
     scale = prop_def(BoolAttr, default_value=TRUE)
-    result = result_def(TensorType[Attribute])
+    result = result_def(TENSOR)
     assembly_format = (
         "$data `,` $gamma `,` $beta `,` $moving_mean `,` $moving_var attr-dict `:` functional-type(operands, results)"
     )
@@ -71,14 +70,14 @@ class NormOp(TensorOp, ABC):
     by the count, `var` that of the squares of `data - mean`. Without `scale` and `center` as if 1 and 0."""
 
     PARAMETERS: ClassVar[tuple[str, ...]] = ("gamma", "beta")
-    data = operand_def(TensorType[Attribute])
-    gamma = operand_def(TensorType[Attribute])
-    beta = operand_def(TensorType[Attribute])
+    data = operand_def(TENSOR)
+    gamma = operand_def(TENSOR)
+    beta = operand_def(TENSOR)
     axis = prop_def(IntegerAttr, default_value=IntegerAttr(-1, i64))
     epsilon = prop_def(FloatAttr)
     center = prop_def(BoolAttr, default_value=TRUE)
     scale = prop_def(BoolAttr, default_value=TRUE)
-    result = result_def(TensorType[Attribute])
+    result = result_def(TENSOR)
     assembly_format = "$data `,` $gamma `,` $beta attr-dict `:` functional-type(operands, results)"
 
     @property
@@ -153,10 +152,10 @@ class L2NormalizeOp(TensorOp):
     """`data / sqrt(max(sum of squares over axis, eps))`."""
 
     name = "relay.nn.l2_normalize"
-    data = operand_def(TensorType[Attribute])
+    data = operand_def(TENSOR)
     axis = prop_def(DenseArrayBase[IntegerType])
     eps = prop_def(FloatAttr)
-    result = result_def(TensorType[Attribute])
+    result = result_def(TENSOR)
     assembly_format = "$data attr-dict `:` functional-type(operands, results)"
 
     def axes(self) -> tuple[int, ...]:
@@ -180,9 +179,9 @@ class DropoutOp(TensorOp):
     name = "relay.nn.dropout"
     ELEMENTWISE: ClassVar[bool] = True
     ORIGIN: ClassVar[Origin] = Origin.MOVED
-    data = operand_def(TensorType[Attribute])
+    data = operand_def(TENSOR)
     rate = prop_def(FloatAttr)
-    result = result_def(TensorType[Attribute])
+    result = result_def(TENSOR)
     assembly_format = "$data attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:

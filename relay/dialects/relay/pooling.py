@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, IntegerAttr, IntegerType, StringAttr, TensorType
-from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
 from relay.dialects.attributes import int_values
 from relay.dialects.layout import Layout
-from relay.dialects.op import DYNAMIC, Origin, TensorOp, Type, rank, require, shape, tensor
+from relay.dialects.op import DYNAMIC, TENSOR, Origin, TensorOp, Type, rank, require, shape, tensor
 from relay.dialects.relay.convolution import EMPTY, NONE, numbers, plain_layout
 from relay.dialects.relay.nn import NHWC, ONE_ONE, ZEROS, image_layout
 
@@ -23,9 +22,9 @@ class SpatialOp(TensorOp, ABC):
     """An op on data with the axes `SPATIAL` between batch and channels; the layout is channels last if it is empty."""
 
     SPATIAL: ClassVar[str]
-    data = operand_def(TensorType[Attribute])
+    data = operand_def(TENSOR)
     layout = prop_def(StringAttr, default_value=EMPTY)
-    result = result_def(TensorType[Attribute])
+    result = result_def(TENSOR)
     assembly_format = "$data attr-dict `:` functional-type(operands, results)"
 
     @property

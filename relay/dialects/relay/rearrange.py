@@ -8,12 +8,12 @@ from math import prod
 from typing import ClassVar
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, StringAttr, TensorType, i64
-from xdsl.ir import Attribute, TypedAttribute
+from xdsl.ir import TypedAttribute
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
 from relay.dialects.attributes import int_values
 from relay.dialects.layout import Layout
-from relay.dialects.op import DYNAMIC, Origin, TensorOp, Type, axis_of, rank, require, shape, tensor
+from relay.dialects.op import DYNAMIC, TENSOR, Origin, TensorOp, Type, axis_of, rank, require, shape, tensor
 from relay.dialects.relay.convolution import plain_layout
 
 NHWC = StringAttr("NHWC")
@@ -38,8 +38,8 @@ class RearrangeOp(TensorOp, ABC):
     """The elements of one operand under another shape, in other places."""
 
     ORIGIN: ClassVar[Origin] = Origin.MOVED
-    data = operand_def(TensorType[Attribute])
-    result = result_def(TensorType[Attribute])
+    data = operand_def(TENSOR)
+    result = result_def(TENSOR)
     assembly_format = "$data attr-dict `:` functional-type(operands, results)"
 
     @abstractmethod
@@ -249,10 +249,10 @@ class FifoBufferOp(TensorOp):
     name = "relay.nn.fifo_buffer"
     ORIGIN: ClassVar[Origin] = Origin.MOVED
     SAME_AXES: ClassVar[bool] = True
-    data = operand_def(TensorType[Attribute])
-    buffer = operand_def(TensorType[Attribute])
+    data = operand_def(TENSOR)
+    buffer = operand_def(TENSOR)
     axis = prop_def(IntegerAttr, default_value=IntegerAttr(0, i64))
-    result = result_def(TensorType[Attribute])
+    result = result_def(TENSOR)
     assembly_format = "$data `,` $buffer attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:

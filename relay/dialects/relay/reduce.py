@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import AnyFloat, BoolAttr, DenseArrayBase, IntegerAttr, IntegerType, TensorType, i1, i32, i64
-from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
 from relay.dialects.attributes import int_values
-from relay.dialects.op import Origin, TensorOp, Type, axis_of, broadcast, rank, require, shape, tensor
+from relay.dialects.op import TENSOR, Origin, TensorOp, Type, axis_of, broadcast, rank, require, shape, tensor
 
 FALSE = IntegerAttr.from_bool(False)
 
@@ -20,11 +19,11 @@ class ReducingOp(TensorOp, ABC):
     """Reduce over `axis` (all axes if empty), or over the others if `exclude`; reduced axes stay with size 1 if
     `keepdims`."""
 
-    input = operand_def(TensorType[Attribute])
+    input = operand_def(TENSOR)
     axis = prop_def(DenseArrayBase[IntegerType])
     keepdims = prop_def(BoolAttr, default_value=FALSE)
     exclude = prop_def(BoolAttr, default_value=FALSE)
-    result = result_def(TensorType[Attribute])
+    result = result_def(TENSOR)
     assembly_format = "$input attr-dict `:` functional-type(operands, results)"
 
     def axes(self) -> tuple[int, ...]:
@@ -120,8 +119,8 @@ class VarianceOp(ReducingOp):
 
     name = "relay.variance"
     PARAMETERS: ClassVar[tuple[str, ...]] = ("mean",)
-    input = operand_def(TensorType[Attribute])
-    mean = operand_def(TensorType[Attribute])
+    input = operand_def(TENSOR)
+    mean = operand_def(TENSOR)
     unbiased = prop_def(BoolAttr, default_value=FALSE)
     assembly_format = "$input `,` $mean attr-dict `:` functional-type(operands, results)"
 

@@ -25,6 +25,7 @@ from xdsl.utils.exceptions import VerifyException
 from relay.dialects.attributes import WeightAttr, int_values
 from relay.dialects.op import (
     DYNAMIC,
+    TENSOR,
     Origin,
     TensorOp,
     Type,
@@ -45,7 +46,7 @@ class ConstantOp(TensorOp):
     name = "relay.constant"
     value = prop_def(WeightAttr | DenseIntOrFPElementsAttr | DenseResourceAttr)
     label = opt_prop_def(StringAttr)
-    result = result_def(TensorType[Attribute])
+    result = result_def(TENSOR)
     traits = traits_def(Pure(), ConstantLike())
 
     @classmethod
@@ -85,9 +86,9 @@ class ReshapeOp(TensorOp):
 
     name = "relay.reshape"
     ORIGIN: ClassVar[Origin] = Origin.MOVED
-    input = operand_def(TensorType[Attribute])
+    input = operand_def(TENSOR)
     newshape = prop_def(DenseArrayBase[IntegerType])
-    result = result_def(TensorType[Attribute])
+    result = result_def(TENSOR)
     assembly_format = "$input attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
@@ -113,9 +114,9 @@ class TransposeOp(TensorOp):
 
     name = "relay.transpose"
     ORIGIN: ClassVar[Origin] = Origin.MOVED
-    input = operand_def(TensorType[Attribute])
+    input = operand_def(TENSOR)
     axes = prop_def(DenseArrayBase[IntegerType])
-    result = result_def(TensorType[Attribute])
+    result = result_def(TENSOR)
     assembly_format = "$input attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
@@ -133,9 +134,9 @@ class BroadcastToOp(TensorOp):
 
     name = "relay.broadcast_to"
     ORIGIN: ClassVar[Origin] = Origin.MOVED
-    input = operand_def(TensorType[Attribute])
+    input = operand_def(TENSOR)
     shape = prop_def(DenseArrayBase[IntegerType])
-    result = result_def(TensorType[Attribute])
+    result = result_def(TENSOR)
     assembly_format = "$input attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
@@ -151,9 +152,9 @@ class ConcatenateOp(TensorOp):
     name = "relay.concatenate"
     ORIGIN: ClassVar[Origin] = Origin.MOVED
     SAME_AXES: ClassVar[bool] = True
-    inputs = var_operand_def(TensorType[Attribute])
+    inputs = var_operand_def(TENSOR)
     axis = prop_def(IntegerAttr)
-    result = result_def(TensorType[Attribute])
+    result = result_def(TENSOR)
     assembly_format = "$inputs attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
@@ -186,11 +187,11 @@ class StridedSliceOp(TensorOp):
     name = "relay.strided_slice"
     ORIGIN: ClassVar[Origin] = Origin.MOVED
     SAME_AXES: ClassVar[bool] = True
-    input = operand_def(TensorType[Attribute])
+    input = operand_def(TENSOR)
     begin = prop_def(DenseArrayBase[IntegerType])
     end = prop_def(DenseArrayBase[IntegerType])
     strides = prop_def(DenseArrayBase[IntegerType])
-    result = result_def(TensorType[Attribute])
+    result = result_def(TENSOR)
     assembly_format = "$input attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
@@ -228,11 +229,11 @@ class TakeOp(TensorOp):
     name = "relay.take"
     ORIGIN: ClassVar[Origin] = Origin.MOVED
     PARAMETERS: ClassVar[tuple[str, ...]] = ("indices",)
-    input = operand_def(TensorType[Attribute])
-    indices = operand_def(TensorType[Attribute])
+    input = operand_def(TENSOR)
+    indices = operand_def(TENSOR)
     axis = opt_prop_def(IntegerAttr)
     mode = prop_def(StringAttr, default_value=StringAttr("clip"))
-    result = result_def(TensorType[Attribute])
+    result = result_def(TENSOR)
     assembly_format = "$input `,` $indices attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
@@ -261,9 +262,9 @@ class GatherNdOp(TensorOp):
     name = "relay.gather_nd"
     ORIGIN: ClassVar[Origin] = Origin.MOVED
     PARAMETERS: ClassVar[tuple[str, ...]] = ("indices",)
-    input = operand_def(TensorType[Attribute])
-    indices = operand_def(TensorType[Attribute])
-    result = result_def(TensorType[Attribute])
+    input = operand_def(TENSOR)
+    indices = operand_def(TENSOR)
+    result = result_def(TENSOR)
     assembly_format = "$input `,` $indices attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
@@ -284,10 +285,10 @@ class PadOp(TensorOp):
     ORIGIN: ClassVar[Origin] = Origin.MOVED
     FILLS: ClassVar[tuple[str, ...]] = ("pad_value",)
     SAME_AXES: ClassVar[bool] = True
-    input = operand_def(TensorType[Attribute])
+    input = operand_def(TENSOR)
     pad_width = prop_def(DenseArrayBase[IntegerType])
     pad_value = prop_def(TypedAttribute)
-    result = result_def(TensorType[Attribute])
+    result = result_def(TENSOR)
     assembly_format = "$input attr-dict `:` functional-type(operands, results)"
 
     def widths(self) -> list[tuple[int, int]]:

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import BoolAttr, IntegerAttr, IntegerType, StringAttr, TensorType, i32, i64
-from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, var_result_def
 
-from relay.dialects.op import DYNAMIC, Origin, TensorOp, Type, axis_of, rank, require, shape, tensor
+from relay.dialects.op import DYNAMIC, TENSOR, Origin, TensorOp, Type, axis_of, rank, require, shape, tensor
 
 LAST = IntegerAttr(-1, i64)
 
@@ -19,7 +18,7 @@ class SortingOp(TensorOp, ABC):
     """An op that orders the elements along `axis`: the smallest first if `is_ascend`, else the largest."""
 
     SAME_AXES: ClassVar[bool] = True
-    input = operand_def(TensorType[Attribute])
+    input = operand_def(TENSOR)
     axis = prop_def(IntegerAttr, default_value=LAST)
     assembly_format = "$input attr-dict `:` functional-type(operands, results)"
 
@@ -44,7 +43,7 @@ class SortOp(SortingOp):
     name = "relay.sort"
     ORIGIN: ClassVar[Origin] = Origin.SELECTED
     is_ascend = prop_def(BoolAttr, default_value=BoolAttr.from_bool(True))
-    result = result_def(TensorType[Attribute])
+    result = result_def(TENSOR)
 
     def infer(self) -> Sequence[Type]:
         return [self.check()]
@@ -57,7 +56,7 @@ class ArgsortOp(SortingOp):
     name = "relay.argsort"
     is_ascend = prop_def(BoolAttr, default_value=BoolAttr.from_bool(True))
     dtype = prop_def(IntegerType, default_value=i32)
-    result = result_def(TensorType[Attribute])
+    result = result_def(TENSOR)
 
     def infer(self) -> Sequence[Type]:
         require(self.dtype in (i32, i64), f"{self.name}: dtype must be i32 or i64")
@@ -73,7 +72,7 @@ class TopkOp(SortingOp):
     is_ascend = prop_def(BoolAttr, default_value=BoolAttr.from_bool(False))
     ret_type = prop_def(StringAttr, default_value=StringAttr("both"))
     dtype = prop_def(IntegerType, default_value=i32)
-    found = var_result_def(TensorType[Attribute])
+    found = var_result_def(TENSOR)
 
     def infer(self) -> Sequence[Type]:
         type, kind = self.check(), self.ret_type.data

@@ -23,7 +23,7 @@ from xdsl.utils.exceptions import VerifyException
 from relay.dialects.attributes import int_values
 from relay.dialects.element_types import bits_of
 from relay.dialects.layout import Layout
-from relay.dialects.op import DYNAMIC, Origin, TensorOp, Type, axis_of, broadcast, rank, require, shape, tensor
+from relay.dialects.op import DYNAMIC, TENSOR, Origin, TensorOp, Type, axis_of, broadcast, rank, require, shape, tensor
 from relay.errors import InvalidArgument
 
 ZERO, ONE = IntegerAttr(0, i64), IntegerAttr(1, i64)
@@ -33,8 +33,8 @@ class TransformOp(TensorOp, ABC):
     """An op of one tensor whose elements all come from it."""
 
     ORIGIN: ClassVar[Origin] = Origin.MOVED
-    input = operand_def(TensorType[Attribute])
-    result = result_def(TensorType[Attribute])
+    input = operand_def(TENSOR)
+    result = result_def(TENSOR)
     assembly_format = "$input attr-dict `:` functional-type(operands, results)"
 
     def like(self, dims: Sequence[int]) -> Sequence[Type]:
@@ -45,9 +45,9 @@ class LikeOp(TensorOp, ABC):
     """An op of one tensor and the type of another, whose elements do not matter."""
 
     PARAMETERS: ClassVar[tuple[str, ...]] = ("other",)
-    input = operand_def(TensorType[Attribute])
-    other = operand_def(TensorType[Attribute])
-    result = result_def(TensorType[Attribute])
+    input = operand_def(TENSOR)
+    other = operand_def(TENSOR)
+    result = result_def(TENSOR)
     assembly_format = "$input `,` $other attr-dict `:` functional-type(operands, results)"
 
 
@@ -94,9 +94,9 @@ class StackOp(TensorOp):
 
     name = "relay.stack"
     ORIGIN: ClassVar[Origin] = Origin.MOVED
-    inputs = var_operand_def(TensorType[Attribute])
+    inputs = var_operand_def(TENSOR)
     axis = prop_def(IntegerAttr, default_value=ZERO)
-    result = result_def(TensorType[Attribute])
+    result = result_def(TENSOR)
     assembly_format = "$inputs attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
@@ -118,10 +118,10 @@ class SplitOp(TensorOp):
     name = "relay.split"
     ORIGIN: ClassVar[Origin] = Origin.MOVED
     SAME_AXES: ClassVar[bool] = True
-    input = operand_def(TensorType[Attribute])
+    input = operand_def(TENSOR)
     indices_or_sections = prop_def(IntegerAttr | DenseArrayBase[IntegerType])
     axis = prop_def(IntegerAttr, default_value=ZERO)
-    parts = var_result_def(TensorType[Attribute])
+    parts = var_result_def(TENSOR)
     assembly_format = "$input attr-dict `:` functional-type(operands, results)"
 
     def bounds(self) -> list[tuple[int, int]]:
@@ -215,9 +215,9 @@ class MeshgridOp(TensorOp):
 
     name = "relay.meshgrid"
     ORIGIN: ClassVar[Origin] = Origin.MOVED
-    inputs = var_operand_def(TensorType[Attribute])
+    inputs = var_operand_def(TENSOR)
     indexing = prop_def(StringAttr, default_value=StringAttr("ij"))
-    grids = var_result_def(TensorType[Attribute])
+    grids = var_result_def(TENSOR)
     assembly_format = "$inputs attr-dict `:` functional-type(operands, results)"
 
     def order(self) -> list[int]:
