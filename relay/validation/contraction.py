@@ -21,9 +21,11 @@ from relay.validation.geometry import geometry
 from relay.validation.lookup import Lookup
 from relay.validation.machine_code import Kernel, same
 from relay.validation.report import Part
-from relay.validation.tail import NoTail, Tail
+from relay.validation.tail import PRODUCTS, NoTail, Tail
 
 BITS = 64
+RELATIVE = 2.0**-14
+"""By which floats may be off."""
 Columns: TypeAlias = "slice | Array"
 """Of channels: all, or some."""
 
@@ -39,7 +41,7 @@ class Product:
         self.kernel, self.part, self.rng, self.bits = kernel, part, rng, bits
         self.tail = tail = Tail(kernel.call)
         head = tail.head
-        if head.formula not in ("nn.conv2d", "nn.dense"):
+        if head.formula not in PRODUCTS:
             raise NoTail(f"begins with {head.formula}")
         self.number, self.kernel_number = head.operands[:2]
         if self.number not in kernel.operands or self.kernel_number not in kernel.call.weights:
@@ -60,7 +62,9 @@ class Product:
         self.steps = tail.steps(self.low, self.high)
         """By code: the least sum that becomes it."""
         self.flat = self.data.reshape(-1, self.geometry.inputs)
-        self.out = kernel.results[0].reshape(-1, self.channels)
+        self.result = kernel.results[0].reshape(-1, self.channels)
+        self.out = self.result if tail.values is None else np.empty(self.result.shape, tail.dtype)
+        """The result, or the codes that it tells."""
         self.buffer = np.empty_like(self.out)
         """Where results that are expected are put together."""
         self.other = None if tail.other is None else kernel.operands[tail.other].reshape(-1, self.channels)
@@ -105,9 +109,24 @@ class Product:
             passed[:, channel] = np.searchsorted(column, sums[:, channel], "right")
         return self.values[passed]
 
+    def run(self) -> None:
+        """Run the code. Raises Differs where a result that tells a code is that of none."""
+        self.kernel.run()
+        values = self.tail.values
+        if values is None:
+            return
+        wide = values.astype(np.float64)
+        rank = np.searchsorted((wide[1:] + wide[:-1]) / 2, self.result)
+        if (off := np.abs(self.result - wide[rank])).max(initial=0) > RELATIVE * np.abs(wide).max():
+            at = np.unravel_index(np.argmax(off), off.shape)
+            raise Differs(f"{self.result[at]} is the result of no code, at pixel {at[0]}, channel {at[1]}")
+        self.out[:] = (rank + self.tail.lowest).astype(self.out.dtype)
+
     def quiet(self) -> None:
-        """Data at the zero point, the other tensor at its one code."""
+        """Data at the zero point, other tensors at one code."""
         self.flat[:] = self.zero
+        for number, code in self.tail.held.items():
+            self.kernel.operands[number][...] = code
         if self.other is not None:
             self.other[:] = self.other_code
 
@@ -146,7 +165,7 @@ class Product:
         with elements that are changed by the bits of their number."""
         span = int(min(max((self.high - self.low).max(), 1), 1 << 28))
         before, found = array.copy(), np.zeros(self.out.shape, np.int64)
-        self.kernel.run()
+        self.run()
         quiet = self.out.copy()
         moved = np.zeros(self.out.shape, bool)
         index = np.arange(array.size)
@@ -157,7 +176,7 @@ class Product:
                 for sign in (1, -1):
                     wide = before.astype(np.int64) + sign * span * chosen
                     array[:] = wide.astype(np.int32)
-                    self.kernel.run()
+                    self.run()
                     changed |= self.out != quiet
                 if bit < 0:
                     moved = changed
@@ -181,7 +200,7 @@ class Product:
             for _ in range(4):
                 amount = self.rng.integers(self.low, self.high + 1)
                 self.shift(amount)
-                self.kernel.run()
+                self.run()
                 if not np.array_equal(self.out, np.broadcast_to(self.shown(amount[None]), self.out.shape)):
                     return False
         finally:
@@ -191,7 +210,7 @@ class Product:
     def expect(self, expected: Array, when: str) -> None:
         """Run, and raise Differs where the results are others."""
         np.copyto(self.buffer, expected, casting="unsafe")
-        self.kernel.run()
+        self.run()
         if not same(self.out, self.buffer):
             self.differs(self.out, expected, when, np.ones((1, 1), bool))
 
@@ -268,7 +287,7 @@ class Product:
                 guess = (least[which, column] + most[which, column] + (amount > 0)) >> 1
                 shift = np.clip(middle - amount * guess, self.low - (self.high - self.low), 2 * self.high - self.low)
                 self.shift(shift)
-                self.kernel.run()
+                self.run()
                 first, last = self.bounds(self.out[pixels])
                 first, last = first - shift, last - shift
                 if amount > 0:
@@ -375,7 +394,7 @@ class Product:
         found: list[Array] = []
         for sign in (-1, 1):
             self.shift(np.full(channels, sign * far))
-            self.kernel.run()
+            self.run()
             found.append(self.out[:, ~live].copy())
         self.start[:] = self.base
         constant = np.array_equal(found[0], found[1]) and bool((found[0] == found[0][:1]).all())

@@ -105,7 +105,7 @@ def located(product: Product, edges: Array) -> tuple[Array, Array]:
     def above(number: int, sums: Array) -> Array:
         """Whether a change has happened at these sums; channels that differ between pixels are not right."""
         product.shift(np.clip(sums, -FAR, FAR))
-        product.kernel.run()
+        product.run()
         right[(product.out != product.out[:1]).any(axis=0)] = False
         return rank[np.clip(product.out[0].astype(np.int64) - product.values[0], 0, len(rank) - 1)] > number
 

@@ -200,10 +200,6 @@ def transpose(p: Parameters, x: Array) -> Array:
     return x.transpose(p["axes"]) if p.get("axes") else x.transpose()
 
 
-def right_shift(p: Parameters, x: Array, amount: Array) -> Array:
-    return x >> amount
-
-
 def softmax(p: Parameters, x: Array) -> Array:
     """exp(beta (x - max)) / sum, in float64."""
     wide = x.astype(np.float64)
@@ -278,6 +274,15 @@ def resize_codes(p: Parameters, x: Array) -> Array:
     return np.where(total < 0, -magnitude, magnitude)
 
 
+def plain(operation: Callable[..., Array]) -> Formula:
+    """An operation without parameters on arrays that broadcast, in their dtype."""
+
+    def formula(p: Parameters, *operands: Array) -> Array:
+        return operation(*operands)
+
+    return formula
+
+
 def of_floats(operation: Callable[[Array], Array]) -> Formula:
     """A function of one float, computed in float64."""
 
@@ -294,28 +299,6 @@ def divide(p: Parameters, a: Array, b: Array) -> Array:
     return np.where(b == 0, 0, np.trunc(a.astype(np.float64) / np.where(b == 0, 1, b)))
 
 
-def binary(operation: Callable[[Array, Array], Array]) -> Formula:
-    """An operation on two arrays that broadcast, in their dtype."""
-
-    def formula(p: Parameters, a: Array, b: Array) -> Array:
-        return operation(a, b)
-
-    return formula
-
-
-def unary(operation: Callable[[Array], Array]) -> Formula:
-    """An operation on one array, in its dtype."""
-
-    def formula(p: Parameters, x: Array) -> Array:
-        return operation(x)
-
-    return formula
-
-
-def where(p: Parameters, condition: Array, a: Array, b: Array) -> Array:
-    return np.where(condition, a, b)
-
-
 def bias_add(p: Parameters, x: Array, bias: Array) -> Array:
     return x + along(bias, p, x.ndim)
 
@@ -328,15 +311,39 @@ def concatenate(p: Parameters, *parts: Array) -> Array:
     return np.concatenate(parts, axis=int(p["axis"]))
 
 
+def layer_norm(p: Parameters, x: Array, gamma: Array, beta: Array) -> Array:
+    """(x - mean) / sqrt(variance + epsilon) * gamma + beta along an axis, in float64."""
+    wide, axis = x.astype(np.float64), int(p["axis"])
+    centred = wide - wide.mean(axis=axis, keepdims=True)
+    normal = centred / np.sqrt((centred**2).mean(axis=axis, keepdims=True) + float(p["epsilon"]))
+    normal = normal * along(gamma, p, x.ndim) if p.get("scale", True) else normal
+    return normal + along(beta, p, x.ndim) if p.get("center", True) else normal
+
+
+def matrices(p: Parameters, a: Array, b: Array) -> Array:
+    """a @ b of stacks of matrices, each transposed first if its parameter says so; zero points are subtracted."""
+    a, b = centred_data(p, a), centred_data({"input_zero_point": p.get("kernel_zero_point")}, b)
+    a, b = a.swapaxes(-1, -2) if p.get("transpose_a") else a, b.swapaxes(-1, -2) if p.get("transpose_b") else b
+    return a.astype(np.float64) @ b.astype(np.float64)  # exact for codes: sums stay below 2^53
+
+
+def gather_nd(p: Parameters, x: Array, indices: Array) -> Array:
+    """x[indices[..., :]], indices clamped."""
+    axes = np.moveaxis(indices.astype(np.int64), -1, 0)
+    return x[tuple(np.clip(each, 0, size - 1) for each, size in zip(axes, x.shape, strict=False))]
+
+
 FORMULAS: Mapping[str, Formula] = {
     "nn.conv2d": convolution,
     "nn.dense": dense,
+    "nn.batch_matmul": matrices,
+    "nn.layer_norm": layer_norm,
     "nn.bias_add": bias_add,
     "nn.avg_pool2d": avg_pool,
     "nn.max_pool2d": max_pool,
     "fixed_point_multiply": fixed_point_multiply,
-    "rounding_doubling_high_multiply": binary(doubling_high),
-    "rounding_right_shift": binary(divided_by_power),
+    "rounding_doubling_high_multiply": plain(doubling_high),
+    "rounding_right_shift": plain(divided_by_power),
     "fixed_point_reciprocal": reciprocal,
     "lookup": lookup,
     "clip": clip,
@@ -348,27 +355,28 @@ FORMULAS: Mapping[str, Formula] = {
     "argmin": extreme(np.argmin),
     "take": take,
     "divide": divide,
-    "equal": binary(np.equal),
-    "greater": binary(np.greater),
-    "less": binary(np.less),
-    "where": where,
-    "negative": unary(np.negative),
-    "abs": unary(np.abs),
-    "floor": unary(np.floor),
-    "ceil": unary(np.ceil),
+    "logical_and": plain(np.logical_and),
+    "equal": plain(np.equal),
+    "greater": plain(np.greater),
+    "less": plain(np.less),
+    "where": plain(np.where),
+    "negative": plain(np.negative),
+    "abs": plain(np.abs),
+    "floor": plain(np.floor),
+    "ceil": plain(np.ceil),
     "sqrt": of_floats(np.sqrt),
     "rsqrt": of_floats(lambda x: 1 / np.sqrt(x)),
     "exp": of_floats(np.exp),
     "log": of_floats(np.log),
     "tanh": of_floats(np.tanh),
     "sigmoid": of_floats(lambda x: 1 / (1 + np.exp(-x))),
-    "add": binary(np.add),
-    "subtract": binary(np.subtract),
-    "multiply": binary(np.multiply),
-    "left_shift": binary(np.left_shift),
-    "right_shift": right_shift,
-    "maximum": binary(np.maximum),
-    "minimum": binary(np.minimum),
+    "add": plain(np.add),
+    "subtract": plain(np.subtract),
+    "multiply": plain(np.multiply),
+    "left_shift": plain(np.left_shift),
+    "right_shift": plain(np.right_shift),
+    "maximum": plain(np.maximum),
+    "minimum": plain(np.minimum),
     "sum": reduced(np.add),
     "max": reduced(np.maximum),
     "min": reduced(np.minimum),
@@ -376,6 +384,7 @@ FORMULAS: Mapping[str, Formula] = {
     "transpose": transpose,
     "strided_slice": strided_slice,
     "concatenate": concatenate,
+    "gather_nd": gather_nd,
 }
 """By the name that claims use."""
 
@@ -383,13 +392,11 @@ POINTWISE = frozenset(
     {
         "nn.bias_add", "fixed_point_multiply", "rounding_doubling_high_multiply", "rounding_right_shift",
         "fixed_point_reciprocal", "lookup", "clip", "cast", "round", "add", "subtract", "multiply", "left_shift",
-        "right_shift", "maximum", "minimum", "divide", "equal", "greater", "less", "where", "negative", "abs", "floor",
-        "ceil", "sqrt", "rsqrt", "exp", "log", "tanh", "sigmoid",
+        "right_shift", "maximum", "minimum", "divide", "equal", "greater", "less", "logical_and", "where", "negative",
+        "abs", "floor", "ceil", "sqrt", "rsqrt", "exp", "log", "tanh", "sigmoid",
     }
 )  # fmt: skip
 """Formulas that compute each element from the elements at its place."""
-MOVES = frozenset({"reshape", "transpose", "strided_slice", "concatenate", "take"})
-"""Formulas that only move elements."""
 
 
 def call(formula: str, parameters: Parameters, operands: Sequence[Array]) -> tuple[Array, ...]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from relay.runtime.memory import Array
-from relay.validation.contraction import Differs
+from relay.validation.contraction import RELATIVE, Differs
 from relay.validation.formulas import POINTWISE
 from relay.validation.machine_code import Kernel
 from relay.validation.report import Part
 from relay.validation.tail import NoTail
 
-RELATIVE, SMALL = 2.0**-14, 2.0**-8
-"""By which floats may be off, relative to them or to this share of the largest."""
+SMALL = 2.0**-8
+"""Floats may be off by `RELATIVE`, relative to them or to this share of the largest."""
 MOST_ELEMENTS = 1 << 25
 """Results of all runs on pairs together."""
 

@@ -8,7 +8,7 @@ from math import ceil, log2, prod
 import numpy as np
 
 from relay.runtime.memory import Array
-from relay.validation.claims import Call, Place
+from relay.validation.claims import Call, Place, Program
 from relay.validation.machine_code import Kernel
 from relay.validation.pointwise import bound_of, expect, kind_of
 from relay.validation.report import Part
@@ -21,6 +21,10 @@ PRODUCT_RUNS = 8
 """Of products, whose sums are tested otherwise."""
 MOST_WORK = 1 << 27
 """Elements, times rows, of all runs of a kernel together."""
+
+ANY = (-(1 << 31), 1 << 31)
+ANYTHING = frozenset({"cast", "reshape", "transpose", "strided_slice", "concatenate", "equal", "greater", "less"})
+"""Formulas of integers that have no range in which they are meant."""
 
 
 class Sampler:
@@ -38,7 +42,10 @@ class Sampler:
         found: dict[int, Array] = {}
         for number, place in call.operands.items():
             form = call.program.arguments[number]
-            if place not in known:
+            if place not in known and (span := span_of(call.program, number)) is not None:
+                exponents = self.rng.integers(0, 33 if span == ANY else 1, form.shape)
+                known[place] = (self.rng.integers(*span, form.shape) >> exponents).astype(form.dtype)
+            elif place not in known:
                 known[place] = self._value(call, place, known, draw) if wide(call) else draw(form.dtype, form.shape)
             found[number] = known[place].reshape(form.shape)
         return found
@@ -67,6 +74,24 @@ def wide(call: Call) -> bool:
     return len({form.shape for form in forms}) > 1 or any(form.dtype.itemsize > 1 for form in forms)
 
 
+def span_of(program: Program, number: int) -> tuple[int, int] | None:
+    """From where to where numbers of more than 16 bits may be drawn: next to the range of what they are indices of, and
+    `ANY` where they are only cast, moved or compared; None for others, and for codes."""
+    form, span, same = program.arguments[number], ANY, {number}
+    if form.dtype.kind not in "iu" or form.dtype.itemsize < 4:
+        return None
+    for row in program.rows:
+        if row.formula == "take" and row.operands[1] in same:
+            taken, axis = program.forms[row.operands[0]].shape, row.parameters.get("axis")
+            size = prod(taken) if axis is None else taken[int(axis)]
+            span = (-size, 2 * size)
+        elif same & set(row.operands):
+            if row.formula not in ANYTHING:
+                return None
+            same |= set(row.results)
+    return span
+
+
 def check(
     kernel: Kernel, part: Part, calls: Sequence[Call], weights: Mapping[int, Array], rng: np.random.Generator, bits: int
 ) -> None:
@@ -79,11 +104,13 @@ def check(
             return (rng.standard_normal(shape) * 2.0 ** rng.integers(-4, 5)).astype(dtype)
         if dtype.itemsize > 2:
             raise NoTail("reads numbers whose range is not known")
+        if dtype.kind == "b":
+            return rng.integers(0, 2, shape).astype(dtype)
         info = np.iinfo(dtype)
         return rng.integers(int(info.min), int(info.max) + 1, shape).astype(dtype)
 
     def narrowly(dtype: np.dtype, shape: tuple[int, ...]) -> Array:
-        if dtype.kind == "f" or dtype.itemsize > 2:
+        if dtype.kind in "fb" or dtype.itemsize > 2:
             return evenly(dtype, shape)
         info = np.iinfo(dtype)
         low, high = np.sort(rng.integers(int(info.min), int(info.max) + 1, 2))

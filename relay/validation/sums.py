@@ -156,7 +156,7 @@ class Sums:
         step, mask = self.a_step(), np.where(seen, 255, 0).astype(np.uint8)
         for below in (0, 1):
             product.shift(step - below)
-            self.kernel.run()
+            self.product.run()
             expected = product.shown((step - below)[None]).astype(product.out.dtype)
             different = np.bitwise_xor(product.out, expected, out=product.buffer).view(np.uint8)
             different &= mask
@@ -263,7 +263,7 @@ class Sums:
         table = product.results(moved, columns)
         every = isinstance(columns, slice)
         expected = np.take(table, pattern, axis=0, out=product.buffer if every else None, mode="clip")
-        self.kernel.run()
+        self.product.run()
         found = product.out if every else np.take(product.out, columns, axis=1)
         if not same(found, expected):
             low, high = product.low[columns], product.high[columns]

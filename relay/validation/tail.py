@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -11,19 +12,25 @@ from relay.runtime.memory import Array
 from relay.validation.claims import Call, Row
 from relay.validation.formulas import POINTWISE
 
+PRODUCTS = ("nn.conv2d", "nn.dense")
+
 
 class NoTail(Exception):
     """A program that is no product, window or sum with a function of the sum behind it, and why."""
 
 
 class Tail:
-    """The rows behind the first. `first(s)` is the code that a sum becomes, [..., channels]; `table` what becomes of it
-    and of a code of the other tensor, by both, counted from the lowest; None where `first` is the result."""
+    """The rows beside the product `head`. `first(s)` is the code that a sum becomes, [..., channels]; `table` the
+    result by this code and that of the other tensor, counted from the lowest; None where `first` is the result.
+
+    Where several tensors are read beside the data, or the result is a float, `values` [256] are the results of the
+    codes with each other tensor `held` at one code; they rise, so that each tells its code."""
 
     def __init__(self, call: Call):
         self.call, self.program = call, call.program
-        head, *rows = self.program.rows
-        self.head, self.rows = head, rows
+        products = [row for row in self.program.rows if row.formula in PRODUCTS]
+        self.head = head = [*products, *self.program.rows][0]
+        self.rows = rows = [row for row in self.program.rows if row is not head]
         self.sum = head.results[0]
         if len(self.program.results) != 1:
             raise NoTail("has several results")
@@ -31,9 +38,6 @@ class Tail:
         rank = len(self.program.forms[self.sum].shape)
         dependent, joined, self.cut = {self.sum}, set[int](), self.sum
         others = set(call.operands) - set(head.operands)
-        if len(others) > 1:
-            raise NoTail("reads more than one tensor beside the data")
-        self.other = next(iter(others), None)
         self.first_rows: list[Row] = []
         for row in rows:
             axis = row.parameters.get("axis")
@@ -44,19 +48,55 @@ class Tail:
         for row in rows:
             if dependent & set(row.operands):
                 dependent |= set(row.results)
+        known = {**call.constants, **self.program.values}
+        vectors = {number for number, value in known.items() if value.size > 1}
+        codes: list[int] = []
         for number, row in enumerate(rows):
             later = {value for each in rows[number + 1 :] for value in each.operands if value in dependent}
             earlier = {self.sum, *(value for each in rows[:number] for value in each.results)}
             is_code = self.program.forms[row.results[0]].dtype.itemsize == 1
-            if is_code and row.results[0] in dependent and row.results[0] not in joined and not later & earlier:
+            if not is_code or row.results[0] not in dependent - joined or later & earlier:
+                continue
+            codes.append(row.results[0])
+            if not any(vectors & set(each.operands) for each in rows[number + 1 :] if each.formula != "lookup"):
                 self.cut = row.results[0]
                 self.first_rows = [each for each in rows[: number + 1] if not set(each.results) & joined]
                 break
         if self.cut == self.sum:
-            raise NoTail("has no code of 8 bits behind its sum alone")
+            why = "does to its codes what depends on the channel" if codes else "has no code of 8 bits behind its sum"
+            raise NoTail(why)
         self.dtype = self.program.forms[self.cut].dtype
         self.lowest = int(np.iinfo(self.dtype).min)
         self.codes = np.arange(256) + self.lowest
+        self.rest = [row for row in rows if row not in self.first_rows]
+        if len(codes) > 1:
+            column = np.repeat(self.codes[:, None], self.channels, axis=1).astype(self.program.forms[codes[0]].dtype)
+            behind = self.first_rows[[row.results[0] for row in self.first_rows].index(codes[0]) + 1 :]
+            found = self.program.evaluate({**call.constants, codes[0]: column}, behind)[self.cut]
+            if (np.diff(found.astype(np.int64), axis=0) < 0).any():
+                raise NoTail("has codes that do not rise with the sum")
+        forms = {number: self.program.arguments[number].dtype for number in others}
+        if any(dtype.kind not in "iu" or dtype.itemsize != 1 for dtype in forms.values()):
+            raise NoTail("reads another tensor that is not of 8 bits")
+        self.other, self.held, self.values = next(iter(others), None), dict[int, Array](), None
+        if len(others) > 1 or self.program.forms[self.result].dtype.itemsize != 1:
+            self.other = None
+            self.hold(forms)
+
+    def hold(self, forms: Mapping[int, np.dtype[Any]]) -> None:
+        """Find the codes of the other tensors with which results tell the codes of sums. Raises NoTail."""
+        for end in ("max", "min"):
+            self.held = {n: np.full((1, 1), getattr(np.iinfo(dtype), end), dtype) for n, dtype in forms.items()}
+            values = self.of_codes(self.held)[:, 0]
+            if (np.diff(values.astype(np.float64)) > 0).all():
+                self.values = values
+                return
+        raise NoTail("has results that do not tell its codes")
+
+    def of_codes(self, given: Mapping[int, Array]) -> Array:
+        """The results of each code [256, ...] and other tensors."""
+        column = self.codes.astype(self.dtype)[:, None]
+        return self.program.evaluate({**self.call.constants, self.cut: column, **given}, self.rest)[self.result]
 
     @property
     def channels(self) -> int:
@@ -71,26 +111,13 @@ class Tail:
     @cached_property
     def table(self) -> Array | None:
         """The result of each code [256] and code of the other tensor [256 or 1]; None where the code is the result."""
-        if self.cut == self.result:
+        if self.cut == self.result or self.values is not None:
             return None
-        rest = [row for row in self.rows if row not in self.first_rows]
-        known = {**self.call.constants, **self.program.values}
-        vectors = {number for number, value in known.items() if value.size > 1}
-        if any(row.formula != "lookup" and vectors & set(row.operands) for row in rest):
-            raise NoTail("does to its codes what depends on the channel")
-        given = {**self.call.constants, self.cut: self.codes.astype(self.dtype)[:, None]}
+        given = dict[int, Array]()
         if self.other is not None:
             dtype = self.program.arguments[self.other].dtype
-            if dtype.itemsize != 1:
-                raise NoTail("reads another tensor that is not of 8 bits")
             given[self.other] = (np.arange(256) + int(np.iinfo(dtype).min)).astype(dtype)[None, :]
-        try:
-            found = self.program.evaluate(given, rest)[self.result]
-        except ValueError:
-            raise NoTail("does to its codes what depends on the channel") from None
-        if found.ndim != 2 or found.shape[0] != 256 or found.dtype.itemsize != 1:
-            raise NoTail("does to its codes what is no table")
-        return found
+        return self.of_codes(given)
 
     def steps(self, low: Array, high: Array) -> Array:
         """[256, channels]: for each code the least sum in [low, high] that becomes this code or a larger one, or
