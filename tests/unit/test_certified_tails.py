@@ -1,0 +1,84 @@
+"""Certificates of products whose codes meet vectors and other tensors, of attention, norms and lookups by index."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+
+import relay
+from benchmarks.planted_defects import with_constants
+from relay.module import IRModule
+from relay.runtime import archive
+from relay.validation import certify
+
+X86 = pytest.mark.skipif(os.uname().machine != "x86_64", reason="kernels are called by themselves on x86-64 only")
+CODES_OF_CHANNELS = """
+func.func @main(%x: tensor<3x16xi8>, %y: tensor<3x8xi8>, %z: tensor<3x8xi8>) -> (tensor<3x8xi8>, tensor<3x8xf32>) {
+  %w = relay.constant dense<WEIGHTS> : tensor<8x16xi8>
+  %bias = relay.constant dense<[-3.0, 1.0, 7.5, 0.25, -9.0, 2.0, 40.0, -0.5]> : tensor<8xf32>
+  %scale = relay.constant dense<0.03> : tensor<f32>
+  %s = relay.nn.dense %x, %w : (tensor<3x16xi8>, tensor<8x16xi8>) -> tensor<3x8xi32>
+  %f = relay.cast %s {dtype = f32} : (tensor<3x8xi32>) -> tensor<3x8xf32>
+  %g = relay.multiply %f, %scale : (tensor<3x8xf32>, tensor<f32>) -> tensor<3x8xf32>
+  %h = relay.round %g : (tensor<3x8xf32>) -> tensor<3x8xf32>
+  %code = relay.cast %h {dtype = i8} : (tensor<3x8xf32>) -> tensor<3x8xi8>
+  %real = relay.cast %code {dtype = f32} : (tensor<3x8xi8>) -> tensor<3x8xf32>
+BEHIND}"""
+VECTOR = """
+  %sum = relay.add %real, %bias : (tensor<3x8xf32>, tensor<8xf32>) -> tensor<3x8xf32>
+  %near = relay.round %sum : (tensor<3x8xf32>) -> tensor<3x8xf32>
+  %result = relay.cast %near {dtype = i8} : (tensor<3x8xf32>) -> tensor<3x8xi8>
+  func.return %result : tensor<3x8xi8>
+"""
+TENSORS = """
+  %a = relay.cast %y {dtype = f32} : (tensor<3x8xi8>) -> tensor<3x8xf32>
+  %b = relay.cast %z {dtype = f32} : (tensor<3x8xi8>) -> tensor<3x8xf32>
+  %c = relay.add %real, %a : (tensor<3x8xf32>, tensor<3x8xf32>) -> tensor<3x8xf32>
+  %d = relay.add %c, %b : (tensor<3x8xf32>, tensor<3x8xf32>) -> tensor<3x8xf32>
+  %zero = relay.constant dense<0.0> : tensor<f32>
+  %result = relay.maximum %d, %zero : (tensor<3x8xf32>, tensor<f32>) -> tensor<3x8xf32>
+  func.return %result : tensor<3x8xf32>
+"""
+
+
+@X86
+@pytest.mark.parametrize(
+    ("behind", "result"), ((VECTOR, "tensor<3x8xi8>"), (TENSORS, "tensor<3x8xf32>")), ids=("vector", "tensors")
+)
+def test_products_whose_codes_meet_vectors_and_tensors_are_tested(behind: str, result: str):
+    """A vector of the channels behind the codes of sums was called wrong code; several tensors were not checked."""
+    weights = np.random.default_rng(3).integers(-128, 128, (8, 16)).tolist()
+    text = CODES_OF_CHANNELS.replace("WEIGHTS", str(weights)).replace("BEHIND", behind)
+    exe = relay.build(IRModule.parse(text.replace("(tensor<3x8xi8>, tensor<3x8xf32>) {", f"{result} {{")))
+    report = exe.certify()
+    assert report.ok and report.levels["tested"] == 1, str(report)
+    assert "weights of 8 channels" in str(report) and "below 2^-64" in str(report)
+    saved = archive.saved(archive.read(exe.to_bytes())[0], "product")
+    assert saved.constants is not None
+    constants = saved.constants.copy()
+    constants[int(np.flatnonzero(constants)[5])] ^= 64
+    assert certify(archive.pack(with_constants(saved, constants)), bits=8, first=True).wrong
+
+
+@X86
+def test_attention_norms_and_gathers_are_tested():
+    module = IRModule.parse("""
+func.func @main(%a: tensor<2x3x8xi8>, %b: tensor<2x8x5xi8>, %i: tensor<4xi64>)
+    -> (tensor<2x3x5xi32>, tensor<4x8xf32>) {
+  %product = relay.nn.batch_matmul %a, %b
+      {input_zero_point = 4 : i32, kernel_zero_point = -1 : i32, transpose_b = false}
+      : (tensor<2x3x8xi8>, tensor<2x8x5xi8>) -> tensor<2x3x5xi32>
+  %table = relay.constant dense<[[1, 2, 3, -4, 5, 6, 7, 8], [9, 1, -7, 3, 1, 1, 0, 2]]> : tensor<2x8xi8>
+  %rows = relay.take %table, %i {axis = 0 : i64} : (tensor<2x8xi8>, tensor<4xi64>) -> tensor<4x8xi8>
+  %real = relay.cast %rows {dtype = f32} : (tensor<4x8xi8>) -> tensor<4x8xf32>
+  %v = relay.constant dense<[1.0, 0.5, -2.0, 3.0, 1.0, 1.0, 0.25, 4.0]> : tensor<8xf32>
+  %norm = relay.nn.layer_norm %real, %v, %v {epsilon = 1.0e-3 : f32}
+      : (tensor<4x8xf32>, tensor<8xf32>, tensor<8xf32>) -> tensor<4x8xf32>
+  func.return %product, %norm : tensor<2x3x5xi32>, tensor<4x8xf32>
+}""")
+    report = relay.build(module).certify(bits=4)
+    assert report.ok and {"nn.batch_matmul", "nn.layer_norm"} <= {
+        f"nn.{word}" for part in report.parts for word in part.formula.split()
+    }, str(report)
