@@ -126,13 +126,14 @@ def is_runnable(target: str) -> bool:
 
 def same(result: Array, wanted: Array, tolerance: float) -> bool:
     """Equal integers; floats within a part of the largest, and what is not finite at the same places, but where LiteRT
-    has the largest float for an infinity, as docs/support.md says."""
+    has the largest float for an infinity, as docs/support.md says. Where all are below 1e-3, within a part of it:
+    ONNX Runtime's Sigmoid is off by up to 1e-7."""
     if (result.dtype, result.shape) != (wanted.dtype, wanted.shape):
         return False
     if wanted.dtype.kind != "f":
         return np.array_equal(result, wanted)
     wanted = np.where(np.isinf(result) & (np.abs(wanted) == np.finfo(wanted.dtype).max), result, wanted)
-    largest = np.abs(wanted[np.isfinite(wanted)]).max(initial=1e-6)
+    largest = np.abs(wanted[np.isfinite(wanted)]).max(initial=1e-3)
     with np.errstate(all="ignore"):
         return np.allclose(result, wanted, rtol=tolerance, atol=tolerance * float(largest), equal_nan=True)
 
