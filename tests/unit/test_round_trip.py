@@ -131,6 +131,7 @@ def test_models_after_every_pass(model: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("model", LARGE)
 def test_large_models_at_every_level(model: str) -> None:
+    """After the passes of `LEVELS` only, and with large weights as names."""
     if not (path := MODELS / f"{model}.tflite").exists():
         pytest.skip("the model is not beside the checkout")
     built(from_tflite(path), trip := RoundTrip(*LEVELS, weights=False))
