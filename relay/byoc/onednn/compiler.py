@@ -10,7 +10,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from relay.byoc.compiler import Artifact, BuildInfo
-from relay.byoc.library import ThreadedCompiler
+from relay.byoc.library import ThreadedCompiler, saturates
 from relay.byoc.onednn.kernels import KERNELS, program
 from relay.byoc.onednn.library import VARIABLE, open_library
 from relay.byoc.regions import Region
@@ -19,7 +19,10 @@ from relay.errors import Unsupported
 
 @dataclass(frozen=True)
 class OneDnnCompiler(ThreadedCompiler):
-    """oneDNN's primitives on the CPU, called through its C API."""
+    """oneDNN's primitives on the CPU, called through its C API.
+
+    Its convolutions of codes are not exact on x86 processors without VNNI: there, they are computed in float32.
+    """
 
     name: ClassVar[str] = "onednn"
     version: ClassVar[str] = "2"
@@ -38,5 +41,5 @@ class OneDnnCompiler(ThreadedCompiler):
         return KERNELS.refusal(ops)
 
     def compile(self, function: FuncOp, build: BuildInfo) -> Artifact:
-        made = program(Region(function))
+        made = program(Region(function), saturates(build.target))
         return Artifact(made.pack(), self.params(), {"onednn": made.listing})

@@ -15,9 +15,10 @@ KERNELS = Kernels(
 )
 
 
-def program(region: Region) -> Program:
-    """The program of a region. Raises Unsupported, naming the op's place, for what is refused."""
-    writer = Writer(region)
+def program(region: Region, saturates: bool = False) -> Program:
+    """The program of a region; `saturates`: for a processor whose convolutions of codes are not exact. Raises
+    Unsupported, naming the op's place, for what is refused."""
+    writer = Writer(region, saturates)
     for kernel in region.kernels:
         KERNELS.write(writer, kernel)
     return writer.finish()

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from relay.byoc import rescaling
 from relay.byoc.onednn.program import Array, Scaling, Step, Tensor
 from relay.byoc.onednn.writer import CODES, FLOAT, Writer, dtype, scaling
-from relay.byoc.quantized import Product, Window
+from relay.byoc.quantized import Codes, Product, Quantization, Window
 from relay.dialects.attributes import Array as Numbers
-from relay.dialects.op import rank
+from relay.dialects.op import rank, shape
 
 LARGEST = float(np.finfo(np.float32).max)
 
@@ -44,6 +44,9 @@ def _convolution(writer: Writer, product: Product, window: Window) -> None:
         "before": (top, left),
         "after": (bottom, right),
     }
+    if product.quantization is not None and writer.saturates:
+        _wide_convolution(writer, product, product.quantization, options)
+        return
     source, result = writer.image(writer.read(product.data)), writer.image(writer.define(product.result))
     weights = writer.constant(_channels_first(product))
     writer.emit(
@@ -58,6 +61,27 @@ def _convolution(writer: Writer, product: Product, window: Window) -> None:
             post=_clamp(product),
         )
     )
+
+
+def _wide_convolution(
+    writer: Writer, product: Product, found: Quantization, options: Mapping[str, Sequence[int]]
+) -> None:
+    """Of codes, as floats that are integers: sums below 2^24 are exact. Then scales and the bias of each channel."""
+    source = writer.real(product.data, Codes(1.0, found.input.zero_point))
+    sums, result = (writer.temporary(shape(product.result), FLOAT) for _ in range(2))
+    weights = writer.constant(_channels_first(product).astype(np.float32))
+    images = writer.image(source), writer.image(sums)
+    writer.emit(Step("convolution", images[:1], images[1], weights=weights, options=options))
+    scale = np.broadcast_to(np.float64(found.input.scale) * found.kernel_scale.astype(np.float64), product.channels)
+    factor = writer.constant(scale.astype(np.float32).reshape(1, 1, 1, -1))
+    bias = _bias(writer, product, (1, 1, 1, product.channels))
+    if bias is not None:
+        scaled = writer.temporary(shape(product.result), FLOAT)
+        writer.emit(Step("binary", (sums, factor), scaled, "mul"))
+        writer.emit(Step("binary", (scaled, bias), result, "add", post=_clamp(product)))
+    else:
+        writer.emit(Step("binary", (sums, factor), result, "mul", post=_clamp(product)))
+    writer.coded(result, product.result, found.output)
 
 
 def _channels_first(product: Product) -> Numbers:

@@ -43,8 +43,10 @@ def scaling(codes: Codes) -> Scaling:
 class Writer:
     """The program of one region."""
 
-    def __init__(self, region: Region) -> None:
+    def __init__(self, region: Region, saturates: bool = False) -> None:
         self.region = region
+        self.saturates = saturates
+        """Whether convolutions of codes are computed in float32."""
         self._sizes: list[int] = []
         self._constants: dict[int, Array] = {}
         self.values: Values[Tensor] = Values(region, self.constant)

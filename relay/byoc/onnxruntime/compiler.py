@@ -11,9 +11,8 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from relay.byoc.compiler import Artifact, BuildInfo
-from relay.byoc.library import ThreadedCompiler
+from relay.byoc.library import ThreadedCompiler, saturates
 from relay.byoc.regions import Region
-from relay.target import Target
 
 PACKAGES = ("onnx", "onnxruntime")
 
@@ -49,9 +48,3 @@ class OnnxRuntimeCompiler(ThreadedCompiler):
         unsigned = saturates(build.target) if self.unsigned_weights is None else self.unsigned_weights
         data, listing = model(Region(function), unsigned)
         return Artifact(data, self.params(), {"onnx": listing})
-
-
-def saturates(target: Target) -> bool:
-    """Whether ONNX Runtime's sums of products of uint8 and int8 may saturate there: on x86 unless it has VNNI."""
-    x86 = not target.triple or target.triple.startswith(("x86_64", "i386", "i686"))
-    return x86 and not (target.has("avxvnni") or target.has("avx512vnni"))
