@@ -17,7 +17,8 @@ from relay.byoc.compiler import BuildInfo, Refusal
 from relay.byoc.partitioning.compile_external import compiled, prepared
 from relay.byoc.partitioning.scope import partitioned
 from relay.byoc.settings import compiler_of, requires_exact
-from relay.dialects.attributes import Array, to_numpy
+from relay.dialects.attributes import Array, dtype_of, to_numpy
+from relay.dialects.op import is_tensor
 from relay.errors import InvalidArgument, Unsupported
 from relay.module import IRModule
 from relay.runtime import loaders
@@ -79,7 +80,7 @@ def rows(module: ModuleOp, function: FuncOp, edges: Sequence[Edges]) -> list[Dif
     name = edges[0].compiler
     compiler = compiler_of(module, name, f"function {function.sym_name.data}")
     each, said = declared(compiler, function)
-    run = loaded(module, function, edges[0], name)
+    run = loaded(module, function, name)
     results = [run(edge.inputs) for edge in edges]
     found: list[Difference] = []
     for number, codes in enumerate(said):
@@ -110,7 +111,7 @@ class Loaded:
         given = [placed(array.shape, array.dtype) for array in inputs]
         for place, array in zip(given, inputs, strict=True):
             place[...] = array
-        results = [placed(*form) for form in self.external.outputs]
+        results = [placed(*form) for form in self.external.outputs]  # a workspace among them
         if isinstance(native := self.external.loaded, loaders.Native):
             table = (c_uint64 * (len(given) + len(results)))(*map(address, (*given, *results)))
             if status := SIGNATURE(native.address)(native.context, addressof(table)):
@@ -126,7 +127,7 @@ def placed(shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> Array:
     return aligned_bytes(bytes_of(form)).view(dtype).reshape(shape)
 
 
-def loaded(module: ModuleOp, function: FuncOp, edge: Edges, name: str) -> Loaded:
+def loaded(module: ModuleOp, function: FuncOp, name: str) -> Loaded:
     """The function, compiled and loaded."""
     compiler = compiler_of(module, name)
     (final,) = prepared(compiler, [function])
@@ -134,7 +135,10 @@ def loaded(module: ModuleOp, function: FuncOp, edge: Edges, name: str) -> Loaded
     if not isinstance(made, CompiledFunction):
         why = made.reason if isinstance(made, Refusal) else "gives ops for the host to compile"
         raise Unsupported(f"function {function.sym_name.data}", f"compiler {name} makes nothing of it: {why}")
-    inputs, outputs = ([(a.shape, a.dtype) for a in arrays] for arrays in (edge.inputs, edge.outputs))
+    inputs, outputs = (
+        [(type.get_shape(), dtype_of(type.element_type)) for type in types.data if is_tensor(type)]
+        for types in (made.types.inputs, made.types.outputs)
+    )
     params = {key: to_numpy(attr) for key, attr in made.params.items()}
     data = made.data.tobytes()
     native = loaders.load(name, made.version, made.symbol, data, params, inputs, outputs, made.requirement)
