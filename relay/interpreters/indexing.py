@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -40,21 +41,23 @@ def scatter(op: relay.ScatterOp | relay.ScatterAddOp, x: Array, indices: Array, 
         wanted += size if wanted < 0 else 0
         if 0 <= wanted < size:
             at = (*place[:axis], wanted, *place[axis + 1 :])
-            put(result, at, updates[place], isinstance(op, relay.ScatterAddOp))
+            joined = _JOINED["add" if isinstance(op, relay.ScatterAddOp) else "update"]
+            result[at] = joined(result[at], updates[place])
     return result
 
 
-def put(result: Array, at: tuple[int, ...], update: Any, adds: bool) -> None:
-    """Replace or raise what is there."""
-    result[at] = result[at] + update if adds else update
+_JOINED: dict[str, Callable[[Any, Any], Any]] = {
+    "update": lambda known, update: update, "add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum,
+}  # fmt: skip
+"""What stands at a place after an update."""
 
 
 def scatter_nd(op: relay.ScatterNdOp, x: Array, indices: Array, updates: Array) -> Array:
-    result, count = x.copy(), indices.shape[-1]
+    result, count, joined = x.copy(), indices.shape[-1], _JOINED[op.mode.data]
     for place in np.ndindex(indices.shape[:-1]):
         at = tuple(indices[place].tolist())
         if all(0 <= i < size for i, size in zip(at, x.shape[:count], strict=True)):
-            put(result, at, updates[place], op.mode.data == "add")
+            result[at] = joined(result[at], updates[place])
     return result
 
 

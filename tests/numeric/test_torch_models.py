@@ -13,13 +13,11 @@ import pytest
 
 from relay.frontend import from_pytorch
 from relay.interpreters import run
-from tests.numeric.torch_nets import FORMS, NETS, applies, distance, row
+from tests.numeric.torch_nets import AT_RUN_TIME, FORMS, NETS, applies, distance, row
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]
 """What warns here are the libraries that make the models."""
 CASES = [(net, form) for net in NETS for form in FORMS if applies(net, form)]
-AT_RUN_TIME = ("PT2E dynamic", "int8 dynamic", "8da4w")
-"""Scales are found at run time: a rounding error of float sums may move a value to the next code."""
 
 
 def package(name: str) -> Any:
@@ -28,11 +26,17 @@ def package(name: str) -> Any:
 
 @pytest.mark.parametrize(("net", "form"), CASES)
 def test_is_near_eager(net: str, form: str) -> None:
-    """Interpreted and compiled, of a file; static codes of every operator, fed eager PyTorch's, are within one."""
+    """Interpreted and compiled, of a file. Static codes of every operator, fed eager PyTorch's, are within one. Where
+    scales are found at run time, operators that are fed eager PyTorch's values give its integers; of the whole network
+    a rounding error of a float sum may move a value to the next code, in eager PyTorch as here."""
     for name in ("torchvision", "timm", "transformers", "torchao", "executorch"):
         package(name)
     found = row(net, form)
-    limit = 1e-2 if form in AT_RUN_TIME else 1e-5
+    limit = 1e-5
+    if form in AT_RUN_TIME:
+        furthest, integers = found["operators"]
+        assert furthest <= 1e-5 and not integers
+        limit = max(1e-3, 3 * found["moved"])
     if form == "PT2E static":
         most, share = found["operators"]
         assert most <= 1 and share <= 1e-3 and found["compiled codes"] == 0

@@ -14,6 +14,7 @@ from relay.frontend import from_pytorch
 from relay.interpreters import run
 from tests.numeric.torch_calls import CALLS
 from tests.numeric.torch_cases import Case, loaded, program
+from tests.numeric.torch_programs import NUMBERS, archive, invoke, tensor
 
 CASES = loaded(str(Path(__file__).parent / "torch_cases.npz"))
 
@@ -55,3 +56,29 @@ def test_gives_what_pytorch_gives(target: str) -> None:
 def test_core_operators_have_ten_cases() -> None:
     counts = Counter(target.split(".")[1] for target, cases in CASES.items() for _ in cases)
     assert not {name: counts[name] for name in CALLS if counts[name] < 10}
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_sizes_that_only_a_run_knows(seed: int) -> None:
+    """`sym_size`, `sym_numel`, and `empty`, of which PyTorch promises the type and the sizes only."""
+    rng = np.random.default_rng(seed)
+    sizes = [int(each) for each in rng.integers(1, 5, rng.integers(1, 5))]
+    dtype = ("float32", "int64", "uint8", "bool")[seed % 4]
+    names: list[int | str] = [f"s{axis}" if rng.random() < 0.6 else size for axis, size in enumerate(sizes)]
+    axis = int(rng.integers(-len(sizes), len(sizes)))
+    size, count = {"as_sym_int": {"as_name": "size"}}, {"as_sym_int": {"as_name": "count"}}
+    calls = [
+        invoke("aten.sym_size.int", {"self": tensor("x"), "dim": {"as_int": axis}}, "size") | {"outputs": [size]},
+        invoke("aten.sym_numel.default", {"self": tensor("x")}, "count") | {"outputs": [count]},
+        invoke("aten.arange.start", {"start": {"as_int": 0}, "end": size}, "steps"),
+        invoke("aten.arange.start", {"start": {"as_int": 0}, "end": count}, "all"),
+        invoke(
+            "aten.empty.memory_format",
+            {"size": {"as_sym_ints": [size["as_sym_int"], {"as_int": 2}]}, "dtype": {"as_scalar_type": NUMBERS[dtype]}},
+            "empty",
+        ),
+    ]
+    module = from_pytorch(archive(calls, {"x": (names, dtype)}, ["steps", "all", "empty"]))
+    steps, every, empty = run(module, [np.zeros(sizes, dtype)])
+    assert np.array_equal(steps, np.arange(sizes[axis])) and np.array_equal(every, np.arange(np.prod(sizes)))
+    assert (empty.shape, empty.dtype) == ((sizes[axis], 2), dtype)

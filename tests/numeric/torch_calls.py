@@ -229,7 +229,7 @@ CALLS: dict[str, Callable[[Draw], Call]] = {
     "scalar_tensor": lambda d: ("default", (d.size(-99, 99),), {"dtype": (d.torch.float32, d.torch.int64)[d.flag()]}),
     "scatter": lambda d: scattered(d, "src") if d.flag() else scattered(d, "value", source=False),
     "scatter_add": lambda d: scattered(d, "default"),
-    "scatter_reduce": lambda d: scattered(d, "two", "sum"),
+    "scatter_reduce": lambda d: scattered(d, "two", ("sum", "prod", "amax", "amin")[d.size(0, 3)]),
     "select_scatter": selected, "slice_scatter": sliced,
     "sort": ordered, "topk": lambda d: ordered(d, "k"),
     "split_with_sizes": split,

@@ -28,6 +28,7 @@ from relay.frontend import from_pytorch
 from relay.frontend.torch.operators import TABLE
 from tests.numeric.torch_calls import CALLS, Draw
 from tests.numeric.torch_cases import Case, loaded, program, saved
+from tests.numeric.torch_programs import NUMBERS
 
 MOST_CASES, MOST_ELEMENTS, SAMPLES = 12, 150, 12
 """Of an operator; in all tensors of a case; inputs that are tried of an operator and element type."""
@@ -189,7 +190,8 @@ def serialized(torch: Any, value: Any, arrays: list[np.ndarray[Any, Any]]) -> di
     if isinstance(value, torch.Tensor):
         arrays.append(array_of(torch, value))
         return {"as_tensor": {"name": f"t{len(arrays) - 1}"}}
-    numbers = {torch.float32: 7, torch.float64: 8, torch.int64: 5, torch.int32: 4, torch.bool: 12, torch.uint8: 1}
+    names = ("uint8", "int8", "int32", "int64", "float32", "float64", "bool")
+    numbers = {getattr(torch, name): NUMBERS[name] for name in names}
     match value:
         case None:
             return {"as_none": True}

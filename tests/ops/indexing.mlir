@@ -28,6 +28,21 @@ func.func @scatter_nd(%a0: tensor<3x5x4xf32>, %a1: tensor<7x2xi32>, %a2: tensor<
   func.return
 }
 
+func.func @scatter_nd_product(%a0: tensor<3x5x4xf32>, %a1: tensor<7x2xi32>, %a2: tensor<7x4xf32>) {
+  %r0 = relay.scatter_nd %a0, %a1, %a2 {mode = "mul"} : (tensor<3x5x4xf32>, tensor<7x2xi32>, tensor<7x4xf32>) -> tensor<3x5x4xf32>
+  func.return
+}
+
+func.func @scatter_nd_smallest(%a0: tensor<3x5xf32>, %a1: tensor<9x1xi64>, %a2: tensor<9x5xf32>) {
+  %r0 = relay.scatter_nd %a0, %a1, %a2 {mode = "min"} : (tensor<3x5xf32>, tensor<9x1xi64>, tensor<9x5xf32>) -> tensor<3x5xf32>
+  func.return
+}
+
+func.func @scatter_nd_largest(%a0: tensor<3x5xi8>, %a1: tensor<9x2xi64>, %a2: tensor<9xi8>) {
+  %r0 = relay.scatter_nd %a0, %a1, %a2 {mode = "max"} : (tensor<3x5xi8>, tensor<9x2xi64>, tensor<9xi8>) -> tensor<3x5xi8>
+  func.return
+}
+
 func.func @strided_set(%a0: tensor<3x5x4xf32>, %a1: tensor<3x2x2xf32>) {
   %r0 = relay.strided_set %a0, %a1 {begin = array<i64: 0, 1, 0>, end = array<i64: 3, 5, 4>, strides = array<i64: 1, 2, 3>} : (tensor<3x5x4xf32>, tensor<3x2x2xf32>) -> tensor<3x5x4xf32>
   func.return
@@ -135,9 +150,9 @@ func.func @scatter_add(%x: tensor<2x3xf32>, %y: tensor<2x3xi32>, %z: tensor<2x2x
 }
 
 // -----
-// error: relay.scatter_nd: mode must be update or add
+// error: relay.scatter_nd: mode must be one of update, add, mul, min, max
 func.func @scatter_nd(%x: tensor<2x3xf32>, %y: tensor<2x1xi32>, %z: tensor<2x3xf32>) {
-  %r = relay.scatter_nd %x, %y, %z {mode = "max"} : (tensor<2x3xf32>, tensor<2x1xi32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r = relay.scatter_nd %x, %y, %z {mode = "mean"} : (tensor<2x3xf32>, tensor<2x1xi32>, tensor<2x3xf32>) -> tensor<2x3xf32>
   func.return
 }
 

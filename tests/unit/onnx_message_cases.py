@@ -18,7 +18,8 @@ from xdsl.ir import Block
 
 from relay.errors import RelayError
 from relay.frontend import from_onnx
-from relay.frontend.onnx import builder, conversion
+from relay.frontend.importing import conversion
+from relay.frontend.onnx import builder
 from relay.frontend.onnx import model as reading
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators import control
@@ -230,7 +231,7 @@ MODELS: dict[str, onnx.ModelProto | bytes] = {
     "its result has several sizes that follow from": model("Flatten", f("n", "m"), axis=1),
     "slices an axis of unknown size": model("Conv", f(1, 1, "h", 4), f(1, 1, 1, 1), pads=(-1, 0, 0, 0)),
     "splits an axis of unknown size": model("Split", f("n"), num_outputs=1),
-    "mirrors an axis of unknown size": model("Pad", f("n"), ints(1, 1), mode="reflect"),
+    "cuts or mirrors an axis of unknown size": model("Pad", f("n"), ints(1, 1), mode="reflect"),
     "is tensor<?xf32>, no list of integers": model("Reshape", f(2), f("n")),
     "is computed at run time": model("Pad", f(2), Given((2,), LONG)),
     "no list of integers": model("Reshape", f(2), const([2])),

@@ -18,7 +18,8 @@ from relay.dialects.attributes import Array
 from relay.errors import RelayError
 from relay.frontend import from_pytorch
 from relay.frontend.importing import archives as reading
-from relay.frontend.torch import builder, conversion
+from relay.frontend.importing import conversion
+from relay.frontend.torch import builder
 from relay.frontend.torch.node import Node, Subgraph
 from tests.numeric.torch_programs import Json, archive, invoke, tensor
 
@@ -284,14 +285,14 @@ PROGRAMS: dict[str, bytes] = {
     "gives 1099511627776 parts": call("aten.split.Tensor", self=f(1 << 40), split_size=1),
     "splits 2 elements in parts of [1]": call("aten.split_with_sizes.default", self=X, split_sizes=[1]),
     "has the pads [1, 1, 1] for 2 axes": call("aten.constant_pad_nd.default", self=X, pad=[1, 1, 1]),
-    "cuts an axis of unknown size": call("aten.constant_pad_nd.default", self=f("n"), pad=[-1, 0]),
-    "repeats an axis of 3 and cuts it": call("aten.pad.default", self=X, pad=[-1, 1], mode="circular"),
-    "mirrors [3, 0] of an axis of 3": call("aten.pad.default", self=X, pad=[3, 0], mode="reflect"),
+    "cuts or mirrors an axis of unknown size": call("aten.constant_pad_nd.default", self=f("n"), pad=[-1, 0]),
+    "repeats an axis and cuts it": call("aten.pad.default", self=X, pad=[-1, 1], mode="circular"),
+    "mirrors [3, 0] of [2, 3]": call("aten.pad.default", self=X, pad=[3, 0], mode="reflect"),
     "pads by 'odd'": call("aten.pad.default", self=X, pad=[1, 1], mode="odd"),
     "takes 1073741824 elements": call("aten.as_strided.default", self=X, size=[1 << 30], stride=[1]),
     "takes some of 1073741824 elements": call("aten.diagonal.default", self=f(1 << 15, 1 << 15)),
     "takes elements outside of [2, 3]": call("aten.as_strided.default", self=X, size=[9], stride=[1]),
-    "contracts tensors of unknown size": call("aten.einsum.default", equation="ab->a", tensors=[f("n", 2)]),
+    "a tensor is of unknown size": call("aten.einsum.default", equation="ab->a", tensors=[f("n", 2)]),
     "has 0 spatial axes": call("aten.convolution.default", input=X, weight=X),
     "averages int64": call("aten.avg_pool2d.default", self=i(1, 2, 4, 4), kernel_size=[2]),
     "divides windows that reach over the end": call(
@@ -304,19 +305,21 @@ PROGRAMS: dict[str, bytes] = {
         value=f(1, "n", 4),
         is_causal=True,
     ),
-    "resizes tensor<1x2x?x4xf32>": call("aten.upsample_nearest2d.vec", input=f(1, 2, "n", 4), output_size=[4, 4]),
+    "input is of unknown size tensor<1x2x?x4xf32>": call(
+        "aten.upsample_nearest2d.vec", input=f(1, 2, "n", 4), output_size=[4, 4]
+    ),
     "compares tensor<2x3xf32> with tensor<3xf32>": call("aten.cosine_similarity.default", x1=X, x2=f(3)),
     "names no type of codes": call(
         "quantized_decomposed.quantize_per_tensor.default", input=X, scale=1.0, zero_point=0
     ),
-    "has blocks of tensor<?x3xf32>": call(
+    "the argument input is of unknown size tensor<?x3xf32>": call(
         "torchao.dequantize_affine.default", input=f("n", 3), block_size=[1, 3], **BLOCKS
     ),
     "has blocks [1, 2] of [2, 3]": call("torchao.dequantize_affine.default", input=X, block_size=[1, 2], **BLOCKS),
     "maps 'ODD'": call(
         "torchao.choose_qparams_affine.default", "s", "z", input=X, mapping_type="ODD", block_size=[1, 3]
     ),
-    "input is tensor<?x1x3xf32>, of unknown size": lstm(f("n", 1, 3), f(8, 3), f(8, 2)),
+    "input is of unknown size tensor<?x1x3xf32>": lstm(f("n", 1, 3), f(8, 3), f(8, 2)),
     "has 1 weights": lstm(f(4, 1, 3), f(8, 3)),
 }
 
@@ -342,7 +345,10 @@ def every() -> None:
         told("come to more than 0 nodes", relu)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(conversion, "DEEPEST", 0)
-        told("subgraphs are more than 0 deep", flow("cond", KNOWN, body(zeros(1)), body(zeros(1)), tensors()))
+        told(
+            "functions and subgraphs are more than 0 deep",
+            flow("cond", KNOWN, body(zeros(1)), body(zeros(1)), tensors()),
+        )
     node = Node("file", "aten.relu.default", 0, "", {}, [], [])
     with pytest.raises(RelayError, match="has a subgraph"):
         builder.nowhere(node, Subgraph("", {}), Block(), [])

@@ -183,18 +183,20 @@ class ScatterAddOp(ScatterAlongOp):
 
 @irdl_op_definition
 class ScatterNdOp(ScatterBase):
-    """`input[indices[i..., :], j...]` replaced by, or if `mode` is `add` raised by, `updates[i..., j...]`.
+    """`input[indices[i..., :], j...]` replaced by `updates[i..., j...]` if `mode` is `update`; else their sum (`add`),
+    product (`mul`), smaller (`min`) or larger one (`max`), update after update.
 
     Indices are as in TensorFlow: the last axis holds coordinates.
     """
 
     name = "relay.scatter_nd"
+    MODES: ClassVar[tuple[str, ...]] = ("update", "add", "mul", "min", "max")
     mode = prop_def(StringAttr, default_value=StringAttr("update"))
 
     def infer(self) -> Sequence[Type]:
         type, index = self.check_types(), shape(self.indices)
         dims = type.get_shape()
-        require(self.mode.data in ("update", "add"), f"{self.name}: mode must be update or add")
+        require(self.mode.data in self.MODES, f"{self.name}: mode must be one of {', '.join(self.MODES)}")
         require(1 <= len(index) and index[-1] <= len(dims), f"{self.name}: indices have too many coordinates")
         wanted = (*index[:-1], *dims[index[-1] :])
         require(shape(self.updates) == wanted, f"{self.name}: updates must have shape {list(wanted)}")

@@ -21,6 +21,7 @@ from xdsl.dialects.builtin import (
     LocationAttr,
     NameLoc,
     StringAttr,
+    TensorType,
     f32,
     i32,
 )
@@ -28,11 +29,12 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from relay.arguments import shown
-from relay.dialects.attributes import Array, dtype_of, elements, ints
-from relay.dialects.op import TensorOp
+from relay.dialects.attributes import Array, dtype_of, element_type, elements, ints
+from relay.dialects.op import DYNAMIC, TensorOp, is_tensor
 from relay.dialects.op import tensor as type_of
 from relay.dialects.relay import ConstantOp, ReshapeOp
 from relay.errors import InvalidArgument, Malformed, Unsupported
+from relay.signature import TensorInfo
 
 T = TypeVar("T", bound=TensorOp)
 
@@ -92,6 +94,24 @@ class Place(ABC):
         if not -count <= axis < count:
             raise self.malformed(f"axis {axis} is outside a tensor of rank {rank}")
         return axis % count
+
+    def axes_of(self, axes: Sequence[int], rank: int) -> list[int]:
+        """Possibly negative axes as distinct numbers in 0..rank-1, in the order given."""
+        found = [self.axis(axis, rank) for axis in axes]
+        if len(set(found)) != len(found):
+            raise self.malformed(f"the axes {list(axes)} name one twice")
+        return found
+
+    def sizes_of(self, value: SSAValue, what: str, rank: int | None, known: bool) -> tuple[int, ...]:
+        """The sizes of what must be a tensor, of that rank if one is given; all known, if they must be."""
+        if not is_tensor(value.type):
+            raise self.malformed(f"{what} is {value.type}, no tensor")
+        dims = value.type.get_shape()
+        if rank is not None and len(dims) != rank:
+            raise self.malformed(f"{what} has rank {len(dims)}, not {rank}")
+        if known and DYNAMIC in dims:
+            raise self.unsupported(f"{what} is of unknown size {value.type}", "give its shapes")
+        return dims
 
 
 def real(value: float | np.float32) -> FloatAttr:
@@ -186,6 +206,11 @@ class Builder:
         built.location = self._location
         self.block.add_op(built)
         return built
+
+    def entry_argument(self, info: TensorInfo) -> SSAValue:
+        """One more argument of the function; sizes of -1 are not known."""
+        dims = [DYNAMIC if size < 0 else size for size in info.shape]
+        return self.block.insert_arg(TensorType(element_type(info.dtype), dims), len(self.block.args))
 
     def append(self, op: Operation) -> Sequence[SSAValue]:
         """An op of another dialect at the end of the block; its results."""

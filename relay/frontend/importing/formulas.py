@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from xdsl.dialects.builtin import i64
 from xdsl.ir import SSAValue
 
 from relay.dialects import relay
@@ -86,6 +87,30 @@ def logsumexp(importer: TensorBuilder, x: SSAValue, axes: Sequence[int], keep: b
     total = Scalar(importer, importer.call(relay.SumOp, parts, axis=axes, keepdims=True))
     found = (total.of(relay.LogOp) + base).value
     return found if keep else importer.call(relay.SqueezeOp, found, axis=axes)
+
+
+def norm(
+    importer: TensorBuilder, x: SSAValue, power: float, reduced: Callable[[type[TensorOp], SSAValue], SSAValue]
+) -> SSAValue:
+    """`sum(|x| ** p) ** (1 / p)`, where `reduced` sums; for an infinite p the largest or smallest magnitude, for 0 how
+    many elements are not 0."""
+    size = Scalar(importer, x if power == 2 else importer.call(relay.AbsOp, x))
+    if math.isinf(power):
+        return reduced(relay.MaxOp if power > 0 else relay.MinOp, size.value)
+    if power == 0:
+        there = importer.call(relay.NotEqualOp, x, importer.like(0, x))
+        return importer.cast(reduced(relay.SumOp, importer.cast(there, i64)), importer.element(x))
+    parts = size if power == 1 else size * size if power == 2 else size.of(relay.PowerOp, power)
+    total = Scalar(importer, reduced(relay.SumOp, parts.value))
+    return (total if power == 1 else total.of(relay.SqrtOp) if power == 2 else total.of(relay.PowerOp, 1 / power)).value
+
+
+def channels_from_pixels(importer: TensorBuilder, image: SSAValue, block: int) -> SSAValue:
+    """Blocks of pixels of [n, c, h, w] as channels, those of one channel side by side."""
+    n, c, h, w = importer.shape(image)
+    parts = importer.reshape(image, [n, c, h // block, block, w // block, block])
+    turned = importer.transpose(parts, (0, 1, 3, 5, 2, 4))
+    return importer.reshape(turned, [n, c * block**2, h // block, w // block])
 
 
 def nearest_even(importer: TensorBuilder, x: SSAValue) -> SSAValue:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from relay.arguments import every, mapping, positive, shown
-from relay.errors import InvalidArgument
+from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
 from relay.frontend.importing.options import MAX_ELEMENTS
 from relay.signature import TensorInfo
 from relay.symbols import Symbol
@@ -83,6 +84,21 @@ def symbols_of(inputs: Sequence[Sizes]) -> list[Symbol]:
             if size < 0 and name:
                 places.setdefault(name, []).append((argument, axis))
     return [Symbol(name, tuple(at)) for name, at in places.items()]
+
+
+@contextmanager
+def sizes_known(
+    inputs: Sequence[Sizes], file: str, blames: Callable[[RelayError], bool], small: Mapping[int, TensorInfo] = {}
+) -> Generator[None, None, None]:
+    """Raise UnknownSizes for what cannot be imported while a size is open, if `blames` says that this may be why."""
+    try:
+        yield
+    except (Malformed, Unsupported) as error:
+        first = next((each for each in inputs if each.is_open), None)
+        if first is None or not blames(error):
+            raise
+        reason = f", which must be known ({error.where}: {error.what})"
+        raise unknown_sizes(first, inputs, file, reason, small) from None
 
 
 def unknown_sizes(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
 from math import prod
 
 import numpy as np
@@ -128,6 +129,14 @@ class TensorBuilder(Builder):
         begin, end, strides = (tuple(each) for each in zip(*rows, strict=True))
         return self.call(relay.StridedSliceOp, value, begin=begin, end=end, strides=strides)
 
+    def parts(self, value: SSAValue, sizes: Sequence[int], axis: int) -> list[SSAValue]:
+        """Slices of these sizes, one after the other along an axis, which they must cover."""
+        size = self.shape(value)[axis]
+        if sum(sizes) != size or min(sizes, default=0) < 0:
+            raise self.at.malformed(f"splits {size} elements in parts of {list(sizes)}")
+        bounds = [0, *accumulate(sizes)]
+        return [self.slice(value, {axis: pair}) for pair in zip(bounds, bounds[1:], strict=False)]
+
     def concatenate(self, values: Sequence[SSAValue], axis: int) -> SSAValue:
         return values[0] if len(values) == 1 else self.call(relay.ConcatenateOp, *values, axis=axis)
 
@@ -142,6 +151,18 @@ class TensorBuilder(Builder):
     def take(self, value: SSAValue, places: Array, axis: int) -> SSAValue:
         """The elements at known places along an axis."""
         return self.call(relay.TakeOp, value, self.unnamed(places), axis=axis)
+
+    def gathered(self, value: SSAValue, indices: SSAValue, axis: int) -> SSAValue:
+        """The elements at indices along an axis, which may cover less than the value along the others."""
+        dims, wanted = self.shape(value), self.shape(indices)
+        part = self.slice(value, {a: (0, size) for a, size in enumerate(wanted) if a != axis and size != dims[a]})
+        return self.call(relay.GatherOp, part, self.from_start(indices, dims[axis]), axis=axis)
+
+    def taken(self, value: SSAValue, indices: SSAValue, axis: int) -> SSAValue:
+        """The slices at indices along an axis, of which negative ones count from the end."""
+        known = self.known(indices)
+        mode = "clip" if known is not None and not (known < 0).any() else "wrap"
+        return self.call(relay.TakeOp, value, indices, axis=axis, mode=mode)
 
     def coordinates(self, indices: SSAValue, axis: int) -> SSAValue:
         """All coordinates of each index: those of its own place, but along one axis the index."""

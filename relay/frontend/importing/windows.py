@@ -84,5 +84,32 @@ def transposed_convolved(
     return found
 
 
+def pooled(
+    importer: TensorBuilder,
+    kind: str,
+    data: SSAValue,
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    padding: Sequence[tuple[int, int]],
+    ceil: bool,
+    counted: bool,
+) -> SSAValue:
+    """The mean or the largest element of each window; `counted`: padding counts among the elements of a mean."""
+    count = len(kernel)
+    given = {"count_include_pad": counted} if kind == "AveragePool" else {}
+    return importer.call(
+        POOLS[kind][count],
+        data,
+        pool_size=kernel,
+        strides=strides,
+        dilation=dilations,
+        padding=flat_padding(padding),
+        ceil_mode=ceil,
+        layout=f"NC{SPATIAL[count]}",
+        **given,
+    )
+
+
 def _wide(padding: Sequence[tuple[int, int]], spans: Sequence[int]) -> bool:
     return any(before >= span for (before, _), span in zip(padding, spans, strict=True))

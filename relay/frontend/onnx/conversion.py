@@ -7,33 +7,23 @@ functions that a model brings along.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from math import prod
+from dataclasses import dataclass
 from typing import Protocol, cast
 
-import numpy as np
 import onnx
 from google.protobuf.message import DecodeError
 from onnx import helper
-from xdsl.dialects.builtin import TensorType, f32
 from xdsl.ir import Block, SSAValue
 
 from relay.dialects.attributes import dtype_of
 from relay.dialects.op import DYNAMIC, is_tensor
 from relay.errors import Unsupported
-from relay.frontend.importing.options import MAX_ELEMENTS
-from relay.frontend.importing.problems import Problems
+from relay.frontend.importing.conversion import NodeConversion
 from relay.frontend.onnx.builder import Frame, Importer
 from relay.frontend.onnx.model import STANDARD, Model, check_texts, number_of_dtype
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators import row
 from relay.frontend.onnx.table import REFUSED, Convert
-
-MAX_RANK = 32
-MOST_NODES = 100_000
-"""Nodes that functions, branches and unrolled loops may come to."""
-DEEPEST = 24
-"""Functions and subgraphs in each other."""
 
 
 class _Bodies(Protocol):
@@ -50,18 +40,12 @@ class _Bodies(Protocol):
     ) -> bytes: ...
 
 
-@dataclass(slots=True)
-class Conversion:
-    """The nodes that have been looked at, and what stands in their way."""
+@dataclass(slots=True, kw_only=True)
+class Conversion(NodeConversion[Importer]):
+    """Nodes by the rows of the table, or by bodies that the model or ONNX gives their operators."""
 
     model: Model
-    importer: Importer
-    problems: Problems
     custom: Mapping[str, Convert]
-    depth: int = 0
-    count: int = 0
-    unknown: set[SSAValue] = field(default_factory=set[SSAValue])
-    """Stand for the results of nodes that cannot be imported, and of those that depend on them."""
 
     def nodes(self, protos: Iterable[onnx.NodeProto], index: int | None = None) -> None:
         """Convert nodes in their order; `index` is that of the node around them."""
@@ -82,16 +66,8 @@ class Conversion:
         for name, value in zip(proto.input, values, strict=True):
             if name and value is None:
                 raise node.malformed(f"takes {name!r}, which no node before it gives")
-        self.count += 1
-        if self.count > MOST_NODES:
-            raise node.unsupported(f"functions and loops come to more than {MOST_NODES} nodes")
-        importer.enter(node)
         custom = self.custom_function(node) is not None
-        results = self.problems.tried(node, lambda: self.results(node), by_caller=custom)
-        if results is None:
-            results = [Block(arg_types=[TensorType(f32, [])]).args[0] for _ in node.outputs]
-            self.unknown.update(results)
-        importer.enter(node)
+        results = self.tried(node, node.outputs, lambda: self.results(node), custom)
         for name, value in zip(proto.output, results, strict=False):
             if name and value is not None:
                 importer.define(name, value)
@@ -101,22 +77,14 @@ class Conversion:
         if not self.unknown.isdisjoint(node.values):
             self.known_operator(node)
             return None
-        try:
-            with np.errstate(all="ignore"):
-                found = self.converted(node)
-        except (ArithmeticError, IndexError, KeyError, TypeError, ValueError) as error:
-            if self.custom_function(node) is not None:
-                raise
-            what = f"cannot be read: {type(error).__name__}: {error}"
-            raise node.malformed(what) from error
+        found = self.called(node, lambda: self.converted(node), self.custom_function(node) is not None)
         values = [found] if isinstance(found, SSAValue) else list(found)
         wanted = max((number + 1 for number, name in enumerate(node.outputs) if name), default=0)
         if len(values) < wanted:
             raise node.unsupported(f"output {len(values)} is not supported")
         for value in values:
-            dims = value.type.get_shape() if value is not None and is_tensor(value.type) else ()
-            if len(dims) > MAX_RANK or prod(size for size in dims if size != DYNAMIC) > MAX_ELEMENTS:
-                raise node.malformed(f"a result would have the shape {list(dims)}")
+            if value is not None:
+                self.check_size(node, value)
         return values
 
     def custom_function(self, node: Node) -> Convert | None:
@@ -240,21 +208,15 @@ class Conversion:
         missing: Iterable[str] = (),
     ) -> list[SSAValue | None]:
         """The values of these names after these nodes, in a frame of their own; None of an empty name."""
-        importer, outer, block = self.importer, self.importer.frame, self.importer.block
-        if self.depth >= DEEPEST:
-            raise node.unsupported(f"functions and subgraphs are more than {DEEPEST} deep in each other")
-        self.depth += 1
-        importer.frame, importer.block = frame, frame.block
-        left_out = {*missing}
+        importer, outer, left_out = self.importer, self.importer.frame, {*missing}
         try:
-            for proto in nodes:
-                proto = _without(proto, left_out)
-                self.node(proto, node.index)
-            found = [importer.find(name) if name else None for name in outputs]
+            with self.nested(node, frame.block):
+                importer.frame = frame
+                for proto in nodes:
+                    self.node(_without(proto, left_out), node.index)
+                found = [importer.find(name) if name else None for name in outputs]
         finally:
-            importer.frame, importer.block = outer, block
-            self.depth -= 1
-        importer.enter(node)
+            importer.frame = outer
         for name, value in zip(outputs, found, strict=True):
             if value is None and name:
                 raise node.malformed(f"its body does not give {name!r}")

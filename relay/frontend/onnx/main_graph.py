@@ -15,11 +15,11 @@ from relay.dialects.attributes import Array, dtype_of, element_type
 from relay.dialects.op import DYNAMIC, Type, is_tensor
 from relay.dialects.op import tensor as type_of
 from relay.dialects.plug_in import importers
-from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
+from relay.errors import InvalidArgument, Malformed, RelayError
 from relay.frontend.importing.function import completed, finished, output_infos
 from relay.frontend.importing.options import Source, batch_of, custom_functions, wanted_names
 from relay.frontend.importing.problems import Problems
-from relay.frontend.importing.sizes import Sizes, given_sizes, sized, symbols_of, unknown_sizes
+from relay.frontend.importing.sizes import Sizes, given_sizes, sized, sizes_known, symbols_of
 from relay.frontend.onnx.builder import Importer
 from relay.frontend.onnx.conversion import Conversion
 from relay.frontend.onnx.model import Model, dtype_of_number, read_model, type_names
@@ -56,26 +56,18 @@ def imported(
     custom: Mapping[str, Convert] = {} if custom_ops is None else custom_functions(custom_ops, results_of)
     if not {domain for domain, _ in TABLE}.issuperset(model.opsets):
         custom = {**custom_functions(importers("onnx"), results_of, "plug-ins' onnx"), **custom}
-    conversion = Conversion(model, importer, problems, custom)
+    conversion = Conversion(model=model, importer=importer, problems=problems, custom=custom)
     importer.subgraph = conversion.subgraph
     importer.frame.tensors = {each.name: each for each in graph.initializer}
     for each in infos:
-        dims = [DYNAMIC if size < 0 else size for size in each.shape]
-        argument = importer.block.insert_arg(TensorType(element_type(each.dtype), dims), len(importer.block.args))
-        importer.define(each.name, argument)
+        importer.define(each.name, importer.entry_argument(each))
     names = [*(name for node in graph.node for name in node.output if name), *(each.name for each in graph.input)]
     wanted = wanted_names(outputs, names, [each.name for each in graph.output], "from_onnx", file)
-    open_inputs = [each for each in inputs if each.is_open]
     for name, array in fixed.items():
         importer.frame.values[name] = importer.constant(array, name)
-    try:
+    with sizes_known(inputs, file, lambda error: _is_open(importer, error), _deciding(infos)):
         conversion.nodes(needed(graph.node, wanted))
         problems.raise_all()
-    except (Malformed, Unsupported) as error:
-        if open_inputs and _is_open(importer, error):
-            reason = f", which must be known ({error.where}: {error.what})"
-            raise unknown_sizes(open_inputs[0], inputs, file, reason, _deciding(infos)) from None
-        raise
     importer.leave()
     results = [_output(importer, name, file) for name in wanted]
     module = finished(importer.block, results, infos, [], output_infos(wanted, results))

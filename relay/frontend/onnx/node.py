@@ -111,17 +111,11 @@ class Node(Place):
 
     def shape(self, number: int, rank: int | None = None) -> tuple[int, ...]:
         """The sizes of an input, of that rank."""
-        dims = self.type(number).get_shape()
-        if rank is not None and len(dims) != rank:
-            raise self.malformed(f"input {number} has rank {len(dims)}, not {rank}")
-        return dims
+        return self.sizes_of(self.input(number), f"input {number}", rank, known=False)
 
     def static(self, number: int) -> tuple[int, ...]:
         """The sizes of an input, which must be known."""
-        dims = self.shape(number)
-        if DYNAMIC in dims:
-            raise self.unsupported(f"input {number} is of unknown size {self.type(number)}", "give its shapes")
-        return dims
+        return self.sizes_of(self.input(number), f"input {number}", None, known=True)
 
     def rank(self, number: int) -> int:
         return len(self.shape(number))
@@ -224,13 +218,6 @@ class Node(Place):
         if found is None:
             raise self.missing(name)
         return found.g
-
-    def axes(self, axes: Sequence[int], rank: int) -> tuple[int, ...]:
-        """Possibly negative axes as distinct numbers in 0..rank-1, in the order given."""
-        found = tuple(self.axis(axis, rank) for axis in axes)
-        if len(set(found)) != len(found):
-            raise self.malformed(f"the axes {list(axes)} name one twice")
-        return found
 
     def listed(self, name: str, number: int) -> tuple[int, ...] | None:
         """Integers that are an attribute in older versions and an input in newer ones; None where they are absent."""

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import prod
 from typing import Any, cast
 
-import numpy as np
-from xdsl.dialects.builtin import TensorType, f32
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, SSAValue
 
 from relay.dialects.attributes import element_type
 from relay.dialects.op import DYNAMIC, Type, compatible, is_tensor
-from relay.errors import Malformed, Unsupported
+from relay.errors import Unsupported
 from relay.frontend.importing.builder import value_name
-from relay.frontend.importing.options import MAX_ELEMENTS
-from relay.frontend.importing.problems import Problems
+from relay.frontend.importing.conversion import READ_ERRORS, NodeConversion
 from relay.frontend.torch.archive import Json, dtype_of_number
 from relay.frontend.torch.builder import Importer
 from relay.frontend.torch.node import (
@@ -32,22 +29,12 @@ from relay.frontend.torch.node import (
 from relay.frontend.torch.operators import REFUSED, VIEWS, Convert, row
 from relay.frontend.torch.table import Result
 
-MAX_RANK = 32
-MOST_NODES = 100_000
-"""Nodes that the graph and turns of its loops may come to."""
-DEEPEST = 24
-"""Subgraphs in each other."""
-READ_ERRORS = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError)
-"""What reading a damaged graph raises."""
 
-
-@dataclass(slots=True)
-class Conversion:
-    """The nodes that have been looked at, and what stands in their way."""
+@dataclass(slots=True, kw_only=True)
+class Conversion(NodeConversion[Importer]):
+    """The names of a graph that have a value, and whose memory they share."""
 
     file: str
-    importer: Importer
-    problems: Problems
     custom: Mapping[str, Convert]
     values: dict[str, Result] = field(default_factory=dict[str, Result])
     types: Json = field(default_factory=dict[str, Any])
@@ -60,10 +47,6 @@ class Conversion:
     """Tensors whose last value is a result of the program."""
     resized: bool = False
     """Whether inputs have other sizes than the file says."""
-    depth: int = 0
-    count: int = 0
-    unknown: set[SSAValue] = field(default_factory=set[SSAValue])
-    """Stand for the results of nodes that cannot be imported, and of those that depend on them."""
 
     def graph(self, graph: Json, within: str = "", index: int | None = None) -> None:
         """Convert the nodes of a graph in their order; `index` is that of the node around it."""
@@ -75,16 +58,8 @@ class Conversion:
     def node(self, given: Json, index: int, within: str) -> None:
         """Build one node; where that cannot be, remember why and go on as if it had been."""
         node = self.read(given, index, within)
-        self.count += 1
-        if self.count > MOST_NODES:
-            raise node.unsupported(f"loops come to more than {MOST_NODES} nodes")
-        self.importer.enter(node)
         by_caller = custom_name(node) in self.custom
-        results = self.problems.tried(node, lambda: self.results(node), by_caller=by_caller)
-        if results is None:
-            results = [Block(arg_types=[TensorType(f32, [])]).args[0] for _ in node.outputs]
-            self.unknown.update(results)
-        self.importer.enter(node)
+        results = self.tried(node, node.outputs, lambda: self.results(node), by_caller)
         for name, value in zip(node.outputs, results, strict=False):
             if name:
                 self.define(name, value)
@@ -93,7 +68,7 @@ class Conversion:
     def written(self, node: Node, given: Json) -> None:
         """Keep what a node that writes in place, `aten.add_`, has written: all names of that memory have the new value,
         but those of which it is only a part, or another shape; these are out of date."""
-        target = _name_of(given, 0)
+        target = next(iter(tensor_names(given["inputs"][:1])), "")
         root = self.roots.get(target, target)
         if node.packet in VIEWS and root:
             self.roots.update(dict.fromkeys(node.outputs, root))
@@ -119,7 +94,7 @@ class Conversion:
     def read(self, given: Json, index: int, within: str) -> Node:
         """The node with its arguments resolved. Raises Malformed."""
         target, name = target_of(given), str(given.get("name") or "")
-        outputs = [each for output in given["outputs"] for each in _names(output)]
+        outputs = [each for output in given["outputs"] for each in tensor_names(output) or [""]]
         name = name or (outputs[0] if outputs else "")
         node = Node(self.file, target, index, name, {}, [], outputs, [], within)
         try:
@@ -187,13 +162,8 @@ class Conversion:
             raise node.unsupported(why or "the operator is not supported", "" if why else hint)
         if not self.unknown.isdisjoint(_values(node.positional)):
             return None
-        try:
-            with np.errstate(all="ignore"):
-                found = (convert or cast(Convert, custom))(self.importer, node)
-        except READ_ERRORS as error:
-            if convert is None:
-                raise
-            raise node.malformed(f"cannot be read: {type(error).__name__}: {error}") from error
+        build = convert or cast(Convert, custom)
+        found = self.called(node, lambda: build(self.importer, node), convert is None)
         values = list(found) if isinstance(found, Sequence) else [found]
         if len(values) < len(node.outputs):
             raise node.unsupported(f"output {len(values)} is not supported")
@@ -204,9 +174,7 @@ class Conversion:
 
     def check(self, node: Node, value: SSAValue, declared: Type | None) -> None:
         """Hold a result against what the file says of it."""
-        dims = value.type.get_shape() if is_tensor(value.type) else ()
-        if len(dims) > MAX_RANK or prod(size for size in dims if size != DYNAMIC) > MAX_ELEMENTS:
-            raise node.malformed(f"a result would have the shape {list(dims)}")
+        dims = self.check_size(node, value)
         if declared is not None and self.resized and is_tensor(value.type):
             declared = TensorType(declared.element_type, dims if len(dims) == len(declared.get_shape()) else [])
         if declared is not None and not compatible(value.type, declared):
@@ -214,22 +182,17 @@ class Conversion:
 
     def subgraph(self, node: Node, graph: Subgraph, block: Block, given: Sequence[SSAValue]) -> list[SSAValue]:
         """Build a subgraph of a node at the end of a block, for these values of its inputs; its outputs."""
-        if self.depth >= DEEPEST:
-            raise node.unsupported(f"subgraphs are more than {DEEPEST} deep in each other")
-        importer, outer, values = self.importer, self.importer.block, self.values
-        inputs = [name for each in graph.graph["inputs"] for name in _names(each)]
+        outer = self.values
+        inputs = tensor_names(graph.graph["inputs"])
         if len(inputs) != len(given):
             raise node.malformed(f"gives {graph.name[:120]!r} {len(given)} inputs, and it takes {len(inputs)}")
-        self.depth += 1
-        importer.block, self.values = block, dict(zip(inputs, given, strict=True))
         try:
-            self.graph(graph.graph, node.title, node.index)
-            names = [name for each in graph.graph["outputs"] for name in _names(each)]
-            found = [self.find(node, name) for name in names]
+            with self.nested(node, block):
+                self.values = dict(zip(inputs, given, strict=True))
+                self.graph(graph.graph, node.title, node.index)
+                found = [self.find(node, name) for name in tensor_names(graph.graph["outputs"])]
         finally:
-            importer.block, self.values = outer, values
-            self.depth -= 1
-        importer.enter(node)
+            self.values = outer
         tensors = [each for each in found if isinstance(each, SSAValue)]
         if len(tensors) != len(found):
             raise node.unsupported("its body gives a number, not a tensor")
@@ -254,28 +217,14 @@ def _values(arguments: Sequence[object]) -> list[SSAValue]:
     return found
 
 
-def _names(given: Json) -> list[str]:
-    """The names that an output has, empty for one that is left out."""
-    ((kind, value),) = given.items()
-    if kind == "as_none":
-        return [""]
-    if isinstance(value, list):
-        rows = cast("list[Json]", value)
-        return [name for each in rows for name in ([str(each["name"])] if "name" in each else _names(each))]
-    if isinstance(value, str):
-        return [value]
-    found = cast(Json, value)
-    return [str(found["name"] if "name" in found else found["as_name"])]
-
-
-def _name_of(given: Json, number: int) -> str:
-    """The name of the tensor that an argument is; empty for none."""
-    try:
-        arg = given["inputs"][number]["arg"]
-        return str(arg["as_tensor"]["name"])
-    except (IndexError, KeyError, TypeError):
-        return ""
-
-
-def malformed(file: str, error: Exception) -> Malformed:
-    return Malformed(file, f"the graph cannot be read: {type(error).__name__}: {error}")
+def tensor_names(given: object) -> list[str]:
+    """All names in arguments or outputs."""
+    if is_list(given):
+        return [name for each in given for name in tensor_names(each)]
+    if not isinstance(given, dict):
+        return []
+    row = cast(Json, given)
+    if "graph" in row and "nodes" not in row:
+        return []
+    named = [str(row[key]) for key in ("name", "as_name") if isinstance(row.get(key), str) and "arg" not in row]
+    return named + [name for key, each in row.items() if key != "name" for name in tensor_names(each)]

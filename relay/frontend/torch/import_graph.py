@@ -14,20 +14,19 @@ from dataclasses import replace
 from io import BytesIO
 from typing import Any, SupportsIndex, cast
 
-from xdsl.dialects.builtin import TensorType
 from xdsl.ir import SSAValue
 
 from relay import symbols
-from relay.dialects.attributes import element_type
 from relay.dialects.op import DYNAMIC, Type, is_tensor
 from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
+from relay.frontend.importing.conversion import READ_ERRORS
 from relay.frontend.importing.function import completed, finished, output_infos
 from relay.frontend.importing.options import Source, batch_of, custom_functions, one_of, source, wanted_names
 from relay.frontend.importing.problems import Problems
-from relay.frontend.importing.sizes import Sizes, given_sizes, sized, symbols_of, unknown_sizes
+from relay.frontend.importing.sizes import Sizes, given_sizes, sized, sizes_known, symbols_of
 from relay.frontend.torch.archive import Archive, Json, dtype_of_number
 from relay.frontend.torch.builder import Importer
-from relay.frontend.torch.conversion import READ_ERRORS, Conversion, malformed
+from relay.frontend.torch.conversion import Conversion, tensor_names
 from relay.frontend.torch.node import Node, packet_of, target_of, writes_in_place
 from relay.frontend.torch.table import VIEWS, Convert
 from relay.module import IRModule
@@ -70,7 +69,7 @@ def from_pytorch(
     except RelayError:
         raise
     except READ_ERRORS as error:
-        raise malformed(archive.file, error) from error
+        raise Malformed(archive.file, f"the graph cannot be read: {type(error).__name__}: {error}") from error
 
 
 def _saved(model: object) -> tuple[bytes, str]:
@@ -173,20 +172,18 @@ class _Program:
         custom: Mapping[str, Convert] = {}
         if custom_ops is not None:
             custom = cast("Mapping[str, Convert]", custom_functions(custom_ops, _results))
-        conversion = Conversion(self.file, importer, problems, custom)
+        conversion = Conversion(file=self.file, importer=importer, problems=problems, custom=custom)
         importer.subgraph = conversion.subgraph
         conversion.resized = images is not None or bool(shapes)
         nodes: list[Json] = self.graph["nodes"]
-        names = [name for node in nodes for name in _tensors(node["outputs"])] + [name for name, _ in self.inputs]
+        names = [name for node in nodes for name in tensor_names(node["outputs"])] + [name for name, _ in self.inputs]
         wanted = wanted_names(outputs, names, self.outputs, "from_pytorch", self.file)
         states = self.states(nodes)
         for (name, _), info in zip(self.inputs, infos, strict=True):
-            dims = [DYNAMIC if size < 0 else size for size in info.shape]
-            conversion.define(name, _argument(importer, TensorType(element_type(info.dtype), dims)))
+            conversion.define(name, importer.entry_argument(info))
         state_infos = [self.state(buffer) for buffer in states]
         for buffer, info in zip(states, state_infos, strict=True):
-            type = TensorType(element_type(info.dtype), info.shape)
-            conversion.define(self.buffers[buffer], _argument(importer, type))
+            conversion.define(self.buffers[buffer], importer.entry_argument(info))
         conversion.values.update(self.numbers)
         conversion.states.update(self.buffers[buffer] for buffer in states)
         live = _needed(nodes, [*wanted, *states.values()])
@@ -194,15 +191,9 @@ class _Program:
             if name in live and name not in conversion.values:
                 conversion.define(name, importer.constant(self.archive.array(weight), weight))
         given: Json = {**self.graph, "nodes": [each for number, each in enumerate(nodes) if number in live]}
-        open_inputs = [each for each in inputs if each.is_open]
-        try:
+        with sizes_known(inputs, self.file, lambda error: _is_open(conversion, error)):
             conversion.graph(given)
             problems.raise_all()
-        except (Malformed, Unsupported) as error:
-            if open_inputs and _is_open(conversion) and "the operator is not supported" not in str(error):
-                reason = f", which must be known ({error.where}: {error.what})"
-                raise unknown_sizes(open_inputs[0], inputs, self.file, reason) from None
-            raise
         importer.leave()
         results = [self.result(conversion, name) for name in wanted]
         new = [self.result(conversion, name) for name in states.values()]
@@ -219,11 +210,11 @@ class _Program:
         shared = {name: name for name in by_name}
         """The buffer, by its name in the graph, in whose memory a tensor is."""
         for node in nodes:
-            packet, inputs = packet_of(target_of(node)), _tensors(node["inputs"][:1])
+            packet, inputs = packet_of(target_of(node)), tensor_names(node["inputs"][:1])
             first = shared.get(inputs[0]) if inputs else None
             in_place = writes_in_place(packet)
             if first is not None and (in_place or packet in VIEWS):
-                shared.update(dict.fromkeys(_tensors(node["outputs"]), first))
+                shared.update(dict.fromkeys(tensor_names(node["outputs"]), first))
                 if in_place:
                     found.setdefault(by_name[first], first)
         return found
@@ -237,10 +228,6 @@ class _Program:
         if not isinstance(value, SSAValue):
             raise Malformed(self.file, f"its output {name[:120]!r} is given by no node")
         return value
-
-
-def _argument(importer: Importer, type: Type) -> SSAValue:
-    return importer.block.insert_arg(type, len(importer.block.args))
 
 
 def _results(node: Node) -> list[tuple[str, Type | None]]:
@@ -264,30 +251,18 @@ def _ranged(symbol: symbols.Symbol, row: Json | None) -> symbols.Symbol:
     return replace(symbol, minimum=max(low, 1) if isinstance(low, int) else 1, maximum=maximum)
 
 
-def _is_open(conversion: Conversion) -> bool:
-    """Whether a size of a value is not known."""
+def _is_open(conversion: Conversion, error: RelayError) -> bool:
+    """Whether a node may have failed because the size of a value is not known, and none because of its operator."""
     tensors = [each.type for each in conversion.values.values() if isinstance(each, SSAValue)]
-    return any(is_tensor(type) and DYNAMIC in type.get_shape() for type in tensors)
-
-
-def _tensors(given: object) -> list[str]:
-    """All names in arguments or outputs."""
-    if isinstance(given, list):
-        return [name for each in cast("list[object]", given) for name in _tensors(each)]
-    if not isinstance(given, dict):
-        return []
-    row = cast(Json, given)
-    if "graph" in row and "nodes" not in row:
-        return []
-    named = [str(row[key]) for key in ("name", "as_name") if isinstance(row.get(key), str) and "arg" not in row]
-    return named + [name for key, each in row.items() if key != "name" for name in _tensors(each)]
+    unknown = any(is_tensor(type) and DYNAMIC in type.get_shape() for type in tensors)
+    return unknown and "the operator is not supported" not in str(error)
 
 
 def _needed(nodes: Sequence[Json], wanted: Sequence[str]) -> set[object]:
     """The numbers of the nodes that these names depend on, and the names that they read."""
     live: set[object] = set(wanted)
     for number, node in reversed([*enumerate(nodes)]):
-        if writes_in_place(packet_of(target_of(node))) or not live.isdisjoint(_tensors(node["outputs"])):
-            live.update(_tensors(node["inputs"]))
+        if writes_in_place(packet_of(target_of(node))) or not live.isdisjoint(tensor_names(node["outputs"])):
+            live.update(tensor_names(node["inputs"]))
             live.add(number)
     return live

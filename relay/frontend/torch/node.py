@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypeGuard, TypeVar
 import numpy as np
 from xdsl.ir import SSAValue
 
-from relay.dialects.op import DYNAMIC, Type, is_tensor
+from relay.dialects.op import Type
 from relay.frontend.importing.builder import Place
 from relay.frontend.torch.archive import Json, dtype_of_number
 
@@ -207,30 +207,14 @@ class Node(Place):
 
     def shape(self, name: str, rank: int | None = None) -> tuple[int, ...]:
         """The sizes of a tensor, of that rank."""
-        type = self.value(name).type
-        if not is_tensor(type):
-            raise self.malformed(f"the argument {name} is {type}, no tensor")
-        dims = type.get_shape()
-        if rank is not None and len(dims) != rank:
-            raise self.malformed(f"the argument {name} has rank {len(dims)}, not {rank}")
-        return dims
+        return self.sizes_of(self.value(name), f"the argument {name}", rank, known=False)
 
     def static(self, name: str, rank: int | None = None) -> tuple[int, ...]:
         """The sizes of a tensor, which must be known."""
-        dims = self.shape(name, rank)
-        if DYNAMIC in dims:
-            raise self.unsupported(f"{name} is of unknown size {self.value(name).type}", "give its shapes")
-        return dims
+        return self.sizes_of(self.value(name), f"the argument {name}", rank, known=True)
 
     def rank(self, name: str) -> int:
         return len(self.shape(name))
-
-    def axes(self, axes: Sequence[int], rank: int) -> list[int]:
-        """Possibly negative axes as distinct numbers in 0..rank-1, in the order given."""
-        found = [self.axis(axis, rank) for axis in axes]
-        if len(set(found)) != len(found):
-            raise self.malformed(f"the axes {list(axes)} name one twice")
-        return found
 
     def along(self, name: str, default: int | None = None, *, more: int = 0) -> int:
         """An axis of `self`, or of what has so many axes more, from 0 on."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from xdsl.ir import SSAValue
 
 from relay.frontend.torch.builder import Importer
-from relay.frontend.torch.node import Node, writes_in_place
+from relay.frontend.torch.node import Node, is_value, writes_in_place
 
 Result = SSAValue | int | float | bool | None
 Convert = Callable[[Importer, Node], Result | Sequence[Result]]
@@ -36,6 +37,27 @@ def op(*targets: str) -> Callable[[Convert], Convert]:
 def aten(*names: str) -> Callable[[Convert], Convert]:
     """The same of operators of ATen."""
     return op(*(f"aten.{name}" for name in names))
+
+
+def of_vectors(convert: Convert) -> Convert:
+    """A row that takes tensors of rank 0, and indices of such, as vectors of one element."""
+
+    def converted(importer: Importer, node: Node) -> Result | Sequence[Result]:
+        given = {name: value for name in _FLAT if is_value(value := node.arguments.get(name))}
+        scalars = {name: importer.reshape(value, [1]) for name, value in given.items() if not importer.rank(value)}
+        if not scalars:
+            return convert(importer, node)
+        found = convert(importer, replace(node, arguments=node.arguments | scalars))
+        results = list(found) if isinstance(found, Sequence) else [found]
+        shapes = [importer.shape(given["self"]) if type is None else type.get_shape() for type in node.types]
+        pairs = zip(results, shapes, strict=False)
+        return [importer.reshape(each, shape) if is_value(each) else each for each, shape in pairs]
+
+    return converted
+
+
+_FLAT = ("self", "index", "indices", "src", "source")
+"""Arguments that are of rank 0 together."""
 
 
 def row(node: Node) -> Convert | None:

@@ -15,7 +15,7 @@ from xdsl.utils.hints import isa
 
 from relay.dialects import relay
 from relay.dialects.attributes import int_values
-from relay.dialects.op import axis_of, rank, shape
+from relay.dialects.op import TensorOp, axis_of, rank, shape
 from relay.dialects.op import tensor as ranked
 from relay.lowering.linalg.emitter import INDEX, Emitter, axes, dims, element, identity, kind
 from relay.lowering.linalg.movement import position
@@ -57,9 +57,15 @@ def signed_index(e: Emitter, value: SSAValue, type: Attribute) -> SSAValue:
     return e.widen(value, type, i64) if type.width.data < 64 else value
 
 
-def joined(e: Emitter, adds: bool, hit: SSAValue, update: SSAValue, known: SSAValue, type: Attribute) -> SSAValue:
+JOINED: dict[str, type[TensorOp]] = {
+    "add": relay.AddOp, "mul": relay.MultiplyOp, "min": relay.MinimumOp, "max": relay.MaximumOp,
+}  # fmt: skip
+"""How an update changes what is known, unless it replaces it."""
+
+
+def joined(e: Emitter, mode: str, hit: SSAValue, update: SSAValue, known: SSAValue, type: Attribute) -> SSAValue:
     """What is known, changed by the update where that hits."""
-    changed = e(BINARY[relay.AddOp][kind(type)](known, update)) if adds else update
+    changed = e(BINARY[JOINED[mode]][kind(type)](known, update)) if mode in JOINED else update
     return e(arith.SelectOp(hit, changed, known))
 
 
@@ -68,6 +74,7 @@ def scatter(e: Emitter, op: relay.ScatterOp | relay.ScatterAddOp, operands: Sequ
     source, indices, updates = operands
     whole = shape(op.result)
     axis, width = axis_of(op.axis.value.data, len(whole), op.name), len(whole)
+    mode = "add" if isinstance(op, relay.ScatterAddOp) else "update"
     type, index_type = ranked(op.input).element_type, ranked(op.indices).element_type
     if 0 in whole or 0 in dims(updates):
         return [source]
@@ -82,7 +89,7 @@ def scatter(e: Emitter, op: relay.ScatterOp | relay.ScatterAddOp, operands: Sequ
             from_end = e(arith.AddiOp(wanted, e.constant(whole[axis], i64)))
             wanted = e(arith.SelectOp(below, from_end, wanted))
         hit = e(arith.CmpiOp(wanted, here, "eq"))
-        return [joined(e, isinstance(op, relay.ScatterAddOp), hit, update, known, type)]
+        return [joined(e, mode, hit, update, known, type)]
 
     initial = e.copy(source, identity(width), whole)
     output = axes(width + 1, *range(width))
@@ -108,8 +115,8 @@ def scatter_nd(e: Emitter, op: relay.ScatterNdOp, operands: Sequence[SSAValue]) 
             here = e(arith.CmpiOp(wanted, e(arith.IndexCastOp(e.index(c), i64)), "eq"))
             hit = here if hit is None else e(arith.AndIOp(hit, here))
         if hit is None:
-            return [joined(e, op.mode.data == "add", e.constant(1, IntegerType(1)), update, known, type)]
-        return [joined(e, op.mode.data == "add", hit, update, known, type)]
+            return [joined(e, op.mode.data, e.constant(1, IntegerType(1)), update, known, type)]
+        return [joined(e, op.mode.data, hit, update, known, type)]
 
     initial = e.copy(source, identity(width), whole)
     output = axes(width + outer, *range(width))

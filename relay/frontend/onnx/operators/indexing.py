@@ -14,20 +14,14 @@ from relay.frontend.onnx.table import op
 
 @op("Gather")
 def gather(importer: Importer, node: Node) -> SSAValue:
-    axis = node.axis(node.integer("axis", 0), node.rank(0))
-    indices = importer.known(node.input(1))
-    mode = "clip" if indices is not None and not (indices < 0).any() else "wrap"
-    return importer.call(relay.TakeOp, node.input(0), node.input(1), axis=axis, mode=mode)
+    return importer.taken(node.input(0), node.input(1), node.axis(node.integer("axis", 0), node.rank(0)))
 
 
 @op("GatherElements")
 def gather_elements(importer: Importer, node: Node) -> SSAValue:
-    """Indices may cover less than the data along the other axes."""
-    axis = node.axis(node.integer("axis", 0), node.rank(0))
-    dims, wanted = node.static(0), node.shape(1, node.rank(0))
-    indices = importer.from_start(node.input(1), dims[axis])
-    data = importer.slice(node.input(0), {a: (0, size) for a, size in enumerate(wanted) if a != axis})
-    return importer.call(relay.GatherOp, data, indices, axis=axis)
+    rank = len(node.static(0))
+    node.shape(1, rank)
+    return importer.gathered(node.input(0), node.input(1), node.axis(node.integer("axis", 0), rank))
 
 
 @op("GatherND")

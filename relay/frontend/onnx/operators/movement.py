@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from itertools import accumulate
+from collections.abc import Sequence
 from math import ceil, prod
-from typing import Literal
 
 import numpy as np
 from xdsl.dialects.builtin import BoolAttr, i64
 from xdsl.ir import SSAValue
 
 from relay.dialects import relay
-from relay.dialects.attributes import Array, dtype_of, scalar_attr
+from relay.dialects.attributes import Array, dtype_of
 from relay.dialects.op import DYNAMIC
+from relay.frontend.importing.formulas import channels_from_pixels
+from relay.frontend.importing.paddings import Mode, padded
 from relay.frontend.onnx.builder import Importer
 from relay.frontend.onnx.node import Kind, Node
 from relay.frontend.onnx.table import op
@@ -58,7 +59,7 @@ def transpose(importer: Importer, node: Node) -> SSAValue:
 @op("Squeeze")
 def squeeze(importer: Importer, node: Node) -> SSAValue:
     dims, given = node.shape(0), node.listed("axes", 1)
-    axes = [a for a, d in enumerate(dims) if d == 1] if given is None else [*node.axes(given, len(dims))]
+    axes = [a for a, d in enumerate(dims) if d == 1] if given is None else [*node.axes_of(given, len(dims))]
     return importer.call(relay.SqueezeOp, node.input(0), axis=axes) if axes else node.input(0)
 
 
@@ -68,7 +69,7 @@ def unsqueeze(importer: Importer, node: Node) -> SSAValue:
     if given is None:
         raise node.malformed("has no axes")
     value = node.input(0)
-    for axis in sorted(node.axes(given, node.rank(0) + len(given))):
+    for axis in sorted(node.axes_of(given, node.rank(0) + len(given))):
         value = importer.call(relay.ExpandDimsOp, value, axis=axis)
     return value
 
@@ -94,10 +95,7 @@ def split(importer: Importer, node: Node) -> list[SSAValue]:
             raise node.malformed(f"has {len(node.outputs)} outputs, and num_outputs is {count}")
         part = -(-size // count)
         sizes = [min(part, max(size - i * part, 0)) for i in range(count)]
-    if sum(sizes) != size or min(sizes, default=0) < 0:
-        raise node.malformed(f"splits {size} elements in parts of {list(sizes)}")
-    bounds = [0, *accumulate(sizes)]
-    return [importer.slice(node.input(0), {axis: (begin, end)}) for begin, end in zip(bounds, bounds[1:], strict=False)]
+    return importer.parts(node.input(0), sizes, axis)
 
 
 @op("Slice")
@@ -124,11 +122,11 @@ def _sliced(
     node: Node,
     starts: tuple[int, ...],
     ends: tuple[int, ...],
-    axes: tuple[int, ...] | None,
+    axes: Sequence[int] | None,
     steps: tuple[int, ...] | None,
 ) -> SSAValue:
     dims = node.shape(0)
-    axes = node.axes(range(len(starts)) if axes is None else axes, len(dims))
+    axes = node.axes_of(range(len(starts)) if axes is None else axes, len(dims))
     steps = (1,) * len(starts) if steps is None else steps
     if not len(starts) == len(ends) == len(axes) == len(steps) or 0 in steps:
         raise node.malformed(f"has starts {starts}, ends {ends}, axes {axes}, steps {steps}")
@@ -168,44 +166,30 @@ def tile(importer: Importer, node: Node) -> SSAValue:
     return importer.call(relay.TileOp, node.input(0), reps=node.numbers(1))
 
 
+_PADDINGS: dict[str, Mode] = {"reflect": "reflect", "edge": "edge", "wrap": "wrap"}
+
+
 @op("Pad")
 def pad_by_attributes(importer: Importer, node: Node) -> SSAValue:
     widths = node.integers("pads" if node.version >= 2 else "paddings") or ()
-    return padded(importer, node, widths, range(node.rank(0)), node.real("value", 0.0))
+    return _padded(importer, node, widths, range(node.rank(0)), node.real("value", 0.0))
 
 
 @op("Pad", since=11)
 def pad(importer: Importer, node: Node) -> SSAValue:
     rank = node.rank(0)
-    axes = range(rank) if node.optional(3) is None else node.axes(node.numbers(3), rank)
+    axes = range(rank) if node.optional(3) is None else node.axes_of(node.numbers(3), rank)
     fill = 0 if node.optional(2) is None else node.scalar(2)
-    return padded(importer, node, node.numbers(1), axes, fill)
+    return _padded(importer, node, node.numbers(1), axes, fill)
 
 
-_PADDINGS: dict[str, Literal["reflect", "edge", "wrap"]] = {"reflect": "reflect", "edge": "edge", "wrap": "wrap"}
-
-
-def padded(
-    importer: Importer, node: Node, widths: tuple[int, ...], axes: range | tuple[int, ...], fill: float
-) -> SSAValue:
+def _padded(importer: Importer, node: Node, widths: tuple[int, ...], axes: Sequence[int], fill: float) -> SSAValue:
     """Negative widths cut; all modes but `constant` take elements of the data along each axis."""
     mode = node.one_of("mode", ("constant", *_PADDINGS))
-    value, count = node.input(0), len(axes)
-    if len(widths) != 2 * count:
-        raise node.malformed(f"has {len(widths)} pads for {count} axes")
-    before, after = dict(zip(axes, widths[:count], strict=True)), dict(zip(axes, widths[count:], strict=True))
-    cut = {a: (max(-before[a], 0), node.static(0)[a] - max(-after[a], 0)) for a in axes if min(before[a], after[a]) < 0}
-    value = importer.slice(value, cut)
-    wide = {a: (max(before[a], 0), max(after[a], 0)) for a in axes if max(before[a], after[a]) > 0}
-    if mode == "constant":
-        flat = [each for a in range(importer.rank(value)) for each in wide.get(a, (0, 0))]
-        return importer.call(relay.PadOp, value, pad_width=flat, pad_value=scalar_attr(fill, importer.element(value)))
-    if any(importer.shape(value)[axis] == DYNAMIC for axis in wide):
-        raise node.unsupported(f"mirrors an axis of unknown size, of {node.type(0)}", "give its shapes")
-    for axis, widths in wide.items():
-        places = np.pad(np.arange(importer.shape(value)[axis]), widths, _PADDINGS[mode])
-        value = importer.take(value, places, axis)
-    return value
+    if len(widths) != 2 * len(axes):
+        raise node.malformed(f"has {len(widths)} pads for {len(axes)} axes")
+    pairs = zip(widths[: len(axes)], widths[len(axes) :], strict=True)
+    return padded(importer, node.input(0), dict(zip(axes, pairs, strict=True)), _PADDINGS.get(mode), fill)
 
 
 @op("DepthToSpace", "SpaceToDepth")
@@ -216,10 +200,8 @@ def subpixels(importer: Importer, node: Node) -> SSAValue:
     if node.kind == "SpaceToDepth" and mode == "DCR":
         return importer.call(relay.SpaceToDepthOp, node.input(0), block_size=block, layout="NCHW")
     if node.kind == "SpaceToDepth":
-        n, c, h, w = node.static(0)
-        parts = importer.reshape(node.input(0), [n, c, h // block, block, w // block, block])
-        turned = importer.transpose(parts, (0, 1, 3, 5, 2, 4))
-        return importer.reshape(turned, [n, c * block**2, h // block, w // block])
+        node.static(0)
+        return channels_from_pixels(importer, node.input(0), block)
     return importer.call(relay.DepthToSpaceOp, node.input(0), block_size=block, layout="NCHW", mode=mode)
 
 

@@ -11,9 +11,9 @@ from xdsl.ir import SSAValue
 
 from relay.dialects import relay
 from relay.dialects.op import DYNAMIC
-from relay.frontend.importing.formulas import Scalar
+from relay.frontend.importing.formulas import Scalar, norm
 from relay.frontend.importing.products import einsum, product, scaled
-from relay.frontend.importing.windows import POOLS, SPATIAL, convolved, flat_padding, transposed_convolved
+from relay.frontend.importing.windows import SPATIAL, convolved, pooled, transposed_convolved
 from relay.frontend.onnx.builder import Importer
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.table import op
@@ -120,42 +120,15 @@ def pool(importer: Importer, node: Node) -> list[SSAValue]:
     count, value = spatial(node), node.input(0)
     kernel, strides, dilations = (each(node, name, count, 1) for name in ("kernel_shape", "strides", "dilations"))
     widths = pads(node, node.shape(0)[2:], kernel, strides, dilations)
-    padding, ceil = flat_padding(widths), bool(node.flag("ceil_mode"))
-    layout = f"NC{SPATIAL[count]}"
-    kind = "AveragePool" if node.kind == "LpPool" else node.kind
-    power = node.integer("p", 2) if node.kind == "LpPool" else 0
-    if power:
-        value = _powers(importer, value, power)
-    counted = {"count_include_pad": bool(power) or node.flag("count_include_pad")} if kind == "AveragePool" else {}
-    found = importer.call(
-        POOLS[kind][count],
-        value,
-        pool_size=kernel,
-        strides=strides,
-        dilation=dilations,
-        padding=padding,
-        ceil_mode=ceil,
-        layout=layout,
-        **counted,
-    )
-    if power:
-        found = importer.call(relay.MultiplyOp, found, importer.like(prod(kernel), found))
-        found = _root(importer, found, power)
-    return [found]
+    rest = (kernel, strides, dilations, widths, node.flag("ceil_mode"))
+    if node.kind != "LpPool":
+        return [pooled(importer, node.kind, value, *rest, node.flag("count_include_pad"))]
 
+    def summed(_: object, parts: SSAValue) -> SSAValue:
+        means = pooled(importer, "AveragePool", parts, *rest, counted=True)
+        return importer.call(relay.MultiplyOp, means, importer.like(prod(kernel), means))
 
-def _powers(importer: Importer, value: SSAValue, power: int) -> SSAValue:
-    """`|x| ** power`."""
-    if power == 2:
-        return importer.call(relay.MultiplyOp, value, value)
-    size = importer.call(relay.AbsOp, value)
-    return size if power == 1 else importer.call(relay.PowerOp, size, importer.like(power, size))
-
-
-def _root(importer: Importer, value: SSAValue, power: int) -> SSAValue:
-    if power == 2:
-        return importer.call(relay.SqrtOp, value)
-    return value if power == 1 else importer.call(relay.PowerOp, value, importer.like(1 / power, value))
+    return [norm(importer, value, node.integer("p", 2), summed)]
 
 
 @op("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")
@@ -166,9 +139,7 @@ def global_pool(importer: Importer, node: Node) -> SSAValue:
         return importer.call(kind, value, layout="NCHW")
     axes = range(2, rank)
     if node.kind == "GlobalLpPool":
-        power = node.integer("p", 2)
-        found = importer.call(relay.SumOp, _powers(importer, value, power), axis=axes, keepdims=True)
-        return _root(importer, found, power)
+        return norm(importer, value, node.integer("p", 2), lambda k, v: importer.call(k, v, axis=axes, keepdims=True))
     kind = relay.MeanOp if node.kind == "GlobalAveragePool" else relay.MaxOp
     return importer.call(kind, value, axis=axes, keepdims=True)
 
@@ -226,13 +197,10 @@ def local_response(importer: Importer, node: Node) -> SSAValue:
 
 @op("LpNormalization")
 def lp_normalization(importer: Importer, node: Node) -> SSAValue:
-    x, power = node.input(0), node.integer("p", 2)
-    axis = node.axis(node.integer("axis", -1), node.rank(0))
-    sums = importer.call(relay.SumOp, _powers(importer, x, power), axis=[axis], keepdims=True)
-    norm = _root(importer, sums, power)
-    none = importer.call(relay.EqualOp, norm, importer.like(0, norm))
-    found = importer.call(relay.DivideOp, x, importer.call(relay.WhereOp, none, importer.like(1, norm), norm))
-    return found
+    x, axis = node.input(0), [node.axis(node.integer("axis", -1), node.rank(0))]
+    size = norm(importer, x, node.integer("p", 2), lambda k, v: importer.call(k, v, axis=axis, keepdims=True))
+    none = importer.call(relay.EqualOp, size, importer.like(0, size))
+    return importer.call(relay.DivideOp, x, importer.call(relay.WhereOp, none, importer.like(1, size), size))
 
 
 @op("Softmax", "LogSoftmax", "Hardmax")

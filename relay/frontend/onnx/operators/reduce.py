@@ -34,7 +34,7 @@ def reduce(importer: Importer, node: Node) -> SSAValue:
         if node.integer("noop_with_empty_axes", 0) if "noop_with_empty_axes" in node.attributes else 0:
             return _before(importer, node.kind, value) if node.kind not in _PLAIN else value
         given = range(rank)
-    axes, keep = node.axes(given, rank), bool(node.integer("keepdims", 1))
+    axes, keep = node.axes_of(given, rank), bool(node.integer("keepdims", 1))
     if not axes:
         return value
     if 0 in [node.shape(0)[axis] for axis in axes]:
@@ -51,7 +51,7 @@ def _before(importer: Importer, kind: str, value: SSAValue) -> SSAValue:
     return importer.call(relay.MultiplyOp, value, value) if kind == "ReduceSumSquare" else value
 
 
-def _reduced(importer: Importer, kind: str, value: SSAValue, axes: tuple[int, ...], keep: bool) -> SSAValue:
+def _reduced(importer: Importer, kind: str, value: SSAValue, axes: list[int], keep: bool) -> SSAValue:
     def sums(of: SSAValue) -> SSAValue:
         return importer.call(relay.SumOp, of, axis=axes, keepdims=keep)
 
@@ -74,7 +74,7 @@ def _reduced(importer: Importer, kind: str, value: SSAValue, axes: tuple[int, ..
     return importer.cast(importer.call(relay.SqrtOp, real), importer.element(value))
 
 
-def _of_nothing(importer: Importer, node: Node, axes: tuple[int, ...], keep: bool) -> SSAValue:
+def _of_nothing(importer: Importer, node: Node, axes: list[int], keep: bool) -> SSAValue:
     """The neutral element, everywhere."""
     dtype = importer.dtype(node.input(0))
     dims = [1 if axis in axes else size for axis, size in enumerate(node.static(0)) if keep or axis not in axes]

@@ -35,7 +35,7 @@ def resize10(importer: Importer, node: Node) -> SSAValue:
 def resize(importer: Importer, node: Node) -> SSAValue:
     """By factors, or to sizes; `keep_aspect_ratio_policy` takes the least or largest factor for all axes."""
     dims = node.static(0)
-    axes = node.axes(node.integers("axes") or range(len(dims)), len(dims))
+    axes = node.axes_of(node.integers("axes") or range(len(dims)), len(dims))
     rule = Rule(
         node.one_of("mode", INTERPOLATIONS),
         node.word("coordinate_transformation_mode"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 
 import numpy as np
 from xdsl.dialects.builtin import i1, i64
@@ -14,7 +13,7 @@ from relay.dialects.op import DYNAMIC
 from relay.frontend.torch.builder import Importer
 from relay.frontend.torch.node import Node, is_value
 from relay.frontend.torch.operators.elementwise import given, name_of
-from relay.frontend.torch.table import aten
+from relay.frontend.torch.table import aten, of_vectors
 
 
 @aten("embedding")
@@ -23,29 +22,18 @@ def embedding(importer: Importer, node: Node) -> SSAValue:
 
 
 @aten("index_select")
+@of_vectors
 def index_select(importer: Importer, node: Node) -> SSAValue:
-    x, index = node.value("self"), node.value("index")
-    if not importer.rank(x):
-        return importer.reshape(importer.call(relay.TakeOp, importer.reshape(x, [1]), index, axis=0, mode="clip"), [])
-    axis = node.axis(node.integer("dim"), importer.rank(x))
-    index = importer.reshape(index, [1]) if not importer.rank(index) else index
-    return importer.call(relay.TakeOp, x, index, axis=axis, mode="clip")
+    return importer.call(relay.TakeOp, node.value("self"), node.value("index"), axis=node.along("dim"), mode="clip")
 
 
 @aten("gather", "take_along_dim")
+@of_vectors
 def gather(importer: Importer, node: Node) -> SSAValue:
-    """Indices may cover less than the data along the other axes."""
     x, index = node.value("self"), node.value("index" if node.has("index") else "indices")
-    if not importer.rank(x) or not importer.rank(index):
-        data = importer.reshape(x, [1]) if not importer.rank(x) else x
-        flat = importer.reshape(index, [1]) if not importer.rank(index) else index
-        return importer.reshape(importer.call(relay.TakeOp, data, flat, axis=0, mode="clip"), importer.shape(index))
-    axis = node.axis(node.integer("dim"), importer.rank(x))
-    dims, wanted = importer.shape(x), importer.shape(index)
-    if 0 in wanted:
-        return importer.filled(importer.like(0, x), wanted)
-    data = importer.slice(x, {a: (0, s) for a, s in enumerate(wanted) if a != axis and s != dims[a]})
-    return importer.call(relay.GatherOp, data, importer.from_start(index, dims[axis]), axis=axis)
+    if 0 in importer.shape(index):
+        return importer.filled(importer.like(0, x), importer.shape(index))
+    return importer.gathered(x, index, node.along("dim"))
 
 
 def _indices(importer: Importer, node: Node) -> list[SSAValue | None]:
@@ -95,9 +83,7 @@ def index(importer: Importer, node: Node) -> SSAValue:
     tensors = [(axis, each) for axis, each in enumerate(indices) if each is not None]
     if len(tensors) == 1:
         axis, one = tensors[0]
-        known = importer.known(one)
-        mode = "clip" if known is not None and not (known < 0).any() else "wrap"
-        return importer.call(relay.TakeOp, x, one, axis=axis, mode=mode)
+        return importer.taken(x, one, axis)
     axes, place, coordinates = _placed(importer, node, indices)
     rest = [axis for axis in range(importer.rank(x)) if axis not in axes]
     found = importer.call(relay.GatherNdOp, importer.transpose(x, [*axes, *rest]), coordinates)
@@ -127,58 +113,54 @@ def index_put(importer: Importer, node: Node) -> SSAValue:
     return importer.transpose(found, back)
 
 
+_REDUCED = {"": "update", "add": "add", "sum": "add", "multiply": "mul", "prod": "mul", "amax": "max", "amin": "min"}
+"""How `relay.scatter_nd` joins what comes to one place."""
+
+
 @aten("scatter", "scatter_add", "scatter_reduce")
+@of_vectors
 def scatter(importer: Importer, node: Node) -> SSAValue:
     """Each update goes to its own place, but along one axis to the index."""
     x, index = node.value("self"), node.value("index")
     reduce = "sum" if "scatter_add" in node.packet else node.word("reduce")
-    if reduce not in ("", "sum", "add"):
-        raise node.unsupported(f"gives the {reduce[:40]} of what is written to a place", "sums are supported")
+    if reduce not in _REDUCED:
+        raise node.unsupported(f"gives the {reduce[:40]} of what is written to a place", "means are not supported")
     if "scatter_reduce" in node.packet and not node.flag("include_self", True):
         raise node.unsupported("leaves out what was there before", "export it with include_self=True")
-    mode = "add" if reduce else "update"
-    dims = node.static("self")
-    if not dims:
-        x, index = importer.reshape(x, [1]), importer.reshape(index, [1])
-    elif not importer.rank(index):
-        index = importer.reshape(index, [1])
-    shape = importer.shape(index)
+    mode = _REDUCED[reduce]
+    axis, dims, shape = node.along("dim"), node.static("self"), importer.shape(index)
     if 0 in shape:
-        return node.value("self")
-    axis = node.axis(node.integer("dim"), len(shape))
-    if node.has("src") and is_value(node.arguments["src"]):
-        source = node.value("src")
-        source = importer.reshape(source, [1]) if not importer.rank(source) else source
-        source = importer.slice(source, {a: (0, size) for a, size in enumerate(shape)})
+        return x
+    if is_value(node.arguments.get("src")):
+        source = importer.slice(node.value("src"), {a: (0, size) for a, size in enumerate(shape)})
     else:
         number = importer.operand(given(node, "value" if node.has("value") else "src"), importer.element(x))
         source = importer.filled(number, shape)
     source = importer.cast(source, importer.element(x))
-    places = importer.coordinates(importer.cast(importer.from_start(index, importer.shape(x)[axis]), i64), axis)
-    return importer.reshape(importer.call(relay.ScatterNdOp, x, places, source, mode=mode), dims)
+    places = importer.coordinates(importer.cast(importer.from_start(index, dims[axis]), i64), axis)
+    return importer.call(relay.ScatterNdOp, x, places, source, mode=mode)
 
 
 @aten("index_add", "index_copy", "index_fill")
+@of_vectors
 def index_add(importer: Importer, node: Node) -> SSAValue:
     """Whole slices along an axis."""
     x, dims = node.value("self"), node.static("self")
-    axis, index = node.axis(node.integer("dim"), len(dims)), node.value("index")
-    name = name_of(node)
-    count = prod(importer.shape(index))
-    index = importer.from_start(importer.reshape(index, [count, 1]), dims[axis] if dims else 1)
+    axis, index, name = node.along("dim"), node.value("index"), name_of(node)
+    (count,) = importer.shape(index)
+    index = importer.from_start(importer.reshape(index, [count, 1]), dims[axis])
     order = [axis, *(a for a in range(len(dims)) if a != axis)]
-    moved = importer.transpose(x, order) if dims else importer.reshape(x, [1])
+    moved = importer.transpose(x, order)
     if name == "index_fill":
         number = importer.operand(given(node, "value"), importer.element(x))
         source = importer.filled(number, [count, *importer.shape(moved)[1:]])
     else:
-        source = node.value("source")
-        source = importer.transpose(source, order) if importer.rank(source) else importer.reshape(source, [1])
+        source = importer.transpose(node.value("source"), order)
         if (alpha := node.number_of("alpha", 1)) != 1:
             source = importer.call(relay.MultiplyOp, source, importer.like(alpha, source))
     mode = "add" if name == "index_add" else "update"
     found = importer.call(relay.ScatterNdOp, moved, importer.cast(index, i64), source, mode=mode)
-    return importer.transpose(found, np.argsort(order).tolist()) if dims else importer.reshape(found, [])
+    return importer.transpose(found, np.argsort(order).tolist())
 
 
 @aten("bucketize", "searchsorted")

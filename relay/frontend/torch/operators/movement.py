@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import accumulate
 from math import prod
-from typing import Literal
 
 import numpy as np
 from xdsl.ir import SSAValue
 
 from relay.dialects import relay
-from relay.dialects.attributes import Array, scalar_attr
+from relay.dialects.attributes import Array
 from relay.dialects.op import DYNAMIC
+from relay.frontend.importing.formulas import channels_from_pixels
+from relay.frontend.importing.paddings import Mode, padded
 from relay.frontend.torch.builder import Importer
 from relay.frontend.torch.node import Node, Size, is_list
 from relay.frontend.torch.operators.elementwise import name_of
@@ -57,7 +57,7 @@ def transpose(importer: Importer, node: Node) -> SSAValue:
     x, rank, name = node.value("self"), node.rank("self"), name_of(node)
     probe = np.lib.stride_tricks.as_strided(np.zeros(1, np.int8), [1] * rank, range(rank))
     if name == "permute":
-        probe = probe.transpose(node.axes(node.integers("dims"), rank))
+        probe = probe.transpose(node.axes_of(node.integers("dims"), rank))
     elif name == "movedim":
         probe = np.moveaxis(probe, node.integers("source"), node.integers("destination"))
     elif rank > 1:
@@ -70,7 +70,7 @@ def transpose(importer: Importer, node: Node) -> SSAValue:
 def squeeze(importer: Importer, node: Node) -> SSAValue:
     """Axes of 1 among those given, or all."""
     x, dims = node.value("self"), node.shape("self")
-    given = node.axes(node.integers("dim", range(len(dims))), len(dims)) if dims else []
+    given = node.axes_of(node.integers("dim", range(len(dims))), len(dims)) if dims else []
     if any(dims[axis] == DYNAMIC for axis in given) and not node.has("dim"):
         raise node.unsupported(f"drops axes of 1 of {x.type}", "give its shapes")
     axes = [axis for axis in given if dims[axis] == 1]
@@ -153,10 +153,7 @@ def split(importer: Importer, node: Node) -> list[SSAValue]:
         chunks = "chunk" in node.packet
         part = max(-(-size // node.integer("chunks")) if chunks else node.integer("split_size"), 1)
         sizes = [min(part, size - part * number) for number in range(_counted(node, max(-(-size // part), 1)))]
-    if sum(sizes) != size or min(sizes, default=0) < 0:
-        raise node.malformed(f"splits {size} elements in parts of {sizes}")
-    bounds = [0, *accumulate(sizes)]
-    return [importer.slice(x, {axis: pair}) for pair in zip(bounds, bounds[1:], strict=False)]
+    return importer.parts(x, sizes, axis)
 
 
 @aten("cat", "concat", "concatenate", "stack")
@@ -170,60 +167,27 @@ def cat(importer: Importer, node: Node) -> SSAValue:
     return importer.concatenate(filled, node.axis(node.integer("dim", 0), importer.rank(filled[0])))
 
 
-def _widths(node: Node, pads: list[int]) -> dict[int, tuple[int, int]]:
-    """(before, after) by axis; the file has them from the last axis on."""
-    rank = node.rank("self")
-    if len(pads) % 2 or len(pads) > 2 * rank:
-        raise node.malformed(f"has the pads {pads} for {rank} axes")
-    return {rank - 1 - i: (pads[2 * i], pads[2 * i + 1]) for i in range(len(pads) // 2)}
-
-
-def padded(importer: Importer, node: Node, pads: list[int], fill: float) -> SSAValue:
-    """Negative widths cut."""
-    x, widths = node.value("self"), _widths(node, pads)
-    dims = node.shape("self")
-    cut = {a: (max(-b, 0), dims[a] - max(-e, 0)) for a, (b, e) in widths.items() if min(b, e) < 0}
-    if any(dims[axis] == DYNAMIC for axis in cut):
-        raise node.unsupported(f"cuts an axis of unknown size, of {x.type}", "give its shapes")
-    x = importer.slice(x, cut)
-    flat = [max(each, 0) for axis in range(len(dims)) for each in widths.get(axis, (0, 0))]
-    if not any(flat):
-        return x
-    return importer.call(relay.PadOp, x, pad_width=flat, pad_value=scalar_attr(fill, importer.element(x)))
-
-
-_PADDINGS: dict[str, Literal["reflect", "edge", "wrap"]] = {
-    "reflect": "reflect",
-    "replicate": "edge",
-    "circular": "wrap",
-}
-
-
-def mirrored(importer: Importer, node: Node, pads: list[int], mode: str) -> SSAValue:
-    """Elements of the data along each axis."""
-    x = node.value("self")
-    for axis, (before, after) in _widths(node, pads).items():
-        size = node.static("self")[axis]
-        if min(before, after) < 0 and mode == "circular":
-            raise node.unsupported(f"repeats an axis of {size} and cuts it: {pads}")
-        if max(before, after) >= size and mode == "reflect":
-            raise node.malformed(f"mirrors {pads} of an axis of {size}")
-        places = np.pad(np.arange(size), (max(before, 0), max(after, 0)), _PADDINGS[mode])
-        places = places[max(-before, 0) : len(places) - max(-after, 0)]
-        x = importer.take(x, places, axis)
-    return x
+_PADDINGS: dict[str, Mode] = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
 
 
 @aten("pad", "constant_pad_nd",
       *(f"{kind}_pad{count}d" for kind in ("reflection", "replication") for count in (1, 2, 3)))  # fmt: skip
 def pad(importer: Importer, node: Node) -> SSAValue:
+    """Negative widths cut; the file has them from the last axis on."""
     mode = {"refl": "reflect", "repl": "replicate"}.get(name_of(node)[:4]) or node.word("mode", "constant")
-    pads = node.integers("padding" if node.has("padding") else "pad")
+    pads, dims = node.integers("padding" if node.has("padding") else "pad"), node.shape("self")
+    if len(pads) % 2 or len(pads) > 2 * len(dims):
+        raise node.malformed(f"has the pads {pads} for {len(dims)} axes")
+    widths = {len(dims) - 1 - i: (pads[2 * i], pads[2 * i + 1]) for i in range(len(pads) // 2)}
     if mode == "constant":
-        return padded(importer, node, pads, node.number_of("value", 0))
+        return padded(importer, node.value("self"), widths, fill=node.number_of("value", 0))
     if mode not in _PADDINGS:
         raise node.unsupported(f"pads by {mode!r}", f"{', '.join(_PADDINGS)} are supported")
-    return mirrored(importer, node, pads, mode)
+    if mode == "circular" and min(pads) < 0:
+        raise node.unsupported(f"repeats an axis and cuts it: {pads}")
+    if mode == "reflect" and any(max(each) >= node.static("self")[axis] for axis, each in widths.items()):
+        raise node.malformed(f"mirrors {pads} of {list(dims)}")
+    return padded(importer, node.value("self"), widths, _PADDINGS[mode])
 
 
 @aten("roll")
@@ -233,7 +197,7 @@ def roll(importer: Importer, node: Node) -> SSAValue:
     shifts, axes = node.integers("shifts"), node.integers("dims", [])
     if not axes:
         x, axes = importer.reshape(x, [prod(dims)]), [0]
-    for shift, axis in zip(shifts, node.axes(axes, importer.rank(x)), strict=True):
+    for shift, axis in zip(shifts, node.axes_of(axes, importer.rank(x)), strict=True):
         places = np.roll(np.arange(importer.shape(x)[axis]), shift)
         x = importer.take(x, places, axis)
     return importer.reshape(x, dims)
@@ -304,14 +268,13 @@ def slice_scatter(importer: Importer, node: Node) -> SSAValue:
 @aten("pixel_shuffle", "pixel_unshuffle")
 def subpixels(importer: Importer, node: Node) -> SSAValue:
     *outer, c, h, w = node.static("self")
-    n, x = prod(outer), node.value("self")
+    image = importer.reshape(node.value("self"), [prod(outer), c, h, w])
     if node.packet == "aten.pixel_shuffle":
         r = node.integer("upscale_factor")
-        x = importer.transpose(importer.reshape(x, [n, c // r**2, r, r, h, w]), (0, 1, 4, 2, 5, 3))
-        return importer.reshape(x, [*outer, c // r**2, h * r, w * r])
-    r = node.integer("downscale_factor")
-    x = importer.transpose(importer.reshape(x, [n, c, h // r, r, w // r, r]), (0, 1, 3, 5, 2, 4))
-    return importer.reshape(x, [*outer, c * r**2, h // r, w // r])
+        found = importer.call(relay.DepthToSpaceOp, image, block_size=r, layout="NCHW", mode="CRD")
+    else:
+        found = channels_from_pixels(importer, image, node.integer("downscale_factor"))
+    return importer.reshape(found, [*outer, *importer.shape(found)[1:]])
 
 
 @aten("meshgrid")
@@ -359,7 +322,7 @@ def unbind(importer: Importer, node: Node) -> list[SSAValue]:
 @aten("flip")
 def flip(importer: Importer, node: Node) -> SSAValue:
     x = node.value("self")
-    for axis in node.axes(node.integers("dims"), node.rank("self")) if node.rank("self") else ():
+    for axis in node.axes_of(node.integers("dims"), node.rank("self")) if node.rank("self") else ():
         x = importer.call(relay.ReverseOp, x, axis=[axis])
     return x
 

@@ -13,15 +13,14 @@ from xdsl.ir import SSAValue
 from relay.dialects import relay
 from relay.dialects.attributes import element_type, scalar_attr
 from relay.dialects.op import DYNAMIC, TensorOp
-from relay.frontend.importing.formulas import Scalar
+from relay.frontend.importing.formulas import Scalar, norm
 from relay.frontend.importing.products import einsum, product, scaled
 from relay.frontend.importing.resizing import Rule, resized, sampled
-from relay.frontend.importing.windows import POOLS, SPATIAL, convolved, flat_padding, transposed_convolved
+from relay.frontend.importing.windows import SPATIAL, convolved, pooled, transposed_convolved
 from relay.frontend.torch.builder import F32, Importer
 from relay.frontend.torch.node import Node, is_list
 from relay.frontend.torch.operators.elementwise import name_of
-from relay.frontend.torch.operators.reduce import norm_of
-from relay.frontend.torch.table import Result, aten
+from relay.frontend.torch.table import Result, aten, of_vectors
 
 
 def times_transposed(importer: Importer, a: SSAValue, b: SSAValue, bias: SSAValue | None = None) -> SSAValue:
@@ -90,8 +89,8 @@ def outer(importer: Importer, node: Node) -> SSAValue:
 @aten("einsum")
 def contraction(importer: Importer, node: Node) -> SSAValue:
     values = node.values("tensors")
-    if any(DYNAMIC in importer.shape(value) for value in values):
-        raise node.unsupported("contracts tensors of unknown size", "give its shapes")
+    for value in values:
+        node.sizes_of(value, "a tensor", None, known=True)
     return einsum(importer, node.word("equation"), values)
 
 
@@ -146,22 +145,13 @@ def pool(importer: Importer, node: Node) -> list[Result]:
     data, lacks = _batched(importer, node.value("self"), count + 2)
     kernel = node.each("kernel_size", count, 1)
     strides = node.each("stride", count, 1) if node.integers("stride", []) else kernel
-    padding = flat_padding([(each, each) for each in node.each("padding", count, 0)])
-    divisor = node.integer("divisor_override", 0)
-    counted = {} if largest else {"count_include_pad": node.flag("count_include_pad", True) or divisor != 0}
-    if divisor and node.flag("ceil_mode"):
+    padding = [(each, each) for each in node.each("padding", count, 0)]
+    divisor, dilations = node.integer("divisor_override", 0), node.each("dilation", count, 1)
+    kind, ceil = "MaxPool" if largest else "AveragePool", node.flag("ceil_mode")
+    if divisor and ceil:
         raise node.unsupported("divides windows that reach over the end by a number of its own")
-    found = importer.call(
-        POOLS["MaxPool" if largest else "AveragePool"][count],
-        data,
-        pool_size=kernel,
-        strides=strides,
-        dilation=node.each("dilation", count, 1),
-        padding=padding,
-        ceil_mode=node.flag("ceil_mode"),
-        layout=f"NC{SPATIAL[count]}",
-        **counted,
-    )
+    counted = node.flag("count_include_pad", True) or divisor != 0
+    found = pooled(importer, kind, data, kernel, strides, dilations, padding, ceil, counted)
     if divisor:
         found = importer.call(relay.MultiplyOp, found, importer.like(prod(kernel) / divisor, found))
     return [_unbatched(importer, found, lacks), None]
@@ -257,21 +247,18 @@ def instance_norm(importer: Importer, node: Node) -> SSAValue:
 
 
 @aten("softmax", "_softmax", "log_softmax", "_log_softmax", "_safe_softmax")
+@of_vectors
 def softmax(importer: Importer, node: Node) -> SSAValue:
     x = node.value("self")
     x = importer.typed(x, node.dtype()) if node.has("dtype") else importer.real(x)
     if node.flag("half_to_float"):
         x = importer.cast(x, F32)
-    rank = importer.rank(x)
-    axis = node.axis(node.integer("dim"), rank)
+    axis = node.along("dim")
     if 0 in importer.shape(x):
         return x
-    flat = x if rank else importer.reshape(x, [1])
     if "log" in node.packet:
-        found = importer.call(relay.LogSoftmaxOp, flat, axis=axis)
-    else:
-        found = importer.call(relay.SoftmaxOp, flat, beta=1.0, axis=axis)
-    return found if rank else importer.reshape(found, [])
+        return importer.call(relay.LogSoftmaxOp, x, axis=axis)
+    return importer.call(relay.SoftmaxOp, x, beta=1.0, axis=axis)
 
 
 @aten("scaled_dot_product_attention", "_scaled_dot_product_flash_attention_for_cpu")
@@ -312,11 +299,8 @@ def attention(importer: Importer, node: Node) -> list[Result]:
       "upsample_bicubic2d", "_upsample_bilinear2d_aa", "_upsample_bicubic2d_aa")  # fmt: skip
 def upsample(importer: Importer, node: Node) -> SSAValue:
     """By factors, or to sizes, of the spatial axes."""
-    data = node.value("input" if node.has("input") else "self")
-    name = name_of(node)
-    dims = importer.shape(data)[2:]
-    if DYNAMIC in dims:
-        raise node.unsupported(f"resizes {data.type}", "give its shapes")
+    data, name = node.value("input" if node.has("input") else "self"), name_of(node)
+    dims = node.static("input" if node.has("input") else "self")[2:]
     letters = ("d", "h", "w")[3 - len(dims) :]
     factors = node.sequence("scale_factors") or [node.arguments.get(f"scales_{letter}") for letter in letters]
     factors = factors or [node.arguments.get("scales")]
@@ -425,7 +409,7 @@ def _distance(importer: Importer, node: Node, a: SSAValue, b: SSAValue) -> SSAVa
     """The norm of the differences along the last axis."""
     rest = importer.call(relay.SubtractOp, a, b)
     axis = [importer.rank(rest) - 1]
-    return norm_of(importer, rest, node.real("p", 2.0), lambda kind, value: importer.call(kind, value, axis=axis))
+    return norm(importer, rest, node.real("p", 2.0), lambda kind, value: importer.call(kind, value, axis=axis))
 
 
 @aten("_cdist_forward", "cdist")

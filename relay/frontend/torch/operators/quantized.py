@@ -12,7 +12,6 @@ from xdsl.ir import Attribute, SSAValue
 
 from relay.dialects import qnn, relay
 from relay.dialects.attributes import element_type, elements, scalar_attr
-from relay.dialects.op import DYNAMIC
 from relay.frontend.importing.builder import real
 from relay.frontend.importing.formulas import Scalar, nearest_even
 from relay.frontend.torch.builder import Importer
@@ -145,11 +144,9 @@ def choose(importer: Importer, node: Node) -> list[SSAValue]:
     return [importer.reshape(importer.cast(scale, element_type(np.float64)), [1]), importer.reshape(zero, [1])]
 
 
-def _blocks(importer: Importer, node: Node, data: SSAValue) -> tuple[list[int], list[int], list[int]]:
+def _blocks(node: Node) -> tuple[list[int], list[int], list[int]]:
     """The data's shape with each axis as blocks and elements of one; that of a number a block; axes of the elements."""
-    dims = importer.shape(data)
-    if DYNAMIC in dims:
-        raise node.unsupported(f"has blocks of {data.type}", "give its shapes")
+    dims = node.static("input")
     sizes = [own if size == -1 else size for own, size in zip(dims, node.integers("block_size"), strict=True)]
     if any(own % size for own, size in zip(dims, sizes, strict=True)):
         raise node.malformed(f"has blocks {sizes} of {list(dims)}")
@@ -168,7 +165,7 @@ def _torchao_type(node: Node, name: str) -> np.dtype[np.generic]:
 def choose_affine(importer: Importer, node: Node) -> list[SSAValue]:
     """Of each block, found at run time."""
     x, kind = node.value("input"), node.word("mapping_type")
-    parts, _, axes = _blocks(importer, node, x)
+    parts, _, axes = _blocks(node)
     flat = importer.reshape(x, parts)
     low, high = (importer.call(reduce, flat, axis=axes) for reduce in (relay.MinOp, relay.MaxOp))
     bounds = _range(node, _torchao_type(node, "target_dtype"))
@@ -186,7 +183,7 @@ def choose_affine(importer: Importer, node: Node) -> list[SSAValue]:
 def _affine(importer: Importer, node: Node) -> tuple[Scalar, Scalar, Scalar | None]:
     """The input in blocks, and the scale and, where there is one, the zero point of each."""
     x = node.value("input")
-    parts, spread, _ = _blocks(importer, node, x)
+    parts, spread, _ = _blocks(node)
     data = Scalar(importer, importer.cast(importer.reshape(x, parts), f32))
     values = [_number(importer, node, name, f32) for name in ("scale", "zero_point") if node.has(name)]
     scale, *zero = (Scalar(importer, importer.reshape(v, spread) if importer.rank(v) else v) for v in values)

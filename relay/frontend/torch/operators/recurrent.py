@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from xdsl.ir import SSAValue
 
 from relay.dialects import relay
-from relay.dialects.op import DYNAMIC
 from relay.frontend.importing.formulas import Scalar
 from relay.frontend.torch.builder import Importer
 from relay.frontend.torch.node import Node
@@ -60,15 +59,13 @@ def recurrent(importer: Importer, node: Node) -> list[SSAValue]:
     kind = node.packet.partition(".")[2]
     x = node.value("input")
     firsts = node.values("hx") if kind == "lstm" else [node.value("hx")]
-    lacks = importer.rank(x) == 2
+    lacks = len(node.static("input")) == 2
     if lacks:
         x = importer.call(relay.ExpandDimsOp, x, axis=1)
         firsts = [importer.call(relay.ExpandDimsOp, each, axis=1) for each in firsts]
     batch_first = node.flag("batch_first") and not lacks
     if batch_first:
         x = importer.transpose(x, (1, 0, 2))
-    if DYNAMIC in importer.shape(x):
-        raise node.unsupported(f"input is {x.type}, of unknown size", "give its shapes")
     node.evaluates(node.flag("train") and node.real("dropout", 0.0) != 0)
     directions, params = 1 + node.flag("bidirectional"), node.values("params")
     count, layers = 4 if node.flag("has_biases") else 2, node.integer("num_layers")

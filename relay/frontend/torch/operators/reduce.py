@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from math import prod
 
 import numpy as np
@@ -12,18 +10,18 @@ from xdsl.ir import SSAValue
 
 from relay.dialects import relay
 from relay.dialects.op import DYNAMIC, TensorOp
-from relay.frontend.importing.formulas import Scalar, logsumexp
+from relay.frontend.importing.formulas import logsumexp, norm
 from relay.frontend.torch.builder import Importer
 from relay.frontend.torch.node import Node
 from relay.frontend.torch.operators.elementwise import computed, name_of, named, truths
-from relay.frontend.torch.table import Result, aten
+from relay.frontend.torch.table import Result, aten, of_vectors
 
 
 def _axes(node: Node) -> list[int]:
     """The axes that are reduced: all where none is named."""
     rank = node.rank("self")
     given = node.integers("dim", [])
-    return node.axes(given, rank)[: rank or 0] if given else list(range(rank))
+    return node.axes_of(given, rank)[: rank or 0] if given else list(range(rank))
 
 
 _REDUCED = named("sum prod mean any all", amax=relay.MaxOp, amin=relay.MinOp, max=relay.MaxOp, min=relay.MinOp)
@@ -52,29 +50,24 @@ def reduction(importer: Importer, node: Node) -> SSAValue:
 
 
 @aten("argmax", "argmin")
+@of_vectors
 def position(importer: Importer, node: Node) -> SSAValue:
     """The first of equal ones; of the flat tensor without an axis."""
     x, dims = node.value("self"), node.shape("self")
     kind = relay.ArgmaxOp if name_of(node) == "argmax" else relay.ArgminOp
-    if not dims:
-        return importer.unnamed(np.asarray(0, np.int64))
     if not node.has("dim"):
         x = importer.viewed(x, [-1 if DYNAMIC in dims else prod(dims)])
         found = importer.call(kind, x, axis=[0], dtype=i64)
         return importer.reshape(found, [1] * len(dims)) if node.flag("keepdim") else found
-    axis = node.axis(node.integer("dim"), len(dims))
-    return importer.call(kind, x, axis=[axis], keepdims=node.flag("keepdim"), dtype=i64)
+    return importer.call(kind, x, axis=[node.along("dim")], keepdims=node.flag("keepdim"), dtype=i64)
 
 
 @aten("max.dim", "min.dim")
+@of_vectors
 def extreme_with_place(importer: Importer, node: Node) -> list[SSAValue]:
-    x, rank = node.value("self"), node.rank("self")
-    if not rank:
-        return [x, importer.unnamed(np.asarray(0, np.int64))]
     kind, place = (relay.MaxOp, relay.ArgmaxOp) if name_of(node) == "max" else (relay.MinOp, relay.ArgminOp)
-    kept = {"axis": [node.axis(node.integer("dim"), rank)], "keepdims": node.flag("keepdim")}
-    found = importer.call(place, x, dtype=i64, **kept)
-    return [computed(importer, kind, x, **kept), found]
+    x, kept = node.value("self"), {"axis": [node.along("dim")], "keepdims": node.flag("keepdim")}
+    return [computed(importer, kind, x, **kept), importer.call(place, x, dtype=i64, **kept)]
 
 
 @aten("var", "std", "var_mean", "std_mean")
@@ -99,52 +92,32 @@ def log_sum(importer: Importer, node: Node) -> SSAValue:
     return logsumexp(importer, x, axes, node.flag("keepdim")) if axes else x
 
 
-def norm_of(
-    importer: Importer, x: SSAValue, power: float, reduced: Callable[[type[TensorOp], SSAValue], SSAValue]
-) -> SSAValue:
-    """`sum(|x| ** p) ** (1 / p)`; for an infinite p the largest or smallest magnitude, for 0 how many are not 0."""
-    size = Scalar(importer, x if power == 2 else importer.call(relay.AbsOp, x))
-    if math.isinf(power):
-        return reduced(relay.MaxOp if power > 0 else relay.MinOp, size.value)
-    if power == 0:
-        return importer.cast(reduced(relay.SumOp, importer.cast(truths(importer, x), i64)), importer.element(x))
-    parts = size if power == 1 else size * size if power == 2 else size.of(relay.PowerOp, power)
-    total = Scalar(importer, reduced(relay.SumOp, parts.value))
-    return (total if power == 1 else total.of(relay.SqrtOp) if power == 2 else total.of(relay.PowerOp, 1 / power)).value
-
-
 @aten("norm", "linalg_vector_norm")
-def norm(importer: Importer, node: Node) -> SSAValue:
+def vector_norm(importer: Importer, node: Node) -> SSAValue:
     power = node.real("p" if node.has("p") else "ord", 2.0)
-    return norm_of(importer, node.value("self"), power, lambda kind, value: _reduced(importer, node, kind, value))
+    return norm(importer, node.value("self"), power, lambda kind, value: _reduced(importer, node, kind, value))
 
 
 @aten("cumsum", "cumprod")
+@of_vectors
 def cumulative(importer: Importer, node: Node) -> SSAValue:
-    x = _summand(importer, node)
-    if not importer.rank(x):
-        return x
-    axis = node.axis(node.integer("dim"), importer.rank(x))
-    return importer.call(relay.CumsumOp if name_of(node) == "cumsum" else relay.CumprodOp, x, axis=axis)
+    kind = relay.CumsumOp if name_of(node) == "cumsum" else relay.CumprodOp
+    return importer.call(kind, _summand(importer, node), axis=node.along("dim"))
 
 
 @aten("topk")
+@of_vectors
 def topk(importer: Importer, node: Node) -> list[SSAValue]:
-    x, rank = node.value("self"), node.rank("self")
-    if not rank:
-        return [x, importer.unnamed(np.asarray(0, np.int64))]
-    axis, down = node.axis(node.integer("dim", -1), rank), node.flag("largest", True)
-    return [*importer.several(relay.TopkOp, x, k=node.integer("k"), axis=axis, is_ascend=not down, dtype=i64)]
+    axis, up = node.along("dim", -1), not node.flag("largest", True)
+    found = importer.several(relay.TopkOp, node.value("self"), k=node.integer("k"), axis=axis, is_ascend=up, dtype=i64)
+    return [*found]
 
 
 @aten("sort", "argsort")
+@of_vectors
 def sort(importer: Importer, node: Node) -> list[SSAValue]:
     """Equal elements in their order, which `stable` asks for and others allow."""
-    x, rank = node.value("self"), node.rank("self")
-    if not rank:
-        place = importer.unnamed(np.asarray(0, np.int64))
-        return [place] if name_of(node) == "argsort" else [x, place]
-    axis = node.axis(node.integer("dim", -1), rank)
+    x, axis = node.value("self"), node.along("dim", -1)
     order = importer.call(relay.ArgsortOp, x, axis=axis, is_ascend=not node.flag("descending"), dtype=i64)
     if name_of(node) == "argsort":
         return [order]

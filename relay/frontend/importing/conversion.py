@@ -1,0 +1,88 @@
+"""`NodeConversion`: a graph's nodes become ops one by one; where one cannot, the rest is looked at all the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence, Sized
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from math import prod
+from typing import Generic, TypeVar
+
+import numpy as np
+from xdsl.dialects.builtin import TensorType, f32
+from xdsl.ir import Block, SSAValue
+
+from relay.dialects.op import DYNAMIC, is_tensor
+from relay.frontend.importing.builder import Builder, Place
+from relay.frontend.importing.options import MAX_ELEMENTS
+from relay.frontend.importing.problems import Problems
+
+T = TypeVar("T")
+B = TypeVar("B", bound=Builder)
+MAX_RANK = 32
+MOST_NODES = 100_000
+"""Nodes that the graph, its functions and the turns of its loops may come to."""
+DEEPEST = 24
+"""Functions and subgraphs in each other."""
+READ_ERRORS = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError)
+"""What reading a damaged graph raises."""
+
+
+@dataclass(slots=True, kw_only=True)
+class NodeConversion(Generic[B]):
+    """The nodes that have been looked at, and what stands in their way."""
+
+    importer: B
+    problems: Problems
+    depth: int = 0
+    count: int = 0
+    unknown: set[SSAValue] = field(default_factory=set[SSAValue])
+    """Stand for the results of nodes that cannot be imported, and of those that depend on them."""
+
+    def tried(
+        self, node: Place, outputs: Sized, results: Callable[[], Sequence[T] | None], by_caller: bool
+    ) -> Sequence[T | SSAValue]:
+        """The values of a node's outputs. Where they cannot be built, remember why and go on as if they had been."""
+        self.count += 1
+        if self.count > MOST_NODES:
+            raise node.unsupported(f"functions and loops come to more than {MOST_NODES} nodes")
+        self.importer.enter(node)
+        found = self.problems.tried(node, results, by_caller=by_caller)
+        self.importer.enter(node)
+        if found is not None:
+            return found
+        missing = [Block(arg_types=[TensorType(f32, [])]).args[0] for _ in range(len(outputs))]
+        self.unknown.update(missing)
+        return missing
+
+    def called(self, node: Place, convert: Callable[[], T], by_caller: bool) -> T:
+        """What a row's function builds. What it raises is the file's fault, unless the function is the caller's."""
+        try:
+            with np.errstate(all="ignore"):
+                return convert()
+        except READ_ERRORS as error:
+            if by_caller:
+                raise
+            raise node.malformed(f"cannot be read: {type(error).__name__}: {error}") from error
+
+    def check_size(self, node: Place, value: SSAValue) -> tuple[int, ...]:
+        """The sizes of a result. Raises Malformed where there are too many axes or elements."""
+        dims = value.type.get_shape() if is_tensor(value.type) else ()
+        if len(dims) > MAX_RANK or prod(size for size in dims if size != DYNAMIC) > MAX_ELEMENTS:
+            raise node.malformed(f"a result would have the shape {list(dims)}")
+        return dims
+
+    @contextmanager
+    def nested(self, node: Place, block: Block) -> Generator[None, None, None]:
+        """Build the graph of a node into a block; behind it, go on behind the node."""
+        if self.depth >= DEEPEST:
+            raise node.unsupported(f"functions and subgraphs are more than {DEEPEST} deep in each other")
+        outer = self.importer.block
+        self.depth += 1
+        self.importer.block = block
+        try:
+            yield
+        finally:
+            self.importer.block = outer
+            self.depth -= 1
+        self.importer.enter(node)
