@@ -215,6 +215,17 @@ def test_sums_that_saturate_without_vnni() -> None:
     assert differing(found, reference(graph)) > 0, "a row of docs/support.md is of the past"
 
 
+def test_sigmoid_of_low_numbers() -> None:
+    """ONNX Runtime's is off by as much for low numbers as for others, and 0 below -18."""
+    graph = Graph(np.random.default_rng(4))
+    x = np.linspace(-40, -17, 64, dtype=np.float32)
+    graph.node("Sigmoid", [graph.input(x)], np.float32)
+    (found,), (wanted,) = run(relay.frontend.from_onnx(graph.model()), graph.inputs), reference(graph)
+    np.testing.assert_allclose(found, 1 / (1 + np.exp(-x.astype(np.float64))), rtol=1e-5)
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-7)
+    assert found.all() and not wanted[x < -18.1].any(), "a row of docs/support.md is of the past"
+
+
 @pytest.mark.parametrize("kind", ["Add", "Mul"])
 def test_activation_whose_bound_is_no_end_of_the_type(kind: str) -> None:
     """ONNX Runtime computes such a group in floats; here it is the kernel for codes, clamped."""
