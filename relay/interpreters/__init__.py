@@ -23,6 +23,7 @@ from relay.dialects.relay import ConstantOp
 from relay.errors import InvalidArgument
 from relay.interpreters import (
     activation,
+    attention,
     byoc,
     convolution,
     creation,
@@ -72,6 +73,7 @@ KINDS = {
     "Pooling": pooling.MEANINGS,
     "Resizing": resizing.MEANINGS,
     "Norm": norm.MEANINGS,
+    "Attention": attention.MEANINGS,
     "Image": image.MEANINGS,
     "Qnn": qnn.MEANINGS,
     "QnnFunctions": qnn_functions.MEANINGS,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from xdsl.dialects.builtin import FloatAttr
 
 from relay.dialects import relay
 from relay.dialects.attributes import Array, to_numpy
-from relay.interpreters.elementwise import exp, in_double
+from relay.interpreters.elementwise import exp, in_double, tanh
+from relay.interpreters.functions import erf
 from relay.interpreters.meaning import Meanings, along
 
 log = in_double(np.log)
@@ -24,6 +27,15 @@ def relu(op: relay.ReluOp, x: Array) -> Array:
 
 def leaky_relu(op: relay.LeakyReluOp, x: Array) -> Array:
     return np.where(x > 0, x, x * number(op.alpha, x))
+
+
+def gelu(op: relay.GeluOp, x: Array) -> Array:
+    one = x.dtype.type
+    if op.approximate.value.data:
+        curve = tanh((x + x * x * x * one(0.044715)) * one(math.sqrt(2 / math.pi)))
+    else:
+        curve = erf(x * one(math.sqrt(0.5)))
+    return x * one(0.5) * (curve + one(1))
 
 
 def prelu(op: relay.PreluOp, x: Array, alpha: Array) -> Array:
@@ -66,6 +78,7 @@ def cross_entropy_with_logits(op: relay.CrossEntropyWithLogitsOp, x: Array, y: A
 MEANINGS: Meanings = {
     relay.ReluOp: relu,
     relay.LeakyReluOp: leaky_relu,
+    relay.GeluOp: gelu,
     relay.PreluOp: prelu,
     relay.LogSoftmaxOp: log_softmax,
     relay.FastSoftmaxOp: fast_softmax,

@@ -38,6 +38,11 @@ def norm(op: relay.NormOp, data: Array, gamma: Array, beta: Array) -> Array:
     return result + along(beta, op.channel, data.ndim) if op.center.value.data else result
 
 
+def rms_norm(op: relay.RmsNormOp, data: Array, gamma: Array) -> Array:
+    root = np.sqrt(mean_of(data * data, (data.ndim - 1,)) + number(op.epsilon, data))
+    return data * (data.dtype.type(1) / root) * gamma
+
+
 def l2_normalize(op: relay.L2NormalizeOp, data: Array) -> Array:
     total = np.add.reduce(data * data, axis=op.axes(), keepdims=True)
     return data / np.sqrt(np.maximum(total, number(op.eps, data)))
@@ -50,6 +55,7 @@ def dropout(op: relay.DropoutOp, data: Array) -> Array:
 MEANINGS: Meanings = {
     relay.BatchNormOp: batch_norm,
     relay.LayerNormOp: norm,
+    relay.RmsNormOp: rms_norm,
     relay.InstanceNormOp: norm,
     relay.GroupNormOp: norm,
     relay.L2NormalizeOp: l2_normalize,

@@ -97,6 +97,11 @@ class Processor(ABC):
     def divides_by_products(self) -> bool:
         """Whether two multiply-adds take the place of a division by a constant, where they give the same integers."""
 
+    @property
+    @abstractmethod
+    def takes_rows_in_turn(self) -> bool:
+        """Whether one kernel computes all of a row (mean, deviation, what follows) before it begins the next one."""
+
     def has(self, *features: str) -> bool:
         """Whether it has all of these features."""
         return self.features.issuperset(features)
@@ -183,6 +188,10 @@ class CpuTarget(Processor):
         return self.fuses
 
     @property
+    def takes_rows_in_turn(self) -> bool:
+        return bool(self.triple)
+
+    @property
     def vector_registers(self) -> int:
         """Vectors of `LANES` accumulators that the registers hold."""
         if self.whole_vectors:
@@ -252,6 +261,10 @@ class GpuTarget(Processor):
     @property
     def fuses(self) -> bool:
         return True
+
+    @property
+    def takes_rows_in_turn(self) -> bool:
+        return False
 
     @property
     def divides_by_products(self) -> bool:

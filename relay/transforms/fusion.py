@@ -85,7 +85,9 @@ def users(value: SSAValue) -> list[Operation]:
     return list(dict.fromkeys(use.operation for use in value.uses))
 
 
-OF_ROWS = (relay.DenseOp, relay.BatchMatmulOp, relay.SoftmaxOp, relay.LayerNormOp)
+NORMS = (relay.LayerNormOp, relay.RmsNormOp)
+"""Normalizations whose kernels also keep the values that they normalize."""
+OF_ROWS = (relay.DenseOp, relay.BatchMatmulOp, relay.SoftmaxOp, *NORMS)
 """Anchors whose kernels may end in long computations on each element."""
 COPIES = 4
 """An op with more users is computed once."""
@@ -125,7 +127,7 @@ def recomputable(op: Operation, size: int) -> bool:
 
 def reduces(op: Operation) -> bool:
     """Whether the op reads elements of its operand row by row, so that the operand can be computed on the way."""
-    return isinstance(op, relay.ReduceOp | relay.LayerNormOp)
+    return isinstance(op, (relay.ReduceOp, *NORMS))
 
 
 class Group:
@@ -230,7 +232,7 @@ class Fusion:
 
     def host(self, value: SSAValue, op: Operation) -> Group | None:
         """Rule 1: the group that computes `value`, if the op may join it."""
-        alone = users(value) == [op] or isinstance(value.owner, relay.LayerNormOp)
+        alone = users(value) == [op] or isinstance(value.owner, NORMS)
         return self.producing(value) if alone and shape(value) == shape(op.results[0]) else None
 
     def feeds_only(self, value: SSAValue, op: Operation) -> bool:

@@ -13,7 +13,7 @@ from relay.dialects.op import DYNAMIC, TensorOp, axis_of, rank, shape
 from relay.transforms.expansion import Expansion
 
 PRODUCTS = (relay.MatmulOp, relay.DenseOp, relay.BatchMatmulOp, qnn.DenseOp, qnn.BatchMatmulOp)
-ROWS = (relay.LayerNormOp, relay.SoftmaxOp)
+ROWS = (relay.LayerNormOp, relay.RmsNormOp, relay.SoftmaxOp)
 
 
 class LaterReshape(RewritePattern):

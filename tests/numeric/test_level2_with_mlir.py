@@ -241,6 +241,7 @@ def pool_and_reduce() -> dict[str, Case]:
         data, (gamma, beta) = numbers("float32", *shape), numbers("float32", 2, shape[-1])
         properties = {"epsilon": FloatAttr(1e-3, f32)}
         cases[f"layer_norm_{len(shape)}"] = Case(relay.LayerNormOp, [data, gamma, beta], properties, (), 1e-5)
+        cases[f"rms_norm_{len(shape)}"] = Case(relay.RmsNormOp, [data, gamma], properties, (), 1e-5)
     return cases
 
 

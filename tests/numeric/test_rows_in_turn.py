@@ -27,7 +27,7 @@ def softmax_of(x: Array) -> Array:
 
 
 def add_rows(net: Net, shape: tuple[int, ...]) -> list[Array]:
-    """A sum, its normalization, the codes of that, and a softmax; what they are in float64."""
+    """A sum, its normalization, the codes of that, a softmax, the sum by its root mean square; in float64."""
     x, y = (net.rng.normal(3, 1, shape).astype(np.float32) for _ in "xy")
     gamma, beta = (net.rng.normal(size=shape[-1]).astype(np.float32) for _ in "gb")
     total = net.add(relay.AddOp, [net.argument(x), net.argument(y)], {})
@@ -38,8 +38,11 @@ def add_rows(net: Net, shape: tuple[int, ...]) -> list[Array]:
     net.result(f"codes {shape}", net.add(qnn.QuantizeOp, [norm], codes | {"out_dtype": element_type("uint8")}))
     softmax = {"beta": FloatAttr(1.0, f32), "axis": IntegerAttr(len(shape) - 1, i64)}
     net.result(f"softmax {shape}", net.add(relay.SoftmaxOp, [net.argument(x)], softmax))
+    net.result(f"root {shape}", net.add(relay.RmsNormOp, [total, net.constant(gamma)], epsilon))
     wanted = norm_of(x + y, gamma, beta)
-    return [wanted, np.clip(np.rint(wanted / np.float32(0.03)) + 120, 0, 255), softmax_of(x)]
+    total64 = (x + y).astype(np.float64)
+    by_root = total64 / np.sqrt((total64**2).mean(axis=-1, keepdims=True) + 1e-5) * gamma
+    return [wanted, np.clip(np.rint(wanted / np.float32(0.03)) + 120, 0, 255), softmax_of(x), by_root]
 
 
 def computed(net: Net) -> list[Array]:
@@ -64,7 +67,7 @@ def test_a_normalization_is_one_kernel():
     add_rows(net, (4, 100))
     module = default_pipeline("x86_64-linux-gnu -mcpu=cascadelake")(net.module())
     kinds = [one.strategy for function in module.functions.values() for one in schedules_of(function)]
-    assert kinds == ["in_turn", "in_turn"]
+    assert kinds == ["in_turn"] * 3
 
 
 def test_rows_of_one_number_each_are_not_a_number():

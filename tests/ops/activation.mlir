@@ -9,6 +9,12 @@ func.func @slopes(%x: tensor<1x4x5xf32>, %a: tensor<4xf32>) {
   func.return
 }
 
+func.func @gelu(%x: tensor<1x4x5xf32>) {
+  %r = relay.nn.gelu %x : (tensor<1x4x5xf32>) -> tensor<1x4x5xf32>
+  %s = relay.nn.gelu %r {approximate = true} : (tensor<1x4x5xf32>) -> tensor<1x4x5xf32>
+  func.return
+}
+
 func.func @rows(%x: tensor<1x4x5xf32>) {
   %r = relay.nn.log_softmax %x : (tensor<1x4x5xf32>) -> tensor<1x4x5xf32>
   %s = relay.nn.fast_softmax %r {axis = 1 : i64} : (tensor<1x4x5xf32>) -> tensor<1x4x5xf32>

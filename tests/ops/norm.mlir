@@ -1,6 +1,7 @@
 func.func @norms(%x: tensor<2x5x6x8xf32>, %v: tensor<8xf32>) {
   %b = relay.nn.batch_norm %x, %v, %v, %v, %v {epsilon = 1.000000e-03 : f32} : (tensor<2x5x6x8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>) -> tensor<2x5x6x8xf32>
   %l = relay.nn.layer_norm %x, %v, %v {epsilon = 1.000000e-03 : f32, center = false} : (tensor<2x5x6x8xf32>, tensor<8xf32>, tensor<8xf32>) -> tensor<2x5x6x8xf32>
+  %m = relay.nn.rms_norm %x, %v {epsilon = 1.000000e-03 : f32} : (tensor<2x5x6x8xf32>, tensor<8xf32>) -> tensor<2x5x6x8xf32>
   %i = relay.nn.instance_norm %x, %v, %v {epsilon = 1.000000e-03 : f32} : (tensor<2x5x6x8xf32>, tensor<8xf32>, tensor<8xf32>) -> tensor<2x5x6x8xf32>
   %g = relay.nn.group_norm %x, %v, %v {epsilon = 1.000000e-03 : f32, num_groups = 4 : i64} : (tensor<2x5x6x8xf32>, tensor<8xf32>, tensor<8xf32>) -> tensor<2x5x6x8xf32>
   %n = relay.nn.l2_normalize %x {axis = array<i64: 3>, eps = 1.000000e-03 : f32} : (tensor<2x5x6x8xf32>) -> tensor<2x5x6x8xf32>

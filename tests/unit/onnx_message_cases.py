@@ -286,6 +286,13 @@ MODELS: dict[str, onnx.ModelProto | bytes] = {
     "data of rank 2 and a kernel of rank 4": conv(1, 1),
     "2 channels and a kernel of shape [1, 1, 2, 2] in 1 groups": conv(1, 2, 4, 4),
     "is that of the machine on which ONNX Runtime optimised": model("Conv", f(1, 1), domain="com.microsoft.nchwc"),
+    "normalizes rows of a size that is not known": model("RMSNormalization", f(2, "n"), f("n"), opset=23),
+    "the attribute num_heads is 3 for rows of 8": model(
+        "RotaryEmbedding", f(1, 2, 8), f(1, 2, 2), f(1, 2, 2), opset=23, num_heads=3
+    ),
+    "has 3 heads for rows of 8": model(
+        "Attention", *[f(1, 2, 8)] * 3, opset=23, q_num_heads=3, kv_num_heads=3
+    ),
     "normalizes more than the last axis": model("SimplifiedLayerNormalization", f(2, 2), f(2), axis=0),
     "which only training needs": model(
         "SkipLayerNormalization", f(2, 2), f(2, 2), f(2), domain=MS, outputs=("y", "mean")

@@ -298,13 +298,6 @@ PROGRAMS: dict[str, bytes] = {
     "divides windows that reach over the end": call(
         "aten.avg_pool2d.default", self=f(1, 2, 4, 4), kernel_size=[2], ceil_mode=True, divisor_override=3
     ),
-    "masks keys by a number of rows that is not known": call(
-        "aten.scaled_dot_product_attention.default",
-        query=f(1, "n", 4),
-        key=f(1, "n", 4),
-        value=f(1, "n", 4),
-        is_causal=True,
-    ),
     "input is of unknown size tensor<1x2x?x4xf32>": call(
         "aten.upsample_nearest2d.vec", input=f(1, 2, "n", 4), output_size=[4, 4]
     ),

@@ -33,6 +33,8 @@ def multiplications(op: Operation) -> int:
             return size(op.result) * max(shape(op.kernel)[1], 1)
         case relay.MatmulBase():
             return size(op.result) * max(op.matrices()[0][1], 1)
+        case relay.AttentionOp():
+            return prod(max(d, 1) for d in op.scores()) * (max(shape(op.key)[3], 1) + max(shape(op.value)[3], 1))
         case _:
             return 0
 

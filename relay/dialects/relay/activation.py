@@ -6,7 +6,7 @@ from abc import ABC
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr, TensorType, i64
+from xdsl.dialects.builtin import AnyFloat, BoolAttr, FloatAttr, IntegerAttr, TensorType, i64
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
 from relay.dialects.op import DYNAMIC, TENSOR, TensorOp, Type, axis_of, rank, require, shape, tensor
@@ -64,6 +64,15 @@ class LeakyReluOp(ActivationOp):
     name = "relay.nn.leaky_relu"
     ELEMENTWISE: ClassVar[bool] = True
     alpha = prop_def(FloatAttr)
+
+
+@irdl_op_definition
+class GeluOp(ActivationOp):
+    """`x / 2 * (1 + erf(x * sqrt(1/2)))`; `approximate`: `tanh(sqrt(2 / pi) * (x + 0.044715 x^3))` for the last."""
+
+    name = "relay.nn.gelu"
+    ELEMENTWISE: ClassVar[bool] = True
+    approximate = prop_def(BoolAttr, default_value=IntegerAttr.from_bool(False))
 
 
 @irdl_op_definition

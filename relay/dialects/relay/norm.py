@@ -117,6 +117,32 @@ class LayerNormOp(NormOp):
 
 
 @irdl_op_definition
+class RmsNormOp(TensorOp):
+    """`data * (1 / sqrt(mean(data^2) + epsilon)) * gamma` along the last axis; `mean` is a sum divided by the count."""
+
+    name = "relay.nn.rms_norm"
+    PARAMETERS: ClassVar[tuple[str, ...]] = ("gamma",)
+    SAME_AXES: ClassVar[bool] = True
+    data = operand_def(TENSOR)
+    gamma = operand_def(TENSOR)
+    epsilon = prop_def(FloatAttr)
+    result = result_def(TENSOR)
+    assembly_format = "$data `,` $gamma attr-dict `:` functional-type(operands, results)"
+
+    @property
+    def along_last(self) -> bool:
+        """Whether there are rows, and not one only."""
+        return rank(self.data) > 1
+
+    def infer(self) -> Sequence[Type]:
+        check_vectors(self, -1, self.gamma)
+        return [tensor(self.data)]
+
+    def independent_along(self, axis: int) -> bool:
+        return axis != rank(self.data) - 1
+
+
+@irdl_op_definition
 class InstanceNormOp(NormOp):
     """Mean and variance over all but the first axis and `axis`: each channel of each image by itself."""
 

@@ -71,14 +71,6 @@ def softplus(x: Scalar) -> Scalar:
     return x.of(relay.MaximumOp, 0.0) + ((-x.of(relay.AbsOp)).exp() + 1.0).of(relay.LogOp)
 
 
-def gelu(x: Scalar, tanh: bool) -> Scalar:
-    if tanh:
-        curve = ((x + x * x * x * 0.044715) * math.sqrt(2 / math.pi)).of(relay.TanhOp)
-    else:
-        curve = (x * math.sqrt(0.5)).of(relay.ErfOp)
-    return x * 0.5 * (curve + 1.0)
-
-
 def logsumexp(importer: TensorBuilder, x: SSAValue, axes: Sequence[int], keep: bool) -> SSAValue:
     """`log(sum(exp(x - max))) + max`; an infinite maximum is the result by itself: the difference to it is NaN."""
     largest = Scalar(importer, importer.call(relay.MaxOp, x, axis=axes, keepdims=True))

@@ -101,7 +101,9 @@ class Conversion(NodeConversion[Importer]):
         if function is None:
             self.check(node)
             if (convert := row(*key, node.version)) is not None:
-                return convert(self.importer, node)
+                found = convert(self.importer, node)
+                if isinstance(found, SSAValue) or found or not node.proto.output:
+                    return found
             function = self.body(node)
         if function is None:
             raise self.not_supported(node)

@@ -10,8 +10,8 @@ from relay.frontend.onnx.builder import Importer
 from relay.frontend.onnx.node import Node
 
 Convert = Callable[[Importer, Node], SSAValue | Sequence[SSAValue]]
-"""Builds the ops of one node and returns its outputs; those that have no name may be left out at the end. It raises
-Unsupported for what it has no formula for."""
+"""Builds the ops of one node and returns its outputs; those that have no name may be left out at the end, and all of
+them for ONNX's own body of the operator to be taken. It raises Unsupported for what it has no formula for."""
 MICROSOFT = "com.microsoft"
 TABLE: dict[tuple[str, str], dict[int, Convert]] = {}
 """By domain and operator: the functions by the first version of the domain's operators that they are for."""

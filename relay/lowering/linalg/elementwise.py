@@ -24,6 +24,7 @@ EPILOGUES: dict[type[Operation], tuple[Prologue, Scalar]] = {
     relay.AvgPool3dOp: (pool.average_operands, pool.average),
     relay.SoftmaxOp: (softmax.operands, softmax.normalise),
     relay.LayerNormOp: (norm.operands, norm.normalise),
+    relay.RmsNormOp: (norm.operands, norm.normalise_by_root),
 }
 """Ops that end in a loop nest over their result: what comes before it, and its scalar code on that."""
 

@@ -1,4 +1,4 @@
-"""Layer normalization along the last axis: means, sums of squares of differences, one divided by their root."""
+"""Normalizations along the last axis: per row, a sum of squares and one divided by the root of their mean."""
 
 from __future__ import annotations
 
@@ -14,10 +14,13 @@ from relay.errors import Unsupported
 from relay.lowering.linalg.emitter import Body, Emitter, Operand, axes, identity
 from relay.transforms.location import place
 
+Norm = relay.LayerNormOp | relay.RmsNormOp
+
 
 def operands(e: Emitter, op: Operation, values: Sequence[SSAValue]) -> Sequence[Operand]:
-    """The data, its mean and one divided by its deviation per row; gamma and beta where they are used."""
-    assert isinstance(op, relay.LayerNormOp)
+    """The data; per row its mean, unless it counts as 0, and one divided by its deviation; gamma and beta where they
+    are used."""
+    assert isinstance(op, Norm)
     if not op.along_last:
         raise Unsupported(place(op), "is along another axis than the last", "run simplify-inference first")
     data, type = values[0], tensor(op.data)
@@ -30,8 +33,8 @@ def operands(e: Emitter, op: Operation, values: Sequence[SSAValue]) -> Sequence[
         return e.generic(inputs, [(e.filled(shape[:-1], element, 0), row)], 1, body)[0]
 
     def square(e: Emitter, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        centred = e(arith.SubfOp(args[0], args[1]))
-        return [e(arith.AddfOp(args[2], e(arith.MulfOp(centred, centred))))]
+        centred = e(arith.SubfOp(args[0], args[1])) if len(args) > 2 else args[0]
+        return [e(arith.AddfOp(args[-1], e(arith.MulfOp(centred, centred))))]
 
     def mean(e: Emitter, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
         return [e(arith.DivfOp(args[0], count))]
@@ -40,13 +43,20 @@ def operands(e: Emitter, op: Operation, values: Sequence[SSAValue]) -> Sequence[
         variance = e(arith.DivfOp(args[0], count))
         return [e(arith.DivfOp(e.constant(1.0, element), e(math.SqrtOp(e(arith.AddfOp(variance, epsilon))))))]
 
-    sums = total([(data, whole)], lambda e, args: [e(arith.AddfOp(args[1], args[0]))])
-    means = e.map([(sums, rows)], shape[:-1], [element], mean)[0]
-    squares = total([(data, whole), (means, row)], square)
-    factors = e.map([(squares, rows)], shape[:-1], [element], inverse)[0]
+    read: list[Operand] = [(data, whole)]
+    if isinstance(op, relay.LayerNormOp):
+        sums = total(read, lambda e, args: [e(arith.AddfOp(args[1], args[0]))])
+        read.append((e.map([(sums, rows)], shape[:-1], [element], mean)[0], row))
+    factors = e.map([(total(read, square), rows)], shape[:-1], [element], inverse)[0]
     channel = axes(width, width - 1)
-    given = [value for value, used in ((values[1], op.scale), (values[2], op.center)) if used.value.data]
-    return [(data, whole), (means, row), (factors, row), *((value, channel) for value in given)]
+    return [*read, (factors, row), *((value, channel) for value in used(op, values[1:]))]
+
+
+def used(op: Norm, vectors: Sequence[SSAValue]) -> list[SSAValue]:
+    """Gamma and beta, without those that count as 1 and 0."""
+    if isinstance(op, relay.RmsNormOp):
+        return list(vectors)
+    return [value for value, flag in zip(vectors, (op.scale, op.center), strict=True) if flag.value.data]
 
 
 def normalise(e: Emitter, op: relay.LayerNormOp, xs: Sequence[SSAValue]) -> Sequence[SSAValue]:
@@ -55,3 +65,8 @@ def normalise(e: Emitter, op: relay.LayerNormOp, xs: Sequence[SSAValue]) -> Sequ
     if op.scale.value.data:
         found = e(arith.MulfOp(found, given.pop(0)))
     return [e(arith.AddfOp(found, given[0])) if op.center.value.data else found]
+
+
+def normalise_by_root(e: Emitter, op: relay.RmsNormOp, xs: Sequence[SSAValue]) -> Sequence[SSAValue]:
+    x, factor, gamma = xs
+    return [e(arith.MulfOp(e(arith.MulfOp(x, factor)), gamma))]

@@ -12,6 +12,7 @@ from relay.dialects import relay
 from relay.transforms.expansion import Expansion
 from relay.transforms.expansions import (
     activation,
+    attention,
     convolution,
     creation,
     dynamic,
@@ -30,6 +31,7 @@ from relay.transforms.legalization import ExpandRows, Legalization, is_static
 
 EXPANSIONS: Expansions = {
     **activation.EXPANSIONS,
+    **attention.EXPANSIONS,
     **convolution.EXPANSIONS,
     **creation.EXPANSIONS,
     **dynamic.EXPANSIONS,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from xdsl.ir import SSAValue
 
 from relay.dialects import relay
@@ -32,6 +34,18 @@ def prelu(new: Expansion, op: relay.PreluOp) -> SSAValue:
     """relay.nn.prelu %x, %alpha  =>  relay.where %x > 0, %x, %x * %alpha"""
     vector = new.reshape(op.alpha, [*shape(op.alpha), *[1] * (rank(op.data) - 1 - op.along)])
     return sloped(new, op.data, vector)
+
+
+def gelu(new: Expansion, op: relay.GeluOp) -> SSAValue:
+    """relay.nn.gelu %x  =>  %x * 0.5 * (relay.erf(%x * sqrt(0.5)) + 1), or by relay.tanh"""
+    x = op.data
+    if op.approximate.value.data:
+        cube = new.value(relay.MultiplyOp, new.value(relay.MultiplyOp, x, x), x)
+        inner = new.value(relay.AddOp, x, new.times(cube, 0.044715))
+        curve = new.value(relay.TanhOp, new.times(inner, math.sqrt(2 / math.pi)))
+    else:
+        curve = new.value(relay.ErfOp, new.times(x, math.sqrt(0.5)))
+    return new.value(relay.MultiplyOp, new.times(x, 0.5), new.plus(curve, 1))
 
 
 def log_softmax(new: Expansion, op: relay.LogSoftmaxOp) -> SSAValue:
@@ -87,6 +101,7 @@ def loss(new: Expansion, op: relay.CrossEntropyOp | relay.CrossEntropyWithLogits
 EXPANSIONS: Expansions = {
     relay.ReluOp: relu,
     relay.LeakyReluOp: leaky_relu,
+    relay.GeluOp: gelu,
     relay.PreluOp: prelu,
     relay.LogSoftmaxOp: log_softmax,
     relay.FastSoftmaxOp: fast_softmax,

@@ -10,8 +10,6 @@ from xdsl.ir import Operation, SSAValue
 
 from relay.dialects import relay
 from relay.dialects.op import axis_of, rank, shape, tensor
-from relay.target import CpuTarget
-from relay.target.record import UNKNOWN
 from relay.transforms.expansion import Expansion
 from relay.transforms.expansions.steps import Expansions, reduced
 from relay.transforms.legalization import is_static
@@ -29,10 +27,24 @@ def batch_norm(new: Expansion, op: relay.BatchNormOp) -> SSAValue:
     return new.value(relay.AddOp, product, channels(new, offset, axis, op.data))
 
 
+def stays(new: Expansion, op: relay.LayerNormOp | relay.RmsNormOp) -> bool:
+    """Whether the target takes one row after the other: of floats of 32 bits, along the last axis."""
+    whole = new.target.takes_rows_in_turn and is_static(op)
+    return whole and op.along_last and tensor(op.data).element_type == f32
+
+
 def layer_norm(new: Expansion, op: relay.LayerNormOp) -> SSAValue | None:
-    """relay.nn.layer_norm %x, %g, %b along the last axis  =>  itself on a CPU, which takes one row after the other"""
-    whole = isinstance(new.target, CpuTarget) and new.target != UNKNOWN and is_static(op)
-    return None if whole and op.along_last and tensor(op.data).element_type == f32 else norm(new, op)
+    """relay.nn.layer_norm %x, %g, %b  =>  itself where the target takes rows in turn, else as the other norms"""
+    return None if stays(new, op) else norm(new, op)
+
+
+def rms_norm(new: Expansion, op: relay.RmsNormOp) -> SSAValue | None:
+    """relay.nn.rms_norm %x, %g  =>  itself where the target takes rows in turn, else %x * rsqrt(mean + epsilon) * %g"""
+    if stays(new, op):
+        return None
+    square = mean(new, new.value(relay.MultiplyOp, op.data, op.data), (rank(op.data) - 1,))
+    factor = new.value(relay.RsqrtOp, new.value(relay.AddOp, square, number(new, op.epsilon, op.data)))
+    return new.value(relay.MultiplyOp, new.value(relay.MultiplyOp, op.data, factor), op.gamma)
 
 
 def norm(new: Expansion, op: relay.NormOp) -> SSAValue:
@@ -82,9 +94,10 @@ def mean(new: Expansion, x: SSAValue, axes: tuple[int, ...]) -> SSAValue:
 EXPANSIONS: Expansions = {
     relay.BatchNormOp: batch_norm,
     relay.LayerNormOp: layer_norm,
+    relay.RmsNormOp: rms_norm,
     relay.InstanceNormOp: norm,
     relay.GroupNormOp: norm,
     relay.L2NormalizeOp: l2_normalize,
     relay.DropoutOp: dropout,
 }
-KEPT: frozenset[type[Operation]] = frozenset([relay.LayerNormOp])
+KEPT: frozenset[type[Operation]] = frozenset([relay.LayerNormOp, relay.RmsNormOp])

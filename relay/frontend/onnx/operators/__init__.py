@@ -1,6 +1,7 @@
 """The rows of the table of operators, each in the file of its kind."""
 
 from relay.frontend.onnx.operators import (
+    attention,
     constants,
     control,
     elementwise,
@@ -16,6 +17,6 @@ from relay.frontend.onnx.operators import (
 from relay.frontend.onnx.table import TABLE, row
 
 __all__ = [
-    "TABLE", "constants", "control", "elementwise", "indexing", "movement", "nn", "optimized", "quantized",
+    "TABLE", "attention", "constants", "control", "elementwise", "indexing", "movement", "nn", "optimized", "quantized",
     "recurrent", "reduce", "resizing", "row",
 ]  # fmt: skip

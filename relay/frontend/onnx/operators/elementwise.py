@@ -6,12 +6,13 @@ from collections.abc import Callable
 from functools import reduce
 
 import numpy as np
+from xdsl.dialects.builtin import BoolAttr
 from xdsl.ir import SSAValue
 
 from relay.dialects import relay
 from relay.dialects.attributes import element_type
 from relay.dialects.op import TensorOp
-from relay.frontend.importing.formulas import Scalar, elu, gelu, nearest_even, softplus
+from relay.frontend.importing.formulas import Scalar, elu, nearest_even, softplus
 from relay.frontend.onnx.builder import Importer
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.table import op
@@ -183,7 +184,7 @@ _FORMULAS: dict[str, Callable[[Scalar, Node], Scalar]] = {
         x, ((x.of(relay.MinimumOp, 0.0) / n.real("alpha")).exp() - 1.0) * n.real("alpha"), x
     ),
     "Elu": lambda x, n: elu(x, n.real("alpha")),
-    "Gelu": lambda x, n: gelu(x, n.word("approximate") == "tanh"),
+    "Gelu": lambda x, n: x.of(relay.GeluOp, approximate=BoolAttr.from_bool(n.word("approximate") == "tanh")),
     "HardSigmoid": lambda x, n: (x * n.real("alpha") + n.real("beta")).between(0.0, 1.0),
     "HardSwish": lambda x, n: x * (x * (1 / 6) + 0.5).between(0.0, 1.0),
     "Mish": lambda x, n: x * softplus(x).of(relay.TanhOp),

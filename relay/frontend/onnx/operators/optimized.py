@@ -84,10 +84,7 @@ def _normalized(
 ) -> SSAValue:
     """Each row by its mean and variance; in the simplified ones by its mean square."""
     if "Simplified" in node.kind:
-        axes = [importer.rank(x) - 1]
-        square = importer.call(relay.MeanOp, importer.call(relay.MultiplyOp, x, x), axis=axes, keepdims=True)
-        root = (Scalar(importer, square) + node.real("epsilon", epsilon)).of(relay.SqrtOp)
-        return importer.call(relay.MultiplyOp, importer.call(relay.DivideOp, x, root.value), gamma)
+        return importer.call(relay.RmsNormOp, x, gamma, epsilon=node.real("epsilon", epsilon))
     return plain(importer, node, "LayerNormalization", [x, gamma, beta], {"epsilon": node.real("epsilon", epsilon)})
 
 
@@ -144,22 +141,18 @@ def _attended(importer: Importer, node: Node, q: SSAValue, k: SSAValue, v: SSAVa
     """`softmax(q @ k.T * scale + mask) @ v` of heads, side by side; the inputs `mask`, of keys that count or of pairs,
     and `bias` may be left out."""
     batch, count, rows, size = importer.shape(q)
-    factor = node.real("scale", 0.0) or 1 / math.sqrt(size)
-    scores = scaled(importer, product(importer, q, importer.transpose(k, (0, 1, 3, 2))), factor)
-    low = node.real("mask_filter_value", -10000.0)
+    added: SSAValue | None = node.optional(bias)
     if (given := node.optional(mask)) is not None:
-        dims = node.static(mask)
+        dims, low = node.static(mask), node.real("mask_filter_value", -10000.0)
         if len(dims) not in (2, 3) or dims[0] != batch:
             raise node.unsupported(f"its mask has the shape {list(dims)}", "it may have one number per key or pair")
-        left_out = Scalar(importer, importer.cast(given, importer.element(scores))) * -low + low
+        left_out = Scalar(importer, importer.cast(given, importer.element(q))) * -low + low
         dims = (batch, 1, *((1, dims[1]) if len(dims) == 2 else dims[1:]))
-        scores = importer.call(relay.AddOp, scores, importer.reshape(left_out.value, dims))
-    if node.integer("unidirectional", 0):
-        later = np.triu(np.full((rows, importer.shape(k)[2]), np.finfo(np.float32).min, np.float32), 1)
-        scores = importer.call(relay.AddOp, scores, importer.cast(importer.unnamed(later), importer.element(scores)))
-    if node.optional(bias) is not None:
-        scores = importer.call(relay.AddOp, scores, node.input(bias))
-    found = product(importer, plain(importer, node, "Softmax", [scores], {"axis": -1}), v)
+        left_out = importer.reshape(left_out.value, dims)
+        added = left_out if added is None else importer.call(relay.AddOp, left_out, added)
+    more: dict[str, int] = {"causal": 0} if node.integer("unidirectional", 0) else {}
+    sides = (q, k, v) if added is None else (q, k, v, added)
+    found = importer.call(relay.AttentionOp, *sides, scale=node.real("scale", 0.0) or 1 / math.sqrt(size), **more)
     width = count * importer.shape(v)[3]
     return importer.reshape(importer.transpose(found, (0, 2, 1, 3)), [batch, rows, width])
 

@@ -84,20 +84,9 @@ def round_(importer: Importer, node: Node) -> list[SSAValue]:
 
 @operator("GELU", versions=(1, 2), inputs=(1, 1))
 def gelu(importer: Importer, node: Node) -> list[SSAValue]:
-    """`x / 2 * (1 + erf(x / sqrt(2)))`; approximate: `tanh(sqrt(2 / pi) * (x + 0.044715 x^3))` for the last."""
     one_type(node, ("FLOAT32",))
-    x = importer.value(node.input(0))
-
-    def times(value: SSAValue, other: SSAValue | float) -> SSAValue:
-        factor = other if isinstance(other, SSAValue) else importer.scalar(other, x)
-        return importer.emit(relay.MultiplyOp, [value, factor]).result
-
-    if node.flag("approximate"):
-        cubic = importer.emit(relay.AddOp, [x, times(times(x, times(x, x)), 0.044715)]).result
-        curve = importer.emit(relay.TanhOp, [times(cubic, math.sqrt(2 / math.pi))]).result
-    else:
-        curve = importer.emit(relay.ErfOp, [times(x, math.sqrt(0.5))]).result
-    return [times(times(x, 0.5), importer.emit(relay.AddOp, [curve, importer.scalar(1.0, x)]).result)]
+    approximate = BoolAttr.from_bool(node.flag("approximate"))
+    return [importer.emit(relay.GeluOp, [importer.value(node.input(0))], {"approximate": approximate}).result]
 
 
 @operator("LOGICAL_NOT", versions=(1, 1), inputs=(1, 1))

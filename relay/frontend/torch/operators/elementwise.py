@@ -8,13 +8,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import f32, f64, i1, i64
+from xdsl.dialects.builtin import BoolAttr, f32, f64, i1, i64
 from xdsl.ir import Attribute, SSAValue
 
 from relay.dialects import relay
 from relay.dialects.attributes import dtype_of, element_type
 from relay.dialects.op import TensorOp
-from relay.frontend.importing.formulas import Scalar, elu, gelu, nearest_even
+from relay.frontend.importing.formulas import Scalar, elu, nearest_even
 from relay.frontend.importing.products import scaled
 from relay.frontend.importing.tensors import Property
 from relay.frontend.torch.builder import Importer
@@ -276,7 +276,7 @@ _FORMULAS: dict[str, Callable[[Scalar, Node], Scalar]] = {
     "erfc": lambda x, n: -x.of(relay.ErfOp) + 1.0,
     "exp2": lambda x, n: (x * math.log(2)).exp(),
     "frac": lambda x, n: x - x.of(relay.TruncOp),
-    "gelu": lambda x, n: gelu(x, n.word("approximate") == "tanh"),
+    "gelu": lambda x, n: x.of(relay.GeluOp, approximate=BoolAttr.from_bool(n.word("approximate") == "tanh")),
     "hardshrink": lambda x, n: (x < -n.real("lambd", 0.5)).choose(x, (x > n.real("lambd", 0.5)).choose(x, 0.0, x), x),
     "hardsigmoid": lambda x, n: _hard(x),
     "hardswish": lambda x, n: x * _hard(x),

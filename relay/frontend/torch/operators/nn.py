@@ -220,13 +220,16 @@ def layer_norm(importer: Importer, node: Node) -> list[Result]:
 
 @aten("rms_norm", "_fused_rms_norm")
 def rms_norm(importer: Importer, node: Node) -> list[Result]:
-    x, own = Scalar(importer, node.value("input")), node.integers("normalized_shape")
-    rank = node.rank("input")
-    axes = range(rank - len(own), rank)
-    mean = Scalar(importer, importer.call(relay.MeanOp, (x * x).value, axis=axes, keepdims=True))
-    found = x * (mean + node.real("eps", float(np.finfo(np.float32).eps))).of(relay.RsqrtOp)
-    weight = node.optional("weight")
-    return [found.value if weight is None else (found * Scalar(importer, weight)).value, None]
+    """Over several axes, rows of all of them."""
+    x, own, weight = node.value("input"), node.integers("normalized_shape"), node.optional("weight")
+    epsilon, dims = node.real("eps", float(np.finfo(np.float32).eps)), importer.shape(x)
+    size = prod(own)
+    if weight is None:
+        weight = importer.unnamed(np.ones(size, importer.dtype(x)))
+    if len(own) > 1:
+        x, weight = importer.reshape(x, [*dims[: len(dims) - len(own)], size]), importer.reshape(weight, [size])
+    found = importer.call(relay.RmsNormOp, x, weight, epsilon=epsilon)
+    return [importer.reshape(found, dims) if len(own) > 1 else found, None]
 
 
 @aten("group_norm", "native_group_norm")
@@ -264,34 +267,26 @@ def softmax(importer: Importer, node: Node) -> SSAValue:
 @aten("scaled_dot_product_attention", "_scaled_dot_product_flash_attention_for_cpu")
 def attention(importer: Importer, node: Node) -> list[Result]:
     """`softmax(q @ k.T * scale + mask) @ v`; heads of queries may share those of keys and values."""
-    q, k, v = (node.value(name) for name in ("query", "key", "value"))
-    width = node.shape("query")[-1]
     node.evaluates(node.real("dropout_p", 0.0) != 0)
-    if node.flag("enable_gqa") and node.static("query")[-3] != node.static("key")[-3]:
-        times = node.shape("query")[-3] // node.shape("key")[-3]
-        axis = importer.rank(k) - 3
-        places = np.repeat(np.arange(importer.shape(k)[axis]), times)
-        k, v = (importer.take(each, places, axis) for each in (k, v))
-    axes = list(range(importer.rank(k)))
-    axes[-2:] = axes[:-3:-1]
-    factor = node.real("scale", 1 / math.sqrt(width))
-    scores = product(importer, scaled(importer, q, factor), importer.transpose(k, axes))
-    if node.flag("is_causal"):
-        *_, rows, columns = importer.shape(scores)
-        if DYNAMIC in (rows, columns):
-            raise node.unsupported("masks keys by a number of rows that is not known", "give its shapes")
-        later = np.triu(np.full((rows, columns), -np.inf, np.float32), 1)
-        scores = importer.call(relay.AddOp, scores, importer.cast(importer.unnamed(later), importer.element(scores)))
-    mask = node.optional("attn_mask")
-    kept = mask if mask is not None and not importer.is_float(mask) else None
-    if kept is not None:
-        scores = importer.call(relay.WhereOp, kept, scores, importer.like(-np.inf, scores))
-    elif mask is not None:
-        scores = importer.call(relay.AddOp, scores, importer.cast(mask, importer.element(scores)))
-    weights = importer.call(relay.SoftmaxOp, scores, beta=1.0, axis=importer.rank(scores) - 1)
-    if kept is not None:  # a row without any key is 0 in PyTorch, and NaN by the formula
-        weights = importer.call(relay.WhereOp, kept, weights, importer.like(0, weights))
-    return [product(importer, weights, v), None]
+    given = [node.value(name) for name in ("query", "key", "value")]
+    scale = node.real("scale", 1 / math.sqrt(node.shape("query")[-1]))
+    if (mask := node.optional("attn_mask")) is not None:
+        given.append(importer.cast(mask, importer.element(given[0])) if importer.is_float(mask) else mask)
+    outer = importer.shape(given[0])[:-2]
+    heads = [_of_rank_4(importer, each) for each in given]
+    more: dict[str, int] = {"causal": 0} if node.flag("is_causal") else {}
+    found = importer.call(relay.AttentionOp, *heads, scale=scale, **more)
+    dims = importer.shape(found)[2:]
+    return [found if len(outer) == 2 else importer.reshape(found, [*outer, *dims]), None]
+
+
+def _of_rank_4(importer: Importer, value: SSAValue) -> SSAValue:
+    """[..., heads, rows, columns] with one axis before those of the heads, which are one where there are none."""
+    dims = importer.shape(value)
+    if len(dims) == 4:
+        return value
+    inner = [*[1] * (3 - len(dims)), *dims[-3:]]
+    return importer.reshape(value, [-1 if DYNAMIC in dims[:-3] else prod(dims[:-3]), *inner])
 
 
 @aten("upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d", "_upsample_nearest_exact1d",

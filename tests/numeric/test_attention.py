@@ -1,0 +1,58 @@
+"""Attention, compiled, against its formula in float64: masks, grouped heads, what came before, capped scores."""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, f32, i64
+from xdsl.ir import Attribute
+
+from relay.compile.entry import build
+from relay.dialects import relay
+from relay.dialects.attributes import Array
+from tests.numeric.compiled_modules import Net
+
+RANDOM = np.random.default_rng(0)
+MASKS: dict[str, Array | None] = {
+    "none": None,
+    "added": RANDOM.normal(size=(3, 1, 7, 20)).astype(np.float32),
+    "kept": RANDOM.random((7, 20)) < 0.6,
+    "nothing kept": np.zeros((1, 1, 7, 1), bool),
+    "nothing left": np.full((7, 20), -np.inf, np.float32),
+}
+
+
+def formula(q: Array, k: Array, v: Array, mask: Array | None, scale: float, causal: int | None, cap: float) -> Array:
+    """The definition, row by row, in float64."""
+    result = np.zeros((*q.shape[:3], v.shape[3]))
+    for b, h, row in np.ndindex(*q.shape[:3]):
+        group = h // (q.shape[1] // k.shape[1])
+        scores = k[b, group].astype(np.float64) @ q[b, h, row].astype(np.float64) * scale
+        scores = np.tanh(scores / cap) * cap if cap else scores
+        if mask is not None:
+            own = np.broadcast_to(mask, (*q.shape[:3], k.shape[2]))[b, h, row]
+            scores = np.where(own, scores, -np.inf) if own.dtype == bool else scores + own
+        if causal is not None:
+            scores[max(row + causal + 1, 0) :] = -np.inf
+        if np.isfinite(scores).any():
+            powers = np.exp(scores - scores.max())
+            result[b, h, row] = powers / powers.sum() @ v[b, group]
+    return result
+
+
+def test_compiled_against_float64() -> None:
+    net = Net(3)
+    wanted: list[Array] = []
+    for kind, mask in MASKS.items():
+        for causal, cap in ((None, 0.0), (13, 2.0), (-2, 0.0)):
+            shapes = ((3, 4, 7, 16), (3, 2, 20, 16), (3, 2, 20, 24))
+            q, k, v = (net.rng.normal(size=shape).astype(np.float32) for shape in shapes)
+            given = [net.argument(each) for each in (q, k, v, mask) if each is not None]
+            properties: dict[str, Attribute] = {"scale": FloatAttr(0.25, f32)}
+            properties |= {} if causal is None else {"causal": IntegerAttr(causal, i64)}
+            properties |= {"softcap": FloatAttr(cap, f32)} if cap else {}
+            net.result(f"{kind} {causal} {cap}", net.add(relay.AttentionOp, given, properties))
+            wanted.append(formula(q, k, v, mask, 0.25, causal, cap))
+    found = build(net.module())(*net.inputs)
+    assert isinstance(found, tuple)
+    for name, each, exact in zip(net.results, found, wanted, strict=True):
+        assert np.abs(each - exact).max() <= 2e-6 * np.abs(exact).max(), name
