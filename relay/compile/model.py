@@ -30,7 +30,7 @@ from relay.compile.request import Recipe, Request
 from relay.compile.work import work_of
 from relay.compile.workers import Compilation
 from relay.errors import InvalidArgument
-from relay.frontend import import_model, path_of
+from relay.frontend import import_model, saved_model
 from relay.frontend.importing.sizes import UnknownSizes
 from relay.module import IRModule, arrays
 from relay.passes import PassContext, Pipeline
@@ -134,7 +134,7 @@ def resolved(request: Request) -> Recipe:
     if isinstance(given, IRModule | ModuleOp):
         model = as_module(given)
     else:
-        model = given if isinstance(given, bytes) else path_of(given)
+        model = saved_model(given)
     weights = arrays({} if request.params is None else request.params)
     with activated(context):
         pipeline = chosen_pipeline(request.pipeline, machine)

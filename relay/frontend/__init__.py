@@ -5,26 +5,43 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from relay.arguments import shown, text
 from relay.doors import door
 from relay.errors import InvalidArgument, Malformed
-from relay.frontend.importing.formats import FORMATS, KNOWN, importable, refused
+from relay.frontend.importing.formats import FORMATS, KNOWN, importable
 from relay.module import IRModule, read_module
 
 if TYPE_CHECKING:
+    from relay.frontend.keras.import_graph import from_keras
     from relay.frontend.onnx.import_graph import from_onnx
     from relay.frontend.tflite.import_graph import from_tflite, supported_operators
     from relay.frontend.torch.import_graph import from_pytorch
 
-__all__ = ["from_keras", "from_onnx", "from_pytorch", "from_tflite", "import_model", "path_of", "supported_operators"]
+__all__ = [
+    "from_keras",
+    "from_onnx",
+    "from_pytorch",
+    "from_tflite",
+    "import_model",
+    "saved_model",
+    "supported_operators",
+]
 
 TFLITE = "relay.frontend.tflite.import_graph"
 ONNX = "relay.frontend.onnx.import_graph"
 TORCH = "relay.frontend.torch.import_graph"
+KERAS = "relay.frontend.keras.import_graph"
 __getattr__ = door(
-    __name__, {"from_onnx": ONNX, "from_pytorch": TORCH, "from_tflite": TFLITE, "supported_operators": TFLITE}
+    __name__,
+    {
+        "from_keras": KERAS,
+        "from_onnx": ONNX,
+        "from_pytorch": TORCH,
+        "from_tflite": TFLITE,
+        "supported_operators": TFLITE,
+    },
 )[0]
 """Importers are imported when they are first used."""
 
@@ -33,17 +50,12 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-def from_keras(model: object = None, *_: object, **__: object) -> NoReturn:
-    """Always raises Unsupported."""
-    raise refused("keras")
-
-
 def import_model(model: str | PathLike[str] | bytes, options: Mapping[str, Any]) -> IRModule:
     """The module of a model's file, or of its bytes, by its content; `options` are the importer's.
 
     Raises Unsupported for a format that cannot be imported, InvalidArgument for options that its importer lacks.
     """
-    file = model if isinstance(model, bytes) else path_of(model)
+    file = saved_model(model)
     try:
         format = importable(file, "<bytes>" if isinstance(file, bytes) else file)
     except (OSError, ValueError) as error:
@@ -73,8 +85,14 @@ def _text(file: str) -> IRModule:
         raise Malformed(error.where, error.what, error.hint or f"is this the right file? {KNOWN}") from None
 
 
-def path_of(model: object) -> str:
-    """The path of a model file. Raises InvalidArgument for what is none."""
+def saved_model(model: object) -> str | bytes:
+    """The path of a model file, or its bytes; a live model of Keras is saved. Raises InvalidArgument for what is no
+    model."""
+    if isinstance(model, bytes):
+        return model
+    if any(each.__module__ == "keras.src.models.model" for each in type(model).__mro__):
+        saved: Callable[[object], tuple[bytes, str]] = import_module(KERAS).saved
+        return saved(model)[0]
     if not isinstance(model, str | PathLike):
         hint = "import a model with relay.frontend, or give its path or bytes"
         raise InvalidArgument("model", f"{shown(model)} is no module and no file", hint)

@@ -17,7 +17,7 @@ from relay import IRModule, signature
 from relay.compile.entry import build
 from relay.dialects.relay import MultiplyOp
 from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
-from relay.frontend import from_keras, from_tflite, supported_operators
+from relay.frontend import from_tflite, supported_operators
 from relay.frontend.tflite import table
 from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.model import read_model
@@ -139,11 +139,6 @@ def test_missing_file_and_empty_bytes() -> None:
         from_tflite("no/such/file.tflite")
     with pytest.raises(Malformed):
         from_tflite(b"")
-
-
-def test_other_formats_say_what_to_do_instead() -> None:
-    with pytest.raises(Unsupported, match="from_tflite"):
-        from_keras("model")
 
 
 def test_supported_operators_lists_the_table() -> None:

@@ -17,6 +17,7 @@ from relay.frontend.importing.formats import FORMATS
 from tests.numeric import test_control_flow_against_litert as flowing
 from tests.numeric import test_shapes_against_litert as sizing
 from tests.numeric.litert_models import Case
+from tests.unit import keras_message_cases, torch_message_cases
 from tests.unit import test_batch as batching
 from tests.unit import test_import_tflite as importing
 from tests.unit import test_importers as sharing
@@ -24,7 +25,6 @@ from tests.unit import test_nested_subgraphs as nesting
 from tests.unit import test_porting_docs as porting
 from tests.unit import test_tflite_reader as reading
 from tests.unit import test_wrong_arguments as arguing
-from tests.unit import torch_message_cases
 from tests.unit.importer_message_calls import CALLS, RECURRENT
 from tests.unit.importer_message_cases import CASES
 from tests.unit.importer_message_options import PLAIN, WITH
@@ -47,7 +47,6 @@ READER: list[Callable[..., None]] = [
 IMPORTER: list[Callable[..., None]] = [
     importing.test_bad_operators_are_told,
     importing.test_lstms_that_are_not_built,
-    importing.test_other_formats_say_what_to_do_instead,
     importing.test_missing_file_and_empty_bytes,
     importing.test_outputs_must_be_computed_tensors,
     importing.test_custom_operators_are_given_by_the_caller,
@@ -89,6 +88,7 @@ def calls(folder: Path) -> Iterator[Callable[[], None]]:
         yield lambda words=words, call=call: told_by(words, RelayError, call)
     for words, (error, call) in CALLS.items():
         yield lambda words=words, error=error, call=call: told_by(words, error, call)
+    yield keras_message_cases.every
     yield torch_message_cases.every
     if find_spec("onnx") is not None:
         from tests.unit import onnx_message_cases  # here: it needs the package onnx

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 import relay
-from relay.errors import InvalidArgument, Unsupported
+from relay.errors import InvalidArgument
 from relay.frontend import from_tflite
 from relay.interpreters import run
 from relay.module import IRModule
@@ -204,11 +204,6 @@ def test_founding_snippet_on_real_models(name: str):
     passmgr = relay.default_pipeline().run_before("FoldConstant", relay.transform.InferType()).remove("simplify")
     executable = relay.build(mod, pipeline=passmgr.passes, opt_level=1)
     assert np.array_equal(np.asarray(executable.run(golden[f"{tag}_in0"])), golden[f"{tag}_out0"])
-
-
-def test_keras_is_a_clear_error():
-    with pytest.raises(Unsupported, match="Keras models cannot be imported; convert it with .* and use from_tflite"):
-        relay.frontend.from_keras("model.keras")
 
 
 def test_build_names_no_dialect():

@@ -186,11 +186,6 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
         lambda: TransposeOp.make([create_ssa_value(TensorType(f32, [2, 3]))]),
         "^relay.transpose: its property 'axes' is not given",
     ),
-    "from_keras()": (lambda: relay.frontend.from_keras(), "from_keras: Keras models cannot be imported; convert it"),
-    "from_keras(m, s)": (
-        lambda: relay.frontend.from_keras("m", {"x": (1,)}, layout="NHWC"),
-        "from_keras: Keras models",
-    ),
 }
 
 

@@ -30,12 +30,7 @@ FORMATS = {
     "tflite": Format("TFLite", "from_tflite"),
     "onnx": Format("ONNX", "from_onnx"),
     "pt2": Format("a PyTorch program (.pt2)", "from_pytorch"),
-    "keras": Format(
-        "a Keras model (.keras)",
-        "from_keras",
-        "Keras models",
-        "convert it with tf.lite.TFLiteConverter.from_keras_model and use from_tflite",
-    ),
+    "keras": Format("a Keras model (.keras)", "from_keras"),
     "stablehlo": Format("a StableHLO artifact", "", "StableHLO artifacts", _CONVERT),
 }
 """By name. Those with a hint cannot be imported."""
@@ -44,6 +39,7 @@ KNOWN = f"the formats known are {' and '.join(each.title for each in FORMATS.val
 _OTHERS = {
     b"ML\xefR": ("MLIR bytecode", "turn it into text with mlir-opt"),
     b"\x7fELF": ("an ELF object", KNOWN),
+    b"\x89HDF": ("an HDF5 file", "save the model with Keras 3 as .keras"),
     b"PK\x03\x04": ("a zip archive", f"unpack it; {KNOWN}"),
 }
 """What files of no format begin with, what they are, and what to do about it."""
@@ -90,12 +86,6 @@ def importable(model: bytes | str | PathLike[str], name: str) -> str:
         what = f"is {FORMATS[format].title} and not a format known here"
         raise Unsupported(name, what, f"{KNOWN}; {FORMATS[format].hint}")
     return format
-
-
-def refused(format: str) -> Unsupported:
-    """The error of the importer of a format that cannot be imported."""
-    title, importer, models, hint = FORMATS[format]
-    return Unsupported(importer or title, f"{models} cannot be imported", hint)
 
 
 def _is_text(data: bytes) -> bool:

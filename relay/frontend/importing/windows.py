@@ -1,4 +1,4 @@
-"""Convolutions and pools of channels-first images with 1 to 3 spatial axes."""
+"""Convolutions and pools of images with 1 to 3 spatial axes, channels first unless a function is told otherwise."""
 
 from __future__ import annotations
 
@@ -34,9 +34,12 @@ def convolved(
     dilations: Sequence[int],
     padding: Sequence[tuple[int, int]],
     groups: int,
+    last: bool = False,
 ) -> SSAValue:
-    """A convolution with a kernel [out, in / groups, spatial axes]."""
+    """A convolution with a kernel [out, in / groups, spatial axes]; [out, spatial axes, in / groups] of channels that
+    are `last`."""
     count = len(strides)
+    spatial = SPATIAL[count]
     return importer.call(
         CONVOLUTIONS[count],
         data,
@@ -45,8 +48,8 @@ def convolved(
         dilation=dilations,
         padding=flat_padding(padding),
         groups=groups,
-        data_layout=f"NC{SPATIAL[count]}",
-        kernel_layout=f"OI{SPATIAL[count]}",
+        data_layout=f"N{spatial}C" if last else f"NC{spatial}",
+        kernel_layout=f"O{spatial}I" if last else f"OI{spatial}",
         out_dtype=importer.element(data),
     )
 
@@ -60,10 +63,14 @@ def transposed_convolved(
     padding: Sequence[tuple[int, int]],
     extra: Sequence[int],
     groups: int,
+    last: bool = False,
 ) -> SSAValue:
-    """A transposed convolution with a kernel [in, out / groups, spatial axes]; `extra` elements behind the result."""
+    """A transposed convolution with a kernel [in, out / groups, spatial axes]; [in, spatial axes, out / groups] of
+    channels that are `last`. `extra` elements are behind the result."""
     count = len(strides)
-    spans = [(c - 1) * dilation + 1 for c, dilation in zip(importer.shape(kernel)[2:], dilations, strict=True)]
+    spatial, first = SPATIAL[count], 1 if last else 2
+    cells = importer.shape(kernel)[first : first + count]
+    spans = [(c - 1) * dilation + 1 for c, dilation in zip(cells, dilations, strict=True)]
     # what is cut off before may be more than the kernel reaches: cut it from the whole
     found = importer.call(
         TRANSPOSED[count],
@@ -74,13 +81,13 @@ def transposed_convolved(
         output_padding=extra,
         groups=groups,
         padding=flat_padding([(0, 0)] * count if _wide(padding, spans) else padding),
-        data_layout=f"NC{SPATIAL[count]}",
-        kernel_layout=f"IO{SPATIAL[count]}",
+        data_layout=f"N{spatial}C" if last else f"NC{spatial}",
+        kernel_layout=f"I{spatial}O" if last else f"IO{spatial}",
         out_dtype=importer.element(data),
     )
     if _wide(padding, spans):
         dims = importer.shape(found)
-        found = importer.slice(found, {axis + 2: (b, dims[axis + 2] - a) for axis, (b, a) in enumerate(padding)})
+        found = importer.slice(found, {axis: (b, dims[axis] - a) for axis, (b, a) in enumerate(padding, first)})
     return found
 
 

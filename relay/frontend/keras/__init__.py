@@ -1,0 +1,1 @@
+"""Keras 3: models as `model.save` writes them."""

@@ -1,0 +1,144 @@
+"""Normalizations, and layers that scale their input. Source: keras/src/layers/normalization, preprocessing."""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from relay.dialects import relay
+from relay.dialects.attributes import Array
+from relay.dialects.op import DYNAMIC
+from relay.frontend.importing.formulas import Scalar
+from relay.frontend.keras.builder import Importer
+from relay.frontend.keras.node import Layer, is_list
+from relay.frontend.keras.table import layer, op
+
+
+def _affine(importer: Importer, node: Layer, weights: dict[str, Array], shape: tuple[int, ...]) -> list[SSAValue]:
+    """Factor and summand, or constants where they are left out."""
+    rows = (("gamma", np.ones), ("beta", np.zeros))
+    return [
+        importer.weight(node, name, weights[name] if name in weights else full(shape, np.float32))
+        for name, full in rows
+    ]
+
+
+def _names(node: Layer) -> list[str]:
+    return ["gamma"] * node.flag("scale", True) + ["beta"] * node.flag("center", True)
+
+
+@layer("BatchNormalization")
+def batch_normalization(importer: Importer, node: Layer) -> SSAValue:
+    """By the mean and variance of the training."""
+    x = node.value()
+    axis = node.axis(node.integer("axis", -1), importer.rank(x))
+    statistics = ("moving_mean", "moving_variance")
+    weights = node.weights(*_names(node), *statistics)
+    vectors = _affine(importer, node, weights, weights["moving_mean"].shape)
+    vectors += [importer.weight(node, name, weights[name]) for name in statistics]
+    return importer.call(relay.BatchNormOp, x, *vectors, axis=axis, epsilon=node.real("epsilon", 1e-3))
+
+
+@layer("LayerNormalization")
+def layer_normalization(importer: Importer, node: Layer) -> SSAValue:
+    """Several last axes are one; others are made the last ones for a while."""
+    node.refuse({"rms_scaling": False})
+    x = node.value()
+    dims, rank = importer.shape(x), importer.rank(x)
+    axes = sorted(node.axes(node.config.get("axis", -1), rank))
+    if DYNAMIC in [dims[axis] for axis in axes]:
+        raise node.unsupported(f"normalizes {x.type}", "give its shapes")
+    order = [axis for axis in range(rank) if axis not in axes] + axes
+    own = tuple(dims[axis] for axis in axes)
+    vectors = _affine(importer, node, node.weights(*_names(node)), own)
+    vectors = [importer.reshape(each, [int(np.prod(own))]) for each in vectors]
+    moved = importer.transpose(x, order)
+    shape = importer.shape(moved)
+    rows = importer.reshape(moved, [*shape[: rank - len(axes)], int(np.prod(own))])
+    found = importer.call(relay.LayerNormOp, rows, *vectors, epsilon=node.real("epsilon", 1e-3))
+    return importer.transpose(importer.reshape(found, shape), [order.index(axis) for axis in range(rank)])
+
+
+@layer("GroupNormalization")
+def group_normalization(importer: Importer, node: Layer) -> SSAValue:
+    """Groups of channels; -1 is each channel by itself."""
+    x = node.value()
+    axis = node.axis(node.integer("axis", -1), importer.rank(x))
+    channels = importer.shape(x)[axis]
+    groups = node.integer("groups", 32)
+    vectors = _affine(importer, node, node.weights(*_names(node)), (channels,))
+    kept = {"num_groups": channels if groups == -1 else groups, "axis": axis, "epsilon": node.real("epsilon", 1e-3)}
+    return importer.call(relay.GroupNormOp, x, *vectors, **kept)
+
+
+def rms(importer: Importer, node: Layer, x: SSAValue, scale: SSAValue | None) -> SSAValue:
+    """`x / sqrt(mean(x * x) + epsilon)`, times a factor."""
+    data = Scalar(importer, x)
+    axes = node.axes(node.config.get("axis", -1), importer.rank(x))
+    mean = Scalar(importer, importer.call(relay.MeanOp, (data * data).value, axis=axes, keepdims=True))
+    found = data * (mean + node.real("epsilon", 1e-7)).of(relay.RsqrtOp)
+    return found.value if scale is None else (found * Scalar(importer, scale)).value
+
+
+@layer("RMSNormalization")
+def rms_normalization(importer: Importer, node: Layer) -> SSAValue:
+    x = node.value(0, "x")
+    return rms(importer, node, x, importer.weight(node, "scale", node.weights("scale")["scale"]))
+
+
+@op("RMSNorm", "RmsNormalization")
+def rms_operation(importer: Importer, node: Layer) -> SSAValue:
+    return rms(importer, node, node.value(0, "x"), node.optional(1, "scale"))
+
+
+def _unit(importer: Importer, node: Layer, x: SSAValue) -> SSAValue:
+    """Divided by the root of the sum of squares, which is at least epsilon."""
+    axes = node.axes(node.config.get("axis", -1), importer.rank(x))
+    data = Scalar(importer, x)
+    total = Scalar(importer, importer.call(relay.SumOp, (data * data).value, axis=axes, keepdims=True))
+    return (data / total.of(relay.SqrtOp).of(relay.MaximumOp, node.real("epsilon", 1e-12))).value
+
+
+@layer("UnitNormalization")
+def unit_normalization(importer: Importer, node: Layer) -> SSAValue:
+    return _unit(importer, node, node.value())
+
+
+@op("Normalize")
+def normalize(importer: Importer, node: Layer) -> SSAValue:
+    node.refuse({"order": 2})
+    return _unit(importer, node, importer.real(node.value(0, "x")))
+
+
+def _numbers(node: Layer, name: str) -> Array:
+    """A number, or numbers side by side."""
+    given = node.config.get(name)
+    if not isinstance(given, int | float) and not is_list(given):
+        raise node.malformed(f"{name} is {str(given)[:80]}, no number")
+    return np.asarray(given, np.float32)
+
+
+@layer("Rescaling")
+def rescaling(importer: Importer, node: Layer) -> SSAValue:
+    x = Scalar(importer, importer.real(node.value()))
+    scale, offset = (importer.unnamed(_numbers(node, name)) for name in ("scale", "offset"))
+    return (x * Scalar(importer, scale) + Scalar(importer, offset)).value
+
+
+@layer("Normalization")
+def normalization(importer: Importer, node: Layer) -> SSAValue:
+    """`(x - mean) / max(sqrt(variance), 1e-7)`, of statistics that are given or were adapted."""
+    x = importer.real(node.value())
+    rank = importer.rank(x)
+    axes = [] if node.config.get("axis") is None else node.axes(node.config["axis"], rank)
+    if node.config.get("mean") is not None:
+        mean, variance = _numbers(node, "mean"), _numbers(node, "variance")
+    else:
+        weights = node.weights("mean", "variance", "count")
+        mean, variance = weights["mean"], weights["variance"]
+    sizes = [importer.shape(x)[axis] if axis in axes else 1 for axis in range(rank)]
+    mean, variance = (np.broadcast_to(each, [sizes[a] for a in axes]).reshape(sizes) for each in (mean, variance))
+    root = np.maximum(np.sqrt(variance), np.float32(1e-7))
+    data = Scalar(importer, x)
+    middle, spread = (Scalar(importer, importer.unnamed(np.ascontiguousarray(each))) for each in (mean, root))
+    return (data * spread + middle if node.flag("invert") else (data - middle) / spread).value
