@@ -29,6 +29,8 @@ from relay.compile.pipeline import default_pipeline
 from relay.dialects.irdl import dialects
 from relay.dialects.op import TensorOp
 from relay.frontend import supported_operators
+from relay.frontend.keras.operators import REFUSED as KERAS_REFUSED
+from relay.frontend.keras.operators import TABLE as KERAS_TABLE
 from relay.frontend.onnx.operators import TABLE
 from relay.frontend.tflite.profiles import PROFILES
 from relay.frontend.torch.operators import REFUSED
@@ -261,18 +263,35 @@ def torch_table() -> str:
         own = {target.removeprefix(f"{dialect}.") for target in TORCH_TABLE if target.startswith(f"{dialect}.")}
         names = sorted(name for name in own if not name.endswith("_") or name.startswith("__"))
         lines.append(f"| {dialect} | {', '.join(names)} |")
+    return "\n".join(lines + refused_rows(REFUSED, "Operators")) + "\n"
+
+
+def refused_rows(refused: dict[str, str], title: str) -> list[str]:
+    """A table of what is refused by name, by reasons."""
     reasons: dict[str, list[str]] = {}
-    for target, why in REFUSED.items():
+    for target, why in refused.items():
         reasons.setdefault(why, []).append(target.removeprefix("aten."))
-    lines += ["", "| Refused, because it | Operators |", "|---|---|"]
-    lines += [f"| {why} | {', '.join(sorted(names))} |" for why, names in sorted(reasons.items())]
-    return "\n".join(lines) + "\n"
+    lines = ["", f"| Refused, because it | {title} |", "|---|---|"]
+    return lines + [f"| {why} | {', '.join(sorted(names))} |" for why, names in sorted(reasons.items())]
+
+
+KERAS_MARKS = ("<!-- layers of Keras: written by python docs/generate.py -->\n", "<!-- end of Keras -->\n")
+
+
+def keras_table() -> str:
+    """The layers of Keras that have a rule, the operations of `keras.ops`, and the layers that are refused by name."""
+    operations = sorted(name.removeprefix("ops.") for name in KERAS_TABLE if name.startswith("ops."))
+    layers = sorted(name for name in KERAS_TABLE if not name.startswith("ops."))
+    lines = ["| | Classes |", "|---|---|", f"| Layers | {', '.join(layers)} |"]
+    lines.append(f"| `keras.ops` | {', '.join(operations)} |")
+    return "\n".join(lines + refused_rows(KERAS_REFUSED, "Layers")) + "\n"
 
 
 def support_page() -> str:
     """The page of what is supported, with the tables anew."""
     text = SUPPORT.read_text()
-    for (begin, end), table in ((MARKS, kinds_table), (ONNX_MARKS, onnx_table), (TORCH_MARKS, torch_table)):
+    tables = ((MARKS, kinds_table), (ONNX_MARKS, onnx_table), (TORCH_MARKS, torch_table), (KERAS_MARKS, keras_table))
+    for (begin, end), table in tables:
         head, rest = text.split(begin)
         text = head + begin + table() + end + rest.split(end)[1]
     return text
