@@ -273,13 +273,13 @@ def test_no_two_tensors_that_live_at_once_overlap():
             )
             tensors.append(made)
         total = place(tensors)
-        assert total == max(t.end for t in tensors) and all(t.offset % 16 == 0 for t in tensors)
+        assert total == max(t.offset + t.size for t in tensors) and all(t.offset % 16 == 0 for t in tensors)
         busiest = max(sum(t.size for t in tensors if t.first <= step <= t.last) for step in range(50))
         assert busiest <= total <= 1.6 * busiest
         for a in tensors:
             for b in tensors:
                 if a is not b and a.first <= b.last and b.first <= a.last:
-                    assert a.end <= b.offset or b.end <= a.offset
+                    assert a.offset + a.size <= b.offset or b.offset + b.size <= a.offset
     assert Program([], []).plan() == 0
 
 
